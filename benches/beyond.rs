@@ -25,7 +25,9 @@ fn main() -> Result<(), Box<dyn Error>> {
     let settings: BeyondConfig = settings.parse()?;
     let run = Run::open(Path::new(run))?.with_beyond(settings)?;
     let texts = std::fs::read_to_string(texts)?;
-    let (before, mut scored, mut times) = (processor_seconds()?, 0, Vec::new());
+    let before = processor_seconds()?;
+    let mut scored = 0;
+    let mut times = Vec::new();
     for text in texts.lines() {
         let start = Instant::now();
         let found = run.search(text, 1)?.beyond.pop().and_then(|found| found.search);

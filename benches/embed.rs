@@ -41,7 +41,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     ids.sort_by_key(Vec::len);
     let batches: Vec<Vec<&[u32]>> =
         ids.chunks(size).map(|batch| batch.iter().map(Vec::as_slice).collect()).collect();
-    let (mut times, mut total) = (Vec::new(), 0.0);
+    let mut times = Vec::new();
+    let mut total = 0.0;
     for _ in 0..3 {
         let begun = Instant::now();
         total = 0.0;

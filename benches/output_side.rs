@@ -66,7 +66,8 @@ fn basis() -> Result<serde_json::Value, Failure> {
         std::env::var_os("DSOKR_DATA").map_or(PathBuf::from("../shared/data"), PathBuf::from);
     let path = root.join("chebi20/mol2vec.safetensors");
     let all = MappedRows::open(&path, "mol2vec")?;
-    let (n, m) = (9244, 100);
+    let n = 9244;
+    let m = 100;
     let rows = all.select(&(0..n).collect::<Vec<_>>())?;
     let mut p = 0;
     let seconds = median(|| {
@@ -86,7 +87,9 @@ fn normals(count: usize, purpose: &str) -> Vec<f32> {
 }
 
 fn decode() -> Result<serde_json::Value, Failure> {
-    let (q, c, p) = (3_300, 33_010, 100);
+    let q = 3_300;
+    let c = 33_010;
+    let p = 100;
     let gold: Vec<Option<u32>> = (0..q).map(|i| Some((i * 10) as u32)).collect();
     ranking(&normals(q * p, "queries"), &normals(c * p, "candidates"), &gold, p)
 }
@@ -120,7 +123,8 @@ fn ranking(
     gold: &[Option<u32>],
     p: usize,
 ) -> Result<serde_json::Value, Failure> {
-    let (q, c) = (queries.len() / p, coordinates.len() / p);
+    let q = queries.len() / p;
+    let c = coordinates.len() / p;
     let mut scores = vec![0.0f32; q * c];
     let gemm_s = median(|| {
         // SAFETY: the three buffers have the sizes that the extents and strides say.
@@ -250,7 +254,8 @@ impl CandidateBlocks for Generated {
 }
 
 fn stream_decode() -> Result<serde_json::Value, Failure> {
-    let (q, p) = (64, 32);
+    let q = 64;
+    let p = 32;
     let queries = normals(q * p, "queries");
     let queries = Queries::new(p, &queries)?;
     let mut lines = Vec::new();

@@ -93,7 +93,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     let usage = "usage: train_step LAYERS D_MODEL HEADS D_FF BATCH SEQ OUT [DROPOUT [f32|bf16]]";
     let sizes = Sizes::read(&arguments).ok_or(usage)?;
     sizes.architecture().validate()?;
-    let (first, full) = (steps(&sizes, true), steps(&sizes, false));
+    let first = steps(&sizes, true);
+    let full = steps(&sizes, false);
     let [attention_s, linear_gelu_s, residual_norm_s] = operations(&sizes);
     let result = serde_json::json!({
         "threads": std::thread::available_parallelism()?.get(),
@@ -181,7 +182,8 @@ fn products(sizes: &Sizes) -> f64 {
     let n = batch * length;
     let product = |rows, inner, columns| {
         let device = Device::flex();
-        let (a, b) = (normal([rows, inner], &device), normal([inner, columns], &device));
+        let a = normal([rows, inner], &device);
+        let b = normal([inner, columns], &device);
         in_pool(&device, move || {
             timed(|_| drop(fused::product(a.clone(), b.clone(), sizes.precision)))
         })
@@ -208,8 +210,11 @@ fn operations(sizes: &Sizes) -> [f64; 3] {
     let sequences = texts(sizes);
     let n = sequences.rows();
     let leaf = |columns| normal([n, columns], &device).require_grad();
-    let (qkv, x, r) = (leaf(3 * d), leaf(d), leaf(d));
-    let (w, b) = (normal([d, feed_forward], &device), normal([feed_forward], &device));
+    let qkv = leaf(3 * d);
+    let x = leaf(d);
+    let r = leaf(d);
+    let w = normal([d, feed_forward], &device);
+    let b = normal([feed_forward], &device);
     let vectors = [(); 3].map(|()| normal([d], &device));
     let mask = |step| Pass::train(step).dropout(0, dropout);
     [
@@ -222,7 +227,8 @@ fn operations(sizes: &Sizes) -> [f64; 3] {
             linear_gelu(x.clone(), w.clone(), b.clone(), precision, mask(i)).sum().backward();
         }),
         timed(|i| {
-            let (x, r) = (x.clone(), r.clone());
+            let x = x.clone();
+            let r = r.clone();
             residual_norm(x, r, vectors.clone(), 1e-5, mask(i)).sum().backward();
         }),
     ]

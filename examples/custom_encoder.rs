@@ -58,7 +58,8 @@ impl Recipe for ConvolutionConfig {
     }
 
     fn encoder(&self, tokens: &TokenInputs, start: Start) -> Result<Convolution, Error> {
-        let (width, Start { offset, random, device }) = (self.width, start);
+        let width = self.width;
+        let Start { offset, random, device } = start;
         let weight = init::normal([tokens.vocabulary(), width], 1.0, random, device);
         let convolution = init::convolution(width, width, self.span, random, device);
         let head = init::head(width, offset, random, device);

@@ -40,7 +40,8 @@ impl Learner for NeighboursConfig {
         let texts: Vec<_> = texts.iter().map(|text| words(text)).collect();
         Ok(Box::new(move |task: &mut Task| {
             let (_, targets) = task.targets.basis()?;
-            let (texts, targets) = (texts.clone(), targets.coordinates.clone());
+            let texts = texts.clone();
+            let targets = targets.coordinates.clone();
             Ok(Fitted::new(Neighbours { count: self.neighbours, texts, targets }))
         }))
     }

@@ -14,7 +14,8 @@ use dsokr::{Config, EncoderTable, Error, Run, fit};
 fn main() -> Result<(), Error> {
     let ends =
         [("alcohol", "O"), ("amine", "N"), ("carboxylic acid", "C(=O)O"), ("nitrile", "C#N")];
-    let (mut texts, mut smiles) = (Vec::new(), Vec::new());
+    let mut texts = Vec::new();
+    let mut smiles = Vec::new();
     for carbons in 10..40 {
         for (name, end) in ends {
             texts.push(format!("A chain of {carbons} carbon atoms with an {name} at its end."));
@@ -28,8 +29,8 @@ fn main() -> Result<(), Error> {
     let blocks = vec![NgramConfig::new(NgramKind::Words, 1, 2)];
     let inputs = MachineInputsConfig::Ngrams { blocks, weights: NgramWeights::TfIdf };
     let machine = KernelMachineConfig::new(inputs, Lambda::Several(vec![1e-5, 1e-4, 1e-3]));
-    let (features, encoder) =
-        (OutputFeatures::Substructures(features), EncoderTable::from_learner(machine)?);
+    let features = OutputFeatures::Substructures(features);
+    let encoder = EncoderTable::from_learner(machine)?;
     let kernel = KernelConfig::from(Kernel::Cosine);
     let mut config = Config::in_memory(texts, smiles, features, kernel, encoder)?;
     config.sketch.size = 60;

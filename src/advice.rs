@@ -155,7 +155,9 @@ fn low_ceiling(evidence: &Evidence) -> Result<Option<String>, Error> {
 fn edge_of_grid(evidence: &Evidence) -> Result<Option<String>, Error> {
     let lines = evidence.choices.iter().filter_map(|choice| {
         let (end, beyond) = choice.edge()?;
-        let (key, chosen, count) = (&choice.key, choice.chosen, choice.tried.len());
+        let key = &choice.key;
+        let chosen = choice.chosen;
+        let count = choice.tried.len();
         Some(format!(
             "{key} = {chosen} is the {end} of the {count} values tried: try {beyond} ones"
         ))
@@ -198,7 +200,8 @@ const MOST: usize = 50_000_000;
 /// outputs have many kernel values.
 fn larger_sketch(evidence: &Evidence) -> Result<Option<(usize, f64)>, Error> {
     let Evidence { config, root, dataset, .. } = *evidence;
-    let (size, pairs) = (config.sketch.size, dataset.train.ids.len());
+    let size = config.sketch.size;
+    let pairs = dataset.train.ids.len();
     let rows = pairs + dataset.outputs.candidates.len();
     let small = |&size: &usize| size <= pairs && size.saturating_mul(rows) <= MOST;
     let sizes: Vec<usize> =
@@ -272,7 +275,9 @@ fn shared_between_splits(evidence: &Evidence) -> Result<Option<String>, Error> {
             ("outputs", of(&|row| !repeated && outputs.contains(split.ids[row].as_str()))),
         ];
         if let Some((kind, ids)) = kinds.into_iter().find(|(_, ids)| !ids.is_empty()) {
-            let (count, all, ids) = (ids.len(), split.ids.len(), named(&ids));
+            let count = ids.len();
+            let all = split.ids.len();
+            let ids = named(&ids);
             lines.push(format!("{count} of {all} {name} {kind} are training {kind} too ({ids})"));
         }
     }

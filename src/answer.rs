@@ -115,7 +115,8 @@ pub(crate) fn distinct<'a>(
     places: Range<usize>,
     wanted: Option<&[bool]>,
 ) -> Result<Found<'a>, Error> {
-    let (all, queries) = (ensemble.candidates(), ensemble.queries());
+    let all = ensemble.candidates();
+    let queries = ensemble.queries();
     let longest = pool.longest(all.len());
     // how many of the best candidates are looked at, until they say how many tie with the last one
     let tries = match (pool, wanted) {
@@ -165,7 +166,8 @@ fn folded(
     let mut found = Standings { hits: Vec::new(), gap: None };
     let mut above = 0;
     for tied in hits.chunk_by(|a, b| a.score == b.score) {
-        let (score, end) = (tied[0].score, above + tied.len());
+        let score = tied[0].score;
+        let end = above + tied.len();
         let next = hits.get(end);
         if next.is_none() && !whole {
             break;

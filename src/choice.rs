@@ -22,9 +22,10 @@ impl Choice {
     /// Whether the value is the smallest or the largest that was tried, and which ones lie beyond; none
     /// if there are no better values to try there.
     pub fn edge(&self) -> Option<(&'static str, &'static str)> {
-        let (tried, [low, high]) = (self.tried.iter().copied(), self.bounds);
-        let (least, most) =
-            (tried.clone().fold(f64::INFINITY, f64::min), tried.fold(f64::NEG_INFINITY, f64::max));
+        let tried = self.tried.iter().copied();
+        let [low, high] = self.bounds;
+        let least = tried.clone().fold(f64::INFINITY, f64::min);
+        let most = tried.fold(f64::NEG_INFINITY, f64::max);
         match self.chosen {
             _ if least == most => None,
             chosen if chosen == least && least > low => Some(("smallest", "smaller")),

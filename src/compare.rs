@@ -139,7 +139,8 @@ pub fn compare(runs: &[EvaluatedRun], resamples: usize, seed: u64) -> Result<Run
         };
         let reference = known(0).map(|value| (value, column(0, at)));
         let value = |run: usize| {
-            let (value, own) = (known(run)?, column(run, at));
+            let value = known(run)?;
+            let own = column(run, at);
             let difference = match (&reference, run) {
                 (None, _) | (_, 0) => None,
                 (Some((first, theirs)), _) => difference(value - first, &own, theirs),
@@ -149,12 +150,14 @@ pub fn compare(runs: &[EvaluatedRun], resamples: usize, seed: u64) -> Result<Run
         };
         MetricComparison::from_runs(metric, (0..runs.len()).filter_map(value).collect())
     });
-    let (queries, metrics) = (first.queries.len(), compared.collect());
+    let queries = first.queries.len();
+    let metrics = compared.collect();
     Ok(RunComparison { compared: Compared::Queries { queries, resamples }, metrics })
 }
 
 fn same_queries(first: &EvaluatedRun, other: &EvaluatedRun) -> Result<(), Error> {
-    let (own, expected) = (other.queries, first.queries);
+    let own = other.queries;
+    let expected = first.queries;
     let same = |holds: bool, show: &dyn Fn(&[String]) -> String| {
         let found = format_args!("{}, with {}", other.name, show(own));
         let allowed = format_args!("runs with the queries of {}: {}", first.name, show(expected));
@@ -290,7 +293,8 @@ impl RunComparison {
             let [low, high] = ends(*ci95);
             let [from, to] = ends(difference.map(|found| found.ci95));
             let paired = difference.map(|found| found.difference);
-            let (p, holm) = (difference.map(|found| found.p), difference.map(|found| found.p_holm));
+            let p = difference.map(|found| found.p);
+            let holm = difference.map(|found| found.p_holm);
             let numbers = [Some(*value), low, high, paired, from, to, p, holm];
             let numbers = numbers.map(|number| number.map(|n| n.to_string()).unwrap_or_default());
             let texts = [metric.metric.into(), metric.larger_is_better.to_string(), run.clone()];

@@ -57,7 +57,8 @@ pub fn check<R: Recipe>(recipe: &R, train: &Split) -> Result<(), Error> {
             encoder.dimension()
         ));
     }
-    let (first, second) = (parameters::collect(&encoder), parameters::collect(&make()?));
+    let first = parameters::collect(&encoder);
+    let second = parameters::collect(&make()?);
     let differs =
         first.iter().find(|(name, p)| second.get(*name).map(|q| &q.values) != Some(&p.values));
     if let Some((name, _)) = differs {

@@ -201,9 +201,10 @@ impl ExactDecoder<'_> {
             let restored = self.scaling.map(|scaling| scaling.restore(&found.numbers));
             return NumberFeatures::cell(restored.as_ref().unwrap_or(&found.numbers));
         }
-        let parts: Vec<String> = match self.labels.is_empty() {
-            true => found.ranks().iter().map(|rank| (rank + 1).to_string()).collect(),
-            false => found.parts.iter().map(|&at| self.labels[at as usize].clone()).collect(),
+        let parts: Vec<String> = if self.labels.is_empty() {
+            found.ranks().iter().map(|rank| (rank + 1).to_string()).collect()
+        } else {
+            found.parts.iter().map(|&at| self.labels[at as usize].clone()).collect()
         };
         parts.join(&self.separator.to_string())
     }

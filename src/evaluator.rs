@@ -46,7 +46,9 @@ impl<'a> Evaluator<'a> {
         let outputs = &dataset.outputs;
         let fitted = config.output.compares_molecules().then_some(&outputs.features);
         let held = (fitted.is_some() || config.evaluation.compares()).then_some(outputs);
-        let (look, space, labels) = (None, Some(space), outputs.features.terms());
+        let look = None;
+        let space = Some(space);
+        let labels = outputs.features.terms();
         let decoder =
             Decoder { candidates, look, space, config, labels, scaling, constants, fitted, held };
         if config.decoding.search == Search::Exact {
@@ -63,10 +65,12 @@ impl<'a> Evaluator<'a> {
     ) -> Result<Self, Error> {
         let Decoder { candidates, config, .. } = decoder;
         let mut evaluator = Self { config, dataset, root, decoder, lists: Vec::new() };
-        let (settings, masses) = (&config.evaluation, CandidateMasses::default());
-        let polarities = match config.encoder.abilities().spectra {
-            true => Polarities::of_split(&dataset.train)?,
-            false => Polarities::default(),
+        let settings = &config.evaluation;
+        let masses = CandidateMasses::default();
+        let polarities = if config.encoder.abilities().spectra {
+            Polarities::of_split(&dataset.train)?
+        } else {
+            Polarities::default()
         };
         let test = (settings.split == SplitName::Test).then_some(SplitName::Test);
         for name in [SplitName::Validation].into_iter().chain(test) {
@@ -101,9 +105,10 @@ impl<'a> Evaluator<'a> {
     ) -> Result<Evaluator<'b>, Error> {
         let Self { config, dataset, root, decoder, .. } = *self;
         let decoder = Decoder { candidates, look, ..decoder };
-        match candidates.len() == self.decoder.candidates.len() {
-            true => Ok(Evaluator { config, dataset, root, decoder, lists: self.lists.clone() }),
-            false => Evaluator::with_decoder(root, dataset, decoder),
+        if candidates.len() == self.decoder.candidates.len() {
+            Ok(Evaluator { config, dataset, root, decoder, lists: self.lists.clone() })
+        } else {
+            Evaluator::with_decoder(root, dataset, decoder)
         }
     }
 
@@ -192,14 +197,16 @@ impl<'a> Evaluator<'a> {
         let draw = |outputs| drawing(&self.reported().inputs, outputs, EXAMPLES);
         let drawn = found.outputs.as_ref().map(draw).transpose()?.flatten();
         let own = report(name, found, self.decoder.candidates, self.config)?;
-        let (perfect_h, skipped_rows) = (self.perfect(name, search)?, self.dataset.skipped.clone());
+        let perfect_h = self.perfect(name, search)?;
+        let skipped_rows = self.dataset.skipped.clone();
         Ok((Report { perfect_h, skipped_rows, ..own }, drawn))
     }
 
     /// The predicted and the true output of each query of the report, as they are shown: the label, else the id.
     /// Label sets are in one order.
     pub(crate) fn predictions(&self, z: &[f32]) -> Result<Vec<(String, String)>, Error> {
-        let (split, candidates) = (self.reported(), self.decoder.candidates);
+        let split = self.reported();
+        let candidates = self.decoder.candidates;
         let pool = self.pool(self.config.evaluation.split);
         let z = [self.config.decoding.scaled(z, candidates.dim())?];
         let models = Models::one(self.decoder, None);

@@ -121,7 +121,8 @@ impl<'a> Request<'a> {
 fn check_shared(config: &Checked, ranks: &Processes) -> Result<(), Error> {
     ranks.check_same("version", env!("CARGO_PKG_VERSION"))?;
     ranks.check_same("configuration's fingerprint", &config.fingerprint()?)?;
-    let (key, found) = ("number of processes", ranks.size());
+    let key = "number of processes";
+    let found = ranks.size();
     let allowed = "1 for an ensemble; each of its members may have several";
     ensure(config.ensemble.is_none(), key, found, allowed)?;
     let allowed = "1 for this encoder; neural encoders share their training, and kernel machines \
@@ -158,7 +159,8 @@ fn run_as(
     let own = LastSystem::default();
     let systems = shared.unwrap_or(&own).clone();
     let outputs = TrainingOutputs::new(config, (&dataset, root), resumed, systems);
-    let (decoding, n) = (&config.decoding, outputs.len());
+    let decoding = &config.decoding;
+    let n = outputs.len();
     decoding.hubs.iter().try_for_each(|hubs| hubs::check(hubs, n))?;
     decoding.second_look.iter().try_for_each(|look| second_look::check(look, n))?;
     let mut prepared = config.encoder.learner().prepare(&outputs)?;
@@ -170,8 +172,10 @@ fn run_as(
     let mut targets = ranks.scope(|| prepared.targets(&outputs))?;
     loop {
         let candidates = ranks.scope(|| targets.space.candidates(&dataset.outputs))?;
-        let (data, space) = ((root, &dataset), &targets.space);
-        let (scaling, constants) = (scaling.as_ref(), constants.as_ref());
+        let data = (root, &dataset);
+        let space = &targets.space;
+        let scaling = scaling.as_ref();
+        let constants = constants.as_ref();
         let evaluator = Evaluator::new(config, data, space, &candidates, scaling, constants)?;
         if let Some(refined) =
             ranks.scope(|| prepared.refined_targets(&targets, &evaluator, force))?
@@ -253,7 +257,8 @@ fn finish(
     started: Instant,
 ) -> Result<(Report, Vec<String>), Error> {
     let Task { config, dataset, evaluator, data, path, resumed, .. } = *task;
-    let (root, made) = (evaluator.root, evaluator.decoder.candidates);
+    let root = evaluator.root;
+    let made = evaluator.decoder.candidates;
     let added = if resumed { with_added(path)? } else { None };
     let Fitted { predictor, saved, held_out, left_out, summary, mut choices, advice: own } = fitted;
     let mut folder = match task.folder.take() {
@@ -270,9 +275,10 @@ fn finish(
     // predictions for the validation split are needed for hubs, for the log and often for the
     // report
     let needed = hubs || summary.is_some() || split == SplitName::Validation;
-    let validation = match needed && !dataset.validation.ids.is_empty() {
-        true => Some(predictor.predict(&dataset.validation)?),
-        false => None,
+    let validation = if needed && !dataset.validation.ids.is_empty() {
+        Some(predictor.predict(&dataset.validation)?)
+    } else {
+        None
     };
     let held_out = held_out.map(|stored| stored.held_out);
     let candidates = match (&config.decoding.hubs, &held_out, &validation) {
@@ -312,7 +318,9 @@ fn finish(
     };
     let look = look.map(|look| look.among(&candidates)).transpose()?;
     let evaluator = &evaluator.among(&candidates, look.as_ref())?;
-    if let (Some(summary), Some(z)) = (&summary, &validation) {
+    if let Some(summary) = &summary
+        && let Some(z) = &validation
+    {
         let metrics = &evaluator.evaluate(SplitName::Validation, z)?.scores;
         let took = started.elapsed();
         task.observer.event(&Event::Solved { summary, metrics, scores: metrics, took });
@@ -375,7 +383,8 @@ fn save_held_out(
 fn open_device(config: &Checked, processor: Processor) -> Result<Device, Error> {
     let device = processor.open()?;
     if config.encoder.abilities().closed_form && processor != Processor::Cpu {
-        let (device, message) = (processor.to_string(), "kernel machines need the CPU");
+        let device = processor.to_string();
+        let message = "kernel machines need the CPU";
         return Err(dsokr_nn::Error::Device { device, message: message.into() }.into());
     }
     Ok(device)

@@ -22,7 +22,8 @@ impl Folds {
     pub fn validate(self) -> Result<(), Error> {
         let Self { key, count, answered } = self;
         ensure(count > 1, format_args!("{key}.folds"), count, "at least 2")?;
-        let (holds, key) = ((1..=count).contains(&answered), format_args!("{key}.answered"));
+        let holds = (1..=count).contains(&answered);
+        let key = format_args!("{key}.answered");
         ensure(holds, key, answered, format_args!("1 to {count}, the number of parts"))
     }
 
@@ -32,9 +33,10 @@ impl Folds {
         let Self { key, count, answered } = self;
         let groups = dataset.training_groups();
         let n = groups.len();
-        let allowed = match n == dataset.train.ids.len() {
-            true => format!("2 to {n}, the number of training pairs"),
-            false => format!("2 to {n}, the number of outputs of training pairs"),
+        let allowed = if n == dataset.train.ids.len() {
+            format!("2 to {n}, the number of training pairs")
+        } else {
+            format!("2 to {n}, the number of outputs of training pairs")
         };
         ensure((2..=n).contains(&count), format_args!("{key}.folds"), count, allowed)?;
         let mut parts = divide(groups, count, &mut generator(seed, "folds", 0));

@@ -46,7 +46,8 @@ impl LabelScores {
             let [truth, predicted] = [truth, predicted]
                 .map(|set| set.iter().map(String::as_str).collect::<BTreeSet<_>>());
             for &label in truth.union(&predicted) {
-                let (known, said) = (truth.contains(label), predicted.contains(label));
+                let known = truth.contains(label);
+                let said = predicted.contains(label);
                 let count = counts.entry(label).or_default();
                 for (count, holds) in count.iter_mut().zip([known, said, known && said]) {
                     *count += usize::from(holds);

@@ -295,27 +295,27 @@ impl Task<'_> {
     /// # Errors
     /// Errors of the file system; a resumed run whose preparation differs.
     pub fn begin(&mut self, files: Vec<(&'static str, String)>) -> Result<&mut Folder, Error> {
-        let (files, space) = (PreparationFiles::new(files)?, self.targets.space.fingerprint());
-        let mut folder = match self.ranks.is_first() && !self.resumed {
-            false => Folder::open(self.path, space, &files),
-            true => {
-                let save = |here: &Path| {
-                    self.targets.space.save(here)?;
-                    self.dataset.outputs.features.save(&here.join(FEATURES))?;
-                    let Evaluator { root, decoder, .. } = *self.evaluator;
-                    save_scaling(decoder.scaling, here)?;
-                    save_constants(decoder.constants, here)?;
-                    save_data_folder(here, root)?;
-                    if self.config.encoder.abilities().spectra {
-                        let polarities = Polarities::of_split(&self.dataset.train)?;
-                        let text = serde_json::to_string(&polarities)? + "\n";
-                        write_text(&here.join(POLARITIES), &text)?;
-                    }
-                    let file = here.join(CANDIDATES);
-                    save_candidates(&file, decoder.candidates, &space, self.data)
-                };
-                Folder::create(self.path, self.config, &files, space.clone(), save)?
-            }
+        let files = PreparationFiles::new(files)?;
+        let space = self.targets.space.fingerprint();
+        let mut folder = if self.ranks.is_first() && !self.resumed {
+            let save = |here: &Path| {
+                self.targets.space.save(here)?;
+                self.dataset.outputs.features.save(&here.join(FEATURES))?;
+                let Evaluator { root, decoder, .. } = *self.evaluator;
+                save_scaling(decoder.scaling, here)?;
+                save_constants(decoder.constants, here)?;
+                save_data_folder(here, root)?;
+                if self.config.encoder.abilities().spectra {
+                    let polarities = Polarities::of_split(&self.dataset.train)?;
+                    let text = serde_json::to_string(&polarities)? + "\n";
+                    write_text(&here.join(POLARITIES), &text)?;
+                }
+                let file = here.join(CANDIDATES);
+                save_candidates(&file, decoder.candidates, &space, self.data)
+            };
+            Folder::create(self.path, self.config, &files, space.clone(), save)?
+        } else {
+            Folder::open(self.path, space, &files)
         };
         // the other processes only read it
         if self.ranks.is_first() {

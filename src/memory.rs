@@ -111,9 +111,10 @@ pub(crate) fn of_outputs(config: &Checked, dataset: &Dataset) -> Vec<Need> {
     let size = if config.sketch.full { "sketch.full" } else { "sketch.size" };
     let width = if rows.kind() == RowKind::Dense { rows.width() as f64 } else { 0.0 };
     // those of a training, and the report of about as many queries
-    let evaluations = match config.encoder.abilities().closed_form {
-        true => 1.0,
-        false => config.training.epochs as f64 / config.training.evaluate_every.max(1) as f64,
+    let evaluations = if config.encoder.abilities().closed_form {
+        1.0
+    } else {
+        config.training.epochs as f64 / config.training.evaluate_every.max(1) as f64
     };
     let scored = (evaluations + 1.0) * dataset.validation.ids.len() as f64 * candidates;
     let candidates = Need {
@@ -184,7 +185,8 @@ fn anchors(config: &Checked, dataset: &Dataset) -> Vec<Anchors> {
             continue;
         }
         let size = size.min(n) as f64;
-        let (n, method) = (n as f64, config.sketch.method_for(kernel, n));
+        let method = config.sketch.method_for(kernel, n);
+        let n = n as f64;
         let count = match method {
             SketchKind::Subsampling { .. } => size,
             SketchKind::Leverage { pilot, .. } => size + pilot as f64,
@@ -231,10 +233,8 @@ pub(crate) fn of_second_look(
         *settings;
     let n = dataset.train.ids.len();
     let rest = settings.parts().rest(n);
-    let Cost { bytes, multiplications } = match refit {
-        true => fit(rest),
-        false => Cost { bytes: 0.0, multiplications: 0.0 },
-    };
+    let Cost { bytes, multiplications } =
+        if refit { fit(rest) } else { Cost { bytes: 0.0, multiplications: 0.0 } };
     let [n, part, p, size, parts, neighbours] =
         [n, n - rest, p, size, answered, neighbours].map(|count| count as f64);
     let candidates = dataset.outputs.candidates.len() as f64;
@@ -291,9 +291,10 @@ pub fn of_training(
         match gpu {
             None => {
                 // a gradient by rows has those of a batch, which plain descent changes only
-                let read = match config.by_rows() {
-                    true => part.parameters.min(batch_size * part.products),
-                    false => part.parameters,
+                let read = if config.by_rows() {
+                    part.parameters.min(batch_size * part.products)
+                } else {
+                    part.parameters
                 };
                 let changed = if moments == 0.0 { read } else { part.parameters };
                 // a checkpoint's tensors are those of the model and of its optimiser

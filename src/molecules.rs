@@ -60,7 +60,10 @@ pub fn drawing(
     (truth, predicted): &(Truth, Truth),
     count: usize,
 ) -> Result<Option<String>, Error> {
-    let (Some(truth), Some(predicted)) = (drawn(truth, count)?, drawn(predicted, count)?) else {
+    let Some(truth) = drawn(truth, count)? else {
+        return Ok(None);
+    };
+    let Some(predicted) = drawn(predicted, count)? else {
         return Ok(None);
     };
     let texts = inputs.texts().unwrap_or_default();

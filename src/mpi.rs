@@ -117,7 +117,8 @@ impl Exchange for World {
     }
 
     fn exchange(&self, parts: &[&[u8]]) -> Result<Vec<Vec<u8>>, Error> {
-        let (world, rank) = (SimpleCommunicator::world(), self.rank());
+        let world = SimpleCommunicator::world();
+        let rank = self.rank();
         let sizes: Vec<u64> = parts.iter().map(|part| part.len() as u64).collect();
         let mut given_sizes = vec![0u64; sizes.len()];
         multiple_scope(1, |scope, requests| {

@@ -117,7 +117,8 @@ struct Prepared<'a, R: Recipe> {
 
 impl<'a, R: Recipe> Prepared<'a, R> {
     fn new(recipe: &'a R, outputs: &'a TrainingOutputs<'a>) -> Result<Self, Error> {
-        let (config, train) = (outputs.config, &outputs.dataset.train);
+        let config = outputs.config;
+        let train = &outputs.dataset.train;
         let settings = recipe.preparation();
         let preparation = match outputs.resumed {
             Some(path) => R::Preparation::load(&settings, path)?,
@@ -134,7 +135,8 @@ impl<'a, R: Recipe> Prepared<'a, R> {
             Some(held) => &train.select(&rest(held, n))?,
             None => train,
         };
-        let (inputs, weights) = (preparation.inputs(learned)?, learned.weights.clone());
+        let inputs = preparation.inputs(learned)?;
+        let weights = learned.weights.clone();
         Ok(Self { recipe, outputs, preparation: Arc::new(preparation), held, inputs, weights })
     }
 
@@ -147,19 +149,23 @@ impl<'a, R: Recipe> Prepared<'a, R> {
         observer: &mut dyn Observer,
     ) -> Result<HeldOut, Error> {
         let Self { recipe, outputs, preparation, .. } = self;
-        let (config, split) = (outputs.config, &outputs.dataset.train);
+        let config = outputs.config;
+        let split = &outputs.dataset.train;
         let n = split.ids.len();
         let hubs = config.decoding.hubs.clone().unwrap_or_default();
         let folds = hubs.parts().draw(outputs.dataset, config.seed)?;
         let mut found: Vec<(usize, Vec<f32>)> = Vec::new();
         for (at, held) in folds.iter().enumerate() {
-            let (fold, folds, pairs) = (at + 1, folds.len(), n - held.len());
+            let fold = at + 1;
+            let folds = folds.len();
+            let pairs = n - held.len();
             info!(fold, folds, pairs, "training for held-out answers");
             let rest = rest(held, n);
             let learned = split.select(&rest)?;
             let inputs = preparation.inputs(&learned)?;
             let targets = targets.select(&rest);
-            let (offset, device) = (targets.mean(&learned.weights), training.device);
+            let offset = targets.mean(&learned.weights);
+            let device = training.device;
             let model = new_model(*recipe, config, preparation, &offset, device, false)?;
             let pairs = Pairs::new(&inputs, &targets.coordinates, &targets.residuals)?;
             let pairs = pairs.weighted(learned.weights.as_slice())?;
@@ -216,8 +222,8 @@ impl<R: Recipe> Fit for Prepared<'_, R> {
             let parts = hubs.parts().answered as f64;
             let total = |of: fn(&Need) -> f64| parts * part.iter().map(of).sum::<f64>();
             // the answers; each training comes after the one before
-            let (what, bytes) =
-                ("trainings without a part of the pairs", 8.0 * (n * coordinates) as f64);
+            let what = "trainings without a part of the pairs";
+            let bytes = 8.0 * (n * coordinates) as f64;
             all.push(Need {
                 multiplications: total(|need| need.multiplications),
                 traffic: total(|need| need.traffic),
@@ -229,7 +235,8 @@ impl<R: Recipe> Fit for Prepared<'_, R> {
 
     fn fit(&self, task: &mut Task) -> Result<Fitted, Error> {
         let Self { preparation, held, inputs, .. } = self;
-        let (recipe, config) = (self.recipe, task.config);
+        let recipe = self.recipe;
+        let config = task.config;
         let device = task.device.clone().autodiff();
         let (basis, targets) = task.targets.basis()?;
         let targets = match held {
@@ -240,7 +247,8 @@ impl<R: Recipe> Fit for Prepared<'_, R> {
         let (training, needs) = self.training(inputs.len(), basis.dimension(), &device);
         memory::check(&needs, task.force)?;
         if training.micro_batch != config.training.micro_batch {
-            let (batch, at_once) = (training.batch, training.at_once());
+            let batch = training.batch;
+            let at_once = training.at_once();
             warn!(
                 batch,
                 at_once,
@@ -261,7 +269,8 @@ impl<R: Recipe> Fit for Prepared<'_, R> {
         }
         let mut folder = folder.clone();
         let validation = preparation.inputs(&task.dataset.validation)?;
-        let (evaluator, batch) = (task.evaluator, config.evaluation.batch);
+        let evaluator = task.evaluator;
+        let batch = config.evaluation.batch;
         let validate = |model: &Model<R::Encoder>| {
             Ok(evaluator.validation(&embed(model, &validation, batch)?)?)
         };
@@ -312,11 +321,13 @@ fn new_model<R: Recipe>(
 ) -> Result<Model<R::Encoder>, Error> {
     let mut random = generator(config.seed, "parameters", 0);
     let start = Start { offset, random: &mut random, device };
-    let encoder = match restored {
-        true => recipe.uninitialised(preparation, start)?,
-        false => recipe.encoder(preparation, start)?,
+    let encoder = if restored {
+        recipe.uninitialised(preparation, start)?
+    } else {
+        recipe.encoder(preparation, start)?
     };
-    let (found, expected) = (encoder.dimension(), offset.len());
+    let found = encoder.dimension();
+    let expected = offset.len();
     if found != expected {
         let message = format!("it has {found} coordinates, the basis {expected}");
         return Err(Error::Contract(message));
@@ -333,7 +344,8 @@ fn check_groups<E: Encoder>(config: &Checked, model: &Model<E>) -> Result<(), Er
     let names: Vec<String> = parameters::names(model);
     config.training.groups.iter().try_for_each(|group| {
         let known = names.iter().any(|name| name.contains(&group.parameters));
-        let (key, found) = ("training.groups.parameters", format_args!("{:?}", group.parameters));
+        let key = "training.groups.parameters";
+        let found = format_args!("{:?}", group.parameters);
         ensure(known, key, found, format_args!("a part of one of {}", names.join(", ")))
     })
 }

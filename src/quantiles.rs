@@ -92,7 +92,8 @@ pub(crate) fn gold_numbers(
 /// Numbers as candidates for quantiles: each at its value along the median, with the constant
 /// `−y²/2`, so that the nearest to the median comes first.
 pub(crate) fn median_candidates(levels: &[f64], numbers: &[f32]) -> (Vec<f32>, Vec<f32>) {
-    let (width, at) = (levels.len(), median(levels));
+    let width = levels.len();
+    let at = median(levels);
     let mut coordinates = vec![0.0; width * numbers.len()];
     for (row, &number) in coordinates.chunks_exact_mut(width).zip(numbers) {
         row[at] = number;

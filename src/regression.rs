@@ -232,7 +232,8 @@ impl Places {
 /// Pearson's correlation; 0 where one of the two does not vary.
 fn correlation(a: &[f64], b: &[f64]) -> f64 {
     let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;
-    let (mean_a, mean_b) = (mean(a), mean(b));
+    let mean_a = mean(a);
+    let mean_b = mean(b);
     let pairs = || a.iter().zip(b).map(|(a, b)| (a - mean_a, b - mean_b));
     let common: f64 = pairs().map(|(a, b)| a * b).sum();
     let squares: f64 =

@@ -133,7 +133,8 @@ impl OutputScores {
                 Ok((Self::Rankings(scores), queries))
             }
             (Truth::Numbers(truth), Truth::Numbers(predicted)) => {
-                let (means, names) = (facts.means(), &facts.names);
+                let means = facts.means();
+                let names = &facts.names;
                 let scores = RegressionScores::from_rows(truth, predicted, means, names)?;
                 Ok((Self::Numbers(scores), QueryValues::new()))
             }
@@ -190,11 +191,17 @@ impl RankingScores {
             (ranks[i].max(ranks[j]) != UNRANKED).then(|| ranks[i].cmp(&ranks[j]) as i64)
         };
         let pairs = (0..truth.len()).flat_map(|i| (i + 1..truth.len()).map(move |j| (i, j)));
-        let (mut product, mut ours, mut theirs, mut same) = (0, 0, 0, true);
+        let mut product = 0;
+        let mut ours = 0;
+        let mut theirs = 0;
+        let mut same = true;
         for (i, j) in pairs {
-            let (a, b) = (order(truth, i, j), order(predicted, i, j));
+            let a = order(truth, i, j);
+            let b = order(predicted, i, j);
             same &= a.is_none() || a == b;
-            if let (Some(a), Some(b)) = (a, b) {
+            if let Some(a) = a
+                && let Some(b) = b
+            {
                 (product, ours, theirs) = (product + a * b, ours + a * a, theirs + b * b);
             }
         }
@@ -339,7 +346,10 @@ impl Evaluation {
             scores.roc_auc = self.scores.roc_auc.map(|_| 0.5);
             scores.pr_auc = scored.prevalence();
         }
-        let (Some((truth, _)), Some(constants)) = (&self.outputs, &self.facts.constants) else {
+        let Some((truth, _)) = &self.outputs else {
+            return Ok(scores);
+        };
+        let Some(constants) = &self.facts.constants else {
             return Ok(scores);
         };
         match (truth, constants) {

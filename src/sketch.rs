@@ -122,9 +122,10 @@ pub struct Leverage {
 /// The smallest size whose [deciding](Point::deciding) figure is within 1 % of the best, of its gain over `nothing`.
 pub fn recommended(points: &[Point], larger_is_better: bool, nothing: f64) -> usize {
     let figures = points.iter().map(|point| point.deciding().mean);
-    let best = match larger_is_better {
-        true => figures.fold(f64::NEG_INFINITY, f64::max),
-        false => figures.fold(f64::INFINITY, f64::min),
+    let best = if larger_is_better {
+        figures.fold(f64::NEG_INFINITY, f64::max)
+    } else {
+        figures.fold(f64::INFINITY, f64::min)
     };
     let within = WITHIN * (best - nothing).abs();
     let close = |point: &&Point| (point.deciding().mean - best).abs() <= within;
@@ -208,7 +209,8 @@ impl<'a> Study<'a> {
     pub fn leverage(&self, lambda: f64) -> Result<Leverage, Error> {
         let outputs = self.outputs();
         let pilot = ((outputs.len() as f64).sqrt() as usize).max(1);
-        let (kernel, seed) = (outputs.kernel()?.clone(), self.config.seed);
+        let kernel = outputs.kernel()?.clone();
+        let seed = self.config.seed;
         let mut scores = leverage::scores(kernel, &outputs.rows(), lambda, pilot, seed)?;
         let dimension = scores.iter().sum();
         scores.sort_by(|a, b| b.total_cmp(a));
@@ -240,15 +242,20 @@ impl<'a> Study<'a> {
         let metric = config.evaluation.metric;
         let compares = [Needs::Graphs, Needs::GraphsOrRankings].contains(&metric.needs());
         let n = outputs.len() as f64;
-        let prepared = match config.encoder.abilities().closed_form {
-            true => Some(config.encoder.learner().prepare(&outputs)?),
-            false => None,
+        let prepared = if config.encoder.abilities().closed_form {
+            Some(config.encoder.learner().prepare(&outputs)?)
+        } else {
+            None
         };
-        let (mut points, mut spectrum, mut length) = (Vec::new(), Vec::new(), 0.0);
+        let mut points = Vec::new();
+        let mut spectrum = Vec::new();
+        let mut length = 0.0;
         for &size in sizes {
             let started = Instant::now();
-            let (mut rank, mut residual) = (0.0, 0.0);
-            let (mut fitted, mut scores) = (Vec::new(), Vec::new());
+            let mut rank = 0.0;
+            let mut residual = 0.0;
+            let mut fitted = Vec::new();
+            let mut scores = Vec::new();
             for at in 0..draws {
                 let seed = config.seed.wrapping_add(at as u64);
                 let kernel = outputs.kernel()?;
@@ -314,7 +321,8 @@ impl<'a> Study<'a> {
         evaluate: impl FnOnce(&Evaluator, &Candidates) -> Result<T, Error>,
     ) -> Result<T, Error> {
         let candidates = space.candidates(&self.dataset.outputs)?;
-        let (data, scaling) = ((self.root, &self.dataset), self.scaling.as_ref());
+        let data = (self.root, &self.dataset);
+        let scaling = self.scaling.as_ref();
         let constants = Constants::fit(&self.dataset, config.encoder.abilities().levels);
         let constants = constants.as_ref();
         let evaluator = Evaluator::new(config, data, space, &candidates, scaling, constants)?;

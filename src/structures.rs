@@ -62,9 +62,10 @@ pub(crate) fn mean(values: &[f64]) -> (f64, f64) {
 }
 
 pub(crate) fn check_queries<T>(queries: &[T]) -> Result<(), Error> {
-    match queries.is_empty() {
-        true => Err(dsokr_decode::Error::too_few("no queries", 1).into()),
-        false => Ok(()),
+    if queries.is_empty() {
+        Err(dsokr_decode::Error::too_few("no queries", 1).into())
+    } else {
+        Ok(())
     }
 }
 
@@ -150,7 +151,8 @@ impl BeyondScores {
             Some(_) => Table::new(names, 1).with(rows).text(),
             None => String::new(),
         };
-        let (outside, evaluated) = (100.0 * self.outside, self.evaluated);
+        let outside = 100.0 * self.outside;
+        let evaluated = self.evaluated;
         table
             + &format!(
                 "beyond: {outside:.1} % are not candidates; {evaluated:.0} molecules were scored a query\n"

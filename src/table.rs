@@ -47,9 +47,12 @@ impl Table {
         let widths: Vec<usize> = (0..self.names.len()).map(width).collect();
         let line = |line: &Vec<String>| {
             let cells = line.iter().zip(&widths).enumerate();
-            let padded = cells.map(|(at, (text, &width))| match at < self.texts {
-                true => format!("{:<width$}", cell(text)),
-                false => format!("{:>width$}", cell(text)),
+            let padded = cells.map(|(at, (text, &width))| {
+                if at < self.texts {
+                    format!("{:<width$}", cell(text))
+                } else {
+                    format!("{:>width$}", cell(text))
+                }
             });
             padded.collect::<Vec<_>>().join("  ").trim_end().to_owned() + "\n"
         };
@@ -156,8 +159,9 @@ fn quoted(field: &str) -> String {
     let number = field.parse::<f64>().is_ok_and(f64::is_finite);
     let formula = field.starts_with(['=', '+', '-', '@', '\t', '\r']) && !number;
     let field = format!("{}{field}", if formula { "'" } else { "" });
-    match field.contains([',', '"', '\n', '\r']) {
-        true => format!("\"{}\"", field.replace('"', "\"\"")),
-        false => field,
+    if field.contains([',', '"', '\n', '\r']) {
+        format!("\"{}\"", field.replace('"', "\"\""))
+    } else {
+        field
     }
 }

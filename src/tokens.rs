@@ -132,7 +132,9 @@ fn tokenise(
     max_length: usize,
 ) -> Result<Vec<TokenIds>, Error> {
     let texts = split.inputs.texts()?;
-    let (mut all, mut cut, mut unknown) = (TokenIdsBuilder::default(), 0, 0);
+    let mut all = TokenIdsBuilder::default();
+    let mut cut = 0;
+    let mut unknown = 0;
     for some in texts.chunks(AT_ONCE) {
         let encode = |text: &String| tokenizer.encode(text, max_length);
         let encoded: Vec<_> = some.par_iter().map(encode).collect::<Result<_, _>>()?;

@@ -17,7 +17,8 @@ fn main() -> ExitCode {
     }
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name).display().to_string();
-    let (run, runs) = (at("run"), at("runs"));
+    let run = at("run");
+    let runs = at("runs");
 
     // a small part of the quickstart set
     let data = folder.path().join("datasets/quickstart");

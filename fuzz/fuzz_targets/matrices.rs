@@ -19,7 +19,8 @@ fuzz_target!(|bytes: &[u8]| {
             rows.block(0..rows.len()).unwrap();
         }
         let Ok(rows) = read_features(&path, key, false) else { continue };
-        let (len, width) = (rows.len(), rows.width());
+        let len = rows.len();
+let width = rows.width();
         assert!(len > 0 && width > 0);
         assert!(rows.block(0..len + 1).is_err());
         let Block::Dense(block) = rows.block(0..len).unwrap() else { continue };

@@ -52,7 +52,8 @@ static SERVED: LazyLock<Served> = LazyLock::new(|| {
     let data = folder().join("datasets/molecules");
     fs::create_dir_all(&data).unwrap();
     fs::create_dir_all(folder().join("configs")).unwrap();
-    let (mut outputs, mut texts) = (String::from("id\tsmiles\n"), String::from("id\tdescription\n"));
+    let mut outputs = String::from("id\tsmiles\n");
+let mut texts = String::from("id\tdescription\n");
     for (at, smiles) in SMILES.iter().cycle().take(24).enumerate() {
         writeln!(outputs, "{at}\t{smiles}").unwrap();
         writeln!(texts, "{at}\tthe {at}th molecule, of {} letters", smiles.len()).unwrap();
@@ -70,7 +71,8 @@ static SERVED: LazyLock<Served> = LazyLock::new(|| {
 
 /// Trains a run in the folder of this process.
 fn model(name: &str, config: &str) -> Model {
-    let (run, config) = (folder().join(name), file("configs/a.toml", config));
+    let run = folder().join(name);
+let config = file("configs/a.toml", config);
     let opened = Config::load(config).and_then(|config| {
         fit(&config, &run)?;
         Model::open(&run, &Processor::Cpu.open()?)
@@ -81,7 +83,8 @@ fn model(name: &str, config: &str) -> Model {
 /// The request that a text writes; none where its head is no HTTP.
 fn read(text: &[u8]) -> Option<Request> {
     let end = text.windows(2).position(|two| two == b"\n\n").unwrap_or(text.len());
-    let (head, body) = (&text[..end], text.get(end + 2..).unwrap_or(b""));
+    let head = &text[..end];
+let body = text.get(end + 2..).unwrap_or(b"");
     let mut lines = head.split(|&byte| byte == b'\n');
     let first = lines.next()?;
     let space = first.iter().position(|&byte| byte == b' ')?;
@@ -99,7 +102,8 @@ fn read(text: &[u8]) -> Option<Request> {
 fuzz_target!(|text: &[u8]| {
     let Some(request) = read(text) else { return };
     let Served { server, runtime } = &*SERVED;
-    let (method, path) = (request.method().clone(), request.uri().path().to_owned());
+    let method = request.method().clone();
+let path = request.uri().path().to_owned();
     let (status, headers, body) = runtime.block_on(async {
         let answer = server.router().call(request).await.unwrap();
         let (parts, body) = answer.into_parts();

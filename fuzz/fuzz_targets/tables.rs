@@ -26,7 +26,8 @@ fuzz_target!(|bytes: &[u8]| {
 fn table(name: &str, bytes: &[u8]) {
     let path = file(name, bytes);
     let read = |action| Table::read_rows(&path, &COLUMNS, action);
-    let (stopped, skipped) = (read(OnBadRow::Stop), read(OnBadRow::Skip));
+    let stopped = read(OnBadRow::Stop);
+let skipped = read(OnBadRow::Skip);
     let streamed = stream(name, bytes);
     let Ok(skipped) = skipped else {
         assert!(stopped.is_err());
@@ -75,7 +76,8 @@ fn stream(name: &str, bytes: &[u8]) -> Option<Vec<TextRow>> {
 
 /// The files that hold these rows.
 fn written(rows: &[(String, String)]) -> Vec<(String, String)> {
-    let (mut commas, mut tabs) = ("id,text\n".to_owned(), "text\tid\n".to_owned());
+    let mut commas = "id,text\n".to_owned();
+let mut tabs = "text\tid\n".to_owned();
     let mut json = String::new();
     for (id, text) in rows {
         let _ = writeln!(commas, "\"{}\",\"{}\"", id.replace('"', "\"\""), text.replace('"', "\"\""));

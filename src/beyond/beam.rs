@@ -192,8 +192,8 @@ impl<'a> Beam<'a> {
                 continue;
             }
             let scores = known.scores(molecule, &self.z, self.settings.unknown);
-            let (score, kept) =
-                (self.further.combined(self.query, scores), self.keeps(known, molecule));
+            let score = self.further.combined(self.query, scores);
+            let kept = self.keeps(known, molecule);
             let found = Found { molecule, score, kept };
             // those to move from, and those that an answer has
             let width = self.settings.beam.max(self.count);

@@ -175,7 +175,8 @@ impl BeyondSearch {
         }
         // graphs leave charges, hydrogens and configurations out
         if models.iter().all(|(config, _)| config.output.features.are_graphs()) {
-            let (charges, radicals) = (BTreeSet::new(), BTreeSet::new());
+            let charges = BTreeSet::new();
+            let radicals = BTreeSet::new();
             palette = Palette { charges, radicals, stereo: false, ..palette };
         }
         let dims: Vec<usize> = models.iter().map(|(_, candidates)| candidates.dim()).collect();
@@ -254,7 +255,8 @@ impl Climb<'_> {
     ) -> Result<Vec<Vec<FoundMolecule>>, Error> {
         let Self { search, models, further, count, .. } = *self;
         let BeyondSearch { settings, keep, placers, palette, .. } = search;
-        let (cancellation, weight) = (Cancellation::current(), settings.unknown);
+        let cancellation = Cancellation::current();
+        let weight = settings.unknown;
         let evaluation = Evaluation { models, placers, keep, palette, weight };
         let read = evaluation.read(self.known, starts)?;
         let queries = first..first + starts.len();
@@ -272,7 +274,8 @@ impl Climb<'_> {
             Beam::offer_neighbours(&mut beams, self.known, &moved);
             if self.said.elapsed() > SILENCE {
                 let scored: usize = beams.iter().map(Beam::evaluated).sum();
-                let (round, queries) = (settings.rounds - left + 1, beams.len());
+                let round = settings.rounds - left + 1;
+                let queries = beams.len();
                 tracing::info!(round, queries, scored, "search beyond the candidates");
                 self.said = Instant::now();
             }
@@ -282,7 +285,8 @@ impl Climb<'_> {
 
     /// The best molecules of each beam, each with the candidate nearest to it.
     fn named(&self, beams: &[Beam]) -> Result<Vec<Vec<FoundMolecule>>, Error> {
-        let (known, candidates) = (&*self.known, self.models[0].candidates);
+        let known = &*self.known;
+        let candidates = self.models[0].candidates;
         let best = beams.par_iter().map(|beam| beam.best(known));
         let best = best.collect::<Result<Vec<Vec<Found>>, Error>>()?;
         let allowed = "candidates whose labels are SMILES, and at least one evaluation";
@@ -302,7 +306,8 @@ impl Climb<'_> {
 
     /// A molecule of a beam, where `near` are the rows of the candidates nearest to it.
     fn found(&self, found: Found, beam: &Beam, near: &[RowHit]) -> FoundMolecule {
-        let (known, candidates) = (&*self.known, self.models[0].candidates);
+        let known = &*self.known;
+        let candidates = self.models[0].candidates;
         let label = known.of(found.molecule).label.as_str();
         let members = near.iter().map(|hit| candidates.members(hit.row as u32));
         let members: Vec<u32> =

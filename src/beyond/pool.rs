@@ -150,7 +150,8 @@ impl Evaluated {
 /// The inner product, in eight sums of f64.
 fn dot(a: &[f32], b: &[f32]) -> f64 {
     let mut sums = [0.0f64; 8];
-    let (a, b) = (a.as_chunks::<8>(), b.as_chunks::<8>());
+    let a = a.as_chunks::<8>();
+    let b = b.as_chunks::<8>();
     for (a, b) in a.0.iter().zip(b.0) {
         for lane in 0..8 {
             sums[lane] += f64::from(a[lane] * b[lane]);
@@ -272,7 +273,8 @@ impl Evaluation<'_> {
         }
         known.numbers.extend(labels.iter().cloned().zip(known.all.len() as u32..));
         known.all.par_extend(labels.into_par_iter().zip(molecules).map(|(label, own)| {
-            let (formula, atoms) = (own.formula(), own.atoms().len());
+            let formula = own.formula();
+            let atoms = own.atoms().len();
             Known { kept: self.keep.holds(&own, &formula), label, formula, atoms }
         }));
         Ok(())

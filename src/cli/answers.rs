@@ -100,22 +100,22 @@ pub fn text(answer: &Answer) -> String {
 /// How a molecule that a search found stands to the candidates.
 fn note(found: &PredictedOutput) -> String {
     let Some(facts) = &found.search else { return String::new() };
-    let (id, label) = (&facts.nearest, &facts.nearest_label);
+    let id = &facts.nearest;
+    let label = &facts.nearest_label;
     let kept = if facts.kept { "" } else { "; nothing was found that keeps what is asked for" };
     let ended = match facts.ended {
         SearchEnd::Neighbours => String::new(),
         SearchEnd::Rounds => "; ended by rounds".to_owned(),
         SearchEnd::Evaluations => format!("; ended by {} evaluations", facts.evaluated),
     };
-    match facts.in_table {
-        true => format!("  (candidate {id}{kept}{ended})"),
-        false => {
-            let difference = match facts.difference.as_str() {
-                "" => String::new(),
-                more => format!(", which differs by {more}"),
-            };
-            format!("  (not in the table; nearest is {id}, {label}{difference}{kept}{ended})")
-        }
+    if facts.in_table {
+        format!("  (candidate {id}{kept}{ended})")
+    } else {
+        let difference = match facts.difference.as_str() {
+            "" => String::new(),
+            more => format!(", which differs by {more}"),
+        };
+        format!("  (not in the table; nearest is {id}, {label}{difference}{kept}{ended})")
     }
 }
 
@@ -137,7 +137,8 @@ pub fn rows(query: &[String], answer: &Answer) -> impl Iterator<Item = Vec<Strin
     let is_empty = answer.exact.is_none() && answer.beyond.is_empty() && answer.hits.is_empty();
     let empty = is_empty.then(|| std::array::from_fn(|_| String::new()));
     let best = answer.exact.iter().map(|best| {
-        let (rank, none) = ("all".to_owned(), String::new());
+        let rank = "all".to_owned();
+        let none = String::new();
         [rank, none.clone(), best.label.clone(), best.score.to_string(), none]
     });
     let beyond = answer.beyond.iter().map(|found| {

@@ -109,9 +109,10 @@ fn add(arguments: &Add) -> Result<(), Error> {
     let prepared =
         |added: &AddedCandidates| arguments.out.as_ref().map(|out| table(added, out)).transpose();
     let found = if arguments.found { read_found(file)? } else { Vec::new() };
-    let new = match arguments.found {
-        true => NewCandidates::Found(&found),
-        false => NewCandidates::Table { table: file, files: features },
+    let new = if arguments.found {
+        NewCandidates::Found(&found)
+    } else {
+        NewCandidates::Table { table: file, files: features }
     };
     let (added, prepared) = add_candidates(run, new, *dry_run, prepared)?;
     if let Some(prepared) = prepared {
@@ -140,7 +141,8 @@ struct Summary {
 
 /// The remark on a molecule that was found for several queries, or was a candidate already.
 fn repeated(found: &FoundCandidate, added: &AddedCandidates) -> Option<String> {
-    let (id, queries) = (found.id(), &found.queries);
+    let id = found.id();
+    let queries = &found.queries;
     let is_added = added.ids.contains(&id);
     (!is_added || queries.len() > 1).then(|| {
         let done = if is_added { "added once" } else { "a candidate already, not added" };

@@ -36,7 +36,8 @@ pub struct Arguments {
 
 pub fn run(arguments: &Arguments) -> Result<(), Error> {
     let format = if arguments.json { Format::Json } else { arguments.format };
-    let (queries, count) = (&arguments.queries, arguments.runs.len());
+    let queries = &arguments.queries;
+    let count = arguments.runs.len();
     let names: Vec<String> = match arguments.labels.as_slice() {
         [] => arguments.runs.iter().map(|path| path.display().to_string()).collect(),
         labels => {

@@ -48,7 +48,9 @@ pub fn run(arguments: &Arguments) -> Result<(), Error> {
     check_not_read("out", &arguments.out, &arguments.file)?;
     let device = arguments.device.open()?;
     let mut run = Run::open_on(&arguments.run, &device)?;
-    let (file, out, width) = (&arguments.file, &arguments.out, run.candidates.dim());
+    let file = &arguments.file;
+    let out = &arguments.out;
+    let width = run.candidates.dim();
     let there = out.clone();
     signals::advise(move || {
         format!("{} is as it was; the same command starts again", there.display())
@@ -65,7 +67,8 @@ pub fn run(arguments: &Arguments) -> Result<(), Error> {
         // the rows of the matrix follow those of the file
         run.config.set_on_bad_row(OnBadRow::Stop)?;
         let mut texts = arguments.texts.open(file, &run)?;
-        let (mut rows, mut more) = (0, 1);
+        let mut rows = 0;
+        let mut more = 1;
         while more > 0 {
             more = texts.batch(BATCH)?.ids.len();
             rows += more;

@@ -41,7 +41,8 @@ pub fn run(arguments: &Arguments) -> Result<(), Error> {
     runs = runs.with_beyond(arguments.beyond.beyond.as_ref())?;
     let request = queries.request(&runs);
     if arguments.fit_weights {
-        let (file, split) = (None, Some(SplitName::Validation));
+        let file = None;
+        let split = Some(SplitName::Validation);
         let validation = QueryRequest { file, split, ..request.clone() };
         runs.fit_weights(&validation.ask(&runs, Run::coordinates)?)?;
     }

@@ -172,10 +172,12 @@ impl Shown {
             evaluation.compare(outputs)?;
         }
         let seed = runs.config().seed;
-        let (mut metrics, mut members) = (evaluation.scores.clone(), Vec::new());
-        let intervals = match self.ci || self.report.is_some() {
-            true => intervals(&evaluation, RESAMPLES, seed)?,
-            false => BTreeMap::new(),
+        let mut metrics = evaluation.scores.clone();
+        let mut members = Vec::new();
+        let intervals = if self.ci || self.report.is_some() {
+            intervals(&evaluation, RESAMPLES, seed)?
+        } else {
+            BTreeMap::new()
         };
         metrics.ranks.mrr_ci95 = intervals.get("mrr").copied();
         let mut ranks = vec![(names[0].clone(), evaluation.ranks.clone())];
@@ -183,7 +185,8 @@ impl Shown {
             ranks[0].0 = "ensemble".into();
             for (at, evaluation) in runs.evaluate_members(asked)?.into_iter().enumerate() {
                 let weight = runs.rule.weights().map(|weights| weights[at]);
-                let (run, metrics) = (names[at].clone(), evaluation.scores);
+                let run = names[at].clone();
+                let metrics = evaluation.scores;
                 if at < DRAWN {
                     ranks.push((run.clone(), evaluation.ranks));
                 }
@@ -197,11 +200,13 @@ impl Shown {
             against = Some(compare(&evaluation.ranks, &theirs.ranks, RESAMPLES, seed)?);
             ranks.push((names[runs.members().len()].clone(), theirs.ranks));
         }
-        let (split, file) = (request.split, request.file.clone());
+        let split = request.split;
+        let file = request.file.clone();
         let found = Found { split, file, metrics, intervals, members, against };
-        let gaps = match self.report.is_some() && found.metrics.has_ranks() {
-            true => runs.gap_reliability(asked, report::BINS)?,
-            false => Vec::new(),
+        let gaps = if self.report.is_some() && found.metrics.has_ranks() {
+            runs.gap_reliability(asked, report::BINS)?
+        } else {
+            Vec::new()
         };
         if let Some(folder) = self.report.as_ref().filter(|_| first) {
             let mut learning = curves(folders)?;
@@ -211,8 +216,10 @@ impl Shown {
                     .zip(&names)
                     .for_each(|(curve, name)| curve.name.clone_from(name));
             }
-            let (evaluation, decoded) = (&evaluation, &decoded);
-            let (ranks, gaps) = (&ranks, &gaps);
+            let evaluation = &evaluation;
+            let decoded = &decoded;
+            let ranks = &ranks;
+            let gaps = &gaps;
             let evaluated =
                 Evaluated { runs, asked, evaluation, decoded, ranks, gaps, learning: &learning };
             report::FOLDER.write(folder, |here| report::fill(here, &evaluated, &found))?;
@@ -227,7 +234,9 @@ impl Shown {
     fn names(&self, runs: &EnsembleRun) -> Result<Vec<String>, Error> {
         let other = self.against.iter().map(|other| other.display().to_string());
         let names: Vec<String> = runs.names().into_iter().chain(other).collect();
-        let (all, members, count) = (names.len(), runs.members().len(), self.labels.len());
+        let all = names.len();
+        let members = runs.members().len();
+        let count = self.labels.len();
         let allowed =
             format_args!("{all} names: {members} of runs, {} of --against", all - members);
         ensure([0, all].contains(&count), Argument::new("labels"), self.labels.join(","), allowed)?;
@@ -261,13 +270,17 @@ impl Shown {
                 text += &format!("{title} {value:.4}, 95 % interval [{low:.4}, {high:.4}]\n");
             }
         }
-        if let (true, [.., other], Some(found)) = (metrics.has_ranks(), names, against) {
+        if metrics.has_ranks()
+            && let [.., other] = names
+            && let Some(found) = against
+        {
             text += &format!("\ndifference from {other}, 95 % intervals of a paired bootstrap:\n");
             for (name, own) in
                 [("MRR", found.mrr), ("Hits@1", found.hits_1), ("Hits@10", found.hits_10)]
             {
-                let (difference, [low, high], better) =
-                    (own.difference, own.ci95, 100.0 * own.first_better);
+                let difference = own.difference;
+                let [low, high] = own.ci95;
+                let better = 100.0 * own.first_better;
                 text += &format!(
                     "{name:<8} {difference:+.4} [{low:+.4}, {high:+.4}], better in {better:.1} % of resamples\n"
                 );

@@ -49,7 +49,8 @@ pub fn run(arguments: &Arguments) -> Result<(), Error> {
             format!("SentenceTransformer({out:?}).encode(texts) returns coordinates;")
         }
     };
-    let (folder, count) = (out.display(), run.candidates.len());
+    let folder = out.display();
+    let count = run.candidates.len();
     print(&format!(
         "{folder}: {what} {count} candidates in candidates.npy, constants.npy and candidates.tsv\n"
     ))

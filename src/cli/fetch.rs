@@ -67,9 +67,10 @@ pub fn run(arguments: &Arguments) -> Result<(), Error> {
     let advice = "what is downloaded is kept; the same command goes on";
     signals::advise(move || advice.into());
     tracing::info!("{}; licence: {}", set.title, set.licence);
-    let bar = match output::QUIET.load(Ordering::Relaxed) {
-        true => ProgressBar::hidden(),
-        false => output::bar("{bar:30} {bytes}/{total_bytes}, {bytes_per_sec}, {eta} left, {msg}"),
+    let bar = if output::QUIET.load(Ordering::Relaxed) {
+        ProgressBar::hidden()
+    } else {
+        output::bar("{bar:30} {bytes}/{total_bytes}, {bytes_per_sec}, {eta} left, {msg}")
     };
     let mut shown = |Progress { name, bytes, total }: Progress| {
         bar.set_length(total.unwrap_or(bytes));
@@ -84,7 +85,8 @@ pub fn run(arguments: &Arguments) -> Result<(), Error> {
     bar.finish_and_clear();
     let fetched = fetched?;
     if arguments.json {
-        let (licence, citation) = (&set.licence, &set.citation);
+        let licence = &set.licence;
+        let citation = &set.citation;
         let found =
             json!({"root": out, "licence": licence, "citation": citation, "files": fetched});
         return print_json(&found);

@@ -112,7 +112,8 @@ pub fn run(arguments: &Arguments) -> Result<(), Error> {
     }
     if let Some(Joined { path, by, rows }) = &joined {
         let by: Vec<String> = by.iter().map(|[mine, other]| format!("{mine} = {other}")).collect();
-        let (path, by) = (path.display(), by.join(", "));
+        let path = path.display();
+        let by = by.join(", ");
         print(&format!("joined by {by}: {rows} rows have all parts, written to {path}\n"))?;
     }
     let name = config.file_stem().unwrap_or_default().to_string_lossy();
@@ -290,7 +291,8 @@ fn doubts(column: &Column) -> String {
         );
     }
     if let Some((line, cell)) = &repaired.first {
-        let (count, cell) = (repaired.count, shortened(cell, 40));
+        let count = repaired.count;
+        let cell = shortened(cell, 40);
         text += &format!(
             "{name}: {count} SMILES have a name or an extension behind them, which is left out (first on line {line}: \
              {cell:?})\n"

@@ -11,7 +11,8 @@ use crate::data::table::TextFormat;
 /// # Errors
 /// [`Error`] with the command that reads the path.
 pub fn check_configuration(path: &Path) -> Result<(), Error> {
-    let (program, shown) = (PROGRAM.as_str(), path.display());
+    let program = PROGRAM.as_str();
+    let shown = path.display();
     if path.is_dir() {
         let message = format!(
             "a folder; a configuration (.toml) is needed. If it is a run, `{program} evaluate {shown}` and `{program} \
@@ -40,7 +41,8 @@ fn check_run(path: &Path) -> Result<(), Error> {
     if !path.is_file() {
         return Ok(());
     }
-    let (program, shown) = (PROGRAM.as_str(), path.display());
+    let program = PROGRAM.as_str();
+    let shown = path.display();
     let is_configuration = path.extension().is_some_and(|extension| extension == "toml");
     let message = if is_configuration {
         let name = path.file_stem().unwrap_or_default().to_string_lossy();

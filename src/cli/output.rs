@@ -89,10 +89,12 @@ fn milliseconds() -> u64 {
 /// Says that work goes on whenever the log is silent, and where it is: at a step, or how long after the last line.
 pub fn say_that_work_goes_on() {
     let speak = || {
-        let (mut own, mut since) = (0, milliseconds());
+        let mut own = 0;
+        let mut since = milliseconds();
         loop {
             std::thread::sleep(Duration::from_millis(250));
-            let (spoke, now) = (SPOKE.load(Ordering::Relaxed), milliseconds());
+            let spoke = SPOKE.load(Ordering::Relaxed);
+            let now = milliseconds();
             if spoke != own {
                 since = spoke;
             }

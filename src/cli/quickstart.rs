@@ -19,7 +19,8 @@ pub struct Arguments {
 }
 
 pub fn run(arguments: &Arguments) -> Result<(), Error> {
-    let (config, out, json) =
-        (quickstart::write(Path::new("."))?, arguments.out.clone(), arguments.json);
+    let config = quickstart::write(Path::new("."))?;
+    let out = arguments.out.clone();
+    let json = arguments.json;
     train::run(&train::Arguments { config, out, json, ..train::Arguments::default() })
 }

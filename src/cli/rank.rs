@@ -28,7 +28,8 @@ pub fn run(arguments: &Arguments) -> Result<(), Error> {
     let found = format!("{}, an ensemble", arguments.run.display());
     let allowed = "the run of one model, or one of its members/";
     ensure(runs.members().len() <= 1, Argument::new("run"), found, allowed)?;
-    let (file, request) = (&arguments.predictions, arguments.queries.request(&runs));
+    let file = &arguments.predictions;
+    let request = arguments.queries.request(&runs);
     let asked = request.ask(&runs, |run, split| run.read_coordinates(file, split.inputs.len()))?;
     arguments.shown.show((&runs, folders), &asked, &request, arguments.queries.device)
 }

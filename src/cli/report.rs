@@ -70,7 +70,8 @@ pub fn fill(folder: &Path, found: &Evaluated, metrics: &impl Serialize) -> Resul
     let Evaluated { runs, asked, evaluation, .. } = found;
     let Evaluation { scores, golds, outputs, named, .. } = evaluation;
     let candidates = named.as_ref().unwrap_or(&runs.members()[0].candidates);
-    let (ids, inputs) = (asked.split().query_ids(), &asked.split().inputs);
+    let ids = asked.split().query_ids();
+    let inputs = &asked.split().inputs;
     let quantiles = runs.quantiles(asked);
     if let Some(first) = quantiles.first() {
         let levels = first.iter().map(|own| format!("quantile {}", own.level));
@@ -136,7 +137,8 @@ pub fn fill(folder: &Path, found: &Evaluated, metrics: &impl Serialize) -> Resul
     plot::reliability(&folder.join("reliability.svg"), [&bins, found.gaps])?;
 
     let most = MOST.min(candidates.len());
-    let (mut hits, mut histograms) = (Vec::new(), Vec::new());
+    let mut hits = Vec::new();
+    let mut histograms = Vec::new();
     for (name, ranks) in found.ranks {
         hits.push((name.clone(), hits_curve(ranks, most, RESAMPLES, runs.config().seed)?));
         histograms.push((name.clone(), rank_histogram(ranks, PER_DECADE)?));

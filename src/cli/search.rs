@@ -73,12 +73,13 @@ fn answer(arguments: &Arguments, run: &EnsembleRun, text: &str) -> Result<String
     let among = run.rule_of_search(arguments.candidates.as_ref());
     let found = run.answer_queries(|run| run.texts(&[text]), among.as_ref(), arguments.top)?;
     let found = found.into_iter().next().unwrap_or_default();
-    match arguments.json {
-        true => {
-            let (id, query, coverage) = (None, Some(text), None);
-            json_line(&Printed { id, query, coverage, answer: &found })
-        }
-        false => Ok(answers::text(&found)),
+    if arguments.json {
+        let id = None;
+        let query = Some(text);
+        let coverage = None;
+        json_line(&Printed { id, query, coverage, answer: &found })
+    } else {
+        Ok(answers::text(&found))
     }
 }
 
@@ -109,7 +110,8 @@ fn prompt(arguments: &Arguments, run: &EnsembleRun) -> Result<(), Error> {
 fn lines(arguments: &Arguments, run: &EnsembleRun) -> Result<(), Error> {
     let ranks = Processes::current();
     // rank 0 reads for all
-    let (name, stream) = (Path::new("standard input"), std::io::stdin().lock());
+    let name = Path::new("standard input");
+    let stream = std::io::stdin().lock();
     let texts = || TextReader::new(name, stream, TextFormat::Lines, "text", None);
     let mut texts = ranks.is_first().then(texts).transpose()?;
     loop {

@@ -60,7 +60,9 @@ impl Arguments {
 pub fn run(arguments: &Arguments) -> Result<(), Error> {
     let device = arguments.device.open()?;
     let Arguments { runs, shards, .. } = arguments;
-    if let (Some(folder), [_, _, ..]) = (shards, &runs[..]) {
+    if let Some(folder) = shards
+        && let [_, _, ..] = &runs[..]
+    {
         return Err(Error::value(
             Argument::new("shards"),
             folder.display(),

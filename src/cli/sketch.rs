@@ -118,13 +118,14 @@ fn study(
             }
             let metric = config.evaluation.metric;
             let tell = |point: &Point| {
-                let (Spread { mean, deviation }, Point { size, seconds, .. }) =
-                    (point.deciding(), point);
+                let Spread { mean, deviation } = point.deciding();
+                let Point { size, seconds, .. } = point;
                 tracing::info!(
                     "{name}: m = {size}: {metric} {mean:.4} ± {deviation:.4}, {seconds:.1} s"
                 );
             };
-            let (sizes, draws) = (&arguments.sizes, arguments.draws);
+            let sizes = &arguments.sizes;
+            let draws = arguments.draws;
             let curve = study.curve(method, *power, sizes, draws, tell)?;
             found.curves.push(Curve { name, ..curve });
         }

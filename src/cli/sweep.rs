@@ -109,7 +109,8 @@ pub fn train(request: &SweepRequest) -> Result<Sweep, Error> {
 pub fn run(arguments: &Arguments) -> Result<(), Error> {
     let Arguments { trainings, axes, random, budget } = arguments;
     let base = trainings.base()?;
-    let (random, budget) = (*random, *budget);
+    let random = *random;
+    let budget = *budget;
     let sweep = train(&SweepRequest { random, budget, ..trainings.request(&base, axes) })?;
     plot::sweep(&sweep.path.join("sweep.svg"), &sweep)?;
     if trainings.json {

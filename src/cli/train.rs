@@ -92,9 +92,10 @@ pub fn run(arguments: &Arguments) -> Result<(), Error> {
     };
     if arguments.plan {
         let plans = request.plan()?;
-        return match arguments.json {
-            true => print_json(&plans),
-            false => print(&plans.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")),
+        return if arguments.json {
+            print_json(&plans)
+        } else {
+            print(&plans.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))
         };
     }
     let path = Processes::current().of_first(|| request.place())?;
@@ -103,7 +104,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Error> {
     let trained = request.run(&mut Progress::new())?;
     output::clear();
     let first = Processes::current().is_first();
-    if let (true, Some(curve)) = (first, EmbeddingCurve::read(&trained.path)?) {
+    if first && let Some(curve) = EmbeddingCurve::read(&trained.path)? {
         plot::embedding(&trained.path.join("embedding.svg"), &curve)?;
     }
     let report = &trained.report;

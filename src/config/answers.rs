@@ -62,8 +62,8 @@ impl EmbeddingConfig {
     /// [`dsokr_basis::Error::Value`] for one above it.
     pub(crate) fn ranks_in(&self, rank: usize) -> Result<Vec<usize>, Error> {
         let mut ranks = self.ranks.clone();
-        let (most, allowed) =
-            (ranks.last().copied(), format!("at most {rank}, the rank of the basis"));
+        let most = ranks.last().copied();
+        let allowed = format!("at most {rank}, the rank of the basis");
         // they increase
         ensure(most <= Some(rank), "encoder.answers.ranks", most.unwrap_or_default(), allowed)?;
         ranks.extend((ranks.last() != Some(&rank)).then_some(rank));

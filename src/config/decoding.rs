@@ -195,7 +195,8 @@ impl DecodingConfig {
 
     /// Checks that outputs that are not candidates can be predicted with the rest of the configuration.
     pub(super) fn check_beyond(&self, config: &Config) -> Result<(), Error> {
-        let (output, features) = (&config.output, &config.output.features);
+        let features = &config.output.features;
+        let output = &config.output;
         if let Some(settings) = &self.beyond {
             settings.validate()?;
             output.source().check_made()?;
@@ -228,7 +229,8 @@ impl DecodingConfig {
         ensure(features.are_labels() || features.are_rankings() || numbers, key, found, allowed)?;
         if numbers {
             // errors are in shares of the deviation from the training mean
-            let (scaling, allowed) = (output.scaling, "\"standard\", where numbers are predicted");
+            let scaling = output.scaling;
+            let allowed = "\"standard\", where numbers are predicted";
             let holds = scaling == ColumnScaling::Standard;
             ensure(holds, "output.scaling", json!(scaling), allowed)?;
         }

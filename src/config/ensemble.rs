@@ -67,7 +67,8 @@ impl EnsembleConfig {
         ensure(self.parallel > 0, "ensemble.parallel", self.parallel, "at least 1")?;
         let Some(weights) = self.weights else { return Ok(()) };
         if let Some(given) = self.combination.weights() {
-            let (found, allowed) = (format_args!("{given:?}"), "no weights with ensemble.weights");
+            let found = format_args!("{given:?}");
+            let allowed = "no weights with ensemble.weights";
             return Err(Error::value("ensemble.combination.weights", found, allowed));
         }
         let max = matches!(self.combination, Combination::Max { .. });
@@ -144,7 +145,8 @@ fn check_second_look(name: &str, members: &[Checked]) -> Result<(), Error> {
 
 /// The first key by which two members on the same data have different bases.
 fn different_basis(one: &Config, other: &Config) -> Option<&'static str> {
-    let (ours, theirs) = (&one.output, &other.output);
+    let ours = &one.output;
+    let theirs = &other.output;
     let keys = [
         ("seed", one.seed != other.seed),
         ("sketch", one.sketch != other.sketch),

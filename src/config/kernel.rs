@@ -59,18 +59,16 @@ impl KernelConfig {
         let holds = gamma.is_finite() && gamma > 0.0;
         ensure(holds, format_args!("{key}.gamma"), "\"median\"", allowed)?;
         tracing::info!(gamma, kernel = self.name(), "gamma from the median distance: {key}.gamma");
-        Ok(match tanimoto {
-            true => Kernel::GaussianTanimoto { gamma },
-            false => Kernel::Gaussian { gamma },
-        })
+        Ok(if tanimoto { Kernel::GaussianTanimoto { gamma } } else { Kernel::Gaussian { gamma } })
     }
 }
 
 impl Serialize for KernelConfig {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        match self.median {
-            true => serializer.collect_map([("name", self.name()), ("gamma", MEDIAN)]),
-            false => self.kernel.serialize(serializer),
+        if self.median {
+            serializer.collect_map([("name", self.name()), ("gamma", MEDIAN)])
+        } else {
+            self.kernel.serialize(serializer)
         }
     }
 }
@@ -85,7 +83,9 @@ impl<'de> Deserialize<'de> for KernelConfig {
         let mut table = toml::Table::deserialize(deserializer)?;
         let gamma = table.get("gamma").and_then(toml::Value::as_str);
         let median = gamma == Some(MEDIAN);
-        if let (Some(found), false) = (gamma, median) {
+        if let Some(found) = gamma
+            && !median
+        {
             return Err(D::Error::custom(refused(format_args!("{found:?}"))));
         }
         if median {

@@ -91,9 +91,10 @@ impl KernelMachineConfig {
 
     /// Whether the texts that it reads must be mass spectra.
     pub(crate) fn reads_spectra(&self) -> bool {
-        match self.kernels.is_empty() {
-            true => self.inputs.are_spectra(),
-            false => self.summands().any(|summand| summand.inputs.are_spectra()),
+        if self.kernels.is_empty() {
+            self.inputs.are_spectra()
+        } else {
+            self.summands().any(|summand| summand.inputs.are_spectra())
         }
     }
 
@@ -119,8 +120,8 @@ impl KernelMachineConfig {
             let key = |name: &str| format!("encoder.kernels[{at}].{name}");
             let holds = *weight >= 0.0 && weight.is_finite();
             ensure(holds, key("weight"), weight, "a finite number not below 0")?;
-            let (holds, allowed) =
-                (self.weights.is_none() || *weight == 1.0, "absent: encoder.weights finds it");
+            let holds = self.weights.is_none() || *weight == 1.0;
+            let allowed = "absent: encoder.weights finds it";
             ensure(holds, key("weight"), weight, allowed)?;
             let summed = match inputs {
                 MachineInputsConfig::Ngrams { weights, .. } => *weights == NgramWeights::TfIdf,
@@ -186,21 +187,23 @@ impl KernelMachineConfig {
 
     /// Checks which settings of the outputs, of decoding and of evaluation these are compatible with.
     pub(crate) fn check_compatible(&self, config: &Config) -> Result<(), Error> {
-        let (full, hubs) = (config.sketch.full, config.decoding.hubs.as_ref());
+        let full = config.sketch.full;
+        let hubs = config.decoding.hubs.as_ref();
         let own = std::iter::once(&self.inputs).chain(self.kernels.iter().map(|own| &own.inputs));
         for inputs in own {
             let MachineInputsConfig::Features { features } = inputs else { continue };
             let facts = config.data.facts();
             let file =
                 if let OutputFeatures::Graphs(own) = features { Some(&*own.file) } else { None };
-            let (found, allowed) = (file.unwrap_or("none"), facts.graphs.unwrap_or("none"));
+            let found = file.unwrap_or("none");
+            let allowed = facts.graphs.unwrap_or("none");
             let allowed = format!("{allowed:?}, the file of graphs of data.inputs");
             let key = "encoder.inputs.features.file";
             ensure(file == facts.graphs, key, format!("{found:?}"), &allowed)?;
             if let Some(TextConfig { column, .. }) = facts.texts {
                 let found = features.column().unwrap_or_default();
-                let (key, allowed) =
-                    ("encoder.inputs.features.column", format!("{column:?}, that of data.inputs"));
+                let key = "encoder.inputs.features.column";
+                let allowed = format!("{column:?}, that of data.inputs");
                 ensure(found == column, key, format!("{found:?}"), &allowed)?;
             }
         }
@@ -211,7 +214,8 @@ impl KernelMachineConfig {
                 ("answered", hubs.answered.map(|parts| parts.to_string())),
                 ("refit", hubs.refit.map(|refit| refit.to_string())),
             ] {
-                let (key, found) = (format!("decoding.hubs.{key}"), given.as_deref());
+                let key = format!("decoding.hubs.{key}");
+                let found = given.as_deref();
                 ensure(given.is_none(), key, found.unwrap_or_default(), allowed)?;
             }
         }
@@ -235,9 +239,10 @@ impl KernelMachineConfig {
             matrix.check_compatible(quantiles, config)?;
         }
         if self.is_lipschitz() {
-            let allowed = match quantiles {
-                true => "true, with the pinball loss: numbers are not sketched",
-                false => "false, with the solver \"lipschitz\"",
+            let allowed = if quantiles {
+                "true, with the pinball loss: numbers are not sketched"
+            } else {
+                "false, with the solver \"lipschitz\""
             };
             ensure(full == quantiles, "sketch.full", full, allowed)?;
         }
@@ -247,8 +252,8 @@ impl KernelMachineConfig {
             let scaling = config.output.scaling;
             let allowed = "\"none\": quantiles are in the units of the numbers";
             ensure(scaling == ColumnScaling::None, "output.scaling", json!(scaling), allowed)?;
-            let (kernel, allowed) =
-                (config.output.single_kernel()?, "\"linear\": quantiles are of numbers");
+            let kernel = config.output.single_kernel()?;
+            let allowed = "\"linear\": quantiles are of numbers";
             ensure(**kernel == linear(), "output.kernel.name", kernel.name(), allowed)?;
         }
         Ok(())
@@ -307,7 +312,8 @@ impl KernelMachineConfig {
         let holds = (1..=pairs).contains(&count);
         ensure(holds, format_args!("encoder.solver.{key}"), count, allowed)?;
         let size = self.solver.sketch().map_or(1, |sketch| sketch.size);
-        let (most, of) = (pairs / parts, if parts > 1 { " of a part" } else { "" });
+        let most = pairs / parts;
+        let of = if parts > 1 { " of a part" } else { "" };
         let allowed = format_args!("at most {most}, the number of training pairs{of}");
         ensure(size <= most, "encoder.solver.sketch.size", size, allowed)
     }

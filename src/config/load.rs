@@ -33,9 +33,10 @@ impl FromStr for Override {
     fn from_str(text: &str) -> Result<Self, String> {
         let (key, value) = text.split_once('=').ok_or("expected section.key=value")?;
         let change = Self::new(key, value);
-        match change.path.iter().any(String::is_empty) {
-            true => Err(format!("{key:?} is not a key like training.epochs")),
-            false => Ok(change),
+        if change.path.iter().any(String::is_empty) {
+            Err(format!("{key:?} is not a key like training.epochs"))
+        } else {
+            Ok(change)
         }
     }
 }
@@ -99,7 +100,8 @@ fn parse(text: &str, path: &Path, overrides: &[Override]) -> Result<Checked, Err
         Error::Basis(value @ dsokr_basis::Error::Value { .. }) => fail(value.to_string()),
         other => other,
     })?;
-    let (file, overrides) = (Some(path.into()), overrides.to_vec());
+    let file = Some(path.into());
+    let overrides = overrides.to_vec();
     Ok(Checked { file, text: Some(text.into()), overrides, ..checked })
 }
 

@@ -180,7 +180,8 @@ impl Config {
         self.output.validate(&self.data)?;
         self.sketch.validate()?;
         self.encoder.settings.validate()?;
-        let (inputs, reads) = (self.data.facts().inputs, self.encoder.abilities().reads);
+        let inputs = self.data.facts().inputs;
+        let reads = self.encoder.abilities().reads;
         let allowed = format!(
             "{reads}, which this encoder reads; kernels need encoder.inputs of kind \"kernels\""
         );
@@ -225,7 +226,8 @@ impl Config {
         let allowed = "\"validation\", or a file in data.test";
         ensure(there, "evaluation.split", "\"test\"", allowed)?;
         self.check_validation(machine)?;
-        let (text, overrides) = (None, Vec::new());
+        let text = None;
+        let overrides = Vec::new();
         Ok(Checked { config: self, file: None, trained_on: None, text, overrides })
     }
 
@@ -268,7 +270,8 @@ impl Config {
 
     /// Checks that the metric that chooses is known.
     fn check_metric(&self) -> Result<(), Error> {
-        let (features, full) = (&self.output.features, self.sketch.full);
+        let features = &self.output.features;
+        let full = self.sketch.full;
         let machine = self.encoder.get::<KernelMachineConfig>().is_some();
         let hubs = self.decoding.hubs.is_some() && !self.output.is_normalised();
         let levels = self.encoder.abilities().levels;

@@ -114,7 +114,8 @@ impl SummandConfig {
 /// Coordinates are centred and normalised by default where the power is above 0.
 fn tempering(power: f64, centred: Option<bool>, normalised: Option<bool>) -> Tempering {
     let by_default = power > 0.0;
-    let (centred, normalised) = (centred.unwrap_or(by_default), normalised.unwrap_or(by_default));
+    let centred = centred.unwrap_or(by_default);
+    let normalised = normalised.unwrap_or(by_default);
     Tempering { power, centred, normalised }
 }
 
@@ -179,12 +180,13 @@ impl OutputConfig {
     /// Whether `k(c, c) = 1` for all candidates.
     pub fn is_normalised(&self) -> bool {
         let tempering = self.tempering();
-        match tempering.changes_nothing() {
-            true => match &self.kernel {
+        if tempering.changes_nothing() {
+            match &self.kernel {
                 Some(kernel) => kernel.is_normalised(),
                 None => self.summands().all(SummandConfig::is_normalised),
-            },
-            false => tempering.normalised,
+            }
+        } else {
+            tempering.normalised
         }
     }
 
@@ -213,10 +215,11 @@ impl OutputConfig {
         let holds = self.tempering().validate().is_ok();
         ensure(holds, "output.power", self.power, "a number in [0, 1]")?;
         self.check_scaling()?;
-        let (fitted, several) = (self.weights.is_some(), !self.kernels.is_empty());
+        let fitted = self.weights.is_some();
+        let several = !self.kernels.is_empty();
         if let Some(kernel) = &self.kernel {
-            let (name, allowed) =
-                (kernel.name(), "absent: output.kernels have kernels of their own");
+            let name = kernel.name();
+            let allowed = "absent: output.kernels have kernels of their own";
             ensure(!several, "output.kernel", format_args!("{name:?}"), allowed)?;
             let allowed = "absent: one output.kernel has no weights";
             ensure(!fitted, "output.weights", "\"held-out\"", allowed)?;

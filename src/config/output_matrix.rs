@@ -55,10 +55,9 @@ impl OutputMatrixConfig {
                 let found = rank.unwrap_or(1);
                 ensure(found > 0, "encoder.output_matrix.rank", found, "at least 1")?;
                 let has_spectrum = matches!(solver, Solver::ClosedForm(_) | Solver::Sketched(_));
-                let (name, allowed) = (
-                    format!("{:?}", solver.name()),
-                    "\"closed-form\" or \"sketched\", with a learned encoder.output_matrix",
-                );
+                let name = format!("{:?}", solver.name());
+                let allowed =
+                    "\"closed-form\" or \"sketched\", with a learned encoder.output_matrix";
                 ensure(has_spectrum, "encoder.solver.name", name, allowed)?;
             }
             Self::Dense { file } | Self::Laplacian { file, .. } => {
@@ -83,7 +82,8 @@ impl OutputMatrixConfig {
             return Ok(());
         }
         let kernel = config.output.single_kernel()?;
-        let (name, allowed) = (kernel.name(), "\"linear\", with encoder.output_matrix");
+        let name = kernel.name();
+        let allowed = "\"linear\", with encoder.output_matrix";
         ensure(**kernel == Kernel::Linear, "output.kernel.name", name, allowed)?;
         config.output.check_untempered("no tempering, with encoder.output_matrix")
     }

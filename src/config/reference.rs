@@ -78,7 +78,8 @@ impl<'s> Reference<'s> {
         self.page.push_str("\n| key | type | default | meaning |\n|---|---|---|---|\n");
         for (key, schema) in keys {
             for (inner, name) in [self.resolve(schema), self.resolve(&schema["items"])] {
-                if let (true, Some(name)) = (is_choice(inner) || properties(inner).is_some(), name)
+                if (is_choice(inner) || properties(inner).is_some())
+                    && let Some(name) = name
                 {
                     let dot = if path.is_empty() { "" } else { "." };
                     nested.push((format!("{path}{dot}{key}"), name));
@@ -96,7 +97,8 @@ impl<'s> Reference<'s> {
                 Value::Number(n) if n.is_f64() => format!("`{}`", n.as_f64().unwrap_or(0.0) as f32),
                 other => format!("`{other}`"),
             };
-            let (kind, meaning) = (self.kind(schema), text(schema).replace('\n', " "));
+            let kind = self.kind(schema);
+            let meaning = text(schema).replace('\n', " ");
             let _ = writeln!(self.page, "| `{key}` | {kind} | {default} | {meaning} |");
         }
     }
@@ -112,7 +114,9 @@ impl<'s> Reference<'s> {
         if !literals.is_empty() {
             return literals.join(", ");
         }
-        if let (Some(branches), None) = (target["anyOf"].as_array(), self.resolve(target).1) {
+        if let Some(branches) = target["anyOf"].as_array()
+            && self.resolve(target).1.is_none()
+        {
             let kinds: Vec<String> = branches.iter().map(|branch| self.kind(branch)).collect();
             return kinds.join(" or ");
         }

@@ -57,8 +57,8 @@ pub(super) fn beyond_scores(
         let pairs: Vec<_> = smiles.as_ref()?.iter().copied().zip(predicted).collect();
         StructureScores::from_pairs(&pairs)
     };
-    let (count, facts) =
-        (found.len().max(1) as f64, || found.iter().filter_map(|own| own.search.as_ref()));
+    let count = found.len().max(1) as f64;
+    let facts = || found.iter().filter_map(|own| own.search.as_ref());
     Ok(BeyondScores {
         graphs,
         molecules: scores(found.iter().map(|own| own.label.as_str()).collect()),

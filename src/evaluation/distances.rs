@@ -64,7 +64,8 @@ fn rows<'a>(
         let Decoder { candidates, config, fitted, .. } = *decoder;
         let label = |id: &&str| candidates.find(id).map(|at| candidates.label(at).to_owned());
         let smiles = others.iter().map(label).collect::<Option<Vec<_>>>();
-        let (Some(fitted), Some(smiles)) = (fitted, smiles) else { return Ok(None) };
+        let Some(fitted) = fitted else { return Ok(None) };
+        let Some(smiles) = smiles else { return Ok(None) };
         let molecules = smiles.iter().map(|label| Molecule::parse(label).ok());
         let Some(molecules) = molecules.collect() else { return Ok(None) };
         let made = config.source().made(smiles, molecules, fitted)?.rows;
@@ -128,7 +129,8 @@ pub(super) fn squared_errors(
     decoder: Decoder,
 ) -> Result<Option<Vec<f64>>, Error> {
     let Decoder { candidates, config, space, .. } = decoder;
-    let (normalised, dim) = (config.output.is_normalised(), candidates.dim());
+    let normalised = config.output.is_normalised();
+    let dim = candidates.dim();
     let Some(from) = space.and_then(OutputSpace::origin) else { return Ok(None) };
     if !normalised && config.decoding.hubs.is_some() {
         return Ok(None);
@@ -136,7 +138,8 @@ pub(super) fn squared_errors(
     let one = |(z, gold): (&[f32], &Option<u32>)| {
         let Some(row) = gold.map(|row| row as usize) else { return Ok(None) };
         let target = candidates.point(row)?;
-        let (mut apart, mut length) = (0.0, 0.0);
+        let mut apart = 0.0;
+        let mut length = 0.0;
         for ((&z, &target), from) in z.iter().zip(&*target).zip(&*from) {
             let target = f64::from(target) + from;
             apart += (f64::from(z) - target).powi(2);

@@ -50,7 +50,8 @@ impl GoldRows {
         let lists = match pool {
             Pool::Shared => None,
             Pool::PerQuery(lists) => {
-                let (found, expected) = (lists.len(), split.ids.len());
+                let found = lists.len();
+                let expected = split.ids.len();
                 dsokr_basis::Error::check_length("candidate lists", found, expected)?;
                 Some(lists.select(golds.queries()))
             }
@@ -111,7 +112,8 @@ pub(crate) fn has_gold(
         let found = pool.gold(split.names(), &split.ids, candidates, missing)?;
         return Ok(found.iter().map(Option::is_some).collect());
     };
-    let (names, ids) = (rows.rows.names(), rows.golds.ids());
+    let names = rows.rows.names();
+    let ids = rows.golds.ids();
     let found = rows.pool().gold(names, ids, candidates, MissingGold::RankInfinity)?;
     rows.check(split, &found, missing)?;
     let known = |query| found[rows.golds.right(query)].iter().any(Option::is_some);
@@ -179,7 +181,9 @@ impl<'a> Models<'a> {
         split: &'b Split,
         answers: &'b [Vec<f32>],
     ) -> Result<Ensemble<'b>, Error> {
-        if let (Some(shards), [z]) = (self.shards, answers) {
+        if let Some(shards) = self.shards
+            && let [z] = answers
+        {
             let queries = queries(split, shards.dim(), z)?;
             return Ok(Ensemble::sharded(self.each[0].0, queries, shards)?);
         }
@@ -207,7 +211,8 @@ impl<'a> Models<'a> {
         pool: Pool,
     ) -> Result<(Evaluation, Vec<Decoded>), Error> {
         let decoder = self.decoder();
-        let (config, features) = (decoder.config, &decoder.config.output.features);
+        let features = &decoder.config.output.features;
+        let config = decoder.config;
         check_lists(split, pool)?;
         let ensemble = self.ensemble(split, answers)?;
         let mut golds = self.rank_golds(&ensemble, split, answers, pool, self.missing(split))?;
@@ -217,7 +222,8 @@ impl<'a> Models<'a> {
         let RankedGolds { rows, ids: golds, decoded } = golds;
         let candidates = named.as_ref().unwrap_or(decoder.candidates);
         let decoder = Decoder { candidates, ..decoder };
-        let (numbers, classes) = (features.are_numbers(), features.are_classes());
+        let numbers = features.are_numbers();
+        let classes = features.are_classes();
         let scores = Scores { numbers, classes, ..metrics.into() };
         let mut found = Evaluation { facts: decoder.facts(), ..Evaluation::new(scores, ranks) };
         let levels = config.encoder.abilities().levels;
@@ -228,7 +234,10 @@ impl<'a> Models<'a> {
         };
         if let Some(truth) = truth {
             let predicted = predicted_outputs(decoder, &ensemble, (pool, answers), &decoded)?;
-            if let (Some(levels), [z], Truth::Numbers(rows)) = (levels, answers, &truth) {
+            if let Some(levels) = levels
+                && let [z] = answers
+                && let Truth::Numbers(rows) = &truth
+            {
                 let (own, losses) = QuantileScores::with_queries(levels, z, &rows.concat())?;
                 found.scores.quantiles = Some(own);
                 found.queries.extend(losses);
@@ -259,7 +268,8 @@ impl<'a> Models<'a> {
         }
         if let Some(beyond) = self.beyond(&ensemble, pool, 1)? {
             let truth = found.outputs.as_ref().map(|(truth, _)| truth);
-            let (beyond, right) = (beyond.concat(), (golds.as_slice(), truth));
+            let beyond = beyond.concat();
+            let right = (golds.as_slice(), truth);
             found.scores.beyond = Some(beyond_scores(decoder, &beyond, split, right, &first)?);
         }
         if let [z] = answers
@@ -273,9 +283,10 @@ impl<'a> Models<'a> {
     /// The rule for right outputs that are not candidates.
     pub fn missing(&self, split: &Split) -> MissingGold {
         // rows of a file that is not the run's are compared as what they are, without ranks
-        match split.foreign && split.truth.is_some() {
-            true => MissingGold::RankInfinity,
-            false => self.decoder().config.evaluation.missing_gold,
+        if split.foreign && split.truth.is_some() {
+            MissingGold::RankInfinity
+        } else {
+            self.decoder().config.evaluation.missing_gold
         }
     }
 
@@ -297,7 +308,8 @@ impl<'a> Models<'a> {
             |((_, own), z): (&(_, Decoder), &Vec<f32>)| rows.golds.repeat(own.candidates.dim(), z);
         let answers: Vec<Vec<f32>> = self.each.iter().zip(answers).map(repeat).collect();
         let repeated = self.ensemble(&rows.rows, &answers)?;
-        let (pool, ids) = (rows.pool(), rows.golds.ids());
+        let pool = rows.pool();
+        let ids = rows.golds.ids();
         let found = repeated.gold(pool, ids, MissingGold::RankInfinity)?;
         rows.check(split, &found, missing)?;
         let all = repeated.decode(pool, &self.rule, &found, 1)?;
@@ -343,7 +355,9 @@ pub(crate) fn report(
 ) -> Result<Report, Error> {
     let chance = chance(&found, candidates, config)?;
     let intervals = intervals(&found, RESAMPLES, config.seed)?;
-    let (metrics, perfect_h, skipped_rows) = (found.scores, None, BTreeMap::new());
+    let metrics = found.scores;
+    let perfect_h = None;
+    let skipped_rows = BTreeMap::new();
     Ok(Report { split, metrics, intervals, chance, perfect_h, skipped_rows })
 }
 

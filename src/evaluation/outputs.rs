@@ -50,7 +50,8 @@ pub(super) fn truth_of(
     };
     let mut truth = truth.clone();
     let others: Vec<usize> = (0..golds.len()).filter(|&q| golds[q] != split.ids[q]).collect();
-    if let (false, Some(labels)) = (others.is_empty(), labels(&others))
+    if !others.is_empty()
+        && let Some(labels) = labels(&others)
         && let Some(counted) = features.truth_of_labels(labels)?
     {
         truth.replace(&others, counted)?;

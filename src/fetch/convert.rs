@@ -92,7 +92,10 @@ fn text_to_molecule(
     }
     fs::create_dir_all(to).map_err(Error::io(to))?;
     let mut molecules = vec!["cid\tsmiles\tcandidate".to_owned()];
-    let (mut vectors, mut seen, mut left_out, mut width) = (Vec::new(), HashSet::new(), 0, 0);
+    let mut vectors = Vec::new();
+    let mut seen = HashSet::new();
+    let mut left_out = 0;
+    let mut width = 0;
     for (file, name) in official.iter().zip(TABLES) {
         let official = read_official(&root.join(file))?;
         let own = official.features.width();

@@ -142,7 +142,8 @@ impl<'a> Model<'a> {
         } else {
             // one of huggingface_hub that lacks files
             for file in files().chain(WEIGHTS) {
-                let (own, there) = (here.join(file), snapshot.join(file));
+                let own = here.join(file);
+                let there = snapshot.join(file);
                 if own.is_file() && !there.exists() {
                     fs::rename(&own, &there).map_err(Error::io(&there))?;
                 }

@@ -85,7 +85,8 @@ impl Network {
             fs::remove_file(path).map_err(Error::io(path))?;
         }
         let part = PartialDownload::beside(path, file);
-        let (mut idle, mut reached) = (0, part.len());
+        let mut idle = 0;
+        let mut reached = part.len();
         while let Some(message) = self.request(&part, part.len(), progress)? {
             // parts that shrink and grow again bring nothing new
             idle += 1;
@@ -125,7 +126,8 @@ impl Network {
             }
             Err(error) => return Ok(Some(error.to_string())),
         };
-        let (status, headers) = (answer.status(), answer.headers());
+        let status = answer.status();
+        let headers = answer.headers();
         let (start, end, total) = match (status, source.and_then(|own| own.rest(headers, have))) {
             (StatusCode::OK, _) => {
                 let bytes = text(headers, "content-length").and_then(|text| text.parse().ok());
@@ -141,9 +143,10 @@ impl Network {
             _ => {
                 let passes = [StatusCode::TOO_MANY_REQUESTS, StatusCode::REQUEST_TIMEOUT];
                 let message = format!("the server answers {status}");
-                return match passes.contains(&status) || status.is_server_error() {
-                    true => Ok(Some(message)),
-                    false => Err(failed(url, message)),
+                return if passes.contains(&status) || status.is_server_error() {
+                    Ok(Some(message))
+                } else {
+                    Err(failed(url, message))
                 };
             }
         };
@@ -243,7 +246,8 @@ pub(super) fn check(file: &RemoteFile, path: &Path, name: &str) -> Result<String
     // what git uses, and only against errors and changed files
     let mut git = Context::new(&SHA1_FOR_LEGACY_USE_ONLY);
     git.update(format!("blob {bytes}\0").as_bytes());
-    let (mut reader, mut block) = (BufReader::new(stream), vec![0; 1 << 16]);
+    let mut reader = BufReader::new(stream);
+    let mut block = vec![0; 1 << 16];
     loop {
         let count = reader.read(&mut block).map_err(Error::io(path))?;
         if count == 0 {
@@ -255,7 +259,8 @@ pub(super) fn check(file: &RemoteFile, path: &Path, name: &str) -> Result<String
     let digits = |digest: Digest| -> String {
         digest.as_ref().iter().map(|byte| format!("{byte:02x}")).collect()
     };
-    let (sha256, git) = (digits(sha256.finish()), digits(git.finish()));
+    let sha256 = digits(sha256.finish());
+    let git = digits(git.finish());
     for (kind, sum, expected) in [("SHA-256", &sha256, &file.sha256), ("git id", &git, &file.git)] {
         if let Some(expected) = expected.as_ref().filter(|own| !own.eq_ignore_ascii_case(sum)) {
             let message = format!("its {kind} is {sum}; the table says {expected}");

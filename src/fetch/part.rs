@@ -94,7 +94,8 @@ impl<'a> PartialDownload<'a> {
     /// Begins anew with what a server says of the file.
     pub fn begin(&self, headers: &HeaderMap, bytes: Option<u64>) -> Result<(), Error> {
         self.remove();
-        let (etag, last_modified) = (text(headers, "etag"), text(headers, "last-modified"));
+        let etag = text(headers, "etag");
+        let last_modified = text(headers, "last-modified");
         let source = Source { url: self.of.url.clone(), etag, last_modified, bytes };
         let json = serde_json::to_vec(&source)?;
         fs::write(&self.source, json).map_err(Error::io(&self.source))

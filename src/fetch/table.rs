@@ -160,7 +160,8 @@ impl DataSet {
     fn check(&self, name: &str) -> Result<(), Error> {
         for file in &self.files {
             let key = |key: &str| format!("{name}.files.{key}");
-            let (name, url) = (&file.name, &file.url);
+            let name = &file.name;
+            let url = &file.url;
             let plain = !name.is_empty() && !name.starts_with('.') && !name.contains(['/', '\\']);
             let allowed = "a file name, not starting with '.'";
             ensure(plain, key("name"), format!("{name:?}"), allowed)?;

@@ -51,9 +51,12 @@ pub(super) fn run(
         }
         let request = Request { config: member, out: Some(out), resume: true, ..request.clone() };
         let done = run_as(&request, &Processes::default(), Some(&systems), observer).map_err(
-            |source| match source.is_request() {
-                true => Error::Member { name: member.name.clone(), source: Box::new(source) },
-                false => source,
+            |source| {
+                if source.is_request() {
+                    Error::Member { name: member.name.clone(), source: Box::new(source) }
+                } else {
+                    source
+                }
             },
         )?;
         let _ = trained[at].set(done);
@@ -88,7 +91,8 @@ fn at_once(
     observer: &mut dyn Observer,
     train: impl Fn(usize, &mut dyn Observer) -> Result<(), Error> + Sync,
 ) -> Result<(), Error> {
-    let (next, shared) = (AtomicUsize::new(0), Mutex::new(observer));
+    let next = AtomicUsize::new(0);
+    let shared = Mutex::new(observer);
     let each = rayon::current_num_threads().div_ceil(threads.max(1));
     let cancellation = Cancellation::current();
     let work = || {

@@ -58,7 +58,8 @@ impl Request<'_> {
     }
 
     fn plan_of(&self, config: &Checked) -> Result<Plan, Error> {
-        let (device, started) = (open_device(config, self.processor)?, Instant::now());
+        let device = open_device(config, self.processor)?;
+        let started = Instant::now();
         check(&of_data(config, &self.root), self.force)?;
         let (dataset, _) = config.load_data(&self.root)?;
         let mut needs = of_outputs(config, &dataset);
@@ -73,8 +74,8 @@ impl Request<'_> {
         let total = |of: fn(&Need) -> f64| needs.iter().map(of).sum::<f64>();
         let begun = started.elapsed().as_secs_f64();
         let (products, copies) = speeds();
-        let (multiplications, traffic) =
-            (total(|need| need.multiplications), total(|need| need.traffic));
+        let multiplications = total(|need| need.multiplications);
+        let traffic = total(|need| need.traffic);
         let seconds = begun + multiplications / products + traffic / copies;
         let gpu_bytes = total(|need| if need.gpu.is_some() { need.bytes } else { 0.0 });
         let bytes = held + total(|need| need.bytes) - gpu_bytes;

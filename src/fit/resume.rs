@@ -66,16 +66,18 @@ impl Resumed {
         }
         let mut step = None;
         if let Some(space) = space {
-            step = Some(match Folder::has_checkpoint(path) {
-                true => Checkpoint::load(&path.join(CHECKPOINT), space)?.step,
-                false => 0,
+            step = Some(if Folder::has_checkpoint(path) {
+                Checkpoint::load(&path.join(CHECKPOINT), space)?.step
+            } else {
+                0
             });
             Folder::reopen(path)?;
         }
         let mut lines = String::new();
         for change in &self.changes {
             let show = |v: &Option<toml::Value>| v.as_ref().map(ToString::to_string);
-            let (before, now) = (show(&change.before), show(&change.now));
+            let before = show(&change.before);
+            let now = show(&change.now);
             info!(step, before, now, "{} is changed", change.key);
             lines += &(serde_json::to_string(&Change { step, ..change.clone() })? + "\n");
         }

@@ -24,7 +24,8 @@ use crate::targets::TargetValues;
 /// Checks the settings against the number n of training pairs.
 pub(super) fn check(settings: &SecondLookConfig, n: usize) -> Result<(), Error> {
     let rest = settings.parts().rest(n);
-    let (key, found) = ("decoding.second_look.neighbours", settings.neighbours);
+    let key = "decoding.second_look.neighbours";
+    let found = settings.neighbours;
     let allowed = format_args!("1 to {rest}, the number of training pairs without a part");
     ensure(found <= rest, key, found, allowed)
 }
@@ -142,7 +143,8 @@ pub(super) fn fit(
     candidates: &Candidates,
     held_out: &HeldOut,
 ) -> Result<(SecondLook, Option<(StoredAnswers, SecondLook)>), Error> {
-    let (p, ids) = (candidates.dim(), &task.dataset.train.ids);
+    let p = candidates.dim();
+    let ids = &task.dataset.train.ids;
     let TargetValues::Points(targets) = &task.targets.values else {
         return Err(task.targets.unexpected());
     };

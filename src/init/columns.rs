@@ -75,7 +75,8 @@ impl Column {
             None => guessed(place, name, &texts),
         };
         let readings: Vec<Reading> = texts.par_iter().map(|cell| kind.read(cell)).collect();
-        let (mut invalid, mut repaired) = (Exceptions::default(), Exceptions::default());
+        let mut invalid = Exceptions::default();
+        let mut repaired = Exceptions::default();
         for (&(row, cell), reading) in filled.iter().zip(readings) {
             match reading {
                 Reading::Valid => {}

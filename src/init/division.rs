@@ -61,8 +61,8 @@ impl Division {
         let named = |key: &'static str, file: &Option<PathBuf>| {
             file.as_ref().map(|file| below(key, file, table)).transpose()
         };
-        let (validation, test) =
-            (named("validation", &choices.validation)?, named("test", &choices.test)?);
+        let validation = named("validation", &choices.validation)?;
+        let test = named("test", &choices.test)?;
         Ok(Self { group, validation, test })
     }
 

@@ -123,7 +123,8 @@ fn key<'t>(first: &Whole, other: &'t Whole) -> Result<Key<'t>, Error> {
     }
     let least = SHARED * first.table.len() as f64;
     let found = best.as_ref().map_or(0, |best| best.shared);
-    let (path, named) = (first.path.display(), other.path.display());
+    let named = other.path.display();
+    let path = first.path.display();
     let allowed = format!(
         "a column of {path} whose cells are ids in a column of {named}, for at least half of the rows"
     );

@@ -207,7 +207,8 @@ impl Survey {
 
 /// Refuses a file or folder that is there, unless it is replaced.
 fn refuse_present(path: &Path, force: bool) -> Result<(), Error> {
-    let (out, switch) = (Argument::new("out"), Argument::switch("force"));
+    let out = Argument::new("out");
+    let switch = Argument::switch("force");
     let message =
         format_args!("is there already: name a different file by {out}, or replace it by {switch}");
     if force || !path.exists() { Ok(()) } else { Err(Error::run(path, message)) }

@@ -81,9 +81,10 @@ impl MachineInputs {
                     let rows = anchored(own.as_ref(), anchors.as_ref())?;
                     return Ok(Cow::Owned(Kernel::Linear.block(&rows, &rows)?));
                 }
-                Ok(match n == all.nrows() {
-                    true => Cow::Borrowed(all),
-                    false => Cow::Owned(Mat::from_fn(n, n, |i, j| all[(pairs[i], pairs[j])])),
+                Ok(if n == all.nrows() {
+                    Cow::Borrowed(all)
+                } else {
+                    Cow::Owned(Mat::from_fn(n, n, |i, j| all[(pairs[i], pairs[j])]))
                 })
             })?;
             return Ok(Self::Kernels(CombinedKernels { weights, training: values.training() }));
@@ -111,7 +112,8 @@ impl MachineInputs {
                 let names: Vec<_> = (0..parts.len()).map(name).collect();
                 weights(settings, rule, outputs, &names, true, |at, pairs| {
                     let (prepared, kernel) = &parts[at];
-                    let (rows, kernel) = (prepared.rows(train)?, prepared.kernel(kernel));
+                    let rows = prepared.rows(train)?;
+                    let kernel = prepared.kernel(kernel);
                     kernel.validate(rows.kind())?;
                     let rows = rows.select(pairs)?;
                     kernel.check(&rows)?;
@@ -142,7 +144,10 @@ impl MachineInputs {
         train: &Split,
         seed: u64,
     ) -> Result<(), Error> {
-        let (Self::One(prepared, kernel), None) = (self, settings.kernel.known()) else {
+        if settings.kernel.known().is_some() {
+            return Ok(());
+        }
+        let Self::One(prepared, kernel) = self else {
             return Ok(());
         };
         let rows = prepared.rows(train)?;
@@ -216,7 +221,8 @@ impl MachineInputs {
                 });
                 let joined = JoinedRows::new(rows.collect::<Result<_, Error>>()?)?;
                 let all: Vec<usize> = (0..joined.len()).collect();
-                let (joined, sum) = (joined.select(&all)?, sum(parts, weights));
+                let joined = joined.select(&all)?;
+                let sum = sum(parts, weights);
                 sum.check(&joined)?;
                 // products of rows are much faster than sums of kernels
                 Ok(match sum.linear_rows(&joined)? {
@@ -228,7 +234,8 @@ impl MachineInputs {
             }
             Self::Kernels(CombinedKernels { weights, training }) => {
                 let values = split.inputs.kernels()?;
-                let (found, expected) = (values.training(), *training);
+                let found = values.training();
+                let expected = *training;
                 if found != expected {
                     return Err(dsokr_basis::Error::width(found, expected).into());
                 }
@@ -261,9 +268,10 @@ impl MachineInputs {
             }
             Self::Kernels(_) => return Ok(KernelModel::read(file)?),
         };
-        Ok(match kernel.built_in().is_some() {
-            true => KernelModel::read(file)?,
-            false => KernelModel::read_with(file, kernel)?,
+        Ok(if kernel.built_in().is_some() {
+            KernelModel::read(file)?
+        } else {
+            KernelModel::read_with(file, kernel)?
         })
     }
 }

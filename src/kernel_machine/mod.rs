@@ -71,7 +71,8 @@ impl Learner for KernelMachineConfig {
         check_basis(&file, run.space)?;
         check_preparation(&file, &PreparationFiles::new(inputs.files()?)?.fingerprint())?;
         let model = inputs.model(&file)?;
-        let (inputs, model) = (Arc::new(inputs), Arc::new(model));
+        let inputs = Arc::new(inputs);
+        let model = Arc::new(model);
         let curve = EmbeddingCurve::read(run.path)?;
         Ok(Box::new(KernelMachine { inputs, model, curve }))
     }
@@ -97,7 +98,8 @@ impl<'a> PreparedMachine<'a> {
         settings: &'a KernelMachineConfig,
         outputs: &'a TrainingOutputs<'a>,
     ) -> Result<Self, Error> {
-        let (dataset, config) = (outputs.dataset, outputs.config);
+        let dataset = outputs.dataset;
+        let config = outputs.config;
         settings.check_pairs(dataset.train.ids.len())?;
         let mut inputs = match outputs.resumed {
             Some(path) => MachineInputs::load(settings, path)?,
@@ -115,7 +117,8 @@ impl<'a> PreparedMachine<'a> {
         let look = config.decoding.second_look.as_ref().filter(|look| !look.refit);
         let parts = look.map(|look| look.parts().draw(dataset, config.seed)).transpose()?;
         let answered = parts.and_then(|parts| parts.into_iter().next());
-        let (inputs, embedded) = (Arc::new(inputs), None);
+        let inputs = Arc::new(inputs);
+        let embedded = None;
         Ok(Self { settings, outputs, inputs, rows, validation, output, answered, embedded })
     }
 
@@ -136,7 +139,8 @@ impl<'a> PreparedMachine<'a> {
 
 impl Fit for PreparedMachine<'_> {
     fn targets(&self, outputs: &TrainingOutputs) -> Result<OutputTargets, Error> {
-        let (settings, config) = (self.settings, outputs.config);
+        let settings = self.settings;
+        let config = outputs.config;
         if let Some(levels) = settings.levels() {
             return OutputTargets::numbers(levels, outputs);
         }
@@ -153,14 +157,16 @@ impl Fit for PreparedMachine<'_> {
             AnswersConfig::Leading { rank } => Some(rank),
             AnswersConfig::All {} | AnswersConfig::Embedded(_) => None,
         };
-        let basis = match outputs.lacks_weights() {
-            true => output::weighted_basis(settings, &self.rows, outputs)?,
-            false => outputs.basis(mixed)?,
+        let basis = if outputs.lacks_weights() {
+            output::weighted_basis(settings, &self.rows, outputs)?
+        } else {
+            outputs.basis(mixed)?
         };
         // a Lipschitz loss also depends on the part of an output outside the basis
-        let projected = match settings.is_lipschitz() {
-            true => Some(Targets::from_projection(&basis.project(&rows)?)?.weighted(weights)?),
-            false => None,
+        let projected = if settings.is_lipschitz() {
+            Some(Targets::from_projection(&basis.project(&rows)?)?.weighted(weights)?)
+        } else {
+            None
         };
         let (space, targets) = OutputSpace::basis_weighted(basis, rank, &rows, weights)?;
         Ok(OutputTargets::points((space, projected.unwrap_or(targets))))
@@ -173,15 +179,22 @@ impl Fit for PreparedMachine<'_> {
         force: bool,
     ) -> Result<Option<OutputTargets>, Error> {
         let Self { settings, outputs, ref rows, .. } = *self;
-        let (TargetSpace::Machine(space), TargetValues::Points(values), Some(embedding), None) =
-            (&targets.space, &targets.values, settings.embedding(), &self.embedded)
-        else {
+        let TargetSpace::Machine(space) = &targets.space else {
             return Ok(None);
         };
+        let TargetValues::Points(values) = &targets.values else {
+            return Ok(None);
+        };
+        let Some(embedding) = settings.embedding() else {
+            return Ok(None);
+        };
+        if self.embedded.is_some() {
+            return Ok(None);
+        }
         // a resumed run that has chosen
         if let Some(path) = outputs.resumed
-            && let (Some(curve), Some(file)) =
-                (EmbeddingCurve::read(path)?, KernelModel::open(path)?)
+            && let Some(curve) = EmbeddingCurve::read(path)?
+            && let Some(file) = KernelModel::open(path)?
         {
             let space = OutputSpace::load(&path.join(OUTPUTS), space.as_basis().cloned())?;
             self.embedded = Some((Arc::new(self.inputs.model(&file)?), curve));
@@ -204,7 +217,8 @@ impl Fit for PreparedMachine<'_> {
     }
 
     fn needs(&self, coordinates: usize, _: &Device) -> Vec<Need> {
-        let (settings, config) = (self.settings, self.outputs.config);
+        let settings = self.settings;
+        let config = self.outputs.config;
         let dataset = self.outputs.dataset;
         let machine = self.machine_need(coordinates);
         let weighing = config.output.weights.map(|HeldOutWeights::HeldOut| {
@@ -247,7 +261,8 @@ impl Fit for PreparedMachine<'_> {
         parts: &[Vec<usize>],
     ) -> Result<Option<Vec<CrossFitted>>, Error> {
         let Self { settings, outputs, rows, .. } = self;
-        let (seed, output) = (outputs.config.seed, in_space(self.output.as_ref(), &targets.space)?);
+        let seed = outputs.config.seed;
+        let output = in_space(self.output.as_ref(), &targets.space)?;
         let TargetValues::Points(targets) = &targets.values else {
             return Err(targets.unexpected());
         };
@@ -255,7 +270,8 @@ impl Fit for PreparedMachine<'_> {
         let mut fitted = Vec::new();
         for held in parts {
             let rest = rest(held, rows.len());
-            let (known, targets) = (Selected::new(features, &rest), targets.select(&rest)?);
+            let known = Selected::new(features, &rest);
+            let targets = targets.select(&rest)?;
             let inputs = TrainingInputs::rows(Arc::clone(kernel), &known);
             let systems = LastSystem::default();
             let (model, leave_one_out) =
@@ -315,11 +331,13 @@ impl PreparedMachine<'_> {
             }
             _ => None,
         };
-        let (mut choices, mut advice) = (Vec::new(), Vec::new());
+        let mut choices = Vec::new();
+        let mut advice = Vec::new();
         let lambda = Choice::new("encoder.lambda", best.lambda, settings.lambda.values());
-        match best.flat {
-            true => advice.extend(advice_on_unlike(settings, &inputs)?),
-            false => choices.push(lambda),
+        if best.flat {
+            advice.extend(advice_on_unlike(settings, &inputs)?)
+        } else {
+            choices.push(lambda)
         }
         let held_out = best.held_out.map(|answers| {
             let answers = match &order {
@@ -342,7 +360,8 @@ impl PreparedMachine<'_> {
         leading: Option<usize>,
     ) -> Result<LambdaSearch<'s>, Error> {
         let Self { settings, outputs, validation, .. } = self;
-        let (seed, systems) = (outputs.config.seed, outputs.systems.clone());
+        let seed = outputs.config.seed;
+        let systems = outputs.systems.clone();
         let prepared = settings.solver.prepare(inputs.clone(), seed, systems)?;
         Ok(LambdaSearch { settings, scaled, prepared, targets, evaluator, validation, leading })
     }
@@ -354,9 +373,12 @@ impl PreparedMachine<'_> {
         curve: Option<EmbeddingCurve>,
         targets: &OutputTargets,
     ) -> Fitted {
-        let (config, dataset) = (self.outputs.config, self.outputs.dataset);
+        let config = self.outputs.config;
+        let dataset = self.outputs.dataset;
         let mut summary = model.summary.to_string();
-        if let (Some(basis), Some(_)) = (targets.space.basis(), config.output.weights) {
+        if let Some(basis) = targets.space.basis()
+            && let Some(_) = config.output.weights
+        {
             summary += &format!(", {}", output::summary(basis, dataset.outputs.rows.as_ref()));
         }
         let machine = KernelMachine { inputs: Arc::clone(&self.inputs), model, curve };
@@ -370,14 +392,17 @@ impl PreparedMachine<'_> {
         curve: EmbeddingCurve,
         targets: &OutputTargets,
     ) -> Fitted {
-        let (chosen, most) = (curve.chosen, curve.points.iter().map(|point| point.rank).max());
+        let chosen = curve.chosen;
+        let most = curve.points.iter().map(|point| point.rank).max();
         let tried: Vec<f64> = curve.points.iter().map(|point| point.rank as f64).collect();
         let rank = Choice::new("encoder.answers.ranks", chosen.rank as f64, &tried);
         let bounds = [1.0, most.unwrap_or_default() as f64];
         let mut choices = vec![Choice { bounds, ..rank }];
         choices.push(Choice::new("encoder.lambda", chosen.lambda, self.settings.lambda.values()));
         let first = self.settings.embedding().and_then(|own| own.lambda.as_ref());
-        if let (Some(tried), Some(lambda)) = (first, chosen.embedding_lambda) {
+        if let Some(tried) = first
+            && let Some(lambda) = chosen.embedding_lambda
+        {
             choices.push(Choice::new("encoder.answers.lambda", lambda, tried.values()));
         }
         Fitted { choices, ..self.fitted(model, Some(curve), targets) }
@@ -392,6 +417,7 @@ fn cross_fitted(
     leave_one_out: Vec<f32>,
 ) -> Result<CrossFitted, Error> {
     let answers = |pairs: &[usize]| model.predict(&Selected::new(features, pairs));
-    let (pairs, fitted) = (held.to_vec(), answers(&repeated(rest))?);
+    let pairs = held.to_vec();
+    let fitted = answers(&repeated(rest))?;
     Ok(CrossFitted { pairs, answers: answers(held)?, leave_one_out, fitted })
 }

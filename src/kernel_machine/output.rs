@@ -31,7 +31,8 @@ pub(super) fn weighted_basis(
     inputs: &MachineRows,
     outputs: &TrainingOutputs,
 ) -> Result<Basis, Error> {
-    let (config, dataset) = (outputs.config, outputs.dataset);
+    let config = outputs.config;
+    let dataset = outputs.dataset;
     let weighted = outputs.weighted_rows();
     let bases = outputs.summands(&weighted)?;
     let project = |(basis, rows): (&Basis, PartRows)| basis.project_shared(&rows);
@@ -43,7 +44,9 @@ pub(super) fn weighted_basis(
 
     let pairs = drawn_pairs(outputs.len(), config.seed);
     let ids: Vec<String> = pairs.iter().map(|&pair| dataset.train.ids[pair].clone()).collect();
-    let (mut queries, mut candidates, mut start) = (Vec::new(), Vec::new(), 0);
+    let mut queries = Vec::new();
+    let mut candidates = Vec::new();
+    let mut start = 0;
     for (at, basis) in bases.iter().enumerate() {
         let own = |&pair: &usize| &unit[pair * width + start..][..basis.dimension()];
         let z: Vec<f32> = pairs.iter().flat_map(own).copied().collect();
@@ -74,7 +77,8 @@ pub(super) fn weighted_basis(
 
 /// The memory and time of [`weighted_basis`].
 pub(super) fn need(settings: &KernelMachineConfig, config: &Checked, dataset: &Dataset) -> Need {
-    let (n, candidates) = (dataset.train.ids.len(), dataset.outputs.candidates.len() as f64);
+    let n = dataset.train.ids.len();
+    let candidates = dataset.outputs.candidates.len() as f64;
     let sizes = config.output.summands().map(|kernel| kernel.size.min(n));
     let (width, widest) = sizes.fold((0, 0), |(sum, most), size| (sum + size, size.max(most)));
     let cost = |width| settings.cost(n, width, 1);
@@ -100,14 +104,18 @@ fn answers(
     let values = (0..outputs.len()).flat_map(row).copied().map(f64::from);
     let targets = Targets::new(width, values.collect::<Vec<f64>>())?;
     let targets = targets.weighted(&outputs.dataset.train.weights)?;
-    let (seed, systems) = (outputs.config.seed, outputs.systems.clone());
+    let seed = outputs.config.seed;
+    let systems = outputs.systems.clone();
     let inputs = rows.training();
     Ok(settings.fit_once(inputs, &targets, seed, systems, None)?.1)
 }
 
 /// Candidates of one kernel, corrected for hubs of the answers.
 fn corrected(hubs: &HubConfig, candidates: Candidates, z: &[f32]) -> Result<Candidates, Error> {
-    let (Some(&weight), Some(&neighbours)) = (hubs.weights.first(), hubs.neighbours.first()) else {
+    let Some(&weight) = hubs.weights.first() else {
+        return Ok(candidates);
+    };
+    let Some(&neighbours) = hubs.neighbours.first() else {
         return Ok(candidates);
     };
     let queries = Queries::new(candidates.dim(), z)?;
@@ -117,7 +125,8 @@ fn corrected(hubs: &HubConfig, candidates: Candidates, z: &[f32]) -> Result<Cand
 
 /// The weights of the kernels of a sum, 0 for one that is left out.
 pub(super) fn summary(basis: &Basis, outputs: &dyn RowSource) -> String {
-    let (found, mut start) = (basis.weights(), 0);
+    let found = basis.weights();
+    let mut start = 0;
     let part = |(_, width): (RowKind, usize)| {
         let weight = found.iter().find(|(columns, _)| columns.start == start);
         start += width;
@@ -132,10 +141,14 @@ pub(super) fn in_space(
     output: Option<&Coupling>,
     space: &OutputSpace,
 ) -> Result<Option<Coupling>, Error> {
-    let (Some(Coupling::Given(matrix)), Some(basis)) = (output, space.basis()) else {
+    let Some(Coupling::Given(matrix)) = output else {
         return Ok(output.cloned());
     };
-    let (d, p) = (basis.width(), basis.dimension());
+    let Some(basis) = space.basis() else {
+        return Ok(output.cloned());
+    };
+    let d = basis.width();
+    let p = basis.dimension();
     let found = format_args!("a matrix of {} columns", matrix.width());
     let allowed = format_args!("{d}, one for each column of outputs");
     ensure(matrix.width() == d, "encoder.output_matrix", found, allowed)?;

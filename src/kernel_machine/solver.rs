@@ -24,9 +24,10 @@ impl KernelMachineConfig {
     pub(super) fn cost(&self, pairs: usize, coordinates: usize, lambdas: usize) -> Cost {
         let threads = rayon::current_num_threads();
         let cost = self.solver.cost(pairs, coordinates, lambdas, threads);
-        let first = match self.learns_columns() {
-            true => self.solver.cost(pairs, coordinates, 1, threads).multiplications,
-            false => 0.0,
+        let first = if self.learns_columns() {
+            self.solver.cost(pairs, coordinates, 1, threads).multiplications
+        } else {
+            0.0
         };
         Cost { multiplications: cost.multiplications + first, ..cost }
     }
@@ -234,7 +235,8 @@ impl LambdaSearch<'_> {
             let validation = self.validation.predictions(&model)?;
             let own = if first.is_empty() { learned(&model, None)? } else { Vec::new() };
             for (embedding_lambda, supervised, whole) in first.iter().chain(&own) {
-                let (embedding_lambda, supervised) = (*embedding_lambda, *supervised);
+                let embedding_lambda = *embedding_lambda;
+                let supervised = *supervised;
                 for rank in settings.ranks_in(model.width())? {
                     let embedding = whole.truncate(rank)?;
                     let z = embedding.restore(&embedding.project(&validation)?)?;
@@ -250,7 +252,8 @@ impl LambdaSearch<'_> {
             }
         }
         let Some((_, chosen, model, embedding)) = best else { return Err(no_lambda()) };
-        let (metric, larger_is_better) = (metric.to_string(), metric.larger_is_better());
+        let larger_is_better = metric.larger_is_better();
+        let metric = metric.to_string();
         let curve = EmbeddingCurve { metric, larger_is_better, points, chosen };
         Ok((model.mapped(embedding.directions.transpose())?, embedding, curve))
     }
@@ -271,7 +274,8 @@ impl LambdaSearch<'_> {
         let errors = |space| self.prepared.errors(self.targets, lambdas, space);
         let space = space.filter(|_| !self.settings.chooses_on_validation());
         if let Some(errors) = space.map(errors).transpose()?.flatten() {
-            let (mut best, mut worst) = ((f64::INFINITY, f64::NAN), 0.0f64);
+            let mut best = (f64::INFINITY, f64::NAN);
+            let mut worst = 0.0f64;
             for (&lambda, error) in lambdas.iter().zip(errors) {
                 info!(lambda, error, "leave-one-out");
                 worst = worst.max(error);
@@ -323,7 +327,8 @@ fn no_lambda() -> Error {
 
 /// Rows in their places, of those that are in `order`.
 pub(super) fn in_places(rows: &[f32], order: &[usize]) -> Vec<f32> {
-    let (mut placed, width) = (vec![0.0; rows.len()], rows.len() / order.len().max(1));
+    let mut placed = vec![0.0; rows.len()];
+    let width = rows.len() / order.len().max(1);
     for (row, &place) in rows.chunks_exact(width.max(1)).zip(order) {
         placed[place * width..][..width].copy_from_slice(row);
     }

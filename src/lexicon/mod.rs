@@ -69,7 +69,9 @@ impl MoleculeLexicon {
         if let Some((_, number)) = lines.clone().nth(MOST) {
             return Err(wrong(number, format!("one more pair; allowed: at most {MOST}")));
         }
-        let (mut words, mut facts, mut seen) = (Vec::new(), Vec::new(), HashMap::new());
+        let mut words = Vec::new();
+        let mut facts = Vec::new();
+        let mut seen = HashMap::new();
         for (line, number) in lines {
             if line.len() > LONGEST {
                 let found = line.len();

@@ -164,7 +164,8 @@ fn new_outputs(
             let (outputs, table) = source.read_further(table, files, fitted)?;
             for (row, id) in outputs.ids.iter().enumerate() {
                 if let Some(candidate) = before.find(id) {
-                    let (line, run) = (table.line(row), run.display());
+                    let line = table.line(row);
+                    let run = run.display();
                     let message = format!(
                         "line {line}: the id {id:?} is that of candidate {candidate} of {run} already"
                     );
@@ -303,7 +304,8 @@ pub fn shard_candidates(
     check_complete(run)?;
     let stored = Arc::new(candidates::open(run)?);
     let all = Candidates::read(&stored)?;
-    let (most, key) = (all.distinct(), Argument::new("parts"));
+    let most = all.distinct();
+    let key = Argument::new("parts");
     let allowed = format_args!("1 to {most}, the distinct candidates");
     ensure((1..=most).contains(&parts), key, parts, allowed)?;
     let own = run.join(FOLDER);
@@ -314,9 +316,11 @@ pub fn shard_candidates(
         }
         Some(_) | None => own,
     };
-    let (metadata, mut bytes) = (fingerprints(&stored)?, 0);
+    let metadata = fingerprints(&stored)?;
+    let mut bytes = 0;
     OUTPUT.write(&folder, |here| {
-        let (fingerprint, metadata) = (&*stored.checksum, &metadata);
+        let fingerprint = &*stored.checksum;
+        let metadata = &metadata;
         let set = ShardSet { folder: here, of: parts, precision, fingerprint, metadata };
         Shards::write(&all, &set)?;
         for entry in fs::read_dir(here).map_err(Error::io(here))? {

@@ -31,12 +31,13 @@ const TABLE: &str = "candidates.tsv";
 
 /// The folder of an export. One without the table of candidates is none, and may be where an encoder was read from.
 fn output(folder: &Path) -> OutputFolder<'static> {
-    let is_own: fn(&str) -> bool = match folder.join(TABLE).exists() {
-        true => |name| {
+    let is_own: fn(&str) -> bool = if folder.join(TABLE).exists() {
+        |name| {
             let own = [POINTS, VECTORS, CONSTANTS, TABLE, MODEL, INPUTS];
             own.contains(&name) || is_exported(name)
-        },
-        false => |_| false,
+        }
+    } else {
+        |_| false
     };
     OutputFolder { argument: "out", holds: "an earlier export only", is_own }
 }
@@ -101,24 +102,26 @@ impl Run {
     /// As [`export`](Self::export) of the folder; [`dsokr_basis::Error::Value`] for a different kind of encoder;
     /// [`dsokr_basis::Error::Unsupported`] for a file beyond 2 GiB.
     pub fn export_onnx(&self, folder: &Path, scores: bool) -> Result<(), Error> {
-        let (p, n) = (self.candidates.dim(), self.candidates.len());
+        let p = self.candidates.dim();
+        let n = self.candidates.len();
         let mut graph = Graph::default();
         let z = self.predictor.onnx(&mut graph).ok_or_else(|| {
             let allowed = "a neural encoder that ONNX can express: mlp, ngram-bag, peak-bag, transformer, \
                            peak-transformer, pretrained, bag-and-transformer, bag-and-pretrained";
             Error::value("encoder.kind", format!("{:?}", self.config.encoder.kind()), allowed)
         })?;
-        let z = match self.config.decoding.unit_length() {
-            true => graph.node("LpNormalization", &[&z], &[]),
-            false => z,
+        let z = if self.config.decoding.unit_length() {
+            graph.node("LpNormalization", &[&z], &[])
+        } else {
+            z
         };
         let shape = |size| [Dimension::Any("batch"), Dimension::Size(size)];
         graph.output("coordinates", &z, &shape(p), "coordinates z of each input");
         if scores {
             let points = (0..n).map(|candidate| self.point(candidate));
             let points = points.collect::<Result<Vec<_>, _>>()?.concat();
-            let (points, constants) =
-                (graph.floats(&[n, p], &points), graph.floats(&[n], &self.each_constant()));
+            let points = graph.floats(&[n, p], &points);
+            let constants = graph.floats(&[n], &self.each_constant());
             let transposed = [("transB", Attribute::Int(1))];
             let all = graph.node("Gemm", &[&z, &points, &constants], &transposed);
             graph.output("scores", &all, &shape(n), "of the rows of candidates.tsv");
@@ -165,7 +168,8 @@ impl Run {
 
     /// Writes `candidates-l2.npy`.
     fn write_vectors(&self, folder: &Path) -> Result<(), Error> {
-        let (known, p) = (&self.candidates, self.candidates.dim());
+        let known = &self.candidates;
+        let p = self.candidates.dim();
         let sum = |(row, &constant): (usize, &f32)| {
             let square: f64 = known.point(row)?.iter().map(|&v| f64::from(v).powi(2)).sum();
             Ok(2.0 * f64::from(constant) + square)
@@ -229,9 +233,10 @@ impl Run {
         let places: Vec<Option<usize>> = ids.iter().map(|id| self.candidates.find(id)).collect();
         let unknown = |row: usize| places[row].is_none();
         let others: Vec<usize> = (0..ids.len()).filter(|&row| unknown(row)).collect();
-        let others = match others.is_empty() {
-            true => Vec::new(),
-            false => self.read_outputs(&table, ids, &others, data)?,
+        let others = if others.is_empty() {
+            Vec::new()
+        } else {
+            self.read_outputs(&table, ids, &others, data)?
         };
         let mut others = others.chunks_exact(p);
         let mut all = Vec::with_capacity(ids.len() * p);
@@ -307,7 +312,8 @@ impl Run {
     /// A file that cannot be read, or that is not a matrix `[queries × p]` of finite numbers.
     pub fn read_coordinates(&self, file: &Path, queries: usize) -> Result<Vec<f32>, Error> {
         let rows = read_features(file, None, false)?;
-        let (found, p) = ((rows.len(), rows.width()), self.candidates.dim());
+        let found = (rows.len(), rows.width());
+        let p = self.candidates.dim();
         let wrong = |message| Err(Error::Config { path: file.into(), message });
         if found != (queries, p) {
             let (rows, width) = found;

@@ -44,7 +44,8 @@ impl CalibratingQuery {
 
     /// The logarithm of the right output's probability among the first candidates, and itself if it is none of them.
     fn log_likelihood(&self, temperature: f64) -> Option<f64> {
-        let (gold, last) = (self.gold?, self.first.last().copied()?);
+        let gold = self.gold?;
+        let last = self.first.last().copied()?;
         let below = gold < last;
         let first: Vec<f32> = self.first.iter().copied().chain(below.then_some(gold)).collect();
         Some((f64::from(gold) - Self::level(&first, temperature)) / temperature)
@@ -116,7 +117,8 @@ impl CalibratingQueries {
         let n = distances.len();
         let place = ((n + 1) as f64 * coverage - 1e-9).ceil() as usize;
         let found = distances.iter().filter(|distance| distance.is_finite()).count();
-        let (all, on) = (self.queries.len(), &self.on);
+        let all = self.queries.len();
+        let on = &self.on;
         let allowed = format_args!(
             "at most {:.4}: of the {n} queries that calibrate, {found} have a right output among the candidates ({on}, \
              {all} queries; a fifth of them is for the temperature)",
@@ -124,7 +126,8 @@ impl CalibratingQueries {
         );
         ensure(place <= found, "coverage", coverage, allowed)?;
         let threshold = distances[place.max(1) - 1];
-        let (on, caution) = (on.clone(), self.caution.clone());
+        let on = on.clone();
+        let caution = self.caution.clone();
         let calibration = Calibration { coverage, on, queries: all, caution };
         Ok(CandidateSets { temperature, threshold, calibration })
     }

@@ -81,8 +81,8 @@ impl EnsembleRun {
             ensure(same, key, "other than of the first run", "the same in all runs")?;
         }
         let mut members = Vec::new();
-        let (mut rule, mut look_of) =
-            (Combination::Mean { weights: None, standardise: true }, None);
+        let mut rule = Combination::Mean { weights: None, standardise: true };
+        let mut look_of = None;
         for (path, config) in paths.iter().zip(configs) {
             match (&config.ensemble, &shards) {
                 (None, None) => {
@@ -256,8 +256,11 @@ fn open_inner(path: &Path, config: &Checked, device: &Device) -> Result<Vec<Run>
     let shared = config.ensemble.as_ref().and_then(|settings| settings.second_look.as_ref());
     let of = opened.iter().position(|run| Some(&run.name) == shared);
     for (at, of) in (0..opened.len()).zip(of.into_iter().cycle()) {
-        let (run, other) = (&opened[at], &opened[of]);
-        if let (None, Some(look)) = (&run.look, &other.look) {
+        let run = &opened[at];
+        let other = &opened[of];
+        if run.look.is_none()
+            && let Some(look) = &other.look
+        {
             opened[at].look = Some(run.second_look_from(look, other)?);
         }
     }
@@ -268,7 +271,8 @@ fn open_inner(path: &Path, config: &Checked, device: &Device) -> Result<Vec<Run>
 fn same_candidates(path: &Path, opened: &[Run]) -> Result<(), Error> {
     let Some((first, others)) = opened.split_first() else { return Ok(()) };
     for (has, lacks) in others.iter().flat_map(|other| [(first, other), (other, first)]) {
-        let (ours, theirs) = (&has.candidates, &lacks.candidates);
+        let ours = &has.candidates;
+        let theirs = &lacks.candidates;
         // the same order is usual, and then nothing is searched
         let is_there = |at: usize, id: &str| {
             (at < theirs.len() && theirs.id(at) == id) || theirs.find(id).is_some()

@@ -67,7 +67,9 @@ pub fn read_found(path: &Path) -> Result<Vec<FoundCandidate>, Error> {
         let columns = ["id", "rank", "candidate", "label"];
         let table = Table::read_rows(path, &columns, OnBadRow::Stop)?;
         let [ids, ranks, candidates, labels] = columns.map(|column| table.column(column));
-        let (ids, candidates, labels) = (ids?, candidates?, labels?);
+        let ids = ids?;
+        let candidates = candidates?;
+        let labels = labels?;
         for (at, _) in ranks?.iter().enumerate().filter(|(_, rank)| *rank == "new") {
             let candidate = Some(candidates[at].clone()).filter(|own| !own.is_empty());
             add(labels[at].clone(), ids[at].clone(), candidate);

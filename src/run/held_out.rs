@@ -70,7 +70,9 @@ impl EnsembleRun {
             }
             None => None,
         };
-        let (mut stored, mut parts, mut places) = (Vec::new(), Vec::new(), Vec::new());
+        let mut stored = Vec::new();
+        let mut parts = Vec::new();
+        let mut places = Vec::new();
         for run in &self.members {
             let own = run.config.decoding.second_look.is_some();
             stored.push(held_out::load(&place(run, HELD_OUT)?, run.candidates.dim())?);
@@ -116,7 +118,8 @@ impl EnsembleRun {
     /// # Errors
     /// As [`evaluate`](Self::evaluate).
     pub fn fit_weights(&mut self, asked: &QueryAnswers) -> Result<(), Error> {
-        let (key, allowed) = (Argument::new("fit-weights"), "several runs, or an ensemble");
+        let key = Argument::new("fit-weights");
+        let allowed = "several runs, or an ensemble";
         ensure(self.shards.is_none(), key, "a run of one model", allowed)?;
         let missing = self.config().evaluation.missing_gold;
         let fitted =
@@ -130,7 +133,8 @@ impl EnsembleRun {
 
     /// Fits the weights of the rule to held-out answers of the members, by MRR ([`fit_weights`]).
     pub(crate) fn weigh_held_out(&mut self) -> Result<(), Error> {
-        let (key, found) = ("ensemble.weights", "\"held-out\"");
+        let key = "ensemble.weights";
+        let found = "\"held-out\"";
         let drawn = |count| drawn_pairs(count, self.config().seed);
         let queries = self.held_out((key, found), drawn)?;
         let missing = MissingGold::RankInfinity;
@@ -170,14 +174,16 @@ impl Run {
     ) -> Result<SecondLook, Error> {
         let basis =
             |run: &Self| run.space.as_ref().and_then(OutputSpace::basis).map(Basis::fingerprint);
-        let (own, name) = (&self.config.name, format!("{:?}", other.config.name));
+        let own = &self.config.name;
+        let name = format!("{:?}", other.config.name);
         let allowed = format_args!("absent: the member {own} has a different basis");
         ensure(basis(self) == basis(other), "ensemble.second_look", name, allowed)?;
         let origin = |run: &'_ Self| -> Vec<f64> {
             let origin = run.space.as_ref().and_then(OutputSpace::origin);
             origin.map_or_else(|| vec![0.0; look.dim()], Cow::into_owned)
         };
-        let (ours, theirs) = (origin(self), origin(other));
+        let ours = origin(self);
+        let theirs = origin(other);
         let by = |at| (theirs[at] - ours[at]) as f32;
         let look = look.moved(&(0..look.dim()).map(by).collect::<Vec<f32>>())?;
         Ok(look.among(&self.candidates)?)

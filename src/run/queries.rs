@@ -109,10 +109,8 @@ impl QueryRequest {
                 (true, None) => run.output_labels(&split, data)?,
                 (true, Some(_)) | (false, _) => Vec::new(),
             };
-            let known = match self.filter_known {
-                true => run.known_outputs(&split, data)?,
-                false => Vec::new(),
-            };
+            let known =
+                if self.filter_known { run.known_outputs(&split, data)? } else { Vec::new() };
             Ok(Split { known, labels, ..split })
         };
         let lists = match (&self.candidates, &self.file) {
@@ -175,7 +173,9 @@ impl EnsembleRun {
         lists: Option<&CandidateRule>,
         predict: impl Fn(&Run, &Split) -> Result<Vec<f32>, Error>,
     ) -> Result<QueryAnswers, Error> {
-        if let (Some(rule), Some(_)) = (lists, &self.shards) {
+        if let Some(rule) = lists
+            && let Some(_) = &self.shards
+        {
             let allowed =
                 "absent: queries have candidates of their own where these are in no shards";
             return Err(Error::value("candidates", rule, allowed));
@@ -215,7 +215,8 @@ impl EnsembleRun {
     /// # Errors
     /// [`dsokr_basis::Error::Value`] for several members, which have coordinates of their own.
     pub fn ask_coordinates(&self, queries: usize, z: &[f32]) -> Result<QueryAnswers, Error> {
-        let (key, count) = ("coordinates", self.members.len());
+        let key = "coordinates";
+        let count = self.members.len();
         let found = format_args!("given, for {count} members");
         ensure(count == 1, key, found, "a run of one model")?;
         let words = self.members[0].look.as_ref().and_then(SecondLook::words);
@@ -232,7 +233,8 @@ impl EnsembleRun {
     /// for them.
     pub fn evaluate(&self, asked: &QueryAnswers) -> Result<(Evaluation, Vec<Decoded>), Error> {
         let first = &self.members[0];
-        let (fitted, held) = (first.fitted()?, first.held(asked.data.as_deref())?);
+        let fitted = first.fitted()?;
+        let held = first.held(asked.data.as_deref())?;
         let mut models = self.models();
         models.mces = asked.mces;
         let decoder = &mut models.each[0].1;
@@ -245,7 +247,8 @@ impl EnsembleRun {
     /// # Errors
     /// As [`Run::evaluate`]; lists that name a candidate which a member lacks.
     pub fn evaluate_members(&self, asked: &QueryAnswers) -> Result<Vec<Evaluation>, Error> {
-        let (first, data) = (&self.members[0].candidates, asked.data.as_deref());
+        let first = &self.members[0].candidates;
+        let data = asked.data.as_deref();
         let own = |((run, split), z): ((&Run, &Split), &Vec<f32>)| match asked.pool() {
             // lists hold places, which differ where members order their candidates differently
             Pool::PerQuery(lists) if !run.candidates.ids().eq(first.ids()) => {

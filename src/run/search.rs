@@ -208,7 +208,8 @@ impl Run {
     pub fn texts(&self, texts: &[impl AsRef<str>]) -> Result<Split, Error> {
         let source = self.config.source();
         let read = |text: &str| {
-            let (found, allowed) = (format_args!("{text:?}"), "a text that is not empty");
+            let found = format_args!("{text:?}");
+            let allowed = "a text that is not empty";
             ensure(!text.trim().is_empty(), "the text", found, allowed)?;
             Ok(source.query(text)?)
         };
@@ -238,7 +239,8 @@ impl Models<'_> {
     ) -> Result<Vec<Answer>, Error> {
         let ensemble = self.ensemble(split, answers)?;
         let (found, names) = distinct(&ensemble, &self.rule, pool, places.clone(), wanted)?;
-        let (decoder, queries) = (self.decoder(), &ensemble.members()[0].queries);
+        let decoder = self.decoder();
+        let queries = &ensemble.members()[0].queries;
         let mut exact = decoder.of_all(queries, pool)?.unwrap_or_default().into_iter();
         let beyond = self.beyond(&ensemble, pool, places.end)?.unwrap_or_default();
         let mut beyond = beyond.into_iter().map(|own| own.into_iter().skip(places.start));
@@ -249,7 +251,8 @@ impl Models<'_> {
             let hits = hits.into_iter().map(|hit| answer::Hit::from_standing(hit, &names, levels));
             let hits = hits.collect::<Result<_, Error>>()?;
             let quantiles = quantiles.next().unwrap_or_default();
-            let (exact, beyond) = (exact.next(), beyond.next().into_iter().flatten().collect());
+            let exact = exact.next();
+            let beyond = beyond.next().into_iter().flatten().collect();
             Ok(Answer { hits, cautions: Vec::new(), exact, beyond, quantiles, gap })
         };
         found.into_iter().map(answer).collect()
@@ -258,7 +261,10 @@ impl Models<'_> {
 
 /// The quantiles of each query that these are the predictions of.
 fn quantiles_of(config: &Checked, answers: &[Vec<f32>]) -> Vec<Vec<Quantile>> {
-    let (Some(levels), [z]) = (config.encoder.abilities().levels, answers) else {
+    let Some(levels) = config.encoder.abilities().levels else {
+        return Vec::new();
+    };
+    let [z] = answers else {
         return Vec::new();
     };
     z.chunks(levels.len()).map(|z| Quantile::all(levels, z)).collect()
@@ -266,12 +272,11 @@ fn quantiles_of(config: &Checked, answers: &[Vec<f32>]) -> Vec<Vec<Quantile>> {
 
 /// Refuses a number of hits that is not one of candidates.
 fn check_top(top: usize, candidates: usize) -> Result<(), Error> {
-    match (1..=candidates).contains(&top) {
-        true => Ok(()),
-        false => {
-            let found = format_args!("the top {top} candidates were asked for");
-            let allowed = format_args!("1..={candidates}");
-            Err(dsokr_decode::Error::out_of_range(found, allowed).into())
-        }
+    if (1..=candidates).contains(&top) {
+        Ok(())
+    } else {
+        let found = format_args!("the top {top} candidates were asked for");
+        let allowed = format_args!("1..={candidates}");
+        Err(dsokr_decode::Error::out_of_range(found, allowed).into())
     }
 }

@@ -131,7 +131,8 @@ impl Run {
         }
         let scaling = load_scaling(path)?;
         let constants = load_constants(path, scaling.as_ref())?;
-        let (name, folder) = (path.display().to_string(), Some(path.into()));
+        let name = path.display().to_string();
+        let folder = Some(path.into());
         let run = Self::from_parts(config, space, candidates, predictor);
         let polarities = read_json(&path.join(POLARITIES))?.unwrap_or_default();
         Ok(Self { name, look, scaling, constants, labels, folder, polarities, ..run })
@@ -155,7 +156,8 @@ impl Run {
         candidates: Candidates,
         predictor: Box<dyn Predictor>,
     ) -> Self {
-        let (name, labels) = (config.name.clone(), Vec::new());
+        let name = config.name.clone();
+        let labels = Vec::new();
         Self {
             name,
             config,
@@ -189,7 +191,8 @@ impl Run {
             return Err(Error::value("encoder.kind", found, allowed));
         };
         let prepared = PreparationFiles::new(self.predictor.preparation()?)?;
-        let (config, space) = (&self.config, basis.fingerprint());
+        let config = &self.config;
+        let space = basis.fingerprint();
         let save = |here: &Path| {
             basis.save(&here.join(BASIS))?;
             save_scaling(self.scaling.as_ref(), here)?;
@@ -263,7 +266,8 @@ impl Run {
         for (at, key) in keys.iter().enumerate() {
             known.entry(key).or_insert(at);
         }
-        let (mut ids, mut missing) = (Vec::with_capacity(split.ids.len()), Vec::new());
+        let mut ids = Vec::with_capacity(split.ids.len());
+        let mut missing = Vec::new();
         for (query, id) in split.ids.iter().enumerate() {
             let label = split.labels[query].as_deref().unwrap_or_default();
             let candidate = self.candidates.find(id);
@@ -276,8 +280,12 @@ impl Run {
             }
         }
         let refuses = self.config.evaluation.missing_gold == MissingGold::Error;
-        if let (Some(&first), true) = (missing.first(), refuses) {
-            let (count, all, name) = (missing.len(), ids.len(), &split.names()[first]);
+        if let Some(&first) = missing.first()
+            && refuses
+        {
+            let count = missing.len();
+            let all = ids.len();
+            let name = &split.names()[first];
             let label = split.labels[first].as_deref().unwrap_or_default();
             let message = format!(
                 "{count} of {all} outputs are no candidates, the first {label:?} on line {name}: make them candidates by \
@@ -373,8 +381,10 @@ impl Run {
         pool: Pool,
         data: Option<&Path>,
     ) -> Result<Evaluation, Error> {
-        let (fitted, held) = (self.fitted()?, self.held(data)?);
-        let (fitted, held) = (fitted.as_ref(), held.as_ref());
+        let fitted = self.fitted()?;
+        let held = self.held(data)?;
+        let fitted = fitted.as_ref();
+        let held = held.as_ref();
         let decoder = Decoder { fitted, held, ..self.decoder() };
         let models = Models::one(decoder, self.search.as_ref());
         Ok(models.evaluate(split, std::slice::from_ref(z), pool)?.0)

@@ -66,7 +66,8 @@ impl Folder {
 
     /// A run directory that exists, with the fingerprint of its coordinates.
     pub(crate) fn open(path: &Path, space: String, prepared: &PreparationFiles) -> Self {
-        let (path, preparation) = (path.into(), prepared.fingerprint());
+        let path = path.into();
+        let preparation = prepared.fingerprint();
         Self { path, basis: space, preparation, _lock: None, events: None }
     }
 
@@ -128,9 +129,10 @@ impl Folder {
 
     /// Refuses data that differ from those that the run was started with.
     pub(crate) fn check_data(path: &Path, data: &str) -> Result<(), Error> {
-        match candidates::open(path)?.metadata("data")? == data {
-            true => Ok(()),
-            false => Err(Error::DataChanged { path: path.into() }),
+        if candidates::open(path)?.metadata("data")? == data {
+            Ok(())
+        } else {
+            Err(Error::DataChanged { path: path.into() })
         }
     }
 
@@ -219,7 +221,8 @@ impl Folder {
 
     /// Writes a line of the log, and its scalars.
     fn append(&mut self, line: &LogLine<Scores>) -> Result<(), Error> {
-        let (file, text) = (self.path.join(LOG), serde_json::to_string(line)? + "\n");
+        let file = self.path.join(LOG);
+        let text = serde_json::to_string(line)? + "\n";
         let out = fs::OpenOptions::new().append(true).create(true).open(&file);
         // one write: a kill leaves a whole line or a torn last one, which `rewind_log` drops
         out.and_then(|mut out| out.write_all(text.as_bytes()).and_then(|()| sync_file(&out)))
@@ -256,7 +259,8 @@ impl Folder {
     pub(crate) fn save_best(&self, parameters: &Parameters) -> Result<(), Error> {
         let tensors = parameters.iter();
         let tensors = tensors.map(|(name, own)| Tensor::f32(name, &own.shape, &own.values));
-        let (belongs, tensors) = (self.belongs(), tensors.collect::<Vec<_>>());
+        let belongs = self.belongs();
+        let tensors = tensors.collect::<Vec<_>>();
         let contents = Contents::new(ENCODER_KIND, ENCODER_VERSION, &belongs, &tensors);
         Ok(contents.write(&self.path.join(ENCODER))?)
     }
@@ -413,7 +417,8 @@ impl LearningCurve {
                 LearningPoint { epoch: line.step as f64 / steps.max(1.0), loss: line.loss, value }
             };
             let name = folder.file_name().unwrap_or(folder.as_os_str()).to_string_lossy();
-            let (name, metric) = (name.into_owned(), metric.to_string());
+            let name = name.into_owned();
+            let metric = metric.to_string();
             curves.push(Self { name, metric, points: lines.iter().map(point).collect() });
         }
         Ok(curves)

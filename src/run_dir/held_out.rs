@@ -57,16 +57,18 @@ impl StoredAnswers {
     /// length differs by 2⁻¹¹ + √p 2⁻²⁵ at most, where p is the number of coordinates.
     pub fn save(&self, path: &Path, whole: bool) -> Result<(), Error> {
         let Self { held_out: HeldOut { pairs, answers }, ids, texts } = self;
-        let (n, p) = (pairs.len(), answers.len() / pairs.len().max(1));
+        let n = pairs.len();
+        let p = answers.len() / pairs.len().max(1);
         let ids = ids.join("\0");
         let pairs: Vec<u64> = pairs.iter().map(|&pair| pair as u64).collect();
         // any character may be in a text
         let texts = texts.as_ref().map(|texts| serde_json::json!(texts).to_string());
         let mut tensors = vec![
             Tensor::u64("pairs", &[n], &pairs),
-            match whole {
-                true => Tensor::f32("answers", &[n, p], answers),
-                false => Tensor::f16("answers", &[n, p], &Queries::new(p, answers)?.normalised()),
+            if whole {
+                Tensor::f32("answers", &[n, p], answers)
+            } else {
+                Tensor::f16("answers", &[n, p], &Queries::new(p, answers)?.normalised())
             },
             Tensor::u8("ids", &[ids.len()], ids.as_bytes()),
         ];

@@ -111,7 +111,8 @@ fn group_text(&Group { of: first, columns }: &Group, rows: &[(&str, &Scores)]) -
             own.coverage.iter().map(share).collect::<String>()
         });
         table.push([(*name).to_owned()].into_iter().chain(cells).chain(shares));
-        if let (Some(OutputScores::Molecules(own)), "ged") = (&scores.outputs, first)
+        if let Some(OutputScores::Molecules(own)) = &scores.outputs
+            && let "ged" = first
             && own.unproven > 0
         {
             let _ = writeln!(notes, "{name}: {} distances are upper bounds", own.unproven);

@@ -193,10 +193,13 @@ pub(crate) fn check_fingerprints(run: &Path) -> Result<(), Error> {
         let found = match read_bytes(&path) {
             Ok(bytes) => fingerprint(&bytes),
             // files that end a training: a run without them is not complete, but not damaged
-            Err(e) if e.kind() == ErrorKind::NotFound => match [METRICS, RULE].contains(&&**name) {
-                true => continue,
-                false => return Err(missing()),
-            },
+            Err(e) if e.kind() == ErrorKind::NotFound => {
+                if [METRICS, RULE].contains(&&**name) {
+                    continue;
+                } else {
+                    return Err(missing());
+                }
+            }
             Err(e) => return Err(Error::reading(&path)(e)),
         };
         let message = format_args!(
@@ -288,9 +291,10 @@ pub(crate) fn save_data_folder(run: &Path, root: &DataRoot) -> Result<(), Error>
     let text = serde_json::to_string_pretty(&DataFolder { folder, checksum })? + "\n";
     let file = run.join(DATA);
     // one that is damaged is replaced
-    match read_text(&file).is_ok_and(|before| before == text) {
-        true => Ok(()),
-        false => write_text(&file, &text),
+    if read_text(&file).is_ok_and(|before| before == text) {
+        Ok(())
+    } else {
+        write_text(&file, &text)
     }
 }
 

@@ -35,9 +35,10 @@ pub(crate) fn run_of(path: &Path) -> Option<PathBuf> {
 pub(crate) fn place_of(name: &str, out: Option<&Path>, resume: bool) -> Result<PathBuf, Error> {
     if let Some(out) = out {
         check_link("out", out)?;
-        return match out.exists() && !resume {
-            true => Err(Error::RunExists { path: out.into() }),
-            false => Ok(out.into()),
+        return if out.exists() && !resume {
+            Err(Error::RunExists { path: out.into() })
+        } else {
+            Ok(out.into())
         };
     }
     let numbered = |i: usize| match i {
@@ -201,7 +202,8 @@ impl RunLock {
     pub(crate) fn take(run: &Path) -> Result<Option<Self>, Error> {
         // two names of one run have one lock
         let place = run.canonicalize().unwrap_or_else(|_| run.into());
-        let (folder, name) = (parent(&place), name(&place));
+        let folder = parent(&place);
+        let name = name(&place);
         let path = folder.join(format!(".{name}.lock"));
         loop {
             let mut options = OpenOptions::new();

@@ -184,9 +184,12 @@ fn number(value: f64) -> String {
 /// and the line breaks of Unicode, which YAML 1.1 folds, are escaped.
 fn quoted(text: &str) -> String {
     let folded = ['\u{2028}', '\u{2029}', '\u{feff}', '\u{fffe}', '\u{ffff}'];
-    let escaped = |c: char| match c.is_control() || folded.contains(&c) {
-        true => format!("\\u{:04x}", u32::from(c)),
-        false => c.into(),
+    let escaped = |c: char| {
+        if c.is_control() || folded.contains(&c) {
+            format!("\\u{:04x}", u32::from(c))
+        } else {
+            c.into()
+        }
     };
     let text = text.replace('\\', "\\\\").replace('"', "\\\"");
     format!("\"{}\"", text.chars().map(escaped).collect::<String>())
@@ -230,7 +233,8 @@ fn summary(config: &Checked, report: Option<&Report>) -> String {
 }
 
 fn data(config: &Checked) -> String {
-    let (source, folder) = (config.data.source.name(), config.data.facts().folder);
+    let source = config.data.source.name();
+    let folder = config.data.facts().folder;
     let place = match folder {
         "" => "no files: they are drawn by the seed".to_string(),
         folder => format!("files in the folder {} of the data root", code(folder)),

@@ -56,7 +56,8 @@ impl Events {
         let summary = values.iter().fold(Message::default(), scalar);
         records.extend(record(event(step).bytes(5, summary)));
         let path = self.file.get_or_insert_with(|| {
-            let (seconds, process) = (now().as_secs(), std::process::id());
+            let seconds = now().as_secs();
+            let process = std::process::id();
             self.folder.join(format!("events.out.tfevents.{seconds:010}.dsokr.{process}"))
         });
         // one write: readers wait for the rest of a record that is torn

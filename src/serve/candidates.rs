@@ -282,7 +282,8 @@ impl Endpoint for CandidatesRequest {
     fn answer(&self, model: &Model, limits: &Limits) -> Result<CandidatesResponse, Problem> {
         let (places, candidates) = find(model, limits, &self.ids)?;
         let candidate = |at: usize| {
-            let (id, label) = (candidates.id(at).to_owned(), candidates.label(at).to_owned());
+            let id = candidates.id(at).to_owned();
+            let label = candidates.label(at).to_owned();
             let properties = Properties::from_label(model, &id, &label);
             Candidate { id, label, properties }
         };

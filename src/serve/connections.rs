@@ -73,7 +73,8 @@ fn listen(
         tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
     runtime.map_err(failed)?.block_on(async {
         let listener = TcpListener::bind(address).await.map_err(|e| {
-            let (ip, port) = (address.ip(), address.port());
+            let ip = address.ip();
+            let port = address.port();
             let (argument, found, allowed) = match e.kind() {
                 ErrorKind::AddrInUse => (
                     "port",
@@ -108,8 +109,8 @@ fn check_clock() -> Result<(), Error> {
 #[cfg(unix)]
 fn signals() -> std::io::Result<impl Future<Output = ()>> {
     use tokio::signal::unix::{SignalKind, signal};
-    let (mut interrupt, mut terminate) =
-        (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    let mut terminate = signal(SignalKind::terminate())?;
     Ok(async move {
         tokio::select! {
             _ = interrupt.recv() => {}
@@ -180,7 +181,8 @@ pub async fn run(listener: TcpListener, server: &Server, stop: impl Future<Outpu
 pub(super) fn check_name(name: &str) -> Result<(), Error> {
     let plain = |parsed: Authority| parsed.host() == name && !name.is_empty();
     let allowed = "a name or an address without a port, such as search.example.org";
-    let (holds, found) = (name.parse().is_ok_and(plain), format_args!("{name:?}"));
+    let holds = name.parse().is_ok_and(plain);
+    let found = format_args!("{name:?}");
     ensure(holds, Argument::new("allow-host"), found, allowed)
 }
 

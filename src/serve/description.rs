@@ -134,9 +134,10 @@ pub(super) fn outputs(runs: &EnsembleRun) -> Result<Outputs, Error> {
         | OutputFeatures::Substructures(_)
         | OutputFeatures::Source(_) => {
             let all = runs.all();
-            match are_smiles(&all.some(labels_looked_at(all.len()))?.candidates) {
-                true => Outputs::Molecules,
-                false => Outputs::Other,
+            if are_smiles(&all.some(labels_looked_at(all.len()))?.candidates) {
+                Outputs::Molecules
+            } else {
+                Outputs::Other
             }
         }
     })

@@ -40,9 +40,10 @@ const PEAKS: MixtureInputs = MixtureInputs(MixtureConfig {
 impl Training {
     /// Indexes training pairs, whose inputs must be texts, those of `spectra` where they are.
     pub(super) fn new(pairs: Split, spectra: bool) -> Result<Self, String> {
-        let compared = match spectra {
-            true => PEAKS.rows(&pairs).map(|rows| Compared::Peaks(rows.into_owned())),
-            false => words(&pairs),
+        let compared = if spectra {
+            PEAKS.rows(&pairs).map(|rows| Compared::Peaks(rows.into_owned()))
+        } else {
+            words(&pairs)
         };
         Ok(Self { pairs, compared: compared.map_err(|error| error.to_string())? })
     }

@@ -62,7 +62,9 @@ impl Endpoint for ExportRequest {
         let count = self.asked().len();
         ensure(count == 1, "search", format!("{count} queries"), "one query, for a file")?;
         let molecules = model.outputs == Outputs::Molecules;
-        if let (Format::Sdf | Format::Smiles, false) = (self.format, molecules) {
+        if let Format::Sdf | Format::Smiles = self.format
+            && !molecules
+        {
             let allowed = "csv: candidates are not molecules";
             return Err(Error::value("format", "of molecules", allowed).into());
         }
@@ -87,10 +89,7 @@ fn line(text: &str) -> String {
 /// A value of an SD file: a line that neither ends the record nor begins the next item.
 fn value(text: &str) -> String {
     let line = line(text);
-    match line.starts_with("$$$$") || line.starts_with('>') {
-        true => format!(" {line}"),
-        false => line,
-    }
+    if line.starts_with("$$$$") || line.starts_with('>') { format!(" {line}") } else { line }
 }
 
 fn csv(hits: &[ExplainedHit]) -> String {

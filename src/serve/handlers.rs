@@ -63,7 +63,8 @@ impl Server {
     /// any.
     async fn answer<A: Endpoint>(&self, request: A) -> Result<A::Answer, Problem> {
         let asked = request.asked();
-        let (model, server) = (self.model(asked.model)?, self.clone());
+        let model = self.model(asked.model)?;
+        let server = self.clone();
         self.0.counters.queries.fetch_add(asked.len() as u64, Relaxed);
         if let Some(needed) = request.needs() {
             model.wait(needed, self.0.limits.read).await?;

@@ -37,7 +37,8 @@ impl Counters {
 
     /// All counters; `inside` is the number of requests that are computed or wait.
     pub(super) fn text(&self, inside: usize) -> String {
-        let (mut requests, mut seconds) = (Vec::new(), Vec::new());
+        let mut requests = Vec::new();
+        let mut seconds = Vec::new();
         let paths = self.paths.lock().unwrap_or_else(PoisonError::into_inner);
         for (path, Answered { statuses, bins, sum }) in paths.iter() {
             let request = |(status, count): (&u16, &u64)| {

@@ -237,10 +237,12 @@ impl Model {
 
     /// The API's description of the model.
     pub(super) fn description(&self) -> ModelDescription {
-        let (members, config) = (self.runs.members(), self.runs.config());
+        let members = self.runs.members();
+        let config = self.runs.config();
         let report = self.record.as_ref().map(|record| &record.report);
         let validation = self.validation.get().map(Result::as_ref);
-        let (split, still) = (validation.and_then(Result::ok), "they are still read".to_owned());
+        let split = validation.and_then(Result::ok);
+        let still = "they are still read".to_owned();
         let lack = |what, why: Option<&String>| Some(format!("{what}: {}", why?));
         let lacks = [
             lack("validation queries", validation.map_or(Some(&still), Result::err)),
@@ -321,8 +323,8 @@ fn files(folder: &Path) -> Files {
         for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
             let path = entry.path();
             let extension = path.extension().and_then(|extension| extension.to_str());
-            if let (Some("toml" | "json" | "safetensors"), Ok(about)) =
-                (extension, entry.metadata())
+            if let Some("toml" | "json" | "safetensors") = extension
+                && let Ok(about) = entry.metadata()
             {
                 files.push((path, about.len(), about.modified().ok()));
             }

@@ -83,11 +83,13 @@ impl Problem {
 
 impl From<Error> for Problem {
     fn from(error: Error) -> Self {
-        match error.is_request() {
-            true => Self::new(StatusCode::UNPROCESSABLE_ENTITY, error),
+        if error.is_request() {
+            Self::new(StatusCode::UNPROCESSABLE_ENTITY, error)
+        } else if Cancellation::current().is_cancelled() {
             // nobody waits for the answer
-            false if Cancellation::current().is_cancelled() => Self::later(error),
-            false => Self::failed(error),
+            Self::later(error)
+        } else {
+            Self::failed(error)
         }
     }
 }

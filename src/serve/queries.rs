@@ -62,7 +62,8 @@ impl<'a> Asked<'a> {
             None => "exactly one of texts and vectors",
         };
         let coordinates = coordinates.and_then(Option::as_deref);
-        let (texts, vectors) = (texts.as_deref(), vectors.as_deref());
+        let texts = texts.as_deref();
+        let vectors = vectors.as_deref();
         Self { texts, vectors, coordinates, allowed, ..self }
     }
 
@@ -103,7 +104,8 @@ impl<'a> Asked<'a> {
         let rows = self.rows().unwrap_or_default();
         for (at, row) in rows.iter().enumerate() {
             let key = format_args!("{key}[{at}]");
-            let (holds, found) = (row.len() == rows[0].len() && !row.is_empty(), row.len());
+            let holds = row.len() == rows[0].len() && !row.is_empty();
+            let found = row.len();
             let allowed = "as many numbers as the first row has, at least one";
             ensure(holds, key, format_args!("{found} numbers"), allowed)?;
         }
@@ -137,7 +139,8 @@ impl<'a> Asked<'a> {
         };
         let allowed = "absent: coordinates are not of spectra";
         ensure(among.is_none(), "candidates", "given, with coordinates", allowed)?;
-        let (found, width) = (rows.first().map_or(0, Vec::len), model.run().candidates.dim());
+        let found = rows.first().map_or(0, Vec::len);
+        let width = model.run().candidates.dim();
         let allowed = format!("{width}, as many as the model has");
         ensure(found == width, "coordinates", format!("{found} numbers"), allowed)?;
         model.runs.ask_coordinates(rows.len(), &rows.concat())

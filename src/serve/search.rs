@@ -269,7 +269,8 @@ impl Endpoint for SearchRequest {
     fn answer(&self, model: &Model, limits: &Limits) -> Result<SearchResponse, Problem> {
         let allowed = format!("1 to {}", limits.hits);
         ensure((1..=limits.hits).contains(&self.top), "top", self.top, allowed)?;
-        let (ppm, allowed) = (self.tolerance, "a number of millionths, 0.001 to 1000");
+        let ppm = self.tolerance;
+        let allowed = "a number of millionths, 0.001 to 1000";
         ensure((1e-3..=1e3).contains(&ppm), "tolerance", ppm, allowed)?;
         let queries = self.asked().check(limits)?;
         limits.check_all("top", queries.len().saturating_mul(self.top))?;
@@ -443,7 +444,8 @@ impl Parts {
         let molecule = Molecule::parse(smiles).ok()?;
         let rings = ring_systems(&molecule);
         let rings: BTreeSet<_> = rings.iter().map(|system| system.name(&molecule)).collect();
-        let (groups, rings) = (groups(&molecule), rings.into_iter().collect());
+        let groups = groups(&molecule);
+        let rings = rings.into_iter().collect();
         Some(Self { groups, rings, fingerprint: fingerprint(&molecule) })
     }
 

@@ -72,14 +72,17 @@ fn range(low: &str, high: &str) -> Option<AxisValues> {
     };
     let whole = [low, high].iter().all(|end| end.trim().parse::<i64>().is_ok());
     let end = |text: &str| text.trim().parse::<f64>().ok().filter(|end| end.is_finite());
-    let (low, high) = (end(low)?, end(high)?);
+    let low = end(low)?;
+    let high = end(high)?;
     let holds = low < high && (!logarithmic || low > 0.0);
     holds.then_some(AxisValues::Range { low, high, logarithmic, whole })
 }
 
 /// The values between commas that are in no bracket and in no quotation marks.
 fn list(text: &str) -> Option<Vec<String>> {
-    let (mut values, mut depth, mut quote) = (vec![String::new()], 0usize, None);
+    let mut values = vec![String::new()];
+    let mut depth = 0usize;
+    let mut quote = None;
     for c in text.chars() {
         match (c, quote) {
             (',', None) if depth == 0 => {
@@ -167,9 +170,10 @@ impl AxisValues {
                 // of whole numbers, each end has the share of a number between
                 let (from, to) = if whole { (low - 0.5, high + 0.5) } else { (low, high) };
                 let share: f64 = random.random();
-                let drawn = match logarithmic {
-                    true => (from.ln() + share * (to.ln() - from.ln())).exp(),
-                    false => from + share * (to - from),
+                let drawn = if logarithmic {
+                    (from.ln() + share * (to.ln() - from.ln())).exp()
+                } else {
+                    from + share * (to - from)
                 };
                 if whole {
                     return format!("{}", drawn.round().clamp(low, high));

@@ -154,7 +154,8 @@ pub fn compare_folds(paths: &[PathBuf], names: &[String]) -> Result<RunCompariso
     let found = format!("{} cross-validations", all.len());
     let known = all.first().filter(|_| all.len() > 1);
     let before = known.ok_or_else(|| Error::value("compare", found, "at least two"))?;
-    let (parts, folds) = (before.runs.len(), before.fold.count);
+    let parts = before.runs.len();
+    let folds = before.fold.count;
     let test = TTest::new(parts, 1.0 / (folds as f64 - 1.0))?;
     let values = |at: usize, metric: Metric| -> Option<Vec<f64>> {
         all[at].runs.values().map(|metrics| metrics.get(metric.name()).copied()).collect()
@@ -166,7 +167,8 @@ pub fn compare_folds(paths: &[PathBuf], names: &[String]) -> Result<RunCompariso
             let (value, half) = test.interval(&own);
             let theirs = reference.as_ref().filter(|_| at > 0);
             let difference = theirs.map(|theirs| test.difference(&own, theirs));
-            let (run, ci95) = (names[at].clone(), Some([value - half, value + half]));
+            let run = names[at].clone();
+            let ci95 = Some([value - half, value + half]);
             Some(RunValue { run, value, ci95, difference })
         };
         MetricComparison::from_runs(metric, (0..all.len()).filter_map(value).collect())
@@ -187,13 +189,11 @@ impl TTest {
     fn new(parts: usize, ratio: f64) -> Result<Self, Error> {
         ensure(parts > 1, "compare", format_args!("{parts} parts"), "at least two")?;
         let freedom = parts - 1;
-        let (mut low, mut high) = (0.0, 1e3);
+        let mut low = 0.0;
+        let mut high = 1e3;
         for _ in 0..80 {
             let middle = 0.5 * (low + high);
-            match within(middle, freedom) < 0.95 {
-                true => low = middle,
-                false => high = middle,
-            }
+            if within(middle, freedom) < 0.95 { low = middle } else { high = middle }
         }
         Ok(Self { factor: 1.0 / parts as f64 + ratio, freedom, quantile: high })
     }
@@ -225,7 +225,8 @@ fn within(t: f64, freedom: usize) -> f64 {
     let (sin, cos) = angle.sin_cos();
     let odd = freedom % 2;
     // the terms cos^j with the products of odd and even numbers, each from the one before
-    let (mut term, mut sum) = (if odd == 1 { cos } else { 1.0 }, 0.0);
+    let mut term = if odd == 1 { cos } else { 1.0 };
+    let mut sum = 0.0;
     for j in (odd..freedom.saturating_sub(1)).step_by(2) {
         sum += term;
         term *= cos * cos * (j + 1) as f64 / (j + 2) as f64;

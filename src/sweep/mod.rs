@@ -173,7 +173,8 @@ impl SweepRequest<'_> {
             Some(before) => self.others(&path, before, (&keys, &settings), split)?,
             None => Vec::new(),
         };
-        let (mut trained, mut took) = (0u32, Duration::ZERO);
+        let mut trained = 0u32;
+        let mut took = Duration::ZERO;
         for (at, (setting, config)) in settings.iter().zip(&configs).enumerate() {
             let left = took.checked_div(trained).unwrap_or_default() * (settings.len() - at) as u32;
             let left = match left.as_secs() {
@@ -182,7 +183,8 @@ impl SweepRequest<'_> {
             };
             info!("setting {} of {}: {}{left}", at + 1, settings.len(), title(setting));
             let out = path.join(folder(setting));
-            let (started, before) = (Instant::now(), Folder::finished(&out)?);
+            let started = Instant::now();
+            let before = Folder::finished(&out)?;
             let request = Request {
                 config,
                 root: config.data_root(self.data)?,
@@ -319,7 +321,8 @@ fn over_seeds(keys: &[String], runs: &[SweepRun]) -> Vec<SeedSpread> {
             let values = runs.iter().map(|run| run.metrics.get(metric.name()).copied());
             let values = values.collect::<Option<Vec<f64>>>()?;
             let seeds = runs.iter().map(|run| part(run, true).join(":")).collect();
-            let (setting, spread) = (setting.clone(), Spread::from_values(&values));
+            let setting = setting.clone();
+            let spread = Spread::from_values(&values);
             Some(SeedSpread { setting, metric, spread, seeds, values })
         })
     });

@@ -38,10 +38,7 @@ impl Sweep {
         };
         let names = self.keys.iter().cloned().chain(names);
         let runs = Table::new(names, self.keys.len()).with(self.runs.iter().map(row)).markdown();
-        match self.seeds.is_empty() {
-            true => runs,
-            false => format!("{runs}\n{}", self.spreads().markdown()),
-        }
+        if self.seeds.is_empty() { runs } else { format!("{runs}\n{}", self.spreads().markdown()) }
     }
 
     /// Every metric over the runs of each setting that only repeat it: by seeds, and by parts of the pairs.

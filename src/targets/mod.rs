@@ -55,7 +55,8 @@ impl OutputTargets {
     pub fn in_basis(outputs: &TrainingOutputs) -> Result<Self, Error> {
         let basis = outputs.basis(false)?;
         let projection = basis.project_shared(&outputs.rows())?;
-        let (space, values) = (OutputSpace::Basis(basis), TargetValues::Projection(projection));
+        let space = OutputSpace::Basis(basis);
+        let values = TargetValues::Projection(projection);
         Ok(Self { space, values })
     }
 
@@ -223,7 +224,8 @@ impl<'a> TrainingOutputs<'a> {
 
     fn without_pair(&self) -> Result<&[usize], Error> {
         let indices = self.unlabelled.get_or_init(|| self.dataset.unlabelled());
-        let (key, found) = ("encoder.answers.supervised", "a number below 1");
+        let key = "encoder.answers.supervised";
+        let found = "a number below 1";
         let allowed = "[1]: every output belongs to a pair, none is left over";
         ensure(!indices.is_empty(), key, found, allowed)?;
         Ok(indices)
@@ -257,7 +259,8 @@ impl<'a> TrainingOutputs<'a> {
     /// outputs.
     pub(crate) fn summands(&self, outputs: &WeightedRows) -> Result<Vec<Basis>, Error> {
         use dsokr_basis::Error::{Numeric, ZeroKernel};
-        let (sketch, seed) = (&self.config.sketch, self.config.seed);
+        let sketch = &self.config.sketch;
+        let seed = self.config.seed;
         let part = |((at, summand), rows): ((usize, &SummandConfig), PartRows)| {
             let key = format!("output.kernels[{at}].kernel");
             let kernel = summand.kernel.fit(&key, &rows, seed)?;
@@ -303,14 +306,16 @@ impl<'a> TrainingOutputs<'a> {
         if let Some(path) = &self.resumed {
             return Ok(Basis::load(&path.join(BASIS))?);
         }
-        let (pairs, without_pair) = match unlabelled {
-            true => (&self.indices, self.without_pair()?),
-            false => (&self.indices, [].as_slice()),
+        let (pairs, without_pair) = if unlabelled {
+            (&self.indices, self.without_pair()?)
+        } else {
+            (&self.indices, [].as_slice())
         };
         let all = [pairs, without_pair].concat();
         let each = (&self.dataset.train.weights, pairs.len());
         let weights = RowWeights::joined(each, (&RowWeights::equal(), without_pair.len()));
-        let (config, outputs) = (self.config, WeightedRows { rows: self.selected(&all), weights });
+        let config = self.config;
+        let outputs = WeightedRows { rows: self.selected(&all), weights };
         let fitted = match config.output.kernel {
             Some(_) => {
                 fit_basis(config, self.kernel()?, &outputs, config.sketch.size, config.seed)?
@@ -320,7 +325,8 @@ impl<'a> TrainingOutputs<'a> {
                 self.sum(self.summands(&outputs)?, &weights.collect::<Vec<f64>>(), &outputs)?
             }
         };
-        let (rank, size) = (fitted.dimension(), fitted.options.size);
+        let rank = fitted.dimension();
+        let size = fitted.options.size;
         if rank < size && self.config.output.kernels.is_empty() {
             info!(
                 rank,

@@ -98,12 +98,14 @@ impl OutputSpace {
         if let Some(levels) = config.encoder.abilities().levels {
             return Ok(Some(Self::Quantiles(levels.to_vec())));
         }
-        let (basis, outputs) = (path.join(BASIS), path.join(OUTPUTS));
+        let basis = path.join(BASIS);
+        let outputs = path.join(OUTPUTS);
         let basis = if basis.exists() { Some(Basis::load(&basis)?) } else { None };
         let whole = whole || basis.is_some() || config.decoding.search == Search::Exact;
-        Ok(match whole && outputs.exists() {
-            true => Some(Self::Machine(MachineSpace::load(&outputs, basis)?)),
-            false => basis.map(Self::Basis),
+        Ok(if whole && outputs.exists() {
+            Some(Self::Machine(MachineSpace::load(&outputs, basis)?))
+        } else {
+            basis.map(Self::Basis)
         })
     }
 }
@@ -215,8 +217,5 @@ pub(crate) fn save_scaling(scaling: Option<&Scaling>, folder: &Path) -> Result<(
 /// Those in a run directory, if it has some.
 pub(crate) fn load_scaling(folder: &Path) -> Result<Option<Scaling>, Error> {
     let file = folder.join(SCALING);
-    match file.exists() {
-        true => Ok(Some(Scaling::load(&file)?)),
-        false => Ok(None),
-    }
+    if file.exists() { Ok(Some(Scaling::load(&file)?)) } else { Ok(None) }
 }

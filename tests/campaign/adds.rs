@@ -20,7 +20,8 @@ const EACH: usize = 3;
 pub fn attack(world: &mut World, seed: u64) -> Outcome {
     let mut random = random("adds", seed);
     let whole = world.finished(&VOTERS, 0)?;
-    let (folder, readers) = (world.fresh(), world.fresh());
+    let folder = world.fresh();
+    let readers = world.fresh();
     copy(&whole.join("run"), &folder.join("run"));
     let before = candidates(&folder)?;
     let tables = (0..ADDS).map(|add| {
@@ -85,7 +86,8 @@ fn add_all(folder: &Path, kills: &[Option<f64>]) -> Result<usize, String> {
 
 /// Opens the ensemble until all is added: each time all members have the same candidates, as many as after some add.
 fn open_all(folder: &Path, before: usize, done: &AtomicBool) -> Result<usize, String> {
-    let (mut count, mut last) = (0, before);
+    let mut count = 0;
+    let mut last = before;
     while !done.load(Relaxed) {
         let found = candidates(folder)?;
         if found < last || !(found - before).is_multiple_of(EACH) || found > before + ADDS * EACH {
@@ -101,9 +103,10 @@ fn candidates(folder: &Path) -> Result<usize, String> {
     let device = Processor::Cpu.open().map_err(|e| e.to_string())?;
     let runs = EnsembleRun::open(&[folder.join("run")], &device).map_err(|e| e.to_string())?;
     let counts: Vec<usize> = runs.members().iter().map(|run| run.candidates.len()).collect();
-    match counts.iter().all(|count| *count == counts[0]) {
-        true => Ok(counts[0]),
-        false => Err(format!("members with {counts:?} candidates")),
+    if counts.iter().all(|count| *count == counts[0]) {
+        Ok(counts[0])
+    } else {
+        Err(format!("members with {counts:?} candidates"))
     }
 }
 

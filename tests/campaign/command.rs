@@ -102,8 +102,9 @@ pub fn wait(folder: &Path, mut child: Child, time: Duration) -> Ended {
 /// Calls the command, which must end within two minutes.
 pub fn call(folder: &Path, arguments: &[&str], limits: Limits) -> Result<Ended, String> {
     let ended = wait(folder, start(folder, arguments, limits), Duration::from_secs(120));
-    match ended.late {
-        true => Err(format!("{arguments:?}: still running after two minutes")),
-        false => Ok(ended),
+    if ended.late {
+        Err(format!("{arguments:?}: still running after two minutes"))
+    } else {
+        Ok(ended)
     }
 }

@@ -42,7 +42,8 @@ pub fn attack(world: &mut World, seed: u64) -> Outcome {
     let kind = Kind::draw(&mut random);
     let whole = world.finished(kind, 0)?;
     let sizes: Vec<usize> = files(&whole.join("run")).values().map(Vec::len).collect();
-    let (largest, all) = (*sizes.iter().max().unwrap() as f64, sizes.iter().sum::<usize>() as f64);
+    let largest = *sizes.iter().max().unwrap() as f64;
+    let all = sizes.iter().sum::<usize>() as f64;
     let folder = world.fresh();
     let mut arguments = kind.train(0);
     arguments.push("--resume".into());

@@ -76,7 +76,8 @@ impl Liar {
             self.version.fetch_add(1, Relaxed);
         }
         let version = self.version.load(Relaxed) % 4;
-        let (own, tag) = (body(address, version), format!("\"{address}-{version}\""));
+        let own = body(address, version);
+        let tag = format!("\"{address}-{version}\"");
         let other = body(address, (version + 1) % 4);
         let date = format!("Mon, 0{} Jan 2024 00:00:00 GMT", version + 1);
         let from = header("range: bytes=").and_then(|range| range.strip_suffix('-')?.parse().ok());
@@ -117,7 +118,8 @@ impl Liar {
         let range = |start: usize, end: usize, total: usize| {
             format!("Content-Range: bytes {start}-{}/{total}\r\n", end - 1)
         };
-        let (end, wrong) = (own.len(), other.get(start..).unwrap_or_default());
+        let end = own.len();
+        let wrong = other.get(start..).unwrap_or_default();
         let (headers, bytes) = match lie {
             "other tag" => (about("\"x\"", &date) + &range(start, end, end), wrong),
             "other date" => {
@@ -153,7 +155,8 @@ pub fn attack(world: &mut World, seed: u64) -> Outcome {
     });
     let listener = TcpListener::bind("127.0.0.1:0").map_err(|e| e.to_string())?;
     let address = listener.local_addr().map_err(|e| e.to_string())?;
-    let (own, ended) = (liar.clone(), Arc::new(AtomicUsize::new(0)));
+    let own = liar.clone();
+    let ended = Arc::new(AtomicUsize::new(0));
     let end = ended.clone();
     let serving = std::thread::spawn(move || {
         for stream in listener.incoming().map_while(Result::ok) {
@@ -173,7 +176,9 @@ pub fn attack(world: &mut World, seed: u64) -> Outcome {
 /// The calls of an attack, one after another with what the ones before have left.
 fn calls(world: &mut World, random: &mut Generator, liar: &Liar, server: &str) -> Outcome {
     let folder = world.fresh();
-    let (mut whole, mut refused, mut killed) = (0, 0, 0);
+    let mut whole = 0;
+    let mut refused = 0;
+    let mut killed = 0;
     for call in 0..CALLS {
         let address = below(random, 2);
         let name = ["data", "lock", "data.part"][below(random, 3)];
@@ -214,9 +219,10 @@ fn calls(world: &mut World, random: &mut Generator, liar: &Liar, server: &str) -
             // after the file was installed, or before
             (_, None) => killed += 1,
         }
-        let other: Vec<String> = match folder.join("root").exists() {
-            true => files(&folder.join("root")).into_keys().collect(),
-            false => Vec::new(),
+        let other: Vec<String> = if folder.join("root").exists() {
+            files(&folder.join("root")).into_keys().collect()
+        } else {
+            Vec::new()
         };
         if let Some(other) =
             other.iter().find(|n| !n.starts_with(".fetch/") && *n != "own/data.bin")

@@ -33,10 +33,12 @@ fn grown(world: &mut World) -> Result<PathBuf, String> {
     let config = concat!(env!("CARGO_MANIFEST_DIR"), "/configs/quickstart.toml");
     let train = ["train", config, "--quiet", "--out", "run"];
     call(&folder, &train, Limits::default())?.success()?;
-    let (ends, mut table) = (["O", "N", "F", "Cl", "Br", "S", "C#N", "C=O"], String::new());
+    let ends = ["O", "N", "F", "Cl", "Br", "S", "C#N", "C=O"];
+    let mut table = String::new();
     table += "id\tsmiles\n";
     for at in 0..ADDED {
-        let (chain, end) = ("C".repeat(1 + at / 8 % 50), ends[at % 8]);
+        let chain = "C".repeat(1 + at / 8 % 50);
+        let end = ends[at % 8];
         let branch = "C".repeat(1 + at / 400);
         let _ = writeln!(table, "new{at}\tC({branch}){chain}{end}");
     }
@@ -66,7 +68,8 @@ pub fn attack(world: &mut World, seed: u64) -> Outcome {
     // once with few texts: the properties are read, and buffers have their sizes
     search(&server.address, &json!({"texts": texts[..2], "filter": filters[0]}))?;
     search(&server.address, &json!({"texts": texts}))?;
-    let (before, filter) = (server.memory(), &filters[below(&mut random, filters.len())]);
+    let before = server.memory();
+    let filter = &filters[below(&mut random, filters.len())];
     let top = 1 + below(&mut random, 100);
     let skip = [0, 0, 3, 1_000_000_000][below(&mut random, 4)];
     let asked = json!({"texts": texts, "top": top, "skip": skip, "filter": filter});
@@ -117,7 +120,8 @@ fn search(address: &str, body: &Value) -> Result<Value, String> {
 
 /// The answer to a request, which is sent again as long as something is still read.
 fn post(address: &str, path: &str, body: &Value) -> Result<Value, String> {
-    let (start, body) = (format!("POST {path}"), body.to_string());
+    let start = format!("POST {path}");
+    let body = body.to_string();
     let request = Request::new(&start, "application/json", body.as_bytes(), 200);
     for _ in 0..120 {
         let answer = exchange(&mut None, address, &request)?;

@@ -25,10 +25,8 @@ pub fn attack(world: &mut World, seed: u64) -> Outcome {
     loop {
         let begun = Instant::now();
         let mut child = start(&folder, &arguments, Limits::default());
-        let time = match kills < MOST {
-            true => life.mul_f64(unit(&mut random)),
-            false => Duration::from_secs(120),
-        };
+        let time =
+            if kills < MOST { life.mul_f64(unit(&mut random)) } else { Duration::from_secs(120) };
         std::thread::sleep(if kills < MOST { time } else { Duration::ZERO });
         if kills < MOST && child.try_wait().unwrap().is_none() {
             child.kill().unwrap();

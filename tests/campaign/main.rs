@@ -77,7 +77,9 @@ impl Options {
     fn read() -> Result<Self, String> {
         let mut options =
             Self { minutes: 10.0, seed: 0, attack: None, once: false, requests: 5_000 };
-        let (mut arguments, mut seeded, mut timed) = (std::env::args().skip(1), false, false);
+        let mut arguments = std::env::args().skip(1);
+        let mut seeded = false;
+        let mut timed = false;
         while let Some(name) = arguments.next() {
             let value = arguments.next().ok_or(format!("{name}: a value is missing"))?;
             let wrong = |_| format!("{name} {value}: allowed is a number");

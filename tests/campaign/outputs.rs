@@ -110,7 +110,8 @@ fn kill(folder: &Path, writer: &Writer, random: &mut Generator) -> Result<usize,
     // one that is there, and one that is not
     let place = "here/results";
     fs::create_dir(folder.join("here")).unwrap();
-    let (mut before, mut kills) = (None, 0);
+    let mut before = None;
+    let mut kills = 0;
     if unit(random) < 0.7 {
         call(folder, &writer.to(0, place), Limits::default())?.success().map_err(of)?;
         before = Some(first.clone().ok_or(of("no results".into()))?);
@@ -125,7 +126,8 @@ fn kill(folder: &Path, writer: &Writer, random: &mut Generator) -> Result<usize,
             let names = |all: &Option<BTreeMap<String, Vec<u8>>>| {
                 all.as_ref().map(|all| all.keys().cloned().collect::<Vec<_>>())
             };
-            let (found, before) = (names(&found), names(&before));
+            let found = names(&found);
+            let before = names(&before);
             return Err(of(format!("a process that was killed left {found:?} of {before:?}")));
         }
         if found == second {
@@ -141,17 +143,19 @@ fn kill(folder: &Path, writer: &Writer, random: &mut Generator) -> Result<usize,
         .map(|entry| entry.unwrap().file_name().into_string().unwrap())
         .filter(|name| name != "results")
         .collect();
-    match beside.is_empty() {
-        true => Ok(kills),
-        false => Err(of(format!("{beside:?} are left beside the results"))),
+    if beside.is_empty() {
+        Ok(kills)
+    } else {
+        Err(of(format!("{beside:?} are left beside the results")))
     }
 }
 
 /// The files of results; none where there are none.
 fn results(path: &Path) -> Option<BTreeMap<String, Vec<u8>>> {
-    match path.is_file() {
-        true => Some([(String::new(), fs::read(path).unwrap())].into()),
-        false => path.is_dir().then(|| files(path)),
+    if path.is_file() {
+        Some([(String::new(), fs::read(path).unwrap())].into())
+    } else {
+        path.is_dir().then(|| files(path))
     }
 }
 

@@ -132,7 +132,8 @@ pub struct World {
 impl World {
     pub fn new(requests: usize) -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let (finished, traced) = (BTreeMap::new(), BTreeMap::new());
+        let finished = BTreeMap::new();
+        let traced = BTreeMap::new();
         Self { folder, finished, traced, requests, grown: None, next: 0 }
     }
 
@@ -229,12 +230,14 @@ pub fn same(expected: &Path, found: &Path) -> Result<(), String> {
         }
         Ok::<_, String>(all)
     };
-    let (expected, found) = (results(expected)?, results(found)?);
+    let expected = results(expected)?;
+    let found = results(found)?;
     if !expected.keys().eq(found.keys()) {
         let only = |some: &BTreeMap<String, Vec<u8>>, other: &BTreeMap<String, Vec<u8>>| {
             some.keys().filter(|name| !other.contains_key(*name)).cloned().collect::<Vec<_>>()
         };
-        let (more, missing) = (only(&found, &expected), only(&expected, &found));
+        let more = only(&found, &expected);
+        let missing = only(&expected, &found);
         return Err(format!("files {more:?} too many, {missing:?} missing"));
     }
     match expected.iter().find(|(name, bytes)| found[*name] != **bytes) {

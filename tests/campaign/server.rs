@@ -40,8 +40,10 @@ pub fn attack(world: &mut World, seed: u64) -> Outcome {
     wait(&folder, start(&folder, &train, Limits::default()), TRAINING).success()?;
     let mut server = Served::start(&folder, "run")?;
     let good = good(&server.address)?;
-    let (first, begun) = (server.memory(), Instant::now());
-    let (next, seen) = (AtomicUsize::new(0), [requests / 10, requests / 2]);
+    let first = server.memory();
+    let begun = Instant::now();
+    let next = AtomicUsize::new(0);
+    let seen = [requests / 10, requests / 2];
     let client = |number| client(&server, &good, (seed, number, requests), &next, seen);
     let clients: Vec<Result<Counts, String>> = std::thread::scope(|scope| {
         let clients: Vec<_> = (0..CONNECTIONS).map(|n| scope.spawn(move || client(n))).collect();
@@ -51,7 +53,8 @@ pub fn attack(world: &mut World, seed: u64) -> Outcome {
     for client in clients {
         all.add(client?);
     }
-    let (took, last) = (begun.elapsed().as_secs_f64(), server.memory());
+    let took = begun.elapsed().as_secs_f64();
+    let last = server.memory();
     all.memory.sort_by_key(|&(request, _)| request);
     let early = all.memory.first().map_or(first, |&(_, memory)| memory);
     server.stop()?;
@@ -160,9 +163,10 @@ impl<'a> Served<'a> {
             std::thread::sleep(Duration::from_millis(20));
         };
         let log = self.log();
-        match status.success() && !log.contains("panicked") && !log.contains("ERROR") {
-            true => Ok(()),
-            false => Err(format!("the server ended with {:?}: {log}", status.code())),
+        if status.success() && !log.contains("panicked") && !log.contains("ERROR") {
+            Ok(())
+        } else {
+            Err(format!("the server ended with {:?}: {log}", status.code()))
         }
     }
 }
@@ -194,7 +198,8 @@ impl Request {
 fn good(address: &str) -> Result<Vec<Request>, String> {
     let table = include_str!("../../datasets/quickstart/test.tsv");
     let rows = table.lines().skip(1).filter_map(|line| line.split_once('\t')).take(TEXTS);
-    let (mut connection, begun) = (None, Instant::now());
+    let mut connection = None;
+    let begun = Instant::now();
     let mut ask = |(row, (id, text)): (usize, (&str, &str))| {
         let (path, body) = match row % 20 {
             0 => ("search", json!({"texts": [text], "top": 3, "explain": true})),
@@ -279,7 +284,8 @@ fn client(
     seen: [usize; 2],
 ) -> Result<Counts, String> {
     let mut random = generator(seed, "server", number as u64);
-    let (mut counts, mut connection) = (Counts::default(), None);
+    let mut counts = Counts::default();
+    let mut connection = None;
     loop {
         let request = next.fetch_add(1, Relaxed);
         if request >= requests {
@@ -313,7 +319,8 @@ fn client(
         if answer.status != expected || expected == 200 && answer.body != sent.answer {
             let shown =
                 |bytes: &[u8]| String::from_utf8_lossy(&bytes[..bytes.len().min(500)]).into_owned();
-            let (sent, body) = (shown(&sent.bytes), shown(&answer.body));
+            let sent = shown(&sent.bytes);
+            let body = shown(&answer.body);
             return Err(format!("{sent:?}: {} {body:?}, not {expected}", answer.status));
         }
         let times = if expected == 200 { &mut counts.good } else { &mut counts.malformed };
@@ -344,7 +351,8 @@ pub fn exchange(
         }
     };
     stream.write_all(&request.bytes).map_err(lost)?;
-    let (mut bytes, mut buffer) = (Vec::new(), [0; 1 << 14]);
+    let mut bytes = Vec::new();
+    let mut buffer = [0; 1 << 14];
     let mut read = |bytes: &mut Vec<u8>| match stream.read(&mut buffer) {
         Ok(0) => Err("the connection is closed before the answer is whole".to_owned()),
         Ok(count) => {

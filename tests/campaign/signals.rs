@@ -42,14 +42,15 @@ fn ended(
     let early = ended.code.is_none() && after < START;
     // it may have been at its end, or ignore hangups as this process does
     let holds = !ended.late && (ended.code == Some(0) || is_running && (asked || early));
-    match holds && !ended.errors.contains("panicked") {
-        true => Ok(ended),
-        false => Err(format!(
+    if holds && !ended.errors.contains("panicked") {
+        Ok(ended)
+    } else {
+        Err(format!(
             "{arguments:?}, {signal} after {after:?}: exit code {:?}, late: {}: {}",
             ended.code,
             ended.late,
             ended.errors.trim()
-        )),
+        ))
     }
 }
 

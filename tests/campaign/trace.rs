@@ -75,11 +75,9 @@ pub fn trace(folder: &Path, arguments: &[&str]) -> Result<Option<(Vec<Change>, b
 /// A filter that stops at the traced calls and lets the others pass.
 fn filter() -> Vec<libc::sock_filter> {
     let statement = |code: u32, k: u32| libc::sock_filter { code: code as u16, jt: 0, jf: 0, k };
-    let (load, equal, end) = (
-        libc::BPF_LD | libc::BPF_W | libc::BPF_ABS,
-        libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K,
-        libc::BPF_RET | libc::BPF_K,
-    );
+    let load = libc::BPF_LD | libc::BPF_W | libc::BPF_ABS;
+    let equal = libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K;
+    let end = libc::BPF_RET | libc::BPF_K;
     // the number of the call is the first word of what a filter sees
     let mut filter = vec![statement(load, 0)];
     for (at, &call) in TRACED.iter().enumerate() {
@@ -117,8 +115,10 @@ impl Tracer {
                 }
                 continue;
             }
-            let (signal, event) = (libc::WSTOPSIG(status), status >> 16);
-            let (mut next, mut delivered) = (libc::PTRACE_CONT, 0);
+            let signal = libc::WSTOPSIG(status);
+            let event = status >> 16;
+            let mut next = libc::PTRACE_CONT;
+            let mut delivered = 0;
             if known.insert(thread) {
                 // stopped at its start
                 if thread == main {
@@ -148,7 +148,8 @@ impl Tracer {
         }
         let [a, b, c, d] = [registers.rdi, registers.rsi, registers.rdx, registers.r10];
         let here = libc::AT_FDCWD as u64;
-        let (create, cut) = (libc::O_CREAT as u64, libc::O_TRUNC as u64);
+        let create = libc::O_CREAT as u64;
+        let cut = libc::O_TRUNC as u64;
         let change = match registers.orig_rax as libc::c_long {
             libc::SYS_open => self.open(thread, result, b)?,
             libc::SYS_openat => self.open(thread, result, c)?,
@@ -197,7 +198,8 @@ impl Tracer {
     }
 
     fn open(&self, thread: libc::pid_t, file: i64, flags: u64) -> Result<Option<Change>, String> {
-        let (create, cut) = (libc::O_CREAT as u64, libc::O_TRUNC as u64);
+        let create = libc::O_CREAT as u64;
+        let cut = libc::O_TRUNC as u64;
         if flags & (create | cut) == 0 {
             return Ok(None);
         }

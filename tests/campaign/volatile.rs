@@ -115,7 +115,8 @@ impl Volatile {
             Change::Rename { from, to } => {
                 let node = self.known(from)?;
                 self.whole(node, from)?;
-                let ((old, name), (new, new_name)) = (self.place(from)?, self.place(to)?);
+                let (old, name) = self.place(from)?;
+                let (new, new_name) = self.place(to)?;
                 if old != new {
                     return Err(format!("{from:?} is renamed into the other folder of {to:?}"));
                 }
@@ -207,9 +208,10 @@ impl Volatile {
     fn in_place(&self, path: &Path) -> Result<(), String> {
         let temporary = path.to_string_lossy().ends_with(".partial");
         let appended = path.file_name().is_some_and(|name| name == "log.jsonl");
-        match temporary || appended || may_be_lost(path) {
-            true => Ok(()),
-            false => Err(format!("{} is written in place", path.display())),
+        if temporary || appended || may_be_lost(path) {
+            Ok(())
+        } else {
+            Err(format!("{} is written in place", path.display()))
         }
     }
 

@@ -80,10 +80,12 @@ fn bad_rows_of_tables_are_listed_and_left_out() {
 fn bad_rows_of_every_format() {
     let sandbox = Sandbox::new();
     let train = sandbox.read("data/small/train.tsv");
-    let (mut commas, mut lines) = (String::from("id,description\n"), String::new());
+    let mut commas = String::from("id,description\n");
+    let mut lines = String::new();
     for (at, row) in rows(&train).into_iter().enumerate() {
         let (id, text) = row.split_once('\t').unwrap();
-        let (id, text) = (serde_json::json!(id), serde_json::json!(text));
+        let id = serde_json::json!(id);
+        let text = serde_json::json!(text);
         writeln!(commas, "{id},{text}").unwrap();
         writeln!(lines, "{{\"id\": {id}, \"description\": {text}}}").unwrap();
         if at == 3 {

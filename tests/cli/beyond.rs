@@ -65,9 +65,11 @@ fn an_answer_has_the_molecule_beside_the_candidates() {
         let arguments = ["search", "runs/molecules", "CCCCO", "--top", "3", "--json", &beyond];
         json(&sandbox.succeed(&arguments))
     };
-    let (plain, known) = (search("rounds=3"), search("rounds=1,evaluations=1"));
+    let plain = search("rounds=3");
+    let known = search("rounds=1,evaluations=1");
     // one evaluation is the first candidate, with its own score
-    let (found, first) = (&known["beyond"][0], &known["candidates"][0]);
+    let found = &known["beyond"][0];
+    let first = &known["candidates"][0];
     assert_eq!((&found["in_table"], &found["nearest"]), (&Value::Bool(true), &first["id"]));
     let molecule = Molecule::parse(first["label"].as_str().unwrap()).unwrap();
     assert_eq!(found["label"], molecule.canonical_smiles());
@@ -177,11 +179,9 @@ missing_gold = "rank-infinity"
 #[test]
 fn molecules_are_compared_where_the_true_one_is_no_candidate() {
     let sandbox = Sandbox::new();
-    let (mut pairs, mut held_out, mut table) = (
-        "cid\tdescription\n".to_owned(),
-        "cid\tdescription\n".to_owned(),
-        "cid\tsmiles\tcandidate\n".to_owned(),
-    );
+    let mut pairs = "cid\tdescription\n".to_owned();
+    let mut held_out = "cid\tdescription\n".to_owned();
+    let mut table = "cid\tsmiles\tcandidate\n".to_owned();
     for (at, smiles) in crate::molecules::molecules().into_iter().enumerate() {
         let unseen = at % 12 == 5;
         let pair = format!("{at}\t{smiles}\n");

@@ -110,7 +110,8 @@ fn an_ensemble_scores_new_molecules_as_candidates() {
     let after = asked(&sandbox, &["runs/several"], text, &["--beyond"]);
     let scored = [member(0), member(1)];
     let check = |answer: &Value, combined: &dyn Fn([f64; 2]) -> f64| {
-        let (score, id) = (number(&answer["beyond"][0], "score"), new_id(answer));
+        let score = number(&answer["beyond"][0], "score");
+        let id = new_id(answer);
         let expected = combined([0, 1].map(|at| number(hit(&scored[at], &id), "score")));
         assert!((score - expected).abs() < 1e-5, "{answer} {expected}");
     };
@@ -120,7 +121,8 @@ fn an_ensemble_scores_new_molecules_as_candidates() {
     check(&standard, &|[first, second]| {
         0.3 * standard_score(first, 0) + 0.7 * standard_score(second, 1)
     });
-    let (found, hit) = (&own["beyond"][0], hit(&after, &new_id(&own)));
+    let found = &own["beyond"][0];
+    let hit = hit(&after, &new_id(&own));
     assert!((number(hit, "score") - number(found, "score")).abs() < 1e-5, "{hit} {found}");
     let again = &after["beyond"][0];
     assert_eq!((&again["label"], &again["in_table"]), (&found["label"], &true.into()));
@@ -136,7 +138,8 @@ fn a_second_look_orders_new_molecules_as_candidates() {
     let sandbox = sandbox();
     let config = sandbox.read("molecules.toml");
     let config = config.replace("iterations = 2", "iterations = 2, edge_labels = true");
-    let (start, end) = (config.find("[encoder]").unwrap(), config.find("[evaluation]").unwrap());
+    let start = config.find("[encoder]").unwrap();
+    let end = config.find("[evaluation]").unwrap();
     let config = format!("{}{RIDGE}\n{}", &config[..start], &config[end..]);
     sandbox.write("molecules.toml", &config.replace("size = 40", "size = 100"));
     let set = format!("decoding.beyond={{{SETTINGS}}}");
@@ -188,7 +191,8 @@ fn what_was_found_is_added_once() {
         let add = ["candidates", "add", "runs/several", file, "--found", "--out", "added.tsv"];
         sandbox.succeed(&[&add[..], more].concat())
     };
-    let (lines, rows) = (add("found.jsonl", &["--dry-run"]), add("found.tsv", &["--dry-run"]));
+    let lines = add("found.jsonl", &["--dry-run"]);
+    let rows = add("found.tsv", &["--dry-run"]);
     assert_eq!(lines, rows);
     let found = sandbox.read("found.jsonl");
     let own = |line: &str| json(line)["beyond"].as_array().unwrap().clone();

@@ -38,7 +38,9 @@ struct Block<'a> {
 }
 
 fn blocks(page: &str) -> Vec<Block<'_>> {
-    let (mut all, mut lines, mut above) = (Vec::new(), page.lines(), "");
+    let mut all = Vec::new();
+    let mut lines = page.lines();
+    let mut above = "";
     while let Some(line) = lines.next() {
         if let Some(language) = line.strip_prefix("```") {
             let inner = lines.by_ref().take_while(|line| *line != "```");
@@ -69,7 +71,9 @@ fn calls(block: &str) -> Vec<Vec<String>> {
 
 /// The words of a command as a shell splits them, up to a comment or a redirection.
 fn words(command: &str) -> Vec<String> {
-    let (mut words, mut word, mut quote) = (Vec::new(), String::new(), None);
+    let mut words = Vec::new();
+    let mut word = String::new();
+    let mut quote = None;
     for letter in command.chars() {
         match (quote, letter) {
             (None, '#') if word.is_empty() => break,
@@ -88,10 +92,11 @@ fn words(command: &str) -> Vec<String> {
 /// The lines with the digits of every decimal as `#`, which may depend on the machine.
 fn shape(text: &str) -> Vec<String> {
     let decimal = regex::Regex::new(r"\d+\.\d+").unwrap();
-    let line = |line: &str| match line.contains("quantile ") {
-        // these numbers have as many digits as they need
-        true => decimal.replace_all(line, "#").into_owned(),
-        false => {
+    let line = |line: &str| {
+        if line.contains("quantile ") {
+            // these numbers have as many digits as they need
+            decimal.replace_all(line, "#").into_owned()
+        } else {
             let digits = |own: &regex::Captures| "#".repeat(own[0].len());
             decimal.replace_all(line, digits).into_owned()
         }
@@ -103,7 +108,8 @@ fn shape(text: &str) -> Vec<String> {
 fn the_examples_for_each_kind_of_output_print_what_the_page_shows() {
     let page = fs::read_to_string(root().join("book/src/your-data.md")).unwrap();
     let sandbox = Sandbox::new();
-    let (mut printed, mut compared) = (None::<String>, 0);
+    let mut printed = None::<String>;
+    let mut compared = 0;
     for Block { language, file, text } in blocks(&page) {
         match (language, file) {
             (_, Some(file)) => {
@@ -132,9 +138,12 @@ fn the_examples_for_each_kind_of_output_print_what_the_page_shows() {
 /// Names of all files in a folder and below.
 fn files(folder: &Path) -> Vec<String> {
     let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
-    let names = entries.flat_map(|path| match path.is_dir() {
-        true => files(&path),
-        false => vec![path.file_name().unwrap().to_string_lossy().into_owned()],
+    let names = entries.flat_map(|path| {
+        if path.is_dir() {
+            files(&path)
+        } else {
+            vec![path.file_name().unwrap().to_string_lossy().into_owned()]
+        }
     });
     names.collect()
 }

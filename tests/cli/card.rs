@@ -9,7 +9,8 @@ use crate::sandbox::{CONFIG, Sandbox, json};
 fn front_matter(card: &str) -> Vec<(String, Value)> {
     let rest = card.strip_prefix("---\n").unwrap();
     let (front, _) = rest.split_once("\n---\n").unwrap();
-    let (mut path, mut all) = (Vec::new(), Vec::new());
+    let mut path = Vec::new();
+    let mut all = Vec::new();
     for line in front.lines() {
         let level = line.len() - line.trim_start().len();
         let (key, value) = line.trim_start().split_once(':').unwrap();
@@ -29,7 +30,8 @@ fn value<'a>(front: &'a [(String, Value)], key: &str) -> &'a Value {
 #[test]
 fn a_run_has_a_card_with_its_data_and_its_metrics() {
     let sandbox = Sandbox::new();
-    let (folder, licence) = ("it's: \"ñ\" #1 `分子`", "CC BY 4.0: \"attribution\" – ©");
+    let folder = "it's: \"ñ\" #1 `分子`";
+    let licence = "CC BY 4.0: \"attribution\" – ©";
     std::fs::rename(sandbox.path("data/small"), sandbox.path("data").join(folder)).unwrap();
     let own = format!("[data]\nlicence = '{licence}'\nfolder = '''{folder}'''");
     sandbox.write("own.toml", &CONFIG.replace("[data]\nfolder = \"small\"", &own));

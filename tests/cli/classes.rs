@@ -102,7 +102,8 @@ fn areas(scored: &[(f64, bool)]) -> (f64, f64) {
     let mut thresholds: Vec<f64> = scored.iter().map(|own| own.0).collect();
     thresholds.sort_by(|a, b| b.total_cmp(a));
     thresholds.dedup();
-    let (mut area, mut recall) = (0.0, 0.0);
+    let mut area = 0.0;
+    let mut recall = 0.0;
     for threshold in thresholds {
         let at = |all: &[f64]| all.iter().filter(|&&score| score >= threshold).count() as f64;
         let next = at(&with) / with.len() as f64;
@@ -121,7 +122,8 @@ fn classes_of_several_words_are_classes() {
     let right = answers.iter().filter(|(class, scores)| *class == scores[0].0).count();
     assert_eq!(number(&report, "accuracy"), right as f64 / 20.0, "{report}");
     // the mean over classes of one against the rest, of scores less their mean
-    let (mut roc, mut precision) = (0.0, 0.0);
+    let mut roc = 0.0;
+    let mut precision = 0.0;
     for class in ["conjugate acid", "conjugate base", "salt"] {
         let score = |(truth, scores): &(String, Vec<(String, f64)>)| {
             let mean = scores.iter().map(|own| own.1).sum::<f64>() / 3.0;
@@ -182,7 +184,8 @@ fn one_of_two_classes_is_positive() {
     ];
     let report = sandbox.train("table.toml", &changes);
     let answers = searched(&sandbox, "runs/table", 3);
-    let (mut true_positives, mut either) = (0.0, 0.0);
+    let mut true_positives = 0.0;
+    let mut either = 0.0;
     let mut scored = Vec::new();
     for (truth, scores) in &answers {
         let positive = scores[0].0 == "yes";
@@ -296,7 +299,8 @@ fn metrics(truth: &[f64], found: &[f64]) -> [f64; 4] {
         };
         all.iter().map(rank).collect()
     };
-    let (a, b) = (ranks(truth), ranks(found));
+    let a = ranks(truth);
+    let b = ranks(found);
     let middle = (n + 1.0) / 2.0;
     let common: f64 = a.iter().zip(&b).map(|(a, b)| (a - middle) * (b - middle)).sum();
     let length = |all: &[f64]| all.iter().map(|own| (own - middle).powi(2)).sum::<f64>().sqrt();

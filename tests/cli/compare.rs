@@ -243,7 +243,8 @@ fn random_sweeps_draw_from_ranges() {
         let arguments = [&["sweep", "small.toml", "--json", "--random", count][..], &axes].concat();
         json(&sandbox.succeed(&arguments))
     };
-    let (two, three) = (sweep("2"), sweep("3"));
+    let two = sweep("2");
+    let three = sweep("3");
     let names = |found: &Value| -> Vec<String> {
         let runs = found["runs"].as_array().unwrap();
         let mut names: Vec<String> = runs.iter().map(|run| run["path"].to_string()).collect();
@@ -288,7 +289,8 @@ fn a_setting_that_diverges_is_listed_last() {
         "--json",
     ];
     let found = json(&sandbox.succeed(&arguments));
-    let (best, last) = (&found["runs"][0], &found["runs"][1]);
+    let best = &found["runs"][0];
+    let last = &found["runs"][1];
     assert_eq!((&best["setting"][0], &last["setting"][0]), (&"1e-2".into(), &"1e30".into()));
     assert!(
         last["value"].is_null() && last["failure"].as_str().unwrap().contains("step"),

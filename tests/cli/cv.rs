@@ -44,7 +44,8 @@ fn parts_are_runs_and_the_command_goes_on() {
     assert!((number(mrr, "mean") - mean).abs() < 1e-12);
     assert!((number(mrr, "deviation") - (squares / 5.0).sqrt()).abs() < 1e-12);
     // the held parts of a division are its 70 training and validation pairs, and a run finds its part again
-    let (root, mut held) = (DataRoot::at(sandbox.path("data/small")), BTreeSet::new());
+    let root = DataRoot::at(sandbox.path("data/small"));
+    let mut held = BTreeSet::new();
     for part in 1..=3 {
         let run = format!("runs/ridge-cv/data.fold.seed=1,data.fold.held={part}");
         let config = Config::load(sandbox.path(&format!("{run}/config.toml"))).unwrap();

@@ -10,10 +10,7 @@ fn files(run: &Path) -> Vec<PathBuf> {
     let mut all = Vec::new();
     for entry in fs::read_dir(run).unwrap() {
         let path = entry.unwrap().path();
-        match path.is_dir() {
-            true => all.extend(files(&path)),
-            false => all.push(path),
-        }
+        if path.is_dir() { all.extend(files(&path)) } else { all.push(path) }
     }
     all.sort();
     all

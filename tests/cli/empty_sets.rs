@@ -73,14 +73,16 @@ fn rows() -> Vec<(Vec<u32>, Vec<usize>)> {
     };
     let mut uniform = generator(0, "multi-label rows", 2);
     let mut poisson = |mean: f64| {
-        let (mut count, mut product) = (0, unit(&mut uniform));
+        let mut count = 0;
+        let mut product = unit(&mut uniform);
         while product > (-mean).exp() {
             (count, product) = (count + 1, product * unit(&mut uniform));
         }
         count
     };
     let mut row = || {
-        let (size, count) = (poisson(3.0).min(LABELS - 1), poisson(50.0).max(1));
+        let size = poisson(3.0).min(LABELS - 1);
+        let count = poisson(50.0).max(1);
         let mut labels: Vec<usize> = Vec::new();
         while labels.len() < size {
             let label = pick(&of_labels);
@@ -90,10 +92,8 @@ fn rows() -> Vec<(Vec<u32>, Vec<usize>)> {
         }
         labels.sort_unstable();
         let own = |word: usize| labels.iter().map(|&label| of_words[label][word]).sum();
-        let own: Vec<f64> = match labels.is_empty() {
-            true => vec![1.0; WORDS],
-            false => (0..WORDS).map(own).collect(),
-        };
+        let own: Vec<f64> =
+            if labels.is_empty() { vec![1.0; WORDS] } else { (0..WORDS).map(own).collect() };
         let mut words = vec![0; WORDS];
         (0..count).for_each(|_| words[pick(&own)] += 1);
         (words, labels)

@@ -335,7 +335,8 @@ fn members_with_candidates_in_another_order_have_their_own_metrics() {
     };
     let both = evaluate(&["a", "b"]);
     for (at, run) in ["a", "b"].into_iter().enumerate() {
-        let (own, alone) = (&both["members"][at], evaluate(&[run]));
+        let own = &both["members"][at];
+        let alone = evaluate(&[run]);
         assert_eq!(own["run"], run, "{both}");
         for metric in ["mrr", "hits@1", "mean_rank"] {
             assert_eq!(number(own, metric), number(&alone, metric), "{run} {metric}: {both}");

@@ -74,16 +74,14 @@ fn the_layout_is_that_of_sentence_transformers() {
     sandbox.fail(&["export", "run", "--out", "run"], 2, &["run", "a run directory"]);
 
     // the head, transposed
-    let (inputs, outputs) = (
-        dense["in_features"].as_u64().unwrap() as usize,
-        dense["out_features"].as_u64().unwrap() as usize,
-    );
+    let inputs = dense["in_features"].as_u64().unwrap() as usize;
+    let outputs = dense["out_features"].as_u64().unwrap() as usize;
     let own = fs::read(sandbox.path("run/encoder.safetensors")).unwrap();
     let written = fs::read(sandbox.path("tuned/2_Dense/model.safetensors")).unwrap();
-    let (own, written) =
-        (SafeTensors::deserialize(&own).unwrap(), SafeTensors::deserialize(&written).unwrap());
-    let (own, linear) =
-        (own.tensor("encoder.head.weight").unwrap(), written.tensor("linear.weight").unwrap());
+    let own = SafeTensors::deserialize(&own).unwrap();
+    let written = SafeTensors::deserialize(&written).unwrap();
+    let own = own.tensor("encoder.head.weight").unwrap();
+    let linear = written.tensor("linear.weight").unwrap();
     assert_eq!((own.shape(), linear.shape()), (&[inputs, outputs][..], &[outputs, inputs][..]));
     let at = |bytes: &[u8], k: usize| bytes[4 * k..4 * k + 4].to_vec();
     for (i, j) in [(0, 0), (0, 1), (inputs - 1, outputs - 2)] {
@@ -98,7 +96,8 @@ fn the_layout_is_that_of_sentence_transformers() {
     let lines: Vec<&str> = lines.lines().collect();
     assert_eq!((lines[0], lines.len()), ("id\tlabel", run.candidates.len() + 1));
     for candidate in [0, 41, 79] {
-        let (id, label) = (run.candidates.id(candidate), run.candidates.label(candidate));
+        let id = run.candidates.id(candidate);
+        let label = run.candidates.label(candidate);
         assert_eq!(lines[candidate + 1], format!("{id}\t{label}"));
         let row = run.candidates.class_of(candidate) as usize * outputs;
         assert_eq!(points[(candidate, 1)] as f32, run.candidates.coordinates().unwrap()[row + 1]);

@@ -28,7 +28,8 @@ fn of_several_right_outputs_the_best_counts_and_the_others_do_not_compete() {
     let sandbox = Sandbox::new();
     sandbox.train("small.toml", &[]);
     // two queries; the outputs of each are three rows
-    let (first, second) = (["o40", "o3", "o77"], ["o17", "o60", "o5"]);
+    let first = ["o40", "o3", "o77"];
+    let second = ["o17", "o60", "o5"];
     let row = |query: &str, gold: &str, text: &str| format!("{query}\t{gold}\t{text}\n");
     let rows: String =
         (0..3).map(|at| row("q1", first[at], RING) + &row("q2", second[at], CHAIN)).collect();

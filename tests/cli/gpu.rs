@@ -23,7 +23,8 @@ fn assert_agrees(sandbox: &Sandbox, name: &str, set: &[&str]) {
         sandbox.succeed(&[&train[..], set].concat());
         logged(sandbox, &run, "loss")
     };
-    let (cpu, gpu) = (train("cpu"), train("wgpu"));
+    let cpu = train("cpu");
+    let gpu = train("wgpu");
     assert_eq!(cpu.len(), 4);
     for (a, b) in cpu.iter().zip(&gpu) {
         assert!((a - b).abs() < 1e-3 * a, "{name}: {cpu:?} {gpu:?}");

@@ -39,10 +39,12 @@ fn graphs_are_found_from_sentences_and_judged_by_edit_distance() {
 fn tudataset_folders_are_read_and_wrong_graphs_refused() {
     let sandbox = Sandbox::new();
     let mut files = [const { String::new() }; 4];
-    let (mut table, mut pairs) = ("id\n".to_owned(), "id\tdescription\n".to_owned());
+    let mut table = "id\n".to_owned();
+    let mut pairs = "id\tdescription\n".to_owned();
     let mut node = 0;
     for graph in 1..=40 {
-        let (size, label) = (2 + graph % 5, graph % 3);
+        let size = 2 + graph % 5;
+        let label = graph % 3;
         for at in 0..size {
             node += 1;
             files[1] += &format!("{graph}\n");
@@ -96,7 +98,8 @@ fn graphs_are_inputs_of_kernel_machines() {
     let sandbox = Sandbox::new();
     const N: usize = 48;
     std::fs::create_dir_all(sandbox.path("data/small")).unwrap();
-    let (mut graphs, mut inputs) = (String::new(), "id\n".to_owned());
+    let mut graphs = String::new();
+    let mut inputs = "id\n".to_owned();
     let mut files = ["id\tgraph\n".to_owned(), "id\tgraph\n".to_owned()];
     let size = |at: usize| 1 + at % 4;
     for at in 0..N {

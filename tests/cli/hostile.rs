@@ -184,11 +184,10 @@ fn results_do_not_replace_the_files_of_a_run() {
         ("--out", &["sweep", "small.toml", "--grid", "seed=1,2"], false),
         ("--out", &["fetch", "bibtex"], false),
     ] {
-        let within = match file {
-            true => {
-                ["run/metrics.json", "run/new.svg", "run/checkpoint/new.svg", "run/none/../x.svg"]
-            }
-            false => ["run", "run/checkpoint", "run/report", "run/none/.."],
+        let within = if file {
+            ["run/metrics.json", "run/new.svg", "run/checkpoint/new.svg", "run/none/../x.svg"]
+        } else {
+            ["run", "run/checkpoint", "run/report", "run/none/.."]
         };
         let linked = if file { "link/candidates.safetensors" } else { "link" };
         let linked = if cfg!(unix) { linked } else { within[0] };

@@ -13,7 +13,8 @@ use crate::sandbox::{Sandbox, json, number};
 fn table() -> String {
     let mut table = "name,caption,smiles,tags,ranks,weight,phrase\n".to_owned();
     for i in 0..48 {
-        let (length, class) = (1 + i / 4, i % 4);
+        let length = 1 + i / 4;
+        let class = i % 4;
         let (word, tail) =
             [("alcohol", "O"), ("amine", "N"), ("acid", "C(=O)O"), ("ring", "C1CC1")][class];
         let smiles = if i == 17 { "C(C".to_owned() } else { "C".repeat(length) + tail };
@@ -85,7 +86,8 @@ fn tables_without_ids_and_of_json_lines_are_read() {
     let sandbox = Sandbox::new();
     let mut lines = String::new();
     for i in 0..40 {
-        let (name, tag) = (["red", "blue", "green"][i % 3], ["warm", "cold", "cold"][i % 3]);
+        let name = ["red", "blue", "green"][i % 3];
+        let tag = ["warm", "cold", "cold"][i % 3];
         let _ = writeln!(
             lines,
             r#"{{"text": "a {name} thing with the number {i}", "tag": "{tag}", "more": [1], "made": {{"at": 3}}, "none": null}}"#

@@ -52,7 +52,8 @@ fn by_hand(sandbox: &Sandbox, run: &str, queries: &str, scaled: bool) -> f64 {
     let found = sandbox.succeed(&["predict", run, queries, "--id", "id", "--top", "1"]);
     let losses = found.lines().map(|line| {
         let line = json(line);
-        let (right, chosen) = (output(&line["id"]), output(&line["candidates"][0]["id"]));
+        let right = output(&line["id"]);
+        let chosen = output(&line["candidates"][0]["id"]);
         let parts =
             (0..3).map(|column| ((right[column] - chosen[column]) / deviations[column]).powi(2));
         2.0 - 2.0 * (-GAMMA * parts.sum::<f64>()).exp()
@@ -63,7 +64,8 @@ fn by_hand(sandbox: &Sandbox, run: &str, queries: &str, scaled: bool) -> f64 {
 #[test]
 fn the_kernel_loss_of_vectors_is_their_distance_in_feature_space() {
     let sandbox = sandbox();
-    let (full, scaling) = ("sketch.full=true", "output.scaling=\"standard\"");
+    let full = "sketch.full=true";
+    let scaling = "output.scaling=\"standard\"";
     for (changes, scaled) in [(&[][..], false), (&[full][..], false), (&[full, scaling][..], true)]
     {
         let _ = std::fs::remove_dir_all(sandbox.path("runs"));
@@ -90,8 +92,8 @@ fn lambda_is_chosen_by_the_kernel_loss() {
     let sandbox = sandbox();
     let loss = |lambda: &str, by: &str| {
         let run = format!("runs/{lambda}-{by}");
-        let (lambda, by) =
-            (format!("encoder.lambda={lambda}"), format!("encoder.lambda_by={by:?}"));
+        let lambda = format!("encoder.lambda={lambda}");
+        let by = format!("encoder.lambda_by={by:?}");
         let full = "sketch.full=true";
         let log = sandbox.run(&[
             "train",

@@ -86,7 +86,8 @@ fn sandbox() -> Sandbox {
     let put = |name: &str, bytes: &[u8]| {
         fs::write(sandbox.path(&format!("data/spectra/{name}")), bytes).unwrap();
     };
-    let (mut spectra, mut molecules) = ("id\n".to_owned(), "id\tfingerprint\n".to_owned());
+    let mut spectra = "id\n".to_owned();
+    let mut molecules = "id\tfingerprint\n".to_owned();
     let mut splits = ["train", "validation", "test"].map(|_| "molecule\tspectrum\n".to_owned());
     let mut lists = String::new();
     // the spectra stand in another order than the pairs
@@ -151,7 +152,8 @@ fn a_kernel_from_a_file_is_that_kernel() {
             "--json",
         ]))
     };
-    let (a, b) = (evaluate("runs/kernels"), evaluate("runs/vectors"));
+    let a = evaluate("runs/kernels");
+    let b = evaluate("runs/vectors");
     assert_eq!(a["mrr"], b["mrr"]);
     assert!(number(&a, "mrr") > number(&found, "mrr"), "shorter lists are easier: {a}");
     let table = ["evaluate", "runs/kernels", "--queries", "data/spectra/test.tsv", "--json"];

@@ -45,7 +45,8 @@ fn label_sets_and_rankings_are_outputs() {
         let sandbox = sandbox(features, kernel);
         let report = json(&sandbox.succeed(&["train", "small.toml", "--json"]));
         // equal sets and rankings tie, so the ceiling is below 1 and far above chance
-        let (ceiling, chance) = (&report["perfect_h"], &report["chance"]);
+        let ceiling = &report["perfect_h"];
+        let chance = &report["chance"];
         assert!(number(ceiling, "mrr") > 2.0 * number(chance, "mrr"), "{kernel}: {report}");
         assert!(number(&report, "mrr") > 0.0, "{kernel}");
         if features == LABELS {
@@ -106,7 +107,8 @@ fn exact_run(
     let again = json(&sandbox.succeed(&["evaluate", run, "--data", data, "--json"]));
     assert_eq!(number(&again, figure), number(report, figure), "{again}");
     let answer = json(&sandbox.succeed(&["search", run, text, "--top", "3", "--json"]));
-    let (exact, first) = (&answer["exact"], &answer["candidates"][0]);
+    let exact = &answer["exact"];
+    let first = &answer["candidates"][0];
     assert!(number(exact, "score") > number(first, "score") - 1e-4, "{answer}");
     let shown = sandbox.succeed(&["search", run, text]);
     assert!(shown.lines().nth(1).unwrap().contains(exact["label"].as_str().unwrap()), "{shown}");
@@ -173,7 +175,8 @@ fn the_largest_expected_f1_is_predicted() {
         };
         outcomes.iter().map(|(weight, other)| weight / total * f1(other)).sum()
     };
-    let (found, score) = (set(&answer["exact"]["label"]), number(&answer["exact"], "score"));
+    let found = set(&answer["exact"]["label"]);
+    let score = number(&answer["exact"], "score");
     assert!((expected(&found) - score).abs() < 1e-5, "{answer}");
     for (_, other) in &outcomes {
         assert!(expected(other) < score + 1e-5, "{other:?}: {answer}");
@@ -314,15 +317,15 @@ fn mulan(attributes: usize, labels: usize, rows: usize, sparse: bool) -> String 
     (0..labels).for_each(|at| text += &format!("@attribute Class{at} {{0,1}}\n"));
     text += "@data\n";
     for row in 0..rows {
-        let (class, own) = (row % 5, row / 5);
+        let class = row % 5;
+        let own = row / 5;
         let ones = [class, 5 + own, attributes + class, attributes + 5 + class % 2];
-        text += &match sparse {
-            true => format!("{{{}}}\n", ones.map(|at| format!("{at} 1")).join(",")),
-            false => {
-                let value = |at| if ones.contains(&at) { "1" } else { "0" };
-                let values: Vec<&str> = (0..attributes + labels).map(value).collect();
-                values.join(",") + "\n"
-            }
+        text += &if sparse {
+            format!("{{{}}}\n", ones.map(|at| format!("{at} 1")).join(","))
+        } else {
+            let value = |at| if ones.contains(&at) { "1" } else { "0" };
+            let values: Vec<&str> = (0..attributes + labels).map(value).collect();
+            values.join(",") + "\n"
         };
     }
     text

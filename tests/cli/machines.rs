@@ -32,7 +32,8 @@ fn the_closed_forms_are_runs_like_any_other() {
         // there is no ceiling of a sketch without a sketch
         assert_eq!(report["perfect_h"].is_null(), name.ends_with("iokr"), "{name}: {report}");
 
-        let (run, moved) = (format!("runs/{name}"), format!("moved-{name}"));
+        let run = format!("runs/{name}");
+        let moved = format!("moved-{name}");
         copy(&sandbox.path(&run), &sandbox.path(&moved));
         fs::remove_dir_all(sandbox.path(&run)).unwrap();
         let again = json(&sandbox.succeed(&["evaluate", &moved, "--json"]));
@@ -272,10 +273,12 @@ fn settings_that_do_not_go_together_are_refused() {
 #[test]
 fn parts_of_molecules_are_features() {
     let sandbox = Sandbox::new();
-    let (mut outputs, mut rows) = ("id\tsmiles\n".to_string(), Vec::new());
+    let mut outputs = "id\tsmiles\n".to_string();
+    let mut rows = Vec::new();
     // in another order, so that each split has all kinds
     for i in (0..60).map(|i| i * 7 % 60) {
-        let (head, tail) = (["C", "N", "O", "C=C", "C#C"][i % 5], ["C", "N", "O", "F"][i / 5 % 4]);
+        let head = ["C", "N", "O", "C=C", "C#C"][i % 5];
+        let tail = ["C", "N", "O", "F"][i / 5 % 4];
         let length = 1 + i / 20;
         outputs += &format!("m{i}\t{head}{}{tail}\n", "C".repeat(length));
         rows.push(format!("m{i}\thead{} tail{} length{length}", i % 5, i / 5 % 4));
@@ -346,7 +349,8 @@ fn learned_weights_of_ngrams_are_part_of_the_run() {
         let arguments = [&["train", "isokr.toml", "--json", "--out", out], more].concat();
         json(&sandbox.succeed(&arguments))
     };
-    let (plain, weighted) = (train("plain", &learned[2..]), train("weighted", &learned));
+    let plain = train("plain", &learned[2..]);
+    let weighted = train("weighted", &learned);
     assert_ne!(weighted["squared_error"], plain["squared_error"]);
     let again = json(&sandbox.succeed(&["evaluate", "weighted", "--json"]));
     assert_eq!(again["squared_error"], weighted["squared_error"]);

@@ -68,8 +68,9 @@ fn molecules_are_predicted_and_judged_by_edit_distance() {
     assert_eq!(number(&report, "candidates"), 144.0 - 27.0);
     assert_eq!(number(&report, "missing_gold"), 12.0);
     let distance = |of: &Value| number(of, "ged");
-    let (model, perfect, chance) =
-        (distance(&report), distance(&report["perfect_h"]), distance(&report["chance"]));
+    let model = distance(&report);
+    let perfect = distance(&report["perfect_h"]);
+    let chance = distance(&report["chance"]);
     assert!(perfect <= model && model < 0.7 * chance, "{report}");
     // a held-out molecule is not a candidate, so at least one edit is left, of nodes or of bonds
     assert!(number(&report, "ged_bonds") >= 1.0 && number(&report, "exact") == 0.0, "{report}");
@@ -112,7 +113,8 @@ fn rows_of_no_split_are_candidates_on_request() {
         let arguments = ["train", "molecules.toml", "--json", "--force", "--set", &splits];
         json(&sandbox.succeed(&arguments))
     };
-    let (few, more) = (train(""), train(", unpaired = true"));
+    let few = train("");
+    let more = train(", unpaired = true");
     let candidates = |report: &Value| number(report, "candidates");
     assert_eq!((candidates(&few), candidates(&more)), (60.0, 60.0 + 57.0));
     assert_eq!(number(&more, "missing_gold"), 12.0);

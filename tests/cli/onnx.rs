@@ -140,7 +140,8 @@ fn onnxruntime_returns_the_coordinates_and_scores_of_the_run() {
         (PEAKS, &few),
     ];
     let texts = Split::texts(TEXTS.map(String::from).to_vec());
-    let (mut runs, mut arguments) = (Vec::new(), Vec::new());
+    let mut runs = Vec::new();
+    let mut arguments = Vec::new();
     for (at, (config, changes)) in cases.iter().enumerate() {
         let sandbox = if [BINS, PEAKS].contains(config) { &spectra } else { &sandbox };
         let run = exported(sandbox, config, &at.to_string(), changes);
@@ -166,7 +167,8 @@ fn onnxruntime_returns_the_coordinates_and_scores_of_the_run() {
     for (((run, split), rows), changes) in runs.iter().zip(rows.chunks(2 * TEXTS.len())).zip(cases)
     {
         let (z, scores) = rows.split_at(TEXTS.len());
-        let (p, known) = (run.candidates.dim(), &run.candidates);
+        let p = run.candidates.dim();
+        let known = &run.candidates;
         let expected = run.coordinates(split).unwrap();
         let expected = run.config.decoding.scaled(&expected, p).unwrap();
         let apart = |a: f32, b: f32| assert!((a - b).abs() < 1e-4, "{changes:?}: {a} {b}");

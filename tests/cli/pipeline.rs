@@ -53,7 +53,8 @@ fn a_run_trains_moves_evaluates_and_searches() {
     assert!(number(&own, "mrr") >= number(&report, "mrr"));
     assert_eq!(number(&own, "candidates"), 12.0);
     let interval = own["mrr_ci95"].as_array().unwrap();
-    let (low, high) = (interval[0].as_f64().unwrap(), interval[1].as_f64().unwrap());
+    let low = interval[0].as_f64().unwrap();
+    let high = interval[1].as_f64().unwrap();
     assert!(low <= number(&own, "mrr") && number(&own, "mrr") <= high);
 }
 

@@ -112,7 +112,8 @@ fn answers_come_before_the_input_ends_and_a_closed_pipe_ends_silently() {
         command.spawn().unwrap()
     };
     let mut child = start();
-    let (mut input, output) = (child.stdin.take().unwrap(), child.stdout.take().unwrap());
+    let mut input = child.stdin.take().unwrap();
+    let output = child.stdout.take().unwrap();
     let mut answers = BufReader::new(output).lines();
     for text in &texts[..3] {
         writeln!(input, "{text}").unwrap();
@@ -124,7 +125,8 @@ fn answers_come_before_the_input_ends_and_a_closed_pipe_ends_silently() {
 
     // like `| head -1`, on more answers than a pipe holds
     let mut child = start();
-    let (mut input, output) = (child.stdin.take().unwrap(), child.stdout.take().unwrap());
+    let mut input = child.stdin.take().unwrap();
+    let output = child.stdout.take().unwrap();
     let many = format!("{}\n", texts[0]).repeat(20_000);
     let writer = std::thread::spawn(move || {
         // the command may end before it has read everything
@@ -187,10 +189,8 @@ fn coordinates_go_out_and_come_back() {
     let outputs = ["embed", "runs/small", "data/small/outputs.tsv", "--outputs", "--out", "y.npy"];
     assert!(sandbox.succeed(&outputs).contains("80 rows"));
     // a naive ranking of the two files gives the same MRR
-    let (z, y) = (
-        read_matrix(&sandbox.path("z.npy")).unwrap(),
-        read_matrix(&sandbox.path("y.npy")).unwrap(),
-    );
+    let z = read_matrix(&sandbox.path("z.npy")).unwrap();
+    let y = read_matrix(&sandbox.path("y.npy")).unwrap();
     let mut mrr = 0.0;
     for query in 0..z.nrows() {
         let score = |c: usize| -> f64 { (0..z.ncols()).map(|j| z[(query, j)] * y[(c, j)]).sum() };
@@ -238,10 +238,8 @@ fn outputs_that_are_no_candidates_have_coordinates_too() {
         let table = "data/small/outputs.tsv";
         sandbox.succeed(&["embed", run, table, "--outputs", "--out", out]);
     }
-    let (all, few) = (
-        read_matrix(&sandbox.path("all.npy")).unwrap(),
-        read_matrix(&sandbox.path("few.npy")).unwrap(),
-    );
+    let all = read_matrix(&sandbox.path("all.npy")).unwrap();
+    let few = read_matrix(&sandbox.path("few.npy")).unwrap();
     assert_eq!((few.nrows(), few.ncols()), (80, 20));
     let apart = (&all - &few).norm_max();
     assert!(apart < 1e-5, "{apart}");
@@ -267,7 +265,9 @@ fn sets_of_candidates_are_calibrated_on_what_is_held_out() {
     for ((all, few), many) in all.iter().zip(&few).zip(&many) {
         assert_eq!((&few["coverage"], &many["coverage"]), (&0.3.into(), &0.85.into()));
         let hits = |answer: &Value| answer["candidates"].as_array().unwrap().clone();
-        let (all, few, many) = (hits(all), hits(few), hits(many));
+        let all = hits(all);
+        let few = hits(few);
+        let many = hits(many);
         assert!(!few.is_empty() && few.len() <= many.len() && all.starts_with(&many));
         assert!(many.starts_with(&few));
     }

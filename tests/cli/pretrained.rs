@@ -122,8 +122,8 @@ fn a_run_needs_its_weights_no_more_and_writes_them_back() {
 
     let said = sandbox.succeed(&["export", "moved", "--out", "tuned"]);
     assert!(said.contains("SentenceTransformer(\"tuned\")"), "{said}");
-    let (before, after) =
-        (tensors(&sandbox, "gone/model.safetensors"), tensors(&sandbox, "tuned/model.safetensors"));
+    let before = tensors(&sandbox, "gone/model.safetensors");
+    let after = tensors(&sandbox, "tuned/model.safetensors");
     // the pooler was not trained and is not in the run
     assert_eq!(before.len(), after.len() + 2);
     for (name, (shape, values)) in &after {
@@ -151,10 +151,8 @@ fn frozen_layers_stay_and_learning_rates_differ() {
         group,
     ]);
     sandbox.succeed(&["export", "run", "--out", "tuned"]);
-    let (before, after) = (
-        tensors(&sandbox, "model/model.safetensors"),
-        tensors(&sandbox, "tuned/model.safetensors"),
-    );
+    let before = tensors(&sandbox, "model/model.safetensors");
+    let after = tensors(&sandbox, "tuned/model.safetensors");
     for (name, (_, values)) in &after {
         let frozen = name.starts_with("embeddings") || name.starts_with("encoder.layer.0");
         assert_eq!(before[name].1 == *values, frozen, "{name}");

@@ -78,7 +78,9 @@ fn numbers_that_32_bits_do_not_tell_apart_are_refused() {
 fn quantiles_are_trained_evaluated_and_searched() {
     let sandbox = sandbox();
     let report = sandbox.train("small.toml", &[]);
-    let (mut total, mut crossing, mut below) = (0.0, 0.0, 0);
+    let mut total = 0.0;
+    let mut crossing = 0.0;
+    let mut below = 0;
     let tests = sandbox.read("data/small/test.tsv");
     for line in tests.lines().skip(1) {
         let (id, text) = line.split_once('\t').unwrap();

@@ -58,7 +58,8 @@ fn a_killed_run_ends_with_the_same_parameters_as_one_that_was_never_killed() {
     sandbox.succeed(&train("whole"));
     let life = begun.elapsed();
 
-    let (mut kills, mut midway) = (0, 0);
+    let mut kills = 0;
+    let mut midway = 0;
     for attempt in 0..60u32 {
         let mut arguments = train("killed");
         arguments.push("--resume");
@@ -132,7 +133,8 @@ fn bfloat16_products_are_resumed_bit_for_bit() {
         last["loss"].as_f64().unwrap()
     };
     sandbox.succeed(&[&train[..], &["full", "--set", "encoder.precision=\"f32\""]].concat());
-    let (narrow, full) = (loss("narrow"), loss("full"));
+    let narrow = loss("narrow");
+    let full = loss("full");
     assert!(narrow != full && (narrow - full).abs() < 0.02 * full, "{narrow} {full}");
 }
 

@@ -56,14 +56,16 @@ impl Sandbox {
     pub fn new() -> Self {
         let sandbox = Self { folder: tempfile::tempdir().unwrap() };
         fs::create_dir_all(sandbox.path("data/small")).unwrap();
-        let (mut outputs, mut rows) = ("id\tname\n".to_string(), Vec::new());
+        let mut outputs = "id\tname\n".to_string();
+        let mut rows = Vec::new();
         for i in 0..OUTPUTS {
             let stem = ["meth", "eth", "prop", "but", "pent", "hex", "hept", "oct"][i % 8];
             let class = ["ane", "ene", "yne", "anol", "anal"][i / 8 % 5];
             let name = format!("{}{stem}{class}", ["", "cyclo"][i / 40 % 2]);
             writeln!(outputs, "o{i}\t{name}").unwrap();
             let ring = ["an open chain", "a ring"][i / 40 % 2];
-            let (stem, class) = (stem.to_uppercase(), class.to_uppercase());
+            let stem = stem.to_uppercase();
+            let class = class.to_uppercase();
             rows.push(format!("o{i}\t{ring} of kind {stem} and class {class}"));
         }
         sandbox.write("data/small/outputs.tsv", &outputs);

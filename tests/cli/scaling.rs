@@ -13,7 +13,8 @@ const WIDTH: usize = 4;
 /// Vectors whose columns have different units; the last never changes in training.
 fn vectors() -> Vec<f64> {
     let row = |i: usize| {
-        let (i, far) = (i as f64, if i < TRAINED { 7.0 } else { 8.0 });
+        let far = if i < TRAINED { 7.0 } else { 8.0 };
+        let i = i as f64;
         [(i * 0.7).sin(), 1000.0 + 300.0 * (i * 1.3).cos(), 1e-3 * (i % 8.0), far]
     };
     (0..OUTPUTS).flat_map(row).collect()
@@ -86,7 +87,8 @@ fn outputs_are_standardised_by_the_training_pairs() {
         "output.scaling=standard",
     ];
     train("few", &few);
-    let (all, few) = (embed("standard"), embed("few"));
+    let all = embed("standard");
+    let few = embed("few");
     assert_eq!((few.nrows(), few.ncols()), (OUTPUTS, all.ncols()));
     for (row, column) in (0..OUTPUTS).flat_map(|row| (0..all.ncols()).map(move |at| (row, at))) {
         let difference: f64 = all[(row, column)] - few[(row, column)];

@@ -52,7 +52,8 @@ fn the_first_candidates_are_scored_anew_and_no_others() {
         }
     }
 
-    let (before, after) = (candidates(&sandbox, "plain"), candidates(&sandbox, "moved"));
+    let before = candidates(&sandbox, "plain");
+    let after = candidates(&sandbox, "moved");
     let ids = |some: &[Value]| some.iter().map(|c| c["id"].to_string()).collect::<Vec<_>>();
     let sorted = |some: &[Value]| {
         let mut ids = ids(some);
@@ -70,7 +71,8 @@ fn the_first_candidates_are_scored_anew_and_no_others() {
 /// Outputs have one text each, so no pair that is left out has a training output as its answer.
 #[test]
 fn texts_that_the_run_has_learned_find_their_outputs() {
-    let (sandbox, root) = (Sandbox::new(), env!("CARGO_MANIFEST_DIR"));
+    let sandbox = Sandbox::new();
+    let root = env!("CARGO_MANIFEST_DIR");
     let config = format!("{root}/configs/quickstart.toml");
     let inputs =
         r#"kind = "ngrams", blocks = [{ kind = "characters", min = 3, max = 5, min_texts = 2 }]"#;
@@ -122,7 +124,8 @@ fn a_second_look_needs_no_further_fit() {
         let values = answers.data().as_chunks::<4>().0.iter();
         values.map(|value| f32::from_le_bytes(*value)).collect::<Vec<f32>>()
     };
-    let (expected, found) = (held("refitted"), held("own"));
+    let expected = held("refitted");
+    let found = held("own");
     assert_eq!(expected.len(), 4 * 60);
     for (found, expected) in found.iter().zip(&expected) {
         assert!((found - expected).abs() < 1e-5, "{found} {expected}");
@@ -281,11 +284,13 @@ decoding.hubs = {{ neighbours = [3], folds = 4, answered = 1, refit = false }}
         sandbox.write(&format!("{name}.toml"), &(sandbox.read("ridge.toml") + &members(more, set)));
         json(&sandbox.succeed(&["train", &format!("{name}.toml"), "--json", "--set", sketch]))
     };
-    let (shared, sketch) = ("second_look = \"ridge\"", "sketch.size=4");
+    let shared = "second_look = \"ridge\"";
+    let sketch = "sketch.size=4";
     let report = train("shared", shared, "", sketch);
     train("apart", "", "", sketch);
     let evaluate = |run: &str| json(&sandbox.succeed(&["evaluate", run, "--json"]));
-    let (found, apart) = (evaluate("runs/shared"), evaluate("runs/apart"));
+    let found = evaluate("runs/shared");
+    let apart = evaluate("runs/apart");
     assert_eq!(found["mrr"], report["mrr"]);
     let of = |found: &Value, member: usize| {
         let member = &found["members"][member];

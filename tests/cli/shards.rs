@@ -51,7 +51,8 @@ fn shards_are_written_replaced_and_read_by_one_process() {
     // of candidates before some were added
     let table = sandbox.read("data/small/outputs.tsv");
     let mut lines = table.lines();
-    let (heading, row) = (lines.next().unwrap(), lines.next().unwrap());
+    let heading = lines.next().unwrap();
+    let row = lines.next().unwrap();
     let (_, cells) = row.split_once('\t').unwrap();
     sandbox.write("new.tsv", &format!("{heading}\nnew\t{cells}\n"));
     sandbox.succeed(&["candidates", "add", "run", "new.tsv"]);

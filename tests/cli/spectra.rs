@@ -110,7 +110,8 @@ pub fn molecules() -> Vec<(String, String, Vec<f64>, f64)> {
 pub fn sandbox() -> Sandbox {
     let sandbox = Sandbox::new();
     std::fs::create_dir_all(sandbox.path("data/spectra")).unwrap();
-    let (mut table, mut lists) = ("id\tsmiles\n".to_owned(), String::new());
+    let mut table = "id\tsmiles\n".to_owned();
+    let mut lists = String::new();
     let mut files = [String::new(), String::new()];
     for (at, (id, smiles, peaks, mass)) in molecules().into_iter().enumerate() {
         writeln!(table, "{id}\t{smiles}").unwrap();
@@ -146,7 +147,8 @@ fn every_solver_and_network_takes_spectra_and_runs_answer_as_they_were_trained()
     let gradients =
         "encoder.solver={name=\"conjugate-gradients\", sketch={size=50}, iterations=40}";
     let learned = "encoder.inputs.weights=\"learned\"";
-    let (alignf, uniform) = ("encoder.weights=\"alignf\"", "encoder.weights=\"uniform\"");
+    let alignf = "encoder.weights=\"alignf\"";
+    let uniform = "encoder.weights=\"uniform\"";
     for (config, changes) in [
         ("bins", &[][..]),
         ("bins", &[single, learned]),
@@ -163,7 +165,8 @@ fn every_solver_and_network_takes_spectra_and_runs_answer_as_they_were_trained()
     ] {
         let _ = std::fs::remove_dir_all(sandbox.path("runs"));
         let report = sandbox.train(&format!("{config}.toml"), changes);
-        let (found, chance) = (number(&report, "mrr"), number(&report["chance"], "mrr"));
+        let found = number(&report, "mrr");
+        let chance = number(&report["chance"], "mrr");
         assert!(found > 4.0 * chance, "{config} {changes:?}: {found} {chance}");
         let run = format!("runs/{config}");
         let again = json(&sandbox.succeed(&["evaluate", &run, "--json"]));
@@ -229,11 +232,13 @@ fn the_kernel_loss_is_the_distance_of_the_chosen_outputs() {
             let line = json(line);
             let right = line["id"].as_str().unwrap().strip_suffix("-a").unwrap();
             let chosen = line["candidates"][0]["label"].as_str().unwrap();
-            let (a, b) = (morgan(chosen), morgan(&labels[right]));
+            let a = morgan(chosen);
+            let b = morgan(&labels[right]);
             let cosine = || product(&a, &b) / (product(&a, &a) * product(&b, &b)).sqrt();
-            match changes.contains(&gaussian) {
-                true => 2.0 - 2.0 * (-squared_distance(&a, &b) / median).exp(),
-                false => 2.0 - 2.0 * cosine(),
+            if changes.contains(&gaussian) {
+                2.0 - 2.0 * (-squared_distance(&a, &b) / median).exp()
+            } else {
+                2.0 - 2.0 * cosine()
             }
         });
         let losses: Vec<f64> = losses.collect();

@@ -211,7 +211,8 @@ fn massspecgyms_layout_is_prepared_trained_and_ranked_by_mass_and_formula() {
                      adduct\tinstrument_type\tcollision_energy\tfold\tsimulation_challenge\n"
         .to_owned();
     let all = molecules();
-    let (mut by_mass, mut by_formula) = (serde_json::Map::new(), serde_json::Map::new());
+    let mut by_mass = serde_json::Map::new();
+    let mut by_formula = serde_json::Map::new();
     for (at, (id, smiles, peaks, mass)) in all.iter().enumerate() {
         let formula = |smiles: &str| Molecule::parse(smiles).unwrap().formula();
         let fold = ["train", "train", "val", "train", "test"][at % 5];
@@ -357,8 +358,8 @@ fn the_page_and_the_command_answer_alike() {
         let query =
             serde_json::json!({"texts": [mgf], "candidates": rule, "top": 7, "explain": true});
         let answer = &served.ask("/api/search", &query)["answers"][0];
-        let (hits, expected) =
-            (answer["hits"].as_array().unwrap(), command["candidates"].as_array().unwrap());
+        let hits = answer["hits"].as_array().unwrap();
+        let expected = command["candidates"].as_array().unwrap();
         assert_eq!(hits.len(), expected.len(), "{rule:?}");
         for (hit, expected) in hits.iter().zip(expected) {
             for key in ["id", "label", "rank", "score", "tied", "duplicates"] {
@@ -402,7 +403,8 @@ fn mces_at_1_is_the_mean_distance_of_the_first_molecules() {
     let smiles = |label: &str| Molecule::parse(label).unwrap();
     let distance = |line: &str| {
         let line = json(line);
-        let (query, first) = (line["id"].as_str().unwrap(), &line["candidates"][0]["label"]);
+        let query = line["id"].as_str().unwrap();
+        let first = &line["candidates"][0]["label"];
         let id = query.split('-').next().unwrap();
         let right = &molecules().into_iter().find(|own| own.0 == id).unwrap().1;
         let found =

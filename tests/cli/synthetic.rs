@@ -57,7 +57,8 @@ fn the_squared_error_is_trained_for_evaluated_and_printed() {
     // Plain regression has no part of the outputs outside of its basis; a sketch that leaves little
     // out is nearly as good, with a third of the coordinates.
     let plain = sandbox.train("drawn.toml", &["sketch.full=true"]);
-    let (error, perfect) = (number(&report, "squared_error"), number(&plain, "squared_error"));
+    let error = number(&report, "squared_error");
+    let perfect = number(&plain, "squared_error");
     assert!(number(&plain["perfect_h"], "squared_error") < 1e-4, "{plain}");
     assert!(error < 2.0 * perfect && perfect < 0.6, "{error} against {perfect}");
     let ridge = sandbox.train("ridge.toml", &[]);
@@ -87,7 +88,8 @@ fn a_kernel_machine_bears_wrong_outputs() {
                  loss={name=\"huber\", kappa=0.5}}";
     let changes = [sketched[0], huber];
     let huber = sandbox.train("ridge.toml", &changes);
-    let (square, error) = (number(&square, "squared_error"), number(&huber, "squared_error"));
+    let square = number(&square, "squared_error");
+    let error = number(&huber, "squared_error");
     assert!(error < 0.5 * square, "{error} against {square}");
     // it is a run like any other
     copy(&sandbox.path("runs/ridge-2"), &sandbox.path("moved"));
@@ -116,7 +118,9 @@ fn leading_coordinates_are_kernel_dependency_estimation() {
     let every = ["sketch.size=1000", "sketch.method={kind=\"subsampling\"}"];
     let leading = |rank| format!("encoder.answers={{kind=\"leading\", rank={rank}}}");
     let with = |rank: &[&str]| sandbox.train("ridge.toml", &[&every[..], rank].concat());
-    let (all, five, two) = (with(&[]), with(&[&leading(5)]), with(&[&leading(2)]));
+    let all = with(&[]);
+    let five = with(&[&leading(5)]);
+    let two = with(&[&leading(2)]);
     let error = |report| number(report, "squared_error");
     // Principal components: five hold all but noise, of which a regression learns nothing.
     assert!(error(&five) < 1.1 * error(&all) && error(&two) > 10.0 * error(&five));

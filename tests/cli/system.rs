@@ -109,7 +109,8 @@ fn file_systems_that_cannot_sync_are_written_to() {
 
 /// The library of `tests/clock.c`; none without a C compiler.
 fn wrong_clock(sandbox: &Sandbox) -> Option<PathBuf> {
-    let (source, library) = (sandbox.path("clock.c"), sandbox.path("clock.so"));
+    let source = sandbox.path("clock.c");
+    let library = sandbox.path("clock.so");
     sandbox.write("clock.c", include_str!("../clock.c"));
     let mut compiler = Command::new("cc");
     compiler.args(["-shared", "-fPIC", "-O1", "-o"]).args([&library, &source]).arg("-ldl");

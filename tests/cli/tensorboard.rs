@@ -36,7 +36,8 @@ fn fields(mut data: &[u8]) -> Vec<(u64, Vec<u8>, u64)> {
 
 /// Step, tag and value of every scalar of the files in a folder, and the steps of restarts.
 fn scalars(sandbox: &Sandbox, run: &str) -> (Vec<(u64, String, f32)>, Vec<u64>) {
-    let (mut all, mut restarts) = (Vec::new(), Vec::new());
+    let mut all = Vec::new();
+    let mut restarts = Vec::new();
     let mut files: Vec<_> =
         fs::read_dir(sandbox.path(run)).unwrap().map(|entry| entry.unwrap().path()).collect();
     files.sort();

@@ -17,10 +17,12 @@ const WORDS: &str =
 fn sandbox() -> Sandbox {
     let sandbox = Sandbox::new();
     let mut outputs = "id\tname\tsmiles\n".to_owned();
-    let (mut train, mut rest) = (Vec::new(), Vec::new());
+    let mut train = Vec::new();
+    let mut rest = Vec::new();
     for length in 1..=CHAINS {
         for (at, (halogen, word)) in [("Cl", "chloro"), ("Br", "bromo")].into_iter().enumerate() {
-            let (id, number) = (format!("o{length}{halogen}"), 100 + length);
+            let id = format!("o{length}{halogen}");
+            let number = 100 + length;
             let name = number.to_string().repeat(6) + ["p", "q"][at];
             let smiles = "C".repeat(length) + halogen;
             writeln!(outputs, "{id}\t{name}\t{smiles}").unwrap();
@@ -144,9 +146,10 @@ decoding.hubs = {{ neighbours = [3], folds = 4, answered = 1, refit = false }}
         let found = json(&sandbox.succeed(&["evaluate", &format!("runs/{name}"), "--json"]));
         assert_eq!(found["mrr"], report["mrr"]);
         let all = [number(&found, "hits@1"), number(&found["members"][1], "mrr")];
-        let right = match words.is_empty() {
-            true => all[0] < 0.6 && all[1] < 0.2,
-            false => all[0] > 0.9 && all[1] > 0.25,
+        let right = if words.is_empty() {
+            all[0] < 0.6 && all[1] < 0.2
+        } else {
+            all[0] > 0.9 && all[1] > 0.25
         };
         assert!(right, "{found}");
     }

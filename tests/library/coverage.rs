@@ -62,7 +62,9 @@ fn the_threshold_is_an_order_statistic_of_distances() {
 fn check(mut all: Vec<CalibratingQuery>, coverages: &[f64]) {
     assert_eq!(all.len(), 400);
     for &coverage in coverages {
-        let (mut within, mut held, mut sure) = (0, 0, 0);
+        let mut within = 0;
+        let mut held = 0;
+        let mut sure = 0;
         for seed in 0..200 {
             shuffle(&mut all, &mut generator(seed, "halves", 0));
             let (own, others) = all.split_at(200);
@@ -78,7 +80,9 @@ fn check(mut all: Vec<CalibratingQuery>, coverages: &[f64]) {
         let expected = (161.0 * coverage - 1e-9).ceil() / 161.0;
         let deviation = (expected * (1.0 - expected) * (1.0 / 200.0 + 1.0 / 160.0) / 200.0).sqrt();
         let band = expected - 3.0 * deviation..expected + 1.0 / 161.0 + 3.0 * deviation;
-        let (within, held, sure) = (share(within), share(held), share(sure));
+        let within = share(within);
+        let held = share(held);
+        let sure = share(sure);
         println!("{coverage}: {within} within, {held} held, {sure} of one");
         assert!(band.contains(&within), "{coverage}: {within}, expected {band:?}");
         // the best candidate of a set that would be empty adds little where sets are not of one candidate
@@ -106,7 +110,9 @@ fn sets_hold_the_right_output_as_often_as_they_say() {
     let trained = fit(&config, folder.path("run")).unwrap();
     let run = EnsembleRun::open(&[trained.path], &Device::flex()).unwrap();
     let candidates: Vec<String> = run.members()[0].candidates.ids().map(String::from).collect();
-    let (mut all, mut listed, mut lines) = (Vec::new(), Vec::new(), String::new());
+    let mut all = Vec::new();
+    let mut listed = Vec::new();
+    let mut lines = String::new();
     for split in [SplitName::Validation, SplitName::Test] {
         let asked = run.ask(|member| member.read_split(split, None), None).unwrap();
         all.extend(run.calibrating(&asked).unwrap());
@@ -144,7 +150,8 @@ fn held_out_answers_of_an_ensemble_with_a_second_look_calibrate_sets() {
     let folder = Folder::new();
     let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("datasets/quickstart");
     let read = |name: &str| std::fs::read_to_string(data.join(name)).unwrap();
-    let (pairs, molecules) = (read("train.tsv"), read("molecules.tsv"));
+    let pairs = read("train.tsv");
+    let molecules = read("molecules.tsv");
     let smiles: HashMap<&str, &str> =
         molecules.lines().skip(1).map(|line| line.split_once('\t').unwrap()).collect();
     let row = |line: &str| format!("{line}\t{}\n", smiles[line.split_once('\t').unwrap().0]);
@@ -188,8 +195,10 @@ encoder.inputs = { kind = "ngrams", blocks = [{ kind = "characters", min = 1, ma
 "#;
     let path = folder.path("pool.toml");
     std::fs::write(&path, config).unwrap();
-    let (mut held, mut asked) = (0, 0);
-    let (coverage, splits) = (0.8, 4);
+    let mut held = 0;
+    let mut asked = 0;
+    let coverage = 0.8;
+    let splits = 4;
     for seed in 0..splits {
         let config = load(&path, &[&format!("data.splits.seed={seed}")]);
         let trained = fit(&config, folder.path(&format!("run{seed}"))).unwrap();
@@ -205,7 +214,8 @@ encoder.inputs = { kind = "ngrams", blocks = [{ kind = "characters", min = 1, ma
         held += test.iter().filter(|query| hold(&sets, query)).count();
     }
     // each share has a deviation by 120 queries of calibration and its own
-    let (held, each) = (held as f64 / asked as f64, asked as f64 / splits as f64);
+    let held = held as f64 / asked as f64;
+    let each = asked as f64 / splits as f64;
     let deviation =
         (coverage * (1.0 - coverage) * (1.0 / 120.0 + 1.0 / each) / splits as f64).sqrt();
     println!("{held} of {asked}, deviation {deviation}");

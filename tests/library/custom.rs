@@ -105,7 +105,8 @@ impl OutputKernel for Laplace {
 
     fn block(&self, a: &Block, b: &Block) -> Result<Mat<f64>, Error> {
         let products = Kernel::Linear.block(a, b)?;
-        let (aa, bb) = (a.squared_norms(), b.squared_norms());
+        let aa = a.squared_norms();
+        let bb = b.squared_norms();
         Ok(Mat::from_fn(a.len(), b.len(), |i, j| {
             (-(aa[i] + bb[j] - 2.0 * products[(i, j)]).max(0.0).sqrt()).exp()
         }))

@@ -119,7 +119,8 @@ lambda = {LAMBDA}
     let pairs = |split: &Split| -> (Vec<String>, Vec<f64>) {
         split.ids.iter().map(|id| all[id.parse::<usize>().unwrap()].clone()).unzip()
     };
-    let ((train, known), (new, truth)) = (pairs(&data.train), pairs(&data.validation));
+    let (train, known) = pairs(&data.train);
+    let (new, truth) = pairs(&data.validation);
     let gram = |texts: [&[String]; 2]| {
         let mut sum = Mat::<f64>::zeros(texts[0].len(), texts[1].len());
         for &(weight, counts, formula) in summands {

@@ -138,10 +138,7 @@ fn first_of(path: &str) -> &str {
 
 fn files(folder: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
-    let inside = entries.flat_map(|path| match path.is_dir() {
-        true => files(&path),
-        false => vec![path],
-    });
+    let inside = entries.flat_map(|path| if path.is_dir() { files(&path) } else { vec![path] });
     inside.filter(|path| path.extension().is_some_and(|extension| extension == "rs")).collect()
 }
 
@@ -184,7 +181,9 @@ fn expand(tree: &str) -> Vec<String> {
         return vec![tree.split(" as ").next().unwrap_or_default().trim().to_owned()];
     };
     let body = body.strip_suffix('}').unwrap_or(body);
-    let (mut depth, mut start, mut parts) = (0usize, 0, Vec::new());
+    let mut depth = 0usize;
+    let mut start = 0;
+    let mut parts = Vec::new();
     for (at, letter) in body.char_indices().chain([(body.len(), ',')]) {
         match letter {
             '{' => depth += 1,

@@ -26,7 +26,8 @@ fn config(texts: Vec<String>, outputs: Vec<String>) -> Result<Config, Error> {
 fn pairs_in_memory_are_learned_searched_and_evaluated_on_a_file() {
     let folder = Folder::new();
     let names = ["red", "green", "blue", "round", "flat", "long"];
-    let (mut texts, mut sets) = (Vec::new(), Vec::new());
+    let mut texts = Vec::new();
+    let mut sets = Vec::new();
     for pair in 0..60 {
         let [a, b] = [names[pair % 3], names[3 + pair / 3 % 3]];
         texts.push(format!("something {a} that is {b}"));

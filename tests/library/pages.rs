@@ -105,7 +105,8 @@ fn every_block_of_rust_is_compiled_or_quoted() {
     let library = read("src/lib.rs");
     let known = ["rust", "rust,ignore", "toml", "sh", "text", "python"];
     for file in pages("book/src") {
-        let (page, name) = (read(&file), file.display());
+        let page = read(&file);
+        let name = file.display();
         let mut fences = page.lines().filter_map(|line| line.strip_prefix("```"));
         while let (Some(language), Some(end)) = (fences.next(), fences.next()) {
             assert!(known.contains(&language) && end.is_empty(), "{name}: a block of {language:?}");

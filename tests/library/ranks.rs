@@ -253,7 +253,8 @@ struct Named {
 }
 
 fn named(runs: &EnsembleRun) -> Result<Named, Error> {
-    let (run, text) = (&runs.members()[0], "A carboxylic acid with a bromine atom.");
+    let run = &runs.members()[0];
+    let text = "A carboxylic acid with a bromine atom.";
     let read = |run: &Run| run.read_split(SplitName::Test, None);
     let asked = runs.ask(read, None)?;
     let (found, decoded) = runs.evaluate(&asked)?;
@@ -277,7 +278,8 @@ fn named(runs: &EnsembleRun) -> Result<Named, Error> {
     let mut chosen = runs.rank_candidates(&texts, &ids)?;
     chosen.iter_mut().flatten().for_each(|decoded| decoded.hits.clear());
     let reliability = runs.gap_reliability(&asked, 5)?;
-    let (scores, ranks) = (found.scores, found.ranks);
+    let scores = found.scores;
+    let ranks = found.ranks;
     Ok(Named { scores, ranks, decoded, answer, distinct, chosen, reliability })
 }
 
@@ -354,7 +356,8 @@ impl Observer for Block<'_> {
 #[test]
 fn an_error_of_rank_0_after_the_fit_is_that_of_all_ranks() {
     let folder = Folder::new();
-    let (config, out) = (checked(&folder, CONFIG), folder.path("run"));
+    let config = checked(&folder, CONFIG);
+    let out = folder.path("run");
     let found = threads(3, || {
         let ranks = Processes::current();
         let request = Request { out: Some(out.clone()), ..Request::new(&config)? };

@@ -91,8 +91,10 @@ fn tables_have_every_run() {
     let markdown = "| a.b | validation mrr ↑ | 95 % interval | run |\n|---|---|---|---|\n\
                         | [1, 2] | 0.5000 | [0.2500, 0.7500] | runs/s |\n| 3 | failed |  | runs/s |\n";
     assert_eq!(sweep.markdown(), markdown);
-    let (seeds, values) = (vec!["1".into(), "2".into()], vec![0.25, 0.5]);
-    let (setting, spread) = (vec!["3".into()], Spread { mean: 0.375, deviation: 0.1768 });
+    let seeds = vec!["1".into(), "2".into()];
+    let values = vec![0.25, 0.5];
+    let setting = vec!["3".into()];
+    let spread = Spread { mean: 0.375, deviation: 0.1768 };
     sweep.seeds = vec![SeedSpread { setting, metric: Metric::default(), spread, seeds, values }];
     let table = "\n| a.b | validation metric | mean ± deviation | seeds |\n|---|---|---|---|\n\
                  | 3 | mrr | 0.3750 ± 0.1768 | 1, 2 |\n";

@@ -122,7 +122,8 @@ fn inputs_have_the_covariance_and_outputs_the_rank_that_are_asked_for() {
 
 /// `‖ŷ − y‖²` in the outputs' own space, mean over the test pairs.
 fn by_hand(config: &Checked, run: &std::path::Path) -> f64 {
-    let (data, opened) = (dataset(config), Run::open(run).unwrap());
+    let data = dataset(config);
+    let opened = Run::open(run).unwrap();
     let test = data.test.as_ref().unwrap();
     let basis = Basis::load(&run.join("basis.safetensors")).unwrap();
     let z = opened.coordinates(test).unwrap();
@@ -156,7 +157,8 @@ fn the_squared_error_is_that_in_the_space_of_the_outputs() {
         ("plain regression", format!("{plain}{mlp}")),
     ] {
         let config = checked(&folder, &text);
-        let (out, root) = (folder.path(name), DataRoot::find("", None, None).unwrap());
+        let out = folder.path(name);
+        let root = DataRoot::find("", None, None).unwrap();
         let report = fit(&config, &out).unwrap().report;
         let found = report.metrics.squared_error.expect("an error");
         let expected = by_hand(&config, &out);
@@ -187,7 +189,8 @@ fn an_embedding_is_chosen_by_the_validation_error() {
     let ridge = "\n[encoder]\nkind = \"kernel-machine\"\nlambda = [0.1, 0.01]\n\
                  answers = { kind = \"embedded\", ranks = [1, 4, 10], supervised = [1.0, 0.0] }\n";
     let config = checked(&folder, &format!("{noisy}{ridge}"));
-    let (out, root) = (folder.path("run"), DataRoot::find("", None, None).unwrap());
+    let out = folder.path("run");
+    let root = DataRoot::find("", None, None).unwrap();
     let report = fit(&config, &out).unwrap().report;
     let curve = EmbeddingCurve::read(&out).unwrap().expect("a curve");
     assert_eq!(curve.points.len(), 2 * 2 * 4);
@@ -212,7 +215,8 @@ fn an_embedding_is_chosen_by_the_validation_error() {
 
 /// `(X X'ᵀ)`-ridge predictions with λ: `x'ᵀ (XᵀX + nλI)⁻¹ Xᵀ Y`, rows of `new`.
 fn ridge(x: &Mat<f64>, y: &Mat<f64>, lambda: f64, new: &Mat<f64>) -> Mat<f64> {
-    let (n, d) = (x.nrows() as f64, x.ncols());
+    let n = x.nrows() as f64;
+    let d = x.ncols();
     let moment = x.transpose() * x;
     let system = Mat::from_fn(d, d, |i, j| moment[(i, j)] + if i == j { n * lambda } else { 0.0 });
     new * system.partial_piv_lu().solve(x.transpose() * y)
@@ -227,19 +231,22 @@ fn an_embedding_learns_its_directions_with_a_lambda_of_its_own() {
         "{noisy}\n[encoder]\nkind = \"kernel-machine\"\nlambda = [1.0, 0.01]\n\
          answers = {{ kind = \"embedded\", ranks = [2, 5], lambda = [0.3, 0.003] }}\n"
     );
-    let (config, out) = (checked(&folder, &config), folder.path("run"));
+    let config = checked(&folder, &config);
+    let out = folder.path("run");
     let report = fit(&config, &out).unwrap().report;
     let curve = EmbeddingCurve::read(&out).unwrap().expect("a curve");
     assert_eq!(curve.points.len(), 2 * 2 * 3);
     let data = dataset(&config);
     let rows = |split: &Split| {
-        let (x, y) = (inputs(split), numbers(data.outputs.rows.as_ref()));
+        let x = inputs(split);
+        let y = numbers(data.outputs.rows.as_ref());
         let n = split.ids.len();
         let x = Mat::from_fn(n, 12, |i, j| f64::from(x[i * 12 + j]));
         let y = Mat::from_fn(n, 20, |i, j| f64::from(y[split.outputs[i].unwrap() * 20 + j]));
         (x, y)
     };
-    let ((x, y), (new, truth)) = (rows(&data.train), rows(&data.validation));
+    let (x, y) = rows(&data.train);
+    let (new, truth) = rows(&data.validation);
     // reduced rank paper, equations 7 and 8
     let error = |lambda, first, rank, new: &Mat<f64>, truth: &Mat<f64>| {
         let known = ridge(&x, &y, first, &x);

@@ -35,7 +35,9 @@ fn main() -> Result<(), Box<dyn Error>> {
     let basis = Basis::fit(Kernel::Cosine, &rows, &options)?;
     let project = least(|| Ok(basis.project(&rows)?))?;
 
-    let (queries, candidates, dim) = (3300, 33_010, 100);
+    let queries = 3300;
+    let candidates = 33_010;
+    let dim = 100;
     let z = numbers(queries * dim, 2);
     let parts = CandidateParts {
         ids: (0..candidates).map(|at| at.to_string()).collect(),

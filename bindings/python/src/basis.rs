@@ -70,7 +70,8 @@ impl Basis {
         size: usize,
     ) -> PyResult<Self> {
         let parts = weights.into_iter().zip(bases.iter().map(|basis| basis.get().inner.clone()));
-        let (parts, rows) = (parts.collect(), rows.get());
+        let parts = parts.collect();
+        let rows = rows.get();
         let sum = || dsokr_basis::Basis::sum(parts, size, rows.source()).map_err(named);
         Ok(Self { inner: work(py, sum)? })
     }
@@ -80,7 +81,8 @@ impl Basis {
         let rows = rows.get();
         let projected = work(py, || self.inner.project(rows.source()).map_err(named));
         let projected = projected?;
-        let (n, rank) = (projected.len(), projected.dimension);
+        let n = projected.len();
+        let rank = projected.dimension;
         Ok((
             matrix(py, projected.coordinates, n, rank)?,
             vector(py, projected.squared_norms),
@@ -114,12 +116,16 @@ impl Basis {
     /// The settings of the basis, as JSON.
     #[getter]
     fn description(&self) -> PyResult<String> {
-        let (basis, kernel) = (&self.inner, self.inner.kernel());
+        let basis = &self.inner;
+        let kernel = self.inner.kernel();
         let SketchOptions { kind, size, seed, tolerance, .. } = &basis.options;
-        let (rows, width) = (basis.trained_rows, basis.width());
-        let (tempering, normalised) = (basis.tempering(), basis.is_normalised());
+        let rows = basis.trained_rows;
+        let width = basis.width();
+        let tempering = basis.tempering();
+        let normalised = basis.is_normalised();
         // none of a kernel that a program has made
-        let (built_in, name) = (kernel.built_in(), kernel.name());
+        let built_in = kernel.built_in();
+        let name = kernel.name();
         json(&(built_in, name, kind, size, seed, tolerance, tempering, rows, width, normalised))
     }
 }
@@ -133,7 +139,8 @@ pub fn kernel_matrix<'py>(
     kernel: &str,
 ) -> PyResult<Matrix<'py, f64>> {
     let kernel: Kernel = table("kernel", kernel)?;
-    let (a, b) = (a.get().source(), b.get().source());
+    let a = a.get().source();
+    let b = b.get().source();
     let values = work(py, || {
         let mut values = Vec::with_capacity(a.len() * b.len());
         let b = features::read(b, 0..b.len())?;

@@ -48,7 +48,8 @@ impl Candidates {
         ids: Vec<String>,
         labels: Vec<String>,
     ) -> PyResult<Self> {
-        let (basis, rows) = (&basis.get().inner, rows.get());
+        let basis = &basis.get().inner;
+        let rows = rows.get();
         let normalised = basis.is_normalised();
         let inner = work(py, || {
             placed(rows.source(), ids, labels, |rows| Ok(CandidateParts::in_basis(basis, rows)?))
@@ -206,7 +207,8 @@ pub fn placed(
 
 impl Candidates {
     pub fn new(inner: dsokr_decode::Candidates, normalised: bool) -> Self {
-        let (dim, duplicates) = (CandidateBlocks::dim(&inner), inner.duplicates());
+        let dim = CandidateBlocks::dim(&inner);
+        let duplicates = inner.duplicates();
         Self { inner, normalised, dim, duplicates }
     }
 
@@ -248,7 +250,8 @@ pub fn rank_ensemble(
         let mut members = Vec::with_capacity(values.len());
         for (name, (pool, values, dim)) in names.iter().zip(&values) {
             let queries = Queries::new(*dim, values).about(PREDICTIONS)?;
-            let (candidates, normalised) = (&pool.inner, pool.normalised);
+            let candidates = &pool.inner;
+            let normalised = pool.normalised;
             members.push(Member { name, queries, candidates, normalised });
         }
         if members.is_empty() {

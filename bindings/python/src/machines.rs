@@ -172,7 +172,8 @@ impl KernelMachine {
                 || Failure::file(&folder, format!("{}: no kernel machine", folder.display()), None);
             let stored = KernelModel::open(&folder)?.ok_or_else(none)?;
             let model = KernelModel::read(&stored)?;
-            let (space, basis) = (folder.join(SPACE), folder.join(BASIS));
+            let space = folder.join(SPACE);
+            let basis = folder.join(BASIS);
             let basis = basis.exists().then(|| Basis::load(&basis)).transpose()?;
             let space = space.exists().then(|| OutputSpace::load(&space, basis)).transpose()?;
             Ok::<_, Failure>(Self { model, space })

@@ -51,7 +51,8 @@ pub fn molecule_features(
 #[pyfunction]
 pub fn canonical_smiles(py: Python, smiles: Vec<String>) -> PyResult<Vec<String>> {
     work(py, || {
-        let (molecules, cancellation) = (parse(&smiles)?, Cancellation::current());
+        let molecules = parse(&smiles)?;
+        let cancellation = Cancellation::current();
         let canonical = |molecule: &Molecule| {
             cancellation.check()?;
             Ok(molecule.canonical_smiles())

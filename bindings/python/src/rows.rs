@@ -172,7 +172,9 @@ impl Rows {
     ) -> PyResult<(Vector<'py, i64>, Vector<'py, i64>, Vector<'py, f32>)> {
         let (rows, width) = self.shape();
         let (offsets, columns, values) = work(py, || {
-            let (mut offsets, mut columns, mut values) = (vec![0i64], Vec::new(), Vec::new());
+            let mut offsets = vec![0i64];
+            let mut columns = Vec::new();
+            let mut values = Vec::new();
             let block = features::read(self.source(), 0..rows)?;
             let dense = block.kind() == RowKind::Dense;
             for row in 0..rows {

@@ -72,13 +72,15 @@ fn run<T: Send, E: Into<Failure> + Send>(
 ) -> PyResult<(Result<T, Failure>, Option<PyErr>)> {
     let threads = Threads::of_call(calls_python)?;
     let (lines, receive) = channel();
-    let (teller, cancellation) = (Teller { lines }, Cancellation::default());
+    let teller = Teller { lines };
+    let cancellation = Cancellation::default();
     // that of the call whose module or log handler makes this one
     let outer = Cancellation::current();
     Ok(py.detach(move || {
         let done = Mutex::new(None);
         let signal = threads.pool().in_place_scope(|scope| {
-            let (done, cancellation) = (&done, &cancellation);
+            let done = &done;
+            let cancellation = &cancellation;
             scope.spawn(move |_| {
                 let work = AssertUnwindSafe(|| cancellation.scope(|| f(&teller)));
                 *done.lock().unwrap_or_else(PoisonError::into_inner) = Some(catch_unwind(work));

@@ -101,7 +101,8 @@ impl<T: Cost> Matching<T> {
     /// Takes a row and a column out of the problem.
     pub fn remove(&mut self, row: usize, column: usize) {
         self.total -= self.row_price[row] + self.column_price[column];
-        let (its_column, its_row) = (self.column_of[row], self.row_of[column]);
+        let its_column = self.column_of[row];
+        let its_row = self.row_of[column];
         if its_column != NONE {
             self.row_of[its_column] = NONE;
         }

@@ -158,7 +158,9 @@ impl Error {
 
     /// The content of a line of a file, or of the whole, is not what is expected.
     pub fn at_line(path: &Path, line: impl Into<Option<usize>>, message: impl Display) -> Self {
-        let (path, line, message) = (path.to_owned(), line.into(), message.to_string());
+        let path = path.to_owned();
+        let line = line.into();
+        let message = message.to_string();
         Self::File { path, line, message }
     }
 
@@ -260,7 +262,8 @@ impl Error {
         found: usize,
         allowed: RangeInclusive<usize>,
     ) -> Result<(), Self> {
-        let (least, most) = (allowed.start(), allowed.end());
+        let least = allowed.start();
+        let most = allowed.end();
         Self::ensure(allowed.contains(&found), key, found, format_args!("{least}..={most}"))
     }
 
@@ -277,9 +280,10 @@ impl Error {
     /// # Errors
     /// [`Error::Shape`].
     pub fn check_length(what: &str, found: usize, expected: usize) -> Result<(), Self> {
-        match found == expected {
-            true => Ok(()),
-            false => Err(Self::Shape(format!("{found} {what}, expected {expected}"))),
+        if found == expected {
+            Ok(())
+        } else {
+            Err(Self::Shape(format!("{found} {what}, expected {expected}")))
         }
     }
 
@@ -294,7 +298,9 @@ impl Error {
     ) -> Result<(), Self> {
         match values.iter().position(|&value| !value.into().is_finite()) {
             Some(at) => {
-                let (row, column, value) = (at / width, at % width, values[at].into());
+                let row = at / width;
+                let column = at % width;
+                let value = values[at].into();
                 Err(Self::NotFinite { what, row, column, value })
             }
             None => Ok(()),

@@ -46,7 +46,8 @@ pub fn scores(
     let basis = Basis::from_sketch(kernel, rows, &drawn, SketchOptions::TOLERANCE)?;
     let rank = basis.dimension();
 
-    let (n, processes) = (rows.len(), Processes::current());
+    let n = rows.len();
+    let processes = Processes::current();
     let project = |start: usize| {
         let start = n.min(start);
         let projection = basis.project_range(rows, start..n.min(start + ROWS))?;

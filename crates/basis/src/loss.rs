@@ -36,7 +36,8 @@ impl Pieces {
     /// `ℓ(√u)`.
     pub fn value(&self, distance: f64) -> f64 {
         let Self { kink, inner, excess, excess_squared } = *self;
-        let (m, e) = (distance.min(kink), (distance - kink).max(0.0));
+        let m = distance.min(kink);
+        let e = (distance - kink).max(0.0);
         inner * (m * (distance - 0.5 * m)) + excess * e + excess_squared * (e * e)
     }
 
@@ -83,7 +84,8 @@ pub trait DistanceLoss {
     /// kink. By bisection, unless a loss has a formula.
     fn prox(&self, a: f64, r: f64, mu: f64) -> f64 {
         let pieces = self.pieces();
-        let (mut low, mut high) = (0.0f64, a);
+        let mut low = 0.0f64;
+        let mut high = a;
         for _ in 0..200 {
             let t = 0.5 * (low + high);
             let root = (t * t + r).sqrt();

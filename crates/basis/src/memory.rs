@@ -44,7 +44,8 @@ fn groups() -> Vec<Limit> {
     let mut limits = Vec::new();
     for line in lines.lines() {
         let mut parts = line.splitn(3, ':').skip(1);
-        let (Some(controllers), Some(group)) = (parts.next(), parts.next()) else { continue };
+        let Some(controllers) = parts.next() else { continue };
+        let Some(group) = parts.next() else { continue };
         let root = match controllers {
             "" => "/sys/fs/cgroup",
             one if one.split(',').any(|name| name == "memory") => "/sys/fs/cgroup/memory",

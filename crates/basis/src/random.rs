@@ -29,7 +29,9 @@ pub type Generator = ChaCha8Rng;
 pub fn generator(seed: u64, purpose: &str, step: u64) -> Generator {
     let mut key = [0; 32];
     for (lane, word) in key.chunks_exact_mut(8).enumerate() {
-        let (lane, seed, step) = ([lane as u8], seed.to_le_bytes(), step.to_le_bytes());
+        let lane = [lane as u8];
+        let seed = seed.to_le_bytes();
+        let step = step.to_le_bytes();
         let parts = [&lane, &seed[..], purpose.as_bytes(), &[0xFF], &step];
         word.copy_from_slice(&finalise(fnv(parts.into_iter().flatten())).to_le_bytes());
     }

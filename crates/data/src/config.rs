@@ -173,7 +173,8 @@ pub struct Source<'a> {
 
 impl Source<'_> {
     fn wanted<'a>(&'a self, root: Option<&'a DataRoot>) -> Wanted<'a> {
-        let (outputs, on_bad_row) = (&self.outputs, self.data.on_bad_row);
+        let outputs = &self.outputs;
+        let on_bad_row = self.data.on_bad_row;
         Wanted { outputs, on_bad_row, seed: self.seed, group: None, root }
     }
 
@@ -261,9 +262,10 @@ impl Source<'_> {
             || table::Table::header(path, table::TableOptions::default())?[0]
                 .iter()
                 .any(|name| name == id);
-        let table = match has_ids {
-            true => config.read(path, self.data.on_bad_row)?,
-            false => config.read_numbered(path, self.data.on_bad_row)?,
+        let table = if has_ids {
+            config.read(path, self.data.on_bad_row)?
+        } else {
+            config.read_numbered(path, self.data.on_bad_row)?
         };
         let files = OutputFiles::Given(files);
         let known = Known { fitted: Some(fitted), ..Known::default() };
@@ -329,7 +331,8 @@ impl Source<'_> {
             return Ok(Vec::new());
         };
         let table = table::Table::read_rows(&root.file(name), &[id, label], self.data.on_bad_row)?;
-        let (ids, labels) = (table.column(id)?, table.column(label)?);
+        let ids = table.column(id)?;
+        let labels = table.column(label)?;
         let labels: HashMap<&String, &String> = ids.iter().zip(labels).collect();
         Ok(split.ids.iter().map(|id| labels.get(id).map(|&label| label.clone())).collect())
     }

@@ -85,14 +85,18 @@ impl Split {
                 all => rows.iter().map(|&row| all[row].clone()).collect(),
             }
         }
-        let (ids, inputs) = (of_rows(&self.ids, rows), self.inputs.select(rows)?);
+        let ids = of_rows(&self.ids, rows);
+        let inputs = self.inputs.select(rows)?;
         let outputs = of_rows(&self.outputs, rows);
         let queries = self.queries.as_deref().map(|queries| of_rows(queries, rows));
-        let (further, known) = (of_rows(&self.further, rows), of_rows(&self.known, rows));
+        let further = of_rows(&self.further, rows);
+        let known = of_rows(&self.known, rows);
         let places: Vec<Option<usize>> = rows.iter().copied().map(Some).collect();
         let truth = self.truth.as_ref().and_then(|truth| truth.select(&places));
-        let (weights, labels) = (self.weights.select(rows), of_rows(&self.labels, rows));
-        let (foreign, groups) = (self.foreign, of_rows(&self.groups, rows));
+        let weights = self.weights.select(rows);
+        let labels = of_rows(&self.labels, rows);
+        let foreign = self.foreign;
+        let groups = of_rows(&self.groups, rows);
         let split = Self::new(ids, inputs, outputs);
         Ok(Self { queries, further, known, foreign, truth, weights, groups, labels, ..split })
     }
@@ -101,9 +105,10 @@ impl Split {
     pub(crate) fn into_queries(self, rows: &[Vec<usize>]) -> Result<Self, Error> {
         let firsts: Vec<usize> = rows.iter().map(|rows| rows[0]).collect();
         let golds = |rows: &Vec<usize>| rows[1..].iter().map(|&at| self.ids[at].clone()).collect();
-        let further = match rows.iter().any(|rows| rows.len() > 1) {
-            true => rows.iter().map(golds).collect(),
-            false => Vec::new(),
+        let further = if rows.iter().any(|rows| rows.len() > 1) {
+            rows.iter().map(golds).collect()
+        } else {
+            Vec::new()
         };
         Ok(Self { further, ..self.select(&firsts)? })
     }
@@ -197,7 +202,8 @@ impl Split {
 
     /// Texts without outputs.
     pub fn texts(texts: Vec<String>) -> Self {
-        let (ids, outputs) = (vec![String::new(); texts.len()], vec![None; texts.len()]);
+        let ids = vec![String::new(); texts.len()];
+        let outputs = vec![None; texts.len()];
         Self::new(ids, Inputs::Texts(texts), outputs)
     }
 }
@@ -242,9 +248,10 @@ impl Dataset {
         let learned: HashSet<usize> = self.train.outputs.iter().flatten().copied().collect();
         let outputs = &self.validation.outputs;
         let seen = outputs.iter().flatten().filter(|output| learned.contains(output)).count();
-        match 2 * seen < outputs.len() {
-            true => grouped(&self.train.outputs),
-            false => (0..self.train.ids.len()).map(|pair| vec![pair]).collect(),
+        if 2 * seen < outputs.len() {
+            grouped(&self.train.outputs)
+        } else {
+            (0..self.train.ids.len()).map(|pair| vec![pair]).collect()
         }
     }
 

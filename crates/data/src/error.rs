@@ -113,7 +113,9 @@ impl Error {
     }
 
     pub(crate) fn missing_column(path: &Path, column: &str, available: &[String]) -> Self {
-        let (path, column, available) = (path.into(), column.into(), list(available));
+        let path = path.into();
+        let column = column.into();
+        let available = list(available);
         Self::Column { path, column, hint: String::new(), available }
     }
 
@@ -122,7 +124,8 @@ impl Error {
     }
 
     pub(crate) fn duplicate_column(path: &Path, line: usize, column: &str, at: [usize; 2]) -> Self {
-        let (column, [first, second]) = (shorten(column), at);
+        let column = shorten(column);
+        let [first, second] = at;
         let names = format!("{column:?} names both column {first} and column {second}");
         Self::line(path, line, names + "; names must be distinct")
     }

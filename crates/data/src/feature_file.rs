@@ -99,20 +99,23 @@ fn map(path: &Path, given: Option<&str>, packed: bool) -> Result<FeatureFile, Er
         (None, [only]) => only,
         (None, []) => return Err(Error::file(path, "it holds no tensor")),
         (None, _) => {
-            let (count, keys) = (keys.len(), list(&keys));
+            let count = keys.len();
+            let keys = list(&keys);
             let message = format!("the file holds {count} tensors; name one with a key: {keys}");
             return Err(Error::file(path, message));
         }
     };
     let mapped = MappedRows::open(path, key).map_err(|reason| Error::rows(path, reason))?;
-    let (len, width) = (mapped.len(), mapped.width());
+    let len = mapped.len();
+    let width = mapped.width();
     if len == 0 {
         let allowed = "features must be a matrix [rows, columns] without a zero";
         return Err(Error::file(path, format!("tensor {key:?} has shape [0, {width}]; {allowed}")));
     }
     if packed && mapped.kind() != RowKind::Bits {
         let tensor = given.map_or("the tensor".into(), |key| format!("tensor {key:?}"));
-        let (found, allowed) = (mapped.kind(), "U8 (eight bits a byte)");
+        let found = mapped.kind();
+        let allowed = "U8 (eight bits a byte)";
         let message =
             format!("{tensor} has elements of type number ({found} rows); allowed: {allowed}");
         return Err(Error::file(path, message));

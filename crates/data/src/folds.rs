@@ -106,9 +106,10 @@ impl FoldConfig {
             train.groups = Vec::new();
         }
         let held = pairs.held_out(&held, &outputs)?;
-        let (validation, test) = match self.nested {
-            true => (pairs.held_out(&inner, &outputs)?, Some(held)),
-            false => (held, test),
+        let (validation, test) = if self.nested {
+            (pairs.held_out(&inner, &outputs)?, Some(held))
+        } else {
+            (held, test)
         };
         Ok(Dataset { outputs, train, validation, test, skipped })
     }

@@ -172,10 +172,8 @@ pub(crate) fn scaffold(molecule: Molecule) -> u64 {
 pub fn canonical(text: &str) -> String {
     let text = text.trim();
     // sentences are not parsed
-    let molecule = match text.contains(char::is_whitespace) {
-        true => None,
-        false => Molecule::parse(text).ok(),
-    };
+    let molecule =
+        if text.contains(char::is_whitespace) { None } else { Molecule::parse(text).ok() };
     molecule.map_or_else(|| text.to_owned(), |molecule| molecule.canonical_smiles())
 }
 

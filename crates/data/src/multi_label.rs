@@ -49,7 +49,8 @@ pub(crate) fn check_rows(bad: BadRows) -> Result<(), Error> {
         _ => None,
     };
     let lines = bad.iter().filter_map(line).take(LISTED).map(|line| line.to_string());
-    let (count, lines) = (bad.len(), lines.collect::<Vec<_>>().join(", "));
+    let count = bad.len();
+    let lines = lines.collect::<Vec<_>>().join(", ");
     let more = if count > LISTED { ", …" } else { "" };
     match bad.into_iter().next() {
         None => Ok(()),
@@ -139,7 +140,8 @@ impl Rows {
         let count = names.len();
         let bits = (count as f64 / 64.0).ceil() * 8.0;
         let inputs = self.features(path, count, bits)?;
-        let (labels, names) = (BitRows::from_indices(count, labels)?, names.collect());
+        let labels = BitRows::from_indices(count, labels)?;
+        let names = names.collect();
         Ok(MultiLabel { inputs, labels, names })
     }
 }
@@ -200,7 +202,8 @@ pub(crate) fn arff_numbers(path: &Path, targets: Option<usize>) -> Result<Number
         numbers.push(row);
         Ok(())
     })?;
-    let (bad, targets) = (std::mem::take(&mut rows.bad), names.len());
+    let bad = std::mem::take(&mut rows.bad);
+    let targets = names.len();
     Ok((rows.features(path, targets, 4.0 * targets as f64)?, numbers, bad))
 }
 
@@ -225,7 +228,8 @@ impl OutputAttributes {
             let allowed = "the number of labels or targets, the last attributes of an .arff file";
             return Err(Error::value(key, "absent", allowed));
         };
-        if let (Some(given), Some(stated)) = (given, stated)
+        if let Some(given) = given
+            && let Some(stated) = stated
             && given != count
         {
             let allowed = format!("absent, or {count}: the relation of the file says -C {stated}");
@@ -286,7 +290,8 @@ fn arff(
                 rows.dense = !text.starts_with('{');
             }
             let mut read = || {
-                let (mut inputs, mut outputs) = (Vec::new(), Vec::new());
+                let mut inputs = Vec::new();
+                let mut outputs = Vec::new();
                 let mut listed = entries(text, attributes.len())?;
                 if text.starts_with('{') {
                     let unlisted =
@@ -344,7 +349,8 @@ impl Attribute {
 
     /// The number in the text of an entry, and the text without quotes.
     fn value<'t>(&self, text: &'t str) -> Result<(f32, &'t str), String> {
-        let (Self { name, nominal }, text) = (self, unquoted(text));
+        let Self { name, nominal } = self;
+        let text = unquoted(text);
         match nominal.as_ref().filter(|all| !all.iter().any(|value| value == text)) {
             Some(allowed) => Err(format!("{name}: {text:?}, allowed: {}", allowed.join(", "))),
             None => Ok((number(text).map_err(|reason| format!("{name}: {reason}"))?, text)),
@@ -385,7 +391,8 @@ fn attribute(text: &str) -> Result<Attribute, String> {
         None => text.split_once(char::is_whitespace),
     };
     let (name, kind) = split.ok_or("an attribute has a name and a type")?;
-    let (name, kind) = (name.to_owned(), kind.trim());
+    let name = name.to_owned();
+    let kind = kind.trim();
     if let Some(values) = kind.strip_prefix('{').and_then(|kind| kind.strip_suffix('}')) {
         let values: Vec<String> =
             values.split(',').map(|value| unquoted(value.trim()).to_owned()).collect();
@@ -479,7 +486,9 @@ struct LibsvmFile {
 
 impl LibsvmFile {
     fn read(path: &Path, labels: Option<usize>, zero_based: Option<bool>) -> Result<Self, Error> {
-        let (mut file, mut first, mut has_zero) = (Self::default(), true, false);
+        let mut file = Self::default();
+        let mut first = true;
+        let mut has_zero = false;
         each_line(path, |line, text| {
             let text = libsvm_text(text);
             if text.trim().is_empty() {
@@ -567,7 +576,8 @@ impl LibsvmFile {
     /// Compares the file with what its first line states, whose number of features is that of the columns.
     fn check_header(&mut self, path: &Path) -> Result<(), Error> {
         let Some([rows, features, _]) = self.header else { return Ok(()) };
-        let (found, width) = (self.rows.inputs.len(), self.rows.width);
+        let found = self.rows.inputs.len();
+        let width = self.rows.width;
         if found != rows || width > features {
             let message = format!(
                 "{found} rows with features up to {}; the first line states {rows} rows and {features} features, from 0",

@@ -49,9 +49,11 @@ pub(crate) fn read_bytes(path: &Path) -> Result<Matrix<u8>, Error> {
 /// Reads an array of one dimension of numbers of any type from the bytes of its file.
 pub(crate) fn read_vector(path: &Path, bytes: &[u8]) -> Result<Vec<f64>, Error> {
     let mut npy = Npy::new(path, bytes, NUMBERS)?;
-    let (bytes, size) = (bytes.len() - npy.start as usize, npy.element.size);
+    let bytes = bytes.len() - npy.start as usize;
+    let size = npy.element.size;
     if npy.shape != [(bytes / size) as u64] || bytes % size != 0 {
-        let (shape, name) = (&npy.shape, npy.element.name);
+        let shape = &npy.shape;
+        let name = npy.element.name;
         let message = format!("an array of shape {shape:?} and type {name} in {bytes} bytes");
         return Err(Error::file(path, message));
     }
@@ -164,12 +166,14 @@ impl<'p, R: Read> Npy<'p, R> {
         narrow: impl Fn(f64) -> T,
     ) -> Result<Matrix<T>, Error> {
         // the length of the file has been compared
-        let (rows, width) = (self.shape[0] as usize, self.shape[1] as usize);
+        let rows = self.shape[0] as usize;
+        let width = self.shape[1] as usize;
         let mut values = vec![T::default(); rows * width];
         for step in 0..values.len() {
-            let (row, column) = match self.by_columns {
-                true => (step % rows, step / rows),
-                false => (step / width, step % width),
+            let (row, column) = if self.by_columns {
+                (step % rows, step / rows)
+            } else {
+                (step / width, step % width)
             };
             let value = self.number()?;
             let number = narrow(value);

@@ -28,8 +28,10 @@ pub(crate) fn read_sparse(path: &Path) -> Result<SparseRows, Error> {
     let allowed = "\"csr\", which matrix.tocsr() gives";
     check(format == "csr", format!("{}: format", path.display()), format!("{format:?}"), allowed)?;
     let mut numbers = |name: &str| npy::read_vector(path, &array(name)?);
-    let (shape, offsets) = (numbers("shape")?, numbers("indptr")?);
-    let (columns, values) = (numbers("indices")?, numbers("data")?);
+    let shape = numbers("shape")?;
+    let offsets = numbers("indptr")?;
+    let columns = numbers("indices")?;
+    let values = numbers("data")?;
     let &[rows, width] = &shape[..] else {
         return Err(wrong(format!("shape {shape:?}; allowed: two sizes")));
     };
@@ -41,7 +43,9 @@ pub(crate) fn read_sparse(path: &Path) -> Result<SparseRows, Error> {
         && columns.len() == values.len()
         && columns.iter().all(|column| (0.0..width).contains(column));
     if !fits || rows < 1.0 || width < 1.0 {
-        let (indptr, indices, data) = (offsets.len(), columns.len(), values.len());
+        let indptr = offsets.len();
+        let indices = columns.len();
+        let data = values.len();
         let found = format!("{indptr} offsets, {indices} columns and {data} values");
         return Err(wrong(format!("{found} for {rows} rows of {width} columns")));
     }

@@ -64,13 +64,16 @@ impl Outputs {
                 values.filter(|(_, found)| *found == value).map(|(row, _)| row).collect()
             }
         };
-        if let (Some(CandidateConfig { column, value }), []) = (config.candidate, &candidates[..]) {
+        if let Some(CandidateConfig { column, value }) = config.candidate
+            && let [] = &candidates[..]
+        {
             let message = format!("no row has {column} = {value:?}, so there is no candidate");
             return Err(Error::file(path, message));
         }
         let mut from =
             OutputTable { table, id, files, fitted: None, truth: None, labels, molecules };
-        let (mut parts, mut rows) = (Vec::new(), Vec::new());
+        let mut parts = Vec::new();
+        let mut rows = Vec::new();
         for (at, features) in config.kernels().iter().enumerate() {
             from.fitted = fitted.and_then(|fitted| fitted.parts.get(at));
             let (columns, read) = features.kind().read(&mut from)?;
@@ -81,7 +84,8 @@ impl Outputs {
             (1, Some(rows)) => rows,
             (_, last) => Box::new(JoinedRows::new(rows.into_iter().chain(last).collect())?),
         };
-        let (found, features) = (rows.width(), FittedFeatures { parts });
+        let found = rows.width();
+        let features = FittedFeatures { parts };
         if let Some(expected) = fitted.map(FittedFeatures::width).filter(|&width| width != found) {
             let message = format!("outputs of {found} features; those of the run have {expected}");
             return Err(Error::file(path, message));
@@ -98,7 +102,8 @@ impl Outputs {
         width: usize,
         values: Vec<f32>,
     ) -> Result<Self, Error> {
-        let (labels, features) = (vec![String::new(); ids.len()], FittedFeatures::fixed(width));
+        let labels = vec![String::new(); ids.len()];
+        let features = FittedFeatures::fixed(width);
         let rows = Box::new(Features::Dense(DenseRows::new(width, values)?));
         Ok(Self { ids, labels, rows, candidates, truth: None, features })
     }
@@ -188,9 +193,10 @@ impl<'a> OutputSource<'a> {
         }
         let allowed = "the column of SMILES that features are read from";
         let label = self.label.ok_or_else(|| Error::value("output.label", "absent", allowed))?;
-        match kernels.clone().all(|one| one.column() == Some(label)) {
-            true => Ok(label),
-            false => Err(Error::value("output.label", format!("{label:?}"), allowed)),
+        if kernels.clone().all(|one| one.column() == Some(label)) {
+            Ok(label)
+        } else {
+            Err(Error::value("output.label", format!("{label:?}"), allowed))
         }
     }
 
@@ -272,7 +278,8 @@ impl<'a> OutputSource<'a> {
         for (at, features) in self.summands.iter().enumerate() {
             let key = format!("output.kernels[{at}].features");
             let allowed = "\"file\", \"ngrams\" or \"substructures\", for several kernels";
-            let (kind, holds) = (format!("{key}.kind"), features.kind().facts().can_be_summed);
+            let holds = features.kind().facts().can_be_summed;
+            let kind = format!("{key}.kind");
             check(holds, &kind, features.name(), allowed)?;
             features.kind().validate(&key)?;
         }

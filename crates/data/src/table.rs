@@ -130,7 +130,8 @@ impl Table {
     /// A file that is not a table, cannot be read or is empty.
     pub fn header(path: &Path, options: TableOptions) -> Result<[Vec<String>; 2], Error> {
         let format = named_format(path)?;
-        let (on_bad_row, header) = (OnBadRow::default(), options.header());
+        let on_bad_row = OnBadRow::default();
+        let header = options.header();
         Rows::new(path, open_text(path)?, format, Vec::new(), on_bad_row, header)?.names()
     }
 
@@ -175,7 +176,8 @@ impl Table {
         let header = options.header();
         let parts = distinct(names.iter().flat_map(|name| parts(name)));
         let mut rows = Rows::new(path, open_text(path)?, format, parts, on_bad_row, header)?;
-        let (mut columns, mut lines) = (vec![Vec::new(); rows.columns.len()], Vec::new());
+        let mut columns = vec![Vec::new(); rows.columns.len()];
+        let mut lines = Vec::new();
         loop {
             match rows.next() {
                 Ok(None) => break,
@@ -275,7 +277,8 @@ impl Table {
         lines: Vec<usize>,
         bad: BadRows,
     ) -> Self {
-        let (others, files) = (Vec::new(), Vec::new());
+        let others = Vec::new();
+        let files = Vec::new();
         Self { path: path.into(), names, columns, lines, bad, others, files }
     }
 
@@ -387,7 +390,8 @@ pub(crate) fn index_ids<'t>(
     ids: &'t [String],
     lines: &[usize],
 ) -> (HashMap<&'t str, usize>, Vec<(usize, Error)>) {
-    let (mut rows, mut bad) = (HashMap::with_capacity(ids.len()), Vec::new());
+    let mut rows = HashMap::with_capacity(ids.len());
+    let mut bad = Vec::new();
     for ((row, id), &line) in ids.iter().enumerate().zip(lines) {
         if id.trim().is_empty() {
             bad.push((row, Error::empty_value(path, line, column)));
@@ -395,7 +399,8 @@ pub(crate) fn index_ids<'t>(
         }
         let first = *rows.entry(id.as_str()).or_insert(row);
         if first != row {
-            let (id, first) = (shorten(id), lines[first]);
+            let id = shorten(id);
+            let first = lines[first];
             let message = format!(
                 "id {id:?} in column {column:?} is already on line {first}; ids must be unique"
             );

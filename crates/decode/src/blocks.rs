@@ -71,6 +71,7 @@ pub(crate) fn fetch(
 /// Refuses candidate sets that are empty or cannot be indexed.
 pub(crate) fn check_count(candidates: u64) -> Result<(), Error> {
     check_least(candidates as usize, 1, "no candidates")?;
-    let (most, found) = (u32::MAX, format_args!("{candidates} candidates"));
+    let most = u32::MAX;
+    let found = format_args!("{candidates} candidates");
     check_range(candidates <= most.into(), found, format_args!("1..={most}"))
 }

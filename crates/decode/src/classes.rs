@@ -32,7 +32,8 @@ impl Classes {
         let mut offsets = vec![0u64; rows + 1];
         of.iter().for_each(|&row| offsets[row as usize + 1] += 1);
         (0..rows).for_each(|row| offsets[row + 1] += offsets[row]);
-        let (mut next, mut members) = (offsets.clone(), vec![0; of.len()]);
+        let mut next = offsets.clone();
+        let mut members = vec![0; of.len()];
         for (candidate, &row) in (0..).zip(&of) {
             let next = &mut next[row as usize];
             members[*next as usize] = candidate;
@@ -50,7 +51,8 @@ impl Classes {
         check: impl Fn(bool, Arguments) -> Result<(), Error>,
     ) -> Result<Self, Error> {
         const NONE: u32 = u32::MAX;
-        let (starts, listed) = (offsets.len(), members.len());
+        let starts = offsets.len();
+        let listed = members.len();
         let expected = format_args!("for {rows} rows and {count} ids");
         check(
             starts == rows + 1 && listed == count,
@@ -59,7 +61,8 @@ impl Classes {
         let mut of = vec![NONE; count];
         for row in 0..rows {
             let own = members.get(offsets[row] as usize..offsets[row + 1] as usize);
-            let (own, next) = (own.unwrap_or_default(), row + 1);
+            let own = own.unwrap_or_default();
+            let next = row + 1;
             check(!own.is_empty(), format_args!("row offsets {row} and {next} hold no members"))?;
             let mut least = 0;
             for &member in own {
@@ -77,9 +80,10 @@ impl Classes {
         let left = of.iter().position(|&row| row == NONE);
         let candidate = left.unwrap_or_default();
         check(left.is_none(), format_args!("candidate {candidate} belongs to no row"))?;
-        match rows == count && of.iter().copied().eq(0..) {
-            true => Ok(Self::single(rows)),
-            false => Ok(Self { rows, of, offsets, members }),
+        if rows == count && of.iter().copied().eq(0..) {
+            Ok(Self::single(rows))
+        } else {
+            Ok(Self { rows, of, offsets, members })
         }
     }
 
@@ -104,28 +108,21 @@ impl Classes {
 
     /// How many candidates share a row.
     pub(crate) fn count(&self, row: usize) -> u32 {
-        match self.is_single() {
-            true => 1,
-            false => (self.offsets[row + 1] - self.offsets[row]) as u32,
-        }
+        if self.is_single() { 1 } else { (self.offsets[row + 1] - self.offsets[row]) as u32 }
     }
 
     /// Candidates of consecutive rows, row by row, those of a row ascending.
     pub(crate) fn members(&self, rows: Range<usize>) -> Cow<'_, [u32]> {
-        match self.is_single() {
-            true => (rows.start as u32..rows.end as u32).collect(),
-            false => {
-                let [start, end] = [rows.start, rows.end].map(|row| self.offsets[row] as usize);
-                self.members[start..end].into()
-            }
+        if self.is_single() {
+            (rows.start as u32..rows.end as u32).collect()
+        } else {
+            let [start, end] = [rows.start, rows.end].map(|row| self.offsets[row] as usize);
+            self.members[start..end].into()
         }
     }
 
     /// Where the candidates of each row start in the list of all, and where the last ends.
     pub(crate) fn offsets(&self) -> Cow<'_, [u64]> {
-        match self.is_single() {
-            true => (0..=self.rows as u64).collect(),
-            false => self.offsets[..].into(),
-        }
+        if self.is_single() { (0..=self.rows as u64).collect() } else { self.offsets[..].into() }
     }
 }

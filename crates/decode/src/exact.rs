@@ -77,7 +77,8 @@ impl<'a> ExactSearch<'a> {
     /// is not that of the encoding; [`Error::OutOfRange`] for a number of items that is not searched
     /// exactly and for set sizes beyond the number of labels.
     pub fn in_basis(basis: &'a Basis, encoding: Encoding) -> Result<Self, Error> {
-        let (kernel, space) = (basis.kernel(), Space::Basis(basis));
+        let kernel = basis.kernel();
+        let space = Space::Basis(basis);
         Self { kernel, space, encoding }.checked(basis.dimension())
     }
 
@@ -94,7 +95,8 @@ impl<'a> ExactSearch<'a> {
     ) -> Result<Self, Error> {
         let block = dsokr_basis::features::read(outputs, 0..outputs.len())?;
         let rows = scaled(kernel, &block)?;
-        let (width, count) = (block.width(), block.len());
+        let width = block.width();
+        let count = block.len();
         let norms = block.squared_norms().into_iter().enumerate();
         let zeros = norms.filter(|&(_, squared)| squared == 0.0 && kernel.is_normalised());
         let zeros = zeros.map(|(row, _)| row).collect();
@@ -245,10 +247,8 @@ fn best_labels(
             sum += f64::from(weights[label as usize]);
         }
         let scale = scale(kernel, size as f64)?;
-        let constant = match kernel.is_normalised() {
-            true => 0.0,
-            false => -0.5 * scale * scale * size as f64,
-        };
+        let constant =
+            if kernel.is_normalised() { 0.0 } else { -0.5 * scale * scale * size as f64 };
         let score = if size == 0 { zero } else { scale * sum + constant };
         if sizes.contains(&size) && best.is_none_or(|(_, most)| score > most) {
             best = Some((size, score));

@@ -35,8 +35,8 @@ pub fn best_expected_f1(outcomes: &[(f64, &[u32])]) -> Result<Structure, Error> 
         let holds = *weight >= 0.0 && weight.is_finite();
         check_range(holds, format_args!("a weight of {weight}"), "finite numbers from 0")?;
     }
-    let (holds, found) =
-        (total > 0.0 && total.is_finite(), format_args!("weights that sum to {total}"));
+    let holds = total > 0.0 && total.is_finite();
+    let found = format_args!("weights that sum to {total}");
     check_range(holds, found, "a positive, finite sum")?;
     // the probability of each size, and of each label in sets of each size
     let mut sizes: BTreeMap<usize, f64> = BTreeMap::new();

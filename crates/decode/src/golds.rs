@@ -139,7 +139,9 @@ impl Golds {
                 return Ok(ChosenGold { row: rows.start, rank: None });
             };
             let others = rows.filter(|&other| other != row).filter_map(|other| ranks[other]);
-            let (mut above, mut tied, mut pool) = (0, 0, 0);
+            let mut above = 0;
+            let mut tied = 0;
+            let mut pool = 0;
             for other in others {
                 above += u64::from(other.above() < best.above());
                 tied += u64::from(other.above() == best.above());

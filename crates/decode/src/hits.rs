@@ -211,8 +211,8 @@ pub(crate) fn expand<'a>(
 }
 
 pub(crate) fn check_k(k: usize, candidates: u64) -> Result<(), Error> {
-    let (holds, allowed) =
-        ((1..=candidates).contains(&(k as u64)), format_args!("1..={candidates}"));
+    let holds = (1..=candidates).contains(&(k as u64));
+    let allowed = format_args!("1..={candidates}");
     check_range(holds, format_args!("the top {k} candidates were asked for"), allowed)
 }
 

@@ -103,9 +103,10 @@ impl Hubs {
                             list.offer(products);
                         }
                         let rows = (scores.first_row..).map(|row| (row, 0.0));
-                        match finite(largest) {
-                            true => Ok(()),
-                            false => refuse_infinite(predictions, tile, rows, scores.table),
+                        if finite(largest) {
+                            Ok(())
+                        } else {
+                            refuse_infinite(predictions, tile, rows, scores.table)
                         }
                     })?;
                 }

@@ -198,11 +198,15 @@ impl MultiLabelMetrics {
         Error::check_length("predicted label sets", predicted.len(), truth.len())?;
         Error::check_length("predicted labels", predicted.width(), truth.width())?;
         check_queries(truth.len())?;
-        let (rows, columns) = (truth.len(), truth.width());
+        let rows = truth.len();
+        let columns = truth.width();
         let mut by_label = vec![(0u64, 0u64); columns];
-        let (mut f1, mut common, mut all) = (0.0, 0, 0);
+        let mut f1 = 0.0;
+        let mut common = 0;
+        let mut all = 0;
         for row in 0..rows {
-            let (mut both, mut either) = (0, 0);
+            let mut both = 0;
+            let mut either = 0;
             for label in truth.ones(row).chain(predicted.ones(row)) {
                 by_label[label].1 += 1;
                 either += 1;
@@ -334,6 +338,7 @@ pub fn percentile_interval(mut values: Vec<f64>) -> [f64; 2] {
 /// The q-quantile of sorted values, linear between them.
 fn quantile(sorted: &[f64], q: f64) -> f64 {
     let at = q * (sorted.len() - 1) as f64;
-    let (low, high) = (sorted[at.floor() as usize], sorted[at.ceil() as usize]);
+    let low = sorted[at.floor() as usize];
+    let high = sorted[at.ceil() as usize];
     low + (high - low) * at.fract()
 }

@@ -64,9 +64,10 @@ pub(crate) fn best_by_pairs(direction: &[f32], scale: f64) -> Result<Structure, 
         gains[i * items + j] = weight;
         gains[j * items + i] = -weight;
     }
-    let (order, best) = match items <= EXACT_ITEMS {
-        true => order_exactly(items, &gains),
-        false => order_locally(items, &gains),
+    let (order, best) = if items <= EXACT_ITEMS {
+        order_exactly(items, &gains)
+    } else {
+        order_locally(items, &gains)
     };
     let parts = order.into_iter().map(|item| item as u32).collect();
     Ok(Structure { parts, score: best as f64 * unit, ..Structure::default() })
@@ -128,7 +129,9 @@ fn descend(order: &mut Vec<usize>, gains: &[i64]) -> i64 {
         let Some(from) = order.iter().position(|&other| other == item) else { continue };
         order.remove(from);
         // what the item gains at each place, less what it gains in front of all others
-        let (mut own, mut here, mut best) = (0, 0, (0, 0));
+        let mut own = 0;
+        let mut here = 0;
+        let mut best = (0, 0);
         for (at, &other) in (1..).zip(order.iter()) {
             own += 2 * gain(other, item);
             here = if at == from { own } else { here };
@@ -155,9 +158,11 @@ fn descend(order: &mut Vec<usize>, gains: &[i64]) -> i64 {
 pub(crate) fn best_by_codes(weights: &[f32]) -> Result<Structure, Error> {
     check_items(weights.len(), weights.len(), weights.len(), "K numbers", MOST)?;
     all_finite(weights, |at| format!("weight {at}"))?;
-    let (mut parts, mut score) = (Vec::with_capacity(weights.len()), 0.0);
+    let mut parts = Vec::with_capacity(weights.len());
+    let mut score = 0.0;
     for (item, &weight) in weights.iter().enumerate() {
-        let (weight, most) = (f64::from(weight), item as f64);
+        let weight = f64::from(weight);
+        let most = item as f64;
         let code = (weight - 0.5).ceil().clamp(0.0, most);
         score += weight * code - 0.5 * code * code;
         parts.insert(item - code as usize, item as u32);
@@ -196,7 +201,8 @@ fn check_items(
 ) -> Result<(), Error> {
     let wide = format_args!("rows of width {found}; rankings of K items have rows of {kind}");
     ensure(width == found, || Error::unsupported(wide.to_string()))?;
-    let (holds, found) = ((1..=most).contains(&items), format_args!("{items} items"));
+    let holds = (1..=most).contains(&items);
+    let found = format_args!("{items} items");
     check_range(holds, found, format_args!("1..={most}"))
 }
 
@@ -222,7 +228,8 @@ fn make_first<'c>(matching: &mut Matching<i64>, costs: impl Fn(usize) -> &'c [i6
     };
     for row in 0..n {
         for column in 0..matching.column_of[row] {
-            let (given_up, displaced) = (matching.column_of[row], matching.row_of[column]);
+            let given_up = matching.column_of[row];
+            let displaced = matching.row_of[column];
             if !tight(matching, row, column) || displaced < row {
                 continue;
             }

@@ -59,7 +59,8 @@ impl Rank {
         bar: f64,
         pool: u64,
     ) -> Result<Self, Error> {
-        let (mut above, mut tied) = (0, 0);
+        let mut above = 0;
+        let mut tied = 0;
         for (score, count) in scores {
             above += if score > bar { u64::from(count) } else { 0 };
             tied += if score == bar { u64::from(count) } else { 0 };
@@ -125,7 +126,8 @@ fn reciprocals(b: u64, k: u64) -> f64 {
     if start == end {
         return listed;
     }
-    let (from, to) = (start as f64, end as f64);
+    let from = start as f64;
+    let to = end as f64;
     let tail = |n: f64| (0.5 - (1.0 / 12.0 - 1.0 / (120.0 * n * n)) / n) / n;
     listed + (((to - from) / from).ln_1p() + (tail(to) - tail(from)))
 }

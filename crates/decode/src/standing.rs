@@ -184,7 +184,8 @@ pub(crate) fn find(
     places: Range<usize>,
 ) -> Result<Vec<Found>, Error> {
     let blocking = Blocking::for_dim(queries.dim());
-    let (all, last) = (candidates.rows(), places.end.min(candidates.rows()));
+    let all = candidates.rows();
+    let last = places.end.min(candidates.rows());
     scoring::check(queries, candidates)?;
     check_k(last, all as u64)?;
     let mut found = Vec::with_capacity(queries.len());

@@ -82,7 +82,8 @@ fn main() -> Result<(), Failure> {
         let labels = BitRows::from_indices(all.names.len(), ones)?;
         Ok(MultiLabel { inputs: all.inputs.select(&rows)?, labels, names: all.names.clone() })
     };
-    let (train, test) = (part(0..TRAIN)?, part(TRAIN..all.labels.len())?);
+    let train = part(0..TRAIN)?;
+    let test = part(TRAIN..all.labels.len())?;
     // A Gaussian kernel does not see a shift: columns are scaled and rows stay sparse.
     let scaling = Scaling::fit(&train.inputs, false)?;
     for system in SYSTEMS.iter().filter(|s| only.is_none_or(|only| s.name == only)) {
@@ -128,7 +129,9 @@ fn run(
             .model
         }
         Some(m) => {
-            let (rows, targets, lambda) = (&inputs, &targets, system.lambda);
+            let rows = &inputs;
+            let targets = &targets;
+            let lambda = system.lambda;
             let problem = RidgeProblem { kernel, rows, targets, lambda, seed };
             fit_sketched(problem, &InputSketch::subsampling(m))?.model
         }
@@ -142,7 +145,8 @@ fn run(
     let points = space.points(&sets)?;
     let ids: Vec<String> = (0..sets.len()).map(|row| row.to_string()).collect();
     let class = (0..sets.len() as u32).collect();
-    let (labels, rank) = (vec![String::new(); sets.len()], points.dimension);
+    let labels = vec![String::new(); sets.len()];
+    let rank = points.dimension;
     let candidates = Candidates::new(CandidateParts {
         ids,
         labels,

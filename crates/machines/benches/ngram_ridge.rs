@@ -82,7 +82,8 @@ fn main() -> Result<(), Failure> {
         std::env::var_os("DSOKR_DATA").map_or(PathBuf::from("../../../shared/data"), PathBuf::from);
     let root = root.join("chebi20");
     let molecules = table(&root.join("molecules.tsv"))?;
-    let (train, val) = (table(&root.join("train.tsv"))?, table(&root.join("val.tsv"))?);
+    let train = table(&root.join("train.tsv"))?;
+    let val = table(&root.join("val.tsv"))?;
     let peer = if options.power > 0.0 { Kernel::Linear } else { Kernel::Cosine };
     let kernel = options.kernel.clone().unwrap_or(peer);
     let (file, key) = match kernel {

@@ -77,12 +77,14 @@ fn ranks(n: usize, extra: usize, c: f64, aligned: bool, seeds: u64) -> Result<Ve
             Targets::new(D, train.y.iter().map(|&value| value.into()).collect::<Vec<_>>())?;
         let mut best = vec![(f64::INFINITY, f64::INFINITY); RANKS.len()];
         for lambda in LAMBDAS {
-            let (loss, output) = (Loss::Square(Square {}), OutputMatrix::identity(D)?);
+            let loss = Loss::Square(Square {});
+            let output = OutputMatrix::identity(D)?;
             let problem = LipschitzProblem { loss, output, lambda, offset: Offset::Zero };
             let machine = fit_lipschitz(&prepared, &targets, &problem, &Stop::default())?;
             let fitted = machine.predict(&train.x)?;
             let embedding = OutputEmbedding::learn(D, &fitted, &unlabelled, c, D)?;
-            let (seen, new) = (machine.predict(&validation.x)?, machine.predict(&test.x)?);
+            let seen = machine.predict(&validation.x)?;
+            let new = machine.predict(&test.x)?;
             for (best, rank) in best.iter_mut().zip(RANKS) {
                 let embedding = embedding.truncate(rank)?;
                 let error = |predicted: &[f32], truth: &[f32]| -> Result<f64, Failure> {
@@ -144,7 +146,8 @@ impl World {
         let rows = |matrix: &Mat<f64>| -> Vec<f32> {
             matrix.col_iter().flat_map(|column| column.iter().map(|&value| value as f32)).collect()
         };
-        let (y, clean) = (rows(&y), rows(&clean));
+        let y = rows(&y);
+        let clean = rows(&clean);
         Ok(Sample { x: Features::Dense(DenseRows::new(D, rows(&x))?), y, clean })
     }
 }

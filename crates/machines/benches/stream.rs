@@ -100,7 +100,8 @@ impl Synthetic {
 /// `1 − Σ (z − y)² / Σ (y − ȳ)²` on new rows.
 fn explained(z: &[f32], new: &Synthetic) -> f64 {
     let y = new.outputs(0..new.len);
-    let (mut error, mut variance) = (0.0, 0.0);
+    let mut error = 0.0;
+    let mut variance = 0.0;
     for j in 0..OUTPUTS {
         let mean = (0..new.len).map(|i| y[(j, i)]).sum::<f64>() / new.len as f64;
         for i in 0..new.len {
@@ -128,7 +129,9 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     };
     let numbers: Vec<usize> = arguments.iter().filter_map(|a| a.parse().ok()).collect();
     let number = |at: usize, default| numbers.get(at).copied().unwrap_or(default);
-    let (rows, anchors, parts) = (number(0, 1_000_000), number(1, 2000), number(2, 4));
+    let rows = number(0, 1_000_000);
+    let anchors = number(1, 2000);
+    let parts = number(2, 4);
     let train = Synthetic { start: 0, len: rows };
     let new = Synthetic { start: rows.next_multiple_of(CHUNK), len: 5000 };
     let kernel = Kernel::Gaussian { gamma: 0.005 };
@@ -150,7 +153,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             fit_conjugate_gradients(problem, &settings)?
         }
     };
-    let (z, summary) = (model.predict(&new)?, model.summary.to_string());
+    let z = model.predict(&new)?;
+    let summary = model.summary.to_string();
     println!(
         "{}",
         serde_json::json!({"solver": solver, "rows": rows, "anchors": anchors,

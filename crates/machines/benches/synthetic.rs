@@ -92,7 +92,8 @@ struct Sample {
 fn sample(seed: u64, purpose: &str) -> Result<Sample, Failure> {
     let mut random = generator(seed, purpose, 0);
     let normal = |random: &mut Generator| -> f64 { StandardNormal.sample(random) };
-    let (mut x, mut y) = (Vec::with_capacity(10 * ROWS), Vec::with_capacity(ROWS));
+    let mut x = Vec::with_capacity(10 * ROWS);
+    let mut y = Vec::with_capacity(ROWS);
     for row in 0..ROWS {
         let point: Vec<f64> = (0..10)
             .map(|_| {
@@ -158,7 +159,8 @@ fn table(seeds: u64, sizes: &[usize], loss: &Loss) -> Result<(), Failure> {
             }
             let mut sums = [0.0; 7];
             for seed in 0..seeds {
-                let (train, test) = (sample(seed, "train")?, sample(seed, "test")?);
+                let train = sample(seed, "train")?;
+                let test = sample(seed, "test")?;
                 let start = cpu_seconds();
                 let kernel = Kernel::Gaussian { gamma: GAMMA };
                 let basis = Basis::fit(
@@ -210,7 +212,8 @@ fn select() -> Result<(), Failure> {
         let mut errors = vec![0.0; lambdas.len() * kappas.len()];
         for fold in 0..5 {
             let (held, kept): (Vec<_>, Vec<_>) = (0..ROWS).partition(|row| row % 5 == fold);
-            let (train, test) = (x.select(&kept)?, x.select(&held)?);
+            let train = x.select(&kept)?;
+            let test = x.select(&held)?;
             let truth: Vec<f64> = held.iter().map(|&row| y[row]).collect();
             let basis = Basis::fit(
                 Kernel::Gaussian { gamma },
@@ -227,7 +230,8 @@ fn select() -> Result<(), Failure> {
             }
         }
         for (at, error) in errors.iter().enumerate() {
-            let (lambda, kappa) = (lambdas[at / kappas.len()], kappas[at % kappas.len()]);
+            let lambda = lambdas[at / kappas.len()];
+            let kappa = kappas[at % kappas.len()];
             println!("gamma {gamma}, lambda {lambda:e}, kappa {kappa}: {error:.4}");
         }
     }
@@ -260,7 +264,8 @@ fn solver() -> Result<(), Failure> {
         for (loss, targets, output) in cases {
             let problem =
                 LipschitzProblem { loss, output: output.clone(), lambda, offset: Offset::Constant };
-            let (clock, cpu) = (Instant::now(), cpu_seconds());
+            let clock = Instant::now();
+            let cpu = cpu_seconds();
             let features = InputFeatures::new(basis.clone(), &train.x)?;
             let machine = fit_lipschitz(&features, targets, &problem, &Stop::default())?;
             println!(

@@ -144,7 +144,8 @@ fn second_moment(width: usize, rows: &[f32]) -> Mat<f64> {
 
 /// `A z` of each row z.
 pub(crate) fn map(matrix: MatRef<f64>, rows: &[f32]) -> Vec<f32> {
-    let (to, from) = (matrix.nrows(), matrix.ncols());
+    let to = matrix.nrows();
+    let from = matrix.ncols();
     let mut out = vec![0.0f32; rows.len() / from * to];
     out.par_chunks_mut(ROWS * to).zip(rows.par_chunks(ROWS * from)).for_each(|(out, rows)| {
         let wide: Vec<f64> = rows.iter().map(|&value| value.into()).collect();

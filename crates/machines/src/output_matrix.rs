@@ -66,7 +66,8 @@ impl OutputMatrix {
         Error::check_count("outputs", width)?;
         check_symmetric("the output matrix", matrix)?;
         let Eigen { mut values, vectors } = symmetric_eigen(matrix)?;
-        let (largest, least) = (values[0], values[width - 1]);
+        let largest = values[0];
+        let least = values[width - 1];
         let holds = largest > 0.0 && least >= -EQUAL * largest;
         let found = format_args!("eigenvalues from {least} to {largest}");
         Error::ensure(holds, "the output matrix", found, "a positive one, and none below 0")?;
@@ -93,7 +94,8 @@ impl OutputMatrix {
     /// ```
     pub fn quantiles(levels: &[f64], gamma: f64) -> Result<Self, Error> {
         check_levels(levels)?;
-        let (what, holds) = ("gamma of the output matrix", gamma >= 0.0 && gamma.is_finite());
+        let what = "gamma of the output matrix";
+        let holds = gamma >= 0.0 && gamma.is_finite();
         Error::ensure(holds, what, gamma, "finite numbers, 0 and above")?;
         let element = |i: usize, j: usize| (-gamma * (levels[i] - levels[j]).powi(2)).exp();
         Self::new(Mat::from_fn(levels.len(), levels.len(), element).as_ref())
@@ -109,7 +111,8 @@ impl OutputMatrix {
         let holds = (0.0..1.0).contains(&weight);
         Error::ensure(holds, "mu of the Laplacian", weight, "numbers from 0, below 1")?;
         check_symmetric("the adjacency matrix", adjacency)?;
-        let (d, least) = (adjacency.nrows(), adjacency.col_iter().flat_map(|own| own.iter()));
+        let d = adjacency.nrows();
+        let least = adjacency.col_iter().flat_map(|own| own.iter());
         let least = least.copied().fold(0.0, f64::min);
         Error::ensure(least >= 0.0, "the adjacency matrix", least, "numbers of 0 and above")?;
         let degree = |i: usize| adjacency.row(i).iter().sum::<f64>();
@@ -142,7 +145,8 @@ impl OutputMatrix {
 
     /// Orthonormal eigenvectors above rounding, d × r, and each eigenvalue with the columns that are its own.
     pub(crate) fn eigenvectors(&self) -> (Mat<f64>, Vec<(f64, Range<usize>)>) {
-        let (d, values) = (self.width, &self.values);
+        let d = self.width;
+        let values = &self.values;
         let Some(root) = &self.root else { return (Mat::identity(d, d), vec![(1.0, 0..d)]) };
         let vector = |i: usize, j: usize| root[(i, j)] / values[j].sqrt();
         let largest = values.first().copied().unwrap_or_default();
@@ -157,11 +161,13 @@ impl OutputMatrix {
 }
 
 fn check_symmetric(what: &str, matrix: MatRef<f64>) -> Result<(), Error> {
-    let (rows, columns) = (matrix.nrows(), matrix.ncols());
+    let rows = matrix.nrows();
+    let columns = matrix.ncols();
     Error::ensure(rows == columns, what, format_args!("{rows} × {columns}"), "a square matrix")?;
     let largest = matrix.norm_max();
     for (i, j) in (0..rows).flat_map(|i| (0..i).map(move |j| (i, j))) {
-        let (a, b) = (matrix[(i, j)], matrix[(j, i)]);
+        let a = matrix[(i, j)];
+        let b = matrix[(j, i)];
         let found = format_args!("{a} in row {i}, column {j}, and {b} in row {j}, column {i}");
         Error::ensure((a - b).abs() <= EQUAL * largest, what, found, "a symmetric matrix")?;
     }

@@ -71,7 +71,8 @@ impl Solver {
             }
             _ => None,
         };
-        let (solver, output) = (self.clone(), None);
+        let solver = self.clone();
+        let output = None;
         Ok(PreparedSolver { solver, inputs, numbered, seed, systems, features, output })
     }
 }
@@ -136,8 +137,10 @@ impl PreparedSolver<'_> {
             let vectors = all.subcols(columns.start, columns.len());
             let turned = targets.times(vectors)?;
             let (model, held_out) = self.fit_identity(&turned, lambda / value, leave_one_out)?;
-            let (model, held_out) = (model.mapped(vectors)?, held_out.unwrap_or_default());
-            let (rows, g) = (held_out.len() / vectors.ncols(), vectors.ncols());
+            let model = model.mapped(vectors)?;
+            let held_out = held_out.unwrap_or_default();
+            let rows = held_out.len() / vectors.ncols();
+            let g = vectors.ncols();
             let held_out = Mat::from_fn(g, rows, |i, j| f64::from(held_out[j * g + i]));
             let held_out = multiply(vectors, held_out.as_ref());
             whole = Some(match whole {
@@ -190,9 +193,10 @@ impl PreparedSolver<'_> {
                 fit_lipschitz(features, targets, &problem, &options.stop)?
             }
         };
-        match leave_one_out {
-            true => Err(self.solver.unfit("closed-form or sketched for leave-one-out predictions")),
-            false => Ok((self.answering(model), None)),
+        if leave_one_out {
+            Err(self.solver.unfit("closed-form or sketched for leave-one-out predictions"))
+        } else {
+            Ok((self.answering(model), None))
         }
     }
 

@@ -80,8 +80,8 @@ impl Lipschitz {
             Some(levels) => (Offset::Constant, OutputMatrix::quantiles(levels, 1.0)),
             None => (Offset::Zero, OutputMatrix::identity(width)),
         };
-        let (offset, output) =
-            (self.offset.unwrap_or(offset), output.cloned().map_or(default, Ok)?);
+        let offset = self.offset.unwrap_or(offset);
+        let output = output.cloned().map_or(default, Ok)?;
         Ok(LipschitzProblem { loss: self.loss.clone(), output, lambda, offset })
     }
 }

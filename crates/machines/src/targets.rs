@@ -72,8 +72,8 @@ impl Targets {
     pub fn with_residuals(mut self, residuals: Vec<f64>) -> Result<Self, Error> {
         Error::check_length("residuals", residuals.len(), self.len())?;
         for (row, &value) in residuals.iter().enumerate() {
-            let (key, holds) =
-                (format_args!("the residual of row {row}"), value >= 0.0 && value.is_finite());
+            let key = format_args!("the residual of row {row}");
+            let holds = value >= 0.0 && value.is_finite();
             Error::ensure(holds, key, value, "finite numbers, 0 and above")?;
         }
         self.residuals = residuals;
@@ -174,7 +174,8 @@ impl Targets {
 
     /// The targets of some rows, rows × p.
     pub(crate) fn dense<T: Scalar>(&self, rows: Range<usize>) -> Mat<T> {
-        let (n, p) = (rows.len(), self.width);
+        let n = rows.len();
+        let p = self.width;
         match &self.values {
             Values::Coordinates(values) => {
                 let values = &values[rows.start * p..rows.end * p];
@@ -224,7 +225,8 @@ impl Targets {
     /// # Errors
     /// [`Error::Value`] for a row beyond the last one.
     pub fn select(&self, rows: &[usize]) -> Result<Self, Error> {
-        let (len, p) = (self.len(), self.width);
+        let len = self.len();
+        let p = self.width;
         for &row in rows {
             Error::check_range("row", row, 0..=len.saturating_sub(1))?;
         }

@@ -281,7 +281,8 @@ impl Substructure {
 
     /// Whether the atoms of all steps have the configurations of the part.
     fn is_configured(&self, whole: &Whole, found: &[usize]) -> bool {
-        let (own, other) = (&self.whole.molecule, &whole.molecule);
+        let own = &self.whole.molecule;
+        let other = &whole.molecule;
         let mut places = vec![0; found.len()];
         self.steps.iter().zip(found).for_each(|(step, &atom)| places[step.atom] = atom);
         own.centers.iter().all(|center| {
@@ -297,7 +298,8 @@ impl Substructure {
 
     /// Whether an atom can be that of a step, after the atoms of earlier steps.
     fn fits(&self, step: &Step, atom: usize, whole: &Whole, found: &[usize]) -> bool {
-        let (own, other) = (&self.whole.molecule.atoms()[step.atom], &whole.molecule.atoms()[atom]);
+        let own = &self.whole.molecule.atoms()[step.atom];
+        let other = &whole.molecule.atoms()[atom];
         let allows = |bond: usize, order: BondOrder| {
             let own = &self.whole.molecule.bonds()[bond];
             own.aromatic || own.order.multiplicity() == 1 || own.order == order

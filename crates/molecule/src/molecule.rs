@@ -180,7 +180,9 @@ impl Molecule {
             neighbors[a].push(Neighbor { atom: b, bond: index });
             neighbors[b].push(Neighbor { atom: a, bond: index });
         }
-        let (rings, centers, geometries) = (OnceLock::new(), Vec::new(), Vec::new());
+        let rings = OnceLock::new();
+        let centers = Vec::new();
+        let geometries = Vec::new();
         Self { atoms, bonds, rings, centers, geometries, neighbors }
     }
 
@@ -307,7 +309,8 @@ impl Center {
         let mut odd = false;
         for (place, &first) in self.ligands.iter().enumerate() {
             for &second in &self.ligands[place + 1..] {
-                let (first, second) = (rank(first), rank(second));
+                let first = rank(first);
+                let second = rank(second);
                 if first == second {
                     return None;
                 }
@@ -374,7 +377,8 @@ impl Union {
 
     /// Merges the sets of two numbers.
     pub(crate) fn merge(&mut self, a: usize, b: usize) {
-        let (a, b) = (self.root(a), self.root(b));
+        let a = self.root(a);
+        let b = self.root(b);
         self.0[a] = b;
     }
 

@@ -196,7 +196,8 @@ fn configurations_and_charges_change_where_known_molecules_have_them() {
     assert!(reached("C[C@H](N)C(=O)O", "CC[C@H](N)C(=O)O"));
     assert!(reached("C[C@H](N)C(=O)O", "C[C@H](O)C(=O)O"));
     assert!(!reached("C[C@H](N)C(=O)O", "CC[C@@H](N)C(=O)O"));
-    let (charges, radicals) = (BTreeSet::new(), BTreeSet::new());
+    let charges = BTreeSet::new();
+    let radicals = BTreeSet::new();
     let plain = Palette { charges, radicals, stereo: false, ..palette };
     let found = parse("CC(N)C(=O)O").neighbours(&plain);
     assert!(found.iter().all(|(key, _)| !key.contains(['@', '+']) && !key.contains("[NH]")));
@@ -283,7 +284,9 @@ fn structures_that_were_made_are_not_made_again() {
     let all = SMALL.map(parse);
     // the others have some atoms in environments that are unusual
     let palette = Palette { atoms: 9, ..Molecule::palette(&all[..12]) };
-    let (mut made, mut known, mut skipped) = (Made::new(), HashSet::new(), 0);
+    let mut made = Made::new();
+    let mut known = HashSet::new();
+    let mut skipped = 0;
     for molecule in &all {
         let (found, new) = molecule.neighbours_beside(&palette, &made);
         let whole = molecule.neighbours(&palette);

@@ -74,9 +74,10 @@ impl NgramBagConfig {
             gpu_width: 4.0,
             products: length * width as f64,
         };
-        match self.linear && self.hidden.is_empty() {
-            true => vec![table],
-            false => vec![table, self.mlp().size(width, coordinates)],
+        if self.linear && self.hidden.is_empty() {
+            vec![table]
+        } else {
+            vec![table, self.mlp().size(width, coordinates)]
         }
     }
 
@@ -86,7 +87,9 @@ impl NgramBagConfig {
     /// bias, and gradient descent on the embeddings first fits n-grams that many texts share, as ridge
     /// regression does.
     pub fn init(&self, features: usize, start: Start) -> NgramBag {
-        let (p, offset, device) = (start.offset.len(), start.offset, start.device);
+        let p = start.offset.len();
+        let offset = start.offset;
+        let device = start.device;
         let (table, mlp) = if self.linear {
             let start = Start { offset: &vec![0.0; p], ..start };
             let residual = || self.mlp().init(p, start).with_zero_head();
@@ -159,7 +162,8 @@ impl Encoder for NgramBag {
         let columns = graph.input("columns", Type::Int, &shape, doc);
         let doc = "the values in these columns, padded with 0";
         let values = graph.input("values", Type::Float, &shape, doc);
-        let (table, one) = (graph.parameter(&self.table), graph.ints(&[1]));
+        let table = graph.parameter(&self.table);
+        let one = graph.ints(&[1]);
         let rows = graph.node("Gather", &[&table, &columns], &[]);
         let values = graph.node("Unsqueeze", &[&values, &one], &[]);
         let sum = graph.node("MatMul", &[&values, &rows], &[]);

@@ -62,7 +62,8 @@ pub(crate) fn check_names(
     missing: impl Iterator<Item = (String, Vec<usize>)>,
     unknown: impl Iterator<Item = (String, Vec<usize>)>,
 ) -> Result<(), Error> {
-    let (missing, unknown) = (Vec::from_iter(missing), Vec::from_iter(unknown));
+    let missing = Vec::from_iter(missing);
+    let unknown = Vec::from_iter(unknown);
     if missing.is_empty() && unknown.is_empty() {
         return Ok(());
     }

@@ -36,7 +36,8 @@ pub fn normal<const D: usize>(
     device: &Device,
 ) -> Param<Tensor<D>> {
     drawn(shape, device, || {
-        let (u, v): (f32, f32) = (generator.random(), generator.random());
+        let u: f32 = generator.random();
+        let v: f32 = generator.random();
         // 1 − u lies in (0, 1], so the logarithm is finite
         deviation * (-2.0 * (1.0 - u).ln()).sqrt() * (std::f32::consts::TAU * v).cos()
     })

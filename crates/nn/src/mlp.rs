@@ -47,7 +47,8 @@ impl MlpConfig {
 
     /// Draws an MLP from `inputs` features to as many coordinates as the offset has.
     pub fn init(&self, inputs: usize, Start { offset, random, device }: Start) -> Mlp {
-        let (mut layers, mut width) = (Vec::new(), inputs);
+        let mut layers = Vec::new();
+        let mut width = inputs;
         for &next in &self.hidden {
             layers.push(init::linear(width, next, random, device));
             width = next;

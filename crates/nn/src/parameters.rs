@@ -262,9 +262,11 @@ pub(crate) fn check(
     let unknown = unknown.map(|(name, parameter)| (name.clone(), parameter.shape.clone()));
     check_names(|| "not the parameters of this model".into(), missing, unknown)?;
     for (name, parameter) in parameters {
-        let (shape, expected) = (&parameter.shape, &expected[name]);
+        let shape = &parameter.shape;
+        let expected = &expected[name];
         if shape != expected || parameter.values.len() != shape.iter().product::<usize>() {
-            let (found, expected) = (shape.clone(), expected.clone());
+            let found = shape.clone();
+            let expected = expected.clone();
             return Err(Error::Shape { tensor: format!("parameter `{name}`"), found, expected });
         }
     }

@@ -58,7 +58,8 @@ pub(super) fn encoded<E: Encoder>(
     pass: Pass,
 ) -> Result<Tensor<2>, Error> {
     let z = encoder.forward(inputs, pass);
-    let (found, expected) = (z.dims(), [inputs.len(), encoder.dimension()]);
+    let found = z.dims();
+    let expected = [inputs.len(), encoder.dimension()];
     if found == expected { Ok(z) } else { Err(Error::Encoder { found, expected }) }
 }
 

@@ -126,10 +126,7 @@ pub(super) fn checksum(parameters: &Parameters) -> String {
 pub fn check_basis(stored: &Stored, basis: &str) -> Result<(), dsokr_basis::Error> {
     let own = stored.metadata("basis")?;
     let message = format_args!("it belongs to the basis {own}, the run's basis is {basis}");
-    match own == basis {
-        true => Ok(()),
-        false => Err(dsokr_basis::Error::file(stored.path(), message)),
-    }
+    if own == basis { Ok(()) } else { Err(dsokr_basis::Error::file(stored.path(), message)) }
 }
 
 /// Adam's state in a checkpoint.
@@ -139,7 +136,8 @@ fn read_moments(stored: &Stored) -> Result<BTreeMap<String, Moments>, Error> {
         let steps = stored.parsed(&format!("{STEPS}{name}"), "a number of steps")?;
         let [first, second] =
             [FIRST, SECOND].map(|prefix| values(stored, &format!("{prefix}{name}")));
-        let (first, second) = (first?.1, second?.1);
+        let first = first?.1;
+        let second = second?.1;
         moments.insert(name.to_owned(), Moments { steps, first, second });
     }
     Ok(moments)

@@ -154,7 +154,9 @@ impl TrainingConfig {
             )?;
         }
         let single = |rate: f64| (rate as f32).is_finite();
-        let (rate, decay, share) = (self.learning_rate, self.weight_decay, 0.0..1.0);
+        let rate = self.learning_rate;
+        let decay = self.weight_decay;
+        let share = 0.0..1.0;
         let from_zero = |value: f32| value.is_finite() && value >= 0.0;
         let groups = self.groups.iter().map(|group| group.optimizer);
         let decays = groups.chain([self.optimizer]).any(|name| name == OptimizerName::AdamW);
@@ -174,13 +176,15 @@ impl TrainingConfig {
             Error::ensure(holds, format_args!("training.{key}"), found, allowed)?;
         }
         for group in &self.groups {
-            let (name, rate) = (&group.parameters, group.learning_rate);
+            let name = &group.parameters;
+            let rate = group.learning_rate;
             let allowed = "a part of a parameter's path";
             Error::ensure(!name.is_empty(), "training.groups.parameters", "\"\"", allowed)?;
             let holds = single(rate) && rate >= 0.0;
             Error::ensure(holds, "training.groups.learning_rate", rate, NOT_NEGATIVE)?;
         }
-        let (every, allowed) = (self.evaluate_every, "1 to training.epochs");
+        let every = self.evaluate_every;
+        let allowed = "1 to training.epochs";
         Error::ensure(every > 0 && every <= self.epochs, "training.evaluate_every", every, allowed)
     }
 }

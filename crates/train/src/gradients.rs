@@ -26,9 +26,11 @@ pub(super) fn gradients<E: Encoder, M>(
     keys: &mut impl Rng,
     step: Option<Step>,
 ) -> Result<BatchGradients, Error> {
-    let (mut sum, mut loss) = (GradientsAccumulator::new(), StepLoss::from(0.0));
+    let mut sum = GradientsAccumulator::new();
+    let mut loss = StepLoss::from(0.0);
     let total = objective.total(batch);
-    let (p, cancellation) = (model.encoder.dimension(), Cancellation::current());
+    let p = model.encoder.dimension();
+    let cancellation = Cancellation::current();
     let mut parts = batch.chunks(task.config.at_once());
     while let Some(part) = parts.next() {
         let key = keys.next_u64();

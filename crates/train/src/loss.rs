@@ -84,7 +84,8 @@ impl<'a> Objective<'a> {
     /// The objective of a task with p coordinates.
     pub(super) fn from_task<E: Encoder, M>(task: &Task<'a, E, M>, p: usize) -> Result<Self, Error> {
         let loss = &task.config.loss;
-        let (targets, weights) = (task.pairs.targets(), task.pairs.weights());
+        let targets = task.pairs.targets();
+        let weights = task.pairs.weights();
         let LossConfig::Softmax { .. } = loss else {
             return Ok(Self { loss, classes: None, weights });
         };
@@ -163,14 +164,17 @@ fn distance(
     residuals: Vec<f32>,
     weights: Option<&[f32]>,
 ) -> Tensor<1> {
-    let (on_cpu, n, options) = (on_cpu_engine(&z), residuals.len(), (&z.device(), z.dtype()));
+    let on_cpu = on_cpu_engine(&z);
+    let n = residuals.len();
+    let options = (&z.device(), z.dtype());
     let column =
         |values: Vec<f32>| Tensor::<2>::from_data(TensorData::new(values, [n, 1]), options);
     let squares = (z - targets).square().sum_dim(1);
     let root = (squares + column(residuals)).clamp_min(SMALLEST).sqrt();
     if !on_cpu {
         let Pieces { kink, inner, excess, excess_squared } = loss;
-        let (m, e) = (root.clone().clamp_max(kink), (root.clone() - kink).clamp_min(0.0));
+        let m = root.clone().clamp_max(kink);
+        let e = (root.clone() - kink).clamp_min(0.0);
         let inner = m.clone() * (root - m * 0.5) * inner;
         return weighted(inner + e.clone() * excess + e.square() * excess_squared, weights).sum();
     }

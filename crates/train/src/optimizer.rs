@@ -74,7 +74,8 @@ impl Update {
             let Some(Moments { steps, first, second }) = left.remove(name) else { return };
             let expected = parameter.shape().iter().product::<usize>();
             if [&first, &second].iter().any(|values| values.len() != expected) {
-                let (m, v) = (first.len(), second.len());
+                let m = first.len();
+                let v = second.len();
                 let message = format!("{m} and {v} moments of {name}, which has {expected} values");
                 outcome = Err(Error::Optimizer(message));
                 return;
@@ -109,7 +110,8 @@ impl Update {
         factor: Option<Tensor<1>>,
     ) -> M {
         self.updates.scale(factor);
-        let (path, changed) = (Vec::new(), HashMap::new());
+        let path = Vec::new();
+        let changed = HashMap::new();
         let gradients = gradients.into();
         let model = model.map(&mut Step { update: self, rate, gradients, path, changed });
         self.updates.finish();

@@ -64,7 +64,8 @@ pub fn train<E: Encoder, M: Display + 'static>(
     let inputs = task.pairs.inputs();
     let lengths: Vec<usize> = inputs.iter().map(|input| model.encoder.length(input)).collect();
     let per_epoch = lengths.len().div_ceil(config.batch) as u64;
-    let (total, warmup) = (per_epoch * config.epochs as u64, config.warmup);
+    let total = per_epoch * config.epochs as u64;
+    let warmup = config.warmup;
     if warmup as u64 >= total {
         tracing::warn!(warmup, steps = total, "training ends before the warm-up does");
     }
@@ -91,7 +92,8 @@ pub fn train<E: Encoder, M: Display + 'static>(
     if config.by_rows() && ranks.size() == 1 {
         model.encoder = model.encoder.with_row_gradients(&row_gradients);
     }
-    let (begun, cancellation) = (Instant::now(), Cancellation::current());
+    let begun = Instant::now();
+    let cancellation = Cancellation::current();
     let mut training = Training {
         task,
         objective,
@@ -125,7 +127,8 @@ pub fn train<E: Encoder, M: Display + 'static>(
     if done.is_err() {
         training.store_best()?;
     }
-    let (model, steps) = (done?, training.state.step);
+    let model = done?;
+    let steps = training.state.step;
     let best = match training.best {
         _ if training.last_is_best => Best::Last,
         Some(best) => Best::Given(best),
@@ -181,7 +184,8 @@ impl<E: Encoder, M: Display + 'static> Training<'_, E, M> {
         lengths: &[usize],
         per_epoch: u64,
     ) -> Result<Model<E>, Error> {
-        let (task, config) = (self.task, self.task.config);
+        let config = self.task.config;
+        let task = self.task;
         self.observer.event(&Event::Start { step: self.state.step, total: self.total });
         while self.state.step < self.total && !self.exhausted() {
             let epoch = self.state.step / per_epoch;
@@ -191,7 +195,8 @@ impl<E: Encoder, M: Display + 'static> Training<'_, E, M> {
                 let mut keys = generator(task.seed, "dropout", self.state.step);
                 let cancelled = self.cancellation.is_cancelled();
                 let step = self.sums.as_ref().map(|sums| sums.begin(cancelled));
-                let (objective, rows) = (&self.objective, &self.row_gradients);
+                let objective = &self.objective;
+                let rows = &self.row_gradients;
                 let BatchGradients { loss, gradients, factor, stop } =
                     gradients(task, &model, batch, objective, rows, &mut keys, step)?;
                 self.stopped = stop;
@@ -207,7 +212,8 @@ impl<E: Encoder, M: Display + 'static> Training<'_, E, M> {
                     bounded(optimizer.step(rate, model, gradients, factor))
                 });
                 self.state.step += 1;
-                let (step, epoch) = (self.state.step, self.state.step as f64 / per_epoch as f64);
+                let epoch = self.state.step as f64 / per_epoch as f64;
+                let step = self.state.step;
                 let timed = step - self.first;
                 let enough = |at: &mut Instant| timed >= TIMED.0 || at.elapsed() >= TIMED.1;
                 let estimate = self.second.take_if(enough);
@@ -309,7 +315,8 @@ impl<E: Encoder, M: Display + 'static> Training<'_, E, M> {
             self.state.stale += 1;
         }
         let state = &mut self.state;
-        let (step, loss) = (state.step, state.loss_sum / state.loss_steps.max(1) as f64);
+        let step = state.step;
+        let loss = state.loss_sum / state.loss_steps.max(1) as f64;
         (state.loss_sum, state.loss_steps) = (0.0, 0);
         let seconds = self.begun.elapsed().as_secs_f64();
         let each = seconds / (step - self.first).max(1) as f64;
@@ -330,7 +337,8 @@ impl<E: Encoder, M: Display + 'static> Training<'_, E, M> {
             metrics,
         };
         self.sink.log(&line)?;
-        let (metrics, line) = (&line.metrics, &line);
+        let metrics = &line.metrics;
+        let line = &line;
         self.observer.event(&Event::Evaluation { step, epoch, loss, metrics, line, best, left });
         self.ranks.broadcast_number(self.state.stale as u64)?;
         if self.exhausted() && step < self.total {

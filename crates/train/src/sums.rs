@@ -105,7 +105,8 @@ impl Plan {
         });
         let total: usize = trained.iter().map(|(_, size)| size).sum();
         let limit = total.div_ceil(BUCKETS).clamp(LEAST, MOST);
-        let (mut slots, mut buckets) = (HashMap::new(), Vec::<Bucket>::new());
+        let mut slots = HashMap::new();
+        let mut buckets = Vec::<Bucket>::new();
         for (id, size) in trained.into_iter().rev() {
             if let Some(Slot { bucket, .. }) = slots.get(&id) {
                 // two modules share it, and each hands its part of the gradient over
@@ -115,7 +116,8 @@ impl Plan {
             if buckets.last().is_none_or(|bucket| bucket.values + size > limit) {
                 buckets.push(Bucket::default());
             }
-            let (number, at) = (slots.len(), buckets.len() - 1);
+            let number = slots.len();
+            let at = buckets.len() - 1;
             let bucket = &mut buckets[at];
             let values = bucket.values..bucket.values + size;
             (bucket.values, bucket.parameters) = (values.end, bucket.parameters + 1);
@@ -199,7 +201,8 @@ impl Step<'_> {
     /// Adds the gradients that a pass has left. Their device is waited for once.
     pub(super) fn add<E: Encoder>(&self, model: &Model<E>, gradients: GradientsParams) {
         let gradients = &Gradients::from(gradients);
-        let (mut ids, mut left) = (Vec::new(), Transaction::default());
+        let mut ids = Vec::new();
+        let mut left = Transaction::default();
         visit(model, |_, parameter| {
             if let Some(gradient) = parameter.flat_gradient(gradients) {
                 ids.push(parameter.id());

@@ -57,14 +57,14 @@ impl Axis {
             0 => (low, high),
             names => (-0.5, names as f64 - 0.5),
         };
-        let (low, high) = match high - low > 1e-12 * high.abs() {
-            true => (low, high),
-            false if low == 0.0 => (0.0, 1.0),
+        let (low, high) = if high - low > 1e-12 * high.abs() {
+            (low, high)
+        } else if low == 0.0 {
+            (0.0, 1.0)
+        } else {
             // one value lies in the middle
-            false => {
-                let half = if self.logarithmic { 0.3 } else { 0.1 * low.abs() };
-                (low - half, high + half)
-            }
+            let half = if self.logarithmic { 0.3 } else { 0.1 * low.abs() };
+            (low - half, high + half)
         };
         let free = padding * (high - low);
         let most = self.most.map_or(f64::INFINITY, |most| self.scaled(most).max(high));
@@ -127,7 +127,8 @@ impl Ruler<'_> {
 
     /// The products of powers of ten and these parts.
     fn parts_of_decades(&self, parts: &[f64]) -> Vec<(f64, String)> {
-        let (low, high) = (self.low - 1e-9, self.high + 1e-9);
+        let low = self.low - 1e-9;
+        let high = self.high + 1e-9;
         let all = (low.floor() as i32..=high.floor() as i32)
             .flat_map(|decade| parts.iter().map(move |part| part * 10f64.powi(decade)));
         let inside = all.filter(|value| (low..=high).contains(&value.log10()));

@@ -41,7 +41,8 @@ pub fn hits(path: &Path, runs: &[(String, Vec<HitsPoint>)]) -> Result<(), Error>
         let at = |at: &HitsPoint| (at.k as f64, at.hits, Some([at.low, at.high]));
         series(name, Style::Band, curve.iter().map(at))
     });
-    let (x, y) = (Axis::linear("k"), Axis::share("Hits@k (95 % intervals)"));
+    let x = Axis::linear("k");
+    let y = Axis::share("Hits@k (95 % intervals)");
     save(path, &[Panel { x: Axis { whole: true, ..x }, y, series: lines.collect() }])
 }
 
@@ -84,7 +85,8 @@ pub fn coverage(path: &Path, shares: &[Coverage]) -> Result<(), Error> {
         series("observed", Style::Marked, observed),
         series("calibrated", Style::Dashed, calibrated),
     ];
-    let (x, y) = (Axis::share("level of the quantile"), Axis::share("share at most the quantile"));
+    let x = Axis::share("level of the quantile");
+    let y = Axis::share("share at most the quantile");
     save(path, &[Panel { x, y, series }])
 }
 
@@ -117,9 +119,10 @@ pub fn sketch_sizes(path: &Path, curves: &[Curve], leverage: &[Leverage]) -> Res
     let of = if fitted { "the fitted model" } else { "perfect h" };
     let label = format!("{} of {of}", title(metric));
     // errors fall by orders of magnitude until the basis holds the outputs' directions
-    let y = match metric == "squared_error" {
-        true => Axis::logarithmic(label),
-        false => Axis { with_zero: true, ..Axis::linear(label) },
+    let y = if metric == "squared_error" {
+        Axis::logarithmic(label)
+    } else {
+        Axis { with_zero: true, ..Axis::linear(label) }
     };
     let sizes = curves.iter().map(|curve| {
         let at = |point: &Point| {
@@ -145,7 +148,8 @@ fn ordered(name: String, values: &[f64]) -> Series {
 
 /// The metric of embeddings of each rank, a line for each c, at the best λ.
 pub fn embedding(path: &Path, curve: &EmbeddingCurve) -> Result<(), Error> {
-    let (mut names, mut lines) = (Vec::new(), Vec::<Series>::new());
+    let mut names = Vec::new();
+    let mut lines = Vec::<Series>::new();
     let better = |a: f64, b: f64| if curve.larger_is_better { a > b } else { a < b };
     for point in &curve.points {
         let name = format!("c = {}", point.supervised);
@@ -153,7 +157,8 @@ pub fn embedding(path: &Path, curve: &EmbeddingCurve) -> Result<(), Error> {
         if at == lines.len() {
             lines.push(series(name, Style::Marked, std::iter::empty()));
         }
-        let (line, rank) = (&mut lines[at].values, point.rank as f64);
+        let line = &mut lines[at].values;
+        let rank = point.rank as f64;
         match line.iter_mut().find(|known| known.0 == rank) {
             Some(known) if better(point.value, known.1) => known.1 = point.value,
             Some(_) => {}

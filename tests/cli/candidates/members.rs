@@ -9,7 +9,8 @@ fn replacement_is_of_all_members(sandbox: &Sandbox, files: &[String; 2], old: &[
     let next = files.each_ref().map(|file| place(&file.replace("candidates.", "candidates.next.")));
     let files = files.each_ref().map(|file| place(file));
     let new = files.each_ref().map(|file| fs::read(file).unwrap());
-    let (switch, device) = (place("part/candidates.next"), dsokr::device::Processor::Cpu);
+    let switch = place("part/candidates.next");
+    let device = dsokr::device::Processor::Cpu;
     let counts = || -> Vec<usize> {
         let run = EnsembleRun::open(&[place("part")], &device.open().unwrap()).unwrap();
         run.members().iter().map(|member| member.candidates.len()).collect()
@@ -63,7 +64,8 @@ fn all_members_of_an_ensemble_get_the_candidates() {
     replacement_is_of_all_members(&sandbox, &files, &old);
     assert_eq!(printed["unknown"].as_array().unwrap().len(), 2, "{printed}");
     let evaluate = |run: &str| json(&sandbox.succeed(&["evaluate", run, "--json"]));
-    let (all, part) = (evaluate("all"), evaluate("part"));
+    let all = evaluate("all");
+    let part = evaluate("part");
     assert_eq!((&all["mrr"], &all["mean_rank"]), (&part["mrr"], &part["mean_rank"]));
     let member = ["candidates", "add", "part/members/first", "new.tsv"];
     sandbox.fail(&member, 2, &["a member of the ensemble"]);

@@ -46,12 +46,19 @@ fn sandbox() -> Sandbox {
     let heads = ["C", "N", "O", "C=C", "c1ccccc1"];
     let tails = ["C", "N", "F", "C#N"];
     let heading = "id\tname\tsmiles\tsize\tlabels\tranks\tall\told\n";
-    let (mut table, mut new, mut graphs) = (heading.to_owned(), heading.to_owned(), String::new());
-    let (mut vectors, mut new_vectors, mut new_graphs) = (Vec::new(), Vec::new(), String::new());
+    let mut table = heading.to_owned();
+    let mut graphs = String::new();
+    let mut new = heading.to_owned();
+    let mut vectors = Vec::new();
+    let mut new_vectors = Vec::new();
+    let mut new_graphs = String::new();
     for (i, line) in sandbox.read("data/small/outputs.tsv").lines().skip(1).enumerate() {
-        let (head, tail, length) = (heads[i % 5], tails[i / 5 % 4], 1 + i / 20);
+        let head = heads[i % 5];
+        let tail = tails[i / 5 % 4];
+        let length = 1 + i / 20;
         let smiles = format!("{head}{}{tail}", "C".repeat(length));
-        let (labels, size) = (format!("{head} {tail}"), i as f64 * 0.5);
+        let labels = format!("{head} {tail}");
+        let size = i as f64 * 0.5;
         let mut ranks: Vec<usize> = (1..=5).collect();
         ranks.rotate_left(i % 5);
         ranks.swap(0, 1 + i / 5 % 4);
@@ -129,10 +136,12 @@ fn point(candidates: &Candidates, id: &str) -> (Vec<f32>, f32, String) {
 /// The candidates of both runs are the same, bit for bit but for constants, which differ by `bound` at most; and
 /// so are their metrics.
 fn check(sandbox: &Sandbox, what: &str, bound: f32) {
-    let (all, part) = (candidates(sandbox, "all"), candidates(sandbox, "part"));
+    let all = candidates(sandbox, "all");
+    let part = candidates(sandbox, "part");
     assert_eq!((all.len(), all.distinct()), (part.len(), part.distinct()), "{what}");
     for id in all.ids() {
-        let (mut own, other) = (point(&all, id), point(&part, id));
+        let mut own = point(&all, id);
+        let other = point(&part, id);
         assert!((own.1 - other.1).abs() <= bound, "{what}: {id}: {} {}", own.1, other.1);
         own.1 = other.1;
         assert_eq!(own, other, "{what}: {id}");
@@ -146,7 +155,8 @@ fn check(sandbox: &Sandbox, what: &str, bound: f32) {
         assert_eq!(names(&all), names(&part), "{what}: {id}");
     }
     let evaluate = |run: &str| json(&sandbox.succeed(&["evaluate", run, "--json"]));
-    let (all, part) = (evaluate("all"), evaluate("part"));
+    let all = evaluate("all");
+    let part = evaluate("part");
     for key in ["mrr", "hits@10", "mean_rank", "candidates", "ged", "f1", "pinball"] {
         assert_eq!(all[key], part[key], "{what}: {key}");
     }

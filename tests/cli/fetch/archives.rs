@@ -44,9 +44,10 @@ fn files(folder: &Path) -> Vec<String> {
     let mut all = Vec::new();
     for entry in fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
-        match path.is_dir() {
-            true => all.extend(files(&path)),
-            false => all.push(path.to_str().unwrap().to_owned()),
+        if path.is_dir() {
+            all.extend(files(&path))
+        } else {
+            all.push(path.to_str().unwrap().to_owned())
         }
     }
     all.sort();

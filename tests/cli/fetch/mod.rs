@@ -46,10 +46,13 @@ impl Server {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = format!("http://{}", listener.local_addr().unwrap());
         let asked = Arc::new(Mutex::new(Vec::new()));
-        let (log, answer) = (asked.clone(), Arc::new(answer));
+        let log = asked.clone();
+        let answer = Arc::new(answer);
         thread::spawn(move || {
             for stream in listener.incoming() {
-                let (mut stream, log, answer) = (stream.unwrap(), log.clone(), answer.clone());
+                let mut stream = stream.unwrap();
+                let log = log.clone();
+                let answer = answer.clone();
                 thread::spawn(move || {
                     let Some(asked) = read(&stream) else { return };
                     let before = {
@@ -77,7 +80,8 @@ fn read(stream: &TcpStream) -> Option<Asked> {
     let mut lines = BufReader::new(stream).lines();
     let first = lines.next()?.ok()?;
     let mut parts = first.split(' ');
-    let (method, path) = (parts.next()?.to_owned(), parts.next()?.to_owned());
+    let method = parts.next()?.to_owned();
+    let path = parts.next()?.to_owned();
     let lines = lines.map_while(Result::ok).take_while(|line| !line.is_empty());
     let header = |line: String| {
         let (name, value) = line.split_once(": ")?;
@@ -95,7 +99,8 @@ fn send(stream: &mut TcpStream, status: &str, headers: &str, body: &[u8]) {
 /// Sends the part that is asked for of a body of the version `tag`, of which `sent` bytes arrive.
 fn send_part(stream: &mut TcpStream, asked: &Asked, tag: &str, body: &[u8], sent: usize) {
     let start = asked.start(tag);
-    let (length, last) = (body.len() - start, body.len() - 1);
+    let length = body.len() - start;
+    let last = body.len() - 1;
     let headers = format!("ETag: {tag}\r\nContent-Length: {length}\r\n");
     let part = &body[start..body.len().min(start.saturating_add(sent))];
     match start {

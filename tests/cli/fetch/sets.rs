@@ -18,10 +18,11 @@ fn chebi_20_is_trained_on_in_both_layouts() {
     for (own, smiles, count) in
         [("training", "train", 40), ("val", "validation", 8), ("test", "test", 8)]
     {
-        let (mut rows, mut table) = (String::new(), "CID\tSMILES\tdescription\n".to_owned());
+        let mut rows = String::new();
+        let mut table = "CID\tSMILES\tdescription\n".to_owned();
         for id in next..next + count {
-            let (carbons, text) =
-                (id % 9 + 1, format!("An alcohol with \"{id}\" and {} carbons.", id % 9 + 1));
+            let carbons = id % 9 + 1;
+            let text = format!("An alcohol with \"{id}\" and {} carbons.", id % 9 + 1);
             rows += &format!("{id}\t{} {}.5 1\t{text}\n", id % 5, id % 7);
             table += &format!("{id}\t{}O\t{text}\n", "C".repeat(carbons));
         }
@@ -49,8 +50,8 @@ fn chebi_20_is_trained_on_in_both_layouts() {
     );
     sandbox.write("tables.toml", &tables);
     sandbox.write("official.toml", &official);
-    let (tables, official) =
-        (sandbox.train("tables.toml", &[]), sandbox.train("official.toml", &[]));
+    let tables = sandbox.train("tables.toml", &[]);
+    let official = sandbox.train("official.toml", &[]);
     assert_eq!(tables["mrr"], official["mrr"]);
     assert_eq!((&tables["queries"], &tables["candidates"]), (&8.into(), &56.into()));
 }
@@ -108,8 +109,9 @@ fn massbank_becomes_the_files_of_its_configurations() {
         let lines = text.lines().filter_map(|line| line.strip_prefix("INCHIKEY="));
         lines.map(str::to_owned).collect()
     };
-    let (train, validation, molecules) =
-        (read("train.mgf"), read("validation.mgf"), read("molecules.tsv"));
+    let train = read("train.mgf");
+    let validation = read("validation.mgf");
+    let molecules = read("molecules.tsv");
     assert_eq!((keys(&train).len(), keys(&validation).len()), (35, 5));
     assert!(keys(&train).is_disjoint(&keys(&validation)));
     assert!(train.matches("MERGED=2").count() == 35 && train.contains("INSTRUMENT_TYPE=qtof"));

@@ -72,7 +72,8 @@ fn ranks_train_the_model_of_one_process() {
 
 /// Waits until a training that is started now has left a checkpoint.
 fn wait_for_checkpoint(sandbox: &Sandbox, run: &str, job: &mut Child) {
-    let (begun, file) = (Instant::now(), sandbox.path(run).join(LAST));
+    let begun = Instant::now();
+    let file = sandbox.path(run).join(LAST);
     let written = || fs::metadata(&file).and_then(|metadata| metadata.modified()).ok();
     let before = written();
     while written() == before {

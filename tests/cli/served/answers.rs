@@ -295,7 +295,8 @@ fn molecules_are_explained_filtered_drawn_and_exported() {
         send(&served.address, "POST", "/api/export", "application/json", body.as_bytes()).body
     };
     // seven items a record, and a title that looks like one
-    let (csv, sdf) = (rare("csv"), rare("sdf"));
+    let csv = rare("csv");
+    let sdf = rare("sdf");
     assert!(csv.contains(",'=1+1,C[Xe],"), "{csv}");
     let count = |begin: &str| sdf.split('\n').filter(|line| line.starts_with(begin)).count();
     assert_eq!((count("$$$$"), count("> <"), sdf.lines().count()), (5, 36, 5 * 27 + 35), "{sdf}");

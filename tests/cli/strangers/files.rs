@@ -125,7 +125,8 @@ fn a_file_of_meka_has_its_labels_first() {
     file += "\n@data\n";
     for row in 0..120u32 {
         let [a, b] = [row % 7, row * 5 % 11];
-        let (cheap, large) = (u32::from(a < 3), u32::from(b > 5));
+        let cheap = u32::from(a < 3);
+        let large = u32::from(b > 5);
         writeln!(file, "{cheap},{large},{a},{b},{},{}", 7 - a, 11 - b).unwrap();
     }
     let sandbox = Sandbox::new();

@@ -121,7 +121,9 @@ pub struct Flat {
 pub fn flats(count: usize) -> Vec<Flat> {
     let flat = |at: usize| {
         let rooms = at % 5;
-        let (garden, lift, old) = (at.is_multiple_of(2), at.is_multiple_of(3), at % 7 < 3);
+        let garden = at.is_multiple_of(2);
+        let lift = at.is_multiple_of(3);
+        let old = at % 7 < 3;
         let text = format!(
             "offer {at} of a flat with {} rooms {} {} in {} part of the town",
             ["one", "two", "three", "four", "five"][rooms],

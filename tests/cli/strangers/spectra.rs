@@ -29,7 +29,8 @@ fn ion(pair: &Pair, protons: f64) -> f64 {
 
 /// That no molecule is in two of the files of a folder, and how many spectra these have.
 fn divided(sandbox: &Sandbox, folder: &str) -> usize {
-    let (mut all, mut spectra) = (BTreeSet::new(), 0);
+    let mut all = BTreeSet::new();
+    let mut spectra = 0;
     for file in ["train.mgf", "validation.mgf", "test.mgf"] {
         let text = sandbox.read(&format!("{folder}/{file}"));
         let keys = text.lines().filter_map(|line| line.strip_prefix("INCHIKEY="));

@@ -259,7 +259,8 @@ fn a_path_of_another_kind_names_the_command_that_was_meant() {
 
 #[test]
 fn texts_and_molecules_in_two_files_are_joined_by_their_ids() {
-    let (mut texts, mut molecules) = ("cid\ttext\n".to_owned(), "key,SMILES\n".to_owned());
+    let mut texts = "cid\ttext\n".to_owned();
+    let mut molecules = "key,SMILES\n".to_owned();
     for (at, pair) in pairs(300).iter().enumerate() {
         writeln!(texts, "{}\t{}", pair.id, pair.text).unwrap();
         if at % 100 != 50 {

@@ -118,7 +118,8 @@ fn a_bag_beside_a_transformer_has_the_sizes_and_the_settings_of_the_two() {
     assert_eq!(keys[0], "bag.ngrams");
     assert!(keys.contains(&"transformer.layers × transformer.width"), "{keys:?}");
     // memory is that of the longest text, time that of the mean
-    let (longest, mean) = (["one two three four"; 3], ["one two"; 3]);
+    let longest = ["one two three four"; 3];
+    let mean = ["one two"; 3];
     assert_eq!(parts[0].activations, sizes(&split(&longest))[0].activations);
     assert_eq!(parts[0].products, sizes(&split(&mean))[0].products);
     assert_eq!(sizes(&split(&[]))[0].products, 0.0);
@@ -159,7 +160,8 @@ fn the_contract_of_recipes_notices_each_mistake() {
     let mut refused = 0;
     for row in table.take_while(|line| line.starts_with('|')) {
         let mut cells = row.split('|').skip(1);
-        let (files, meaning) = (cells.next().unwrap(), cells.next().unwrap());
+        let files = cells.next().unwrap();
+        let meaning = cells.next().unwrap();
         let own = !meaning.contains("preparation") && !meaning.contains("tokenizer");
         // names are between backquotes; of a folder the first part counts
         for file in files.split('`').skip(1).step_by(2) {

@@ -107,7 +107,8 @@ split = "test"
 /// Thirty words of two syllables, described by their syllables; some in two ways, to be tested on.
 fn words(folder: &Folder) -> PathBuf {
     let syllables = ["ba", "ce", "di", "fo", "gu", "ha"];
-    let (mut outputs, mut train) = (String::from("id\tword\n"), String::from("id\tdescription\n"));
+    let mut outputs = String::from("id\tword\n");
+    let mut train = String::from("id\tdescription\n");
     let mut test = train.clone();
     for (i, first) in syllables.iter().enumerate() {
         for (j, second) in syllables.iter().enumerate().filter(|(j, _)| *j != i) {
@@ -139,7 +140,8 @@ fn train(
     let config = Config::load(file)?;
     let root = config.data_root(Some(&folder.path("")))?;
     let out = Some(folder.path(out));
-    let (config, processor) = (&config, Processor::Cpu);
+    let config = &config;
+    let processor = Processor::Cpu;
     let request = Request { config, root, out, resume, processor, force: false };
     request.run(observer)
 }
@@ -161,7 +163,8 @@ fn an_own_encoder_is_trained_saved_read_and_searched_with() {
     let test = run.config.source().load(&root).unwrap().test.unwrap();
     let again = run.evaluate(&test, Pool::Shared).unwrap();
     assert_eq!(again.scores, report.metrics);
-    let (count, duplicates) = (run.candidates.len(), run.candidates.duplicates());
+    let count = run.candidates.len();
+    let duplicates = run.candidates.duplicates();
     let metrics = Metrics::from_ranks(&again.ranks, count, duplicates).unwrap();
     assert_eq!(metrics, report.metrics.ranks);
     let hits = run.search("begins fo and finishes with endba", 3).unwrap().hits;

@@ -36,10 +36,12 @@ impl Evaluation {
     pub fn from_answers(runs: &EnsembleRun, asked: &QueryAnswers) -> Result<Self, Error> {
         let (inner, decoded) = runs.evaluate(asked)?;
         let split = asked.split();
-        let (texts, candidates) = (split.inputs.texts().ok(), &runs.members()[0].candidates);
+        let texts = split.inputs.texts().ok();
+        let candidates = &runs.members()[0].candidates;
         let row = |(at, name): (usize, &String)| {
             let best = decoded[at].hits.first().map(|hit| {
-                let (id, label) = (candidates.id(hit.candidate), candidates.label(hit.candidate));
+                let id = candidates.id(hit.candidate);
+                let label = candidates.label(hit.candidate);
                 (id.to_owned(), label.to_owned(), hit.score)
             });
             (name.clone(), texts.map(|texts| texts[at].clone()), inner.golds[at].clone(), best)
@@ -92,7 +94,8 @@ impl Evaluation {
     /// The ranks of the gold candidates.
     #[getter]
     fn ranks(&self) -> Ranks {
-        let (ranks, found) = (self.inner.ranks.clone(), &self.inner.scores);
+        let ranks = self.inner.ranks.clone();
+        let found = &self.inner.scores;
         Ranks { ranks, candidates: found.candidates, duplicates: found.duplicate_candidates }
     }
 

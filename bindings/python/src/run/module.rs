@@ -173,7 +173,8 @@ impl Encoder for Foreign {
     fn forward(&self, batch: &[&Input], pass: Pass) -> Tensor<2> {
         let inputs = Arc::new(batch.iter().copied().cloned().collect());
         let sizes = [batch.len(), self.dimension()];
-        let (module, key) = (self.module.clone(), pass.key());
+        let module = self.module.clone();
+        let key = pass.key();
         // the backward pass may be on a different thread
         let cancellation = Cancellation::current();
         let call = Call { module, inputs, key, sizes, cancellation };
@@ -196,7 +197,8 @@ struct Call {
 
 impl Call {
     fn coordinates(&self, py: Python, parameters: &[f32]) -> PyResult<(Vec<f32>, Held)> {
-        let (mut texts, mut vectors) = (Vec::new(), Vec::new());
+        let mut texts = Vec::new();
+        let mut vectors = Vec::new();
         for input in self.inputs.iter() {
             match input {
                 Input::Text(text) => texts.push(text.as_str()),

@@ -84,7 +84,8 @@ impl Runs {
         let rule: Option<Combination> = rule.map(|rule| table("rule", rule)).transpose()?;
         let beyond: Option<BeyondConfig> =
             beyond.map(|settings| table("beyond", settings)).transpose()?;
-        let (root, calls_python) = (data.clone(), encoder.is_some());
+        let root = data.clone();
+        let calls_python = encoder.is_some();
         let inner = work_apart(py, || {
             let mut runs =
                 EnsembleRun::open_shared(&paths, None, encoder.as_ref(), &processor.open()?)?;
@@ -132,10 +133,7 @@ impl Runs {
                 let split = queries.read(run, start..queries.len().min(start + BATCH))?;
                 all.extend(run.coordinates(&split)?);
             }
-            match scaled {
-                true => run.config.decoding.scaled(&all, dim),
-                false => Ok(all),
-            }
+            if scaled { run.config.decoding.scaled(&all, dim) } else { Ok(all) }
         });
         matrix(py, coordinates?, queries.len(), dim)
     }
@@ -213,13 +211,12 @@ impl Runs {
             let asked = queries.ask(&self.inner, |run, split| {
                 let Some((values, shape)) = &given else { return run.coordinates(split) };
                 let expected = [split.inputs.len(), run.candidates.dim()];
-                match *shape == expected {
-                    true => Ok(values.to_vec()),
-                    false => {
-                        let found = format!("an array of shape {shape:?}");
-                        let allowed = format!("one of shape {expected:?}");
-                        Err(Error::value("coordinates", found, allowed))
-                    }
+                if *shape == expected {
+                    Ok(values.to_vec())
+                } else {
+                    let found = format!("an array of shape {shape:?}");
+                    let allowed = format!("one of shape {expected:?}");
+                    Err(Error::value("coordinates", found, allowed))
                 }
             })?;
             Evaluation::from_answers(&self.inner, &asked)
@@ -249,7 +246,8 @@ impl Asked {
                 run.texts(&texts[chosen].iter().map(String::as_str).collect::<Vec<_>>())
             }
             Self::Rows(rows) => {
-                let (ids, outputs) = (vec![String::new(); chosen.len()], vec![None; chosen.len()]);
+                let ids = vec![String::new(); chosen.len()];
+                let outputs = vec![None; chosen.len()];
                 let rows = rows.get().source().select(&chosen.collect::<Vec<_>>())?;
                 Ok(Split::new(ids, Inputs::Vectors(rows), outputs))
             }

@@ -87,7 +87,8 @@ pub fn leading(mut matrix: Mat<f64>, tolerance: f64) -> Result<Eigen, Error> {
 /// The row at which it was found not to be positive definite.
 pub fn cholesky<T: RealField>(matrix: MatMut<T>) -> Result<(), usize> {
     let scratch = cholesky_in_place_scratch::<T>(matrix.nrows(), Par::Seq, Default::default());
-    let (mut memory, regularise) = (MemBuffer::new(scratch), LltRegularization::default());
+    let mut memory = MemBuffer::new(scratch);
+    let regularise = LltRegularization::default();
     let stack = MemStack::new(&mut memory);
     let factored = cholesky_in_place(matrix, regularise, Par::Seq, stack, Default::default());
     factored.map(|_| ()).map_err(|LltError::NonPositivePivot { index }| index)
@@ -112,12 +113,14 @@ pub(super) fn multiply_wide(a: MatRef<f64>, b: MatRef<f64>) -> Mat<f64> {
 /// [`Error::Numeric`] when the decomposition does not converge.
 pub fn symmetric_eigen(matrix: MatRef<f64>) -> Result<Eigen, Error> {
     let size = matrix.nrows();
-    let (mut values, mut vectors) = (Diag::zeros(size), Mat::zeros(size, size));
+    let mut values = Diag::zeros(size);
+    let mut vectors = Mat::zeros(size, size);
     let yes = ComputeEigenvectors::Yes;
     let scratch = self_adjoint_evd_scratch::<f64>(size, yes, Par::Seq, Default::default());
     let mut memory = MemBuffer::new(scratch);
     let stack = MemStack::new(&mut memory);
-    let (value, vector) = (values.as_mut(), Some(vectors.as_mut()));
+    let value = values.as_mut();
+    let vector = Some(vectors.as_mut());
     self_adjoint_evd(matrix, value, vector, Par::Seq, stack, Default::default()).map_err(|_| {
         let what = format!("a {size} x {size} matrix");
         Error::Numeric(format!("the eigendecomposition of {what} did not converge"))
@@ -240,7 +243,8 @@ pub(super) fn project<T: Number>(matrix: &[f32], transposed: &[f32], rows: &Bloc
 
 /// `out = X Mᵀ` for rows of `width` numbers, p numbers a row; `matrix` is M, p × width row-major.
 pub(super) fn turn<T: Number>(matrix: &[f32], width: usize, rows: &[T], out: &mut [T]) {
-    let (dimension, len) = (matrix.len() / width, rows.len() / width);
+    let dimension = matrix.len() / width;
+    let len = rows.len() / width;
     let matrix = T::numbers(matrix);
     let out = MatMut::from_column_major_slice_mut(out, dimension, len);
     let matrix = MatRef::from_row_major_slice(&matrix, dimension, width);

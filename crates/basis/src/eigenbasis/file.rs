@@ -113,9 +113,10 @@ impl Basis {
         } else if stored.has(&name("matrix")) {
             check_width(width)?;
             let matrix = stored.shaped(&name("matrix"), &[dimension, width])?;
-            let zero = match stored.version >= ZERO_ROW && stored.has(&name("zero")) {
-                true => stored.shaped(&name("zero"), &[dimension])?,
-                false => Vec::new(),
+            let zero = if stored.version >= ZERO_ROW && stored.has(&name("zero")) {
+                stored.shaped(&name("zero"), &[dimension])?
+            } else {
+                Vec::new()
             };
             Projector::linear(matrix, zero, width, kind)
         } else {
@@ -276,7 +277,8 @@ fn read_tempered(
     if tempering.validate().is_err() || tempering.changes_nothing() {
         return Err(stored.bad_metadata(&key, "a tempering with a power from 0 to 1"));
     }
-    let (dimension, mut offset) = (spectrum.len(), Vec::new());
+    let dimension = spectrum.len();
+    let mut offset = Vec::new();
     if tempering.centred {
         let name = format!("{prefix}offset");
         offset = stored.shaped::<f64>(&name, &[dimension])?;

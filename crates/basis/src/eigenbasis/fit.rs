@@ -28,7 +28,8 @@ impl Basis {
         drawn: &Sketch,
         tolerance: f64,
     ) -> Result<Self, Error> {
-        let (kind, width) = (rows.kind(), rows.width());
+        let kind = rows.kind();
+        let width = rows.width();
         let linear = kernel.feature_scale(1.0).is_some()
             && drawn.m().checked_mul(width).is_some_and(|elements| elements <= LINEAR_ELEMENTS);
         let (spectrum, map) = if linear {
@@ -60,7 +61,8 @@ fn fit_linear(
     sketch: &Sketch,
     tolerance: f64,
 ) -> Result<(Vec<f64>, Projector), Error> {
-    let (m, d) = (sketch.m(), rows.width());
+    let m = sketch.m();
+    let d = rows.width();
     let (sketched, zero) = sketched_features(kernel, rows, sketch)?;
     let mut sketched = match rows.kind() {
         RowKind::Dense => MatRef::from_row_major_slice(&sketched, m, d),
@@ -75,7 +77,8 @@ fn fit_linear(
     }
     // The smaller of (RΦ)(RΦ)ᵀ and (RΦ)ᵀ(RΦ), which share their eigenvalues above 0.
     let by_rows = m <= sketched.ncols();
-    let (left, right) = (sketched, sketched.transpose());
+    let left = sketched;
+    let right = sketched.transpose();
     let gram = if by_rows { multiply(left, right) } else { multiply(right, left) };
     let Eigen { values: spectrum, vectors: mut columns } = leading(gram, tolerance)?;
     if by_rows {
@@ -111,14 +114,17 @@ fn sketched_features(
     rows: &dyn RowSource,
     sketch: &Sketch,
 ) -> Result<(Vec<f64>, Vec<f64>), Error> {
-    let (m, d) = (sketch.m(), rows.width());
-    let (cancellation, processes) = (Cancellation::current(), Processes::current());
+    let m = sketch.m();
+    let d = rows.width();
+    let cancellation = Cancellation::current();
+    let processes = Processes::current();
     let dense = rows.kind() == RowKind::Dense;
     // the elements that this process adds up
     let columns = processes.part_in_blocks(d, product::SPAN);
     let sparse = m * columns.start..m * columns.end;
     let share = if dense { processes.part(m * d) } else { sparse };
-    let (mut sum, mut zero) = (vec![0.0f64; share.len()], Vec::new());
+    let mut sum = vec![0.0f64; share.len()];
+    let mut zero = Vec::new();
     let bytes = size_of::<f32>() * (m * COLUMNS + if dense { m * d } else { 0 });
     let wave = wave(&processes, bytes)?;
     for start in (0..sketch.blocks()).step_by(wave) {
@@ -153,7 +159,9 @@ fn sketched_features(
             }))
         });
         let parts = blocks.collect::<Result<Vec<_>, Error>>()?;
-        let (mut sums, mut factors, mut zeros) = (Vec::new(), Vec::new(), Vec::new());
+        let mut sums = Vec::new();
+        let mut factors = Vec::new();
+        let mut zeros = Vec::new();
         for (values, rows, zero) in parts.into_iter().flatten() {
             zeros.extend(zero);
             match rows {
@@ -200,7 +208,8 @@ fn gather(
     own: Vec<(Vec<f32>, Block)>,
     width: usize,
 ) -> Result<Vec<(Vec<f32>, Block<'static>)>, Error> {
-    let (mut weights, mut rows) = (Vec::new(), SparseRows::empty(width)?);
+    let mut weights = Vec::new();
+    let mut rows = SparseRows::empty(width)?;
     for (own, block) in own {
         weights.extend(own);
         rows.append(&block.to_sparse(0..width)?);
@@ -247,7 +256,8 @@ fn fit_anchored(
     let part = |block: usize| anchors.block(starts[block]..starts[block + 1]);
 
     // K̃ = S + Sᵀ, S = Σ_I W_I (½ K_II W_Iᵀ + Σ_{J>I} K_IJ W_Jᵀ): each K_IJ is formed once.
-    let (cancellation, processes) = (Cancellation::current(), Processes::current());
+    let cancellation = Cancellation::current();
+    let processes = Processes::current();
     let mut half = vec![0.0; processes.part(m * m).len()];
     let wave = wave(&processes, size_of::<f64>() * m * m)?;
     let order: Vec<usize> = (0..mixing.len()).collect();

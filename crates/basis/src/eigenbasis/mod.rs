@@ -166,9 +166,12 @@ impl Basis {
         if z.len() != self.dimension() {
             return Err(Error::width(z.len(), self.dimension()));
         }
-        let (Projector::Linear { matrix, .. }, None) = (&self.map, &self.tempered) else {
+        let Projector::Linear { matrix, .. } = &self.map else {
             return Ok(None);
         };
+        if self.tempered.is_some() {
+            return Ok(None);
+        }
         let mut direction = vec![0.0f64; self.width];
         for (&z, row) in z.iter().zip(matrix.chunks_exact(self.width)) {
             direction.iter_mut().zip(row).for_each(|(w, &m)| *w += f64::from(z) * f64::from(m));

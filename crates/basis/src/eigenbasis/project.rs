@@ -180,7 +180,8 @@ impl Basis {
                 Ok((norms, residuals))
             })?;
         let (squared_norms, residuals): (Vec<_>, Vec<_>) = parts.into_iter().unzip();
-        let (squared_norms, residuals) = (squared_norms.concat(), residuals.concat());
+        let squared_norms = squared_norms.concat();
+        let residuals = residuals.concat();
         Ok(Projection { dimension, coordinates, squared_norms, residuals })
     }
 
@@ -195,7 +196,8 @@ impl Basis {
         found: impl Fn(usize, &[T], Vec<f64>) -> Result<R, Error> + Sync,
     ) -> Result<Vec<R>, Error> {
         self.check_rows(rows.kind(), rows.width())?;
-        let (dimension, cancellation) = (self.dimension(), Cancellation::current());
+        let dimension = self.dimension();
+        let cancellation = Cancellation::current();
         let blocks = out.par_chunks_mut(ROWS * dimension).enumerate().map(|(task, out)| {
             cancellation.check()?;
             let start = range.start + task * ROWS;
@@ -222,9 +224,10 @@ impl Basis {
         };
         match &self.map {
             Projector::Linear { matrix, transposed, zero } => {
-                let zeros = match zero.is_empty() {
-                    true => Vec::new(),
-                    false => zero_rows(self.kernel.as_ref(), &rows),
+                let zeros = if zero.is_empty() {
+                    Vec::new()
+                } else {
+                    zero_rows(self.kernel.as_ref(), &rows)
                 };
                 let (scales, rows) = T::scaled(self.kernel.as_ref(), rows);
                 algebra::project(matrix, transposed, &rows, out);
@@ -281,7 +284,8 @@ impl Basis {
         rows: &dyn RowSource,
         range: Range<usize>,
     ) -> Result<Mat<f64>, Error> {
-        let (dimension, count) = (self.dimension(), range.len());
+        let dimension = self.dimension();
+        let count = range.len();
         let out = match (&self.map, &self.tempered) {
             (Projector::Linear { .. }, None) => {
                 product::widen(&self.project_range(rows, range)?.coordinates)

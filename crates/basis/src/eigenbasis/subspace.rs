@@ -35,7 +35,8 @@ const DEPARTURE: f64 = 1e-12;
 /// # Errors
 /// As [`leading`].
 pub(super) fn leading_few(matrix: Mat<f64>, count: usize, tolerance: f64) -> Result<Eigen, Error> {
-    let (size, width) = (matrix.nrows(), count + (count / 4).max(SPARE));
+    let size = matrix.nrows();
+    let width = count + (count / 4).max(SPARE);
     if 2 * width < size
         && let Some(axes) = subspace(matrix.as_ref(), width)
     {
@@ -97,7 +98,8 @@ fn cholesky_twice(mut columns: Mat<f64>) -> Option<Mat<f64>> {
 
 /// [`orthonormal`] by Householder reflections, on one thread.
 fn reflected(mut columns: Mat<f64>) -> Option<Mat<f64>> {
-    let (rows, width) = (columns.nrows(), columns.ncols());
+    let rows = columns.nrows();
+    let width = columns.ncols();
     let block = recommended_block_size::<f64>(rows, width);
     let of_qr = qr_in_place_scratch::<f64>(rows, width, block, Par::Seq, Default::default());
     let of_product =

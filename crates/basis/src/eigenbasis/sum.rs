@@ -61,10 +61,12 @@ impl SummedBases {
         out: &mut [T],
     ) -> Result<Vec<f64>, Error> {
         let all = self.coordinates();
-        let (mut joined, mut norms) = (vec![T::default(); rows.len() * all], vec![0.0; rows.len()]);
+        let mut joined = vec![T::default(); rows.len() * all];
+        let mut norms = vec![0.0; rows.len()];
         let mut start = 0;
         for part in &self.parts {
-            let (dimension, scale) = (part.basis.dimension(), T::from_f64(part.weight.sqrt()));
+            let dimension = part.basis.dimension();
+            let scale = T::from_f64(part.weight.sqrt());
             let mut own = vec![T::default(); rows.len() * dimension];
             let squared = part
                 .basis
@@ -90,7 +92,8 @@ struct TemperedKernel(Arc<Basis>);
 
 impl OutputKernel for TemperedKernel {
     fn name(&self) -> String {
-        let (kernel, power) = (self.0.kernel.name(), self.0.tempering().power);
+        let kernel = self.0.kernel.name();
+        let power = self.0.tempering().power;
         format!("basis {} of {kernel}, tempered by {power}", self.0.fingerprint())
     }
 
@@ -99,7 +102,8 @@ impl OutputKernel for TemperedKernel {
     }
 
     fn block(&self, a: &Block, b: &Block) -> Result<Mat<f64>, Error> {
-        let (x, y) = (self.0.project_wide(a, 0..a.len())?, self.0.project_wide(b, 0..b.len())?);
+        let x = self.0.project_wide(a, 0..a.len())?;
+        let y = self.0.project_wide(b, 0..b.len())?;
         let mut gram = multiply_wide(x.transpose(), y.as_ref());
         if self.0.tempering().normalised {
             // Those without a direction share one that is outside of the span.
@@ -199,7 +203,8 @@ impl Basis {
             return Err(Error::value("a sum of kernels: weights", total, "at least one above 0"));
         };
         let options = SketchOptions { size, ..first.options.clone() };
-        let (mut kept, mut width) = (Vec::new(), 0);
+        let mut kept = Vec::new();
+        let mut width = 0;
         for (weight, basis) in parts {
             let columns = width..width + basis.width;
             width = columns.end;

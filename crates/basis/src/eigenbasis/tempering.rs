@@ -231,7 +231,8 @@ impl Basis {
         turn: &Mat<f64>,
         tempered: Option<Tempered>,
     ) -> Self {
-        let (dimension, turned) = (self.dimension(), spectrum.len());
+        let dimension = self.dimension();
+        let turned = spectrum.len();
         self.map = match self.map {
             Projector::Linear { matrix, zero, .. } => {
                 let zero = if zero.is_empty() { zero } else { times(turn, &zero, dimension, 1) };
@@ -239,9 +240,10 @@ impl Basis {
                 Projector::linear(matrix, zero, self.width, self.kind)
             }
             Projector::Sum { sum, turn: before } => {
-                let turn = match before.is_empty() {
-                    true => turn.row_iter().flat_map(|row| row.iter()).map(|&v| v as f32).collect(),
-                    false => times(turn, &before, dimension, sum.coordinates()),
+                let turn = if before.is_empty() {
+                    turn.row_iter().flat_map(|row| row.iter()).map(|&v| v as f32).collect()
+                } else {
+                    times(turn, &before, dimension, sum.coordinates())
                 };
                 Projector::Sum { sum, turn }
             }
@@ -274,11 +276,14 @@ impl Basis {
         centred: bool,
     ) -> Result<(Vec<f64>, Mat<f64>), Error> {
         weights.check(outputs.len())?;
-        let (dimension, count, processes) = (self.dimension(), outputs.len(), Processes::current());
+        let dimension = self.dimension();
+        let count = outputs.len();
+        let processes = Processes::current();
         let mut shift = vec![0.0; dimension];
         let mut sum = vec![0.0; dimension];
         let mut products = Mat::<f64>::zeros(dimension, dimension);
-        let (place, size) = (processes.rank(), processes.size());
+        let place = processes.rank();
+        let size = processes.size();
         // a block of each process at once, and every process adds up its tiles
         for start in (0..count).step_by(ROWS * size) {
             let own = count.min(start + ROWS * place);
@@ -306,7 +311,8 @@ impl Basis {
                 // The lower half, each column in the order of the rows whoever sums it.
                 let tiles = products.par_col_chunks_mut(TILE).enumerate();
                 tiles.filter(|(tile, _)| tile % size == place).for_each(|(tile, out)| {
-                    let (first, width) = (tile * TILE, out.ncols());
+                    let first = tile * TILE;
+                    let width = out.ncols();
                     let lower = block.subrows(first, dimension - first);
                     let own = block.subrows(first, width).transpose();
                     let out = out.subrows_mut(first, dimension - first);

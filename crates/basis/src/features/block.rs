@@ -73,7 +73,9 @@ impl Block<'_> {
         if kind == RowKind::Bits
             && let Some(at) = rows.values().iter().position(other)
         {
-            let (row, column, value) = (at / self.width(), at % self.width(), rows.values()[at]);
+            let row = at / self.width();
+            let column = at % self.width();
+            let value = rows.values()[at];
             return Err(Error::row(row, format!("{value} in column {column}, expected 0 or 1")));
         }
         self.columns(0..self.width(), kind)

@@ -29,7 +29,8 @@ pub struct NgramVocabulary {
 fn each(lengths: &RangeInclusive<usize>, text: &str, visit: &mut dyn FnMut(&str)) {
     let mut starts = Vec::new();
     character_starts(text, &mut starts);
-    let (min, max) = (*lengths.start(), *lengths.end());
+    let min = *lengths.start();
+    let max = *lengths.end();
     character_runs(text, &starts, min..=max.min(text.len()), visit);
 }
 
@@ -180,10 +181,13 @@ pub fn kemeny_signs(ranks: &[Vec<u32>]) -> Result<DenseRows, Error> {
     let mut signs = Vec::with_capacity(ranks.len() * items * items.saturating_sub(1) / 2);
     for ranks in ranks {
         for (i, &first) in ranks.iter().enumerate() {
-            let sign = |&second: &u32| match first == UNRANKED || second == UNRANKED {
-                true => 0.0,
-                // an order is 1, 0 or -1
-                false => f32::from(second.cmp(&first) as i8),
+            let sign = |&second: &u32| {
+                if first == UNRANKED || second == UNRANKED {
+                    0.0
+                } else {
+                    // an order is 1, 0 or -1
+                    f32::from(second.cmp(&first) as i8)
+                }
             };
             signs.extend(ranks[i + 1..].iter().map(sign));
         }

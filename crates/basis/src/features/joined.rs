@@ -49,7 +49,8 @@ impl JoinedRows {
 
     fn join(&self, blocks: &[Block], len: usize) -> Result<Features, Error> {
         let row = |row: usize| {
-            let (mut entries, mut start) = (Vec::new(), 0);
+            let mut entries = Vec::new();
+            let mut start = 0;
             for block in blocks {
                 let own = block.non_zeros(row, 0..block.width()).into_iter();
                 entries.extend(own.map(|(column, value)| (start + column, value)));
@@ -170,7 +171,8 @@ impl RowSource for Selected<'_> {
 impl Block<'_> {
     /// The numbers of a row that are not 0 in some columns, which count from the first of these.
     fn non_zeros(&self, row: usize, columns: Range<usize>) -> Vec<(u32, f32)> {
-        let (mut entries, start) = (Vec::new(), columns.start);
+        let mut entries = Vec::new();
+        let start = columns.start;
         self.entries(row, columns, |column, value| {
             if value != 0.0 {
                 entries.push(((column - start) as u32, value));
@@ -184,7 +186,8 @@ impl Block<'_> {
     /// # Errors
     /// [`Error::Shape`] for no columns.
     pub(crate) fn columns(&self, columns: Range<usize>, kind: RowKind) -> Result<Features, Error> {
-        let (width, start) = (columns.len(), columns.start);
+        let width = columns.len();
+        let start = columns.start;
         Ok(match kind {
             RowKind::Dense => {
                 let mut values = vec![0.0; self.len() * width];

@@ -80,8 +80,10 @@ impl MappedRows {
         };
         match first_not_finite(&values) {
             Some(at) => {
-                let (row, column) = (start + at / self.width, at % self.width);
-                let (key, value) = (&self.key, values[at]);
+                let row = start + at / self.width;
+                let column = at % self.width;
+                let key = &self.key;
+                let value = values[at];
                 Err(Error::file(
                     &self.mapping.path,
                     format!("{key:?}, row {row}, column {column}: {value} is not a finite number"),

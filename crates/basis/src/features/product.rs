@@ -65,7 +65,8 @@ pub(crate) fn inner_columns(
             let wide = widen(a.values());
             let lhs = MatRef::from_row_major_slice(&wide, a.len(), a.width());
             let tile = |start: usize, out: MatMut<f64>| {
-                let (count, width) = (out.ncols(), b.width());
+                let count = out.ncols();
+                let width = b.width();
                 let wide = widen(&b.values()[start * width..(start + count) * width]);
                 let rhs = MatRef::from_column_major_slice(&wide, width, count);
                 matmul(out, Accum::Replace, lhs, rhs, 1.0, Par::Seq);
@@ -96,7 +97,9 @@ type Column<'a> = dyn Fn(usize, &mut [f64]) + Sync + 'a;
 
 /// `⟨x, y⟩` of two sparse rows by walking both.
 fn merged(x: (&[u32], &[f32]), y: (&[u32], &[f32])) -> f64 {
-    let (mut i, mut j, mut sum) = (0, 0, 0.0);
+    let mut i = 0;
+    let mut j = 0;
+    let mut sum = 0.0;
     while i < x.0.len() && j < y.0.len() {
         match x.0[i].cmp(&y.0[j]) {
             std::cmp::Ordering::Less => i += 1,
@@ -115,7 +118,8 @@ fn merged(x: (&[u32], &[f32]), y: (&[u32], &[f32])) -> f64 {
 ///
 /// `columns` holds R_B, m × `rows.len()` with m contiguous.
 pub(crate) fn sketch_dense(columns: &[f32], m: usize, rows: &DenseBlock) -> Vec<f32> {
-    let (len, width) = (rows.len(), rows.width());
+    let len = rows.len();
+    let width = rows.width();
     let mut out = vec![0.0; m * width];
     let product = MatMut::from_row_major_slice_mut(&mut out, m, width);
     let columns = MatRef::from_column_major_slice(columns, m, len);
@@ -262,8 +266,10 @@ const RARE: u32 = u32::MAX;
 impl ColumnIndex {
     /// Of the given rows.
     pub fn new(rows: &SparseBlock) -> Self {
-        let (width, len) = (rows.width(), rows.len());
-        let (common, mut place) = (rows.common(len / FREQUENT + 1), vec![RARE; width]);
+        let width = rows.width();
+        let len = rows.len();
+        let common = rows.common(len / FREQUENT + 1);
+        let mut place = vec![RARE; width];
         (0..).zip(&common).for_each(|(at, &column)| place[column as usize] = at);
         let rare = ByColumn::new(rows, |column| place[column as usize] == RARE);
         let dense = frequent_columns(rows, 0..len, &place, common.len());
@@ -293,7 +299,8 @@ impl ColumnIndex {
     }
 
     fn task(&self, queries: &SparseBlock, start: usize, mut out: MatMut<f32>) {
-        let (limit, count) = (out.nrows(), out.ncols());
+        let limit = out.nrows();
+        let count = out.ncols();
         if self.frequent > 0 && limit > 0 {
             let own = frequent_columns(queries, start..start + count, &self.place, self.frequent);
             let rows = &self.dense[..limit * self.frequent];

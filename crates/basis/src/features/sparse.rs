@@ -30,7 +30,9 @@ impl<'a> SparseBlock<'a> {
         columns: impl Into<Cow<'a, [u32]>>,
         values: impl Into<Cow<'a, [f32]>>,
     ) -> Result<Self, Error> {
-        let (offsets, columns, values) = (offsets.into(), columns.into(), values.into());
+        let offsets = offsets.into();
+        let columns = columns.into();
+        let values = values.into();
         check(width, &offsets, &columns, &values)?;
         Ok(Self { width, offsets, columns, values })
     }
@@ -43,7 +45,9 @@ impl<'a> SparseBlock<'a> {
     where
         R: IntoIterator<Item = (u32, f32)>,
     {
-        let (mut offsets, mut columns, mut values) = (vec![0], Vec::new(), Vec::new());
+        let mut offsets = vec![0];
+        let mut columns = Vec::new();
+        let mut values = Vec::new();
         for row in rows {
             for (column, value) in row {
                 columns.push(column);
@@ -167,7 +171,8 @@ impl<'a> SparseBlock<'a> {
     /// A slice that starts behind the first entry has offsets of its own, which start at 0 too.
     pub(super) fn slice(&self, rows: Range<usize>) -> SparseBlock<'_> {
         let offsets = &self.offsets[rows.start..=rows.end];
-        let (start, end) = (self.offsets[rows.start], self.offsets[rows.end]);
+        let start = self.offsets[rows.start];
+        let end = self.offsets[rows.end];
         SparseBlock {
             width: self.width,
             offsets: match start {
@@ -239,9 +244,10 @@ impl<'a> SparseBlock<'a> {
         let offset = |&at: &u64| usize::try_from(at).unwrap_or(usize::MAX);
         let offsets: Vec<usize> = offsets.iter().map(offset).collect();
         let name = format!("{prefix}{GAPS}");
-        let columns = match stored.has(&name) {
-            true => columns(&stored.read(&name, 1)?.1, &offsets),
-            false => stored.read(&format!("{prefix}.columns"), 1)?.1.to_vec(),
+        let columns = if stored.has(&name) {
+            columns(&stored.read(&name, 1)?.1, &offsets)
+        } else {
+            stored.read(&format!("{prefix}.columns"), 1)?.1.to_vec()
         };
         Self::new(width, offsets, columns, values.to_vec())
     }
@@ -258,7 +264,8 @@ pub fn sorted_by_place<T: Copy + Default>(
     for place in 0..places {
         offsets[place + 1] += offsets[place];
     }
-    let (mut next, mut sorted) = (offsets.clone(), vec![T::default(); offsets[places]]);
+    let mut next = offsets.clone();
+    let mut sorted = vec![T::default(); offsets[places]];
     for (place, cell) in cells {
         sorted[next[place]] = cell;
         next[place] += 1;
@@ -311,7 +318,8 @@ fn by_column_and_value(a: &(u32, f32), b: &(u32, f32)) -> std::cmp::Ordering {
 fn check(width: usize, offsets: &[usize], columns: &[u32], values: &[f32]) -> Result<(), Error> {
     check_width(width)?;
     if columns.len() != values.len() {
-        let (indices, values) = (columns.len(), values.len());
+        let indices = columns.len();
+        let values = values.len();
         return Err(Error::Shape(format!("{indices} column indices for {values} values")));
     }
     let bad = |position: usize, found: usize, low: usize, high: usize| {
@@ -323,7 +331,8 @@ fn check(width: usize, offsets: &[usize], columns: &[u32], values: &[f32]) -> Re
     if let Some(at) = offsets.windows(2).position(|pair| pair[1] < pair[0]) {
         return Err(bad(at + 1, offsets[at + 1], offsets[at], values.len()));
     }
-    let (at, last) = (offsets.len() - 1, offsets[offsets.len() - 1]);
+    let at = offsets.len() - 1;
+    let last = offsets[offsets.len() - 1];
     if last != values.len() {
         return Err(bad(at, last, values.len(), values.len()));
     }

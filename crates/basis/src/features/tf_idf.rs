@@ -66,7 +66,8 @@ impl TfIdf {
     /// The TF-IDF row of a text. N-grams outside the vocabulary are ignored, so a text may give an
     /// empty row.
     pub fn transform(&self, text: &str) -> SparseRow {
-        let (mut row, mut first) = (SparseRow::new(), 0);
+        let mut row = SparseRow::new();
+        let mut first = 0;
         let text = CasedText::new(text);
         for block in &self.blocks {
             let start = row.len();
@@ -207,7 +208,8 @@ impl NgramBlock {
     /// Checks a block that was read from a file, and makes what the file does not hold.
     fn complete(&mut self) -> Result<(), String> {
         self.ngrams.validate().map_err(|error| error.to_string())?;
-        let (terms, weights) = (self.terms.len(), self.idf.len());
+        let terms = self.terms.len();
+        let weights = self.idf.len();
         let whole = match self.ngrams.buckets {
             0 => terms == weights,
             buckets => terms == 0 && weights == buckets,
@@ -216,7 +218,8 @@ impl NgramBlock {
             return Err("terms and weights do not belong together".into());
         }
         if let Some(weight) = self.idf.iter().find(|weight| !WEIGHTS.contains(*weight)) {
-            let (least, most) = (WEIGHTS.start(), WEIGHTS.end());
+            let least = WEIGHTS.start();
+            let most = WEIGHTS.end();
             return Err(format!("a weight of {weight}, allowed: {least} to {most}"));
         }
         self.fill_index();

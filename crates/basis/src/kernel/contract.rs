@@ -108,9 +108,12 @@ fn scale(
     let scales: Option<Vec<f64>> =
         norms.iter().map(|&squared| kernel.feature_scale(squared)).collect();
     let Some(scales) = scales else { return Ok(()) };
-    let linear = |i: usize, j: usize| match norms[i] + norms[j] == 0.0 && kernel.is_normalised() {
-        true => 1.0,
-        false => scales[i] * scales[j] * products[(i, j)],
+    let linear = |i: usize, j: usize| {
+        if norms[i] + norms[j] == 0.0 && kernel.is_normalised() {
+            1.0
+        } else {
+            scales[i] * scales[j] * products[(i, j)]
+        }
     };
     match pairs(all.len()).find(|&(i, j)| !close(gram[(i, j)], linear(i, j))) {
         Some((i, j)) => Err(format!(

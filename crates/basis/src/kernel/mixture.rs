@@ -52,7 +52,8 @@ impl ProbabilityProduct {
         let reach = (REACH * self.deviation).min(f64::from(u32::MAX)) as u32;
         let scale = -0.25 / (self.deviation * self.deviation);
         let values = self.values.map(|deviation| -0.25 / (deviation * deviation));
-        let (mut first, mut sum) = (0, 0.0);
+        let mut first = 0;
+        let mut sum = 0.0;
         for (&position, &weight) in a.0.iter().zip(a.1) {
             let least = position.saturating_sub(reach);
             first += b.0[first..].iter().take_while(|&&other| other < least).count();
@@ -62,7 +63,8 @@ impl ProbabilityProduct {
                     break;
                 }
                 let distance = f64::from(position) - f64::from(other);
-                let (weight, value) = (f64::from(weight), f64::from(value));
+                let weight = f64::from(weight);
+                let value = f64::from(value);
                 sum += match values {
                     None => weight * value * (scale * distance * distance).exp(),
                     Some(values) => {
@@ -110,20 +112,25 @@ impl OutputKernel for ProbabilityProduct {
     fn block(&self, a: &Block, b: &Block) -> Result<Mat<f64>, Error> {
         self.validate(a.kind())?;
         check_alike((b.kind(), b.width()), (a.kind(), a.width()))?;
-        let (Block::Sparse(a), Block::Sparse(b)) = (a, b) else {
+        let Block::Sparse(a) = a else {
             return Err(Error::kind(a.kind(), RowKind::Sparse));
         };
-        let (left, right) = (self.lengths(a), self.lengths(b));
+        let Block::Sparse(b) = b else {
+            return Err(Error::kind(b.kind(), RowKind::Sparse));
+        };
+        let left = self.lengths(a);
+        let right = self.lengths(b);
         let mut out = Mat::zeros(a.len(), b.len());
         out.par_col_chunks_mut(TILE).enumerate().for_each(|(tile, mut out)| {
             for at in 0..out.ncols() {
                 let j = tile * TILE + at;
                 for (i, out) in out.as_mut().col_mut(at).iter_mut().enumerate() {
                     let lengths = left[i] * right[j];
-                    *out = match lengths > 0.0 {
+                    *out = if lengths > 0.0 {
                         // a row with itself too is divided by a root of its square
-                        true => (self.product(a.row(i), b.row(j)) / lengths).min(1.0),
-                        false => f64::from(u8::from(left[i] == right[j])),
+                        (self.product(a.row(i), b.row(j)) / lengths).min(1.0)
+                    } else {
+                        f64::from(u8::from(left[i] == right[j]))
                     };
                 }
             }

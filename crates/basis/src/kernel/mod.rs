@@ -213,7 +213,8 @@ impl OutputKernel for Kernel {
     /// ```
     fn block(&self, a: &Block, b: &Block) -> Result<Mat<f64>, Error> {
         self.validate(a.kind())?;
-        let (aa, bb) = (a.squared_norms(), b.squared_norms());
+        let aa = a.squared_norms();
+        let bb = b.squared_norms();
         product::inner_columns(a, b, |products, j| {
             let bb = bb[j];
             // what is asked of the kernel is asked outside of the loop over a column
@@ -273,7 +274,8 @@ pub fn median_squared_distance(
     if rows.len() < 2 {
         return Err(Error::Shape(format!("{} rows; a median distance needs two", rows.len())));
     }
-    let (n, mut random) = (rows.len() as u64, generator(seed, "median distance", 0));
+    let n = rows.len() as u64;
+    let mut random = generator(seed, "median distance", 0);
     let mut chosen: Vec<usize> = (0..rows.len()).collect();
     for at in 0..ROWS.min(n) {
         chosen.swap(at as usize, (at + below(&mut random, n - at)) as usize);
@@ -282,7 +284,8 @@ pub fn median_squared_distance(
     let block = rows.select(&chosen)?;
     kernel.validate(block.kind())?;
     kernel.check(&block)?;
-    let (gram, norms) = (kernel.block(&block, &block)?, kernel.diagonal(&block));
+    let gram = kernel.block(&block, &block)?;
+    let norms = kernel.diagonal(&block);
     let distance = |(i, j): (usize, usize)| {
         let distance = norms[i] + norms[j] - 2.0 * gram[(i, j)];
         if distance < ROUNDING * (norms[i] + norms[j]) { 0.0 } else { distance }

@@ -50,7 +50,8 @@ impl SumKernel {
         kind: RowKind,
         width: usize,
     ) -> Self {
-        let (kernel, columns) = (kernel.into_kernel(), self.width..self.width + width);
+        let kernel = kernel.into_kernel();
+        let columns = self.width..self.width + width;
         self.width = columns.end;
         self.summands.push(Summand { weight, kernel, kind, columns });
         self
@@ -109,7 +110,8 @@ impl SumKernel {
     }
 
     fn check_width(&self, rows: &Block) -> Result<(), Error> {
-        let (found, expected) = (rows.width(), self.width);
+        let found = rows.width();
+        let expected = self.width;
         if found == expected { Ok(()) } else { Err(Error::width(found, expected)) }
     }
 }

@@ -93,13 +93,16 @@ impl Sketch {
     /// # Errors
     /// Why there is no sketch with these parameters and sizes.
     pub(super) fn pick(&self) -> Result<Option<Picked>, String> {
-        let (m, n, mut random) = (self.m, self.n, self.generator(0));
+        let m = self.m;
+        let n = self.n;
+        let mut random = self.generator(0);
         match self.kind {
             SketchKind::Subsampling { replacement } => {
                 let weight = (n as f64 / m as f64).sqrt();
-                let outputs: Vec<usize> = match replacement {
-                    true => (0..m).map(|_| below(&mut random, n as u64) as usize).collect(),
-                    false => without_replacement(m, n, &mut random),
+                let outputs: Vec<usize> = if replacement {
+                    (0..m).map(|_| below(&mut random, n as u64) as usize).collect()
+                } else {
+                    without_replacement(m, n, &mut random)
                 };
                 let picks = outputs.into_iter().enumerate();
                 Ok(Some(Picked::new(picks.map(|(row, output)| (row, output, weight)))))
@@ -135,7 +138,9 @@ impl Sketch {
     /// The independent columns of one block that are not zero, always the same ones; none where entries are
     /// [picked](Self::pick).
     pub(super) fn independent(&self, block: usize) -> Columns {
-        let (m, outputs, mut random) = (self.m, self.outputs(block), self.generator(block));
+        let m = self.m;
+        let outputs = self.outputs(block);
+        let mut random = self.generator(block);
         match self.kind {
             SketchKind::Gaussian => {
                 let weight = (m as f64).sqrt().recip() as f32;
@@ -166,9 +171,10 @@ impl Sketch {
 
     /// m outputs with replacement, each with a probability in proportion to its score.
     pub(super) fn pick_by(&self, scores: &[f64]) -> Result<Picked, Error> {
-        let check = |row, value: f64, holds: bool| match holds && value.is_finite() {
-            true => Ok(()),
-            false => {
+        let check = |row, value: f64, holds: bool| {
+            if holds && value.is_finite() {
+                Ok(())
+            } else {
                 let allowed = "they must be finite, at least 0, and not all 0";
                 Err(Error::row(row, format!("probability {value}; {allowed}")))
             }
@@ -211,7 +217,8 @@ fn sparsified(
         if position >= entries {
             return columns;
         }
-        let (column, row) = (position as usize / m, position as usize % m);
+        let column = position as usize / m;
+        let row = position as usize % m;
         let output = outputs.start + column;
         if columns.rows.last() != Some(&output) {
             columns.rows.push(output);

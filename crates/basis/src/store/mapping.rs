@@ -270,7 +270,8 @@ impl<T: Pod> CheckedArray<T> {
             let values = &self.values[start..self.len().min(start + per_block)];
             let found = crc32fast::hash(bytemuck::cast_slice(values));
             if found != self.sums[block] {
-                let (name, expected) = (&self.name, self.sums[block]);
+                let name = &self.name;
+                let expected = self.sums[block];
                 let message = format!(
                     "damaged: checksum of block {block} of {name:?} {found:08x}, the file says {expected:08x}"
                 );

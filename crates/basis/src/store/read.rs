@@ -52,7 +52,9 @@ impl Stored {
         let mapping = Mapping::open(path)?;
         let mut metadata = mapping.metadata.clone();
         let mut take = |key: &str| metadata.remove(key).unwrap_or_default();
-        let (found_kind, found_version, expected) = (take(KIND), take(VERSION), take(CHECKSUM));
+        let found_kind = take(KIND);
+        let found_version = take(VERSION);
+        let expected = take(CHECKSUM);
         if found_kind != kind {
             return Err(Error::file(path, format!("holds {found_kind:?}, expected {kind:?}")));
         }
@@ -162,9 +164,10 @@ impl Stored {
     /// As [`read`](Self::read); [`Error::File`] for a different shape.
     pub fn shaped<T: Element>(&self, name: &str, expected: &[usize]) -> Result<Vec<T>, Error> {
         let (shape, elements) = self.read::<T>(name, expected.len())?;
-        match shape == expected {
-            true => Ok(elements.to_vec()),
-            false => Err(self.bad_shape(name, &shape, format!("{expected:?}"))),
+        if shape == expected {
+            Ok(elements.to_vec())
+        } else {
+            Err(self.bad_shape(name, &shape, format!("{expected:?}")))
         }
     }
 
@@ -188,10 +191,12 @@ impl Stored {
             let blocks = entry.bytes.len().div_ceil(BLOCK);
             self.bad_shape(&sums, &found, format!("[{blocks}]"))
         })?;
-        let (sums, mapping) = (numbers, self.mapping());
+        let sums = numbers;
+        let mapping = self.mapping();
         let values = Array::from_mapping(self.mapping(), entry.bytes.clone());
         let verified = (0..sums.len().div_ceil(64)).map(|_| AtomicU64::new(0)).collect();
-        let (name, scattered) = (name.to_owned(), false);
+        let name = name.to_owned();
+        let scattered = false;
         let array = CheckedArray { values, mapping, name, block, sums, scattered, verified };
         Ok(Some((entry.shape.clone(), array)))
     }

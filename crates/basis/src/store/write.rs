@@ -42,7 +42,8 @@ impl<'a> Tensor<'a> {
 
     /// A tensor of any type of elements, borrowed.
     pub fn from_slice<T: Element>(name: &str, shape: &[usize], values: &'a [T]) -> Self {
-        let (name, shape) = (name.to_owned(), shape.to_vec());
+        let name = name.to_owned();
+        let shape = shape.to_vec();
         let data = Cow::Borrowed(bytemuck::cast_slice(values));
         Self { name, dtype: T::DTYPE, shape, data, blocks: None }
     }
@@ -300,7 +301,8 @@ impl Filling<'_> {
     fn bytes(&mut self, name: &str, bytes: &[u8]) -> Result<(), Error> {
         let place = self.tensors.get_mut(name);
         let place = place.ok_or_else(|| refused(self.path, name, "the file does not have it"))?;
-        let (at, end) = (place.at, place.at + bytes.len() as u64);
+        let end = place.at + bytes.len() as u64;
+        let at = place.at;
         if end > place.end {
             return Err(refused(self.path, name, UNFILLED));
         }

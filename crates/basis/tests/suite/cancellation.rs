@@ -17,7 +17,8 @@ fn a_cancelled_caller_does_not_wait_for_a_decomposition() {
 
 #[test]
 fn a_cause_is_that_of_its_work_and_the_first_one_is_kept() {
-    let (work, other) = (Cancellation::default(), Cancellation::default());
+    let work = Cancellation::default();
+    let other = Cancellation::default();
     let part = work.for_part();
     part.scope(|| Cancellation::current().cancel_because("first"));
     part.cancel_because("second");
@@ -33,7 +34,8 @@ fn a_cause_is_that_of_its_work_and_the_first_one_is_kept() {
 
 #[test]
 fn scopes_are_of_a_thread_and_end_with_a_panic() {
-    let (outer, inner) = (Cancellation::default(), Cancellation::default());
+    let outer = Cancellation::default();
+    let inner = Cancellation::default();
     outer.cancel();
     outer.scope(|| {
         assert!(Cancellation::current().is_cancelled());

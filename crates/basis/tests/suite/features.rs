@@ -151,7 +151,8 @@ proptest! {
     fn entries_are_those_of_a_range_of_columns(
         width in 1usize..200, bounds in (0usize..=200, 0usize..=200), seed in 0u64..1000,
     ) {
-        let (start, end) = (bounds.0.min(width), bounds.1.min(width));
+        let start = bounds.0.min(width);
+let end = bounds.1.min(width);
         let columns = start.min(end)..start.max(end);
         let mut random = generator(seed, "entries", 0);
         let ones: Vec<u32> = (0..width as u32).filter(|_| below(&mut random, 2) == 1).collect();
@@ -324,9 +325,8 @@ fn products_of_indexed_columns_equal_those_of_pairs() {
     assert!(frequent.len() > 2 && rare.iter().sum::<usize>() > 100);
     let all = Features::Sparse(SparseRows::from_rows(61, rows).unwrap());
     let queries = all.block(70..150).unwrap();
-    let (Block::Sparse(own), Block::Sparse(other)) = (&all, &queries) else {
-        panic!("sparse rows")
-    };
+    let Block::Sparse(own) = &all else { panic!("sparse rows") };
+    let Block::Sparse(other) = &queries else { panic!("sparse rows") };
     let index = ColumnIndex::new(own);
     let exact = inner(&all, &queries).unwrap();
     for limit in [0, 1, 93, 150] {

@@ -103,7 +103,8 @@ fn a_file_that_contradicts_itself_is_an_error() {
         .map(|(key, value)| (key.to_owned(), value.to_owned()))
         .into()
     };
-    let (spectrum, matrix) = ([2.0, 1.0], [0.5f32; 6]);
+    let spectrum = [2.0, 1.0];
+    let matrix = [0.5f32; 6];
     let load = |metadata: &BTreeMap<String, String>, tensors: &[Tensor]| {
         store::Contents::new("basis", 1, metadata, tensors).write(&path).unwrap();
         Basis::load(&path)

@@ -40,7 +40,8 @@ fn gram_matrix_is_positive_semi_definite() {
     for (kernel, rows) in cases(40) {
         let found = from_faer(&kernel.block(&rows, &rows).unwrap());
         let (values, _) = jacobi(&found);
-        let (largest, smallest) = (values[0], values[values.len() - 1]);
+        let largest = values[0];
+        let smallest = values[values.len() - 1];
         let what = describe(&kernel, &rows);
         assert!(largest > 0.5, "{what}: largest eigenvalue {largest}");
         assert!(smallest >= -1e-12 * largest, "{what}: smallest eigenvalue {smallest}");
@@ -137,12 +138,17 @@ fn kemeny_with_ties_is_tau_b() {
     let block = Kernel::Kemeny.block(&rows, &rows).unwrap();
     for (i, a) in ranks.iter().enumerate() {
         for (j, b) in ranks.iter().enumerate() {
-            let (mut balance, mut untied_a, mut untied_b) = (0i32, 0, 0);
+            let mut balance = 0i32;
+            let mut untied_a = 0;
+            let mut untied_b = 0;
             for x in 0..5usize {
                 for y in 0..x {
-                    let order = |r: &[u32]| match r[x] == UNRANKED || r[y] == UNRANKED {
-                        true => 0,
-                        false => (r[x] as i32 - r[y] as i32).signum(),
+                    let order = |r: &[u32]| {
+                        if r[x] == UNRANKED || r[y] == UNRANKED {
+                            0
+                        } else {
+                            (r[x] as i32 - r[y] as i32).signum()
+                        }
                     };
                     balance += order(a) * order(b);
                     untied_a += order(a).abs();

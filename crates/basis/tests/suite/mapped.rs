@@ -115,7 +115,8 @@ fn a_mapped_basis_is_the_one_in_memory() {
         let fit = |rows: &dyn RowSource| {
             Basis::fit(Kernel::Cosine, rows, &SketchOptions::new(sketch.clone(), 3)).unwrap()
         };
-        let (a, b) = (fit(&mapped), fit(&memory));
+        let a = fit(&mapped);
+        let b = fit(&memory);
         assert_eq!(a.fingerprint(), b.fingerprint());
         assert_eq!(a.project(&mapped).unwrap(), b.project(&memory).unwrap());
     }
@@ -213,7 +214,8 @@ fn stored_rows_are_checked() {
 fn resident_memory_does_not_grow_with_the_file() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("large.safetensors");
-    let (rows, width) = (60_000, 100);
+    let rows = 60_000;
+    let width = 100;
     write(&path, Dtype::F32, &[rows, width], bytemuck::cast_slice(&vec![0.5f32; rows * width]));
     let mapped = MappedRows::open(&path, "rows").unwrap();
     let mut most = 0;

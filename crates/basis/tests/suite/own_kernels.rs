@@ -30,7 +30,8 @@ impl OutputKernel for Own {
     }
 
     fn block(&self, a: &Block, b: &Block) -> Result<Mat<f64>, Error> {
-        let (a, b) = (expand(a), expand(b));
+        let a = expand(a);
+        let b = expand(b);
         Ok(Mat::from_fn(a.len(), b.len(), |i, j| (self.value)(&a[i], &b[j])))
     }
 

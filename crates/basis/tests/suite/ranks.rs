@@ -36,7 +36,8 @@ fn several_ranks_fit_the_basis_of_one() {
     let mut random = generator(0, "ranks", 0);
     // three blocks of columns, the last one smaller
     let n = 1100;
-    let (dense, bits) = (dense(n, 9, &mut random), bits(n, 70, &mut random));
+    let dense = dense(n, 9, &mut random);
+    let bits = bits(n, 70, &mut random);
     let counts = counts(n, 37, &mut random);
     for (kernel, rows) in [
         (Kernel::Cosine, &dense),

@@ -34,7 +34,8 @@ fn draw(kind: &SketchKind, m: usize, n: usize, seed: u64) -> Sketch {
 #[test]
 fn expectation_of_the_gram_matrix_is_the_identity() {
     const DRAWS: usize = 4000;
-    let (m, n) = (5, 12);
+    let m = 5;
+    let n = 12;
     for kind in kinds() {
         let mut sum = vec![vec![0.0; n]; n];
         let mut squares = vec![vec![0.0; n]; n];
@@ -76,7 +77,8 @@ fn the_seed_decides_everything() {
 
 #[test]
 fn anchors_and_mixing_decompose_the_sketch() {
-    let (m, n) = (6, 1300);
+    let m = 6;
+    let n = 1300;
     for kind in kinds() {
         let sketch = draw(&kind, m, n, 1);
         let anchors = sketch.anchors();
@@ -113,7 +115,8 @@ fn anchors_and_mixing_decompose_the_sketch() {
 /// What each kind promises about where its entries are and how large.
 #[test]
 fn entries_are_those_of_the_definition() {
-    let (m, n) = (50, 1200);
+    let m = 50;
+    let n = 1200;
     let columns = |kind: &SketchKind| {
         let dense = from_faer(&draw(kind, m, n, 5).dense());
         let column = |j: usize| dense.iter().map(|row| row[j]).filter(|v| *v != 0.0).collect();
@@ -167,7 +170,8 @@ fn every_kind_has_usual_parameters() {
 /// Moments of the Gaussian sketch: 60,000 entries of N(0, 1/m).
 #[test]
 fn gaussian_entries_are_normal() {
-    let (m, n) = (60, 1000);
+    let m = 60;
+    let n = 1000;
     let dense = from_faer(&draw(&SketchKind::Gaussian, m, n, 2).dense()).concat();
     let scaled: Vec<f64> = dense.iter().map(|v| v * (m as f64).sqrt()).collect();
     let count = scaled.len() as f64;

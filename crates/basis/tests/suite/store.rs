@@ -313,7 +313,8 @@ fn a_reader_never_sees_half_a_file() {
 fn files_have_ordinary_permissions() {
     use std::os::unix::fs::PermissionsExt;
     let folder = tempfile::tempdir().unwrap();
-    let (ours, ordinary) = (folder.path().join("ours"), folder.path().join("ordinary"));
+    let ours = folder.path().join("ours");
+    let ordinary = folder.path().join("ordinary");
     store::write_atomically(&ours, |file| file.write_all(b"x")).unwrap();
     std::fs::write(&ordinary, b"x").unwrap();
     let mode = |path: &Path| std::fs::metadata(path).unwrap().permissions().mode();
@@ -331,7 +332,8 @@ proptest! {
     ) {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a");
-        let (f32s, u64s) = (format!("{name} f32"), format!("{name} u64"));
+        let f32s = format!("{name} f32");
+let u64s = format!("{name} u64");
         let tensors = [Tensor::f32(&f32s, &[values.len()], &values), Tensor::u64(&u64s, &[words.len()], &words)];
         let metadata = BTreeMap::from([(key.clone(), value.clone())]);
         store::Contents::new("any", 1, &metadata, &tensors).write(&path).unwrap();
@@ -349,8 +351,8 @@ proptest! {
 fn tensors_are_filled_piece_by_piece_and_verified_block_by_block() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("a.safetensors");
-    let (short, long): (Vec<u32>, Vec<f32>) =
-        ((0..9).collect(), (0..300_001).map(|at| at as f32).collect());
+    let short: Vec<u32> = (0..9).collect();
+    let long: Vec<f32> = (0..300_001).map(|at| at as f32).collect();
     let write = |count: usize| {
         let tensors = [
             Tensor::u8("bytes", &[3], &[1, 2, 3]),

@@ -48,7 +48,8 @@ fn product(projection: &Projection, i: usize, j: usize) -> f64 {
 #[test]
 fn a_sum_is_the_concatenation_of_its_parts() {
     let sources = sources();
-    let (rows, bases) = (joined(&sources), bases(&sources));
+    let rows = joined(&sources);
+    let bases = bases(&sources);
     let parts: Vec<Projection> =
         bases.iter().zip(&sources).map(|(basis, rows)| basis.project(rows).unwrap()).collect();
     // weights are divided by their sum
@@ -81,7 +82,8 @@ fn few_coordinates_are_the_leading_principal_axes() {
     for (few, whole) in few.spectrum().iter().zip(whole.spectrum()) {
         assert!((few - whole).abs() < 1e-9 * whole, "{few}, {whole}");
     }
-    let (few, whole) = (few.project(&rows).unwrap(), whole.project(&rows).unwrap());
+    let few = few.project(&rows).unwrap();
+    let whole = whole.project(&rows).unwrap();
     for i in 0..N {
         let same =
             few.row(i).iter().zip(whole.row(i)).all(|(a, b)| (a.abs() - b.abs()).abs() < 1e-4);
@@ -100,7 +102,8 @@ fn a_weight_of_zero_only_takes_columns() {
     let [a, _, c] = bases(&sources).try_into().unwrap();
     let without = Basis::sum(vec![(0.6, a), (0.4, c)], 50, &joined(&two)).unwrap();
     assert_eq!(with.spectrum(), without.spectrum());
-    let (with, without) = (with.project(&rows).unwrap(), without.project(&joined(&two)).unwrap());
+    let with = with.project(&rows).unwrap();
+    let without = without.project(&joined(&two)).unwrap();
     assert_eq!(with, without);
 }
 

@@ -183,7 +183,8 @@ pub fn brute_force(kernel: &Kernel, a: &[f64], b: &[f64]) -> f64 {
         }
         // Pair signs: concordant less discordant pairs, as a share of all pairs.
         Kernel::Kemeny => {
-            let (mut concordant, mut discordant) = (0, 0);
+            let mut concordant = 0;
+            let mut discordant = 0;
             for (x, y) in a.iter().zip(b) {
                 concordant += usize::from(x == y);
                 discordant += usize::from(x != y);

@@ -80,7 +80,9 @@ fn a_tempered_file_that_contradicts_itself_is_an_error() {
     ]
     .map(|(key, value)| (key.to_owned(), value.to_owned()))
     .into();
-    let (spectrum, matrix, offset) = ([2.0, 1.0], [0.5f32; 6], [0.1, 0.2, 0.3]);
+    let spectrum = [2.0, 1.0];
+    let matrix = [0.5f32; 6];
+    let offset = [0.1, 0.2, 0.3];
     let load = |version, metadata: &BTreeMap<String, String>, offset: Option<&[f64]>| {
         let mut tensors =
             vec![Tensor::f64("spectrum", &[2], &spectrum), Tensor::f32("matrix", &[2, 3], &matrix)];

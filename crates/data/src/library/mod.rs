@@ -85,7 +85,8 @@ impl Library {
         let on_bad_row = OnBadRow::default();
         let mut rows =
             Rows::new(path, open_text(path)?, format, Vec::new(), on_bad_row, Header::FirstRecord)?;
-        let (mut stated, mut without) = (Vec::new(), 0);
+        let mut stated = Vec::new();
+        let mut without = 0;
         while let Some(record) = rows.next_good_spectrum()? {
             match Stated::read(&record, path) {
                 Some(spectrum) => stated.push(spectrum),
@@ -166,7 +167,8 @@ impl Library {
             TableOptions { on_bad_row: OnBadRow::Skip, numbers, ..TableOptions::default() };
         let table = Table::read_with(path, columns, options)?;
         table.log_skipped();
-        let (ids, smiles) = (table.column("id")?, table.column("smiles")?);
+        let ids = table.column("id")?;
+        let smiles = table.column("smiles")?;
         let structures: Vec<Option<Structure>> =
             smiles.par_iter().map(|cell| Structure::read(cells::smiles(cell))).collect();
         let mut all = Vec::new();

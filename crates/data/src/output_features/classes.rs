@@ -105,9 +105,12 @@ impl OutputKind for ClassFeatures {
             }
         };
         let width = names.len();
-        if let (Some(positive), None) = (&self.positive, from.fitted) {
+        if let Some(positive) = &self.positive
+            && from.fitted.is_none()
+        {
             let known = names.contains(positive);
-            let (key, found) = ("output.features.positive", format!("{positive:?}"));
+            let key = "output.features.positive";
+            let found = format!("{positive:?}");
             check(known, key, found, &format!("one of the classes: {}", names.join(", ")))?;
         }
         let mut values = vec![0.0; width * classes.len()];

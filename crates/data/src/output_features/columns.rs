@@ -72,7 +72,8 @@ impl LabelFeatures {
         for (row, set) in sets.iter().enumerate() {
             let known = |label: &&String| fitted.terms.binary_search(label).is_ok();
             if let Some(label) = set.iter().find(|label| !known(label)) {
-                let (column, known) = (&self.column, fitted.terms.len());
+                let column = &self.column;
+                let known = fitted.terms.len();
                 let message = format!(
                     "the label {label:?} in the column {column:?}: allowed are the {known} labels that the run was \
                      trained with"
@@ -205,9 +206,10 @@ impl RankingFeatures {
 
     /// The values that [`parse`](Self::parse) accepts.
     fn allowed(&self) -> String {
-        match self.items.is_empty() {
-            true => "ranks from 1, with spaces between".into(),
-            false => format!("an order of items, each once, as in \"{}\"", self.items.join(">")),
+        if self.items.is_empty() {
+            "ranks from 1, with spaces between".into()
+        } else {
+            format!("an order of items, each once, as in \"{}\"", self.items.join(">"))
         }
     }
 }

@@ -155,14 +155,17 @@ fn graph_rows(
 /// The graphs of a file, JSON lines or a folder of the TUDataset collection, in the order of a table's
 /// ids.
 pub(crate) fn graphs(path: &Path, table: &Table, id: &str) -> Result<Vec<NamedGraph>, Error> {
-    let graphs = match path.is_dir() {
-        true => read_tudataset(path, &path.file_name().unwrap_or_default().to_string_lossy())?,
-        false => read_json_lines(path)?,
+    let graphs = if path.is_dir() {
+        read_tudataset(path, &path.file_name().unwrap_or_default().to_string_lossy())?
+    } else {
+        read_json_lines(path)?
     };
     let mut rows = HashMap::with_capacity(graphs.len());
     for (row, graph) in graphs.iter().enumerate() {
         if let Some(first) = rows.insert(graph.id.as_str(), row) {
-            let (id, first, second) = (&graph.id, first + 1, row + 1);
+            let id = &graph.id;
+            let first = first + 1;
+            let second = row + 1;
             let message = format!("id {id:?} names graph {first} and graph {second}");
             return Err(Error::file(path, message));
         }

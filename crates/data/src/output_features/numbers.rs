@@ -116,7 +116,9 @@ impl NumberFeatures {
         table: &Table,
         numbers: impl Iterator<Item = (f32, f64)>,
     ) -> Result<(), Error> {
-        let (mut least, mut most, mut error) = (f64::INFINITY, f64::NEG_INFINITY, 0.0f64);
+        let mut least = f64::INFINITY;
+        let mut most = f64::NEG_INFINITY;
+        let mut error = 0.0f64;
         for (narrow, wide) in numbers {
             (least, most) = (least.min(wide), most.max(wide));
             error = error.max((f64::from(narrow) - wide).abs());

@@ -77,7 +77,8 @@ impl TextFeatures {
         let all = if self.is_open() { read(&self.features, texts, None).ok() } else { None };
         let (found, rows) = all.map_or_else(|| read(&self.features, texts, Some(fitted)), Ok)?;
         let (Features::Sparse(all), true) = (&rows, self.is_open()) else {
-            let (found, expected) = (found.width, fitted.width);
+            let found = found.width;
+            let expected = fitted.width;
             let error = || dsokr_basis::Error::width(found, expected).into();
             return if found == expected { Ok(rows) } else { Err(error()) };
         };
@@ -113,7 +114,9 @@ fn read(
     }
     let column = features.column().unwrap_or_default();
     let table = Table::numbered(Path::new("the inputs"), "", [(column, texts.to_vec())]);
-    let (truth, labels, molecules) = (None, Vec::new(), HashMap::new());
+    let truth = None;
+    let labels = Vec::new();
+    let molecules = HashMap::new();
     let files = OutputFiles::Given(&[]);
     let mut from = OutputTable { table: &table, id: "", files, fitted, truth, labels, molecules };
     let (columns, rows) = features.kind().read(&mut from)?;

@@ -186,7 +186,8 @@ impl InputsConfig {
             }
             Self::Kernels(config) => {
                 let index = RowIndex::read(&config.table, &config.id, wanted)?;
-                let (root, id) = (wanted.root()?, &config.id);
+                let root = wanted.root()?;
+                let id = &config.id;
                 let anchors =
                     config.anchors.as_ref().map(|own| Table::read(&root.file(own), &[id]));
                 let anchors = anchors.transpose()?;
@@ -217,7 +218,8 @@ impl InputsConfig {
                 let anchors = places.map(|rows| values(&rows)).unwrap_or_default();
                 Box::new(move |table| {
                     let rows = index.of(table, column)?;
-                    let (matrices, anchors) = (values(&rows), anchors.clone());
+                    let matrices = values(&rows);
+                    let anchors = anchors.clone();
                     Ok(Inputs::Kernels(KernelRows { matrices, anchors }))
                 })
             }

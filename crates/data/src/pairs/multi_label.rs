@@ -155,7 +155,9 @@ impl Pairs for MultiLabelConfig {
     }
 
     fn split(&self, name: SplitName, wanted: &Wanted) -> Result<Option<Split>, Error> {
-        if let (SplitName::Test, Some(file)) = (name, &self.test) {
+        if let SplitName::Test = name
+            && let Some(file) = &self.test
+        {
             return self.queries(&wanted.root()?.file(file), wanted).map(Some);
         }
         self.read(&wanted.root()?.file(&self.file), wanted)?.split(name, wanted)

@@ -49,11 +49,13 @@ impl Pairs for OfficialConfig {
     /// The outputs are all rows of all files, each id once.
     fn load(&self, wanted: &Wanted) -> Result<Dataset, Error> {
         let read = |file: &String| read_official(&wanted.root()?.file(file));
-        let (train, validation) = (read(&self.train)?, read(&self.validation)?);
+        let train = read(&self.train)?;
+        let validation = read(&self.validation)?;
         let test = self.test.as_ref().map(read).transpose()?;
         let mut ids = Vec::new();
         let mut index: HashMap<String, usize> = HashMap::new();
-        let (width, mut values) = (train.features.width(), Vec::new());
+        let width = train.features.width();
+        let mut values = Vec::new();
         for file in [Some(&train), Some(&validation), test.as_ref()].into_iter().flatten() {
             if file.features.width() != width {
                 return Err(dsokr_basis::Error::width(file.features.width(), width).into());
@@ -70,7 +72,9 @@ impl Pairs for OfficialConfig {
             let outputs = official.ids.iter().map(|id| index.get(id).copied()).collect();
             Split { outputs, ..without_outputs(official) }
         };
-        let (train, validation, test) = (split(train), split(validation), test.map(split));
+        let train = split(train);
+        let validation = split(validation);
+        let test = test.map(split);
         let candidates = (0..ids.len()).collect();
         let outputs = Outputs::from_vectors(ids, candidates, width, values)?;
         Ok(Dataset { train, validation, test, outputs, skipped: BTreeMap::new() })
@@ -118,8 +122,11 @@ pub fn read_official(path: &Path) -> Result<Official, Error> {
     let columns = COLUMNS.map(str::to_owned).into();
     let mut rows =
         Rows::new(path, open(path)?, TextFormat::Tabs, columns, OnBadRow::Stop, Header::Columns)?;
-    let (mut ids, mut descriptions, mut places) = (Vec::new(), Vec::new(), Vec::new());
-    let (mut values, mut width): (Vec<f32>, usize) = (Vec::new(), 0);
+    let mut ids = Vec::new();
+    let mut descriptions = Vec::new();
+    let mut places = Vec::new();
+    let mut values: Vec<f32> = Vec::new();
+    let mut width: usize = 0;
     while let Some((line, fields)) = rows.next()? {
         if let Some(empty) = fields.iter().position(|field| field.trim().is_empty()) {
             return Err(Error::empty_value(path, line, COLUMNS[empty]));
@@ -129,7 +136,8 @@ pub fn read_official(path: &Path) -> Result<Official, Error> {
         for (component, text) in vector.split_ascii_whitespace().enumerate() {
             let number = text.parse::<f32>().ok().filter(|value| value.is_finite());
             values.push(number.ok_or_else(|| {
-                let (column, value) = (COLUMNS[1], shorten(text));
+                let column = COLUMNS[1];
+                let value = shorten(text);
                 let found = format!("component {component} of column {column:?} is {value:?}");
                 Error::line(path, line, found + "; a finite 32-bit number is needed")
             })?);
@@ -138,7 +146,8 @@ pub fn read_official(path: &Path) -> Result<Official, Error> {
         if ids.is_empty() {
             width = found;
         } else if found != width {
-            let (column, first) = (COLUMNS[1], places[0]);
+            let column = COLUMNS[1];
+            let first = places[0];
             let message = format!(
                 "{found} numbers in column {column:?}; expected {width}, as on line {first}"
             );

@@ -70,16 +70,16 @@ impl PoolConfig {
         columns.extend(outputs);
         columns.extend(wanted.group);
         columns.extend(group);
-        let (lines, numbered) = (has_lines(path), self.has_numbers(path));
-        let read = |on_bad_row| match lines {
-            true => {
+        let lines = has_lines(path);
+        let numbered = self.has_numbers(path);
+        let read = |on_bad_row| {
+            if lines {
                 // with vectors the lines are outputs
                 let own = wanted.outputs.features.column().filter(|_| column == id);
                 let table = Table::read_lines(path, id, own.unwrap_or(column), on_bad_row)?;
                 columns.iter().try_for_each(|column| table.column(column).map(|_| ()))?;
                 Ok(table)
-            }
-            false => {
+            } else {
                 let numbers = numbered.then_some(id.as_str());
                 let headless = !self.header;
                 Table::read_with(path, &columns, TableOptions { on_bad_row, numbers, headless })
@@ -99,7 +99,8 @@ impl PoolConfig {
             InputsConfig::Graphs(_) => together.ids.push(column),
             InputsConfig::Text(_) | InputsConfig::Features(_) | InputsConfig::Kernels(_) => {}
         }
-        let (inputs, group) = (inputs.reader(column, wanted, kernels)?, wanted.group);
+        let inputs = inputs.reader(column, wanted, kernels)?;
+        let group = wanted.group;
         Ok(PairedRows { table, id, inputs, splits, group, together, numbered })
     }
 }
@@ -171,9 +172,10 @@ impl Pairs for PoolConfig {
     fn split(&self, name: SplitName, wanted: &Wanted) -> Result<Option<Split>, Error> {
         // rows are skipped, and belong together, for the columns that the training read, so that the splits are the same
         let skips = wanted.on_bad_row != OnBadRow::Stop;
-        let columns: Vec<&str> = match skips || self.splits.group.is_some() {
-            true => wanted.outputs.columns().collect(),
-            false => wanted.outputs.features.truth().into_iter().collect(),
+        let columns: Vec<&str> = if skips || self.splits.group.is_some() {
+            wanted.outputs.columns().collect()
+        } else {
+            wanted.outputs.features.truth().into_iter().collect()
         };
         let file = match name {
             SplitName::Train => None,
@@ -193,10 +195,7 @@ impl Pairs for PoolConfig {
         let own = wanted.is_own(path, &self.file);
         let columns = wanted.outputs.features.truth().into_iter();
         // without ids, what a row's output is called tells whether it is a candidate
-        let label = match !own && self.numbered {
-            true => wanted.outputs.label,
-            false => None,
-        };
+        let label = if !own && self.numbered { wanted.outputs.label } else { None };
         let options = TableOptions { headless: !self.header, ..TableOptions::default() };
         let has_column = |label: &str| -> Result<bool, Error> {
             Ok(Table::header(path, options)?[0].iter().any(|name| name == label))
@@ -274,7 +273,8 @@ impl MemoryConfig {
     }
 
     fn paired<'a>(&'a self, table: Table, wanted: &Wanted<'a>) -> PairedRows<'a> {
-        let (inputs, splits) = (self.inputs.reader(wanted.seed), &self.splits);
+        let inputs = self.inputs.reader(wanted.seed);
+        let splits = &self.splits;
         let mut together = GroupColumns::of_outputs(wanted.outputs);
         together.input = Some(&self.inputs.column).filter(|_| !self.inputs.numbers).map(|x| &**x);
         PairedRows { table, id: Self::ID, inputs, splits, group: None, together, numbered: false }

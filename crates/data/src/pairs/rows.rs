@@ -177,9 +177,10 @@ impl PairedRows<'_> {
         let split = |rows: Range<usize>| {
             let outputs = places[rows.clone()].iter().copied().map(Some).collect();
             let split = pairs(rows.clone())?;
-            let groups = match split.groups.is_empty() {
-                true => groups.get(rows).unwrap_or_default().to_vec(),
-                false => split.groups,
+            let groups = if split.groups.is_empty() {
+                groups.get(rows).unwrap_or_default().to_vec()
+            } else {
+                split.groups
             };
             Ok::<_, Error>(Split { outputs, groups, ..split })
         };
@@ -268,7 +269,8 @@ impl PairedRows<'_> {
     fn draw(&self, seed: u64) -> Result<Drawn, Error> {
         let Self { table, splits, .. } = self;
         let of = |size: SplitSize| size.of(table.len());
-        let (validation, test) = (of(splits.validation), of(splits.test));
+        let validation = of(splits.validation);
+        let test = of(splits.test);
         let held = validation.saturating_add(test);
         let left = table.len().saturating_sub(held);
         let train = splits.train.map_or(left, of);
@@ -345,7 +347,8 @@ impl PairedRows<'_> {
             ));
         }
         let train = splits.train.map_or(rest.len(), |train| train.of(table.len()));
-        let (first, held) = (validation.len(), validation.len() + test.len());
+        let first = validation.len();
+        let held = validation.len() + test.len();
         let rows = [validation, test, rest].concat();
         let mut names = vec![String::new(); table.len()];
         for (number, members) in groups.iter().enumerate() {

@@ -104,7 +104,8 @@ struct GenerativeModel<'a> {
 
 impl Pairs for SyntheticConfig {
     fn facts(&self) -> PairFacts<'_> {
-        let (has_test, inputs) = (self.test > 0, InputKind::Vectors);
+        let has_test = self.test > 0;
+        let inputs = InputKind::Vectors;
         PairFacts { has_test, inputs, ..PairFacts::default() }
     }
 
@@ -168,7 +169,9 @@ impl Pairs for SyntheticConfig {
             start += counts[part];
             Ok::<_, Error>(split)
         };
-        let (train, validation, test) = (split(0)?, split(1)?, split(2)?);
+        let train = split(0)?;
+        let validation = split(1)?;
+        let test = split(2)?;
         split(3)?;
         let ids: Vec<String> = (1..=start).map(|id| id.to_string()).collect();
         let held = self.train..self.train + self.validation + self.test;
@@ -196,7 +199,8 @@ impl Pairs for SyntheticConfig {
 
 impl<'a> GenerativeModel<'a> {
     fn new(config: &'a SyntheticConfig, seed: u64) -> Self {
-        let (from, to) = (config.inputs, config.outputs);
+        let from = config.inputs;
+        let to = config.outputs;
         let mut random = generator(seed, "synthetic model", 0);
         let power = |decay: f64| move |j: usize| ((j + 1) as f64).powf(-0.5 * decay);
         let inputs = root(from, power(config.input_decay), &mut random);
@@ -232,8 +236,10 @@ impl<'a> GenerativeModel<'a> {
     /// depends on the part only, so that a split can be drawn without the others.
     fn split(&self, part: usize, start: usize, count: usize) -> Result<(Split, Vec<f32>), Error> {
         let purpose = ["train", "validation", "test", "unlabelled"][part];
-        let (from, to) = (self.config.inputs, self.config.outputs);
-        let (mut x, mut y) = (vec![0.0f32; count * from], vec![0.0f32; count * to]);
+        let from = self.config.inputs;
+        let to = self.config.outputs;
+        let mut x = vec![0.0f32; count * from];
+        let mut y = vec![0.0f32; count * to];
         let blocks = x.par_chunks_mut(ROWS * from).zip(y.par_chunks_mut(ROWS * to)).enumerate();
         blocks.for_each(|(block, (x, y))| {
             let rows = x.len() / from;

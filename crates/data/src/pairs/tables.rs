@@ -88,7 +88,8 @@ impl Pairs for TablesConfig {
     fn load(&self, wanted: &Wanted) -> Result<Dataset, Error> {
         let root = wanted.root()?;
         let read = |file: &String| self.read(&root.file(file), wanted);
-        let (train, validation) = (self.read_training(wanted)?, read(&self.validation)?);
+        let train = self.read_training(wanted)?;
+        let validation = read(&self.validation)?;
         let test = self.test.as_ref().map(read).transpose()?;
         let name = wanted.outputs.table.ok_or_else(OutputSource::no_table)?;
         let table = wanted.outputs.read(&root.file(name), wanted.on_bad_row)?;
@@ -207,7 +208,8 @@ impl TablesConfig {
     /// The rows of each query, in the order of the first ones; none without query ids.
     fn rows_of_queries(&self, table: &Table) -> Result<Option<Vec<Vec<usize>>>, Error> {
         let Some(query) = &self.query else { return Ok(None) };
-        let (queries, inputs) = (table.column(query)?, table.column(self.input())?);
+        let queries = table.column(query)?;
+        let inputs = table.column(self.input())?;
         let all = grouped(queries);
         let mut firsts = vec![0; queries.len()];
         for rows in &all {
@@ -219,7 +221,8 @@ impl TablesConfig {
                 return wrong(row, "an empty query id; a value is needed".into());
             }
             if inputs[row] != inputs[first] {
-                let (first, rule) = (table.line(first), "rows of one query have the same input");
+                let first = table.line(first);
+                let rule = "rows of one query have the same input";
                 let message =
                     format!("query {query:?} has a different input than on line {first}; {rule}");
                 return wrong(row, message);

@@ -107,8 +107,10 @@ struct Repeated {
 pub(super) fn report_repeated(tables: &[Table], input: &str, id: &str) -> Result<(), Error> {
     let mut known: HashMap<&str, Vec<(&str, usize, usize)>> = HashMap::new();
     for (at, table) in tables.iter().enumerate() {
-        let (inputs, ids) = (table.column(input)?, table.column(id)?);
-        let (mut pairs, mut outputs) = (Repeated::default(), Repeated::default());
+        let inputs = table.column(input)?;
+        let ids = table.column(id)?;
+        let mut pairs = Repeated::default();
+        let mut outputs = Repeated::default();
         for (row, (input, id)) in inputs.iter().zip(ids).enumerate() {
             let all = known.get(input.as_str()).map_or([].as_slice(), Vec::as_slice);
             let before = || all.iter().filter(|(.., file)| *file < at);
@@ -131,7 +133,9 @@ pub(super) fn report_repeated(tables: &[Table], input: &str, id: &str) -> Result
 impl Repeated {
     fn log(&self, table: &Table, what: &str) {
         let Some((row, before)) = &self.first else { return };
-        let (path, count, all) = (table.path().display(), self.count, table.len());
+        let path = table.path().display();
+        let count = self.count;
+        let all = table.len();
         let line = table.line(*row);
         tracing::warn!(
             "{path}: {count} of {all} pairs {what}; the first: line {line} and {before}"

@@ -143,7 +143,8 @@ impl Adduct {
             stated => read_charge(stated)?,
         };
         let polarity = Polarity::of_charge(charge)?;
-        let (mut shift, mut atoms) = (-f64::from(charge) * ELECTRON, BTreeMap::new());
+        let mut shift = -f64::from(charge) * ELECTRON;
+        let mut atoms = BTreeMap::new();
         for Part { times, mass, counts, .. } in parts {
             shift += f64::from(times) * mass;
             for (element, count) in counts {

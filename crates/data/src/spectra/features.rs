@@ -295,7 +295,8 @@ impl FittedPeaks {
     /// # Errors
     /// A spectrum without the formula that subformulas need.
     pub fn transform(&self, spectrum: &Spectrum) -> Result<SparseRow, Error> {
-        let (mut row, mut first) = (SparseRow::new(), 0);
+        let mut row = SparseRow::new();
+        let mut first = 0;
         for FittedBlock { features, bins } in &self.blocks {
             let column = |(bin, value): (u64, f64)| Some((bins.binary_search(&bin).ok()?, value));
             let own: Vec<(usize, f64)> =

@@ -106,7 +106,8 @@ fn starts_with(text: &str, word: &str) -> bool {
 
 fn mgf(text: &str, header: &mut Vec<(String, String)>) -> Result<Option<Record>, Wrong> {
     let mut record = Record::default();
-    let (mut inside, mut ended) = (false, false);
+    let mut inside = false;
+    let mut ended = false;
     for (at, line) in text.lines().map(str::trim).enumerate() {
         if line.is_empty() || line.starts_with(['#', ';', '!', '/']) {
             continue;
@@ -148,7 +149,9 @@ fn mgf(text: &str, header: &mut Vec<(String, String)>) -> Result<Option<Record>,
 }
 
 fn msp(text: &str) -> Result<Record, Wrong> {
-    let (mut record, mut expected, mut found) = (Record::default(), None, 0);
+    let mut record = Record::default();
+    let mut expected = None;
+    let mut found = 0;
     for (at, line) in text.lines().map(str::trim).enumerate() {
         if line.is_empty() {
             continue;
@@ -194,7 +197,9 @@ fn msp(text: &str) -> Result<Record, Wrong> {
 }
 
 fn massbank(text: &str) -> Result<Record, Wrong> {
-    let (mut record, mut inside, mut ended) = (Record::default(), false, false);
+    let mut record = Record::default();
+    let mut inside = false;
+    let mut ended = false;
     for (at, line) in text.lines().enumerate() {
         let indented = line.starts_with(' ');
         match line.split_once(':') {
@@ -237,7 +242,10 @@ fn add_peak(record: &mut Record, at: usize, line: &str) -> Result<(), Wrong> {
         return Err(record.wrong(at, &reason));
     }
     let mut words = words.iter().flat_map(|word| word.split(',')).filter(|word| !word.is_empty());
-    let (Some(mz), Some(intensity)) = (words.next(), words.next()) else {
+    let Some(mz) = words.next() else {
+        return Err(record.wrong(at, &format!("a peak {line:?} is not m/z and intensity")));
+    };
+    let Some(intensity) = words.next() else {
         return Err(record.wrong(at, &format!("a peak {line:?} is not m/z and intensity")));
     };
     record.add_peak(mz, intensity).map_err(|reason| record.wrong(at, &reason))

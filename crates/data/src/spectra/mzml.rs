@@ -58,7 +58,8 @@ pub(super) fn mzml(text: &str, groups: &mut ParamGroups) -> Result<Option<Record
     let config = reader.config_mut();
     // elements around a spectrum begin and end in other texts
     (config.check_end_names, config.allow_unmatched_ends) = (false, true);
-    let (mut open, mut group): (Option<Open>, Option<String>) = (None, None);
+    let mut open: Option<Open> = None;
+    let mut group: Option<String> = None;
     let mut ended = false;
     loop {
         let position = reader.buffer_position();
@@ -204,7 +205,8 @@ impl Open {
         };
         if bytes.len() != length * width {
             let names = ["m/z", "intensities"];
-            let (count, name) = (bytes.len() as f64 / width as f64, names[place]);
+            let count = bytes.len() as f64 / width as f64;
+            let name = names[place];
             return Err(format!("{count} {name}; its defaultArrayLength states {length}"));
         }
         self.arrays[place] = Some(numbers);
@@ -221,10 +223,12 @@ impl Open {
         if profile {
             return Err(record.wrong(start, PROFILE));
         }
-        let (mzs, intensities) = (mzs.unwrap_or_default(), intensities.unwrap_or_default());
+        let mzs = mzs.unwrap_or_default();
+        let intensities = intensities.unwrap_or_default();
         let expected = length.unwrap_or(mzs.len());
         if (mzs.len(), intensities.len()) != (expected, expected) {
-            let (mzs, intensities) = (mzs.len(), intensities.len());
+            let mzs = mzs.len();
+            let intensities = intensities.len();
             let reason = format!("{mzs} m/z and {intensities} intensities; it states {expected}");
             return Err(record.wrong(start, &reason));
         }

@@ -79,7 +79,8 @@ impl Record {
     pub(crate) fn of_cells<'c>(
         cells: impl Iterator<Item = (&'c str, &'c str)>,
     ) -> Result<Self, Wrong> {
-        let (mut record, mut lists) = (Self::default(), [Vec::new(), Vec::new()]);
+        let mut record = Self::default();
+        let mut lists = [Vec::new(), Vec::new()];
         for (name, cell) in cells {
             match PARTS[1..].iter().position(|own| *own == name) {
                 Some(at) => {
@@ -90,7 +91,8 @@ impl Record {
             }
         }
         let [mzs, intensities] = lists;
-        let (found, expected) = (intensities.len(), mzs.len());
+        let found = intensities.len();
+        let expected = mzs.len();
         if found != expected {
             return Err(record.wrong(0, &format!("{found} intensities of {expected} peaks")));
         }
@@ -206,7 +208,8 @@ impl Record {
                     .map_err(|(at, reason)| Error::line(path, line + at, reason));
             }
             self.field(column).map(str::to_owned).ok_or_else(|| {
-                let (title, names) = (self.title(), list(&self.names()));
+                let title = self.title();
+                let names = list(&self.names());
                 Error::line(
                     path,
                     line + self.start,

@@ -146,7 +146,8 @@ impl Search<'_> {
                 let counts = all().map(|(own, &count)| (own.0, of(own.2, count)));
                 counts.filter(|&(_, count)| count > 0).collect()
             };
-            let (atoms, lost) = (counts(|_, count| count), counts(|all, count| all - count));
+            let atoms = counts(|_, count| count);
+            let lost = counts(|all, count| all - count);
             self.found.push(Fragment { atoms, mz, lost });
         }
     }

@@ -56,7 +56,8 @@ impl FragmentationTree {
     /// The losses on each path downwards, in their order, as `C2H2O>H2O`, with the intensity of the fragment at its end.
     pub fn paths(&self) -> impl Iterator<Item = (String, f64)> {
         self.0.iter().flat_map(move |end| {
-            let (mut node, mut path) = (end, String::new());
+            let mut node = end;
+            let mut path = String::new();
             std::iter::from_fn(move || {
                 let parent = node.parent?;
                 let arrow = if path.is_empty() { "" } else { ">" };
@@ -175,7 +176,8 @@ fn exported(json: &str) -> Result<String, String> {
         all.filter(move |(_, parent)| **parent == of).map(|(at, _)| at)
     };
     let mut order: Vec<usize> = children(None).collect();
-    let (mut text, mut at) = (String::new(), 0);
+    let mut text = String::new();
+    let mut at = 0;
     while let Some(&node) = order.get(at) {
         let ExportedFragment { molecular_formula, relative_intensity, intensity, .. } =
             &fragments[node];

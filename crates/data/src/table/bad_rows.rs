@@ -109,7 +109,8 @@ impl BadRows {
         let count = self.skipped.len();
         if count > 0 {
             let first = if count > LISTED { "; the first ones are listed" } else { "" };
-            let (path, all) = (path.display(), count + others);
+            let path = path.display();
+            let all = count + others;
             tracing::warn!("{path}: {count} of {all} rows are skipped{first}");
         }
     }

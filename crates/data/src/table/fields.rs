@@ -17,7 +17,8 @@ pub(super) fn values(
     positions: &[Cell],
     fields: Vec<Cow<str>>,
 ) -> Result<(usize, Vec<String>), Error> {
-    let (found, expected) = (fields.len(), header.len());
+    let found = fields.len();
+    let expected = header.len();
     if found != expected {
         let columns = list(header);
         let message = format!("{found} fields; expected {expected} ({columns})");

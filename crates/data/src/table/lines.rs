@@ -81,7 +81,8 @@ impl<R: Read> Lines<R> {
         if returns < 2 || start.contains(&b'\n') {
             return Ok(());
         }
-        let (path, name) = (self.path.display(), self.path.file_name().unwrap_or_default());
+        let name = self.path.file_name().unwrap_or_default();
+        let path = self.path.display();
         let message = format!(
             "a carriage return without a line feed ends the lines, as programs of old Macs write them; convert it: tr '\\r' '\\n' < \
              {path} > new-{}",

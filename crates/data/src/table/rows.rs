@@ -171,7 +171,8 @@ impl<R: Read> Rows<R> {
         }
         if self.format == TextFormat::Structures {
             let read = self.lines.next(structures::ends)?;
-            let (path, columns) = (&self.path, &self.columns);
+            let path = &self.path;
+            let columns = &self.columns;
             let cells = |(line, text): (usize, &str)| {
                 Ok((line, StructureRecord::new(text).cells(path, line, columns)?))
             };

@@ -111,7 +111,8 @@ fn pairs_of_a_smaller_limit_are_among_those_of_a_larger_one() {
         source.load(&DataRoot::at(folder.path("")))
     };
     let drawn = |limit, seed| load(limit, seed).unwrap().train.inputs.texts().unwrap().to_vec();
-    let (few, more) = (drawn(10, 3), drawn(25, 3));
+    let few = drawn(10, 3);
+    let more = drawn(25, 3);
     assert_eq!((few.len(), more.len()), (10, 25));
     assert!(few.iter().all(|text| more.contains(text)), "{few:?}, {more:?}");
     assert_ne!(few, drawn(10, 4));

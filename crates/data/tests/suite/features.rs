@@ -215,10 +215,10 @@ fn bytes_in_npy_are_numbers_unless_packed() -> Outcome {
 #[test]
 fn published_features() -> Outcome {
     let name = "published_features";
-    let (Some(vectors), Some(prints)) = (
-        published(name, "chebi20/mol2vec.safetensors"),
-        published(name, "chebi20/morgan.safetensors"),
-    ) else {
+    let Some(vectors) = published(name, "chebi20/mol2vec.safetensors") else {
+        return Ok(());
+    };
+    let Some(prints) = published(name, "chebi20/morgan.safetensors") else {
         return Ok(());
     };
     let vectors = read_features(&vectors, None)?;

@@ -57,7 +57,8 @@ fn parts_partition_the_pairs_and_groups_stay_together() {
         .collect();
     let splits = "splits = { validation = 0.2, test = 5 }\n";
     let (whole, _) = load(&folder, &format!("{POOL}{splits}")).unwrap();
-    let (all, test) = (group.len(), ids(whole.test.as_ref().unwrap()));
+    let all = group.len();
+    let test = ids(whole.test.as_ref().unwrap());
     assert_eq!((all, whole.validation.ids.len(), test.len()), (61, 12, 5));
     for (grouped, count, sizes) in
         [(false, 3, [18, 19, 19].as_slice()), (true, 3, &[]), (true, 5, &[])]
@@ -70,7 +71,8 @@ fn parts_partition_the_pairs_and_groups_stay_together() {
                     "fold = {{ count = {count}, held = {part}, nested = {nested}{own} }}\n"
                 );
                 let (found, _) = load(&folder, &format!("{POOL}{fold}{splits}")).unwrap();
-                let (train, validation) = (ids(&found.train), ids(&found.validation));
+                let train = ids(&found.train);
+                let validation = ids(&found.validation);
                 let tested = ids(found.test.as_ref().unwrap());
                 let out = if nested { &tested } else { &validation };
                 if nested {
@@ -161,7 +163,8 @@ fn a_part_is_read_again_as_a_split() {
     let (dataset, data) =
         load(&folder, &format!("{POOL}{fold}splits = {{ validation = 9 }}")).unwrap();
     let features: OutputFeatures = toml::from_str("kind = 'numbers'\ncolumn = 'number'").unwrap();
-    let (source, root) = (source(&data, &features), DataRoot::at(folder.path("")));
+    let source = source(&data, &features);
+    let root = DataRoot::at(folder.path(""));
     for (name, expected) in [
         (SplitName::Validation, &dataset.validation),
         (SplitName::Test, dataset.test.as_ref().unwrap()),
@@ -223,7 +226,8 @@ fn skeletons_are_groups_of_molecules_that_are_inputs_or_outputs() {
     for held in 1..=4 {
         let (found, _) = fold(&format!("count = 4, held = {held}, group = 'skeleton'")).unwrap();
         let pair: Vec<usize> = found.validation.ids.iter().map(|id| id.parse().unwrap()).collect();
-        let (first, second) = (pair[0].min(pair[1]), pair[0].max(pair[1]));
+        let first = pair[0].min(pair[1]);
+        let second = pair[0].max(pair[1]);
         assert_eq!((first % 2, second), (0, first + 1));
     }
     let error = fold("count = 5, held = 1, group = 'skeleton'").err().unwrap();

@@ -217,7 +217,9 @@ proptest! {
         let inputs = Features::Sparse(SparseRows::from_rows(6, inputs).unwrap());
         let sets = rows.iter().map(|(_, set)| set.iter().copied().collect::<Vec<_>>());
         let labels = BitRows::from_indices(3, sets).unwrap();
-        let (mut svm, mut sparse, mut dense) = (String::new(), String::new(), String::new());
+        let mut svm = String::new();
+let mut sparse = String::new();
+let mut dense = String::new();
         for j in 0..6 {
             sparse += &format!("@attribute x{j} numeric\n");
         }
@@ -279,7 +281,8 @@ fn bibtex() {
     assert_eq!((found.labels.len(), inputs.width(), found.labels.width()), (4880, 1836, 159));
     // as often as ", i 1" with i in the range occurs in the text
     let text = std::fs::read_to_string(&path).unwrap();
-    let (mut features, mut labels) = (0, 0);
+    let mut features = 0;
+    let mut labels = 0;
     for row in text.lines().filter(|line| line.starts_with('{')) {
         for item in row.trim_matches(['{', '}']).split(',').filter(|item| !item.trim().is_empty()) {
             let index: usize = item.split_whitespace().next().unwrap().parse().unwrap();

@@ -69,11 +69,13 @@ fn bad_files_are_refused_with_place_and_value() -> Outcome {
 #[test]
 fn published_sample() -> Outcome {
     let name = "published_sample";
-    let (Some(sample), Some(molecules), Some(vectors)) = (
-        published(name, "chebi20/official_format_sample.txt"),
-        published(name, "chebi20/molecules.tsv"),
-        published(name, "chebi20/mol2vec.safetensors"),
-    ) else {
+    let Some(sample) = published(name, "chebi20/official_format_sample.txt") else {
+        return Ok(());
+    };
+    let Some(molecules) = published(name, "chebi20/molecules.tsv") else {
+        return Ok(());
+    };
+    let Some(vectors) = published(name, "chebi20/mol2vec.safetensors") else {
         return Ok(());
     };
     let official = read_official(&sample)?;

@@ -417,7 +417,8 @@ fn kernels_have_the_values_of_numpy() {
         let gram = kernel.block(&rows, &rows).unwrap();
         for i in 0..rows.len() {
             for j in 0..rows.len() {
-                let (found, expected) = (gram[(i, j)], golden[name][i][j].as_f64().unwrap());
+                let found = gram[(i, j)];
+                let expected = golden[name][i][j].as_f64().unwrap();
                 assert!(
                     (found - expected).abs() < tolerance,
                     "{name} {i} {j}: {found}, {expected}"

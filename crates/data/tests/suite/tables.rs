@@ -16,7 +16,8 @@ type Accepted<'c> = (&'c str, &'c str, &'c str, &'c [(&'c str, &'c str, usize)])
 
 /// Rows of `id` and `text` with their lines.
 fn rows(table: &Table) -> Result<Vec<(String, String, usize)>, dsokr_data::Error> {
-    let (ids, texts) = (table.column("id")?, table.column("text")?);
+    let ids = table.column("id")?;
+    let texts = table.column("text")?;
     assert_eq!(ids.len(), table.len());
     assert_eq!(texts.len(), table.len());
     Ok((0..table.len())
@@ -316,9 +317,10 @@ fn neighbouring_columns_are_read_as_one() -> Outcome {
 #[test]
 fn published_tables() -> Outcome {
     let name = "published_tables";
-    let (Some(molecules), Some(train)) =
-        (published(name, "chebi20/molecules.tsv"), published(name, "chebi20/train.tsv"))
-    else {
+    let Some(molecules) = published(name, "chebi20/molecules.tsv") else {
+        return Ok(());
+    };
+    let Some(train) = published(name, "chebi20/train.tsv") else {
         return Ok(());
     };
     let molecules = Table::read(&molecules, &["cid", "smiles", "candidate"])?;

@@ -42,7 +42,8 @@ fn kernels_of_trees_and_subformulas_have_the_values_of_numpy() {
             let gram = Kernel::Linear.block(&rows, &rows).unwrap();
             for (i, row) in case[1].as_array().unwrap().iter().enumerate() {
                 for (j, expected) in row.as_array().unwrap().iter().enumerate() {
-                    let (found, expected) = (gram[(i, j)], expected.as_f64().unwrap());
+                    let found = gram[(i, j)];
+                    let expected = expected.as_f64().unwrap();
                     assert!((found - expected).abs() < 1e-6, "{of} {i} {j}: {found}, {expected}");
                 }
             }
@@ -52,10 +53,12 @@ fn kernels_of_trees_and_subformulas_have_the_values_of_numpy() {
 
 #[test]
 fn trees_are_read_from_fields_and_from_files_of_sirius() {
-    let (golden, folder) = (golden(), Folder::new());
+    let golden = golden();
+    let folder = Folder::new();
     std::fs::create_dir(folder.path("trees")).unwrap();
     let spectra: Vec<Spectrum> = texts(&golden).iter().map(|text| text.parse().unwrap()).collect();
-    let (mut mgf, mut table) = (String::new(), "precursor_mz\tmzs\tintensities\ttree\n".to_owned());
+    let mut mgf = String::new();
+    let mut table = "precursor_mz\tmzs\tintensities\ttree\n".to_owned();
     for (at, file) in golden["files"].as_array().unwrap().iter().enumerate() {
         folder.file(&format!("trees/{at}.json"), file.to_string());
         mgf += &format!(
@@ -72,7 +75,8 @@ fn trees_are_read_from_fields_and_from_files_of_sirius() {
         let read = fitted.rows(read.column("spectrum").unwrap()).unwrap();
         let expected = fitted.rows(&given).unwrap();
         for row in 0..spectra.len() {
-            let (found, expected) = (read.row(row), expected.row(row));
+            let found = read.row(row);
+            let expected = expected.row(row);
             assert_eq!(found.0, expected.0, "{name} {row}");
             assert!(found.1.iter().zip(expected.1).all(|(a, b)| (a - b).abs() < 1e-6));
         }

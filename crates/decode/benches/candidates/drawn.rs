@@ -38,10 +38,7 @@ impl Drawn {
                 (sum - 2 * 65_535) as f32 * (1.732_050_8 / 65_536.0)
             }));
         }
-        match self.rounded {
-            true => Vec::<f16>::from_f32_slice(&points).to_f32_vec(),
-            false => points,
-        }
+        if self.rounded { Vec::<f16>::from_f32_slice(&points).to_f32_vec() } else { points }
     }
 }
 

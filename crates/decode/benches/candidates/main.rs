@@ -77,7 +77,8 @@ fn write(folder: &Path, rows: usize, dim: usize, shards: usize) -> Result<(), Fa
         .iter()
         .map(|file| Ok(fs::metadata(file)?.len()))
         .sum::<Result<u64, Failure>>()?;
-    let (seconds, memory) = (start.elapsed().as_secs_f64(), memory()?);
+    let seconds = start.elapsed().as_secs_f64();
+    let memory = memory()?;
     println!(
         "{}",
         json!({"rows": rows, "p": dim, "shards": shards, "bytes": bytes, "write_s": seconds, "memory": memory})
@@ -117,7 +118,8 @@ fn check(folder: &Path) -> Result<(), Failure> {
     let queries = Queries::new(drawn.dim, &rows)?;
     let start = Instant::now();
     // fewer queries than codes are made for
-    let (ranks, hits) = (rank(&queries, &gold, &drawn)?, top_rows(&queries, &drawn, TOP)?);
+    let ranks = rank(&queries, &gold, &drawn)?;
+    let hits = top_rows(&queries, &drawn, TOP)?;
     let plain_s = start.elapsed().as_secs_f64();
     for at_once in [1, 16, 48] {
         for (first, own) in gold.chunks(at_once).enumerate() {
@@ -182,9 +184,10 @@ fn time(folder: &Path) -> Result<(), Failure> {
             seconds.sort_by(f64::total_cmp);
             let counted = Counted::new(&shards);
             let (queries, gold) = of(0, count)?;
-            match rank {
-                true => drop(dsokr_decode::rank(&queries, gold, &counted)?),
-                false => drop(top_rows(&queries, &counted, TOP)?),
+            if rank {
+                drop(dsokr_decode::rank(&queries, gold, &counted)?)
+            } else {
+                drop(top_rows(&queries, &counted, TOP)?)
             }
             line[name] = json!({
                 "s_per_query": {"best": seconds[0], "median": seconds[times / 2]},
@@ -223,7 +226,8 @@ fn time(folder: &Path) -> Result<(), Failure> {
 
 /// Seconds that something takes, and bytes that it reads from disk.
 fn measured<T>(run: impl FnOnce() -> Result<T, Failure>) -> Result<(Value, T), Failure> {
-    let (before, start) = (bytes_read()?, Instant::now());
+    let before = bytes_read()?;
+    let start = Instant::now();
     let made = run()?;
     let seconds = start.elapsed().as_secs_f64();
     Ok((json!({"s": seconds, "bytes_from_disk": bytes_read()? - before}), made))

@@ -42,8 +42,10 @@ pub fn disk_bandwidth(files: &[PathBuf]) -> Result<f64, Failure> {
         })
     };
     forget()?;
-    let (mut file, mut buffer) = (File::open(&files[0])?, vec![0; 8 << 20]);
-    let (start, mut bytes) = (Instant::now(), 0);
+    let mut file = File::open(&files[0])?;
+    let mut buffer = vec![0; 8 << 20];
+    let start = Instant::now();
+    let mut bytes = 0;
     while start.elapsed() < Duration::from_secs(5) {
         match file.read(&mut buffer)? {
             0 => break,

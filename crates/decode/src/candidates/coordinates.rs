@@ -80,7 +80,8 @@ impl Coordinates {
             let (shape, values) = stored.read::<f32>(NAME, 2)?;
             return Ok((shape, values.to_vec().into()));
         };
-        let (file, end) = (Some(file), shape.iter().product());
+        let file = Some(file);
+        let end = shape.iter().product();
         Ok((shape, Self { file, end, more: Vec::new() }))
     }
 
@@ -96,7 +97,8 @@ impl Coordinates {
     /// Those of a range, which there is, of rows of `dim`.
     pub fn get(&self, range: Range<usize>, dim: usize) -> Result<Cow<'_, [f32]>, Error> {
         let end = self.end;
-        let (first, rest) = (range.start..range.end.min(end), range.end.saturating_sub(end));
+        let first = range.start..range.end.min(end);
+        let rest = range.end.saturating_sub(end);
         let first: Cow<[f32]> = match &self.file {
             Some(Mapped::Whole(file)) if range.start < end => verified(file, first, dim)?.into(),
             Some(Mapped::Rounded(file)) if range.start < end => {
@@ -133,6 +135,7 @@ pub(super) fn check_finite<T: Copy + Into<f32>>(
     values: &[T],
     dim: usize,
 ) -> Result<(), Error> {
-    let (row, column) = (|at: usize| (start + at) / dim, |at: usize| (start + at) % dim);
+    let row = |at: usize| (start + at) / dim;
+    let column = |at: usize| (start + at) % dim;
     all_finite(values, |at| format!("candidate row {}, coordinate {}", row(at), column(at)))
 }

@@ -169,7 +169,9 @@ impl Candidates {
     pub fn read(stored: &Arc<Stored>) -> Result<Self, Error> {
         let check = |holds, reason: Arguments| ensure(holds, || Error::file(stored.path(), reason));
         let (shape, coordinates) = Coordinates::read(stored)?;
-        let (rows, dim, mapped) = (shape[0], shape[1], coordinates.mapped());
+        let rows = shape[0];
+        let dim = shape[1];
+        let mapped = coordinates.mapped();
         check_least(dim, 1, "candidates of dimension 0")?;
         if !mapped {
             check_finite(0, &coordinates.get(0..rows * dim, dim)?, dim)?;
@@ -177,10 +179,12 @@ impl Candidates {
         let codes = StoredCodes::read(stored, rows, dim)?.map(Arc::new);
         let [constants, multiplicities] = pairs(stored, "weights", rows)?;
         let texts = |name: &str, offsets: &str| {
-            let (bytes, offsets) = (array(stored, name, mapped)?, array(stored, offsets, mapped)?);
+            let bytes = array(stored, name, mapped)?;
+            let offsets = array(stored, offsets, mapped)?;
             Texts::checked(bytes, offsets, name, stored.path())
         };
-        let (ids, labels) = (texts("ids", "id_offsets")?, texts("labels", "label_offsets")?);
+        let ids = texts("ids", "id_offsets")?;
+        let labels = texts("labels", "label_offsets")?;
         let count = ids.len();
         check_count(count as u64)?;
         Error::check_length("labels", labels.len(), count)?;
@@ -220,13 +224,15 @@ impl Candidates {
         }
         // a mapped file keeps its ids on the disk, where a wrong order only leaves ids unfound
         for pair in by_id.windows(2).filter(|_| !mapped) {
-            let (before, after) = (ids.get(pair[0] as usize), ids.get(pair[1] as usize));
+            let before = ids.get(pair[0] as usize);
+            let after = ids.get(pair[1] as usize);
             let found = format_args!("by_id has {before:?} before {after:?}");
             check(before < after, format_args!("{found}, expected the order of ids"))?;
         }
-        let added = match stored.metadata.contains_key(ADDED) {
-            true => stored.parsed(ADDED, "a number of candidates")?,
-            false => 0,
+        let added = if stored.metadata.contains_key(ADDED) {
+            stored.parsed(ADDED, "a number of candidates")?
+        } else {
+            0
         };
         let message = format_args!("{added} candidates were added, {count} are there");
         check(added <= count, message)?;

@@ -40,10 +40,12 @@ struct Made<'a> {
 impl FilledRows<'_> {
     /// The tensors that [`fill`](Self::fill) fills.
     pub fn tensors(&self) -> Vec<Tensor<'static>> {
-        let (rows, dim) = (self.rows.len(), self.source.dim());
-        let coordinates = match self.rounded {
-            true => Tensor::to_fill::<f16>("coordinates", &[rows, dim]),
-            false => Tensor::to_fill::<f32>("coordinates", &[rows, dim]),
+        let rows = self.rows.len();
+        let dim = self.source.dim();
+        let coordinates = if self.rounded {
+            Tensor::to_fill::<f16>("coordinates", &[rows, dim])
+        } else {
+            Tensor::to_fill::<f32>("coordinates", &[rows, dim])
         };
         // few of them are read where there are codes
         let coordinates = if self.coded { coordinates.in_small_blocks() } else { coordinates };
@@ -59,7 +61,8 @@ impl FilledRows<'_> {
 
     /// Appends the numbers of all rows. The next rows are made while some are written.
     pub fn fill(&self, filling: &mut Filling) -> Result<(), Error> {
-        let (mut now, rows) = (self.wave(self.rows.start)?, BLOCKS * self.block());
+        let mut now = self.wave(self.rows.start)?;
+        let rows = BLOCKS * self.block();
         for start in self.rows.clone().step_by(rows) {
             let write = || now.iter().try_for_each(|made| self.append(made, filling));
             let (written, next) = rayon::join(write, || self.wave(start + rows));
@@ -70,9 +73,10 @@ impl FilledRows<'_> {
     }
 
     fn append(&self, made: &Made, filling: &mut Filling) -> Result<(), Error> {
-        match self.rounded {
-            true => filling.append("coordinates", &made.halves)?,
-            false => filling.append("coordinates", &made.block.coordinates)?,
+        if self.rounded {
+            filling.append("coordinates", &made.halves)?
+        } else {
+            filling.append("coordinates", &made.block.coordinates)?
         }
         if let Some(codes) = &made.codes {
             codes.append(filling)?;
@@ -111,7 +115,9 @@ impl FilledRows<'_> {
             let rounded = halves.to_f32_vec();
             let wrong = rounded.iter().position(|value| !value.is_finite());
             let at = wrong.unwrap_or(0);
-            let (row, column, value) = (rows.start + at / dim, at % dim, written[at]);
+            let row = rows.start + at / dim;
+            let column = at % dim;
+            let value = written[at];
             let place = format_args!("candidate row {row}, coordinate {column}");
             let allowed = format_args!("-{0} to {0}", f16::MAX);
             check_range(wrong.is_none(), format_args!("{place}: {value} in 16 bits"), allowed)?;

@@ -149,7 +149,8 @@ impl Candidates {
         }
         check_finite(0, &coordinates, dim)?;
         check_constants(0, &constants)?;
-        let (ids, labels) = (Texts::from_strings(ids), Texts::from_strings(labels));
+        let ids = Texts::from_strings(ids);
+        let labels = Texts::from_strings(labels);
         let by_id = sorted(&ids)?.into();
         check_order(class.iter().copied(), |candidate| ids.get(candidate), rows)?;
         Ok(Self {

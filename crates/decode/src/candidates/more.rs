@@ -32,17 +32,20 @@ impl Candidates {
         check_consistent(hashed, "candidates without hashes of their feature rows")?;
         let by_id = self.by_id_with(&more)?;
         // the row of each row of `more`, and which of these are new
-        let (mut new, mut rows) = (Vec::new(), Vec::with_capacity(more.distinct()));
+        let mut new = Vec::new();
+        let mut rows = Vec::with_capacity(more.distinct());
         for (row, earlier) in self.earlier_rows(&more).into_iter().enumerate() {
             rows.push(earlier.unwrap_or((self.distinct() + new.len()) as u32));
             new.extend(earlier.is_none().then_some(row));
         }
         let means = |of: &Self| of.hubs().map_or_else(Vec::new, |(hubs, _)| hubs.means.clone());
-        let (mut all_means, more_means) = (means(&self), means(&more));
+        let mut all_means = means(&self);
+        let more_means = means(&more);
         if corrected.is_some() {
             all_means.extend(new.iter().map(|&row| more_means[row]));
         }
-        let (own, more) = (self.without_hubs(), more.without_hubs());
+        let own = self.without_hubs();
+        let more = more.without_hubs();
         let mut points = Vec::with_capacity(new.len() * own.dim);
         for &row in &new {
             points.extend_from_slice(&more.point(row)?);

@@ -40,7 +40,8 @@ impl Texts {
     ) -> Result<Self, Error> {
         let whole = std::str::from_utf8(&bytes);
         let bad = |pair: &[u64]| {
-            let (start, end) = (pair[0] as usize, pair[1] as usize);
+            let start = pair[0] as usize;
+            let end = pair[1] as usize;
             match whole {
                 Ok(text) => text.get(start..end).is_none(),
                 Err(_) => bytes.get(start..end).is_none_or(|text| str::from_utf8(text).is_err()),
@@ -49,7 +50,8 @@ impl Texts {
         match offsets.windows(2).position(bad) {
             None => Ok(Self { bytes, offsets }),
             Some(at) => {
-                let (start, end) = (offsets[at], offsets[at + 1]);
+                let start = offsets[at];
+                let end = offsets[at + 1];
                 let reason = format!("{name} {at} (bytes {start}..{end}) is not a text");
                 Err(Error::file(path, reason))
             }

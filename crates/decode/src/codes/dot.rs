@@ -20,12 +20,14 @@ pub(crate) fn compare(
     above: Option<&mut [u32]>,
     doubts: &mut [Vec<Doubt>],
 ) {
-    let (count, lanes) = (rows.numbers.len(), tile.inverse.len());
+    let count = rows.numbers.len();
+    let lanes = tile.inverse.len();
     assert!(lanes.is_multiple_of(LANES) && bars.len() == lanes);
     assert!(rows.constants.len() == count && rows.multiplicities.len() == count);
     assert_eq!(rows.codes.len(), count * rows.width);
     assert_eq!(tile.width, rows.width * LANES);
-    let (counting, mut none) = (above.is_some(), Vec::new());
+    let counting = above.is_some();
+    let mut none = Vec::new();
     let above = above.unwrap_or_else(|| {
         none.resize(lanes, 0);
         &mut none
@@ -35,9 +37,10 @@ pub(crate) fn compare(
     if supported() {
         // SAFETY: the processor has the instructions, and the lengths were checked
         return unsafe {
-            match counting {
-                true => x86::compare::<true>(tile, rows, bars, above, doubts),
-                false => x86::compare::<false>(tile, rows, bars, above, doubts),
+            if counting {
+                x86::compare::<true>(tile, rows, bars, above, doubts)
+            } else {
+                x86::compare::<false>(tile, rows, bars, above, doubts)
             }
         };
     }
@@ -75,9 +78,11 @@ impl<'a> Comparison<'a> {
         let (bar, inverse) = finite.fold((0.0f32, 0.0f32), |(bar, largest), (own, inverse)| {
             (bar.max(own.abs() * inverse), largest.max(*inverse))
         });
-        let (slack, count) = (rows.slack, rows.numbers.len());
-        let (mut offsets, mut scales, mut bounds) =
-            (vec![0; count], vec![0.0; count], vec![0.0; count]);
+        let slack = rows.slack;
+        let count = rows.numbers.len();
+        let mut offsets = vec![0; count];
+        let mut scales = vec![0.0; count];
+        let mut bounds = vec![0.0; count];
         let out = offsets.iter_mut().zip(&mut scales).zip(&mut bounds);
         for (((offset, scale), bound), (&[unit, sum, error, norm], constant)) in
             out.zip(rows.numbers.iter().zip(&rows.constants[..]))
@@ -93,7 +98,8 @@ impl<'a> Comparison<'a> {
                 + 16.0 * UNIT * (constant.abs() * inverse + bar)
                 + 1e-35 * inverse;
         }
-        let (constants, weights) = (&rows.constants[..], &rows.multiplicities[..]);
+        let constants = &rows.constants[..];
+        let weights = &rows.multiplicities[..];
         let bars = bars.iter().zip(&tile.inverse).map(|(bar, inverse)| -bar * inverse).collect();
         let shifted = constants.iter().any(|&constant| constant != 0.0);
         Self { tile, rows, constants, weights, bars, shifted, offsets, scales, bounds }
@@ -176,7 +182,8 @@ mod x86 {
         doubts: &mut [Vec<Doubt>],
     ) {
         let each = &Comparison::new(tile, rows, bars);
-        let (rows, groups) = (each.offsets.len(), above.len() / LANES);
+        let rows = each.offsets.len();
+        let groups = above.len() / LANES;
         if tile.count <= FEW {
             for (lane, above) in above[..tile.count].iter_mut().enumerate() {
                 // SAFETY: the query is there
@@ -217,8 +224,10 @@ mod x86 {
         doubts: &mut [Vec<Doubt>],
     ) {
         let own = row..row + R;
-        let (scales, bounds) = (&each.scales[own.clone()], &each.bounds[own.clone()]);
-        let (constants, weights) = (&each.constants[own.clone()], &each.weights[own.clone()]);
+        let scales = &each.scales[own.clone()];
+        let bounds = &each.bounds[own.clone()];
+        let constants = &each.constants[own.clone()];
+        let weights = &each.weights[own.clone()];
         let codes: [*const i8; R] = std::array::from_fn(|r| each.row(row + r).as_ptr());
         let queries: [*const u8; G] = std::array::from_fn(|g| each.group(group + g).as_ptr());
         let mut sums = [[_mm512_setzero_si512(); G]; R];
@@ -247,9 +256,10 @@ mod x86 {
                 let counts: *mut i32 = above.as_mut_ptr().add(lane).cast();
                 let mut counted = _mm512_loadu_si512(counts.cast());
                 for r in 0..R {
-                    let base = match each.shifted {
-                        true => _mm512_fmadd_ps(_mm512_set1_ps(constants[r]), inverse, bars),
-                        false => bars,
+                    let base = if each.shifted {
+                        _mm512_fmadd_ps(_mm512_set1_ps(constants[r]), inverse, bars)
+                    } else {
+                        bars
                     };
                     let scale = _mm512_set1_ps(scales[r]);
                     let difference = _mm512_fmadd_ps(_mm512_cvtepi32_ps(sums[r][g]), scale, base);
@@ -285,8 +295,11 @@ mod x86 {
         doubts: &mut Vec<Doubt>,
     ) {
         let Comparison { tile, rows, constants, weights, .. } = *each;
-        let (width, count, query) = (rows.width, rows.numbers.len(), each.query(lane));
-        let (inverse, bar) = (_mm512_set1_ps(tile.inverse[lane]), _mm512_set1_ps(each.bars[lane]));
+        let width = rows.width;
+        let count = rows.numbers.len();
+        let query = each.query(lane);
+        let inverse = _mm512_set1_ps(tile.inverse[lane]);
+        let bar = _mm512_set1_ps(each.bars[lane]);
         for first in (0..count).step_by(LANES) {
             let used = LANES.min(count - first);
             let mask = u16::MAX >> (LANES - used);
@@ -307,10 +320,8 @@ mod x86 {
                 let row = |terms: &[f32]| _mm512_maskz_loadu_ps(mask, terms.as_ptr().add(first));
                 let offsets = each.offsets.as_ptr().add(first);
                 let sums = _mm512_add_epi32(total(sums), _mm512_maskz_loadu_epi32(mask, offsets));
-                let base = match each.shifted {
-                    true => _mm512_fmadd_ps(row(constants), inverse, bar),
-                    false => bar,
-                };
+                let base =
+                    if each.shifted { _mm512_fmadd_ps(row(constants), inverse, bar) } else { bar };
                 let sums = _mm512_cvtepi32_ps(sums);
                 let difference = _mm512_fmadd_ps(sums, row(&each.scales), base);
                 let bound = row(&each.bounds);

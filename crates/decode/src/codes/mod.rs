@@ -105,18 +105,20 @@ fn width(dim: usize) -> usize {
 
 impl Coded {
     pub(crate) fn new(dim: usize, rows: &[f32]) -> Self {
-        let (width, count) = (width(dim), rows.len() / dim);
-        let (mut codes, mut numbers) =
-            (Vec::with_capacity(count * width), Vec::with_capacity(count));
-        let (mut rotated, mut whole) = (vec![0.0; dim], vec![0.0; dim]);
+        let width = width(dim);
+        let count = rows.len() / dim;
+        let mut codes = Vec::with_capacity(count * width);
+        let mut numbers = Vec::with_capacity(count);
+        let mut rotated = vec![0.0; dim];
+        let mut whole = vec![0.0; dim];
         for row in rows.chunks_exact(dim) {
             rotated.copy_from_slice(row);
             rotate(&mut rotated);
             // one that is too small has no inverse
             let most = largest_of(&rotated);
             let scale = if most > 1e-30 { most / 127.0 } else { 0.0 };
-            let (norm, error) =
-                (up(squares(row).sqrt() as f32), round(&rotated, scale, &mut whole));
+            let norm = up(squares(row).sqrt() as f32);
+            let error = round(&rotated, scale, &mut whole);
             let start = codes.len();
             codes.extend(whole.iter().map(|&code| code as i8));
             codes.resize(start + width, 0);
@@ -214,7 +216,8 @@ impl<'a> CodedBlock<'a> {
         let finite = [scale, error, norm, constant].iter().all(|&most| most < FINITE.to_bits());
         let whole = sum <= ((127 * LARGEST) as f32).to_bits();
         let largest = (f32::from_bits(norm), f32::from_bits(constant));
-        let (width, slack) = (width(dim), slack(dim));
+        let width = width(dim);
+        let slack = slack(dim);
         let usable = finite && whole && dim <= LARGEST;
         usable.then_some(Self { width, codes, numbers, slack, largest, constants, multiplicities })
     }
@@ -231,8 +234,10 @@ impl TileCodes {
         let count = queries.len() / dim;
         let lanes = count.next_multiple_of(LANES);
         let width = width(dim) * LANES;
-        let (mut inverse, mut units) = (vec![0.0; lanes], queries.to_vec());
-        let (mut norm, mut largest) = (0.0f32, 0.0f32);
+        let mut inverse = vec![0.0; lanes];
+        let mut units = queries.to_vec();
+        let mut norm = 0.0f32;
+        let mut largest = 0.0f32;
         for (unit, inverse) in units.chunks_exact_mut(dim).zip(&mut inverse) {
             let own = squares(unit).sqrt() as f32;
             *inverse = if own > SMALL { 1.0 / own } else { 0.0 };
@@ -241,7 +246,8 @@ impl TileCodes {
             (norm, largest) = (norm.max(own), largest.max(largest_of(unit)));
         }
         let scale = largest / 127.0;
-        let (mut codes, mut error) = (vec![128; lanes / LANES * width], 0.0f32);
+        let mut codes = vec![128; lanes / LANES * width];
+        let mut error = 0.0f32;
         let mut whole = vec![0.0; dim];
         for (lane, unit) in units.chunks_exact(dim).enumerate() {
             error = error.max(round(unit, scale, &mut whole));

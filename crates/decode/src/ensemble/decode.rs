@@ -112,7 +112,8 @@ impl Ensemble<'_> {
         };
         match &self.members[..] {
             [member] if !looked && combiner.values == Values::Scores => {
-                let (queries, none) = (&member.queries, std::iter::empty());
+                let queries = &member.queries;
+                let none = std::iter::empty();
                 let found = self
                     .all
                     .with_rows(none, |all| standing::find(queries, all, rows.as_ref(), places));
@@ -120,7 +121,8 @@ impl Ensemble<'_> {
                 found.map_err(|error| member_error(member, error))
             }
             _ => {
-                let (pool, combiner) = (Pool::Shared, &combiner);
+                let pool = Pool::Shared;
+                let combiner = &combiner;
                 let sweep = Sweep { ensemble: self, pool, combiner, gold: &[] };
                 standings(whole::find(&sweep, rows.as_ref(), places)?)
             }
@@ -210,7 +212,8 @@ impl<'p> AtHand<'p> {
         member: &Member,
         query: usize,
     ) -> Result<Vec<Scored>, Error> {
-        let (queries, candidates) = (&member.queries, member.candidates);
+        let queries = &member.queries;
+        let candidates = member.candidates;
         let mut rows: Vec<Scored> = match self {
             Self::Best(best) => {
                 let count = |row: usize| candidates.classes().count(row);
@@ -257,7 +260,8 @@ pub(super) fn looked(
     gold: &[Option<u32>],
     k: usize,
 ) -> Result<Vec<(Decoded, Vec<Scored>)>, Error> {
-    let (queries, candidates) = (&member.queries, member.candidates);
+    let queries = &member.queries;
+    let candidates = member.candidates;
     let at_hand = AtHand::find(pool, member, gold, look.size().max(k))?;
     let cancellation = Cancellation::current();
     let one = |listed: &mut Listed, query: usize| {

@@ -150,9 +150,8 @@ fn moves(weights: &[f64]) -> Vec<Vec<f64>> {
         let fine = [-4, -3, -2, -1, 1, 2, 3, 4].map(|percent| own + f64::from(percent) / 100.0);
         for new in coarse.chain(fine).filter(|new| (0.0..=1.0).contains(new) && *new != own) {
             let share = (1.0 - new) / (weights.len() - 1).max(1) as f64;
-            let other = |&weight: &f64| match own < 1.0 {
-                true => weight * ((1.0 - new) / (1.0 - own)),
-                false => share,
+            let other = |&weight: &f64| {
+                if own < 1.0 { weight * ((1.0 - new) / (1.0 - own)) } else { share }
             };
             let mut moved: Vec<f64> = weights.iter().map(other).collect();
             moved[member] = new;

@@ -170,7 +170,9 @@ impl Further<'_> {
         };
         let plain: Vec<f32> = (0..own.distinct()).map(score).collect::<Result<_, Error>>()?;
         let mut scores: Vec<f64> = plain.iter().map(|&score| f64::from(score)).collect();
-        if let (Some(look), Some(first)) = (self.ensemble.looks[at], &self.first[at]) {
+        if let Some(look) = self.ensemble.looks[at]
+            && let Some(first) = &self.first[at]
+        {
             let first = first[query].iter();
             let mut seen: Vec<Seen> =
                 first.map(|&(row, score, _)| Seen::candidate(candidates, row, score)).collect();

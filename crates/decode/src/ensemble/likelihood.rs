@@ -100,9 +100,10 @@ pub fn likely_weights(
         }
     }
     let sharpness: f64 = factors.iter().sum();
-    let weights = match sharpness > 0.0 {
-        true => factors.iter().map(|factor| factor / sharpness).collect(),
-        false => vec![1.0 / members as f64; members],
+    let weights = if sharpness > 0.0 {
+        factors.iter().map(|factor| factor / sharpness).collect()
+    } else {
+        vec![1.0 / members as f64; members]
     };
     Ok(LikelyWeights { weights, sharpness, log_likelihood: here.value })
 }
@@ -139,7 +140,8 @@ impl Local {
 
     /// Of one query: its values count from those of the gold candidate.
     fn from_rivals(field: &QueryRivals, factors: &[f64]) -> Self {
-        let (members, rows) = (factors.len(), field.counts.len());
+        let members = factors.len();
+        let rows = field.counts.len();
         let value = |member: usize, row: usize| field.value(member, row) - field.gold[member];
         let exponent = |row: usize| -> f64 {
             (0..members).map(|member| factors[member] * value(member, row)).sum()

@@ -97,7 +97,8 @@ impl<'a> Ensemble<'a> {
             same_queries(&members[0], &members[at])?;
         }
         let (classes, rows) = refined(&members)?;
-        let (looks, all) = (vec![None; members.len()], AllCandidates::Whole(members[0].candidates));
+        let looks = vec![None; members.len()];
+        let all = AllCandidates::Whole(members[0].candidates);
         Ok(Self { members, classes, rows, looks, all })
     }
 
@@ -231,17 +232,19 @@ fn member_error(member: &Member, error: Error) -> Error {
 
 /// Refuses members that predict for different queries.
 fn same_queries(first: &Member, member: &Member) -> Result<(), Error> {
-    let (ours, theirs) = (&first.queries, &member.queries);
-    let (count, found) = (ours.len(), theirs.len());
+    let ours = &first.queries;
+    let theirs = &member.queries;
+    let count = ours.len();
+    let found = theirs.len();
     let named = ours.names().zip(theirs.names());
     let differs = named.and_then(|(a, b)| a.iter().zip(b).position(|(a, b)| a != b));
     let at = differs.unwrap_or(count.min(found));
-    let name = |queries: &Queries| match at < queries.len() {
-        true => queries.name(at).into_owned(),
-        false => "missing".to_owned(),
+    let name = |queries: &Queries| {
+        if at < queries.len() { queries.name(at).into_owned() } else { "missing".to_owned() }
     };
     ensure(differs.is_none() && count == found, || {
-        let (own, other) = (name(ours), name(theirs));
+        let own = name(ours);
+        let other = name(theirs);
         let [first, member] = [first, member].map(|member| member.name);
         Error::inconsistent(format_args!(
             "query {at} is {own} for ensemble member {first:?} and {other} for {member:?}"
@@ -281,7 +284,8 @@ fn refined<'a>(members: &[Member<'a>]) -> Result<(Cow<'a, Classes>, Vec<Vec<u32>
 
 /// The rows under a member of the candidates of the first member, found by id.
 fn classes_of(first: &Member, member: &Member) -> Result<Vec<u32>, Error> {
-    let (ours, theirs): (&Candidates, &Candidates) = (first.candidates, member.candidates);
+    let ours: &Candidates = first.candidates;
+    let theirs: &Candidates = member.candidates;
     let differs = |id: &str, has: &Member, lacks: &Member| {
         Error::inconsistent(format_args!(
             "candidate {id:?} of ensemble member {:?} is not a candidate of {:?}",
@@ -290,9 +294,10 @@ fn classes_of(first: &Member, member: &Member) -> Result<Vec<u32>, Error> {
     };
     let of = |(at, id): (usize, &str)| {
         // The same order is usual, and then nothing is searched.
-        let candidate = match at < theirs.len() && theirs.id(at) == id {
-            true => at,
-            false => theirs.find(id).ok_or_else(|| differs(id, first, member))?,
+        let candidate = if at < theirs.len() && theirs.id(at) == id {
+            at
+        } else {
+            theirs.find(id).ok_or_else(|| differs(id, first, member))?
         };
         Ok::<u32, Error>(theirs.class_of(candidate))
     };

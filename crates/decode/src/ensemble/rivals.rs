@@ -49,7 +49,8 @@ impl Rivals {
             rivals(sweep, task, (limit, all), scratch)
         });
         let fields = found.collect::<Result<Vec<_>, Error>>()?.into_iter().flatten();
-        let (mut queries, mut incomplete) = (Vec::new(), Vec::new());
+        let mut queries = Vec::new();
+        let mut incomplete = Vec::new();
         for (query, found) in fields.enumerate() {
             if found.as_ref().is_some_and(|(_, complete)| !complete) {
                 incomplete.push(query);
@@ -173,7 +174,9 @@ fn rivals(
     }
     drop((sums, competes));
     sweep.each(task, 0..members, scratch, |lane, member, column| {
-        if let (Some((field, _)), Some(gold)) = (&mut fields[lane], golds[lane]) {
+        if let Some((field, _)) = &mut fields[lane]
+            && let Some(gold) = golds[lane]
+        {
             let chosen = &chosen[lane];
             field.gold[member] = column.get(gold);
             let values = &mut field.values[member * chosen.len()..][..chosen.len()];

@@ -204,7 +204,8 @@ impl Combiner {
     /// Weights that are all the same are treated like none, so that both give the same bits.
     pub(super) fn sum(values: Values, members: usize, weights: Option<&[f64]>) -> Self {
         let differ = |own: &&[f64]| own.iter().any(|weight| *weight != own[0]);
-        let (weights, equal) = (weights.filter(differ), || vec![1.0; members]);
+        let weights = weights.filter(differ);
+        let equal = || vec![1.0; members];
         let weighted = weights.is_some();
         Self { values, max: false, weighted, weights: weights.map_or_else(equal, <[f64]>::to_vec) }
     }
@@ -240,10 +241,7 @@ impl Combiner {
     /// before they are quantised, so that sums that are equal in real numbers may be some quanta apart; sums that
     /// are not weighted are exact.
     pub(super) fn tolerance(&self, pool: u64) -> f64 {
-        match self.weighted {
-            true => 2.0 * self.weights.len() as f64 * self.quantum(pool),
-            false => 0.0,
-        }
+        if self.weighted { 2.0 * self.weights.len() as f64 * self.quantum(pool) } else { 0.0 }
     }
 
     /// How the values of one member enter combined scores.
@@ -255,10 +253,7 @@ impl Combiner {
 
     /// The score that is shown for a combined one: the mean where a sum was taken.
     pub(super) fn shown(&self, combined: f64) -> f64 {
-        match self.max || self.weighted {
-            true => combined,
-            false => combined / self.weights.len() as f64,
-        }
+        if self.max || self.weighted { combined } else { combined / self.weights.len() as f64 }
     }
 }
 

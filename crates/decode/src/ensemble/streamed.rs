@@ -30,14 +30,17 @@ type Block<'e> = (&'e [u32], ScoreBlock<'e>);
 impl Source<'_> {
     /// The rows of a member, in place where they are consecutive.
     fn block<'s>(&'s self, rows: &'s [u32]) -> Result<Block<'s>, Error> {
-        let (dim, candidates) = (self.member.queries.dim(), self.member.candidates);
+        let dim = self.member.queries.dim();
+        let candidates = self.member.candidates;
         let start = rows.first().map_or(0, |&row| row as usize);
         if (start..).zip(rows).all(|(expected, &row)| row as usize == expected) {
             return Ok((rows, candidates.block(start..start + rows.len())?));
         }
-        let (mut coordinates, mut constants) = (Vec::with_capacity(rows.len() * dim), Vec::new());
+        let mut coordinates = Vec::with_capacity(rows.len() * dim);
+        let mut constants = Vec::new();
         gather(candidates, rows, &mut coordinates, &mut constants)?;
-        let (coordinates, constants) = (coordinates.into(), constants.into());
+        let coordinates = coordinates.into();
+        let constants = constants.into();
         Ok((rows, ScoreBlock { coordinates, constants, multiplicities: Cow::Borrowed(&[]) }))
     }
 }
@@ -69,7 +72,8 @@ impl Sources<'_> {
         combined.clear();
         combined.resize(rows.len() * lanes, self.start);
         for (source, (numbers, block)) in self.members.iter().zip(blocks) {
-            let (dim, tile) = (source.member.queries.dim(), &source.tiles[tile]);
+            let dim = source.member.queries.dim();
+            let tile = &source.tiles[tile];
             let coordinates = &block.coordinates[rows.start * dim..rows.end * dim];
             scoring::product(tile, dim, coordinates, products);
             let mut largest = 0;
@@ -151,7 +155,8 @@ pub(super) fn decode(sweep: &Sweep, k: usize) -> Result<Vec<Decoded>, Error> {
     let blocking = Blocking::for_dim(dims.sum());
     let source = |at: usize| {
         let member = &ensemble.members[at];
-        let (step, tiles) = (combiner.step(at, pool), QueryTile::all(&member.queries, false));
+        let step = combiner.step(at, pool);
+        let tiles = QueryTile::all(&member.queries, false);
         Source { member, rows: &ensemble.rows[at], step, tiles }
     };
     let sources =

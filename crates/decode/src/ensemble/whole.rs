@@ -114,7 +114,8 @@ impl Sweep<'_> {
         let listed = self.pool.list(task.start);
         for at in members {
             let member = &self.ensemble.members[at];
-            let (queries, candidates) = (&member.queries, member.candidates);
+            let queries = &member.queries;
+            let candidates = member.candidates;
             let own_rows = &self.ensemble.rows[at];
             let (counts, of): (Cow<[u32]>, &[u32]) = match listed {
                 None => {
@@ -163,7 +164,8 @@ impl Sweep<'_> {
         size: usize,
         finish: impl Fn(usize, &[f64]) -> Result<T, Error> + Sync,
     ) -> Result<Vec<T>, Error> {
-        let (combiner, cancellation) = (self.combiner, Cancellation::current());
+        let combiner = self.combiner;
+        let cancellation = Cancellation::current();
         let one = |(combined, scratch): &mut (Vec<f64>, Scratch), task: Range<usize>| {
             cancellation.check()?;
             let points = self.points(task.start);
@@ -193,8 +195,9 @@ fn scored(
     buffers: &mut Buffers,
     scores: &mut Vec<f32>,
 ) -> Result<(), Error> {
-    let (dim, rows, blocking) =
-        (queries.dim(), candidates.rows(), Blocking::for_dim(queries.dim()));
+    let rows = candidates.rows();
+    let blocking = Blocking::for_dim(queries.dim());
+    let dim = queries.dim();
     let tile = QueryTile::new(task.clone(), dim, queries.part(task).rows());
     scores.clear();
     scores.resize(tile.queries.len() * rows, 0.0);

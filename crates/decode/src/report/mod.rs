@@ -125,7 +125,8 @@ pub fn rank_histogram(ranks: &[Option<Rank>], per_decade: u32) -> Result<RankHis
         }
     }
     for rank in present() {
-        let (from, to) = (rank.above() + 1, rank.above() + rank.tied());
+        let from = rank.above() + 1;
+        let to = rank.above() + rank.tied();
         let at = bins.partition_point(|bin| bin.last < from);
         for bin in bins[at..].iter_mut().take_while(|bin| bin.first <= to) {
             let shared = bin.last.min(to) - bin.first.max(from) + 1;
@@ -200,7 +201,8 @@ pub fn compare(
         })
     };
     let less = |(first, second)| {
-        let (first, second): ([f64; 3], [f64; 3]) = (of(first), of(second));
+        let first: [f64; 3] = of(first);
+        let second: [f64; 3] = of(second);
         std::array::from_fn(|metric| first[metric] - second[metric])
     };
     let differences: Vec<[f64; 3]> = first.iter().zip(second).map(less).collect();
@@ -214,7 +216,8 @@ pub fn compare(
         let better = drawn.iter().filter(|&&mean| mean > 0.0).count() as f64;
         let same = drawn.iter().filter(|&&mean| mean == 0.0).count() as f64;
         let first_better = (better + same / 2.0) / resamples as f64;
-        let (first, second) = (mean(first, metric), mean(second, metric));
+        let first = mean(first, metric);
+        let second = mean(second, metric);
         let ci95 = percentile_interval(drawn);
         Difference { first, second, difference: first - second, ci95, first_better }
     });

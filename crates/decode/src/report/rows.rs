@@ -193,7 +193,8 @@ pub fn reliability(decoded: &[Decoded], most: usize) -> Result<Vec<ReliabilityBi
 fn bin(queries: &[(f64, f64)]) -> ReliabilityBin {
     let n = queries.len() as f64;
     let mean = |of: fn(&(f64, f64)) -> f64| queries.iter().map(of).sum::<f64>() / n;
-    let (mean_score, right) = (mean(|query| query.0), mean(|query| query.1));
+    let mean_score = mean(|query| query.0);
+    let right = mean(|query| query.1);
     let square = NORMAL * NORMAL / n;
     let middle = (right + square / 2.0) / (1.0 + square);
     let half = NORMAL * ((right * (1.0 - right) + square / 4.0) / n).sqrt() / (1.0 + square);

@@ -105,11 +105,13 @@ impl<S: Score> GoldTile<S> {
         golds.sort_unstable();
         let rows: Vec<u32> = golds.iter().map(|&(row, _)| row).collect();
         let (table, constants) = if rows.is_empty() { Default::default() } else { score(&rows)? };
-        let (mut bars, mut places) = (vec![S::from(f32::INFINITY); tile.lanes], Vec::new());
+        let mut bars = vec![S::from(f32::INFINITY); tile.lanes];
+        let mut places = Vec::new();
         let table = table.chunks_exact(tile.lanes).zip(constants);
         for ((row, lane), (values, constant)) in golds.into_iter().zip(table) {
             bars[lane] = values[lane] + S::from(constant);
-            let (score, query): (f64, _) = (bars[lane].into(), tile.queries.start + lane);
+            let score: f64 = bars[lane].into();
+            let query = tile.queries.start + lane;
             ensure(score.is_finite(), || not_finite(queries, query, row as usize, score as f32))?;
             places.push((row, lane, values[lane]));
         }
@@ -150,7 +152,8 @@ impl<S: Score> Reduce<S> for Counter<'_, S> {
     #[inline(always)]
     fn open(&self, group: usize) -> Self::Group {
         let bars = self.gold.bars.as_chunks().0[group];
-        let (above, tied) = (self.above.as_chunks().0[group], self.tied.as_chunks().0[group]);
+        let above = self.above.as_chunks().0[group];
+        let tied = self.tied.as_chunks().0[group];
         Counts { bars, above, tied }
     }
 
@@ -174,13 +177,15 @@ impl<S: Score> Reduce<S> for Counter<'_, S> {
 
     fn decide(&mut self, pass: &mut Pass) -> Result<(), Error> {
         let GoldTile { bars, places } = self.gold;
-        let (above, tied) = (&mut self.above, &mut self.tied);
+        let above = &mut self.above;
+        let tied = &mut self.tied;
         let mut surely = vec![0; bars.len()];
         let singles: Vec<f32> = bars.iter().map(|&bar| bar.into() as f32).collect();
         pass.compare(&singles, Some(&mut surely), |row, lane, score, weight| {
             let place = (row as u32, lane);
             let own = places.binary_search_by_key(&place, |&(row, lane, _)| (row, lane)).is_ok();
-            let (score, bar) = (f64::from(score), bars[lane].into());
+            let score = f64::from(score);
+            let bar = bars[lane].into();
             above[lane] += if score > bar && !own { weight } else { 0 };
             tied[lane] += if score == bar || own { weight } else { 0 };
         })?;

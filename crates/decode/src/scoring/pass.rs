@@ -64,7 +64,8 @@ impl<'c> Span<'c> {
         let mut span = Self { candidates, range, block: OnceCell::new(), coded: stored };
         if coded && span.coded.is_none() {
             let ScoreBlock { coordinates, constants, multiplicities } = span.block()?;
-            let (constants, weights) = (constants.clone(), multiplicities.clone());
+            let constants = constants.clone();
+            let weights = multiplicities.clone();
             span.coded = CodedBlock::new(candidates.dim(), coordinates, constants, weights);
         }
         Ok(span)
@@ -172,7 +173,8 @@ impl<'p, 'c> Pass<'p, 'c> {
         &mut self,
         mut look: impl FnMut(Scores) -> Result<(), Error>,
     ) -> Result<(), Error> {
-        let (block, dim) = (self.span.block()?, self.span.candidates.dim());
+        let block = self.span.block()?;
+        let dim = self.span.candidates.dim();
         let Range { start: first_row, end } = self.span.range;
         let products = &mut self.buffers.products;
         for start in (0..end - first_row).step_by(self.rows) {

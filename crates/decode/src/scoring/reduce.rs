@@ -176,17 +176,19 @@ pub(crate) fn scan<R: Reduce<f32>>(
         open,
         |span, at, buffers: &mut Buffers| {
             let tile = &tiles[at];
-            let (mut reducer, mut pass) =
-                (start(tile), Pass::new(tile, span, blocking.rows, buffers));
-            match pass.coded() && reducer.ready() {
-                true => reducer.decide(&mut pass)?,
-                false => pass.each(|mut scores| match scores.reduce(&mut reducer) {
-                    true => Ok(()),
-                    false => {
+            let mut reducer = start(tile);
+            let mut pass = Pass::new(tile, span, blocking.rows, buffers);
+            if pass.coded() && reducer.ready() {
+                reducer.decide(&mut pass)?
+            } else {
+                pass.each(|mut scores| {
+                    if scores.reduce(&mut reducer) {
+                        Ok(())
+                    } else {
                         let rows = (scores.first_row..).zip(scores.constants.iter().copied());
                         refuse_infinite(queries, tile, rows, scores.table)
                     }
-                })?,
+                })?
             }
             reducer.finish();
             Ok(())

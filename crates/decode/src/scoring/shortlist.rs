@@ -216,7 +216,9 @@ impl Shortlist {
             let mut found = found.into_iter();
             for list in lists {
                 for _ in 0..found.next().unwrap_or(0) {
-                    if let (Some(row), Some(score)) = (found.next(), found.next()) {
+                    if let Some(row) = found.next()
+                        && let Some(score) = found.next()
+                    {
                         list.offer(row as usize, f64::from_bits(score));
                     }
                 }

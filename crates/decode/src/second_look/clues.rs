@@ -65,8 +65,8 @@ impl Neighbourhood {
         check_whole_rows("answers", answers.len(), dim)?;
         Error::check_length("values of outputs", outputs.len(), answers.len())?;
         let pairs = answers.len() / dim;
-        let (holds, found) =
-            ((1..=pairs).contains(&neighbours), format_args!("{neighbours} neighbours"));
+        let holds = (1..=pairs).contains(&neighbours);
+        let found = format_args!("{neighbours} neighbours");
         check_range(holds, found, format_args!("1 to {pairs}, the number of pairs"))?;
         Ok(Self { dim, answers, outputs, neighbours })
     }

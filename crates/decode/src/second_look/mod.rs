@@ -156,7 +156,8 @@ impl SecondLook {
         check_least(examples.size, 2, format_args!("a second look at {}", examples.size))?;
         check_least(examples.len(), 1, "no query whose gold is among its first candidates")?;
         same_words(examples.words, &clues)?;
-        let (words, few) = (clues.words.is_some(), examples.len() < FEW);
+        let words = clues.words.is_some();
+        let few = examples.len() < FEW;
         let used = |feature| !few || Clues::is_first(feature, words);
         let network = Network::fit(Clues::features(words), used, &examples.queries, seed);
         Ok(Self { size: examples.size, clues, network })
@@ -165,7 +166,8 @@ impl SecondLook {
     /// Bytes of the examples, and multiplications of [`fit`](Self::fit), with so many queries whose first `size`
     /// rows are scored anew, with words or without.
     pub fn cost(queries: f64, size: f64, words: bool) -> [f64; 2] {
-        let (rows, features) = (queries * size, Clues::features(words));
+        let rows = queries * size;
+        let features = Clues::features(words);
         [4.0 * rows * features as f64, rows * Network::multiplications(features) as f64]
     }
 
@@ -198,7 +200,8 @@ impl SecondLook {
 
     /// Refuses candidates of a different dimension, and others than its words are compared with.
     pub(crate) fn check(&self, candidates: &Candidates) -> Result<(), Error> {
-        let (found, expected) = (self.dim(), candidates.dim());
+        let found = self.dim();
+        let expected = candidates.dim();
         let queries = format_args!("a second look at queries of dimension {found}");
         let message = format_args!("{queries}, candidates of dimension {expected}");
         check_consistent(found == expected, message)?;
@@ -219,9 +222,12 @@ impl SecondLook {
         let lowest = first.iter().map(|seen| f64::from(seen.score)).fold(f64::INFINITY, f64::min);
         let best = logits.iter().copied().fold(f64::NEG_INFINITY, f64::max);
         let least = logits.iter().copied().fold(f64::INFINITY, f64::min);
-        let score = |logit| match is_single {
-            true => lowest + 1.0 / (1.0 + best - logit),
-            false => lowest + (logit - least) / network::SCORE,
+        let score = |logit| {
+            if is_single {
+                lowest + 1.0 / (1.0 + best - logit)
+            } else {
+                lowest + (logit - least) / network::SCORE
+            }
         };
         Ok(logits.into_iter().map(score).collect())
     }
@@ -313,9 +319,10 @@ impl SecondLook {
         let (shape, answers) = stored.read::<f32>("answers", 2)?;
         let (_, outputs) = stored.read::<f32>("outputs", 2)?;
         let (_, weights) = stored.read::<f64>("weights", 1)?;
-        let (size, neighbours) =
-            (stored.parsed(SIZE, "a number")?, stored.parsed(NEIGHBOURS, "a number")?);
-        let (answers, outputs) = (answers.to_vec(), outputs.to_vec());
+        let size = stored.parsed(SIZE, "a number")?;
+        let neighbours = stored.parsed(NEIGHBOURS, "a number")?;
+        let answers = answers.to_vec();
+        let outputs = outputs.to_vec();
         let neighbourhood = Neighbourhood::new(shape[1], answers, outputs, neighbours)
             .map_err(|error| bad(error.to_string()))?;
         let words = match lexicon {
@@ -330,7 +337,8 @@ impl SecondLook {
                 })?)
             }
         };
-        let (found, features) = (weights.len(), Clues::features(words.is_some()));
+        let found = weights.len();
+        let features = Clues::features(words.is_some());
         let network = Network::from_weights(features, weights.to_vec()).ok_or_else(|| {
             bad(format!("{found} weights, expected {} finite numbers", Network::size(features)))
         })?;

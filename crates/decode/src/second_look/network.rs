@@ -100,7 +100,8 @@ impl Network {
         // scales are behind what is trained
         let unused = (0..features).filter(|&feature| !used(feature));
         unused.for_each(|feature| network.weights[trained + feature] = 0.0);
-        let (mut first, mut second) = (vec![0.0; trained], vec![0.0; trained]);
+        let mut first = vec![0.0; trained];
+        let mut second = vec![0.0; trained];
         let steps = EPOCHS * queries.len().div_ceil(BATCH);
         let mut step: i32 = 0;
         for epoch in 0..EPOCHS {
@@ -156,7 +157,8 @@ impl Network {
         let WeightRanges { input, bias, output, trained } = self.ranges();
         let mut forward: Vec<(Vec<f64>, [f64; HIDDEN], f64)> = Vec::new();
         for row in features.chunks_exact(self.features) {
-            let (scaled, mut hidden) = (self.scaled(row), [0.0; HIDDEN]);
+            let scaled = self.scaled(row);
+            let mut hidden = [0.0; HIDDEN];
             let logit = self.logit(&scaled, &mut hidden);
             forward.push((scaled, hidden, logit));
         }

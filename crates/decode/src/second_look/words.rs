@@ -123,9 +123,10 @@ impl Words {
         let said = self.lexicon.said(text);
         let score = |&Seen { of, row, is_candidate, .. }: &Seen| {
             let holds = || self.lexicon.holds(of.label(of.members(row as u32)[0] as usize));
-            let holds = match is_candidate {
-                true => Cow::Borrowed(self.rows[row].get_or_init(holds)),
-                false => Cow::Owned(holds()),
+            let holds = if is_candidate {
+                Cow::Borrowed(self.rows[row].get_or_init(holds))
+            } else {
+                Cow::Owned(holds())
             };
             let pairs = said.iter().zip(&*holds).zip(&self.weights);
             let weight = |((&said, &holds), weights): ((&bool, &Option<bool>), &[f64; 4])| {

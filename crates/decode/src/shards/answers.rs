@@ -124,7 +124,8 @@ impl<'s> GivenRows<'s> {
         if wanted.is_empty() {
             return Ok(Self { shards, given: HashMap::new() });
         }
-        let (mut numbers, mut points) = (Vec::<u64>::new(), Vec::<f32>::new());
+        let mut numbers = Vec::<u64>::new();
+        let mut points = Vec::<f32>::new();
         let read = shards.answering().try_for_each(|own| {
             for &row in wanted.range(own.rows.clone()) {
                 let block = own.block(row..row + 1)?;
@@ -171,7 +172,9 @@ impl CandidateBlocks for GivenRows<'_> {
     }
 
     fn block(&self, rows: Range<usize>) -> Result<ScoreBlock<'_>, Error> {
-        if let (1, Some((point, count))) = (rows.len(), self.given.get(&rows.start)) {
+        if let 1 = rows.len()
+            && let Some((point, count)) = self.given.get(&rows.start)
+        {
             let (coordinates, constants) = point.split_at(self.shards.dim);
             return Ok(ScoreBlock {
                 coordinates: coordinates.into(),

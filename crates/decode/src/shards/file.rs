@@ -82,7 +82,9 @@ impl ShardSet<'_> {
         part_of: impl Fn(Range<usize>) -> Result<ShardCandidates, Error>,
     ) -> Result<(), Error> {
         let Self { folder, of, precision, fingerprint, metadata } = *self;
-        let (all, candidates, dim) = (source.rows(), source.candidates() as usize, source.dim());
+        let all = source.rows();
+        let candidates = source.candidates() as usize;
+        let dim = source.dim();
         let allowed = format_args!("1 to {all}, the distinct candidates");
         check_range((1..=all).contains(&of), format_args!("{of} shards"), allowed)?;
         let found = format_args!("codes of 8 bits for {dim} coordinates");
@@ -158,7 +160,8 @@ impl Shard {
             ensure(holds, || Error::file(stored.path(), message.to_string()))
         };
         let number = |key: &str| stored.parsed::<usize>(key, "a number");
-        let (own, shards) = (number(SHARD)?, number(SHARDS)?);
+        let own = number(SHARD)?;
+        let shards = number(SHARDS)?;
         let expected = format_args!("expected shard {at} of {of}");
         check((own, shards) == (at, of), format_args!("shard {own} of {shards}, {expected}"))?;
         let all = (number(ROWS)?, number(CANDIDATES)?);
@@ -168,7 +171,8 @@ impl Shard {
         let numbers = (!single).then(|| stored.read::<u32>(NUMBERS, 1)).transpose()?;
         let numbers = numbers.map(|(_, numbers)| numbers);
         let rows = part(all.0, at, of);
-        let (found, expected) = (candidates.distinct(), rows.len());
+        let found = candidates.distinct();
+        let expected = rows.len();
         let message = format_args!("{found} distinct rows, expected {expected} of {}", all.0);
         check(found == expected, message)?;
         let right = match &numbers {
@@ -178,7 +182,8 @@ impl Shard {
                 numbers.len() == candidates.len() && numbers.is_sorted_by(|a, b| a < b) && last
             }
         };
-        let (own, whole) = (candidates.len(), all.1);
+        let own = candidates.len();
+        let whole = all.1;
         let message = format_args!("{NUMBERS} are not {own} of the {whole} candidates, ascending");
         check(right, message)?;
         let found = stored.metadata(FINGERPRINT)?;

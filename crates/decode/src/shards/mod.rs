@@ -115,7 +115,8 @@ impl Shards {
         texts: &dyn Fn(usize) -> [String; 2],
         set: &ShardSet,
     ) -> Result<(), Error> {
-        let (all, candidates) = (rows.rows(), rows.candidates());
+        let all = rows.rows();
+        let candidates = rows.candidates();
         check_consistent(
             candidates == all as u64,
             format_args!("{candidates} candidates of {all} rows, expected one of each row"),
@@ -146,8 +147,9 @@ impl Shards {
         // the first error, not that of the first thread
         let own: Vec<_> = own.collect::<Vec<_>>().into_iter().collect::<Result<_, Error>>()?;
         let Some(first) = own.first() else { return Err(Error::too_few("no shards", 1)) };
-        let (dim, precision, (distinct, candidates)) =
-            (first.candidates.dim(), first.precision, first.all);
+        let dim = first.candidates.dim();
+        let precision = first.precision;
+        let (distinct, candidates) = first.all;
         let described = format!("{distinct} rows of {dim} coordinates ({precision})");
         for shard in &own {
             if (shard.candidates.dim(), shard.precision, shard.all) != (dim, precision, first.all) {
@@ -178,7 +180,9 @@ impl Shards {
     /// The ranks, which must be those that have opened the shards: others hold other parts.
     fn ranks(&self) -> Result<Processes, Error> {
         let ranks = Processes::current();
-        let (own, size, (opener, openers)) = (ranks.rank(), ranks.size(), self.opened_by);
+        let own = ranks.rank();
+        let size = ranks.size();
+        let (opener, openers) = self.opened_by;
         let opened = format_args!("shards that rank {opener} of {openers} has opened");
         let message = format_args!("rank {own} of {size} asks {opened}");
         check_consistent((own, size) == self.opened_by, message)?;

@@ -99,7 +99,8 @@ fn contradicting_candidates_are_refused() {
 #[test]
 fn parts_that_are_left_out_have_defaults() {
     let full = new(&["a", "b"], &[0, 1], 1, &[1.0, 2.0], &[0.0; 2]).unwrap();
-    let (ids, coordinates) = (texts(&["a", "b"]), vec![1.0, 2.0]);
+    let ids = texts(&["a", "b"]);
+    let coordinates = vec![1.0, 2.0];
     let parts = CandidateParts { ids, dim: 1, coordinates, ..CandidateParts::default() };
     assert_eq!(Candidates::new(parts).unwrap(), full);
 }

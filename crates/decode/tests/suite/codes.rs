@@ -124,7 +124,8 @@ fn drawn(dim: usize, rows: usize, queries: usize) -> (Candidates, Vec<f32>, Vec<
         let number = |at| (unit(&mut random) as f32 - 0.5) / ((at % dim) as f32 + 1.0).sqrt();
         (0..count).map(number).collect()
     };
-    let (mut coordinates, z) = (numbers(rows * dim), numbers(queries * dim));
+    let mut coordinates = numbers(rows * dim);
+    let z = numbers(queries * dim);
     for row in (10..rows).step_by(10) {
         coordinates.copy_within((row - 1) * dim..row * dim, row * dim);
         coordinates[row * dim] = coordinates[row * dim].next_up();
@@ -143,7 +144,9 @@ fn answers(
     candidates: &Candidates,
     at_once: usize,
 ) -> Result<Answers, Error> {
-    let (mut ranks, mut hits, dim) = (Vec::new(), Vec::new(), candidates.dim());
+    let mut ranks = Vec::new();
+    let mut hits = Vec::new();
+    let dim = candidates.dim();
     for (z, gold) in z.chunks(at_once * dim).zip(gold.chunks(at_once)) {
         let queries = Queries::new(dim, z)?;
         ranks.extend(rank(&queries, gold, candidates)?);

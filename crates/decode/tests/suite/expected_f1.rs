@@ -16,7 +16,8 @@ fn expected(set: u32, outcomes: &[(f64, u32)]) -> f64 {
 #[test]
 fn no_other_set_has_a_larger_expected_f1() {
     const LABELS: u32 = 8;
-    let (mut beyond, mut empty) = (0, 0);
+    let mut beyond = 0;
+    let mut empty = 0;
     for case in 0..300 {
         let mut random = generator(1, "outcomes", case);
         let count = 1 + below(&mut random, 9);

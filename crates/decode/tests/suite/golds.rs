@@ -68,8 +68,10 @@ fn naive(
 #[test]
 fn filtered_ranks_are_those_of_a_naive_loop() {
     for seed in 0..8 {
-        let (candidates, z) = (candidates(seed), queries(seed));
-        let (right, known) = (drawn(seed, "right", 1), drawn(seed, "known", 0));
+        let candidates = candidates(seed);
+        let z = queries(seed);
+        let right = drawn(seed, "right", 1);
+        let known = drawn(seed, "known", 0);
         let golds = Golds::new(&right, &known).unwrap();
         let mut random = generator(seed, "lists", 0);
         let mut lists: Vec<Vec<u32>> = Vec::new();
@@ -131,7 +133,8 @@ fn one_right_candidate_ranks_as_without_a_filter() {
     let right: Vec<Vec<String>> =
         drawn(3, "right", 1).into_iter().map(|ids| vec![ids[0].clone()]).collect();
     let golds = Golds::new(&right, &[]).unwrap();
-    let (candidates, z) = (candidates(3), queries(3));
+    let candidates = candidates(3);
+    let z = queries(3);
     let queries = Queries::new(2, &z).unwrap();
     let found =
         Pool::Shared.gold(&names("q", QUERIES), golds.ids(), &candidates, MissingGold::Error);

@@ -49,7 +49,9 @@ fn means_equal_a_full_sort() {
 
 #[test]
 fn means_depend_on_neither_threads_nor_order_nor_constants() {
-    let (count, dim, k) = (3000, 37, 10);
+    let count = 3000;
+    let dim = 37;
+    let k = 10;
     let set = Set::reals(1, count, 2500, dim);
     let rows = real_queries(1, 500, dim);
     check(&set, &rows, k, 1e-5);

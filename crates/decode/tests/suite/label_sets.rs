@@ -27,7 +27,8 @@ fn bits(masks: impl Iterator<Item = u32>) -> Features {
 
 #[test]
 fn the_best_set_is_that_of_all_sets() {
-    let (mut sizes_found, mut empty) = ([0; LABELS as usize + 1], 0);
+    let mut sizes_found = [0; LABELS as usize + 1];
+    let mut empty = 0;
     for seed in 0..40 {
         let mut random = generator(seed, "test sets", 0);
         let kernel = if seed % 2 == 0 { Kernel::Linear } else { Kernel::Cosine };

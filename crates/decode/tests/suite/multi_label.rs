@@ -15,7 +15,8 @@ fn rows(labels: usize, sets: &Sets) -> BitRows {
 
 fn f1<T: Ord>(truth: &BTreeSet<T>, predicted: &BTreeSet<T>) -> f64 {
     let both = truth.intersection(predicted).count() as f64;
-    let (precision, recall) = (both / predicted.len() as f64, both / truth.len() as f64);
+    let precision = both / predicted.len() as f64;
+    let recall = both / truth.len() as f64;
     match (truth.is_empty() && predicted.is_empty(), both == 0.0) {
         (true, _) => 1.0,
         (false, true) => 0.0,
@@ -41,7 +42,8 @@ proptest! {
         let column = |sets: &Sets, label: u32| -> BTreeSet<usize> {
             (0..sets.len()).filter(|&i| sets[i].contains(&label)).collect()
         };
-        let (t, p) = (cells(&truth), cells(&predicted));
+        let t = cells(&truth);
+let p = cells(&predicted);
         let labels: BTreeSet<u32> = truth.iter().chain(&predicted).flatten().copied().collect();
         let by_label = labels.iter().map(|&j| f1(&column(&truth, j), &column(&predicted, j)));
         let macro_f1 = if labels.is_empty() { 1.0 } else { by_label.sum::<f64>() / labels.len() as f64 };

@@ -41,7 +41,8 @@ fn parts_of_the_candidates_find_what_all_of_them_do() {
             (Set::integers(seed, count, distinct, dim), integer_queries(seed, queries, dim)),
             (Set::reals(seed, count, distinct, dim), real_queries(seed, queries, dim)),
         ] {
-            let (candidates, gold) = (set.candidates(), golds(seed, queries, count));
+            let candidates = set.candidates();
+            let gold = golds(seed, queries, count);
             let k = count.min(12);
             let one = find(&rows, &candidates, dim, &gold, k);
             // more ranks than candidates too

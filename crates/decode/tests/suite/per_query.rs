@@ -17,7 +17,8 @@ fn classes(candidates: &Candidates, gold: &[usize]) -> Vec<Option<u32>> {
 #[test]
 fn complete_lists_give_what_the_shared_set_gives() {
     for dim in [1, 2, 3, 40, 300] {
-        let (queries, count) = (37, 800);
+        let queries = 37;
+        let count = 800;
         let set = Set::reals(dim as u64, count, 700, dim);
         let rows = real_queries(7, queries, dim);
         let candidates = set.candidates();
@@ -25,7 +26,8 @@ fn complete_lists_give_what_the_shared_set_gives() {
         let complete = vec![(0..count as u32).rev().collect::<Vec<_>>(); queries];
         let lists = PerQuery::new(&complete, &candidates).unwrap();
         let queries = Queries::new(dim, &rows).unwrap();
-        let (shared, own) = (Pool::Shared, Pool::PerQuery(&lists));
+        let shared = Pool::Shared;
+        let own = Pool::PerQuery(&lists);
         assert_eq!(
             rank_in(shared, &queries, &gold, &candidates).unwrap(),
             rank_in(own, &queries, &gold, &candidates).unwrap()
@@ -41,7 +43,9 @@ fn complete_lists_give_what_the_shared_set_gives() {
 
 #[test]
 fn random_lists_equal_brute_force() {
-    let (queries, count, dim) = (50, 400, 3);
+    let queries = 50;
+    let count = 400;
+    let dim = 3;
     let set = Set::integers(8, count, 300, dim);
     let rows = integer_queries(8, queries, dim);
     let candidates = set.candidates();
@@ -146,12 +150,15 @@ fn metrics_count_the_candidates_of_the_lists() {
 
 #[test]
 fn lists_for_other_candidates_are_refused() {
-    let (many, few) = (Set::integers(9, 6, 6, 2), Set::integers(9, 4, 4, 2));
-    let (many, few) = (many.candidates(), few.candidates());
+    let many = Set::integers(9, 6, 6, 2);
+    let few = Set::integers(9, 4, 4, 2);
+    let many = many.candidates();
+    let few = few.candidates();
     let lists = PerQuery::new(&[vec![5, 0]], &many).unwrap();
     let pool = Pool::PerQuery(&lists);
     let queries = Queries::new(2, &[1.0; 2]).unwrap();
-    let (names, gold) = (["q".to_string()], ["c0".to_string()]);
+    let names = ["q".to_string()];
+    let gold = ["c0".to_string()];
     for error in [
         rank_in(pool, &queries, &[Some(0)], &few).unwrap_err(),
         top_k_in(pool, &queries, &few, 1).unwrap_err(),
@@ -261,7 +268,8 @@ fn moved_lists_hold_the_same_candidates() {
         Candidates::new(CandidateParts { ids, dim: 1, coordinates, ..CandidateParts::default() })
             .unwrap()
     };
-    let (from, to) = (candidates(&["a", "b", "c", "d"]), candidates(&["c", "a", "d", "b"]));
+    let from = candidates(&["a", "b", "c", "d"]);
+    let to = candidates(&["c", "a", "d", "b"]);
     let lists = PerQuery::new(&[vec![0, 2], vec![3], vec![1, 0, 3]], &from).unwrap();
     let moved = lists.moved(&from, &to).unwrap();
     assert_eq!(moved, PerQuery::new(&[vec![1, 0], vec![2], vec![3, 1, 2]], &to).unwrap());

@@ -167,7 +167,8 @@ fn no_move_improves_an_order_of_many_items() {
 #[test]
 fn local_search_is_near_the_best_order() {
     let mut random = generator(7, "test weights", 0);
-    let (mut optimal, rounds) = (0, 40);
+    let mut optimal = 0;
+    let rounds = 40;
     for _ in 0..rounds {
         let pairs = weights(&mut random, 66, false);
         let mut own = pairs.iter();
@@ -178,7 +179,8 @@ fn local_search_is_near_the_best_order() {
             _ => 0.5,
         });
         let many: Vec<f32> = many.collect();
-        let (exact, local) = (by_pairs(&pairs), by_pairs(&many));
+        let exact = by_pairs(&pairs);
+        let local = by_pairs(&many);
         assert_eq!(local.parts[12..], [12, 13, 14, 15, 16, 17]);
         let score = kemeny_score(&pairs, &local.parts[..12]);
         assert!(score <= exact.score + 1e-6 && score > 0.95 * exact.score, "{score} {exact:?}");

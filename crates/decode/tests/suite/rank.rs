@@ -46,7 +46,10 @@ fn ranks_with_many_ties_equal_brute_force() {
 
 #[test]
 fn real_scores_are_ranked_as_in_f64_up_to_rounding() {
-    let (queries, count, distinct, dim) = (60, 3000, 2500, 300);
+    let queries = 60;
+    let count = 3000;
+    let distinct = 2500;
+    let dim = 300;
     let set = Set::reals(1, count, distinct, dim);
     let rows = real_queries(1, queries, dim);
     let gold = golds(1, queries, count);
@@ -103,7 +106,9 @@ fn negative_zero_ties_with_zero() {
 
 #[test]
 fn ranks_do_not_depend_on_threads() {
-    let (queries, count, dim) = (250, 5000, 40);
+    let queries = 250;
+    let count = 5000;
+    let dim = 40;
     let set = Set::reals(3, count, 4500, dim);
     let rows = real_queries(3, queries, dim);
     let candidates = set.candidates();
@@ -245,7 +250,8 @@ fn over_all_orders(above: usize, tied: usize, f: impl Fn(usize) -> f64) -> f64 {
             items.swap(from, at);
         }
     }
-    let (mut sum, mut count) = (0.0, 0.0);
+    let mut sum = 0.0;
+    let mut count = 0.0;
     orders(&mut (0..tied).collect(), 0, &mut |order| {
         let gold = order.iter().position(|&item| item == 0).unwrap();
         sum += f(above + gold + 1);
@@ -317,7 +323,8 @@ proptest! {
         rotation in 1usize..50,
         dim in 1usize..300,
     ) {
-        let (queries, count) = (20, 50);
+        let queries = 20;
+let count = 50;
         let set = Set::reals(seed, count, count, dim);
         let rotate = |index: usize| (index + rotation) % count;
         let rotated = Set {
@@ -328,7 +335,8 @@ proptest! {
         let rows = real_queries(seed, queries, dim);
         let gold = golds(seed, queries, count);
         let moved: Vec<usize> = gold.iter().map(|&g| (g + count - rotation) % count).collect();
-        let (a, b) = (set.candidates(), rotated.candidates());
+        let a = set.candidates();
+let b = rotated.candidates();
         let queries = Queries::new(dim, &rows).unwrap();
         prop_assert_eq!(
             rank(&queries, &classes(&a, &gold), &a).unwrap(),
@@ -338,17 +346,20 @@ proptest! {
 
     #[test]
     fn duplicating_every_candidate_doubles_the_counts(seed in any::<u64>(), dim in 1usize..40) {
-        let (queries, count) = (20, 60);
+        let queries = 20;
+let count = 60;
         let set = Set::reals(seed, count, 40, dim);
         let doubled = Set { class: [set.class.clone(), set.class.clone()].concat(), ..set.clone() };
         let rows = real_queries(seed, queries, dim);
         let gold = golds(seed, queries, count);
-        let (a, b) = (set.candidates(), doubled.candidates());
+        let a = set.candidates();
+let b = doubled.candidates();
         let queries = Queries::new(dim, &rows).unwrap();
         let single = rank(&queries, &classes(&a, &gold), &a).unwrap();
         let double = rank(&queries, &classes(&b, &gold), &b).unwrap();
         for (single, double) in single.into_iter().zip(double) {
-            let (single, double) = (single.unwrap(), double.unwrap());
+            let single = single.unwrap();
+let double = double.unwrap();
             prop_assert_eq!(2 * single.above(), double.above());
             prop_assert_eq!(2 * single.tied(), double.tied());
             prop_assert_eq!(2 * single.pool(), double.pool());

@@ -43,7 +43,8 @@ fn rows_say_what_was_ranked_first() {
     let queries = Queries::new(2, &rows).unwrap();
     let member = Member { name: "run", queries, candidates: &candidates, normalised: true };
     let ensemble = Ensemble::new(vec![member]).unwrap();
-    let (names, ids) = (texts(&["q1", "q2", "q3"]), texts(&["d", "c", "absent"]));
+    let names = texts(&["q1", "q2", "q3"]);
+    let ids = texts(&["d", "c", "absent"]);
     let gold = ensemble.gold(Pool::Shared, &ids, MissingGold::RankInfinity).unwrap();
     let decoded = ensemble.decode(Pool::Shared, &Combination::default(), &gold, 2).unwrap();
     let found = query_rows(&names, &ids, &decoded, &candidates).unwrap();
@@ -151,10 +152,11 @@ fn histograms_count_every_rank_of_a_tie() {
 
 #[test]
 fn comparisons_are_paired() {
-    let (a, b) = (ranks(3, 500), ranks(4, 500));
+    let a = ranks(3, 500);
+    let b = ranks(4, 500);
     let found = compare(&a, &b, 1000, 5).unwrap();
-    let (one, two) =
-        (Metrics::from_ranks(&a, 500, 0).unwrap(), Metrics::from_ranks(&b, 500, 0).unwrap());
+    let one = Metrics::from_ranks(&a, 500, 0).unwrap();
+    let two = Metrics::from_ranks(&b, 500, 0).unwrap();
     assert_eq!((found.mrr.first, found.mrr.second), (one.mrr, two.mrr));
     assert_eq!((found.hits_1.first, found.hits_1.second), (one.hits_1, two.hits_1));
     assert_eq!((found.hits_10.first, found.hits_10.second), (one.hits_10, two.hits_10));
@@ -190,16 +192,15 @@ fn a_small_gain_on_every_query_is_sure_where_intervals_overlap() {
     let second: Vec<_> = (0..200).map(|q| Rank::new(q % 40 + 1, 1, 500).ok()).collect();
     let found = compare(&first, &second, 1000, 0).unwrap().mrr;
     assert!(found.ci95[0] > 0.0 && found.first_better == 1.0);
-    let (one, two) = (
-        bootstrap(&first, Rank::expected_reciprocal, 1000, 0).unwrap().1,
-        bootstrap(&second, Rank::expected_reciprocal, 1000, 0).unwrap().1,
-    );
+    let one = bootstrap(&first, Rank::expected_reciprocal, 1000, 0).unwrap().1;
+    let two = bootstrap(&second, Rank::expected_reciprocal, 1000, 0).unwrap().1;
     assert!(two[1] > one[0], "the intervals {one:?} and {two:?} overlap");
 }
 
 #[test]
 fn intervals_of_differences_have_the_width_of_the_central_limit() {
-    let (a, b) = (ranks(6, 2000), ranks(7, 2000));
+    let a = ranks(6, 2000);
+    let b = ranks(7, 2000);
     let found = compare(&a, &b, 2000, 1).unwrap().mrr;
     let reciprocal = |rank: &Option<Rank>| rank.map_or(0.0, |rank| rank.expected_reciprocal());
     let differences: Vec<f64> =
@@ -213,7 +214,8 @@ fn intervals_of_differences_have_the_width_of_the_central_limit() {
 
 #[test]
 fn reports_do_not_depend_on_threads() {
-    let (a, b) = (ranks(8, 300), ranks(9, 300));
+    let a = ranks(8, 300);
+    let b = ranks(9, 300);
     let run = |threads| {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
         pool.install(|| (compare(&a, &b, 200, 2).unwrap(), hits_curve(&a, 20, 200, 2).unwrap()))

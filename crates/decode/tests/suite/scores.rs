@@ -40,7 +40,8 @@ fn in_groups(dim: usize, queries: &[f32], rows: &[f32], per: (usize, usize)) -> 
 fn bits_do_not_depend_on_position_or_block_size() {
     let depths = [1, 2, 3, 4, 5, 15, 16, 17, 31, 63, 100, 255, 256, 257, 258, 259, 300, 513, 600];
     for dim in depths {
-        let (queries, rows) = (real_queries(1, 83, dim), real_queries(2, 131, dim));
+        let queries = real_queries(1, 83, dim);
+        let rows = real_queries(2, 131, dim);
         let reference = in_groups(dim, &queries, &rows, (83, 131));
         assert_eq!(reference.len(), 83 * 131);
         for per in [(1, 1), (1, 131), (83, 1), (2, 2), (16, 3), (17, 64), (48, 50), (80, 130)] {
@@ -53,10 +54,12 @@ fn bits_do_not_depend_on_position_or_block_size() {
 #[test]
 fn scores_equal_inner_products_in_f64() {
     for dim in [1, 2, 7, 256, 300, 1000] {
-        let (queries, rows) = (real_queries(3, 20, dim), real_queries(4, 30, dim));
+        let queries = real_queries(3, 20, dim);
+        let rows = real_queries(4, 30, dim);
         let found = in_groups(dim, &queries, &rows, (20, 30));
         for (at, bits) in found.into_iter().enumerate() {
-            let (query, row) = (at / 30, at % 30);
+            let query = at / 30;
+            let row = at % 30;
             let pairs = queries[query * dim..].iter().zip(&rows[row * dim..]).take(dim);
             let exact: f64 = 0.25 + pairs.map(|(&a, &b)| f64::from(a) * f64::from(b)).sum::<f64>();
             let error = (f64::from(f32::from_bits(bits)) - exact).abs();
@@ -67,7 +70,8 @@ fn scores_equal_inner_products_in_f64() {
 
 #[test]
 fn means_of_hubs_do_not_depend_on_the_other_candidates() {
-    let (dim, z) = (37, real_queries(5, 101, 37));
+    let dim = 37;
+    let z = real_queries(5, 101, 37);
     let rows = real_queries(6, 700, dim);
     let means = |rows: &[f32]| {
         let ids = (0..rows.len() / dim).map(|row| row.to_string()).collect();

@@ -52,7 +52,8 @@ fn shards_find_what_all_candidates_do() {
             (Set::integers(seed, count, distinct, dim), None, integer_queries(seed, queries, dim)),
             (reals.clone(), Some(rounded(&reals)), real_queries(seed, queries, dim)),
         ] {
-            let (all, k) = (set.candidates(), count.min(12));
+            let all = set.candidates();
+            let k = count.min(12);
             let gold = golds(seed, queries, count).into_iter();
             let mut gold: Vec<String> = gold.map(|gold| format!("c{gold}")).collect();
             gold[0] = "missing".into();
@@ -86,12 +87,13 @@ fn shards_find_what_all_candidates_do() {
                             "{precision}: {of} shards, {size} ranks, seed {seed}"
                         );
                         for (at, number) in some.numbers.into_iter().flatten().enumerate() {
-                            let (named, row) = (&some.candidates, all.class_of(number));
+                            let named = &some.candidates;
+                            let row = all.class_of(number);
                             let class = named.class_of(at);
                             assert_eq!(named.id(at), all.id(number));
                             assert_eq!(named.label(at), all.label(number));
-                            let (own, point) =
-                                (named.point(class as usize), all.point(row as usize));
+                            let own = named.point(class as usize);
+                            let point = all.point(row as usize);
                             assert_eq!(own.unwrap(), point.unwrap());
                         }
                     }
@@ -104,7 +106,8 @@ fn shards_find_what_all_candidates_do() {
 #[test]
 fn shards_that_are_not_those_of_the_candidates_are_refused() {
     let set = Set::reals(1, 40, 30, 4);
-    let (folder, all) = (tempfile::tempdir().unwrap(), set.candidates());
+    let folder = tempfile::tempdir().unwrap();
+    let all = set.candidates();
     let open = |fingerprint: &str| match Shards::open(folder.path(), fingerprint) {
         Ok(_) => String::new(),
         Err(error) => error.to_string(),
@@ -138,8 +141,8 @@ fn shards_that_are_not_those_of_the_candidates_are_refused() {
     let expected = (Some(fingerprints.to_owned()), Some(counts.to_owned()));
     assert_eq!(found, [expected.clone(), expected]);
     // a shard in the place of a different one, a damaged one, a missing one, and those of two sets
-    let (bytes, last) =
-        (fs::read(file("shard-1-of-3.safetensors")).unwrap(), "shard-2-of-3.safetensors");
+    let bytes = fs::read(file("shard-1-of-3.safetensors")).unwrap();
+    let last = "shard-2-of-3.safetensors";
     let kept = fs::read(file(last)).unwrap();
     fs::write(file(last), &bytes).unwrap();
     assert!(open("these").ends_with("shard 1 of 3, expected shard 2 of 3"), "{}", open("these"));
@@ -158,7 +161,8 @@ fn shards_that_are_not_those_of_the_candidates_are_refused() {
 
 #[test]
 fn damaged_coordinates_and_scores_that_overflow_are_errors_of_all_ranks() {
-    let (folder, set) = (tempfile::tempdir().unwrap(), Set::reals(1, 40, 30, 4));
+    let folder = tempfile::tempdir().unwrap();
+    let set = Set::reals(1, 40, 30, 4);
     write(&set.candidates(), folder.path(), 2, Precision::F32);
     let file = folder.path().join("shard-1-of-2.safetensors");
     let mut bytes = fs::read(&file).unwrap();
@@ -194,11 +198,13 @@ fn damaged_coordinates_and_scores_that_overflow_are_errors_of_all_ranks() {
 
 #[test]
 fn lists_and_weights_need_all_candidates_in_one_place() {
-    let (folder, all) = (tempfile::tempdir().unwrap(), Set::reals(1, 40, 30, 4).candidates());
+    let folder = tempfile::tempdir().unwrap();
+    let all = Set::reals(1, 40, 30, 4).candidates();
     write(&all, folder.path(), 2, Precision::F32);
     let shards = Shards::open(folder.path(), "these").unwrap();
     let ensemble = Ensemble::sharded("run", Queries::new(4, &[1.0; 4]).unwrap(), &shards).unwrap();
-    let (lists, rule) = (PerQuery::new(&[vec![0]], &all).unwrap(), Combination::default());
+    let lists = PerQuery::new(&[vec![0]], &all).unwrap();
+    let rule = Combination::default();
     let found = ensemble.decode(Pool::PerQuery(&lists), &rule, &[None], 1);
     let expected = "lists of queries, allowed: all candidates, where they are in shards";
     assert_eq!(message(found), expected);
@@ -214,7 +220,8 @@ fn sixteen_bits_hold_coordinates_up_to_65504() {
     let ids = ["a", "b"].map(String::from).to_vec();
     let coordinates = vec![1.0, 65504.0, -65520.0, 2.0];
     let parts = CandidateParts { ids, dim: 2, coordinates, ..CandidateParts::default() };
-    let (candidates, folder) = (Candidates::new(parts).unwrap(), tempfile::tempdir().unwrap());
+    let candidates = Candidates::new(parts).unwrap();
+    let folder = tempfile::tempdir().unwrap();
     let written = Shards::write(&candidates, &files(folder.path(), 1, Precision::F16));
     let expected = "candidate row 1, coordinate 0: -65520 in 16 bits, allowed: -65504 to 65504";
     assert_eq!(message(written), expected);

@@ -68,7 +68,8 @@ fn wanted_candidates_stand_where_every_comparison_says() {
         [(1, 1, 1, 1, 1), (2, 17, 40, 9, 2), (3, 3, 300, 257, 3), (4, 2, 400, 390, 30)]
     {
         let set = Set::integers(seed, count, distinct, dim);
-        let (candidates, rows) = (set.candidates(), integer_queries(seed, queries, dim));
+        let candidates = set.candidates();
+        let rows = integer_queries(seed, queries, dim);
         let ensemble = Ensemble::new(vec![member("a", &rows, &candidates)]).unwrap();
         let other: Vec<f32> = rows.iter().map(|value| 1.0 - value).collect();
         let pair = vec![member("a", &rows, &candidates), member("b", &other, &candidates)];
@@ -130,9 +131,12 @@ fn wanted_candidates_stand_where_every_comparison_says() {
 
 #[test]
 fn standings_agree_with_ranks_and_hits() {
-    let (count, dim, queries) = (3000, 24, 300);
+    let count = 3000;
+    let dim = 24;
+    let queries = 300;
     let set = Set::reals(7, count, 2500, dim);
-    let (candidates, rows) = (set.candidates(), real_queries(7, queries, dim));
+    let candidates = set.candidates();
+    let rows = real_queries(7, queries, dim);
     let ensemble = Ensemble::new(vec![member("a", &rows, &candidates)]).unwrap();
     let rule = Combination::default();
     let found = ensemble.standings(&rule, None, 0..6).unwrap();

@@ -31,7 +31,9 @@ fn the_best_of_many_ties_equal_a_full_sort() {
 
 #[test]
 fn the_best_do_not_depend_on_threads_and_agree_with_f64() {
-    let (count, dim, k) = (6000, 64, 25);
+    let count = 6000;
+    let dim = 64;
+    let k = 25;
     let set = Set::reals(1, count, 5000, dim);
     let rows = real_queries(1, 40, dim);
     let candidates = set.candidates();

@@ -79,8 +79,10 @@ fn lexicon() -> Arc<dyn Lexicon> {
 }
 
 fn words() -> Words {
-    let (a, b) = ([true, false, false], [false, true, false]);
-    let (has_a, has_b) = (a.map(Some), b.map(Some));
+    let a = [true, false, false];
+    let b = [false, true, false];
+    let has_a = a.map(Some);
+    let has_b = b.map(Some);
     // of every third pair nothing is known, and it is not counted
     let pair = |pair| match pair % 3 {
         0 => (&a[..], &has_a[..]),
@@ -196,7 +198,8 @@ fn a_file_keeps_the_weights_and_the_lexicon() {
     let plain = candidates();
     let look = look(&plain);
     let folder = tempfile::tempdir().unwrap();
-    let (file, again) = (folder.path().join("look"), folder.path().join("again"));
+    let file = folder.path().join("look");
+    let again = folder.path().join("again");
     look.save(&file, &Default::default()).unwrap();
     let stored = SecondLook::open(&file).unwrap();
     assert_eq!(stored.metadata(SecondLook::LEXICON).unwrap(), "abx");
@@ -239,7 +242,8 @@ fn weights_are_logarithms_of_counts_over_expected_counts() {
         })
         .unwrap();
     assert_eq!(shape, [3, 4]);
-    let (same, other) = ((11.0_f64 / 6.0).ln(), (1.0_f64 / 6.0).ln());
+    let same = (11.0_f64 / 6.0).ln();
+    let other = (1.0_f64 / 6.0).ln();
     for (found, expected) in weights.iter().zip([same, other, other, same]) {
         assert!((found - expected).abs() < 1e-12, "{weights:?}");
     }

@@ -78,7 +78,8 @@ impl<T: Scalar> Panels<T> {
         let size = self.size;
         self.panels.par_iter_mut().enumerate().for_each(|(at, panel)| {
             let of = rows_of(at, size);
-            let (left, right) = (a.subcols(of.start, of.len()), b.subcols(0, of.end));
+            let left = a.subcols(of.start, of.len());
+            let right = b.subcols(0, of.end);
             let one = T::from_f64(1.0);
             matmul(panel.as_mut(), Accum::Add, left.transpose(), right, one, Par::Seq);
         });
@@ -229,8 +230,10 @@ impl<T: Scalar> Factor<T> {
     /// The diagonal of `A⁻¹`: squared lengths of the columns of `L⁻¹`, `n³/3` operations; and from the first elements of
     /// the columns that of the inverse of the leading block of `block` rows.
     pub(crate) fn inverse_diagonals(&self, block: usize) -> Result<[Vec<f64>; 2], Error> {
-        let (size, cancellation) = (self.lower.size, &Cancellation::current());
-        let (mut whole, mut leading) = (vec![0.0; size], vec![0.0; size]);
+        let size = self.lower.size;
+        let cancellation = &Cancellation::current();
+        let mut whole = vec![0.0; size];
+        let mut leading = vec![0.0; size];
         let chunks = whole.par_chunks_mut(SIDES).zip(leading.par_chunks_mut(SIDES));
         chunks.enumerate().try_for_each(|(chunk, (out, first))| {
             let start = chunk * SIDES;
@@ -342,7 +345,8 @@ impl<T: Scalar> Factor<T> {
 
     /// `L Lᵀ v`.
     fn multiply(&self, vector: Mat<T>) -> Mat<T> {
-        let (size, one) = (self.lower.size, T::from_f64(1.0));
+        let size = self.lower.size;
+        let one = T::from_f64(1.0);
         let mut inner = Mat::<T>::zeros(size, 1);
         for (at, panel) in self.lower.panels.iter().enumerate() {
             let rows = rows_of(at, size);

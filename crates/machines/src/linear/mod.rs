@@ -58,7 +58,8 @@ pub(crate) fn check_finite<T: Scalar>(
 ) -> Result<(), Error> {
     for (j, values) in matrix.col_iter().enumerate() {
         if let Some(i) = values.iter().position(|value| !value.wide().is_finite()) {
-            let ((row, column), value) = (place(i, j), values[i].wide());
+            let (row, column) = place(i, j);
+            let value = values[i].wide();
             return Err(Error::NotFinite { what, row, column, value });
         }
     }

@@ -87,9 +87,12 @@ pub fn fit_lipschitz(
         solver::solve(features, &targets.minus(&offset)?, loss, output, penalty, stop)?;
     // V = Qᵀ B: back to the coordinates of the basis.
     let turned = multiply(features.rotation.transpose(), solved.as_ref());
-    let (p, d) = (turned.nrows(), turned.ncols());
+    let p = turned.nrows();
+    let d = turned.ncols();
     let weights = Weights::Double((0..p * d).map(|at| turned[(at / d, at % d)]).collect());
-    let (rows, lambda, solution) = (targets.len(), *lambda, Solution::Lipschitz(solution));
+    let rows = targets.len();
+    let lambda = *lambda;
+    let solution = Solution::Lipschitz(solution);
     let summary = Summary { rows, unknowns: p, width: d, lambda, solution };
     let map = Expansion::Basis(Box::new(features.basis.clone()));
     let mut model = KernelModel::new(map, weights, summary);
@@ -112,7 +115,8 @@ pub enum Offset {
 impl Offset {
     /// b of the given loss and targets, d numbers.
     pub(crate) fn of(self, loss: &Loss, targets: &Targets) -> Result<Vec<f64>, Error> {
-        let (d, values) = (targets.width(), targets.values()?);
+        let d = targets.width();
+        let values = targets.values()?;
         let total = targets.total_weight();
         let column = |j: usize| {
             let values = values.iter().skip(j).step_by(d).copied().enumerate();

@@ -75,15 +75,18 @@ pub(crate) fn solve(
     lambda: f64,
     stop: &Stop,
 ) -> Result<(Mat<f64>, LipschitzSummary), Error> {
-    let (n, d) = (targets.len(), targets.width());
+    let n = targets.len();
+    let d = targets.width();
     let OutputMatrix { root, values: spectrum, .. } = output;
-    let (p, r) = (features.rows.nrows(), spectrum.len());
+    let p = features.rows.nrows();
+    let r = spectrum.len();
     let values = targets.values()?;
     let mut smoothing = Smoothing::new(loss, targets)?;
     // α⁰ of a loss with kinks; the others have none.
     let mut centre = if smoothing.mu > 0.0 { vec![0.0; n * d] } else { Vec::new() };
     let mut alpha = vec![0.0; n * d];
-    let (mut point, mut last) = (Mat::<f64>::zeros(p, r), Mat::<f64>::zeros(p, r));
+    let mut point = Mat::<f64>::zeros(p, r);
+    let mut last = Mat::<f64>::zeros(p, r);
     let mut momentum = 1.0f64;
     let mut weights_of_best = Mat::zeros(p, d);
     let mut best = LipschitzSummary {
@@ -111,7 +114,8 @@ pub(crate) fn solve(
                 let mut sums = [0.0; 2];
                 let rows = predictions.chunks_exact(d).zip(alpha.chunks_exact_mut(d));
                 for (row, (f, alpha)) in (start..).zip(rows) {
-                    let (y, residual) = (&values[row * d..][..d], targets.residual(row));
+                    let y = &values[row * d..][..d];
+                    let residual = targets.residual(row);
                     let centre = centre.get(row * d..row * d + d).unwrap_or(&[]);
                     let smoothing = (smoothing.mu, centre);
                     let weight = targets.weights.get(row);
@@ -183,7 +187,8 @@ struct Smoothing {
 
 impl Smoothing {
     fn new(loss: &Loss, targets: &Targets) -> Result<Self, Error> {
-        let (n, total) = (targets.len(), targets.total_weight());
+        let n = targets.len();
+        let total = targets.total_weight();
         let heaviest = targets.weights.largest(n) * n as f64 / total;
         if let Some(curvature) = loss.curvature() {
             let curvature = curvature * heaviest;
@@ -242,7 +247,8 @@ impl InputFeatures {
     /// Rows that the basis does not project; [`Error::Value`] for no rows.
     pub fn new(basis: Basis, inputs: &dyn RowSource) -> Result<Self, Error> {
         Error::check_count("rows", inputs.len())?;
-        let (n, p) = (inputs.len(), basis.dimension());
+        let n = inputs.len();
+        let p = basis.dimension();
         let part = n.div_ceil(PARTS).max(ROWS);
         let mut rows = Mat::<f64>::zeros(p, n);
         basis.project_blocks(inputs, PROJECTED, |range, block| {
@@ -278,9 +284,11 @@ impl InputFeatures {
         row_weights: &RowWeights,
         slopes: impl Fn(usize, &[f64], &mut [f64]) -> [f64; 2] + Sync,
     ) -> (Mat<f64>, [f64; 2]) {
-        let (n, d) = (self.rows.ncols(), weights.ncols());
+        let n = self.rows.ncols();
+        let d = weights.ncols();
         let part = |(at, alpha): &mut (usize, &mut [f64])| {
-            let (start, len) = (*at * self.part, alpha.len() / d);
+            let start = *at * self.part;
+            let len = alpha.len() / d;
             let rows = self.rows.as_ref().subcols(start, len);
             let mut predictions = vec![0.0; len * d];
             let out = MatMut::from_column_major_slice_mut(&mut predictions, d, len);

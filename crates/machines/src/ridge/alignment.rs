@@ -149,7 +149,8 @@ pub fn alignf(kernels: &[MatRef<f64>], ideal: &Ideal) -> Result<Vec<f64>, Error>
 /// a different number of weights, or kernels of different sizes.
 pub fn combine(kernels: &[MatRef<f64>], weights: &[f64]) -> Result<Mat<f64>, Error> {
     Error::check_count("number of kernels", kernels.len())?;
-    let (rows, columns) = (kernels[0].nrows(), kernels[0].ncols());
+    let rows = kernels[0].nrows();
+    let columns = kernels[0].ncols();
     Error::check_length("weights", weights.len(), kernels.len())?;
     let mut sum = Mat::<f64>::zeros(rows, columns);
     for (at, (kernel, &weight)) in kernels.iter().zip(weights).enumerate() {
@@ -207,7 +208,8 @@ impl Means {
 fn nonnegative(m: &Mat<f64>, a: &[f64]) -> Vec<f64> {
     let count = a.len();
     let threshold = ROUNDING * a.iter().fold(0.0, |largest, value| value.abs().max(largest));
-    let (mut v, mut blocked) = (vec![0.0; count], vec![false; count]);
+    let mut v = vec![0.0; count];
+    let mut blocked = vec![false; count];
     loop {
         let slope = |j: usize| a[j] - row(m, j, &v);
         let free = (0..count).filter(|&j| v[j] == 0.0 && !blocked[j]);

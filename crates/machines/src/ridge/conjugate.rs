@@ -58,7 +58,9 @@ dsokr_basis::defaults! {
 impl ConjugateGradients {
     /// The defaults for a sketch.
     pub fn new(sketch: InputSketch) -> Self {
-        let (tolerance, iterations, memory) = (tolerance(), iterations(), memory());
+        let tolerance = tolerance();
+        let iterations = iterations();
+        let memory = memory();
         Self { sketch, tolerance, iterations, sample: None, memory }
     }
 
@@ -120,7 +122,8 @@ pub fn fit_conjugate_gradients(
         Error::check_range("rows of the sample", sample, 1..=n)?;
     }
     let inputs = SketchedInputs::draw(kernel, rows, &settings.sketch, seed)?;
-    let (unknowns, width) = (inputs.len(), targets.width());
+    let unknowns = inputs.len();
+    let width = targets.width();
     let sample = settings.sample.unwrap_or_else(|| n.min(SAMPLE.saturating_mul(unknowns)));
     let mut random = generator(seed, "conjugate gradients/sample", 0);
     let uniform = SketchKind::Subsampling { replacement: false };
@@ -184,7 +187,8 @@ impl<'a> System<'a> {
         sample: &[usize],
         memory: usize,
     ) -> Result<(Self, Mat<f64>), Error> {
-        let (n, size) = (rows.len(), inputs.len());
+        let n = rows.len();
+        let size = inputs.len();
         let ridge = targets.total_weight() * lambda;
         let penalty = inputs.penalty()?;
         penalty.check_finite("kernel matrix of the anchors")?;
@@ -195,7 +199,8 @@ impl<'a> System<'a> {
         let processes = Processes::current();
         let own = processes.part(n);
         let mut sample = sample.iter().copied().skip_while(|&row| row < own.start).peekable();
-        let (mut kept, mut bytes) = (Vec::new(), 0usize);
+        let mut kept = Vec::new();
+        let mut bytes = 0usize;
         for range in blocks(own.clone(), size) {
             let mut features = inputs.features(&read(rows, range.clone())?)?;
             targets.weigh(range.clone(), &mut features);
@@ -235,7 +240,8 @@ impl<'a> System<'a> {
         let mut unknowns = inner.clone();
         self.penalty.whiten_transposed(unknowns.as_mut())?;
         let mut out = Mat::zeros(x.nrows(), x.ncols());
-        let (cancellation, processes) = (Cancellation::current(), Processes::current());
+        let cancellation = Cancellation::current();
+        let processes = Processes::current();
         let own = processes.part(self.rows.len());
         for (at, range) in blocks(own, self.inputs.len()).enumerate() {
             cancellation.check()?;
@@ -276,10 +282,12 @@ impl<'a> System<'a> {
         sides: Mat<f64>,
         settings: &ConjugateGradients,
     ) -> Result<(Mat<f64>, Convergence), Error> {
-        let (size, rank) = (sides.nrows(), sides.ncols());
+        let size = sides.nrows();
+        let rank = sides.ncols();
         let mut x = Mat::<f64>::zeros(size, rank);
         let first: Vec<f64> = sides.col_iter().map(|side| side.squared_norm_l2()).collect();
-        let (mut residuals, mut directions) = (sides.clone(), sides);
+        let mut residuals = sides.clone();
+        let mut directions = sides;
         let mut squares = first.clone();
         let relative = |squares: &[f64], j: usize| match first[j] {
             0.0 => 0.0,
@@ -297,7 +305,8 @@ impl<'a> System<'a> {
             let own = Mat::from_fn(size, left.len(), column);
             let products = self.apply(own.as_ref())?;
             for (at, &j) in left.iter().enumerate() {
-                let (direction, image) = (own.col(at), products.col(at));
+                let direction = own.col(at);
+                let image = products.col(at);
                 let curvature = dot(direction, image);
                 let step = squares[j] / curvature;
                 add(x.col_mut(j), step, direction);

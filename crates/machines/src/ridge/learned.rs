@@ -38,7 +38,8 @@ impl Spectrum {
         rank: Option<usize>,
     ) -> Result<Option<OutputMatrix>, Error> {
         check_lambda(lambda)?;
-        let (turned, width) = (self.turned.as_ref(), self.turned.ncols());
+        let width = self.turned.ncols();
+        let turned = self.turned.as_ref();
         let rank = rank.unwrap_or(width);
         Error::check_range("the rank of the output matrix", rank, 1..=width)?;
         let ridge = self.total_weight * lambda;
@@ -60,15 +61,19 @@ impl Spectrum {
 
     /// The eigenvalues and eigenvectors of the best M for targets `UᵀΨ`.
     fn descend(&self, turned: MatRef<f64>, ridge: f64) -> Result<Eigen, Error> {
-        let (total, width) = (turned.squared_norm_l2(), turned.ncols());
+        let total = turned.squared_norm_l2();
+        let width = turned.ncols();
         let scale = (total / self.values.iter().sum::<f64>()).sqrt();
         let mut matrix = Eigen { values: vec![scale; width], vectors: Mat::identity(width, width) };
         let mut found = Mat::zeros(turned.nrows(), width);
-        let (mut ahead, mut bound, mut momentum) = (found.clone(), 0.0f64, 1.0f64);
+        let mut ahead = found.clone();
+        let mut bound = 0.0f64;
+        let mut momentum = 1.0f64;
         for step in 0..STEPS {
-            let next = match step < DESCENT {
-                true => self.ridge_step(turned, &matrix, ridge),
-                false => self.proximal_step(turned, &ahead, ridge)?,
+            let next = if step < DESCENT {
+                self.ridge_step(turned, &matrix, ridge)
+            } else {
+                self.proximal_step(turned, &ahead, ridge)?
             };
             matrix = singular(&next)?;
             let residuals = turned - self.scaled(next.as_ref());
@@ -81,9 +86,10 @@ impl Spectrum {
                 break;
             }
             let change = &next - &found;
-            let before = match step < DESCENT || inner((&ahead - &next).as_ref(), &change) > 0.0 {
-                true => 1.0,
-                false => momentum,
+            let before = if step < DESCENT || inner((&ahead - &next).as_ref(), &change) > 0.0 {
+                1.0
+            } else {
+                momentum
             };
             momentum = (1.0 + (1.0 + 4.0 * before * before).sqrt()) / 2.0;
             ahead = &next + change * Scale((before - 1.0) / momentum);

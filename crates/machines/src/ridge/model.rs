@@ -83,7 +83,9 @@ impl Weights {
 
 impl KernelModel {
     pub(crate) fn new(map: Expansion, weights: Weights, summary: Summary) -> Self {
-        let (width, offset, index) = (summary.width, Vec::new(), OnceLock::new());
+        let width = summary.width;
+        let offset = Vec::new();
+        let index = OnceLock::new();
         Self { map, weights, width, scaling: None, offset, summary, index }
     }
 
@@ -93,7 +95,8 @@ impl KernelModel {
             self.index();
         }
         let own = Self::new(self.map.clone(), weights, summary);
-        let (scaling, offset) = (self.scaling.clone(), self.offset.clone());
+        let scaling = self.scaling.clone();
+        let offset = self.offset.clone();
         Self { scaling, offset, index: self.index.clone(), ..own }
     }
 
@@ -146,7 +149,8 @@ impl KernelModel {
     /// # Errors
     /// [`Error::Shape`] for a matrix of a different number of columns; [`Error::Value`] for one without rows.
     pub fn mapped(self, matrix: MatRef<f64>) -> Result<Self, Error> {
-        let (width, anchors) = (self.width, self.anchors());
+        let width = self.width;
+        let anchors = self.anchors();
         Error::check_length("columns of the matrix", matrix.ncols(), width)?;
         Error::check_count("rows of the matrix", matrix.nrows())?;
         let wide = Mat::from_fn(width, anchors, |i, j| self.weights.at(j * width + i));
@@ -197,7 +201,8 @@ impl KernelModel {
             columns.iter().copied().zip(values.iter().copied()).collect::<Vec<_>>()
         };
         let wide = SparseRows::from_rows(width, (0..rows.len()).map(cells))?;
-        let (kernel, anchors) = (Arc::clone(kernel), Arc::new(Features::Sparse(wide)));
+        let kernel = Arc::clone(kernel);
+        let anchors = Arc::new(Features::Sparse(wide));
         Ok(Self { map: Expansion::Kernel { kernel, anchors }, index: OnceLock::new(), ..self })
     }
 
@@ -257,7 +262,9 @@ impl KernelModel {
             let scaled = self.scaling.as_ref().map(|scaling| scaling.apply(&raw)).transpose()?;
             let block = scaled.unwrap_or(raw).into_kind(anchors.kind())?;
             kernel.check(&block)?;
-            if let (Weights::Single(weights), Some(index)) = (&self.weights, self.index()) {
+            if let Weights::Single(weights) = &self.weights
+                && let Some(index) = self.index()
+            {
                 let all = index.scales.len();
                 let values = index.values(kernel.as_ref(), &block, all)?;
                 multiply(weights, self.width, 0..all, values.as_ref(), out);
@@ -389,7 +396,10 @@ impl Scaling {
             return Err(Error::value("the model", "one without anchors", allowed));
         };
         let all = anchors.block(0..anchors.len())?;
-        let (Block::Sparse(rows), Some(scales)) = (&all, scales(kernel.as_ref(), &all)) else {
+        let Block::Sparse(rows) = &all else {
+            return Err(Error::value("the model's kernel", kernel.name(), allowed));
+        };
+        let Some(scales) = scales(kernel.as_ref(), &all) else {
             return Err(Error::value("the model's kernel", kernel.name(), allowed));
         };
         let columns = rows.transposed()?;

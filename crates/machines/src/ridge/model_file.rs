@@ -99,7 +99,8 @@ impl KernelModel {
         let path = stored.path();
         let map = if path.ends_with(LIPSCHITZ.0) {
             let basis = Basis::load(&path.with_file_name(INPUTS))?;
-            let (expected, given) = (stored.metadata("inputs")?, basis.fingerprint());
+            let expected = stored.metadata("inputs")?;
+            let given = basis.fingerprint();
             if given != expected {
                 let message = format!("fitted on the basis {expected}, not on {given}");
                 return Err(Error::file(path, message));
@@ -138,16 +139,18 @@ impl KernelModel {
             }
         }
         let shape = [model.anchors(), model.width];
-        model.weights = match single {
-            true => Weights::Single(stored.shaped("weights", &shape)?),
-            false => Weights::Double(stored.shaped("weights", &shape)?),
+        model.weights = if single {
+            Weights::Single(stored.shaped("weights", &shape)?)
+        } else {
+            Weights::Double(stored.shaped("weights", &shape)?)
         };
         let finite = |at: usize| model.weights.at(at).is_finite();
         let whole = model.offset.iter().all(|value| value.is_finite())
             && (model.offset.is_empty() || (0..shape[0] * shape[1]).all(finite));
-        match whole && model.width > 0 {
-            true => Ok(model),
-            false => Err(Error::file(stored.path(), "weights or offset are empty or not finite")),
+        if whole && model.width > 0 {
+            Ok(model)
+        } else {
+            Err(Error::file(stored.path(), "weights or offset are empty or not finite"))
         }
     }
 }

@@ -111,7 +111,8 @@ impl OutputSpace {
         let values: Vec<f64> = processes.join(own)?;
         let columns = MatRef::from_column_major_slice(&values, dimension, outputs.len());
         space.centre = mean(columns, weights);
-        let (values, residuals) = (Values::Coordinates(values), Vec::new());
+        let values = Values::Coordinates(values);
+        let residuals = Vec::new();
         Ok((space, Targets { values, width: dimension, residuals, weights: weights.clone() }))
     }
 
@@ -144,7 +145,8 @@ impl OutputSpace {
         let rows = outputs.select(&classes.representative)?;
         kernel.check(&rows)?;
         // The mean over the training outputs, each as often as it occurs.
-        let (dimension, total) = (rows.len(), weights.total(outputs.len()));
+        let dimension = rows.len();
+        let total = weights.total(outputs.len());
         let mut shares = vec![0.0; dimension];
         for (row, &class) in classes.class.iter().enumerate() {
             shares[class as usize] += weights.get(row);
@@ -163,7 +165,8 @@ impl OutputSpace {
         let map = SpaceKind::Training { kernel, outputs: rows };
         let values = Values::Classes(classes.class);
         let space = Self { map, directions: None, centre };
-        let (residuals, weights) = (Vec::new(), weights.clone());
+        let residuals = Vec::new();
+        let weights = weights.clone();
         Ok((space, Targets { values, width: dimension, residuals, weights }))
     }
 
@@ -195,7 +198,8 @@ impl OutputSpace {
             let turned = multiply(turn, columns);
             turned.col_iter().flat_map(|column| column.iter().copied()).collect()
         };
-        let (centre, map) = (turned(&self.centre), self.map.clone());
+        let centre = turned(&self.centre);
+        let map = self.map.clone();
         let values = Values::Coordinates(turned(targets.values()?));
         let targets = Targets { values, width: embedding.rank(), ..targets.clone() };
         Ok((Self { map, directions: Some(embedding.directions.clone()), centre }, targets))
@@ -255,10 +259,13 @@ impl OutputSpace {
         for range in ranges(own, ROWS) {
             let columns = self.wide(candidates, range.clone())?;
             let diagonal: Vec<f64> = match self.as_basis() {
-                Some(basis) if !basis.tempering().changes_nothing() => match normalised {
-                    true => vec![1.0; columns.ncols()],
-                    false => columns.col_iter().map(|c| c.squared_norm_l2()).collect(),
-                },
+                Some(basis) if !basis.tempering().changes_nothing() => {
+                    if normalised {
+                        vec![1.0; columns.ncols()]
+                    } else {
+                        columns.col_iter().map(|c| c.squared_norm_l2()).collect()
+                    }
+                }
                 _ => self.kernel().diagonal(&read(candidates, range)?),
             };
             constants.extend(diagonal.iter().map(|k| (shift - 0.5 * k) as f32));
@@ -272,7 +279,8 @@ impl OutputSpace {
                 coordinates.extend(centred.map(|value| value as f32));
             }
         }
-        let (coordinates, constants) = (processes.join(coordinates)?, processes.join(constants)?);
+        let coordinates = processes.join(coordinates)?;
+        let constants = processes.join(constants)?;
         Ok(Points { dimension, coordinates, constants })
     }
 
@@ -367,10 +375,12 @@ impl OutputSpace {
         let stored = Stored::open(path, KIND, VERSION)?;
         let bad = |message: String| Err(Error::file(path, message));
         let centre = stored.read::<f64>("centre", 1)?.1.to_vec();
-        let (dimension, mut directions) = (centre.len(), None);
+        let dimension = centre.len();
+        let mut directions = None;
         let map = match (stored.metadata("basis"), basis) {
             (Ok(expected), Some(basis)) => {
-                let (given, most) = (basis.fingerprint(), basis.dimension());
+                let given = basis.fingerprint();
+                let most = basis.dimension();
                 if given != expected || dimension == 0 || dimension > most {
                     return bad(format!(
                         "made with the basis {expected} in {dimension} coordinates; the basis given is \

@@ -53,7 +53,8 @@ impl OutputKernel for GramKernel {
     }
 
     fn block(&self, a: &Block, b: &Block) -> Result<Mat<f64>, Error> {
-        let (rows, columns) = (numbers(a), numbers(b));
+        let rows = numbers(a);
+        let columns = numbers(b);
         Ok(Mat::from_fn(rows.len(), columns.len(), |i, j| self.0[(rows[i], columns[j])]))
     }
 
@@ -104,7 +105,8 @@ impl KernelModel {
             let own = &mut weights[number * width..(number + 1) * width];
             own.iter_mut().enumerate().for_each(|(j, w)| *w += values[(at, j)]);
         }
-        let (map, summary) = (Expansion::Precomputed { inputs: n }, self.summary.clone());
+        let map = Expansion::Precomputed { inputs: n };
+        let summary = self.summary.clone();
         let mut model = Self::new(map, Weights::Double(weights), summary);
         model.offset = self.offset;
         model

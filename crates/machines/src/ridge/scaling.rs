@@ -69,7 +69,8 @@ impl Scaling {
         for ((first, stored), (sum, squares)) in first.into_iter().zip(stored).zip(moments) {
             // The values that are not stored are zeros.
             let zeros = total - stored;
-            let (sum, squares) = (sum - zeros * first, squares + zeros * first * first);
+            let sum = sum - zeros * first;
+            let squares = squares + zeros * first * first;
             let mean = sum / total;
             let deviation = (squares / total - mean * mean).max(0.0).sqrt();
             centre.push((first + mean) as f32);

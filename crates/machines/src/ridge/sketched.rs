@@ -131,16 +131,18 @@ impl SketchedInputs {
 
     /// `K̃ = R K Rᵀ`.
     pub(crate) fn penalty(&self) -> Result<Panels<f64>, Error> {
-        let (m, cancellation) = (self.len(), Cancellation::current());
+        let m = self.len();
+        let cancellation = Cancellation::current();
         let Some(mixing) = &self.mixing else {
             return Panels::try_new(m, |rows| {
                 cancellation.check()?;
-                let (low, high) =
-                    (self.anchors.block(rows.clone())?, self.anchors.block(0..rows.end)?);
+                let low = self.anchors.block(rows.clone())?;
+                let high = self.anchors.block(0..rows.end)?;
                 self.kernel.block(&low, &high)
             });
         };
-        let (mut penalty, processes) = (Panels::zeros(m), Processes::current());
+        let mut penalty = Panels::zeros(m);
+        let processes = Processes::current();
         for range in ranges(processes.part_in_blocks(self.anchors.len(), ANCHORS), ANCHORS) {
             let features = self.features(&self.anchors.block(range.clone())?)?;
             let mixing = mixing.as_ref().subcols(range.start, range.len());
@@ -214,7 +216,8 @@ pub fn fit_sketched(
     let n = rows.len();
     check(n, targets, lambda)?;
     let mut inputs = SketchedInputs::draw(kernel, rows, sketch, seed)?;
-    let (ridge, penalty) = (targets.total_weight() * lambda, inputs.penalty()?);
+    let ridge = targets.total_weight() * lambda;
+    let penalty = inputs.penalty()?;
     let (mut system, mut sides) = normal_equations(&inputs, rows, targets)?;
     system.add_scaled(ridge, &penalty);
     system.check_finite("kernel matrix")?;
@@ -229,9 +232,11 @@ pub fn fit_sketched(
     factor.solve(sides.as_mut())?;
     let weights = Weights::Double(row_major(inputs.expand(sides).as_ref())?);
     let solution = Solution::Ridge(RidgeSummary::new(Inputs::Sketched, factor.condition()?));
-    let (unknowns, width) = (inputs.len(), targets.width());
+    let unknowns = inputs.len();
+    let width = targets.width();
     let summary = Summary { rows: n, unknowns, width, lambda, solution };
-    let (kernel, anchors) = (Arc::clone(&inputs.kernel), Arc::clone(&inputs.anchors));
+    let kernel = Arc::clone(&inputs.kernel);
+    let anchors = Arc::clone(&inputs.anchors);
     let model = KernelModel::new(Expansion::Kernel { kernel, anchors }, weights, summary);
     Ok(SketchedFit { model, inputs, factor })
 }
@@ -270,7 +275,8 @@ impl SketchedFit {
         rows: &dyn RowSource,
         targets: &Targets,
     ) -> Result<Vec<f32>, Error> {
-        let (n, width) = (self.model.summary.rows, self.model.width);
+        let n = self.model.summary.rows;
+        let width = self.model.width;
         Error::check_length("rows", rows.len(), n)?;
         Error::check_length("rows of targets", targets.len(), n)?;
         Error::check_length("coordinates", targets.width(), width)?;
@@ -327,12 +333,14 @@ pub fn fit_averaged(
     Averaged { sketch, parts }: &Averaged,
 ) -> Result<KernelModel, Error> {
     let RidgeProblem { kernel, rows, targets, lambda, seed } = problem;
-    let (n, parts) = (rows.len(), *parts);
+    let n = rows.len();
+    let parts = *parts;
     check(n, targets, lambda)?;
     Error::check_range("number of parts", parts, 1..=n)?;
     let kernel = kernel.into_kernel();
     let mut anchors = Features::empty(rows.kind(), rows.width())?;
-    let (mut weights, mut unknowns) = (Vec::new(), 0);
+    let mut weights = Vec::new();
+    let mut unknowns = 0;
     let mut worst = RidgeSummary::new(Inputs::Sketched, 0.0);
     for (part, own) in equal_parts(targets, parts).into_iter().enumerate() {
         let own: Vec<usize> = own.collect();

@@ -89,7 +89,9 @@ impl Spectrum {
         let penalty = inputs.penalty()?;
         // features whose inner products are P K P
         let inputs = inputs.whitened(&penalty)?;
-        let (n, r, processes) = (rows.len(), inputs.len(), Processes::current());
+        let n = rows.len();
+        let r = inputs.len();
+        let processes = Processes::current();
         let own = processes.part(n);
         let mut features = Mat::<f64>::zeros(own.len(), r);
         for range in blocks(own.clone(), r) {
@@ -135,11 +137,10 @@ impl Spectrum {
             ))
         };
         let residuals = self.residuals(lambda, self.whole())?.ok_or_else(lost);
-        let residuals = match self.divided {
-            true => Processes::current().agree(residuals)?,
-            false => residuals?,
-        };
-        let (n, p) = (residuals.nrows(), residuals.ncols());
+        let residuals =
+            if self.divided { Processes::current().agree(residuals)? } else { residuals? };
+        let n = residuals.nrows();
+        let p = residuals.ncols();
         let cells = (0..n).flat_map(|i| (0..p).map(move |j| (i, j)));
         let answer = |at: (usize, usize)| (self.targets[at] - residuals[at]) / self.roots[at.0];
         let own: Vec<f32> = cells.map(|at| answer(at) as f32).collect();
@@ -177,7 +178,8 @@ impl Spectrum {
         // what M never reaches is an error for every λ
         let lost = self.targets.squared_norm_l2() - targets.squared_norm_l2();
         let squares = parts.iter().map(|(value, columns)| {
-            let (start, count) = (columns.start, columns.len());
+            let start = columns.start;
+            let count = columns.len();
             let own = (targets.subcols(start, count), turned.subcols(start, count));
             let residuals = self.residuals(lambda / value, own)?;
             Ok(residuals.map_or(f64::INFINITY, |residuals| residuals.squared_norm_l2()))

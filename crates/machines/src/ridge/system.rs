@@ -115,7 +115,9 @@ impl RidgeSystem {
                 AnyFactor::Single(factored(single(kernel.as_ref(), *rows)?, weights, lambda)?)
             }
         };
-        let (inputs, weights, diagonal) = (inputs.len(), weights.clone(), OnceLock::new());
+        let inputs = inputs.len();
+        let weights = weights.clone();
+        let diagonal = OnceLock::new();
         Ok(Self { map, inputs, weights, lambda, precision, factor, diagonal })
     }
 
@@ -124,7 +126,8 @@ impl RidgeSystem {
     /// # Errors
     /// [`Error::Shape`] unless there is a row of targets for each input; [`Error::Value`] for targets with other weights.
     pub fn fit(self: &Arc<Self>, targets: &Targets) -> Result<Fitted, Error> {
-        let (n, lambda) = (self.inputs, self.lambda);
+        let n = self.inputs;
+        let lambda = self.lambda;
         check(n, targets, lambda)?;
         let allowed = "those of the system";
         Error::ensure(self.weights == targets.weights, "weights of rows", "others", allowed)?;
@@ -169,9 +172,10 @@ impl RidgeSystem {
         lambda: f64,
         precision: Arithmetic,
     ) -> Result<bool, Error> {
-        let (Expansion::Kernel { kernel: own, anchors }, TrainingInputs::Rows(rows, kernel)) =
-            (&self.map, inputs)
-        else {
+        let Expansion::Kernel { kernel: own, anchors } = &self.map else {
+            return Ok(false);
+        };
+        let TrainingInputs::Rows(rows, kernel) = inputs else {
             return Ok(false);
         };
         // built-in kernels have their parameters next to the name, other kernels within it
@@ -219,7 +223,8 @@ impl Fitted {
     /// # Errors
     /// [`Error::Shape`] for targets that are not those of the fit.
     pub fn leave_one_out(&self, targets: &Targets) -> Result<Vec<f32>, Error> {
-        let (n, width) = (self.model.summary.rows, self.model.width);
+        let n = self.model.summary.rows;
+        let width = self.model.width;
         Error::check_length("rows of targets", targets.len(), n)?;
         Error::check_length("coordinates", targets.width(), width)?;
         Ok(left_out(&self.model, targets, self.system.inverse_diagonal()?))
@@ -269,13 +274,15 @@ pub struct Leading {
 /// `ψ_i − α_i / d_i` with the diagonal d of the inverse.
 fn left_out(model: &KernelModel, targets: &Targets, diagonal: &[f64]) -> Vec<f32> {
     const ROWS: usize = 64;
-    let (n, width) = (model.summary.rows, model.width);
+    let n = model.summary.rows;
+    let width = model.width;
     let mut out = vec![0.0f32; n * width];
     out.par_chunks_mut(ROWS * width).enumerate().for_each(|(chunk, out)| {
         let first = chunk * ROWS;
         let targets = targets.dense::<f64>(first..first + out.len() / width);
         for (at, out) in out.iter_mut().enumerate() {
-            let (row, j) = (at / width, at % width);
+            let row = at / width;
+            let j = at % width;
             let alpha = model.weights.at(first * width + at);
             *out = (targets[(row, j)] - alpha / diagonal[first + row]) as f32;
         }

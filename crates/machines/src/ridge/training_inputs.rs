@@ -111,7 +111,8 @@ pub(super) fn checked(gram: MatRef<f64>) -> Result<Panels<f64>, Error> {
     }
     for column in 0..n {
         for row in 0..column {
-            let (value, mirrored) = (gram[(row, column)], gram[(column, row)]);
+            let value = gram[(row, column)];
+            let mirrored = gram[(column, row)];
             if (value - mirrored).abs() > TOLERANCE * largest {
                 return Err(Error::Shape(format!(
                     "the kernel matrix is not symmetric: [{row}, {column}] is {value}, [{column}, {row}] is {mirrored}"
@@ -126,7 +127,8 @@ pub(super) fn checked(gram: MatRef<f64>) -> Result<Panels<f64>, Error> {
     })?;
     // Positive definite after a small shift: a Cholesky factor says so, in a ninth of the time of
     // the eigenvalues, which are computed only to name the offending one.
-    let (trace, mut shifted) = (panels.trace().abs(), panels.clone());
+    let trace = panels.trace().abs();
+    let mut shifted = panels.clone();
     shifted.add_to_diagonal(TOLERANCE * trace.max(f64::MIN_POSITIVE));
     if Factor::new(shifted)?.is_err() {
         // K has the eigenvalues c − v of those of c I − K, whose largest is above 0
@@ -172,7 +174,8 @@ impl LinearIndex {
         limit: usize,
     ) -> Result<Mat<f32>, Error> {
         let Block::Sparse(sparse) = queries else {
-            let (found, expected) = (queries.kind(), RowKind::Sparse);
+            let found = queries.kind();
+            let expected = RowKind::Sparse;
             return Err(Error::kind(found, expected));
         };
         let scale = |squared_norm| kernel.feature_scale(squared_norm).unwrap_or(1.0);

@@ -110,10 +110,7 @@ pub fn held_out_weights(
         }
         let moved = |(w, own): (&f64, &f64)| w * (-rate * sum * own / error).clamp(-4.0, 4.0).exp();
         let next: Vec<f64> = weights.iter().zip(&slope).map(moved).collect();
-        let of_next = match SUMS.contains(&next.iter().sum()) {
-            true => search.at(&next)?,
-            false => None,
-        };
+        let of_next = if SUMS.contains(&next.iter().sum()) { search.at(&next)? } else { None };
         match of_next.filter(|(found, _)| *found < error) {
             Some(better) => {
                 ((error, slope), weights) = (better, next);
@@ -124,7 +121,8 @@ pub fn held_out_weights(
     }
     let sum: f64 = weights.iter().sum();
     let cut = weights.iter().map(|w| if w / sum < VANISHING { 0.0 } else { w / sum });
-    let (cut, left): (Vec<f64>, f64) = (cut.clone().collect(), cut.sum());
+    let left: f64 = cut.clone().sum();
+    let cut: Vec<f64> = cut.collect();
     Ok(cut.into_iter().map(|w| w / left).collect())
 }
 

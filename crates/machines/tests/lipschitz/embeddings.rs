@@ -48,10 +48,16 @@ fn values(rows: &Features) -> &[f32] {
 fn coordinates_give_the_scores_of_the_published_algorithms() {
     // Algorithm 1 of output embedding learning on Gram matrices; with c = 1, algorithms 1 and 2 of the
     // reduced rank paper.
-    let (n, extra, new, p, lambda) = (14, 9, 5, 3, 0.05);
+    let n = 14;
+    let extra = 9;
+    let new = 5;
+    let p = 3;
+    let lambda = 0.05;
     let mut random = generator(0, "test/dual", 0);
-    let (x, y) = (points(n, 2, &mut random), points(n, 3, &mut random));
-    let (unlabelled, candidates) = (points(extra, 3, &mut random), points(new, 3, &mut random));
+    let x = points(n, 2, &mut random);
+    let y = points(n, 3, &mut random);
+    let unlabelled = points(extra, 3, &mut random);
+    let candidates = points(new, 3, &mut random);
     let queries = points(new, 2, &mut random);
     let input = Kernel::Gaussian { gamma: 0.3 };
     let output = Kernel::Gaussian { gamma: 0.2 };
@@ -77,7 +83,8 @@ fn coordinates_give_the_scores_of_the_published_algorithms() {
         // W K_x: column i holds α(x_i).
         let alpha = solve(&ridged, &gram);
         let blocks = Mat::from_fn(n + extra, n + extra, |i, j| {
-            let (a, b) = (i.min(j), i.max(j));
+            let a = i.min(j);
+            let b = i.max(j);
             let labelled = k(&output, &y, &y);
             if b < n {
                 let h = alpha.transpose() * labelled * &alpha;
@@ -204,7 +211,8 @@ fn reduced_rank_beats_full_rank_under_diffuse_noise() {
     let (x, y, _) = low_rank(120, (d, d), 3, 1.0, 1);
     let (new, _, truth) = low_rank(1000, (d, d), 3, 1.0, 2);
     let targets = Targets::new(d, y).unwrap();
-    let (mut full, mut reduced) = (f64::INFINITY, [f64::INFINITY; 5]);
+    let mut full = f64::INFINITY;
+    let mut reduced = [f64::INFINITY; 5];
     for lambda in LAMBDAS {
         let predicted = ridge(Kernel::Linear, &x, &targets, lambda, &[&x, &new]);
         full = full.min(error(&predicted[1], &truth, d));
@@ -225,7 +233,8 @@ fn reduced_rank_beats_full_rank_under_diffuse_noise() {
 fn unlabelled_outputs_help_where_labels_are_few() {
     // 20 labelled rows of large noise blur the three directions of the signal; 2,000 outputs without
     // inputs show them.
-    let (q, d) = (10, 60);
+    let q = 10;
+    let d = 60;
     let (x, y, _) = low_rank(20, (q, d), 3, 2.0, 3);
     let (_, unlabelled, _) = low_rank(2000, (q, d), 3, 2.0, 4);
     let (new, _, truth) = low_rank(500, (q, d), 3, 2.0, 5);
@@ -240,7 +249,8 @@ fn unlabelled_outputs_help_where_labels_are_few() {
         };
         LAMBDAS.map(of).into_iter().fold(f64::INFINITY, f64::min)
     };
-    let (supervised, mixed) = (best(1.0), best(0.3));
+    let supervised = best(1.0);
+    let mixed = best(0.3);
     assert!(mixed < 0.9 * supervised, "{mixed}, {supervised}");
 }
 

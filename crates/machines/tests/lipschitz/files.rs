@@ -36,7 +36,8 @@ fn a_loaded_machine_predicts_the_same_bits() {
 /// Of raw rows the machine of standardised ones predicts what it predicts of these.
 #[test]
 fn a_machine_of_standardised_rows_takes_raw_ones() {
-    let (folder, (raw, y)) = (tempfile::tempdir().unwrap(), regression(80, 0));
+    let folder = tempfile::tempdir().unwrap();
+    let (raw, y) = regression(80, 0);
     let scaling = Scaling::fit(&raw, true).unwrap();
     let x = scaling.rows(&raw).unwrap();
     let targets = Targets::new(2, two_outputs(&y, 0)).unwrap();

@@ -19,10 +19,12 @@ fn tight(gap: f64) -> Stop {
 fn a_wide_huber_loss_is_kernel_ridge_regression() {
     let (x, y) = regression(120, 0);
     let values = two_outputs(&y, 0);
-    let (n, lambda) = (120, 1e-3);
+    let n = 120;
+    let lambda = 1e-3;
     // vec: (K ⊗ M + nλ I) α = y, f = (K ⊗ M) α.
     let output = coupled();
-    let (k, m) = (gram(&x), output.dense());
+    let k = gram(&x);
+    let m = output.dense();
     let wide = Mat::from_fn(2 * n, 2 * n, |a, b| k[(a / 2, b / 2)] * m[(a % 2, b % 2)]);
     let ridge = Mat::from_fn(2 * n, 2 * n, |a, b| {
         wide[(a, b)] + if a == b { n as f64 * lambda } else { 0.0 }
@@ -162,7 +164,8 @@ fn sketches_of_every_kind_come_near_the_machine_without_one() {
         offset: Offset::Constant,
     };
     let least = fit_on(basis(&x, &EVERY, 300), &x, &targets, &problem, &tight(1e-6)).unwrap();
-    let (least, start) = (solved(&least).objective, solved(&least).start);
+    let start = solved(&least).start;
+    let least = solved(&least).objective;
     for kind in [
         EVERY,
         SketchKind::Subsampling { replacement: true },
@@ -177,7 +180,8 @@ fn sketches_of_every_kind_come_near_the_machine_without_one() {
             let machine = fit_on(basis(&x, &kind, m), &x, &targets, &problem, &tight(1e-6));
             solved(&machine.unwrap()).objective
         };
-        let (few, many) = (fit(3), fit(40));
+        let few = fit(3);
+        let many = fit(40);
         // A sketch restricts the functions: the objective is never less than without one.
         assert!(few >= least - 2e-6 * start && many >= least - 2e-6 * start, "{kind:?}");
         assert!(many - least < 0.02 * (start - least), "{kind:?}: {many}, {least}, {start}");
@@ -213,7 +217,8 @@ fn a_coupling_matrix_is_its_kernel() {
     let (x, y) = regression(100, 6);
     let values: Vec<f64> = y.iter().flat_map(|&y| [y + 1.0, y - 1.0]).collect();
     let fit = |output: OutputMatrix| {
-        let (loss, offset) = (Loss::Square(Square {}), Offset::Zero);
+        let loss = Loss::Square(Square {});
+        let offset = Offset::Zero;
         let problem = LipschitzProblem { loss, output, lambda: 1e-3, offset };
         let targets = Targets::new(2, values.clone()).unwrap();
         let machine = fit_on(basis(&x, &EVERY, 30), &x, &targets, &problem, &tight(1e-10));
@@ -275,7 +280,9 @@ fn the_cost_covers_what_is_held() {
     )
     .unwrap();
     for threads in [1, 64] {
-        let (n, p, d) = (10_000.0, 2000.0, 2000.0);
+        let n = 10_000.0;
+        let p = 2000.0;
+        let d = 2000.0;
         let gradients = (threads as f64 + 1.0) * p * d;
         let held = 8.0 * (n * p + 3.0 * n * d + gradients);
         let found = solver.cost(10_000, 2000, 1, threads).bytes;

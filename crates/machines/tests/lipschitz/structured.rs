@@ -11,12 +11,14 @@ use crate::support::{EVERY, basis, fit_on, objective, solved};
 /// Points of the unit square; the bits near them are set, in one row of five those of a corner.
 fn label_sets(n: usize, wrong: bool) -> (Features, Features) {
     let mut random = generator(7, "test/labels", 0);
-    let (mut x, mut y) = (Vec::new(), Vec::new());
+    let mut x = Vec::new();
+    let mut y = Vec::new();
     for row in 0..n {
         let point = [unit(&mut random), unit(&mut random)];
         let at = if wrong && row % 5 == 0 { [0.0, 1.0] } else { point };
         let near = |label: &u32| {
-            let (a, b) = (f64::from(label % 5) / 4.0, f64::from(label / 5) / 4.0);
+            let a = f64::from(label % 5) / 4.0;
+            let b = f64::from(label / 5) / 4.0;
             (a - at[0]).powi(2) + (b - at[1]).powi(2) < 0.12
         };
         y.push((0..25).filter(near).collect::<Vec<_>>());
@@ -111,7 +113,8 @@ fn robust_losses_withstand_wrong_outputs() {
     // Each loss at its own best λ: slopes of different sizes need different ones.
     let error = |loss: Loss| {
         let of = |lambda: f64| {
-            let (loss, output) = (loss.clone(), OutputMatrix::identity(p).unwrap());
+            let loss = loss.clone();
+            let output = OutputMatrix::identity(p).unwrap();
             let problem = LipschitzProblem { loss, output, lambda, offset: Offset::Zero };
             let basis = basis(&x, &EVERY, 80);
             let machine = fit_on(basis, &x, &targets, &problem, &Stop::default()).unwrap();

@@ -20,7 +20,8 @@ pub fn normal(random: &mut Generator) -> f64 {
 /// n points of [0, 1]², and `sin(6 x₁) + x₂` with noise of which one in twenty is large.
 pub fn regression(n: usize, seed: u64) -> (Features, Vec<f64>) {
     let mut random = generator(seed, "test/regression", 0);
-    let (mut x, mut y) = (Vec::new(), Vec::new());
+    let mut x = Vec::new();
+    let mut y = Vec::new();
     for row in 0..n {
         let point = [unit(&mut random) as f32, unit(&mut random) as f32];
         let noise = if row % 20 == 0 { 5.0 } else { 0.3 } * normal(&mut random);
@@ -93,7 +94,8 @@ pub fn invert(matrix: &Mat<f64>) -> Mat<f64> {
 
 pub fn solve(matrix: &Mat<f64>, sides: &Mat<f64>) -> Mat<f64> {
     let n = matrix.nrows();
-    let (mut a, mut b) = (matrix.clone(), sides.clone());
+    let mut a = matrix.clone();
+    let mut b = sides.clone();
     for at in 0..n {
         let pivot = (at..n).max_by(|&i, &j| a[(i, at)].abs().total_cmp(&a[(j, at)].abs())).unwrap();
         for j in 0..n {

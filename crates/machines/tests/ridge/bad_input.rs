@@ -44,7 +44,8 @@ fn lambda_and_lengths() {
 fn leave_one_out_predictions_of_rows_by_themselves_are_refused() {
     let problem = Problem::new(10, 53);
     let (_, targets) = OutputSpace::training(kernel_y(), &problem.outputs()).unwrap();
-    let (x, kernel) = (problem.inputs(), Kernel::Gaussian { gamma: 50.0 });
+    let x = problem.inputs();
+    let kernel = Kernel::Gaussian { gamma: 50.0 };
     let fitted = fit_sketched(kernel.clone(), &x, &targets, &EVERY, 10, 0, 1e-30).unwrap();
     let error = fitted.leave_one_out(&x, &targets).unwrap_err();
     assert!(matches!(error, Error::Numeric(_)), "{error}");

@@ -14,7 +14,8 @@ fn is_cancelled<T>(result: Result<T, Error>) -> bool {
 #[test]
 fn fits_and_predictions_end() {
     let problem = Problem::new(30, 4);
-    let (x, y) = (problem.inputs(), problem.outputs());
+    let x = problem.inputs();
+    let y = problem.outputs();
     let (_, targets) = OutputSpace::training(kernel_y(), &y).unwrap();
     let double = Arithmetic::Double;
     let fitted = fit(&TrainingInputs::rows(kernel_x(), &x), &targets, 1e-2, double).unwrap();
@@ -24,7 +25,9 @@ fn fits_and_predictions_end() {
     cancellation.scope(|| {
         assert!(is_cancelled(OutputSpace::training(kernel_y(), &y)));
         assert!(is_cancelled(fit(&TrainingInputs::rows(kernel_x(), &x), &targets, 1e-2, double)));
-        let (kernel, rows, targets) = (kernel_x(), &x, &targets);
+        let kernel = kernel_x();
+        let rows = &x;
+        let targets = &targets;
         let sketched = RidgeProblem { kernel, rows, targets, lambda: 1e-2, seed: 0 };
         assert!(is_cancelled(fit_sketched(sketched, &sketch)));
         assert!(is_cancelled(fitted.leave_one_out(targets)));

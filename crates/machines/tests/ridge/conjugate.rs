@@ -22,8 +22,11 @@ fn predictions(model: &KernelModel, queries: &Problem) -> Rows {
 
 #[test]
 fn the_direct_solver_finds_the_same_for_every_sketch() {
-    let (n, m, lambda) = (400, 30, 1e-4);
-    let (problem, queries) = (Problem::new(n, 60), Problem::new(20, 61));
+    let n = 400;
+    let m = 30;
+    let lambda = 1e-4;
+    let problem = Problem::new(n, 60);
+    let queries = Problem::new(20, 61);
     let x = problem.inputs();
     let (_, targets) = OutputSpace::training(kernel_y(), &problem.outputs()).unwrap();
     let sketches = [
@@ -48,7 +51,8 @@ fn the_direct_solver_finds_the_same_for_every_sketch() {
             "{sketch:?}: {convergence}"
         );
         assert_eq!(model.anchors(), direct.anchors());
-        let (found, expected) = (predictions(&model, &queries), predictions(&direct, &queries));
+        let found = predictions(&model, &queries);
+        let expected = predictions(&direct, &queries);
         assert_close(&found, &expected, 1e-6, &format!("{sketch:?}"));
     }
 }
@@ -57,7 +61,8 @@ fn the_direct_solver_finds_the_same_for_every_sketch() {
 #[test]
 fn an_ill_conditioned_system_is_solved_as_its_formula() {
     let n = 120;
-    let (problem, queries) = (Problem::new(n, 62), Problem::new(20, 63));
+    let problem = Problem::new(n, 62);
+    let queries = Problem::new(20, 63);
     let targets = Targets::new(6, problem.y.concat()).unwrap();
     for (gamma, lambda) in [(1.0, 1e-2), (0.4, 1e-6), (0.01, 1e-6), (0.01, 1e-8)] {
         let k = gaussian(gamma, &problem.x, &problem.x);
@@ -69,7 +74,8 @@ fn an_ill_conditioned_system_is_solved_as_its_formula() {
         let system = add(&k, n as f64 * lambda, &identity(n));
         let alpha = solve(&system, &problem.y);
         let expected = product(&gaussian(gamma, &queries.x, &problem.x), &alpha);
-        let (kernel, x) = (Kernel::Gaussian { gamma }, problem.inputs());
+        let kernel = Kernel::Gaussian { gamma };
+        let x = problem.inputs();
         let model =
             fit_conjugate_gradients(kernel, &x, &targets, &EVERY, n, 0, lambda, &tight()).unwrap();
         assert!(solved(&model).convergence.unwrap().converged(), "{}", model.summary);
@@ -83,8 +89,8 @@ fn iterations_do_not_grow_with_the_number_of_rows() {
     let iterations = [500, 4_000, 32_000].map(|n| {
         let problem = Problem::new(n, 64);
         let targets = Targets::new(6, problem.y.concat()).unwrap();
-        let (x, settings) =
-            (problem.inputs(), ConjugateGradients::new(InputSketch::subsampling(1)));
+        let x = problem.inputs();
+        let settings = ConjugateGradients::new(InputSketch::subsampling(1));
         let model =
             fit_conjugate_gradients(kernel_x(), &x, &targets, &EVERY, 60, 0, 1e-6, &settings)
                 .unwrap();
@@ -98,7 +104,8 @@ fn iterations_do_not_grow_with_the_number_of_rows() {
 #[test]
 fn what_is_kept_and_how_many_threads_compute_does_not_matter() {
     // three blocks of rows; one of them takes 5 MB
-    let (n, m) = (150_000, 10);
+    let n = 150_000;
+    let m = 10;
     let fit = |memory| {
         let settings =
             ConjugateGradients { memory, ..ConjugateGradients::new(InputSketch::subsampling(1)) };
@@ -194,7 +201,9 @@ fn settings_that_cannot_be_honoured() {
     let anchors = Sketch::draw(&EVERY, 5, 20, 0).unwrap().anchors();
     let row = (0..20).find(|row| !anchors.contains(row)).unwrap();
     let fit = |row: usize| {
-        let (x, settings, pole) = (problem.inputs(), tight(), Pole(problem.x[row][0]));
+        let settings = tight();
+        let pole = Pole(problem.x[row][0]);
+        let x = problem.inputs();
         fit_conjugate_gradients(pole, &x, &targets, &EVERY, 5, 0, 1.0, &settings).unwrap_err()
     };
     let error = fit(row);

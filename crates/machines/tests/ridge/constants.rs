@@ -80,7 +80,9 @@ fn candidates_of_a_tempered_basis_have_the_constants_of_its_own_kernel() {
 /// A Gaussian of width 3,000 on bits: f32 coordinates would hold nothing but rounding errors.
 #[test]
 fn a_nearly_constant_output_kernel_still_tells_candidates_apart() {
-    let (n, lambda, gamma) = (50, 1e-2, 5e-8);
+    let n = 50;
+    let lambda = 1e-2;
+    let gamma = 5e-8;
     let problem = Problem::new(n, 13);
     let flat = Kernel::Gaussian { gamma };
     let k = gaussian(GAMMA_X, &problem.x, &problem.x);

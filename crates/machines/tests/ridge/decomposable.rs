@@ -73,7 +73,8 @@ fn close(found: &[f32], row: usize, expected: [f64; 3], tolerance: f64) {
 
 #[test]
 fn predictions_and_left_out_ones_are_those_of_the_kronecker_system() {
-    let (x, y) = (inputs(), targets());
+    let x = inputs();
+    let y = targets();
     for (matrix, fitted, left_out, error) in golden() {
         for solver in [Solver::default(), Solver::Sketched(Sketched { sketch: every() })] {
             let prepared = prepared(&solver, &x, &matrix);
@@ -95,8 +96,10 @@ fn predictions_and_left_out_ones_are_those_of_the_kronecker_system() {
 /// The square loss by steps is the same machine.
 #[test]
 fn the_solver_of_lipschitz_losses_takes_the_matrix_too() {
-    let (x, y) = (inputs(), targets());
-    let (sketch, stop) = (every(), Stop { gap: 1e-11, steps: 100_000 });
+    let x = inputs();
+    let y = targets();
+    let sketch = every();
+    let stop = Stop { gap: 1e-11, steps: 100_000 };
     let solver =
         Solver::Lipschitz(Lipschitz { sketch, loss: Loss::Square(Square {}), offset: None, stop });
     for (matrix, fitted, ..) in golden() {
@@ -151,7 +154,8 @@ fn learned() -> [Learned; 3] {
 
 #[test]
 fn a_matrix_is_learned_with_the_regression() {
-    let (x, y) = (inputs(), targets());
+    let x = inputs();
+    let y = targets();
     let outputs = Features::Dense(DenseRows::new(1, vec![0.0, 1.0, 2.0]).unwrap());
     let (space, _) = OutputSpace::training(Kernel::Linear, &outputs).unwrap();
     for (lambda, rank, matrix, fitted, error) in learned() {

@@ -115,7 +115,8 @@ impl OutputKernel for Own {
         "one more than the intersection".into()
     }
     fn block(&self, a: &Block, b: &Block) -> Result<Mat<f64>, BasisError> {
-        let (Block::Dense(a), Block::Dense(b)) = (a, b) else { return Ok(Mat::zeros(0, 0)) };
+        let Block::Dense(a) = a else { return Ok(Mat::zeros(0, 0)) };
+        let Block::Dense(b) = b else { return Ok(Mat::zeros(0, 0)) };
         let row = |rows: &dsokr_basis::features::DenseBlock, i: usize| {
             rows.values()[i * rows.width()..(i + 1) * rows.width()].to_vec()
         };
@@ -161,7 +162,9 @@ fn a_condition_beyond_all_numbers_is_read_again() {
     for condition in [f64::INFINITY, f64::NAN] {
         let Solution::Ridge(ridge) = &mut model.summary.solution else { panic!() };
         ridge.condition = condition;
-        let (iterations, residual, tolerance) = (3, f64::NAN, 1e-8);
+        let iterations = 3;
+        let residual = f64::NAN;
+        let tolerance = 1e-8;
         ridge.convergence = Some(Convergence { iterations, residual, tolerance });
         model.save(folder.path(), &BTreeMap::new()).unwrap();
         let read = load(folder.path()).unwrap();

@@ -13,7 +13,8 @@ pub const EVERY: SketchKind = SketchKind::Subsampling { replacement: false };
 fn iokr_equals_the_formula() {
     // more than one panel of 256 rows
     for n in [70, 300] {
-        let (problem, queries) = (Problem::new(n, 1), Problem::new(9, 2));
+        let problem = Problem::new(n, 1);
+        let queries = Problem::new(9, 2);
         let (space, targets) = OutputSpace::training(kernel_y(), &problem.outputs()).unwrap();
         assert!(space.dimension() < n, "equal outputs share a coordinate");
         let fitted = fit_double(&problem, &targets, 1e-3);
@@ -27,8 +28,10 @@ fn iokr_equals_the_formula() {
 
 #[test]
 fn sisokr_with_every_row_on_both_sides_is_iokr() {
-    let (n, lambda) = (60, 1e-3);
-    let (problem, queries) = (Problem::new(n, 3), Problem::new(11, 4));
+    let n = 60;
+    let lambda = 1e-3;
+    let problem = Problem::new(n, 3);
+    let queries = Problem::new(11, 4);
     let basis = Basis::fit(kernel_y(), &problem.outputs(), &SketchOptions::new(EVERY, n)).unwrap();
     let (space, targets) = OutputSpace::basis(basis, None, &problem.outputs()).unwrap();
     let fitted =
@@ -42,8 +45,10 @@ fn sisokr_with_every_row_on_both_sides_is_iokr() {
 /// Proposition 4.2 as it stands, with dense sketches: Ω̃ = K̃_Y† R_Y K_Y K_X R_Xᵀ (…)†.
 #[test]
 fn sisokr_equals_proposition_4_2() {
-    let (n, lambda) = (40, 1e-2);
-    let (problem, queries) = (Problem::new(n, 6), Problem::new(5, 7));
+    let n = 40;
+    let lambda = 1e-2;
+    let problem = Problem::new(n, 6);
+    let queries = Problem::new(5, 7);
     let input_sketch = SketchKind::Gaussian;
     let output_sketch = SketchKind::SparsifiedRademacher { density: 0.3 };
     for input_sketch in [input_sketch, SketchKind::Accumulation { terms: 4 }, EVERY] {
@@ -88,8 +93,10 @@ fn sisokr_equals_proposition_4_2() {
 /// ISOKR's predictions are the ridge of the coordinates that the basis itself projects to.
 #[test]
 fn isokr_predicts_in_the_coordinates_of_the_basis() {
-    let (n, lambda) = (50, 1e-2);
-    let (problem, queries) = (Problem::new(n, 8), Problem::new(6, 9));
+    let n = 50;
+    let lambda = 1e-2;
+    let problem = Problem::new(n, 8);
+    let queries = Problem::new(6, 9);
     let sketch = SketchKind::Gaussian;
     let basis = Basis::fit(
         kernel_y(),
@@ -117,8 +124,11 @@ fn isokr_predicts_in_the_coordinates_of_the_basis() {
 /// Weston et al.: kernel PCA of the outputs, then a ridge regression for each component.
 #[test]
 fn kernel_dependency_estimation_is_a_ridge_on_principal_components() {
-    let (n, p, lambda) = (30, 3, 1e-2);
-    let (problem, queries) = (Problem::new(n, 10), Problem::new(6, 11));
+    let n = 30;
+    let p = 3;
+    let lambda = 1e-2;
+    let problem = Problem::new(n, 10);
+    let queries = Problem::new(6, 11);
     let basis = Basis::fit(kernel_y(), &problem.outputs(), &SketchOptions::new(EVERY, n)).unwrap();
     let (space, targets) = OutputSpace::basis(basis, Some(p), &problem.outputs()).unwrap();
     let fitted = fit_double(&problem, &targets, lambda);
@@ -142,8 +152,10 @@ fn kernel_dependency_estimation_is_a_ridge_on_principal_components() {
 
 #[test]
 fn a_precomputed_kernel_is_the_same_model() {
-    let (n, lambda) = (300, 1e-3);
-    let (problem, queries) = (Problem::new(n, 14), Problem::new(6, 15));
+    let n = 300;
+    let lambda = 1e-3;
+    let problem = Problem::new(n, 14);
+    let queries = Problem::new(6, 15);
     let (_, targets) = OutputSpace::training(kernel_y(), &problem.outputs()).unwrap();
     let k = gaussian(GAMMA_X, &problem.x, &problem.x);
     let gram = dsokr_basis::Mat::from_fn(n, n, |i, j| k[i][j]);
@@ -166,17 +178,19 @@ fn lambda_scales_with_the_kernel() {
     let n = 40;
     let problem = Problem::new(n, 16);
     let (_, targets) = OutputSpace::training(kernel_y(), &problem.outputs()).unwrap();
-    let (one, ten) = (problem.inputs(), {
+    let one = problem.inputs();
+    let ten = {
         let rows = problem.x.iter().map(|row| row.iter().map(|v| 4.0 * v).collect()).collect();
         dense(&rows)
-    });
+    };
     let a = fit(&TrainingInputs::rows(Kernel::Linear, &one), &targets, 1e-2, Arithmetic::Double)
         .unwrap();
     let b =
         fit(&TrainingInputs::rows(Kernel::Linear, &ten), &targets, 16.0 * 1e-2, Arithmetic::Double)
             .unwrap();
     let rank = a.model.width();
-    let (a, b) = (a.model.predict(&one).unwrap(), b.model.predict(&ten).unwrap());
+    let a = a.model.predict(&one).unwrap();
+    let b = b.model.predict(&ten).unwrap();
     assert_close(&wide(rank, &a), &wide(rank, &b), 1e-6, "scaled");
 }
 
@@ -221,7 +235,8 @@ fn scaling_standardises_and_travels_with_the_model() {
     let as_dense = dense(&problem.y);
     let centred = Scaling::fit(&as_dense, true).unwrap();
     let rank = targets.width();
-    let (a, b) = (with(plain, &problem.outputs()), with(centred, &as_dense));
+    let a = with(plain, &problem.outputs());
+    let b = with(centred, &as_dense);
     assert_close(&wide(rank, &a), &wide(rank, &b), 1e-4, "shift");
 }
 
@@ -232,7 +247,8 @@ fn threads_do_not_change_the_numbers() {
     let run = |threads| {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
         pool.install(|| {
-            let (x, sketch) = (problem.inputs(), SketchKind::Gaussian);
+            let x = problem.inputs();
+            let sketch = SketchKind::Gaussian;
             let full =
                 fit(&TrainingInputs::rows(kernel_x(), &x), &targets, 1e-4, Arithmetic::Single)
                     .unwrap();
@@ -274,7 +290,8 @@ fn single_precision_on_sparse_rows_agrees_with_double() {
         let single =
             fit(&TrainingInputs::rows(kernel, &all), &targets, lambda, Arithmetic::Single).unwrap();
         let queries = all.select(&(0..300).step_by(7).collect::<Vec<_>>()).unwrap();
-        let (a, b) = (&single.model, &double.model);
+        let a = &single.model;
+        let b = &double.model;
         let expected = wide(rank, &b.predict(&queries).unwrap());
         assert!(expected.iter().flatten().any(|value| value.abs() > 0.05));
         assert_close(&wide(rank, &a.predict(&queries).unwrap()), &expected, 1e-4, "predictions");
@@ -289,7 +306,8 @@ fn single_precision_on_sparse_rows_agrees_with_double() {
 
 #[test]
 fn a_mapped_model_answers_with_the_mapped_coordinates() {
-    let (problem, queries) = (Problem::new(50, 8), Problem::new(7, 9));
+    let problem = Problem::new(50, 8);
+    let queries = Problem::new(7, 9);
     let basis = Basis::fit(kernel_y(), &problem.outputs(), &SketchOptions::new(EVERY, 20)).unwrap();
     let (space, targets) = OutputSpace::basis(basis, None, &problem.outputs()).unwrap();
     let p = space.dimension();

@@ -54,10 +54,7 @@ impl Metabolites {
             let spectra =
                 product(&traits[..TRAIN + TEST].to_vec(), &normals(TRAITS, 12, 10 + k as u64));
             let noise = normals(TRAIN + TEST, 12, seed + 20 + k as u64);
-            let spectra = match level.is_finite() {
-                true => add(&spectra, level, &noise),
-                false => noise,
-            };
+            let spectra = if level.is_finite() { add(&spectra, level, &noise) } else { noise };
             // wide: a kernel of noise that would be the identity does little harm
             let width = spectra.iter().flatten().map(|v| v * v).sum::<f64>() / spectra.len() as f64;
             gaussian(0.5 / width, &spectra, &spectra)
@@ -145,10 +142,12 @@ fn aligned_kernels_identify_metabolites_among_those_of_their_mass() {
         let least = found[..3].iter().copied().fold(f64::INFINITY, f64::min);
         assert!(found[3] < least, "{:?}", found);
         let uniform = KernelWeighting::Uniform.weights(&grams, &ideal, 1.0).unwrap();
-        let (aligned, uniform) = (set.ranks(&found), set.ranks(&uniform));
+        let aligned = set.ranks(&found);
+        let uniform = set.ranks(&uniform);
         let metrics = |ranks: &[Option<Rank>]| Metrics::from_ranks(ranks, LISTED, 0).unwrap();
-        let (aligned, uniform, chance) =
-            (metrics(&aligned), metrics(&uniform), Metrics::chance(&aligned, LISTED, 0).unwrap());
+        let uniform = metrics(&uniform);
+        let chance = Metrics::chance(&aligned, LISTED, 0).unwrap();
+        let aligned = metrics(&aligned);
         assert!(aligned.hits_1 > 4.0 * chance.hits_1, "{}, {}", aligned.hits_1, chance.hits_1);
         assert!(aligned.hits_1 <= aligned.hits_5 && aligned.hits_5 <= aligned.hits_10);
         assert!(aligned.mrr > uniform.mrr, "{}, {}", aligned.mrr, uniform.mrr);

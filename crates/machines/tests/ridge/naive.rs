@@ -121,7 +121,8 @@ pub fn solve(a: &Rows, b: &Rows) -> Rows {
 /// Eigenvalues, descending, and eigenvectors (as rows) of a symmetric matrix, by Jacobi rotations.
 pub fn jacobi(matrix: &Rows) -> (Vec<f64>, Rows) {
     let n = matrix.len();
-    let (mut a, mut v) = (matrix.clone(), identity(n));
+    let mut a = matrix.clone();
+    let mut v = identity(n);
     for _ in 0..60 {
         for p in 0..n {
             for q in p + 1..n {

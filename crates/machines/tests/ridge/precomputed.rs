@@ -19,7 +19,8 @@ fn rows(from: usize, count: usize) -> Features {
 
 #[test]
 fn a_gram_matrix_gives_the_model_of_its_rows() {
-    let (train, new) = (rows(0, N), rows(N, NEW));
+    let train = rows(0, N);
+    let new = rows(N, NEW);
     let kernel = Kernel::Gaussian { gamma: 2.0 };
     let gram = kernel.block(&train, &train).unwrap();
     let values = kernel.block(&new, &train).unwrap();
@@ -64,16 +65,19 @@ fn a_gram_matrix_gives_the_model_of_its_rows() {
 /// `ĥ(x) = Ψᵀ K_nm (K_nmᵀ K_nm + nλ K_mm)⁻¹ k^x` of the values with m anchors (thesis, proposition 4.2).
 #[test]
 fn values_with_anchors_give_the_sketched_solution() {
-    let (train, new) = (rows(0, N), rows(N, NEW));
+    let train = rows(0, N);
+    let new = rows(N, NEW);
     let kernel = Kernel::Gaussian { gamma: 30.0 };
     let picked = train.select(&(0..N).step_by(4).collect::<Vec<_>>()).unwrap();
     let block = |a: &Features, b: &Features| kernel.block(a, b).unwrap();
-    let (values, own, among) =
-        (block(&train, &picked), block(&new, &picked), block(&picked, &picked));
+    let values = block(&train, &picked);
+    let own = block(&new, &picked);
+    let among = block(&picked, &picked);
     let targets = Targets::new(1, (0..N).map(|at| (at as f64 * 0.37).sin()).collect::<Vec<_>>());
     let lambda = 1e-3;
     let features = |values: &Mat<f64>| anchored(values.as_ref(), among.as_ref()).unwrap();
-    let (of_train, of_new) = (features(&values), features(&own));
+    let of_train = features(&values);
+    let of_new = features(&own);
     let inputs = TrainingInputs::rows(Kernel::Linear, &of_train);
     let prepared = Solver::default().prepare(inputs, 0, LastSystem::default()).unwrap();
     let (model, _) = prepared.fit(&targets.unwrap(), lambda, false).unwrap();
@@ -82,7 +86,8 @@ fn values_with_anchors_give_the_sketched_solution() {
     let listed = |matrix: &Mat<f64>| -> Rows {
         (0..matrix.nrows()).map(|i| matrix.row(i).iter().copied().collect()).collect()
     };
-    let (k, sides) = (listed(&values), (0..N).map(|at| vec![(at as f64 * 0.37).sin()]).collect());
+    let k = listed(&values);
+    let sides = (0..N).map(|at| vec![(at as f64 * 0.37).sin()]).collect();
     let turned = transpose(&k);
     let system = add(&product(&turned, &k), N as f64 * lambda, &listed(&among));
     let expected = product(&listed(&own), &solve(&system, &product(&turned, &sides)));

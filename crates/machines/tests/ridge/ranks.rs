@@ -25,7 +25,8 @@ fn assert_shared(what: &str, work: impl Fn() -> Result<Vec<f32>, Error> + Sync) 
 
 fn problem(n: usize) -> (Features, Features, Targets) {
     let problem = Problem::new(n, 2);
-    let (x, y) = (problem.inputs(), problem.outputs());
+    let x = problem.inputs();
+    let y = problem.outputs();
     let options = SketchOptions::new(PICKED, 4);
     let basis = Basis::fit(kernel_y(), &y, &options).unwrap();
     let (_, targets) = OutputSpace::basis(basis, None, &y).unwrap();
@@ -75,13 +76,12 @@ fn several_ranks_fit_the_ridge_regression_of_one() {
 fn several_ranks_compare_lambdas_as_one() {
     let (x, y, _) = problem(90);
     for full in [false, true] {
-        let (space, targets) = match full {
-            true => OutputSpace::training(kernel_y(), &y).unwrap(),
-            false => {
-                let options = SketchOptions::new(PICKED, 4);
-                let basis = Basis::fit(kernel_y(), &y, &options).unwrap();
-                OutputSpace::basis(basis, None, &y).unwrap()
-            }
+        let (space, targets) = if full {
+            OutputSpace::training(kernel_y(), &y).unwrap()
+        } else {
+            let options = SketchOptions::new(PICKED, 4);
+            let basis = Basis::fit(kernel_y(), &y, &options).unwrap();
+            OutputSpace::basis(basis, None, &y).unwrap()
         };
         for kind in [PICKED, SketchKind::Gaussian] {
             assert_shared(&format!("{full}, {kind:?}"), || {

@@ -12,7 +12,8 @@ const EVERY: SketchKind = SketchKind::Subsampling { replacement: false };
 fn refitted(problem: &Problem, targets: &Rows, ridge: f64) -> Rows {
     let predicted = |row: usize| {
         let without = |rows: &Rows| [&rows[..row], &rows[row + 1..]].concat();
-        let (x, held) = (without(&problem.x), vec![problem.x[row].clone()]);
+        let held = vec![problem.x[row].clone()];
+        let x = without(&problem.x);
         let system = add(&gaussian(GAMMA_X, &x, &x), ridge, &identity(x.len()));
         let weights = solve(&system, &without(targets));
         product(&gaussian(GAMMA_X, &held, &x), &weights).remove(0)
@@ -86,7 +87,8 @@ fn errors_of_iokr_are_those_of_the_full_basis() {
         let spectrum = Spectrum::full(&inputs, targets).unwrap();
         spectrum.errors(&[1e-3, 1e-1], space).unwrap()
     };
-    let (a, b) = (errors(&full, &coordinates), errors(&identity, &classes));
+    let a = errors(&full, &coordinates);
+    let b = errors(&identity, &classes);
     for (a, b) in a.iter().zip(&b) {
         assert!(*a > 1e-3 && (a - b).abs() < 1e-6 * a, "{a}, {b}");
     }
@@ -95,7 +97,9 @@ fn errors_of_iokr_are_those_of_the_full_basis() {
 /// With the sketch fixed: a ridge regression on R k^x with the penalty K̃.
 #[test]
 fn held_out_predictions_of_sketched_inputs_equal_refitting() {
-    let (n, m, lambda) = (40, 9, 1e-2);
+    let n = 40;
+    let m = 9;
+    let lambda = 1e-2;
     let problem = Problem::new(n, 22);
     let basis =
         Basis::fit(kernel_y(), &problem.outputs(), &SketchOptions::new(SketchKind::Gaussian, 5))
@@ -115,7 +119,8 @@ fn held_out_predictions_of_sketched_inputs_equal_refitting() {
             let kept = |rows: &Rows| -> Rows {
                 rows.iter().enumerate().filter(|(i, _)| *i != row).map(|(_, v)| v.clone()).collect()
             };
-            let (own, y) = (kept(&t), kept(&y));
+            let own = kept(&t);
+            let y = kept(&y);
             let system = add(&product(&transpose(&own), &own), n as f64 * lambda, &penalty);
             let weights = solve(&system, &product(&transpose(&own), &y));
             expected.push(product(&vec![t[row].clone()], &weights).remove(0));
@@ -132,11 +137,13 @@ fn held_out_predictions_of_sketched_inputs_equal_refitting() {
 /// Sketched inputs that span all inputs are regression on all of them, however dependent they are.
 #[test]
 fn the_error_that_chooses_lambda_is_that_of_the_fitted_model() {
-    let (n, kind) = (60, SketchKind::Gaussian);
+    let n = 60;
+    let kind = SketchKind::Gaussian;
     let mut problem = Problem::new(n, 23);
     // every second input once more
     (0..n / 2).for_each(|row| problem.x[2 * row + 1] = problem.x[2 * row].clone());
-    let (outputs, x) = (problem.outputs(), problem.inputs());
+    let outputs = problem.outputs();
+    let x = problem.inputs();
     let basis = Basis::fit(kernel_y(), &outputs, &SketchOptions::new(kind.clone(), 5)).unwrap();
     let (space, targets) = OutputSpace::basis(basis, None, &outputs).unwrap();
     let mut cut = 0;
@@ -175,11 +182,13 @@ fn leading_rows_are_fitted_from_the_factor_of_all() {
         let basis = Basis::fit(kernel_y(), &problem.outputs(), &options).unwrap();
         let (_, targets) = OutputSpace::basis(basis, None, &problem.outputs()).unwrap();
         let weights: Vec<f64> = (0..n).map(|row| 1.0 + (row % 3) as f64).collect();
-        let (x, lambda) = (problem.inputs(), 1e-2);
+        let x = problem.inputs();
+        let lambda = 1e-2;
         let first: Vec<usize> = (0..rows).collect();
         for weights in [&[][..], &weights] {
             let targets = targets.clone().with_weights(weights).unwrap();
-            let (known, own) = (x.select(&first).unwrap(), targets.select(&first).unwrap());
+            let known = x.select(&first).unwrap();
+            let own = targets.select(&first).unwrap();
             let inputs = TrainingInputs::rows(kernel_x(), &x);
             for (precision, tolerance) in [(Arithmetic::Double, 2e-6), (Arithmetic::Single, 2e-3)] {
                 let fitted = fit(&inputs, &targets, lambda, precision).unwrap();

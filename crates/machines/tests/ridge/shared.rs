@@ -12,8 +12,10 @@ use crate::naive::*;
 
 #[test]
 fn a_kept_system_is_taken_for_the_same_rows_kernel_lambda_and_precision() {
-    let (problem, other) = (Problem::new(30, 4), Problem::new(30, 5));
-    let (x, others) = (problem.inputs(), other.inputs());
+    let problem = Problem::new(30, 4);
+    let other = Problem::new(30, 5);
+    let x = problem.inputs();
+    let others = other.inputs();
     fn inputs(kernel: Kernel, rows: &Features) -> TrainingInputs<'_> {
         TrainingInputs::rows(kernel, rows)
     }
@@ -39,7 +41,8 @@ fn a_kept_system_is_taken_for_the_same_rows_kernel_lambda_and_precision() {
         before = next;
     }
     let weights = RowWeights::new(&[2.0; 30]).unwrap();
-    let (kernel, precision) = (kernel_y(), Arithmetic::Single);
+    let kernel = kernel_y();
+    let precision = Arithmetic::Single;
     let next = last.get(&inputs(kernel, &others), &weights, 1e-3, precision).unwrap();
     assert!(!Arc::ptr_eq(&before, &next), "weights");
 }
@@ -47,7 +50,8 @@ fn a_kept_system_is_taken_for_the_same_rows_kernel_lambda_and_precision() {
 #[test]
 fn targets_of_different_widths_are_fitted_as_alone() {
     let problem = Problem::new(40, 6);
-    let (x, y) = (problem.inputs(), problem.outputs());
+    let x = problem.inputs();
+    let y = problem.outputs();
     let inputs = TrainingInputs::rows(kernel_x(), &x);
     let last = LastSystem::default();
     let (_, wide) = OutputSpace::training(kernel_y(), &y).unwrap();
@@ -57,10 +61,9 @@ fn targets_of_different_widths_are_fitted_as_alone() {
     for precision in [Arithmetic::Single, Arithmetic::Double] {
         for targets in [&narrow, &wide, &narrow] {
             let system = last.get(&inputs, &RowWeights::equal(), 1e-2, precision).unwrap();
-            let (shared, alone) = (
-                system.fit(targets).unwrap(),
-                fit(&TrainingInputs::rows(kernel_x(), &x), targets, 1e-2, precision).unwrap(),
-            );
+            let shared = system.fit(targets).unwrap();
+            let alone =
+                fit(&TrainingInputs::rows(kernel_x(), &x), targets, 1e-2, precision).unwrap();
             assert_eq!(shared.model.predict(&x).unwrap(), alone.model.predict(&x).unwrap());
             let left_out = |fitted: &Fitted| fitted.leave_one_out(targets).unwrap();
             assert_eq!(left_out(&shared), left_out(&alone));

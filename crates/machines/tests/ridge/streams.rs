@@ -58,7 +58,9 @@ fn many_rows_are_fitted_block_by_block() {
 
 #[test]
 fn parts_are_fitted_by_themselves_and_averaged() {
-    let (n, m, lambda) = (90, 12, 1e-3);
+    let n = 90;
+    let m = 12;
+    let lambda = 1e-3;
     let problem = Problem::new(n, 31);
     let (_, targets) = OutputSpace::training(kernel_y(), &problem.outputs()).unwrap();
     let x = problem.inputs();
@@ -68,7 +70,8 @@ fn parts_are_fitted_by_themselves_and_averaged() {
     let mut sum = vec![vec![0.0; rank]; n];
     for part in 0..4 {
         let rows: Vec<usize> = (part * n / 4..(part + 1) * n / 4).collect();
-        let (x, y) = (x.select(&rows).unwrap(), targets.select(&rows).unwrap());
+        let x = x.select(&rows).unwrap();
+        let y = targets.select(&rows).unwrap();
         let seed = 5 + part as u64;
         let model = fit_sketched(kernel_x(), &x, &y, &EVERY, m, seed, lambda).unwrap().model;
         let predicted = wide(rank, &model.predict(&problem.inputs()).unwrap());

@@ -57,7 +57,8 @@ const LEFT_OUT: [f64; 12] = [
 
 #[test]
 fn weighted_fits_are_those_of_numpy() {
-    let (x, targets) = (dense(&x()), targets());
+    let x = dense(&x());
+    let targets = targets();
     let inputs = TrainingInputs::rows(Kernel::Linear, &x);
     let all = InputSketch { size: 2, method: SketchKind::Gaussian };
     let solvers = [
@@ -117,16 +118,16 @@ fn a_weight_of_two_is_a_row_twice() {
     ];
     // the first five rows weigh as much as the others, so that both have the same two parts
     let problem = Problem::new(10, 5);
-    let (x, rows) = (problem.inputs(), repeated(&weights));
+    let x = problem.inputs();
+    let rows = repeated(&weights);
     let copies = x.select(&rows).unwrap();
     for (solver, tolerance) in solvers {
         let quantiles =
             matches!(&solver, Solver::Lipschitz(options) if options.loss.levels().is_some());
-        let targets = match quantiles {
-            true => {
-                Targets::repeated(2, &problem.x.iter().map(|x| x[0] * x[1]).collect::<Vec<_>>())
-            }
-            false => Targets::new(6, problem.y.concat()),
+        let targets = if quantiles {
+            Targets::repeated(2, &problem.x.iter().map(|x| x[0] * x[1]).collect::<Vec<_>>())
+        } else {
+            Targets::new(6, problem.y.concat())
         };
         let targets = targets.unwrap();
         let width = targets.width();
@@ -143,7 +144,8 @@ fn a_weight_of_two_is_a_row_twice() {
             let differences = a.concat().into_iter().zip(b.concat()).map(|(a, b)| (a - b).abs());
             differences.fold(0.0, f64::max)
         };
-        let (error, effect) = (apart(&found, &expected), apart(&unweighted, &expected));
+        let error = apart(&found, &expected);
+        let effect = apart(&unweighted, &expected);
         let name = solver.name();
         assert!(error <= tolerance, "{name}: {error:e}");
         assert!(effect > 20.0 * tolerance, "{name}: weights change predictions by {effect:e} only");
@@ -156,7 +158,8 @@ fn means_and_deviations_count_a_row_as_often_as_it_weighs() {
     let each = [2.0, 1.0, 3.0, 1.0, 2.0, 1.0, 1.0, 4.0];
     let weights = RowWeights::new(&each).unwrap();
     let problem = Problem::new(8, 6);
-    let (outputs, rows) = (problem.outputs(), repeated(&each));
+    let outputs = problem.outputs();
+    let rows = repeated(&each);
     let copies = outputs.select(&rows).unwrap();
 
     let centre = |kernel: Kernel| {

@@ -27,7 +27,10 @@ pub fn ged() -> Result<Value, Failure> {
     let mut seconds = Vec::new();
     for pair in &golden {
         let side = |key: &str| pair[key].as_u64().and_then(|at| graphs.get(at as usize));
-        let (Some(a), Some(b)) = (side("a"), side("b")) else {
+        let Some(a) = side("a") else {
+            return Err(format!("no such graphs: {pair}").into());
+        };
+        let Some(b) = side("b") else {
             return Err(format!("no such graphs: {pair}").into());
         };
         let (time, found) = timed(a, b);
@@ -51,13 +54,15 @@ fn qm9() -> Result<(Vec<f64>, f64), Failure> {
     let smiles = std::fs::read_to_string(data("qm9/smiles.txt"))?;
     let smiles: Vec<&str> = smiles.lines().collect();
     let mut random = generator(0, "bench pairs", 0);
-    let (mut seconds, mut states) = (Vec::new(), 0);
+    let mut seconds = Vec::new();
+    let mut states = 0;
     while seconds.len() < RANDOM {
         let mut draw = || {
             let at = below(&mut random, smiles.len() as u64) as usize;
             Molecule::parse(smiles[at]).map(|molecule| Graph::from(&molecule))
         };
-        let (a, b) = (draw()?, draw()?);
+        let a = draw()?;
+        let b = draw()?;
         if (a.len(), b.len()) == (9, 9) {
             let (time, found) = timed(&a, &b);
             seconds.push(time);

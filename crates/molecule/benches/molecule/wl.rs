@@ -21,7 +21,8 @@ pub fn run() -> Result<Value, Failure> {
     let graphs: Vec<Graph> = lines.into_iter().map(|line| line.graph).collect();
     let kernel: GraphKernel =
         serde_json::from_str(r#"{"name": "weisfeiler-lehman", "iterations": 5}"#)?;
-    let (mut features, mut whole) = (Vec::new(), Vec::new());
+    let mut features = Vec::new();
+    let mut whole = Vec::new();
     let mut width = 0;
     for _ in 0..=RUNS {
         let start = Instant::now();

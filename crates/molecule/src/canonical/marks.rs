@@ -118,7 +118,8 @@ impl<'a> Choice<'a> {
             at.entry(end.atom).or_default().push(number);
         }
         let chosen = vec![None; ends.len()];
-        let (marked, relations) = (BTreeMap::new(), Relations::default());
+        let marked = BTreeMap::new();
+        let relations = Relations::default();
         Self { structure, tree, ends, at, chosen, marked, relations }
     }
 
@@ -180,7 +181,10 @@ impl<'a> Choice<'a> {
         let of = (number, 1 - side);
         let partner = self.at[&partner].iter().copied().find(|&other| self.ends[other].of == of);
         let Some(partner) = partner else { return true };
-        let (Some(here), Some(there)) = (self.chosen[end], self.chosen[partner]) else {
+        let Some(here) = self.chosen[end] else {
+            return true;
+        };
+        let Some(there) = self.chosen[partner] else {
             return true;
         };
         let is_other = here != geometry.references[side];
@@ -288,7 +292,8 @@ impl Relations {
             return !differs;
         }
         let size = |bond: Bond| self.sizes.get(&bond).copied().unwrap_or(1);
-        let (size_one, size_two) = (size(one), size(two));
+        let size_one = size(one);
+        let size_two = size(two);
         let (small, large) = if size_one < size_two { (one, two) } else { (two, one) };
         self.parents.insert(small, (large, differs));
         self.sizes.insert(large, size_one + size_two);

@@ -114,7 +114,8 @@ impl Graph {
     pub(crate) fn ordered(&self) -> (Self, bool) {
         let half = |label: u64| [(label >> 32) as u32, label as u32];
         let key = |node: usize| {
-            let ([high, low], degree) = (half(self.labels()[node]), self.arcs(node).len());
+            let [high, low] = half(self.labels()[node]);
+            let degree = self.arcs(node).len();
             [u32::try_from(degree).unwrap_or(u32::MAX), high, low, 0, 0, 0, 0, 0, 0]
         };
         let mut structure = Structure {
@@ -175,7 +176,8 @@ impl Structure {
         let centers: Vec<Center> = centers.map(center).collect();
         let geometries = geometries.iter().filter(|geometry| inside(geometry.ends[0]));
         let geometry = |geometry: &Geometry| {
-            let (ends, references) = (geometry.ends.map(own), geometry.references.map(own));
+            let ends = geometry.ends.map(own);
+            let references = geometry.references.map(own);
             Geometry { ends, references, ..geometry.clone() }
         };
         let geometries: Vec<Geometry> = geometries.map(geometry).collect();

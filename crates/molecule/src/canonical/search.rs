@@ -129,7 +129,8 @@ impl<'a> Search<'a> {
     fn new(structure: &'a Structure, root: Partition) -> Self {
         let size = structure.arcs.iter().map(|arcs| 1 + arcs.len()).sum();
         let stack = vec![Node::new(structure, root)];
-        let (leaves, automorphisms) = (HashMap::new(), Vec::new());
+        let leaves = HashMap::new();
+        let automorphisms = Vec::new();
         let path = Path::new();
         Self { structure, stack, path, best: None, leaves, automorphisms, work: 0, size }
     }
@@ -241,7 +242,10 @@ impl Partition {
         let count = structure.len();
         let mut order: Vec<usize> = (0..count).collect();
         order.sort_by_key(|&atom| structure.keys[atom]);
-        let (mut color, mut length, mut cells, mut start) = (vec![0; count], vec![0; count], 0, 0);
+        let mut color = vec![0; count];
+        let mut length = vec![0; count];
+        let mut cells = 0;
+        let mut start = 0;
         let key = |atom: usize| structure.keys[atom];
         for cell in order.chunk_by(|&a, &b| key(a) == key(b)) {
             cell.iter().for_each(|&atom| color[atom] = start);

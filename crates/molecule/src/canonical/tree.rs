@@ -66,7 +66,8 @@ impl Tree {
         let mut place = vec![0; count];
         order.iter().zip(0..).for_each(|(&atom, at)| place[atom] = at);
 
-        let (mut closing, mut opening) = (vec![Vec::new(); count], vec![Vec::new(); count]);
+        let mut closing = vec![Vec::new(); count];
+        let mut opening = vec![Vec::new(); count];
         for &atom in &order {
             for &node in &sorted[atom] {
                 if parent[node] == atom && node != root || parent[atom] == node && atom != root {

@@ -121,7 +121,9 @@ fn is_implied<'a>(atom: &Atom, bonds: impl Iterator<Item = &'a Bond>) -> bool {
     if atom.charge != 0 || atom.isotope.is_some() {
         return false;
     }
-    let (mut valence, mut degree, mut aromatic) = (0, 0, 0);
+    let mut valence = 0;
+    let mut degree = 0;
+    let mut aromatic = 0;
     for bond in bonds {
         if matches!(bond.order, BondOrder::Dative | BondOrder::Quadruple) {
             return false;

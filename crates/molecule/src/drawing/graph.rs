@@ -71,9 +71,10 @@ impl NamedGraph {
     /// A label as drawings show it; empty for 0, which stands for labels that files leave out.
     fn shown(&self, label: u64) -> String {
         let written = if label == 0 { String::new() } else { self.written(label) };
-        match written.chars().count() > SHOWN {
-            true => written.chars().take(SHOWN - 1).chain(['…']).collect(),
-            false => written,
+        if written.chars().count() > SHOWN {
+            written.chars().take(SHOWN - 1).chain(['…']).collect()
+        } else {
+            written
         }
     }
 }
@@ -112,7 +113,8 @@ fn layout(graph: &Graph) -> Vec<Point> {
     let mut points = on_circle(graph);
     for round in 0..UNFOLDING + ROUNDS {
         for node in 0..nodes {
-            let (mut sum, mut weights) = ([0.0; 2], 0.0);
+            let mut sum = [0.0; 2];
+            let mut weights = 0.0;
             for other in (0..nodes).filter(|&other| other != node) {
                 let wanted = apart[node * nodes + other];
                 let weight = if round < UNFOLDING { 1.0 } else { 1.0 / (wanted * wanted) };

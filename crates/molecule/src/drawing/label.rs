@@ -66,7 +66,8 @@ pub(super) fn label(molecule: &Molecule, points: &[Point], index: usize) -> Vec<
     let mut runs = vec![Run { text: symbol.to_owned(), middle: [0.0, 0.0], size: FONT }];
     let half = width(symbol, FONT) / 2.0;
     // the ends of the line of the symbol, to the left and to the right
-    let (mut left, mut right) = (-half, half);
+    let mut left = -half;
+    let mut right = half;
     let mut to_right = |end: &mut f64, text: String, [size, y]: [f64; 2]| {
         let wide = width(&text, size);
         runs.push(Run { text, middle: [*end + wide / 2.0, y], size });

@@ -41,15 +41,19 @@ const LETTER: f64 = 10.0;
 /// ```
 pub fn svg_pair(left: (&str, &str), right: (&str, &str)) -> String {
     let height = length(left.0, "height").max(length(right.0, "height"));
-    let (mut content, mut x) = (String::new(), 0.0);
+    let mut content = String::new();
+    let mut x = 0.0;
     for (drawing, caption) in [left, right] {
-        let (width, own) = (length(drawing, "width"), length(drawing, "height"));
+        let width = length(drawing, "width");
+        let own = length(drawing, "height");
         // as wide as the drawing and its caption need
         let cell = width.max(LETTER * (caption.chars().count() as f64 + 2.0)) + BETWEEN;
-        let (left, top) = (x + (cell - width) / 2.0, (height - own) / 2.0);
+        let left = x + (cell - width) / 2.0;
+        let top = (height - own) / 2.0;
         let place = format!("<svg x=\"{left}\" y=\"{top}\"");
         content += &drawing.trim_end().replacen("<svg", &place, 1);
-        let (middle, base) = (x + cell / 2.0, height + CAPTION * 0.6);
+        let middle = x + cell / 2.0;
+        let base = height + CAPTION * 0.6;
         content += &format!(
             "\n<text x=\"{middle}\" y=\"{base}\" text-anchor=\"middle\" font-family=\"sans-serif\" \
              font-size=\"14\">{}</text>\n",
@@ -83,7 +87,8 @@ pub fn svg_text(text: &str) -> String {
         }
     }
     let letters = lines.iter().map(|line| line.chars().count()).max().unwrap_or(0) as f64;
-    let (width, height) = (LETTER * (letters + 2.0), LINE_HEIGHT * (lines.len() as f64 + 1.0));
+    let width = LETTER * (letters + 2.0);
+    let height = LINE_HEIGHT * (lines.len() as f64 + 1.0);
     let mut svg = document(width, height);
     for (at, line) in (1..).map(f64::from).zip(&lines) {
         svg.push_str(&format!(
@@ -137,7 +142,8 @@ fn opened(points: &[Point], padding: f64) -> String {
         let side = (high - low).max(LEAST) + 2.0 * padding;
         ((low + high - side) / 2.0, side)
     };
-    let ((x, width), (y, height)) = (bounds(0), bounds(1));
+    let (x, width) = bounds(0);
+    let (y, height) = bounds(1);
     format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width:.0}\" height=\"{height:.0}\" \
          viewBox=\"{x:.2} {y:.2} {width:.2} {height:.2}\">\n  <rect x=\"{x:.2}\" y=\"{y:.2}\" \
@@ -147,8 +153,10 @@ fn opened(points: &[Point], padding: f64) -> String {
 
 /// A white rectangle around a point, for a label.
 fn blank(svg: &mut String, [x, y]: Point, [half_width, half_height]: [f64; 2]) {
-    let (left, top) = (x - half_width, y - half_height);
-    let (width, height) = (2.0 * half_width, 2.0 * half_height);
+    let left = x - half_width;
+    let top = y - half_height;
+    let width = 2.0 * half_width;
+    let height = 2.0 * half_height;
     // writing to a string cannot fail
     let _ = writeln!(
         svg,

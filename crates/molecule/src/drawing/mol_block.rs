@@ -175,10 +175,12 @@ fn valence(molecule: &Molecule, index: usize) -> u32 {
     let organic = (0..5).any(|hydrogens| is_usual(element, 0, hydrogens));
     let assumed = organic && (charge != 0 || is_usual(element, orders, hydrogens.into()));
     let total = orders + u32::from(hydrogens);
-    match assumed || bonds().any(|order| order == BondOrder::Dative) || total > 14 {
-        true => 0,
-        false if total == 0 => 15,
-        false => total,
+    if assumed || bonds().any(|order| order == BondOrder::Dative) || total > 14 {
+        0
+    } else if total == 0 {
+        15
+    } else {
+        total
     }
 }
 

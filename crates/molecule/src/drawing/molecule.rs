@@ -185,7 +185,8 @@ impl Drawing<'_> {
         let strokes = (length / STROKE).round().max(1.0);
         let mut stroke = 1.0;
         while stroke <= strokes {
-            let (place, half) = (length * stroke / strokes, 0.5 + (WIDE - 0.5) * stroke / strokes);
+            let place = length * stroke / strokes;
+            let half = 0.5 + (WIDE - 0.5) * stroke / strokes;
             let ends = [half, -half].map(|across| shifted(narrow, along, [place, across]));
             line(&mut self.svg, ends, 1.0, "");
             stroke += 1.0;
@@ -237,7 +238,8 @@ fn shifted([x, y]: Point, [dx, dy]: Point, [along, across]: [f64; 2]) -> Point {
 
 /// How far along a direction a line from `start` leaves the letters of a label around `atom`; 0 where it does not meet them.
 fn leaves(run: &Run, atom: Point, start: Point, direction: Point) -> f64 {
-    let (mut enters, mut leaves) = (0.0_f64, f64::INFINITY);
+    let mut enters = 0.0_f64;
+    let mut leaves = f64::INFINITY;
     for axis in [0, 1] {
         let middle = atom[axis] + run.middle[axis] - start[axis];
         let half = run.half()[axis];

@@ -58,7 +58,8 @@ impl HashedFeatures for Chains {
             if forest.is_link(atom) {
                 continue;
             }
-            let (bare, full) = (forest.kind(atom, false), forest.kind(atom, true));
+            let bare = forest.kind(atom, false);
+            let full = forest.kind(atom, true);
             let sides = forest.sides(atom);
             count(&[&[CARBON, bare], &sides[..]].concat());
             count(&[&[CARBON, full], &sides[..]].concat());
@@ -133,7 +134,8 @@ impl<'a> Forest<'a> {
             seen[start] = true;
             let mut length = 1;
             let ends = [0, 1].map(|side| {
-                let (mut from, mut at) = (start, self.molecule.neighbors(start)[side].atom);
+                let mut from = start;
+                let mut at = self.molecule.neighbors(start)[side].atom;
                 while self.is_link(at) && !seen[at] {
                     seen[at] = true;
                     length += 1;
@@ -155,9 +157,10 @@ impl<'a> Forest<'a> {
             let atom = &atoms[atom];
             let number = u32::from(atom.element.atomic_number());
             let charge = i32::from(atom.charge) as u32;
-            match full {
-                true => [number, u32::from(atom.hydrogens), charge].into_iter().fold(0, combine),
-                false => number,
+            if full {
+                [number, u32::from(atom.hydrogens), charge].into_iter().fold(0, combine)
+            } else {
+                number
             }
         };
         let around = self.molecule.around(atom);

@@ -88,8 +88,10 @@ pub(super) fn surroundings(
     let mut count = |code: u32| *counts.entry(code).or_insert(0) += 1;
     codes.iter().zip(&marked).filter(|(_, marked)| **marked).for_each(|(&code, _)| count(code));
     // the bonds of the surroundings of each atom at each radius as bits, and for each of them the code, if it is marked
-    let (atoms, words) = (codes.len(), bonds.len().div_ceil(64));
-    let (mut sets, mut found) = (vec![0_u64; atoms * words], vec![None; atoms]);
+    let atoms = codes.len();
+    let words = bonds.len().div_ceil(64);
+    let mut sets = vec![0_u64; atoms * words];
+    let mut found = vec![None; atoms];
     for radius in 1..=radius {
         let before = sets.len() - atoms * words;
         let mut next_codes = Vec::with_capacity(atoms);

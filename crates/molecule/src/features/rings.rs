@@ -70,7 +70,8 @@ impl HashedFeatures for Rings {
             count([2, pattern(molecule, &system.atoms, with_borne, true)]);
             count([3, pattern(molecule, &system.atoms, with_all, true)]);
             for ring in system.rings.iter().map(|&ring| &molecule.rings()[ring]) {
-                let (ring, size) = (&ring.atoms, ring.atoms.len());
+                let size = ring.atoms.len();
+                let ring = &ring.atoms;
                 let pairs = (0..size).flat_map(|a| (a + 1..size).map(move |b| (a, b)));
                 for (first, second) in pairs {
                     let both = vec![borne[&ring[first]], borne[&ring[second]]];

@@ -146,10 +146,8 @@ impl Nodes<'_> {
         }
         for (end, bond) in self.molecule.around(atom) {
             around.extend([end; 2]);
-            let duplicates = match bond.aromatic {
-                true => 1,
-                false => 2 * (usize::from(bond.order.multiplicity()) - 1),
-            };
+            let duplicates =
+                if bond.aromatic { 1 } else { 2 * (usize::from(bond.order.multiplicity()) - 1) };
             let place = self.elements.binary_search(&atoms[end].element);
             let place = place.unwrap_or_else(|place| place);
             around.extend(std::iter::repeat_n(atoms.len() + 1 + place, duplicates));

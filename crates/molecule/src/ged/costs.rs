@@ -49,7 +49,8 @@ impl Open {
 /// The cost of the cheapest matching of edges with these counts by weight, increasing with the code: the distance of
 /// both distributions on a line, an unmatched edge lying at 0.
 fn apart(weights: &[i32], ours: &[u32], theirs: &[u32]) -> i32 {
-    let (mut more, mut cost) = (0, 0);
+    let mut more = 0;
+    let mut cost = 0;
     for at in (0..ours.len()).rev() {
         more += ours[at] as i32 - theirs[at] as i32;
         cost += more.abs() * (weights[at + 1] - weights[at]);
@@ -79,8 +80,10 @@ pub(super) struct Costs<'a> {
 
 impl<'a> Costs<'a> {
     pub(super) fn new(instance: &'a Instance) -> Self {
-        let (small, large) = (&instance.small, &instance.large);
-        let (rows, n) = (small.len(), large.len());
+        let small = &instance.small;
+        let large = &instance.large;
+        let rows = small.len();
+        let n = large.len();
         let distinct = |node| {
             let arcs = small.arcs(node).iter();
             let class = |arc: &Arc| instance.class(small.kinds[arc.node], arc.label);
@@ -123,7 +126,8 @@ impl<'a> Costs<'a> {
 
     /// Half of what edges to open nodes at u and at v cost that no matching of them by class keeps, doubled.
     fn open(&self, u: usize, v: usize) -> i32 {
-        let (ours, theirs) = (self.small.of(u), self.large.of(v));
+        let ours = self.small.of(u);
+        let theirs = self.large.of(v);
         let all = [self.small.all[u], self.large.all[v]];
         match self.instance.model {
             Model::Unit => {
@@ -158,7 +162,8 @@ impl<'a> Costs<'a> {
         self.settled[u] = true;
         self.taken[v] = true;
         self.count(u, v, -1);
-        let (small, large) = (&self.instance.small, &self.instance.large);
+        let small = &self.instance.small;
+        let large = &self.instance.large;
         let kept = self.instance.keeps(u, v);
         for &Arc { node: row, label: code } in small.arcs(u) {
             if self.settled[row] {

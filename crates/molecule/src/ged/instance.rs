@@ -38,7 +38,8 @@ impl Side {
         let kind = |label: &u64| names.binary_search(label).unwrap_or(0);
         let kinds = graph.labels().iter().map(kind).collect();
         let code = |label| labels.partition_point(|&other| other < label) as u64 + 1;
-        let (graph, n) = (graph.clone().with_edge_labels(code), graph.len());
+        let n = graph.len();
+        let graph = graph.clone().with_edge_labels(code);
         let mut dense = vec![0; n * n];
         for node in 0..n {
             graph.arcs(node).iter().for_each(|arc| dense[node * n + arc.node] = arc.label as u32);
@@ -194,7 +195,8 @@ impl Instance {
 
     /// The cost of the assignment `columns` of all rows.
     pub(super) fn cost(&self, columns: &[usize]) -> usize {
-        let (small, large) = (&self.small, &self.large);
+        let small = &self.small;
+        let large = &self.large;
         let blanks = (large.len() - small.len()) as i32 * self.blank();
         let nodes = blanks + (0..small.len()).map(|u| self.node(u, columns[u])).sum::<i32>();
         let saved: i32 = (0..small.len()).map(|u| self.saved(columns, u, columns[u])).sum();
@@ -208,7 +210,8 @@ impl Instance {
     pub(super) fn saved(&self, columns: &[usize], u: usize, column: usize) -> i32 {
         let kept = self.keeps(u, column);
         let worth = |arc: &Arc| {
-            let (to, code) = (columns[arc.node], arc.label as usize);
+            let to = columns[arc.node];
+            let code = arc.label as usize;
             let kept = kept && self.keeps(arc.node, to);
             match self.large.edge(column, to) {
                 0 => 0,

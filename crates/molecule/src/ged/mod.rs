@@ -84,7 +84,8 @@ impl EditDistance {
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub fn edit_distance(a: &Graph, b: &Graph, limit: &Limit) -> EditDistance {
-    let (nodes, edges) = (a.len().max(b.len()), a.edge_count() + b.edge_count());
+    let nodes = a.len().max(b.len());
+    let edges = a.edge_count() + b.edge_count();
     if nodes > MAX_SEARCHED || edges.saturating_mul(nodes) > MAX_SEARCHED_EDGES {
         return outline(a, b);
     }
@@ -114,7 +115,8 @@ fn mapping_cost(a: &Graph, b: &Graph, mapping: &[Option<usize>]) -> usize {
     let nodes = a.labels().iter().zip(mapping);
     let nodes = nodes.filter_map(|(&label, to)| Some(saved(label, b.labels()[(*to)?])));
     let edges = a.edges().filter_map(|(i, j, label)| {
-        let (i, j) = (mapping[i]?, mapping[j]?);
+        let i = mapping[i]?;
+        let j = mapping[j]?;
         Some(saved(label, *theirs.get(&(i.min(j), i.max(j)))?))
     });
     let everything = a.len() + b.len() + a.edge_count() + b.edge_count();
@@ -133,8 +135,10 @@ fn outline(a: &Graph, b: &Graph) -> EditDistance {
             by_label.entry(graph.labels()[node]).or_default()[side].push(node);
         }
     }
-    let (mut mapping, mut common) = (vec![None; a.len()], 0);
-    let (mut left, mut right) = (Vec::new(), Vec::new());
+    let mut mapping = vec![None; a.len()];
+    let mut common = 0;
+    let mut left = Vec::new();
+    let mut right = Vec::new();
     for [ours, theirs] in by_label.values() {
         let paired = ours.len().min(theirs.len());
         common += paired;

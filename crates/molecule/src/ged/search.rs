@@ -79,8 +79,12 @@ pub(super) fn search(instance: &Instance, limit: &Limit, most: usize) -> (EditDi
 impl Search<'_> {
     fn solve(&mut self, level: usize, cap: i32) -> Solved {
         self.meter.count();
-        let (costs, rows, columns, meter) = (&self.costs, &self.rows, &self.columns, &self.meter);
-        let (scratch, interrupted) = (&mut self.scratch, || meter.interrupts(columns.len()));
+        let costs = &self.costs;
+        let rows = &self.rows;
+        let columns = &self.columns;
+        let meter = &self.meter;
+        let scratch = &mut self.scratch;
+        let interrupted = || meter.interrupts(columns.len());
         self.levels[level].solve(|row| costs.row(row), rows, columns, cap, scratch, interrupted)
     }
 
@@ -115,7 +119,8 @@ impl Search<'_> {
         };
         let row = self.rows.remove(at);
         let first = self.children.len();
-        let (matching, costs) = (&self.levels[level], self.costs.row(row));
+        let matching = &self.levels[level];
+        let costs = self.costs.row(row);
         for &column in &self.columns {
             let excess = matching.excess(row, column, costs);
             if excess <= slack {
@@ -173,13 +178,15 @@ impl Search<'_> {
     /// one with the most edges to settled rows, then with the most edges. None if only blanks are
     /// open.
     fn choose(&self, level: usize, slack: i32) -> Option<usize> {
-        let (small, matching) = (&self.instance.small, &self.levels[level]);
+        let small = &self.instance.small;
+        let matching = &self.levels[level];
         let real = self.rows.partition_point(|&row| row < small.len());
         let key = |&at: &usize| {
             let row = self.rows[at];
             let costs = self.costs.row(row);
             let allowed = |&&column: &&usize| matching.excess(row, column, costs) <= slack;
-            let (edges, settled) = (small.arcs(row).len(), self.costs.settled_edges(row));
+            let edges = small.arcs(row).len();
+            let settled = self.costs.settled_edges(row);
             (
                 self.columns.iter().filter(allowed).count(),
                 small.len() - settled,
@@ -193,7 +200,8 @@ impl Search<'_> {
 /// Exchanges the columns of two rows for as long as that makes the assignment cheaper, the first
 /// such pair first, and until `interrupted` says to stop.
 fn descend(instance: &Instance, columns: &mut [usize], interrupted: impl Fn() -> bool) {
-    let (real, all) = (instance.small.len(), columns.len());
+    let real = instance.small.len();
+    let all = columns.len();
     loop {
         let mut better = false;
         for row in 0..real {
@@ -203,9 +211,10 @@ fn descend(instance: &Instance, columns: &mut [usize], interrupted: impl Fn() ->
             for other in row + 1..all {
                 let before = part(instance, columns, row, other);
                 columns.swap(row, other);
-                match part(instance, columns, row, other) < before {
-                    true => better = true,
-                    false => columns.swap(row, other),
+                if part(instance, columns, row, other) < before {
+                    better = true
+                } else {
+                    columns.swap(row, other)
                 }
             }
         }

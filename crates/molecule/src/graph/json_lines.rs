@@ -83,7 +83,8 @@ pub fn parse_json_lines(mut reader: impl BufRead, path: &Path) -> Result<Vec<Nam
 
 fn parse(text: &[u8], path: &Path, line: usize) -> Result<NamedGraph, Error> {
     let row: Row = serde_json::from_slice(text).map_err(|error| {
-        let (column, reason) = (error.column(), error.to_string());
+        let column = error.column();
+        let reason = error.to_string();
         // serde_json counts lines from the start of this line
         let place = format!(" at line {} column {column}", error.line());
         let message = reason.strip_suffix(&place).unwrap_or(&reason);

@@ -168,7 +168,8 @@ impl Graph {
     /// The colours of the nodes after rounds of refinement, at first their labels.
     pub(crate) fn refined(&self, rounds: usize) -> Vec<u64> {
         // the same memory in all rounds
-        let (mut colors, mut refined) = (self.labels.clone(), self.labels.clone());
+        let mut colors = self.labels.clone();
+        let mut refined = self.labels.clone();
         let mut words = Vec::new();
         for _ in 0..rounds {
             for (node, color) in refined.iter_mut().enumerate() {
@@ -202,7 +203,8 @@ impl Graph {
             new_index[node] = labels.len();
             labels.push(self.labels[node]);
         }
-        let (mut offsets, mut arcs) = (vec![0], Vec::new());
+        let mut offsets = vec![0];
+        let mut arcs = Vec::new();
         for node in (0..self.len()).filter(|&node| stays(node)) {
             let kept = self.arcs(node).iter().filter(|arc| stays(arc.node));
             arcs.extend(kept.map(|arc| Arc { node: new_index[arc.node], label: arc.label }));

@@ -97,7 +97,8 @@ impl Lines {
         if numbers.len() == lines {
             return Ok(numbers);
         }
-        let (found, other) = (numbers.len(), self.path.display());
+        let found = numbers.len();
+        let other = self.path.display();
         let rule = "both files must have the same number";
         Err(Error::file(&labels.path, format!("{found} lines, but {other} has {lines}; {rule}")))
     }
@@ -191,8 +192,10 @@ fn edges(file: &Lines, labels: Option<Lines>, nodes: &Nodes) -> Result<Edges, Er
         }
     }
     for given in edges.values() {
-        let (Some(labels), [Some(own), Some(other)]) = (&labels, *given) else { continue };
-        let ((first, known), (line, found)) = (own.min(other), own.max(other));
+        let Some(labels) = &labels else { continue };
+        let [Some(own), Some(other)] = *given else { continue };
+        let (first, known) = own.min(other);
+        let (line, found) = own.max(other);
         if known != found {
             let message = format!(
                 "label {found}, but line {first} has label {known} for the same edge in the other direction"

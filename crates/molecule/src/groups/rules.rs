@@ -99,7 +99,8 @@ impl Molecule {
             return self.of_carbon_without_oxo(carbon);
         }
         let single = |element| self.bound(carbon, element, BondOrder::Single);
-        let (oxygens, nitrogens) = (single(Element::O), single(Element::N));
+        let oxygens = single(Element::O);
+        let nitrogens = single(Element::N);
         let sulfurs = single(Element::S);
         let has_halogen = || self.orders(carbon).any(|(n, _)| self.atom(n).element.is_halogen());
         match (&oxygens[..], &nitrogens[..], &sulfurs[..]) {
@@ -208,9 +209,10 @@ impl Molecule {
         let oxides = self.bound(nitrogen, Element::O, BondOrder::Single);
         let oxides = oxides.iter().filter(|&&o| self.atom(o).charge == -1).count();
         let double_o = self.bound(nitrogen, Element::O, BondOrder::Double).len();
-        let (atom, neighbors) = (self.atom(nitrogen), self.neighbors(nitrogen));
-        let (carbons, oxygens) =
-            (self.neighbors_of(nitrogen, Element::C), self.neighbors_of(nitrogen, Element::O));
+        let atom = self.atom(nitrogen);
+        let neighbors = self.neighbors(nitrogen);
+        let carbons = self.neighbors_of(nitrogen, Element::C);
+        let oxygens = self.neighbors_of(nitrogen, Element::O);
         let single = || self.orders(nitrogen).all(|(_, order)| order == BondOrder::Single);
         match (atom.charge, oxides, double_o) {
             // A second form has five valences: N(=O)=O. Nitrates and nitramines have no carbon there.

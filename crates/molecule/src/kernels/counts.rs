@@ -107,7 +107,8 @@ pub(super) fn vertex_histogram(graph: &Graph, edge_labels: bool, prefix: u64, co
         let prefix = mix(prefix, EDGES);
         for (a, b, label) in graph.edges() {
             // an edge has no direction: its smaller end first
-            let (low, high) = (labels[a].min(labels[b]), labels[a].max(labels[b]));
+            let low = labels[a].min(labels[b]);
+            let high = labels[a].max(labels[b]);
             counts.add(mix(mix(mix(prefix, low), high), edge_word(label, true)));
         }
     }
@@ -206,7 +207,8 @@ fn core_numbers(graph: &Graph) -> Vec<usize> {
     let mut by_degree = vec![Vec::new(); largest + 1];
     degrees.iter().enumerate().for_each(|(node, &degree)| by_degree[degree].push(node));
     let mut removed = vec![false; graph.len()];
-    let (mut core, mut degree) = (0, 0);
+    let mut core = 0;
+    let mut degree = 0;
     while degree <= largest {
         let Some(node) = by_degree[degree].pop() else {
             degree += 1;

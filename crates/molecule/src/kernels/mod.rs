@@ -156,7 +156,8 @@ impl GraphKernel {
             }
             Self::Core { base } => below(base, "base.".to_owned()),
             Self::Sum { of } => {
-                let (holds, found) = ((1..=MAX_SUMMANDS).contains(&of.len()), of.len());
+                let holds = (1..=MAX_SUMMANDS).contains(&of.len());
+                let found = of.len();
                 let allowed = format!("1 to {MAX_SUMMANDS}");
                 Error::ensure(holds, "of", format_args!("{found} kernels"), allowed)?;
                 (0..of.len()).try_for_each(|at| below(&of[at], format!("of[{at}].")))

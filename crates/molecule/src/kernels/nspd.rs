@@ -61,7 +61,8 @@ impl Nspd {
                 let distance = distances.of(other).unwrap_or(0);
                 for (radius, hashes) in hashes.iter().enumerate() {
                     let block = radius * width + distance;
-                    let (a, b) = (hashes[node], hashes[other]);
+                    let a = hashes[node];
+                    let b = hashes[other];
                     let feature = mix(mix(prefixes[block], a.min(b)), a.max(b));
                     blocks[block][usize::from(a != b)].add(feature);
                 }
@@ -157,7 +158,8 @@ impl Hasher<'_> {
         words.clear();
         for &node in members {
             for arc in graph.arcs(node).iter().filter(|arc| arc.node > node && inside(arc.node)) {
-                let (a, b) = (codes[node], codes[arc.node]);
+                let a = codes[node];
+                let b = codes[arc.node];
                 let ends = mix(mix(EDGE, a.min(b)), a.max(b));
                 words.push(mix(ends, edge_word(arc.label, *edge_labels)));
             }

@@ -85,7 +85,8 @@ impl GraphVocabulary {
     pub fn from_features(kernel: GraphKernel, features: Vec<u64>) -> Result<Self, Error> {
         kernel.validate()?;
         if let Some(at) = features.windows(2).position(|pair| pair[1] <= pair[0]) {
-            let (previous, found) = (features[at], features[at + 1]);
+            let previous = features[at];
+            let found = features[at + 1];
             let message = format!(
                 "feature {} of the vocabulary, {found:#018x}, does not exceed the one before it, {previous:#018x}",
                 at + 1,

@@ -60,9 +60,12 @@ impl View<'_> {
     fn center(&self, atom: usize) -> Option<Center> {
         let own = Some(self.index[atom]).filter(|&own| own != HYDROGEN)?;
         let bonds = &self.bonds_of[atom];
-        let mark = |&bond: &usize| match self.block.bonds[bond].atoms[0] == atom {
-            true => self.block.bonds[bond].mark,
-            false => Mark::Plain,
+        let mark = |&bond: &usize| {
+            if self.block.bonds[bond].atoms[0] == atom {
+                self.block.bonds[bond].mark
+            } else {
+                Mark::Plain
+            }
         };
         let marks: Vec<Mark> = bonds.iter().map(mark).collect();
         if marks.contains(&Mark::Either) || !self.may_be_center(own) {

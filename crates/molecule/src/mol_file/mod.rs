@@ -88,9 +88,10 @@ pub fn smiles_of_mol_block(block: &str) -> Result<String, Error> {
     let counts = counts_line(&lines).ok_or_else(|| {
         wrong((0, "no line of counts that ends with V2000 or V3000: not a mol block".into()))
     })?;
-    let read = match lines[counts].contains("V3000") {
-        true => v3000::read(&lines, counts),
-        false => v2000::read(&lines, counts),
+    let read = if lines[counts].contains("V3000") {
+        v3000::read(&lines, counts)
+    } else {
+        v2000::read(&lines, counts)
     };
     Ok(assemble(&read.map_err(wrong)?).written())
 }
@@ -180,7 +181,9 @@ fn assemble(block: &Block) -> Molecule {
 /// The hydrogens of an atom: those of the block, and those that its valence leaves.
 fn hydrogens(block: &Block, at: usize, bonds: &[usize], folded: &[bool]) -> u8 {
     let own = &block.atoms[at];
-    let (mut written, mut used, mut aromatic) = (0u8, 0u8, 0u8);
+    let mut written = 0u8;
+    let mut used = 0u8;
+    let mut aromatic = 0u8;
     for bond in bonds.iter().map(|&bond| &block.bonds[bond]) {
         written += u8::from(folded[bond.atoms[0] + bond.atoms[1] - at]);
         match bond.order {

@@ -7,7 +7,8 @@ pub(super) fn read(lines: &[&str], counts: usize) -> Result<Block, Wrong> {
     let count = |at: usize, what: &str| {
         number(lines[counts], at * 3, 3).ok_or_else(|| (counts, format!("no number of {what}")))
     };
-    let (atoms, bonds) = (count(0, "atoms")?, count(1, "bonds")?);
+    let atoms = count(0, "atoms")?;
+    let bonds = count(1, "bonds")?;
     let line = |at: usize, what: &str| {
         lines.get(at).copied().ok_or_else(|| (at, format!("the block ends before its last {what}")))
     };
@@ -103,7 +104,8 @@ fn property(line: &str, block: &mut Block, replaced: &mut bool) -> Result<(), St
         || format!("{line:?}; allowed: a number of entries, then an atom and a value for each");
     let mut entries = 0;
     while let Some(atom) = numbers.next() {
-        let (Ok(atom), Some(Ok(value))) = (atom, numbers.next()) else { return Err(wrong()) };
+        let Ok(atom) = atom else { return Err(wrong()) };
+        let Some(Ok(value)) = numbers.next() else { return Err(wrong()) };
         let place = usize::try_from(atom).ok().and_then(|atom| atom.checked_sub(1));
         let atom = place.and_then(|place| block.atoms.get_mut(place)).ok_or_else(wrong)?;
         match name {

@@ -25,9 +25,10 @@ pub(super) fn read(lines: &[&str], counts: usize) -> Result<Block, Wrong> {
             _ => {}
         }
     }
-    match block.atoms.is_empty() {
-        true => Err((counts, "no atoms between BEGIN ATOM and END ATOM".into())),
-        false => Ok(block),
+    if block.atoms.is_empty() {
+        Err((counts, "no atoms between BEGIN ATOM and END ATOM".into()))
+    } else {
+        Ok(block)
     }
 }
 

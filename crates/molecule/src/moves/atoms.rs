@@ -13,13 +13,15 @@ impl Edits<'_> {
     /// Other elements, elements swapped, atoms added, removed and taken out from between two others.
     pub(super) fn change_atoms(&mut self, draft: &Draft) {
         for atom in 0..draft.len() {
-            let (own, charge) = (draft.atoms[atom].element, draft.atoms[atom].charge);
+            let own = draft.atoms[atom].element;
+            let charge = draft.atoms[atom].charge;
             if draft.is_plain(atom) && charge == 0 {
                 for &element in self.palette.elements.iter().filter(|&&other| other != own) {
                     self.try_edit(draft, |edit| edit.set_kind(atom, element, 0));
                 }
                 for other in 0..atom {
-                    let (theirs, charge) = (draft.atoms[other].element, draft.atoms[other].charge);
+                    let theirs = draft.atoms[other].element;
+                    let charge = draft.atoms[other].charge;
                     if theirs != own && charge == 0 && draft.is_plain(other) {
                         self.try_edit(draft, |edit| {
                             // the first may need the bonds of the second
@@ -87,7 +89,8 @@ impl Edits<'_> {
     pub(super) fn change_bonds(&mut self, draft: &Draft) {
         let in_ring = draft.ring_bonds();
         for (bond, &in_ring) in in_ring.iter().enumerate() {
-            let ([a, b], own) = (draft.bonds[bond].atoms, draft.bonds[bond].order);
+            let [a, b] = draft.bonds[bond].atoms;
+            let own = draft.bonds[bond].order;
             if !ORDERS.contains(&own) {
                 continue;
             }
@@ -164,7 +167,8 @@ impl Edits<'_> {
     /// Substituents at other atoms, with the bonds that they had.
     pub(super) fn move_substituents(&mut self, draft: &Draft) {
         for bond in 0..draft.bonds.len() {
-            let ([a, b], order) = (draft.bonds[bond].atoms, draft.bonds[bond].order);
+            let [a, b] = draft.bonds[bond].atoms;
+            let order = draft.bonds[bond].order;
             for (from, stays) in [(a, b), (b, a)] {
                 let Some(side) = draft.side(bond, from) else { continue };
                 for to in (0..draft.len()).filter(|to| *to != stays && !side.contains(to)) {

@@ -78,8 +78,8 @@ impl Draft {
         }
         let colors = self.graph().refined(self.len());
         let color = |ligand: usize| if ligand == HYDROGEN { 0 } else { colors[ligand] };
-        let (mut centers, mut geometries) =
-            (std::mem::take(&mut self.centers), std::mem::take(&mut self.geometries));
+        let mut centers = std::mem::take(&mut self.centers);
+        let mut geometries = std::mem::take(&mut self.geometries);
         centers.retain(|center| {
             let Atom { element, hydrogens, .. } = self.atoms[center.atom];
             let mut around: Vec<usize> = self.around(center.atom).map(|(end, _)| end).collect();

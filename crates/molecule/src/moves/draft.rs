@@ -62,7 +62,8 @@ impl Draft {
         };
         for index in 0..count {
             let Atom { element, charge, hydrogens, .. } = draft.atoms[index];
-            let (used, odd) = (draft.used(index), draft.is_odd(index));
+            let used = draft.used(index);
+            let odd = draft.is_odd(index);
             let total = used.saturating_add(hydrogens);
             if odd || !valences(element, charge).contains(&total) {
                 draft.fixed[index] = Some(total);
@@ -326,7 +327,8 @@ impl Draft {
         };
         molecule.centers = self.centers.into_iter().map(center).collect();
         let geometry = |known: Geometry| {
-            let (ends, references) = (known.ends.map(own), known.references.map(own));
+            let ends = known.ends.map(own);
+            let references = known.references.map(own);
             let bond = molecule.bond_between(ends[0], ends[1])?;
             Some(Geometry { bond, ends, references, ..known })
         };

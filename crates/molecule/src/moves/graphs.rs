@@ -42,7 +42,8 @@ impl Moves for Graph {
     /// A node or an edge with a different label; a node more, joined to one node or none; such a node less; an edge more or
     /// less.
     fn neighbours(&self, palette: &GraphPalette) -> Vec<(String, Self)> {
-        let (labels, edges): (_, Edges) = (self.labels(), self.edges().collect());
+        let labels = self.labels();
+        let edges: Edges = self.edges().collect();
         let mut found: Vec<(Vec<u64>, Edges)> = Vec::new();
         if self.len() < palette.nodes {
             let with = palette.labels.iter().map(|&label| [labels, &[label]].concat());

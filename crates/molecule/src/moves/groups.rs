@@ -7,7 +7,8 @@ use crate::molecule::{BondOrder, Element};
 impl Edits<'_> {
     /// Groups of the palette in the place of hydrogens and of substituents.
     pub(super) fn change_groups(&mut self, draft: &Draft) {
-        let (palette, room) = (self.palette, self.room(draft));
+        let palette = self.palette;
+        let room = self.room(draft);
         for group in palette.groups.iter().filter(|group| group.atoms.len() <= room) {
             for atom in (0..draft.len()).filter(|&atom| draft.atoms[atom].hydrogens > 0) {
                 self.try_edit(draft, |edit| {

@@ -56,7 +56,8 @@ pub trait Moves: Sized {
 
 /// The parts that at least one in 1,000 of known outputs has, ascending.
 fn usual<M, T: Ord>(known: &[M], of: impl Fn(&M) -> BTreeSet<T>) -> impl Iterator<Item = T> {
-    let (mut counts, least) = (BTreeMap::new(), known.len());
+    let mut counts = BTreeMap::new();
+    let least = known.len();
     known.iter().flat_map(of).for_each(|own| *counts.entry(own).or_insert(0) += 1);
     counts.into_iter().filter(move |&(_, count)| count * 1_000 >= least).map(|(own, _)| own)
 }
@@ -109,7 +110,8 @@ impl Molecule {
         palette: &Palette,
         made: &Made,
     ) -> (BTreeMap<String, Option<Self>>, Made) {
-        let (draft, most) = (Draft::from_molecule(self), palette.unusual(self));
+        let draft = Draft::from_molecule(self);
+        let most = palette.unusual(self);
         let mut edits = Edits::new(&draft, palette, made, most);
         edits.change_atoms(&draft);
         edits.change_bonds(&draft);
@@ -133,7 +135,8 @@ impl Molecule {
             let found = (unusual <= most).then(|| (molecule.canonical_smiles(), Some(molecule)));
             Some((hash, unusual, found))
         });
-        let (mut found, mut new) = (BTreeMap::new(), Made::new());
+        let mut found = BTreeMap::new();
+        let mut new = Made::new();
         for (hash, unusual, neighbour) in read.collect::<Vec<_>>() {
             let key = || neighbour.as_ref().map(|(key, _)| key.clone());
             new.extend(hash.map(|hash| (hash, (unusual, key()))));

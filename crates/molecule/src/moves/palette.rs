@@ -151,7 +151,8 @@ fn cut(draft: &Draft, bond: usize, from: usize) -> Option<Group> {
     let atoms: Vec<Atom> = side.iter().map(|&atom| rest.atoms[atom]).collect();
     let bonds: Vec<Bond> = bonds.collect();
     // the wildcard is bound to the first atom
-    let (mut with_rest, mut joined) = (atoms.clone(), bonds.clone());
+    let mut with_rest = atoms.clone();
+    let mut joined = bonds.clone();
     with_rest[0].hydrogens = with_rest[0].hydrogens.checked_sub(1)?;
     with_rest.push(Atom { element: Element::WILDCARD, hydrogens: 0, charge: 0, ..atoms[0] });
     let order = BondOrder::Single;

@@ -114,7 +114,8 @@ fn from_mol_block(view: &Parsed, parsed: &Parsed, valid: &KekuleResult) -> Optio
     }
     let mut orders = KekuleResult::default();
     for bond in &block.bonds {
-        let (a, b) = (*kept.get(bond.begin)?, *kept.get(bond.end)?);
+        let a = *kept.get(bond.begin)?;
+        let b = *kept.get(bond.end)?;
         let (idx, entry) = view.bond_between(a, b)?;
         if entry.order == Order::Aromatic {
             let order = match bond.bond_type {
@@ -140,7 +141,8 @@ fn from_mol_block(view: &Parsed, parsed: &Parsed, valid: &KekuleResult) -> Optio
 /// Our own graph from chematic's, with written hydrogens folded into their neighbours.
 fn convert(view: &Parsed, kekule: &KekuleResult, places: &Positions) -> Result<Molecule, Error> {
     let mut index = Vec::with_capacity(view.atom_count());
-    let (mut atoms, mut kept) = (Vec::with_capacity(view.atom_count()), Vec::new());
+    let mut atoms = Vec::with_capacity(view.atom_count());
+    let mut kept = Vec::new();
     for (idx, atom) in view.atoms() {
         if folds(view, idx) {
             index.push(HYDROGEN);

@@ -78,7 +78,9 @@ pub(super) fn geometries(view: &Parsed, index: &[usize], molecule: &Molecule) ->
             };
             single(atom).map(|atom| (atom, up)).or_else(opposite)
         };
-        if let (Some((first, up)), Some((second, other))) = (side(entry.atom1), side(entry.atom2)) {
+        if let Some((first, up)) = side(entry.atom1)
+            && let Some((second, other)) = side(entry.atom2)
+        {
             geometries.push(Geometry {
                 bond,
                 ends: [entry.atom1, entry.atom2].map(|atom| index[atom.0 as usize]),

@@ -29,7 +29,9 @@ fn lengths(graph: &Graph) -> Vec<Vec<Option<usize>>> {
     for via in 0..nodes {
         for a in 0..nodes {
             for b in 0..nodes {
-                if let (Some(x), Some(y)) = (lengths[a][via], lengths[via][b]) {
+                if let Some(x) = lengths[a][via]
+                    && let Some(y) = lengths[via][b]
+                {
                     lengths[a][b] = Some(lengths[a][b].map_or(x + y, |old| old.min(x + y)));
                 }
             }
@@ -71,7 +73,8 @@ fn labelled_paths(graph: &Graph) -> Counted {
     let mut counts = Counted::new();
     for a in 0..graph.len() {
         for b in (0..graph.len()).filter(|&b| b != a && lengths[a][b].is_some()) {
-            let (start, end) = (graph.labels()[a], graph.labels()[b]);
+            let start = graph.labels()[a];
+            let end = graph.labels()[b];
             add(&mut counts, format!("{start} {} {end}", tree(graph, &lengths, a, b)), 1.0);
         }
     }
@@ -203,7 +206,8 @@ fn agrees(
 ) -> Result<(), TestCaseError> {
     let kernel = kernel(text);
     for (a, b) in [(a, b), (a, a), (b, b)] {
-        let (found, expected) = (value(&kernel, a, b), inner(&counted(a), &counted(b)));
+        let found = value(&kernel, a, b);
+        let expected = inner(&counted(a), &counted(b));
         let close = (found - expected).abs() <= 1e-12 * expected.abs().max(1.0);
         prop_assert!(close, "{}: {} and not {}", text, found, expected);
     }
@@ -228,7 +232,8 @@ proptest! {
         agrees(r#"{"name": "vertex-histogram", "edge_labels": true}"#, &a, &b, |graph| {
             let mut counts = histogram(graph);
             for (a, b, label) in graph.edges() {
-                let (a, b) = (graph.labels()[a], graph.labels()[b]);
+                let a = graph.labels()[a];
+let b = graph.labels()[b];
                 add(&mut counts, format!("{} {} {label}", a.min(b), a.max(b)), 1.0);
             }
             counts

@@ -47,7 +47,8 @@ fn compare(test: &str, graph_kernel: GraphKernel, key: &str) {
         let (numbers, _) = tensor.data().as_chunks::<8>();
         let gram = kernel.block(&rows, &rows).unwrap();
         for (at, &bytes) in numbers.iter().enumerate() {
-            let (ours, theirs) = (gram[(at / 60, at % 60)], f64::from_le_bytes(bytes));
+            let ours = gram[(at / 60, at % 60)];
+            let theirs = f64::from_le_bytes(bytes);
             assert!(
                 (ours - theirs).abs() <= 1e-9 * theirs.abs().max(1.0),
                 "{key}, entry {at}: {ours}, expected {theirs}"

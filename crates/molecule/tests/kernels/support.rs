@@ -71,7 +71,8 @@ pub fn kernel(text: &str) -> GraphKernel {
 
 /// The raw kernel of two graphs: the inner product of their features.
 pub fn value(kernel: &GraphKernel, a: &Graph, b: &Graph) -> f64 {
-    let (a, b) = (kernel.features(a).unwrap(), kernel.features(b).unwrap());
+    let a = kernel.features(a).unwrap();
+    let b = kernel.features(b).unwrap();
     let common = |&(feature, value): &(u64, f64)| {
         let at = b.binary_search_by_key(&feature, |&(feature, _)| feature).ok()?;
         Some(value * b[at].1)

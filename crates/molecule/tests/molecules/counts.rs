@@ -85,7 +85,8 @@ fn exact_masses_are_those_of_rdkit() {
     let Some(table) = path.map(|path| std::fs::read_to_string(path).unwrap()) else { return };
     for line in table.lines().skip(1) {
         let [_, smiles, formula, mass] = line.split('\t').collect::<Vec<_>>()[..] else { panic!() };
-        let (molecule, mass) = (parse(smiles), mass.parse::<f64>().unwrap());
+        let molecule = parse(smiles);
+        let mass = mass.parse::<f64>().unwrap();
         let atoms = molecule.composition();
         assert_eq!(read_formula(formula), Some(atoms.clone()), "{smiles}");
         let off = (molecule.exact_mass() - mass).abs();

@@ -69,7 +69,8 @@ fn the_order_of_atoms_does_not_matter() {
 
 #[test]
 fn pairs_have_two_drawings_and_their_captions() {
-    let (one, other) = (parse("OC(=O)c1ccccc1"), parse("C"));
+    let one = parse("OC(=O)c1ccccc1");
+    let other = parse("C");
     let svg = svg_pair((&one.svg(), "truth <a & \"b\">"), (&other.svg(), "GED\n3\u{0}"));
     let names = elements(&svg);
     assert_eq!(names.iter().filter(|name| *name == "svg").count(), 3);
@@ -215,7 +216,8 @@ fn bonds_end_before_labels() {
         let half =
             |&([_, _, size], count): &([f64; 3], usize)| [0.3 * size * count as f64, 0.35 * size];
         for (at, one @ ([x, y, _], _)) in texts.iter().enumerate() {
-            let ([width, height], own) = (half(one), *y - half(one)[1]);
+            let [width, height] = half(one);
+            let own = *y - half(one)[1];
             for tag in svg.split("<line").skip(1) {
                 let [x1, y1, x2, y2] = numbers(tag, ["x1", "y1", "x2", "y2"]);
                 let touches = (0..=50).map(f64::from).any(|step| {

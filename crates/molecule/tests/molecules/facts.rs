@@ -25,7 +25,8 @@ fn whole_molecules_have_elements_charges_and_components() {
     check("zwitterion", &["[O-]C(=O)C[NH3+]"], &["C[N+](=O)[O-]", "CC([O-])=O", "CC"]);
     check("components", &["CC.O", "[Na+].[Cl-]"], &["CCO"]);
     check("isotope", &["[13CH4]", "[2H]C"], &["C"]);
-    let (r, s) = ("C[C@@H](O)CC", "C[C@H](O)CC");
+    let r = "C[C@@H](O)CC";
+    let s = "C[C@H](O)CC";
     check("center R", &[r], &[s, "CC(O)CC"]);
     check("center S", &[s], &[r]);
     check("double bond E", &["C/C=C/C"], &["C/C=C\\C", "CC=CC"]);
@@ -37,18 +38,21 @@ fn whole_molecules_have_elements_charges_and_components() {
 #[test]
 fn parts_have_the_configurations_that_they_are_written_with() {
     let glucose = |anomer| format!("C([C@@H]1[C@H]([C@@H]([C@H]({anomer}(O1)O)O)O)O)O");
-    let (alpha, beta) = (glucose("[C@H]"), glucose("[C@@H]"));
+    let alpha = glucose("[C@H]");
+    let beta = glucose("[C@@H]");
     let galactose = "C([C@@H]1[C@@H]([C@@H]([C@H]([C@@H](O1)O)O)O)O)O";
     let salicin = "C1=CC=C(C(=C1)CO)O[C@H]2[C@@H]([C@H]([C@@H]([C@H](O2)CO)O)O)O";
     let open = "OCC1OC(O)C(O)C(O)C1O";
     let part = "C[C@@H]1[C@H]([C@@H]([C@H]([C@@H](O1)*)*)O)O";
     check(&format!("part {part}"), &[&beta, salicin], &[&alpha, galactose, open]);
     // written from the other end; a hydrogen of the part may be any ligand
-    let (alanine, mirrored) = ("C[C@H](N)C(O)=O", "OC(=O)[C@@H](C)N");
+    let alanine = "C[C@H](N)C(O)=O";
+    let mirrored = "OC(=O)[C@@H](C)N";
     check("part N[C@@H](C)C=O", &[alanine, "C[C@@H](C(=O)O)N"], &["C[C@@H](N)C(O)=O", "CC(N)C=O"]);
     check("part N[C@@H](C)C=O", &[&mirrored.replace("@@", "@")], &[mirrored]);
     check("part N[C@@H](C)C=O", &["N[C@](C)(F)C=O"], &["N[C@@](C)(F)C=O"]);
-    let (oleic, elaidic) = (r"CCCC/C=C\CCC(=O)O", r"CCCC/C=C/CCC(=O)O");
+    let oleic = r"CCCC/C=C\CCC(=O)O";
+    let elaidic = r"CCCC/C=C/CCC(=O)O";
     check(r"part O=CCC/C=C\C", &[oleic, r"OC(=O)CC/C=C\CCCC"], &[elaidic, "CCCCC=CCCC(=O)O"]);
     // the neighbours that its SMILES gives a side to are others than the part's
     check(r"part C/C=C\C", &[r"C/C(O)=C(/N)C", r"O/C(C)=C(/C)N"], &[r"C/C(O)=C(\N)C"]);
@@ -73,7 +77,8 @@ fn chains_are_measured_from_their_ends() {
 
 #[test]
 fn parts_are_found_by_elements_rings_and_multiple_bonds() {
-    let (piperidine, pyridine) = ("C1CCNCC1", "c1ccncc1");
+    let piperidine = "C1CCNCC1";
+    let pyridine = "c1ccncc1";
     check("part C1CCNCC1", &[piperidine, pyridine, "C1=CCNCC1"], &["CCCNCC", "c1ccccc1"]);
     check("part c1ccncc1", &[pyridine, "Cc1ccc2ncccc2c1"], &[piperidine]);
     // a ring of the part is a ring; an open bond of it may be in one

@@ -46,7 +46,8 @@ fn skeletons_divide_molecules_as_rdkits_scaffolds_do() {
     let golden = std::fs::read_to_string(here.join("tests/golden/scaffolds.txt")).unwrap();
     let classes: Vec<&str> = golden.split_whitespace().collect();
     let molecules = table.lines().skip(1).map(|line| line.split('\t').nth(1).unwrap());
-    let (mut of_class, mut of_skeleton) = (HashMap::new(), HashMap::new());
+    let mut of_class = HashMap::new();
+    let mut of_skeleton = HashMap::new();
     let mut count = 0;
     for (smiles, class) in molecules.zip(&classes) {
         let skeleton = parse(smiles).skeleton().invariant();

@@ -45,12 +45,14 @@ fn mirror_images_differ_in_configurations_alone() {
     let mut asymmetric = 0;
     for smiles in quickstart().filter(|smiles| smiles.contains('@')) {
         let mirrored = smiles.replace("@@", "!").replace('@', "@@").replace('!', "@");
-        let (one, other) = (parse(smiles), parse(&mirrored));
+        let one = parse(smiles);
+        let other = parse(&mirrored);
         assert_eq!(Chains::default().codes(&one), Chains::default().codes(&other));
         assert_eq!(Components::default().codes(&one), Components::default().codes(&other));
         let count = |codes: &Codes| codes.values().sum::<u32>();
         let at_centers = Stereo { radius: 0, ..Stereo::default() };
-        let (left, right) = (at_centers.codes(&one), at_centers.codes(&other));
+        let left = at_centers.codes(&one);
+        let right = at_centers.codes(&other);
         assert_eq!(count(&left), count(&right), "{smiles}");
         asymmetric += usize::from(left != right);
     }
@@ -62,13 +64,16 @@ fn chains_tell_lengths_and_places() {
     let codes = |smiles: &str| Chains::default().codes(&parse(smiles));
     let shared = |one: &Codes, other: &Codes| one.keys().filter(|c| other.contains_key(c)).count();
     // the acyl chain of an ester is that of the acid, at both its ends and in between
-    let (acid, ester) = (codes("CCCCCCCCCC(=O)O"), codes("CCCCCCCCCC(=O)OCC"));
-    let (longer, diacid) = (codes("CCCCCCCCCCC(=O)O"), codes("OC(=O)CCCCCCCCC(=O)O"));
+    let acid = codes("CCCCCCCCCC(=O)O");
+    let ester = codes("CCCCCCCCCC(=O)OCC");
+    let longer = codes("CCCCCCCCCCC(=O)O");
+    let diacid = codes("OC(=O)CCCCCCCCC(=O)O");
     assert!(shared(&acid, &ester) >= 4, "{acid:?} {ester:?}");
     assert_eq!(shared(&acid, &longer), 0);
     assert!(shared(&acid, &diacid) < shared(&acid, &ester));
     // where the double bond and the branch are
-    let (nine, eleven) = (codes("CCCCCCCCC=CCCCCCCCC(=O)O"), codes("CCCCCCC=CCCCCCCCCCC(=O)O"));
+    let nine = codes("CCCCCCCCC=CCCCCCCCC(=O)O");
+    let eleven = codes("CCCCCCC=CCCCCCCCCCC(=O)O");
     assert!(shared(&nine, &eleven) < nine.len());
     assert_ne!(codes("CC(C)CCCC(=O)O"), codes("CCC(C)CCC(=O)O"));
     assert_ne!(codes("CCCCC(=O)O"), codes("CCCCC(=O)[O-]"));
@@ -95,10 +100,12 @@ fn components_tell_ions_charges_and_isotopes() {
     // an isotope is one feature more
     assert_eq!(codes("[2H]CO").len(), 3);
     // each of two ions is a feature; the second is counted
-    let (one, two) = (codes("[Na+].CC(=O)[O-]"), codes("[Na+].[Na+].[O-]C(=O)C(=O)[O-]"));
+    let one = codes("[Na+].CC(=O)[O-]");
+    let two = codes("[Na+].[Na+].[O-]C(=O)C(=O)[O-]");
     assert!(two.values().any(|&count| count == 2) && one.values().all(|&count| count == 1));
     // a salt and its acid with hydrogen chloride share the elements of the ions, not the ions
-    let (ions, neutral) = (codes("C[NH3+].[Cl-]"), codes("CN.Cl"));
+    let ions = codes("C[NH3+].[Cl-]");
+    let neutral = codes("CN.Cl");
     assert_eq!(ions.keys().filter(|code| neutral.contains_key(code)).count(), 3);
     assert_eq!((ions.len(), neutral.len()), (7, 7));
 }

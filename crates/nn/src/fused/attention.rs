@@ -94,7 +94,8 @@ impl<const N: usize> Operation<Flex, N> for Attention {
     type Saved = ([FlexTensor; N], Vec<f32>);
 
     fn forward(&self, inputs: [FlexTensor; N], _: bool) -> (FlexTensor, Self::Saved) {
-        let ((d, all), (rows, _)) = (self.all_heads(&inputs), sides(&inputs[0]));
+        let (d, all) = self.all_heads(&inputs);
+        let (rows, _) = sides(&inputs[0]);
         let width = d / self.heads;
         let scale = 1.0 / (width as f32).sqrt();
         let mut result = Box::new_uninit_slice(rows * d);
@@ -102,7 +103,8 @@ impl<const N: usize> Operation<Flex, N> for Attention {
         let mut log_sums = vec![0.0f32; all.iter().map(|head| head.queries).sum()];
         let all_sums = Shared(log_sums.as_mut_ptr());
         all.par_iter().for_each_init(Vec::new, |scratch: &mut Vec<f32>, head| {
-            let (queries, keys) = (head.queries, head.keys);
+            let queries = head.queries;
+            let keys = head.keys;
             let scores = room(scratch, queries * keys);
             let [q, k, v] = head.views;
             // SAFETY: views of this head's rows; scratch and sums belong to this task
@@ -168,8 +170,10 @@ impl<const N: usize> Operation<Flex, N> for Attention {
         let scale = 1.0 / (width as f32).sqrt();
         let scratch = || (Vec::new(), Vec::new());
         all.par_iter().for_each_init(scratch, |(p, g): &mut (Vec<f32>, Vec<f32>), head| {
-            let (queries, keys) = (head.queries, head.keys);
-            let (p, g) = (room(p, queries * keys), room(g, queries * keys));
+            let queries = head.queries;
+            let keys = head.keys;
+            let p = room(p, queries * keys);
+            let g = room(g, queries * keys);
             let [q, k, v] = head.views;
             let dy = View::rows(&dy[head.result_offset..], d);
             // SAFETY: as in the forward pass
@@ -202,13 +206,16 @@ impl<const N: usize> Operation<Flex, N> for Attention {
                     });
                 }
             });
-            let (p, g) = (View::rows(p, keys), View::rows(g, keys));
+            let p = View::rows(p, keys);
+            let g = View::rows(g, keys);
             // SAFETY: only this task writes the parts of this head and text
             unsafe {
                 let dq = targets[0].at(head.query_offset);
                 let [dk, dv] = [targets[1], targets[2]].map(|target| target.at(head.key_offset));
-                let (by_query, by_key) = ((queries, width, keys), (keys, width, queries));
-                let (wide, long) = (q.row, k.row);
+                let by_query = (queries, width, keys);
+                let by_key = (keys, width, queries);
+                let wide = q.row;
+                let long = k.row;
                 self.product(by_query, 1.0, g, k).write(dq, wide);
                 self.product(by_key, 1.0, g.transposed(), q).write(dk, long);
                 self.product(by_key, 1.0, p.transposed(), dy).write(dv, long);
@@ -243,13 +250,15 @@ struct Head<'a> {
 impl Attention {
     /// The width of the result, which has all heads side by side, and all heads of all texts, text by text.
     fn all_heads<'a, const N: usize>(&self, inputs: &'a [FlexTensor; N]) -> (usize, Vec<Head<'a>>) {
-        let ((_, query_width), (_, key_width)) = (sides(&inputs[0]), sides(&inputs[N - 1]));
+        let (_, query_width) = sides(&inputs[0]);
+        let (_, key_width) = sides(&inputs[N - 1]);
         // queries, keys and values lie side by side in the columns of one matrix
         let packed = N == 1;
         let d = if packed { query_width / 3 } else { query_width };
         let queries = values(&inputs[0]);
         let keys = &values(&inputs[N - 1])[if packed { d } else { 0 }..];
-        let (mut first, mut log_sum_offset) = (0u32, 0);
+        let mut first = 0u32;
+        let mut log_sum_offset = 0;
         let mut all = Vec::with_capacity(self.heads * self.sequences.texts());
         for (text, rows) in self.sequences.ranges().enumerate() {
             let asking = if packed { rows.clone() } else { text..text + 1 };

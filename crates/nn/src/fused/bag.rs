@@ -55,7 +55,8 @@ impl Operation<Flex, 1> for Bag {
     type Saved = usize;
 
     fn forward(&self, [table]: [FlexTensor; 1], _: bool) -> (FlexTensor, Self::Saved) {
-        let ((rows, width), batch) = (sides(&table), &self.batch);
+        let (rows, width) = sides(&table);
+        let batch = &self.batch;
         let table = values(&table);
         let mut y = vec![0.0f32; batch.rows() * width];
         let row = |j: usize| &table[batch.indices[j] as usize * width..][..width];

@@ -80,8 +80,10 @@ fn forward(
     b: Option<&FlexTensor>,
     precision: Precision,
 ) -> FlexTensor {
-    let ((n, k), (_, m)) = (sides(x), sides(w));
-    let (x, w) = (View::rows(values(x), k), View::rows(values(w), m));
+    let (n, k) = sides(x);
+    let (_, m) = sides(w);
+    let x = View::rows(values(x), k);
+    let w = View::rows(values(w), m);
     filled((n, m, k), x, w, b.map(values), precision)
 }
 
@@ -112,8 +114,10 @@ fn of_product(
     precision: Precision,
     [of_x, of_w]: [bool; 2],
 ) -> [Option<FlexTensor>; 2] {
-    let ((n, k), (_, m)) = (sides(x), sides(w));
-    let (x, w) = (View::rows(values(x), k), View::rows(values(w), m));
+    let (n, k) = sides(x);
+    let (_, m) = sides(w);
+    let x = View::rows(values(x), k);
+    let w = View::rows(values(w), m);
     let dy = View::rows(values(dy), m);
     let dw = of_w.then(|| filled((k, m, n), x.transposed(), dy, None, precision));
     [of_x.then(|| filled((n, k, m), dy, w.transposed(), None, precision)), dw]
@@ -128,22 +132,23 @@ fn gelu(input: &mut [f32], bias: &[f32], dropout: Option<Dropout>) -> Box<[f32]>
     tasks.enumerate().for_each(|(task, (y, slope))| {
         let dropout = dropout.map(|mask| mask.after((task * ROWS * width) as u32));
         simd!((
-            y: &mut [MaybeUninit<f32>], slope: &mut [f32], bias: &[f32],
-            dropout: Option<Dropout>
-        ) -> () {
-            let width = bias.len();
-            let rows = y.chunks_exact_mut(width).zip(slope.chunks_exact_mut(width));
-            for (i, (y, slope)) in rows.enumerate() {
-                masked!(dropout, i * width, |keep| {
-                    for j in 0..width {
-                        let (v, keep) = (slope[j] + bias[j], keep(j));
-                        let (cdf, pdf) = normal(v);
-                        y[j].write(v * cdf * keep);
-                        slope[j] = v.mul_add(pdf, cdf) * keep;
+                    y: &mut [MaybeUninit<f32>], slope: &mut [f32], bias: &[f32],
+                    dropout: Option<Dropout>
+                ) -> () {
+                    let width = bias.len();
+                    let rows = y.chunks_exact_mut(width).zip(slope.chunks_exact_mut(width));
+                    for (i, (y, slope)) in rows.enumerate() {
+                        masked!(dropout, i * width, |keep| {
+                            for j in 0..width {
+                                let v = slope[j] + bias[j];
+        let keep = keep(j);
+                                let (cdf, pdf) = normal(v);
+                                y[j].write(v * cdf * keep);
+                                slope[j] = v.mul_add(pdf, cdf) * keep;
+                            }
+                        });
                     }
                 });
-            }
-        });
     });
     // SAFETY: y is as long as the input, a multiple of the width, so the rows cover it
     unsafe { y.assume_init() }

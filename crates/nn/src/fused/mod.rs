@@ -154,7 +154,9 @@ pub fn linear_gelu(
 }
 
 fn check_linear(x: &Tensor<2>, w: &Tensor<2>, b: &Tensor<1>) {
-    let (x, w, b) = (x.dims(), w.dims(), b.dims());
+    let x = x.dims();
+    let w = w.dims();
+    let b = b.dims();
     assert!(x[1] == w[0] && w[1] == b[0], "x {x:?}, w {w:?}, b {b:?}");
 }
 
@@ -200,7 +202,8 @@ pub fn attention(qkv: Tensor<2>, own: Attention) -> Tensor<2> {
 /// # Panics
 /// If the shapes do not fit, or `heads` does not divide d.
 pub fn attention_first(q: Tensor<2>, kv: Tensor<2>, own: Attention) -> Tensor<2> {
-    let ([texts, d], [n, double]) = (q.dims(), kv.dims());
+    let [texts, d] = q.dims();
+    let [n, double] = kv.dims();
     let fits = texts == own.sequences.texts() && n == own.sequences.rows();
     let fits = fits && double == 2 * d && d.is_multiple_of(own.heads);
     assert!(fits, "q [{texts}, {d}], kv [{n}, {double}]");
@@ -230,7 +233,8 @@ pub fn bag(
 /// # Panics
 /// If the table has no row for a place.
 pub fn places(table: Tensor<2>, sequences: &Arc<Sequences>, first: usize) -> Tensor<2> {
-    let (rows, longest) = (table.dims()[0], sequences.longest());
+    let rows = table.dims()[0];
+    let longest = sequences.longest();
     assert!(first + longest <= rows, "{longest} places from row {first} on, of {rows}");
     let own = Rows { sequences: sequences.clone(), kind: Kind::Places(first) };
     run(own, [table.into_dispatch()])

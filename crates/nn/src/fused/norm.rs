@@ -45,7 +45,9 @@ impl Operation<Flex, 5> for ResidualNorm {
                 let width = gamma.len();
                 for (i, inverse) in inverse.iter_mut().enumerate() {
                     let row = i * width..(i + 1) * width;
-                    let (x, r, y) = (&x[row.clone()], &r[row.clone()], &mut y[row.clone()]);
+                    let x = &x[row.clone()];
+let r = &r[row.clone()];
+let y = &mut y[row.clone()];
                     let standard = if keep { &mut standard[row] } else { &mut standard[..width] };
                     let summands = r.iter().zip(bias).zip(x);
                     masked!(dropout, i * width, |keep| {
@@ -84,7 +86,8 @@ impl Operation<Flex, 5> for ResidualNorm {
     ) -> [Option<FlexTensor>; 5] {
         let mut dy = owned(dy);
         let shape = dy.layout().shape().clone();
-        let (gamma, dropout) = (values(&gamma), self.dropout);
+        let gamma = values(&gamma);
+        let dropout = self.dropout;
         let places = dy.storage_mut::<f32>();
         let width = gamma.len();
         let mut dr = Box::new_uninit_slice(if dropout.is_some() { places.len() } else { 0 });
@@ -105,7 +108,8 @@ impl Operation<Flex, 5> for ResidualNorm {
                     let [mut dbias, mut dgamma, mut dbeta] = [(); 3].map(|()| vec![0.0f32; width]);
                     for (i, scale) in inverse.iter().enumerate() {
                         let row = i * width..(i + 1) * width;
-                        let (dy, h) = (&mut dy[row.clone()], &standard[row.clone()]);
+                        let dy = &mut dy[row.clone()];
+let h = &standard[row.clone()];
                         for j in 0..width {
                             dgamma[j] += dy[j] * h[j];
                             dbeta[j] += dy[j];

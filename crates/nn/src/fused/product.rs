@@ -46,7 +46,8 @@ impl Product<'_> {
     /// As [`write`](Self::write).
     pub(super) unsafe fn write_emulated(&self, target: *mut f32, width: usize) {
         let (m, n, k) = self.sizes;
-        let (a, b) = (self.a.rounded(m, k), self.b.rounded(k, n));
+        let a = self.a.rounded(m, k);
+        let b = self.b.rounded(k, n);
         let product = Product { a: View::rows(&a, k), b: View::rows(&b, n), ..*self };
         // SAFETY: the caller's promise; the copies have the same sizes
         unsafe { product.write_full(target, width) }

@@ -93,7 +93,8 @@ impl Pretrained {
             let message = "no tokenizer: the folder has neither tokenizer.json nor vocab.txt";
             return Err(Error::file(folder, message));
         };
-        let (found, rows) = (tokenizer.vocabulary(), config.architecture.vocabulary);
+        let found = tokenizer.vocabulary();
+        let rows = config.architecture.vocabulary;
         if found > rows {
             let allowed = format!("at most {rows}, vocab_size in config.json");
             let message = format!("size of the vocabulary = {found}: {allowed}");

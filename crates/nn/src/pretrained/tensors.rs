@@ -86,8 +86,11 @@ fn open(file: &Path) -> Result<Vec<Tensor>, Error> {
     if path.extension().is_some_and(|extension| extension == "safetensors") {
         let mapping = Arc::new(Mapping::open(&path)?);
         let tensor = |(name, entry): (&String, &Entry)| {
-            let (path, name, shape) = (Arc::clone(&path), name.clone(), entry.shape.clone());
-            let (mapping, entry) = (mapping.clone(), entry.clone());
+            let path = Arc::clone(&path);
+            let name = name.clone();
+            let shape = entry.shape.clone();
+            let mapping = mapping.clone();
+            let entry = entry.clone();
             let read = move || decode(&entry.dtype.to_string(), mapping.bytes(entry.bytes.clone()));
             Tensor { path, name, shape, read: Box::new(read) }
         };
@@ -97,7 +100,8 @@ fn open(file: &Path) -> Result<Vec<Tensor>, Error> {
         Error::file(file, format!("not a file of PyTorch's tensors, or a truncated one: {e}"))
     })?;
     let tensor = |(name, tensor): (String, pytorch_reader::Tensor)| {
-        let (path, shape) = (Arc::clone(&path), tensor.shape().to_vec());
+        let path = Arc::clone(&path);
+        let shape = tensor.shape().to_vec();
         let read = move || {
             let bytes = tensor.read().map_err(|e| format!("cannot be read: {e}"))?;
             decode(&format!("{:?}", tensor.dtype()), &bytes)

@@ -24,9 +24,10 @@ use crate::tokenizer::Tokenizer;
 /// `tokenizer_class`.
 pub(super) fn read(path: &Path, word_pieces: bool) -> Result<Tokenizer, Error> {
     let settings = path.with_file_name("tokenizer_config.json");
-    let keys = match settings.exists() {
-        true => JsonFile::read(&settings)?,
-        false => JsonFile { path: settings, json: Map::new() },
+    let keys = if settings.exists() {
+        JsonFile::read(&settings)?
+    } else {
+        JsonFile { path: settings, json: Map::new() }
     };
     match keys.json.get("tokenizer_class").map(|class| class.as_str().unwrap_or_default()) {
         Some("BertTokenizer" | "BertTokenizerFast") => {}
@@ -59,8 +60,10 @@ pub(super) fn read(path: &Path, word_pieces: bool) -> Result<Tokenizer, Error> {
         }
     };
     let (unknown, _) = required("unk_token", "[UNK]")?;
-    let (first, last) = (required("cls_token", "[CLS]")?, required("sep_token", "[SEP]")?);
-    let (pad, mask) = (special("pad_token", "[PAD]")?, special("mask_token", "[MASK]")?);
+    let first = required("cls_token", "[CLS]")?;
+    let last = required("sep_token", "[SEP]")?;
+    let pad = special("pad_token", "[PAD]")?;
+    let mask = special("mask_token", "[MASK]")?;
     let known: Vec<AddedToken> = [&pad, &unknown, &first.0, &last.0, &mask]
         .into_iter()
         .filter(|token| vocabulary.contains_key(*token))

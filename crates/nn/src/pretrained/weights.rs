@@ -44,7 +44,8 @@ pub(super) fn layout(architecture: &Architecture) -> Vec<Piece> {
         Piece { path: path.into(), shape: vec![rows, d], names }
     };
     let mut pieces: Vec<Piece> = tables.map(table).into();
-    let (norm, linear) = (["gamma", "beta"], ["weight", "bias"]);
+    let norm = ["gamma", "beta"];
+    let linear = ["weight", "bias"];
     let mut add = |path: String, own: [&str; 2], names: &[String], shape: &[usize]| {
         let shapes = [shape, &shape[shape.len() - 1..]];
         for ((own, end), shape) in own.into_iter().zip(linear).zip(shapes) {
@@ -91,19 +92,18 @@ impl Piece {
     /// [`file_shape`](Self::file_shape).
     pub(super) fn join(&self, tensors: Vec<Vec<f32>>) -> Vec<f32> {
         let values = tensors.concat();
-        match self.is_transposed() {
+        if self.is_transposed() {
             // query, key and value are consecutive groups of rows
-            true => transposed(&values, self.shape[0]),
-            false => values,
+            transposed(&values, self.shape[0])
+        } else {
+            values
         }
     }
 
     /// The inverse of [`join`](Self::join), for `values` that fill the parameter's shape.
     pub(super) fn split(&self, values: &[f32]) -> Vec<Vec<f32>> {
-        let values = match self.is_transposed() {
-            true => &transposed(values, self.shape[1])[..],
-            false => values,
-        };
+        let values =
+            if self.is_transposed() { &transposed(values, self.shape[1])[..] } else { values };
         values.chunks_exact(values.len() / self.names.len()).map(<[f32]>::to_vec).collect()
     }
 }
@@ -151,7 +151,8 @@ pub(super) fn body(
     for (name, tensor) in &used {
         let expected = &shapes[name.as_str()];
         if tensor.shape != *expected {
-            let (found, expected) = (tensor.shape.clone(), expected.clone());
+            let found = tensor.shape.clone();
+            let expected = expected.clone();
             return Err(Error::Shape { tensor: tensor.place(), found, expected });
         }
     }

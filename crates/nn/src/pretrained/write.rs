@@ -113,7 +113,8 @@ impl Pretrained {
         self.write(folder, &collect(&encoder.body))?;
         let [width, outputs] = encoder.head.weight.dims();
         let is = |pooling| encoder.pooling == pooling;
-        let (pooling, head) = (folder.join(POOLING), folder.join(HEAD));
+        let pooling = folder.join(POOLING);
+        let head = folder.join(HEAD);
         let own = json!({ "max_seq_length": max_length, "do_lower_case": false });
         write_json(folder, BERT, &own)?;
         // candidates are ranked by inner products

@@ -167,7 +167,8 @@ impl Body {
             Pooling::Mean => means(self.layers(x, &sequences, pass), &sequences, texts),
             Pooling::Max => {
                 let x = self.layers(x, &sequences, pass);
-                let (stride, width) = (sequences.longest(), self.architecture.width);
+                let stride = sequences.longest();
+                let width = self.architecture.width;
                 // padding repeats the first token of the text, so the maximum is the same
                 let padded = sequences.ranges().take(texts).flat_map(|text| {
                     (0..stride).map(move |j| text.start + if j < text.len() { j } else { 0 })
@@ -205,7 +206,8 @@ impl Body {
         let places = graph.node("Gather", &[&table, &places], &[]);
         let mut x = tokens;
         if let Some(types) = &self.types {
-            let (types, first) = (graph.parameter(types), graph.int(0));
+            let types = graph.parameter(types);
+            let first = graph.int(0);
             let kind = graph.node("Gather", &[&types, &first], &[]);
             x = graph.node("Add", &[&x, &kind], &[]);
         }
@@ -214,7 +216,8 @@ impl Body {
         // 0 at tokens, and a large negative number at padding
         let to_floats = [("to", Attribute::Int(Type::Float as i64))];
         let mask = graph.node("Cast", &[&mask], &to_floats);
-        let (one, large) = (graph.floats(&[], &[1.0]), graph.floats(&[], &[1e9]));
+        let one = graph.floats(&[], &[1.0]);
+        let large = graph.floats(&[], &[1e9]);
         let outside = graph.node("Sub", &[&mask, &one], &[]);
         let outside = graph.node("Mul", &[&outside, &large], &[]);
         let axes = graph.ints(&[1, 2]);
@@ -223,7 +226,8 @@ impl Body {
             x = layer.onnx(graph, &x, &outside_keys, &self.architecture);
         }
 
-        let (texts, last) = (graph.ints(&[1]), graph.ints(&[2]));
+        let texts = graph.ints(&[1]);
+        let last = graph.ints(&[2]);
         let once = [("keepdims", Attribute::Int(0))];
         match pooling {
             Pooling::First => {

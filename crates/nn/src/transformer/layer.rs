@@ -81,7 +81,8 @@ impl Norm {
     /// `norm(x + r)`, as operators of ONNX.
     pub(super) fn onnx(&self, graph: &mut Graph, x: &Value, r: &Value, epsilon: f64) -> Value {
         let sum = graph.node("Add", &[x, r], &[]);
-        let (gamma, beta) = (graph.parameter(&self.gamma), graph.parameter(&self.beta));
+        let gamma = graph.parameter(&self.gamma);
+        let beta = graph.parameter(&self.beta);
         let attributes = [("epsilon", Attribute::Float(epsilon as f32))];
         graph.node("LayerNormalization", &[&sum, &gamma, &beta], &attributes)
     }
@@ -126,7 +127,8 @@ impl Layer {
         generator: &mut impl Rng,
         device: &Device,
     ) -> Self {
-        let (d, ff) = (architecture.width, architecture.feed_forward);
+        let d = architecture.width;
+        let ff = architecture.feed_forward;
         Self {
             qkv: Affine::init(d, 3 * d, generator, device),
             output: Affine::init(d, d, generator, device),
@@ -188,12 +190,15 @@ impl Layer {
         let mask = |place, probability, width| {
             pass.row_dropout(site(index, place), probability, width, &preceding)
         };
-        let (y, bias) = (self.output.product(context, precision), self.output.bias.val());
+        let y = self.output.product(context, precision);
+        let bias = self.output.bias.val();
         let x = self.attention_norm.forward(x, y, bias, epsilon, mask(1, dropout, width));
-        let (w, b) = (self.up.weight.val(), self.up.bias.val());
+        let w = self.up.weight.val();
+        let b = self.up.bias.val();
         let inner_mask = mask(2, inner_dropout, feed_forward);
         let inner = linear_gelu(x.clone(), w, b, precision, inner_mask);
-        let (y, bias) = (self.down.product(inner, precision), self.down.bias.val());
+        let y = self.down.product(inner, precision);
+        let bias = self.down.bias.val();
         self.feed_forward_norm.forward(x, y, bias, epsilon, mask(3, dropout, width))
     }
 

@@ -199,7 +199,8 @@ impl Architecture {
         }
         let allowed = format!("a divisor of width = {}", self.width);
         check(self.width.is_multiple_of(self.heads), "heads", self.heads, allowed)?;
-        let (positions, first) = (self.positions, self.first_position);
+        let positions = self.positions;
+        let first = self.first_position;
         check(positions > first, "max_length", positions, format!("at least {}", first + 1))?;
         check_dropout("dropout", self.dropout)?;
         check_dropout("attention_dropout", self.attention_dropout)?;

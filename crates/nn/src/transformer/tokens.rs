@@ -95,7 +95,8 @@ impl Tokenizer {
         let mut trainer = TrainerWrapper::BpeTrainer(trainer);
         tokenizer.train(&mut trainer, texts.iter().copied())?;
         // the trainer adds the whole alphabet, even beyond the limit
-        let (size, most) = (tokenizer.get_vocab_size(true), config.vocabulary);
+        let size = tokenizer.get_vocab_size(true);
+        let most = config.vocabulary;
         let allowed = format!("at least {size}, the characters of the texts");
         check(size <= most, "tokens.vocabulary", most, allowed)?;
         if size <= SPECIAL.len() {

@@ -50,7 +50,8 @@ fn attend(
     let width = d / heads;
     let mut number = 0u32;
     let texts = sequences.ranges().enumerate().map(|(text, rows)| {
-        let (q, kv) = (queries(text), kv.clone().slice([rows]));
+        let q = queries(text);
+        let kv = kv.clone().slice([rows]);
         let heads = (0..heads).map(|head| {
             let part = |x: &Tensor<2>, from: usize| x.clone().narrow(1, from + head * width, width);
             let scores = part(&q, 0).matmul(part(&kv, 0).transpose());
@@ -99,7 +100,8 @@ pub fn means(x: Tensor<2>, sequences: &Sequences, texts: usize) -> Tensor<2> {
 }
 
 pub fn bag(table: Tensor<2>, batch: &SparseBatch) -> Tensor<2> {
-    let (rows, columns) = (batch.rows(), table.dims()[0]);
+    let rows = batch.rows();
+    let columns = table.dims()[0];
     let mut weights = vec![0.0f32; rows * columns];
     for row in 0..rows {
         for j in batch.starts[row]..batch.starts[row + 1] {

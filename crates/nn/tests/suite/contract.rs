@@ -139,7 +139,9 @@ fn one_input_shows_nothing() {
 
 #[test]
 fn sequences_are_padded_with_zeros_and_the_mask_says_where() {
-    let (long, short, empty) = (vec![7, 8, 9], vec![5], vec![]);
+    let long = vec![7, 8, 9];
+    let short = vec![5];
+    let empty = vec![];
     let padded = pad(&[&short, &long, &empty], &Device::flex());
     let ids = padded.ids.into_data().convert::<i64>().try_to_vec::<i64>().unwrap();
     assert_eq!(ids, [5, 0, 0, 7, 8, 9, 0, 0, 0]);

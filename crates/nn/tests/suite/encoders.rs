@@ -277,7 +277,8 @@ fn settings_out_of_range_are_named() {
 #[test]
 fn a_head_starts_at_the_targets_scale_whatever_their_number() {
     for p in [10, 1000] {
-        let (mut random, device) = (generator(0, "test", p as u64), Device::flex());
+        let mut random = generator(0, "test", p as u64);
+        let device = Device::flex();
         let head = init::head(64, &vec![0.5; p], &mut random, &device);
         let x = init::normal([200, 64], 1.0, &mut random, &device).val();
         let apart = (head.forward(x) - 0.5).square().sum_dim(1).mean().into_scalar::<f32>();

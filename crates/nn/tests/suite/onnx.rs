@@ -98,7 +98,8 @@ fn files_of_onnx_hold_every_parameter() {
         is_whole(transformer(pooling), &tokens);
     }
     is_whole(peaks(), &["mz", "intensity", "attention_mask"]);
-    let ((bag, rows), (beside, ids)) = (bag(&bag_config(), 5), transformer(Pooling::Mean));
+    let (bag, rows) = bag(&bag_config(), 5);
+    let (beside, ids) = transformer(Pooling::Mean);
     let both = (BagBeside { bag, beside }, rows.into_iter().zip(ids).collect());
     is_whole(both, &[&sparse[..], &tokens].concat());
 }

@@ -64,7 +64,8 @@ fn outcome(body: &Body, pooling: Pooling) -> (Vec<f32>, Vec<(String, Vec<f32>)>)
     let y = body.pooled(&TEXTS, pooling, Pass::train(8));
     let value = host(y.clone());
     let gradients = GradientsParams::from_grads(y.square().sum().backward(), body);
-    let (mut gradients, mut all) = (Gradients::from(gradients), Vec::new());
+    let mut gradients = Gradients::from(gradients);
+    let mut all = Vec::new();
     parameters::visit(body, |name, parameter| {
         let gradient = parameter.take_gradient(&mut gradients);
         all.extend(gradient.map(|gradient| (name.to_owned(), gradient)));
@@ -77,7 +78,8 @@ fn recomputation_changes_neither_values_nor_gradients() {
     let plain = body(&Device::flex().autodiff());
     let lean = with(&plain, |sizes| sizes.recompute = true);
     for pooling in [Pooling::First, Pooling::Mean] {
-        let (expected, found) = (outcome(&plain, pooling), outcome(&lean, pooling));
+        let expected = outcome(&plain, pooling);
+        let found = outcome(&lean, pooling);
         assert_eq!(expected.0, found.0);
         assert_eq!(expected.1.len(), 3 + 2 + 3 * 12);
         assert_eq!(expected.1, found.1);

@@ -41,7 +41,8 @@ impl CheckpointSink<f64> for Steps {
 
 impl<I: Send + Sync> Problem<I> {
     pub fn new(config: TrainingConfig, inputs: Vec<I>, targets: &[f32]) -> Self {
-        let (targets, residuals) = (targets.to_vec(), vec![0.25; inputs.len()]);
+        let targets = targets.to_vec();
+        let residuals = vec![0.25; inputs.len()];
         Self { config, inputs, targets, residuals, weights: Vec::new() }
     }
 
@@ -65,7 +66,8 @@ impl<I: Send + Sync> Problem<I> {
         model: Model<E>,
     ) -> (f64, BTreeMap<String, Vec<f32>>) {
         self.config = one_step(self.config);
-        let (mut steps, before) = (Steps::default(), values(&model));
+        let mut steps = Steps::default();
+        let before = values(&model);
         let after = values(&self.train(model, &mut steps).unwrap().model);
         let moved = |(name, before): (String, Vec<f32>)| {
             let moved = before.iter().zip(&after[&name]).map(|(before, after)| before - after);

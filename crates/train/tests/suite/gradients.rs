@@ -46,8 +46,10 @@ fn clipped_descent_by_rows_is_clipped_descent() {
 /// The model after one step of several ranks, whose gradients each rank takes when its backward passes have ended, and
 /// adds up one parameter after the other.
 fn after_the_passes<E: Encoder>(problem: &Problem<E::Input>, model: Model<E>) -> Model<E> {
-    let (ranks, n) = (Processes::current(), problem.inputs.len());
-    let (mut keys, mut sum) = (generator(0, "dropout", 0), GradientsAccumulator::new());
+    let ranks = Processes::current();
+    let n = problem.inputs.len();
+    let mut keys = generator(0, "dropout", 0);
+    let mut sum = GradientsAccumulator::new();
     let mut batch: Vec<usize> = (0..n).collect();
     batch.shuffle(&mut generator(0, "batches", 0));
     let size = if problem.config.micro_batch == 0 { n } else { problem.config.micro_batch };
@@ -55,7 +57,8 @@ fn after_the_passes<E: Encoder>(problem: &Problem<E::Input>, model: Model<E>) ->
         let key = keys.next_u64();
         // inputs have the same length: shares end at the inputs whose middle is nearest to the rank's bound
         let bound = |rank: usize| (2 * part.len() * rank).div_ceil(ranks.size()) / 2;
-        let (from, to) = (bound(ranks.rank()), bound(ranks.rank() + 1));
+        let from = bound(ranks.rank());
+        let to = bound(ranks.rank() + 1);
         if from == to {
             continue;
         }
@@ -68,7 +71,8 @@ fn after_the_passes<E: Encoder>(problem: &Problem<E::Input>, model: Model<E>) ->
         let loss = (z.clone() - Tensor::from_data(targets, &z.device())).square().sum() / n as f32;
         sum.accumulate(&model, GradientsParams::from_grads(loss.backward(), &model));
     }
-    let (mut own, mut all) = (Gradients::from(sum.grads()), Gradients::default());
+    let mut own = Gradients::from(sum.grads());
+    let mut all = Gradients::default();
     visit(&model, |_, parameter| {
         let zeros = || vec![0.0; parameter.shape().iter().product()];
         let mut values = parameter.take_gradient(&mut own).unwrap_or_else(zeros);

@@ -83,7 +83,8 @@ fn losses_with_a_temperature_are_cross_entropies() {
             let length = row.iter().map(|v| v * v).sum::<f32>().sqrt();
             row.iter().map(|v| f64::from(v / length)).collect::<Vec<_>>()
         };
-        let (z, y) = (unit(&Z[i * P..][..P]), unit(&Y[j * P..][..P]));
+        let z = unit(&Z[i * P..][..P]);
+        let y = unit(&Y[j * P..][..P]);
         z.iter().zip(&y).map(|(a, b)| a * b).sum::<f64>()
     };
     let log_sum = |scores: [f64; 4], n: usize, by: f64| {
@@ -117,7 +118,8 @@ fn losses_clipping_and_descent_on_other_devices_are_those_on_the_cpu() {
             let problem = Problem { residuals: R.to_vec(), ..problem };
             problem.gradients(Model::new(cast(Table::new(&Z, P), dtype)))
         };
-        let ((here, gradient), (there, same)) = (found(DType::F32), found(DType::F64));
+        let (here, gradient) = found(DType::F32);
+        let (there, same) = found(DType::F64);
         assert!((here - there).abs() < 1e-5, "{loss:?}: {here} {there}");
         assert!(apart(&gradient, &same) < 1e-5, "{loss:?}, {clip}: {gradient:?} {same:?}");
     }
@@ -153,8 +155,8 @@ fn a_pair_of_weight_two_is_the_pair_twice() {
                 _ => model,
             })
         };
-        let ((mean, gradient), (twice, same)) =
-            (found(vec![0, 1, 2, 3], &[0.5, 1.0, 0.5, 0.5]), found(vec![0, 1, 1, 2, 3], &[]));
+        let (mean, gradient) = found(vec![0, 1, 2, 3], &[0.5, 1.0, 0.5, 0.5]);
+        let (twice, same) = found(vec![0, 1, 1, 2, 3], &[]);
         assert!((mean - twice).abs() < 1e-5, "{loss:?}: {mean} {twice}");
         assert!(apart(&gradient, &same) < 1e-5, "{loss:?}: {gradient:?} {same:?}");
     }
@@ -182,7 +184,8 @@ fn inputs() -> Vec<Vec<f32>> {
 
 /// The model after 20 steps towards targets, from a model whose encoder hardly learns.
 fn trained(model: Model<Mlp>, targets: &[f32], optimizer: OptimizerName) -> Model<Mlp> {
-    let (parameters, name) = ("encoder".into(), OptimizerName::Sgd);
+    let parameters = "encoder".into();
+    let name = OptimizerName::Sgd;
     let group = GroupConfig { parameters, optimizer: name, learning_rate: 1e-9 };
     // the gradient vanishes where targets are met
     let learning_rate = if optimizer == OptimizerName::Sgd { 500.0 } else { 0.5 };

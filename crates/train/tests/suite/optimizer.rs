@@ -28,7 +28,8 @@ fn stepped(mut step: impl FnMut(Table, GradientsParams) -> Table, dtype: DType) 
 
 #[test]
 fn rules_in_32_bits_are_those_of_burn_in_64() {
-    let (epsilon, weight_decay) = (1e-5, 0.1);
+    let epsilon = 1e-5;
+    let weight_decay = 0.1;
     let config = |optimizer| TrainingConfig {
         optimizer,
         epsilon,
@@ -59,9 +60,11 @@ fn rules_in_32_bits_are_those_of_burn_in_64() {
 #[test]
 fn groups_have_their_own_rule_and_rate() {
     let encoder = mlp(1, &[], 0.0);
-    let (parameters, optimizer) = ("bias".into(), OptimizerName::Sgd);
+    let parameters = "bias".into();
+    let optimizer = OptimizerName::Sgd;
     let groups = vec![GroupConfig { parameters, optimizer, learning_rate: 0.25 }];
-    let (optimizer, learning_rate) = (OptimizerName::Adam, 0.1);
+    let optimizer = OptimizerName::Adam;
+    let learning_rate = 0.1;
     let config = TrainingConfig { optimizer, learning_rate, groups, ..TrainingConfig::default() };
     let sum = encoder.forward(&[&vec![1.0]], Pass::Evaluate).sum() * 2.0;
     let gradients = GradientsParams::from_grads(sum.backward(), &encoder);
@@ -105,7 +108,9 @@ fn a_parameter_that_modules_share_is_changed_once_and_stays_shared() {
 fn adam_with_gradients_by_rows_is_adam_bit_for_bit() {
     for clip in [0.0, 0.05] {
         let trained = |micro_batch| {
-            let (batch, epochs, warmup) = (2, 3, 0);
+            let batch = 2;
+            let epochs = 3;
+            let warmup = 0;
             // a batch that is one part of itself has gradients that are not by rows
             let config = TrainingConfig {
                 batch,

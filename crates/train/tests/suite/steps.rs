@@ -44,7 +44,8 @@ impl Encoder for Recorder {
 /// The inputs of each pass of a training on inputs of these lengths.
 fn passes(config: TrainingConfig, seed: u64, lengths: &[usize]) -> Vec<Vec<usize>> {
     let inputs: Vec<(usize, usize)> = lengths.iter().copied().enumerate().collect();
-    let (targets, residuals) = (vec![0.5; 2 * inputs.len()], vec![0.0; inputs.len()]);
+    let targets = vec![0.5; 2 * inputs.len()];
+    let residuals = vec![0.0; inputs.len()];
     let passes = Arc::default();
     let bias = init::constant([2], 0.0, &device());
     let model = Model::new(Recorder { bias, passes: Arc::clone(&passes) });
@@ -90,7 +91,8 @@ fn shares_cover_a_batch_and_are_balanced() {
         let shares = threads(size, || passes(config.clone(), 1, lengths).concat());
         assert_eq!(shares.concat(), one, "{size} ranks");
         let of = |share: &Vec<usize>| share.iter().map(|&i| lengths[i]).sum::<usize>();
-        let (total, longest) = (lengths.iter().sum::<usize>(), lengths.iter().max().unwrap_or(&0));
+        let total = lengths.iter().sum::<usize>();
+        let longest = lengths.iter().max().unwrap_or(&0);
         assert!(shares.iter().all(|share| of(share) <= total / size + longest));
     };
     for size in 1..6 {
@@ -138,7 +140,8 @@ impl Observer for Seen {
 #[test]
 fn losses_of_other_devices_are_read_several_at_once() {
     // the last target of the second one ends its training where the pair is in the batch
-    let (good, mut bad) = ([0.5, -0.5].repeat(15), [0.5, -0.5].repeat(15));
+    let good = [0.5, -0.5].repeat(15);
+    let mut bad = [0.5, -0.5].repeat(15);
     bad[29] = f32::NAN;
     let trained = |dtype, read_every, targets: &[f32]| {
         let config = TrainingConfig { batch: 2, epochs: 2, read_every, ..Default::default() };
@@ -154,7 +157,8 @@ fn losses_of_other_devices_are_read_several_at_once() {
             ranks: &Processes::default(),
             validate,
         };
-        let (mut logged, mut seen) = (Steps::default(), Seen::default());
+        let mut logged = Steps::default();
+        let mut seen = Seen::default();
         let model = Model::new(cast(Table::new(&[0.1; 30], 2), dtype));
         let end = train(&task, model, None, &mut logged, &mut seen).map(|outcome| outcome.steps);
         (end, logged.0, seen.0)
@@ -325,10 +329,9 @@ impl CheckpointSink<f64> for Last {
 
 #[test]
 fn nothing_is_kept_of_a_step_whose_pass_is_torn() {
-    let (config, inputs) = (
-        TrainingConfig { epochs: 3, batch: 2, micro_batch: 1, warmup: 0, ..Default::default() },
-        &(0..8).collect::<Vec<i32>>(),
-    );
+    let config =
+        TrainingConfig { epochs: 3, batch: 2, micro_batch: 1, warmup: 0, ..Default::default() };
+    let inputs = &(0..8).collect::<Vec<i32>>();
     let validate = &|_: &_| Ok(Validation { metrics: 0.0, score: 0.0 });
     let pairs = Pairs::new(inputs, &[0.5; 16], &[0.0; 8]).unwrap();
     let ranks = &Processes::default();
@@ -343,7 +346,8 @@ fn nothing_is_kept_of_a_step_whose_pass_is_torn() {
     let whole = train(&task, model(usize::MAX).0, None, &mut (), &mut ()).unwrap();
     // four steps an epoch, of two passes each: the first and the second pass of steps 1 and 8 (from 1)
     for at in [0, 1, 14, 15] {
-        let ((torn, passes), mut last) = (model(at), Last::default());
+        let (torn, passes) = model(at);
+        let mut last = Last::default();
         let cancellation = Cancellation::default();
         let error = cancellation.scope(|| train(&task, torn, None, &mut last, &mut ()));
         assert_eq!(passes.load(Ordering::Relaxed), at + 1, "no pass after it");

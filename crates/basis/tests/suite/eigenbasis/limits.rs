@@ -185,7 +185,8 @@ fn very_wide_rows_fall_back_to_anchors() {
         let found = products(&basis.project(rows).unwrap());
         (basis.anchors().is_some(), found)
     };
-    let ((narrow_anchors, expected), (wide_anchors, found)) = (fit(&narrow), fit(&wide));
+    let (narrow_anchors, expected) = fit(&narrow);
+    let (wide_anchors, found) = fit(&wide);
     assert!(!narrow_anchors && wide_anchors);
     assert_close(&found, &expected, 1e-5, "wide rows");
 }

@@ -288,7 +288,9 @@ fn a_constant_kernel_has_rank_one() {
 #[test]
 fn the_rank_is_that_of_the_features() {
     let mut random = generator(2, "low rank", 0);
-    let (n, d, rank) = (20_000, 100, 5);
+    let n = 20_000;
+    let d = 100;
+    let rank = 5;
     let directions: Vec<f32> = (0..rank * d).map(|_| (unit(&mut random) - 0.5) as f32).collect();
     let mut values = Vec::with_capacity(n * d);
     for _ in 0..n {
@@ -337,9 +339,10 @@ fn the_direction_of_coordinates_has_their_products() {
             let squared: f64 = row.iter().map(|y| y * y).sum();
             let along: f64 = direction.iter().zip(row).map(|(&w, y)| f64::from(w) * y).sum();
             let zero = basis.zero_row().unwrap_or_default().iter().zip(&z);
-            let found = match squared == 0.0 {
-                true => zero.map(|(&a, &b)| f64::from(a) * f64::from(b)).sum(),
-                false => along * kernel.feature_scale(squared).unwrap(),
+            let found = if squared == 0.0 {
+                zero.map(|(&a, &b)| f64::from(a) * f64::from(b)).sum()
+            } else {
+                along * kernel.feature_scale(squared).unwrap()
             };
             let pairs = projected.row(i).iter().zip(&z);
             let expected: f64 = pairs.map(|(&a, &b)| f64::from(a) * f64::from(b)).sum();

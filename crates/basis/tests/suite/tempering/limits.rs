@@ -18,7 +18,8 @@ fn outputs_are_streamed_and_threads_change_nothing() {
         let tempered = || basis.clone().tempered(&Tempering::from_power(0.5), &watched).unwrap();
         pool.install(tempered)
     };
-    let (one, three) = (on(1), on(3));
+    let one = on(1);
+    let three = on(3);
     assert_eq!(one.fingerprint(), three.fingerprint());
     let few = rows.select(&[0, 1, 4999]).unwrap();
     let points = along_axes(

@@ -57,10 +57,7 @@ fn unit(rows: Rows) -> Rows {
 
 /// Points of R^d tempered along the principal axes of `train`.
 fn along_axes(train: &Rows, points: &Rows, tempering: &Tempering) -> Rows {
-    let centre = match tempering.centred {
-        true => mean(train),
-        false => vec![0.0; train[0].len()],
-    };
+    let centre = if tempering.centred { mean(train) } else { vec![0.0; train[0].len()] };
     let less = |rows: &Rows| -> Rows {
         rows.iter().map(|row| row.iter().zip(&centre).map(|(v, m)| v - m).collect()).collect()
     };
@@ -323,7 +320,8 @@ proptest! {
                 let tempering = Tempering { power, centred, normalised };
                 basis.clone().tempered(&tempering, &rows).unwrap().project_wide(&rows, 0..n).unwrap()
             };
-            let (u, t) = (transpose(&from_faer(&of(true))), transpose(&from_faer(&of(false))));
+            let u = transpose(&from_faer(&of(true)));
+let t = transpose(&from_faer(&of(false)));
             if tempered_nothing(power, centred) {
                 continue;
             }

@@ -180,7 +180,8 @@ fn damaged_tables_never_panic() {
         ("a.tsv", b"\xef\xbb\xbfid\ttext\r\n1\ta\n2\t\xc3\xa9\n"),
         ("a.jsonl", b"{\"id\":1,\"text\":\"\\u00e9\"}\n{\"id\":\"b\",\"text\":2e3}\n"),
     ];
-    let (mut read, mut refused) = (0, 0);
+    let mut read = 0;
+    let mut refused = 0;
     for (name, bytes) in files {
         for place in 0..bytes.len() {
             let mut damaged = vec![bytes[..place].to_vec()];

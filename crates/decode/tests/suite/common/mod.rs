@@ -93,7 +93,8 @@ impl Set {
     pub fn candidates(&self) -> Candidates {
         let ids = (0..self.class.len()).map(|c| format!("c{c}")).collect();
         let labels = (0..self.class.len()).map(|c| format!("label {c}")).collect();
-        let (class, rows) = (self.class.clone(), self.rows.concat());
+        let class = self.class.clone();
+        let rows = self.rows.concat();
         Candidates::new(CandidateParts {
             ids,
             labels,

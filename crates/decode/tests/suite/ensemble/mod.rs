@@ -83,7 +83,8 @@ fn all_rules_equal_brute_force() {
 fn one_member_is_the_plain_decoder_bit_for_bit() {
     for (seed, count) in [(1, 17), (2, 5000)] {
         let models = Models::reals(seed, 1, 70, count);
-        let (ensemble, candidates) = (models.ensemble(), &models.models[0].candidates);
+        let ensemble = models.ensemble();
+        let candidates = &models.models[0].candidates;
         let queries = models.members()[0].queries;
         let (lists, listed) = lists(seed, &models);
         let lists = PerQuery::new(&lists, candidates).unwrap();
@@ -126,7 +127,8 @@ fn hits_of_one_member_are_those_of_the_plain_decoder() {
 #[test]
 fn results_do_not_depend_on_threads() {
     let models = Models::reals(7, 3, 150, 3000);
-    let (ensemble, gold) = (models.ensemble(), golds(7, 150, 3000));
+    let ensemble = models.ensemble();
+    let gold = golds(7, 150, 3000);
     let gold = classes(&ensemble, &gold);
     let (lists, listed) = lists(7, &models);
     let lists = PerQuery::new(&lists, ensemble.members()[0].candidates).unwrap();
@@ -208,7 +210,8 @@ fn candidates_that_tie_under_every_member_tie() {
     };
     let one = classed(vec![0, 0, 1, 2, 2, 0], 1, 300).candidates();
     let two = classed(vec![0, 1, 1, 0, 0, 0], 2, 7).candidates();
-    let (a, b) = (real_queries(1, 9, 300), real_queries(2, 9, 7));
+    let a = real_queries(1, 9, 300);
+    let b = real_queries(2, 9, 7);
     let member = |name, dim, rows, candidates| Member {
         name,
         queries: Queries::new(dim, rows).unwrap(),
@@ -323,7 +326,8 @@ fn one_prediction_of_a_large_set() {
     // More rows than a span, gathered for the second member.
     let set = Set::integers(11, 9000, 8000, 4);
     let order: Vec<usize> = (0..9000).rev().collect();
-    let (one, two) = (set.candidates(), reordered(&set, &order));
+    let one = set.candidates();
+    let two = reordered(&set, &order);
     let rows = integer_queries(11, 1, 4);
     let member = |name, candidates| Member {
         name,

@@ -190,7 +190,9 @@ fn ranks(scores: &[f64]) -> Vec<f64> {
 /// The candidates of a set in another order; ids stay with them.
 pub fn reordered(set: &Set, order: &[usize]) -> Candidates {
     let mut renumbered = vec![None; set.rows.len()];
-    let (mut class, mut coordinates, mut constants) = (Vec::new(), Vec::new(), Vec::new());
+    let mut class = Vec::new();
+    let mut coordinates = Vec::new();
+    let mut constants = Vec::new();
     for &candidate in order {
         let row = set.class[candidate] as usize;
         let new = *renumbered[row].get_or_insert_with(|| {

@@ -29,7 +29,8 @@ proptest! {
         let gold = golds(seed, 20, 60);
         let mut turned = models.members();
         turned.rotate_left(turn % members);
-        let (a, b) = (models.ensemble(), Ensemble::new(turned).unwrap());
+        let a = models.ensemble();
+let b = Ensemble::new(turned).unwrap();
         let place = |c: usize| b.members()[0].candidates.find(&format!("c{c}")).unwrap();
         let moved: Vec<usize> = gold.iter().map(|&c| place(c)).collect();
         for rule in rules(seed, members) {
@@ -69,7 +70,8 @@ proptest! {
     #[test]
     fn a_member_of_weight_zero_decides_nothing(seed in any::<u64>()) {
         let models = Models::reals(seed, 3, 20, 60);
-        let (all, gold) = (models.ensemble(), golds(seed, 20, 60));
+        let all = models.ensemble();
+let gold = golds(seed, 20, 60);
         let some = Ensemble::new(models.members()[..2].to_vec()).unwrap();
         for rule in rules(seed, 2).into_iter().filter(|rule| rule.weights().is_some()) {
             let [first, second] = rule.weights().unwrap() else { unreachable!() };

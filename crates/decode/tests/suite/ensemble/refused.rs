@@ -23,7 +23,8 @@ fn members_must_agree() {
     let candidates = set.candidates();
     let rows = integer_queries(1, 3, 3);
     let names = |text: &str| text.split(' ').map(String::from).collect::<Vec<_>>();
-    let (abc, abd) = (names("a b c"), names("a b d"));
+    let abc = names("a b c");
+    let abd = names("a b d");
     let member = |name, queries, candidates| Member { name, queries, candidates, normalised: true };
     let named = |names| Queries::named(names, 3, &rows).unwrap();
     let pair = |other| Ensemble::new(vec![member("one", named(&abc), &candidates), other]);

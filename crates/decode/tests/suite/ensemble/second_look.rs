@@ -11,7 +11,8 @@ use super::{classes, lists};
 
 #[test]
 fn a_second_look_orders_a_member_as_it_orders_the_candidates_alone() {
-    let (count, queries) = (200, 40);
+    let count = 200;
+    let queries = 40;
     let models = Models::reals(3, 2, queries, count);
     let [first, second] = models.members()[..] else { unreachable!() };
     let dim = first.queries.dim();

@@ -84,7 +84,8 @@ fn table_sums<N: Size>(
 ) {
     let at = ABSOLUTE_POS as u32;
     if at < count * width {
-        let (mut j, column) = (at / width, at % width);
+        let mut j = at / width;
+        let column = at % width;
         let row = entry(numbers, j, rows, count, apart).table;
         let mut own = true;
         if j > 0 {
@@ -123,7 +124,8 @@ pub struct Sorted {
 
 impl Sorted {
     fn of(batch: &SparseBatch, table: &CubeTensor, table_rows: usize, weighted: bool) -> Self {
-        let (entries, rows) = (by_table_row(batch), batch.rows());
+        let entries = by_table_row(batch);
+        let rows = batch.rows();
         let apart = u32::try_from(table_rows * rows).is_err();
         let numbers: Vec<u32> = if apart {
             entries.iter().map(|entry| entry.0).chain(entries.iter().map(|entry| entry.1)).collect()
@@ -141,11 +143,15 @@ impl Operation<Cube, 1> for Bag {
     type Saved = (usize, Option<Sorted>);
 
     fn forward(&self, [table]: [CubeTensor; 1], _: bool) -> (CubeTensor, Self::Saved) {
-        let ((table_rows, width), batch) = (sides(&table), &self.batch);
-        let (rows, entries, lanes) = (batch.rows(), batch.indices.len(), vector(width));
+        let (table_rows, width) = sides(&table);
+        let batch = &self.batch;
+        let rows = batch.rows();
+        let entries = batch.indices.len();
+        let lanes = vector(width);
         let y = empty(&table, [rows, width]);
         let grid = (cubes(&table, rows * width / lanes), CubeDim::new_1d(UNITS));
-        let (client, columns) = (&table.client, count(width / lanes));
+        let client = &table.client;
+        let columns = count(width / lanes);
         // the largest place of a vector
         count(table_rows.max(rows) * (width / lanes));
         if !batch.is_selection() {
@@ -199,7 +205,8 @@ impl Operation<Cube, 1> for Bag {
         if !wanted {
             return [None];
         }
-        let ((rows, width), entries) = (sides(&dy), self.batch.indices.len());
+        let (rows, width) = sides(&dy);
+        let entries = self.batch.indices.len();
         let sorted = sorted.unwrap_or_else(|| Sorted::of(&self.batch, &dy, table_rows, true));
         let gradient = zeros(&dy, [table_rows, width]);
         let lanes = vector(width);

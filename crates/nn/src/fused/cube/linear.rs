@@ -42,7 +42,8 @@ impl<const N: usize> Operation<Cube, N> for Linear {
         let factors = operands([&inputs[0], &inputs[1]], self.0);
         let y = product(narrow(self.0), &factors[0], &factors[1], self.0);
         if let Some(bias) = inputs.get(2) {
-            let (length, (_, width)) = (y.meta.num_elements(), sides(&y));
+            let length = y.meta.num_elements();
+            let (_, width) = sides(&y);
             let lanes = vector(width);
             // SAFETY: units beyond the length do nothing
             unsafe {
@@ -158,7 +159,8 @@ impl Operation<Cube, 3> for AffineGelu {
     fn forward(&self, [x, w, b]: [CubeTensor; 3], _: bool) -> (CubeTensor, Self::Saved) {
         let factors = operands([&x, &w], self.precision);
         let h = product(narrow(self.precision), &factors[0], &factors[1], self.precision);
-        let (length, (_, width)) = (h.meta.num_elements(), sides(&h));
+        let length = h.meta.num_elements();
+        let (_, width) = sides(&h);
         let lanes = vector(width);
         let y = empty_of(h.dtype, &h, h.meta.shape().clone());
         let (mask, dropped) = argument(self.dropout);

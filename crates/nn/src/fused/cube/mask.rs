@@ -53,7 +53,8 @@ impl Operation<Cube, 1> for Masked {
     type Saved = ();
 
     fn forward(&self, [x]: [CubeTensor; 1], _: bool) -> (CubeTensor, ()) {
-        let (y, length) = (empty(&x, x.meta.shape().clone()), x.meta.num_elements());
+        let y = empty(&x, x.meta.shape().clone());
+        let length = x.meta.num_elements();
         let (mask, _) = argument(Some(self.0));
         // SAFETY: units beyond the length do nothing
         unsafe {

@@ -46,7 +46,8 @@ fn empty(like: &CubeTensor, shape: impl Into<Shape>) -> CubeTensor {
 
 /// A new tensor of floats of a type.
 fn empty_of(dtype: DType, like: &CubeTensor, shape: impl Into<Shape>) -> CubeTensor {
-    let (client, device) = (like.client.clone(), like.device.clone());
+    let client = like.client.clone();
+    let device = like.device.clone();
     empty_device_contiguous_dtype(client, device, shape.into(), dtype)
 }
 
@@ -60,7 +61,8 @@ fn element(tensor: &CubeTensor) -> ElemType {
 
 /// A matrix of zeros. The engine would give rows of a matrix a distance of its own.
 fn zeros(like: &CubeTensor, shape: [usize; 2]) -> CubeTensor {
-    let (client, device) = (like.client.clone(), like.device.clone());
+    let client = like.client.clone();
+    let device = like.device.clone();
     let flat = zeros_client(client, device, [shape[0] * shape[1]].into(), DType::F32);
     view(&flat, shape, [shape[1], 1])
 }

@@ -42,7 +42,8 @@ fn operand(factor: &CubeTensor, precision: Precision) -> CubeTensor {
 
 /// The same matrix with rows and columns exchanged, which moves nothing.
 fn transposed(x: &CubeTensor) -> CubeTensor {
-    let (shape, strides) = (x.meta.shape(), x.meta.strides());
+    let shape = x.meta.shape();
+    let strides = x.meta.strides();
     view(x, [shape[1], shape[0]], [strides[1], strides[0]])
 }
 
@@ -182,7 +183,8 @@ fn tma(
         .build()
         .expect("all sizes are given");
     // 64 numbers lie side by side in the stages of either factor
-    let (lhs, rhs) = (SwizzleMode::B128, SwizzleMode::B128);
+    let lhs = SwizzleMode::B128;
+    let rhs = SwizzleMode::B128;
     let sms =
         CubeCountStrategy::Sm { num_sms: sms, sm_usage: SmAllocation::Exact, cubes_first: true };
     let order = HypercubeBlueprint::builder()
@@ -226,7 +228,8 @@ const STEP: usize = 128;
 
 /// `xᵀ dy`, a sum over many rows. Where it has few tiles, parts of the rows are summed side by side, and then added up.
 fn of_rows(x: &CubeTensor, dy: &CubeTensor, precision: Precision) -> CubeTensor {
-    let ((rows, k), (_, m)) = (sides(x), sides(dy));
+    let (rows, k) = sides(x);
+    let (_, m) = sides(dy);
     let tiles = k.div_ceil(TILE) * m.div_ceil(TILE);
     let mut parts = 1;
     let divides = |parts: usize| rows.is_multiple_of(parts * STEP) && rows >= parts * PART;

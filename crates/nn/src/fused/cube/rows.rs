@@ -9,7 +9,8 @@ use crate::fused::rows::{Kind, Rows};
 /// The text of a row: the last of `count` whose first row is not behind it.
 #[cube]
 fn text_of(texts: &[u32], count: u32, row: u32) -> u32 {
-    let (mut from, mut to) = (0u32, count);
+    let mut from = 0u32;
+    let mut to = count;
     while to - from > 1 {
         let middle = (from + to) / 2;
         if texts[middle as usize] <= row {
@@ -39,7 +40,8 @@ fn rows_of_texts<N: Size>(
 ) {
     let at = ABSOLUTE_POS as u32;
     if at < rows * width {
-        let (row, column) = (at / width, at % width);
+        let row = at / width;
+        let column = at % width;
         let mut sum = Vector::<f32, N>::new(0.0f32);
         if comptime!(spread) {
             let text = text_of(texts, count, row);
@@ -60,7 +62,8 @@ fn rows_of_texts<N: Size>(
                 }
             }
         } else {
-            let (from, to) = (texts[row as usize], texts[row as usize + 1]);
+            let from = texts[row as usize];
+            let to = texts[row as usize + 1];
             let share = Vector::new(1.0f32 / f32::cast_from(to - from));
             for token in from..to {
                 sum += x[(token * width + column) as usize] * share;
@@ -73,8 +76,10 @@ fn rows_of_texts<N: Size>(
 impl Rows {
     /// The rows of tokens with `spread`, otherwise of places or texts.
     fn launch(&self, x: &CubeTensor, rows: usize, spread: bool) -> CubeTensor {
-        let (width, sequences) = (sides(x).1, &self.sequences);
-        let (y, lanes) = (empty(x, [rows, width]), vector(width));
+        let width = sides(x).1;
+        let sequences = &self.sequences;
+        let y = empty(x, [rows, width]);
+        let lanes = vector(width);
         let (first, places) = match self.kind {
             Kind::Places(first) => (first, true),
             Kind::Means(texts) => (texts, false),

@@ -72,7 +72,8 @@ fn total_sums(sums: &[f32], y: &mut Sequence<Box<[f32]>>, blocks: u32, width: u3
 /// Sums over blocks of so many rows, `[blocks, width]`.
 fn sums_of_blocks(x: &CubeTensor, block: usize) -> CubeTensor {
     let (rows, width) = sides(x);
-    let (blocks, lanes) = (rows.div_ceil(block).max(1), vector(width));
+    let blocks = rows.div_ceil(block).max(1);
+    let lanes = vector(width);
     let sums = empty(x, [blocks, width]);
     // SAFETY: units beyond the columns do nothing, and rows end at the last
     unsafe {

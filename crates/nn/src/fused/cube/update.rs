@@ -33,7 +33,8 @@ struct Part {
 impl PartLaunch {
     /// The part of a tensor behind so many cubes, which become more.
     fn behind(cubes: &mut usize, tensor: &CubeTensor) -> Self {
-        let (length, first) = (tensor.meta.num_elements(), *cubes);
+        let length = tensor.meta.num_elements();
+        let first = *cubes;
         *cubes += length.div_ceil(UNITS as usize * EACH).clamp(1, CUBES);
         Self::new(count(length), count(first), count(*cubes))
     }
@@ -178,10 +179,12 @@ pub fn clip_factor(gradients: Vec<Tensor<1>>, limit: f32) -> Tensor<1> {
     });
     let gradients: Vec<CubeTensor> = gradients.collect();
     let first = &gradients[0];
-    let (sums, factor) = (empty(first, [gradients.len() * CUBES]), empty(first, [1]));
+    let sums = empty(first, [gradients.len() * CUBES]);
+    let factor = empty(first, [1]);
     let mut summed = 0;
     for group in gradients.chunks(group(first, 1)) {
-        let (mut cubes, mut arguments) = (0, SequenceArg::new());
+        let mut cubes = 0;
+        let mut arguments = SequenceArg::new();
         for gradient in group {
             let part = PartLaunch::behind(&mut cubes, gradient);
             arguments.push(GradientLaunch::new(buffer(gradient), part));
@@ -238,10 +241,13 @@ impl Queue {
         gradient: Tensor<D>,
         [m, v]: [Tensor<1>; 2],
     ) -> (Tensor<D>, [Tensor<1>; 2]) {
-        let (w, g) = (primitive(weights), primitive(gradient));
+        let w = primitive(weights);
+        let g = primitive(gradient);
         // what something else reads stays as it is
         let own = |x: CubeTensor| if x.can_mut() { x } else { x.copy() };
-        let (w, m, v) = (own(w), own(primitive(m)), own(primitive(v)));
+        let w = own(w);
+        let m = own(primitive(m));
+        let v = own(primitive(v));
         self.lock().push((step, [w.clone(), g, m.clone(), v.clone()]));
         let moments = [m, v].map(Tensor::from_primitive::<Cube>);
         (Tensor::from_primitive::<Cube>(w), moments)
@@ -274,7 +280,8 @@ impl Queue {
 /// The steps of parameters with the same constants.
 fn launch(group: &[Pending], factor: &CubeTensor) {
     let Adam { beta1, beta2, rate, scale, epsilon, keep } = group[0].0;
-    let (mut cubes, mut arguments) = (0, SequenceArg::new());
+    let mut cubes = 0;
+    let mut arguments = SequenceArg::new();
     for (_, tensors) in group {
         let [w, g, m, v] = tensors.each_ref().map(buffer);
         let part = PartLaunch::behind(&mut cubes, &tensors[0]);

@@ -112,7 +112,8 @@ impl Slice<'_> {
     /// The row exists, panels are packed, the target covers the rows, and no other thread uses them.
     unsafe fn multiply(self, i: usize, tall: usize, target: Shared<f32>, width: usize) {
         let Product { sizes: (m, n, _), a, bias, factor, .. } = *self.product;
-        let (rows, pairs) = (tall.min(m - i), self.pairs());
+        let rows = tall.min(m - i);
+        let pairs = self.pairs();
         let mut left = spare(rows.next_multiple_of(LANES) * pairs);
         let packed = left.as_mut_ptr();
         let strides = Strides { pair: ROWS, half: ROWS * pairs, group: LANES * pairs };
@@ -132,7 +133,8 @@ impl Slice<'_> {
                         bias: bias.map(|bias| &bias[j..]),
                         factor,
                     };
-                    let (a, b) = (packed.add(first * pairs), self.panels.at(j * pairs));
+                    let a = packed.add(first * pairs);
+                    let b = self.panels.at(j * pairs);
                     match columns.div_ceil(LANES) {
                         1 => tile.write::<1>(pairs, a, b),
                         2 => tile.write::<2>(pairs, a, b),

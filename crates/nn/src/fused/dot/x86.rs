@@ -105,10 +105,14 @@ fn transposed(x: [__m512i; LANES]) -> [__m512i; LANES] {
     }
     let mut t = z;
     for c in 0..4 {
-        let (a, b) = (z[c], z[4 + c]);
-        let (d, e) = (z[8 + c], z[12 + c]);
-        let (even, odd) = (_mm512_shuffle_i32x4::<0x88>(a, b), _mm512_shuffle_i32x4::<0xdd>(a, b));
-        let (more, rest) = (_mm512_shuffle_i32x4::<0x88>(d, e), _mm512_shuffle_i32x4::<0xdd>(d, e));
+        let a = z[c];
+        let b = z[4 + c];
+        let d = z[8 + c];
+        let e = z[12 + c];
+        let even = _mm512_shuffle_i32x4::<0x88>(a, b);
+        let odd = _mm512_shuffle_i32x4::<0xdd>(a, b);
+        let more = _mm512_shuffle_i32x4::<0x88>(d, e);
+        let rest = _mm512_shuffle_i32x4::<0xdd>(d, e);
         t[c] = _mm512_shuffle_i32x4::<0x88>(even, more);
         t[8 + c] = _mm512_shuffle_i32x4::<0xdd>(even, more);
         t[4 + c] = _mm512_shuffle_i32x4::<0x88>(odd, rest);

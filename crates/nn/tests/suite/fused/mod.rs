@@ -38,7 +38,8 @@ fn inputs<const M: usize, const V: usize>(
     matrices: [[usize; 2]; M],
     vectors: [usize; V],
 ) -> Inputs<M, V> {
-    let (mut random, device) = (generator(1, "test", 0), Device::flex());
+    let mut random = generator(1, "test", 0);
+    let device = Device::flex();
     let matrices = matrices.map(|shape| init::normal(shape, 1.0, &mut random, &device).val());
     Inputs(matrices, vectors.map(|n| init::normal([n], 1.0, &mut random, &device).val()))
 }
@@ -159,7 +160,8 @@ fn own(
 #[test]
 fn attention_agrees() {
     for (dropout, sequences) in dropouts().into_iter().flat_map(|d| layouts().map(|s| (d, s))) {
-        let (texts, rows) = (sequences.texts(), sequences.rows());
+        let texts = sequences.texts();
+        let rows = sequences.rows();
         for (heads, d) in [(1, 4), (3, 24), (4, 64), (1, 64), (1, 128), (1, 66)] {
             inputs([[rows, 3 * d]], []).agree(
                 "attention",
@@ -220,7 +222,8 @@ fn bags_agree_and_gradients_by_rows_are_rows_of_the_gradient() {
 fn gradients_by_rows_of_two_uses_of_a_table_add_up() {
     let Inputs([table], []) = inputs([[50, 7]], []);
     let table = leaf(&table, DType::F32);
-    let (id, gradients) = (ParamId::new(), RowGradients::default());
+    let id = ParamId::new();
+    let gradients = RowGradients::default();
     let uses = [[4, 17, 49], [0, 17, 18]].map(|rows| SparseBatch::selection(rows.into_iter()));
     let loss = |by_rows: Option<RowGradients>| {
         let y = uses.each_ref().map(|rows| {
@@ -239,7 +242,8 @@ fn gradients_by_rows_of_two_uses_of_a_table_add_up() {
 #[test]
 fn places_and_means_agree() {
     for (sequences, width) in layouts().into_iter().zip([3, 6, 8]) {
-        let (rows, texts) = (sequences.rows(), sequences.texts());
+        let rows = sequences.rows();
+        let texts = sequences.texts();
         inputs([[sequences.longest() + 3, width]], []).agree(
             "places",
             |[table], []| places(table, &sequences, 2),
@@ -265,7 +269,8 @@ fn a_batch_may_have_more_rows_than_a_gpu_has_cubes_in_a_dimension() {
     let mut batch = SparseBatch::selection(order.iter().copied());
     for value in [1.0, 0.5] {
         batch.values.fill(value);
-        let (mut y, mut gradient) = (vec![0.0; 2 * rows], vec![0.0; 2 * rows]);
+        let mut y = vec![0.0; 2 * rows];
+        let mut gradient = vec![0.0; 2 * rows];
         for (i, row) in order.iter().map(|&row| row as usize).enumerate() {
             for column in 0..2 {
                 y[2 * i + column] = value * table[2 * row + column];
@@ -282,7 +287,8 @@ fn a_batch_may_have_more_rows_than_a_gpu_has_cubes_in_a_dimension() {
     // a cube normalises four rows
     let Inputs([x], [b]) = self::inputs([[4 * rows, 3]], [3]);
     for (device, _) in devices() {
-        let (x, b) = (x.clone().to_device(&device), b.clone().to_device(&device));
+        let x = x.clone().to_device(&device);
+        let b = b.clone().to_device(&device);
         let norm =
             |x: Tensor<2>| residual_norm(x.clone(), x, [(); 3].map(|()| b.clone()), 1e-5, None);
         let last = norm(x.clone().narrow(0, 4 * rows - 10, 10));
@@ -347,14 +353,16 @@ fn inputs_of_16_bits_are_widened_and_their_gradients_have_16_bits() {
             let found = |dtype| {
                 // values that 16 bits hold
                 let there = |x: &Tensor<2>| leaf_on(&device, &x.clone().cast(DType::BF16), dtype);
-                let (x, w) = (there(&x), there(&w));
+                let x = there(&x);
+                let w = there(&w);
                 let b = leaf_on(&device, &b.clone().cast(DType::BF16), dtype);
                 let y = operation(x.clone(), w, b).cast(DType::F32);
                 let gradient = x.grad(&y.clone().square().sum().backward()).unwrap();
                 assert_eq!(gradient.dtype(), dtype, "{name}");
                 (host(y), host(gradient.cast(DType::BF16)))
             };
-            let ((narrow, gradient), (full, same)) = (found(DType::BF16), found(DType::F32));
+            let (narrow, gradient) = found(DType::BF16);
+            let (full, same) = found(DType::F32);
             // a GPU's products of 16 bits have results of 16 bits
             let rounded = if device == Device::flex() { bound } else { 1e-2 };
             assert!(difference(&narrow, &full) < rounded, "{name} on {device:?}");
@@ -373,7 +381,9 @@ fn inputs_of_64_bits_are_refused() {
 #[test]
 fn results_are_the_same_bit_for_bit_whatever_the_number_of_threads() {
     let sequences = Arc::new(Sequences::packed([31, 64, 7, 90, 128, 3]));
-    let (n, d, heads) = (sequences.rows(), 96, 4);
+    let n = sequences.rows();
+    let d = 96;
+    let heads = 4;
     let inputs = inputs([[n, d], [d, 3 * d], [d, d]], [3 * d, d, d, d, d]);
     let run = |precision| {
         let drop = |site| Pass::train(5).dropout(site, 0.1);
@@ -426,7 +436,8 @@ fn a_step_of_adam_is_that_of_64_bits() {
         let [w, g, m, v] = [w[i], g[i], m[i], v[i]].map(f64::from);
         let Adam { beta1, beta2, rate, scale, epsilon, keep } = own;
         let [beta1, beta2, rate, scale] = [beta1, beta2, rate, scale].map(f64::from);
-        let (m, v) = (beta1 * m + (1.0 - beta1) * g, beta2 * v + (1.0 - beta2) * g * g);
+        let m = beta1 * m + (1.0 - beta1) * g;
+        let v = beta2 * v + (1.0 - beta2) * g * g;
         let w = f64::from(keep) * w - rate * m / (v.sqrt() * scale + f64::from(epsilon));
         [w as f32, m as f32, v as f32]
     });

@@ -26,7 +26,8 @@ fn bfloat16_operations_are_near_those_in_32_bits() {
     for (dropout, sequences) in
         dropouts().into_iter().flat_map(|d| layouts().into_iter().skip(1).map(move |s| (d, s)))
     {
-        let (heads, d) = (3, 24);
+        let heads = 3;
+        let d = 24;
         let all = inputs([[sequences.rows(), 3 * d]], []);
         near("attention", 2, |by| {
             all.outcome(DType::F32, |[qkv], []| attention(qkv, own(&sequences, heads, by, dropout)))
@@ -43,15 +44,19 @@ fn bfloat16_operations_are_near_those_in_32_bits() {
 #[test]
 fn a_layer_in_16_bits_is_near_one_in_32_on_a_gpu_that_multiplies_them() {
     let sequences = Arc::new(Sequences::packed([31, 64, 7, 90, 128, 3, 189]));
-    let (n, d, heads) = (sequences.rows(), 96, 4);
+    let n = sequences.rows();
+    let d = 96;
+    let heads = 4;
     let all = inputs([[n, d], [d, 3 * d], [d, d]], [3 * d, d, d, d, d]);
     let layer = |by| {
-        let (all, sequences) = (&all, sequences.clone());
+        let all = &all;
+        let sequences = sequences.clone();
         move |device: &Device| {
             all.outcome_on(device, DType::F32, |[x, w1, w2], [b1, b2, bias, gamma, beta]| {
                 let drop = |site| Pass::train(5).dropout(site, 0.1);
                 // weights of a layer are small
-                let (w1, w2) = (w1 * 0.1, w2 * 0.1);
+                let w1 = w1 * 0.1;
+                let w2 = w2 * 0.1;
                 let qkv = linear(x.clone(), w1, b1, by);
                 let context = attention(qkv, own(&sequences, heads, by, drop(1)));
                 let inner = linear_gelu(context, w2.clone(), b2, by, drop(2));
@@ -113,7 +118,8 @@ fn rounded_products_and_their_gradients_are_within_their_error() {
     for (m, n, k) in small.into_iter().chain(large) {
         let inputs = inputs([[m, k], [k, n]], [n]);
         let [x, w] = inputs.0.each_ref().map(|x| host(x.clone()));
-        let (bias, dy) = (host(inputs.1[0].clone()), factors([m, n]));
+        let bias = host(inputs.1[0].clone());
+        let dy = factors([m, n]);
         let (x, w) = (|i: usize, j: usize| x[i * k + j], |i: usize, j: usize| w[i * n + j]);
         let dy = |i: usize, j: usize| dy[i * n + j];
         let found = inputs.outcome(DType::F32, |[x, w], [b]| linear(x, w, b, Precision::Bf16));
@@ -172,7 +178,8 @@ fn gelu_has_the_error_of_its_normal_distribution() {
     let density = |t: f64| (-0.5 * t * t).exp() / std::f64::consts::TAU.sqrt();
     // the integral of the density (Simpson), which is independent of the approximation
     let distribution = |x: f64| {
-        let (n, a) = (20_000, -10.0);
+        let n = 20_000;
+        let a = -10.0;
         let h = (x - a) / f64::from(n);
         let weight = |i| if i % 2 == 1 { 4.0 } else { 2.0 };
         let inner: f64 = (1..n).map(|i| density(a + h * f64::from(i)) * weight(i)).sum();

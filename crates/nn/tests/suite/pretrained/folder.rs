@@ -130,7 +130,8 @@ impl Made {
 
 /// All tensors of the made-up body.
 fn tensors(prefix: &str, positions: usize, types: usize) -> BTreeMap<String, Values> {
-    let (d, ff) = (4, 6);
+    let d = 4;
+    let ff = 6;
     let mut shapes = vec![
         ("embeddings.word_embeddings.weight".to_owned(), vec![16, d]),
         ("embeddings.position_embeddings.weight".to_owned(), vec![positions, d]),

@@ -102,12 +102,14 @@ fn golden_encoder(folder: &Path, device: &Device) -> Transformer {
     let (body, unused) = Pretrained::open(folder).unwrap().body(device).unwrap();
     assert!(unused.is_empty(), "{unused:?}");
     let offset = floats(folder, "head.bias");
-    let (random, device) = (&mut generator(0, "head", 0), &body.device());
+    let random = &mut generator(0, "head", 0);
+    let device = &body.device();
     let start = Start { offset: &offset, random, device };
     let encoder = Transformer::new(body, Pooling::Mean, start);
     let mut parameters = collect(&encoder);
     // PyTorch's weight is [out, in]
-    let (weight, width) = (floats(folder, "head.weight"), encoder.body.architecture.width);
+    let weight = floats(folder, "head.weight");
+    let width = encoder.body.architecture.width;
     let transposed: Vec<f32> =
         (0..weight.len()).map(|i| weight[(i % offset.len()) * width + i / offset.len()]).collect();
     parameters.get_mut("head.weight").unwrap().values = transposed.into();
@@ -166,7 +168,8 @@ fn golden_gradients() {
     let golden = |name: &str| floats(&folder, &format!("grad.{name}"));
     let words = golden("embeddings.word_embeddings.weight");
     assert_close(&matrix("body.tokens"), &words, 1e-4, "word embeddings");
-    let (query, d) = (golden("encoder.layer.0.attention.self.query.weight"), 32);
+    let query = golden("encoder.layer.0.attention.self.query.weight");
+    let d = 32;
     let qkv = matrix("body.layers.0.qkv.weight");
     let found: Vec<f32> = (0..d * d).map(|i| qkv[(i % d) * 3 * d + i / d]).collect();
     assert_close(&found, &query, 1e-4, "query");

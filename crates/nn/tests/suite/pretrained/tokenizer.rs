@@ -101,7 +101,8 @@ fn a_run_folder_gives_back_the_tokenizer() {
         assert_eq!(again.architecture(), model.architecture());
         assert_eq!(again.tokenizer.json, model.tokenizer.json);
         for text in ["The ÁCA, é. a中文c", "ac a caac", "", "[MASK] \u{0}"] {
-            let (before, after) = (ids(&model.tokenizer, text), ids(&again.tokenizer, text));
+            let before = ids(&model.tokenizer, text);
+            let after = ids(&again.tokenizer, text);
             assert_eq!(before, after);
         }
         assert!(again.parameters().is_err());

@@ -12,7 +12,8 @@ use super::folder::{Made, value, write_safetensors};
 
 /// What the body of the made-up BERT must be, written out from the layout that is documented.
 fn assert_made(parameters: &Parameters, positions: usize, types: usize) {
-    let (d, ff) = (4, 6);
+    let d = 4;
+    let ff = 6;
     let mut expected: BTreeMap<String, (Vec<usize>, Vec<f32>)> = BTreeMap::new();
     let mut table = |path: &str, shape: Vec<usize>, name: &str| {
         let values = (0..shape.iter().product()).map(|k| value(name, k)).collect();
@@ -24,7 +25,8 @@ fn assert_made(parameters: &Parameters, positions: usize, types: usize) {
     table("norm.gamma", vec![d], "embeddings.LayerNorm.weight");
     table("norm.beta", vec![d], "embeddings.LayerNorm.bias");
     for i in 0..2 {
-        let (path, name) = (format!("layers.{i}"), format!("encoder.layer.{i}"));
+        let path = format!("layers.{i}");
+        let name = format!("encoder.layer.{i}");
         let norms = [("attention_norm", "attention.output"), ("feed_forward_norm", "output")];
         for (norm, part) in norms {
             let part = format!("{name}.{part}.LayerNorm");

@@ -114,7 +114,8 @@ impl View<'_> {
         if !self.is_methyl(atom) {
             return false;
         }
-        let (mut from, mut at) = (atom, self.0.neighbors(atom)[0].atom);
+        let mut from = atom;
+        let mut at = self.0.neighbors(atom)[0].atom;
         for _ in 0..spacers {
             if self.element(at) != Element::C || self.0.atoms()[at].hydrogens != 2 {
                 return false;

@@ -280,9 +280,11 @@ impl<const N: usize> Operation<Cube, N> for Attention {
     }
 
     fn forward(&self, inputs: [CubeTensor; N], _: bool) -> (CubeTensor, Self::Saved) {
-        let (q, kv) = (&inputs[0], &inputs[N - 1]);
+        let q = &inputs[0];
+        let kv = &inputs[N - 1];
         let own = self.launch(q, N == 1);
-        let (rows, d) = (sides(q).0, own.shape.d() as usize * own.lanes);
+        let rows = sides(q).0;
+        let d = own.shape.d() as usize * own.lanes;
         let y = empty_of(q.dtype, q, [rows, d]);
         let log_sums = empty(q, [rows, self.heads]);
         // SAFETY: units beyond a text's last query write nothing
@@ -314,14 +316,16 @@ impl<const N: usize> Operation<Cube, N> for Attention {
         dy: CubeTensor,
         _: [bool; N],
     ) -> [Option<CubeTensor>; N] {
-        let (q, kv) = (&inputs[0], &inputs[N - 1]);
+        let q = &inputs[0];
+        let kv = &inputs[N - 1];
         let own = self.launch(q, N == 1);
         // gradients lie as their inputs do
         let gradient =
             |input: &CubeTensor| empty_of(input.dtype, input, input.meta.shape().clone());
         let gradients = inputs.each_ref().map(gradient);
         let dy = in_type(dy, q.dtype);
-        let (dq, dkv) = (&gradients[0], &gradients[N - 1]);
+        let dq = &gradients[0];
+        let dkv = &gradients[N - 1];
         let deltas = empty(q, log_sums.meta.shape().clone());
         // SAFETY: units beyond a text's last query or key write nothing
         unsafe {
