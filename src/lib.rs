@@ -35,55 +35,22 @@
 
 #[cfg(feature = "command")]
 pub mod cli;
-pub mod compare;
 pub mod config;
-pub mod contract;
 #[cfg(feature = "fetch")]
 pub mod fetch;
-pub mod init;
-pub mod inputs;
-pub mod memory;
-#[cfg(feature = "mpi")]
-pub mod mpi;
-pub mod quickstart;
 pub mod run;
 #[cfg(feature = "serve")]
 pub mod serve;
-pub mod sketch;
-pub mod spectra;
-pub mod sweep;
-pub mod table;
 pub mod targets;
 
-mod advice;
-mod answer;
-mod areas;
-mod beyond;
-mod candidate_rule;
-mod choice;
-mod classes;
-mod constants;
-mod decoder;
+mod decoding;
 mod encoders;
 mod error;
-mod evaluation;
-mod evaluator;
 mod fit;
-mod folds;
-mod hubs;
-mod kernel_machine;
-mod labels;
-mod learner;
-mod lexicon;
-mod metric;
-mod molecules;
-mod network;
-mod quantiles;
-mod regression;
+mod learners;
+mod metrics;
 mod run_dir;
-mod scores;
-mod structures;
-mod tokens;
+mod studies;
 
 /// The pages whose code is compiled, and run where it needs no data.
 #[cfg(doctest)]
@@ -110,27 +77,33 @@ pub mod device {
     pub use dsokr_nn::Processor;
 }
 
-pub use beyond::{BeyondSearch, SearchEnd, SearchFacts};
-pub use candidate_rule::CandidateRule;
-pub use choice::Choice;
-pub use classes::ClassScores;
+pub use config::candidate_rule::CandidateRule;
 pub use config::{Abilities, Config, EncoderTable};
-pub use decoder::PredictedOutput;
+pub use decoding::beyond::{BeyondSearch, SearchEnd, SearchFacts};
+pub use decoding::decoder::PredictedOutput;
+pub use decoding::evaluation::StoredEvaluation;
+pub use decoding::evaluator::Evaluator;
+pub use encoders::inputs::{Prepare, Recipe};
+pub use encoders::tokens::{PretrainedInputs, TokenInputs, TokenInputsConfig};
 pub use encoders::{BagBesideConfig, BothInputs, PeakBagConfig, PeakInputs};
+pub use encoders::{inputs, spectrum_inputs};
 pub use error::Error;
-pub use evaluation::StoredEvaluation;
-pub use evaluator::Evaluator;
 pub use fit::{Plan, Request, Trained, fit};
-pub use inputs::{Prepare, Recipe};
-pub use labels::LabelScores;
-pub use learner::{CrossFitted, Fit, Fitted, Learner, Predictor, StoredRun, Task, register};
-pub use metric::{Metric, RESAMPLES, intervals};
-pub use molecules::{EXAMPLES, drawing};
-pub use network::Network;
-pub use quantiles::{Coverage, QuantileScores};
-pub use regression::{RegressionScores, TargetScores};
+pub use learners::choice::Choice;
+pub use learners::learner::{
+    CrossFitted, Fit, Fitted, Learner, Predictor, StoredRun, Task, register,
+};
+pub use learners::network::Network;
+pub use learners::{contract, memory};
+pub use metrics::classes::ClassScores;
+pub use metrics::labels::LabelScores;
+pub use metrics::metric::{Metric, RESAMPLES, intervals};
+pub use metrics::molecules::{EXAMPLES, drawing};
+pub use metrics::quantiles::{Coverage, QuantileScores};
+pub use metrics::regression::{RegressionScores, TargetScores};
+pub use metrics::scores::{Evaluation, OutputScores, RankingScores, Scores};
+pub use metrics::structures::{BeyondScores, MoleculeScores, StructureScores};
+pub use metrics::{compare, table};
 pub use run::{EnsembleRun, Run};
 pub use run_dir::{HeldOut, SolvedLine};
-pub use scores::{Evaluation, OutputScores, RankingScores, Scores};
-pub use structures::{BeyondScores, MoleculeScores, StructureScores};
-pub use tokens::{PretrainedInputs, TokenInputs, TokenInputsConfig};
+pub use studies::{init, quickstart, sketch, sweep};

@@ -5,7 +5,7 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use std::error::Error as _;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
-use crate::Error;
+use crate::error::Error;
 
 /// Whether the system has refused memory.
 static REFUSED: AtomicBool = AtomicBool::new(false);

@@ -1,11 +1,12 @@
 //! Answers to texts, as `search` and `predict` print them.
 
 use crate::config::Abilities;
-use crate::data::InputKind;
-use crate::data::spectra::Spectrum;
+use crate::decoding::beyond::SearchEnd;
+use crate::decoding::decoder::PredictedOutput;
+use crate::metrics::table::Table;
 use crate::run::{Answer, EnsembleRun, Hit, Quantile};
-use crate::table::Table;
-use crate::{PredictedOutput, SearchEnd};
+use dsokr_data::InputKind;
+use dsokr_data::spectra::Spectrum;
 use serde::Serialize;
 
 /// The answer to one query, as JSON.

@@ -8,14 +8,13 @@ use std::path::{Path, PathBuf};
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 
-use crate::Error;
 use crate::config::BeyondConfig;
-use crate::data::feature_file::read_features;
-use crate::data::table::{TextFormat, TextReader, open_text};
-use crate::data::{InputKind, Inputs, Split};
-use crate::decode::Combination::{Max, Mean};
-use crate::error::ensure;
+use crate::error::{Error, ensure};
 use crate::run::{EnsembleRun, Run};
+use dsokr_data::feature_file::read_features;
+use dsokr_data::table::{TextFormat, TextReader, open_text};
+use dsokr_data::{InputKind, Inputs, Split};
+use dsokr_decode::Combination::{Max, Mean};
 
 /// Where texts are in a file.
 #[derive(clap::Args)]

@@ -1,14 +1,14 @@
 use std::path::{Path, PathBuf};
 
-use crate::Error;
-use crate::basis::store::{Prepared, prepare};
-use crate::decode::Precision;
+use crate::error::Error;
+use crate::metrics::table::Table;
 use crate::run::{
     AddedCandidates, FoundCandidate, NewCandidates, WrittenShards, add_candidates, check_not_read,
     check_output, read_found, shard_candidates,
 };
-use crate::table::Table;
 use clap::Subcommand;
+use dsokr_basis::store::{Prepared, prepare};
+use dsokr_decode::Precision;
 use serde::Serialize;
 
 use crate::cli::output::{print, print_json};

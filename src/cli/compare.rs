@@ -1,11 +1,11 @@
 use dsokr_basis::Argument;
 use std::path::PathBuf;
 
-use crate::compare::{EvaluatedRun, Format, compare};
-use crate::error::ensure;
+use crate::error::{Error, ensure};
+use crate::metrics::compare::{EvaluatedRun, Format, compare};
+use crate::metrics::metric::RESAMPLES;
 use crate::run::Run;
-use crate::sweep::{Sweep, compare_folds};
-use crate::{Error, RESAMPLES};
+use crate::studies::sweep::{Sweep, compare_folds};
 
 use crate::cli::evaluation::Queries;
 use crate::cli::output::print;

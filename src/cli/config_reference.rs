@@ -1,4 +1,4 @@
-use crate::Error;
+use crate::error::Error;
 
 /// Prints the configuration reference as Markdown.
 #[derive(clap::Args)]

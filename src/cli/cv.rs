@@ -1,7 +1,7 @@
 use std::path::PathBuf;
 
-use crate::Error;
-use crate::sweep::{CrossValidation, SweepRequest};
+use crate::error::Error;
+use crate::studies::sweep::{CrossValidation, SweepRequest};
 
 use crate::cli::output::{print, print_json};
 use crate::cli::sweep::{Trainings, train};

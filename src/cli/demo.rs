@@ -1,10 +1,11 @@
-use crate::{Error, quickstart};
+use crate::error::Error;
+use crate::studies::quickstart;
 
-use crate::basis::store::ScratchFolder;
 use crate::cli::output::{PROGRAM, print};
 use crate::cli::search;
 #[cfg(feature = "serve")]
 use crate::cli::serve;
+use dsokr_basis::store::ScratchFolder;
 
 /// The text that is searched without one.
 const EXAMPLE: &str = "A methyl ester with a chlorine atom on a benzene ring.";

@@ -1,11 +1,11 @@
 use crate::error::ensure;
 use std::path::PathBuf;
 
-use crate::Error;
-use crate::data::config::OnBadRow;
-use crate::data::write_matrix;
-use crate::decode::CandidateBlocks;
+use crate::error::Error;
 use crate::run::{Run, check_not_read, check_output};
+use dsokr_data::config::OnBadRow;
+use dsokr_data::write_matrix;
+use dsokr_decode::CandidateBlocks;
 use dsokr_nn::Processor;
 
 use crate::cli::arguments::{Texts, is_standard_input, read};

@@ -1,8 +1,8 @@
 use std::path::PathBuf;
 
-use crate::Error;
-use crate::data::SplitName;
+use crate::error::Error;
 use crate::run::{QueryRequest, Run};
+use dsokr_data::SplitName;
 
 use crate::cli::arguments::{Beyond, Combine};
 use crate::cli::evaluation::{Queries, Shown};

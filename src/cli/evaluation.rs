@@ -5,24 +5,27 @@ use dsokr_basis::Argument;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use crate::basis::Processes;
-use crate::basis::store::write_atomically;
-use crate::data::config::OnBadRow;
-use crate::data::{Inputs, SplitName, Structure, Truth};
-use crate::decode::report::{Comparison, compare};
-use crate::decode::{Candidates, Decoded};
-use crate::molecules::are_smiles;
+use crate::error::Error;
+use crate::metrics::metric::{Metric, RESAMPLES, intervals};
+use crate::metrics::molecules::{EXAMPLES, are_smiles, drawing};
+use crate::metrics::scores::Scores;
 use crate::run::{
     EnsembleRun, LearningCurve, QueryAnswers, QueryRequest, Run, counts_line, metrics_table,
 };
-use crate::{EXAMPLES, Error, Metric, RESAMPLES, Scores, drawing, intervals};
+use dsokr_basis::Processes;
+use dsokr_basis::store::write_atomically;
+use dsokr_data::config::OnBadRow;
+use dsokr_data::{Inputs, SplitName, Structure, Truth};
+use dsokr_decode::report::{Comparison, compare};
+use dsokr_decode::{Candidates, Decoded};
 use dsokr_nn::Processor;
 use serde::Serialize;
 
 use crate::cli::meant::check_runs;
 use crate::cli::output::{print, print_json};
 use crate::cli::plot::check_svg;
-use crate::cli::report::{self, Evaluated};
+use crate::cli::report;
+use crate::cli::report::Evaluated;
 
 /// Which queries are ranked, among which candidates.
 #[derive(clap::Args)]

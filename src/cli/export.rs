@@ -1,6 +1,6 @@
 use std::path::PathBuf;
 
-use crate::Error;
+use crate::error::Error;
 use crate::run::Run;
 
 use crate::cli::output::print;

@@ -2,12 +2,13 @@ use std::path::{Path, PathBuf};
 
 use serde_json::json;
 
-use crate::Error;
-use crate::basis::Argument;
 use crate::cli::output::{print, print_json};
-use crate::error::ensure;
-use crate::init::{Choices, Column, ColumnKind, Joined, SpectraSurvey, StatedKind, Survey, join};
-use crate::table::Table;
+use crate::error::{Error, ensure};
+use crate::metrics::table::Table;
+use crate::studies::init::{
+    Choices, Column, ColumnKind, Joined, SpectraSurvey, StatedKind, Survey, join,
+};
+use dsokr_basis::Argument;
 
 /// Looks at a table and writes a configuration that trains on it.
 ///

@@ -2,9 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::Error;
 use crate::cli::output::PROGRAM;
-use crate::data::table::TextFormat;
+use crate::error::Error;
+use dsokr_data::table::TextFormat;
 
 /// Refuses a path that is a table or a run, and no configuration.
 ///

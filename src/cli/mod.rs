@@ -30,6 +30,8 @@ mod export;
 mod fetch;
 mod init;
 mod meant;
+#[cfg(feature = "mpi")]
+pub mod mpi;
 mod output;
 mod plot;
 mod predict;
@@ -56,9 +58,9 @@ use tracing_subscriber::filter::Targets;
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
 
-use crate::basis::Processes;
-use crate::error::ensure;
-use crate::{Error, Learner, register};
+use crate::error::{Error, ensure};
+use crate::learners::learner::{Learner, register};
+use dsokr_basis::Processes;
 use output::{PROGRAM, print_error};
 
 pub use allocation::Allocator;
@@ -163,7 +165,7 @@ pub fn main_with(kinds: &[Kind]) -> ExitCode {
     }
     let cli = Cli::from_arg_matches(&command.get_matches()).unwrap_or_else(|error| error.exit());
     #[cfg(feature = "mpi")]
-    let job = match crate::mpi::Job::join() {
+    let job = match crate::cli::mpi::Job::join() {
         Ok(job) => job,
         Err(error) => {
             print_error(format_args!("error: {error}"));
@@ -171,7 +173,7 @@ pub fn main_with(kinds: &[Kind]) -> ExitCode {
         }
     };
     #[cfg(feature = "mpi")]
-    let ranks = job.as_ref().map_or_else(Processes::default, crate::mpi::Job::ranks);
+    let ranks = job.as_ref().map_or_else(Processes::default, crate::cli::mpi::Job::ranks);
     #[cfg(not(feature = "mpi"))]
     let ranks = Processes::default();
     // other crates log only warnings: GPU engines log every kernel that they tune, and panics that are errors here

@@ -9,8 +9,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{LazyLock, OnceLock};
 use std::time::{Duration, Instant};
 
-use crate::Error;
-use crate::basis::Processes;
+use crate::error::Error;
+use dsokr_basis::Processes;
 use indicatif::{ProgressBar, ProgressStyle};
 use tracing::info;
 

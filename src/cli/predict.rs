@@ -2,14 +2,16 @@ use std::path::PathBuf;
 
 use tracing::info;
 
-use crate::data::Split;
-use crate::data::config::OnBadRow;
+use crate::config::candidate_rule::CandidateRule;
+use crate::error::Error;
+use crate::metrics::table::{csv_line, tsv_line};
 use crate::run::{Calibration, EnsembleRun};
-use crate::table::{csv_line, tsv_line};
-use crate::{CandidateRule, Error};
+use dsokr_data::Split;
+use dsokr_data::config::OnBadRow;
 use dsokr_nn::Processor;
 
-use crate::cli::answers::{self, Printed, QueryColumn};
+use crate::cli::answers;
+use crate::cli::answers::{Printed, QueryColumn};
 use crate::cli::arguments::{Beyond, Combine, Texts, read};
 use crate::cli::meant::check_runs;
 use crate::cli::output::{json_line, print_part};

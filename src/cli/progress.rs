@@ -8,8 +8,8 @@ use tracing::info;
 
 use super::output::{BAR, QUIET, bar, say_that_work_goes_on};
 use super::signals::{self, Response};
-use crate::basis::Processes;
-use crate::train::{Event, Observer};
+use dsokr_basis::Processes;
+use dsokr_train::{Event, Observer};
 
 /// Whether a thread says that work goes on.
 static SPEAKING: AtomicBool = AtomicBool::new(false);

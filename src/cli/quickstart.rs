@@ -1,6 +1,7 @@
 use std::path::{Path, PathBuf};
 
-use crate::{Error, quickstart};
+use crate::error::Error;
+use crate::studies::quickstart;
 
 use crate::cli::train;
 

@@ -2,7 +2,7 @@ use crate::error::ensure;
 use dsokr_basis::Argument;
 use std::path::PathBuf;
 
-use crate::Error;
+use crate::error::Error;
 
 use crate::cli::evaluation::{Queries, Shown};
 

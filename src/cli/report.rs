@@ -4,15 +4,19 @@ use std::path::Path;
 
 use serde::Serialize;
 
-use crate::basis::store::write_atomically;
-use crate::data::Truth;
-use crate::decode::report::{
+use crate::error::Error;
+use crate::metrics::labels::LabelScores;
+use crate::metrics::metric::RESAMPLES;
+use crate::metrics::molecules::{EXAMPLES, drawing};
+use crate::metrics::scores::Evaluation;
+use crate::metrics::table::Table;
+use crate::run::{EnsembleRun, LearningCurve, OutputFolder, QueryAnswers};
+use dsokr_basis::store::write_atomically;
+use dsokr_data::Truth;
+use dsokr_decode::report::{
     QueryRow, ReliabilityBin, hits_curve, query_rows, rank_histogram, reliability, worst,
 };
-use crate::decode::{Decoded, Rank};
-use crate::run::{EnsembleRun, LearningCurve, OutputFolder, QueryAnswers};
-use crate::table::Table;
-use crate::{EXAMPLES, Error, Evaluation, LabelScores, RESAMPLES, drawing};
+use dsokr_decode::{Decoded, Rank};
 
 use crate::cli::plot;
 

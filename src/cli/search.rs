@@ -1,13 +1,15 @@
 use std::io::{ErrorKind, IsTerminal};
 use std::path::{Path, PathBuf};
 
-use crate::basis::Processes;
-use crate::data::table::{TextFormat, TextReader};
+use crate::config::candidate_rule::CandidateRule;
+use crate::error::Error;
 use crate::run::EnsembleRun;
-use crate::{CandidateRule, Error};
+use dsokr_basis::Processes;
+use dsokr_data::table::{TextFormat, TextReader};
 use dsokr_nn::Processor;
 
-use crate::cli::answers::{self, Printed};
+use crate::cli::answers;
+use crate::cli::answers::Printed;
 use crate::cli::arguments::Beyond;
 use crate::cli::meant::{check_order, check_runs};
 use crate::cli::output::{json_line, print, print_error, print_part};

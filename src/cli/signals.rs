@@ -8,10 +8,10 @@ use std::sync::atomic::{AtomicI32, Ordering::SeqCst};
 use std::sync::{LazyLock, Mutex, PoisonError};
 
 use super::output;
-use crate::Error;
-use crate::basis::Cancellation;
-use crate::basis::store::end_writing;
-use crate::train::Error as TrainError;
+use crate::error::Error;
+use dsokr_basis::Cancellation;
+use dsokr_basis::store::end_writing;
+use dsokr_train::Error as TrainError;
 
 /// The exit code of a process that a signal has ended is this and the number of the signal.
 const CODE: u8 = 128;

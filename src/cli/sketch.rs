@@ -2,12 +2,12 @@ use crate::error::ensure;
 use dsokr_basis::Argument;
 use std::path::PathBuf;
 
-use crate::Error;
-use crate::basis::Processes;
 use crate::config::{Checked, Config, Override};
-use crate::data::DataRoot;
-use crate::sketch::{Curve, Leverage, Point, Spread, Study};
-use crate::table::Table;
+use crate::error::Error;
+use crate::metrics::table::Table;
+use crate::studies::sketch::{Curve, Leverage, Point, Spread, Study};
+use dsokr_basis::Processes;
+use dsokr_data::DataRoot;
 
 use crate::cli::output::{print, print_json};
 use crate::cli::plot;

@@ -1,15 +1,15 @@
 use std::path::PathBuf;
 
-use crate::Error;
 use crate::config::{Checked, Config, Override};
+use crate::error::Error;
 use crate::run::check_output;
-use crate::sweep::{Axis, Sweep, SweepRequest};
+use crate::studies::sweep::{Axis, Sweep, SweepRequest};
 use dsokr_nn::Processor;
 
 use crate::cli::meant::check_configuration;
-use crate::cli::output::{self, print, print_json};
+use crate::cli::output::{print, print_json};
 use crate::cli::progress::Progress;
-use crate::cli::{keep_pages, plot, signals};
+use crate::cli::{keep_pages, output, plot, signals};
 
 /// Trains a configuration with different settings, and compares them on the validation split.
 ///

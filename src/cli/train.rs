@@ -1,17 +1,18 @@
 use std::path::{Path, PathBuf};
 
-use crate::basis::Processes;
 use crate::config::{Checked, Config, Override};
-use crate::data::InputKind;
-use crate::data::config::OnBadRow;
+use crate::error::Error;
+use crate::fit::Request;
 use crate::run::EmbeddingCurve;
-use crate::{Error, Request};
+use dsokr_basis::Processes;
+use dsokr_data::InputKind;
+use dsokr_data::config::OnBadRow;
 use dsokr_nn::Processor;
 
 use crate::cli::meant::check_configuration;
-use crate::cli::output::{self, PROGRAM, print, print_json};
+use crate::cli::output::{PROGRAM, print, print_json};
 use crate::cli::progress::Progress;
-use crate::cli::{keep_pages, plot, signals};
+use crate::cli::{keep_pages, output, plot, signals};
 
 /// Trains the model of a configuration, writes a run directory, and evaluates the best checkpoint.
 #[derive(Default, clap::Args)]

@@ -7,7 +7,7 @@ use super::answers::EmbeddingConfig;
 use super::encoder::EncoderTable;
 use super::kernel_machine::KernelMachineConfig;
 use super::{Checked, Config};
-use crate::Error;
+use crate::error::Error;
 
 /// A size that is more than the number of training pairs permits.
 pub(crate) struct Lowered {

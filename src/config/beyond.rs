@@ -5,8 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use smart_default::SmartDefault;
 
-use crate::Error;
-use crate::error::ensure;
+use crate::error::{Error, ensure};
 
 /// The search for molecules that are not candidates, from the best candidates by small changes of a molecule.
 ///

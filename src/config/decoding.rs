@@ -8,8 +8,8 @@ use serde_json::json;
 use smart_default::SmartDefault;
 
 use super::{BeyondConfig, ColumnScaling, Config};
-use crate::Error;
-use crate::folds::Folds;
+use crate::config::folds::Folds;
+use crate::error::Error;
 
 /// The allowed values for ensembles whose members would predict outputs that need not be candidates.
 pub(crate) const IN_ENSEMBLES: &str =

@@ -13,9 +13,8 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use dsokr_data::InputKind;
 
 use super::{Config, KernelMachineConfig};
-use crate::Error;
 use crate::encoders::{BagBesideConfig, PeakBagConfig};
-use crate::error::ensure;
+use crate::error::{Error, ensure};
 
 /// The inputs, needs and answers of a learner, by its settings.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]

@@ -7,7 +7,7 @@ use smart_default::SmartDefault;
 
 use super::load::from_table;
 use super::{Checked, Config, IN_ENSEMBLES};
-use crate::Error;
+use crate::error::Error;
 
 /// Where the weights of an ensemble's members come from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

@@ -7,8 +7,7 @@ use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Value, json};
 
-use crate::Error;
-use crate::error::ensure;
+use crate::error::{Error, ensure};
 
 /// γ from the median heuristic, as a configuration says it.
 const MEDIAN: &str = "median";

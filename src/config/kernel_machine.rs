@@ -12,7 +12,7 @@ use super::{
     AnswersConfig, BinWeights, ColumnScaling, Config, EmbeddingConfig, InputSummandConfig,
     KernelConfig, Lambda, LambdaChoice, MachineInputsConfig, NgramWeights, OutputMatrixConfig,
 };
-use crate::Error;
+use crate::error::Error;
 
 /// A kernel machine onto the targets: `ĥ(x) = Σ_i α_i(x) ψ̃(y_i)`, by default ridge regression in closed
 /// form, `α(x) = (K + nλI)⁻¹ k^x`.

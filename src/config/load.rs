@@ -13,8 +13,7 @@ use super::{
     Checked, Config, DecodingConfig, EncoderTable, EvaluationConfig, FORMAT, KernelConfig,
     LoggingConfig, OutputConfig, SketchConfig, TrainingConfig,
 };
-use crate::Error;
-use crate::error::in_words;
+use crate::error::{Error, in_words};
 
 /// The value of an override that removes a table.
 const NONE: &str = "none";

@@ -8,9 +8,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{ColumnScaling, KernelConfig};
-use crate::Error;
-use crate::error::ensure;
-use crate::spectra::MixtureConfig;
+use crate::encoders::spectrum_inputs::MixtureConfig;
+use crate::error::{Error, ensure};
 
 /// Weights of n-grams.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

@@ -6,9 +6,11 @@
 mod adapted;
 mod answers;
 mod beyond;
+pub(crate) mod candidate_rule;
 mod decoding;
 mod encoder;
 mod ensemble;
+pub(crate) mod folds;
 mod kernel;
 mod kernel_machine;
 mod load;
@@ -36,7 +38,7 @@ pub use output::{ColumnScaling, HeldOutWeights, OutputConfig, SketchConfig, Summ
 pub use output_matrix::OutputMatrixConfig;
 pub use reference::reference;
 
-use crate::candidate_rule::CandidateRule;
+use crate::config::candidate_rule::CandidateRule;
 use crate::error::ensure;
 use dsokr_basis::Argument;
 use std::collections::BTreeMap;
@@ -50,8 +52,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use smart_default::SmartDefault;
 
-use crate::metric::Needs;
-use crate::{Error, Metric};
+use crate::error::Error;
+use crate::metrics::metric::{Metric, Needs};
 
 /// Version of the configuration and of run directories that this program reads and writes.
 pub const FORMAT: u32 = 2;

@@ -8,8 +8,7 @@ use serde_json::json;
 use smart_default::SmartDefault;
 
 use super::KernelConfig;
-use crate::Error;
-use crate::error::ensure;
+use crate::error::{Error, ensure};
 
 /// The outputs: a table with one row each, their features, and the kernel on them.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]

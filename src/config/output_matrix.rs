@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::Config;
-use crate::Error;
+use crate::error::Error;
 
 /// M of a decomposable kernel `k(x, x') M`, a symmetric, positive semi-definite d × d matrix that says how the d
 /// columns of outputs share what they learn (thesis, section 3.2.2): the larger M_ij, the closer columns i and j are

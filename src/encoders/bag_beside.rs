@@ -8,8 +8,9 @@ use dsokr_nn::{BagBeside, NgramBagConfig, PartSize};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::inputs::{NgramInputs, sizes};
-use crate::{Error, Prepare, Recipe, Start};
+use crate::encoders::inputs::{NgramInputs, Prepare, Recipe, sizes};
+use crate::error::Error;
+use dsokr_nn::Start;
 
 /// A bag of n-grams and a transformer that read the same text and are trained together; their coordinates are
 /// added.

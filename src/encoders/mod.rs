@@ -4,6 +4,10 @@ mod bag_beside;
 mod ngram_bag;
 mod spectra;
 
+pub mod inputs;
+pub mod spectrum_inputs;
+pub(crate) mod tokens;
+
 use std::path::Path;
 use std::sync::Once;
 
@@ -14,9 +18,12 @@ use dsokr_nn::{
 };
 use tracing::info;
 
-use crate::inputs::{VectorInputs, sizes};
-use crate::tokens::{PretrainedInputs, TokenInputs, TokenInputsConfig, pretrained_folder};
-use crate::{Error, Recipe, Start};
+use crate::encoders::inputs::{Recipe, VectorInputs, sizes};
+use crate::encoders::tokens::{
+    PretrainedInputs, TokenInputs, TokenInputsConfig, pretrained_folder,
+};
+use crate::error::Error;
+use dsokr_nn::Start;
 
 pub use bag_beside::{BagBesideConfig, BothInputs};
 pub use spectra::{PeakBagConfig, PeakInputs};

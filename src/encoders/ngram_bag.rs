@@ -2,8 +2,9 @@ use dsokr_basis::features::NgramConfig;
 use dsokr_nn::bag::SparseRow;
 use dsokr_nn::{NgramBag, NgramBagConfig, PartSize};
 
-use crate::inputs::{NgramInputs, sizes};
-use crate::{Error, Recipe, Start};
+use crate::encoders::inputs::{NgramInputs, Recipe, sizes};
+use crate::error::Error;
+use dsokr_nn::Start;
 
 impl Recipe for NgramBagConfig {
     type Preparation = NgramInputs;

@@ -10,10 +10,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 
-use crate::error::ensure;
-use crate::inputs::sizes;
-use crate::spectra::{SpectrumInputs, spectra};
-use crate::{Error, Prepare, Recipe, Start};
+use crate::encoders::inputs::{Prepare, Recipe, sizes};
+use crate::encoders::spectrum_inputs::{SpectrumInputs, spectra};
+use crate::error::{Error, ensure};
+use dsokr_nn::Start;
 
 /// Bins of spectra, a weighted sum of embeddings, and an MLP: `z = b + h + MLP(h)` with a linear path, where embeddings have
 /// p columns, and `z = MLP(h)` without one, an MLP on the bins.

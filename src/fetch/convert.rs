@@ -9,7 +9,7 @@ use dsokr_data::table::Table;
 
 use super::table::Conversion;
 use super::{create_parent, failed};
-use crate::Error;
+use crate::error::Error;
 
 /// The tables of pairs, in the order of the official files.
 const TABLES: [&str; 3] = ["train.tsv", "val.tsv", "test.tsv"];

@@ -9,7 +9,7 @@ use dsokr_nn::pretrained::{COMPANIONS, Pretrained};
 use super::part::text;
 use super::table::{RemoteFile, is_hexadecimal};
 use super::{Network, Progress, create_parent, failed};
-use crate::Error;
+use crate::error::Error;
 
 /// The file that every encoder has.
 const CONFIG: &str = "config.json";

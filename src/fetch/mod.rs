@@ -20,7 +20,7 @@ use std::path::{Path, PathBuf};
 use dsokr_basis::store::write_atomically;
 use serde::Serialize;
 
-use crate::Error;
+use crate::error::Error;
 
 pub use network::{Network, Progress};
 pub use table::{Conversion, DataSet, RemoteFile, Table, Unpack};

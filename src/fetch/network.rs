@@ -13,7 +13,7 @@ use ureq::{Agent, Body};
 use super::failed;
 use super::part::{PartialDownload, text};
 use super::table::RemoteFile;
-use crate::Error;
+use crate::error::Error;
 
 /// New bytes after which a download is tried again as often as at first.
 const LITTLE: u64 = 1 << 16;

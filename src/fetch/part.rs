@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use ureq::http::HeaderMap;
 
 use super::table::RemoteFile;
-use crate::Error;
+use crate::error::Error;
 
 /// A server's description of the file that it sends.
 #[derive(Clone, Debug, Deserialize, Serialize)]

@@ -7,7 +7,7 @@ use dsokr_basis::store::read_text;
 use dsokr_data::check_inside;
 use serde::{Deserialize, Serialize};
 
-use crate::Error;
+use crate::error::Error;
 
 /// The data sets that the program knows.
 const BUILT_IN: &str = include_str!("sets.toml");

@@ -7,7 +7,7 @@ use flate2::read::MultiGzDecoder;
 
 use super::table::{RemoteFile, Unpack};
 use super::{create_parent, failed};
-use crate::Error;
+use crate::error::Error;
 
 /// Takes the entries of a download to their places under `out`. They are unpacked in `work` and renamed when
 /// all of them are whole. Paths inside an archive name entries and nothing else: no file is written under them.

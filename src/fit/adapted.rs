@@ -3,8 +3,8 @@
 use dsokr_data::Dataset;
 use tracing::warn;
 
-use crate::Error;
 use crate::config::{Checked, Lowered};
+use crate::error::Error;
 use crate::targets::constant_kernels;
 
 /// The configuration as the training pairs permit it: with sizes of at most their number, and without output kernels under

@@ -11,10 +11,10 @@ use tracing::info;
 
 use super::resume::{Resumed, are_settings};
 use super::{Request, Trained, run_as};
-use crate::Error;
-use crate::advice::{Member, of_ensemble};
 use crate::config::{EnsembleConfig, MemberWeights};
-use crate::evaluation::report;
+use crate::decoding::evaluation::report;
+use crate::error::Error;
+use crate::fit::advice::{Member, of_ensemble};
 use crate::run::{EnsembleRun, QueryRequest, Run};
 use crate::run_dir::candidates::settle;
 use crate::run_dir::{Folder, MEMBERS, RULE, Report, inner, place_of, replace_json};

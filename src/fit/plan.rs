@@ -12,9 +12,10 @@ use serde::Serialize;
 use dsokr_basis::memory::resident;
 
 use super::{Request, open_device, words_need};
-use crate::Error;
 use crate::config::Checked;
-use crate::memory::{self, Bytes, Limit, Need, available, check, of_data, of_outputs};
+use crate::error::Error;
+use crate::learners::memory;
+use crate::learners::memory::{Bytes, Limit, Need, available, check, of_data, of_outputs};
 use crate::targets::TrainingOutputs;
 
 /// Bytes that the command's allocator takes ahead, and small buffers.

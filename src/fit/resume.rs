@@ -8,8 +8,8 @@ use dsokr_train::Checkpoint;
 use serde::Serialize;
 use tracing::info;
 
-use crate::Error;
 use crate::config::Checked;
+use crate::error::Error;
 use crate::run_dir::{CHECKPOINT, CHECKPOINTS, Folder, RunLock};
 
 /// Settings of the optimisation that a resumed training may change, each named by an override: they do

@@ -10,14 +10,13 @@ use dsokr_decode::{
 use rayon::prelude::*;
 use tracing::info;
 
-use crate::Error;
+use crate::config::folds::{repeated, rest};
 use crate::config::{Checked, SecondLookConfig};
-use crate::error::ensure;
-use crate::folds::{repeated, rest};
-use crate::learner::{CrossFitted, Fit, Task};
-use crate::lexicon::MoleculeLexicon;
-use crate::memory::Need;
-use crate::molecules::are_smiles;
+use crate::decoding::lexicon::MoleculeLexicon;
+use crate::error::{Error, ensure};
+use crate::learners::learner::{CrossFitted, Fit, Task};
+use crate::learners::memory::Need;
+use crate::metrics::molecules::are_smiles;
 use crate::run_dir::{HeldOut, StoredAnswers};
 use crate::targets::TargetValues;
 

@@ -3,9 +3,9 @@
 use std::path::Path;
 
 use super::Run;
-use crate::Error;
-use crate::beyond::{BeyondSearch, Placer};
 use crate::config::BeyondConfig;
+use crate::decoding::beyond::{BeyondSearch, Placer};
+use crate::error::Error;
 use crate::targets::OutputSpace;
 
 impl Run {

@@ -10,12 +10,11 @@ use dsokr_decode::{MissingGold, Pool, Standings};
 
 use super::coverage::{CalibratingQueries, CalibratingQuery, CandidateSet, CandidateSets, FIRST};
 use super::{Answer, EnsembleRun, QueryAnswers, Run};
-use crate::Error;
-use crate::answer::distinct;
-use crate::candidate_rule::CandidateRule;
 use crate::config::KernelMachineConfig;
-use crate::error::ensure;
-use crate::evaluation::Models;
+use crate::config::candidate_rule::CandidateRule;
+use crate::decoding::answer::distinct;
+use crate::decoding::evaluation::Models;
+use crate::error::{Error, ensure};
 use crate::run_dir::{HELD_OUT, HELD_OUT_PART};
 
 impl EnsembleRun {

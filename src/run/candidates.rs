@@ -16,9 +16,8 @@ use rayon::prelude::*;
 use serde::Serialize;
 
 use super::{FoundCandidate, OutputFolder};
-use crate::Error;
-use crate::error::{ensure, ensure_run};
-use crate::molecules::{are_smiles, canonical};
+use crate::error::{Error, ensure, ensure_run};
+use crate::metrics::molecules::{are_smiles, canonical};
 use crate::run_dir::{
     CANDIDATES, FEATURES, Folder, RunLock, SHARDS as FOLDER, candidates, held_out, inner, name,
     named, run_of,

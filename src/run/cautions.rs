@@ -7,8 +7,8 @@ use dsokr_data::spectra::Spectrum;
 use dsokr_decode::PerQuery;
 
 use super::EnsembleRun;
-use crate::candidate_rule::CandidateRule;
-use crate::molecules::are_smiles;
+use crate::config::candidate_rule::CandidateRule;
+use crate::metrics::molecules::are_smiles;
 
 /// Millionths of the precursor's m/z in which a search looks for molecules by default.
 const PPM: f64 = 10.0;

@@ -15,9 +15,8 @@ use dsokr_nn::onnx::{Attribute, Dimension, Graph};
 use dsokr_nn::pretrained::is_exported;
 
 use super::{OutputFolder, Run};
-use crate::Error;
-use crate::error::ensure_run;
-use crate::table::tsv_line;
+use crate::error::{Error, ensure_run};
+use crate::metrics::table::tsv_line;
 use crate::targets::{OutputSpace, standardise};
 
 const POINTS: &str = "candidates.npy";

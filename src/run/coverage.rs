@@ -8,9 +8,8 @@ use dsokr_decode::Combination;
 use serde::Serialize;
 
 use super::Answer;
-use crate::Error;
-use crate::candidate_rule::CandidateRule;
-use crate::error::ensure;
+use crate::config::candidate_rule::CandidateRule;
+use crate::error::{Error, ensure};
 
 /// The first distinct candidates of a query, which its scores are compared with.
 pub(super) const FIRST: usize = 100;

@@ -13,12 +13,11 @@ use super::Run;
 use super::beyond::search_of;
 use super::candidates::open_shards;
 use super::coverage::Calibrations;
-use crate::Error;
-use crate::beyond::BeyondSearch;
-use crate::candidate_rule::CandidateMasses;
+use crate::config::candidate_rule::CandidateMasses;
 use crate::config::{BeyondConfig, Checked, EncoderTable, IN_ENSEMBLES};
-use crate::error::ensure;
-use crate::evaluation::Models;
+use crate::decoding::beyond::BeyondSearch;
+use crate::decoding::evaluation::Models;
+use crate::error::{Error, ensure};
 use crate::run_dir::{Folder, RULE, candidates, inner, name, read_json};
 
 /// Trained runs with the same candidates, and the rule that combines them.

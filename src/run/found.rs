@@ -8,8 +8,7 @@ use dsokr_data::config::OnBadRow;
 use dsokr_data::table::Table;
 use serde::Deserialize;
 
-use crate::Error;
-use crate::error::ensure;
+use crate::error::{Error, ensure};
 
 /// The prefix of the ids of candidates that a search has found, before their SMILES.
 const MARK: &str = "new:";

@@ -12,10 +12,9 @@ use dsokr_decode::{
 };
 
 use super::{EnsembleRun, QueryAnswers, Run};
-use crate::Error;
-use crate::error::ensure;
-use crate::evaluation::Models;
-use crate::lexicon::read_look;
+use crate::decoding::evaluation::Models;
+use crate::decoding::lexicon::read_look;
+use crate::error::{Error, ensure};
 use crate::run_dir::{HELD_OUT, HELD_OUT_PART, SECOND_LOOK_PART, drawn_pairs, held_out};
 use crate::targets::OutputSpace;
 

@@ -13,7 +13,7 @@ mod queries;
 mod search;
 mod trained;
 
-pub use crate::answer::{Answer, Hit, Quantile};
+pub use crate::decoding::answer::{Answer, Hit, Quantile};
 pub use crate::run_dir::{
     EmbeddingCurve, EmbeddingPoint, Folder, LearningCurve, LearningPoint, OutputFolder, Record,
     Report, check_not_read, check_output, counts_line, metrics_table,

@@ -9,11 +9,10 @@ use dsokr_data::{Split, SplitName};
 use dsokr_decode::{CandidateBlocks, Decoded, PerQuery, Pool, SecondLook};
 
 use super::{EnsembleRun, Run};
-use crate::Error;
-use crate::candidate_rule::CandidateRule;
-use crate::error::ensure;
+use crate::config::candidate_rule::CandidateRule;
+use crate::error::{Error, ensure};
+use crate::metrics::scores::Evaluation;
 use crate::run_dir::fingerprint_of;
-use crate::scores::Evaluation;
 
 /// Queries as each member reads them, with the members' predictions.
 pub struct QueryAnswers {

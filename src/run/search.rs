@@ -8,14 +8,14 @@ use dsokr_decode::report::{ReliabilityBin, reliability};
 use dsokr_decode::{CandidateBlocks, Candidates, Decoded, Hit, MissingGold, Pool, Rank, Standings};
 
 use super::{EnsembleRun, QueryAnswers, Run};
-use crate::Error;
-use crate::answer::{self, Answer, Quantile, distinct};
-use crate::beyond::BeyondSearch;
-use crate::candidate_rule::CandidateRule;
 use crate::config::Checked;
-use crate::error::ensure;
-use crate::evaluation::Models;
-use crate::quantiles::number;
+use crate::config::candidate_rule::CandidateRule;
+use crate::decoding::answer;
+use crate::decoding::answer::{Answer, Quantile, distinct};
+use crate::decoding::beyond::BeyondSearch;
+use crate::decoding::evaluation::Models;
+use crate::error::{Error, ensure};
+use crate::metrics::quantiles::number;
 
 impl EnsembleRun {
     /// The answer to a text: the `top` best candidates, by the default [rule](Self::rule_of_search), and what else the

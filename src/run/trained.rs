@@ -10,22 +10,21 @@ use dsokr_basis::{Argument, Basis};
 use dsokr_decode::{CandidateBlocks, Candidates, MissingGold, Pool, SecondLook};
 use dsokr_machines::Scaling;
 
-use crate::Error;
-use crate::beyond::BeyondSearch;
-use crate::candidate_rule::CandidateRule;
+use crate::config::candidate_rule::CandidateRule;
 use crate::config::{Checked, Search};
-use crate::constants::Constants;
-use crate::decoder::Decoder;
-use crate::error::ensure_run;
-use crate::evaluation::Models;
-use crate::learner::{Predictor, StoredRun};
-use crate::lexicon::read_look;
+use crate::decoding::beyond::BeyondSearch;
+use crate::decoding::decoder::Decoder;
+use crate::decoding::evaluation::Models;
+use crate::decoding::lexicon::read_look;
+use crate::encoders::spectrum_inputs::Polarities;
+use crate::error::{Error, ensure_run};
+use crate::learners::learner::{Predictor, StoredRun};
+use crate::metrics::constants::Constants;
+use crate::metrics::scores::Evaluation;
 use crate::run_dir::{
     BASIS, CANDIDATES, FEATURES, Folder, POLARITIES, PreparationFiles, SECOND_LOOK, candidates,
     load_constants, read_json, save_candidates, save_constants,
 };
-use crate::scores::Evaluation;
-use crate::spectra::Polarities;
 use crate::targets::{OutputSpace, load_scaling, save_scaling, standardise};
 use dsokr_data::config::DataSource;
 use dsokr_data::{DataRoot, FittedFeatures, Outputs, Source, Split, SplitName, canonical};

@@ -9,7 +9,7 @@ use dsokr_basis::store::{Stored, sync_folder};
 use dsokr_decode::Candidates;
 
 use super::{CANDIDATES, MEMBERS, NEXT_CANDIDATES as NEXT, write_text};
-use crate::Error;
+use crate::error::Error;
 
 /// An empty file of an ensemble's directory: all members have their new candidates on disk.
 const SWITCH: &str = "candidates.next";

@@ -5,8 +5,8 @@ use std::path::Path;
 use dsokr_machines::Scaling;
 
 use super::{CONSTANTS, read_json, write_text};
-use crate::Error;
-use crate::constants::Constants;
+use crate::error::Error;
+use crate::metrics::constants::Constants;
 
 /// Reads the constants of the run at `run`. A run of an earlier version has at most the means, by which targets are
 /// standardised.

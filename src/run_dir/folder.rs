@@ -21,8 +21,9 @@ use super::{
     save_candidates, save_fingerprints, write_text,
 };
 use crate::config::{Checked, Config, FORMAT, LoggingConfig};
-use crate::error::ensure_run;
-use crate::{Error, Metric, Scores};
+use crate::error::{Error, ensure_run};
+use crate::metrics::metric::Metric;
+use crate::metrics::scores::Scores;
 
 const ENCODER_KIND: &str = "encoder";
 const ENCODER_VERSION: u32 = 1;

@@ -11,7 +11,7 @@ use dsokr_decode::{CandidateBlocks, Candidates, Queries};
 use rand::seq::index::sample;
 
 use super::HELD_OUT;
-use crate::Error;
+use crate::error::Error;
 
 const KIND: &str = "held-out";
 /// The version of the layout; answers of version 1 have 32 bits always.

@@ -2,10 +2,10 @@
 
 use std::fmt::Write;
 
-use crate::metric::{Metric, Needs};
-use crate::quantiles::Coverage;
-use crate::scores::{OutputScores, Scores};
-use crate::table::Table;
+use crate::metrics::metric::{Metric, Needs};
+use crate::metrics::quantiles::Coverage;
+use crate::metrics::scores::{OutputScores, Scores};
+use crate::metrics::table::Table;
 
 /// A metric, its heading, the least width of its column and its decimal places.
 type Column = (&'static str, &'static str, usize, usize);

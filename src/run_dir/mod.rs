@@ -60,8 +60,7 @@ use dsokr_decode::Candidates;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use crate::Error;
-use crate::error::ensure_run;
+use crate::error::{Error, ensure_run};
 
 pub(crate) use constants::{load_constants, save_constants};
 pub use folder::{Folder, LearningCurve, LearningPoint, SolvedLine};

@@ -9,9 +9,8 @@ use std::path::{Path, PathBuf};
 use dsokr_basis::store::{create_folder, new_folder, remove_abandoned, replace_folder};
 
 use super::{CANDIDATES, CONFIG, FINGERPRINTS, MEMBERS};
-use crate::Error;
 use crate::config::Checked;
-use crate::error::ensure;
+use crate::error::{Error, ensure};
 
 /// Whether a folder is a run directory. Other folders too may have a file of the configuration's name.
 fn is_run(folder: &Path) -> bool {

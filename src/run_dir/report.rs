@@ -14,8 +14,10 @@ use tracing::warn;
 use super::metrics_table::metrics_table;
 use super::{METRICS, read_json};
 use crate::config::Checked;
-use crate::table::Table;
-use crate::{Error, Metric, Scores};
+use crate::error::Error;
+use crate::metrics::metric::Metric;
+use crate::metrics::scores::Scores;
+use crate::metrics::table::Table;
 
 /// The metrics of a split, of chance, and of perfect h.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -14,7 +14,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use dsokr_nn::onnx::Message;
 
 use super::TENSORBOARD;
-use crate::Error;
+use crate::error::Error;
 
 /// `SessionLog.START`: events of this step and later ones in earlier files do not count any more.
 const SESSION_START: i64 = 1;

@@ -14,7 +14,7 @@ use super::description::{About, Outputs};
 use super::model::Model;
 use super::problem::Problem;
 use super::queries::{Asked, Endpoint};
-use crate::Error;
+use crate::error::Error;
 
 /// Queries: exactly one of `texts` and `vectors`.
 #[derive(Deserialize, Serialize, ToSchema)]

@@ -24,8 +24,7 @@ use tokio_io_timeout::TimeoutStream;
 
 use super::problem::Problem;
 use super::{Server, replicas};
-use crate::Error;
-use crate::error::ensure;
+use crate::error::{Error, ensure};
 
 /// How long to wait after a connection that could not be accepted, such as for lack of file handles.
 const PAUSE: Duration = Duration::from_millis(100);

@@ -6,10 +6,11 @@ use dsokr_data::{Inputs, Split};
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::molecules::{are_smiles, labels_looked_at};
+use crate::error::Error;
+use crate::metrics::metric::Metric;
+use crate::metrics::molecules::{are_smiles, labels_looked_at};
 use crate::run::EnsembleRun;
 use crate::run_dir::Report;
-use crate::{Error, Metric};
 
 /// The model of an answer.
 #[derive(Serialize, ToSchema)]

@@ -11,9 +11,9 @@ use dsokr_molecule::{ElementCounts, Molecule};
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::Error;
-use crate::inputs::PrepareRows;
-use crate::spectra::{MixtureConfig, MixtureInputs};
+use crate::encoders::inputs::PrepareRows;
+use crate::encoders::spectrum_inputs::{MixtureConfig, MixtureInputs};
+use crate::error::Error;
 
 /// Training texts, and what a query is compared with.
 pub(super) struct Training {

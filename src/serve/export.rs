@@ -11,8 +11,8 @@ use super::model::{Known, Model};
 use super::problem::Problem;
 use super::queries::{Asked, Endpoint};
 use super::search::{ExplainedHit, SearchRequest};
-use crate::Error;
-use crate::table::Table;
+use crate::error::Error;
+use crate::metrics::table::Table;
 
 /// A search of one query, for a file.
 #[derive(Deserialize, Serialize, ToSchema)]

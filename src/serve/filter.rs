@@ -10,7 +10,7 @@ use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use crate::Error;
+use crate::error::Error;
 
 /// Properties of candidates that are molecules; those that are given must all hold.
 #[derive(Clone, Debug, Default, Deserialize, Serialize, ToSchema)]

@@ -27,8 +27,7 @@ use super::problem::{Body, ErrorBody, Problem};
 use super::queries::Endpoint;
 use super::search::{SearchRequest, SearchResponse};
 use super::{Limits, Server, replicas};
-use crate::Error;
-use crate::error::listed;
+use crate::error::{Error, listed};
 
 /// All models.
 #[derive(Serialize, ToSchema)]

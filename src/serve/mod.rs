@@ -57,7 +57,7 @@ use std::time::Duration;
 use axum::Router;
 use axum::routing::{get, post};
 
-use crate::Error;
+use crate::error::Error;
 
 use self::metrics::Counters;
 use self::work::Workers;

@@ -17,11 +17,11 @@ use super::filter::Molecules;
 use super::problem::Problem;
 use super::work;
 use crate::config::BeyondConfig;
-use crate::error::ensure;
+use crate::decoding::beyond::BeyondSearch;
+use crate::error::{Error, ensure};
 use crate::run::beyond::search_by;
 use crate::run::{EnsembleRun, Record, Run};
 use crate::run_dir::MEMBERS;
-use crate::{BeyondSearch, Error};
 
 /// How often the files of a run are looked at.
 const LOOK: Duration = Duration::from_secs(1);

@@ -16,8 +16,7 @@ use utoipa::openapi::{ContentBuilder, Ref, RefOr, Response as OpenApiResponse, R
 use utoipa::{IntoResponses, ToSchema};
 
 use super::Server;
-use crate::Error;
-use crate::error::in_words;
+use crate::error::{Error, in_words};
 
 /// Why a request is not answered.
 #[derive(Debug)]

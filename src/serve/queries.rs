@@ -9,8 +9,9 @@ use serde::Serialize;
 
 use super::model::{Known, Model};
 use super::problem::Problem;
+use crate::config::candidate_rule::CandidateRule;
+use crate::error::Error;
 use crate::run::{QueryAnswers, Run};
-use crate::{CandidateRule, Error};
 
 use super::Limits;
 

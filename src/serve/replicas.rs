@@ -13,7 +13,7 @@ use super::candidates::{CandidatesRequest, DrawingRequest, EmbedRequest, RankReq
 use super::export::ExportRequest;
 use super::queries::Endpoint;
 use super::search::SearchRequest;
-use crate::Error;
+use crate::error::Error;
 
 /// A message of rank 0 to the others; requests by their [`Endpoint::NAME`].
 #[derive(Deserialize)]

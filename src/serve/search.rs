@@ -20,8 +20,11 @@ use super::filter::{Filter, Molecules, Wanted, fingerprint, tanimoto};
 use super::model::{Known, Model};
 use super::problem::Problem;
 use super::queries::{Asked, Endpoint};
-use crate::run::{self, Calibration, Hit, Quantile};
-use crate::{CandidateRule, Error, PredictedOutput};
+use crate::config::candidate_rule::CandidateRule;
+use crate::decoding::decoder::PredictedOutput;
+use crate::error::Error;
+use crate::run;
+use crate::run::{Calibration, Hit, Quantile};
 
 /// Training texts that explain an answer.
 const NEAREST: usize = 3;

@@ -5,8 +5,8 @@ use dsokr_basis::features::PartRows;
 use dsokr_data::{Dataset, Selected};
 
 use super::BLOCK;
-use crate::Error;
 use crate::config::Config;
+use crate::error::Error;
 
 /// The places in `output.kernels`, of those that are summed, whose rows are equal for all training outputs, or zero
 /// where outputs are not centred.

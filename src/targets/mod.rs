@@ -18,9 +18,8 @@ use dsokr_machines::{LastSystem, OutputSpace as MachineSpace, Targets};
 use output_space::numbers;
 use tracing::info;
 
-use crate::Error;
 use crate::config::{Checked, SketchConfig, SummandConfig};
-use crate::error::ensure;
+use crate::error::{Error, ensure};
 use crate::run_dir::{BASIS, fingerprint_of};
 
 pub(crate) use constant::constant_kernels;

@@ -6,10 +6,9 @@ use dsokr_basis::{Basis, Projection, RowKind, RowSource};
 use dsokr_decode::{CandidateParts, Candidates};
 use dsokr_machines::{OutputSpace as MachineSpace, Points, Scaling};
 
-use crate::Error;
 use crate::config::{Checked, ColumnScaling, Config, Search};
-use crate::error::ensure;
-use crate::quantiles::median_candidates;
+use crate::error::{Error, ensure};
+use crate::metrics::quantiles::median_candidates;
 use crate::run_dir::{BASIS, OUTPUTS, SCALING};
 use dsokr_data::{DataRoot, Dataset, Outputs, Selected};
 

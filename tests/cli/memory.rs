@@ -138,7 +138,7 @@ fn a_plan_counts_further_fits() {
         number(own.unwrap(), "bytes")
     };
     let more = bytes("{}") - bytes("{lexicon=\"own.tsv\"}");
-    let lexicon = include_str!("../../src/lexicon/chemistry.tsv").lines().count() - 1;
+    let lexicon = include_str!("../../src/decoding/lexicon/chemistry.tsv").lines().count() - 1;
     assert_eq!(more, (200 * (lexicon - 2)) as f64);
     let none = "decoding.second_look={neighbours=7, folds=4, words={lexicon=\"none.tsv\"}}";
     let plan = ["train", "ridge.toml", "--plan", "--set", none];

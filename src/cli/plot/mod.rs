@@ -9,12 +9,13 @@ use std::path::{Path, PathBuf};
 
 use self::axis::Axis;
 use self::panel::{Panel, Series, Style, Value, save};
-use crate::decode::report::{HitsPoint, RankHistogram, ReliabilityBin};
-use crate::error::ensure;
+use crate::error::{Error, ensure};
+use crate::metrics::metric::Metric;
+use crate::metrics::quantiles::Coverage;
 use crate::run::{EmbeddingCurve, LearningCurve, LearningPoint, check_output};
-use crate::sketch::{Curve, Leverage, Point, Spread};
-use crate::sweep::{Sweep, SweepRun};
-use crate::{Coverage, Error, Metric};
+use crate::studies::sketch::{Curve, Leverage, Point, Spread};
+use crate::studies::sweep::{Sweep, SweepRun};
+use dsokr_decode::report::{HitsPoint, RankHistogram, ReliabilityBin};
 
 /// How axes name the metric of this name.
 fn title(metric: &str) -> &str {

@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use super::axis::{Axis, Ruler};
-use crate::Error;
-use crate::basis::store::write_atomically;
+use crate::error::Error;
+use dsokr_basis::store::write_atomically;
 
 /// Width of a figure with one panel, the column of a paper: 3.5 inches.
 const COLUMN: f64 = 252.0;

@@ -1,0 +1,63 @@
+//! Parts of the training pairs that models are fitted without.
+
+use dsokr_basis::random::generator;
+use dsokr_data::{Dataset, divide};
+
+use crate::error::{Error, ensure};
+
+/// How training pairs are divided. A model is fitted without each of the first parts, and answers it.
+#[derive(Clone, Copy)]
+pub(crate) struct Folds {
+    /// The table of the configuration that says so.
+    pub key: &'static str,
+    /// Number of parts.
+    pub count: usize,
+    /// Number of parts that are answered.
+    pub answered: usize,
+}
+
+impl Folds {
+    /// Refuses numbers out of range.
+    pub fn validate(self) -> Result<(), Error> {
+        let Self { key, count, answered } = self;
+        ensure(count > 1, format_args!("{key}.folds"), count, "at least 2")?;
+        let holds = (1..=count).contains(&answered);
+        let key = format_args!("{key}.answered");
+        ensure(holds, key, answered, format_args!("1 to {count}, the number of parts"))
+    }
+
+    /// The parts of the training pairs that are answered, drawn by a seed, of about equal sizes. What validation keeps
+    /// apart stays together ([`Dataset::training_groups`]).
+    pub fn draw(self, dataset: &Dataset, seed: u64) -> Result<Vec<Vec<usize>>, Error> {
+        let Self { key, count, answered } = self;
+        let groups = dataset.training_groups();
+        let n = groups.len();
+        let allowed = if n == dataset.train.ids.len() {
+            format!("2 to {n}, the number of training pairs")
+        } else {
+            format!("2 to {n}, the number of outputs of training pairs")
+        };
+        ensure((2..=n).contains(&count), format_args!("{key}.folds"), count, allowed)?;
+        let mut parts = divide(groups, count, &mut generator(seed, "folds", 0));
+        parts.truncate(answered);
+        Ok(parts)
+    }
+
+    /// Number of the n pairs without the largest part.
+    pub fn rest(self, n: usize) -> usize {
+        n - n.div_ceil(self.count.max(1)).min(n)
+    }
+}
+
+/// One of so many pairs that a model was fitted to is [repeated].
+pub(crate) const REPEATED: usize = 8;
+
+/// The pairs that a model was fitted to and answers all the same.
+pub(crate) fn repeated(learned: &[usize]) -> Vec<usize> {
+    learned.iter().copied().step_by(REPEATED).collect()
+}
+
+/// The others of n pairs.
+pub(crate) fn rest(held: &[usize], n: usize) -> Vec<usize> {
+    (0..n).filter(|pair| held.binary_search(pair).is_err()).collect()
+}

@@ -1,0 +1,191 @@
+//! Answers to queries: the distinct candidates with their ids and labels.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use dsokr_decode::{
+    self as decode, Combination, Ensemble, Pool, SomeCandidates, Standing, Standings,
+};
+use serde::Serialize;
+
+use crate::decoding::decoder::PredictedOutput;
+use crate::error::Error;
+use crate::metrics::quantiles::number;
+
+/// The answer to a query. Nothing else is needed to read it.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Answer {
+    /// Predicted quantiles, where a single model answers with them.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub quantiles: Vec<Quantile>,
+    /// The predicted output where it need not be a candidate: the best of all outputs with `decoding.search =
+    /// "exact"`, the label set with the largest expected F1, and that F1, with `decoding.expected_f1`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub exact: Option<PredictedOutput>,
+    /// The best molecules of a search beyond the candidates, best first, as many as hits were asked for: those that are
+    /// candidates are among them.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub beyond: Vec<PredictedOutput>,
+    /// The best candidates, best first. Duplicates are one hit.
+    #[serde(rename = "candidates")]
+    pub hits: Vec<Hit>,
+    /// What is doubtful about the query, such as a spectrum of a polarity that the model was not trained on.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub cautions: Vec<String>,
+    /// The gap of the best candidate of all, wanted or not.
+    #[serde(skip)]
+    pub gap: Option<f32>,
+}
+
+/// A candidate with its place among all.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "serve", derive(utoipa::ToSchema))]
+pub struct Hit {
+    /// One more than the number of candidates with a higher score, among all.
+    pub rank: usize,
+    /// Its id; of duplicates, that of the first one that is wanted.
+    pub id: String,
+    /// Its label: the SMILES of a molecule, a set of labels, a ranking, a number or a graph.
+    pub label: String,
+    /// Its score.
+    pub score: f32,
+    /// The score minus that of the next candidate that is not a duplicate; absent for the last one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub gap: Option<f32>,
+    /// Number of other candidates with the same score, duplicates included.
+    pub tied: usize,
+    /// Ids of duplicates, which score the same bit for bit, wanted or not.
+    pub duplicates: Vec<String>,
+}
+
+impl Hit {
+    /// A distinct candidate with its ids and its label. A number without a label is its own label; `levels` are
+    /// those of a model of quantiles.
+    pub(crate) fn from_standing(
+        found: Standing,
+        names: &SomeCandidates,
+        levels: Option<&[f64]>,
+    ) -> Result<Self, Error> {
+        let Standing { candidates, score, above, tied, gap } = found;
+        let all = &names.candidates;
+        let places = candidates.iter().map(|&number| names.place(number as usize));
+        let places = places.collect::<Result<Vec<_>, _>>()?;
+        let first = places.first().copied().unwrap_or_default();
+        let label = match (all.label(first), levels) {
+            ("", Some(levels)) => number(levels, all, all.class_of(first))?.to_string(),
+            (label, _) => label.to_owned(),
+        };
+        let rank = above as usize + 1;
+        let mut ids = places.into_iter().map(|at| all.id(at).to_owned());
+        let id = ids.next().unwrap_or_default();
+        let duplicates: Vec<String> = ids.collect();
+        let tied = tied as usize + duplicates.len();
+        Ok(Self { rank, id, label, score, gap, tied, duplicates })
+    }
+}
+
+/// A predicted quantile.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "serve", derive(utoipa::ToSchema))]
+pub struct Quantile {
+    /// The level, from 0 to 1.
+    pub level: f64,
+    /// The quantile.
+    pub value: f32,
+}
+
+impl Quantile {
+    /// The quantiles of a query.
+    pub(crate) fn all(levels: &[f64], values: &[f32]) -> Vec<Self> {
+        levels.iter().zip(values).map(|(&level, &value)| Self { level, value }).collect()
+    }
+}
+
+/// The most hits of all queries that are kept to find ties among them, unless a fourth of them are asked for.
+const HITS: usize = 1 << 18;
+
+/// The distinct candidates of each query, and what reads their numbers.
+pub(crate) type Found<'a> = (Vec<Standings>, SomeCandidates<'a>);
+
+/// The distinct wanted candidates at some places of each query and where they stand among all.
+pub(crate) fn distinct<'a>(
+    ensemble: &Ensemble<'a>,
+    rule: &Combination,
+    pool: Pool,
+    places: Range<usize>,
+    wanted: Option<&[bool]>,
+) -> Result<Found<'a>, Error> {
+    let all = ensemble.candidates();
+    let queries = ensemble.queries();
+    let longest = pool.longest(all.len());
+    // how many of the best candidates are looked at, until they say how many tie with the last one
+    let tries = match (pool, wanted) {
+        (Pool::PerQuery(_), _) => vec![longest.max(1)],
+        (Pool::Shared, Some(_)) => Vec::new(),
+        (Pool::Shared, None) => {
+            let most = queries.saturating_mul(places.len()).saturating_mul(4).max(HITS);
+            let ahead = places.end.saturating_add(1);
+            let tries = [2, 16].map(|times| ahead.saturating_mul(times).min(longest));
+            tries.into_iter().filter(|&best| queries.saturating_mul(best) <= most).collect()
+        }
+    };
+    for best in tries {
+        let hits = ensemble.top_k(pool, rule, best)?;
+        let names = all.some(hits.iter().flatten().map(|hit| hit.candidate))?;
+        let class_of = |number: usize| match names.numbers {
+            None => Ok(ensemble.class_of(number)),
+            Some(_) => Ok(names.candidates.class_of(names.place(number)?)),
+        };
+        let whole = best >= longest;
+        let found = hits.iter().map(|hits| folded(class_of, hits, whole));
+        let mut found = found.collect::<Result<Vec<_>, Error>>()?;
+        if whole || found.iter().all(|own| own.hits.len() >= places.end) {
+            for own in &mut found {
+                let is_wanted = |own: &u32| wanted.is_none_or(|wanted| wanted[*own as usize]);
+                own.hits.retain(|hit| hit.candidates.iter().any(is_wanted));
+                own.hits.truncate(places.end);
+                own.hits.drain(..places.start.min(own.hits.len()));
+            }
+            return Ok((found, names));
+        }
+    }
+    let found = ensemble.standings(rule, wanted, places)?;
+    let hits = found.iter().flat_map(|own| &own.hits);
+    let numbers = hits.flat_map(|hit| &hit.candidates).map(|&number| number as usize);
+    let names = all.some(numbers)?;
+    Ok((found, names))
+}
+
+/// The hits without duplicates. Where they are not the `whole` of all candidates, those that tie with the last one are
+/// left out, because not all of them are known.
+fn folded(
+    class_of: impl Fn(usize) -> Result<u32, Error>,
+    hits: &[decode::Hit],
+    whole: bool,
+) -> Result<Standings, Error> {
+    let mut found = Standings { hits: Vec::new(), gap: None };
+    let mut above = 0;
+    for tied in hits.chunk_by(|a, b| a.score == b.score) {
+        let score = tied[0].score;
+        let end = above + tied.len();
+        let next = hits.get(end);
+        if next.is_none() && !whole {
+            break;
+        }
+        // rows are numbered in the order of their first candidates
+        let mut rows = BTreeMap::<u32, Vec<u32>>::new();
+        for hit in tied {
+            rows.entry(class_of(hit.candidate)?).or_default().push(hit.candidate as u32);
+        }
+        let gap = if rows.len() > 1 { Some(0.0) } else { next.map(|next| score - next.score) };
+        if above == 0 {
+            found.gap = gap;
+        }
+        found.hits.extend(rows.into_values().map(|candidates| {
+            let others = (tied.len() - candidates.len()) as u64;
+            Standing { candidates, score, above: above as u64, tied: others, gap }
+        }));
+        above = end;
+    }
+    Ok(found)
+}

@@ -1,0 +1,346 @@
+//! Decoding by search in the space of molecules: the one with the highest score, whether a table holds it or not.
+//!
+//! For any molecule c there are features, coordinates ψ̃(c), a constant b(c), and the share u(c) that the basis does not
+//! know. The search climbs by [`Moves`] on `⟨z, ψ̃(c)⟩ + b(c) − w u(c)`, combined over the models, from the best
+//! candidates. It keeps a beam of the best molecules of each query; a round makes the neighbours of those that have none
+//! yet, the best first, as many as its share of the evaluations allows. What was evaluated for one query is known to all.
+//! Second looks choose among the best that were found.
+
+mod beam;
+mod keep;
+mod pool;
+
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use dsokr_basis::Cancellation;
+use dsokr_data::FittedFeatures;
+use dsokr_decode::{
+    CandidateBlocks, Candidates, Combination, Ensemble, Further, Hit, Pool as CandidatePool,
+    Queries, RowHit, top_rows,
+};
+use dsokr_molecule::{Element, Molecule, Moves, Palette};
+use rayon::prelude::*;
+use serde::Serialize;
+
+use self::beam::{Beam, Found};
+use self::keep::Keep;
+use self::pool::{Evaluated, Evaluation, as_searched};
+use crate::config::{BeyondConfig, Checked};
+use crate::error::{Error, ensure, ensure_run};
+use crate::run_dir::{FEATURES, held_out};
+use crate::targets::OutputSpace;
+
+/// Candidates whose molecules make the palette of moves.
+const KNOWN: usize = 10_000;
+
+/// Bytes of evaluated molecules that a block of queries may need, and that are kept for later queries.
+const MEMORY: usize = 1 << 29;
+
+/// The most queries of a block, which make their moves together.
+const BLOCK: usize = 32;
+
+/// Time of work without a line in the log.
+const SILENCE: Duration = Duration::from_secs(2);
+
+/// Candidates that are compared with a molecule that was found.
+const COMPARED: usize = 4;
+
+/// Searches molecules beyond the candidates of models.
+pub struct BeyondSearch {
+    settings: BeyondConfig,
+    keep: Keep,
+    /// Of each model.
+    placers: Vec<Placer>,
+    palette: Palette,
+    /// The molecules that earlier queries have evaluated.
+    known: Mutex<Evaluated>,
+}
+
+/// The parts of a model that place new molecules, without its space.
+pub(crate) struct Placer {
+    fitted: FittedFeatures,
+    /// Held-out answers of unit length, where candidates are corrected for hubs.
+    held_out: Option<Vec<f32>>,
+}
+
+/// The reason why a search ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+#[cfg_attr(feature = "serve", derive(utoipa::ToSchema))]
+pub enum SearchEnd {
+    /// All of the best molecules have been moved from: one move from them leads to none that is better.
+    Neighbours,
+    /// `decoding.beyond.rounds`.
+    Rounds,
+    /// `decoding.beyond.evaluations`.
+    Evaluations,
+}
+
+/// Facts about a search and the output that it found.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "serve", derive(utoipa::ToSchema))]
+pub struct SearchFacts {
+    /// Whether it is a candidate already.
+    pub in_table: bool,
+    /// Whether it has what `decoding.beyond` keeps, such as a formula; false where nothing that was found has it.
+    pub kept: bool,
+    /// The share of it that the basis does not know, from 0 to 1, of several models in the mean; absent where outputs are
+    /// not sketched.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub unknown: Option<f64>,
+    /// Number of molecules whose score was computed for this query.
+    pub evaluated: usize,
+    /// The reason why the search ended.
+    pub ended: SearchEnd,
+    /// The id of the candidate that is nearest to it in the kernel's feature space.
+    pub nearest: String,
+    /// The label of that candidate.
+    pub nearest_label: String,
+    /// The atoms that it has more or fewer of than that candidate, such as `C +1, H +2, O -1`; empty where both have the
+    /// same formula, or the candidate is not a SMILES.
+    pub difference: String,
+}
+
+/// The best molecule for a query, with its score.
+pub(crate) struct FoundMolecule {
+    pub smiles: String,
+    pub score: f64,
+    pub facts: SearchFacts,
+}
+
+/// A model that molecules are scored by.
+#[derive(Clone, Copy)]
+pub(crate) struct SearchedModel<'a> {
+    pub candidates: &'a Candidates,
+    pub space: &'a OutputSpace,
+    pub config: &'a Checked,
+}
+
+impl Placer {
+    /// With the features that a model was trained with. `held_out` are answers to training inputs by models that have not
+    /// seen their pair, which candidates that are corrected for hubs need.
+    ///
+    /// # Errors
+    /// Answers whose dimension differs from that of the candidates.
+    pub(crate) fn new(
+        candidates: &Candidates,
+        fitted: FittedFeatures,
+        held_out: Option<&[f32]>,
+    ) -> Result<Self, Error> {
+        let unit = |answers| Ok::<_, Error>(Queries::new(candidates.dim(), answers)?.normalised());
+        let held_out = held_out.filter(|_| candidates.hubs().is_some()).map(unit).transpose()?;
+        Ok(Self { fitted, held_out })
+    }
+
+    /// That of a trained run in a folder.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new); a run of an earlier version, which kept no features.
+    pub(crate) fn open(run: &Path, candidates: &Candidates) -> Result<Self, Error> {
+        let features = run.join(FEATURES);
+        let message = format_args!("no {FEATURES}, which decoding.beyond needs: train it again");
+        ensure_run(features.exists(), run, message)?;
+        let fitted = FittedFeatures::load(&features)?;
+        Ok(Self { fitted, held_out: held_out::of_hubs(run, candidates)? })
+    }
+}
+
+impl BeyondSearch {
+    /// A search by models, at least one, each with its configuration, whose outputs have moves, and its candidates.
+    ///
+    /// # Errors
+    /// Settings that are out of range; candidates that are not molecules.
+    pub(crate) fn new(
+        settings: BeyondConfig,
+        models: &[(&Checked, &Candidates)],
+        placers: Vec<Placer>,
+    ) -> Result<Self, Error> {
+        settings.validate()?;
+        let keep = Keep::from_config(&settings)?;
+        let candidates = models[0].1;
+        let step = candidates.len().div_ceil(KNOWN).max(1);
+        let labels = (0..candidates.len()).step_by(step).map(|at| candidates.label(at));
+        let labels: Vec<&str> = labels.collect();
+        let known = labels.par_iter().filter_map(|label| Molecule::parse(label).ok());
+        let known: Vec<Molecule> = known.collect();
+        ensure(!known.is_empty(), "decoding.beyond", "candidates without SMILES", "molecules")?;
+        let mut palette = Molecule::palette(&known);
+        palette.moves = settings.evaluations.div_ceil(settings.rounds);
+        if settings.unusual {
+            palette.environments = None;
+        }
+        // graphs leave charges, hydrogens and configurations out
+        if models.iter().all(|(config, _)| config.output.features.are_graphs()) {
+            let charges = BTreeSet::new();
+            let radicals = BTreeSet::new();
+            palette = Palette { charges, radicals, stereo: false, ..palette };
+        }
+        let dims: Vec<usize> = models.iter().map(|(_, candidates)| candidates.dim()).collect();
+        let known = Mutex::new(Evaluated::new(&dims));
+        Ok(Self { settings, keep, placers, palette, known })
+    }
+
+    /// The search of a model in training, whose outputs have these features, and whose `answers` are held out.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new) and [`Placer::new`].
+    pub(crate) fn of_training(
+        settings: &BeyondConfig,
+        config: &Checked,
+        candidates: &Candidates,
+        features: &FittedFeatures,
+        answers: Option<&[f32]>,
+    ) -> Result<Self, Error> {
+        let placer = Placer::new(candidates, features.clone(), answers)?;
+        Self::new(settings.clone(), &[(config, candidates)], vec![placer])
+    }
+
+    /// The `count` best molecules for each query of an ensemble, whose members are `models`, best first; at least one.
+    ///
+    /// # Errors
+    /// As [`Ensemble::further`]; a search that is cancelled; features that cannot be computed.
+    pub(crate) fn best(
+        &self,
+        models: &[SearchedModel],
+        ensemble: &Ensemble,
+        rule: &Combination,
+        pool: CandidatePool,
+        count: usize,
+    ) -> Result<Vec<Vec<FoundMolecule>>, Error> {
+        let candidates = models[0].candidates;
+        let starts = self.settings.starts.min(candidates.len());
+        let (further, starts) = ensemble.further(pool, rule, starts)?;
+        let further = &further;
+        // one search at a time: a later one gains from what the first one evaluates
+        let known = &mut *self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let most = MEMORY / known.bytes_of(self.settings.evaluations).max(1);
+        let block = most.clamp(1, BLOCK);
+        let said = Instant::now();
+        let mut climb = Climb { search: self, models, further, known, count, said };
+        let mut found = Vec::with_capacity(starts.len());
+        for (own, first) in starts.chunks(block).zip((0..).step_by(block)) {
+            if climb.known.bytes() > MEMORY {
+                *climb.known = climb.known.cleared();
+            }
+            let label = |hit: &Hit| candidates.label(hit.candidate);
+            let labels = own.iter().map(|own| own.iter().map(label).collect::<Vec<_>>());
+            found.extend(climb.best(first, &labels.collect::<Vec<_>>())?);
+        }
+        Ok(found)
+    }
+}
+
+/// A search for some queries.
+struct Climb<'a> {
+    search: &'a BeyondSearch,
+    models: &'a [SearchedModel<'a>],
+    further: &'a Further<'a>,
+    known: &'a mut Evaluated,
+    /// How many molecules an answer has.
+    count: usize,
+    /// When the log had its last line.
+    said: Instant,
+}
+
+impl Climb<'_> {
+    /// The best molecules of a block of queries from the number `first` on, from candidates with these labels.
+    fn best(
+        &mut self,
+        first: usize,
+        starts: &[Vec<&str>],
+    ) -> Result<Vec<Vec<FoundMolecule>>, Error> {
+        let Self { search, models, further, count, .. } = *self;
+        let BeyondSearch { settings, keep, placers, palette, .. } = search;
+        let cancellation = Cancellation::current();
+        let weight = settings.unknown;
+        let evaluation = Evaluation { models, placers, keep, palette, weight };
+        let read = evaluation.read(self.known, starts)?;
+        let queries = first..first + starts.len();
+        let beams = queries.map(|query| Beam::new(query, further, settings, count));
+        let mut beams: Vec<Beam> = beams.collect();
+        Beam::start_all(&mut beams, self.known, read);
+        for left in (1..=settings.rounds).rev() {
+            cancellation.check()?;
+            let moved = beams.iter_mut().map(|own| own.next(self.known, left));
+            let moved: Vec<Vec<u32>> = moved.collect();
+            if moved.iter().all(Vec::is_empty) {
+                break;
+            }
+            evaluation.expand(self.known, &moved)?;
+            Beam::offer_neighbours(&mut beams, self.known, &moved);
+            if self.said.elapsed() > SILENCE {
+                let scored: usize = beams.iter().map(Beam::evaluated).sum();
+                let round = settings.rounds - left + 1;
+                let queries = beams.len();
+                tracing::info!(round, queries, scored, "search beyond the candidates");
+                self.said = Instant::now();
+            }
+        }
+        self.named(&beams)
+    }
+
+    /// The best molecules of each beam, each with the candidate nearest to it.
+    fn named(&self, beams: &[Beam]) -> Result<Vec<Vec<FoundMolecule>>, Error> {
+        let known = &*self.known;
+        let candidates = self.models[0].candidates;
+        let best = beams.par_iter().map(|beam| beam.best(known));
+        let best = best.collect::<Result<Vec<Vec<Found>>, Error>>()?;
+        let allowed = "candidates whose labels are SMILES, and at least one evaluation";
+        let none = best.iter().any(Vec::is_empty);
+        ensure(!none, "decoding.beyond", "a query without a start", allowed)?;
+        let points = best.iter().flatten().flat_map(|found| known.point(found.molecule));
+        let points: Vec<f32> = points.copied().collect();
+        let near = COMPARED.min(candidates.distinct());
+        let mut near =
+            top_rows(&Queries::new(candidates.dim(), &points)?, candidates, near)?.into_iter();
+        let named = |(best, beam): (Vec<Found>, &Beam)| {
+            let named = best.into_iter().zip(near.by_ref());
+            named.map(|(found, near)| self.found(found, beam, &near)).collect()
+        };
+        Ok(best.into_iter().zip(beams).map(named).collect())
+    }
+
+    /// A molecule of a beam, where `near` are the rows of the candidates nearest to it.
+    fn found(&self, found: Found, beam: &Beam, near: &[RowHit]) -> FoundMolecule {
+        let known = &*self.known;
+        let candidates = self.models[0].candidates;
+        let label = known.of(found.molecule).label.as_str();
+        let members = near.iter().map(|hit| candidates.members(hit.row as u32));
+        let members: Vec<u32> =
+            members.flat_map(|own| own.iter().take(8).copied().collect::<Vec<_>>()).collect();
+        let own = |&&at: &&u32| {
+            let candidate = Molecule::parse(candidates.label(at as usize));
+            candidate.is_ok_and(|own| as_searched(own, &self.search.palette).key() == label)
+        };
+        let same = members.iter().find(own);
+        let nearest = same.or(members.first()).map_or(0, |&at| at as usize);
+        let facts = SearchFacts {
+            in_table: same.is_some(),
+            kept: found.kept,
+            unknown: known.unknown(found.molecule),
+            evaluated: beam.evaluated(),
+            ended: beam.ended(known),
+            nearest: candidates.id(nearest).to_owned(),
+            nearest_label: candidates.label(nearest).to_owned(),
+            difference: difference(candidates.label(nearest), label),
+        };
+        FoundMolecule { smiles: label.to_owned(), score: found.score, facts }
+    }
+}
+
+/// The atoms that the second molecule has in addition, and those that it lacks.
+fn difference(from: &str, to: &str) -> String {
+    let [Ok(from), Ok(to)] = [from, to].map(Molecule::parse) else { return String::new() };
+    let [from, to] = [from, to].map(|own| own.composition());
+    // carbon before hydrogen, as in formulas
+    let place = |element: &Element| (*element != Element::C, *element);
+    let elements: BTreeSet<_> = from.keys().chain(to.keys()).map(place).collect();
+    let more = elements.into_iter().filter_map(|(_, element)| {
+        let [before, after] = [&from, &to].map(|own| own.get(&element).map_or(0, |&n| n as i64));
+        (before != after).then(|| format!("{} {:+}", element.symbol(), after - before))
+    });
+    more.collect::<Vec<_>>().join(", ")
+}

@@ -1,0 +1,309 @@
+//! Molecules whose features and coordinates were computed, for all queries.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use dsokr_basis::{Basis, Cancellation};
+use dsokr_data::Outputs;
+use dsokr_decode::{CandidateParts, Candidates};
+use dsokr_molecule::{Made, Molecule, Moves, Palette};
+use rayon::prelude::*;
+
+use super::keep::Keep;
+use super::{Placer, SearchedModel};
+use crate::error::Error;
+use crate::targets::{OutputSpace, unknown_shares};
+
+/// Molecules that are placed at once.
+const BATCH: usize = 4_096;
+
+/// Molecules that are moved from at once; what they lead to is not made again for the next ones.
+const TOGETHER: usize = 16;
+
+/// Bytes of a molecule without its coordinates: texts, numbers, and its place among the neighbours of others.
+const BYTES: usize = 512;
+
+/// Bytes of a structure that is not made again, whether its molecule was left out or not.
+const MADE: usize = 96;
+
+/// Molecules by number, each once by its canonical SMILES.
+#[derive(Default)]
+pub(super) struct Evaluated {
+    /// Their coordinates for each model.
+    models: Vec<Placed>,
+    numbers: HashMap<String, u32>,
+    all: Vec<Known>,
+    restricted: bool,
+    neighbours: HashMap<u32, Vec<u32>>,
+    /// Structures that are not made again.
+    made: Made,
+}
+
+/// Properties of a molecule other than its coordinates.
+pub(super) struct Known {
+    /// Its canonical SMILES.
+    pub label: String,
+    pub formula: String,
+    /// Number of its atoms, hydrogens not counted.
+    pub atoms: usize,
+    /// Whether it has what is to be kept.
+    pub kept: bool,
+}
+
+/// Molecules in the coordinates of a model.
+#[derive(Default)]
+struct Placed {
+    dim: usize,
+    points: Vec<f32>,
+    constants: Vec<f32>,
+    /// Hashes of their rows of features.
+    hashes: Vec<u64>,
+    /// The share that the basis does not know; NaN where it is not known.
+    unknown: Vec<f64>,
+}
+
+impl Placed {
+    fn point(&self, molecule: u32) -> &[f32] {
+        &self.points[molecule as usize * self.dim..][..self.dim]
+    }
+}
+
+impl Evaluated {
+    /// No molecules, for models of some dimensions.
+    pub fn new(dims: &[usize]) -> Self {
+        let placed = |&dim: &usize| Placed { dim, ..Placed::default() };
+        Self { models: dims.iter().map(placed).collect(), ..Self::default() }
+    }
+
+    /// None of them.
+    pub fn cleared(&self) -> Self {
+        Self::new(&self.models.iter().map(|placed| placed.dim).collect::<Vec<_>>())
+    }
+
+    /// Bytes of so many molecules.
+    pub fn bytes_of(&self, molecules: usize) -> usize {
+        let dims: usize = self.models.iter().map(|placed| placed.dim).sum();
+        molecules.saturating_mul(4 * dims + BYTES)
+    }
+
+    pub fn bytes(&self) -> usize {
+        self.bytes_of(self.all.len()).saturating_add(self.made.len().saturating_mul(MADE))
+    }
+
+    pub fn of(&self, molecule: u32) -> &Known {
+        &self.all[molecule as usize]
+    }
+
+    pub fn is_restricted(&self) -> bool {
+        self.restricted
+    }
+
+    /// The share that the basis does not know, the mean over the models that know it.
+    pub fn unknown(&self, molecule: u32) -> Option<f64> {
+        let shares = self.models.iter().map(|placed| placed.unknown[molecule as usize]);
+        let shares: Vec<f64> = shares.filter(|share| !share.is_nan()).collect();
+        (!shares.is_empty()).then(|| shares.iter().sum::<f64>() / shares.len() as f64)
+    }
+
+    /// Its point under the first model.
+    pub fn point(&self, molecule: u32) -> &[f32] {
+        self.models[0].point(molecule)
+    }
+
+    /// `⟨z, ψ̃(c)⟩ + b(c) − w u(c)` under each model, w = `weight`.
+    pub fn scores(&self, molecule: u32, z: &[&[f32]], weight: f64) -> impl Iterator<Item = f64> {
+        self.models.iter().zip(z).enumerate().map(move |(model, (placed, z))| {
+            let constant = f64::from(placed.constants[molecule as usize]);
+            dot(z, placed.point(molecule)) + constant - self.penalty(molecule, model, weight)
+        })
+    }
+
+    /// `w u(c)` under a model, w = `weight`.
+    pub fn penalty(&self, molecule: u32, model: usize, weight: f64) -> f64 {
+        let share = self.models[model].unknown[molecule as usize];
+        if share.is_nan() { 0.0 } else { weight * share }
+    }
+
+    /// Some of them as candidates of each model.
+    pub fn candidates(&self, molecules: &[u32]) -> Result<Vec<Candidates>, Error> {
+        let labels: Vec<String> = molecules.iter().map(|&own| self.of(own).label.clone()).collect();
+        let of = |placed: &Placed| {
+            let all = || molecules.iter().map(|&own| own as usize);
+            Ok(Candidates::new(CandidateParts {
+                ids: labels.clone(),
+                labels: labels.clone(),
+                class: Vec::new(),
+                dim: placed.dim,
+                coordinates: molecules.iter().flat_map(|&own| placed.point(own)).copied().collect(),
+                constants: all().map(|own| placed.constants[own]).collect(),
+                hashes: all().filter_map(|own| placed.hashes.get(own).copied()).collect(),
+            })?)
+        };
+        self.models.iter().map(of).collect()
+    }
+
+    /// The molecules one move away from one.
+    pub fn neighbours(&self, molecule: u32) -> &[u32] {
+        self.neighbours.get(&molecule).map_or(&[], Vec::as_slice)
+    }
+}
+
+/// The inner product, in eight sums of f64.
+fn dot(a: &[f32], b: &[f32]) -> f64 {
+    let mut sums = [0.0f64; 8];
+    let a = a.as_chunks::<8>();
+    let b = b.as_chunks::<8>();
+    for (a, b) in a.0.iter().zip(b.0) {
+        for lane in 0..8 {
+            sums[lane] += f64::from(a[lane] * b[lane]);
+        }
+    }
+    let rest: f64 = a.1.iter().zip(b.1).map(|(a, b)| f64::from(a * b)).sum();
+    sums.iter().sum::<f64>() + rest
+}
+
+/// A molecule without configurations where these are not searched: features do not see them.
+pub(super) fn as_searched(molecule: Molecule, palette: &Palette) -> Molecule {
+    if palette.stereo { molecule } else { molecule.without_stereo() }
+}
+
+/// How molecules are evaluated.
+pub(super) struct Evaluation<'a> {
+    pub models: &'a [SearchedModel<'a>],
+    /// Of each model.
+    pub placers: &'a [Placer],
+    pub keep: &'a Keep,
+    pub palette: &'a Palette,
+    /// Weight of the share that the basis does not know.
+    pub weight: f64,
+}
+
+impl Evaluation<'_> {
+    /// The numbers of molecules that labels write; labels that are not SMILES are left out.
+    pub fn read(
+        &self,
+        known: &mut Evaluated,
+        labels: &[Vec<&str>],
+    ) -> Result<Vec<Vec<u32>>, Error> {
+        known.restricted = self.keep.is_restricted();
+        let read = |label: &&str| {
+            let molecule = as_searched(Molecule::parse(label).ok()?, self.palette);
+            Some((molecule.key(), molecule))
+        };
+        let all: Vec<Vec<(String, Molecule)>> =
+            labels.par_iter().map(|own| own.iter().filter_map(read).collect()).collect();
+        let keys: Vec<Vec<String>> =
+            all.iter().map(|own| own.iter().map(|(key, _)| key.clone()).collect()).collect();
+        self.add(known, all.into_iter().flatten())?;
+        let number = |key: &String| known.numbers.get(key).copied();
+        Ok(keys.iter().map(|own| own.iter().filter_map(number).collect()).collect())
+    }
+
+    /// Evaluates the neighbours of molecules, where they are not known.
+    pub fn expand(&self, known: &mut Evaluated, molecules: &[Vec<u32>]) -> Result<(), Error> {
+        let wanted: BTreeSet<u32> = molecules.iter().flatten().copied().collect();
+        let wanted: Vec<u32> =
+            wanted.into_iter().filter(|own| !known.neighbours.contains_key(own)).collect();
+        let cancellation = Cancellation::current();
+        for wanted in wanted.chunks(TOGETHER) {
+            let moved = wanted.par_iter().with_max_len(1).map(|&molecule| {
+                cancellation.check()?;
+                let read = Molecule::parse(&known.of(molecule).label);
+                let found = read.map(|own| own.neighbours_beside(self.palette, &known.made));
+                Ok(found.unwrap_or_default())
+            });
+            let moved: Vec<(BTreeMap<_, _>, Made)> = moved.collect::<Result<_, Error>>()?;
+            let (found, made): (Vec<_>, Vec<_>) = moved.into_iter().unzip();
+            let keys: Vec<Vec<String>> =
+                found.iter().map(|own| own.keys().cloned().collect()).collect();
+            let new = found.into_iter().flatten().filter_map(|(key, own)| Some((key, own?)));
+            self.add(known, new)?;
+            known.made.extend(made.into_iter().flatten());
+            for (&molecule, keys) in wanted.iter().zip(keys) {
+                let numbers = keys.iter().filter_map(|key| known.numbers.get(key).copied());
+                known.neighbours.insert(molecule, numbers.collect());
+            }
+        }
+        Ok(())
+    }
+
+    /// Evaluates those of some molecules that are not known, each once.
+    fn add(
+        &self,
+        known: &mut Evaluated,
+        molecules: impl Iterator<Item = (String, Molecule)>,
+    ) -> Result<(), Error> {
+        let new: BTreeMap<String, Molecule> =
+            molecules.filter(|(key, _)| !known.numbers.contains_key(key)).collect();
+        let mut new = new.into_iter();
+        loop {
+            let (labels, molecules): (Vec<_>, Vec<_>) = new.by_ref().take(BATCH).unzip();
+            if labels.is_empty() {
+                return Ok(());
+            }
+            Cancellation::current().check()?;
+            self.place(known, labels, molecules)?;
+        }
+    }
+
+    /// Evaluates a batch: features, coordinates and constants are those of candidates that are added to the run.
+    fn place(
+        &self,
+        known: &mut Evaluated,
+        labels: Vec<String>,
+        molecules: Vec<Molecule>,
+    ) -> Result<(), Error> {
+        for (model, own) in self.models.iter().zip(self.placers).zip(&mut known.models) {
+            let (searched, placer) = model;
+            let SearchedModel { candidates, space, config } = *searched;
+            let outputs =
+                config.source().made(labels.clone(), molecules.clone(), &placer.fitted)?;
+            let placed = space.candidates(&outputs)?;
+            let placed = match &placer.held_out {
+                Some(unit) => placed.with_hubs_like(candidates, unit)?,
+                None => placed,
+            };
+            let shares = self.unknown_shares(space, &placed, &outputs)?;
+            for at in 0..labels.len() {
+                let row = placed.class_of(at) as usize;
+                own.points.extend_from_slice(&placed.point(row)?);
+                own.constants.push(placed.constants()[row]);
+                own.hashes.extend(placed.hash(row));
+                own.unknown.push(shares.get(row).copied().unwrap_or(f64::NAN));
+            }
+        }
+        known.numbers.extend(labels.iter().cloned().zip(known.all.len() as u32..));
+        known.all.par_extend(labels.into_par_iter().zip(molecules).map(|(label, own)| {
+            let formula = own.formula();
+            let atoms = own.atoms().len();
+            Known { kept: self.keep.holds(&own, &formula), label, formula, atoms }
+        }));
+        Ok(())
+    }
+
+    /// The share of each distinct row that the basis does not know. Of a tempered basis and a kernel machine it takes
+    /// a second projection, and is computed only where it counts; empty where it is not known.
+    fn unknown_shares(
+        &self,
+        space: &OutputSpace,
+        placed: &Candidates,
+        outputs: &Outputs,
+    ) -> Result<Vec<f64>, Error> {
+        let Some(basis) = space.basis() else { return Ok(Vec::new()) };
+        let is_plain = |basis: &Basis| basis.tempering().changes_nothing();
+        let plain = matches!(space, OutputSpace::Basis(basis) if is_plain(basis));
+        if !plain && self.weight == 0.0 {
+            return Ok(Vec::new());
+        }
+        if !plain {
+            return unknown_shares(basis, placed, outputs);
+        }
+        let constants = placed.clone().without_hubs();
+        let shift = if basis.is_normalised() { 1.0 } else { 0.0 };
+        let share = |(row, &constant): (usize, &f32)| {
+            let within: f64 = placed.point(row)?.iter().map(|&v| f64::from(v).powi(2)).sum();
+            let norm = shift - 2.0 * f64::from(constant);
+            Ok(if norm > 0.0 { (1.0 - within / norm).clamp(0.0, 1.0) } else { 1.0 })
+        };
+        constants.constants().iter().enumerate().map(share).collect()
+    }
+}

@@ -1,0 +1,281 @@
+//! The decoder of one model's predictions.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use dsokr_basis::Cancellation;
+use dsokr_data::config::{NumberFeatures, OutputFeatures, RankingEmbedding};
+use dsokr_data::{FittedFeatures, Outputs};
+use dsokr_decode::{
+    Candidates, Encoding, ExactSearch, Pool, Queries, RowHit, SecondLook, Structure,
+    best_expected_f1, top_rows,
+};
+use dsokr_machines::{OutputSpace as MachineSpace, Scaling};
+use rayon::prelude::*;
+use serde::Serialize;
+
+use crate::config::{Checked, ExpectedF1Config, Search};
+use crate::decoding::beyond::{FoundMolecule, SearchFacts, SearchedModel};
+use crate::error::{Error, ensure};
+use crate::metrics::constants::Constants;
+use crate::metrics::scores::OutputFacts;
+use crate::targets::OutputSpace;
+
+/// The parts that answers are decoded with.
+#[derive(Clone, Copy)]
+pub(crate) struct Decoder<'a> {
+    /// The candidates that are ranked.
+    pub candidates: &'a Candidates,
+    /// The second look at the first of them.
+    pub look: Option<&'a SecondLook>,
+    /// The space of candidates and predictions, where it is known.
+    pub space: Option<&'a OutputSpace>,
+    /// The configuration of the model.
+    pub config: &'a Checked,
+    /// The names of the labels, where outputs are sets of labels.
+    pub labels: &'a [String],
+    /// How outputs are standardised.
+    pub scaling: Option<&'a Scaling>,
+    /// The constants that fit the training outputs best, where these are numbers or classes.
+    pub constants: Option<&'a Constants>,
+    /// The features of the training outputs, by which the kernel compares outputs that are shown by SMILES.
+    pub fitted: Option<&'a FittedFeatures>,
+    /// The outputs with their rows of features, where the kernel compares them.
+    pub held: Option<&'a Outputs>,
+}
+
+impl<'a> Decoder<'a> {
+    /// The predicted output of each query where it need not be a candidate: the best of all outputs, or the label set
+    /// with the largest expected F1. None where it is the first candidate.
+    pub fn of_all(
+        &self,
+        queries: &Queries,
+        pool: Pool,
+    ) -> Result<Option<Vec<PredictedOutput>>, Error> {
+        let features = &self.config.output.features;
+        match (self.exact()?, &self.config.decoding.expected_f1) {
+            (Some(exact), _) => exact.best(queries).map(Some),
+            (None, Some(settings)) => {
+                best_f1_sets(settings, features, queries, self.candidates, pool).map(Some)
+            }
+            (None, None) => Ok(None),
+        }
+    }
+
+    /// What metrics of predicted numbers and classes need to know.
+    pub fn facts(&self) -> OutputFacts {
+        let (names, positive) = match &self.config.output.features {
+            OutputFeatures::Numbers(numbers) => (numbers.targets(), None),
+            OutputFeatures::Classes(classes) => (Vec::new(), classes.positive.clone()),
+            OutputFeatures::File(_)
+            | OutputFeatures::Ngrams(_)
+            | OutputFeatures::Substructures(_)
+            | OutputFeatures::Labels(_)
+            | OutputFeatures::Rankings(_)
+            | OutputFeatures::Molecules(_)
+            | OutputFeatures::Graphs(_)
+            | OutputFeatures::Source(_) => (Vec::new(), None),
+        };
+        OutputFacts { constants: self.constants.cloned(), names, positive }
+    }
+
+    /// The search for the best of all outputs; none where predictions are candidates.
+    ///
+    /// # Errors
+    /// Outputs that cannot be searched exactly, such as rankings of too many items.
+    pub fn exact(&self) -> Result<Option<ExactDecoder<'a>>, Error> {
+        let Self { config, mut labels, scaling, .. } = *self;
+        let Some(space) = self.space.filter(|_| config.decoding.search == Search::Exact) else {
+            return Ok(None);
+        };
+        let (width, kernel, machine) = match space {
+            OutputSpace::Basis(basis) => (basis.width(), basis.kernel(), None),
+            OutputSpace::Machine(space) => (space.rows().1, space.kernel(), Some(space)),
+            OutputSpace::Quantiles(_) => return Ok(None),
+        };
+        let wrong = |allowed| Error::value("decoding.search", "\"exact\"", allowed);
+        let (encoding, norm, separator) = match &config.output.features {
+            OutputFeatures::Rankings(rankings) => {
+                labels = &rankings.items;
+                let (encoding, norm) = match rankings.embedding {
+                    RankingEmbedding::Kemeny => (Encoding::KemenySigns, width as f64),
+                    RankingEmbedding::Hamming => (Encoding::HammingOneHot, width.isqrt() as f64),
+                    RankingEmbedding::Lehmer => (Encoding::LehmerCodes, 0.0),
+                };
+                (encoding, norm, if labels.is_empty() { ' ' } else { '>' })
+            }
+            OutputFeatures::Labels(features) if labels.len() == width => {
+                (Encoding::LabelBits(0..=width), 0.0, features.separator)
+            }
+            OutputFeatures::Labels(_) => {
+                return Err(wrong("\"candidates\": the names of the labels are not known"));
+            }
+            OutputFeatures::Numbers(_) => (Encoding::Numbers, 0.0, ' '),
+            OutputFeatures::File(_)
+            | OutputFeatures::Ngrams(_)
+            | OutputFeatures::Substructures(_)
+            | OutputFeatures::Classes(_)
+            | OutputFeatures::Molecules(_)
+            | OutputFeatures::Graphs(_)
+            | OutputFeatures::Source(_) => {
+                let allowed =
+                    "\"candidates\": outputs are neither label sets, rankings nor numbers";
+                return Err(wrong(allowed));
+            }
+        };
+        let constant = if kernel.is_normalised() { 0.0 } else { -0.5 * norm };
+        let search = match (space.basis(), machine.and_then(MachineSpace::outputs)) {
+            (Some(basis), _) => ExactSearch::in_basis(basis, encoding)?,
+            (None, Some(outputs)) => ExactSearch::on_outputs(kernel, outputs, encoding)?,
+            (None, None) => return Err(wrong("\"candidates\": answers have no outputs")),
+        };
+        Ok(Some(ExactDecoder { search, machine, constant, labels, separator, scaling }))
+    }
+
+    /// The model that scores molecules in a search.
+    ///
+    /// # Errors
+    /// Outputs that are points of no space.
+    pub fn searched(&self) -> Result<SearchedModel<'a>, Error> {
+        let allowed = "absent: outputs are points of no space";
+        let none = || Error::value("decoding.beyond", "given", allowed);
+        let Self { candidates, config, .. } = *self;
+        Ok(SearchedModel { candidates, space: self.space.ok_or_else(none)?, config })
+    }
+
+    /// The predicted outputs, as the column of outputs writes them: those [of all](Self::of_all), or
+    /// the `first` candidate of each query.
+    pub fn predicted(
+        &self,
+        queries: &Queries,
+        pool: Pool,
+        first: impl Iterator<Item = usize>,
+    ) -> Result<Vec<String>, Error> {
+        match self.of_all(queries, pool)? {
+            Some(found) => Ok(found.into_iter().map(|found| found.label).collect()),
+            None => {
+                Ok(first.map(|candidate| self.candidates.label(candidate).to_owned()).collect())
+            }
+        }
+    }
+}
+
+impl From<FoundMolecule> for PredictedOutput {
+    fn from(found: FoundMolecule) -> Self {
+        Self { label: found.smiles, score: found.score, search: Some(found.facts) }
+    }
+}
+
+/// An output that is predicted without candidates.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "serve", derive(utoipa::ToSchema))]
+pub struct PredictedOutput {
+    /// The output as the column of outputs writes it.
+    pub label: String,
+    /// `⟨z, ψ̃(y)⟩ + b(y)`, as candidates are scored; with `decoding.expected_f1` the expected F1, and with
+    /// `decoding.beyond` less the weighted share that the basis does not know.
+    pub score: f64,
+    /// Facts of the search that found it.
+    #[serde(flatten)]
+    pub search: Option<SearchFacts>,
+}
+
+/// Finds the output with the highest score for each prediction.
+pub(crate) struct ExactDecoder<'a> {
+    search: ExactSearch<'a>,
+    /// Of a kernel machine, in which candidates count from μ.
+    machine: Option<&'a MachineSpace>,
+    /// `b(y)` of a ranking, the same for all.
+    constant: f64,
+    /// Names of the labels, in the order of their columns, or of ranked items; empty for items without names.
+    labels: &'a [String],
+    separator: char,
+    /// How numbers are standardised.
+    scaling: Option<&'a Scaling>,
+}
+
+impl ExactDecoder<'_> {
+    /// An output as the column of outputs writes it.
+    fn label(&self, found: &Structure) -> String {
+        if !found.numbers.is_empty() {
+            let restored = self.scaling.map(|scaling| scaling.restore(&found.numbers));
+            return NumberFeatures::cell(restored.as_ref().unwrap_or(&found.numbers));
+        }
+        let parts: Vec<String> = if self.labels.is_empty() {
+            found.ranks().iter().map(|rank| (rank + 1).to_string()).collect()
+        } else {
+            found.parts.iter().map(|&at| self.labels[at as usize].clone()).collect()
+        };
+        parts.join(&self.separator.to_string())
+    }
+
+    /// The best output for each prediction.
+    ///
+    /// # Errors
+    /// Predictions of a different number of coordinates, or whose weights overflow.
+    pub fn best(&self, queries: &Queries) -> Result<Vec<PredictedOutput>, Error> {
+        let rows = queries.rows().chunks_exact(queries.dim());
+        let restored = self.machine.and_then(|space| space.restored(queries.rows()));
+        let found = match &restored {
+            Some((dim, rows)) => self.search.best(&Queries::new(*dim, rows)?)?,
+            None => self.search.best(queries)?,
+        };
+        let centre = self.machine.map_or(&[][..], |space| space.centre());
+        let output = |(found, z): (Structure, &[f32])| {
+            let centre: f64 = z.iter().zip(centre).map(|(&z, mean)| f64::from(z) * mean).sum();
+            let label = self.label(&found);
+            PredictedOutput { label, score: found.score + self.constant - centre, search: None }
+        };
+        Ok(found.into_iter().zip(rows).map(output).collect())
+    }
+}
+
+/// For each query the label set with the largest expected F1, with that F1 as its score.
+///
+/// # Errors
+/// Lists of candidates of the queries' own; scores that are not finite.
+fn best_f1_sets(
+    settings: &ExpectedF1Config,
+    features: &OutputFeatures,
+    queries: &Queries,
+    candidates: &Candidates,
+    pool: Pool,
+) -> Result<Vec<PredictedOutput>, Error> {
+    let allowed = "absent: with decoding.expected_f1 queries share the candidates";
+    ensure(matches!(pool, Pool::Shared), "evaluation.candidates", "given", allowed)?;
+    let hits = top_rows(queries, candidates, settings.candidates.min(candidates.distinct()))?;
+    let rows: BTreeSet<usize> = hits.iter().flatten().map(|hit| hit.row).collect();
+    let label = |&row: &usize| {
+        let first = candidates.members(row as u32).first().copied();
+        first.map_or("", |candidate| candidates.label(candidate as usize))
+    };
+    let OutputFeatures::Labels(features) = features else {
+        let allowed = "\"labels\", with decoding.expected_f1";
+        return Err(Error::value("output.features.kind", "of no label sets", allowed));
+    };
+    let sets: Vec<Vec<String>> = rows.iter().map(|row| features.set(label(row))).collect();
+    let names: BTreeSet<&str> = sets.iter().flatten().map(String::as_str).collect();
+    let names: Vec<&str> = names.into_iter().collect();
+    let columns: BTreeMap<&str, u32> = names.iter().copied().zip(0..).collect();
+    let columns_of = |set: &Vec<String>| -> Vec<u32> {
+        let own: BTreeSet<u32> = set.iter().map(|label| columns[label.as_str()]).collect();
+        own.into_iter().collect()
+    };
+    let sets: BTreeMap<usize, Vec<u32>> =
+        rows.iter().copied().zip(sets.iter().map(columns_of)).collect();
+    let cancellation = Cancellation::current();
+    let one = |hits: &Vec<RowHit>| {
+        cancellation.check()?;
+        let most = hits.first().map_or(0.0, |hit| f64::from(hit.score));
+        let weight = |score: f32| ((f64::from(score) - most) / settings.temperature).exp();
+        let outcomes: Vec<(f64, &[u32])> =
+            hits.iter().map(|hit| (weight(hit.score), &sets[&hit.row][..])).collect();
+        let found = best_expected_f1(&outcomes)?;
+        let names: Vec<&str> = found.parts.iter().map(|&label| names[label as usize]).collect();
+        Ok(PredictedOutput {
+            label: names.join(&features.separator.to_string()),
+            score: found.score,
+            search: None,
+        })
+    };
+    hits.par_iter().map(one).collect()
+}

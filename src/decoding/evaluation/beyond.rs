@@ -1,0 +1,69 @@
+//! Outputs that a search finds beyond the candidates, compared with the true outputs.
+
+use dsokr_data::{Split, Truth};
+use dsokr_decode::Candidates;
+
+use crate::decoding::decoder::{Decoder, PredictedOutput};
+use crate::error::Error;
+use crate::metrics::structures::{BeyondScores, MoleculeScores, StructureScores};
+
+/// The label of each right output, whether it is a candidate or not; none where one is not known.
+fn labels<'l>(
+    split: &'l Split,
+    golds: &[String],
+    candidates: &'l Candidates,
+) -> Option<Vec<&'l str>> {
+    let label = |(query, gold): (usize, &String)| match candidates.find(gold) {
+        Some(at) => Some(candidates.label(at)),
+        None if *gold == split.ids[query] => split.labels.get(query)?.as_deref(),
+        None => None,
+    };
+    golds.iter().enumerate().map(label).collect()
+}
+
+/// The metrics of what a search finds for the queries of a split, next to those of the `first` candidates; `right` has the
+/// ids of the right outputs that count, and what they are where outputs are compared as graphs.
+pub(super) fn beyond_scores(
+    decoder: Decoder,
+    found: &[PredictedOutput],
+    split: &Split,
+    right: (&[String], Option<&Truth>),
+    first: &[Option<usize>],
+) -> Result<BeyondScores, Error> {
+    let candidates = decoder.candidates;
+    let first = first.iter().map(|at| at.map_or("", |at| candidates.label(at)));
+    let first: Vec<&str> = first.collect();
+    let (smiles, graphs) = match right.1 {
+        Some(Truth::Molecules(all)) => {
+            let labels = found.iter().map(|own| own.label.as_str());
+            let predicted = decoder.config.output.features.truth_of_labels(labels)?;
+            let mut graphs = None;
+            if let Some(Truth::Molecules(own)) = &predicted {
+                let pairs = all.iter().zip(own).map(|(a, b)| (&a.graph, &b.graph));
+                graphs = Some(MoleculeScores::with_queries(&pairs.collect::<Vec<_>>())?.0);
+            }
+            (Some(all.iter().map(|own| own.smiles.as_str()).collect::<Vec<_>>()), graphs)
+        }
+        Some(
+            Truth::Graphs(_)
+            | Truth::Labels(_)
+            | Truth::Classes(_)
+            | Truth::Rankings(_)
+            | Truth::Numbers(_),
+        )
+        | None => (labels(split, right.0, candidates), None),
+    };
+    let scores = |predicted: Vec<&str>| {
+        let pairs: Vec<_> = smiles.as_ref()?.iter().copied().zip(predicted).collect();
+        StructureScores::from_pairs(&pairs)
+    };
+    let count = found.len().max(1) as f64;
+    let facts = || found.iter().filter_map(|own| own.search.as_ref());
+    Ok(BeyondScores {
+        graphs,
+        molecules: scores(found.iter().map(|own| own.label.as_str()).collect()),
+        candidates: scores(first),
+        outside: facts().filter(|own| !own.in_table).count() as f64 / count,
+        evaluated: facts().map(|own| own.evaluated as f64).sum::<f64>() / count,
+    })
+}

@@ -1,0 +1,377 @@
+//! The evaluation of predictions: ranks of the right outputs, and predicted outputs compared with the true ones.
+
+mod areas;
+mod beyond;
+mod distances;
+mod outputs;
+mod stored;
+
+use dsokr_basis::Argument;
+use std::collections::BTreeMap;
+
+use dsokr_basis::random::generator;
+use dsokr_data::{Split, SplitName, Truth};
+use dsokr_decode::{
+    AllCandidates, CandidateBlocks, Candidates, Combination, Decoded, Ensemble, Golds, Member,
+    MissingGold, PerQuery, Pool, Queries, Shards,
+};
+use rand::RngExt;
+
+use self::areas::scored_labels;
+use self::beyond::beyond_scores;
+use self::distances::{kernel_losses, mces_distances, squared_errors};
+use self::outputs::{predicted_outputs, truth_of};
+pub use self::stored::StoredEvaluation;
+use crate::config::Checked;
+use crate::decoding::beyond::BeyondSearch;
+use crate::decoding::decoder::{Decoder, PredictedOutput};
+use crate::error::{Error, ensure};
+use crate::metrics::metric::{RESAMPLES, intervals};
+use crate::metrics::quantiles::{QuantileScores, gold_numbers};
+use crate::metrics::scores::{Evaluation, OutputScores, Scores};
+use crate::run_dir::Report;
+
+/// Queries with a row for each right and each known output.
+pub(crate) struct GoldRows {
+    golds: Golds,
+    lists: Option<PerQuery>,
+    /// The query of each row.
+    rows: Split,
+}
+
+impl GoldRows {
+    /// Those of a split; none where every query has one right output and all others compete.
+    fn from_split(split: &Split, pool: Pool) -> Result<Option<Self>, Error> {
+        if !split.is_filtered() {
+            return Ok(None);
+        }
+        let golds = Golds::new(&split.golds(), &split.known)?;
+        let lists = match pool {
+            Pool::Shared => None,
+            Pool::PerQuery(lists) => {
+                let found = lists.len();
+                let expected = split.ids.len();
+                dsokr_basis::Error::check_length("candidate lists", found, expected)?;
+                Some(lists.select(golds.queries()))
+            }
+        };
+        let rows = split.select(golds.queries())?;
+        Ok(Some(Self { golds, lists, rows }))
+    }
+
+    fn pool(&self) -> Pool<'_> {
+        self.lists.as_ref().map_or(Pool::Shared, Pool::PerQuery)
+    }
+
+    /// Refuses right outputs that are not `found` among the candidates, where `missing` does not allow them.
+    fn check(
+        &self,
+        split: &Split,
+        found: &[Option<u32>],
+        missing: MissingGold,
+    ) -> Result<(), dsokr_decode::Error> {
+        self.golds.check_missing(found, missing, |query| format!("{:?}", split.names()[query]))
+    }
+}
+
+/// The queries of a split with their answers, named in errors, and their texts where they are texts.
+fn queries<'a>(split: &'a Split, dim: usize, z: &'a [f32]) -> Result<Queries<'a>, Error> {
+    let queries = Queries::named(split.names(), dim, z)?;
+    Ok(match split.inputs.texts() {
+        Ok(texts) => queries.with_texts(texts)?,
+        Err(_) => queries,
+    })
+}
+
+/// Refuses a query without candidates.
+fn check_lists(split: &Split, pool: Pool) -> Result<(), Error> {
+    let Pool::PerQuery(lists) = pool else { return Ok(()) };
+    (0..lists.len()).try_for_each(|query| {
+        let key = format_args!("the candidates of query {:?}", split.names()[query]);
+        let argument = Argument::new("least-candidates").with(1);
+        let allowed = format_args!(
+            "at least one, of a wider rule; an evaluation leaves such queries out with {argument}"
+        );
+        ensure(!lists.list(query).is_empty(), key, "none", allowed)
+    })
+}
+
+/// Whether each query has a right output among its candidates.
+///
+/// # Errors
+/// A query without candidates; a right output that is missing, unless `missing` allows it.
+pub(crate) fn has_gold(
+    split: &Split,
+    candidates: &Candidates,
+    pool: Pool,
+    missing: MissingGold,
+) -> Result<Vec<bool>, Error> {
+    check_lists(split, pool)?;
+    let Some(rows) = GoldRows::from_split(split, pool)? else {
+        let found = pool.gold(split.names(), &split.ids, candidates, missing)?;
+        return Ok(found.iter().map(Option::is_some).collect());
+    };
+    let names = rows.rows.names();
+    let ids = rows.golds.ids();
+    let found = rows.pool().gold(names, ids, candidates, MissingGold::RankInfinity)?;
+    rows.check(split, &found, missing)?;
+    let known = |query| found[rows.golds.right(query)].iter().any(Option::is_some);
+    Ok((0..split.ids.len()).map(known).collect())
+}
+
+/// The right output of each query that counts, of several the best-ranked one.
+pub(crate) struct RankedGolds {
+    /// Rows of the candidates.
+    rows: Vec<Option<u32>>,
+    ids: Vec<String>,
+    /// How the queries were decoded, with the ranks among the candidates that compete.
+    pub decoded: Vec<Decoded>,
+}
+
+/// Fitted models whose predictions rank the same candidates: one, or the members of an ensemble.
+pub(crate) struct Models<'a> {
+    /// Name and decoder of each; at least one. What need not be a candidate is found by the first.
+    pub each: Vec<(&'a str, Decoder<'a>)>,
+    /// How their scores are combined.
+    pub rule: Combination,
+    /// The candidates of the one model, if they are in shards.
+    pub shards: Option<&'a Shards>,
+    /// Searches molecules beyond the candidates, which are shown next to the first candidates.
+    pub search: Option<&'a BeyondSearch>,
+    /// Whether the MCES distances of the first candidates are measured.
+    pub mces: bool,
+    /// Whether areas under curves of scores of labels are computed, which ranks the candidates once more.
+    pub areas: bool,
+}
+
+impl<'a> Models<'a> {
+    /// One model, with a search beyond its candidates.
+    pub fn one(decoder: Decoder<'a>, search: Option<&'a BeyondSearch>) -> Self {
+        let rule = Combination::default();
+        Self { each: vec![("", decoder)], rule, shards: None, search, mces: false, areas: true }
+    }
+
+    /// The decoder of the first model.
+    pub fn decoder(&self) -> Decoder<'a> {
+        self.each[0].1
+    }
+
+    /// The `count` best molecules of a search for each query of their ensemble, best first; at least one. None where nothing
+    /// is searched.
+    pub fn beyond(
+        &self,
+        ensemble: &Ensemble,
+        pool: Pool,
+        count: usize,
+    ) -> Result<Option<Vec<Vec<PredictedOutput>>>, Error> {
+        let Some(search) = self.search else { return Ok(None) };
+        let models = self.each.iter().map(|(_, decoder)| decoder.searched());
+        let models = models.collect::<Result<Vec<_>, Error>>()?;
+        let found = search.best(&models, ensemble, &self.rule, pool, count)?.into_iter();
+        Ok(Some(found.map(|own| own.into_iter().map(PredictedOutput::from).collect()).collect()))
+    }
+
+    /// The ensemble that ranks queries by these predictions of each model, as they are scored.
+    ///
+    /// # Errors
+    /// Members whose candidates or queries differ from the first one's.
+    pub fn ensemble<'b>(
+        &'b self,
+        split: &'b Split,
+        answers: &'b [Vec<f32>],
+    ) -> Result<Ensemble<'b>, Error> {
+        if let Some(shards) = self.shards
+            && let [z] = answers
+        {
+            let queries = queries(split, shards.dim(), z)?;
+            return Ok(Ensemble::sharded(self.each[0].0, queries, shards)?);
+        }
+        let member = |(&(name, decoder), z): (&'b (&str, Decoder), &'b Vec<f32>)| {
+            let Decoder { candidates, config, .. } = decoder;
+            let normalised = config.output.is_normalised();
+            let queries = queries(split, candidates.dim(), z)?;
+            Ok(Member { name, queries, candidates, normalised })
+        };
+        let members = self.each.iter().zip(answers).map(member).collect::<Result<_, Error>>()?;
+        let looks = self.each.iter().map(|(_, decoder)| decoder.look).collect();
+        Ok(Ensemble::new(members)?.with_second_looks(looks)?)
+    }
+
+    /// Ranks the right outputs of each query of a split under each model's predictions, as they are scored, and
+    /// compares the predicted outputs with the truth where that is known; and how the queries were decoded.
+    ///
+    /// # Errors
+    /// As [`ensemble`](Self::ensemble); a rule that is not valid for the members; a gold that is not a candidate, unless
+    /// the configuration counts it as rank ∞.
+    pub fn evaluate(
+        &self,
+        split: &Split,
+        answers: &[Vec<f32>],
+        pool: Pool,
+    ) -> Result<(Evaluation, Vec<Decoded>), Error> {
+        let decoder = self.decoder();
+        let features = &decoder.config.output.features;
+        let config = decoder.config;
+        check_lists(split, pool)?;
+        let ensemble = self.ensemble(split, answers)?;
+        let mut golds = self.rank_golds(&ensemble, split, answers, pool, self.missing(split))?;
+        let ranks: Vec<_> = golds.decoded.iter().map(|query| query.rank).collect();
+        let metrics = ensemble.metrics(pool, &ranks)?;
+        let named = golds.named(ensemble.candidates())?;
+        let RankedGolds { rows, ids: golds, decoded } = golds;
+        let candidates = named.as_ref().unwrap_or(decoder.candidates);
+        let decoder = Decoder { candidates, ..decoder };
+        let numbers = features.are_numbers();
+        let classes = features.are_classes();
+        let scores = Scores { numbers, classes, ..metrics.into() };
+        let mut found = Evaluation { facts: decoder.facts(), ..Evaluation::new(scores, ranks) };
+        let levels = config.encoder.abilities().levels;
+        let truth = match (truth_of(split, &golds, candidates, features)?, levels) {
+            // numbers that candidates are not named by
+            (None, Some(levels)) => gold_numbers(levels, &rows, candidates)?,
+            (truth, _) => truth,
+        };
+        if let Some(truth) = truth {
+            let predicted = predicted_outputs(decoder, &ensemble, (pool, answers), &decoded)?;
+            if let Some(levels) = levels
+                && let [z] = answers
+                && let Truth::Numbers(rows) = &truth
+            {
+                let (own, losses) = QuantileScores::with_queries(levels, z, &rows.concat())?;
+                found.scores.quantiles = Some(own);
+                found.queries.extend(losses);
+            }
+            if self.areas
+                && let Some(scored) = scored_labels(self, &ensemble, pool, &truth)?
+            {
+                found.add_areas(scored);
+            }
+            if let Some(predicted) = predicted {
+                found.compare((truth, predicted))?;
+            }
+        }
+        let label = |at: Option<usize>| at.map(|at| candidates.label(at));
+        let first = decoded.iter().map(|query| query.hits.first().map(|hit| hit.candidate));
+        let first: Vec<Option<usize>> = first.collect();
+        let pairs = first.iter().zip(&golds);
+        if self.mces {
+            let pairs = pairs.clone();
+            let pairs = pairs.map(|(&first, gold)| [first, candidates.find(gold)].map(label));
+            found.scores.mces = found.mean("mces", mces_distances(pairs)?);
+        }
+        let pairs = pairs.map(|(first, gold)| [first.map(|at| candidates.id(at)), Some(gold)]);
+        if (decoder.fitted.is_some() || decoder.held.is_some())
+            && let Some(losses) = kernel_losses(&decoder, pairs)?
+        {
+            found.scores.kernel_loss = found.mean("kernel_loss", losses);
+        }
+        if let Some(beyond) = self.beyond(&ensemble, pool, 1)? {
+            let truth = found.outputs.as_ref().map(|(truth, _)| truth);
+            let beyond = beyond.concat();
+            let right = (golds.as_slice(), truth);
+            found.scores.beyond = Some(beyond_scores(decoder, &beyond, split, right, &first)?);
+        }
+        if let [z] = answers
+            && let Some(errors) = squared_errors(z, &rows, decoder)?
+        {
+            found.scores.squared_error = found.mean("squared_error", errors);
+        }
+        Ok((Evaluation { golds, named, ..found }, decoded))
+    }
+
+    /// The rule for right outputs that are not candidates.
+    pub fn missing(&self, split: &Split) -> MissingGold {
+        // rows of a file that is not the run's are compared as what they are, without ranks
+        if split.foreign && split.truth.is_some() {
+            MissingGold::RankInfinity
+        } else {
+            self.decoder().config.evaluation.missing_gold
+        }
+    }
+
+    /// The right output of each query that counts, and how the queries were decoded.
+    pub fn rank_golds(
+        &self,
+        ensemble: &Ensemble,
+        split: &Split,
+        answers: &[Vec<f32>],
+        pool: Pool,
+        missing: MissingGold,
+    ) -> Result<RankedGolds, Error> {
+        let Some(rows) = GoldRows::from_split(split, pool)? else {
+            let found = ensemble.gold(pool, &split.ids, missing)?;
+            let decoded = ensemble.decode(pool, &self.rule, &found, 1)?;
+            return Ok(RankedGolds { rows: found, ids: split.ids.clone(), decoded });
+        };
+        let repeat =
+            |((_, own), z): (&(_, Decoder), &Vec<f32>)| rows.golds.repeat(own.candidates.dim(), z);
+        let answers: Vec<Vec<f32>> = self.each.iter().zip(answers).map(repeat).collect();
+        let repeated = self.ensemble(&rows.rows, &answers)?;
+        let pool = rows.pool();
+        let ids = rows.golds.ids();
+        let found = repeated.gold(pool, ids, MissingGold::RankInfinity)?;
+        rows.check(split, &found, missing)?;
+        let all = repeated.decode(pool, &self.rule, &found, 1)?;
+        let ranks: Vec<_> = all.iter().map(|row| row.rank).collect();
+        let chosen = rows.golds.choose(&ranks)?;
+        let decoded = chosen.iter().map(|own| Decoded { rank: own.rank, ..all[own.row].clone() });
+        Ok(RankedGolds {
+            rows: chosen.iter().map(|own| found[own.row]).collect(),
+            ids: chosen.iter().map(|own| ids[own.row].clone()).collect(),
+            decoded: decoded.collect(),
+        })
+    }
+}
+
+impl RankedGolds {
+    /// The candidates of shards that ranks and hits name, which become their numbers; none for those of the run.
+    fn named(&mut self, all: AllCandidates) -> Result<Option<Candidates>, Error> {
+        if let AllCandidates::Whole(_) = all {
+            return Ok(None);
+        }
+        let places = all.find(&self.ids)?;
+        let hits = self.decoded.iter().flat_map(|query| &query.hits).map(|hit| hit.candidate);
+        let some = all.some(places.iter().flatten().map(|place| place.candidate).chain(hits))?;
+        for hit in self.decoded.iter_mut().flat_map(|query| &mut query.hits) {
+            hit.candidate = some.place(hit.candidate)?;
+        }
+        for (row, place) in self.rows.iter_mut().zip(places) {
+            *row = match row.and(place) {
+                Some(place) => Some(some.candidates.class_of(some.place(place.candidate)?)),
+                None => None,
+            };
+        }
+        Ok(Some(some.candidates.into_owned()))
+    }
+}
+
+/// The report on an evaluation, with intervals and chance.
+pub(crate) fn report(
+    split: SplitName,
+    found: Evaluation,
+    candidates: &Candidates,
+    config: &Checked,
+) -> Result<Report, Error> {
+    let chance = chance(&found, candidates, config)?;
+    let intervals = intervals(&found, RESAMPLES, config.seed)?;
+    let metrics = found.scores;
+    let perfect_h = None;
+    let skipped_rows = BTreeMap::new();
+    Ok(Report { split, metrics, intervals, chance, perfect_h, skipped_rows })
+}
+
+/// The metrics of [`Evaluation::chance`]. Where other outputs are compared, one candidate is drawn for each query.
+fn chance(found: &Evaluation, candidates: &Candidates, config: &Checked) -> Result<Scores, Error> {
+    let scores = found.chance()?;
+    let Some((truth, _)) = &found.outputs else { return Ok(scores) };
+    if let Truth::Numbers(_) | Truth::Classes(_) = truth {
+        return Ok(scores);
+    }
+    let mut random = generator(config.seed, "chance", 0);
+    let drawn =
+        (0..truth.len()).map(|_| candidates.label(random.random_range(0..candidates.len())));
+    let drawn = config.output.features.truth_of_labels(drawn)?;
+    let compare = |drawn| OutputScores::with_queries(truth, &drawn, &found.facts);
+    let outputs = drawn.map(compare).transpose()?;
+    Ok(Scores { outputs: outputs.map(|(scores, _)| scores), ..scores })
+}

@@ -1,0 +1,244 @@
+//! Evaluations of a training: of coordinates on the splits of its data set.
+
+use dsokr_decode::{CandidateBlocks, CandidateParts, Candidates, PerQuery, Pool, SecondLook};
+use dsokr_machines::Scaling;
+use dsokr_train::Validation;
+
+use crate::config::candidate_rule::CandidateMasses;
+use crate::config::{Checked, Search};
+use crate::decoding::beyond::BeyondSearch;
+use crate::decoding::decoder::Decoder;
+use crate::decoding::evaluation::{Models, has_gold, report};
+use crate::encoders::spectrum_inputs::Polarities;
+use crate::error::{Error, ensure};
+use crate::metrics::constants::Constants;
+use crate::metrics::metric::Needs;
+use crate::metrics::molecules::{EXAMPLES, drawing};
+use crate::metrics::scores::{Evaluation, Scores};
+use crate::run_dir::Report;
+use crate::targets::OutputSpace;
+use dsokr_data::config::OutputFeatures;
+use dsokr_data::{DataRoot, Dataset, Selected, Split, SplitName};
+
+/// Evaluates coordinates on the splits of a data set, and knows their chance level and perfect h.
+pub struct Evaluator<'a> {
+    /// The configuration.
+    pub config: &'a Checked,
+    dataset: &'a Dataset,
+    pub(crate) root: &'a DataRoot,
+    pub(crate) decoder: Decoder<'a>,
+    /// Per-query candidate lists of each split, where the configuration names a file of them.
+    lists: Vec<(SplitName, PerQuery)>,
+}
+
+impl<'a> Evaluator<'a> {
+    /// That of a training: of candidates in a space, and outputs that are standardised as `scaling` says and that
+    /// `constants` fit best.
+    pub(crate) fn new(
+        config: &'a Checked,
+        (root, dataset): (&'a DataRoot, &'a Dataset),
+        space: &'a OutputSpace,
+        candidates: &'a Candidates,
+        scaling: Option<&'a Scaling>,
+        constants: Option<&'a Constants>,
+    ) -> Result<Self, Error> {
+        let outputs = &dataset.outputs;
+        let fitted = config.output.compares_molecules().then_some(&outputs.features);
+        let held = (fitted.is_some() || config.evaluation.compares()).then_some(outputs);
+        let look = None;
+        let space = Some(space);
+        let labels = outputs.features.terms();
+        let decoder =
+            Decoder { candidates, look, space, config, labels, scaling, constants, fitted, held };
+        if config.decoding.search == Search::Exact {
+            // what cannot be searched is reported before training
+            decoder.exact()?;
+        }
+        Self::with_decoder(root, dataset, decoder)
+    }
+
+    fn with_decoder(
+        root: &'a DataRoot,
+        dataset: &'a Dataset,
+        decoder: Decoder<'a>,
+    ) -> Result<Self, Error> {
+        let Decoder { candidates, config, .. } = decoder;
+        let mut evaluator = Self { config, dataset, root, decoder, lists: Vec::new() };
+        let settings = &config.evaluation;
+        let masses = CandidateMasses::default();
+        let polarities = if config.encoder.abilities().spectra {
+            Polarities::of_split(&dataset.train)?
+        } else {
+            Polarities::default()
+        };
+        let test = (settings.split == SplitName::Test).then_some(SplitName::Test);
+        for name in [SplitName::Validation].into_iter().chain(test) {
+            let Some(split) = dataset.split(name) else { continue };
+            if let Some(rule) = &settings.candidates {
+                let assumed = polarities.assumed();
+                let lists = rule.inside(root).lists(split, candidates, &masses, assumed)?;
+                evaluator.lists.extend(lists.map(|lists| (name, lists)));
+            }
+            // a missing gold is reported before training, not after the first epoch
+            let pool = evaluator.pool(name);
+            let missing = Models::one(decoder, None).missing(split);
+            let has_gold = has_gold(split, candidates, pool, missing)?;
+            let finite =
+                matches!(settings.metric.needs(), Needs::FiniteRanks | Needs::FeatureSpace);
+            let lacks = finite && name == SplitName::Validation && has_gold.contains(&false);
+            let allowed = "mrr, hits or a metric of predicted outputs, since right outputs of validation queries are not candidates";
+            ensure(!lacks, "evaluation.metric", format_args!("{:?}", settings.metric), allowed)?;
+        }
+        Ok(evaluator)
+    }
+
+    /// The same evaluator with different constants of the candidates, or with more candidates, and with a second look at
+    /// them.
+    ///
+    /// # Errors
+    /// Lists of candidates that cannot be read again.
+    pub(crate) fn among<'b>(
+        &'b self,
+        candidates: &'b Candidates,
+        look: Option<&'b SecondLook>,
+    ) -> Result<Evaluator<'b>, Error> {
+        let Self { config, dataset, root, decoder, .. } = *self;
+        let decoder = Decoder { candidates, look, ..decoder };
+        if candidates.len() == self.decoder.candidates.len() {
+            Ok(Evaluator { config, dataset, root, decoder, lists: self.lists.clone() })
+        } else {
+            Evaluator::with_decoder(root, dataset, decoder)
+        }
+    }
+
+    pub(crate) fn pool(&self, name: SplitName) -> Pool<'_> {
+        let own = self.lists.iter().find(|(split, _)| *split == name);
+        own.map_or(Pool::Shared, |(_, list)| Pool::PerQuery(list))
+    }
+
+    fn split(&self, name: SplitName) -> &Split {
+        self.dataset.split(name).unwrap_or(&self.dataset.validation)
+    }
+
+    /// Evaluates coordinates `z` `[queries × p]` on a split.
+    ///
+    /// # Errors
+    /// Coordinates that are not finite, or whose rows are not one for each query.
+    pub fn evaluate(&self, name: SplitName, z: &[f32]) -> Result<Evaluation, Error> {
+        self.evaluate_by(name, z, Models::one(self.decoder, None))
+    }
+
+    /// Evaluates coordinates on the validation split for a training.
+    pub(crate) fn validation(&self, z: &[f32]) -> Result<Validation<Scores>, Error> {
+        let metrics = self.validation_among(z, self.decoder.candidates)?;
+        let score = self.config.evaluation.metric.score(&metrics);
+        Ok(Validation { metrics, score })
+    }
+
+    /// The metrics of the validation split with different constants of the candidates; outputs are compared by the
+    /// kernel only where that is the metric that chooses.
+    pub(crate) fn validation_among(
+        &self,
+        z: &[f32],
+        candidates: &Candidates,
+    ) -> Result<Scores, Error> {
+        let compares = self.config.evaluation.compares();
+        let fitted = self.decoder.fitted.filter(|_| compares);
+        let held = self.decoder.held.filter(|_| compares);
+        let decoder = Decoder { candidates, fitted, held, ..self.decoder };
+        let areas = self.config.evaluation.metric.is_area();
+        let models = Models { areas, ..Models::one(decoder, None) };
+        Ok(self.evaluate_by(SplitName::Validation, z, models)?.scores)
+    }
+
+    fn evaluate_by(&self, name: SplitName, z: &[f32], models: Models) -> Result<Evaluation, Error> {
+        let z = self.config.decoding.scaled(z, models.decoder().candidates.dim())?;
+        Ok(models.evaluate(self.split(name), &[z], self.pool(name))?.0)
+    }
+
+    /// Scores with ψ̃(y) in the place of the model's answer, and with what a search finds for these; a query without output
+    /// has rank ∞. None if outputs are not sketched.
+    pub(crate) fn perfect(
+        &self,
+        name: SplitName,
+        search: Option<&BeyondSearch>,
+    ) -> Result<Option<Scores>, Error> {
+        let Some(space) = self.decoder.space else { return Ok(None) };
+        let Some(origin) = space.origin() else { return Ok(None) };
+        let split = self.split(name);
+        let known: Vec<usize> = split.outputs.iter().flatten().copied().collect();
+        let outputs = Selected::new(self.dataset.outputs.rows.as_ref(), &known);
+        let CandidateParts { dim, coordinates, .. } = space.place(&outputs)?;
+        let mut rows = coordinates.chunks_exact(dim);
+        let mut z = vec![0.0; split.ids.len() * dim];
+        for (z, output) in z.chunks_exact_mut(dim).zip(&split.outputs) {
+            if let Some(row) = output.and_then(|_| rows.next()) {
+                let from = row.iter().zip(&*origin);
+                z.iter_mut().zip(from).for_each(|(z, (&own, from))| {
+                    *z = (f64::from(own) + from) as f32;
+                });
+            }
+        }
+        let models = Models::one(self.decoder, search);
+        Ok(Some(self.evaluate_by(name, &z, models)?.scores))
+    }
+
+    /// The report on the coordinates of the evaluated split, with what a search finds, and drawings of the first queries
+    /// if outputs are molecules or graphs.
+    pub(crate) fn report(
+        &self,
+        z: &[f32],
+        search: Option<&BeyondSearch>,
+    ) -> Result<(Report, Option<String>), Error> {
+        let name = self.config.evaluation.split;
+        let models = Models::one(self.decoder, search);
+        let found = self.evaluate_by(name, z, models)?;
+        let draw = |outputs| drawing(&self.reported().inputs, outputs, EXAMPLES);
+        let drawn = found.outputs.as_ref().map(draw).transpose()?.flatten();
+        let own = report(name, found, self.decoder.candidates, self.config)?;
+        let perfect_h = self.perfect(name, search)?;
+        let skipped_rows = self.dataset.skipped.clone();
+        Ok((Report { perfect_h, skipped_rows, ..own }, drawn))
+    }
+
+    /// The predicted and the true output of each query of the report, as they are shown: the label, else the id.
+    /// Label sets are in one order.
+    pub(crate) fn predictions(&self, z: &[f32]) -> Result<Vec<(String, String)>, Error> {
+        let split = self.reported();
+        let candidates = self.decoder.candidates;
+        let pool = self.pool(self.config.evaluation.split);
+        let z = [self.config.decoding.scaled(z, candidates.dim())?];
+        let models = Models::one(self.decoder, None);
+        let ensemble = models.ensemble(split, &z)?;
+        let outputs = &self.dataset.outputs;
+        let labelled = outputs.labels.iter().any(|label| !label.is_empty());
+        let shown = |label: &str, id: &str| match (&self.config.output.features, labelled) {
+            (_, false) => id.to_owned(),
+            (OutputFeatures::Labels(features), true) => {
+                let mut labels = features.set(label);
+                labels.sort_unstable();
+                labels.join(&features.separator.to_string())
+            }
+            (_, true) => label.to_owned(),
+        };
+        let of_all = self.decoder.of_all(&ensemble.members()[0].queries, pool)?;
+        let predicted: Vec<String> = match of_all {
+            Some(found) => found.iter().map(|found| shown(&found.label, &found.label)).collect(),
+            None => {
+                let hits = ensemble.top_k(pool, &models.rule, 1)?.into_iter().flatten();
+                let first = hits.map(|hit| hit.candidate);
+                first.map(|at| shown(candidates.label(at), candidates.id(at))).collect()
+            }
+        };
+        let truth = split.ids.iter().zip(&split.outputs).map(|(id, output)| {
+            let label = output.map_or("", |output| outputs.labels[output].as_str());
+            shown(label, id)
+        });
+        Ok(predicted.into_iter().zip(truth).collect())
+    }
+
+    /// The pairs of the report.
+    pub(crate) fn reported(&self) -> &Split {
+        self.split(self.config.evaluation.split)
+    }
+}

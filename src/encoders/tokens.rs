@@ -1,0 +1,157 @@
+//! Texts as token ids, by a tokenizer of the training texts or that of a pretrained encoder.
+
+use std::path::{Path, PathBuf};
+
+use dsokr_data::Split;
+use dsokr_nn::pretrained::{Pretrained, PretrainedConfig, Tokenizer};
+use dsokr_nn::transformer::TokensConfig;
+use dsokr_nn::{TokenIds, TokenIdsBuilder};
+use rayon::prelude::*;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use smart_default::SmartDefault;
+
+use crate::encoders::inputs::{Prepare, warn_unknown};
+use crate::error::{Error, ensure};
+
+/// The tokenizer and the sizes of a pretrained encoder, and its maximal length of texts.
+#[derive(Clone, Debug)]
+pub struct PretrainedInputs {
+    model: Pretrained,
+    max_length: usize,
+}
+
+impl PretrainedInputs {
+    /// The encoder's folder.
+    pub fn model(&self) -> &Pretrained {
+        &self.model
+    }
+}
+
+/// The folder of an encoder, which `hub:NAME` has in the cache of the hub.
+pub(crate) fn pretrained_folder(config: &PretrainedConfig) -> Result<PathBuf, Error> {
+    match config.folder.strip_prefix("hub:") {
+        None => Ok(PathBuf::from(&config.folder)),
+        #[cfg(feature = "fetch")]
+        Some(name) => crate::fetch::hub::folder(name, &crate::fetch::Network::default()),
+        #[cfg(not(feature = "fetch"))]
+        Some(_) => {
+            let allowed = "a folder: this program was built without the feature \"fetch\"";
+            Err(Error::value("encoder.folder", format!("{:?}", config.folder), allowed))
+        }
+    }
+}
+
+impl Prepare for PretrainedInputs {
+    type Settings = PretrainedConfig;
+    type Input = TokenIds;
+
+    /// Nothing is learned from the texts.
+    fn fit(config: &PretrainedConfig, _: &Split) -> Result<Self, Error> {
+        let model = Pretrained::open(&pretrained_folder(config)?)?;
+        config.check(&model)?;
+        Ok(Self { model, max_length: config.max_length })
+    }
+
+    fn inputs(&self, split: &Split) -> Result<Vec<TokenIds>, Error> {
+        tokenise(split, &self.model.tokenizer, self.max_length)
+    }
+
+    fn files(&self) -> Result<Vec<(&'static str, String)>, Error> {
+        Ok(self.model.files())
+    }
+
+    fn load(config: &PretrainedConfig, folder: &Path) -> Result<Self, Error> {
+        let model = Pretrained::open_without_weights(folder)?;
+        config.check(&model)?;
+        Ok(Self { model, max_length: config.max_length })
+    }
+}
+
+/// How texts become token ids, for any encoder that reads them.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema, SmartDefault)]
+#[serde(deny_unknown_fields, default)]
+pub struct TokenInputsConfig {
+    /// The tokenizer, trained on the training texts.
+    pub tokens: TokensConfig,
+    /// Longest text in tokens; the rest is cut off and the number of cut texts reported.
+    #[default(128)]
+    pub max_length: usize,
+}
+
+const TOKENIZER: &str = "tokenizer.json";
+
+/// A tokenizer trained on the training texts, and the maximal length of texts.
+#[derive(Clone, Debug)]
+pub struct TokenInputs {
+    tokens: Tokenizer,
+    max_length: usize,
+}
+
+impl TokenInputs {
+    /// Number of tokens, special ones included: every id is below it.
+    pub fn vocabulary(&self) -> usize {
+        self.tokens.vocabulary()
+    }
+}
+
+impl Prepare for TokenInputs {
+    type Settings = TokenInputsConfig;
+    type Input = TokenIds;
+
+    fn fit(config: &TokenInputsConfig, train: &Split) -> Result<Self, Error> {
+        check(config)?;
+        let texts = train.inputs.texts()?.iter().map(String::as_str);
+        Ok(Self { tokens: Tokenizer::fit(&config.tokens, texts)?, max_length: config.max_length })
+    }
+
+    fn inputs(&self, split: &Split) -> Result<Vec<TokenIds>, Error> {
+        tokenise(split, &self.tokens, self.max_length)
+    }
+
+    fn files(&self) -> Result<Vec<(&'static str, String)>, Error> {
+        Ok(vec![(TOKENIZER, self.tokens.json.clone())])
+    }
+
+    fn load(config: &TokenInputsConfig, folder: &Path) -> Result<Self, Error> {
+        check(config)?;
+        let tokens = Tokenizer::read_trained(&folder.join(TOKENIZER))?;
+        Ok(Self { tokens, max_length: config.max_length })
+    }
+}
+
+/// Number of texts that are tokenised at a time.
+const AT_ONCE: usize = 4096;
+
+/// The ids of a split's texts. The number of texts that were truncated is logged, and that of texts with no more than
+/// the special tokens.
+fn tokenise(
+    split: &Split,
+    tokenizer: &Tokenizer,
+    max_length: usize,
+) -> Result<Vec<TokenIds>, Error> {
+    let texts = split.inputs.texts()?;
+    let mut all = TokenIdsBuilder::default();
+    let mut cut = 0;
+    let mut unknown = 0;
+    for some in texts.chunks(AT_ONCE) {
+        let encode = |text: &String| tokenizer.encode(text, max_length);
+        let encoded: Vec<_> = some.par_iter().map(encode).collect::<Result<_, _>>()?;
+        for (ids, shorter) in encoded {
+            all.push(&ids).map_err(Error::io(&std::env::temp_dir()))?;
+            cut += usize::from(shorter);
+            unknown += usize::from(ids.len() <= tokenizer.special_tokens);
+        }
+    }
+    if cut > 0 {
+        let texts = texts.len();
+        tracing::warn!(cut, texts, "texts longer than max_length were cut");
+    }
+    warn_unknown(unknown, texts.len());
+    all.finish().map_err(Error::io(&std::env::temp_dir()))
+}
+
+fn check(config: &TokenInputsConfig) -> Result<(), Error> {
+    config.tokens.validate()?;
+    ensure(config.max_length > 0, "encoder.max_length", 0, "at least 1")
+}

@@ -1,0 +1,415 @@
+//! Advice after a training: what the data, the metrics and the log say about the configuration.
+
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+
+use dsokr_basis::features::Block;
+use dsokr_data::config::OutputFeatures;
+use dsokr_data::{DataRoot, Dataset, Split};
+use dsokr_train::LogLine;
+
+use crate::config::Checked;
+use crate::decoding::evaluator::Evaluator;
+use crate::error::Error;
+use crate::learners::choice::Choice;
+use crate::metrics::metric::{Metric, Needs};
+use crate::metrics::scores::Scores;
+use crate::metrics::table::places;
+use crate::run_dir::Report;
+use crate::studies::sketch::Study;
+
+/// The evidence that advice is given on.
+pub(crate) struct Evidence<'a> {
+    pub config: &'a Checked,
+    pub root: &'a DataRoot,
+    pub dataset: &'a Dataset,
+    pub report: &'a Report,
+    /// The values that the fit chose from lists.
+    pub choices: &'a [Choice],
+    /// The evaluations of a training by steps.
+    pub log: &'a [LogLine<Scores>],
+    pub evaluator: &'a Evaluator<'a>,
+    /// The coordinates of the report's queries.
+    pub z: &'a [f32],
+}
+
+/// A line of advice; none if it does not apply.
+type Rule = fn(&Evidence) -> Result<Option<String>, Error>;
+
+/// All rules, in the order of their lines.
+const RULES: [Rule; 9] = [
+    one_output_or_worse_than_chance,
+    low_ceiling,
+    edge_of_grid,
+    still_learning,
+    training_of_a_machine,
+    shared_between_splits,
+    empty_texts,
+    packed_bits,
+    duplicate_candidates,
+];
+
+/// The advice that applies, a line each.
+pub(crate) fn advice(evidence: &Evidence) -> Result<Vec<String>, Error> {
+    RULES.iter().filter_map(|rule| rule(evidence).transpose()).collect()
+}
+
+/// Perfect h below this share of the best possible metric is low.
+const LOW: f64 = 0.9;
+
+/// The loss still falls if it falls by this share between the last two evaluations.
+const FALLS: f64 = 0.02;
+
+/// The metric that chooses, if it is known of both; else the first one that is.
+fn comparable(a: &Scores, b: &Scores, metric: Metric) -> Option<(Metric, f64, f64)> {
+    let known = |metric: Metric| Some((metric, metric.known(a)?, metric.known(b)?));
+    known(metric).or_else(|| Metric::all().find_map(known))
+}
+
+/// That most predictions are one output, else that they are worse than chance. Predicted label sets are always
+/// compared; other outputs only where the model is worse than chance, for it takes another pass over the candidates.
+fn one_output_or_worse_than_chance(evidence: &Evidence) -> Result<Option<String>, Error> {
+    let below = below_chance("the model", evidence.config, evidence.report);
+    let features = &evidence.config.output.features;
+    let compared = features.are_labels() || features.are_classes();
+    if features.are_numbers() || (below.is_none() && !compared) {
+        return Ok(below);
+    }
+    let split = evidence.report.split.to_string();
+    Ok(one_output(&split, &evidence.evaluator.predictions(evidence.z)?).or(below))
+}
+
+/// Whether most predictions are one output, and most of these are wrong.
+fn one_output(split: &str, predictions: &[(String, String)]) -> Option<String> {
+    let mut counts: BTreeMap<&str, (usize, usize)> = BTreeMap::new();
+    for (predicted, truth) in predictions {
+        let (count, right) = counts.entry(predicted).or_default();
+        *count += 1;
+        *right += usize::from(predicted == truth);
+    }
+    let (output, (count, right)) = counts.into_iter().max_by_key(|(_, (count, _))| *count)?;
+    let all = predictions.len();
+    let name = if output.is_empty() { "the empty set" } else { output };
+    let line = || {
+        format!(
+            "{count} of {all} {split} predictions are one output, {name}, and right for {right} of them: try a \
+             smaller λ or more epochs, and under a kernel that is not normalised decoding.normalise = true"
+        )
+    };
+    (2 * count > all && 2 * right < count && all > 1).then(line)
+}
+
+fn below_chance(subject: &str, config: &Checked, report: &Report) -> Option<String> {
+    let (metric, model, chance) =
+        comparable(&report.metrics, &report.chance, config.evaluation.metric)?;
+    let worse = if metric.larger_is_better() { model < chance } else { model > chance };
+    let places = places(model.min(chance));
+    let line = || {
+        format!(
+            "{subject} is worse than chance ({metric} {model:.places$}, chance {chance:.places$}): \
+             check that the ids of pairs name the right outputs, and the learning rate or λ"
+        )
+    };
+    worse.then(line)
+}
+
+fn low_ceiling(evidence: &Evidence) -> Result<Option<String>, Error> {
+    let Some(perfect) = &evidence.report.perfect_h else { return Ok(None) };
+    // shares: 1 is the best
+    let share = |metric: &Metric| match metric.needs() {
+        Needs::Ranks
+        | Needs::Labels
+        | Needs::Classes
+        | Needs::LabelsOrClasses
+        | Needs::Rankings => metric.larger_is_better(),
+        Needs::FiniteRanks
+        | Needs::Graphs
+        | Needs::GraphsOrRankings
+        | Needs::Numbers
+        | Needs::FeatureSpace
+        | Needs::ComparedOutputs
+        | Needs::Asked
+        | Needs::Quantiles => false,
+    };
+    let chosen = std::iter::once(evidence.config.evaluation.metric).chain(Metric::all());
+    let known = |metric: Metric| Some((metric, metric.known(perfect)?));
+    let Some((metric, value)) = chosen.filter(share).find_map(known) else { return Ok(None) };
+    if value >= LOW {
+        return Ok(None);
+    }
+    let size = evidence.config.sketch.size;
+    let found = format!("perfect h has only {metric} {value:.4}, with sketch.size = {size}");
+    let compared = metric == evidence.config.evaluation.metric;
+    let larger = if compared { larger_sketch(evidence)? } else { None };
+    let line = match larger {
+        Some((larger, perfect_h)) => {
+            format!("{found}: a sketch of size {larger} reaches {perfect_h:.4} on validation")
+        }
+        None if size >= evidence.dataset.train.ids.len() => {
+            format!("{found}, as large as the training data: try a different kernel or features")
+        }
+        None => format!(
+            "{found}: compare sizes and powers by `dsokr sketch`, or try a different kernel or features"
+        ),
+    };
+    Ok(Some(line))
+}
+
+fn edge_of_grid(evidence: &Evidence) -> Result<Option<String>, Error> {
+    let lines = evidence.choices.iter().filter_map(|choice| {
+        let (end, beyond) = choice.edge()?;
+        let key = &choice.key;
+        let chosen = choice.chosen;
+        let count = choice.tried.len();
+        Some(format!(
+            "{key} = {chosen} is the {end} of the {count} values tried: try {beyond} ones"
+        ))
+    });
+    let lines: Vec<String> = lines.collect();
+    Ok((!lines.is_empty()).then(|| lines.join("; ")))
+}
+
+fn still_learning(evidence: &Evidence) -> Result<Option<String>, Error> {
+    let [.., before, last] = evidence.log else { return Ok(None) };
+    let epochs = evidence.config.training.epochs;
+    let falls = last.loss < (1.0 - FALLS) * before.loss;
+    let whole = last.epoch == epochs as u64;
+    let line = || {
+        format!(
+            "the loss still falls at the last epoch (from {:.4} to {:.4}), and the model is the best there: \
+             raise training.epochs above {epochs}",
+            before.loss, last.loss
+        )
+    };
+    Ok((falls && whole && last.best).then(line))
+}
+
+/// Settings of gradient descent for a kernel machine.
+fn training_of_a_machine(evidence: &Evidence) -> Result<Option<String>, Error> {
+    let Evidence { config, .. } = *evidence;
+    let ignored = config.encoder.abilities().closed_form && config.training != Default::default();
+    let line = "[training] has no effect: a kernel machine does not learn by gradient descent";
+    Ok(ignored.then(|| line.into()))
+}
+
+/// Sizes that are tried, as multiples of the configuration's.
+const MULTIPLES: [usize; 3] = [1, 2, 4];
+
+/// The most kernel values of outputs with anchors that are worth a line of advice: some seconds.
+const MOST: usize = 50_000_000;
+
+/// The size that [`Study::curve`] recommends among 1, 2 and 4 times the configuration's, if it is a
+/// larger one, and perfect h of it. None where the study takes long: it also fits kernel machines, and large sets of
+/// outputs have many kernel values.
+fn larger_sketch(evidence: &Evidence) -> Result<Option<(usize, f64)>, Error> {
+    let Evidence { config, root, dataset, .. } = *evidence;
+    let size = config.sketch.size;
+    let pairs = dataset.train.ids.len();
+    let rows = pairs + dataset.outputs.candidates.len();
+    let small = |&size: &usize| size <= pairs && size.saturating_mul(rows) <= MOST;
+    let sizes: Vec<usize> =
+        MULTIPLES.iter().map(|multiple| size.saturating_mul(*multiple)).filter(small).collect();
+    let several = !config.output.kernels.is_empty();
+    if sizes.len() < 2 || config.encoder.abilities().closed_form || config.sketch.full || several {
+        return Ok(None);
+    }
+    let study = Study::load(config, root)?;
+    let curve = study.curve(&study.method()?, config.output.power, &sizes, 1, |_| {})?;
+    let larger = curve.best().filter(|point| point.size > size);
+    Ok(larger.map(|point| (point.size, point.perfect.mean)))
+}
+
+/// Ids that a line names.
+const NAMED: usize = 5;
+
+/// Rows of a feature file that are looked at.
+const LOOKED_AT: usize = 1_000;
+
+/// The splits with their names, training first.
+fn splits<'a>(evidence: &Evidence<'a>) -> Vec<(&'static str, &'a Split)> {
+    let dataset = evidence.dataset;
+    let test = dataset.test.as_ref().map(|test| ("test", test));
+    [("training", &dataset.train), ("validation", &dataset.validation)]
+        .into_iter()
+        .chain(test)
+        .collect()
+}
+
+fn texts(split: &Split) -> &[String] {
+    split.inputs.texts().unwrap_or_default()
+}
+
+/// The first ids, and how many more there are.
+fn named(ids: &[&str]) -> String {
+    let more = match ids.len().saturating_sub(NAMED) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    ids[..ids.len().min(NAMED)].join(", ") + &more
+}
+
+/// Pairs, else texts, else outputs of the held-out splits that are training ones too.
+fn shared_between_splits(evidence: &Evidence) -> Result<Option<String>, Error> {
+    let splits = splits(evidence);
+    let Some(((_, train), held_out)) = splits.split_first() else { return Ok(None) };
+    let pairs: HashSet<(&str, &str)> = pairs(train).collect();
+    let known_texts: HashSet<&str> = texts(train).iter().map(String::as_str).collect();
+    let outputs: HashSet<&str> = train.ids.iter().map(String::as_str).collect();
+    // label sets, classes, rankings and numbers are few, and occur again by nature
+    let repeated = matches!(
+        evidence.config.output.features,
+        OutputFeatures::Labels(_)
+            | OutputFeatures::Classes(_)
+            | OutputFeatures::Rankings(_)
+            | OutputFeatures::Numbers(_)
+    );
+    let mut lines = Vec::new();
+    for (name, split) in held_out {
+        let texts = texts(split);
+        let of = |shared: &dyn Fn(usize) -> bool| -> Vec<&str> {
+            let shared = (0..split.ids.len()).filter(|&row| shared(row));
+            shared.map(|row| split.names()[row].as_str()).collect()
+        };
+        let text = |row: usize| texts.get(row).map(String::as_str);
+        let own = |row: usize| Some((split.ids[row].as_str(), text(row)?));
+        let kinds: [(&str, Vec<&str>); 3] = [
+            ("pairs", of(&|row| own(row).is_some_and(|pair| pairs.contains(&pair)))),
+            ("texts", of(&|row| text(row).is_some_and(|text| known_texts.contains(text)))),
+            ("outputs", of(&|row| !repeated && outputs.contains(split.ids[row].as_str()))),
+        ];
+        if let Some((kind, ids)) = kinds.into_iter().find(|(_, ids)| !ids.is_empty()) {
+            let count = ids.len();
+            let all = split.ids.len();
+            let ids = named(&ids);
+            lines.push(format!("{count} of {all} {name} {kind} are training {kind} too ({ids})"));
+        }
+    }
+    let warning = ": the metrics say less about new ones";
+    Ok((!lines.is_empty()).then(|| lines.join("; ") + warning))
+}
+
+fn pairs(split: &Split) -> impl Iterator<Item = (&str, &str)> {
+    split.ids.iter().map(String::as_str).zip(texts(split).iter().map(String::as_str))
+}
+
+fn empty_texts(evidence: &Evidence) -> Result<Option<String>, Error> {
+    let lines = splits(evidence).into_iter().filter_map(|(name, split)| {
+        let empty = split.ids.iter().zip(texts(split)).filter(|(_, text)| text.trim().is_empty());
+        let ids: Vec<&str> = empty.map(|(id, _)| id.as_str()).collect();
+        let count = ids.len();
+        (count > 0).then(|| format!("{count} {name} texts are empty ({})", named(&ids)))
+    });
+    let lines: Vec<String> = lines.collect();
+    Ok((!lines.is_empty()).then(|| lines.join("; ") + ": they carry no information"))
+}
+
+fn packed_bits(evidence: &Evidence) -> Result<Option<String>, Error> {
+    let OutputFeatures::File(file) = &evidence.config.output.features else { return Ok(None) };
+    let rows = evidence.dataset.outputs.rows.as_ref();
+    if file.packed {
+        return Ok(None);
+    }
+    let Block::Dense(block) = rows.block(0..rows.len().min(LOOKED_AT))? else { return Ok(None) };
+    let bytes = block.values().iter().all(|&v| v.fract() == 0.0 && (0.0..=255.0).contains(&v));
+    // counts and truth values are small
+    let high = block.values().iter().any(|&v| v >= 128.0);
+    let line = || {
+        format!(
+            "all values of {} are whole numbers from 0 to 255: if they are packed bits, set \
+             output.features.packed = true",
+            file.file
+        )
+    };
+    Ok((bytes && high).then(line))
+}
+
+/// Candidates that differ in their labels, but are the same point. Equal numbers are, whatever their labels.
+fn duplicate_candidates(evidence: &Evidence) -> Result<Option<String>, Error> {
+    if matches!(evidence.config.output.features, OutputFeatures::Numbers(_)) {
+        return Ok(None);
+    }
+    let outputs = &evidence.dataset.outputs;
+    let scores = &evidence.report.metrics;
+    let shown = outputs.candidates.iter().map(|&at| outputs.labels[at].as_str());
+    let labels: BTreeSet<&str> = shown.filter(|label| !label.is_empty()).collect();
+    let different = if labels.is_empty() { scores.candidates } else { labels.len() };
+    let points = scores.candidates - scores.duplicate_candidates;
+    let lost = different.saturating_sub(points);
+    let line = || {
+        format!(
+            "{lost} of {different} different candidates share their point with others under this kernel, \
+             and tie with them: use features that tell them apart"
+        )
+    };
+    Ok((2 * lost > different).then(line))
+}
+
+/// A member of an ensemble.
+pub(crate) struct Member<'a> {
+    pub name: &'a str,
+    pub metrics: &'a Scores,
+    /// Its own advice.
+    pub advice: &'a [String],
+}
+
+/// The advice on an ensemble, a line each. What applies to every member is said once, and what applies to
+/// some of them names them; lines that differ only in numbers are one.
+pub(crate) fn of_ensemble(config: &Checked, report: &Report, members: &[Member]) -> Vec<String> {
+    let mut lines: Vec<String> = below_chance("the ensemble", config, report).into_iter().collect();
+    lines.extend(worse_than_member(config, report, members));
+    let mut groups: Vec<(String, Vec<(&str, &str)>)> = Vec::new();
+    for Member { name, advice, .. } in members {
+        for line in *advice {
+            let words: String = line.chars().filter(|c| !c.is_ascii_digit() && *c != '.').collect();
+            match groups.iter_mut().find(|(known, _)| *known == words) {
+                Some((_, group)) => group.push((name, line)),
+                None => groups.push((words, vec![(name, line)])),
+            }
+        }
+    }
+    lines.extend(groups.iter().map(|(_, group)| one_line(group, members.len())));
+    lines
+}
+
+/// One line for the equal or similar lines of some members.
+fn one_line(group: &[(&str, &str)], members: usize) -> String {
+    let (name, line) = group[0];
+    let names: Vec<&str> = group.iter().map(|(name, _)| *name).collect();
+    let equal = group.iter().all(|(_, other)| *other == line);
+    match (equal, names.len() == members) {
+        (true, true) => line.to_owned(),
+        (true, false) => format!("{}: {line}", members_named(&names)),
+        (false, true) => format!("member {name}: {line}; similarly every other member"),
+        (false, false) => {
+            format!("member {name}: {line}; similarly {}", members_named(&names[1..]))
+        }
+    }
+}
+
+fn members_named(names: &[&str]) -> String {
+    let members = if names.len() == 1 { "member" } else { "members" };
+    format!("{members} {}", names.join(", "))
+}
+
+/// Whether a single member is better than the ensemble.
+fn worse_than_member(config: &Checked, report: &Report, members: &[Member]) -> Option<String> {
+    let known = members.iter().filter_map(|Member { name, metrics, .. }| {
+        Some((name, comparable(&report.metrics, metrics, config.evaluation.metric)?))
+    });
+    let better =
+        |value: f64, than: f64, larger: bool| if larger { value > than } else { value < than };
+    let best = known.reduce(|best, next| {
+        let larger = next.1.0.larger_is_better();
+        if better(next.1.2, best.1.2, larger) { next } else { best }
+    });
+    let (name, (metric, ensemble, member)) = best?;
+    if members.len() < 2 || !better(member, ensemble, metric.larger_is_better()) {
+        return None;
+    }
+    let places = places(ensemble.min(member));
+    let fitted = config.ensemble.as_ref().is_some_and(|ensemble| ensemble.weights.is_some());
+    let or_fit = if fitted { "" } else { ", or set ensemble.weights" };
+    Some(format!(
+        "member {name} by itself is better than the ensemble ({metric} {member:.places$}, ensemble \
+         {ensemble:.places$}): leave weak members out{or_fit}"
+    ))
+}

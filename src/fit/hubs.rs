@@ -1,0 +1,83 @@
+//! The correction of candidates for hubs, and the choice of its weight.
+
+use dsokr_decode::{CandidateBlocks, Candidates, Hubs, Queries};
+use tracing::info;
+
+use crate::config::HubConfig;
+use crate::decoding::evaluator::Evaluator;
+use crate::error::{Error, ensure};
+use crate::learners::choice::Choice;
+
+/// Checks the settings against the number n of training inputs.
+pub(crate) fn check(hubs: &HubConfig, n: usize) -> Result<(), Error> {
+    let (answers, pairs) = match hubs.answered {
+        None => (n, "training pairs"),
+        Some(parts) => (n / hubs.parts().count * parts, "training pairs that are answered"),
+    };
+    let allowed = format!("1 to {answers}, the number of {pairs}");
+    let check =
+        |&count| ensure(count <= answers, "decoding.hubs.neighbours", count, allowed.as_str());
+    hubs.neighbours.iter().try_for_each(check)
+}
+
+/// Candidates corrected for hubs, with the weight and the number of neighbours that are best on the
+/// validation split, and these choices. `held_out` are predictions for the training inputs by models that have not
+/// seen the pair.
+pub(crate) fn correct(
+    hubs: &HubConfig,
+    evaluator: &Evaluator,
+    candidates: &Candidates,
+    held_out: &[f32],
+    z: &[f32],
+) -> Result<(Candidates, Vec<Choice>), Error> {
+    let metric = evaluator.config.evaluation.metric;
+    let unit = Queries::new(candidates.dim(), held_out)?.normalised();
+    let unit = Queries::new(candidates.dim(), &unit)?;
+    let mut best: Option<(f64, Hubs, f32, usize)> = None;
+    let mut corrected = candidates.clone();
+    for &neighbours in &hubs.neighbours {
+        let found = Hubs::fit(&unit, candidates, neighbours)?;
+        for &weight in &hubs.weights {
+            corrected = corrected.with_hubs(found.clone(), weight)?;
+            let scores = evaluator.validation_among(z, &corrected)?;
+            let score = metric.score(&scores);
+            let value = metric.value(&scores);
+            info!(neighbours, weight = decimal(weight), metric = %metric, value, "hubs");
+            if best.as_ref().is_none_or(|(least, ..)| score > *least) {
+                best = Some((score, found.clone(), weight, neighbours));
+            }
+        }
+    }
+    let Some((_, found, weight, neighbours)) = best else { return Ok((corrected, Vec::new())) };
+    let weights: Vec<f64> = hubs.weights.iter().copied().map(decimal).collect();
+    let counts: Vec<f64> = hubs.neighbours.iter().map(|&count| count as f64).collect();
+    let chosen = Choice::new("decoding.hubs.neighbours", neighbours as f64, &counts);
+    let bounds = [1.0, (held_out.len() / candidates.dim().max(1)) as f64];
+    let choices = vec![
+        Choice::new("decoding.hubs.weights", decimal(weight), &weights),
+        Choice { bounds, ..chosen },
+    ];
+    Ok((corrected.with_hubs(found, weight)?, choices))
+}
+
+/// Candidates of a run to which some were added, corrected for hubs as the others are: by the same number of
+/// neighbours and the same weight.
+pub(crate) fn of_all(
+    all: Candidates,
+    others: &Candidates,
+    held_out: Option<&[f32]>,
+) -> Result<Candidates, Error> {
+    // as they are where the model is: those that were added have answers in 16 bits
+    if all.constants().starts_with(others.constants()) {
+        return Ok(all);
+    }
+    let all = all.without_hubs();
+    let Some(held_out) = held_out else { return Ok(all) };
+    let unit = Queries::new(all.dim(), held_out)?.normalised();
+    Ok(all.with_hubs_like(others, &unit)?)
+}
+
+/// The number in double precision that is written as this one: 0.2, not what 0.2 in single precision is.
+fn decimal(weight: f32) -> f64 {
+    weight.to_string().parse().unwrap_or(f64::from(weight))
+}

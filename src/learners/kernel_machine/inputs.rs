@@ -1,0 +1,374 @@
+//! Inputs of kernel machines: rows that kernels compare, or values of kernels.
+
+use std::borrow::Cow;
+use std::path::Path;
+use std::sync::Arc;
+
+use dsokr_basis::features::JoinedRows;
+use dsokr_basis::kernel::{OutputKernel, SumKernel};
+use dsokr_basis::store::Stored;
+use dsokr_basis::{Features, Kernel, RowKind, RowSource};
+use dsokr_machines::{
+    Ideal, KernelModel, KernelWeighting, Scaling, TrainingInputs, anchored, combine,
+};
+use faer::Mat;
+use serde::{Deserialize, Serialize};
+
+use super::prepared::Source;
+use crate::config::{ColumnScaling, InputSummandConfig, KernelMachineConfig, MachineInputsConfig};
+use crate::encoders::inputs::PrepareRows;
+use crate::error::Error;
+use crate::run_dir::{drawn_pairs, read_needed};
+use crate::targets::TrainingOutputs;
+use dsokr_data::{Selected, Split};
+
+const KERNELS: &str = "kernels.json";
+
+/// The most training pairs that held-out errors weigh kernels by.
+const WEIGHED: usize = 750;
+
+/// The preparation of inputs as rows with a kernel, or of values of kernels.
+pub(super) enum MachineInputs {
+    /// Of one kernel.
+    One(Box<dyn PrepareRows>, Arc<dyn OutputKernel>),
+    /// Of a weighted sum of kernels.
+    Sum(Vec<Summand>, Vec<f64>),
+    /// Of kernels that were computed elsewhere.
+    Kernels(CombinedKernels),
+}
+
+/// Values of several kernels with the training inputs, as those of one kernel.
+#[derive(Serialize, Deserialize)]
+pub(super) struct CombinedKernels {
+    /// Number of training inputs.
+    training: usize,
+    /// The weight of each kernel.
+    weights: Vec<f64>,
+}
+
+/// A preparation, and the kernel of its rows.
+type Summand = (Box<dyn PrepareRows>, Kernel);
+
+/// The preparations of a sum, as `kernels.json` holds them.
+#[derive(Serialize, Deserialize)]
+struct StoredSum {
+    weights: Vec<f64>,
+    /// The text of the file that each would have by itself.
+    inputs: Vec<String>,
+    /// The kernels, with the γ that was found; those of the configuration in a run of an older version.
+    #[serde(default)]
+    kernels: Vec<Kernel>,
+}
+
+impl MachineInputs {
+    /// Weights of kernels are learned with the training outputs.
+    pub(super) fn fit(
+        settings: &KernelMachineConfig,
+        train: &Split,
+        outputs: &TrainingOutputs,
+    ) -> Result<Self, Error> {
+        if let MachineInputsConfig::Kernels { combination: rule } = &settings.inputs {
+            let values = train.inputs.kernels()?;
+            let files = &outputs.config.data.facts().kernel_files;
+            let name = |at: usize| files.get(at).cloned().unwrap_or_default();
+            let names: Vec<_> = (0..values.matrices.len()).map(name).collect();
+            let whole = values.anchors.is_empty();
+            let weights = weights(settings, *rule, outputs, &names, whole, |at, pairs| {
+                let all = &values.matrices[at];
+                let n = pairs.len();
+                if let Some(anchors) = values.anchors.get(at) {
+                    let own = Mat::from_fn(n, anchors.nrows(), |i, j| all[(pairs[i], j)]);
+                    let rows = anchored(own.as_ref(), anchors.as_ref())?;
+                    return Ok(Cow::Owned(Kernel::Linear.block(&rows, &rows)?));
+                }
+                Ok(if n == all.nrows() {
+                    Cow::Borrowed(all)
+                } else {
+                    Cow::Owned(Mat::from_fn(n, n, |i, j| all[(pairs[i], pairs[j])]))
+                })
+            })?;
+            return Ok(Self::Kernels(CombinedKernels { weights, training: values.training() }));
+        }
+        if settings.kernels.is_empty() {
+            return Self::one(settings, Source::Training(train));
+        }
+        let key = |at: usize| format!("encoder.kernels[{at}].kernel");
+        let part = |(at, part): (usize, &InputSummandConfig)| {
+            let prepared = Source::Training(train).prepared(&part.inputs)?;
+            let kernel = match part.kernel.known() {
+                Some(known) => known.clone(),
+                None => {
+                    let rows = prepared.rows(train)?;
+                    part.kernel.fit(&key(at), rows.as_ref(), outputs.config.seed)?
+                }
+            };
+            Ok((prepared, kernel))
+        };
+        let parts = settings.summands().enumerate().map(part);
+        let parts = parts.collect::<Result<Vec<_>, Error>>()?;
+        let weights = match settings.weights {
+            Some(rule @ (KernelWeighting::Alignf | KernelWeighting::HeldOut)) => {
+                let name = |at| format!("encoder.kernels[{at}]");
+                let names: Vec<_> = (0..parts.len()).map(name).collect();
+                weights(settings, rule, outputs, &names, true, |at, pairs| {
+                    let (prepared, kernel) = &parts[at];
+                    let rows = prepared.rows(train)?;
+                    let kernel = prepared.kernel(kernel);
+                    kernel.validate(rows.kind())?;
+                    let rows = rows.select(pairs)?;
+                    kernel.check(&rows)?;
+                    Ok(Cow::Owned(kernel.block(&rows, &rows)?))
+                })?
+            }
+            // those of the configuration, which are all 1 where they are uniform
+            Some(KernelWeighting::Uniform) | None => {
+                let total: f64 = settings.summands().map(|part| part.weight).sum();
+                settings.summands().map(|part| part.weight / total).collect()
+            }
+        };
+        Ok(Self::Sum(parts, weights))
+    }
+
+    /// Inputs of one kind under one kernel.
+    fn one(settings: &KernelMachineConfig, source: Source) -> Result<Self, Error> {
+        let prepared = source.prepared(&settings.inputs)?;
+        let kernel = prepared.kernel(&settings.kernel);
+        Ok(Self::One(prepared, kernel))
+    }
+
+    /// Finds γ of the one kernel from the training inputs, as the machine scales them, where the configuration says so.
+    /// Before, and in a run that is read, it is 1: the file of the model has that of the fit.
+    pub(super) fn fit_kernel(
+        &mut self,
+        settings: &KernelMachineConfig,
+        train: &Split,
+        seed: u64,
+    ) -> Result<(), Error> {
+        if settings.kernel.known().is_some() {
+            return Ok(());
+        }
+        let Self::One(prepared, kernel) = self else {
+            return Ok(());
+        };
+        let rows = prepared.rows(train)?;
+        let scaled = match &settings.inputs {
+            MachineInputsConfig::Vectors { scaling } if *scaling != ColumnScaling::None => {
+                let standard = *scaling == ColumnScaling::Standard;
+                let scaling = Scaling::fit_weighted(rows.as_ref(), &train.weights, standard)?;
+                Some(scaling.rows(rows.as_ref())?)
+            }
+            _ => None,
+        };
+        let rows = scaled.as_ref().unwrap_or(&rows);
+        *kernel = Arc::new(settings.kernel.fit("encoder.kernel", rows, seed)?);
+        Ok(())
+    }
+
+    /// Reads them from a run directory.
+    pub(super) fn load(settings: &KernelMachineConfig, folder: &Path) -> Result<Self, Error> {
+        if let MachineInputsConfig::Kernels { .. } = &settings.inputs {
+            return Ok(Self::Kernels(read_needed(&folder.join(KERNELS))?));
+        }
+        if settings.kernels.is_empty() {
+            return Self::one(settings, Source::Folder(folder));
+        }
+        let path = folder.join(KERNELS);
+        let StoredSum { weights, inputs, kernels } = read_needed(&path)?;
+        let configured: Vec<_> = settings.summands().collect();
+        if weights.len() != configured.len() || inputs.len() != configured.len() {
+            let message = format!(
+                "{} weights and {} inputs of {} kernels",
+                weights.len(),
+                inputs.len(),
+                configured.len()
+            );
+            return Err(Error::run(path, message));
+        }
+        let part = |(at, part): (usize, &&InputSummandConfig)| {
+            let kernel = kernels.get(at).unwrap_or(&part.kernel).clone();
+            Ok((Source::Text(&inputs[at], &path).prepared(&part.inputs)?, kernel))
+        };
+        let parts = configured.iter().enumerate().map(part).collect::<Result<_, Error>>()?;
+        Ok(Self::Sum(parts, weights))
+    }
+
+    /// Name and text of each file that holds them.
+    pub(super) fn files(&self) -> Result<Vec<(&'static str, String)>, Error> {
+        let json = match self {
+            Self::One(prepared, _) => return Ok(prepared.file()?.into_iter().collect()),
+            Self::Kernels(kernels) => serde_json::to_string(kernels)?,
+            Self::Sum(parts, weights) => {
+                let text = |(prepared, _): &Summand| {
+                    Ok(prepared.file()?.map_or_else(String::new, |(_, text)| text))
+                };
+                let inputs = parts.iter().map(text).collect::<Result<_, Error>>()?;
+                let kernels = parts.iter().map(|(_, kernel)| kernel.clone()).collect();
+                serde_json::to_string(&StoredSum { weights: weights.clone(), inputs, kernels })?
+            }
+        };
+        Ok(vec![(KERNELS, json)])
+    }
+
+    /// A split's inputs as a machine takes them.
+    pub(super) fn rows<'s>(&self, split: &'s Split) -> Result<MachineRows<'s>, Error> {
+        match self {
+            Self::One(prepared, kernel) => {
+                Ok(MachineRows::Features(prepared.rows(split)?, Arc::clone(kernel)))
+            }
+            Self::Sum(parts, weights) => {
+                let rows = parts.iter().map(|(prepared, _)| {
+                    Ok(Box::new(prepared.rows(split)?.into_owned()) as Box<dyn RowSource>)
+                });
+                let joined = JoinedRows::new(rows.collect::<Result<_, Error>>()?)?;
+                let all: Vec<usize> = (0..joined.len()).collect();
+                let joined = joined.select(&all)?;
+                let sum = sum(parts, weights);
+                sum.check(&joined)?;
+                // products of rows are much faster than sums of kernels
+                Ok(match sum.linear_rows(&joined)? {
+                    Some(linear) => {
+                        MachineRows::Features(Cow::Owned(linear), Arc::new(Kernel::Linear))
+                    }
+                    None => MachineRows::Features(Cow::Owned(joined), Arc::new(sum)),
+                })
+            }
+            Self::Kernels(CombinedKernels { weights, training }) => {
+                let values = split.inputs.kernels()?;
+                let found = values.training();
+                let expected = *training;
+                if found != expected {
+                    return Err(dsokr_basis::Error::width(found, expected).into());
+                }
+                let sum = |all: &[Mat<f64>]| {
+                    combine(&all.iter().map(Mat::as_ref).collect::<Vec<_>>(), weights)
+                };
+                let all = sum(&values.matrices)?;
+                if values.anchors.is_empty() {
+                    return Ok(MachineRows::Gram(all));
+                }
+                let rows = anchored(all.as_ref(), sum(&values.anchors)?.as_ref())?;
+                Ok(MachineRows::Features(Cow::Owned(rows), Arc::new(Kernel::Linear)))
+            }
+        }
+    }
+
+    /// Reads a model of these inputs.
+    pub(super) fn model(&self, file: &Stored) -> Result<KernelModel, Error> {
+        let kernel: Arc<dyn OutputKernel> = match self {
+            Self::One(_, kernel) => Arc::clone(kernel),
+            Self::Sum(parts, weights) => {
+                let is_linear = |(prepared, kernel): &Summand| {
+                    prepared.kernel(kernel).feature_scale(1.0).is_some()
+                };
+                let sum = sum(parts, weights);
+                if parts.iter().all(is_linear) {
+                    return linear_model(file, &sum);
+                }
+                Arc::new(sum)
+            }
+            Self::Kernels(_) => return Ok(KernelModel::read(file)?),
+        };
+        Ok(if kernel.built_in().is_some() {
+            KernelModel::read(file)?
+        } else {
+            KernelModel::read_with(file, kernel)?
+        })
+    }
+}
+
+/// Reads a model of a sum whose kernels are all linear in scaled rows, which was fitted to
+/// [`linear_rows`](SumKernel::linear_rows).
+fn linear_model(file: &Stored, sum: &SumKernel) -> Result<KernelModel, Error> {
+    let model = KernelModel::read(file)?;
+    // rows of an older version had no columns for zero parts
+    let is_older = model.columns() == sum.width() && model.columns() < sum.linear_width();
+    Ok(if is_older { model.widened(sum.linear_width())? } else { model })
+}
+
+/// The sum of the kernels of rows that are joined.
+fn sum(parts: &[Summand], weights: &[f64]) -> SumKernel {
+    let all = parts.iter().zip(weights);
+    all.fold(SumKernel::default(), |sum, ((prepared, kernel), &weight)| {
+        sum.with(weight, prepared.kernel(kernel), RowKind::Sparse, prepared.width())
+    })
+}
+
+/// The weights by a rule of kernels of these names, of their values with some of the training pairs: with all, where the
+/// rule allows it and the kernels are known whole.
+fn weights<'v>(
+    settings: &KernelMachineConfig,
+    rule: KernelWeighting,
+    outputs: &TrainingOutputs,
+    names: &[String],
+    whole: bool,
+    values: impl Fn(usize, &[usize]) -> Result<Cow<'v, Mat<f64>>, Error>,
+) -> Result<Vec<f64>, Error> {
+    let held_out = rule == KernelWeighting::HeldOut;
+    let pairs: Vec<usize> = if whole && !held_out {
+        (0..outputs.len()).collect()
+    } else {
+        let drawn = drawn_pairs(outputs.len(), outputs.config.seed);
+        // the time of held-out errors is cubic in their number, for each of their steps
+        let every = if held_out { drawn.len().div_ceil(WEIGHED) } else { 1 };
+        drawn.into_iter().step_by(every).collect()
+    };
+    let values = |at| values(at, &pairs);
+    let grams = (0..names.len()).map(values).collect::<Result<Vec<_>, Error>>()?;
+    let grams: Vec<_> = grams.iter().map(|gram| gram.as_ref().as_ref()).collect();
+    let rows = outputs.rows();
+    let ideal = Ideal { kernel: outputs.kernel()?, rows: &Selected::new(&rows, &pairs) };
+    let weights =
+        rule.weights(&grams, &ideal, settings.first_lambda()).map_err(|error| match error {
+            dsokr_basis::Error::Kernel { kernel, source } => {
+                Error::Kernel { file: names[kernel].clone(), source }
+            }
+            other => other.into(),
+        })?;
+    tracing::info!(weights = ?weights, "kernels combined");
+    Ok(weights)
+}
+
+/// The inputs of some pairs as a machine takes them.
+pub(super) enum MachineRows<'s> {
+    /// Rows, and the kernel that compares them.
+    Features(Cow<'s, Features>, Arc<dyn OutputKernel>),
+    /// Values of a precomputed kernel with the n training inputs, pairs × n.
+    Gram(Mat<f64>),
+}
+
+impl MachineRows<'_> {
+    /// Rows, and the kernel that compares them.
+    pub(super) fn features(&self) -> Result<(&Features, &Arc<dyn OutputKernel>), Error> {
+        match self {
+            Self::Features(rows, kernel) => Ok((rows, kernel)),
+            Self::Gram(_) => {
+                let allowed = "rows that a kernel compares";
+                Err(Error::value("the inputs", "values of a precomputed kernel", allowed))
+            }
+        }
+    }
+
+    /// Number of inputs.
+    pub(super) fn len(&self) -> usize {
+        match self {
+            Self::Features(rows, _) => rows.len(),
+            Self::Gram(values) => values.nrows(),
+        }
+    }
+
+    /// The predictions of a model, row-major.
+    pub(super) fn predictions(&self, model: &KernelModel) -> Result<Vec<f32>, Error> {
+        Ok(match self {
+            Self::Features(rows, _) => model.predict(rows.as_ref())?,
+            Self::Gram(values) => model.predict_gram(values.as_ref())?,
+        })
+    }
+
+    /// They as training inputs.
+    pub(super) fn training(&self) -> TrainingInputs<'_> {
+        match self {
+            Self::Features(rows, kernel) => TrainingInputs::rows(Arc::clone(kernel), rows.as_ref()),
+            Self::Gram(gram) => TrainingInputs::Gram(gram.as_ref()),
+        }
+    }
+}

@@ -1,0 +1,167 @@
+//! Weights of several output kernels, from leave-one-out answers to training pairs, and the output matrix in the
+//! coordinates of answers.
+
+use dsokr_basis::features::PartRows;
+use dsokr_basis::{Basis, Projection, RowKind, RowSource};
+use dsokr_data::Dataset;
+use dsokr_decode::{
+    CandidateBlocks, Candidates, Combination, Ensemble, Hubs, Member, MissingGold, Pool, Queries,
+    likely_weights,
+};
+use dsokr_machines::{Cost, Coupling, Targets};
+use faer::Mat;
+use tracing::info;
+
+use super::inputs::MachineRows;
+use crate::config::{Checked, HubConfig, KernelMachineConfig};
+use crate::error::{Error, ensure};
+use crate::learners::memory::Need;
+use crate::run_dir::drawn_pairs;
+use crate::targets::{OutputSpace, TrainingOutputs, summand_candidates};
+
+/// The basis of the sum of the configuration's kernels, weighted so that leave-one-out answers to training
+/// pairs make their outputs most likely (`dsokr_decode::likely_weights`).
+///
+/// The machine is fitted once to the coordinates of all kernels side by side, with the first λ. Each kernel
+/// then is a member of an ensemble whose scores are summed as they are, corrected for hubs with the first
+/// weight and number of neighbours of the configuration.
+pub(super) fn weighted_basis(
+    settings: &KernelMachineConfig,
+    inputs: &MachineRows,
+    outputs: &TrainingOutputs,
+) -> Result<Basis, Error> {
+    let config = outputs.config;
+    let dataset = outputs.dataset;
+    let weighted = outputs.weighted_rows();
+    let bases = outputs.summands(&weighted)?;
+    let project = |(basis, rows): (&Basis, PartRows)| basis.project_shared(&rows);
+    let projections: Vec<Projection> =
+        bases.iter().zip(PartRows::all(&weighted.rows)).map(project).collect::<Result<_, _>>()?;
+    let answers = answers(settings, inputs, outputs, &projections)?;
+    let width: usize = projections.iter().map(|part| part.dimension).sum();
+    let unit = Queries::new(width, &answers)?.normalised();
+
+    let pairs = drawn_pairs(outputs.len(), config.seed);
+    let ids: Vec<String> = pairs.iter().map(|&pair| dataset.train.ids[pair].clone()).collect();
+    let mut queries = Vec::new();
+    let mut candidates = Vec::new();
+    let mut start = 0;
+    for (at, basis) in bases.iter().enumerate() {
+        let own = |&pair: &usize| &unit[pair * width + start..][..basis.dimension()];
+        let z: Vec<f32> = pairs.iter().flat_map(own).copied().collect();
+        let placed = summand_candidates(basis, at, &dataset.outputs)?;
+        candidates.push(match &config.decoding.hubs {
+            Some(hubs) => corrected(hubs, placed, &z)?,
+            None => placed,
+        });
+        queries.push(z);
+        start += basis.dimension();
+    }
+    let names: Vec<String> = (0..bases.len()).map(|at| format!("output.kernels[{at}]")).collect();
+    let mut members = Vec::new();
+    for ((name, z), candidates) in names.iter().zip(&queries).zip(&candidates) {
+        let queries = Queries::new(z.len() / pairs.len(), z)?;
+        members.push(Member { name, queries, candidates, normalised: true });
+    }
+    let ensemble = Ensemble::new(members)?;
+    let gold = ensemble.gold(Pool::Shared, &ids, MissingGold::RankInfinity)?;
+    if gold.iter().all(Option::is_none) {
+        let allowed = "absent: no output of a training pair is a candidate";
+        return Err(Error::value("output.weights", "\"held-out\"", allowed));
+    }
+    let found = likely_weights(&ensemble, Pool::Shared, &Combination::default(), &gold)?;
+    info!(weights = ?found.weights, log_likelihood = found.log_likelihood, "kernels weighted");
+    outputs.sum(bases, &found.weights, &weighted)
+}
+
+/// The memory and time of [`weighted_basis`].
+pub(super) fn need(settings: &KernelMachineConfig, config: &Checked, dataset: &Dataset) -> Need {
+    let n = dataset.train.ids.len();
+    let candidates = dataset.outputs.candidates.len() as f64;
+    let sizes = config.output.summands().map(|kernel| kernel.size.min(n));
+    let (width, widest) = sizes.fold((0, 0), |(sum, most), size| (sum + size, size.max(most)));
+    let cost = |width| settings.cost(n, width, 1);
+    let Cost { bytes, multiplications } = cost(width);
+    // the fit with the coordinates of outputs and its targets; then the system with the coordinates,
+    // the answers twice, and the candidates of all kernels while one is being made
+    let values = n as f64 * width as f64;
+    let fit = bytes + 12.0 * values;
+    let scores = cost(0).bytes + 12.0 * values + candidates * (4 * width + 12 * widest) as f64;
+    let bytes = fit.max(scores);
+    Need { multiplications, ..Need::memory("output.weights", "the weights of the kernels", bytes) }
+}
+
+/// Leave-one-out answers to the training pairs in the coordinates of all kernels side by side.
+fn answers(
+    settings: &KernelMachineConfig,
+    rows: &MachineRows,
+    outputs: &TrainingOutputs,
+    projections: &[Projection],
+) -> Result<Vec<f32>, Error> {
+    let width = projections.iter().map(|part| part.dimension).sum();
+    let row = |row: usize| projections.iter().flat_map(move |part| part.row(row));
+    let values = (0..outputs.len()).flat_map(row).copied().map(f64::from);
+    let targets = Targets::new(width, values.collect::<Vec<f64>>())?;
+    let targets = targets.weighted(&outputs.dataset.train.weights)?;
+    let seed = outputs.config.seed;
+    let systems = outputs.systems.clone();
+    let inputs = rows.training();
+    Ok(settings.fit_once(inputs, &targets, seed, systems, None)?.1)
+}
+
+/// Candidates of one kernel, corrected for hubs of the answers.
+fn corrected(hubs: &HubConfig, candidates: Candidates, z: &[f32]) -> Result<Candidates, Error> {
+    let Some(&weight) = hubs.weights.first() else {
+        return Ok(candidates);
+    };
+    let Some(&neighbours) = hubs.neighbours.first() else {
+        return Ok(candidates);
+    };
+    let queries = Queries::new(candidates.dim(), z)?;
+    let means = Hubs::fit(&queries, &candidates, neighbours.min(queries.len()))?;
+    Ok(candidates.with_hubs(means, weight)?)
+}
+
+/// The weights of the kernels of a sum, 0 for one that is left out.
+pub(super) fn summary(basis: &Basis, outputs: &dyn RowSource) -> String {
+    let found = basis.weights();
+    let mut start = 0;
+    let part = |(_, width): (RowKind, usize)| {
+        let weight = found.iter().find(|(columns, _)| columns.start == start);
+        start += width;
+        format!("{:.3}", weight.map_or(0.0, |(_, weight)| *weight))
+    };
+    let weights: Vec<String> = outputs.parts().into_iter().map(part).collect();
+    format!("weights of the kernels {}", weights.join(", "))
+}
+
+/// M of the coordinates of a space: of a basis `A M Aᵀ`, where `ψ̃(y) = A y`. One that is learned is theirs.
+pub(super) fn in_space(
+    output: Option<&Coupling>,
+    space: &OutputSpace,
+) -> Result<Option<Coupling>, Error> {
+    let Some(Coupling::Given(matrix)) = output else {
+        return Ok(output.cloned());
+    };
+    let Some(basis) = space.basis() else {
+        return Ok(output.cloned());
+    };
+    let d = basis.width();
+    let p = basis.dimension();
+    let found = format_args!("a matrix of {} columns", matrix.width());
+    let allowed = format_args!("{d}, one for each column of outputs");
+    ensure(matrix.width() == d, "encoder.output_matrix", found, allowed)?;
+    let found = format_args!("a basis of {p} coordinates");
+    let allowed = format_args!(
+        "{d}, with encoder.output_matrix: sketch.size at least that, and outputs that span all"
+    );
+    ensure(p == d, "sketch", found, allowed)?;
+    let mut map = Mat::zeros(p, d);
+    for at in 0..p {
+        let unit: Vec<f32> = (0..p).map(|other| f32::from(other == at)).collect();
+        let row = basis.feature_direction(&unit)?;
+        let row = row.ok_or_else(|| Error::value("output.kernel", "not linear", "linear"))?;
+        row.iter().enumerate().for_each(|(j, &value)| map[(at, j)] = value.into());
+    }
+    Ok(Some(matrix.mapped(map.as_ref())?.into()))
+}

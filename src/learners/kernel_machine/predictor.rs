@@ -1,0 +1,38 @@
+//! Fitted kernel machines.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use dsokr_data::Split;
+use dsokr_machines::KernelModel;
+
+use super::inputs::MachineInputs;
+use crate::error::Error;
+use crate::learners::learner::Predictor;
+use crate::run_dir::{EmbeddingCurve, Folder};
+
+/// A fitted kernel machine with what prepares its inputs.
+pub(super) struct KernelMachine {
+    pub inputs: Arc<MachineInputs>,
+    pub model: Arc<KernelModel>,
+    /// The figure of each rank of a learned embedding.
+    pub curve: Option<EmbeddingCurve>,
+}
+
+impl Predictor for KernelMachine {
+    fn predict(&self, split: &Split) -> Result<Vec<f32>, Error> {
+        self.inputs.rows(split)?.predictions(&self.model)
+    }
+
+    fn preparation(&self) -> Result<Vec<(&'static str, String)>, Error> {
+        self.inputs.files()
+    }
+
+    fn save(&self, folder: &mut Folder) -> Result<(), Error> {
+        let path: &Path = folder.path();
+        if let Some(curve) = &self.curve {
+            curve.save(path)?;
+        }
+        Ok(self.model.save(path, &folder.belongs())?)
+    }
+}

@@ -1,0 +1,336 @@
+//! The choice of λ, and the fit for it.
+
+use std::sync::Arc;
+
+use dsokr_basis::{Features, Kernel};
+use dsokr_data::Selected;
+use dsokr_machines::{
+    Cost, Coupling, KernelModel, LastSystem, Leading, OutputEmbedding, OutputSpace, PreparedSolver,
+    Scaling, Targets, TrainingInputs,
+};
+use dsokr_train::Validation;
+use tracing::info;
+
+use super::inputs::MachineRows;
+use crate::config::{
+    ColumnScaling, EmbeddingConfig, KernelMachineConfig, Lambda, MachineInputsConfig,
+};
+use crate::decoding::evaluator::Evaluator;
+use crate::error::Error;
+use crate::run_dir::{EmbeddingCurve, EmbeddingPoint};
+
+impl KernelMachineConfig {
+    /// The cost of a fit to so many pairs, including that of the weights of n-grams.
+    pub(super) fn cost(&self, pairs: usize, coordinates: usize, lambdas: usize) -> Cost {
+        let threads = rayon::current_num_threads();
+        let cost = self.solver.cost(pairs, coordinates, lambdas, threads);
+        let first = if self.learns_columns() {
+            self.solver.cost(pairs, coordinates, 1, threads).multiplications
+        } else {
+            0.0
+        };
+        Cost { multiplications: cost.multiplications + first, ..cost }
+    }
+
+    /// How columns of vectors are standardised, or the weights that n-grams and bins learn, by the first `leading` of the
+    /// rows, with the rows that this gives; none where the settings say nothing of it.
+    pub(super) fn scale(
+        &self,
+        inputs: &TrainingInputs,
+        targets: &Targets,
+        leading: usize,
+        seed: u64,
+    ) -> Result<Option<Scaled>, Error> {
+        let TrainingInputs::Rows(rows, kernel) = inputs else { return Ok(None) };
+        let first: Vec<usize> = (0..leading).collect();
+        let part = Selected::new(*rows, &first);
+        let known = if leading == rows.len() { *rows } else { &part };
+        let targets = targets.select(&first)?;
+        let scaling = match &self.inputs {
+            MachineInputsConfig::Vectors { scaling } if *scaling != ColumnScaling::None => {
+                Scaling::fit_weighted(
+                    known,
+                    targets.weights(),
+                    *scaling == ColumnScaling::Standard,
+                )?
+            }
+            _ if self.learns_columns() => {
+                let inputs = TrainingInputs::rows(Arc::clone(kernel), known);
+                let solver = self.solver.prepare(inputs, seed, LastSystem::default())?;
+                let (model, _) = solver.fit(&targets, self.first_lambda(), false)?;
+                info!("columns of inputs weighted by a first fit");
+                Scaling::relevance(&model, targets.weights())?
+            }
+            _ => return Ok(None),
+        };
+        let rows = scaling.rows(*rows)?;
+        Ok(Some(Scaled { scaling, rows }))
+    }
+
+    /// The machine of the first λ, and its leave-one-out predictions for the training inputs. The fit is refused
+    /// for a solver that has none in closed form.
+    pub(super) fn fit_once(
+        &self,
+        inputs: TrainingInputs,
+        targets: &Targets,
+        seed: u64,
+        systems: LastSystem,
+        output: Option<Coupling>,
+    ) -> Result<(KernelModel, Vec<f32>), Error> {
+        let scaled = self.scale(&inputs, targets, inputs.len(), seed)?;
+        let prepared = self.solver.prepare(scaled_inputs(inputs, &scaled), seed, systems)?;
+        let (model, held_out) =
+            prepared.with_output(output).fit(targets, self.first_lambda(), true)?;
+        Ok((of_raw_rows(model, &scaled)?, held_out.unwrap_or_default()))
+    }
+}
+
+/// Rows whose columns are standardised or weighted, and how.
+pub(super) struct Scaled {
+    scaling: Scaling,
+    rows: Features,
+}
+
+/// The inputs with the rows that are standardised in the place of their own.
+pub(super) fn scaled_inputs<'a>(
+    inputs: TrainingInputs<'a>,
+    scaled: &'a Option<Scaled>,
+) -> TrainingInputs<'a> {
+    match (inputs, scaled) {
+        (TrainingInputs::Rows(_, kernel), Some(Scaled { rows, .. })) => {
+            TrainingInputs::Rows(rows, kernel)
+        }
+        (inputs, _) => inputs,
+    }
+}
+
+/// The model of rows as they are, of one that was fitted to standardised rows.
+fn of_raw_rows(model: KernelModel, scaled: &Option<Scaled>) -> Result<KernelModel, Error> {
+    Ok(match scaled {
+        Some(Scaled { scaling, .. }) => model.with_scaling(scaling.clone())?,
+        None => model,
+    })
+}
+
+/// Leave-one-out errors that differ by less than this share of them are equal.
+const FLAT: f64 = 1e-3;
+
+/// The most inputs that are compared with each other.
+const COMPARED: usize = 200;
+
+/// Inputs have nothing in common below this share of their own values.
+const UNLIKE: f64 = 0.01;
+
+/// Advice where all λ are equally good, if it is because most of the first training inputs have nothing in common:
+/// the kernel matrix is nearly diagonal, and the predictions for a new input nearly 0.
+pub(super) fn advice_on_unlike(
+    settings: &KernelMachineConfig,
+    inputs: &TrainingInputs,
+) -> Result<Option<String>, Error> {
+    let n = inputs.len().min(COMPARED);
+    let values = match inputs {
+        TrainingInputs::Rows(rows, kernel) => {
+            let first = rows.block(0..n)?;
+            kernel.block(&first, &first)?
+        }
+        TrainingInputs::Gram(values) => values.submatrix(0, 0, n, n).to_owned(),
+    };
+    let alike = |i: usize, j: usize| {
+        i != j && values[(i, j)].abs() > UNLIKE * (values[(i, i)] * values[(j, j)]).sqrt()
+    };
+    let unlike = (0..n).filter(|&i| (0..n).all(|j| !alike(i, j))).count();
+    if 2 * unlike <= n {
+        return Ok(None);
+    }
+    let cure = match (inputs, &*settings.kernel) {
+        (TrainingInputs::Gram(_), _) => "try other kernels".to_owned(),
+        (_, Kernel::Gaussian { .. } | Kernel::GaussianTanimoto { .. })
+            if settings.kernel.known().is_none() =>
+        {
+            "try a number below that of the median as encoder.kernel.gamma".into()
+        }
+        (_, Kernel::Gaussian { gamma } | Kernel::GaussianTanimoto { gamma }) => {
+            format!("try an encoder.kernel.gamma below {gamma}")
+        }
+        (TrainingInputs::Rows(..), _) => "try a different encoder.kernel or other inputs".into(),
+    };
+    let values = settings.lambda.values().len();
+    Ok(Some(format!(
+        "all {values} values of encoder.lambda are equally good, since {unlike} of {n} training inputs have nothing in \
+         common with the others under the kernel: {cure}"
+    )))
+}
+
+/// A solver with the training rows, scaled, and the targets.
+pub(super) struct LambdaSearch<'a> {
+    pub settings: &'a KernelMachineConfig,
+    pub scaled: &'a Option<Scaled>,
+    pub prepared: PreparedSolver<'a>,
+    pub targets: &'a Targets,
+    pub evaluator: &'a Evaluator<'a>,
+    pub validation: &'a MachineRows<'a>,
+    /// The number of first rows whose model is fitted in addition to that of all.
+    pub leading: Option<usize>,
+}
+
+/// The model of the best λ.
+pub(super) struct BestModel {
+    pub model: KernelModel,
+    /// Leave-one-out predictions for the training rows, if they were asked for.
+    pub held_out: Option<Vec<f32>>,
+    /// The model of the leading rows and its leave-one-out predictions for them, likewise.
+    pub leading: Option<(KernelModel, Vec<f32>)>,
+    pub lambda: f64,
+    /// Whether several λ were tried, and all are equally good.
+    pub flat: bool,
+}
+
+impl LambdaSearch<'_> {
+    /// The model for one λ, and if `leave_one_out` its leave-one-out predictions for the training
+    /// rows.
+    pub(super) fn fit(
+        &self,
+        lambda: f64,
+        leave_one_out: bool,
+    ) -> Result<(KernelModel, Option<Vec<f32>>), Error> {
+        let (model, held_out) = self.prepared.fit(self.targets, lambda, leave_one_out)?;
+        Ok((of_raw_rows(model, self.scaled)?, held_out))
+    }
+
+    /// The metric that chooses of answers to the validation inputs, negated where smaller is better, and as it is.
+    fn score(&self, z: &[f32]) -> Result<(f64, f64), Error> {
+        let metric = self.evaluator.config.evaluation.metric;
+        let Validation { metrics, score } = self.evaluator.validation(z)?;
+        Ok((score, metric.value(&metrics)))
+    }
+
+    /// The best model of those of several λ, each embedded in every way, its embedding, and the curve; `unlabelled` are
+    /// coordinates of outputs without pairs.
+    pub(super) fn best_embedding(
+        &self,
+        settings: &EmbeddingConfig,
+        training: &MachineRows,
+        unlabelled: &[f32],
+    ) -> Result<(KernelModel, OutputEmbedding, EmbeddingCurve), Error> {
+        let metric = self.evaluator.config.evaluation.metric;
+        // of every c
+        let learned = |model: &KernelModel, lambda| {
+            let predicted = training.predictions(model)?;
+            let one = |&supervised: &f64| {
+                let unlabelled = if supervised < 1.0 { unlabelled } else { &[] };
+                let width = model.width();
+                let whole =
+                    OutputEmbedding::learn(width, &predicted, unlabelled, supervised, width)?;
+                Ok((lambda, supervised, whole))
+            };
+            settings.supervised.iter().map(one).collect::<Result<Vec<_>, Error>>()
+        };
+        let first = settings.lambda.as_ref().map_or(&[][..], Lambda::values).iter();
+        let first = first.map(|&lambda| learned(&self.fit(lambda, false)?.0, Some(lambda)));
+        let first = first.collect::<Result<Vec<_>, Error>>()?.concat();
+        let mut points = Vec::new();
+        let mut best: Option<(f64, EmbeddingPoint, KernelModel, OutputEmbedding)> = None;
+        for &lambda in self.settings.lambda.values() {
+            let (model, _) = self.fit(lambda, false)?;
+            let validation = self.validation.predictions(&model)?;
+            let own = if first.is_empty() { learned(&model, None)? } else { Vec::new() };
+            for (embedding_lambda, supervised, whole) in first.iter().chain(&own) {
+                let embedding_lambda = *embedding_lambda;
+                let supervised = *supervised;
+                for rank in settings.ranks_in(model.width())? {
+                    let embedding = whole.truncate(rank)?;
+                    let z = embedding.restore(&embedding.project(&validation)?)?;
+                    let (score, value) = self.score(&z)?;
+                    info!(lambda, embedding_lambda, supervised, rank, metric = %metric, value, "embedding");
+                    let point =
+                        EmbeddingPoint { lambda, embedding_lambda, supervised, rank, value };
+                    points.push(point);
+                    if best.as_ref().is_none_or(|(least, ..)| score > *least) {
+                        best = Some((score, point, model.clone(), embedding));
+                    }
+                }
+            }
+        }
+        let Some((_, chosen, model, embedding)) = best else { return Err(no_lambda()) };
+        let larger_is_better = metric.larger_is_better();
+        let metric = metric.to_string();
+        let curve = EmbeddingCurve { metric, larger_is_better, points, chosen };
+        Ok((model.mapped(embedding.directions.transpose())?, embedding, curve))
+    }
+
+    /// The model of the given λ, or of the best of several: by leave-one-out errors if the solver
+    /// has them, else on the validation split.
+    pub(super) fn best(
+        &self,
+        space: Option<&OutputSpace>,
+        leave_one_out: bool,
+    ) -> Result<BestModel, Error> {
+        let lambdas = match &self.settings.lambda {
+            Lambda::One(lambda) if !self.settings.is_lipschitz() => {
+                return self.whole(*lambda, leave_one_out, false);
+            }
+            several => several.values(),
+        };
+        let errors = |space| self.prepared.errors(self.targets, lambdas, space);
+        let space = space.filter(|_| !self.settings.chooses_on_validation());
+        if let Some(errors) = space.map(errors).transpose()?.flatten() {
+            let mut best = (f64::INFINITY, f64::NAN);
+            let mut worst = 0.0f64;
+            for (&lambda, error) in lambdas.iter().zip(errors) {
+                info!(lambda, error, "leave-one-out");
+                worst = worst.max(error);
+                if error < best.0 {
+                    best = (error, lambda);
+                }
+            }
+            let flat = lambdas.len() > 1 && worst - best.0 <= FLAT * worst;
+            return self.whole(best.1, leave_one_out, flat);
+        }
+        let metric = self.evaluator.config.evaluation.metric;
+        let mut best: Option<(f64, f64, KernelModel)> = None;
+        let mut worst = f64::INFINITY;
+        for &lambda in lambdas {
+            let (model, _) = self.fit(lambda, false)?;
+            let z = self.validation.predictions(&model)?;
+            let (score, value) = self.score(&z)?;
+            info!(lambda, metric = %metric, value, "{}", model.summary);
+            worst = worst.min(score);
+            if best.as_ref().is_none_or(|(least, ..)| score > *least) {
+                best = Some((score, lambda, model));
+            }
+        }
+        let Some((score, lambda, model)) = best else { return Err(no_lambda()) };
+        let flat = lambdas.len() > 1 && score == worst;
+        if leave_one_out {
+            return self.whole(lambda, true, flat);
+        }
+        Ok(BestModel { model, held_out: None, leading: None, lambda, flat })
+    }
+
+    /// The model of the chosen λ with what is asked for in addition.
+    fn whole(&self, lambda: f64, leave_one_out: bool, flat: bool) -> Result<BestModel, Error> {
+        let Some(rows) = self.leading.filter(|_| leave_one_out) else {
+            let (model, held_out) = self.fit(lambda, leave_one_out)?;
+            return Ok(BestModel { model, held_out, leading: None, lambda, flat });
+        };
+        let (model, leading) = self.prepared.fit_with_leading(self.targets, lambda, rows)?;
+        let Leading { model: first, of_leading, of_all } = leading;
+        let leading = Some((of_raw_rows(first, self.scaled)?, of_leading));
+        let model = of_raw_rows(model, self.scaled)?;
+        Ok(BestModel { model, held_out: Some(of_all), leading, lambda, flat })
+    }
+}
+
+fn no_lambda() -> Error {
+    Error::value("encoder.lambda", "[]", "at least one number above 0")
+}
+
+/// Rows in their places, of those that are in `order`.
+pub(super) fn in_places(rows: &[f32], order: &[usize]) -> Vec<f32> {
+    let mut placed = vec![0.0; rows.len()];
+    let width = rows.len() / order.len().max(1);
+    for (row, &place) in rows.chunks_exact(width.max(1)).zip(order) {
+        placed[place * width..][..width].copy_from_slice(row);
+    }
+    placed
+}

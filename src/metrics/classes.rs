@@ -1,0 +1,103 @@
+//! Predicted classes compared with the true ones.
+
+use std::collections::BTreeSet;
+
+use serde::{Deserialize, Serialize};
+
+use crate::error::{Error, ensure};
+use crate::metrics::structures::check_queries;
+
+/// How well classes are predicted. F1 of a class is `2c / (t + q)` with t queries of the class, q predictions of it and c
+/// that are right, and 0 where t + q is 0.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ClassScores {
+    /// Share of the queries whose class is predicted.
+    pub accuracy: f64,
+    /// F1 of the positive class; without one, [`macro_f1`](Self::macro_f1).
+    pub f1: f64,
+    /// Mean of the F1 of the classes that are true or predicted for some query.
+    pub macro_f1: f64,
+    /// Number of these classes.
+    pub class_count: usize,
+}
+
+impl ClassScores {
+    /// The metrics of true and predicted classes, one with one.
+    ///
+    /// # Errors
+    /// [`dsokr_basis::Error::TooFew`] for no queries; [`dsokr_basis::Error::Value`] for different numbers of classes.
+    pub fn from_classes(
+        truth: &[String],
+        predicted: &[String],
+        positive: Option<&str>,
+    ) -> Result<Self, Error> {
+        let all = PredictedClasses::new(truth, predicted, positive)?;
+        let queries: Vec<usize> = (0..truth.len()).collect();
+        Ok(Self {
+            accuracy: all.accuracy(&queries),
+            f1: all.f1(&queries),
+            macro_f1: all.macro_f1(&queries),
+            class_count: all.classes,
+        })
+    }
+}
+
+/// True and predicted classes as numbers, of which metrics of any queries are computed.
+pub(crate) struct PredictedClasses {
+    pairs: Vec<[usize; 2]>,
+    classes: usize,
+    positive: Option<usize>,
+}
+
+impl PredictedClasses {
+    /// # Errors
+    /// As [`ClassScores::from_classes`].
+    pub fn new(
+        truth: &[String],
+        predicted: &[String],
+        positive: Option<&str>,
+    ) -> Result<Self, Error> {
+        check_queries(truth)?;
+        let found = predicted.len();
+        ensure(found == truth.len(), "predicted classes", found, truth.len())?;
+        let names: BTreeSet<&str> = truth.iter().chain(predicted).map(String::as_str).collect();
+        let names: Vec<&str> = names.into_iter().collect();
+        let number = |class: &String| names.partition_point(|name| *name < class.as_str());
+        let pairs = truth.iter().zip(predicted).map(|(a, b)| [number(a), number(b)]).collect();
+        // a positive class that no query has or gets has F1 0
+        let positive = positive
+            .map(|class| names.iter().position(|name| *name == class).unwrap_or(names.len()));
+        Ok(Self { pairs, classes: names.len(), positive })
+    }
+
+    pub fn accuracy(&self, queries: &[usize]) -> f64 {
+        let right = queries.iter().filter(|&&query| self.pairs[query][0] == self.pairs[query][1]);
+        right.count() as f64 / queries.len() as f64
+    }
+
+    /// F1 of each class, none of one that no query has or gets.
+    fn each(&self, queries: &[usize]) -> Vec<Option<f64>> {
+        let mut counts = vec![[0usize; 2]; self.classes];
+        for &query in queries {
+            let [truth, predicted] = self.pairs[query];
+            counts[truth][0] += 1;
+            counts[predicted][0] += 1;
+            counts[truth][1] += usize::from(truth == predicted);
+        }
+        let f1 =
+            |[either, both]: [usize; 2]| (either > 0).then(|| 2.0 * both as f64 / either as f64);
+        counts.into_iter().map(f1).collect()
+    }
+
+    pub fn macro_f1(&self, queries: &[usize]) -> f64 {
+        let known: Vec<f64> = self.each(queries).into_iter().flatten().collect();
+        known.iter().sum::<f64>() / known.len() as f64
+    }
+
+    pub fn f1(&self, queries: &[usize]) -> f64 {
+        match self.positive {
+            Some(positive) => self.each(queries).get(positive).copied().flatten().unwrap_or(0.0),
+            None => self.macro_f1(queries),
+        }
+    }
+}

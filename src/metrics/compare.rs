@@ -1,0 +1,312 @@
+//! Runs on the same queries, or on the same parts: all metrics with intervals, and paired differences from the first run.
+
+use dsokr_decode::{percentile_interval, resampled};
+use serde::Serialize;
+
+use crate::error::{Error, ensure};
+use crate::metrics::metric::{Metric, Summary};
+use crate::metrics::scores::Evaluation;
+use crate::metrics::table::{Table, interval, places};
+
+/// A run's evaluation on queries.
+pub struct EvaluatedRun<'a> {
+    /// The run's name in tables.
+    pub name: String,
+    /// The ids of the queries.
+    pub queries: &'a [String],
+    /// The evaluation.
+    pub evaluation: Evaluation,
+}
+
+/// Runs, or cross-validations, compared on the same queries or parts.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct RunComparison {
+    /// The values that are compared.
+    #[serde(flatten)]
+    pub compared: Compared,
+    /// Every metric that some run has.
+    pub metrics: Vec<MetricComparison>,
+}
+
+/// The values that runs are compared on.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[serde(untagged)]
+pub enum Compared {
+    /// Queries, by a paired bootstrap.
+    Queries {
+        /// Their number.
+        queries: usize,
+        /// Resamples of the bootstrap.
+        resamples: usize,
+    },
+    /// Parts of cross-validations, by the corrected resampled t-test.
+    Parts {
+        /// Their number, of all divisions.
+        parts: usize,
+        /// Their number in each division.
+        folds: usize,
+    },
+}
+
+/// A metric of several runs.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct MetricComparison {
+    /// Its name.
+    pub metric: &'static str,
+    /// Whether a larger value is a better one.
+    pub larger_is_better: bool,
+    /// The runs that have it, in the order given.
+    pub runs: Vec<RunValue>,
+}
+
+impl MetricComparison {
+    /// That of runs whose p-values are yet to be corrected for their number; none for no runs.
+    pub(crate) fn from_runs(metric: Metric, mut runs: Vec<RunValue>) -> Option<Self> {
+        let differences = || runs.iter().filter_map(|run| run.difference);
+        let corrected = holm(&differences().map(|difference| difference.p).collect::<Vec<f64>>());
+        let own = runs.iter_mut().filter_map(|run| run.difference.as_mut());
+        own.zip(corrected).for_each(|(difference, p)| difference.p_holm = p);
+        let larger_is_better = metric.larger_is_better();
+        (!runs.is_empty()).then_some(Self { metric: metric.name(), larger_is_better, runs })
+    }
+}
+
+/// A metric of a run.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct RunValue {
+    /// The run.
+    pub run: String,
+    /// The metric.
+    pub value: f64,
+    /// Its 95 % interval, low and high; none if it reaches infinity.
+    pub ci95: Option<[f64; 2]>,
+    /// The difference from the first run; none of the first run itself, and where the first run does not
+    /// have the metric.
+    pub difference: Option<PairedDifference>,
+}
+
+/// The difference of a metric from that of the first run, on the same queries.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct PairedDifference {
+    /// The run's metric minus the first run's.
+    pub difference: f64,
+    /// Its 95 % interval, low and high.
+    pub ci95: [f64; 2],
+    /// Two-sided p-value of the hypothesis that there is no difference.
+    pub p: f64,
+    /// The p-value after Holm's correction over the runs that are compared by this metric; the same for
+    /// a single one.
+    pub p_holm: f64,
+}
+
+/// Compares the runs with the first one by a paired bootstrap over queries.
+///
+/// On each of `resamples` draws of the queries, with replacement, every metric of every run is
+/// computed. Intervals reach from the 2.5th to the 97.5th percentile. With `d` the difference on all
+/// queries and `d_b` that on draw b, `p = (1 + #{b : |d_b − d| ≥ |d|}) / (1 + resamples)`: the
+/// distribution of `d_b − d` stands for that of the difference of equal runs (Davison and Hinkley 1997,
+/// section 4.4). Metrics are not corrected for multiple comparisons.
+///
+/// # Errors
+/// [`dsokr_basis::Error::Value`] for fewer than two runs and for runs whose queries differ;
+/// [`dsokr_basis::Error::TooFew`] for less than 40 resamples.
+pub fn compare(runs: &[EvaluatedRun], resamples: usize, seed: u64) -> Result<RunComparison, Error> {
+    let Some((first, others)) = runs.split_first().filter(|(_, others)| !others.is_empty()) else {
+        let found = format!("{} runs", runs.len());
+        return Err(Error::value("compare", found, "at least two runs"));
+    };
+    others.iter().try_for_each(|other| same_queries(first, other))?;
+
+    let metrics: Vec<Metric> = Metric::all().collect();
+    let summaries: Vec<Vec<Option<Summary>>> = runs
+        .iter()
+        .map(|run| metrics.iter().map(|metric| metric.summary(&run.evaluation)).collect())
+        .collect();
+    // one value for each run and metric, NaN where the run does not have the metric
+    let drawn = resampled(first.queries.len(), resamples, seed, |queries| {
+        let queries: Vec<usize> = queries.collect();
+        let value = |summary: &Option<Summary>| {
+            summary.as_ref().map_or(f64::NAN, |summary| summary(&queries))
+        };
+        summaries.iter().flatten().map(value).collect::<Vec<f64>>()
+    })?;
+    let column = |run: usize, metric: usize| -> Vec<f64> {
+        drawn.iter().map(|values| values[run * metrics.len() + metric]).collect()
+    };
+    let compared = metrics.iter().enumerate().filter_map(|(at, &metric)| {
+        let known = |run: usize| {
+            summaries[run][at].as_ref().and_then(|_| metric.known(&runs[run].evaluation.scores))
+        };
+        let reference = known(0).map(|value| (value, column(0, at)));
+        let value = |run: usize| {
+            let value = known(run)?;
+            let own = column(run, at);
+            let difference = match (&reference, run) {
+                (None, _) | (_, 0) => None,
+                (Some((first, theirs)), _) => difference(value - first, &own, theirs),
+            };
+            let ci95 = Some(percentile_interval(own)).filter(|ends| finite(ends));
+            Some(RunValue { run: runs[run].name.clone(), value, ci95, difference })
+        };
+        MetricComparison::from_runs(metric, (0..runs.len()).filter_map(value).collect())
+    });
+    let queries = first.queries.len();
+    let metrics = compared.collect();
+    Ok(RunComparison { compared: Compared::Queries { queries, resamples }, metrics })
+}
+
+fn same_queries(first: &EvaluatedRun, other: &EvaluatedRun) -> Result<(), Error> {
+    let own = other.queries;
+    let expected = first.queries;
+    let same = |holds: bool, show: &dyn Fn(&[String]) -> String| {
+        let found = format_args!("{}, with {}", other.name, show(own));
+        let allowed = format_args!("runs with the queries of {}: {}", first.name, show(expected));
+        ensure(holds, "compare", found, allowed)
+    };
+    same(own.len() == expected.len(), &|queries| format!("{} queries", queries.len()))?;
+    match own.iter().zip(expected).position(|(own, expected)| own != expected) {
+        None => Ok(()),
+        Some(at) => same(false, &|queries| format!("query {:?} in row {at}", queries[at])),
+    }
+}
+
+/// The difference of a metric, whose values on the same draws are `own` and `theirs`; none if one is
+/// infinite.
+fn difference(difference: f64, own: &[f64], theirs: &[f64]) -> Option<PairedDifference> {
+    let drawn: Vec<f64> = own.iter().zip(theirs).map(|(own, theirs)| own - theirs).collect();
+    // sums over draws are rounded, but equal differences must count as equal
+    let least = difference.abs() * (1.0 - 1e-9);
+    let extreme = drawn.iter().filter(|&&value| (value - difference).abs() >= least).count();
+    let p = (1 + extreme) as f64 / (1 + drawn.len()) as f64;
+    let ci95 = finite(&drawn).then(|| percentile_interval(drawn))?;
+    Some(PairedDifference { difference, ci95, p, p_holm: p })
+}
+
+fn finite(values: &[f64]) -> bool {
+    values.iter().all(|value| value.is_finite())
+}
+
+/// Holm's step-down correction of p-values for their number k, in the order given (Holm 1979).
+///
+/// Sorted ascending, the i-th becomes `min(1, max_{j ≤ i} (k − j + 1) p_j)`. The probability of
+/// rejecting any true hypothesis at level α is at most α, whatever their dependence.
+///
+/// ```
+/// assert_eq!(dsokr::compare::holm(&[0.5, 0.25, 0.0625]), [0.5, 0.5, 0.1875]);
+/// ```
+pub fn holm(p: &[f64]) -> Vec<f64> {
+    let mut order: Vec<usize> = (0..p.len()).collect();
+    order.sort_by(|&a, &b| p[a].total_cmp(&p[b]));
+    let mut corrected = vec![0.0; p.len()];
+    let mut largest: f64 = 0.0;
+    for (rank, &at) in order.iter().enumerate() {
+        largest = largest.max((p.len() - rank) as f64 * p[at]).min(1.0);
+        corrected[at] = largest;
+    }
+    corrected
+}
+
+/// How a comparison is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "command", derive(clap::ValueEnum))]
+pub enum Format {
+    /// Columns aligned by spaces.
+    Text,
+    /// A Markdown table.
+    Markdown,
+    /// A LaTeX tabular, for the package booktabs.
+    Latex,
+    /// Comma-separated values, with all digits.
+    Csv,
+    /// One JSON object.
+    Json,
+}
+
+impl RunComparison {
+    /// The comparison in a format.
+    ///
+    /// # Errors
+    /// [`Error::Serialise`], which finite numbers do not cause.
+    pub fn render(&self, format: Format) -> Result<String, Error> {
+        Ok(match format {
+            Format::Text => format!("{}\n{}\n", self.caption(), self.shown(false).text()),
+            Format::Markdown => format!("{}\n\n{}", self.shown(false).markdown(), self.caption()),
+            Format::Latex => format!("% {}{}", self.caption(), self.shown(true).latex()),
+            Format::Csv => self.all_digits().csv("\n"),
+            Format::Json => serde_json::to_string(self)? + "\n",
+        })
+    }
+
+    /// A caption for the numbers.
+    fn caption(&self) -> String {
+        let first = self.metrics.iter().flat_map(|metric| &metric.runs).next();
+        let first = first.map_or("", |value| value.run.as_str());
+        let on = match self.compared {
+            Compared::Queries { queries, resamples } => {
+                format!("{queries} queries, {resamples} bootstrap resamples")
+            }
+            Compared::Parts { parts, folds } => {
+                format!(
+                    "{parts} parts of {folds}-fold cross-validations, corrected resampled t-test"
+                )
+            }
+        };
+        format!(
+            "{on}; differences from {first} are paired, p-values are two-sided, and Holm's correction is over the runs \
+             of each metric.\n"
+        )
+    }
+
+    /// A row for each run of each metric, with the metric's name, or its title, on the first one.
+    fn shown(&self, titles: bool) -> Table {
+        let interval_name = "95 % interval";
+        let names = ["metric", "run", "value", interval_name, "difference", interval_name];
+        let row = |(metric, at, value): (&MetricComparison, usize, &RunValue)| {
+            let RunValue { run, value, ci95, difference } = value;
+            let arrow = if metric.larger_is_better { '↑' } else { '↓' };
+            let title = Metric::find(metric.metric).filter(|_| titles).map(|known| known.title());
+            let title = title.unwrap_or(metric.metric);
+            let name = if at == 0 { format!("{title} {arrow}") } else { String::new() };
+            let places = places(*value);
+            let number = format!("{value:.places$}");
+            let [paired, between, p, holm] = difference.map_or_else(Default::default, |found| {
+                let [low, high] = found.ci95;
+                [
+                    format!("{:+.places$}", found.difference),
+                    format!("[{low:+.places$}, {high:+.places$}]"),
+                    format!("{:.4}", found.p),
+                    format!("{:.4}", found.p_holm),
+                ]
+            });
+            [name, run.clone(), number, interval(*ci95, places), paired, between, p, holm]
+        };
+        Table::new(names.into_iter().chain(["p", "p (Holm)"]), 2).with(self.rows().map(row))
+    }
+
+    /// The same with all digits and a column for each number.
+    fn all_digits(&self) -> Table {
+        let names = ["metric", "larger_is_better", "run", "value", "low", "high", "difference"];
+        let names = names.into_iter().chain(["difference_low", "difference_high", "p", "p_holm"]);
+        let row = |(metric, _, value): (&MetricComparison, usize, &RunValue)| {
+            let RunValue { run, value, ci95, difference } = value;
+            let ends = |ends: Option<[f64; 2]>| ends.map_or([None; 2], |ends| ends.map(Some));
+            let [low, high] = ends(*ci95);
+            let [from, to] = ends(difference.map(|found| found.ci95));
+            let paired = difference.map(|found| found.difference);
+            let p = difference.map(|found| found.p);
+            let holm = difference.map(|found| found.p_holm);
+            let numbers = [Some(*value), low, high, paired, from, to, p, holm];
+            let numbers = numbers.map(|number| number.map(|n| n.to_string()).unwrap_or_default());
+            let texts = [metric.metric.into(), metric.larger_is_better.to_string(), run.clone()];
+            texts.into_iter().chain(numbers)
+        };
+        Table::new(names, 3).with(self.rows().map(row))
+    }
+
+    /// The runs of each metric, each with its place among them.
+    fn rows(&self) -> impl Iterator<Item = (&MetricComparison, usize, &RunValue)> {
+        self.metrics.iter().flat_map(|metric| {
+            metric.runs.iter().enumerate().map(move |(at, value)| (metric, at, value))
+        })
+    }
+}

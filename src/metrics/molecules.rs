@@ -1,0 +1,105 @@
+use dsokr_data::{Inputs, Truth};
+use dsokr_decode::Candidates;
+use dsokr_molecule::ged::{Limit, edit_distance};
+use dsokr_molecule::graph::Graph;
+use dsokr_molecule::{Molecule, svg_column, svg_pair, svg_text};
+
+use crate::error::Error;
+
+/// Labels that are looked at, to see whether they are SMILES.
+const LABELS: usize = 64;
+
+/// Whether nine in ten of some labels are SMILES.
+pub(crate) fn are_smiles(candidates: &Candidates) -> bool {
+    let looked: Vec<bool> = labels_looked_at(candidates.len())
+        .map(|candidate| {
+            let label = candidates.label(candidate);
+            !label.is_empty() && Molecule::parse(label).is_ok()
+        })
+        .collect();
+    let smiles = looked.iter().filter(|&&smiles| smiles).count();
+    smiles * 10 >= looked.len() * 9
+}
+
+/// The candidates, of so many, whose labels are looked at.
+pub(crate) fn labels_looked_at(candidates: usize) -> impl Iterator<Item = usize> {
+    (0..candidates).step_by(candidates.div_ceil(LABELS).max(1))
+}
+
+/// The canonical SMILES of a label; none if it is not a SMILES.
+pub(crate) fn canonical(label: &str) -> Option<String> {
+    Some(Molecule::parse(label).ok()?.canonical_smiles())
+}
+
+/// The limit of the search for one edit distance, in states times the cube of the number of atoms
+/// (the time for a state grows like this): about half a second. Molecules of QM9 need far less.
+pub(crate) const WORK: u64 = 20_000_000;
+
+/// Its limit in states, which are the same on every machine, where the larger molecule has so many atoms.
+pub(crate) fn limit(atoms: usize) -> Limit {
+    limit_of(WORK, atoms)
+}
+
+/// Limit of a search of so much work.
+pub(crate) fn limit_of(work: u64, atoms: usize) -> Limit {
+    let atoms = atoms.max(1) as u64;
+    Limit { states: Some((work / atoms.saturating_pow(3)).max(1)), time: None }
+}
+
+/// The queries that are drawn, unless a different number is asked for.
+pub const EXAMPLES: usize = 20;
+
+/// Drawings of the first `count` true molecules or graphs, each with the predicted one next to it and the
+/// query's text above, as one SVG document; none for outputs of other kinds. Captions say the SMILES of
+/// molecules, and the edit distance with bonds or labels of edges compared.
+///
+/// # Errors
+/// None for molecules that have been read before.
+pub fn drawing(
+    inputs: &Inputs,
+    (truth, predicted): &(Truth, Truth),
+    count: usize,
+) -> Result<Option<String>, Error> {
+    let Some(truth) = drawn(truth, count)? else {
+        return Ok(None);
+    };
+    let Some(predicted) = drawn(predicted, count)? else {
+        return Ok(None);
+    };
+    let texts = inputs.texts().unwrap_or_default();
+    let mut documents = Vec::new();
+    for (query, ((a, svg, name), (b, predicted_svg, predicted))) in
+        truth.iter().zip(&predicted).enumerate()
+    {
+        let found = edit_distance(a, b, &limit(a.len().max(b.len())));
+        let edits = match found.exact() {
+            Some(1) => "1 edit".to_owned(),
+            Some(edits) => format!("{edits} edits"),
+            None => format!("{} to {} edits", found.lower, found.upper),
+        };
+        let captions = [format!("true{name}"), format!("predicted{predicted}, {edits}")];
+        documents.extend(texts.get(query).map(|text| svg_text(text)));
+        documents.push(svg_pair((svg, &captions[0]), (predicted_svg, &captions[1])));
+    }
+    Ok(Some(svg_column(&documents)))
+}
+
+/// An output as it is drawn: its graph, its drawing, and what the caption says after *true* or *predicted*.
+type Drawn<'a> = (&'a Graph, String, String);
+
+/// The first `count` outputs; none if they are neither molecules nor graphs.
+fn drawn(outputs: &Truth, count: usize) -> Result<Option<Vec<Drawn<'_>>>, Error> {
+    Ok(match outputs {
+        Truth::Molecules(all) => {
+            let drawn = all.iter().take(count).map(|own| {
+                Ok::<_, Error>((&own.graph, own.molecule()?.svg(), format!(": {}", own.smiles)))
+            });
+            Some(drawn.collect::<Result<_, _>>()?)
+        }
+        Truth::Graphs(all) => {
+            let drawn = all.iter().take(count);
+            Some(drawn.map(|own| (&own.graph, own.svg(), String::new())).collect())
+        }
+        Truth::Labels(_) | Truth::Classes(_) | Truth::Rankings(_) | Truth::Numbers(_) => None,
+    })
+}

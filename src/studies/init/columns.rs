@@ -1,0 +1,161 @@
+//! The columns of a table: what they hold, with exceptions.
+
+use std::collections::HashSet;
+
+use dsokr_basis::Argument;
+use dsokr_data::cells::NumberNotation;
+use dsokr_data::table::Table;
+use rayon::prelude::*;
+
+use super::guess::{guessed, stated};
+use super::kind::{ColumnKind, KindName, Reading};
+use crate::error::Error;
+
+/// Cells of a column that are different from the others.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Exceptions {
+    /// Their number.
+    pub count: usize,
+    /// The line of the first one, from 1, and the cell.
+    pub first: Option<(usize, String)>,
+}
+
+impl Exceptions {
+    fn add(&mut self, line: usize, cell: &str) {
+        self.count += 1;
+        self.first.get_or_insert_with(|| (line, cell.to_owned()));
+    }
+}
+
+/// A column of a table.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Column {
+    /// Its name.
+    pub name: String,
+    /// Its contents.
+    pub kind: ColumnKind,
+    /// Number of cells that are not empty.
+    pub filled: usize,
+    /// Number of different cells that are not empty.
+    pub distinct: usize,
+    /// Number of empty cells.
+    pub empty: usize,
+    /// Cells that are neither empty nor what the column holds.
+    pub invalid: Exceptions,
+    /// Cells a part of which is what the column holds: SMILES with names or extensions behind.
+    pub repaired: Exceptions,
+    /// The class that metrics are about, of two classes one of which says so, such as `1`, `yes` or `active`.
+    pub positive: Option<String>,
+    /// The first cell that is not empty.
+    pub example: String,
+    /// Mean number of characters of cells that are not empty.
+    pub length: f64,
+    /// Standard deviation of the numbers; 0 of other columns.
+    pub deviation: f64,
+}
+
+impl Column {
+    /// Looks at the cells of the column at a place, from 0, whose kind may be stated.
+    ///
+    /// # Errors
+    /// A column that the table was not read with; a stated kind that no cell is of.
+    pub fn read(
+        table: &Table,
+        place: usize,
+        name: &str,
+        kind: Option<KindName>,
+    ) -> Result<Self, Error> {
+        let cells = table.column(name)?;
+        let rows: Vec<(usize, &str)> = cells.iter().map(|cell| cell.trim()).enumerate().collect();
+        let filled: Vec<(usize, &str)> =
+            rows.into_iter().filter(|(_, cell)| !cell.is_empty()).collect();
+        let texts: Vec<&str> = filled.iter().map(|&(_, cell)| cell).collect();
+        let kind = match kind {
+            Some(kind) => stated(kind, &texts),
+            None => guessed(place, name, &texts),
+        };
+        let readings: Vec<Reading> = texts.par_iter().map(|cell| kind.read(cell)).collect();
+        let mut invalid = Exceptions::default();
+        let mut repaired = Exceptions::default();
+        for (&(row, cell), reading) in filled.iter().zip(readings) {
+            match reading {
+                Reading::Valid => {}
+                Reading::Repaired => repaired.add(table.line(row), cell),
+                Reading::Invalid => invalid.add(table.line(row), cell),
+            }
+        }
+        if invalid.count == filled.len() && !filled.is_empty() {
+            let found = format!("{name}={kind}");
+            let allowed = format!("a kind that its cells are of: none is {}", kind.one());
+            return Err(Error::value(Argument::new("as"), found, allowed));
+        }
+        let characters: usize = texts.iter().map(|cell| cell.chars().count()).sum();
+        let deviation = match &kind {
+            ColumnKind::Numbers(notation) => deviation(&texts, notation),
+            ColumnKind::Nothing
+            | ColumnKind::Ids
+            | ColumnKind::Smiles
+            | ColumnKind::Inchi
+            | ColumnKind::Rankings(_)
+            | ColumnKind::Vectors(_)
+            | ColumnKind::Dates
+            | ColumnKind::Labels(_)
+            | ColumnKind::Classes(_)
+            | ColumnKind::Texts => 0.0,
+        };
+        Ok(Self {
+            name: name.to_owned(),
+            deviation,
+            filled: filled.len(),
+            distinct: texts.iter().collect::<HashSet<_>>().len(),
+            positive: positive_of(&kind, &texts),
+            empty: cells.len() - filled.len(),
+            invalid,
+            repaired,
+            kind,
+            example: texts.first().copied().unwrap_or_default().to_owned(),
+            length: characters as f64 / filled.len().max(1) as f64,
+        })
+    }
+
+    /// Number of rows that cannot be learned from where the column is the output.
+    pub fn unusable(&self) -> usize {
+        match self.kind {
+            ColumnKind::Smiles
+            | ColumnKind::Inchi
+            | ColumnKind::Numbers(_)
+            | ColumnKind::Vectors(_)
+            | ColumnKind::Dates
+            | ColumnKind::Classes(_)
+            | ColumnKind::Rankings(_) => self.empty + self.invalid.count,
+            ColumnKind::Labels(_) | ColumnKind::Texts | ColumnKind::Ids | ColumnKind::Nothing => 0,
+        }
+    }
+}
+
+/// The standard deviation of the numbers among cells.
+fn deviation(cells: &[&str], notation: &NumberNotation) -> f64 {
+    let number = |cell: &&str| notation.normalised(cell)?.parse::<f64>().ok();
+    let numbers: Vec<f64> = cells.iter().filter_map(number).collect();
+    let n = numbers.len().max(1) as f64;
+    let mean = numbers.iter().sum::<f64>() / n;
+    (numbers.iter().map(|number| (number - mean).powi(2)).sum::<f64>() / n).sqrt()
+}
+
+/// Names of the class that metrics are about, where there are two.
+const POSITIVE: [&str; 14] = [
+    "1", "1.0", "+1", "yes", "y", "true", "t", "active", "positive", "pos", "toxic", "hit",
+    "binder", "+",
+];
+
+/// The class of two that metrics are about, if its name says so and that of the other does not.
+fn positive_of(kind: &ColumnKind, cells: &[&str]) -> Option<String> {
+    if *kind != ColumnKind::Classes(2) {
+        return None;
+    }
+    let is_positive = |cell: &&&str| POSITIVE.contains(&cell.to_lowercase().as_str());
+    let positive: HashSet<&str> = cells.iter().filter(is_positive).copied().collect();
+    let mut names = positive.into_iter();
+    let only = names.next().filter(|_| names.next().is_none());
+    only.map(str::to_owned)
+}

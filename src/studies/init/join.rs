@@ -1,0 +1,155 @@
+//! Tables that an id joins: texts in one file, and what they describe in another one.
+
+use std::collections::{HashMap, HashSet};
+use std::path::{Path, PathBuf};
+
+use dsokr_data::table::{OnBadRow, Table, TableOptions};
+use serde_json::Value;
+
+use crate::error::{Error, ensure};
+use crate::run_dir::write_text;
+
+/// The smallest share of the first table's rows that a row of another one belongs to.
+const SHARED: f64 = 0.5;
+
+/// Tables that have become one.
+#[derive(Clone, Debug)]
+pub struct Joined {
+    /// The file that holds it.
+    pub path: PathBuf,
+    /// The column of the first table that names the rows of each other one, and the column of that one.
+    pub by: Vec<[String; 2]>,
+    /// Number of rows of the first table that belong to a row of each other one.
+    pub rows: usize,
+}
+
+/// A table with all of its columns.
+struct Whole {
+    path: PathBuf,
+    names: Vec<String>,
+    table: Table,
+}
+
+impl Whole {
+    fn read(path: &Path) -> Result<Self, Error> {
+        let [names, _] = Table::header(path, TableOptions::default())?;
+        let each: Vec<&str> = names.iter().map(String::as_str).collect();
+        let table = Table::read_rows(path, &each, OnBadRow::Skip)?;
+        Ok(Self { path: path.into(), names, table })
+    }
+
+    /// The row of each value of a column; none if a value occurs twice.
+    fn places(&self, name: &str) -> Result<Option<HashMap<&str, usize>>, Error> {
+        let cells = self.table.column(name)?;
+        let mut places = HashMap::with_capacity(cells.len());
+        for (row, cell) in cells.iter().enumerate() {
+            if places.insert(cell.as_str(), row).is_some() {
+                return Ok(None);
+            }
+        }
+        Ok(Some(places))
+    }
+}
+
+/// What joins a table to the first one.
+struct Key<'t> {
+    /// The columns of both.
+    columns: [String; 2],
+    /// The row of each id in the other table.
+    places: HashMap<&'t str, usize>,
+    /// Number of rows of the first table with one of the ids.
+    shared: usize,
+}
+
+/// Joins the rows of the first table to those of the others that the same ids name, and writes them as JSON lines.
+///
+/// # Errors
+/// Files that are not tables; no column of the first that names rows of another; a file that is there, unless `force`.
+pub fn join(tables: &[PathBuf], to: &Path, force: bool) -> Result<Joined, Error> {
+    let message = "is there already: remove it, or replace it by --force";
+    let whole = tables.iter().map(|path| Whole::read(path)).collect::<Result<Vec<_>, Error>>()?;
+    let Some((first, others)) = whole.split_first() else {
+        return Err(Error::value("the tables", "none", "at least one"));
+    };
+    if !force && to.exists() {
+        return Err(Error::run(to, message));
+    }
+    let keys = others.iter().map(|other| key(first, other)).collect::<Result<Vec<_>, Error>>()?;
+    let mut text = String::new();
+    let mut rows = 0;
+    for row in 0..first.table.len() {
+        let mut entries = Entries::default();
+        for name in &first.names {
+            entries.add(name, &first.table.column(name)?[row]);
+        }
+        let mut complete = true;
+        for (other, key) in others.iter().zip(&keys) {
+            let id = &first.table.column(&key.columns[0])?[row];
+            let place = key.places.get(id.as_str());
+            complete &= place.is_some();
+            for name in other.names.iter().filter(|name| **name != key.columns[1]) {
+                let cell = match place {
+                    Some(&place) => other.table.column(name)?[place].as_str(),
+                    None => "",
+                };
+                entries.add(name, cell);
+            }
+        }
+        rows += usize::from(complete);
+        text += &entries.line();
+    }
+    write_text(to, &text)?;
+    Ok(Joined { path: to.into(), by: keys.into_iter().map(|key| key.columns).collect(), rows })
+}
+
+/// The columns that join two tables: of the same name, if such join most rows, else those that join most.
+fn key<'t>(first: &Whole, other: &'t Whole) -> Result<Key<'t>, Error> {
+    let mut best: Option<Key> = None;
+    for name in &other.names {
+        let Some(places) = other.places(name)? else { continue };
+        for mine in &first.names {
+            let cells = first.table.column(mine)?.iter();
+            let shared = cells.filter(|cell| places.contains_key(cell.as_str())).count();
+            let rank = |shared: usize, columns: &[String; 2]| (shared, columns[0] == columns[1]);
+            let columns = [mine.clone(), name.clone()];
+            let better = best
+                .as_ref()
+                .is_none_or(|best| rank(shared, &columns) > rank(best.shared, &best.columns));
+            if better {
+                best = Some(Key { columns, places: places.clone(), shared });
+            }
+        }
+    }
+    let least = SHARED * first.table.len() as f64;
+    let found = best.as_ref().map_or(0, |best| best.shared);
+    let named = other.path.display();
+    let path = first.path.display();
+    let allowed = format!(
+        "a column of {path} whose cells are ids in a column of {named}, for at least half of the rows"
+    );
+    ensure(found as f64 >= least, "ids that join the tables", format!("{found} rows"), &allowed)?;
+    best.ok_or_else(|| Error::value("ids that join the tables", "none", allowed))
+}
+
+/// A row of the joined table, with names that do not repeat.
+#[derive(Default)]
+struct Entries {
+    names: HashSet<String>,
+    cells: Vec<String>,
+}
+
+impl Entries {
+    fn add(&mut self, name: &str, cell: &str) {
+        let mut unique = name.to_owned();
+        let mut count = 1;
+        while !self.names.insert(unique.clone()) {
+            count += 1;
+            unique = format!("{name}_{count}");
+        }
+        self.cells.push(format!("{}: {}", Value::from(unique), Value::from(cell)));
+    }
+
+    fn line(&self) -> String {
+        format!("{{{}}}\n", self.cells.join(", "))
+    }
+}

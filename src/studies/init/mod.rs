@@ -1,0 +1,247 @@
+//! A configuration for a table that nobody has described: which column holds texts, which one outputs, and of what kind.
+
+mod columns;
+mod configuration;
+mod division;
+mod guess;
+mod header;
+mod join;
+mod kind;
+mod roles;
+mod spectra;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use dsokr_basis::Argument;
+use dsokr_data::table::{OnBadRow, Table, TableOptions, TextFormat};
+
+use tracing::subscriber::{NoSubscriber, with_default};
+
+use crate::config::Config;
+use crate::error::{Error, ensure};
+use crate::run_dir::{check_not_read, write_text};
+use crate::targets::constant_kernels;
+pub use columns::{Column, Exceptions};
+pub use division::Division;
+pub use join::{Joined, join};
+pub use kind::{ColumnKind, KindName, StatedKind};
+use roles::Roles;
+pub use spectra::SpectraSurvey;
+
+/// The fewest rows from which a configuration is made.
+const LEAST: usize = 10;
+
+/// What the caller knows of a table.
+#[derive(Clone, Debug, Default)]
+pub struct Choices {
+    /// The column of the inputs.
+    pub input: Option<String>,
+    /// The column of the outputs, or several of numbers.
+    pub outputs: Vec<String>,
+    /// What columns hold.
+    pub kinds: Vec<StatedKind>,
+    /// Whether the first line is a row; else it is, where it has what no names of columns have.
+    pub headless: bool,
+    /// How rows are divided: `random`, `scaffold`, or the column whose values no split divides; `random`, if left out.
+    pub split: Option<String>,
+    /// A file of validation pairs.
+    pub validation: Option<PathBuf>,
+    /// A file of test pairs.
+    pub test: Option<PathBuf>,
+}
+
+/// The largest share of lines that are not rows, as a divisor: where more are not, the table is not what it seems.
+const MALFORMED: usize = 10;
+
+/// A table, and what was found in it.
+#[derive(Clone, Debug)]
+pub struct Survey {
+    /// The table's absolute path.
+    pub table: PathBuf,
+    /// Number of rows, with those that cannot be read.
+    pub rows: usize,
+    /// Whether its first line has the names of the columns.
+    pub header: bool,
+    /// Lines that are not rows: blank ones, and those with more or fewer fields.
+    pub malformed: Exceptions,
+    /// Its columns.
+    pub columns: Vec<Column>,
+    /// The names of columns that are left out: their values are not texts, numbers or lists of these.
+    pub nested: Vec<String>,
+    /// The names of several columns each, which are left out.
+    pub repeated: Vec<String>,
+    /// The column of the inputs.
+    pub input: Column,
+    /// The column of the outputs.
+    pub output: Column,
+    /// Further columns of numbers, which are outputs too.
+    pub further: Vec<Column>,
+    /// The column of the ids; `None` if the numbers of the lines are.
+    pub id: Option<String>,
+    /// Which pairs are for validation and for the test.
+    pub division: Division,
+}
+
+impl Survey {
+    /// Looks at a table.
+    ///
+    /// # Errors
+    /// A file that is not a table; columns that are missing; no column of texts or of outputs; fewer than ten rows.
+    pub fn read(path: &Path, choices: &Choices) -> Result<Self, Error> {
+        let [names, nested] = Table::header(path, TableOptions::default())?;
+        let has_fields =
+            matches!(TextFormat::from_path(path), TextFormat::Tabs | TextFormat::Commas);
+        let headless = has_fields && (choices.headless || header::is_row(&names));
+        let options = TableOptions { headless, ..TableOptions::default() };
+        let [names, nested] =
+            if headless { Table::header(path, options)? } else { [names, nested] };
+        let count = |name: &String| names.iter().filter(|other| *other == name).count();
+        let (once, mut repeated): (Vec<&String>, Vec<&String>) =
+            names.iter().filter(|name| !name.is_empty()).partition(|name| count(name) == 1);
+        repeated.sort();
+        repeated.dedup();
+        let names: Vec<&str> = once.into_iter().map(String::as_str).collect();
+        let (table, malformed) = read_rows(path, &names, options)?;
+        let rows = table.len();
+        let allowed = format!("at least {LEAST}, to have training, validation and test pairs");
+        ensure(rows >= LEAST, "rows of the table", rows, allowed)?;
+        for StatedKind { column, .. } in &choices.kinds {
+            // the error names the columns that are there
+            table.column(column)?;
+        }
+        let column = |(place, name): (usize, &&str)| {
+            let stated = choices.kinds.iter().find(|stated| stated.column == *name);
+            Column::read(&table, place, name, stated.map(|stated| stated.kind))
+        };
+        let columns: Vec<Column> =
+            names.iter().enumerate().map(column).collect::<Result<_, Error>>()?;
+        let roles = Roles::choose(&columns, rows, choices.input.as_deref(), &choices.outputs);
+        let Roles { input, output, further, id } = match (roles, repeated.first()) {
+            (Err(_), Some(name)) => {
+                let message =
+                    format!("several columns are named {name:?}; give them different names");
+                return Err(Error::run(path, message));
+            }
+            (roles, _) => roles?,
+        };
+        let files = [&choices.validation, &choices.test];
+        let id = id.filter(|id| division::ids_differ(&table, id, &files));
+        let table = fs::canonicalize(path).map_err(Error::io(path))?;
+        let division = Division::choose(choices, &table, &columns, [&input, &output])?;
+        let rows = rows + malformed.count;
+        let repeated = repeated.into_iter().cloned().collect();
+        let header = !headless;
+        Ok(Self {
+            table,
+            rows,
+            header,
+            malformed,
+            columns,
+            nested,
+            repeated,
+            input,
+            output,
+            further,
+            id,
+            division,
+        })
+    }
+
+    /// Number of rows that are pairs.
+    pub fn pairs(&self) -> usize {
+        self.rows - self.skipped()
+    }
+
+    /// Number of rows that cannot be read, or are without an output that can be learned: an empty cell, or one that is not
+    /// what the column holds.
+    pub fn skipped(&self) -> usize {
+        let further: usize = self.further.iter().map(Column::unusable).sum();
+        self.malformed.count + self.unreadable_inputs() + self.output.unusable() + further
+    }
+
+    /// Number of rows whose inputs are not molecules, where molecules are inputs.
+    fn unreadable_inputs(&self) -> usize {
+        if self.input.kind == ColumnKind::Smiles { self.input.unusable() } else { 0 }
+    }
+
+    /// Number of validation pairs and of test pairs that are drawn: a tenth of all, at most 2,000; none of a split with
+    /// a file of its own.
+    pub fn held_out(&self) -> [usize; 2] {
+        self.division.sizes((self.pairs() / 10).clamp(1, 2000))
+    }
+
+    /// Number of training pairs.
+    pub fn training(&self) -> usize {
+        self.pairs().saturating_sub(self.held_out().iter().sum())
+    }
+
+    /// Writes the configuration to a file, which must not be there unless `force`. The table must be in the folder of
+    /// the file or below it, so that both can be moved together.
+    ///
+    /// # Errors
+    /// A file that is there, or away from the table; what the file system reports.
+    pub fn write(&self, path: &Path, force: bool) -> Result<(), Error> {
+        refuse_present(path, force)?;
+        check_not_read("out", path, &self.table)?;
+        let folder = match path.parent() {
+            Some(folder) if !folder.as_os_str().is_empty() => folder,
+            _ => Path::new("."),
+        };
+        let holder = fs::canonicalize(folder).map_err(Error::io(folder))?;
+        let home = self.table.parent().unwrap_or(Path::new("/"));
+        let Ok(below) = home.strip_prefix(&holder) else {
+            let allowed = format!("a file in {} or above it, where the table is", home.display());
+            return Err(Error::value(Argument::new("out"), path.display(), allowed));
+        };
+        let folder = format!("./{}", below.to_string_lossy());
+        let whole = self.configuration(&folder, &[])?;
+        let constant = constant_kernels_of(&whole, path)?;
+        let config =
+            if constant.is_empty() { whole } else { self.configuration(&folder, &constant)? };
+        Config::parse(&config, &[])?;
+        write_text(path, &config)
+    }
+}
+
+/// Refuses a file or folder that is there, unless it is replaced.
+fn refuse_present(path: &Path, force: bool) -> Result<(), Error> {
+    let out = Argument::new("out");
+    let switch = Argument::switch("force");
+    let message =
+        format_args!("is there already: name a different file by {out}, or replace it by {switch}");
+    if force || !path.exists() { Ok(()) } else { Err(Error::run(path, message)) }
+}
+
+/// The places of those output kernels of a configuration, which is to be the file `path`, that a training would leave
+/// out. All are kept where no other is left.
+fn constant_kernels_of(text: &str, path: &Path) -> Result<Vec<usize>, Error> {
+    let config = Config::parse(text, &[])?.placed(path);
+    if config.output.kernels.is_empty() {
+        return Ok(Vec::new());
+    }
+    // rows that are skipped have been counted already
+    let dataset = with_default(NoSubscriber::new(), || {
+        let root = config.data_root(None)?;
+        config.read_data(&root)
+    })?;
+    let constant = constant_kernels(&config, &dataset)?;
+    Ok(if constant.len() < config.output.kernels.len() { constant } else { Vec::new() })
+}
+
+/// The rows of a table, and the lines that are none, which must be few.
+fn read_rows(
+    path: &Path,
+    names: &[&str],
+    options: TableOptions,
+) -> Result<(Table, Exceptions), Error> {
+    let skipping = TableOptions { on_bad_row: OnBadRow::Skip, ..options };
+    let table = Table::read_with(path, names, skipping)?;
+    let count = table.skipped();
+    if MALFORMED * count > table.len() {
+        // the first of them is the error
+        return Ok((Table::read_with(path, names, options)?, Exceptions::default()));
+    }
+    let first = table.first_skipped().map(|(line, message)| (line, message.to_owned()));
+    Ok((table, Exceptions { count, first }))
+}

@@ -1,0 +1,171 @@
+//! Which column of a table is the input, which one the output, and which one names the rows.
+
+use dsokr_basis::Argument;
+use dsokr_data::cells::NumberNotation;
+
+use super::columns::Column;
+use super::kind::ColumnKind;
+use crate::error::{Error, ensure, listed};
+
+/// Names of columns that divide rows or say where they are from.
+const ASIDE: [&str; 6] = ["split", "set", "fold", "source", "year", "date"];
+
+/// Names that columns of texts have.
+const TEXTS: [&str; 7] =
+    ["description", "text", "caption", "abstract", "sentence", "query", "title"];
+
+/// The columns that a configuration uses.
+#[derive(Clone, Debug)]
+pub(super) struct Roles {
+    pub input: Column,
+    pub output: Column,
+    /// Further columns of numbers, which are outputs too.
+    pub further: Vec<Column>,
+    /// The column of the ids; none if the numbers of the lines are.
+    pub id: Option<String>,
+}
+
+impl Roles {
+    /// Chooses among the columns of a table with so many rows; `input` and `outputs` are names that the caller gives.
+    ///
+    /// # Errors
+    /// Names of no column; no column of texts or of outputs; the same one for both.
+    pub fn choose(
+        columns: &[Column],
+        rows: usize,
+        input: Option<&str>,
+        outputs: &[String],
+    ) -> Result<Self, Error> {
+        let names = || listed(columns.iter().map(|column| column.name.as_str()));
+        let [input_argument, output_argument] = ["input", "output"].map(Argument::new);
+        let named = |argument: &Argument, name: Option<&str>| {
+            let find = |name: &str| {
+                let column = columns.iter().find(|column| column.name == name);
+                column.ok_or_else(|| Error::value(argument.clone(), format!("{name:?}"), names()))
+            };
+            name.map(find).transpose()
+        };
+        let inchi = columns.iter().find(|column| column.kind == ColumnKind::Inchi);
+        let remedy = inchi.map_or(String::new(), |column| {
+            format!(
+                " (molecules are read as SMILES, which RDKit's Chem.MolToSmiles(Chem.MolFromInchi(text)) makes of the InChI in \
+                 {:?})",
+                column.name
+            )
+        });
+        let missing = |argument: &Argument, what: &str| {
+            let allowed = format!("the name of one: {}{remedy}", names());
+            Error::value(argument.clone(), format!("no column of {what}"), allowed)
+        };
+        let input = named(&input_argument, input)?;
+        let mut outputs = outputs
+            .iter()
+            .filter_map(|name| named(&output_argument, Some(name)).transpose())
+            .collect::<Result<Vec<&Column>, Error>>()?
+            .into_iter();
+        let output = outputs.next();
+        let given: Vec<&Column> = outputs.collect();
+        if !given.is_empty() {
+            let mut all = output.into_iter().chain(given.iter().copied());
+            if let Some(other) = all.find(|column| !are_plain_numbers(column)) {
+                let found = format!("{:?} beside others", other.name);
+                let allowed = "one column, or several of numbers without units";
+                return Err(Error::value(output_argument, found, allowed));
+            }
+        }
+        let taken = output.map(|output| output.name.as_str());
+        let input = input
+            .or_else(|| input_of(columns, taken))
+            .ok_or_else(|| missing(&input_argument, "texts"))?;
+        let is_given = output.is_some();
+        let output = output.or_else(|| output_of(columns, input)).ok_or_else(|| {
+            missing(&output_argument, "SMILES, rankings, labels, classes, numbers or further texts")
+        })?;
+        let further = if is_given { given } else { numbers_beside(columns, input, output, rows) };
+        ensure(
+            input.name != output.name,
+            output_argument,
+            format!("{:?}", output.name),
+            "a column other than the input's",
+        )?;
+        let is_free = |column: &&Column| {
+            let outputs = [output].into_iter().chain(further.iter().copied());
+            column.name != input.name && !outputs.into_iter().any(|own| own.name == column.name)
+        };
+        let id = columns.iter().filter(is_free).find(|column| names_rows(column, rows));
+        Ok(Self {
+            input: input.clone(),
+            output: output.clone(),
+            further: further.into_iter().cloned().collect(),
+            id: id.map(|column| column.name.clone()),
+        })
+    }
+}
+
+/// Whether a column has an id of its own for each row.
+fn names_rows(column: &Column, rows: usize) -> bool {
+    column.kind == ColumnKind::Ids && column.distinct == rows
+}
+
+/// The column whose texts are the inputs: of those with the name of one, else of all, the longest texts; else vectors, else
+/// SMILES.
+fn input_of<'c>(columns: &'c [Column], output: Option<&str>) -> Option<&'c Column> {
+    let known = |column: &Column| TEXTS.contains(&column.name.to_lowercase().as_str());
+    let free = || columns.iter().filter(|column| output != Some(column.name.as_str()));
+    let texts = free().filter(|column| column.kind == ColumnKind::Texts);
+    let longest = texts.max_by(|a, b| known(a).cmp(&known(b)).then(a.length.total_cmp(&b.length)));
+    let vectors = || free().find(|column| matches!(column.kind, ColumnKind::Vectors(_)));
+    longest.or_else(vectors).or_else(|| free().find(|column| column.kind == ColumnKind::Smiles))
+}
+
+/// The column of the outputs: the first of the kind that says most.
+fn output_of<'c>(columns: &'c [Column], input: &Column) -> Option<&'c Column> {
+    let free = columns.iter().filter(|column| column.name != input.name && !is_aside(&column.name));
+    let ranked = free.filter_map(|column| Some((preference(&column.kind)?, column)));
+    ranked.min_by_key(|&(preference, _)| preference).map(|(_, column)| column)
+}
+
+/// Whether a column holds numbers without units or decimal commas, which can be read together with others.
+fn are_plain_numbers(column: &Column) -> bool {
+    let plain = ColumnKind::Numbers(NumberNotation::default());
+    column.kind == plain && !column.name.contains("..")
+}
+
+/// The largest share of rows that may lack a number of a further column, as a divisor.
+const GAPS: usize = 20;
+
+/// The columns of numbers beside an output that is one, in a table of so many rows.
+fn numbers_beside<'c>(
+    columns: &'c [Column],
+    input: &Column,
+    output: &Column,
+    rows: usize,
+) -> Vec<&'c Column> {
+    if !are_plain_numbers(output) {
+        return Vec::new();
+    }
+    let is_further = |column: &&Column| {
+        let is_free = column.name != input.name && column.name != output.name;
+        let is_full = GAPS * (column.empty + column.invalid.count) <= rows;
+        is_free && is_full && are_plain_numbers(column) && !is_aside(&column.name)
+    };
+    columns.iter().filter(is_further).collect()
+}
+
+/// Whether a column divides rows or says where they are from.
+fn is_aside(name: &str) -> bool {
+    ASIDE.contains(&name.to_lowercase().as_str())
+}
+
+/// The place of a kind in the order in which outputs are preferred; none of kinds that are no outputs.
+fn preference(kind: &ColumnKind) -> Option<usize> {
+    match kind {
+        ColumnKind::Smiles => Some(0),
+        ColumnKind::Rankings(_) => Some(1),
+        ColumnKind::Labels(_) => Some(2),
+        ColumnKind::Classes(_) => Some(3),
+        ColumnKind::Numbers(_) | ColumnKind::Vectors(_) => Some(4),
+        ColumnKind::Texts => Some(5),
+        ColumnKind::Ids | ColumnKind::Inchi | ColumnKind::Dates | ColumnKind::Nothing => None,
+    }
+}

@@ -1,0 +1,6 @@
+//! Work around a training: a first configuration, sketch sizes, sweeps and cross-validation.
+
+pub mod init;
+pub mod quickstart;
+pub mod sketch;
+pub mod sweep;

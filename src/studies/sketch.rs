@@ -1,0 +1,364 @@
+//! The sketch study: which kind and size of sketch, and which power of the kernel. It evaluates
+//! *perfect h* for growing sketch sizes, and also the model itself if its fit is in closed form.
+
+use dsokr_basis::Argument;
+use std::time::Instant;
+
+use dsokr_basis::{SketchKind, leverage};
+use dsokr_data::{DataRoot, Dataset, SplitName};
+use dsokr_decode::Candidates;
+use dsokr_machines::{LastSystem, Scaling};
+use serde::{Deserialize, Serialize};
+
+use crate::config::{Checked, KernelMachineConfig};
+use crate::decoding::beyond::BeyondSearch;
+use crate::decoding::evaluator::Evaluator;
+use crate::error::{Error, ensure};
+use crate::fit::hubs::correct;
+use crate::learners::learner::{Fit, Fitted};
+use crate::metrics::constants::Constants;
+use crate::metrics::metric::Needs;
+use crate::metrics::scores::Scores;
+use crate::targets::{OutputSpace, TrainingOutputs, fit_basis};
+
+/// The recommended size loses at most this share of the gain of the best size over no basis at all.
+const WITHIN: f64 = 0.01;
+
+/// The mean of a figure over draws.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Spread {
+    /// The mean.
+    pub mean: f64,
+    /// The standard deviation; 0 for one draw.
+    pub deviation: f64,
+}
+
+impl Spread {
+    /// The mean and the sample standard deviation of at least one value.
+    pub(crate) fn from_values(figures: &[f64]) -> Self {
+        let n = figures.len() as f64;
+        let mean = figures.iter().sum::<f64>() / n;
+        let squares: f64 = figures.iter().map(|figure| (figure - mean).powi(2)).sum();
+        Self { mean, deviation: (squares / (n - 1.0).max(1.0)).sqrt() }
+    }
+}
+
+/// The figures of sketches of one size, over several draws.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Point {
+    /// m, the sketch size.
+    pub size: usize,
+    /// Mean number of coordinates p.
+    pub rank: f64,
+    /// Mean squared distance of a training output from the span of the basis.
+    pub residual: f64,
+    /// The figure that `evaluation.metric` names, of perfect h; with `decoding.beyond`, where it compares molecules, of what
+    /// the search finds for perfect h.
+    #[serde(flatten)]
+    pub perfect: Spread,
+    /// The figure of the fitted model, if it is a kernel machine.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fitted: Option<Spread>,
+    /// The scores of perfect h of each draw.
+    pub draws: Vec<Scores>,
+    /// Seconds for fits, projections and evaluations of all draws.
+    pub seconds: f64,
+}
+
+impl Point {
+    /// The figure that decides between sizes: the fitted model's, else that of perfect h.
+    pub fn deciding(&self) -> Spread {
+        self.fitted.unwrap_or(self.perfect)
+    }
+}
+
+/// *Perfect h* (thesis, section 5.3) for sketches of growing size: the figure of a perfect encoder,
+/// which predicts the targets of the validation outputs. For a kernel machine also the figure of
+/// the model.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Curve {
+    /// The run's name, with the kind of sketch and the power if several are compared.
+    pub name: String,
+    /// The kind of sketch.
+    pub method: SketchKind,
+    /// The power of the tempered kernel.
+    pub power: f64,
+    /// The figure, as `evaluation.metric` names it.
+    pub metric: String,
+    /// Whether a larger figure is a better one.
+    pub larger_is_better: bool,
+    /// The points, in the order of the sizes given.
+    pub points: Vec<Point>,
+    /// The smallest size whose figure is within 1 % of the best. The 1 % is of the best figure's
+    /// gain over no basis at all: over 0, or for squared errors over the outputs' mean squared
+    /// length.
+    pub recommended: usize,
+    /// The eigenvalues of the largest sketch's first draw, descending, over the number of outputs.
+    pub spectrum: Vec<f64>,
+}
+
+impl Curve {
+    /// The point of the recommended size.
+    pub fn best(&self) -> Option<&Point> {
+        self.points.iter().find(|point| point.size == self.recommended)
+    }
+}
+
+/// Approximate ridge leverage scores of the training outputs.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Leverage {
+    /// The run's name.
+    pub name: String,
+    /// λ of the scores.
+    pub lambda: f64,
+    /// Number of columns of the approximation, √n.
+    pub pilot: usize,
+    /// The largest scores, descending.
+    pub scores: Vec<f64>,
+    /// Their sum over all outputs, the effective dimension d(λ).
+    pub dimension: f64,
+}
+
+/// The smallest size whose [deciding](Point::deciding) figure is within 1 % of the best, of its gain over `nothing`.
+pub fn recommended(points: &[Point], larger_is_better: bool, nothing: f64) -> usize {
+    let figures = points.iter().map(|point| point.deciding().mean);
+    let best = if larger_is_better {
+        figures.fold(f64::NEG_INFINITY, f64::max)
+    } else {
+        figures.fold(f64::INFINITY, f64::min)
+    };
+    let within = WITHIN * (best - nothing).abs();
+    let close = |point: &&Point| (point.deciding().mean - best).abs() <= within;
+    points.iter().find(close).map_or(0, |point| point.size)
+}
+
+/// Number of leverage scores that are kept.
+const SCORES: usize = 400;
+
+/// The most draws of a size; the scores of each are kept.
+const MOST_DRAWS: usize = 10_000;
+
+/// The data of a configuration, for curves.
+pub struct Study<'a> {
+    config: &'a Checked,
+    root: &'a DataRoot,
+    dataset: Dataset,
+    /// How the features of outputs are standardised.
+    scaling: Option<Scaling>,
+    /// The machines of all curves have the same inputs.
+    systems: LastSystem,
+}
+
+impl<'a> Study<'a> {
+    /// Reads the data of a configuration.
+    ///
+    /// # Errors
+    /// Data that cannot be read; [`dsokr_basis::Error::Value`] where outputs are not sketched.
+    pub fn load(config: &'a Checked, root: &'a DataRoot) -> Result<Self, Error> {
+        let allowed = "false: there is no sketch to study";
+        ensure(!config.sketch.full, "sketch.full", true, allowed)?;
+        let allowed = "absent: a study is of one kernel; study each of several by itself";
+        ensure(config.output.kernels.is_empty(), "output.kernels", "given", allowed)?;
+        let machine: Option<&KernelMachineConfig> = config.encoder.get();
+        let embedding = machine.and_then(KernelMachineConfig::embedding);
+        let allowed = "absent: a training run chooses embeddings";
+        ensure(embedding.is_none(), "encoder.answers", "embedded", allowed)?;
+        let (dataset, scaling) = config.load_data(root)?;
+        Ok(Self { config, root, dataset, scaling, systems: LastSystem::default() })
+    }
+
+    fn outputs(&self) -> TrainingOutputs<'_> {
+        TrainingOutputs::new(self.config, (&self.dataset, self.root), None, self.systems.clone())
+    }
+
+    /// The kinds of sketches with these names, with the parameters that are usual: densities of 20/n,
+    /// pilots of 200 columns, accumulations of 10 terms. No name stands for the configuration's own kind,
+    /// `all` for each of them.
+    ///
+    /// # Errors
+    /// [`dsokr_basis::Error::Value`] for an unknown name.
+    pub fn methods(&self, names: &[String]) -> Result<Vec<SketchKind>, Error> {
+        let all = SketchKind::all(self.outputs().len());
+        let kind = |name: &String| {
+            all.iter().find(|kind| kind.name() == *name).cloned().ok_or_else(|| {
+                let names: Vec<_> = all.iter().map(SketchKind::name).collect();
+                let allowed = format!("all, {}", names.join(", "));
+                Error::value(Argument::new("methods"), format!("{name:?}"), allowed)
+            })
+        };
+        match names {
+            [] => Ok(vec![self.method()?]),
+            [every] if every == "all" => Ok(all),
+            names => names.iter().map(kind).collect(),
+        }
+    }
+
+    /// The configuration's kind, for its kernel and training outputs.
+    ///
+    /// # Errors
+    /// [`dsokr_basis::Error::Value`] where there are several kernels.
+    pub fn method(&self) -> Result<SketchKind, Error> {
+        let outputs = self.outputs();
+        Ok(self.config.sketch.method_for(outputs.kernel()?, outputs.len()))
+    }
+
+    /// Leverage scores at λ, from √n columns.
+    ///
+    /// # Errors
+    /// As [`leverage::scores`].
+    pub fn leverage(&self, lambda: f64) -> Result<Leverage, Error> {
+        let outputs = self.outputs();
+        let pilot = ((outputs.len() as f64).sqrt() as usize).max(1);
+        let kernel = outputs.kernel()?.clone();
+        let seed = self.config.seed;
+        let mut scores = leverage::scores(kernel, &outputs.rows(), lambda, pilot, seed)?;
+        let dimension = scores.iter().sum();
+        scores.sort_by(|a, b| b.total_cmp(a));
+        scores.truncate(SCORES);
+        Ok(Leverage { name: self.config.name.clone(), lambda, pilot, scores, dimension })
+    }
+
+    /// Draws `draws` sketches of each size of one kind, with the seed of the configuration (the second
+    /// draw has the seed after it, and so on), of the kernel tempered by `power`, and evaluates them on the
+    /// validation split. `found` is called with each point.
+    ///
+    /// # Errors
+    /// No size, no draw, or sizes that do not increase; a size above the number of training outputs; a
+    /// power outside of [0, 1].
+    pub fn curve(
+        &self,
+        method: &SketchKind,
+        power: f64,
+        sizes: &[usize],
+        draws: usize,
+        mut found: impl FnMut(&Point),
+    ) -> Result<Curve, Error> {
+        let outputs = self.outputs();
+        check(sizes, draws, outputs.len())?;
+        let mut config = (**self.config).clone();
+        config.sketch.method = Some(method.clone());
+        config.output.power = power;
+        let config = config.validate()?;
+        let metric = config.evaluation.metric;
+        let compares = [Needs::Graphs, Needs::GraphsOrRankings].contains(&metric.needs());
+        let n = outputs.len() as f64;
+        let prepared = if config.encoder.abilities().closed_form {
+            Some(config.encoder.learner().prepare(&outputs)?)
+        } else {
+            None
+        };
+        let mut points = Vec::new();
+        let mut spectrum = Vec::new();
+        let mut length = 0.0;
+        for &size in sizes {
+            let started = Instant::now();
+            let mut rank = 0.0;
+            let mut residual = 0.0;
+            let mut fitted = Vec::new();
+            let mut scores = Vec::new();
+            for at in 0..draws {
+                let seed = config.seed.wrapping_add(at as u64);
+                let kernel = outputs.kernel()?;
+                let basis = fit_basis(&config, kernel, &outputs.weighted_rows(), size, seed)?;
+                let targets = basis.project_shared(&outputs.rows())?;
+                rank += basis.dimension() as f64 / draws as f64;
+                residual += targets.residuals.iter().sum::<f64>() / (n * draws as f64);
+                length = targets.squared_norms.iter().sum::<f64>() / n;
+                if at == 0 {
+                    // the spectrum of a tempered basis is that of the covariance already
+                    let over = if basis.tempering().changes_nothing() { n } else { 1.0 };
+                    spectrum = basis.spectrum().iter().map(|value| value / over).collect();
+                }
+                if let Some(prepared) = &prepared {
+                    let outputs = outputs.with_basis(basis.clone());
+                    let found = self.fit(&config, prepared.as_ref(), &outputs)?;
+                    fitted.extend(found.map(|scores| metric.value(&scores)));
+                }
+                let perfect = |evaluator: &Evaluator, candidates: &Candidates| {
+                    let features = &self.dataset.outputs.features;
+                    let of = |settings| {
+                        BeyondSearch::of_training(settings, &config, candidates, features, None)
+                    };
+                    let settings = config.decoding.beyond.as_ref().filter(|_| compares);
+                    let search = settings.map(of).transpose()?;
+                    evaluator.perfect(SplitName::Validation, search.as_ref())
+                };
+                scores.extend(self.evaluated(&config, &OutputSpace::Basis(basis), perfect)?);
+            }
+            let searched = |scores: &Scores| metric.known(&scores.found()?);
+            let figure = |scores| searched(scores).unwrap_or_else(|| metric.value(scores));
+            let figures: Vec<f64> = scores.iter().map(figure).collect();
+            let point = Point {
+                size,
+                rank,
+                residual,
+                perfect: Spread::from_values(&figures),
+                fitted: (!fitted.is_empty()).then(|| Spread::from_values(&fitted)),
+                draws: scores,
+                seconds: started.elapsed().as_secs_f64(),
+            };
+            found(&point);
+            points.push(point);
+        }
+        let nothing = if metric.needs() == Needs::FeatureSpace { length } else { 0.0 };
+        Ok(Curve {
+            name: config.name.clone(),
+            method: method.clone(),
+            power,
+            metric: metric.to_string(),
+            larger_is_better: metric.larger_is_better(),
+            recommended: recommended(&points, metric.larger_is_better(), nothing),
+            points,
+            spectrum,
+        })
+    }
+
+    /// The result of `evaluate` with the evaluator and the candidates of a space.
+    fn evaluated<T>(
+        &self,
+        config: &Checked,
+        space: &OutputSpace,
+        evaluate: impl FnOnce(&Evaluator, &Candidates) -> Result<T, Error>,
+    ) -> Result<T, Error> {
+        let candidates = space.candidates(&self.dataset.outputs)?;
+        let data = (self.root, &self.dataset);
+        let scaling = self.scaling.as_ref();
+        let constants = Constants::fit(&self.dataset, config.encoder.abilities().levels);
+        let constants = constants.as_ref();
+        let evaluator = Evaluator::new(config, data, space, &candidates, scaling, constants)?;
+        evaluate(&evaluator, &candidates)
+    }
+
+    /// Fits a learner to the targets in a basis, and evaluates it.
+    fn fit(
+        &self,
+        config: &Checked,
+        prepared: &dyn Fit,
+        outputs: &TrainingOutputs,
+    ) -> Result<Option<Scores>, Error> {
+        let targets = prepared.targets(outputs)?;
+        self.evaluated(config, &targets.space, |evaluator, placed| {
+            let Some(fitted) = prepared.solve(&targets, evaluator)? else { return Ok(None) };
+            let Fitted { predictor, held_out, .. } = fitted;
+            let z = predictor.predict(&self.dataset.validation)?;
+            let corrected = match (&config.decoding.hubs, held_out) {
+                (Some(hubs), Some(held_out)) => {
+                    Some(correct(hubs, evaluator, placed, &held_out.answers, &z)?.0)
+                }
+                _ => None,
+            };
+            let candidates = corrected.as_ref().unwrap_or(placed);
+            Ok(Some(evaluator.validation_among(&z, candidates)?))
+        })
+    }
+}
+
+fn check(sizes: &[usize], draws: usize, outputs: usize) -> Result<(), Error> {
+    let key = || Argument::new("sizes");
+    let rising = sizes.first().is_some_and(|&size| size > 0) && sizes.is_sorted_by(|a, b| a < b);
+    ensure(rising, key(), format_args!("{sizes:?}"), "increasing sizes of at least 1")?;
+    let allowed = format_args!("1 to {MOST_DRAWS}");
+    ensure((1..=MOST_DRAWS).contains(&draws), Argument::new("draws"), draws, allowed)?;
+    let allowed = format!("at most {outputs}, the number of training outputs");
+    sizes.iter().try_for_each(|&size| ensure(size <= outputs, key(), size, &allowed))
+}

@@ -1,0 +1,240 @@
+//! Cross-validation: a sweep over the parts of the pairs, and its comparison with others.
+
+use dsokr_basis::Argument;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use dsokr_data::config::FoldConfig;
+
+use super::table::{TABLE, stored};
+use super::{Axis, AxisValues, FOLD_SEED, HELD, SweepRun, folder};
+use crate::config::{Checked, Override};
+use crate::error::{Error, ensure};
+use crate::metrics::compare::{
+    Compared, MetricComparison, PairedDifference, RunComparison, RunValue,
+};
+use crate::metrics::metric::Metric;
+use crate::run_dir::Folder;
+use crate::studies::sketch::Spread;
+
+/// Repeated k-fold cross-validation of a configuration: a run for each part of each division of the pairs.
+#[derive(Clone, Debug)]
+#[cfg_attr(feature = "command", derive(clap::Args))]
+pub struct CrossValidation {
+    /// Number of parts of the pairs, k; each is held out once.
+    #[cfg_attr(feature = "command", arg(long = "folds", value_name = "K", default_value_t = 5))]
+    pub folds: usize,
+    /// Number of times that the pairs are divided anew.
+    #[cfg_attr(feature = "command", arg(long, value_name = "R", default_value_t = 1))]
+    pub repeats: usize,
+    /// Draw validation pairs from the other parts, on which checkpoints, λ and the like are chosen. Without it the part
+    /// that is held out is the validation split: what is chosen on it makes its metrics too good.
+    #[cfg_attr(feature = "command", arg(long))]
+    pub nested: bool,
+    /// The groups that parts do not share: the values of a column of the tables of pairs, or skeleton, the skeletons of molecules.
+    #[cfg_attr(feature = "command", arg(long, value_name = "COLUMN|skeleton"))]
+    pub group: Option<String>,
+    /// The seed that draws the parts first; repeats have those after it. That of trainings is the configuration's.
+    #[cfg_attr(feature = "command", arg(long = "seed", value_name = "N", default_value_t = 0))]
+    pub seed: u64,
+}
+
+impl CrossValidation {
+    /// The changes that all runs share, and the keys in which they differ, for a [`SweepRequest`](super::SweepRequest).
+    ///
+    /// # Errors
+    /// [`dsokr_basis::Error::Value`] for no repeats.
+    pub fn sweep(&self, base: &Checked) -> Result<(Vec<Override>, Vec<Axis>), Error> {
+        let Self { folds, repeats, nested, group, seed } = self;
+        let seeds = seed.checked_add(*repeats as u64).filter(|_| (1..=10_000).contains(repeats));
+        let seeds = *seed..seeds.ok_or_else(|| {
+            Error::value(Argument::new("repeats"), repeats, "1 to 10000, with seeds below 2⁶⁴")
+        })?;
+        let group =
+            group.as_ref().map(|group| format!(", group = {}", toml::Value::from(&**group)));
+        let group = group.unwrap_or_default();
+        let split = if *nested { "test" } else { "validation" };
+        let fold = format!("{{ count = {folds}, held = 1, nested = {nested}{group} }}");
+        let mut shared =
+            vec![Override::new("data.fold", fold), Override::new("evaluation.split", split)];
+        // members of an ensemble divide the same rows, whatever their seeds
+        if base.data.facts().splits.is_some_and(|splits| splits.seed.is_none()) {
+            shared.push(Override::new("data.splits.seed", base.seed));
+        }
+        let axis = |key: &str, values: Vec<String>| Axis {
+            key: key.into(),
+            values: AxisValues::List(values),
+        };
+        let parts = (1..=*folds).map(|part| part.to_string()).collect();
+        let seeds = seeds.map(|seed| seed.to_string()).collect();
+        Ok((shared, vec![axis(FOLD_SEED, seeds), axis(HELD, parts)]))
+    }
+}
+
+/// The runs of a cross-validation, by the seed of the division and the part.
+struct Folds {
+    fold: FoldConfig,
+    runs: BTreeMap<Vec<String>, BTreeMap<String, f64>>,
+}
+
+impl Folds {
+    fn read(path: &Path, expected: Option<&Checked>) -> Result<(Self, Checked), Error> {
+        let refused = |message: String| Error::run(path.join(TABLE), message);
+        let absent = || {
+            refused(
+                "no such file: cross-validations are compared with each other, and runs with runs"
+                    .into(),
+            )
+        };
+        let stored = stored(path)?.ok_or_else(absent)?;
+        if stored.keys != [FOLD_SEED, HELD] {
+            let message =
+                format!("a sweep over {}: compared are cross-validations", stored.keys.join(", "));
+            return Err(refused(message));
+        }
+        let first = stored.runs.first().ok_or_else(|| refused("no runs".into()))?;
+        let keys = stored.keys.iter().cloned();
+        let config =
+            Folder::config(&path.join(folder(&keys.zip(first.setting.clone()).collect())))?;
+        let fold = |config: &Checked| {
+            let fold = config.data.fold.clone();
+            fold.map(|fold| FoldConfig { held: 1, seed: 0, ..fold })
+        };
+        let Some(own) = fold(&config) else { return Err(refused("runs without data.fold".into())) };
+        if let Some(first) = expected {
+            let facts = [&config, first].map(|config| {
+                let facts = config.data.facts();
+                (fold(config), facts.folder, facts.files, facts.splits)
+            });
+            if facts[0] != facts[1] {
+                let message = "other data or parts than those of the first cross-validation";
+                return Err(refused(message.into()));
+            }
+        }
+        let mut runs = BTreeMap::new();
+        for SweepRun { setting, metrics, failure, .. } in stored.runs {
+            if let Some(failure) = failure {
+                return Err(refused(format!("part {} failed: {failure}", setting.join(":"))));
+            }
+            runs.insert(setting, metrics);
+        }
+        Ok((Self { fold: own, runs }, config))
+    }
+}
+
+/// Compares cross-validations with the first one, by the folders of their runs and names for them: the mean of every metric
+/// over the parts, and paired differences by the corrected resampled t-test.
+///
+/// With J parts in all, d_j the difference on part j, d̄ its mean and s² its sample variance,
+/// `t = d̄ / √((1/J + 1/(k − 1)) s²)` has about a t-distribution with J − 1 degrees of freedom where there is no difference
+/// (Nadeau and Bengio 2003, section 5; Bouckaert and Frank 2004 for repeats). 1/(k − 1) is the number of pairs of a part to
+/// those of the others. The training pairs of parts overlap, so their metrics are correlated, and the uncorrected test, whose
+/// factor is 1/J, finds differences that are not there. Intervals are `d̄ ± t₀.₉₇₅ √((1/J + 1/(k − 1)) s²)`; the interval of a
+/// metric has the mean and the variance of the metric itself.
+///
+/// # Errors
+/// [`dsokr_basis::Error::Value`] for less than two; a folder without a cross-validation, of other data or parts, or with
+/// a run that failed.
+pub fn compare_folds(paths: &[PathBuf], names: &[String]) -> Result<RunComparison, Error> {
+    let mut all: Vec<Folds> = Vec::new();
+    let mut first = None;
+    for path in paths {
+        let (folds, config) = Folds::read(path, first.as_ref())?;
+        let parts = |folds: &Folds| {
+            let parts: Vec<String> = folds.runs.keys().map(|setting| setting.join(":")).collect();
+            parts.join(", ")
+        };
+        if let Some(before) = all.first() {
+            let same = before.runs.keys().eq(folds.runs.keys());
+            let found = format_args!("{}, with the parts {}", path.display(), parts(&folds));
+            let allowed = format_args!("cross-validations with the parts {}", parts(before));
+            ensure(same, "compare", found, allowed)?;
+        }
+        first.get_or_insert(config);
+        all.push(folds);
+    }
+    let found = format!("{} cross-validations", all.len());
+    let known = all.first().filter(|_| all.len() > 1);
+    let before = known.ok_or_else(|| Error::value("compare", found, "at least two"))?;
+    let parts = before.runs.len();
+    let folds = before.fold.count;
+    let test = TTest::new(parts, 1.0 / (folds as f64 - 1.0))?;
+    let values = |at: usize, metric: Metric| -> Option<Vec<f64>> {
+        all[at].runs.values().map(|metrics| metrics.get(metric.name()).copied()).collect()
+    };
+    let compared = Metric::all().filter_map(|metric| {
+        let reference = values(0, metric);
+        let value = |at: usize| {
+            let own = values(at, metric)?;
+            let (value, half) = test.interval(&own);
+            let theirs = reference.as_ref().filter(|_| at > 0);
+            let difference = theirs.map(|theirs| test.difference(&own, theirs));
+            let run = names[at].clone();
+            let ci95 = Some([value - half, value + half]);
+            Some(RunValue { run, value, ci95, difference })
+        };
+        MetricComparison::from_runs(metric, (0..all.len()).filter_map(value).collect())
+    });
+    let metrics = compared.collect();
+    Ok(RunComparison { compared: Compared::Parts { parts, folds }, metrics })
+}
+
+/// A t-test whose variance of a mean is `(1/J + ratio) s²`.
+struct TTest {
+    factor: f64,
+    freedom: usize,
+    /// The quantile at 0.975.
+    quantile: f64,
+}
+
+impl TTest {
+    fn new(parts: usize, ratio: f64) -> Result<Self, Error> {
+        ensure(parts > 1, "compare", format_args!("{parts} parts"), "at least two")?;
+        let freedom = parts - 1;
+        let mut low = 0.0;
+        let mut high = 1e3;
+        for _ in 0..80 {
+            let middle = 0.5 * (low + high);
+            if within(middle, freedom) < 0.95 { low = middle } else { high = middle }
+        }
+        Ok(Self { factor: 1.0 / parts as f64 + ratio, freedom, quantile: high })
+    }
+
+    /// The mean and half the length of its 95 % interval.
+    fn interval(&self, values: &[f64]) -> (f64, f64) {
+        let Spread { mean, deviation } = Spread::from_values(values);
+        (mean, self.quantile * self.factor.sqrt() * deviation)
+    }
+
+    fn difference(&self, own: &[f64], theirs: &[f64]) -> PairedDifference {
+        let differences: Vec<f64> =
+            own.iter().zip(theirs).map(|(own, theirs)| own - theirs).collect();
+        let (difference, half) = self.interval(&differences);
+        let t = self.quantile * difference / half;
+        // all parts the same: the difference is sure, or there is none
+        let p = match (half == 0.0, difference == 0.0) {
+            (true, true) => 1.0,
+            (true, false) => 0.0,
+            (false, _) => 1.0 - within(t.abs(), self.freedom),
+        };
+        PairedDifference { difference, ci95: [difference - half, difference + half], p, p_holm: p }
+    }
+}
+
+/// The probability that Student's t of ν degrees of freedom is within ±t (Abramowitz and Stegun 1964, 26.7.3 and 26.7.4).
+fn within(t: f64, freedom: usize) -> f64 {
+    let angle = (t / (freedom as f64).sqrt()).atan();
+    let (sin, cos) = angle.sin_cos();
+    let odd = freedom % 2;
+    // the terms cos^j with the products of odd and even numbers, each from the one before
+    let mut term = if odd == 1 { cos } else { 1.0 };
+    let mut sum = 0.0;
+    for j in (odd..freedom.saturating_sub(1)).step_by(2) {
+        sum += term;
+        term *= cos * cos * (j + 1) as f64 / (j + 2) as f64;
+    }
+    match odd {
+        1 => std::f64::consts::FRAC_2_PI * (angle + sin * sum),
+        _ => sin * sum,
+    }
+}

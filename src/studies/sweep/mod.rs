@@ -1,0 +1,385 @@
+//! Trainings of one configuration with different settings, compared on the validation split.
+
+mod axis;
+mod folds;
+mod table;
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use dsokr_basis::store::Tensor;
+use dsokr_data::SplitName;
+use dsokr_train::Observer;
+use serde::{Deserialize, Serialize};
+use tracing::{info, warn};
+
+use crate::config::{Checked, Override};
+use crate::error::Error;
+use crate::fit::Request;
+use crate::metrics::metric::Metric;
+use crate::run_dir::{Folder, Report, check_link, fingerprint_of};
+use crate::studies::sketch::Spread;
+use dsokr_nn::Processor;
+
+use self::table::stored;
+
+pub use axis::{Axis, AxisValues, Setting, grid, random};
+pub use folds::{CrossValidation, compare_folds};
+
+/// The keys of several trainings of one setting.
+const SEED: &str = "seed";
+const FOLD_SEED: &str = "data.fold.seed";
+const HELD: &str = "data.fold.held";
+
+/// Whether runs that differ in this key only repeat one setting.
+fn repeats(key: &str) -> bool {
+    [SEED, FOLD_SEED, HELD].contains(&key)
+}
+
+/// The longest name of a setting's run directory.
+const LONGEST: usize = 100;
+
+/// A configuration, the settings that are tried, and where their runs go.
+#[derive(Clone, Debug)]
+pub struct SweepRequest<'a> {
+    /// The configuration, with what all settings share.
+    pub config: &'a Checked,
+    /// The keys and their values.
+    pub axes: &'a [Axis],
+    /// The number of settings that are drawn; none for all combinations.
+    pub random: Option<usize>,
+    /// The folder of the runs (default: `runs/NAME-sweep`).
+    pub out: Option<PathBuf>,
+    /// The data root, as in [`Checked::data_root`].
+    pub data: Option<&'a Path>,
+    /// The device on which models are trained.
+    pub processor: Processor,
+    /// Whether models are trained although the estimate of their memory is more than there is.
+    pub force: bool,
+    /// The most seconds that a run may take: settings are tried in their order until one takes more, which fails, or is not
+    /// better than the one before. So the size of an input sketch is chosen by validation error under a budget of time
+    /// (slides on SISOKR, selection of m_X).
+    pub budget: Option<f64>,
+}
+
+/// The runs of a sweep.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Sweep {
+    /// The folder of the runs.
+    pub path: PathBuf,
+    /// The split that the runs are evaluated on.
+    pub split: SplitName,
+    /// The metric that chooses, `evaluation.metric`.
+    pub metric: String,
+    /// Whether a larger value is a better one.
+    pub larger_is_better: bool,
+    /// The keys that differ.
+    pub keys: Vec<String>,
+    /// The runs, best first; those that failed are last.
+    pub runs: Vec<SweepRun>,
+    /// Every metric over the runs that only repeat each setting: over `seed`, and over the seeds and parts of `data.fold`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub seeds: Vec<SeedSpread>,
+}
+
+/// A metric of the runs that differ in their seeds, or in the parts that are held out, only. Those that failed are left out.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct SeedSpread {
+    /// The values of the other keys, in their order.
+    pub setting: Vec<String>,
+    /// The metric.
+    pub metric: Metric,
+    /// Mean and standard deviation over these runs.
+    #[serde(flatten)]
+    pub spread: Spread,
+    /// The seeds, ascending; of parts `SEED:PART`.
+    pub seeds: Vec<String>,
+    /// The value of each run.
+    pub values: Vec<f64>,
+}
+
+/// The run of a setting.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct SweepRun {
+    /// The values of the keys, in their order.
+    pub setting: Vec<String>,
+    /// The run directory.
+    pub path: PathBuf,
+    /// The metric that chooses; none if the training failed or the metric is not known.
+    pub value: Option<f64>,
+    /// Its 95 % interval, low and high.
+    pub ci95: Option<[f64; 2]>,
+    /// All metrics of the split.
+    pub metrics: BTreeMap<String, f64>,
+    /// How long training and evaluation took, where this is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seconds: Option<f64>,
+    /// Why the training failed, or that it took more than the budget.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failure: Option<String>,
+}
+
+impl Sweep {
+    /// The best run; none if all failed, and none where only seeds and parts differ, which chooses nothing.
+    pub fn best(&self) -> Option<&SweepRun> {
+        self.runs.first().filter(|run| run.value.is_some() && chooses(&self.keys))
+    }
+}
+
+/// Whether a sweep over these keys chooses a run.
+fn chooses(keys: &[String]) -> bool {
+    !keys.iter().all(|key| repeats(key))
+}
+
+impl SweepRequest<'_> {
+    /// The folder of the runs: [`out`](Self::out), else `runs/<name>-sweep`.
+    pub fn place(&self) -> PathBuf {
+        let default = || PathBuf::from("runs").join(format!("{}-sweep", self.config.name));
+        self.out.clone().unwrap_or_else(default)
+    }
+
+    /// Trains every setting in a folder of its own, and writes `sweep.csv`, `sweep.md` and `sweep.json`
+    /// next to them. Where the folder has a sweep over other keys, the tables have the keys of both, with the values of the
+    /// configuration where a sweep did not set them.
+    ///
+    /// Every setting is evaluated on the validation split only, whatever `evaluation.split` says, so that nothing is
+    /// chosen on test pairs. A sweep in which only seeds and parts differ chooses nothing, and is evaluated on `evaluation.split`. A run
+    /// that is finished is not trained again, and one that was interrupted goes on: the same request continues a sweep, and other values extend it. The tables keep
+    /// the runs of an earlier sweep in the folder. A training that diverges is listed as failed.
+    ///
+    /// # Errors
+    /// Settings that are not valid, and a folder with a sweep of a different configuration, before any training; errors of a training.
+    pub fn run(&self, observer: &mut dyn Observer) -> Result<Sweep, Error> {
+        let base = self.config;
+        let settings = match self.random {
+            Some(count) => random(&of_type(self.axes, base)?, count, base.seed)?,
+            None => grid(self.axes)?,
+        };
+        let path = self.place();
+        check_link("out", &path)?;
+        let before = stored(&path)?;
+        let known = before.iter().flat_map(|before| &before.keys);
+        let mut keys: Vec<String> = known.cloned().collect();
+        for axis in self.axes {
+            if !keys.contains(&axis.key) {
+                keys.push(axis.key.clone());
+            }
+        }
+        let split = if chooses(&keys) { SplitName::Validation } else { base.evaluation.split };
+        let configs = settings.iter().map(|setting| self.config_of(setting, split));
+        let configs = configs.collect::<Result<Vec<Checked>, Error>>()?;
+        let times = before.iter().flat_map(|before| &before.runs);
+        let times: Vec<_> = times.map(|run| (run.path.clone(), run.seconds)).collect();
+        let mut runs = match before {
+            Some(before) => self.others(&path, before, (&keys, &settings), split)?,
+            None => Vec::new(),
+        };
+        let mut trained = 0u32;
+        let mut took = Duration::ZERO;
+        for (at, (setting, config)) in settings.iter().zip(&configs).enumerate() {
+            let left = took.checked_div(trained).unwrap_or_default() * (settings.len() - at) as u32;
+            let left = match left.as_secs() {
+                0 => String::new(),
+                seconds => format!("; about {seconds} s left"),
+            };
+            info!("setting {} of {}: {}{left}", at + 1, settings.len(), title(setting));
+            let out = path.join(folder(setting));
+            let started = Instant::now();
+            let before = Folder::finished(&out)?;
+            let request = Request {
+                config,
+                root: config.data_root(self.data)?,
+                out: Some(out.clone()),
+                resume: true,
+                processor: self.processor,
+                force: self.force,
+            };
+            let report = match request.run(observer) {
+                Ok(trained) => Ok(trained.report),
+                Err(Error::Train(error @ dsokr_train::Error::Diverged { .. })) => {
+                    warn!("{error}");
+                    Err(error.to_string())
+                }
+                Err(error) => return Err(error),
+            };
+            let setting = with_keys(setting, &keys, config)?;
+            let seconds = match before {
+                None => {
+                    let elapsed = started.elapsed();
+                    (trained, took) = (trained + 1, took + elapsed);
+                    Some(elapsed.as_secs_f64())
+                }
+                Some(_) => times.iter().find(|own| own.0 == out).and_then(|own| own.1),
+            };
+            let metric = config.evaluation.metric;
+            let run = SweepRun { seconds, ..SweepRun::from_report(setting, out, metric, report) };
+            let last = at.checked_sub(1).and(runs.last());
+            let (run, ended) = self.within_budget(run, last, metric);
+            runs.push(run);
+            if let Some(reason) = ended {
+                info!("no further settings: {reason}");
+                break;
+            }
+        }
+        let metric = base.evaluation.metric;
+        let seeds = over_seeds(&keys, &runs);
+        runs.sort_by(|a, b| b.order(metric).total_cmp(&a.order(metric)));
+        let sweep = Sweep {
+            path,
+            split,
+            metric: metric.to_string(),
+            larger_is_better: metric.larger_is_better(),
+            keys,
+            runs,
+            seeds,
+        };
+        sweep.write()?;
+        Ok(sweep)
+    }
+
+    /// A run, which fails where it took more than the budget, and what ends the sweep: that, or that it is not better than the
+    /// one before.
+    fn within_budget(
+        &self,
+        mut run: SweepRun,
+        before: Option<&SweepRun>,
+        metric: Metric,
+    ) -> (SweepRun, Option<String>) {
+        let Some(budget) = self.budget else { return (run, None) };
+        let seconds = run.seconds.filter(|&seconds| seconds > budget);
+        let late = seconds.map(|seconds| format!("took {seconds:.1} s, of a budget of {budget} s"));
+        if late.is_some() {
+            (run.value, run.ci95, run.failure) = (None, None, late.clone());
+            return (run, late);
+        }
+        let flat = before.is_some_and(|before| run.order(metric) <= before.order(metric));
+        (run, flat.then(|| format!("{metric} is not better than before")))
+    }
+
+    /// The configuration of a setting.
+    fn config_of(&self, setting: &Setting, split: SplitName) -> Result<Checked, Error> {
+        let given = setting.iter().filter(|(_, value)| !value.is_empty());
+        let own = given.map(|(key, value)| Override::new(key, value));
+        let changes = own.chain([Override::new("evaluation.split", split)]);
+        self.config.with(&changes.collect::<Vec<_>>())
+    }
+}
+
+impl SweepRun {
+    fn from_report(
+        setting: Vec<String>,
+        path: PathBuf,
+        metric: Metric,
+        report: Result<Report, String>,
+    ) -> Self {
+        let mut run = Self { setting, path, ..Self::default() };
+        match report {
+            Err(failure) => run.failure = Some(failure),
+            Ok(report) => {
+                let known = Metric::known_of(&report.metrics);
+                run.metrics = known.map(|(own, value)| (own.name().to_owned(), value)).collect();
+                // a metric that is not known otherwise still chooses
+                let value = metric.value(&report.metrics);
+                run.value = Some(value).filter(|value| value.is_finite());
+                run.ci95 = report.intervals.get(metric.name()).copied();
+            }
+        }
+        run
+    }
+
+    /// Larger for a better run.
+    fn order(&self, metric: Metric) -> f64 {
+        match (self.value, metric.larger_is_better()) {
+            (Some(value), true) => value,
+            (Some(value), false) => -value,
+            (None, _) => f64::NEG_INFINITY,
+        }
+    }
+}
+
+/// Every metric that all runs of a setting have, the keys that only repeat it left out.
+fn over_seeds(keys: &[String], runs: &[SweepRun]) -> Vec<SeedSpread> {
+    let part = |run: &SweepRun, repeated: bool| -> Vec<String> {
+        let own = keys.iter().zip(&run.setting).filter(|(key, _)| repeats(key) == repeated);
+        own.map(|(_, value)| value.clone()).collect()
+    };
+    if !keys.iter().any(|key| repeats(key)) {
+        return Vec::new();
+    }
+    let mut groups: Vec<(Vec<String>, Vec<&SweepRun>)> = Vec::new();
+    let mut runs: Vec<&SweepRun> = runs.iter().filter(|run| run.failure.is_none()).collect();
+    let number = |text: &String| text.parse().unwrap_or(u64::MAX);
+    runs.sort_by_key(|run| part(run, true).iter().map(number).collect::<Vec<u64>>());
+    for run in runs {
+        let setting = part(run, false);
+        match groups.iter_mut().find(|(known, _)| *known == setting) {
+            Some((_, group)) => group.push(run),
+            None => groups.push((setting, vec![run])),
+        }
+    }
+    let spreads = groups.iter().flat_map(|(setting, runs)| {
+        Metric::all().filter_map(move |metric| {
+            let values = runs.iter().map(|run| run.metrics.get(metric.name()).copied());
+            let values = values.collect::<Option<Vec<f64>>>()?;
+            let seeds = runs.iter().map(|run| part(run, true).join(":")).collect();
+            let setting = setting.clone();
+            let spread = Spread::from_values(&values);
+            Some(SeedSpread { setting, metric, spread, seeds, values })
+        })
+    });
+    spreads.collect()
+}
+
+/// The values of all keys: those of the setting, and of its configuration where it has none; empty for a key that is
+/// left out.
+fn with_keys(setting: &Setting, keys: &[String], config: &Checked) -> Result<Vec<String>, Error> {
+    let table = config.to_table()?;
+    let value = |key: &String| match (setting.iter().find(|(own, _)| own == key), at(&table, key)) {
+        (Some((_, value)), _) => value.clone(),
+        (None, Some(toml::Value::String(text))) => text.clone(),
+        (None, Some(value)) => value.to_string(),
+        (None, None) => String::new(),
+    };
+    Ok(keys.iter().map(value).collect())
+}
+
+/// The value of a key such as `training.epochs`.
+fn at<'a>(table: &'a toml::Table, key: &str) -> Option<&'a toml::Value> {
+    let mut parts = key.split('.').map(str::trim);
+    let value = parts.next().and_then(|first| table.get(first));
+    parts.fold(value, |value, part| value?.get(part))
+}
+
+/// Axes whose ranges have fractions where the key has, also if both ends are whole.
+fn of_type(axes: &[Axis], base: &Checked) -> Result<Vec<Axis>, Error> {
+    let table = base.to_table()?;
+    let of_type = |axis: &Axis| {
+        let value = at(&table, &axis.key);
+        let mut axis = axis.clone();
+        if let AxisValues::Range { whole, .. } = &mut axis.values {
+            *whole &= !value.is_some_and(toml::Value::is_float);
+        }
+        axis
+    };
+    Ok(axes.iter().map(of_type).collect())
+}
+
+fn title(setting: &Setting) -> String {
+    let parts: Vec<String> = setting.iter().map(|(key, value)| format!("{key}={value}")).collect();
+    parts.join(",")
+}
+
+/// The folder of a setting: its title, or a part of it with a checksum where the title is too long or
+/// has characters that folders should not have.
+fn folder(setting: &Setting) -> String {
+    let title = title(setting);
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_.,=+".contains(c);
+    if title.len() <= LONGEST && title.chars().all(plain) {
+        return title;
+    }
+    let whole = [Tensor::u8("setting", &[title.len()], title.as_bytes())];
+    let sum = fingerprint_of("setting", &whole);
+    let kept: String = title.chars().filter(|&c| plain(c)).take(LONGEST).collect();
+    format!("{kept}-{sum}")
+}

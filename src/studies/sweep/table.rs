@@ -1,0 +1,140 @@
+//! The tables of a sweep, and those that its folder has already.
+
+use dsokr_basis::Argument;
+use std::path::{Path, PathBuf};
+
+use dsokr_data::SplitName;
+
+use super::{SEED, SeedSpread, Setting, Sweep, SweepRequest, SweepRun, folder, repeats, with_keys};
+use crate::error::Error;
+use crate::metrics::metric::Metric;
+use crate::metrics::table::{Table, interval, places};
+use crate::run_dir::{Folder, read_json, write_text};
+use crate::studies::sketch::Spread;
+
+/// The file of a sweep's table.
+pub(super) const TABLE: &str = "sweep.json";
+
+impl Sweep {
+    /// Whether a folder holds the table of a sweep.
+    pub fn is_in(folder: &Path) -> bool {
+        folder.join(TABLE).exists()
+    }
+
+    /// A Markdown table: the values of the keys, the metric that chooses with its 95 % interval, and the run
+    /// directory, best first. A second one is that of [`spreads`](Self::spreads).
+    pub fn markdown(&self) -> String {
+        let arrow = if self.larger_is_better { "↑" } else { "↓" };
+        let metric = format!("{} {} {arrow}", self.split, self.metric);
+        let names = [metric, "95 % interval".to_owned(), "run".to_owned()];
+        let row = |run: &SweepRun| {
+            let places = run.value.map_or(4, places);
+            let value = match (&run.failure, run.value) {
+                (Some(_), _) => "failed".to_owned(),
+                (None, Some(value)) => format!("{value:.places$}"),
+                (None, None) => "not known".to_owned(),
+            };
+            let last = [value, interval(run.ci95, places), run.path.display().to_string()];
+            run.setting.iter().cloned().chain(last).collect::<Vec<_>>()
+        };
+        let names = self.keys.iter().cloned().chain(names);
+        let runs = Table::new(names, self.keys.len()).with(self.runs.iter().map(row)).markdown();
+        if self.seeds.is_empty() { runs } else { format!("{runs}\n{}", self.spreads().markdown()) }
+    }
+
+    /// Every metric over the runs of each setting that only repeat it: by seeds, and by parts of the pairs.
+    pub fn spreads(&self) -> Table {
+        let seeds = self.keys.iter().filter(|key| repeats(key)).all(|key| key == SEED);
+        let row = |SeedSpread { setting, metric, spread, seeds: runs, .. }: &SeedSpread| {
+            let Spread { mean, deviation } = spread;
+            let places = places(*mean);
+            let spread = format!("{mean:.places$} ± {deviation:.places$}");
+            let runs = if seeds { runs.join(", ") } else { runs.len().to_string() };
+            let last = [metric.to_string(), spread, runs];
+            setting.iter().cloned().chain(last).collect::<Vec<_>>()
+        };
+        let runs = if seeds { "seeds" } else { "runs" };
+        let names = [format!("{} metric", self.split), "mean ± deviation".into(), runs.into()];
+        let names = self.keys.iter().filter(|key| !repeats(key)).cloned().chain(names);
+        Table::new(names, self.keys.len().max(1)).with(self.seeds.iter().map(row))
+    }
+
+    /// Comma-separated values: a row for each run, best first, with the values of the keys, all metrics of the split, the interval of the one that chooses, and why it failed.
+    pub fn csv(&self) -> String {
+        let known =
+            |metric: &Metric| self.runs.iter().any(|run| run.metrics.contains_key(metric.name()));
+        let metrics: Vec<&str> = Metric::all().filter(known).map(|metric| metric.name()).collect();
+        let ends = ["low", "high"].map(|end| format!("{}_{end}", self.metric));
+        let names = self.keys.iter().cloned().chain(metrics.iter().map(|&name| name.to_owned()));
+        let names = names.chain(ends).chain(["run", "failure"].map(String::from));
+        let row = |run: &SweepRun| {
+            let ends = run.ci95.map_or([None; 2], |ends| ends.map(Some));
+            let numbers = metrics.iter().map(|name| run.metrics.get(*name).copied()).chain(ends);
+            let numbers = numbers.map(|value| value.map(|v| v.to_string()).unwrap_or_default());
+            let failure = run.failure.clone().unwrap_or_default();
+            let cells = run.setting.iter().cloned().chain(numbers);
+            cells.chain([run.path.display().to_string(), failure]).collect::<Vec<_>>()
+        };
+        Table::new(names, self.keys.len()).with(self.runs.iter().map(row)).csv("\n")
+    }
+
+    /// Writes the tables into the sweep's folder.
+    pub(super) fn write(&self) -> Result<(), Error> {
+        let json = serde_json::to_string_pretty(self)?;
+        for (name, text) in
+            [("sweep.csv", self.csv()), ("sweep.md", self.markdown()), (TABLE, json + "\n")]
+        {
+            write_text(&self.path.join(name), &text)?;
+        }
+        Ok(())
+    }
+}
+
+/// The sweep of a folder, if there is one.
+pub(super) fn stored(folder: &Path) -> Result<Option<Sweep>, Error> {
+    read_json(&folder.join(TABLE))
+}
+
+impl SweepRequest<'_> {
+    /// The runs of the folder's table that are not among `settings`, with the values of all `keys`. Those that are gone
+    /// are left out.
+    ///
+    /// # Errors
+    /// [`dsokr_basis::Error::File`] where the folder has a sweep of a different configuration.
+    pub(super) fn others(
+        &self,
+        path: &Path,
+        before: Sweep,
+        (keys, settings): (&[String], &[Setting]),
+        split: SplitName,
+    ) -> Result<Vec<SweepRun>, Error> {
+        let own: Vec<PathBuf> = settings.iter().map(|setting| path.join(folder(setting))).collect();
+        let mut others = Vec::new();
+        for SweepRun { setting, failure, seconds, path: run, .. } in before.runs {
+            let setting: Setting = before.keys.iter().cloned().zip(setting).collect();
+            let out = path.join(run.file_name().unwrap_or_default());
+            if own.contains(&out) || !out.exists() {
+                continue;
+            }
+            let config = self.config_of(&setting, split)?;
+            if Folder::config(&out)? != config {
+                let message = format!(
+                    "the folder has a sweep of a different configuration, as {} says: choose a different one \
+                     with {}",
+                    out.join("config.toml").display(),
+                    Argument::new("out")
+                );
+                return Err(Error::run(path.join(TABLE), message));
+            }
+            let report = match (Folder::finished(&out)?, failure) {
+                (Some(report), _) => Ok(report),
+                (None, Some(failure)) => Err(failure),
+                (None, None) => continue,
+            };
+            let setting = with_keys(&setting, keys, &config)?;
+            let run = SweepRun::from_report(setting, out, config.evaluation.metric, report);
+            others.push(SweepRun { seconds, ..run });
+        }
+        Ok(others)
+    }
+}
