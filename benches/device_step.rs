@@ -23,12 +23,12 @@ use std::error::Error;
 use std::time::Instant;
 
 use burn::tensor::Device;
-use dsokr::basis::Processes;
 use dsokr::config::TrainingConfig;
+use dsokr::core::Processes;
 use dsokr::device::Processor;
 use dsokr::train::{Event, Observer, Pairs, Task, Validation, train};
-use dsokr_basis::random::generator;
-use dsokr_nn::fused::sent;
+use dsokr_core::random::generator;
+use dsokr_kernels::sent;
 use dsokr_nn::transformer::{Architecture, Body};
 use dsokr_nn::{Model, Pooling, Precision, Start, TokenIds, Transformer, parameters};
 use rand::RngExt;

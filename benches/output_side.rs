@@ -17,8 +17,8 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use dsokr_basis::features::{DenseBlock, MappedRows};
-use dsokr_basis::random::generator;
 use dsokr_basis::{Basis, Block, Kernel, RowKind, RowSource, SketchKind, SketchOptions};
+use dsokr_core::random::generator;
 use dsokr_decode::{
     CandidateBlocks, CandidateParts, Candidates, Queries, ScoreBlock, rank, top_rows,
 };
@@ -216,7 +216,7 @@ impl RowSource for Generated {
         RowKind::Dense
     }
 
-    fn block(&self, rows: Range<usize>) -> Result<Block<'_>, dsokr_basis::Error> {
+    fn block(&self, rows: Range<usize>) -> Result<Block<'_>, dsokr_core::Error> {
         Ok(Block::Dense(DenseBlock::new(self.width, Cow::Owned(self.values(rows)))?))
     }
 }

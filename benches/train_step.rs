@@ -25,8 +25,8 @@ use burn::optim::GradientsParams;
 use burn::tensor::{Device, Distribution, Tensor};
 use dsokr::config::{OptimizerName, TrainingConfig};
 use dsokr::train::Update;
-use dsokr_basis::random::generator;
-use dsokr_nn::fused::{self, Attention, Sequences, attention, linear_gelu, residual_norm};
+use dsokr_core::random::generator;
+use dsokr_kernels::{Attention, Sequences, attention, linear_gelu, residual_norm};
 use dsokr_nn::transformer::{Architecture, Body};
 use dsokr_nn::{Pass, Precision, backward, in_pool, init};
 
@@ -185,7 +185,7 @@ fn products(sizes: &Sizes) -> f64 {
         let a = normal([rows, inner], &device);
         let b = normal([inner, columns], &device);
         in_pool(&device, move || {
-            timed(|_| drop(fused::product(a.clone(), b.clone(), sizes.precision)))
+            timed(|_| drop(dsokr_kernels::product(a.clone(), b.clone(), sizes.precision)))
         })
     };
     let mut total = 0.0;

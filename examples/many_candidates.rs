@@ -10,7 +10,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use dsokr::basis::random::{generator, unit};
+use dsokr::core::random::{generator, unit};
 use dsokr::decode::{CandidateBlocks, CandidateParts, Candidates};
 use rayon::prelude::*;
 
@@ -40,6 +40,6 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let parts = CandidateParts { ids, labels, dim, coordinates, ..CandidateParts::default() };
     let metadata =
         ["basis", "data"].map(|key| Ok((key.to_owned(), stored.metadata(key)?.to_owned())));
-    let metadata = metadata.into_iter().collect::<Result<BTreeMap<_, _>, dsokr::basis::Error>>()?;
+    let metadata = metadata.into_iter().collect::<Result<BTreeMap<_, _>, dsokr::core::Error>>()?;
     Ok(Candidates::new(parts)?.save(&file, &metadata)?)
 }

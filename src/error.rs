@@ -1,7 +1,7 @@
 use std::path::{Path, PathBuf};
 
-use dsokr_basis::memory::{Bytes, Limit};
-use dsokr_basis::{Argument, Place};
+use dsokr_core::memory::{Bytes, Limit};
+use dsokr_core::{Argument, Place};
 
 /// Errors between a configuration and a trained run.
 #[derive(Debug, thiserror::Error)]
@@ -77,7 +77,7 @@ pub enum Error {
     /// A value out of range, a file that is missing, damaged or cannot be read as what it should be, or the file
     /// system; the basis, its kernel or its sketch; the kernel machine; candidates, ranks or metrics.
     #[error(transparent)]
-    Basis(#[from] dsokr_basis::Error),
+    Basis(#[from] dsokr_core::Error),
     /// The encoder or its parameters.
     #[error(transparent)]
     Nn(dsokr_nn::Error),
@@ -87,7 +87,7 @@ pub enum Error {
         /// Its file.
         file: String,
         /// Its error.
-        source: Box<dsokr_basis::Error>,
+        source: Box<dsokr_core::Error>,
     },
     /// A run that needs more memory than there is.
     #[error(
@@ -152,7 +152,7 @@ impl From<dsokr_train::Error> for Error {
 
 impl From<Error> for dsokr_train::Error {
     fn from(error: Error) -> Self {
-        use dsokr_basis::Error::NotFiniteAt;
+        use dsokr_core::Error::NotFiniteAt;
         match error {
             Error::Basis(NotFiniteAt { .. }) => Self::NotFinite,
             other => Self::Caller(Box::new(other)),
@@ -166,6 +166,20 @@ impl From<dsokr_data::Error> for Error {
             dsokr_data::Error::NotFound { path, hint } => Self::NotFound { path, hint },
             dsokr_data::Error::Basis(error) => error.into(),
             other => Self::Data(other),
+        }
+    }
+}
+
+#[cfg(feature = "fetch")]
+impl From<dsokr_fetch::Error> for Error {
+    fn from(error: dsokr_fetch::Error) -> Self {
+        use dsokr_fetch::Error::{Core, Data, Download, NotFound, Table};
+        match error {
+            Table { path, message } => Self::Config { path, message },
+            NotFound { path, hint } => Self::NotFound { path, hint },
+            Download { what, message } => Self::Fetch { what, message },
+            Core(error) => error.into(),
+            Data(error) => error.into(),
         }
     }
 }
@@ -187,7 +201,7 @@ pub(crate) fn ensure(
     found: impl std::fmt::Display,
     allowed: impl std::fmt::Display,
 ) -> Result<(), Error> {
-    Ok(dsokr_basis::Error::ensure(holds, key, found, allowed)?)
+    Ok(dsokr_core::Error::ensure(holds, key, found, allowed)?)
 }
 
 /// Refuses a run directory, or a file of one, unless what is expected of it `holds`.
@@ -206,12 +220,12 @@ impl Error {
         found: impl std::fmt::Display,
         allowed: impl std::fmt::Display,
     ) -> Self {
-        dsokr_basis::Error::value(key, found, allowed).into()
+        dsokr_core::Error::value(key, found, allowed).into()
     }
 
     /// An error of a run directory, or of a file of one.
     pub(crate) fn run(path: impl AsRef<Path>, message: impl std::fmt::Display) -> Self {
-        dsokr_basis::Error::file(path.as_ref(), message).into()
+        dsokr_core::Error::file(path.as_ref(), message).into()
     }
 
     /// A run without the `file` of its model.
@@ -223,7 +237,7 @@ impl Error {
 
     /// An error of the file system at `path`.
     pub(crate) fn io(path: &Path) -> impl Fn(std::io::Error) -> Self {
-        move |error| dsokr_basis::Error::io(path)(error).into()
+        move |error| dsokr_core::Error::io(path)(error).into()
     }
 
     /// The error for a file that could not be read.
@@ -240,10 +254,9 @@ impl Error {
 
     /// Whether the request was wrong (a flag, a configuration, a file), rather than the run.
     pub fn is_request(&self) -> bool {
-        use std::io::ErrorKind::OutOfMemory;
-
-        use dsokr_basis::Error::{Cancelled, Io};
+        use dsokr_core::Error::{Cancelled, Io};
         use dsokr_train::Error::{Diverged, Interrupted};
+        use std::io::ErrorKind::OutOfMemory;
         match self {
             Self::Member { source, .. } => source.is_request(),
             Self::Basis(error) | Self::Train(dsokr_train::Error::Basis(error)) => {

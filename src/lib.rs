@@ -25,9 +25,11 @@
 //!
 //! | module | holds |
 //! |---|---|
+//! | [`core`] | errors, files, randomness, processes, cancellation |
 //! | [`basis`] | feature rows, kernels, sketches, the eigenbasis |
 //! | [`decode`] | candidates, ranks, ensembles, metrics |
 //! | [`molecule`] | SMILES, graphs, graph kernels, edit distance |
+//! | [`spectra`] | mass spectra and their files |
 //! | [`data`] | tables, matrices, label files, splits |
 //! | [`nn`] | neural encoders on Burn |
 //! | [`machines`] | kernel machines |
@@ -36,8 +38,6 @@
 #[cfg(feature = "command")]
 pub mod cli;
 pub mod config;
-#[cfg(feature = "fetch")]
-pub mod fetch;
 pub mod run;
 #[cfg(feature = "serve")]
 pub mod serve;
@@ -64,12 +64,16 @@ mod pages {
 }
 
 pub use dsokr_basis as basis;
+pub use dsokr_core as core;
 pub use dsokr_data as data;
 pub use dsokr_decode as decode;
+#[cfg(feature = "fetch")]
+pub use dsokr_fetch as fetch;
 pub use dsokr_machines as machines;
 pub use dsokr_molecule as molecule;
 pub use dsokr_nn as nn;
 pub use dsokr_nn::Start;
+pub use dsokr_spectra as spectra;
 pub use dsokr_train as train;
 
 /// The processors on which models are computed.

@@ -3,8 +3,8 @@
 
 #![no_main]
 
-use dsokr_basis::store::{Contents, Stored, Tensor};
 use dsokr_basis::Block;
+use dsokr_core::store::{Contents, Stored, Tensor};
 use dsokr_data::feature_file::read_features;
 use dsokr_data::{read_matrix, write_matrix};
 use dsokr_fuzz::{choose, file, folder};

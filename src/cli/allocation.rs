@@ -84,5 +84,5 @@ pub fn start_threads() -> Result<(), Error> {
         "the threads cannot be started: {reason}; allowed are fewer (RAYON_NUM_THREADS), or a higher limit \
          (ulimit -v, ulimit -u)"
     );
-    Err(dsokr_basis::Error::Unsupported(message).into())
+    Err(dsokr_core::Error::Unsupported(message).into())
 }

@@ -1,13 +1,14 @@
 //! Answers to texts, as `search` and `predict` print them.
 
+use dsokr_data::InputKind;
+use dsokr_spectra::Spectrum;
+use serde::Serialize;
+
 use crate::config::Abilities;
 use crate::decoding::beyond::SearchEnd;
 use crate::decoding::decoder::PredictedOutput;
 use crate::metrics::table::Table;
 use crate::run::{Answer, EnsembleRun, Hit, Quantile};
-use dsokr_data::InputKind;
-use dsokr_data::spectra::Spectrum;
-use serde::Serialize;
 
 /// The answer to one query, as JSON.
 #[derive(Serialize)]

@@ -1,20 +1,20 @@
 //! Arguments that commands share: texts from a file or from standard input, vectors from a file, combinations and
 //! searches.
 
-use dsokr_basis::Argument;
 use std::io::Read;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-
-use crate::config::BeyondConfig;
-use crate::error::{Error, ensure};
-use crate::run::{EnsembleRun, Run};
+use dsokr_core::Argument;
 use dsokr_data::feature_file::read_features;
 use dsokr_data::table::{TextFormat, TextReader, open_text};
 use dsokr_data::{InputKind, Inputs, Split};
 use dsokr_decode::Combination::{Max, Mean};
+
+use crate::config::BeyondConfig;
+use crate::error::{Error, ensure};
+use crate::run::{EnsembleRun, Run};
 
 /// Where texts are in a file.
 #[derive(clap::Args)]

@@ -1,17 +1,17 @@
 use std::path::{Path, PathBuf};
 
+use clap::Subcommand;
+use dsokr_core::store::{Prepared, prepare};
+use dsokr_decode::Precision;
+use serde::Serialize;
+
+use crate::cli::output::{print, print_json};
 use crate::error::Error;
 use crate::metrics::table::Table;
 use crate::run::{
     AddedCandidates, FoundCandidate, NewCandidates, WrittenShards, add_candidates, check_not_read,
     check_output, read_found, shard_candidates,
 };
-use clap::Subcommand;
-use dsokr_basis::store::{Prepared, prepare};
-use dsokr_decode::Precision;
-use serde::Serialize;
-
-use crate::cli::output::{print, print_json};
 
 /// Shares of the candidates whose quantiles are printed.
 const SHARES: [f64; 5] = [0.0, 0.25, 0.5, 0.75, 1.0];

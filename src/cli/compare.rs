@@ -1,14 +1,14 @@
-use dsokr_basis::Argument;
 use std::path::PathBuf;
 
+use dsokr_core::Argument;
+
+use crate::cli::evaluation::Queries;
+use crate::cli::output::print;
 use crate::error::{Error, ensure};
 use crate::metrics::compare::{EvaluatedRun, Format, compare};
 use crate::metrics::metric::RESAMPLES;
 use crate::run::Run;
 use crate::studies::sweep::{Sweep, compare_folds};
-
-use crate::cli::evaluation::Queries;
-use crate::cli::output::print;
 
 /// Compares runs on the same queries: all metrics with 95 % intervals, and paired differences from
 /// the first run.

@@ -5,7 +5,7 @@ use crate::cli::output::{PROGRAM, print};
 use crate::cli::search;
 #[cfg(feature = "serve")]
 use crate::cli::serve;
-use dsokr_basis::store::ScratchFolder;
+use dsokr_core::store::ScratchFolder;
 
 /// The text that is searched without one.
 const EXAMPLE: &str = "A methyl ester with a chlorine atom on a benzene ring.";

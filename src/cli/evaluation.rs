@@ -1,19 +1,10 @@
 //! The arguments and output that `evaluate` and `rank` share.
 
-use crate::error::ensure;
-use dsokr_basis::Argument;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use crate::error::Error;
-use crate::metrics::metric::{Metric, RESAMPLES, intervals};
-use crate::metrics::molecules::{EXAMPLES, are_smiles, drawing};
-use crate::metrics::scores::Scores;
-use crate::run::{
-    EnsembleRun, LearningCurve, QueryAnswers, QueryRequest, Run, counts_line, metrics_table,
-};
-use dsokr_basis::Processes;
-use dsokr_basis::store::write_atomically;
+use dsokr_core::store::write_atomically;
+use dsokr_core::{Argument, Processes};
 use dsokr_data::config::OnBadRow;
 use dsokr_data::{Inputs, SplitName, Structure, Truth};
 use dsokr_decode::report::{Comparison, compare};
@@ -26,6 +17,14 @@ use crate::cli::output::{print, print_json};
 use crate::cli::plot::check_svg;
 use crate::cli::report;
 use crate::cli::report::Evaluated;
+use crate::error::Error;
+use crate::error::ensure;
+use crate::metrics::metric::{Metric, RESAMPLES, intervals};
+use crate::metrics::molecules::{EXAMPLES, are_smiles, drawing};
+use crate::metrics::scores::Scores;
+use crate::run::{
+    EnsembleRun, LearningCurve, QueryAnswers, QueryRequest, Run, counts_line, metrics_table,
+};
 
 /// Which queries are ranked, among which candidates.
 #[derive(clap::Args)]

@@ -2,14 +2,14 @@ use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use crate::error::Error;
-use crate::fetch::{Fetch, Network, Progress, Table};
-use crate::run::check_output;
+use dsokr_fetch::{Fetch, Network, Progress, Table};
 use indicatif::ProgressBar;
 use serde_json::json;
 
-use crate::cli::output::{print, print_json};
-use crate::cli::{output, signals};
+use crate::cli::output::{self, print, print_json};
+use crate::cli::signals;
+use crate::error::Error;
+use crate::run::check_output;
 
 /// Downloads a data set to the data root, where the published configurations find it.
 ///

@@ -1,5 +1,6 @@
 use std::path::{Path, PathBuf};
 
+use dsokr_core::Argument;
 use serde_json::json;
 
 use crate::cli::output::{print, print_json};
@@ -8,7 +9,6 @@ use crate::metrics::table::Table;
 use crate::studies::init::{
     Choices, Column, ColumnKind, Joined, SpectraSurvey, StatedKind, Survey, join,
 };
-use dsokr_basis::Argument;
 
 /// Looks at a table and writes a configuration that trains on it.
 ///

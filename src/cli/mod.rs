@@ -52,6 +52,7 @@ use std::process::ExitCode;
 use std::sync::atomic::Ordering;
 
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
+use dsokr_core::Processes;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use tracing_subscriber::filter::Targets;
@@ -60,7 +61,6 @@ use tracing_subscriber::util::SubscriberInitExt;
 
 use crate::error::{Error, ensure};
 use crate::learners::learner::{Learner, register};
-use dsokr_basis::Processes;
 use output::{PROGRAM, print_error};
 
 pub use allocation::Allocator;
@@ -150,7 +150,7 @@ pub fn main() -> ExitCode {
 /// [`main`] with further kinds of `[encoder]` tables. Call it first in `main`: it decides how the process allocates
 /// memory, logs and handles signals.
 pub fn main_with(kinds: &[Kind]) -> ExitCode {
-    dsokr_basis::print_arguments_as(output::write_flag);
+    dsokr_core::print_arguments_as(output::write_flag);
     keep_pages(true);
     allocation::end_where_refused();
     // Burn restores the moments of an optimiser on its default device, which must not be a GPU that nobody asked for

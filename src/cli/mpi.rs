@@ -10,8 +10,8 @@ use ::mpi::point_to_point::{Destination, Source};
 use ::mpi::request::{RequestCollection, multiple_scope};
 use ::mpi::topology::{Communicator, SimpleCommunicator};
 use ::mpi::traits::CommunicatorCollectives;
-use dsokr_basis::processes::Exchange;
-use dsokr_basis::{Error, Processes};
+use dsokr_core::processes::Exchange;
+use dsokr_core::{Error, Processes};
 
 /// Variables that launchers set for the processes that they start: Open MPI's, PMIx (Slurm), and PMI (MPICH, Slurm).
 const LAUNCHED: [&str; 3] = ["OMPI_COMM_WORLD_SIZE", "PMIX_RANK", "PMI_RANK"];

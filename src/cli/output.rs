@@ -1,6 +1,5 @@
 //! Standard output and standard error of the command.
 
-use dsokr_basis::Argument;
 use std::borrow::Cow;
 use std::fmt;
 use std::io::{self, IsTerminal, Write};
@@ -9,10 +8,11 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{LazyLock, OnceLock};
 use std::time::{Duration, Instant};
 
-use crate::error::Error;
-use dsokr_basis::Processes;
+use dsokr_core::{Argument, Processes};
 use indicatif::{ProgressBar, ProgressStyle};
 use tracing::info;
+
+use crate::error::Error;
 
 /// The name that the program is called by.
 pub static PROGRAM: LazyLock<String> = LazyLock::new(|| {
@@ -27,7 +27,7 @@ pub fn print_error(line: fmt::Arguments) {
     drop(writeln!(io::stderr(), "{}", visible(&line.to_string())));
 }
 
-/// Writes an argument as a flag, for [`print_arguments_as`](dsokr_basis::print_arguments_as).
+/// Writes an argument as a flag, for [`print_arguments_as`](dsokr_core::print_arguments_as).
 pub fn write_flag(argument: &Argument, f: &mut fmt::Formatter) -> fmt::Result {
     write!(f, "--{}", argument.name())?;
     match argument.value() {

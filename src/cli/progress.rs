@@ -3,13 +3,13 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use dsokr_core::Processes;
+use dsokr_train::{Event, Observer};
 use indicatif::HumanDuration;
 use tracing::info;
 
 use super::output::{BAR, QUIET, bar, say_that_work_goes_on};
 use super::signals::{self, Response};
-use dsokr_basis::Processes;
-use dsokr_train::{Event, Observer};
 
 /// Whether a thread says that work goes on.
 static SPEAKING: AtomicBool = AtomicBool::new(false);

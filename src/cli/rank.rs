@@ -1,10 +1,10 @@
-use crate::error::ensure;
-use dsokr_basis::Argument;
 use std::path::PathBuf;
 
-use crate::error::Error;
+use dsokr_core::Argument;
 
 use crate::cli::evaluation::{Queries, Shown};
+use crate::error::Error;
+use crate::error::ensure;
 
 /// Ranks queries with coordinates that were made elsewhere, and prints the metrics as evaluate does.
 #[derive(clap::Args)]

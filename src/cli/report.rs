@@ -2,8 +2,15 @@
 
 use std::path::Path;
 
+use dsokr_core::store::write_atomically;
+use dsokr_data::Truth;
+use dsokr_decode::report::{
+    QueryRow, ReliabilityBin, hits_curve, query_rows, rank_histogram, reliability, worst,
+};
+use dsokr_decode::{Decoded, Rank};
 use serde::Serialize;
 
+use crate::cli::plot;
 use crate::error::Error;
 use crate::metrics::labels::LabelScores;
 use crate::metrics::metric::RESAMPLES;
@@ -11,14 +18,6 @@ use crate::metrics::molecules::{EXAMPLES, drawing};
 use crate::metrics::scores::Evaluation;
 use crate::metrics::table::Table;
 use crate::run::{EnsembleRun, LearningCurve, OutputFolder, QueryAnswers};
-use dsokr_basis::store::write_atomically;
-use dsokr_data::Truth;
-use dsokr_decode::report::{
-    QueryRow, ReliabilityBin, hits_curve, query_rows, rank_histogram, reliability, worst,
-};
-use dsokr_decode::{Decoded, Rank};
-
-use crate::cli::plot;
 
 /// The largest k of the curve of hits@k.
 const MOST: usize = 50;

@@ -1,10 +1,7 @@
 use std::io::{ErrorKind, IsTerminal};
 use std::path::{Path, PathBuf};
 
-use crate::config::candidate_rule::CandidateRule;
-use crate::error::Error;
-use crate::run::EnsembleRun;
-use dsokr_basis::Processes;
+use dsokr_core::Processes;
 use dsokr_data::table::{TextFormat, TextReader};
 use dsokr_nn::Processor;
 
@@ -13,6 +10,9 @@ use crate::cli::answers::Printed;
 use crate::cli::arguments::Beyond;
 use crate::cli::meant::{check_order, check_runs};
 use crate::cli::output::{json_line, print, print_error, print_part};
+use crate::config::candidate_rule::CandidateRule;
+use crate::error::Error;
+use crate::run::EnsembleRun;
 
 /// Ranks the candidates for one text, or for each text that is typed.
 ///

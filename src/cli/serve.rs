@@ -1,15 +1,15 @@
-use dsokr_basis::Argument;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 
-use crate::error::Error;
-use crate::serve::{Limits, Model, Server, block_on};
+use dsokr_core::Argument;
 use dsokr_nn::Processor;
 
 use crate::cli::meant::check_runs;
 use crate::cli::output::print;
 use crate::cli::signals;
 use crate::cli::signals::Response;
+use crate::error::Error;
+use crate::serve::{Limits, Model, Server, block_on};
 
 /// Serves trained runs: a page to search them, and a JSON API, which GET /api describes.
 ///

@@ -7,11 +7,12 @@
 use std::sync::atomic::{AtomicI32, Ordering::SeqCst};
 use std::sync::{LazyLock, Mutex, PoisonError};
 
+use dsokr_core::Cancellation;
+use dsokr_core::store::end_writing;
+use dsokr_train::Error as TrainError;
+
 use super::output;
 use crate::error::Error;
-use dsokr_basis::Cancellation;
-use dsokr_basis::store::end_writing;
-use dsokr_train::Error as TrainError;
 
 /// The exit code of a process that a signal has ended is this and the number of the signal.
 const CODE: u8 = 128;

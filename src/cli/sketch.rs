@@ -1,16 +1,15 @@
-use crate::error::ensure;
-use dsokr_basis::Argument;
 use std::path::PathBuf;
 
-use crate::config::{Checked, Config, Override};
-use crate::error::Error;
-use crate::metrics::table::Table;
-use crate::studies::sketch::{Curve, Leverage, Point, Spread, Study};
-use dsokr_basis::Processes;
+use dsokr_core::{Argument, Processes};
 use dsokr_data::DataRoot;
 
 use crate::cli::output::{print, print_json};
 use crate::cli::plot;
+use crate::config::{Checked, Config, Override};
+use crate::error::Error;
+use crate::error::ensure;
+use crate::metrics::table::Table;
+use crate::studies::sketch::{Curve, Leverage, Point, Spread, Study};
 
 /// Recommends a sketch size.
 ///

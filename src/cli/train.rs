@@ -1,10 +1,6 @@
 use std::path::{Path, PathBuf};
 
-use crate::config::{Checked, Config, Override};
-use crate::error::Error;
-use crate::fit::Request;
-use crate::run::EmbeddingCurve;
-use dsokr_basis::Processes;
+use dsokr_core::Processes;
 use dsokr_data::InputKind;
 use dsokr_data::config::OnBadRow;
 use dsokr_nn::Processor;
@@ -13,6 +9,10 @@ use crate::cli::meant::check_configuration;
 use crate::cli::output::{PROGRAM, print, print_json};
 use crate::cli::progress::Progress;
 use crate::cli::{keep_pages, output, plot, signals};
+use crate::config::{Checked, Config, Override};
+use crate::error::Error;
+use crate::fit::Request;
+use crate::run::EmbeddingCurve;
 
 /// Trains the model of a configuration, writes a run directory, and evaluates the best checkpoint.
 #[derive(Default, clap::Args)]

@@ -47,7 +47,7 @@ pub struct EmbeddingConfig {
     pub lambda: Option<Lambda>,
 }
 
-dsokr_basis::defaults!(supervised: Vec<f64> = vec![1.0]);
+dsokr_core::defaults!(supervised: Vec<f64> = vec![1.0]);
 
 impl EmbeddingConfig {
     /// Whether outputs without pairs are used.
@@ -58,7 +58,7 @@ impl EmbeddingConfig {
     /// The ranks to try in a basis of rank `rank`, its own the last.
     ///
     /// # Errors
-    /// [`dsokr_basis::Error::Value`] for one above it.
+    /// [`dsokr_core::Error::Value`] for one above it.
     pub(crate) fn ranks_in(&self, rank: usize) -> Result<Vec<usize>, Error> {
         let mut ranks = self.ranks.clone();
         let most = ranks.last().copied();

@@ -57,7 +57,7 @@ impl BeyondConfig {
     /// The part that molecules have.
     ///
     /// # Errors
-    /// [`dsokr_basis::Error::Value`] for a text that is not the SMILES of a part.
+    /// [`dsokr_core::Error::Value`] for a text that is not the SMILES of a part.
     pub(crate) fn part(&self) -> Result<Option<Fact>, Error> {
         let Some(smiles) = &self.part else { return Ok(None) };
         let refused = |reason| format!("the SMILES of one component: {reason}");

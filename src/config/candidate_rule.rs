@@ -5,10 +5,11 @@ use std::path::Path;
 use std::str::FromStr;
 use std::sync::OnceLock;
 
-use dsokr_data::spectra::{Adduct, Polarity, Spectrum};
-use dsokr_data::{DataRoot, Split, check_inside};
+use dsokr_core::store::check_inside;
+use dsokr_data::{DataRoot, Split};
 use dsokr_decode::{Candidates, PerQuery};
 use dsokr_molecule::{ELECTRON, ElementCounts, Molecule};
+use dsokr_spectra::{Adduct, Polarity, Spectrum};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 

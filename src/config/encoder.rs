@@ -26,7 +26,7 @@ pub struct Abilities<'a> {
     /// Whether its fit is in closed form, only on the CPU (default: false); then `dsokr sketch` fits it for every
     /// sketch size.
     pub closed_form: bool,
-    /// Whether several processes can share its fit, the [`Processes`](dsokr_basis::Processes) of the scope (default:
+    /// Whether several processes can share its fit, the [`Processes`](dsokr_core::Processes) of the scope (default:
     /// false). All of them make the targets and fit; only rank 0 writes, and what the fit returns to the others is
     /// not used.
     pub shares_training: bool,
@@ -158,7 +158,7 @@ fn keys<T: DeserializeOwned>() -> &'static [&'static str] {
 /// Makes `kind = "name"` of an `[encoder]` table stand for the settings `T`, for this program.
 ///
 /// # Errors
-/// [`dsokr_basis::Error::Value`] for the name of different settings.
+/// [`dsokr_core::Error::Value`] for the name of different settings.
 pub(crate) fn register<T>(name: &'static str) -> Result<(), Error>
 where
     T: EncoderSettings + Serialize + DeserializeOwned + 'static,

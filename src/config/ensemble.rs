@@ -80,7 +80,7 @@ impl Checked {
     /// The members' configurations, each with its name; none where there is no `[ensemble]`.
     ///
     /// # Errors
-    /// [`dsokr_basis::Error::Value`] for a member without a name or with that of a different one, and for values that do not make a
+    /// [`dsokr_core::Error::Value`] for a member without a name or with that of a different one, and for values that do not make a
     /// valid configuration.
     pub fn members(&self) -> Result<Vec<Self>, Error> {
         let Some(ensemble) = &self.ensemble else { return Ok(Vec::new()) };

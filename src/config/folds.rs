@@ -1,6 +1,6 @@
 //! Parts of the training pairs that models are fitted without.
 
-use dsokr_basis::random::generator;
+use dsokr_core::random::generator;
 use dsokr_data::{Dataset, divide};
 
 use crate::error::{Error, ensure};

@@ -38,7 +38,7 @@ impl KernelConfig {
     /// draws the rows that are compared. `key` is the kernel's in the configuration.
     ///
     /// # Errors
-    /// Rows that the kernel is not defined on; [`dsokr_basis::Error::Value`] where at least half of the pairs of
+    /// Rows that the kernel is not defined on; [`dsokr_core::Error::Value`] where at least half of the pairs of
     /// rows are equal, so that the median is 0.
     pub fn fit(&self, key: &str, rows: &dyn RowSource, seed: u64) -> Result<Kernel, Error> {
         if !self.median {

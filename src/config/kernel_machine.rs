@@ -301,7 +301,7 @@ impl KernelMachineConfig {
     /// Refuses a solver that needs more training pairs, before anything is written.
     ///
     /// # Errors
-    /// [`dsokr_basis::Error::Value`] of the key.
+    /// [`dsokr_core::Error::Value`] of the key.
     pub(crate) fn check_pairs(&self, pairs: usize) -> Result<(), Error> {
         let (key, count, parts) = match &self.solver {
             Solver::Averaged(own) => ("parts", own.parts, own.parts),

@@ -1,11 +1,11 @@
 //! Where configurations come from: files, overrides, and pairs in memory.
 
-use dsokr_basis::Argument;
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::str::FromStr;
 
-use dsokr_basis::store::read_text;
+use dsokr_core::Argument;
+use dsokr_core::store::read_text;
 use dsokr_data::config::{DataConfig, DataSource, MemoryConfig, OnBadRow, OutputFeatures};
 use dsokr_data::{DataRoot, Dataset};
 
@@ -56,7 +56,7 @@ impl Config {
     ///
     /// # Errors
     /// A file that cannot be read or is not TOML, an unknown key, a wrong type ([`Error::Config`], with
-    /// the place in the file), or a value out of range ([`dsokr_basis::Error::Value`]).
+    /// the place in the file), or a value out of range ([`dsokr_core::Error::Value`]).
     pub fn load(path: impl AsRef<Path>) -> Result<Checked, Error> {
         Self::load_with(path.as_ref(), &[])
     }
@@ -96,7 +96,7 @@ fn parse(text: &str, path: &Path, overrides: &[Override]) -> Result<Checked, Err
         config.name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
     }
     let checked = config.validate().map_err(|error| match error {
-        Error::Basis(value @ dsokr_basis::Error::Value { .. }) => fail(value.to_string()),
+        Error::Basis(value @ dsokr_core::Error::Value { .. }) => fail(value.to_string()),
         other => other,
     })?;
     let file = Some(path.into());
@@ -266,7 +266,7 @@ impl Config {
     /// A run keeps the configuration and not the pairs. It answers texts, and is evaluated on files of queries.
     ///
     /// # Errors
-    /// [`dsokr_basis::Error::Value`] for lists of different lengths, less than two pairs, and features that are not of a column.
+    /// [`dsokr_core::Error::Value`] for lists of different lengths, less than two pairs, and features that are not of a column.
     pub fn in_memory(
         texts: Vec<String>,
         outputs: Vec<String>,

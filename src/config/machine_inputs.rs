@@ -2,8 +2,8 @@ use dsokr_basis::Kernel;
 use dsokr_basis::features::NgramConfig;
 use dsokr_data::TextFeatures;
 use dsokr_data::config::OutputFeatures;
-use dsokr_data::spectra::PeakFeatures;
 use dsokr_machines::KernelWeighting;
+use dsokr_spectra::PeakFeatures;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -140,7 +140,7 @@ pub struct InputSummandConfig {
     pub weight: f64,
 }
 
-dsokr_basis::defaults! {
+dsokr_core::defaults! {
     one: f64 = 1.0,
     pub(super) vectors: MachineInputsConfig = MachineInputsConfig::Vectors { scaling: ColumnScaling::None },
 }
@@ -149,4 +149,4 @@ pub(super) fn linear() -> Kernel {
     Kernel::Linear
 }
 
-dsokr_basis::defaults!(pub(super) linear_kernel: KernelConfig = linear().into());
+dsokr_core::defaults!(pub(super) linear_kernel: KernelConfig = linear().into());

@@ -38,13 +38,11 @@ pub use output::{ColumnScaling, HeldOutWeights, OutputConfig, SketchConfig, Summ
 pub use output_matrix::OutputMatrixConfig;
 pub use reference::reference;
 
-use crate::config::candidate_rule::CandidateRule;
-use crate::error::ensure;
-use dsokr_basis::Argument;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use dsokr_basis::store::{Contents, Tensor};
+use dsokr_core::Argument;
+use dsokr_core::store::{Contents, Tensor};
 use dsokr_data::config::{DataConfig, OnBadRow};
 use dsokr_data::{DataRoot, Source, SplitName};
 use dsokr_decode::MissingGold;
@@ -52,7 +50,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use smart_default::SmartDefault;
 
+use crate::config::candidate_rule::CandidateRule;
 use crate::error::Error;
+use crate::error::ensure;
 use crate::metrics::metric::{Metric, Needs};
 
 /// Version of the configuration and of run directories that this program reads and writes.
@@ -139,7 +139,7 @@ pub struct LoggingConfig {
     pub tensorboard: bool,
 }
 
-dsokr_basis::defaults!(format: u32 = FORMAT);
+dsokr_core::defaults!(format: u32 = FORMAT);
 
 /// A configuration whose values have been checked.
 #[derive(Clone, Debug, derive_more::Deref)]
@@ -171,7 +171,7 @@ impl Config {
     /// Checks every value that the types leave open.
     ///
     /// # Errors
-    /// [`dsokr_basis::Error::Value`] with the first key that is out of range, its value and what is allowed.
+    /// [`dsokr_core::Error::Value`] with the first key that is out of range, its value and what is allowed.
     pub fn validate(self) -> Result<Checked, Error> {
         ensure(self.format == FORMAT, "format", self.format, "2")?;
         let plain = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
@@ -345,7 +345,7 @@ impl Checked {
     /// The same with a different action at rows of tables that cannot be read.
     ///
     /// # Errors
-    /// [`dsokr_basis::Error::Value`] for [`OnBadRow::Skip`] of pairs that do not come from tables.
+    /// [`dsokr_core::Error::Value`] for [`OnBadRow::Skip`] of pairs that do not come from tables.
     pub(crate) fn set_on_bad_row(&mut self, on_bad_row: OnBadRow) -> Result<(), Error> {
         self.config.data.on_bad_row = on_bad_row;
         Ok(self.config.data.validate()?)

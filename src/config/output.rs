@@ -82,7 +82,7 @@ pub struct SummandConfig {
     pub normalised: Option<bool>,
 }
 
-dsokr_basis::defaults!(one: f64 = 1.0);
+dsokr_core::defaults!(one: f64 = 1.0);
 
 impl SummandConfig {
     /// The tempering of the kernel's spectrum.
@@ -118,7 +118,7 @@ fn tempering(power: f64, centred: Option<bool>, normalised: Option<bool>) -> Tem
     Tempering { power, centred, normalised }
 }
 
-dsokr_basis::defaults!(id: String = "id".into());
+dsokr_core::defaults!(id: String = "id".into());
 
 impl OutputConfig {
     /// The source of the outputs.
@@ -147,7 +147,7 @@ impl OutputConfig {
     /// The one output kernel.
     ///
     /// # Errors
-    /// [`dsokr_basis::Error::Value`] where there are several.
+    /// [`dsokr_core::Error::Value`] where there are several.
     pub fn single_kernel(&self) -> Result<&KernelConfig, Error> {
         let allowed = "absent: one output.kernel is needed here";
         self.kernel.as_ref().ok_or_else(|| Error::value("output.kernels", "given", allowed))

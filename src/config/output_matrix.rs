@@ -1,12 +1,13 @@
-use crate::error::ensure;
 use dsokr_basis::Kernel;
-use dsokr_data::{DataRoot, check_inside, read_matrix};
+use dsokr_core::store::check_inside;
+use dsokr_data::{DataRoot, read_matrix};
 use dsokr_machines::{Coupling, OutputMatrix, Solver};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::Config;
 use crate::error::Error;
+use crate::error::ensure;
 
 /// M of a decomposable kernel `k(x, x') M`, a symmetric, positive semi-definite d × d matrix that says how the d
 /// columns of outputs share what they learn (thesis, section 3.2.2): the larger M_ij, the closer columns i and j are

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use dsokr_basis::Cancellation;
+use dsokr_core::Cancellation;
 use dsokr_data::config::{NumberFeatures, OutputFeatures, RankingEmbedding};
 use dsokr_data::{FittedFeatures, Outputs};
 use dsokr_decode::{

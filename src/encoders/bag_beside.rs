@@ -1,8 +1,9 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use dsokr_basis::Place;
+use dsokr_core::Place;
 use dsokr_data::Split;
+use dsokr_nn::Start;
 use dsokr_nn::bag::SparseRow;
 use dsokr_nn::{BagBeside, NgramBagConfig, PartSize};
 use schemars::JsonSchema;
@@ -10,7 +11,6 @@ use serde::{Deserialize, Serialize};
 
 use crate::encoders::inputs::{NgramInputs, Prepare, Recipe, sizes};
 use crate::error::Error;
-use dsokr_nn::Start;
 
 /// A bag of n-grams and a transformer that read the same text and are trained together; their coordinates are
 /// added.
@@ -119,7 +119,7 @@ impl<R: Recipe> BagBesideConfig<R> {
 /// Gives the key of a setting its place in the table `part`.
 fn inside(part: &'static str) -> impl Fn(Error) -> Error {
     move |error| match error {
-        Error::Basis(dsokr_basis::Error::Value { key: Place::Key(key), found, allowed }) => {
+        Error::Basis(dsokr_core::Error::Value { key: Place::Key(key), found, allowed }) => {
             let name = key.strip_prefix("encoder.").unwrap_or(&key);
             Error::value(format_args!("encoder.{part}.{name}"), found, allowed)
         }

@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use dsokr_basis::features::{NgramConfig, TfIdf};
 use dsokr_basis::kernel::OutputKernel;
-use dsokr_basis::store::read_text;
 use dsokr_basis::{Features, Kernel, RowSource};
+use dsokr_core::store::read_text;
 use dsokr_data::Split;
 use dsokr_nn::bag::SparseRow;
 use dsokr_nn::{Encoder, PartSize, Start};
@@ -75,7 +75,7 @@ pub trait Recipe:
     /// Checks the settings. The default accepts every value of the type.
     ///
     /// # Errors
-    /// The first value out of range, preferably as [`dsokr_basis::Error::Value`].
+    /// The first value out of range, preferably as [`dsokr_core::Error::Value`].
     fn validate(&self) -> Result<(), Error> {
         Ok(())
     }
@@ -85,7 +85,7 @@ pub trait Recipe:
         false
     }
 
-    /// Whether the texts that the encoder reads must be [mass spectra](dsokr_data::spectra::Spectrum)
+    /// Whether the texts that the encoder reads must be [mass spectra](dsokr_spectra::Spectrum)
     /// (default: false).
     fn reads_spectra(&self) -> bool {
         false
@@ -279,7 +279,7 @@ impl PrepareRows for VectorInputs {
     fn rows<'s>(&self, split: &'s Split) -> Result<Cow<'s, Features>, Error> {
         let rows = split.inputs.vectors()?;
         if rows.width() != self.width {
-            return Err(dsokr_basis::Error::width(rows.width(), self.width).into());
+            return Err(dsokr_core::Error::width(rows.width(), self.width).into());
         }
         Ok(Cow::Borrowed(rows))
     }

@@ -14,7 +14,7 @@ use std::sync::Once;
 use burn::tensor::Device;
 use dsokr_nn::pretrained::{Pretrained, PretrainedConfig};
 use dsokr_nn::{
-    Mlp, MlpConfig, PartSize, Precision, TokenIds, Transformer, TransformerConfig, fused,
+    Mlp, MlpConfig, PartSize, Precision, Start, TokenIds, Transformer, TransformerConfig,
 };
 use tracing::info;
 
@@ -23,7 +23,6 @@ use crate::encoders::tokens::{
     PretrainedInputs, TokenInputs, TokenInputsConfig, pretrained_folder,
 };
 use crate::error::Error;
-use dsokr_nn::Start;
 
 pub use bag_beside::{BagBesideConfig, BothInputs};
 pub use spectra::{PeakBagConfig, PeakInputs};
@@ -32,7 +31,7 @@ pub use spectra::{PeakBagConfig, PeakInputs};
 fn check_precision(precision: Precision, device: &Device) -> Result<(), Error> {
     static WARNING: Once = Once::new();
     precision.check(device)?;
-    if fused::emulated(precision, device) {
+    if dsokr_nn::emulated(precision, device) {
         WARNING.call_once(|| {
             tracing::warn!(
                 "encoder.precision = \"bf16\" is emulated: this processor has no AVX-512 BF16, and 32 bits \

@@ -1,19 +1,20 @@
 //! Networks of mass spectra: a bag of what lies in bins of masses, and a transformer over peaks.
 
+use std::path::Path;
+
 use dsokr_data::Split;
-use dsokr_data::spectra::PeakFeatures;
+use dsokr_nn::Start;
 use dsokr_nn::bag::SparseRow;
 use dsokr_nn::{
     NgramBag, NgramBagConfig, PartSize, PeakList, PeakTransformer, PeakTransformerConfig,
 };
+use dsokr_spectra::PeakFeatures;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use std::path::Path;
 
 use crate::encoders::inputs::{Prepare, Recipe, sizes};
 use crate::encoders::spectrum_inputs::{SpectrumInputs, spectra};
 use crate::error::{Error, ensure};
-use dsokr_nn::Start;
 
 /// Bins of spectra, a weighted sum of embeddings, and an MLP: `z = b + h + MLP(h)` with a linear path, where embeddings have
 /// p columns, and `z = MLP(h)` without one, an MLP on the bins.
@@ -39,7 +40,7 @@ pub struct PeakBagConfig {
     pub bin_dropout: f32,
 }
 
-dsokr_basis::defaults! {
+dsokr_core::defaults! {
     wide: usize = 512,
     hidden: Vec<usize> = vec![512],
     half: f32 = 0.5,
@@ -96,7 +97,7 @@ impl Prepare for PeakInputs {
     }
 
     fn inputs(&self, split: &Split) -> Result<Vec<PeakList>, Error> {
-        let list = |peak: dsokr_data::spectra::Peak| (peak.mz, peak.intensity);
+        let list = |peak: dsokr_spectra::Peak| (peak.mz, peak.intensity);
         let read = spectra(split)?.into_iter();
         Ok(read.map(|own| (own.precursor_mz, own.peaks.into_iter().map(list).collect())).collect())
     }

@@ -6,13 +6,11 @@ use std::path::Path;
 use std::sync::Arc;
 
 use dsokr_basis::kernel::{OutputKernel, ProbabilityProduct};
-use dsokr_basis::store::read_text;
 use dsokr_basis::{Features, Kernel};
+use dsokr_core::store::read_text;
 use dsokr_data::Split;
-use dsokr_data::spectra::{
-    FittedPeaks, LINE, POSITIONS, PeakFeatures, PeaksOf, Polarity, Spectrum,
-};
 use dsokr_nn::bag::SparseRow;
+use dsokr_spectra::{FittedPeaks, LINE, POSITIONS, PeakFeatures, PeaksOf, Polarity, Spectrum};
 use rayon::prelude::*;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -124,7 +122,7 @@ pub struct MixtureConfig {
     pub intensity_deviation: Option<f64>,
 }
 
-dsokr_basis::defaults!(root: f64 = 0.5);
+dsokr_core::defaults!(root: f64 = 0.5);
 
 impl MixtureConfig {
     /// Checks the values at a key.

@@ -33,7 +33,7 @@ pub(crate) fn pretrained_folder(config: &PretrainedConfig) -> Result<PathBuf, Er
     match config.folder.strip_prefix("hub:") {
         None => Ok(PathBuf::from(&config.folder)),
         #[cfg(feature = "fetch")]
-        Some(name) => crate::fetch::hub::folder(name, &crate::fetch::Network::default()),
+        Some(name) => Ok(dsokr_fetch::hub::folder(name, &dsokr_fetch::Network::default())?),
         #[cfg(not(feature = "fetch"))]
         Some(_) => {
             let allowed = "a folder: this program was built without the feature \"fetch\"";

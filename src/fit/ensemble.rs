@@ -4,8 +4,10 @@ use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, OnceLock};
 
-use dsokr_basis::{Cancellation, Processes};
+use dsokr_core::{Cancellation, Processes};
+use dsokr_data::SplitName;
 use dsokr_machines::LastSystem;
+use dsokr_train::{Event, Observer};
 use rayon::ThreadPoolBuilder;
 use tracing::info;
 
@@ -18,8 +20,6 @@ use crate::fit::advice::{Member, of_ensemble};
 use crate::run::{EnsembleRun, QueryRequest, Run};
 use crate::run_dir::candidates::settle;
 use crate::run_dir::{Folder, MEMBERS, RULE, Report, inner, place_of, replace_json};
-use dsokr_data::SplitName;
-use dsokr_train::{Event, Observer};
 
 pub(super) fn run(
     request: &Request,

@@ -13,7 +13,7 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use burn::tensor::Device;
-use dsokr_basis::Processes;
+use dsokr_core::Processes;
 use dsokr_data::{DataRoot, Dataset, SplitName};
 use dsokr_machines::{LastSystem, Scaling};
 use dsokr_nn::Processor;
@@ -34,7 +34,6 @@ use crate::run_dir::{
     SolvedLine, StoredAnswers, place_of, save_data_folder, validation_scalars, write_text,
 };
 use crate::targets::TrainingOutputs;
-
 use adapted::adapted;
 pub use plan::Plan;
 use resume::Resumed;

@@ -3,13 +3,12 @@
 use std::fmt;
 use std::time::Instant;
 
+use dsokr_core::memory::resident;
 use dsokr_machines::LastSystem;
 use faer::linalg::matmul::matmul;
 use faer::{Accum, Mat, Par};
 use rayon::prelude::*;
 use serde::Serialize;
-
-use dsokr_basis::memory::resident;
 
 use super::{Request, open_device, words_need};
 use crate::config::Checked;

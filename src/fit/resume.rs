@@ -1,9 +1,9 @@
 //! Resumed runs, and what may change in their configurations.
 
-use dsokr_basis::Argument;
 use std::path::Path;
 
-use dsokr_basis::store::remove_partial;
+use dsokr_core::Argument;
+use dsokr_core::store::remove_partial;
 use dsokr_train::Checkpoint;
 use serde::Serialize;
 use tracing::info;

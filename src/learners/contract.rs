@@ -2,14 +2,14 @@
 //! alone is [`dsokr_nn::contract`].
 
 use burn::tensor::Device;
-use dsokr_basis::random::generator;
+use dsokr_core::random::generator;
+use dsokr_data::Split;
+use dsokr_nn::Start;
 use dsokr_nn::{Encoder, Pass, contract, parameters};
 
 use crate::encoders::inputs::{Prepare, Recipe};
 use crate::error::Error;
 use crate::run_dir::PreparationFiles;
-use dsokr_data::Split;
-use dsokr_nn::Start;
 
 /// Number of inputs on which the encoder's contract is checked.
 const INPUTS: usize = 8;

@@ -7,9 +7,12 @@ use std::path::Path;
 use std::sync::Arc;
 
 use burn::tensor::Device;
-use dsokr_basis::Processes;
-use dsokr_basis::store::read_text;
+use dsokr_core::Processes;
+use dsokr_core::store::read_text;
+use dsokr_data::{Dataset, Split};
 use dsokr_decode::Candidates;
+use dsokr_nn::onnx::{Graph, Value};
+use dsokr_train::Observer;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -25,9 +28,6 @@ use crate::run_dir::{
     save_constants, save_data_folder, write_text,
 };
 use crate::targets::{OutputTargets, TrainingOutputs, save_scaling};
-use dsokr_data::{Dataset, Split};
-use dsokr_nn::onnx::{Graph, Value};
-use dsokr_train::Observer;
 
 /// A model that an `[encoder]` table describes: it is fitted on a training split, or read from a
 /// run.
@@ -40,7 +40,7 @@ pub trait Learner: Any + Debug + Send + Sync {
     /// Checks only the settings. The default accepts every value of the type.
     ///
     /// # Errors
-    /// The first value out of range, preferably as [`dsokr_basis::Error::Value`].
+    /// The first value out of range, preferably as [`dsokr_core::Error::Value`].
     fn validate(&self) -> Result<(), Error> {
         Ok(())
     }
@@ -48,7 +48,7 @@ pub trait Learner: Any + Debug + Send + Sync {
     /// Checks the settings against the rest of the configuration. The default accepts every one.
     ///
     /// # Errors
-    /// The first key that is not compatible with these settings, preferably as [`dsokr_basis::Error::Value`].
+    /// The first key that is not compatible with these settings, preferably as [`dsokr_core::Error::Value`].
     fn check_compatible(&self, config: &Config) -> Result<(), Error> {
         let _ = config;
         Ok(())
@@ -169,7 +169,7 @@ impl EncoderTable {
     /// The table that describes a learner of a kind that is built in, or has been [`register`]ed.
     ///
     /// # Errors
-    /// [`dsokr_basis::Error::Value`] for a learner without a kind; settings that cannot be written as TOML.
+    /// [`dsokr_core::Error::Value`] for a learner without a kind; settings that cannot be written as TOML.
     pub fn from_learner<T: Learner + Serialize>(learner: T) -> Result<Self, Error> {
         Self::with_kind(learner)
     }
@@ -186,7 +186,7 @@ impl EncoderTable {
 /// other keys of the table are `T`'s own.
 ///
 /// # Errors
-/// [`dsokr_basis::Error::Value`] for the name of a different learner.
+/// [`dsokr_core::Error::Value`] for the name of a different learner.
 pub fn register<T>(name: &'static str) -> Result<(), Error>
 where
     T: Learner + Serialize + DeserializeOwned + 'static,
@@ -230,7 +230,7 @@ pub trait Predictor: Any + Send + Sync {
     /// there already.
     ///
     /// # Errors
-    /// By default [`dsokr_basis::Error::Value`]: the predictor cannot be saved.
+    /// By default [`dsokr_core::Error::Value`]: the predictor cannot be saved.
     fn save(&self, folder: &mut Folder) -> Result<(), Error> {
         let _ = folder;
         let allowed = "one whose Predictor::save writes it";

@@ -18,7 +18,7 @@ use crate::config::folds::REPEATED;
 use crate::config::{Checked, SecondLookConfig};
 use crate::error::Error;
 
-pub use dsokr_basis::memory::{Bytes, Limit, available};
+pub use dsokr_core::memory::{Bytes, Limit, available};
 
 /// A part of what a run needs. Numbers are `f64`, because configured sizes may overflow an integer.
 #[derive(Clone, Debug, PartialEq, Serialize)]

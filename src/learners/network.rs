@@ -5,13 +5,13 @@ use std::path::Path;
 use std::sync::Arc;
 
 use burn::tensor::Device;
-use dsokr_basis::random::generator;
-use dsokr_basis::{Kernel, Processes, Projection, RowWeights};
+use dsokr_basis::{Kernel, Projection, RowWeights};
+use dsokr_core::Processes;
+use dsokr_core::random::generator;
 use dsokr_data::{InputKind, Split};
 use dsokr_decode::CandidateBlocks;
-use dsokr_nn::fused::device_memory;
 use dsokr_nn::onnx::{Graph, Value};
-use dsokr_nn::{Encoder, Model, parameters};
+use dsokr_nn::{Encoder, Model, Start, device_memory, parameters};
 use dsokr_train::{Best, Observer, Pairs, TrainingConfig, embed, train};
 use tracing::{info, warn};
 
@@ -20,12 +20,10 @@ use crate::config::{Abilities, Checked, Config};
 use crate::encoders::inputs::{Prepare, Recipe};
 use crate::error::{Error, ensure};
 use crate::learners::learner::{Fit, Fitted, Learner, Predictor, StoredRun, Task};
-use crate::learners::memory;
-use crate::learners::memory::Need;
+use crate::learners::memory::{self, Need};
 use crate::metrics::scores::Scores;
 use crate::run_dir::{Folder, HeldOut, PreparationFiles};
 use crate::targets::TrainingOutputs;
-use dsokr_nn::Start;
 
 /// A trained encoder.
 pub struct Network<R: Recipe> {

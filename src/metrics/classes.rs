@@ -25,7 +25,7 @@ impl ClassScores {
     /// The metrics of true and predicted classes, one with one.
     ///
     /// # Errors
-    /// [`dsokr_basis::Error::TooFew`] for no queries; [`dsokr_basis::Error::Value`] for different numbers of classes.
+    /// [`dsokr_core::Error::TooFew`] for no queries; [`dsokr_core::Error::Value`] for different numbers of classes.
     pub fn from_classes(
         truth: &[String],
         predicted: &[String],

@@ -108,8 +108,8 @@ pub struct PairedDifference {
 /// section 4.4). Metrics are not corrected for multiple comparisons.
 ///
 /// # Errors
-/// [`dsokr_basis::Error::Value`] for fewer than two runs and for runs whose queries differ;
-/// [`dsokr_basis::Error::TooFew`] for less than 40 resamples.
+/// [`dsokr_core::Error::Value`] for fewer than two runs and for runs whose queries differ;
+/// [`dsokr_core::Error::TooFew`] for less than 40 resamples.
 pub fn compare(runs: &[EvaluatedRun], resamples: usize, seed: u64) -> Result<RunComparison, Error> {
     let Some((first, others)) = runs.split_first().filter(|(_, others)| !others.is_empty()) else {
         let found = format!("{} runs", runs.len());

@@ -36,7 +36,7 @@ impl LabelScores {
     /// of one support by name. A set with a label twice holds it once.
     ///
     /// # Errors
-    /// [`dsokr_basis::Error::Value`] for different numbers of true and predicted sets.
+    /// [`dsokr_core::Error::Value`] for different numbers of true and predicted sets.
     pub fn from_sets(truth: &[Vec<String>], predicted: &[Vec<String>]) -> Result<Vec<Self>, Error> {
         let found = format!("{} predicted label sets", predicted.len());
         let allowed = format!("{}, one a query", truth.len());
@@ -87,7 +87,7 @@ impl LabelScores {
 pub(crate) fn label_rows(
     truth: &[Vec<String>],
     predicted: &[Vec<String>],
-) -> Result<[BitRows; 2], dsokr_basis::Error> {
+) -> Result<[BitRows; 2], dsokr_core::Error> {
     let both = [truth, predicted].concat();
     if both.iter().all(Vec::is_empty) {
         let empty = |sets: &[Vec<String>]| BitRows::from_indices(1, sets.iter().map(|_| []));

@@ -50,7 +50,7 @@ impl RegressionScores {
     /// targets where these are known.
     ///
     /// # Errors
-    /// [`dsokr_basis::Error::TooFew`] for no rows; [`dsokr_basis::Error::Value`] for rows of different lengths.
+    /// [`dsokr_core::Error::TooFew`] for no rows; [`dsokr_core::Error::Value`] for rows of different lengths.
     pub fn from_rows(
         truth: &[Vec<f64>],
         predicted: &[Vec<f64>],

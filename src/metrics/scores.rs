@@ -163,7 +163,7 @@ impl RankingScores {
     /// Of true and predicted rankings, one with one; a ranking is the rank of each item.
     ///
     /// # Errors
-    /// [`dsokr_basis::Error::TooFew`] for no rankings; [`dsokr_basis::Error::Value`] for a predicted ranking whose
+    /// [`dsokr_core::Error::TooFew`] for no rankings; [`dsokr_core::Error::Value`] for a predicted ranking whose
     /// number of items differs from that of the true one.
     pub fn from_rankings(truth: &[Vec<u32>], predicted: &[Vec<u32>]) -> Result<Self, Error> {
         Ok(Self::with_queries(truth, predicted)?.0)

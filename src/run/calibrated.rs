@@ -1,9 +1,9 @@
 //! Queries that candidate sets of a run are calibrated on, and the sets of others.
 
-use dsokr_basis::Argument;
 use std::path::Path;
 use std::sync::{Arc, PoisonError};
 
+use dsokr_core::Argument;
 use dsokr_data::config::DataSource;
 use dsokr_data::{Split, SplitName};
 use dsokr_decode::{MissingGold, Pool, Standings};
@@ -52,7 +52,7 @@ impl EnsembleRun {
     /// answers to training inputs that the run keeps (`decoding.held_out`). A file of lists has theirs too.
     ///
     /// # Errors
-    /// [`dsokr_basis::Error::Value`] where nothing is held out; errors of reading the data; a query without a list.
+    /// [`dsokr_core::Error::Value`] where nothing is held out; errors of reading the data; a query without a list.
     pub fn calibrating_queries(
         &self,
         file: Option<&Path>,

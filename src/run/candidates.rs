@@ -1,14 +1,13 @@
 //! The candidates of a trained run on disk: some are added to it, and all are put in shards, which several processes
 //! share.
 
-use dsokr_basis::Argument;
 use std::collections::{BTreeMap, HashMap};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use dsokr_basis::Processes;
-use dsokr_basis::store::Stored;
+use dsokr_core::store::Stored;
+use dsokr_core::{Argument, Processes};
 use dsokr_data::{FittedFeatures, Outputs, Source};
 use dsokr_decode::{Candidates, Precision, ShardSet, Shards};
 use dsokr_molecule::Molecule;

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use dsokr_data::Split;
-use dsokr_data::spectra::Spectrum;
 use dsokr_decode::PerQuery;
+use dsokr_spectra::Spectrum;
 
 use super::EnsembleRun;
 use crate::config::candidate_rule::CandidateRule;

@@ -1,12 +1,12 @@
 //! Coordinates of candidates and outputs as other programs load them, and those that these have made.
 
-use dsokr_basis::Argument;
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::path::Path;
 
 use dsokr_basis::features::Block;
-use dsokr_basis::store::{create_folder, write_atomically};
+use dsokr_core::Argument;
+use dsokr_core::store::{create_folder, write_atomically};
 use dsokr_data::feature_file::read_features;
 use dsokr_data::table::Table;
 use dsokr_data::{Outputs, Selected, write_matrix, write_vector};
@@ -59,7 +59,7 @@ impl Run {
     /// The folder appears as a whole, in the place of an earlier export.
     ///
     /// # Errors
-    /// A run whose encoder was not read from a pretrained folder; [`dsokr_basis::Error::Value`] for a folder in a run directory,
+    /// A run whose encoder was not read from a pretrained folder; [`dsokr_core::Error::Value`] for a folder in a run directory,
     /// and for one that holds anything but an earlier export; errors of the file system.
     pub fn export(&self, folder: &Path) -> Result<(), Error> {
         let unit_length = self.config.decoding.unit_length();
@@ -98,8 +98,8 @@ impl Run {
     /// metadata of the file have the table `encoder` of the configuration as TOML, and in it the `max_length` of texts.
     ///
     /// # Errors
-    /// As [`export`](Self::export) of the folder; [`dsokr_basis::Error::Value`] for a different kind of encoder;
-    /// [`dsokr_basis::Error::Unsupported`] for a file beyond 2 GiB.
+    /// As [`export`](Self::export) of the folder; [`dsokr_core::Error::Value`] for a different kind of encoder;
+    /// [`dsokr_core::Error::Unsupported`] for a file beyond 2 GiB.
     pub fn export_onnx(&self, folder: &Path, scores: bool) -> Result<(), Error> {
         let p = self.candidates.dim();
         let n = self.candidates.len();
@@ -213,7 +213,7 @@ impl Run {
     ///
     /// # Errors
     /// A table that cannot be read; an id that is not an output of the run; data that have changed;
-    /// [`dsokr_basis::Error::Value`] for a run whose predictions are not points of a feature space.
+    /// [`dsokr_core::Error::Value`] for a run whose predictions are not points of a feature space.
     pub fn embed_outputs(
         &self,
         table: &Path,

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
-use dsokr_basis::random::{generator, shuffle};
+use dsokr_core::random::{generator, shuffle};
 use dsokr_decode::Combination;
 use serde::Serialize;
 
@@ -101,7 +101,7 @@ impl CalibratingQueries {
     /// The sets with this coverage; `seed` draws the queries that the temperature is fitted to.
     ///
     /// # Errors
-    /// [`dsokr_basis::Error::Value`] for a coverage that is not between 0 and 1, or that so many queries, or so many whose
+    /// [`dsokr_core::Error::Value`] for a coverage that is not between 0 and 1, or that so many queries, or so many whose
     /// right output is a candidate, cannot give.
     pub fn sets(&self, coverage: f64, seed: u64) -> Result<CandidateSets, Error> {
         let holds = coverage > 0.0 && coverage < 1.0;

@@ -1,10 +1,10 @@
 //! Ensembles of runs.
 
-use dsokr_basis::Argument;
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 
 use burn::tensor::Device;
+use dsokr_core::Argument;
 use dsokr_data::DataRoot;
 use dsokr_data::config::OnBadRow;
 use dsokr_decode::{AllCandidates, Candidates, Combination, Shards};
@@ -49,14 +49,14 @@ impl EnsembleRun {
         Self::open_shared(paths, None, None, device)
     }
 
-    /// As [`open`](Self::open), for several [`Processes`](dsokr_basis::Processes), which share the candidates of a run
+    /// As [`open`](Self::open), for several [`Processes`](dsokr_core::Processes), which share the candidates of a run
     /// of one model if they are in shards ([`shard_candidates`](super::shard_candidates)): in the folder `shards`, by
     /// default that of the run directory. Each rank then opens its own shards; the [`candidates`](Run::candidates) of
     /// the run are only one of them, and answers come with those that they name. One rank uses shards only if they are
     /// named. `encoder` has what the files of the runs cannot hold of their encoder's settings ([`Checked::given`]).
     ///
     /// # Errors
-    /// As [`open`](Self::open) and [`Shards::open`]; [`dsokr_basis::Error::Value`] for shards of several runs or an ensemble.
+    /// As [`open`](Self::open) and [`Shards::open`]; [`dsokr_core::Error::Value`] for shards of several runs or an ensemble.
     pub fn open_shared(
         paths: &[PathBuf],
         shards: Option<&Path>,
@@ -166,7 +166,7 @@ impl EnsembleRun {
     /// configuration.
     ///
     /// # Errors
-    /// [`dsokr_basis::Error::Value`] for [`OnBadRow::Skip`] of a run whose data are not tables.
+    /// [`dsokr_core::Error::Value`] for [`OnBadRow::Skip`] of a run whose data are not tables.
     pub fn on_bad_row(mut self, on_bad_row: Option<OnBadRow>) -> Result<Self, Error> {
         for run in &mut self.members {
             on_bad_row.map_or(Ok(()), |action| run.config.set_on_bad_row(action))?;

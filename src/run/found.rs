@@ -1,9 +1,9 @@
 //! Molecules that searches beyond the candidates have found, as `search` and `predict` write them.
 
-use dsokr_basis::Argument;
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use dsokr_core::Argument;
 use dsokr_data::config::OnBadRow;
 use dsokr_data::table::Table;
 use serde::Deserialize;

@@ -1,11 +1,11 @@
 //! Held-out answers of the members of an ensemble as queries: weights are fitted to them, and candidate sets calibrated;
 //! the second looks of members.
 
-use dsokr_basis::Argument;
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 
 use dsokr_basis::Basis;
+use dsokr_core::Argument;
 use dsokr_data::Split;
 use dsokr_decode::{
     CandidateBlocks, Candidates, Combination, MissingGold, Pool, SecondLook, fit_weights,
@@ -50,7 +50,7 @@ impl EnsembleRun {
     /// different member, answers pairs that no part of that look has seen.
     ///
     /// # Errors
-    /// [`dsokr_basis::Error::Value`] of `key` for members without such pairs; files that are missing or damaged.
+    /// [`dsokr_core::Error::Value`] of `key` for members without such pairs; files that are missing or damaged.
     pub(super) fn held_out(
         &self,
         (key, found): (&str, &str),

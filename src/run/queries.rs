@@ -1,10 +1,9 @@
 //! Queries, the members' predictions for them, and their evaluation.
 
-use dsokr_basis::Argument;
 use std::path::PathBuf;
 
-use dsokr_basis::Processes;
-use dsokr_basis::store::Tensor;
+use dsokr_core::store::Tensor;
+use dsokr_core::{Argument, Processes};
 use dsokr_data::{Split, SplitName};
 use dsokr_decode::{CandidateBlocks, Decoded, PerQuery, Pool, SecondLook};
 
@@ -212,7 +211,7 @@ impl EnsembleRun {
     /// The predictions for coordinates `[queries × p]` that were made elsewhere.
     ///
     /// # Errors
-    /// [`dsokr_basis::Error::Value`] for several members, which have coordinates of their own.
+    /// [`dsokr_core::Error::Value`] for several members, which have coordinates of their own.
     pub fn ask_coordinates(&self, queries: usize, z: &[f32]) -> Result<QueryAnswers, Error> {
         let key = "coordinates";
         let count = self.members.len();

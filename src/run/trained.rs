@@ -5,10 +5,15 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use burn::tensor::Device;
-use dsokr_basis::store::Stored;
-use dsokr_basis::{Argument, Basis};
+use dsokr_basis::Basis;
+use dsokr_core::Argument;
+use dsokr_core::store::Stored;
+use dsokr_data::config::DataSource;
+use dsokr_data::{DataRoot, FittedFeatures, Outputs, Source, Split, SplitName, canonical};
 use dsokr_decode::{CandidateBlocks, Candidates, MissingGold, Pool, SecondLook};
 use dsokr_machines::Scaling;
+use dsokr_train::check_basis;
+use rayon::prelude::*;
 
 use crate::config::candidate_rule::CandidateRule;
 use crate::config::{Checked, Search};
@@ -26,10 +31,6 @@ use crate::run_dir::{
     load_constants, read_json, save_candidates, save_constants,
 };
 use crate::targets::{OutputSpace, load_scaling, save_scaling, standardise};
-use dsokr_data::config::DataSource;
-use dsokr_data::{DataRoot, FittedFeatures, Outputs, Source, Split, SplitName, canonical};
-use dsokr_train::check_basis;
-use rayon::prelude::*;
 
 /// A trained run, read only from its directory.
 pub struct Run {
@@ -177,7 +178,7 @@ impl Run {
     /// and no metrics.
     ///
     /// # Errors
-    /// [`Error::RunExists`]; a parameter that is not finite; [`dsokr_basis::Error::Value`] for a run that was read
+    /// [`Error::RunExists`]; a parameter that is not finite; [`dsokr_core::Error::Value`] for a run that was read
     /// from a kernel machine's directory, or a predictor that has no form on disk; what the file system
     /// reports.
     pub fn save(&self, path: &Path) -> Result<(), Error> {
@@ -221,7 +222,7 @@ impl Run {
     /// Reads a split of the data that the run was trained on, or of those under the data root `data`.
     ///
     /// # Errors
-    /// A file that is missing or wrong; [`dsokr_basis::Error::Value`] for a test split where there is none.
+    /// A file that is missing or wrong; [`dsokr_core::Error::Value`] for a test split where there is none.
     pub fn read_split(&self, name: SplitName, data: Option<&Path>) -> Result<Split, Error> {
         self.read_data(data, |source, root| source.read_split(name, root))
     }
@@ -231,7 +232,7 @@ impl Run {
     /// [`read_split`](Self::read_split).
     ///
     /// # Errors
-    /// As [`read_split`](Self::read_split); [`dsokr_basis::Error::Value`] for a column of query ids where pairs do not
+    /// As [`read_split`](Self::read_split); [`dsokr_core::Error::Value`] for a column of query ids where pairs do not
     /// come from tables.
     pub fn read_queries(
         &self,

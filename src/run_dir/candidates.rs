@@ -5,7 +5,7 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use dsokr_basis::store::{Stored, sync_folder};
+use dsokr_core::store::{Stored, sync_folder};
 use dsokr_decode::Candidates;
 
 use super::{CANDIDATES, MEMBERS, NEXT_CANDIDATES as NEXT, write_text};

@@ -6,7 +6,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use dsokr_basis::store::{Contents, Stored, Tensor, read_text, sync_file, sync_folder};
+use dsokr_core::store::{Contents, Stored, Tensor, read_text, sync_file, sync_folder};
 use dsokr_decode::{Candidates, SecondLook};
 use dsokr_nn::parameters::Parameters;
 use dsokr_train::{Checkpoint, CheckpointSink, LogLine, check_basis, read_parameters};

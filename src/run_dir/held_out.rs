@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use dsokr_basis::features::MappedRows;
-use dsokr_basis::random::generator;
-use dsokr_basis::store::{Contents, Stored, Tensor};
 use dsokr_basis::{Block, RowSource};
+use dsokr_core::random::generator;
+use dsokr_core::store::{Contents, Stored, Tensor};
 use dsokr_decode::{CandidateBlocks, Candidates, Queries};
 use rand::seq::index::sample;
 

@@ -48,13 +48,13 @@ mod place;
 mod report;
 mod tensorboard;
 
-use dsokr_basis::Argument;
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-use dsokr_basis::store::{Contents, Stored, Tensor, read_bytes, read_text, write_atomically};
+use dsokr_core::Argument;
+use dsokr_core::store::{Contents, Stored, Tensor, read_bytes, read_text, write_atomically};
 use dsokr_data::DataRoot;
 use dsokr_decode::Candidates;
 use serde::de::DeserializeOwned;

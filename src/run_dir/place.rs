@@ -1,12 +1,12 @@
 //! Where runs lie, and where commands write their results: outside of run directories, and folders whole or not at
 //! all.
 
-use dsokr_basis::Argument;
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{ErrorKind, Seek, Write};
 use std::path::{Path, PathBuf};
 
-use dsokr_basis::store::{create_folder, new_folder, remove_abandoned, replace_folder};
+use dsokr_core::Argument;
+use dsokr_core::store::{create_folder, new_folder, remove_abandoned, replace_folder};
 
 use super::{CANDIDATES, CONFIG, FINGERPRINTS, MEMBERS};
 use crate::config::Checked;
@@ -52,7 +52,7 @@ pub(crate) fn place_of(name: &str, out: Option<&Path>, resume: bool) -> Result<P
 /// the place of a link.
 ///
 /// # Errors
-/// [`dsokr_basis::Error::Value`] of the argument.
+/// [`dsokr_core::Error::Value`] of the argument.
 pub(crate) fn check_link(argument: &'static str, path: &Path) -> Result<(), Error> {
     let Ok(target) = path.read_link() else { return Ok(()) };
     let found = format_args!("{}, a link to {}", path.display(), target.display());
@@ -83,7 +83,7 @@ pub(crate) fn inner(path: &Path, config: &Checked) -> Result<Vec<PathBuf>, Error
 /// replace. None is allowed.
 ///
 /// # Errors
-/// [`dsokr_basis::Error::Value`] of the argument.
+/// [`dsokr_core::Error::Value`] of the argument.
 pub fn check_output<'a>(
     argument: &'static str,
     path: impl Into<Option<&'a PathBuf>>,
@@ -100,7 +100,7 @@ pub fn check_output<'a>(
 /// Refuses a path for results, of this argument, that is the file `read`, which it would replace.
 ///
 /// # Errors
-/// [`dsokr_basis::Error::Value`] of the argument.
+/// [`dsokr_core::Error::Value`] of the argument.
 pub fn check_not_read(argument: &'static str, path: &Path, read: &Path) -> Result<(), Error> {
     let same = path.canonicalize().is_ok_and(|own| read.canonicalize().is_ok_and(|it| it == own));
     ensure(!same, Argument::new(argument), path.display(), "a file other than the one that is read")
@@ -121,7 +121,7 @@ impl OutputFolder<'_> {
     /// Refuses a path that [`check_output`] refuses, and a folder that holds anything else.
     ///
     /// # Errors
-    /// [`dsokr_basis::Error::Value`] of the argument; what the file system reports.
+    /// [`dsokr_core::Error::Value`] of the argument; what the file system reports.
     pub fn check(&self, folder: &Path) -> Result<(), Error> {
         check_output(self.argument, &folder.to_path_buf())?;
         self.check_contents(folder)
@@ -197,7 +197,7 @@ impl RunLock {
     /// the file system has no locks or nothing may be written next to the run.
     ///
     /// # Errors
-    /// [`dsokr_basis::Error::File`] with the process that writes the run.
+    /// [`dsokr_core::Error::File`] with the process that writes the run.
     pub(crate) fn take(run: &Path) -> Result<Option<Self>, Error> {
         // two names of one run have one lock
         let place = run.canonicalize().unwrap_or_else(|_| run.into());

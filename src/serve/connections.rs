@@ -1,6 +1,5 @@
 //! Connections, from the first to the last, and the names that their requests may be addressed to.
 
-use dsokr_basis::Argument;
 use std::future::Future;
 use std::io::ErrorKind;
 use std::net::{IpAddr, SocketAddr};
@@ -13,7 +12,7 @@ use axum::http::uri::Authority;
 use axum::http::{StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
-use dsokr_basis::Processes;
+use dsokr_core::{Argument, Processes};
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::graceful::GracefulShutdown;
@@ -31,11 +30,11 @@ const PAUSE: Duration = Duration::from_millis(100);
 
 /// Serves at an address until the process gets SIGINT (Ctrl-C) or SIGTERM. `listening` is called with the address
 /// once connections are accepted, where the port is known that took the place of 0. Of several
-/// [`Processes`](dsokr_basis::Processes), which all call this, the first listens and is the one to stop.
+/// [`Processes`](dsokr_core::Processes), which all call this, the first listens and is the one to stop.
 ///
 /// # Errors
-/// [`dsokr_basis::Error::Value`] of the argument `port` or `host` for an address that cannot be listened at; errors of `listening`;
-/// [`dsokr_basis::Error::Process`] for a rank that cannot be reached.
+/// [`dsokr_core::Error::Value`] of the argument `port` or `host` for an address that cannot be listened at; errors of `listening`;
+/// [`dsokr_core::Error::Process`] for a rank that cannot be reached.
 pub fn block_on(
     server: &Server,
     address: SocketAddr,
@@ -176,7 +175,7 @@ pub async fn run(listener: TcpListener, server: &Server, stop: impl Future<Outpu
 /// A name without a port, as [`Limits::hosts`](super::Limits::hosts) has them.
 ///
 /// # Errors
-/// [`dsokr_basis::Error::Value`] for everything else.
+/// [`dsokr_core::Error::Value`] for everything else.
 pub(super) fn check_name(name: &str) -> Result<(), Error> {
     let plain = |parsed: Authority| parsed.host() == name && !name.is_empty();
     let allowed = "a name or an address without a port, such as search.example.org";

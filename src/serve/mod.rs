@@ -136,10 +136,10 @@ impl Server {
     /// A server of at least one model; the first is that of requests that name none. A thread of its own
     /// begins to read what explains answers and what filters compare; requests that need it wait up to
     /// [`Limits::read`], others do not. Of several
-    /// [`Processes`](crate::basis::Processes) the first listens ([`block_on`]), and all answer; they read it before.
+    /// [`Processes`](dsokr_core::Processes) the first listens ([`block_on`]), and all answer; they read it before.
     ///
     /// # Errors
-    /// [`dsokr_basis::Error::Value`] for no models, for two of one name, and for one of [`Limits::hosts`] that is not a name.
+    /// [`dsokr_core::Error::Value`] for no models, for two of one name, and for one of [`Limits::hosts`] that is not a name.
     pub fn new(models: Vec<Model>, limits: Limits) -> Result<Self, Error> {
         ensure(!models.is_empty(), "RUN", "none", "at least one run directory")?;
         for (at, name) in models.iter().map(Model::name).enumerate() {

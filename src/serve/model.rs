@@ -68,7 +68,7 @@ impl Model {
         Self::open_shared(folder, None, device)
     }
 
-    /// The same for several [`Processes`](dsokr_basis::Processes), with the candidates in shards if they are; see
+    /// The same for several [`Processes`](dsokr_core::Processes), with the candidates in shards if they are; see
     /// [`EnsembleRun::open_shared`].
     ///
     /// # Errors

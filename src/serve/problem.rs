@@ -9,7 +9,7 @@ use axum::body::HttpBody;
 use axum::extract::{FromRequest, Request};
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use dsokr_basis::Cancellation;
+use dsokr_core::Cancellation;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use utoipa::openapi::{ContentBuilder, Ref, RefOr, Response as OpenApiResponse, ResponseBuilder};

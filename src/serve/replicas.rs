@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use dsokr_basis::Processes;
+use dsokr_core::Processes;
 use serde::{Deserialize, Serialize};
 
 use super::Server;
@@ -68,7 +68,7 @@ pub(super) fn run_replica(server: &Server) -> Result<(), Error> {
         let passed = ranks.broadcast(Vec::new)?;
         let passed = serde_json::from_slice(&passed).map_err(|e| {
             let message = format!("it passes on something other than a request: {e}");
-            Error::from(dsokr_basis::Error::Process { rank: 0, message })
+            Error::from(dsokr_core::Error::Process { rank: 0, message })
         })?;
         match passed {
             Passed::Search(request) => compute(server, &request),

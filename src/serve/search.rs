@@ -2,12 +2,11 @@
 
 use std::collections::BTreeSet;
 
-use crate::error::ensure;
-use dsokr_basis::{Cancellation, Processes};
-use dsokr_data::spectra::{Adduct, Spectrum};
+use dsokr_core::{Cancellation, Processes};
 use dsokr_decode::Pool;
 use dsokr_decode::report::ReliabilityBin;
 use dsokr_molecule::{Molecule, ring_systems};
+use dsokr_spectra::{Adduct, Spectrum};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use utoipa::ToSchema;
@@ -23,6 +22,7 @@ use super::queries::{Asked, Endpoint};
 use crate::config::candidate_rule::CandidateRule;
 use crate::decoding::decoder::PredictedOutput;
 use crate::error::Error;
+use crate::error::ensure;
 use crate::run;
 use crate::run::{Calibration, Hit, Quantile};
 
@@ -77,7 +77,7 @@ pub(super) struct SearchRequest {
     pub tolerance: f64,
 }
 
-dsokr_basis::defaults! {
+dsokr_core::defaults! {
     ten_ppm: f64 = 10.0,
     ten: usize = 10,
 }

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use dsokr_basis::{Cancellation, Processes};
+use dsokr_core::{Cancellation, Processes};
 use tokio::sync::{Semaphore, oneshot};
 
 use super::Limits;

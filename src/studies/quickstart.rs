@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use dsokr_basis::store::{create_folder, write_atomically};
+use dsokr_core::store::{create_folder, write_atomically};
 
 use crate::config::Config;
 use crate::error::Error;
@@ -32,7 +32,7 @@ const MACHINE: &str = "encoder = {kind = 'kernel-machine', kernel = {name = 'cos
 /// and returns the path of the configuration. Files that are there with the same content stay.
 ///
 /// # Errors
-/// [`dsokr_basis::Error::File`] for a file of the same name with other content; what the file system reports.
+/// [`dsokr_core::Error::File`] for a file of the same name with other content; what the file system reports.
 pub fn write(folder: &Path) -> Result<PathBuf, Error> {
     // all are looked at before the first is written
     let mut missing = Vec::new();

@@ -1,10 +1,10 @@
 //! The sketch study: which kind and size of sketch, and which power of the kernel. It evaluates
 //! *perfect h* for growing sketch sizes, and also the model itself if its fit is in closed form.
 
-use dsokr_basis::Argument;
 use std::time::Instant;
 
 use dsokr_basis::{SketchKind, leverage};
+use dsokr_core::Argument;
 use dsokr_data::{DataRoot, Dataset, SplitName};
 use dsokr_decode::Candidates;
 use dsokr_machines::{LastSystem, Scaling};
@@ -153,7 +153,7 @@ impl<'a> Study<'a> {
     /// Reads the data of a configuration.
     ///
     /// # Errors
-    /// Data that cannot be read; [`dsokr_basis::Error::Value`] where outputs are not sketched.
+    /// Data that cannot be read; [`dsokr_core::Error::Value`] where outputs are not sketched.
     pub fn load(config: &'a Checked, root: &'a DataRoot) -> Result<Self, Error> {
         let allowed = "false: there is no sketch to study";
         ensure(!config.sketch.full, "sketch.full", true, allowed)?;
@@ -176,7 +176,7 @@ impl<'a> Study<'a> {
     /// `all` for each of them.
     ///
     /// # Errors
-    /// [`dsokr_basis::Error::Value`] for an unknown name.
+    /// [`dsokr_core::Error::Value`] for an unknown name.
     pub fn methods(&self, names: &[String]) -> Result<Vec<SketchKind>, Error> {
         let all = SketchKind::all(self.outputs().len());
         let kind = |name: &String| {
@@ -196,7 +196,7 @@ impl<'a> Study<'a> {
     /// The configuration's kind, for its kernel and training outputs.
     ///
     /// # Errors
-    /// [`dsokr_basis::Error::Value`] where there are several kernels.
+    /// [`dsokr_core::Error::Value`] where there are several kernels.
     pub fn method(&self) -> Result<SketchKind, Error> {
         let outputs = self.outputs();
         Ok(self.config.sketch.method_for(outputs.kernel()?, outputs.len()))

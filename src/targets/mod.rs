@@ -7,20 +7,20 @@ use std::path::Path;
 use std::sync::OnceLock;
 
 use dsokr_basis::features::{DenseRows, Distinct, PartRows, distinct};
-use dsokr_basis::store::Tensor;
 use dsokr_basis::{
     Basis, Features, Kernel, OutputKernel, Projection, RowKind, RowSource, RowWeights, SketchKind,
     SketchOptions,
 };
+use dsokr_core::store::Tensor;
 use dsokr_data::{DataRoot, Dataset, Inputs, Selected};
 use dsokr_decode::Candidates;
 use dsokr_machines::{LastSystem, OutputSpace as MachineSpace, Targets};
-use output_space::numbers;
 use tracing::info;
 
 use crate::config::{Checked, SketchConfig, SummandConfig};
 use crate::error::{Error, ensure};
 use crate::run_dir::{BASIS, fingerprint_of};
+use output_space::numbers;
 
 pub(crate) use constant::constant_kernels;
 pub use output_space::{OutputSpace, candidates};
@@ -67,7 +67,7 @@ impl OutputTargets {
     /// The numbers of the training pairs, for quantiles of some levels.
     ///
     /// # Errors
-    /// [`dsokr_basis::Error::Value`] for outputs that are not one number each.
+    /// [`dsokr_core::Error::Value`] for outputs that are not one number each.
     pub fn numbers(levels: &[f64], outputs: &TrainingOutputs) -> Result<Self, Error> {
         let space = OutputSpace::Quantiles(levels.to_vec());
         Ok(Self { space, values: TargetValues::Numbers(numbers(&outputs.rows())?) })
@@ -76,7 +76,7 @@ impl OutputTargets {
     /// The basis, and the training outputs in it.
     ///
     /// # Errors
-    /// [`dsokr_basis::Error::Value`] for targets of a different kind.
+    /// [`dsokr_core::Error::Value`] for targets of a different kind.
     pub fn basis(&self) -> Result<(&Basis, &Projection), Error> {
         match (&self.space, &self.values) {
             (OutputSpace::Basis(basis), TargetValues::Projection(values)) => Ok((basis, values)),
@@ -216,7 +216,7 @@ impl<'a> TrainingOutputs<'a> {
     /// The feature rows of outputs that belong to no pair.
     ///
     /// # Errors
-    /// [`dsokr_basis::Error::Value`] where there are none.
+    /// [`dsokr_core::Error::Value`] where there are none.
     pub fn unlabelled(&self) -> Result<Selected<'_>, Error> {
         Ok(self.selected(self.without_pair()?))
     }
@@ -237,7 +237,7 @@ impl<'a> TrainingOutputs<'a> {
     /// The one kernel, with γ from these outputs where the configuration says so.
     ///
     /// # Errors
-    /// As [`KernelConfig::fit`](crate::config::KernelConfig::fit); [`dsokr_basis::Error::Value`] where there are several
+    /// As [`KernelConfig::fit`](crate::config::KernelConfig::fit); [`dsokr_core::Error::Value`] where there are several
     /// kernels.
     pub fn kernel(&self) -> Result<&Kernel, Error> {
         if let Some(kernel) = self.kernel.get() {
@@ -257,7 +257,7 @@ impl<'a> TrainingOutputs<'a> {
     /// The bases of the configuration's kernels, of those that are summed, tempered, each of its part of the rows of
     /// outputs.
     pub(crate) fn summands(&self, outputs: &WeightedRows) -> Result<Vec<Basis>, Error> {
-        use dsokr_basis::Error::{Numeric, ZeroKernel};
+        use dsokr_core::Error::{Numeric, ZeroKernel};
         let sketch = &self.config.sketch;
         let seed = self.config.seed;
         let part = |((at, summand), rows): ((usize, &SummandConfig), PartRows)| {
@@ -379,7 +379,7 @@ fn sketched_basis(
     outputs: &dyn RowSource,
     size: usize,
     seed: u64,
-) -> Result<Basis, dsokr_basis::Error> {
+) -> Result<Basis, dsokr_core::Error> {
     let options = |outputs: usize, size: usize| {
         let options = SketchOptions::new(sketch.method_for(kernel, outputs), size);
         options.with_seed(seed).with_tolerance(sketch.tolerance)

@@ -171,7 +171,7 @@ impl Config {
     /// standard deviations are those of the training pairs' outputs.
     ///
     /// # Errors
-    /// As [`Source::load`](dsokr_data::Source::load); [`dsokr_basis::Error::Value`] for features that are not
+    /// As [`Source::load`](dsokr_data::Source::load); [`dsokr_core::Error::Value`] for features that are not
     /// dense rows.
     pub fn load_data(&self, root: &DataRoot) -> Result<(Dataset, Option<Scaling>), Error> {
         let mut dataset = self.read_data(root)?;

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
 
-use dsokr::basis::random::unit;
+use dsokr::core::random::unit;
 use dsokr::device::Processor;
 use dsokr::run::EnsembleRun;
 

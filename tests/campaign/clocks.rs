@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::Command;
 
-use dsokr::basis::random::unit;
+use dsokr::core::random::unit;
 
 use crate::command::{Limits, call};
 use crate::runs::{Kind, World, same, strings};

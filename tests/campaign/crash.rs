@@ -5,7 +5,7 @@ use std::fs;
 #[cfg(not(all(target_os = "linux", target_arch = "x86_64")))]
 use std::path::Path;
 
-use dsokr::basis::random::unit;
+use dsokr::core::random::unit;
 
 use crate::command::{Limits, call};
 use crate::runs::{Kind, World, below, same, strings};

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use dsokr::basis::random::unit;
+use dsokr::core::random::unit;
 
 use crate::command::{Limits, call};
 use crate::runs::{Kind, World, files, same, strings};

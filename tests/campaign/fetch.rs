@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use dsokr::basis::random::{Generator, unit};
+use dsokr::core::random::{Generator, unit};
 
 use crate::command::{Limits, start, wait};
 use crate::runs::{World, below, files};

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use dsokr::basis::random::unit;
+use dsokr::core::random::unit;
 
 use crate::command::{Limits, start, wait};
 use crate::runs::{Kind, World, same, strings};

@@ -35,7 +35,7 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-use dsokr::basis::random::generator;
+use dsokr::core::random::generator;
 
 use runs::World;
 
@@ -163,6 +163,6 @@ fn main() -> ExitCode {
 }
 
 /// The generator of an attack.
-fn random(name: &str, seed: u64) -> dsokr::basis::random::Generator {
+fn random(name: &str, seed: u64) -> dsokr::core::random::Generator {
     generator(seed, name, 0)
 }

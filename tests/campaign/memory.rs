@@ -1,6 +1,6 @@
 //! Commands with any limit of their memory: they end well, or say that there is not enough.
 
-use dsokr::basis::random::unit;
+use dsokr::core::random::unit;
 
 use crate::command::{Limits, call};
 use crate::runs::{Kind, World, below, copy, strings};

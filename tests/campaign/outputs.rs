@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use dsokr::basis::random::{Generator, unit};
+use dsokr::core::random::{Generator, unit};
 
 use crate::command::{Limits, call, start, wait};
 use crate::runs::{Kind, World, below, copy, files};

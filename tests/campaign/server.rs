@@ -8,7 +8,7 @@ use std::process::Child;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
-use dsokr::basis::random::{Generator, generator};
+use dsokr::core::random::{Generator, generator};
 use serde_json::{Value, json};
 
 use crate::Outcome;

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use dsokr::basis::random::{Generator, unit};
+use dsokr::core::random::{Generator, unit};
 
 use crate::command::{Ended, Limits, start, wait};
 use crate::runs::{Kind, World, below, copy, same, strings};

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Component, Path, PathBuf};
 
-use dsokr::basis::random::{Generator, unit};
+use dsokr::core::random::{Generator, unit};
 
 use crate::runs::below;
 

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use dsokr::basis::random::{generator, unit};
+use dsokr::core::random::{generator, unit};
 
 use crate::sandbox::{Sandbox, number};
 

@@ -1,7 +1,7 @@
 //! The `wgpu` engine against the CPU's. Only with the feature, and where there is an adapter: Mesa's
 //! software Vulkan is one (book/src/devices.md).
 
-use dsokr::basis::processes::threads;
+use dsokr::core::processes::threads;
 use dsokr::device::Processor;
 use dsokr::{Config, Request};
 

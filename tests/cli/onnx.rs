@@ -7,11 +7,11 @@ use std::path::Path;
 use dsokr::Run;
 use dsokr::basis::RowSource;
 use dsokr::basis::features::TfIdf;
-use dsokr::data::spectra::{FittedPeaks, Spectrum};
 use dsokr::data::{Split, SplitName};
 use dsokr::decode::CandidateBlocks;
 use dsokr::nn::bag::SparseRow;
 use dsokr::nn::pretrained::Tokenizer;
+use dsokr::spectra::{FittedPeaks, Spectrum};
 use serde_json::{Value, json};
 
 use crate::exports::{TEXTS, python_with};

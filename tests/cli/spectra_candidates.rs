@@ -310,7 +310,7 @@ fn asked_by_the_page(cases: &[(&str, [&str; 3])]) -> Option<Vec<String>> {
 #[cfg(feature = "serve")]
 #[test]
 fn the_page_and_the_command_answer_alike() {
-    use dsokr::data::spectra::Spectrum;
+    use dsokr::spectra::Spectrum;
 
     let sandbox = sandbox();
     sandbox.train("bins.toml", &[]);

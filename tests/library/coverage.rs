@@ -5,8 +5,8 @@ use std::f64::consts::LN_2;
 use std::path::Path;
 
 use burn::tensor::Device;
-use dsokr::basis::random::{generator, shuffle};
 use dsokr::config::Checked;
+use dsokr::core::random::{generator, shuffle};
 use dsokr::data::SplitName;
 use dsokr::run::{CalibratingQueries, CalibratingQuery, CandidateSets, EnsembleRun};
 use dsokr::{CandidateRule, Config, fit};

@@ -4,12 +4,12 @@ use burn::module::{Module, Param};
 use burn::tensor::{Device, Tensor, TensorData};
 use dsokr::basis::features::DenseRows;
 use dsokr::basis::kernel::{self, OutputKernel};
-use dsokr::basis::random::generator;
 use dsokr::basis::{
-    Basis, Block, Error, Features, Kernel, Mat, Processes, RowSource, RowWeights, SketchKind,
-    SketchOptions,
+    Basis, Block, Features, Kernel, Mat, RowSource, RowWeights, SketchKind, SketchOptions,
 };
 use dsokr::config::TrainingConfig;
+use dsokr::core::random::generator;
+use dsokr::core::{Error, Processes};
 use dsokr::data::{FittedFeatures, Outputs};
 use dsokr::decode::{Combination, Ensemble, Metrics, MissingGold, Pool, Queries};
 use dsokr::nn::{Encoder, MlpConfig, Model, Pass, Start, contract, init, parameters};

@@ -4,15 +4,19 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-const SOURCES: [&str; 9] = [
+const SOURCES: [&str; 13] = [
     "bindings/python/src",
     "src",
     "crates/basis/src",
+    "crates/core/src",
     "crates/data/src",
     "crates/decode/src",
+    "crates/fetch/src",
+    "crates/kernels/src",
     "crates/machines/src",
     "crates/molecule/src",
     "crates/nn/src",
+    "crates/spectra/src",
     "crates/train/src",
 ];
 

@@ -3,9 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use burn::tensor::Device;
-use dsokr::basis::Cancellation;
-use dsokr::basis::processes::{Processes, threads};
 use dsokr::config::Checked;
+use dsokr::core::Cancellation;
+use dsokr::core::processes::{Processes, threads};
 use dsokr::data::{DataRoot, SplitName};
 use dsokr::decode::report::ReliabilityBin;
 use dsokr::decode::{Candidates, Decoded, Hit, Precision, Rank};

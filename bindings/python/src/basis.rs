@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 
 use dsokr_basis::kernel::OutputKernel;
-use dsokr_basis::leverage;
-use dsokr_basis::{Cancellation, Kernel, SketchKind, SketchOptions, Tempering, features};
+use dsokr_basis::{Kernel, SketchKind, SketchOptions, Tempering, features, leverage};
+use dsokr_core::Cancellation;
 use pyo3::prelude::*;
 
 use crate::arrays::{Matrix, Vector, matrix, vector};
@@ -156,7 +156,7 @@ pub fn kernel_matrix<'py>(
                 values.extend((0..gram.ncols()).map(|j| gram[(i, j)]));
             }
         }
-        Ok::<_, dsokr_basis::Error>(values)
+        Ok::<_, dsokr_core::Error>(values)
     })?;
     matrix(py, values, a.len(), b.len())
 }
@@ -179,8 +179,8 @@ pub fn leverage_scores<'py>(
 }
 
 /// Errors of rows say whose rows they are.
-fn named(error: dsokr_basis::Error) -> Failure {
-    use dsokr_basis::Error;
+fn named(error: dsokr_core::Error) -> Failure {
+    use dsokr_core::Error;
     let of_rows = matches!(
         error,
         Error::NotFinite { .. }

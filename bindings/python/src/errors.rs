@@ -4,7 +4,7 @@ use std::fmt;
 use std::io;
 use std::path::Path;
 
-use dsokr_basis::Argument;
+use dsokr_core::Argument;
 use pyo3::prelude::*;
 use pyo3::types::PyType;
 
@@ -80,9 +80,9 @@ impl<T, E: Into<Failure>> About<T> for Result<T, E> {
     }
 }
 
-impl From<dsokr_basis::Error> for Failure {
-    fn from(error: dsokr_basis::Error) -> Self {
-        use dsokr_basis::Error::{
+impl From<dsokr_core::Error> for Failure {
+    fn from(error: dsokr_core::Error) -> Self {
+        use dsokr_core::Error::{
             At, File, Inconsistent, Io, Kernel, Missing, NotFinite, NotFiniteAt, OutOfRange, Row,
             Shape, TooFew, Unsupported, Value,
         };
@@ -141,7 +141,7 @@ fn exception(py: Python, failure: Failure) -> PyResult<PyErr> {
     })
 }
 
-/// Writes an argument as a parameter of Python's functions, for [`print_arguments_as`](dsokr_basis::print_arguments_as).
+/// Writes an argument as a parameter of Python's functions, for [`print_arguments_as`](dsokr_core::print_arguments_as).
 pub fn write_parameter(argument: &Argument, f: &mut fmt::Formatter) -> fmt::Result {
     write!(f, "{}", argument.name().replace('-', "_"))?;
     match argument.value() {

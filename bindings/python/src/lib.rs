@@ -46,7 +46,7 @@ mod _dsokr {
 
     #[pymodule_init]
     fn start() -> pyo3::PyResult<()> {
-        dsokr_basis::print_arguments_as(crate::errors::write_parameter);
+        dsokr_core::print_arguments_as(crate::errors::write_parameter);
         crate::work::start();
         #[cfg(feature = "run")]
         {

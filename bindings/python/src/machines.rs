@@ -199,7 +199,7 @@ pub fn sketch_matrix<'py>(
         };
         let dense = drawn.dense();
         let entry = |at: usize| dense[(at / n, at % n)];
-        Ok::<_, dsokr_basis::Error>((0..size * n).map(entry).collect::<Vec<f64>>())
+        Ok::<_, dsokr_core::Error>((0..size * n).map(entry).collect::<Vec<f64>>())
     });
     matrix(py, drawn?, size, n)
 }

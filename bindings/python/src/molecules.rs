@@ -1,6 +1,6 @@
 //! Molecules from SMILES.
 
-use dsokr_basis::Cancellation;
+use dsokr_core::Cancellation;
 use dsokr_molecule::graph::Graph as Inner;
 use dsokr_molecule::{Molecule, Substructures};
 use pyo3::prelude::*;

@@ -1,7 +1,8 @@
 //! Rows of features.
 
 use dsokr_basis::features::{self, BitRows, DenseRows, JoinedRows, SparseRows};
-use dsokr_basis::{Error, Features, RowKind, RowSource};
+use dsokr_basis::{Features, RowKind, RowSource};
+use dsokr_core::Error;
 use pyo3::prelude::*;
 use pyo3::types::IntoPyDict;
 

@@ -6,6 +6,7 @@
 
 use std::sync::Arc;
 
+use dsokr_core::{Error, Processes};
 use faer::linalg::matmul::matmul;
 use faer::linalg::triangular_solve::solve_lower_triangular_in_place;
 use faer::{Accum, Mat, MatRef, Par};
@@ -14,7 +15,7 @@ use crate::eigenbasis::cholesky;
 use crate::features::RowSource;
 use crate::features::product::widen;
 use crate::kernel::IntoKernel;
-use crate::{Basis, Error, Processes, Sketch, SketchKind, SketchOptions};
+use crate::{Basis, Sketch, SketchKind, SketchOptions};
 
 /// Rows in a block of B.
 const ROWS: usize = 1024;

@@ -1,6 +1,6 @@
 use std::ops::Range;
 
-use crate::Error;
+use dsokr_core::Error;
 
 /// The weight of each of some rows. A row of weight 2 counts as two equal rows.
 ///
@@ -10,7 +10,7 @@ use crate::Error;
 /// let weights = RowWeights::new(&[2.0, 0.5])?;
 /// assert_eq!((weights.get(0), weights.total(2)), (2.0, 2.5));
 /// assert_eq!(RowWeights::equal().total(2), 2.0);
-/// # Ok::<(), dsokr_basis::Error>(())
+/// # Ok::<(), dsokr_core::Error>(())
 /// ```
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct RowWeights {

@@ -1,9 +1,9 @@
 //! `[data]` and the outputs of a configuration, and how they are read from their files.
 
-use dsokr_basis::Argument;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
+use dsokr_core::Argument;
 use dsokr_molecule::Molecule;
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
@@ -107,7 +107,7 @@ impl DataConfig {
     /// The same with the queries' ids in the column `column` of the tables of pairs.
     ///
     /// # Errors
-    /// [`dsokr_basis::Error::Value`] for pairs that do not come from tables.
+    /// [`dsokr_core::Error::Value`] for pairs that do not come from tables.
     pub fn with_query_ids(&self, column: &str) -> Result<Self, Error> {
         let DataSource::Tables(tables) = &self.source else {
             let allowed = "absent: only tables of pairs (data.source = \"tables\") name queries";
@@ -126,7 +126,7 @@ impl DataConfig {
     /// Checks every value that the types leave open.
     ///
     /// # Errors
-    /// [`dsokr_basis::Error::Value`] with the first key that is out of range, its value and what is allowed.
+    /// [`dsokr_core::Error::Value`] with the first key that is out of range, its value and what is allowed.
     pub fn validate(&self) -> Result<(), Error> {
         let facts = self.facts();
         let holds = (0.0..=1.0).contains(&self.corrupted);
@@ -153,7 +153,7 @@ impl DataConfig {
     /// Checks `[output]` together with these pairs.
     ///
     /// # Errors
-    /// [`dsokr_basis::Error::Value`] with the first key that is out of range, its value and what is allowed.
+    /// [`dsokr_core::Error::Value`] with the first key that is out of range, its value and what is allowed.
     pub fn validate_outputs(&self, outputs: &OutputSource) -> Result<(), Error> {
         outputs.validate()?;
         self.source.kind().validate_outputs(outputs)
@@ -206,7 +206,7 @@ impl Source<'_> {
     /// Reads a split without the features of its outputs, for evaluation.
     ///
     /// # Errors
-    /// As [`Source::load`]; [`dsokr_basis::Error::Value`] for a test split where the configuration names none.
+    /// As [`Source::load`]; [`dsokr_core::Error::Value`] for a test split where the configuration names none.
     pub fn read_split(&self, name: SplitName, root: &DataRoot) -> Result<Split, Error> {
         let split_argument = Argument::new("split").with(SplitName::Validation);
         let queries_argument = Argument::new("queries");
@@ -225,7 +225,7 @@ impl Source<'_> {
     /// their numbers as ids are outputs of their own, unless the file is that of the configuration under `root`.
     ///
     /// # Errors
-    /// As [`Source::load`]; [`dsokr_basis::Error::Value`] where all data are drawn.
+    /// As [`Source::load`]; [`dsokr_core::Error::Value`] where all data are drawn.
     pub fn read_queries(&self, path: &Path, root: Option<&DataRoot>) -> Result<Split, Error> {
         self.data.source.kind().queries(path, &self.wanted(root))
     }
@@ -234,7 +234,7 @@ impl Source<'_> {
     /// configuration asks for them.
     ///
     /// # Errors
-    /// [`dsokr_basis::Error::Value`] for one that should be a SMILES and is not.
+    /// [`dsokr_core::Error::Value`] for one that should be a SMILES and is not.
     pub fn query(&self, text: &str) -> Result<String, Error> {
         match self.data.facts().texts {
             Some(texts) => texts.query(text, self.seed),
@@ -276,7 +276,7 @@ impl Source<'_> {
     /// of the molecules, with at least one of them.
     ///
     /// # Errors
-    /// [`dsokr_basis::Error::Value`] where features are not those of the molecules that outputs are shown by.
+    /// [`dsokr_core::Error::Value`] where features are not those of the molecules that outputs are shown by.
     pub fn made(
         &self,
         smiles: Vec<String>,
@@ -296,7 +296,7 @@ impl Source<'_> {
     /// id, or without query ids those of the same text.
     ///
     /// # Errors
-    /// As [`Source::load`]; [`dsokr_basis::Error::Value`] for inputs that are not texts, without query ids.
+    /// As [`Source::load`]; [`dsokr_core::Error::Value`] for inputs that are not texts, without query ids.
     pub fn known_outputs(&self, split: &Split, root: &DataRoot) -> Result<Vec<Vec<String>>, Error> {
         let train = self.load(root)?.train;
         let (asked, trained) = match (&split.queries, &train.queries, &split.inputs, &train.inputs)

@@ -4,7 +4,7 @@ use std::str::FromStr;
 
 use derive_more::Display;
 use dsokr_basis::RowWeights;
-use dsokr_basis::random::generator;
+use dsokr_core::random::generator;
 use rand::seq::index::sample;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -26,7 +26,7 @@ pub enum SplitName {
 }
 
 impl FromStr for SplitName {
-    type Err = dsokr_basis::Error;
+    type Err = dsokr_core::Error;
 
     fn from_str(name: &str) -> Result<Self, Self::Err> {
         let all = [Self::Train, Self::Validation, Self::Test];

@@ -4,12 +4,10 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
-use dsokr_basis::Place;
-use dsokr_basis::store::open_input;
+use dsokr_core::Place;
+use dsokr_core::message::{list, shorten};
+use dsokr_core::store::open_input;
 use flate2::read::MultiGzDecoder;
-
-/// Characters of an offending value that a message shows.
-const SHOWN: usize = 60;
 
 /// The file of candidates in a run.
 pub(crate) const CANDIDATES: &str = "candidates.safetensors";
@@ -52,7 +50,7 @@ pub enum Error {
     /// A setting out of range, a file or a line that is not what its name or the configuration says, and rows that do
     /// not come from a file.
     #[error(transparent)]
-    Basis(#[from] dsokr_basis::Error),
+    Basis(#[from] dsokr_core::Error),
     /// Molecules, graphs and their features.
     #[error(transparent)]
     Molecule(#[from] dsokr_molecule::Error),
@@ -72,22 +70,22 @@ impl Error {
     }
 
     pub(crate) fn file(path: &Path, message: impl Display) -> Self {
-        dsokr_basis::Error::file(path, message).into()
+        dsokr_core::Error::file(path, message).into()
     }
 
     pub(crate) fn line(path: &Path, line: usize, message: impl Display) -> Self {
-        dsokr_basis::Error::at_line(path, line, message).into()
+        dsokr_core::Error::at_line(path, line, message).into()
     }
 
     pub(crate) fn value(key: impl Into<Place>, found: impl Display, allowed: impl Display) -> Self {
-        dsokr_basis::Error::value(key, found, allowed).into()
+        dsokr_core::Error::value(key, found, allowed).into()
     }
 
     /// The error for rows of a file that `dsokr-basis` refuses, which it may name itself.
-    pub(crate) fn rows(path: &Path, reason: dsokr_basis::Error) -> Self {
+    pub(crate) fn rows(path: &Path, reason: dsokr_core::Error) -> Self {
         match reason {
-            dsokr_basis::Error::File { .. } | dsokr_basis::Error::Missing { .. } => reason.into(),
-            dsokr_basis::Error::Io { path, source } => Self::Io { path, source },
+            dsokr_core::Error::File { .. } | dsokr_core::Error::Missing { .. } => reason.into(),
+            dsokr_core::Error::Io { path, source } => Self::Io { path, source },
             reason => Self::file(path, reason),
         }
     }
@@ -176,31 +174,12 @@ pub(crate) fn check(
     found: impl Display,
     allowed: &str,
 ) -> Result<(), Error> {
-    Ok(dsokr_basis::Error::ensure(ok, key, found, allowed)?)
+    Ok(dsokr_core::Error::ensure(ok, key, found, allowed)?)
 }
 
 /// The extension of a file name in lower case, empty if there is none.
 pub(crate) fn extension_of(path: &Path) -> String {
     path.extension().map(|extension| extension.to_string_lossy().to_lowercase()).unwrap_or_default()
-}
-
-/// At most [`SHOWN`] characters of a value from a file.
-pub(crate) fn shorten(value: &str) -> String {
-    match value.char_indices().nth(SHOWN) {
-        Some((end, _)) => format!("{}…", &value[..end]),
-        None => value.to_owned(),
-    }
-}
-
-/// Quoted names; of a table of ten thousand columns the first thirty.
-pub(crate) fn list(names: &[String]) -> String {
-    const MOST: usize = 30;
-    if names.is_empty() {
-        return "none".to_owned();
-    }
-    let shown: Vec<String> = names.iter().take(MOST).map(|n| format!("{:?}", shorten(n))).collect();
-    let more = names.len().saturating_sub(MOST);
-    shown.join(", ") + &if more > 0 { format!(" and {more} more") } else { String::new() }
 }
 
 fn io_message(source: &io::Error) -> String {

@@ -11,8 +11,9 @@
 use std::path::Path;
 
 use dsokr_basis::features::{BitRows, DenseRows, Features, MappedRows, RowKind, RowSource};
+use dsokr_core::message::list;
 
-use crate::error::{extension_of, list, open};
+use crate::error::{extension_of, open};
 use crate::table::Table;
 use crate::{Error, npy, npz};
 

@@ -1,6 +1,6 @@
 //! Parts of pairs for cross-validation: one of them is held out.
 
-use dsokr_basis::random::{generator, shuffle};
+use dsokr_core::random::{generator, shuffle};
 use rand::Rng;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -85,7 +85,7 @@ impl Inputs {
     /// The texts.
     ///
     /// # Errors
-    /// [`dsokr_basis::Error::Value`] where inputs are not texts.
+    /// [`dsokr_core::Error::Value`] where inputs are not texts.
     pub fn texts(&self) -> Result<&[String], Error> {
         if let Self::Texts(texts) = self { Ok(texts) } else { Err(self.unfit("texts")) }
     }
@@ -93,7 +93,7 @@ impl Inputs {
     /// The vectors, a row each.
     ///
     /// # Errors
-    /// [`dsokr_basis::Error::Value`] where inputs are not vectors.
+    /// [`dsokr_core::Error::Value`] where inputs are not vectors.
     pub fn vectors(&self) -> Result<&Features, Error> {
         if let Self::Vectors(rows) = self { Ok(rows) } else { Err(self.unfit("feature vectors")) }
     }
@@ -101,7 +101,7 @@ impl Inputs {
     /// The values of kernels with the training inputs.
     ///
     /// # Errors
-    /// [`dsokr_basis::Error::Value`] where inputs are not values of kernels.
+    /// [`dsokr_core::Error::Value`] where inputs are not values of kernels.
     pub fn kernels(&self) -> Result<&KernelRows, Error> {
         if let Self::Kernels(rows) = self { Ok(rows) } else { Err(self.unfit("values of kernels")) }
     }

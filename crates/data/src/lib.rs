@@ -27,9 +27,12 @@ mod pairs;
 #[cfg(feature = "parquet")]
 mod parquet;
 mod root;
-pub mod spectra;
 pub mod table;
 mod truth;
+
+// these names have moved to dsokr-core and dsokr-spectra
+pub use dsokr_core::store::check_inside;
+pub use dsokr_spectra as spectra;
 
 pub use config::Source;
 pub use dataset::{Dataset, Split, SplitName};
@@ -42,5 +45,5 @@ pub use npy::{read_matrix, write_matrix, write_vector};
 pub use output_features::{FittedFeatures, TextFeatures};
 pub use outputs::Outputs;
 pub use pairs::{Official, read_official};
-pub use root::{DataRoot, check_inside};
+pub use root::DataRoot;
 pub use truth::{Structure, Truth};

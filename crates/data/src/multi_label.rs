@@ -3,10 +3,10 @@
 use std::ops::Range;
 use std::path::Path;
 
-use dsokr_basis::Error::File;
 use dsokr_basis::Features;
 use dsokr_basis::features::{BitRows, DenseRows, SparseRows};
-use dsokr_basis::memory::{Bytes, available};
+use dsokr_core::Error::File;
+use dsokr_core::memory::{Bytes, available};
 
 use crate::Error;
 use crate::error::open;
@@ -101,12 +101,12 @@ impl Rows {
     /// sparse rows.
     ///
     /// # Errors
-    /// [`dsokr_basis::Error::File`] for no rows, and for more rows, columns and labels than there is memory
+    /// [`dsokr_core::Error::File`] for no rows, and for more rows, columns and labels than there is memory
     /// for: a short file may name many.
     fn features(self, path: &Path, count: usize, bytes: f64) -> Result<Features, Error> {
         let Self { width, inputs, dense, .. } = self;
         if inputs.is_empty() {
-            return Err(Error::rows(path, dsokr_basis::Error::no_rows()));
+            return Err(Error::rows(path, dsokr_core::Error::no_rows()));
         }
         let len = inputs.len() as f64;
         let columns = if dense { 4.0 * width as f64 } else { 0.0 };
@@ -162,8 +162,8 @@ struct Attribute {
 /// first value of a nominal attribute: 1 of `{1,0}`. Inputs are sparse rows when the first row is sparse, else dense.
 ///
 /// # Errors
-/// [`Error::Io`]; [`dsokr_basis::Error::File`] with the line and what is wrong with it, a missing value (`?`) among others,
-/// and the number of such rows, and for a file without data; [`dsokr_basis::Error::Value`] unless at least one attribute is a label and one is none,
+/// [`Error::Io`]; [`dsokr_core::Error::File`] with the line and what is wrong with it, a missing value (`?`) among others,
+/// and the number of such rows, and for a file without data; [`dsokr_core::Error::Value`] unless at least one attribute is a label and one is none,
 /// for a number of labels that neither the file nor the argument says, and for two that differ.
 pub fn read_arff(path: &Path, labels: impl Into<Option<usize>>) -> Result<MultiLabel, Error> {
     let (read, bad) = arff_labels(path, labels.into())?;
@@ -424,8 +424,8 @@ fn unquoted(text: &str) -> &str {
 /// read, are left out.
 ///
 /// # Errors
-/// [`Error::Io`]; [`dsokr_basis::Error::File`] with the line and what is wrong with it, and for a file
-/// without rows; [`dsokr_basis::Error::Shape`] for one without features or labels.
+/// [`Error::Io`]; [`dsokr_core::Error::File`] with the line and what is wrong with it, and for a file
+/// without rows; [`dsokr_core::Error::Shape`] for one without features or labels.
 pub fn read_libsvm(path: &Path, labels: Option<usize>) -> Result<MultiLabel, Error> {
     let file = LibsvmFile::read(path, labels, None)?;
     file.multi_label(path, labels)

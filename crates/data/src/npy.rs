@@ -4,12 +4,13 @@ use std::fs::File;
 use std::io::{self, BufReader, Cursor, Read};
 use std::path::Path;
 
-use dsokr_basis::store::write_atomically;
+use dsokr_core::message::shorten;
+use dsokr_core::store::write_atomically;
 use faer::Mat;
 use half::f16;
 
 use crate::Error;
-use crate::error::{open, shorten};
+use crate::error::open;
 
 const NUMBERS: &str = "f2, f4, f8, i1, i2, i4, i8, u1, u2, u4, u8, bool";
 const BYTES: &str = "u1 (eight bits a byte, as numpy.packbits writes them)";
@@ -266,7 +267,7 @@ fn parse(text: &str) -> Result<(String, bool, Vec<u64>), String> {
 /// rows at a time, and none at the end. What [`read_matrix`] and NumPy read.
 ///
 /// # Errors
-/// The errors of `next`; [`dsokr_basis::Error::File`] for a number of rows other than `rows`; what the file system
+/// The errors of `next`; [`dsokr_core::Error::File`] for a number of rows other than `rows`; what the file system
 /// reports. No file is left then.
 ///
 /// ```

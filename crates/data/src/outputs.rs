@@ -5,15 +5,15 @@ use std::path::Path;
 
 use dsokr_basis::features::{DenseRows, JoinedRows};
 use dsokr_basis::{Features, RowSource};
+use dsokr_core::store::check_inside;
 use dsokr_molecule::Molecule;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::cells;
 use crate::error::check;
 use crate::output_features::{FittedFeatures, OutputFeatures, OutputFiles, OutputTable};
 use crate::table::{OnBadRow, Table, TableOptions, bad_ids, unique_ids};
-use crate::{Error, Truth, check_inside};
+use crate::{Error, Truth, cells};
 
 /// The outputs y: ids, labels to show, feature rows, and which of them are candidates.
 pub struct Outputs {
@@ -130,7 +130,7 @@ pub struct CandidateConfig {
     pub value: String,
 }
 
-dsokr_basis::defaults!(yes: String = "1".into());
+dsokr_core::defaults!(yes: String = "1".into());
 
 /// The source of the outputs: those keys of `[output]` that do not say how they are compared.
 #[derive(Clone, Debug)]
@@ -171,7 +171,7 @@ impl<'a> OutputSource<'a> {
     /// Checks that features are those of the molecules that outputs are shown by, which any molecule has.
     ///
     /// # Errors
-    /// [`dsokr_basis::Error::Value`] for features of anything else.
+    /// [`dsokr_core::Error::Value`] for features of anything else.
     pub fn check_made(&self) -> Result<(), Error> {
         self.molecule_column().map(drop)
     }
@@ -179,7 +179,7 @@ impl<'a> OutputSource<'a> {
     /// The column of SMILES that outputs are shown by and all features are read from.
     ///
     /// # Errors
-    /// [`dsokr_basis::Error::Value`] for features of anything else.
+    /// [`dsokr_core::Error::Value`] for features of anything else.
     pub(crate) fn molecule_column(&self) -> Result<&'a str, Error> {
         let kernels = self.kernels().iter();
         let other = kernels.clone().find(|one| !one.are_molecules());

@@ -1,7 +1,8 @@
-use dsokr_basis::Argument;
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 
-use crate::error::{check, extension_of};
+use dsokr_core::Argument;
+
+use crate::error::extension_of;
 use crate::{Error, npy};
 
 /// Bytes of memory that graphs and the entries of rows take, for each byte of their text.
@@ -89,15 +90,4 @@ impl DataRoot {
 /// The length of a file in bytes; 0 where there is none.
 pub(crate) fn size(path: &Path) -> f64 {
     std::fs::metadata(path).map_or(0.0, |file| if file.is_file() { file.len() as f64 } else { 0.0 })
-}
-
-/// Refuses the path of a `key` that leaves its folder: a configuration must work wherever the data
-/// root is.
-///
-/// # Errors
-/// [`dsokr_basis::Error::Value`] for an absolute or empty path, or one with `..`.
-pub fn check_inside(key: &str, path: &str) -> Result<(), Error> {
-    let normal = |c: Component| matches!(c, Component::Normal(_) | Component::CurDir);
-    let holds = !path.is_empty() && Path::new(path).components().all(normal);
-    check(holds, key, format!("{path:?}"), "a relative path without \"..\"")
 }

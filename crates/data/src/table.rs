@@ -1,4 +1,4 @@
-//! Tables with named columns, from CSV, TSV and JSON-lines files, and [files of spectra](crate::spectra).
+//! Tables with named columns, from CSV, TSV and JSON-lines files, and [files of spectra](dsokr_spectra).
 //!
 //! | extension | fields | names of columns |
 //! |---|---|---|
@@ -28,8 +28,10 @@ use std::collections::HashMap;
 use std::hash::Hash;
 use std::path::{Path, PathBuf};
 
+use dsokr_core::message::{list, shorten};
+
 use crate::Error;
-use crate::error::{extension_of, list, shorten};
+use crate::error::extension_of;
 use crate::joined::parts;
 use bad_rows::BadRows;
 

@@ -1,11 +1,11 @@
 //! Outputs as what they are: sets of labels, classes, rankings, numbers, graphs, and molecules that are read from SMILES.
 
+use dsokr_core::message::shorten;
 use dsokr_molecule::Molecule;
 use dsokr_molecule::graph::{Graph, NamedGraph};
 use rayon::prelude::*;
 
 use crate::Error;
-use crate::error::shorten;
 use crate::table::Table;
 
 /// Outputs as what they are, not only as feature rows: what predictions are compared with, and what
@@ -46,7 +46,7 @@ impl Truth {
     /// Replaces the outputs at `places` by `others`, one each, of the same kind.
     ///
     /// # Errors
-    /// [`dsokr_basis::Error::Value`] for outputs of a different kind.
+    /// [`dsokr_core::Error::Value`] for outputs of a different kind.
     pub fn replace(&mut self, places: &[usize], others: Self) -> Result<(), Error> {
         fn put<T>(all: &mut [T], places: &[usize], others: Vec<T>) {
             places.iter().zip(others).for_each(|(&place, other)| all[place] = other);
@@ -84,7 +84,7 @@ impl Truth {
 /// The SMILES of a column, parsed.
 ///
 /// # Errors
-/// [`dsokr_basis::Error::File`] for the first cell that is not a SMILES.
+/// [`dsokr_core::Error::File`] for the first cell that is not a SMILES.
 pub(crate) fn column<T: Send>(
     table: &Table,
     column: &str,
@@ -129,7 +129,7 @@ impl Structure {
     /// The molecule itself, with what the graph leaves out; parsed anew, since few are drawn.
     ///
     /// # Errors
-    /// [`dsokr_basis::Error::File`] for a label that is not a SMILES.
+    /// [`dsokr_core::Error::File`] for a label that is not a SMILES.
     pub fn molecule(&self) -> Result<Molecule, Error> {
         of_candidate(&self.smiles, Molecule::parse)
     }
@@ -137,7 +137,7 @@ impl Structure {
     /// The molecule that the label of a candidate describes.
     ///
     /// # Errors
-    /// [`dsokr_basis::Error::File`] for a label that is not a SMILES.
+    /// [`dsokr_core::Error::File`] for a label that is not a SMILES.
     pub fn from_label(label: &str) -> Result<Self, Error> {
         of_candidate(label, Self::parse)
     }

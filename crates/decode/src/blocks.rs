@@ -1,7 +1,7 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
-use dsokr_basis::Processes;
+use dsokr_core::Processes;
 
 use crate::Error;
 use crate::codes::CodedBlock;

@@ -2,7 +2,7 @@ use std::borrow::Cow;
 use std::fmt::Arguments;
 use std::ops::Range;
 
-use dsokr_basis::store::Array;
+use dsokr_core::store::Array;
 
 use crate::Error;
 

@@ -2,7 +2,8 @@
 
 use std::ops::RangeInclusive;
 
-use dsokr_basis::{Basis, Block, Cancellation, OutputKernel, RowKind, RowSource};
+use dsokr_basis::{Basis, Block, OutputKernel, RowKind, RowSource};
+use dsokr_core::Cancellation;
 use rayon::prelude::*;
 
 use crate::error::{all_finite, check_range, ensure};

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use dsokr_basis::Processes;
+use dsokr_core::Processes;
 use rayon::prelude::*;
 
 use crate::error::check_range;

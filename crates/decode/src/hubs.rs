@@ -1,4 +1,4 @@
-use dsokr_basis::Cancellation;
+use dsokr_core::Cancellation;
 use rayon::prelude::*;
 
 use crate::error::check_range;

@@ -1,6 +1,6 @@
-use dsokr_basis::Cancellation;
 use dsokr_basis::features::BitRows;
-use dsokr_basis::random::{below, generator};
+use dsokr_core::Cancellation;
+use dsokr_core::random::{below, generator};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 

@@ -13,7 +13,7 @@
 //! exactly: equal scores are equal whatever the order of the sums. `f32` weights within 2⁻¹⁶ of the
 //! largest are not rounded at all.
 
-use dsokr_basis::assignment::{Matching, NONE, Scratch};
+use dsokr_core::assignment::{Matching, NONE, Scratch};
 
 use crate::Error;
 use crate::error::{all_finite, check_range, ensure};

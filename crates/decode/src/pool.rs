@@ -6,7 +6,7 @@ use std::io::{BufRead, BufReader};
 use std::mem::replace;
 use std::path::Path;
 
-use dsokr_basis::store::{BYTE_ORDER_MARK, open_input};
+use dsokr_core::store::{BYTE_ORDER_MARK, open_input};
 use schemars::JsonSchema;
 use serde::de::Visitor;
 use serde::{Deserialize, Deserializer, Serialize};

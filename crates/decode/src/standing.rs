@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
 
-use dsokr_basis::Processes;
+use dsokr_core::Processes;
 
 use crate::classes::Classes;
 use crate::hits::check_k;

@@ -13,9 +13,9 @@
 //! are not legible in our copy; these are our own.
 
 use dsokr_basis::features::DenseRows;
-use dsokr_basis::loss::Square;
-use dsokr_basis::random::{Generator, generator};
 use dsokr_basis::{Basis, Features, Kernel, Mat, SketchKind, SketchOptions};
+use dsokr_core::loss::Square;
+use dsokr_core::random::{Generator, generator};
 use dsokr_machines::{
     InputFeatures, LipschitzProblem, Loss, Offset, OutputEmbedding, OutputMatrix, Stop, Targets,
     fit_lipschitz,

@@ -16,10 +16,11 @@ use std::process::Command;
 use std::time::Instant;
 
 use dsokr_basis::features::DenseBlock;
-use dsokr_basis::random::{generator, unit};
-use dsokr_basis::{Block, Error as BasisError, Kernel, Mat, RowKind, RowSource};
+use dsokr_basis::{Block, Kernel, Mat, RowKind, RowSource};
+use dsokr_core::random::{generator, unit};
+use dsokr_core::{Error, Error as BasisError};
 use dsokr_machines::{
-    Averaged, ConjugateGradients, Error, InputSketch, RidgeProblem, Targets, fit_averaged,
+    Averaged, ConjugateGradients, InputSketch, RidgeProblem, Targets, fit_averaged,
     fit_conjugate_gradients, fit_sketched,
 };
 

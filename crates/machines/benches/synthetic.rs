@@ -37,9 +37,9 @@
 use std::time::Instant;
 
 use dsokr_basis::features::DenseRows;
-use dsokr_basis::loss::{EpsilonInsensitive, EpsilonInsensitiveSquare, Huber, Square};
-use dsokr_basis::random::{Generator, generator, unit};
 use dsokr_basis::{Basis, Features, Kernel, RowSource, SketchKind, SketchOptions};
+use dsokr_core::loss::{EpsilonInsensitive, EpsilonInsensitiveSquare, Huber, Square};
+use dsokr_core::random::{Generator, generator, unit};
 use dsokr_machines::{
     InputFeatures, LipschitzProblem, Loss, Offset, OutputMatrix, Stop, Targets, fit_lipschitz,
 };

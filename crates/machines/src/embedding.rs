@@ -1,11 +1,11 @@
 //! Learned output embeddings: reduced rank regression and Output Embedding Learning.
 
 use dsokr_basis::eigenbasis::{Eigen, multiply, symmetric_eigen};
+use dsokr_core::Error;
 use faer::linalg::matmul::matmul;
 use faer::{Accum, Mat, MatMut, MatRef, Par};
 use rayon::prelude::*;
 
-use crate::Error;
 use crate::linear::sum_of_parts;
 
 /// Rows of a part of a covariance.
@@ -45,7 +45,7 @@ impl OutputEmbedding {
     /// let embedding = OutputEmbedding::learn(2, &predictions, &[], 1.0, 1)?;
     /// let kept = embedding.restore(&embedding.project(&[1.5, 0.5])?)?;
     /// assert!((kept[0] - 1.0).abs() < 1e-6 && (kept[1] - 1.0).abs() < 1e-6);
-    /// # Ok::<(), dsokr_machines::Error>(())
+    /// # Ok::<(), dsokr_core::Error>(())
     /// ```
     ///
     /// # Errors

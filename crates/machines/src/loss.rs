@@ -1,10 +1,9 @@
 //! Losses of a vector: what the machines minimise on average.
 
-use dsokr_basis::loss::{self, DistanceLoss, Pieces};
+use dsokr_core::Error;
+use dsokr_core::loss::{self, DistanceLoss, Pieces};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-
-use crate::Error;
 
 /// Quantiles: `Σ_j τ_j max(y_j − f_j, 0) + (1 − τ_j) max(f_j − y_j, 0)`; f_j estimates the τ_j-quantile
 /// (Koenker and Bassett 1978). The thesis's equation 2.128 has τ and 1 − τ exchanged.
@@ -25,7 +24,7 @@ pub struct Pinball {
 /// In a configuration file, a table with the loss's `name` in kebab-case and its parameters:
 ///
 /// ```
-/// use dsokr_basis::loss::Huber;
+/// use dsokr_core::loss::Huber;
 /// use dsokr_machines::Loss;
 ///
 /// let loss: Loss = serde_json::from_str(r#"{"name": "huber", "kappa": 0.5}"#)?;

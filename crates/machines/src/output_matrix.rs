@@ -3,9 +3,9 @@
 use std::ops::Range;
 
 use dsokr_basis::eigenbasis::{Eigen, multiply, symmetric_eigen};
+use dsokr_core::Error;
 use faer::{Mat, MatRef};
 
-use crate::Error;
 use crate::loss::check_levels;
 
 /// Eigenvalues up to this share of the largest one are rounding.
@@ -90,7 +90,7 @@ impl OutputMatrix {
     /// let matrix = OutputMatrix::quantiles(&[0.1, 0.5, 0.9], 10.0)?;
     /// assert_eq!(matrix.width(), 3);
     /// assert!((matrix.dense()[(0, 2)] - (-10.0f64 * 0.64).exp()).abs() < 1e-12);
-    /// # Ok::<(), dsokr_machines::Error>(())
+    /// # Ok::<(), dsokr_core::Error>(())
     /// ```
     pub fn quantiles(levels: &[f64], gamma: f64) -> Result<Self, Error> {
         check_levels(levels)?;

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use dsokr_basis::eigenbasis::multiply;
 use dsokr_basis::{Basis, Features, OutputKernel, RowSource, SketchOptions};
+use dsokr_core::Error;
 use faer::Mat;
 
 use crate::lipschitz::{InputFeatures, fit_lipschitz};
@@ -14,7 +15,7 @@ use crate::ridge::{
 };
 use crate::solver::{ClosedForm, Sketched, Solver};
 use crate::targets::check;
-use crate::{Coupling, Error, KernelModel, OutputSpace, Targets};
+use crate::{Coupling, KernelModel, OutputSpace, Targets};
 
 impl Solver {
     /// The work that every fit to these inputs shares: a Lipschitz loss computes their features. The closed form

@@ -1,3 +1,4 @@
+use dsokr_core::Error;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use smart_default::SmartDefault;
@@ -5,7 +6,7 @@ use smart_default::SmartDefault;
 use crate::lipschitz::{LipschitzProblem, Offset, Stop};
 use crate::loss::{Loss, tag};
 use crate::ridge::{Averaged, ConjugateGradients, InputSketch};
-use crate::{Arithmetic, Error, OutputMatrix};
+use crate::{Arithmetic, OutputMatrix};
 
 /// How a kernel machine is fitted.
 ///

@@ -2,9 +2,9 @@ use std::ops::Range;
 
 use dsokr_basis::eigenbasis::multiply;
 use dsokr_basis::{Projection, RowWeights};
+use dsokr_core::Error;
 use faer::{Accum, Mat, MatRef};
 
-use crate::Error;
 use crate::linear::{PANEL, Scalar, product};
 
 /// The targets of a kernel machine: p numbers for each of n training rows, and for each row the

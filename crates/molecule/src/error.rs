@@ -31,7 +31,7 @@ pub enum Error {
     /// A file of graphs, a setting out of range, and rows that the features do not allow, such as those with more columns
     /// than can be numbered.
     #[error(transparent)]
-    Basis(#[from] dsokr_basis::Error),
+    Basis(#[from] dsokr_core::Error),
 }
 
 impl Error {

@@ -124,11 +124,11 @@ impl Form {
         })
     }
 
-    fn parse(text: &str) -> Result<Self, dsokr_basis::Error> {
+    fn parse(text: &str) -> Result<Self, dsokr_core::Error> {
         let (kind, of) = text.split_once(' ').unwrap_or((text, ""));
         let of = of.trim();
         let refused =
-            |allowed: &str| dsokr_basis::Error::value("fact", format!("{text:?}"), allowed);
+            |allowed: &str| dsokr_core::Error::value("fact", format!("{text:?}"), allowed);
         let or = |form: Option<Self>, allowed: &str| form.ok_or_else(|| refused(allowed));
         match (kind, of) {
             ("atom", _) => {
@@ -171,10 +171,10 @@ impl FromStr for Fact {
     type Err = Error;
 
     /// # Errors
-    /// [`dsokr_basis::Error::Value`] for a text that has none of the forms. It names the text and the forms.
+    /// [`dsokr_core::Error::Value`] for a text that has none of the forms. It names the text and the forms.
     fn from_str(text: &str) -> Result<Self, Error> {
         let forms = text.split(" | ").map(|form| Form::parse(form.trim()));
-        Ok(Self(forms.collect::<Result<_, dsokr_basis::Error>>()?))
+        Ok(Self(forms.collect::<Result<_, dsokr_core::Error>>()?))
     }
 }
 

@@ -8,7 +8,7 @@ use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::time::Duration;
 
-use dsokr_basis::random::{below, generator};
+use dsokr_core::random::{below, generator};
 use dsokr_molecule::ged::{EditDistance, Limit, MAX_SEARCHED, edit_distance, edit_distances};
 use dsokr_molecule::graph::{Graph, label};
 use proptest::prelude::*;

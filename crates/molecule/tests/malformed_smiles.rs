@@ -1,6 +1,6 @@
 //! Text that is no molecule: an error with the place, never a panic.
 
-use dsokr_basis::random::generator;
+use dsokr_core::random::generator;
 use dsokr_molecule::{
     BondOrder, HashedFeatures, MAX_ATOMS, MAX_LENGTH, MAX_NESTING, MAX_RING_WILDCARDS, MAX_RINGS,
     Molecule, Morgan,

@@ -1,21 +1,21 @@
 //! The n-gram bag: a text becomes a sparse TF-IDF row ([`TfIdf`]), the row a weighted sum of embeddings
-//! ([`fused::bag`](crate::fused::bag)), and a linear path and an MLP map the sum to coordinates.
+//! (`dsokr_kernels::bag`), and a linear path and an MLP map the sum to coordinates.
 
 use std::sync::Arc;
 
 use burn::module::{Module, ModuleDisplay, Param};
 use burn::tensor::Tensor;
 pub use dsokr_basis::features::{NgramConfig, NgramKind, SparseRow, TfIdf};
+use dsokr_kernels::{RowGradients, SparseBatch, bag};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use smart_default::SmartDefault;
 
 use crate::error::check;
-use crate::fused::{SparseBatch, bag};
 use crate::init::{self, Start};
 use crate::onnx::{Dimension, Graph, Type, Value};
 use crate::pass::check_dropout;
-use crate::{Encoder, Error, Mlp, MlpConfig, PartSize, Pass, RowGradients};
+use crate::{Encoder, Error, Mlp, MlpConfig, PartSize, Pass};
 
 /// TF-IDF n-grams, a weighted sum of embeddings, and an MLP.
 ///

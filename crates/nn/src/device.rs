@@ -3,23 +3,12 @@
 use std::panic::{self, AssertUnwindSafe};
 use std::str::FromStr;
 
-use burn::tensor::{DType, Device, Tensor};
+use burn::tensor::{Device, Tensor};
 #[cfg(feature = "cuda")]
-use dsokr_basis::Processes;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use dsokr_core::Processes;
+use dsokr_kernels::is_cpu_engine;
 
 use crate::Error;
-
-/// Whether a device is Burn's CPU engine, with or without autodiff.
-pub fn is_cpu_engine(device: &Device) -> bool {
-    device.clone().without_autodiff() == Device::flex()
-}
-
-/// Whether a tensor holds 32-bit floats of the CPU engine, which the fused loops compute.
-pub fn on_cpu_engine<const D: usize>(x: &Tensor<D>) -> bool {
-    x.dtype() == DType::F32 && is_cpu_engine(&x.device())
-}
 
 /// The result of `work`, which runs on a thread of Rayon's pool if `device` is the CPU engine.
 ///
@@ -34,31 +23,16 @@ pub fn backward(loss: Tensor<1>) -> burn::tensor::Gradients {
     in_pool(&loss.device(), move || loss.backward())
 }
 
-/// The numbers that a transformer multiplies in its matrix products. Parameters, their gradients, sums,
-/// normalisation, softmax and loss have 32 bits (mixed precision; Micikevicius et al. 2018).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum Precision {
-    /// 32 bits throughout.
-    #[default]
-    F32,
-    /// 19 bits: the exponent of 32-bit numbers and 10 bits of fraction. On NVIDIA GPUs from Ampere.
-    Tf32,
-    /// 16 bits with the exponent of 32-bit numbers, on GPUs and on CPUs, where AVX-512 BF16 makes products
-    /// about twice as fast.
-    Bf16,
-}
-
 /// A processor to compute on: `cpu`, `wgpu` or `cuda`, or `cuda:1` for the second such GPU.
 #[derive(Clone, Copy, Debug, Default, derive_more::Display, PartialEq, Eq)]
 #[display(rename_all = "lowercase")]
 pub enum Processor {
-    /// The CPU, with Burn's CPU engine and the fused operations of `crate::fused`.
+    /// The CPU, with Burn's CPU engine and the fused operations of `dsokr-kernels`.
     #[default]
     Cpu,
     /// The best available GPU, through Vulkan, Metal or DirectX. Needs the feature `wgpu`.
     Wgpu,
-    /// The NVIDIA GPU with this number; by default 0, or the [processes](dsokr_basis::Processes) of a machine take its GPUs
+    /// The NVIDIA GPU with this number; by default 0, or the [processes](dsokr_core::Processes) of a machine take its GPUs
     /// in turn. Needs the feature `cuda`.
     #[display("cuda{}", _0.map(|number| format!(":{number}")).unwrap_or_default())]
     Cuda(Option<usize>),

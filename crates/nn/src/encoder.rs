@@ -2,9 +2,10 @@ use std::borrow::Cow;
 
 use burn::module::{Module, ModuleDisplay, Param};
 use burn::tensor::{Device, Tensor};
+use dsokr_kernels::RowGradients;
 
 use crate::onnx::{Graph, Value};
-use crate::{Masks, Pass, RowGradients};
+use crate::{Masks, Pass};
 
 /// A Burn module that maps a batch of inputs to coordinates in the sketched eigenbasis.
 ///
@@ -35,7 +36,7 @@ pub trait Encoder: Module + ModuleDisplay {
         0
     }
 
-    /// The encoder whose tables give their gradients [by rows](crate::RowGradient) to `gradients` when a batch reads few
+    /// The encoder whose tables give their gradients [by rows](dsokr_kernels::RowGradient) to `gradients` when a batch reads few
     /// of their rows (default: Burn gets all gradients). Training asks for it where gradients are neither summed over
     /// parts of a batch nor over processes.
     fn with_row_gradients(self, gradients: &RowGradients) -> Self {

@@ -1,6 +1,7 @@
-use dsokr_basis::Argument;
 use std::fmt;
 use std::path::Path;
+
+use dsokr_core::Argument;
 
 /// Errors of building, preparing and loading encoders.
 #[derive(Debug, thiserror::Error)]
@@ -47,12 +48,12 @@ pub enum Error {
     },
     /// A setting, named as a key of `encoder`, a file, or feature rows.
     #[error(transparent)]
-    Basis(dsokr_basis::Error),
+    Basis(dsokr_core::Error),
 }
 
 impl Error {
     pub(crate) fn file(path: &Path, message: impl fmt::Display) -> Self {
-        Self::Basis(dsokr_basis::Error::file(path, message))
+        Self::Basis(dsokr_core::Error::file(path, message))
     }
 }
 
@@ -77,7 +78,7 @@ pub(crate) fn check(
     found: impl fmt::Display,
     allowed: impl fmt::Display,
 ) -> Result<(), Error> {
-    Ok(dsokr_basis::Error::ensure(holds, key, found, allowed)?)
+    Ok(dsokr_core::Error::ensure(holds, key, found, allowed)?)
 }
 
 /// The number of tensors, and names and shapes of the first five.
@@ -97,11 +98,11 @@ impl From<tokenizers::Error> for Error {
     }
 }
 
-impl From<dsokr_basis::Error> for Error {
+impl From<dsokr_core::Error> for Error {
     /// Settings are an encoder's, those of TF-IDF n-grams too, which belong to the crate of bases.
-    fn from(error: dsokr_basis::Error) -> Self {
+    fn from(error: dsokr_core::Error) -> Self {
         Self::Basis(match error {
-            dsokr_basis::Error::Io { path, source } => dsokr_basis::Error::file(&path, source),
+            dsokr_core::Error::Io { path, source } => dsokr_core::Error::file(&path, source),
             other => other.of("encoder."),
         })
     }

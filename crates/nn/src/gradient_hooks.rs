@@ -4,9 +4,8 @@ use burn::backend::Flex;
 use burn::backend::flex::FlexTensor;
 use burn::module::{Module, ModuleMapper, Param, ParamId};
 use burn::tensor::{Device, Tensor};
+use dsokr_kernels::{Operation, apply, on_cpu_engine, values};
 
-use crate::device::on_cpu_engine;
-use crate::fused::{Operation, apply, values};
 use crate::parameters::trainable;
 
 /// Called with a parameter and the values of its gradient in row-major order.

@@ -3,8 +3,7 @@ use std::collections::HashMap;
 use burn::module::ParamId;
 use burn::optim::GradientsParams;
 use burn::tensor::Tensor;
-
-use crate::fused::{Gradient, RowGradient};
+use dsokr_kernels::{Gradient, RowGradient};
 
 /// The gradients of a module's parameters: those that Burn's backward pass leaves, and those of tables
 /// [by rows](RowGradient).

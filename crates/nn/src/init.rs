@@ -5,7 +5,7 @@ use burn::module::Param;
 use burn::nn::conv::{Conv1d, Conv1dConfig};
 use burn::nn::{Linear, PaddingConfig1d};
 use burn::tensor::{Device, Tensor, TensorData};
-use dsokr_basis::random::Generator;
+use dsokr_core::random::Generator;
 use rand::{Rng, RngExt};
 
 /// The initial state of an encoder.

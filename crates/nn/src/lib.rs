@@ -12,7 +12,7 @@
 //! | [`PeakTransformer`] | peaks of spectra |
 //! | [`Transformer`] | tokens; trained from scratch, or [`pretrained`] (BERT family) |
 //!
-//! Any other [`Encoder`] trains the same way. [`pad`], [`dropout`], [`fused`] and [`init`] help to
+//! Any other [`Encoder`] trains the same way. [`pad`], [`dropout`] and [`init`] help to
 //! write one, and [`contract::check`] tests it. [`onnx`] writes those that can be files of ONNX.
 //!
 //! Nothing draws from a global random state: parameters come from a generator that the caller passes
@@ -20,7 +20,6 @@
 
 pub mod bag;
 pub mod contract;
-pub mod fused;
 pub mod init;
 pub mod onnx;
 pub mod parameters;
@@ -38,16 +37,22 @@ mod token_ids;
 mod tokenizer;
 
 pub use bag::{BagBeside, NgramBag, NgramBagConfig};
-pub use device::{Precision, Processor, backward, in_pool, is_cpu_engine, on_cpu_engine};
+pub use device::{Processor, backward, in_pool};
+// what encoders share with the operations that they are made of
+pub use dsokr_kernels::{
+    Dropout, Gradient, Precision, RowGradient, RowGradients, device_memory, emulated,
+};
+// these names have moved to dsokr-kernels
+pub use dsokr_kernels as fused;
+pub use dsokr_kernels::{is_cpu_engine, on_cpu_engine};
 pub use encoder::{Encoder, Model, PartSize};
 pub use error::Error;
-pub use fused::{Gradient, RowGradient, RowGradients, dropout};
 pub use gradient_hooks::{GradientHooks, Receive};
 pub use gradients::Gradients;
 pub use init::Start;
 pub use mlp::{Mlp, MlpConfig};
 pub use parameters::Values;
-pub use pass::{Dropout, Masks, Pass};
+pub use pass::{Masks, Pass, dropout};
 pub use token_ids::{Padded, TokenIds, TokenIdsBuilder, pad};
 pub use transformer::{
     PeakList, PeakTransformer, PeakTransformerConfig, Pooling, Transformer, TransformerConfig,

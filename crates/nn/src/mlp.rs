@@ -7,10 +7,9 @@ use smart_default::SmartDefault;
 
 use crate::encoder::layers_size;
 use crate::error::check;
-use crate::fused::dropout;
 use crate::init::{self, Start};
 use crate::onnx::{Dimension, Graph, Type, Value};
-use crate::pass::check_dropout;
+use crate::pass::{check_dropout, dropout};
 use crate::{Encoder, Error, PartSize, Pass};
 
 /// A multi-layer perceptron on dense feature vectors. Without hidden layers it is linear: the

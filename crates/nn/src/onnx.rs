@@ -247,12 +247,12 @@ impl Graph {
     /// The file, with names and texts of its metadata.
     ///
     /// # Errors
-    /// [`dsokr_basis::Error::Unsupported`] for one of 2 GiB, which is more than the format can hold.
+    /// [`dsokr_core::Error::Unsupported`] for one of 2 GiB, which is more than the format can hold.
     pub fn file(self, metadata: &[(&str, String)]) -> Result<Vec<u8>, Error> {
         let size = self.fields.0.len();
         if size > MOST_BYTES {
             let message = format!("an ONNX file of {size} bytes: the format holds {MOST_BYTES}");
-            return Err(dsokr_basis::Error::Unsupported(message).into());
+            return Err(dsokr_core::Error::Unsupported(message).into());
         }
         let operators = Message::default().bytes(1, "").int(2, OPERATORS);
         let model = Message::default()

@@ -6,10 +6,9 @@ use std::ops::Deref;
 use burn::backend::flex::FlexTensor;
 use burn::module::{Module, ModuleMapper, ModuleVisitor, Param, ParamId};
 use burn::tensor::{Tensor, TensorData};
+use dsokr_kernels::{Gradient, is_whole, on_cpu_engine, primitive, wrap};
 
-use crate::device::on_cpu_engine;
 use crate::error::check_names;
-use crate::fused::{Gradient, is_whole, primitive, wrap};
 use crate::{Error, Gradients};
 
 /// One parameter: its shape and its values.
@@ -86,7 +85,7 @@ pub trait FloatParameter {
     /// Values in the parameter's type as a vector on its device, without autodiff.
     fn vector(&self, values: Values) -> Tensor<1>;
 
-    /// Its gradient as a vector; [by rows](crate::RowGradient), the numbers of these rows.
+    /// Its gradient as a vector; [by rows](dsokr_kernels::RowGradient), the numbers of these rows.
     fn flat_gradient(&self, gradients: &Gradients) -> Option<Tensor<1>>;
 
     /// The sum of the squares of its gradient.

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use dsokr_basis::store::read_text;
+use dsokr_core::store::read_text;
 use serde_json::Value;
 use tokenizers::normalizers::Precompiled;
 use tokenizers::{PostProcessor, TruncationDirection};

@@ -4,8 +4,8 @@ use std::ops::Range;
 
 use burn::module::Module;
 use burn::tensor::Tensor;
-use dsokr_basis::random::generator;
-use dsokr_basis::{Cancellation, Processes};
+use dsokr_core::random::generator;
+use dsokr_core::{Cancellation, Processes};
 use dsokr_nn::{Encoder, Model, Pass, Values};
 use rand::seq::SliceRandom;
 
@@ -67,13 +67,13 @@ pub(super) fn encoded<E: Encoder>(
 ///
 /// # Errors
 /// [`Error::Encoder`] for an encoder whose predictions do not have the shape that it promises;
-/// [`Value`](dsokr_basis::Error::Value) for a batch of 0; [`Cancelled`](dsokr_basis::Error::Cancelled).
+/// [`Value`](dsokr_core::Error::Value) for a batch of 0; [`Cancelled`](dsokr_core::Error::Cancelled).
 pub fn embed<E: Encoder>(
     model: &Model<E>,
     inputs: &[E::Input],
     batch: usize,
 ) -> Result<Vec<f32>, Error> {
-    dsokr_basis::Error::ensure(batch > 0, "batch", batch, "at least 1")?;
+    dsokr_core::Error::ensure(batch > 0, "batch", batch, "at least 1")?;
     let cancellation = Cancellation::current();
     let model = model.valid();
     let p = model.encoder.dimension();

@@ -2,7 +2,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::str::FromStr;
 
-use dsokr_basis::store::{self, Stored, Tensor};
+use dsokr_core::store::{self, Stored, Tensor};
 use dsokr_nn::Values;
 use dsokr_nn::parameters::{Parameter, Parameters};
 use serde::{Deserialize, Serialize};
@@ -91,7 +91,7 @@ impl Checkpoint {
         if stored.version == 1 {
             let message = "a checkpoint of an earlier version, whose optimiser cannot be read: go on with the version \
                            of dsokr that wrote it, or train anew";
-            return Err(dsokr_basis::Error::file(path, message).into());
+            return Err(dsokr_core::Error::file(path, message).into());
         }
         check_basis(&stored, basis)?;
         Ok(Self {
@@ -122,11 +122,11 @@ pub(super) fn checksum(parameters: &Parameters) -> String {
 /// Refuses a file that belongs to a different basis.
 ///
 /// # Errors
-/// [`dsokr_basis::Error::File`] with both fingerprints.
-pub fn check_basis(stored: &Stored, basis: &str) -> Result<(), dsokr_basis::Error> {
+/// [`dsokr_core::Error::File`] with both fingerprints.
+pub fn check_basis(stored: &Stored, basis: &str) -> Result<(), dsokr_core::Error> {
     let own = stored.metadata("basis")?;
     let message = format_args!("it belongs to the basis {own}, the run's basis is {basis}");
-    if own == basis { Ok(()) } else { Err(dsokr_basis::Error::file(stored.path(), message)) }
+    if own == basis { Ok(()) } else { Err(dsokr_core::Error::file(stored.path(), message)) }
 }
 
 /// Adam's state in a checkpoint.

@@ -1,7 +1,7 @@
 use std::fmt::Display;
 
-use dsokr_basis::Error;
-use dsokr_basis::loss::{self, DistanceLoss};
+use dsokr_core::Error;
+use dsokr_core::loss::{self, DistanceLoss};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use smart_default::SmartDefault;
@@ -189,7 +189,7 @@ impl TrainingConfig {
     }
 }
 
-dsokr_basis::defaults!(temperature: f64 = 0.07);
+dsokr_core::defaults!(temperature: f64 = 0.07);
 
 /// The loss of a prediction z for a pair with target ψ̃(y), mean over the batch.
 ///

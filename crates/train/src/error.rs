@@ -1,4 +1,4 @@
-use dsokr_basis::Argument;
+use dsokr_core::Argument;
 
 /// Errors of a training.
 #[derive(Debug, thiserror::Error)]
@@ -44,7 +44,7 @@ pub enum Error {
         /// Step of the last checkpoint, if there is one.
         kept: Option<u64>,
     },
-    /// The training was [cancelled](dsokr_basis::Cancellation).
+    /// The training was [cancelled](dsokr_core::Cancellation).
     #[error(
         "interrupted at step {step}; the state is saved, continue with {}",
         Argument::switch("resume")
@@ -58,7 +58,7 @@ pub enum Error {
     NotFinite,
     /// Files of the training.
     #[error(transparent)]
-    Basis(#[from] dsokr_basis::Error),
+    Basis(#[from] dsokr_core::Error),
     /// The encoder or its parameters.
     #[error(transparent)]
     Nn(#[from] dsokr_nn::Error),

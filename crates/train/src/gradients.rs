@@ -1,7 +1,7 @@
 use burn::optim::{GradientsAccumulator, GradientsParams};
 use burn::tensor::{Tensor, TensorData};
-use dsokr_basis::Cancellation;
-use dsokr_nn::fused::clip_factor;
+use dsokr_core::Cancellation;
+use dsokr_kernels::clip_factor;
 use dsokr_nn::parameters::visit;
 use dsokr_nn::{Encoder, Gradients, Model, RowGradients, backward};
 use rand::Rng;

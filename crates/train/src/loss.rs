@@ -2,8 +2,9 @@ use burn::tensor::activation::log_softmax;
 use burn::tensor::{Int, Tensor, TensorData, Transaction};
 use dsokr_basis::Features;
 use dsokr_basis::features::{DenseRows, Distinct, distinct};
-use dsokr_basis::loss::Pieces;
-use dsokr_nn::{Encoder, Model, on_cpu_engine};
+use dsokr_core::loss::Pieces;
+use dsokr_kernels::on_cpu_engine;
+use dsokr_nn::{Encoder, Model};
 
 use crate::{Error, LossConfig, Task};
 

@@ -5,9 +5,9 @@ use burn::backend::Flex;
 use burn::backend::flex::FlexTensor;
 use burn::module::{Module, ModuleMapper, Param, ParamId};
 use burn::tensor::Tensor;
-use dsokr_nn::fused::{Adam, Updates, owned, primitive, values};
+use dsokr_kernels::{Adam, Updates, on_cpu_engine, owned, primitive, values};
 use dsokr_nn::parameters::visit;
-use dsokr_nn::{Gradient, Gradients, Values, on_cpu_engine};
+use dsokr_nn::{Gradient, Gradients, Values};
 use rayon::prelude::*;
 
 use crate::checkpoint::Moments;

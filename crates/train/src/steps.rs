@@ -1,8 +1,8 @@
 use std::fmt::Display;
 use std::time::{Duration, Instant};
 
-use dsokr_basis::random::generator;
-use dsokr_basis::{Cancellation, Processes};
+use dsokr_core::random::generator;
+use dsokr_core::{Cancellation, Processes};
 use dsokr_nn::parameters::{self, Parameters};
 use dsokr_nn::{Encoder, Model, RowGradients, in_pool};
 
@@ -42,14 +42,14 @@ const LOSS: &str = "the loss or its gradient is not finite";
 /// no contrastive loss, and no gradients by rows.
 ///
 /// # Errors
-/// [`dsokr_basis::Error::Value`] for a configuration that is not [valid](crate::TrainingConfig::validate), and for a loss
+/// [`dsokr_core::Error::Value`] for a configuration that is not [valid](crate::TrainingConfig::validate), and for a loss
 /// with a temperature and a model without; [`Error::Pairs`] for targets of another width than the encoder's predictions;
 /// [`Error::Encoder`] for an encoder whose predictions do not have the shape that it promises; [`Error::Optimizer`] for a
 /// checkpoint of a different model; [`Error::Diverged`] for a
 /// loss, a parameter or a prediction that is not finite; [`Error::Interrupted`] when the training has
 /// been [cancelled](Cancellation), after the step at hand, once the state has been stored, or when a pass of the encoder
 /// has [cancelled](Cancellation::cancel_because) its step, of which nothing is stored; errors of
-/// `validate` and of the sink; [`dsokr_basis::Error::Process`] for a rank that cannot be reached or differs in
+/// `validate` and of the sink; [`dsokr_core::Error::Process`] for a rank that cannot be reached or differs in
 /// its parameters. The best parameters so far are stored before an error returns.
 pub fn train<E: Encoder, M: Display + 'static>(
     task: &Task<E, M>,
@@ -71,7 +71,7 @@ pub fn train<E: Encoder, M: Display + 'static>(
     }
     let ranks = task.ranks;
     let check = |holds, found, allowed| {
-        dsokr_basis::Error::ensure(holds, "training.loss.name", found, allowed)
+        dsokr_core::Error::ensure(holds, "training.loss.name", found, allowed)
     };
     let holds = config.loss.temperature().is_none() || model.scale.is_some();
     let allowed = "a loss without a temperature, or a model with one";
@@ -379,7 +379,7 @@ impl<E: Encoder, M: Display + 'static> Training<'_, E, M> {
             return Error::Interrupted { step };
         }
         if step == 0 || !self.ranks.is_first() {
-            return dsokr_basis::Error::Cancelled.into();
+            return dsokr_core::Error::Cancelled.into();
         }
         match self.keep(model) {
             Ok(()) => Error::Interrupted { step },

@@ -8,8 +8,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use burn::module::{Module, ParamId};
 use burn::optim::GradientsParams;
 use burn::tensor::{Tensor, Transaction};
-use dsokr_basis::Processes;
-use dsokr_basis::processes::Background;
+use dsokr_core::Processes;
+use dsokr_core::processes::Background;
 use dsokr_nn::parameters::visit;
 use dsokr_nn::{Encoder, GradientHooks, Gradients, Model};
 

@@ -3,7 +3,7 @@ use std::fmt;
 use std::time::Duration;
 
 use burn::tensor::Device;
-use dsokr_basis::Processes;
+use dsokr_core::Processes;
 use dsokr_nn::parameters::Parameters;
 use dsokr_nn::{Encoder, Model};
 
@@ -279,7 +279,7 @@ impl fmt::Display for Event<'_> {
     }
 }
 
-/// Observes a training. A [`Cancellation`](dsokr_basis::Cancellation) stops it.
+/// Observes a training. A [`Cancellation`](dsokr_core::Cancellation) stops it.
 pub trait Observer: Send {
     /// Is called on every event.
     fn event(&mut self, event: &Event);

@@ -4,8 +4,10 @@
 mod axis;
 mod panel;
 
-use dsokr_basis::Argument;
 use std::path::{Path, PathBuf};
+
+use dsokr_core::Argument;
+use dsokr_decode::report::{HitsPoint, RankHistogram, ReliabilityBin};
 
 use self::axis::Axis;
 use self::panel::{Panel, Series, Style, Value, save};
@@ -15,7 +17,6 @@ use crate::metrics::quantiles::Coverage;
 use crate::run::{EmbeddingCurve, LearningCurve, LearningPoint, check_output};
 use crate::studies::sketch::{Curve, Leverage, Point, Spread};
 use crate::studies::sweep::{Sweep, SweepRun};
-use dsokr_decode::report::{HitsPoint, RankHistogram, ReliabilityBin};
 
 /// How axes name the metric of this name.
 fn title(metric: &str) -> &str {
@@ -29,7 +30,7 @@ fn series(name: impl Into<String>, style: Style, values: impl Iterator<Item = Va
 /// Refuses a file for a figure, of this argument, that is in a run directory or not an SVG file.
 ///
 /// # Errors
-/// [`crate::basis::Error::Value`] of the argument.
+/// [`dsokr_core::Error::Value`] of the argument.
 pub fn check_svg(argument: &'static str, file: &PathBuf) -> Result<(), Error> {
     check_output(argument, file)?;
     let svg = file.extension().is_some_and(|extension| extension == "svg");

@@ -2,9 +2,10 @@
 
 use std::path::Path;
 
+use dsokr_core::store::write_atomically;
+
 use super::axis::{Axis, Ruler};
 use crate::error::Error;
-use dsokr_basis::store::write_atomically;
 
 /// Width of a figure with one panel, the column of a paper: 3.5 inches.
 const COLUMN: f64 = 252.0;

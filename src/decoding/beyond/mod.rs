@@ -15,7 +15,7 @@ use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use dsokr_basis::Cancellation;
+use dsokr_core::Cancellation;
 use dsokr_data::FittedFeatures;
 use dsokr_decode::{
     CandidateBlocks, Candidates, Combination, Ensemble, Further, Hit, Pool as CandidatePool,

@@ -2,7 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use dsokr_basis::{Basis, Cancellation};
+use dsokr_basis::Basis;
+use dsokr_core::Cancellation;
 use dsokr_data::Outputs;
 use dsokr_decode::{CandidateParts, Candidates};
 use dsokr_molecule::{Made, Molecule, Moves, Palette};

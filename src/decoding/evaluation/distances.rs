@@ -1,10 +1,10 @@
 //! How far predictions and chosen outputs are from the right ones: the squared error, the kernel-induced loss, and MCES
 //! at 1.
 
-use dsokr_basis::Argument;
 use std::collections::HashMap;
 
 use dsokr_basis::{Block, OutputKernel};
+use dsokr_core::Argument;
 use dsokr_decode::CandidateBlocks;
 use dsokr_molecule::Molecule;
 use dsokr_molecule::ged::{MyopicDistance, myopic_distance};

@@ -6,10 +6,10 @@ mod distances;
 mod outputs;
 mod stored;
 
-use dsokr_basis::Argument;
 use std::collections::BTreeMap;
 
-use dsokr_basis::random::generator;
+use dsokr_core::Argument;
+use dsokr_core::random::generator;
 use dsokr_data::{Split, SplitName, Truth};
 use dsokr_decode::{
     AllCandidates, CandidateBlocks, Candidates, Combination, Decoded, Ensemble, Golds, Member,
@@ -51,7 +51,7 @@ impl GoldRows {
             Pool::PerQuery(lists) => {
                 let found = lists.len();
                 let expected = split.ids.len();
-                dsokr_basis::Error::check_length("candidate lists", found, expected)?;
+                dsokr_core::Error::check_length("candidate lists", found, expected)?;
                 Some(lists.select(golds.queries()))
             }
         };

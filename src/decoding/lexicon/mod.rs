@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Arc;
 
-use dsokr_basis::store::{Stored, read_text};
+use dsokr_core::store::{Stored, read_text};
 use dsokr_decode::{Lexicon, SecondLook};
 use dsokr_molecule::{Fact, Molecule};
 use regex::{Regex, RegexSet, RegexSetBuilder};

@@ -6,8 +6,9 @@ use std::sync::Arc;
 
 use dsokr_basis::features::JoinedRows;
 use dsokr_basis::kernel::{OutputKernel, SumKernel};
-use dsokr_basis::store::Stored;
 use dsokr_basis::{Features, Kernel, RowKind, RowSource};
+use dsokr_core::store::Stored;
+use dsokr_data::{Selected, Split};
 use dsokr_machines::{
     Ideal, KernelModel, KernelWeighting, Scaling, TrainingInputs, anchored, combine,
 };
@@ -20,7 +21,6 @@ use crate::encoders::inputs::PrepareRows;
 use crate::error::Error;
 use crate::run_dir::{drawn_pairs, read_needed};
 use crate::targets::TrainingOutputs;
-use dsokr_data::{Selected, Split};
 
 const KERNELS: &str = "kernels.json";
 
@@ -237,7 +237,7 @@ impl MachineInputs {
                 let found = values.training();
                 let expected = *training;
                 if found != expected {
-                    return Err(dsokr_basis::Error::width(found, expected).into());
+                    return Err(dsokr_core::Error::width(found, expected).into());
                 }
                 let sum = |all: &[Mat<f64>]| {
                     combine(&all.iter().map(Mat::as_ref).collect::<Vec<_>>(), weights)
@@ -319,7 +319,7 @@ fn weights<'v>(
     let ideal = Ideal { kernel: outputs.kernel()?, rows: &Selected::new(&rows, &pairs) };
     let weights =
         rule.weights(&grams, &ideal, settings.first_lambda()).map_err(|error| match error {
-            dsokr_basis::Error::Kernel { kernel, source } => {
+            dsokr_core::Error::Kernel { kernel, source } => {
                 Error::Kernel { file: names[kernel].clone(), source }
             }
             other => other.into(),

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::path::Path;
 
 use dsokr_basis::Features;
-use dsokr_basis::store::read_text;
+use dsokr_core::store::read_text;
 use dsokr_data::{Split, TextFeatures};
 
 use crate::config::MachineInputsConfig;

@@ -272,7 +272,7 @@ pub const RESAMPLES: usize = 10_000;
 /// 50,000 scores of labels are known.
 ///
 /// # Errors
-/// [`dsokr_basis::Error::TooFew`] for no queries and for less than 40 resamples.
+/// [`dsokr_core::Error::TooFew`] for no queries and for less than 40 resamples.
 pub fn intervals(
     evaluation: &Evaluation,
     resamples: usize,

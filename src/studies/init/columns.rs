@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use dsokr_basis::Argument;
+use dsokr_core::Argument;
 use dsokr_data::cells::NumberNotation;
 use dsokr_data::table::Table;
 use rayon::prelude::*;

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
-use dsokr_basis::Argument;
+use dsokr_core::Argument;
 use dsokr_data::table::{OnBadRow, Table, TableOptions};
 
 use super::kind::ColumnKind;

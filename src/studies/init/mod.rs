@@ -13,9 +13,8 @@ mod spectra;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use dsokr_basis::Argument;
+use dsokr_core::Argument;
 use dsokr_data::table::{OnBadRow, Table, TableOptions, TextFormat};
-
 use tracing::subscriber::{NoSubscriber, with_default};
 
 use crate::config::Config;

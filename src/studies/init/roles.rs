@@ -1,6 +1,6 @@
 //! Which column of a table is the input, which one the output, and which one names the rows.
 
-use dsokr_basis::Argument;
+use dsokr_core::Argument;
 use dsokr_data::cells::NumberNotation;
 
 use super::columns::Column;

@@ -1,14 +1,14 @@
 //! The values of one key that a sweep tries.
 
-use crate::error::ensure;
-use dsokr_basis::Argument;
 use std::collections::BTreeSet;
 use std::str::FromStr;
 
-use dsokr_basis::random::generator;
+use dsokr_core::Argument;
+use dsokr_core::random::generator;
 use rand::{Rng, RngExt};
 
 use crate::error::Error;
+use crate::error::ensure;
 
 /// A key of the configuration and the values to try.
 #[derive(Clone, Debug, PartialEq)]
@@ -104,7 +104,7 @@ fn list(text: &str) -> Option<Vec<String>> {
 /// All combinations of the values of axes; the last axis changes fastest.
 ///
 /// # Errors
-/// [`dsokr_basis::Error::Value`] for no axis, for a range, and for more than 10,000 settings.
+/// [`dsokr_core::Error::Value`] for no axis, for a range, and for more than 10,000 settings.
 pub fn grid(axes: &[Axis]) -> Result<Vec<Setting>, Error> {
     check(axes)?;
     let mut settings: Vec<Setting> = vec![Vec::new()];
@@ -134,7 +134,7 @@ pub fn grid(axes: &[Axis]) -> Result<Vec<Setting>, Error> {
 /// same settings. Settings that are drawn twice are left out.
 ///
 /// # Errors
-/// [`dsokr_basis::Error::Value`] for no axis, and for a count of 0 or above 10,000.
+/// [`dsokr_core::Error::Value`] for no axis, and for a count of 0 or above 10,000.
 pub fn random(axes: &[Axis], count: usize, seed: u64) -> Result<Vec<Setting>, Error> {
     check(axes)?;
     let allowed = format!("1 to {MOST}");

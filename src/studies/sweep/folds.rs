@@ -1,9 +1,9 @@
 //! Cross-validation: a sweep over the parts of the pairs, and its comparison with others.
 
-use dsokr_basis::Argument;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use dsokr_core::Argument;
 use dsokr_data::config::FoldConfig;
 
 use super::table::{TABLE, stored};
@@ -43,7 +43,7 @@ impl CrossValidation {
     /// The changes that all runs share, and the keys in which they differ, for a [`SweepRequest`](super::SweepRequest).
     ///
     /// # Errors
-    /// [`dsokr_basis::Error::Value`] for no repeats.
+    /// [`dsokr_core::Error::Value`] for no repeats.
     pub fn sweep(&self, base: &Checked) -> Result<(Vec<Override>, Vec<Axis>), Error> {
         let Self { folds, repeats, nested, group, seed } = self;
         let seeds = seed.checked_add(*repeats as u64).filter(|_| (1..=10_000).contains(repeats));
@@ -133,7 +133,7 @@ impl Folds {
 /// metric has the mean and the variance of the metric itself.
 ///
 /// # Errors
-/// [`dsokr_basis::Error::Value`] for less than two; a folder without a cross-validation, of other data or parts, or with
+/// [`dsokr_core::Error::Value`] for less than two; a folder without a cross-validation, of other data or parts, or with
 /// a run that failed.
 pub fn compare_folds(paths: &[PathBuf], names: &[String]) -> Result<RunComparison, Error> {
     let mut all: Vec<Folds> = Vec::new();

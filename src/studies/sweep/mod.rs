@@ -8,21 +8,20 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use dsokr_basis::store::Tensor;
+use dsokr_core::store::Tensor;
 use dsokr_data::SplitName;
+use dsokr_nn::Processor;
 use dsokr_train::Observer;
 use serde::{Deserialize, Serialize};
 use tracing::{info, warn};
 
+use self::table::stored;
 use crate::config::{Checked, Override};
 use crate::error::Error;
 use crate::fit::Request;
 use crate::metrics::metric::Metric;
 use crate::run_dir::{Folder, Report, check_link, fingerprint_of};
 use crate::studies::sketch::Spread;
-use dsokr_nn::Processor;
-
-use self::table::stored;
 
 pub use axis::{Axis, AxisValues, Setting, grid, random};
 pub use folds::{CrossValidation, compare_folds};

@@ -1,8 +1,8 @@
 //! The tables of a sweep, and those that its folder has already.
 
-use dsokr_basis::Argument;
 use std::path::{Path, PathBuf};
 
+use dsokr_core::Argument;
 use dsokr_data::SplitName;
 
 use super::{SEED, SeedSpread, Setting, Sweep, SweepRequest, SweepRun, folder, repeats, with_keys};
@@ -100,7 +100,7 @@ impl SweepRequest<'_> {
     /// are left out.
     ///
     /// # Errors
-    /// [`dsokr_basis::Error::File`] where the folder has a sweep of a different configuration.
+    /// [`dsokr_core::Error::File`] where the folder has a sweep of a different configuration.
     pub(super) fn others(
         &self,
         path: &Path,

@@ -134,7 +134,8 @@ fn table(sandbox: &Sandbox, address: &str, path: &str, more: &str) {
 fn unchecked(sandbox: &Sandbox) {
     let sum =
         |line: &&str| ["git =", "sha256 =", "bytes ="].iter().any(|key| line.starts_with(key));
-    let lines = include_str!("../../../src/fetch/sets.toml").lines().filter(|line| !sum(line));
+    let lines =
+        include_str!("../../../crates/fetch/src/sets.toml").lines().filter(|line| !sum(line));
     sandbox.write("sets.toml", &lines.collect::<Vec<_>>().join("\n"));
 }
 

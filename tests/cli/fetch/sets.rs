@@ -92,7 +92,7 @@ fn library() -> String {
 fn massbank_becomes_the_files_of_its_configurations() {
     let sandbox = Sandbox::new();
     let server = Server::new(|_, _, stream| send(stream, "200 OK", "", library().as_bytes()));
-    let text = include_str!("../../../src/fetch/sets.toml");
+    let text = include_str!("../../../crates/fetch/src/sets.toml");
     let start = text.find("[massbank]").unwrap();
     let own = &text[start..][..text[start..].find("\n[multi-target]").unwrap()];
     let own = own.lines().filter(|line| !line.starts_with("sha256"));

@@ -33,8 +33,8 @@ fn file(error: &Error, message: &str) -> Option<Failure> {
     }
 }
 
-fn of_basis(error: &dsokr_basis::Error, message: &str) -> Option<Failure> {
-    use dsokr_basis::Error::{At, File, Io, Kernel, Missing};
+fn of_basis(error: &dsokr_core::Error, message: &str) -> Option<Failure> {
+    use dsokr_core::Error::{At, File, Io, Kernel, Missing};
     match error {
         Io { path, source } => Some(Failure::io(path, message, source)),
         Missing { path } => Some(Failure::file(path, message, Some(ENOENT))),

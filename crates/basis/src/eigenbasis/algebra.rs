@@ -1,8 +1,10 @@
 //! Linear algebra of coordinates: eigenvectors and products on one thread, in `f64`, and projections in `f32` or `f64`.
 
 use std::borrow::Cow;
+use std::fmt::Display;
 use std::ops::{Mul, MulAssign, SubAssign};
 
+use dsokr_core::{Cancellation, Error, Processes};
 use faer::diag::Diag;
 use faer::dyn_stack::{MemBuffer, MemStack};
 use faer::linalg::cholesky::llt::factor::{
@@ -15,8 +17,8 @@ use faer::traits::{ComplexField, RealField};
 use faer::{Accum, Mat, MatMut, MatRef, Par};
 use rayon::prelude::*;
 
+use crate::OutputKernel;
 use crate::features::{Block, RowSource, product, simd};
-use crate::{Cancellation, Error, OutputKernel};
 
 /// The most rows of a matrix whose eigenvectors take well below a second.
 const QUICK: usize = 512;
@@ -66,7 +68,7 @@ pub fn leading(mut matrix: Mat<f64>, tolerance: f64) -> Result<Eigen, Error> {
     }
     let elements = matrix.col_iter().flat_map(|column| column.iter());
     if let Some(&value) = elements.into_iter().find(|value| !value.is_finite()) {
-        return Err(Error::overflow("", value));
+        return Err(overflow("", value));
     }
     let eigen = match size {
         0..=QUICK => symmetric_eigen(matrix.as_ref()),
@@ -250,4 +252,27 @@ pub(super) fn turn<T: Number>(matrix: &[f32], width: usize, rows: &[T], out: &mu
     let matrix = MatRef::from_row_major_slice(&matrix, dimension, width);
     let rows = MatRef::from_column_major_slice(rows, width, len);
     matmul(out, Accum::Replace, matrix, rows, T::from_f64(1.0), Par::Seq);
+}
+
+/// Replaces a matrix by its sum over all ranks, as [`Processes::sum`].
+///
+/// # Errors
+/// As [`Processes::sum`].
+pub fn sum_over_ranks(processes: &Processes, matrix: &mut Mat<f64>) -> Result<(), Error> {
+    if processes.size() == 1 {
+        return Ok(());
+    }
+    let columns = matrix.col_iter().flat_map(|column| column.iter().copied());
+    let mut values: Vec<f64> = columns.collect();
+    processes.sum(&mut values)?;
+    let rows = matrix.nrows();
+    *matrix = Mat::from_fn(rows, matrix.ncols(), |i, j| values[j * rows + i]);
+    Ok(())
+}
+
+/// The error for features whose products overflow.
+pub(super) fn overflow(place: impl Display, value: impl Display) -> Error {
+    Error::Numeric(format!(
+        "features so large that their products overflow{place}: {value}; scale them down"
+    ))
 }

@@ -2,12 +2,14 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
+use dsokr_core::Error;
+use dsokr_core::store::{self, Stored, Tensor};
+
 use super::sum::{SummedBases, WeightedBasis};
 use super::{Basis, Projector, Tempered, Tempering};
 use crate::features::{Features, check_width};
 use crate::kernel::{IntoKernel, named};
-use crate::store::{self, Stored, Tensor};
-use crate::{Error, OutputKernel, SketchOptions};
+use crate::{OutputKernel, SketchOptions};
 
 /// The kind in the file's metadata.
 const KIND: &str = "basis";

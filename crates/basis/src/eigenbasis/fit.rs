@@ -1,5 +1,6 @@
 use std::sync::Arc;
 
+use dsokr_core::{Cancellation, Error, Processes};
 use faer::linalg::matmul::matmul;
 use faer::{Accum, Mat, MatRef, Par};
 use rayon::prelude::*;
@@ -9,7 +10,7 @@ use super::{Basis, Projector};
 use crate::features::{self, Block, Features, RowKind, RowSource, SparseRows, product};
 use crate::kernel::zero_rows;
 use crate::sketch::{COLUMNS, Columns};
-use crate::{Cancellation, Error, Kernel, OutputKernel, Processes, Sketch, SketchOptions};
+use crate::{Kernel, OutputKernel, Sketch, SketchOptions};
 
 /// Largest `m · d` for which `R Φ` is formed (512 MiB in `f64`); beyond it anchors are kept instead.
 const LINEAR_ELEMENTS: usize = 1 << 26;

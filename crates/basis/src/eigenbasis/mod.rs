@@ -17,12 +17,13 @@ mod tempering;
 
 use std::sync::Arc;
 
+use dsokr_core::Error;
 use faer::MatRef;
 
 use crate::features::{Features, RowKind, check_alike};
-use crate::{Error, OutputKernel, SketchOptions};
+use crate::{OutputKernel, SketchOptions};
 
-pub use algebra::{Eigen, cholesky, leading, multiply, symmetric_eigen};
+pub use algebra::{Eigen, cholesky, leading, multiply, sum_over_ranks, symmetric_eigen};
 pub use project::Projection;
 pub use tempering::Tempering;
 

@@ -1,15 +1,16 @@
 use std::ops::Range;
 
+use dsokr_core::{Cancellation, Error, Processes};
 use faer::linalg::matmul::matmul;
 use faer::{Accum, Mat, MatMut, MatRef, Par};
 use rayon::prelude::*;
 
-use super::algebra::{self, Number};
+use super::algebra::{self, Number, overflow};
 use super::tempering::{DOUBLE, SINGLE};
 use super::{Basis, Projector};
+use crate::RowWeights;
 use crate::features::{self, Block, RowSource, product, simd};
 use crate::kernel::zero_rows;
-use crate::{Cancellation, Error, Processes, RowWeights};
 
 /// Rows projected by one task.
 const ROWS: usize = 256;
@@ -170,7 +171,7 @@ impl Basis {
                     let squared_norm = norms[at];
                     let both = [projected, squared_norm];
                     if let Some(&value) = both.iter().find(|value| !value.is_finite()) {
-                        return Err(Error::overflow(format!(" in row {}", start + at), value));
+                        return Err(overflow(format!(" in row {}", start + at), value));
                     }
                     // A tempered output is orthogonal to the span, or lies in it but for rounding errors.
                     if self.tempered.is_none() || projected == 0.0 {
@@ -305,9 +306,7 @@ impl Basis {
         let mut out = vec![0.0f64; range.len() * dimension];
         self.each_block(rows, range, &mut out, |start, out, _| {
             match out.iter().position(|value| !value.is_finite()) {
-                Some(at) => {
-                    Err(Error::overflow(format!(" in row {}", start + at / dimension), out[at]))
-                }
+                Some(at) => Err(overflow(format!(" in row {}", start + at / dimension), out[at])),
                 None => Ok(()),
             }
         })?;

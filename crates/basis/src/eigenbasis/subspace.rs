@@ -1,5 +1,7 @@
 //! The leading eigenvectors of a matrix by subspace iteration, and orthonormal columns.
 
+use dsokr_core::Error;
+use dsokr_core::random::{generator, unit};
 use faer::dyn_stack::{MemBuffer, MemStack};
 use faer::linalg::householder::{
     apply_block_householder_sequence_on_the_left_in_place_scratch,
@@ -13,8 +15,6 @@ use faer::{Conj, Mat, MatRef, Par};
 use rayon::prelude::*;
 
 use super::algebra::{Eigen, TILE, cholesky, leading, multiply, multiply_wide};
-use crate::Error;
-use crate::random::{generator, unit};
 
 /// Vectors of a subspace iteration beyond those that are wanted, at least.
 const SPARE: usize = 16;

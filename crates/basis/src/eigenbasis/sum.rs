@@ -3,6 +3,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
+use dsokr_core::Error;
 use faer::{ColRef, Mat};
 
 use super::algebra::{self, Eigen, Number, multiply_wide};
@@ -10,7 +11,7 @@ use super::subspace::leading_few;
 use super::{Basis, Projector};
 use crate::features::{Block, RowKind, RowSource};
 use crate::kernel::{SumKernel, Summand};
-use crate::{Error, OutputKernel, RowWeights, SketchOptions};
+use crate::{OutputKernel, RowWeights, SketchOptions};
 
 /// The terms of [`Basis::sum`]. `y_i` are the columns of a sparse row that the i-th basis reads, the parts of
 /// [`JoinedRows`](crate::features::JoinedRows).
@@ -167,7 +168,7 @@ impl Basis {
     /// // 0.75 · (1, 0) · (1, 1) + 0.25 · 1 · (−1)
     /// let product: f32 = projected.row(0).iter().zip(projected.row(2)).map(|(a, b)| a * b).sum();
     /// assert!((product - 0.5).abs() < 1e-5);
-    /// # Ok::<(), dsokr_basis::Error>(())
+    /// # Ok::<(), dsokr_core::Error>(())
     /// ```
     ///
     /// # Errors

@@ -1,12 +1,13 @@
+use dsokr_core::{Error, Processes};
 use faer::linalg::matmul::matmul;
 use faer::{Accum, Mat, MatMut, MatRef, Par};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
-use super::algebra::{Eigen, Number, leading, multiply};
+use super::algebra::{Eigen, Number, leading, multiply, sum_over_ranks};
 use super::{Basis, Projector};
+use crate::RowWeights;
 use crate::features::{RowSource, product};
-use crate::{Error, Processes, RowWeights};
 
 /// Outputs whose coordinates are held at once.
 const ROWS: usize = 2048;
@@ -171,7 +172,7 @@ impl Basis {
     /// let projected = basis.tempered(&whitened, &rows)?.project(&rows)?;
     /// // rows at 9 and at 1 from the centre are now equally far
     /// assert!(projected.squared_norms.iter().all(|norm| (norm - 2.0).abs() < 1e-5));
-    /// # Ok::<(), dsokr_basis::Error>(())
+    /// # Ok::<(), dsokr_core::Error>(())
     /// ```
     pub fn tempered(self, tempering: &Tempering, outputs: &dyn RowSource) -> Result<Self, Error> {
         self.tempered_weighted(tempering, outputs, &RowWeights::equal())
@@ -320,7 +321,7 @@ impl Basis {
                 });
             }
         }
-        processes.sum_matrix(&mut products)?;
+        sum_over_ranks(&processes, &mut products)?;
         let n = weights.total(count);
         let difference: Vec<f64> = sum.iter().map(|sum| sum / n).collect();
         let covariance = Mat::from_fn(dimension, dimension, |i, j| {

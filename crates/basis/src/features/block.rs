@@ -1,8 +1,9 @@
 use std::ops::Range;
 
+use dsokr_core::Error;
+use dsokr_core::store::{Stored, Tensor};
+
 use super::{BitBlock, DenseBlock, RowKind, SparseBlock, check_alike};
-use crate::Error;
-use crate::store::{Stored, Tensor};
 
 /// Rows of one kind, borrowed from their source or owned.
 ///
@@ -217,7 +218,8 @@ impl RowSource for Block<'_> {
 ///
 /// ```
 /// use std::ops::Range;
-/// use dsokr_basis::{Block, Error, RowKind, RowSource, features::DenseBlock};
+/// use dsokr_basis::{Block, RowKind, RowSource, features::DenseBlock};
+/// use dsokr_core::Error;
 ///
 /// /// The points (i, 1) for i < 1,000,000, never stored.
 /// struct Line;

@@ -1,9 +1,10 @@
-use rayon::prelude::*;
 use std::collections::HashMap;
 
+use dsokr_core::random::finalise;
+use dsokr_core::{Cancellation, Error};
+use rayon::prelude::*;
+
 use super::{Block, RowSource, read};
-use crate::random::finalise;
-use crate::{Cancellation, Error};
 
 /// Which rows are the same, bit for bit.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -39,7 +40,7 @@ impl Distinct {
 /// let found = distinct(&rows)?;
 /// assert_eq!(found.representative, [0, 1]);
 /// assert_eq!(found.class, [0, 1, 0]);
-/// # Ok::<(), dsokr_basis::Error>(())
+/// # Ok::<(), dsokr_core::Error>(())
 /// ```
 ///
 /// # Errors

@@ -1,12 +1,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::RangeInclusive;
 
+use dsokr_core::Error;
+use dsokr_core::random::hash;
 use rayon::prelude::*;
 
 use super::ngram_config::{character_runs, character_starts};
 use super::{BitRows, DenseRows, SparseRows, check_width};
-use crate::Error;
-use crate::random::hash;
 
 /// Character n-grams with a column each, fitted on some texts.
 ///
@@ -17,7 +17,7 @@ use crate::random::hash;
 /// assert_eq!(vocabulary.ngrams().collect::<Vec<_>>(), ["C", "CC", "CN", "CO", "N", "O"]);
 /// let rows = vocabulary.rows(&["CCC"])?;
 /// assert_eq!(rows.row(0), (&[0, 1][..], &[3.0, 2.0][..]));
-/// # Ok::<(), dsokr_basis::Error>(())
+/// # Ok::<(), dsokr_core::Error>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NgramVocabulary {
@@ -111,7 +111,7 @@ fn numbered(names: BTreeSet<String>) -> Result<BTreeMap<String, u32>, Error> {
 /// let labels = LabelVocabulary::fit(&sets)?;
 /// assert_eq!(labels.names().collect::<Vec<_>>(), ["big", "red", "round"]);
 /// assert_eq!(labels.rows(&sets)?.values(), [0b110, 0b000, 0b101]);
-/// # Ok::<(), dsokr_basis::Error>(())
+/// # Ok::<(), dsokr_core::Error>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LabelVocabulary {
@@ -170,7 +170,7 @@ pub const UNRANKED: u32 = u32::MAX;
 ///
 /// let rows = kemeny_signs(&[vec![0, 1, 2], vec![2, 0, 0], vec![1, UNRANKED, 0]])?;
 /// assert_eq!(rows.values(), [1.0, 1.0, 1.0, -1.0, -1.0, 0.0, 0.0, -1.0, 0.0]);
-/// # Ok::<(), dsokr_basis::Error>(())
+/// # Ok::<(), dsokr_core::Error>(())
 /// ```
 ///
 /// # Errors
@@ -221,7 +221,7 @@ pub fn hamming_one_hot(ranks: &[Vec<u32>]) -> Result<BitRows, Error> {
 /// use dsokr_basis::features::lehmer_codes;
 ///
 /// assert_eq!(lehmer_codes(&[vec![1, 0, 3, 2]])?.values(), [0.0, 1.0, 0.0, 1.0]);
-/// # Ok::<(), dsokr_basis::Error>(())
+/// # Ok::<(), dsokr_core::Error>(())
 /// ```
 ///
 /// # Errors

@@ -1,10 +1,11 @@
 use std::ops::Range;
 
+use dsokr_core::Error;
+
 use super::block::check_range;
 use super::{
     BitRows, Block, DenseRows, Features, RowKind, RowSource, SparseRows, check_width, read,
 };
-use crate::Error;
 
 /// The rows of several sources side by side, as sparse rows: the columns of the first source, then
 /// those of the second, and so on.
@@ -20,7 +21,7 @@ use crate::Error;
 /// let joined = JoinedRows::new(vec![Box::new(dense), Box::new(bits)])?;
 /// assert_eq!(joined.width(), 5);
 /// assert_eq!(joined.block(0..2)?.dense_row(0), [0.5, 0.0, 0.0, 0.0, 1.0]);
-/// # Ok::<(), dsokr_basis::Error>(())
+/// # Ok::<(), dsokr_core::Error>(())
 /// ```
 pub struct JoinedRows {
     parts: Vec<Box<dyn RowSource>>,

@@ -2,14 +2,14 @@ use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 
+use dsokr_core::Error;
+use dsokr_core::store::{Entry, Mapping, Stored, elements};
 use half::slice::HalfFloatSliceExt;
 use safetensors::Dtype;
 
 use super::block::check_range;
 use super::packed::first_not_finite;
 use super::{BitBlock, Block, DenseBlock, RowKind, RowSource, check_width};
-use crate::Error;
-use crate::store::{Entry, Mapping, Stored, elements};
 
 /// Feature rows in a memory-mapped safetensors file, which may be larger than memory.
 ///
@@ -85,7 +85,7 @@ impl MappedRows {
                 let key = &self.key;
                 let value = values[at];
                 Err(Error::file(
-                    &self.mapping.path,
+                    self.mapping.path(),
                     format!("{key:?}, row {row}, column {column}: {value} is not a finite number"),
                 ))
             }

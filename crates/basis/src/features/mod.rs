@@ -30,7 +30,7 @@ pub use product::{ColumnIndex, inner};
 pub use sparse::{SparseBlock, SparseRows, sorted_by_place};
 pub use tf_idf::{SparseRow, TfIdf};
 
-use crate::Error;
+use dsokr_core::Error;
 
 /// The three kinds of feature rows.
 #[derive(Clone, Copy, Debug, derive_more::Display, PartialEq, Eq, Hash)]

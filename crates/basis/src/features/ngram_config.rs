@@ -1,10 +1,9 @@
 use std::ops::RangeInclusive;
 use std::sync::OnceLock;
 
+use dsokr_core::Error;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-
-use crate::Error;
 
 /// The units of an n-gram.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -42,7 +41,7 @@ pub struct NgramConfig {
     pub buckets: usize,
 }
 
-crate::defaults! {
+dsokr_core::defaults! {
     one: usize = 1,
     yes: bool = true,
 }

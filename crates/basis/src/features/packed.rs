@@ -1,9 +1,10 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
+use dsokr_core::Error;
+use dsokr_core::store::{Element, Stored, Tensor};
+
 use super::{check_width, simd};
-use crate::Error;
-use crate::store::{Element, Stored, Tensor};
 
 /// Rows of one number of values each, row after row: `f32` numbers ([`DenseBlock`]) or words of
 /// bits ([`BitBlock`]).
@@ -43,7 +44,7 @@ impl<'a, T: Packed> PackedBlock<'a, T> {
         check_width(width)?;
         let per_row = T::per_row(width);
         if !values.len().is_multiple_of(per_row) {
-            return Err(Error::ragged(values.len(), per_row));
+            return Err(ragged(values.len(), per_row));
         }
         T::check(width, &values)?;
         Ok(Self { width, values })
@@ -192,7 +193,7 @@ impl BitBlock<'_> {
         check_width(width)?;
         let per_row = width.div_ceil(8);
         if !bytes.len().is_multiple_of(per_row) {
-            return Err(Error::ragged(bytes.len(), per_row));
+            return Err(ragged(bytes.len(), per_row));
         }
         let mut words = Vec::with_capacity(bytes.len() / per_row * width.div_ceil(64));
         for row in bytes.chunks_exact(per_row) {
@@ -236,4 +237,9 @@ impl BitBlock<'_> {
         words
             .flat_map(move |(at, &word)| (0..64).filter(is_one(word)).map(move |bit| 64 * at + bit))
     }
+}
+
+/// The error for values that do not fill their last row.
+fn ragged(values: usize, per_row: usize) -> Error {
+    Error::Shape(format!("{values} values are not a whole number of rows of {per_row}"))
 }

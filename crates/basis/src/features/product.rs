@@ -2,13 +2,13 @@
 
 use std::ops::{AddAssign, Mul, Range};
 
+use dsokr_core::Error;
 use faer::linalg::matmul::matmul;
 use faer::{Accum, Mat, MatMut, MatRef, Par};
 use rayon::prelude::*;
 
 use super::sparse::sorted_by_place;
 use super::{Block, DenseBlock, RowSource, SparseBlock, check_alike, simd};
-use crate::Error;
 
 /// Rows of the right block in one task.
 const TILE: usize = 128;
@@ -246,7 +246,7 @@ const FREQUENT: usize = 10;
 /// let rows = SparseRows::new(3, vec![0, 2, 3], vec![0, 2, 2], vec![1.0, 2.0, 4.0])?;
 /// let products = ColumnIndex::new(&rows).products(&rows, 2)?;
 /// assert_eq!((products[(0, 0)], products[(1, 0)], products[(1, 1)]), (5.0, 8.0, 16.0));
-/// # Ok::<(), dsokr_basis::Error>(())
+/// # Ok::<(), dsokr_core::Error>(())
 /// ```
 #[derive(Clone, Debug)]
 pub struct ColumnIndex {

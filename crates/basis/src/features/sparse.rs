@@ -1,9 +1,10 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
+use dsokr_core::store::{Stored, Tensor};
+use dsokr_core::{Error, Processes};
+
 use super::{check_width, packed::first_not_finite};
-use crate::store::{Stored, Tensor};
-use crate::{Error, Processes};
 
 /// Rows that store only their non-zero columns (compressed sparse rows).
 #[derive(Clone, Debug, PartialEq)]

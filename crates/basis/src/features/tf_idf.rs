@@ -1,12 +1,13 @@
 use std::collections::HashMap;
 use std::path::Path;
 
+use dsokr_core::Error;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use super::ngram_config::CasedText;
 use super::{NgramConfig, SparseRows, bucket, check_width};
-use crate::{Error, RowWeights};
+use crate::RowWeights;
 
 /// A sparse row: values with their columns, which increase.
 pub type SparseRow = Vec<(u32, f32)>;
@@ -95,7 +96,7 @@ impl TfIdf {
     /// let texts = ["red wine", "red ink"];
     /// let rows = TfIdf::fit(&[words], texts.into_iter())?.rows(&texts)?;
     /// assert_eq!((rows.len(), rows.width(), rows.entries()), (2, 3, 4));
-    /// # Ok::<(), dsokr_basis::Error>(())
+    /// # Ok::<(), dsokr_core::Error>(())
     /// ```
     ///
     /// # Errors
@@ -116,7 +117,7 @@ impl TfIdf {
     /// # Errors
     /// [`Error::File`] for a file that cannot be read or holds something else.
     pub fn read(path: &Path) -> Result<Self, Error> {
-        let text = crate::store::read_text(path);
+        let text = dsokr_core::store::read_text(path);
         Self::from_json(&text.map_err(|error| Error::file(path, error.to_string()))?, path)
     }
 

@@ -28,7 +28,7 @@ pub fn check(kernel: &dyn OutputKernel, rows: &dyn RowSource) -> Result<(), Stri
     if n < 3 {
         return Err(format!("three rows are needed, not {n}"));
     }
-    let words = |error: crate::Error| error.to_string();
+    let words = |error: dsokr_core::Error| error.to_string();
     kernel.validate(rows.kind()).map_err(words)?;
     let all = rows.block(0..n).map_err(words)?;
     kernel.check(&all).map_err(words)?;

@@ -1,10 +1,10 @@
 //! The probability product kernel of mixtures of Gaussians on a line.
 
+use dsokr_core::Error;
 use faer::Mat;
 use rayon::prelude::*;
 
 use super::OutputKernel;
-use crate::Error;
 use crate::features::{Block, RowKind, RowSource, SparseBlock, check_alike};
 
 /// Rows of the right block in one task.
@@ -33,7 +33,7 @@ const REACH: f64 = 12.0;
 /// let kernel = ProbabilityProduct { deviation: 2.0, values: None };
 /// let gram = kernel.block(&rows.clone().into(), &rows.into())?;
 /// assert!((gram[(0, 1)] - (-1.0f64).exp()).abs() < 1e-15 && gram[(1, 1)] == 1.0);
-/// # Ok::<(), dsokr_basis::Error>(())
+/// # Ok::<(), dsokr_core::Error>(())
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ProbabilityProduct {

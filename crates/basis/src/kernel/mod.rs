@@ -12,13 +12,13 @@ mod mixture;
 mod output;
 mod sum;
 
+use dsokr_core::Error;
+use dsokr_core::random::{below, generator};
 use faer::Mat;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::Error;
 use crate::features::{Block, RowKind, RowSource, product, simd};
-use crate::random::{below, generator};
 
 pub use mixture::ProbabilityProduct;
 pub use output::{IntoKernel, OutputKernel, zero_rows};
@@ -42,10 +42,10 @@ pub(crate) use sum::Summand;
 #[non_exhaustive]
 pub enum Kernel {
     /// `⟨a, b⟩`, on rows of any kind.
-    #[serde(deserialize_with = "crate::no_parameters")]
+    #[serde(deserialize_with = "crate::parameters::no_parameters")]
     Linear,
     /// `⟨a, b⟩ / (‖a‖ ‖b‖)`, on rows of any kind; 0 when one of a and b is zero, 1 when both are.
-    #[serde(deserialize_with = "crate::no_parameters")]
+    #[serde(deserialize_with = "crate::parameters::no_parameters")]
     Cosine,
     /// `exp(−γ ‖a − b‖²)`, on rows of any kind.
     Gaussian {
@@ -53,7 +53,7 @@ pub enum Kernel {
         gamma: f64,
     },
     /// `⟨a, b⟩ / (‖a‖² + ‖b‖² − ⟨a, b⟩)`, on rows of any kind; 1 when both are zero.
-    #[serde(deserialize_with = "crate::no_parameters")]
+    #[serde(deserialize_with = "crate::parameters::no_parameters")]
     Tanimoto,
     /// `exp(−γ d²)`, d the distance of a and b in the feature space of the Tanimoto kernel.
     GaussianTanimoto {
@@ -61,13 +61,13 @@ pub enum Kernel {
         gamma: f64,
     },
     /// Share of common n-grams: the cosine of two rows of counts (sparse).
-    #[serde(rename = "ngram", deserialize_with = "crate::no_parameters")]
+    #[serde(rename = "ngram", deserialize_with = "crate::parameters::no_parameters")]
     NGram,
     /// Kendall's τ of two rankings, on rows of pair signs (dense or sparse).
-    #[serde(deserialize_with = "crate::no_parameters")]
+    #[serde(deserialize_with = "crate::parameters::no_parameters")]
     Kemeny,
     /// Share of positions that agree, on one-hot rows (bits or sparse).
-    #[serde(deserialize_with = "crate::no_parameters")]
+    #[serde(deserialize_with = "crate::parameters::no_parameters")]
     Hamming,
 }
 
@@ -209,7 +209,7 @@ impl OutputKernel for Kernel {
     /// let gram = Kernel::Tanimoto.block(&rows, &rows)?;
     /// assert_eq!((gram[(0, 0)], gram[(0, 1)], gram[(0, 2)]), (1.0, 0.5, 0.0));
     /// assert_eq!(gram[(2, 2)], 1.0);
-    /// # Ok::<(), dsokr_basis::Error>(())
+    /// # Ok::<(), dsokr_core::Error>(())
     /// ```
     fn block(&self, a: &Block, b: &Block) -> Result<Mat<f64>, Error> {
         self.validate(a.kind())?;
@@ -261,7 +261,7 @@ const ROUNDING: f64 = 1e-13;
 ///
 /// let rows = Features::Dense(DenseRows::new(1, vec![0.0, 1.0, 3.0])?);
 /// assert_eq!(median_squared_distance(&Kernel::Linear, &rows, 0)?, 4.0);
-/// # Ok::<(), dsokr_basis::Error>(())
+/// # Ok::<(), dsokr_core::Error>(())
 /// ```
 ///
 /// # Errors

@@ -1,8 +1,9 @@
 //! How files name a kernel: a built-in one as JSON under `kernel`, a custom one by its name under `own_kernel`.
 
+use dsokr_core::Error;
+use dsokr_core::store::Stored;
+
 use super::{Kernel, OutputKernel};
-use crate::Error;
-use crate::store::Stored;
 
 const BUILT_IN: &str = "kernel";
 const CUSTOM: &str = "own_kernel";

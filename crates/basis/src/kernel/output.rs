@@ -1,10 +1,10 @@
 use std::fmt::Debug;
 use std::sync::Arc;
 
+use dsokr_core::Error;
 use faer::Mat;
 
 use super::Kernel;
-use crate::Error;
 use crate::features::{Block, RowKind};
 
 /// A positive semi-definite kernel on feature rows.
@@ -15,9 +15,8 @@ use crate::features::{Block, RowKind};
 ///
 /// ```
 /// use dsokr_basis::kernel::{OutputKernel, contract};
-/// use dsokr_basis::{
-///     Basis, Block, Error, Features, Mat, SketchKind, SketchOptions, features::DenseRows,
-/// };
+/// use dsokr_basis::{Basis, Block, Features, Mat, SketchKind, SketchOptions, features::DenseRows};
+/// use dsokr_core::Error;
 ///
 /// /// `k(a, b) = Σ_j min(a_j, b_j)` on dense rows that are not negative.
 /// #[derive(Debug)]

@@ -3,10 +3,10 @@
 use std::ops::Range;
 use std::sync::Arc;
 
+use dsokr_core::Error;
 use faer::Mat;
 
 use super::{IntoKernel, OutputKernel, named, zero_rows};
-use crate::Error;
 use crate::features::{Block, Features, RowKind, RowSource, SparseRows};
 
 /// The difference from 1 of a sum of weights that is rounding.
@@ -25,7 +25,7 @@ const ROUNDING: f64 = 1e-12;
 ///     .with(0.75, Kernel::Linear, RowKind::Sparse, 1);
 /// let gram = sum.block(&rows, &rows)?;
 /// assert_eq!((gram[(0, 0)], gram[(0, 1)]), (0.25 + 0.75 * 4.0, 0.25));
-/// # Ok::<(), dsokr_basis::Error>(())
+/// # Ok::<(), dsokr_core::Error>(())
 /// ```
 #[derive(Clone, Debug, Default)]
 pub struct SumKernel {

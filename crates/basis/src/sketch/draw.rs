@@ -3,12 +3,12 @@
 use std::collections::{BTreeMap, HashSet};
 use std::ops::Range;
 
+use dsokr_core::Error;
+use dsokr_core::random::{Generator, below, generator, unit};
 use rand_chacha::rand_core::Rng;
 use rand_distr::{Distribution, StandardNormal};
 
 use super::{Sketch, SketchKind};
-use crate::Error;
-use crate::random::{Generator, below, generator, unit};
 
 /// Columns in one block of a sketch.
 pub(crate) const COLUMNS: usize = 512;

@@ -15,9 +15,9 @@ use serde::{Deserialize, Serialize};
 
 pub(crate) use draw::COLUMNS;
 pub use draw::Columns;
-use draw::Picked;
+use dsokr_core::Error;
 
-use crate::Error;
+use draw::Picked;
 
 /// The distribution of a sketch. `r` is a Rademacher variable, ±1 with probability ½ each.
 ///
@@ -51,7 +51,7 @@ pub enum SketchKind {
         pilot: usize,
     },
     /// Independent entries from `N(0, 1/m)` (thesis, example 2.31).
-    #[serde(deserialize_with = "crate::no_parameters")]
+    #[serde(deserialize_with = "crate::parameters::no_parameters")]
     Gaussian,
     /// Independent entries, `r/√(m·density)` with probability `density`, else 0: p-SR
     /// (thesis, chapter 3).
@@ -73,11 +73,11 @@ pub enum SketchKind {
         terms: usize,
     },
     /// Each column of R has one entry, r, in a uniformly drawn row (thesis, definition 2.32).
-    #[serde(deserialize_with = "crate::no_parameters")]
+    #[serde(deserialize_with = "crate::parameters::no_parameters")]
     CountSketch,
 }
 
-crate::defaults! {
+dsokr_core::defaults! {
     lambda: f64 = 1e-3,
     pilot: usize = 200,
     terms: usize = 10,
@@ -207,7 +207,7 @@ impl SketchOptions {
 /// let dense = sketch.dense();
 /// assert_eq!((dense.nrows(), dense.ncols()), (2, 8));
 /// assert_eq!(dense[(0, sketch.anchors()[0])], 2.0); // √(n/m)
-/// # Ok::<(), dsokr_basis::Error>(())
+/// # Ok::<(), dsokr_core::Error>(())
 /// ```
 #[derive(Clone, Debug)]
 pub struct Sketch {

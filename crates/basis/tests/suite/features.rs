@@ -3,8 +3,9 @@
 use std::borrow::Cow;
 
 use dsokr_basis::features::*;
-use dsokr_basis::random::{below, generator};
-use dsokr_basis::{Basis, Error, Features, Kernel, RowKind, RowSource, SketchKind, SketchOptions};
+use dsokr_basis::{Basis, Features, Kernel, RowKind, RowSource, SketchKind, SketchOptions};
+use dsokr_core::Error;
+use dsokr_core::random::{below, generator};
 use proptest::prelude::*;
 
 use crate::support::{cases, expand, product, refused, through, transpose};

@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use dsokr_basis::Error;
 use dsokr_basis::features::*;
+use dsokr_core::Error;
+use dsokr_core::random::hash;
 
 use crate::support::refused;
 
@@ -99,4 +100,15 @@ fn an_unknown_label_is_named() {
     assert!(refused(unknown, "row 1: unknown label \"c\"; 2 labels are known"));
     assert_eq!(labels.rows(&[vec!["b", "b"]]).unwrap().values(), [2]);
     assert!(refused(LabelVocabulary::fit::<&str>(&[vec![]]), "rows of width 0"));
+}
+
+/// These must not change: they decide which column a hashed term has.
+#[test]
+fn hashed_terms_have_golden_columns() {
+    for text in ["", "a", "C[C@H]", "épreuve"] {
+        let expected = hash(text.as_bytes());
+        assert_eq!(u64::from(bucket(text, 1000)), expected % 1000);
+        assert_eq!(u64::from(bucket(text, u32::MAX)), expected % u64::from(u32::MAX));
+        assert_eq!([bucket(text, 1), bucket(text, 0)], [0, 0]);
+    }
 }

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use dsokr_basis::store::{self, Stored, Tensor};
 use dsokr_basis::{Basis, RowSource, SketchKind, SketchOptions};
+use dsokr_core::store::{self, Stored, Tensor};
 
 use crate::support::{cases, describe, refused};
 

@@ -1,8 +1,8 @@
 //! Approximate leverage scores against the exact ones.
 
 use dsokr_basis::leverage;
-use dsokr_basis::random::generator;
 use dsokr_basis::{Basis, Kernel, SketchKind, SketchOptions};
+use dsokr_core::random::generator;
 
 use crate::support::*;
 

@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use dsokr_basis::features::{DenseRows, MappedRows, SparseRows, distinct};
-use dsokr_basis::random::{generator, unit};
-use dsokr_basis::store::{self, Stored};
-use dsokr_basis::{Basis, Error, Features, Kernel, RowKind, RowSource, SketchKind, SketchOptions};
+use dsokr_basis::{Basis, Features, Kernel, RowKind, RowSource, SketchKind, SketchOptions};
+use dsokr_core::Error;
+use dsokr_core::random::{generator, unit};
+use dsokr_core::store::{self, Stored};
 use safetensors::Dtype;
 use safetensors::tensor::TensorView;
 
@@ -245,4 +246,20 @@ fn resident_kib(path: &Path) -> usize {
         }
     }
     total
+}
+
+/// A header whose length is no multiple of 8 leaves the tensors unaligned; they are copied.
+#[test]
+fn rows_of_an_unaligned_file_are_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.safetensors");
+    let header = br#"{"x":{"dtype":"F64","shape":[2,1],"data_offsets":[0,16]}}"#;
+    let header = [&header[..], &b" ".repeat(9 - header.len() % 8)[..]].concat();
+    assert_eq!(header.len() % 8, 1);
+    let mut bytes = (header.len() as u64).to_le_bytes().to_vec();
+    bytes.extend(header);
+    bytes.extend(bytemuck::bytes_of(&[1.5f64, -2.0]));
+    std::fs::write(&path, bytes).unwrap();
+    let rows = MappedRows::open(&path, "x").unwrap();
+    assert_eq!(expand(&rows.block(0..2).unwrap()), [[1.5], [-2.0]]);
 }

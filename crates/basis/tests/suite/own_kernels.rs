@@ -2,11 +2,11 @@
 //! contract notices those that are none.
 
 use dsokr_basis::kernel::{OutputKernel, contract};
-use dsokr_basis::leverage;
-use dsokr_basis::random::generator;
 use dsokr_basis::{
-    Basis, Block, Error, Features, Kernel, Mat, RowSource, SketchKind, SketchOptions,
+    Basis, Block, Features, Kernel, Mat, RowSource, SketchKind, SketchOptions, leverage,
 };
+use dsokr_core::Error;
+use dsokr_core::random::generator;
 
 use crate::support::{assert_close, counts, dense, expand, from_faer, refused};
 

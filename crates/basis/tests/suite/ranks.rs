@@ -3,12 +3,12 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use dsokr_basis::features::{JoinedRows, SparseRows};
-use dsokr_basis::leverage;
-use dsokr_basis::processes::{same_on_threads, threads};
-use dsokr_basis::random::generator;
 use dsokr_basis::{
-    Basis, Error, Features, Kernel, Projection, RowSource, SketchKind, SketchOptions, Tempering,
+    Basis, Features, Kernel, Projection, RowSource, SketchKind, SketchOptions, Tempering, leverage,
 };
+use dsokr_core::Error;
+use dsokr_core::processes::{same_on_threads, threads};
+use dsokr_core::random::generator;
 
 use crate::support::*;
 

@@ -2,10 +2,10 @@
 
 use dsokr_basis::features::{BitRows, DenseRows, JoinedRows, PartRows};
 use dsokr_basis::kernel::{OutputKernel, SumKernel, contract};
-use dsokr_basis::random::{generator, unit};
 use dsokr_basis::{
     Basis, Features, Kernel, Projection, RowKind, RowSource, SketchKind, SketchOptions, Tempering,
 };
+use dsokr_core::random::{generator, unit};
 
 use crate::support::{bits, counts, dense};
 

@@ -3,8 +3,9 @@
 use std::ops::Range;
 
 use dsokr_basis::features::{BitRows, DenseRows, SparseRows, hamming_one_hot, kemeny_signs};
-use dsokr_basis::random::{below, generator, unit};
-use dsokr_basis::{Block, Error, Features, Kernel, RowKind, RowSource};
+use dsokr_basis::{Block, Features, Kernel, RowKind, RowSource};
+use dsokr_core::Error;
+use dsokr_core::random::{below, generator, unit};
 use rand_chacha::ChaCha8Rng;
 
 /// Rows whose blocks are read by a function.

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use dsokr_basis::features::{BitRows, DenseRows};
-use dsokr_basis::store::{self, Stored, Tensor};
 use dsokr_basis::{Basis, Features, Kernel, SketchKind, SketchOptions, Tempering};
+use dsokr_core::store::{self, Stored, Tensor};
 
 use crate::support::{cases, describe, refused};
 use crate::tempering::{temperings, whole};

@@ -1,6 +1,6 @@
 //! Several spectra of one ion as one.
 
-use crate::spectra::{Peak, Spectrum};
+use dsokr_spectra::{Peak, Spectrum};
 
 /// The most peaks of a merged spectrum.
 const MOST: usize = 100;

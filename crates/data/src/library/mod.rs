@@ -6,15 +6,15 @@ use std::collections::{HashMap, HashSet};
 use std::io::Write;
 use std::path::Path;
 
-use dsokr_basis::random::{generator, shuffle};
-use dsokr_basis::store::write_atomically;
+use dsokr_core::random::{generator, shuffle};
+use dsokr_core::store::write_atomically;
 use dsokr_molecule::{ELECTRON, Molecule};
+use dsokr_spectra::{Adduct, Record, Spectrum};
 use rayon::prelude::*;
 
 use crate::Error;
 use crate::cells;
 use crate::dataset::grouped;
-use crate::spectra::{Adduct, Record, Spectrum};
 use crate::table::{Header, OnBadRow, Rows, Table, TableOptions, TextFormat, open_text};
 use merging::merged;
 

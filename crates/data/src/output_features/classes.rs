@@ -33,7 +33,7 @@ fn is_no_class(cell: &str) -> bool {
 }
 
 impl ClassFeatures {
-    /// The class of each cell of a column; [`dsokr_basis::Error::File`] for an empty cell.
+    /// The class of each cell of a column; [`dsokr_core::Error::File`] for an empty cell.
     pub(crate) fn classes<'t>(
         table: &'t Table,
         column: &'t str,

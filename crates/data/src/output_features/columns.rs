@@ -27,7 +27,7 @@ pub struct LabelFeatures {
     pub separator: char,
 }
 
-dsokr_basis::defaults!(separator: char = ' ');
+dsokr_core::defaults!(separator: char = ' ');
 
 impl LabelFeatures {
     /// The labels of a cell.
@@ -43,7 +43,7 @@ impl LabelFeatures {
     /// The cells of sets of labels, a row of bits each.
     ///
     /// # Errors
-    /// [`dsokr_basis::Error::Value`] for a separator that is in a label's name.
+    /// [`dsokr_core::Error::Value`] for a separator that is in a label's name.
     pub(crate) fn cells(&self, names: &[String], rows: &BitRows) -> Result<Vec<String>, Error> {
         let separator = self.separator;
         if let Some(name) = names.iter().find(|name| name.contains(separator)) {
@@ -142,7 +142,7 @@ pub enum RankingEmbedding {
 }
 
 impl RankingFeatures {
-    /// The rank of each item; [`dsokr_basis::Error::File`] for a cell that is not a ranking of as many items as the first,
+    /// The rank of each item; [`dsokr_core::Error::File`] for a cell that is not a ranking of as many items as the first,
     /// or that the embedding does not take.
     fn rankings<'t>(
         &'t self,

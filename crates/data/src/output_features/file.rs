@@ -1,11 +1,12 @@
 //! Rows of a matrix: of a file, or of the source of the pairs itself.
 
+use dsokr_core::store::check_inside;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{FeatureFacts, FittedColumns, FittedRows, OutputFiles, OutputKind, OutputTable};
 use crate::feature_file::{follow, read_features};
-use crate::{DataRoot, Error, check_inside};
+use crate::{DataRoot, Error};
 
 /// A matrix in a file, one row an object.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -26,7 +27,7 @@ impl OutputKind for FeatureFileConfig {
     }
 
     fn validate(&self, key: &str) -> Result<(), Error> {
-        check_inside(&format!("{key}.file"), &self.file)
+        Ok(check_inside(&format!("{key}.file"), &self.file)?)
     }
 
     fn memory(&self, root: &DataRoot) -> f64 {

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::fs;
 use std::path::Path;
 
+use dsokr_core::store::check_inside;
 use dsokr_molecule::Molecule;
 use dsokr_molecule::graph::{Graph, NamedGraph, parse_json_lines, read_json_lines, read_tudataset};
 use dsokr_molecule::kernels::GraphKernel;
@@ -16,7 +17,7 @@ use crate::error::CANDIDATES;
 use crate::root::{A_BYTE_OF_NUMBERS, size};
 use crate::table::Table;
 use crate::truth::{bad_rows, column};
-use crate::{DataRoot, Error, Structure, Truth, check_inside};
+use crate::{DataRoot, Error, Structure, Truth};
 
 /// Counts of what a graph kernel compares, of graphs of any kind.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]

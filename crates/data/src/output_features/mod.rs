@@ -8,13 +8,13 @@ mod graphs;
 mod numbers;
 mod of_texts;
 
-use dsokr_basis::Argument;
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 
 use dsokr_basis::features::SparseRows;
-use dsokr_basis::store::{Contents, Stored, Tensor};
 use dsokr_basis::{Features, RowSource};
+use dsokr_core::Argument;
+use dsokr_core::store::{Contents, Stored, Tensor};
 use dsokr_molecule::Molecule;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -175,7 +175,7 @@ impl OutputFiles<'_> {
 }
 
 // The number of outputs that a feature that is not rare has by default.
-dsokr_basis::defaults!(one: usize = 1);
+dsokr_core::defaults!(one: usize = 1);
 
 impl Default for OutputFeatures {
     fn default() -> Self {

@@ -1,12 +1,13 @@
 //! Numbers of a column, or of several columns.
 
 use dsokr_basis::features::DenseRows;
+use dsokr_core::message::shorten;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{FeatureFacts, FittedRows, OutputKind, OutputTable, own};
 use crate::cells::{self, NumberNotation};
-use crate::error::{check, shorten};
+use crate::error::check;
 use crate::joined::{ColumnNames, parts, shown};
 use crate::table::Table;
 use crate::truth::bad;
@@ -27,7 +28,7 @@ pub struct NumberFeatures {
     pub unit: String,
 }
 
-dsokr_basis::defaults!(point: char = '.');
+dsokr_core::defaults!(point: char = '.');
 
 fn is_point(decimal: &char) -> bool {
     *decimal == '.'
@@ -56,7 +57,7 @@ fn parse_numbers(cell: &str, notation: &NumberNotation) -> Option<Vec<(f32, f64)
     (!numbers.is_empty()).then_some(numbers)
 }
 
-/// The numbers of each cell of a column; [`dsokr_basis::Error::File`] for a cell that does not hold as many finite
+/// The numbers of each cell of a column; [`dsokr_core::Error::File`] for a cell that does not hold as many finite
 /// numbers as the first, or as there are columns in one.
 pub(crate) fn numbers<'t>(
     table: &'t Table,

@@ -26,7 +26,7 @@ impl TextFeatures {
     /// Checks that features are computed from a column, and their values.
     ///
     /// # Errors
-    /// [`dsokr_basis::Error::Value`] with the key.
+    /// [`dsokr_core::Error::Value`] with the key.
     pub fn validate(features: &OutputFeatures, key: &str) -> Result<(), Error> {
         let allowed = "features of a column: \"substructures\", \"molecules\", \"ngrams\", \"labels\", \"rankings\" or \
                        \"numbers\"; or \"graphs\"";
@@ -79,7 +79,7 @@ impl TextFeatures {
         let (Features::Sparse(all), true) = (&rows, self.is_open()) else {
             let found = found.width;
             let expected = fitted.width;
-            let error = || dsokr_basis::Error::width(found, expected).into();
+            let error = || dsokr_core::Error::width(found, expected).into();
             return if found == expected { Ok(rows) } else { Err(error()) };
         };
         let known: HashMap<_, u32> = fitted.names().zip(0..).collect();

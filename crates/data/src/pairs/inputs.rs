@@ -3,7 +3,9 @@
 use std::collections::HashMap;
 
 use dsokr_basis::features::DenseRows;
-use dsokr_basis::random::{generator, hash};
+use dsokr_core::message::shorten;
+use dsokr_core::random::{generator, hash};
+use dsokr_core::store::check_inside;
 use dsokr_molecule::Molecule;
 use dsokr_molecule::graph::NamedGraph;
 use faer::Mat;
@@ -13,12 +15,12 @@ use smart_default::SmartDefault;
 
 use super::{PairFacts, Wanted};
 use crate::cells::{self, NumberNotation};
-use crate::error::{check, shorten};
+use crate::error::check;
 use crate::feature_file::{follow, read_features};
 use crate::output_features::{graphs, graphs_memory, numbers};
 use crate::table::{Table, unique_ids};
 use crate::truth::{bad, bad_rows, column};
-use crate::{DataRoot, Error, InputKind, Inputs, KernelRows, check_inside, kinds, read_matrix};
+use crate::{DataRoot, Error, InputKind, Inputs, KernelRows, kinds, read_matrix};
 
 /// The inputs of the rows of tables.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema, SmartDefault)]
@@ -115,7 +117,7 @@ impl InputsConfig {
             check_inside("data.inputs.anchors", anchors)?;
         }
         check(!files.is_empty(), key, "[]", "at least one file")?;
-        files.iter().try_for_each(|file| check_inside(key, file))
+        Ok(files.iter().try_for_each(|file| check_inside(key, file))?)
     }
 
     /// Bytes that reading the files takes, by the keys that determine them.

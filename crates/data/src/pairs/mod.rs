@@ -23,10 +23,12 @@ pub use tables::TablesConfig;
 pub(crate) use training::joined;
 pub use training::{TrainingFile, TrainingFiles, WeightedFile};
 
+use dsokr_core::store::check_inside;
+
 use crate::error::check;
 use crate::outputs::OutputSource;
 use crate::table::OnBadRow;
-use crate::{DataRoot, Dataset, Error, InputKind, Split, SplitName, check_inside};
+use crate::{DataRoot, Dataset, Error, InputKind, Split, SplitName};
 
 /// A kind of pairs: what its keys say, and how they are read.
 pub(crate) trait Pairs {
@@ -141,7 +143,7 @@ impl<'a> Wanted<'a> {
     }
 }
 
-dsokr_basis::defaults!(id: String = "id".into());
+dsokr_core::defaults!(id: String = "id".into());
 
 /// The facts of pairs with a file for each split.
 fn split_files<'a>(

@@ -4,11 +4,12 @@ use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 
 use dsokr_basis::features::DenseRows;
+use dsokr_core::message::shorten;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{PairFacts, Pairs, Wanted, split_files};
-use crate::error::{open, shorten};
+use crate::error::open;
 use crate::outputs::OutputSource;
 use crate::table::{Header, OnBadRow, Rows, TextFormat, index_ids};
 use crate::{Dataset, Error, Inputs, Outputs, Split};
@@ -31,7 +32,7 @@ pub struct OfficialConfig {
     pub test: Option<String>,
 }
 
-dsokr_basis::defaults! {
+dsokr_core::defaults! {
     train: String = "training.txt".into(),
     validation: String = "val.txt".into(),
 }
@@ -58,7 +59,7 @@ impl Pairs for OfficialConfig {
         let mut values = Vec::new();
         for file in [Some(&train), Some(&validation), test.as_ref()].into_iter().flatten() {
             if file.features.width() != width {
-                return Err(dsokr_basis::Error::width(file.features.width(), width).into());
+                return Err(dsokr_core::Error::width(file.features.width(), width).into());
             }
             for (row, id) in file.ids.iter().enumerate() {
                 if !index.contains_key(id) {

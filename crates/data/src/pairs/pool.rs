@@ -49,7 +49,7 @@ pub struct PoolConfig {
     pub splits: SplitsConfig,
 }
 
-dsokr_basis::defaults!(yes: bool = true);
+dsokr_core::defaults!(yes: bool = true);
 
 fn is_true(value: &bool) -> bool {
     *value
@@ -242,7 +242,7 @@ impl MemoryConfig {
     /// validation.
     ///
     /// # Errors
-    /// [`dsokr_basis::Error::Value`] for lists of different lengths, less than two pairs, and features that are not of a column.
+    /// [`dsokr_core::Error::Value`] for lists of different lengths, less than two pairs, and features that are not of a column.
     pub fn new(
         texts: Vec<String>,
         outputs: Vec<String>,

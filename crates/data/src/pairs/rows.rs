@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use dsokr_basis::random::generator;
+use dsokr_core::random::generator;
 use rand::seq::SliceRandom;
 use schemars::JsonSchema;
 use serde::de::Error as _;

@@ -1,12 +1,12 @@
 //! Vectors that are drawn: the papers' synthetic least squares.
 
-use dsokr_basis::Argument;
 use std::collections::BTreeMap;
 use std::path::Path;
 
 use dsokr_basis::Features;
 use dsokr_basis::features::DenseRows;
-use dsokr_basis::random::{Generator, generator};
+use dsokr_core::Argument;
+use dsokr_core::random::{Generator, generator};
 use faer::dyn_stack::{MemBuffer, MemStack};
 use faer::linalg::householder::{
     apply_block_householder_sequence_on_the_left_in_place_scratch as reflections_scratch,

@@ -47,7 +47,7 @@ pub struct TablesConfig {
     pub inputs: InputsConfig,
 }
 
-dsokr_basis::defaults! {
+dsokr_core::defaults! {
     train: TrainingFiles = TrainingFiles::One("train.tsv".into()),
     validation: String = "validation.tsv".into(),
 }

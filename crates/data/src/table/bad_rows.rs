@@ -4,10 +4,9 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::str::FromStr;
 
+use dsokr_core::Error::File;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-
-use dsokr_basis::Error::File;
 
 use super::Table;
 use crate::{DataRoot, Error};

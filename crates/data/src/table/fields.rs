@@ -5,9 +5,10 @@ use std::collections::HashMap;
 use std::ops::RangeInclusive;
 use std::path::Path;
 
+use dsokr_core::message::list;
+use dsokr_spectra::{KNOWN, PARTS, Record, SPECTRUM};
+
 use crate::Error;
-use crate::error::list;
-use crate::spectra::{KNOWN, PARTS, Record, SPECTRUM};
 
 /// The line on which a row starts, and the values of its fields, which must be as many as the header has.
 pub(super) fn values(

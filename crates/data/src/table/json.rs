@@ -4,13 +4,13 @@ use std::borrow::Cow;
 use std::fmt;
 use std::path::Path;
 
+use dsokr_core::message::{list, shorten};
 use serde::Deserialize;
 use serde::de::{Deserializer, MapAccess, Visitor};
 use serde_json::error::Category;
 use serde_json::value::RawValue;
 
 use crate::Error;
-use crate::error::{list, shorten};
 
 /// Reads an object with its keys in order, so that one given twice is seen, and its values as written,
 /// so that a number keeps its digits.

@@ -3,10 +3,10 @@
 use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 
-use dsokr_basis::store::BYTE_ORDER_MARK;
+use dsokr_core::message::shorten;
+use dsokr_core::store::BYTE_ORDER_MARK;
 
 use crate::Error;
-use crate::error::shorten;
 
 /// Where the pieces of a text end that are read one at a time.
 #[derive(Clone, Copy, PartialEq, Eq)]

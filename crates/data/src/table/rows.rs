@@ -4,6 +4,8 @@ use std::borrow::Cow;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
+use dsokr_spectra::{FileContext, Record as SpectrumRecord, SpectrumFormat};
+
 use super::bad_rows::{BadRows, OnBadRow};
 use super::fields::{Cell, positions, values};
 use super::json::{json_names, json_row};
@@ -11,7 +13,6 @@ use super::lines::{Lines, Pieces, Record, separator, separator_divides_all};
 use super::structures::{self, StructureRecord};
 use crate::Error;
 use crate::error::{extension_of, uncompressed};
-use crate::spectra::{FileContext, Record as SpectrumRecord, SpectrumFormat};
 
 /// How a table or a stream of texts is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -343,7 +344,7 @@ impl<R: Read> TextReader<R> {
     /// [`TextFormat::Lines`] a line is the text. Errors call the stream `path`.
     ///
     /// # Errors
-    /// A stream that cannot be read, is empty, or has no such column; [`dsokr_basis::Error::Value`] for a column of
+    /// A stream that cannot be read, is empty, or has no such column; [`dsokr_core::Error::Value`] for a column of
     /// ids of [`TextFormat::Lines`].
     pub fn new(
         path: &Path,

@@ -2,10 +2,10 @@
 
 use std::path::Path;
 
+use dsokr_core::message::shorten;
 use dsokr_molecule::{Molecule, smiles_of_mol_block, title_of_mol_block};
 
 use crate::Error;
-use crate::error::shorten;
 
 /// The column of the molecules, as SMILES.
 const SMILES: &str = "smiles";
@@ -65,7 +65,7 @@ impl<'t> StructureRecord<'t> {
     /// The cells of columns; empty where the record has no data of that name. The molecule is read if its column is.
     ///
     /// # Errors
-    /// [`dsokr_basis::Error::File`] for a mol block that cannot be read, with its line; `first` is that of the record.
+    /// [`dsokr_core::Error::File`] for a mol block that cannot be read, with its line; `first` is that of the record.
     pub fn cells(
         &self,
         path: &Path,

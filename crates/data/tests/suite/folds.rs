@@ -125,7 +125,7 @@ fn sizes_of_grouped_parts_are_those_of_scikit_learn() {
         for (count, expected) in
             [(3, [20, 20, 21].as_slice()), (5, [12, 12, 12, 12, 13].as_slice())]
         {
-            let random = &mut dsokr_basis::random::generator(seed, "test", 0);
+            let random = &mut dsokr_core::random::generator(seed, "test", 0);
             let mut sizes: Vec<usize> =
                 dsokr_data::divide(groups(), count, random).iter().map(Vec::len).collect();
             sizes.sort_unstable();

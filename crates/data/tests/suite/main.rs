@@ -6,16 +6,12 @@ mod folds;
 mod groups;
 mod kernels;
 mod multi_label;
-mod mzml;
 mod of_texts;
 mod official;
 mod retrieval_files;
-mod spectra;
 mod streams;
 mod structures;
-mod subformulas;
 mod tables;
-mod trees;
 
 use std::path::{Path, PathBuf};
 

@@ -1,10 +1,10 @@
 //! Multi-label files: what is read, what is refused, and that nothing panics.
 
-use dsokr_basis::Error::File;
 use std::path::{Path, PathBuf};
 
 use dsokr_basis::features::{BitRows, DenseRows, SparseRows};
 use dsokr_basis::{Features, RowSource};
+use dsokr_core::Error::File;
 use dsokr_data::Error;
 use dsokr_data::multi_label::{MultiLabel, read_arff, read_libsvm};
 use proptest::prelude::*;

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use dsokr_basis::random::generator;
+use dsokr_core::random::generator;
 use dsokr_decode::{CandidateBlocks, Error, ScoreBlock};
 use half::f16;
 use half::slice::HalfFloatSliceExt;

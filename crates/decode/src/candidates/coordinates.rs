@@ -4,7 +4,7 @@ use std::str::FromStr;
 use std::sync::Arc;
 
 use bytemuck::Pod;
-use dsokr_basis::store::{CheckedArray, Stored};
+use dsokr_core::store::{CheckedArray, Stored};
 use half::f16;
 use half::slice::HalfFloatSliceExt;
 

@@ -5,7 +5,7 @@ use std::num::NonZeroUsize;
 use std::path::Path;
 use std::sync::Arc;
 
-use dsokr_basis::store::{Array, Contents, Element, Stored, Tensor};
+use dsokr_core::store::{Array, Contents, Element, Stored, Tensor};
 
 use super::coordinates::{Coordinates, check_finite};
 use super::filled::{FilledRows, interleaved};

@@ -1,7 +1,7 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
-use dsokr_basis::store::{Filling, Tensor};
+use dsokr_core::store::{Filling, Tensor};
 use half::f16;
 use half::slice::HalfFloatSliceExt;
 use half::vec::HalfFloatVecExt;

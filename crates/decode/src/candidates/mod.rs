@@ -10,8 +10,8 @@ mod more;
 mod texts;
 
 use dsokr_basis::features::Distinct;
-use dsokr_basis::store::Array;
 use dsokr_basis::{Basis, Projection, RowSource};
+use dsokr_core::store::Array;
 
 use crate::blocks::{CandidateBlocks, ScoreBlock, check_count};
 use crate::classes::Classes;
@@ -87,7 +87,7 @@ pub struct CandidateParts {
 
 impl CandidateParts {
     /// The points of rows in a basis, without ids, labels and classes: coordinates `ψ̃(c)` and constants
-    /// `b(c) = −½ k(c, c)`, shifted by ½ for normalised kernels, where they then vanish. The [`Processes`](dsokr_basis::Processes) of the scope share the work.
+    /// `b(c) = −½ k(c, c)`, shifted by ½ for normalised kernels, where they then vanish. The [`Processes`](dsokr_core::Processes) of the scope share the work.
     ///
     /// # Errors
     /// As [`Basis::project_shared`].

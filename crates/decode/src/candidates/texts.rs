@@ -1,6 +1,6 @@
 use std::path::Path;
 
-use dsokr_basis::store::Array;
+use dsokr_core::store::Array;
 
 use crate::Error;
 

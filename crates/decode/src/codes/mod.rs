@@ -21,7 +21,7 @@ use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::Arc;
 
-use dsokr_basis::store::{CheckedArray, Filling, Stored, Tensor};
+use dsokr_core::store::{CheckedArray, Filling, Stored, Tensor};
 
 use crate::Error;
 pub(crate) use dot::{compare, supported};

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use dsokr_basis::Cancellation;
+use dsokr_core::Cancellation;
 use rayon::prelude::*;
 
 use super::decode::{Scored, first_rows, looked};

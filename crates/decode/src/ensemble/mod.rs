@@ -116,7 +116,7 @@ impl<'a> Ensemble<'a> {
         Self::new(vec![member])?.with_second_looks(vec![look])
     }
 
-    /// An ensemble of one model, whose candidates are in shards. All [`Processes`](dsokr_basis::Processes) that have
+    /// An ensemble of one model, whose candidates are in shards. All [`Processes`](dsokr_core::Processes) that have
     /// opened them call the same methods in the same order. The rule does not matter to one model, and queries share
     /// all candidates.
     ///

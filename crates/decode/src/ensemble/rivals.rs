@@ -1,6 +1,6 @@
 use std::ops::Range;
 
-use dsokr_basis::Cancellation;
+use dsokr_core::Cancellation;
 use rayon::prelude::*;
 
 use super::rule::{Combiner, tied};

@@ -75,7 +75,7 @@ pub enum Combination {
     },
 }
 
-dsokr_basis::defaults!(sixty: f64 = 60.0);
+dsokr_core::defaults!(sixty: f64 = 60.0);
 
 impl Combination {
     /// The name of the rule, as it is written in a configuration file.

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
-use dsokr_basis::Processes;
+use dsokr_core::Processes;
 
 use super::rule::Step;
 use super::whole::Sweep;

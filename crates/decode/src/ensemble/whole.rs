@@ -4,7 +4,7 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
-use dsokr_basis::Cancellation;
+use dsokr_core::Cancellation;
 use rayon::prelude::*;
 
 use super::rule::{Combiner, tied};

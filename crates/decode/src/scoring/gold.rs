@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use dsokr_basis::Processes;
+use dsokr_core::Processes;
 use rayon::prelude::*;
 
 use super::pass::{Pass, not_finite};

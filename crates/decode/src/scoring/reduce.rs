@@ -2,7 +2,7 @@
 
 use std::ops::{Add, Range};
 
-use dsokr_basis::{Cancellation, Processes};
+use dsokr_core::{Cancellation, Processes};
 use rayon::prelude::*;
 
 use super::pass::{Buffers, Pass, Scores, Span, refuse_infinite};

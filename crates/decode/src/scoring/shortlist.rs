@@ -5,7 +5,7 @@ use std::collections::BinaryHeap;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, PoisonError};
 
-use dsokr_basis::Processes;
+use dsokr_core::Processes;
 use rayon::prelude::*;
 
 use super::pass::Pass;

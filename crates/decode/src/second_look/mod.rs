@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
-use dsokr_basis::store::{Contents, Stored, Tensor};
+use dsokr_core::store::{Contents, Stored, Tensor};
 use rayon::prelude::*;
 
 pub use clues::{Clues, Neighbourhood};

@@ -1,6 +1,6 @@
 //! The network that maps the features of a candidate to its logit.
 
-use dsokr_basis::random::{generator, shuffle, unit};
+use dsokr_core::random::{generator, shuffle, unit};
 use rayon::prelude::*;
 
 /// Hidden units.

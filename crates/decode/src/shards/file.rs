@@ -6,8 +6,8 @@ use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 
-use dsokr_basis::processes::part;
-use dsokr_basis::store::{Array, Contents, Stored, Tensor};
+use dsokr_core::processes::part;
+use dsokr_core::store::{Array, Contents, Stored, Tensor};
 
 use crate::candidates::{FilledRows, HUGE, PRECISION, Texts, check_counts, named, sorted};
 use crate::classes::Classes;

@@ -7,9 +7,9 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
-use dsokr_basis::Processes;
-use dsokr_basis::processes::part;
-use dsokr_basis::store::Stored;
+use dsokr_core::Processes;
+use dsokr_core::processes::part;
+use dsokr_core::store::Stored;
 use rayon::prelude::*;
 
 use crate::blocks::check_count;

@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use crate::common::{Set, message};
-use dsokr_basis::store::{Contents, Stored, Tensor};
+use dsokr_core::store::{Contents, Stored, Tensor};
 use dsokr_decode::{CandidateBlocks, CandidateParts, Candidates, Error, Queries, top_k};
+
+use crate::common::{Set, message};
 
 fn texts(texts: &[&str]) -> Vec<String> {
     texts.iter().map(|text| text.to_string()).collect()
@@ -220,7 +221,7 @@ fn files_that_contradict_themselves_are_refused() {
         message(Candidates::load(&path)),
         "candidate row 1, coordinate 0: NaN is not a finite number"
     );
-    assert!(matches!(Stored::open(&path, "basis", 1), Err(dsokr_basis::Error::File { .. })));
+    assert!(matches!(Stored::open(&path, "basis", 1), Err(dsokr_core::Error::File { .. })));
 }
 
 /// A set whose coordinates fill two blocks of a file, the file, and where the coordinates lie in it.

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use dsokr_basis::random::{generator, unit};
+use dsokr_core::random::{generator, unit};
 use dsokr_decode::{
     CandidateBlocks, CandidateParts, Candidates, Combination, Ensemble, Error, Pool, Precision,
     Queries, Rank, RowHit, ShardSet, Shards, rank, top_k, top_rows,

@@ -1,10 +1,11 @@
 //! Exact search against the scores of all structures, from coefficients and from coordinates.
 
-use crate::common::message;
 use dsokr_basis::features::{BitRows, DenseRows, hamming_one_hot, kemeny_signs, lehmer_codes};
-use dsokr_basis::random::{generator, unit};
 use dsokr_basis::{Basis, Features, Kernel, OutputKernel, RowSource, SketchKind, SketchOptions};
+use dsokr_core::random::{generator, unit};
 use dsokr_decode::{Encoding, ExactSearch, Queries, Structure};
+
+use crate::common::message;
 
 /// The ranks of the items in all orders of four items.
 fn rankings() -> Vec<Vec<u32>> {

@@ -1,6 +1,6 @@
 //! The largest expected F1, against all sets.
 
-use dsokr_basis::random::{below, generator};
+use dsokr_core::random::{below, generator};
 use dsokr_decode::best_expected_f1;
 
 /// The expected F1 of a set, from its definition.

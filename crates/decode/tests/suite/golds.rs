@@ -1,6 +1,6 @@
 //! Several right candidates, and candidates that do not compete.
 
-use dsokr_basis::random::{below, generator};
+use dsokr_core::random::{below, generator};
 use dsokr_decode::{
     CandidateParts, Candidates, Combination, Ensemble, Golds, Member, Metrics, MissingGold,
     PerQuery, Pool, Queries, Rank,

@@ -3,10 +3,11 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use crate::common::{Set, integer_queries, message, real_queries};
-use dsokr_basis::store::{Contents, Stored, Tensor};
+use dsokr_core::store::{Contents, Stored, Tensor};
 use dsokr_decode::{CandidateBlocks, Candidates, Error, Hubs, Queries, ScoreBlock, rank, top_k};
 use proptest::prelude::*;
+
+use crate::common::{Set, integer_queries, message, real_queries};
 
 /// The mean of the k largest products with each row, all of them formed and sorted.
 fn brute_force(set: &Set, predictions: &[f32], k: usize) -> Vec<f64> {

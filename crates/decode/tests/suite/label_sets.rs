@@ -1,10 +1,11 @@
 //! The best of all sets of labels against every set, projected and scored one by one.
 
-use crate::common::message;
 use dsokr_basis::features::{BitRows, DenseRows};
-use dsokr_basis::random::{below, generator, unit};
 use dsokr_basis::{Basis, Features, Kernel, SketchKind, SketchOptions, Tempering};
+use dsokr_core::random::{below, generator, unit};
 use dsokr_decode::{Encoding, Error, ExactSearch, Queries, Structure};
+
+use crate::common::message;
 
 const LABELS: u32 = 7;
 

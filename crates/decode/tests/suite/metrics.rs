@@ -1,8 +1,9 @@
 //! Metrics by hand, chance by simulation, and the coverage of the bootstrap.
 
-use crate::common::message;
-use dsokr_basis::random::{below, generator};
+use dsokr_core::random::{below, generator};
 use dsokr_decode::{Metrics, MissingGold, Rank, bootstrap};
+
+use crate::common::message;
 
 fn ranks(list: &[(u64, u64)]) -> Vec<Option<Rank>> {
     list.iter().map(|&(above, tied)| Some(Rank::new(above, tied, 20).unwrap())).collect()

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use dsokr_basis::processes::{Processes, threads};
+use dsokr_core::processes::{Processes, threads};
 use dsokr_decode::{
     CandidateBlocks, Candidates, CodedBlock, Combination, Decoded, Ensemble, Error, Hit, Member,
     Pool, Queries, Rank, ScoreBlock, rank, top_k, top_rows,
@@ -62,7 +62,7 @@ impl Damaged<'_> {
     const ROW: usize = 0;
 
     fn check(&self, damaged: bool) -> Result<(), Error> {
-        let error = || dsokr_basis::Error::Shape("it is damaged".into());
+        let error = || dsokr_core::Error::Shape("it is damaged".into());
         if self.1 && damaged { Err(error()) } else { Ok(()) }
     }
 }

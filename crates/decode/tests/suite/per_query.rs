@@ -2,12 +2,13 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::common::{
-    Set, golds, integer_queries, message, metrics_in, rank_in, real_queries, top_k_in,
-};
-use dsokr_basis::random::{below, generator};
+use dsokr_core::random::{below, generator};
 use dsokr_decode::{
     CandidateParts, Candidates, Error, Metrics, MissingGold, PerQuery, Pool, Queries,
+};
+
+use crate::common::{
+    Set, golds, integer_queries, message, metrics_in, rank_in, real_queries, top_k_in,
 };
 
 fn classes(candidates: &Candidates, gold: &[usize]) -> Vec<Option<u32>> {

@@ -1,10 +1,11 @@
 //! The best of all permutations against enumeration, from weights and from predictions in a basis.
 
-use crate::common::message;
 use dsokr_basis::features::{BitRows, DenseRows, hamming_one_hot, kemeny_signs};
-use dsokr_basis::random::{Generator, below, generator, unit};
 use dsokr_basis::{Basis, Features, Kernel, RowSource, SketchKind, SketchOptions};
+use dsokr_core::random::{Generator, below, generator, unit};
 use dsokr_decode::{Encoding, Error, ExactSearch, Queries, Structure};
+
+use crate::common::message;
 
 /// The best ranking for a direction in feature space: coefficients of the unit vectors.
 fn best(encoding: Encoding, weights: &[f32]) -> Result<Structure, Error> {

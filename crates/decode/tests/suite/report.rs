@@ -1,7 +1,6 @@
 //! Rows, curves, histograms and paired comparisons of ranks.
 
-use crate::common::message;
-use dsokr_basis::random::{below, generator};
+use dsokr_core::random::{below, generator};
 use dsokr_decode::report::{
     QueryRow, ReliabilityBin, compare, hits_curve, query_rows, rank_histogram, worst,
 };
@@ -9,6 +8,8 @@ use dsokr_decode::{
     CandidateParts, Candidates, Combination, Ensemble, Member, Metrics, MissingGold, Pool, Queries,
     Rank, bootstrap,
 };
+
+use crate::common::message;
 
 fn texts(texts: &[&str]) -> Vec<String> {
     texts.iter().map(|text| text.to_string()).collect()

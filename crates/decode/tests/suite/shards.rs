@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
-use dsokr_basis::processes::{Processes, threads};
+use dsokr_core::processes::{Processes, threads};
 use dsokr_decode::{
     CandidateBlocks, CandidateParts, Candidates, Combination, Decoded, Ensemble, Error, Member,
     MissingGold, PerQuery, Pool, Precision, Queries, ShardSet, Shards, fit_weights,

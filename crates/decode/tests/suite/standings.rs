@@ -1,6 +1,6 @@
 //! Where wanted candidates stand among all, against comparing every score.
 
-use dsokr_basis::processes::threads;
+use dsokr_core::processes::threads;
 use dsokr_decode::{
     Candidates, Combination, Ensemble, Error, Member, Precision, Queries, ShardSet, Shards,
     Standing, Standings,

@@ -1,8 +1,8 @@
 use std::ops::Range;
 
-use dsokr_basis::eigenbasis::cholesky;
-use dsokr_basis::random::{generator, unit};
-use dsokr_basis::{Cancellation, Processes};
+use dsokr_basis::eigenbasis::{cholesky, sum_over_ranks};
+use dsokr_core::random::{generator, unit};
+use dsokr_core::{Cancellation, Error, Processes};
 use faer::linalg::matmul::matmul;
 use faer::linalg::triangular_solve::{
     solve_lower_triangular_in_place, solve_upper_triangular_in_place,
@@ -11,7 +11,6 @@ use faer::{Accum, Mat, MatMut, MatRef, Par};
 use rayon::prelude::*;
 
 use super::{PANEL, SIDES, Scalar, check_finite};
-use crate::Error;
 
 /// Steps of the power iteration in each direction.
 const STEPS: usize = 6;
@@ -116,7 +115,7 @@ impl<T: Scalar> Panels<T> {
 impl Panels<f64> {
     /// Replaces it by the sum of those of all ranks.
     pub(crate) fn sum(&mut self, processes: &Processes) -> Result<(), Error> {
-        self.panels.iter_mut().try_for_each(|panel| processes.sum_matrix(panel))
+        self.panels.iter_mut().try_for_each(|panel| sum_over_ranks(processes, panel))
     }
 }
 

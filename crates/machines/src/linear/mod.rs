@@ -5,13 +5,12 @@
 
 mod factor;
 
+use dsokr_core::Error;
 use faer::linalg::matmul::matmul;
 use faer::traits::RealField;
 use faer::traits::math_utils::from_f64;
 use faer::{Accum, Mat, MatMut, MatRef, Par};
 use rayon::prelude::*;
-
-use crate::Error;
 
 pub(crate) use factor::{Factor, Panels, not_positive, row_major};
 

@@ -3,6 +3,7 @@
 mod solver;
 
 use dsokr_basis::eigenbasis::multiply;
+use dsokr_core::Error;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -10,7 +11,7 @@ use crate::loss::{Loss, check_levels};
 use crate::ridge::{Expansion, KernelModel, Weights};
 use crate::summary::{Solution, Summary};
 use crate::targets::check;
-use crate::{Error, OutputMatrix, Targets};
+use crate::{OutputMatrix, Targets};
 
 pub use solver::{InputFeatures, Stop};
 
@@ -174,7 +175,7 @@ pub fn pinball_loss(levels: &[f64], predictions: &[f32], observed: &[f64]) -> Re
 /// // The first row is in order, in the second the upper quantile is 0.5 below the lower one.
 /// let crossing = dsokr_machines::crossing_loss(2, &[0.0, 1.0, 1.0, 0.5])?;
 /// assert_eq!(crossing, 0.25);
-/// # Ok::<(), dsokr_machines::Error>(())
+/// # Ok::<(), dsokr_core::Error>(())
 /// ```
 pub fn crossing_loss(levels: usize, predictions: &[f32]) -> Result<f64, Error> {
     Error::check_count("quantile levels", levels)?;

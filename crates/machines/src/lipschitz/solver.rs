@@ -20,7 +20,8 @@
 //! point is the solution of the problem itself, whatever μ is.
 
 use dsokr_basis::eigenbasis::{Eigen, multiply, symmetric_eigen};
-use dsokr_basis::{Basis, Cancellation, RowSource, RowWeights};
+use dsokr_basis::{Basis, RowSource, RowWeights};
+use dsokr_core::{Cancellation, Error};
 use faer::linalg::matmul::matmul;
 use faer::{Accum, Mat, MatMut, MatRef, Par};
 use rayon::prelude::*;
@@ -31,7 +32,7 @@ use smart_default::SmartDefault;
 use crate::linear::sum_of_parts;
 use crate::loss::Loss;
 use crate::summary::LipschitzSummary;
-use crate::{Error, OutputMatrix, Targets};
+use crate::{OutputMatrix, Targets};
 
 /// A smoothed problem is solved when its own gap is this share of the whole gap.
 const INNER: f64 = 0.1;

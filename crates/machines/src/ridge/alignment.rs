@@ -4,12 +4,12 @@
 use std::ops::Range;
 
 use dsokr_basis::features::read;
-use dsokr_basis::{Cancellation, OutputKernel, RowSource};
+use dsokr_basis::{OutputKernel, RowSource};
+use dsokr_core::{Cancellation, Error};
 use faer::{ColMut, ColRef, Mat, MatRef};
 use rayon::prelude::*;
 
 use super::training_inputs::checked;
-use crate::Error;
 use crate::linear::{Factor, Panels};
 
 /// Columns of the Gram matrices that one task reads.
@@ -75,7 +75,7 @@ impl Ideal<'_> {
 /// let noise = Mat::from_fn(4, 4, |i, j| if i == j { 1.0 } else { 0.0 });
 /// let ideal = Ideal { kernel: &Kernel::Linear, rows: &y };
 /// assert_eq!(alignf(&[informed.as_ref(), noise.as_ref()], &ideal)?, [1.0, 0.0]);
-/// # Ok::<(), dsokr_machines::Error>(())
+/// # Ok::<(), dsokr_core::Error>(())
 /// ```
 ///
 /// # Errors

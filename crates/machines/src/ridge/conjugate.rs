@@ -2,10 +2,12 @@
 
 use std::borrow::Cow;
 
+use dsokr_basis::eigenbasis::sum_over_ranks;
 use dsokr_basis::features::read;
 use dsokr_basis::kernel::IntoKernel;
-use dsokr_basis::random::generator;
-use dsokr_basis::{Cancellation, Processes, RowSource, Sketch, SketchKind};
+use dsokr_basis::{RowSource, Sketch, SketchKind};
+use dsokr_core::random::generator;
+use dsokr_core::{Cancellation, Error, Processes};
 use faer::{Accum, ColMut, ColRef, Mat, MatRef};
 use rand_chacha::rand_core::Rng;
 use schemars::JsonSchema;
@@ -13,10 +15,10 @@ use serde::{Deserialize, Serialize};
 
 use super::model::{Expansion, KernelModel, Weights};
 use super::sketched::{InputSketch, RidgeProblem, SketchedInputs, blocks};
+use crate::Targets;
 use crate::linear::{Factor, PANEL, Panels, check_finite, not_positive, product, row_major};
 use crate::summary::{Convergence, Inputs, RidgeSummary, Solution, Summary};
 use crate::targets::check;
-use crate::{Error, Targets};
 
 /// Rows whose products one task computes.
 const ROWS: usize = 512;
@@ -49,7 +51,7 @@ pub struct ConjugateGradients {
     pub memory: usize,
 }
 
-dsokr_basis::defaults! {
+dsokr_core::defaults! {
     tolerance: f64 = 1e-8,
     iterations: usize = 100,
     memory: usize = 1 << 30,
@@ -223,7 +225,7 @@ impl<'a> System<'a> {
                 kept.push(features);
             }
         }
-        processes.sum_matrix(&mut sides)?;
+        sum_over_ranks(&processes, &mut sides)?;
         sampled.sum(&processes)?;
         sampled.add_to_diagonal(ridge);
         let (sampled, _) = factored(sampled, ridge)?;
@@ -260,7 +262,7 @@ impl<'a> System<'a> {
             let features = features.as_ref().as_ref();
             product(out.as_mut(), Accum::Add, features, values.as_ref(), PANEL);
         }
-        processes.sum_matrix(&mut out)?;
+        sum_over_ranks(&processes, &mut out)?;
         self.penalty.whiten(out.as_mut())?;
         for (out, inner) in out.col_iter_mut().zip(inner.col_iter()) {
             out.iter_mut().zip(inner.iter()).for_each(|(out, value)| *out += self.ridge * value);

@@ -1,11 +1,12 @@
 //! The output matrix of a decomposable kernel, learned with the ridge regression.
 
 use dsokr_basis::eigenbasis::{Eigen, multiply, symmetric_eigen};
+use dsokr_core::Error;
 use faer::{Mat, MatRef, Scale};
 
 use super::spectrum::Spectrum;
+use crate::OutputMatrix;
 use crate::targets::check_lambda;
-use crate::{Error, OutputMatrix};
 
 /// The objective is within this share of the targets' squared length of its minimum, by a duality gap.
 const GAP: f64 = 1e-8;

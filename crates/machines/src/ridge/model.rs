@@ -2,14 +2,14 @@ use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
 use dsokr_basis::features::{SparseRows, ranges, read};
-use dsokr_basis::{Basis, Block, Cancellation, Features, OutputKernel, RowSource, RowWeights};
+use dsokr_basis::{Basis, Block, Features, OutputKernel, RowSource, RowWeights};
+use dsokr_core::{Cancellation, Error};
 use faer::linalg::matmul::matmul;
 use faer::{Accum, Mat, MatMut, MatRef, Par};
 use rayon::prelude::*;
 
 use super::scaling::Scaling;
 use super::training_inputs::{LinearIndex, scales};
-use crate::Error;
 use crate::linear::Scalar;
 use crate::summary::Summary;
 

@@ -6,12 +6,12 @@ use std::path::Path;
 use std::sync::Arc;
 
 use dsokr_basis::kernel::{IntoKernel, named};
-use dsokr_basis::store::{self, Stored, Tensor};
 use dsokr_basis::{Basis, Features, OutputKernel, RowSource};
+use dsokr_core::Error;
+use dsokr_core::store::{self, Stored, Tensor};
 
 use super::model::{Expansion, KernelModel, Weights};
 use super::scaling::Scaling;
-use crate::Error;
 
 /// Name, kind and versions of a file.
 type File = (&'static str, &'static str, RangeInclusive<u32>);

@@ -6,16 +6,15 @@ use std::sync::Arc;
 use dsokr_basis::eigenbasis::multiply;
 use dsokr_basis::features::{distinct, ranges, read};
 use dsokr_basis::kernel::{IntoKernel, named};
-use dsokr_basis::store::{self, Stored, Tensor};
-use dsokr_basis::{
-    Basis, Cancellation, Features, OutputKernel, Processes, RowKind, RowSource, RowWeights,
-};
+use dsokr_basis::{Basis, Features, OutputKernel, RowKind, RowSource, RowWeights};
+use dsokr_core::store::{self, Stored, Tensor};
+use dsokr_core::{Cancellation, Error, Processes};
 use faer::{Mat, MatRef};
 
 use super::model_file::{put_rows, read_rows};
 use crate::embedding::map;
 use crate::targets::Values;
-use crate::{Error, OutputEmbedding, Targets};
+use crate::{OutputEmbedding, Targets};
 
 /// Rows of outputs in one block.
 const ROWS: usize = 1024;

@@ -5,12 +5,12 @@ use std::sync::Arc;
 use dsokr_basis::eigenbasis::{Eigen, leading, multiply};
 use dsokr_basis::features::DenseRows;
 use dsokr_basis::{Block, Features, OutputKernel, RowKind, RowSource};
+use dsokr_core::Error;
 use faer::{Accum, Mat, MatRef};
 
 use super::model::{Expansion, KernelModel, Weights};
 use super::sketched::DEPENDENT;
 use super::training_inputs::checked;
-use crate::Error;
 use crate::linear::{PANEL, product, row_major};
 
 /// Training inputs that 32-bit floats number exactly.

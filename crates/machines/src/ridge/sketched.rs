@@ -4,13 +4,11 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use dsokr_basis::eigenbasis::{Eigen, leading, multiply};
+use dsokr_basis::eigenbasis::{Eigen, leading, multiply, sum_over_ranks};
 use dsokr_basis::features::{Selected, ranges, read};
 use dsokr_basis::kernel::IntoKernel;
-use dsokr_basis::{
-    Block, Cancellation, Features, OutputKernel, Processes, RowSource, Sketch, SketchKind,
-    SketchOptions,
-};
+use dsokr_basis::{Block, Features, OutputKernel, RowSource, Sketch, SketchKind, SketchOptions};
+use dsokr_core::{Cancellation, Error, Processes};
 use faer::linalg::matmul::matmul;
 use faer::{Accum, Mat, Par};
 use rayon::prelude::*;
@@ -18,10 +16,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::model::{Expansion, KernelModel, Weights};
+use crate::Targets;
 use crate::linear::{Factor, PANEL, Panels, not_positive, product, row_major};
 use crate::summary::{Inputs, RidgeSummary, Solution, Summary};
 use crate::targets::check;
-use crate::{Error, Targets};
 
 /// Numbers in a block of training rows: 64 MiB of sketched kernel values.
 const BLOCK: usize = 8 << 20;
@@ -69,7 +67,7 @@ impl InputSketch {
     }
 }
 
-dsokr_basis::defaults!(subsampling: SketchKind = SketchKind::Subsampling { replacement: false });
+dsokr_core::defaults!(subsampling: SketchKind = SketchKind::Subsampling { replacement: false });
 
 /// Features of the sketch: `t(x) = R k^x`, m numbers, with `R = W S`.
 #[derive(Clone, Debug)]
@@ -257,7 +255,7 @@ fn normal_equations(
         targets.add_products(range, features.as_ref(), &mut sides);
     }
     system.sum(&processes)?;
-    processes.sum_matrix(&mut sides)?;
+    sum_over_ranks(&processes, &mut sides)?;
     Ok((system, sides))
 }
 

@@ -2,10 +2,11 @@
 
 use std::ops::Range;
 
-use dsokr_basis::eigenbasis::{Eigen, leading, multiply};
+use dsokr_basis::RowSource;
+use dsokr_basis::eigenbasis::{Eigen, leading, multiply, sum_over_ranks};
 use dsokr_basis::features::read;
 use dsokr_basis::kernel::IntoKernel;
-use dsokr_basis::{Processes, RowSource};
+use dsokr_core::{Error, Processes};
 use faer::linalg::matmul::matmul;
 use faer::{Accum, Mat, MatMut, MatRef, Par};
 use rayon::prelude::*;
@@ -15,7 +16,7 @@ use super::sketched::{InputSketch, SketchedInputs, blocks};
 use super::training_inputs::TrainingInputs;
 use crate::linear::{PANEL, Panels, SIDES};
 use crate::targets::{check, check_lambda};
-use crate::{Error, OutputMatrix, Targets};
+use crate::{OutputMatrix, Targets};
 
 /// Eigenvalues up to this share of the largest one are rounding errors.
 const TOLERANCE: f64 = 1e-14;
@@ -110,7 +111,7 @@ impl Spectrum {
         let total_weight = targets.total_weight();
         let (roots, targets) = weighted(targets, own);
         let mut turned = Self::turned(&vectors, &targets);
-        processes.sum_matrix(&mut turned)?;
+        sum_over_ranks(&processes, &mut turned)?;
         let values = eigen.values;
         Ok(Self { rows: n, total_weight, divided: true, vectors, values, roots, targets, turned })
     }

@@ -6,10 +6,10 @@ use std::sync::Arc;
 use dsokr_basis::eigenbasis::leading;
 use dsokr_basis::features::{ColumnIndex, SparseRows, read};
 use dsokr_basis::kernel::{IntoKernel, zero_rows};
-use dsokr_basis::{Block, Cancellation, OutputKernel, RowKind, RowSource};
+use dsokr_basis::{Block, OutputKernel, RowKind, RowSource};
+use dsokr_core::{Cancellation, Error};
 use faer::{Mat, MatRef};
 
-use crate::Error;
 use crate::linear::{Factor, Panels, Scalar, check_finite};
 
 /// Asymmetry and negative eigenvalues that are rounding, as a share of the largest value or of the trace.

@@ -2,14 +2,13 @@
 
 use std::ops::RangeInclusive;
 
-use dsokr_basis::Cancellation;
 use dsokr_basis::features::read;
+use dsokr_core::{Cancellation, Error};
 use faer::{Accum, Mat, MatRef};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::alignment::{Ideal, alignf, check, combine};
-use crate::Error;
 use crate::linear::{Factor, PANEL, Panels, product};
 use crate::targets::check_lambda;
 

@@ -1,8 +1,9 @@
 //! Bad input is an error that says what it found.
 
-use dsokr_basis::loss::{EpsilonInsensitive, EpsilonInsensitiveSquare, Huber, Square};
+use dsokr_core::Error;
+use dsokr_core::loss::{EpsilonInsensitive, EpsilonInsensitiveSquare, Huber, Square};
 use dsokr_machines::{
-    Error, LipschitzProblem, Loss, Offset, OutputMatrix, Stop, Targets, coverage, crossing_loss,
+    LipschitzProblem, Loss, Offset, OutputMatrix, Stop, Targets, coverage, crossing_loss,
     pinball_loss,
 };
 

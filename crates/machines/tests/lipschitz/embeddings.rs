@@ -1,14 +1,14 @@
 //! Reduced rank regression and Output Embedding Learning.
 
 use dsokr_basis::features::DenseRows;
-use dsokr_basis::loss::Square;
-use dsokr_basis::random::{Generator, generator};
 use dsokr_basis::{
     Basis, Features, Kernel, Mat, OutputKernel, RowSource, SketchKind, SketchOptions,
 };
+use dsokr_core::Error;
+use dsokr_core::loss::Square;
+use dsokr_core::random::{Generator, generator};
 use dsokr_machines::{
-    Error, LipschitzProblem, Loss, Offset, OutputEmbedding, OutputMatrix, OutputSpace, Stop,
-    Targets,
+    LipschitzProblem, Loss, Offset, OutputEmbedding, OutputMatrix, OutputSpace, Stop, Targets,
 };
 
 use crate::support::{EVERY, fit_on, normal, solve, solved};

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use dsokr_basis::SketchKind;
-use dsokr_machines::{Error, KernelModel, LipschitzProblem, Loss, Offset, Scaling, Stop, Targets};
+use dsokr_core::Error;
+use dsokr_machines::{KernelModel, LipschitzProblem, Loss, Offset, Scaling, Stop, Targets};
 
 use crate::support::{EVERY, basis, coupled, fit_on, regression, two_outputs};
 

@@ -1,9 +1,10 @@
 //! Machines against closed forms, the unsketched problem, and their own duality gap.
 
-use dsokr_basis::loss::{Huber, Square};
 use dsokr_basis::{Mat, SketchKind};
+use dsokr_core::Error;
+use dsokr_core::loss::{Huber, Square};
 use dsokr_machines::{
-    Error, InputFeatures, LipschitzProblem, Loss, Offset, OutputMatrix, Solver, Stop, Targets,
+    InputFeatures, LipschitzProblem, Loss, Offset, OutputMatrix, Solver, Stop, Targets,
     fit_lipschitz,
 };
 
@@ -140,7 +141,7 @@ fn the_solution_is_a_minimum_in_every_direction() {
             objective(&features, &x, &values, &residuals, &problem, (weights, machine.offset()))
         };
         let least = at(&machine.weights());
-        let mut random = dsokr_basis::random::generator(0, "test/directions", 0);
+        let mut random = dsokr_core::random::generator(0, "test/directions", 0);
         for direction in 0..20 {
             let size = [1e-3, 1e-2, 0.1][direction % 3];
             let moved: Vec<f64> = machine

@@ -1,8 +1,8 @@
 //! Quantile regression.
 
 use dsokr_basis::features::DenseRows;
-use dsokr_basis::random::generator;
 use dsokr_basis::{Basis, Features, Kernel, SketchKind, SketchOptions};
+use dsokr_core::random::generator;
 use dsokr_machines::{
     KernelModel, LipschitzProblem, Loss, Offset, OutputMatrix, Stop, Targets, coverage,
     crossing_loss, pinball_loss,
@@ -13,7 +13,7 @@ use crate::support::{EVERY, fit_on, normal, solved};
 /// Points of [0, 2], and x + (0.2 + x/2) · noise.
 fn fan(n: usize, seed: u64) -> (Features, Vec<f64>) {
     let mut random = generator(seed, "test/fan", 0);
-    let x: Vec<f32> = (0..n).map(|_| 2.0 * dsokr_basis::random::unit(&mut random) as f32).collect();
+    let x: Vec<f32> = (0..n).map(|_| 2.0 * dsokr_core::random::unit(&mut random) as f32).collect();
     let y = x.iter().map(|&x| f64::from(x) + (0.2 + f64::from(x) / 2.0) * normal(&mut random));
     let y = y.collect();
     (Features::Dense(DenseRows::new(1, x).unwrap()), y)

@@ -1,9 +1,9 @@
 //! IOKR's primal with robust losses (thesis, equation 5.16).
 
 use dsokr_basis::features::{BitRows, DenseRows};
-use dsokr_basis::loss::{EpsilonInsensitive, EpsilonInsensitiveSquare, Huber, Square};
-use dsokr_basis::random::{generator, unit};
 use dsokr_basis::{Basis, Features, Kernel, SketchKind, SketchOptions};
+use dsokr_core::loss::{EpsilonInsensitive, EpsilonInsensitiveSquare, Huber, Square};
+use dsokr_core::random::{generator, unit};
 use dsokr_machines::{LipschitzProblem, Loss, Offset, OutputMatrix, Stop, Targets};
 
 use crate::support::{EVERY, basis, fit_on, objective, solved};

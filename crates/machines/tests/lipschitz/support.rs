@@ -1,12 +1,13 @@
 //! Small data sets, and the problem of a machine written out naively.
 
 use dsokr_basis::features::DenseRows;
-use dsokr_basis::loss::{EpsilonInsensitive, EpsilonInsensitiveSquare, Huber, Square};
-use dsokr_basis::random::{Generator, generator, unit};
 use dsokr_basis::{Basis, Features, Kernel, Mat, RowSource, SketchKind, SketchOptions};
+use dsokr_core::Error;
+use dsokr_core::loss::{EpsilonInsensitive, EpsilonInsensitiveSquare, Huber, Square};
+use dsokr_core::random::{Generator, generator, unit};
 use dsokr_machines::{
-    Error, InputFeatures, KernelModel, LipschitzProblem, LipschitzSummary, Loss, OutputMatrix,
-    Stop, Targets, fit_lipschitz,
+    InputFeatures, KernelModel, LipschitzProblem, LipschitzSummary, Loss, OutputMatrix, Stop,
+    Targets, fit_lipschitz,
 };
 use rand_distr::{Distribution, StandardNormal};
 

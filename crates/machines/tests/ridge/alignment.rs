@@ -1,9 +1,10 @@
 //! ALIGNF against its definition, and the kernels that it refuses.
 
-use dsokr_basis::random::{generator, unit};
 use dsokr_basis::{Basis, Kernel, Mat, SketchKind, SketchOptions};
+use dsokr_core::Error;
+use dsokr_core::random::{generator, unit};
 use dsokr_machines::{
-    Arithmetic, Error, Ideal, KernelWeighting, Targets, TrainingInputs, alignf, combine, fit,
+    Arithmetic, Ideal, KernelWeighting, Targets, TrainingInputs, alignf, combine, fit,
 };
 
 use crate::naive::*;

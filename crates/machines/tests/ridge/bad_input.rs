@@ -1,7 +1,8 @@
 //! What is refused, and what the refusal says.
 
 use dsokr_basis::{Kernel, Mat, SketchKind, SketchOptions};
-use dsokr_machines::{Arithmetic, Error, OutputSpace, Targets, TrainingInputs, fit};
+use dsokr_core::Error;
+use dsokr_machines::{Arithmetic, OutputSpace, Targets, TrainingInputs, fit};
 
 use crate::naive::*;
 

@@ -1,8 +1,9 @@
 //! Cancelled fits.
 
-use dsokr_basis::{Cancellation, SketchKind};
+use dsokr_basis::SketchKind;
+use dsokr_core::{Cancellation, Error};
 use dsokr_machines::{
-    Arithmetic, Error, InputSketch, OutputSpace, RidgeProblem, TrainingInputs, fit, fit_sketched,
+    Arithmetic, InputSketch, OutputSpace, RidgeProblem, TrainingInputs, fit, fit_sketched,
 };
 
 use crate::naive::*;

@@ -1,7 +1,8 @@
 //! Conjugate gradients against the direct solver, formulas, and what they promise.
 
 use dsokr_basis::{Block, Kernel, Mat, OutputKernel, RowSource, Sketch, SketchKind};
-use dsokr_machines::{ConjugateGradients, Error, InputSketch, KernelModel, OutputSpace, Targets};
+use dsokr_core::Error;
+use dsokr_machines::{ConjugateGradients, InputSketch, KernelModel, OutputSpace, Targets};
 
 use crate::naive::*;
 use crate::streams::Circle;
@@ -225,7 +226,7 @@ impl OutputKernel for Pole {
         "pole".into()
     }
 
-    fn block(&self, a: &Block, b: &Block) -> Result<Mat<f64>, dsokr_basis::Error> {
+    fn block(&self, a: &Block, b: &Block) -> Result<Mat<f64>, dsokr_core::Error> {
         let Block::Dense(rows) = b else { panic!("dense rows") };
         let mut values = kernel_x().block(a, b)?;
         for (j, row) in rows.values().chunks_exact(rows.width()).enumerate() {

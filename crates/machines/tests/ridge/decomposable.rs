@@ -1,8 +1,8 @@
 //! Decomposable kernels `k(x, x') M`.
 
 use dsokr_basis::features::DenseRows;
-use dsokr_basis::loss::Square;
 use dsokr_basis::{Features, Kernel, SketchKind};
+use dsokr_core::loss::Square;
 use dsokr_machines::{
     Coupling, InputSketch, LastSystem, Lipschitz, Loss, OutputMatrix, OutputSpace, PreparedSolver,
     Sketched, Solver, Stop, Targets, TrainingInputs,

@@ -1,14 +1,13 @@
 //! Models and output spaces in files.
 
-use dsokr_basis::{
-    Basis, Block, Error as BasisError, Mat, OutputKernel, RowSource, SketchKind, SketchOptions,
-};
-use dsokr_machines::{
-    Arithmetic, Convergence, Error, KernelModel, OutputSpace, Scaling, Solution, TrainingInputs,
-    fit,
-};
 use std::collections::BTreeMap;
 use std::path::Path;
+
+use dsokr_basis::{Basis, Block, Mat, OutputKernel, RowSource, SketchKind, SketchOptions};
+use dsokr_core::{Error, Error as BasisError};
+use dsokr_machines::{
+    Arithmetic, Convergence, KernelModel, OutputSpace, Scaling, Solution, TrainingInputs, fit,
+};
 
 use crate::naive::*;
 

@@ -1,8 +1,8 @@
 //! The estimators against their formulas, and against each other where they must agree.
 
 use dsokr_basis::features::SparseRows;
-use dsokr_basis::random::{below, generator};
 use dsokr_basis::{Basis, Features, Kernel, RowSource, Sketch, SketchKind, SketchOptions};
+use dsokr_core::random::{below, generator};
 use dsokr_machines::{Arithmetic, OutputSpace, Scaling, Targets, TrainingInputs, fit};
 
 use crate::naive::*;

@@ -2,8 +2,8 @@
 //! outputs, and for each query the molecules of about its mass.
 
 use dsokr_basis::features::{BitRows, distinct};
-use dsokr_basis::random::{generator, unit};
 use dsokr_basis::{Features, Kernel, Mat, RowSource};
+use dsokr_core::random::{generator, unit};
 use dsokr_decode::{
     CandidateParts, Candidates, Combination, Ensemble, Metrics, MissingGold, PerQuery, Pool,
     Queries, Rank, bootstrap,

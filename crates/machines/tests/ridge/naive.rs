@@ -1,11 +1,12 @@
 //! Small random problems, and the estimators by their formulas on plain rows of `f64`.
 
 use dsokr_basis::features::{BitRows, DenseRows};
-use dsokr_basis::random::{below, generator, unit};
 use dsokr_basis::{Features, Kernel, OutputKernel, RowSource, SketchKind};
+use dsokr_core::Error;
+use dsokr_core::random::{below, generator, unit};
 use dsokr_machines::{
-    Arithmetic, Averaged, ConjugateGradients, Error, Fitted, InputSketch, KernelModel,
-    RidgeProblem, RidgeSummary, SketchedFit, Spectrum, Targets, TrainingInputs,
+    Arithmetic, Averaged, ConjugateGradients, Fitted, InputSketch, KernelModel, RidgeProblem,
+    RidgeSummary, SketchedFit, Spectrum, Targets, TrainingInputs,
 };
 
 pub type Rows = Vec<Vec<f64>>;

@@ -1,8 +1,9 @@
 //! Fits that several ranks share. They are threads of this process here.
 
-use dsokr_basis::processes::same_on_threads;
 use dsokr_basis::{Basis, Features, SketchKind, SketchOptions};
-use dsokr_machines::{ConjugateGradients, Error, InputSketch, OutputSpace, Points, Targets};
+use dsokr_core::Error;
+use dsokr_core::processes::same_on_threads;
+use dsokr_machines::{ConjugateGradients, InputSketch, OutputSpace, Points, Targets};
 
 use crate::naive::*;
 

@@ -1,7 +1,8 @@
 //! Held-out predictions in closed form against refitting without the rows.
 
 use dsokr_basis::{Basis, RowSource, SketchKind, SketchOptions};
-use dsokr_machines::{Arithmetic, Error, InputSketch, OutputSpace, Spectrum, TrainingInputs, fit};
+use dsokr_core::Error;
+use dsokr_machines::{Arithmetic, InputSketch, OutputSpace, Spectrum, TrainingInputs, fit};
 
 use crate::naive::*;
 

@@ -4,7 +4,8 @@ use std::borrow::Cow;
 use std::ops::Range;
 
 use dsokr_basis::features::DenseBlock;
-use dsokr_basis::{Block, Error, Kernel, RowKind, RowSource, SketchKind};
+use dsokr_basis::{Block, Kernel, RowKind, RowSource, SketchKind};
+use dsokr_core::Error;
 use dsokr_machines::{OutputSpace, Targets};
 
 use crate::naive::*;

@@ -2,8 +2,9 @@
 
 use dsokr_basis::features::DenseRows;
 use dsokr_basis::{Features, Kernel, Mat};
+use dsokr_core::Error;
 use dsokr_machines::{
-    Error, Ideal, KernelWeighting, OutputSpace, Spectrum, TrainingInputs, combine, held_out_weights,
+    Ideal, KernelWeighting, OutputSpace, Spectrum, TrainingInputs, combine, held_out_weights,
 };
 
 const N: usize = 30;

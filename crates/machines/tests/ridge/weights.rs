@@ -1,7 +1,7 @@
 //! Weights of training rows against a weighted ridge regression in NumPy, and against refitting.
 
-use dsokr_basis::loss::{Huber, Square};
 use dsokr_basis::{Basis, Features, Kernel, Mat, RowSource, RowWeights, SketchKind, SketchOptions};
+use dsokr_core::loss::{Huber, Square};
 use dsokr_machines::{
     Arithmetic, Averaged, ClosedForm, ConjugateGradients, InputSketch, LastSystem, Lipschitz, Loss,
     Offset, OutputSpace, Scaling, Sketched, Solver, Stop, Targets, TrainingInputs, fit,

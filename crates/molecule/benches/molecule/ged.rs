@@ -3,7 +3,7 @@
 use std::hint::black_box;
 use std::time::Instant;
 
-use dsokr_basis::random::{below, generator};
+use dsokr_core::random::{below, generator};
 use dsokr_molecule::Molecule;
 use dsokr_molecule::ged::{EditDistance, Limit, edit_distance};
 use dsokr_molecule::graph::{Graph, label};

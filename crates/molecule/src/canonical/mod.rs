@@ -9,7 +9,7 @@ mod stereogenic;
 mod tree;
 mod write;
 
-use dsokr_basis::random::shuffle;
+use dsokr_core::random::shuffle;
 use rand::Rng;
 
 use self::search::canonical_order;
@@ -60,7 +60,7 @@ impl Molecule {
     /// [`canonical_smiles`](Self::canonical_smiles) keeps.
     ///
     /// ```
-    /// use dsokr_basis::random::generator;
+    /// use dsokr_core::random::generator;
     /// use dsokr_molecule::Molecule;
     ///
     /// let phenol = Molecule::parse("Oc1ccccc1")?;

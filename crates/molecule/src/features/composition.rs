@@ -1,7 +1,7 @@
 //! The composition of a molecule, as feature rows.
 
-use dsokr_basis::Cancellation;
 use dsokr_basis::features::SparseRows;
+use dsokr_core::Cancellation;
 use rayon::prelude::*;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

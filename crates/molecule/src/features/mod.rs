@@ -12,8 +12,8 @@ mod stereo;
 use std::collections::BTreeMap;
 use std::ops::Deref;
 
-use dsokr_basis::Cancellation;
 use dsokr_basis::features::{BitRows, SparseRows};
+use dsokr_core::Cancellation;
 use rayon::prelude::*;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -54,8 +54,8 @@ pub trait MoleculeFeatures {
     /// Checks the parameters; by default there is nothing to check.
     ///
     /// # Errors
-    /// [`dsokr_basis::Error::Value`] for one that is out of range.
-    fn validate(&self) -> Result<(), dsokr_basis::Error> {
+    /// [`dsokr_core::Error::Value`] for one that is out of range.
+    fn validate(&self) -> Result<(), dsokr_core::Error> {
         Ok(())
     }
 
@@ -93,8 +93,8 @@ pub trait HashedFeatures: Sync {
 }
 
 impl<F: HashedFeatures> MoleculeFeatures for F {
-    fn validate(&self) -> Result<(), dsokr_basis::Error> {
-        dsokr_basis::Error::check_count("width", self.width())
+    fn validate(&self) -> Result<(), dsokr_core::Error> {
+        dsokr_core::Error::check_count("width", self.width())
     }
 
     fn counts(&self, molecules: &[Molecule]) -> Result<SparseRows, Error> {
@@ -167,7 +167,7 @@ pub struct GraphCounts {
 }
 
 impl MoleculeFeatures for GraphCounts {
-    fn validate(&self) -> Result<(), dsokr_basis::Error> {
+    fn validate(&self) -> Result<(), dsokr_core::Error> {
         self.kernel.validate().map_err(|error| error.of("kernel."))
     }
 

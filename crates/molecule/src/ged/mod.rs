@@ -20,11 +20,10 @@ mod search;
 
 use std::collections::BTreeMap;
 
-use dsokr_basis::Cancellation;
+use dsokr_core::Cancellation;
 use rayon::prelude::*;
 
 use crate::graph::Graph;
-
 use instance::{Instance, Model};
 
 pub use common::{MyopicDistance, myopic_distance};
@@ -96,11 +95,11 @@ pub fn edit_distance(a: &Graph, b: &Graph, limit: &Limit) -> EditDistance {
 /// order of the pairs. The limit holds for each pair.
 ///
 /// # Errors
-/// [`Cancelled`](dsokr_basis::Error::Cancelled).
+/// [`Cancelled`](dsokr_core::Error::Cancelled).
 pub fn edit_distances(
     pairs: &[(&Graph, &Graph)],
     limit: &Limit,
-) -> Result<Vec<EditDistance>, dsokr_basis::Error> {
+) -> Result<Vec<EditDistance>, dsokr_core::Error> {
     let cancellation = Cancellation::current();
     // one at a time: hard pairs take a thousand times as long as easy ones
     let pairs = pairs.par_iter().with_max_len(1);

@@ -3,7 +3,7 @@
 
 use std::time::{Duration, Instant};
 
-use dsokr_basis::assignment::{Matching, Scratch, Solved};
+use dsokr_core::assignment::{Matching, Scratch, Solved};
 
 use super::EditDistance;
 use super::costs::Costs;

@@ -3,8 +3,8 @@
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 
-use dsokr_basis::Error;
-use dsokr_basis::store::open_input;
+use dsokr_core::Error;
+use dsokr_core::store::open_input;
 use serde::Serialize;
 use serde::de::{self, Deserialize, Deserializer};
 use serde_untagged::UntaggedEnumVisitor;
@@ -174,7 +174,7 @@ struct Edge(
     #[serde(skip_serializing, default, deserialize_with = "too_long")] (),
 );
 
-dsokr_basis::defaults!(unlabelled: Label = Label::Number(0));
+dsokr_core::defaults!(unlabelled: Label = Label::Number(0));
 
 /// Refuses what follows the label.
 fn too_long<'de, D: Deserializer<'de>>(_: D) -> Result<(), D::Error> {

@@ -300,16 +300,16 @@ impl Distances {
 }
 
 /// The error for a file that the operating system refuses to read.
-fn unread(path: &Path, source: std::io::Error) -> dsokr_basis::Error {
+fn unread(path: &Path, source: std::io::Error) -> dsokr_core::Error {
     match source.kind() {
-        std::io::ErrorKind::NotFound => dsokr_basis::Error::file(path, "no such file"),
-        _ => dsokr_basis::Error::file(path, format_args!("cannot be read: {source}")),
+        std::io::ErrorKind::NotFound => dsokr_core::Error::file(path, "no such file"),
+        _ => dsokr_core::Error::file(path, format_args!("cannot be read: {source}")),
     }
 }
 
 /// The error for a file without any graph.
-fn empty(path: &Path) -> dsokr_basis::Error {
-    dsokr_basis::Error::file(path, "the file is empty; at least one graph is needed")
+fn empty(path: &Path) -> dsokr_core::Error {
+    dsokr_core::Error::file(path, "the file is empty; at least one graph is needed")
 }
 
 /// Refuses a graph with more nodes or edges than are read.
@@ -319,7 +319,7 @@ fn check_size(
     what: &str,
     size: usize,
     most: usize,
-) -> Result<(), dsokr_basis::Error> {
+) -> Result<(), dsokr_core::Error> {
     let message = || format!("a graph with {size} {what}; allowed: at most {most}");
-    if size <= most { Ok(()) } else { Err(dsokr_basis::Error::at_line(path, line, message())) }
+    if size <= most { Ok(()) } else { Err(dsokr_core::Error::at_line(path, line, message())) }
 }

@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use dsokr_core::Error;
+use dsokr_core::store::read_bytes;
+
 use super::{Graph, MAX_EDGES, MAX_NODES, NamedGraph, check_size, empty};
-use dsokr_basis::Error;
-use dsokr_basis::store::read_bytes;
 
 /// Characters of an offending text that an error shows.
 const SHOWN: usize = 60;

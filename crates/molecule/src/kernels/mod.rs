@@ -111,7 +111,7 @@ pub enum GraphKernel {
     Nspd(Nspd),
 }
 
-dsokr_basis::defaults! {
+dsokr_core::defaults! {
     iterations: usize = 5,
     vertex_histogram: Box<GraphKernel> = Box::new(GraphKernel::VertexHistogram { edge_labels: false }),
 }
@@ -137,14 +137,14 @@ impl GraphKernel {
     /// Checks the parameters of the kernel and of its bases.
     ///
     /// # Errors
-    /// [`dsokr_basis::Error::Value`], with the path of the parameter below this kernel.
-    pub fn validate(&self) -> Result<(), dsokr_basis::Error> {
+    /// [`dsokr_core::Error::Value`], with the path of the parameter below this kernel.
+    pub fn validate(&self) -> Result<(), dsokr_core::Error> {
         self.check(1)
     }
 
     /// Checks a kernel at this level of kernels.
-    fn check(&self, level: usize) -> Result<(), dsokr_basis::Error> {
-        use dsokr_basis::Error;
+    fn check(&self, level: usize) -> Result<(), dsokr_core::Error> {
+        use dsokr_core::Error;
         let allowed = format!("at most {MAX_NESTING} levels of kernels");
         Error::ensure(level <= MAX_NESTING, "name", self.name(), allowed)?;
         let below = |kernel: &Self, key| kernel.check(level + 1).map_err(|error| error.of(key));

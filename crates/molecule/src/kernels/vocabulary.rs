@@ -1,8 +1,8 @@
 use std::borrow::Borrow;
 use std::ops::Range;
 
-use dsokr_basis::Cancellation;
 use dsokr_basis::features::SparseRows;
+use dsokr_core::Cancellation;
 use rayon::prelude::*;
 
 use super::GraphKernel;
@@ -104,7 +104,7 @@ impl GraphVocabulary {
         }
         // one column more, and columns are numbered by u32
         if u32::try_from(features.len()).is_err() {
-            return Err(dsokr_basis::Error::too_wide(features.len() + 1).into());
+            return Err(dsokr_core::Error::too_wide(features.len() + 1).into());
         }
         let directory = Directory::new(&features);
         Ok(Self { kernel, features, directory })

@@ -1,6 +1,6 @@
 //! Features are the same on every machine and in every version: a stored basis depends on them.
 
-use dsokr_basis::random::hash;
+use dsokr_core::random::hash;
 use dsokr_molecule::graph::Graph;
 use dsokr_molecule::{Molecule, kernels::GraphKernel};
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use dsokr_basis::random::generator;
+use dsokr_core::random::generator;
 use dsokr_molecule::{Atom, Molecule};
 
 use crate::support::{chebi, parse, quickstart};

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use dsokr_basis::random::generator;
+use dsokr_core::random::generator;
 use dsokr_molecule::graph::parse_json_lines;
 use dsokr_molecule::svg_pair;
 

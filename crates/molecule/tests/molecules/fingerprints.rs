@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use dsokr_basis::random::{below, generator};
+use dsokr_core::random::{below, generator};
 use dsokr_molecule::{HashedFeatures, Molecule, MoleculeFeatures, Morgan};
 use safetensors::SafeTensors;
 

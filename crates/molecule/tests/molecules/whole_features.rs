@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use dsokr_basis::random::generator;
+use dsokr_core::random::generator;
 use dsokr_molecule::{
     Chains, Components, Composition, HashedFeatures, Molecule, MoleculeFeatures, Morgan, Rings,
     Stereo, Substructures,

@@ -1,11 +1,12 @@
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 
-use dsokr_basis::store::read_text;
+use dsokr_core::store::read_text;
+use dsokr_kernels::Precision;
 use serde_json::{Map, Value};
 
+use crate::Error;
 use crate::transformer::Architecture;
-use crate::{Error, Precision};
 
 /// Upper bound for the sizes of a model; products of two sizes fit into 64 bits.
 const LARGEST: u64 = i32::MAX as u64;

@@ -21,8 +21,8 @@ mod write;
 use std::path::{Path, PathBuf};
 
 use burn::tensor::Device;
-use dsokr_basis::random::generator;
-use dsokr_basis::store::read_bytes;
+use dsokr_core::random::generator;
+use dsokr_core::store::read_bytes;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -31,8 +31,10 @@ use crate::init::Start;
 use crate::parameters::{Parameters, restore};
 use crate::pass::check_dropout;
 pub use crate::tokenizer::Tokenizer;
+use dsokr_kernels::Precision;
+
 use crate::transformer::{Architecture, Body};
-use crate::{Error, PartSize, Pooling, Precision, Transformer};
+use crate::{Error, PartSize, Pooling, Transformer};
 use config::Config;
 use tensors::{Tensors, weight_file};
 pub use write::is_exported;
@@ -69,7 +71,7 @@ impl Pretrained {
     /// Reads configuration and tokenizer, and finds the weights without reading them.
     ///
     /// # Errors
-    /// [`dsokr_basis::Error::File`] for a file that is missing or cannot be read, and for an
+    /// [`dsokr_core::Error::File`] for a file that is missing or cannot be read, and for an
     /// unsupported value, such as a `model_type` of a different family, or a vocabulary larger than
     /// the table of token vectors (it may be smaller, since some models pad the table).
     pub fn open(folder: &Path) -> Result<Self, Error> {
@@ -114,7 +116,7 @@ impl Pretrained {
     /// Takes the weights from `folder`.
     ///
     /// # Errors
-    /// [`dsokr_basis::Error::File`] when the folder has no weight file.
+    /// [`dsokr_core::Error::File`] when the folder has no weight file.
     pub fn find_weights(&mut self, folder: &Path) -> Result<(), Error> {
         self.weights = Some(weight_file(folder)?);
         Ok(())
@@ -128,7 +130,7 @@ impl Pretrained {
     /// Checks a maximum length in tokens, special ones included.
     ///
     /// # Errors
-    /// [`dsokr_basis::Error::Value`] for a length beyond the table of positions, or without room for a token
+    /// [`dsokr_core::Error::Value`] for a length beyond the table of positions, or without room for a token
     /// with the special ones.
     pub fn check(&self, max_length: usize) -> Result<(), Error> {
         let longest = self.architecture().longest();
@@ -144,7 +146,7 @@ impl Pretrained {
     /// Matrices are `[in, out]`; those of query, key and value lie side by side, `[d, 3 d]`.
     ///
     /// # Errors
-    /// [`dsokr_basis::Error::File`] for a file that cannot be read, or if the folder was opened without weights;
+    /// [`dsokr_core::Error::File`] for a file that cannot be read, or if the folder was opened without weights;
     /// [`Error::Names`] for missing and unknown tensors; [`Error::Shape`] and [`Error::NotFinite`] for the
     /// first tensor that does not fit.
     pub fn parameters(&self) -> Result<(Parameters, Vec<String>), Error> {
@@ -201,7 +203,7 @@ pub struct PretrainedConfig {
     pub activation_checkpointing: bool,
 }
 
-dsokr_basis::defaults! {
+dsokr_core::defaults! {
     max_length: usize = 256,
     pooling: Pooling = Pooling::Mean,
 }

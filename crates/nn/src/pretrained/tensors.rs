@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use dsokr_basis::store::{Entry, Mapping};
+use dsokr_core::store::{Entry, Mapping};
 use half::{bf16, f16};
 use pytorch_reader::PytorchReader;
 use serde_json::Value;

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use dsokr_basis::store::read_text;
+use dsokr_core::store::read_text;
 use serde_json::{Map, Value};
 use tokenizers::AddedToken;
 use tokenizers::models::wordpiece::WordPiece;

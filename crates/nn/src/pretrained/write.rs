@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use dsokr_basis::store::{self, Tensor, write_atomically};
+use dsokr_core::store::{self, Tensor, write_atomically};
 use serde_json::{Value, json};
 
 use super::tensors::Tensors;
@@ -43,7 +43,7 @@ impl Pretrained {
     ///
     /// # Errors
     /// [`Error::Names`], [`Error::Shape`] or [`Error::NotFinite`] for a body of a different
-    /// architecture, before anything is written; [`dsokr_basis::Error::File`] for a file that cannot be written,
+    /// architecture, before anything is written; [`dsokr_core::Error::File`] for a file that cannot be written,
     /// or if `folder` is the one that was opened, whose weights would be lost.
     pub fn write(&self, folder: &Path, body: &Parameters) -> Result<(), Error> {
         let pieces = layout(self.architecture());

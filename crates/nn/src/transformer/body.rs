@@ -2,15 +2,17 @@ use std::sync::Arc;
 
 use burn::module::{Module, Param};
 use burn::tensor::{Device, Tensor, TensorData};
+use dsokr_kernels::{
+    Precision, Sequences, SparseBatch, bag, is_cpu_engine, masked, means, places, product,
+};
 use rand::Rng;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::Architecture;
 use super::layer::{Layer, Norm, Shared};
-use crate::fused::{Sequences, SparseBatch, bag, masked, means, places, product};
 use crate::onnx::{Attribute, Dimension, Graph, Type, Value};
-use crate::{Pass, Precision, in_pool, init, is_cpu_engine};
+use crate::{Pass, in_pool, init};
 
 /// Which of a text's token vectors the head reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

@@ -4,15 +4,15 @@ use burn::backend::tensor::FloatTensor;
 use burn::backend::{DispatchKindConversion, DispatchTensor};
 use burn::module::{Module, ModuleVisitor, Param};
 use burn::tensor::{Device, Tensor};
+use dsokr_kernels::{
+    Attention, Dropout, Engine, Operation, Precision, Sequences, SparseBatch, attention,
+    attention_first, bag, linear, linear_gelu, of_backend, residual_norm, run,
+};
 use rand::Rng;
 
 use super::Architecture;
-use crate::fused::{
-    self, Attention, Engine, Operation, Sequences, SparseBatch, attention, attention_first, bag,
-    linear, linear_gelu, of_backend, residual_norm, run,
-};
 use crate::onnx::{Attribute, Graph, Value};
-use crate::{Dropout, Masks, Pass, Precision, init};
+use crate::{Masks, Pass, init};
 
 /// `x w + b`.
 #[derive(Module, Debug)]
@@ -33,7 +33,7 @@ impl Affine {
 
     /// `x w`; the next operation adds the bias.
     fn product(&self, x: Tensor<2>, precision: Precision) -> Tensor<2> {
-        fused::product(x, self.weight.val(), precision)
+        dsokr_kernels::product(x, self.weight.val(), precision)
     }
 
     /// `x w + b`.

@@ -10,6 +10,7 @@ mod tokens;
 use burn::module::Module;
 use burn::nn::Linear;
 use burn::tensor::Tensor;
+use dsokr_kernels::Precision;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use smart_default::SmartDefault;
@@ -19,7 +20,7 @@ use crate::error::check;
 use crate::init::{self, Start};
 use crate::onnx::{Graph, Value};
 use crate::pass::check_dropout;
-use crate::{Encoder, Error, PartSize, Pass, Precision, TokenIds, fused};
+use crate::{Encoder, Error, PartSize, Pass, TokenIds};
 pub use body::{Body, Pooling};
 pub use peaks::{PeakList, PeakTransformer, PeakTransformerConfig};
 pub use tokens::{TokenKind, TokensConfig};
@@ -217,7 +218,7 @@ impl Architecture {
         let Self { vocabulary, positions, types, layers, width, heads, feed_forward, .. } = *self;
         let [width, inner, depth] = [width, feed_forward, layers].map(|size| size as f64);
         let kept = if self.recompute { 1.0 } else { depth };
-        let share = fused::step_time(self.precision);
+        let share = dsokr_kernels::step_time(self.precision);
         let gpu_width = if self.precision == Precision::Bf16 { 2.0 } else { 4.0 };
         let tables = |keys: &'static str, rows: f64| PartSize {
             keys: keys.into(),

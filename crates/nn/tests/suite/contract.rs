@@ -2,7 +2,7 @@
 
 use burn::module::{Module, Param};
 use burn::tensor::{Device, Tensor, activation};
-use dsokr_basis::random::generator;
+use dsokr_core::random::generator;
 use dsokr_nn::{Encoder, Pass, contract, dropout, init, pad};
 
 /// What is wrong with an encoder of tokens.

@@ -3,7 +3,7 @@
 use burn::module::Module;
 use burn::optim::{GradientsParams, SgdConfig};
 use burn::tensor::{Device, Tensor};
-use dsokr_basis::random::generator;
+use dsokr_core::random::generator;
 use dsokr_nn::bag::{BagBeside, NgramConfig, NgramKind, SparseRow, TfIdf};
 use dsokr_nn::pretrained::Tokenizer;
 use dsokr_nn::{

@@ -2,8 +2,8 @@
 
 use burn::optim::GradientsParams;
 use burn::tensor::Device;
-use dsokr_basis::random::generator;
-use dsokr_nn::fused::Sequences;
+use dsokr_core::random::generator;
+use dsokr_kernels::Sequences;
 use dsokr_nn::pretrained::Tokenizer;
 use dsokr_nn::transformer::{Architecture, Body, TokenKind, TokensConfig};
 use dsokr_nn::{Gradients, Pass, Pooling, Precision, parameters};

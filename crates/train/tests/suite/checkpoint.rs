@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use dsokr_basis::Processes;
-use dsokr_basis::store::{Contents, Tensor};
+use dsokr_core::Processes;
+use dsokr_core::store::{Contents, Tensor};
 use dsokr_nn::Model;
 use dsokr_nn::bag::NgramBag;
 use dsokr_train::{

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use burn::module::{Module, ModuleMapper, Param};
 use burn::tensor::{DType, Device, Int, Tensor, TensorData};
-use dsokr_basis::Processes;
-use dsokr_basis::random::{Generator, generator};
+use dsokr_core::Processes;
+use dsokr_core::random::{Generator, generator};
 use dsokr_nn::bag::{NgramBag, NgramBagConfig, SparseRow};
 use dsokr_nn::parameters::collect;
 use dsokr_nn::{Encoder, Mlp, MlpConfig, Model, Pass, Start};

@@ -2,9 +2,9 @@
 
 use burn::optim::{GradientsAccumulator, GradientsParams};
 use burn::tensor::{Tensor, TensorData};
-use dsokr_basis::Processes;
-use dsokr_basis::processes::threads;
-use dsokr_basis::random::generator;
+use dsokr_core::Processes;
+use dsokr_core::processes::threads;
+use dsokr_core::random::generator;
 use dsokr_nn::parameters::visit;
 use dsokr_nn::{Encoder, Gradients, Model};
 use dsokr_train::{TrainingConfig, Update};

@@ -1,10 +1,10 @@
 //! Values and gradients of the losses, by a step of descent on the predictions themselves.
 
 use burn::tensor::DType;
-use dsokr_basis::loss::{
+use dsokr_core::loss::{
     DistanceLoss, EpsilonInsensitive, EpsilonInsensitiveSquare, Huber, Pieces, Square,
 };
-use dsokr_basis::processes::threads;
+use dsokr_core::processes::threads;
 use dsokr_nn::{Encoder, Mlp, Model, Pass};
 use dsokr_train::{Error, GroupConfig, LossConfig, OptimizerName, TrainingConfig};
 
@@ -232,7 +232,7 @@ fn a_loss_that_does_not_fit_the_model_or_the_ranks_is_refused() {
             problem.train(model, &mut Steps::default()).err()
         });
         for error in refused {
-            use dsokr_basis::Error::Value;
+            use dsokr_core::Error::Value;
             let key = "training.loss.name";
             assert!(
                 matches!(error, Some(Error::Basis(Value { key: found, .. })) if found == key.into())

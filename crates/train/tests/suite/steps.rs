@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex};
 
 use burn::module::{Module, Param};
 use burn::tensor::{DType, Tensor};
-use dsokr_basis::processes::threads;
-use dsokr_basis::{Cancellation, Processes};
+use dsokr_core::processes::threads;
+use dsokr_core::{Cancellation, Processes};
 use dsokr_nn::{Encoder, Model, Pass, init};
 use dsokr_train::{
     Checkpoint, CheckpointSink, Decay, Error, Event, Observer, OptimizerName, Pairs, Task,
@@ -355,7 +355,7 @@ fn nothing_is_kept_of_a_step_whose_pass_is_torn() {
         let steps = at as u64 / 2;
         match error.err() {
             Some(Error::Interrupted { step }) => assert_eq!(step, steps),
-            Some(Error::Basis(dsokr_basis::Error::Cancelled)) => assert_eq!(steps, 0),
+            Some(Error::Basis(dsokr_core::Error::Cancelled)) => assert_eq!(steps, 0),
             other => panic!("{other:?}"),
         }
         assert_eq!(last.0.as_ref().map_or(0, |kept| kept.step), steps);

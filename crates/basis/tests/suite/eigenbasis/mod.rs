@@ -3,12 +3,12 @@
 mod limits;
 
 use dsokr_basis::features::{DenseRows, SparseRows};
-use dsokr_basis::random::{generator, unit};
-use dsokr_basis::store::Stored;
 use dsokr_basis::{
-    Basis, Error, Features, Kernel, OutputKernel, Projection, RowSource, Sketch, SketchKind,
-    SketchOptions,
+    Basis, Features, Kernel, OutputKernel, Projection, RowSource, Sketch, SketchKind, SketchOptions,
 };
+use dsokr_core::Error;
+use dsokr_core::random::{generator, unit};
+use dsokr_core::store::Stored;
 
 use crate::support::*;
 

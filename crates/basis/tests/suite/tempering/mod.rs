@@ -5,11 +5,11 @@ mod limits;
 
 use dsokr_basis::features::{DenseRows, JoinedRows};
 use dsokr_basis::kernel::contract;
-use dsokr_basis::random::generator;
 use dsokr_basis::{
     Basis, Features, Kernel, OutputKernel, Projection, RowSource, RowWeights, SketchKind,
     SketchOptions, Tempering,
 };
+use dsokr_core::random::generator;
 use proptest::prelude::*;
 
 use crate::support::*;

@@ -1,6 +1,6 @@
 //! Weights by maximum likelihood.
 
-use dsokr_basis::random::{generator, unit};
+use dsokr_core::random::{generator, unit};
 use dsokr_decode::{
     CandidateParts, Candidates, Combination, Ensemble, Member, Pool, Queries, likely_weights,
 };

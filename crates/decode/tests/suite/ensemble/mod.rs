@@ -7,12 +7,13 @@ mod properties;
 mod refused;
 mod second_look;
 
-use crate::common::{Set, golds, integer_queries, metrics_in, rank_in, real_queries, top_k_in};
-use dsokr_basis::random::{below, generator};
+use dsokr_core::random::{below, generator};
 use dsokr_decode::{
     CandidateParts, Candidates, Combination, Ensemble, Member, Metrics, MissingGold, PerQuery,
     Pool, Queries,
 };
+
+use crate::common::{Set, golds, integer_queries, metrics_in, rank_in, real_queries, top_k_in};
 use models::{Models, reordered, rules, weights};
 
 fn classes(ensemble: &Ensemble, gold: &[usize]) -> Vec<Option<u32>> {

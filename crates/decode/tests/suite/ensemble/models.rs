@@ -1,6 +1,6 @@
 //! Several random models of the same candidates, and a brute force that forms all score matrices.
 
-use dsokr_basis::random::{below, generator, unit};
+use dsokr_core::random::{below, generator, unit};
 use dsokr_decode::{CandidateParts, Candidates, Combination, Ensemble, Member, Queries, Rank};
 
 use crate::common::{Set, integer_queries, real_queries};

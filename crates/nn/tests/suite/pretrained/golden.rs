@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use burn::optim::{AdamConfig, GradientsParams};
 use burn::tensor::{Device, Tensor, TensorData};
-use dsokr_basis::random::generator;
+use dsokr_core::random::generator;
 use dsokr_nn::parameters::{collect, restore, visit};
 use dsokr_nn::pretrained::Pretrained;
 use dsokr_nn::{Encoder, Pass, Pooling, Start, TokenIds, Transformer};

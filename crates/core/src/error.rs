@@ -1,0 +1,315 @@
+use std::fmt::Display;
+use std::ops::RangeInclusive;
+use std::path::{Path, PathBuf};
+
+use crate::place::Place;
+
+/// Everything that can go wrong in this crate; each message holds the place, the value and what is
+/// allowed.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The operating system refused to read or write a file.
+    #[error("{}: {source}", path.display())]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// The operating system's error.
+        source: std::io::Error,
+    },
+    /// A file that is missing, damaged, of a different kind or version, or that contradicts itself.
+    #[error("{}{}: {message}", path.display(), line.map_or_else(String::new, |line| format!(":{line}")))]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// The line, where it matters.
+        line: Option<usize>,
+        /// The contents, and what is expected.
+        message: String,
+    },
+    /// A file that does not exist.
+    #[error("{}: no such file", path.display())]
+    Missing {
+        /// The file.
+        path: PathBuf,
+    },
+    /// A number is NaN or infinite.
+    #[error("{what}{}row {row}, column {column}: {value} is not a finite number", if what.is_empty() { "" } else { ", " })]
+    NotFinite {
+        /// Its container; empty for feature rows.
+        what: &'static str,
+        /// Row, from 0.
+        row: usize,
+        /// Column, from 0.
+        column: usize,
+        /// The value.
+        value: f64,
+    },
+    /// A number of a query, a candidate or a score is NaN or infinite.
+    #[error("{place}: {value} is not a finite number")]
+    NotFiniteAt {
+        /// Where it is.
+        place: String,
+        /// The number.
+        value: f32,
+    },
+    /// A row that holds what is not allowed.
+    #[error("row {row}: {message}")]
+    Row {
+        /// Row, from 0.
+        row: usize,
+        /// The value, and what is allowed.
+        message: String,
+    },
+    /// A number or a choice is outside of its range.
+    #[error("{key} = {found}: {}", wanted(allowed))]
+    Value {
+        /// Its name, after that of its container.
+        key: Place,
+        /// Its value.
+        found: String,
+        /// The values allowed.
+        allowed: String,
+    },
+    /// Less than is needed.
+    #[error("{found}, at least {least} {} needed", if *least == 1 { "is" } else { "are" })]
+    TooFew {
+        /// What there is.
+        found: String,
+        /// How many are needed.
+        least: usize,
+    },
+    /// A number, with what it is of, is outside of its range.
+    #[error("{found}, allowed: {allowed}")]
+    OutOfRange {
+        /// The number, and what it is of.
+        found: String,
+        /// The numbers allowed.
+        allowed: String,
+    },
+    /// Inputs that contradict one another.
+    #[error("{0}")]
+    Inconsistent(String),
+    /// Rows or a matrix of a number, kind or width that does not fit, or a matrix that is not that of a kernel.
+    #[error("{0}")]
+    Shape(String),
+    /// The sketched kernel matrix is zero: every row has k(y, y) = 0.
+    #[error(
+        "the sketched kernel matrix is zero (largest eigenvalue {largest}): are all rows zero?"
+    )]
+    ZeroKernel {
+        /// The largest eigenvalue.
+        largest: f64,
+    },
+    /// A computation that overflows, does not converge, or meets a numerically singular matrix.
+    #[error("{0}")]
+    Numeric(String),
+    /// An operation that does not exist for these data or this object.
+    #[error("{0}")]
+    Unsupported(String),
+    /// A rank of a job of several processes that cannot be reached, or whose work is not that of the others.
+    #[error("rank {rank}: {message}")]
+    Process {
+        /// Its number, from 0.
+        rank: usize,
+        /// Its error.
+        message: String,
+    },
+    /// One of several kernel matrices cannot be used.
+    #[error("kernel {kernel}: {source}")]
+    Kernel {
+        /// Its position, from 0.
+        kernel: usize,
+        /// Its error.
+        source: Box<Error>,
+    },
+    /// An error in one of several parts, such as a member of an ensemble.
+    #[error("{place}: {source}")]
+    At {
+        /// The part.
+        place: String,
+        /// The error.
+        source: Box<Error>,
+    },
+    /// [`Cancellation::cancel`](crate::Cancellation::cancel) has ended the work.
+    #[error("the work was cancelled")]
+    Cancelled,
+}
+
+/// The advice for a value: to be one that is allowed, or to be removed.
+fn wanted(allowed: &str) -> String {
+    match allowed.strip_prefix("absent") {
+        Some(reason) => format!("remove it{reason}"),
+        None => format!("allowed is {allowed}"),
+    }
+}
+
+impl Error {
+    /// The operating system refused to read or write a file: for `map_err`.
+    pub fn io(path: &Path) -> impl Fn(std::io::Error) -> Self {
+        let path = path.to_owned();
+        move |source| Self::Io { path: path.clone(), source }
+    }
+
+    /// The content of a file is not what is expected.
+    pub fn file(path: &Path, message: impl Display) -> Self {
+        Self::at_line(path, None, message)
+    }
+
+    /// The content of a line of a file, or of the whole, is not what is expected.
+    pub fn at_line(path: &Path, line: impl Into<Option<usize>>, message: impl Display) -> Self {
+        let path = path.to_owned();
+        let line = line.into();
+        let message = message.to_string();
+        Self::File { path, line, message }
+    }
+
+    /// Rows of the kind `found` where `expected` ones are needed.
+    pub fn kind(found: impl Display, expected: impl Display) -> Self {
+        Self::Shape(format!("{found} rows where {expected} rows are needed"))
+    }
+
+    /// Rows of the width `found` where `expected` is needed.
+    pub fn width(found: usize, expected: usize) -> Self {
+        Self::Shape(format!("rows of width {found} where width {expected} is needed"))
+    }
+
+    /// The rows `start..end` of a set of `len`.
+    pub fn range(start: usize, end: usize, len: usize) -> Self {
+        Self::Shape(format!("rows {start}..{end} of a set of {len}"))
+    }
+
+    /// No rows where at least one is needed.
+    pub fn no_rows() -> Self {
+        Self::Shape("no rows: at least one is needed".into())
+    }
+
+    /// Rows wider than 32-bit indices address.
+    pub fn too_wide(width: usize) -> Self {
+        Self::Shape(format!("rows of width {width}: at most {} columns are allowed", u32::MAX))
+    }
+
+    /// A row that holds what is not allowed.
+    pub fn row(row: usize, message: impl Display) -> Self {
+        Self::Row { row, message: message.to_string() }
+    }
+
+    /// A column of a row that has only `width` columns.
+    pub fn column(row: usize, column: usize, width: usize) -> Self {
+        Self::row(row, format!("column {column} is outside of 0..{width}"))
+    }
+
+    /// Less than is needed.
+    pub fn too_few(found: impl Display, least: usize) -> Self {
+        Self::TooFew { found: found.to_string(), least }
+    }
+
+    /// A number, with what it is of, outside of its range.
+    pub fn out_of_range(found: impl Display, allowed: impl Display) -> Self {
+        Self::OutOfRange { found: found.to_string(), allowed: allowed.to_string() }
+    }
+
+    /// Inputs that contradict one another.
+    pub fn inconsistent(message: impl Display) -> Self {
+        Self::Inconsistent(message.to_string())
+    }
+
+    /// An operation that does not exist for these data or this object.
+    pub fn unsupported(message: impl Display) -> Self {
+        Self::Unsupported(message.to_string())
+    }
+
+    /// The same error with the part that it is in.
+    pub fn at(self, place: String) -> Self {
+        Self::At { place, source: Box::new(self) }
+    }
+
+    /// A number or a choice that is not allowed.
+    pub fn value(key: impl Into<Place>, found: impl Display, allowed: impl Display) -> Self {
+        let [found, allowed] = [found.to_string(), allowed.to_string()];
+        Self::Value { key: key.into(), found, allowed }
+    }
+
+    /// The same error with what has the number or choice before its key. An argument is part of nothing.
+    pub fn of(mut self, what: impl Display) -> Self {
+        if let Self::Value { key: Place::Key(key), .. } = &mut self {
+            *key = format!("{what}{key}");
+        }
+        self
+    }
+
+    /// Refuses a number or a choice unless it `holds`.
+    ///
+    /// # Errors
+    /// [`Error::Value`].
+    pub fn ensure(
+        holds: bool,
+        key: impl Into<Place>,
+        found: impl Display,
+        allowed: impl Display,
+    ) -> Result<(), Self> {
+        if holds { Ok(()) } else { Err(Self::value(key, found, allowed)) }
+    }
+
+    /// Refuses numbers outside of a range.
+    ///
+    /// # Errors
+    /// [`Error::Value`].
+    pub fn check_range(
+        key: impl Into<Place>,
+        found: usize,
+        allowed: RangeInclusive<usize>,
+    ) -> Result<(), Self> {
+        let least = allowed.start();
+        let most = allowed.end();
+        Self::ensure(allowed.contains(&found), key, found, format_args!("{least}..={most}"))
+    }
+
+    /// Refuses none where at least one is needed.
+    ///
+    /// # Errors
+    /// [`Error::Value`].
+    pub fn check_count(key: impl Into<Place>, count: usize) -> Result<(), Self> {
+        Self::ensure(count > 0, key, count, "at least 1")
+    }
+
+    /// Refuses two things that belong together and have different lengths.
+    ///
+    /// # Errors
+    /// [`Error::Shape`].
+    pub fn check_length(what: &str, found: usize, expected: usize) -> Result<(), Self> {
+        if found == expected {
+            Ok(())
+        } else {
+            Err(Self::Shape(format!("{found} {what}, expected {expected}")))
+        }
+    }
+
+    /// Refuses rows of `width` numbers that are not all finite; `what` holds them.
+    ///
+    /// # Errors
+    /// [`Error::NotFinite`].
+    pub fn check_finite<T: Copy + Into<f64>>(
+        what: &'static str,
+        width: usize,
+        values: &[T],
+    ) -> Result<(), Self> {
+        match values.iter().position(|&value| !value.into().is_finite()) {
+            Some(at) => {
+                let row = at / width;
+                let column = at % width;
+                let value = values[at].into();
+                Err(Self::NotFinite { what, row, column, value })
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// The same error with its row, counted within a block, counted from the first row of all.
+    pub fn at_rows(mut self, absolute: impl Fn(usize) -> usize) -> Self {
+        if let Self::Row { row, .. } | Self::NotFinite { row, .. } = &mut self {
+            *row = absolute(*row);
+        }
+        self
+    }
+}

@@ -1,0 +1,23 @@
+#![doc = include_str!("../README.md")]
+
+#[cfg(target_endian = "big")]
+compile_error!("files hold little-endian numbers that are read in place");
+
+mod cancellation;
+mod defaults;
+mod error;
+mod place;
+mod versions;
+
+pub mod assignment;
+pub mod loss;
+pub mod memory;
+pub mod message;
+pub mod processes;
+pub mod random;
+pub mod store;
+
+pub use cancellation::Cancellation;
+pub use error::Error;
+pub use place::{Argument, ArgumentStyle, Place, print_arguments_as};
+pub use processes::Processes;

@@ -1,0 +1,321 @@
+//! Processes that work on one task together, and what they exchange.
+//!
+//! A [`Scope`](Processes::scope) says with whom the work within it is shared; without one, a process works
+//! by itself. Everything here comes down to one operation, [`Exchange::exchange`], which moves bytes and adds
+//! nothing up. Sums are taken here, in the order of ranks: they depend on the number of ranks and on
+//! nothing else, so the same job gives the same bits.
+
+use std::cell::RefCell;
+use std::fmt::Display;
+use std::ops::{AddAssign, Range};
+use std::rc::Rc;
+
+use bytemuck::{Pod, bytes_of, cast_slice, cast_slice_mut, pod_collect_to_vec, pod_read_unaligned};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use crate::Error;
+use crate::cancellation::scoped;
+
+mod threads;
+
+pub use threads::{Background, same_on_threads, threads};
+
+/// The most numbers that are added up at once: the size of a sum's buffer.
+const BUCKET: usize = 1 << 20;
+
+thread_local! {
+    static CURRENT: RefCell<Processes> = const { RefCell::new(Processes(None)) };
+}
+
+/// A way to move bytes between P ranks, numbered from 0.
+///
+/// All ranks call the same operations in the same order, each on one thread at a time.
+pub trait Exchange {
+    /// The number of this rank.
+    fn rank(&self) -> usize;
+
+    /// The number P of ranks.
+    fn size(&self) -> usize;
+
+    /// The local rank: the number of ranks before this one on its machine; by default all ranks are on one.
+    fn local_rank(&self) -> usize {
+        self.rank()
+    }
+
+    /// Gives `parts[i]` to rank i, this rank included, and returns what each rank gives to this one.
+    ///
+    /// # Errors
+    /// [`Error::Process`] for a rank that cannot be reached.
+    fn exchange(&self, parts: &[&[u8]]) -> Result<Vec<Vec<u8>>, Error>;
+
+    /// The same exchange for a different thread, which waits without keeping a processor busy. The two are never called
+    /// at the same time. `None`, the default, where only one thread may exchange.
+    fn beside(&self) -> Option<Box<dyn Exchange + Send>> {
+        None
+    }
+
+    /// On rank 0: ends the [`wait`](Self::wait) of all others. Nothing by default.
+    ///
+    /// # Errors
+    /// [`Error::Process`] for a rank that cannot be reached.
+    fn wake(&self) -> Result<(), Error> {
+        Ok(())
+    }
+
+    /// On other ranks: waits for [`wake`](Self::wake), however long, without keeping a processor busy. Nothing by
+    /// default: the exchange that follows waits.
+    ///
+    /// # Errors
+    /// [`Error::Process`] for a rank that cannot be reached.
+    fn wait(&self) -> Result<(), Error> {
+        Ok(())
+    }
+}
+
+/// The processes that share the work of a scope; by default only this process.
+///
+/// ```
+/// use dsokr_core::processes::{Processes, threads};
+///
+/// let sums = threads(3, || {
+///     let processes = Processes::current();
+///     let mut values = [1.0f32, processes.rank() as f32];
+///     processes.sum(&mut values)?;
+///     Ok::<_, dsokr_core::Error>(values)
+/// });
+/// for values in sums {
+///     assert_eq!(values?, [3.0, 0.0 + 1.0 + 2.0]);
+/// }
+/// assert_eq!(Processes::current().size(), 1);
+/// # Ok::<(), dsokr_core::Error>(())
+/// ```
+#[derive(Clone, derive_more::Debug, Default)]
+#[debug("rank {} of {}", self.rank(), self.size())]
+pub struct Processes(Option<Rc<dyn Exchange>>);
+
+impl Processes {
+    /// The ranks that an exchange connects.
+    pub fn new(exchange: impl Exchange + 'static) -> Self {
+        Self(Some(Rc::new(exchange)))
+    }
+
+    /// Those of the innermost scope of this thread; without one, only this process.
+    pub fn current() -> Self {
+        CURRENT.with_borrow(Clone::clone)
+    }
+
+    /// Calls `work`, which these ranks share. An inner scope hides the outer one. The scope is that of
+    /// the calling thread; other threads that `work` starts are outside of it.
+    pub fn scope<T>(&self, work: impl FnOnce() -> T) -> T {
+        scoped(&CURRENT, self.clone(), work)
+    }
+
+    /// The number of this rank, from 0.
+    pub fn rank(&self) -> usize {
+        self.0.as_ref().map_or(0, |exchange| exchange.rank())
+    }
+
+    /// The number P of ranks.
+    pub fn size(&self) -> usize {
+        self.0.as_ref().map_or(1, |exchange| exchange.size())
+    }
+
+    /// The local rank: the number of ranks before this one on its machine.
+    pub fn local_rank(&self) -> usize {
+        self.0.as_ref().map_or(0, |exchange| exchange.local_rank())
+    }
+
+    /// Whether this is rank 0, the only one that writes.
+    pub fn is_first(&self) -> bool {
+        self.rank() == 0
+    }
+
+    /// This rank's part of `n` things: the parts of all ranks follow one another and differ by at most one.
+    pub fn part(&self, n: usize) -> Range<usize> {
+        part(n, self.rank(), self.size())
+    }
+
+    /// As [`part`](Self::part), of `n` rows in blocks of so many: it begins with a whole block.
+    pub fn part_in_blocks(&self, n: usize, block: usize) -> Range<usize> {
+        let Range { start, end } = self.part(n.div_ceil(block));
+        n.min(start * block)..n.min(end * block)
+    }
+
+    /// On rank 0: lets the others go on, which [`wait`](Self::wait).
+    ///
+    /// # Errors
+    /// As [`Exchange::wake`].
+    pub fn wake(&self) -> Result<(), Error> {
+        self.0.as_ref().map_or(Ok(()), |exchange| exchange.wake())
+    }
+
+    /// On other ranks: waits until rank 0 [wakes](Self::wake) it, however long.
+    ///
+    /// # Errors
+    /// As [`Exchange::wait`].
+    pub fn wait(&self) -> Result<(), Error> {
+        self.0.as_ref().map_or(Ok(()), |exchange| exchange.wait())
+    }
+
+    /// The bytes of every rank, in the order of ranks.
+    ///
+    /// # Errors
+    /// [`Error::Process`] for a rank that cannot be reached.
+    pub fn gather(&self, own: &[u8]) -> Result<Vec<Vec<u8>>, Error> {
+        match &self.0 {
+            Some(exchange) => exchange.exchange(&vec![own; exchange.size()]),
+            None => Ok(vec![own.to_vec()]),
+        }
+    }
+
+    /// The numbers that every rank gives, in the order of ranks.
+    ///
+    /// # Errors
+    /// As [`gather`](Self::gather).
+    pub fn gather_numbers<T: Pod>(&self, own: &[T]) -> Result<Vec<Vec<T>>, Error> {
+        let numbers = |bytes: Vec<u8>| pod_collect_to_vec(&bytes);
+        Ok(self.gather(cast_slice(own))?.into_iter().map(numbers).collect())
+    }
+
+    /// The numbers that all ranks give, those of rank 0 first. A single process gets its own.
+    ///
+    /// # Errors
+    /// As [`gather`](Self::gather).
+    pub fn join<T: Pod>(&self, own: Vec<T>) -> Result<Vec<T>, Error> {
+        if self.size() == 1 { Ok(own) } else { Ok(self.gather_numbers(&own)?.concat()) }
+    }
+
+    /// This rank's [`part`](Self::part) of each list of `n` numbers that a rank gives, for each rank, in
+    /// their order. Numbers can then be added up in any order of the lists, by the rank that has them.
+    ///
+    /// # Errors
+    /// As [`gather`](Self::gather).
+    pub fn divide<T: Pod>(&self, lists: Vec<Vec<T>>, n: usize) -> Result<Vec<Vec<Vec<T>>>, Error> {
+        let Some(exchange) = &self.0 else { return Ok(vec![lists]) };
+        let part = |rank: usize| {
+            let part = part(n, rank, self.size());
+            lists.iter().flat_map(|list| &list[part.clone()]).copied().collect::<Vec<T>>()
+        };
+        let parts: Vec<Vec<T>> = (0..self.size()).map(part).collect();
+        let parts: Vec<&[u8]> = parts.iter().map(|part| cast_slice(part)).collect();
+        let own = self.part(n).len().max(1) * size_of::<T>();
+        let apart = |bytes: &Vec<u8>| bytes.chunks_exact(own).map(pod_collect_to_vec).collect();
+        Ok(exchange.exchange(&parts)?.iter().map(apart).collect())
+    }
+
+    /// The bytes of rank 0; `own` makes them there and is not called elsewhere.
+    ///
+    /// # Errors
+    /// As [`gather`](Self::gather).
+    pub fn broadcast(&self, own: impl FnOnce() -> Vec<u8>) -> Result<Vec<u8>, Error> {
+        let own = if self.is_first() { own() } else { Vec::new() };
+        Ok(self.gather(&own)?.into_iter().next().unwrap_or_default())
+    }
+
+    /// A number of rank 0.
+    ///
+    /// # Errors
+    /// As [`gather`](Self::gather).
+    pub fn broadcast_number<T: Pod>(&self, own: T) -> Result<T, Error> {
+        Ok(pod_read_unaligned(&self.broadcast(|| bytes_of(&own).to_vec())?))
+    }
+
+    /// Replaces values by their sums over all ranks, taken in the order of ranks. A single process changes nothing.
+    ///
+    /// Each rank adds up its share of the values and gives the sums to all others, so that a rank sends and
+    /// receives about twice the values, however many ranks there are.
+    ///
+    /// # Errors
+    /// As [`gather`](Self::gather); values that are not as many on every rank.
+    pub fn sum<T: Pod + AddAssign>(&self, values: &mut [T]) -> Result<(), Error> {
+        let Some(exchange) = &self.0 else { return Ok(()) };
+        for bucket in values.chunks_mut(BUCKET) {
+            let share = bucket.len().div_ceil(exchange.size()).max(1);
+            let mut shares: Vec<&[u8]> = bucket.chunks(share).map(cast_slice).collect();
+            shares.resize(exchange.size(), &[]);
+            let given = exchange.exchange(&shares)?;
+            let own = shares[exchange.rank()].len() / size_of::<T>();
+            let mut sum: Vec<T> = Vec::with_capacity(own);
+            for (rank, part) in given.iter().enumerate() {
+                if part.len() != own * size_of::<T>() {
+                    let message =
+                        format!("it gives {} bytes of a sum of {own} numbers", part.len());
+                    return Err(Error::Process { rank, message });
+                }
+                let part = part.chunks_exact(size_of::<T>()).map(pod_read_unaligned::<T>);
+                match rank {
+                    0 => sum.extend(part),
+                    _ => sum.iter_mut().zip(part).for_each(|(sum, value)| *sum += value),
+                }
+            }
+            let sums = self.gather(cast_slice(&sum))?;
+            for (bucket, sums) in bucket.chunks_mut(share).zip(&sums) {
+                cast_slice_mut(bucket).copy_from_slice(sums);
+            }
+        }
+        Ok(())
+    }
+
+    /// The result of this rank, if no rank has failed: an error of one ends the work of all, which would
+    /// wait for it in the next exchange. A single process changes nothing.
+    ///
+    /// # Errors
+    /// Its own; [`Error::Process`] with the first rank that has failed; as [`gather`](Self::gather).
+    pub fn agree<T, E: From<Error> + Display>(&self, own: Result<T, E>) -> Result<T, E> {
+        if self.size() == 1 {
+            return own;
+        }
+        let message = own.as_ref().err().map_or_else(String::new, E::to_string);
+        let all = self.gather(message.as_bytes())?;
+        match all.iter().position(|message| !message.is_empty()) {
+            Some(rank) if own.is_ok() => {
+                let message = String::from_utf8_lossy(&all[rank]).into_owned();
+                Err(Error::Process { rank, message }.into())
+            }
+            Some(_) | None => own,
+        }
+    }
+
+    /// A result of rank 0, on all ranks; `work` makes it there, and an error of it is that of all.
+    ///
+    /// # Errors
+    /// As [`agree`](Self::agree); a result that cannot be written as JSON or read again.
+    pub fn of_first<T, E>(&self, work: impl FnOnce() -> Result<T, E>) -> Result<T, E>
+    where
+        T: Serialize + DeserializeOwned,
+        E: From<Error> + From<serde_json::Error> + Display,
+    {
+        if self.size() == 1 {
+            return work();
+        }
+        let made = || {
+            let own = self.is_first().then(work).transpose()?;
+            let text = own.as_ref().map_or(Ok(Vec::new()), serde_json::to_vec)?;
+            Ok((own, text))
+        };
+        let (own, text) = self.agree::<_, E>(made())?;
+        let text = self.broadcast(|| text)?;
+        own.map_or_else(|| Ok(serde_json::from_slice(&text)?), Ok)
+    }
+
+    /// Refuses a text that is not the same on every rank, such as a version; `what` names it.
+    ///
+    /// # Errors
+    /// [`Error::Process`] with the first rank that differs from rank 0 and both texts.
+    pub fn check_same(&self, what: &str, own: &str) -> Result<(), Error> {
+        let all = self.gather(own.as_bytes())?;
+        let Some(rank) = all.iter().position(|text| *text != all[0]) else { return Ok(()) };
+        let [own, first] = [&all[rank], &all[0]].map(|text| String::from_utf8_lossy(text));
+        Err(Error::Process {
+            rank,
+            message: format!("its {what} is {own}, that of rank 0 is {first}"),
+        })
+    }
+}
+
+/// Part `at` of `of` parts of `n` things, which follow one another and differ by at most one.
+pub fn part(n: usize, at: usize, of: usize) -> Range<usize> {
+    let bound = |at: usize| (n as u128 * at as u128 / of as u128) as usize;
+    bound(at)..bound(at + 1)
+}

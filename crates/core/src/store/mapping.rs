@@ -1,0 +1,297 @@
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::ops::{Deref, Range};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+use bytemuck::Pod;
+use safetensors::{Dtype, SafeTensors};
+
+use crate::Error;
+
+/// A memory-mapped safetensors file whose header has been parsed; nothing else is verified. The file must not be
+/// changed while it is open.
+#[derive(Debug)]
+pub struct Mapping {
+    pub(super) path: PathBuf,
+    map: memmap2::Mmap,
+    pub(super) metadata: BTreeMap<String, String>,
+    /// Tensors by name.
+    pub entries: BTreeMap<String, Entry>,
+}
+
+/// Where a tensor lies in the file.
+#[derive(Clone, Debug)]
+pub struct Entry {
+    /// The type of its elements.
+    pub dtype: Dtype,
+    /// Its shape.
+    pub shape: Vec<usize>,
+    /// Where its elements lie in the file.
+    pub bytes: Range<usize>,
+}
+
+/// How a part of a file is read.
+#[derive(Clone, Copy, Debug)]
+enum Advice {
+    /// Here and there, so that reading ahead does not help.
+    Scattered,
+    /// Soon, all of it.
+    Needed,
+}
+
+impl Mapping {
+    /// Maps a file, any file: no dsokr header is needed.
+    ///
+    /// # Errors
+    /// A file that cannot be read, or whose header is damaged.
+    pub fn open(path: &Path) -> Result<Self, Error> {
+        let failed = |source: std::io::Error| match source.kind() {
+            std::io::ErrorKind::NotFound => Error::Missing { path: path.to_owned() },
+            std::io::ErrorKind::InvalidInput => Error::file(path, source),
+            std::io::ErrorKind::IsADirectory => Error::file(path, "a folder, allowed is a file"),
+            _ => Error::Io { path: path.to_owned(), source },
+        };
+        let file = super::open_input(path).map_err(failed)?;
+        // SAFETY: nothing here can enforce that no process writes to or truncates the file while
+        // it is mapped; `Stored` and `MappedRows` ask their callers for that. Files that this
+        // crate writes are replaced by renaming, which leaves the mapped file as it is, and
+        // elements are plain numbers, for which every bit pattern is valid.
+        let map = unsafe { memmap2::Mmap::map(&file) }.map_err(failed)?;
+        let (header, parsed) = SafeTensors::read_metadata(&map).map_err(|error| {
+            let message = format!("not a safetensors file, or a truncated one: {error}");
+            Error::file(path, message)
+        })?;
+        let start = header + size_of::<u64>();
+        let entries = parsed
+            .tensors()
+            .into_iter()
+            .map(|(name, info)| {
+                let (low, high) = info.data_offsets;
+                let bytes = start + low..start + high;
+                (name, Entry { dtype: info.dtype, shape: info.shape.clone(), bytes })
+            })
+            .collect();
+        let metadata = parsed.metadata().iter().flatten();
+        let metadata = metadata.map(|(key, value)| (key.clone(), value.clone())).collect();
+        Ok(Self { path: path.to_owned(), map, metadata, entries })
+    }
+
+    /// Where the file lies.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// A tensor.
+    ///
+    /// # Errors
+    /// [`Error::File`] where the file has no such tensor.
+    pub fn entry(&self, name: &str) -> Result<&Entry, Error> {
+        self.entries.get(name).ok_or_else(|| {
+            let available: Vec<&String> = self.entries.keys().collect();
+            Error::file(&self.path, format!("no tensor {name:?}; it holds {available:?}"))
+        })
+    }
+
+    /// The error for a tensor of an element type that is not read.
+    /// The error for a tensor whose elements are of a different type.
+    pub fn bad_dtype(&self, name: &str, found: Dtype, allowed: &str) -> Error {
+        Error::file(&self.path, format!("tensor {name:?} is {found}, allowed: {allowed}"))
+    }
+
+    /// The error for a tensor whose shape contradicts the rest of the file.
+    /// The error for a tensor whose shape contradicts the rest of the file.
+    pub fn bad_shape(&self, name: &str, found: &[usize], expected: &str) -> Error {
+        let message = format!("tensor {name:?} has shape {found:?}, expected {expected}");
+        Error::file(&self.path, message)
+    }
+
+    /// The bytes of the file in `range`, which lies within an entry.
+    pub fn bytes(&self, range: Range<usize>) -> &[u8] {
+        self.map.get(range).unwrap_or(&[])
+    }
+
+    /// Tells the system how `range` is read. A refusal costs time, nothing else.
+    fn advise(&self, range: Range<usize>, advice: Advice) {
+        #[cfg(unix)]
+        {
+            let advice = match advice {
+                Advice::Scattered => memmap2::Advice::Random,
+                Advice::Needed => memmap2::Advice::WillNeed,
+            };
+            let _ = self.map.advise_range(advice, range.start, range.len());
+        }
+        #[cfg(not(unix))]
+        let _ = (range, advice);
+    }
+
+    /// Gives the pages of `range` back to the system; reading them again maps them again.
+    pub fn release(&self, range: Range<usize>) {
+        #[cfg(unix)]
+        {
+            // A fault maps the pages around it too, in aligned windows of this size.
+            const WINDOW: usize = 64 << 10;
+            let start = range.start - range.start % WINDOW;
+            let end = range.end.next_multiple_of(WINDOW).min(self.map.len());
+            if start < end {
+                // SAFETY: the range lies in the map, which is shared with the page cache,
+                // read-only and never written through, so no page holds what the file does not:
+                // slices that still point to dropped pages read the same bytes from the file
+                // again (as long as nothing changes it, see `open`). A refusal costs resident
+                // memory, nothing else.
+                let _ = unsafe {
+                    self.map.unchecked_advise_range(
+                        memmap2::UncheckedAdvice::DontNeed,
+                        start,
+                        end - start,
+                    )
+                };
+            }
+        }
+        #[cfg(not(unix))]
+        let _ = range;
+    }
+}
+
+/// Bytes as elements: in place when they are aligned, copied otherwise.
+pub fn elements<T: Pod>(bytes: &[u8]) -> Cow<'_, [T]> {
+    bytemuck::try_cast_slice(bytes).map_or_else(
+        |_| bytes.chunks_exact(size_of::<T>()).map(bytemuck::pod_read_unaligned).collect(),
+        Cow::Borrowed,
+    )
+}
+
+/// Numbers in memory of their own, or in a file that stays mapped.
+#[derive(Clone, Debug)]
+pub struct Array<T: Pod>(ArrayData<T>);
+
+#[derive(Clone, Debug)]
+enum ArrayData<T> {
+    Owned(Vec<T>),
+    /// Aligned bytes of a file.
+    Mapped {
+        mapping: Arc<Mapping>,
+        bytes: Range<usize>,
+    },
+}
+
+impl<T: Pod> Deref for Array<T> {
+    type Target = [T];
+
+    fn deref(&self) -> &[T] {
+        match &self.0 {
+            ArrayData::Owned(values) => values,
+            // alignment was checked when it was made
+            ArrayData::Mapped { mapping, bytes } => {
+                bytemuck::try_cast_slice(mapping.bytes(bytes.clone())).unwrap_or(&[])
+            }
+        }
+    }
+}
+
+impl<T: Pod> From<Vec<T>> for Array<T> {
+    fn from(values: Vec<T>) -> Self {
+        Self(ArrayData::Owned(values))
+    }
+}
+
+impl<T: Pod> Array<T> {
+    /// Those of a file, in place where they are aligned.
+    pub(super) fn from_mapping(mapping: Arc<Mapping>, bytes: Range<usize>) -> Self {
+        Self(match bytemuck::try_cast_slice::<u8, T>(mapping.bytes(bytes.clone())) {
+            Ok(_) => ArrayData::Mapped { mapping, bytes },
+            Err(_) => ArrayData::Owned(elements(mapping.bytes(bytes)).into_owned()),
+        })
+    }
+
+    /// Says how some of the elements are read.
+    fn advise(&self, range: Range<usize>, advice: Advice) {
+        if let ArrayData::Mapped { mapping, bytes } = &self.0 {
+            let byte = |at: usize| bytes.start + at * size_of::<T>();
+            mapping.advise(byte(range.start)..byte(range.end), advice);
+        }
+    }
+}
+
+impl<T: Pod + PartialEq> PartialEq for Array<T> {
+    fn eq(&self, other: &Self) -> bool {
+        self[..] == other[..]
+    }
+}
+
+/// A tensor of a mapped file whose blocks are verified when they are first read.
+#[derive(Debug)]
+pub struct CheckedArray<T: Pod> {
+    pub(super) values: Array<T>,
+    pub(super) mapping: Arc<Mapping>,
+    pub(super) name: String,
+    /// Bytes of a block, and the checksum of each.
+    pub(super) block: usize,
+    pub(super) sums: Array<u32>,
+    /// Whether elements are read here and there.
+    pub(super) scattered: bool,
+    /// A bit for each block that was verified.
+    pub(super) verified: Vec<AtomicU64>,
+}
+
+impl<T: Pod> CheckedArray<T> {
+    /// The same, but a page is read from disk only when it is asked for, without those around it.
+    pub fn scattered(self) -> Self {
+        self.values.advise(0..self.len(), Advice::Scattered);
+        Self { scattered: true, ..self }
+    }
+
+    /// Number of elements.
+    pub fn len(&self) -> usize {
+        self.values.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.values.is_empty()
+    }
+
+    /// The elements of a range, verified. `check` looks at the elements of each block that is read for the
+    /// first time, which come with the place of the first.
+    ///
+    /// # Errors
+    /// [`Error::File`] for a block that is damaged; errors of `check`.
+    ///
+    /// # Panics
+    /// With a range that there is not.
+    pub fn get<E: From<Error>>(
+        &self,
+        range: Range<usize>,
+        check: impl Fn(usize, &[T]) -> Result<(), E>,
+    ) -> Result<&[T], E> {
+        let per_block = self.block / size_of::<T>();
+        let blocks = range.start / per_block..range.end.div_ceil(per_block);
+        let bit = |block: usize| (&self.verified[block / 64], 1 << (block % 64));
+        let is_new = |block: usize| {
+            let (word, bit) = bit(block);
+            word.load(Relaxed) & bit == 0
+        };
+        if self.scattered && (blocks.len() > 2 || blocks.clone().any(is_new)) {
+            let whole = blocks.start * per_block..self.len().min(blocks.end * per_block);
+            self.values.advise(whole, Advice::Needed);
+        }
+        for block in blocks.filter(|&block| is_new(block)) {
+            let start = block * per_block;
+            let values = &self.values[start..self.len().min(start + per_block)];
+            let found = crc32fast::hash(bytemuck::cast_slice(values));
+            if found != self.sums[block] {
+                let name = &self.name;
+                let expected = self.sums[block];
+                let message = format!(
+                    "damaged: checksum of block {block} of {name:?} {found:08x}, the file says {expected:08x}"
+                );
+                return Err(Error::file(&self.mapping.path, message).into());
+            }
+            check(start, values)?;
+            let (word, bit) = bit(block);
+            word.fetch_or(bit, Relaxed);
+        }
+        Ok(&self.values[range])
+    }
+}

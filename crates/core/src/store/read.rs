@@ -1,0 +1,248 @@
+use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+
+use safetensors::Dtype;
+
+use super::{
+    Array, BLOCK, BLOCKS, CHECKSUM, CheckedArray, Element, Entry, KIND, Mapping, SMALL_BLOCK, Sum,
+    VERSION,
+};
+use crate::Error;
+
+/// A memory-mapped file of known kind and version whose checksum has been verified.
+///
+/// Tensors are read in place where their alignment allows it (it does in files that
+/// [`Contents::write`](super::Contents::write) wrote) and copied otherwise. The file must not be
+/// truncated or written in place while it is open; dsokr itself only replaces files by renaming.
+#[derive(Debug)]
+pub struct Stored {
+    mapping: Arc<Mapping>,
+    /// All metadata, but for kind, version and checksum.
+    pub metadata: BTreeMap<String, String>,
+    /// The version of the layout.
+    pub version: u32,
+    /// The verified checksum: eight hexadecimal digits.
+    pub checksum: String,
+}
+
+impl Stored {
+    /// Maps and verifies a file.
+    ///
+    /// Reads it once, from start to end, giving pages back as it goes; tensors in blocks are not read.
+    ///
+    /// # Errors
+    /// [`Error::Io`]; [`Error::File`] for a file that is missing, truncated, damaged, or of a kind or
+    /// version that differs, and for a folder or a special file in its place.
+    pub fn open(path: &Path, kind: &str, version: u32) -> Result<Self, Error> {
+        Self::open_versions(path, kind, version..=version)
+    }
+
+    /// As [`open`](Self::open), for a kind with several readable versions.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open).
+    pub fn open_versions(
+        path: &Path,
+        kind: &str,
+        versions: RangeInclusive<u32>,
+    ) -> Result<Self, Error> {
+        let mapping = Mapping::open(path)?;
+        let mut metadata = mapping.metadata.clone();
+        let mut take = |key: &str| metadata.remove(key).unwrap_or_default();
+        let found_kind = take(KIND);
+        let found_version = take(VERSION);
+        let expected = take(CHECKSUM);
+        if found_kind != kind {
+            return Err(Error::file(path, format!("holds {found_kind:?}, expected {kind:?}")));
+        }
+        let Some(version) = versions.clone().find(|v| v.to_string() == found_version) else {
+            let supported = *versions.end();
+            return Err(Error::file(
+                path,
+                format!("format version {found_version}, this program reads version {supported}"),
+            ));
+        };
+        let mut sum = Sum::new(&found_kind, &found_version, &metadata);
+        for (name, entry) in &mapping.entries {
+            sum.tensor(name, entry.dtype, &entry.shape, entry.bytes.len());
+            if mapping.entries.contains_key(&format!("{name}{BLOCKS}")) {
+                continue;
+            }
+            let mut start = entry.bytes.start;
+            while start < entry.bytes.end {
+                let end = entry.bytes.end.min(start + (4 << 20));
+                sum.bytes(mapping.bytes(start..end));
+                mapping.release(start..end);
+                start = end;
+            }
+        }
+        let found = sum.finish();
+        if found != expected {
+            return Err(Error::file(
+                path,
+                format!("damaged: checksum of the content {found}, the header says {expected}"),
+            ));
+        }
+        Ok(Self { mapping: Arc::new(mapping), metadata, version, checksum: found })
+    }
+
+    /// The checksum that the header of a file names, which is not verified: nothing else is read.
+    ///
+    /// # Errors
+    /// [`Error::File`] for a file that is missing or none of dsokr's.
+    pub fn named_checksum(path: &Path) -> Result<String, Error> {
+        let mapping = Mapping::open(path)?;
+        let named = mapping.metadata.get(CHECKSUM).cloned();
+        named.ok_or_else(|| Error::file(path, format!("no metadata {CHECKSUM:?}")))
+    }
+
+    /// Where the file lies.
+    pub fn path(&self) -> &Path {
+        &self.mapping.path
+    }
+
+    /// Names of the tensors, sorted.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.mapping.entries.keys().map(String::as_str)
+    }
+
+    /// Whether there is a tensor of this name.
+    pub fn has(&self, name: &str) -> bool {
+        self.mapping.entries.contains_key(name)
+    }
+
+    /// The value of a metadata key.
+    ///
+    /// # Errors
+    /// [`Error::File`] when the file has no such key.
+    pub fn metadata(&self, key: &str) -> Result<&str, Error> {
+        let value = self.metadata.get(key).map(String::as_str);
+        value.ok_or_else(|| Error::file(self.path(), format!("no metadata {key:?}")))
+    }
+
+    /// The value of a metadata key, parsed; `allowed` says what is expected, for the error.
+    ///
+    /// # Errors
+    /// [`Error::File`] when the file has no such key, or its value does not parse.
+    pub fn parsed<T: std::str::FromStr>(&self, key: &str, allowed: &str) -> Result<T, Error> {
+        let found = self.metadata(key)?;
+        found.parse().map_err(|_| self.bad_metadata(key, allowed))
+    }
+
+    /// The value of a metadata key, read as JSON.
+    ///
+    /// # Errors
+    /// [`Error::File`] with what the JSON reader said.
+    pub fn json<T: serde::de::DeserializeOwned>(&self, key: &str) -> Result<T, Error> {
+        let found = self.metadata(key)?;
+        serde_json::from_str(found).map_err(|error| self.bad_metadata(key, &error.to_string()))
+    }
+
+    /// Shape and elements of a tensor of `T`, in the file where they are aligned there.
+    ///
+    /// # Errors
+    /// [`Error::File`] when there is no such tensor, and for a different type or number of dimensions.
+    pub fn read<T: Element>(
+        &self,
+        name: &str,
+        rank: usize,
+    ) -> Result<(Vec<usize>, Array<T>), Error> {
+        if let Some((shape, checked)) = self.checked_array::<T>(name, rank)? {
+            checked.get(0..checked.len(), |_, _| Ok::<_, Error>(()))?;
+            return Ok((shape, checked.values));
+        }
+        let entry = self.typed::<T>(name, rank)?;
+        Ok((entry.shape.clone(), Array::from_mapping(self.mapping(), entry.bytes.clone())))
+    }
+
+    /// The elements of a tensor of `T` that has this shape, copied.
+    ///
+    /// # Errors
+    /// As [`read`](Self::read); [`Error::File`] for a different shape.
+    pub fn shaped<T: Element>(&self, name: &str, expected: &[usize]) -> Result<Vec<T>, Error> {
+        let (shape, elements) = self.read::<T>(name, expected.len())?;
+        if shape == expected {
+            Ok(elements.to_vec())
+        } else {
+            Err(self.bad_shape(name, &shape, format!("{expected:?}")))
+        }
+    }
+
+    /// Shape and elements of a tensor of `T` that is verified block by block as it is read; none where the
+    /// tensor has no checksums by blocks.
+    ///
+    /// # Errors
+    /// As [`read`](Self::read); [`Error::File`] for a wrong number of checksums.
+    pub fn checked_array<T: Element>(
+        &self,
+        name: &str,
+        rank: usize,
+    ) -> Result<Option<Checked<T>>, Error> {
+        let sums = format!("{name}{BLOCKS}");
+        if !self.mapping.entries.contains_key(&sums) {
+            return Ok(None);
+        }
+        let entry = self.typed::<T>(name, rank)?;
+        let (found, numbers) = self.read::<u32>(&sums, 1)?;
+        let block = block_size(entry.bytes.len(), numbers.len()).ok_or_else(|| {
+            let blocks = entry.bytes.len().div_ceil(BLOCK);
+            self.bad_shape(&sums, &found, format!("[{blocks}]"))
+        })?;
+        let sums = numbers;
+        let mapping = self.mapping();
+        let values = Array::from_mapping(self.mapping(), entry.bytes.clone());
+        let verified = (0..sums.len().div_ceil(64)).map(|_| AtomicU64::new(0)).collect();
+        let name = name.to_owned();
+        let scattered = false;
+        let array = CheckedArray { values, mapping, name, block, sums, scattered, verified };
+        Ok(Some((entry.shape.clone(), array)))
+    }
+
+    /// Element type and shape of a tensor.
+    ///
+    /// # Errors
+    /// [`Error::File`] when the file has no such tensor.
+    pub fn describe(&self, name: &str) -> Result<(Dtype, &[usize]), Error> {
+        let entry = self.mapping.entry(name)?;
+        Ok((entry.dtype, &entry.shape))
+    }
+
+    /// The file, to read feature rows from it block by block.
+    pub fn mapping(&self) -> Arc<Mapping> {
+        Arc::clone(&self.mapping)
+    }
+
+    /// The error for a metadata value that cannot be used.
+    pub fn bad_metadata(&self, key: &str, allowed: &str) -> Error {
+        let found = self.metadata.get(key).map_or("", String::as_str);
+        Error::file(self.path(), format!("metadata {key:?} is {found:?}, expected {allowed}"))
+    }
+
+    /// The error for a tensor whose shape contradicts the rest of the file.
+    pub fn bad_shape(&self, name: &str, found: &[usize], expected: String) -> Error {
+        self.mapping.bad_shape(name, found, &expected)
+    }
+
+    /// Where a tensor lies, if its type and its number of dimensions are these.
+    fn typed<T: Element>(&self, name: &str, rank: usize) -> Result<&Entry, Error> {
+        let entry = self.mapping.entry(name)?;
+        if entry.dtype != T::DTYPE {
+            return Err(self.mapping.bad_dtype(name, entry.dtype, &T::DTYPE.to_string()));
+        }
+        if entry.shape.len() != rank {
+            return Err(self.bad_shape(name, &entry.shape, format!("{rank} dimensions")));
+        }
+        Ok(entry)
+    }
+}
+
+/// The size of the blocks of so many bytes that so many checksums are of.
+fn block_size(bytes: usize, sums: usize) -> Option<usize> {
+    [BLOCK, SMALL_BLOCK].into_iter().find(|&size| bytes.div_ceil(size) == sums)
+}
+
+/// Shape and elements of a tensor that is verified block by block.
+pub type Checked<T> = (Vec<usize>, CheckedArray<T>);

@@ -1,0 +1,12 @@
+use std::fs;
+use std::path::Path;
+
+use crate::error::Error;
+
+/// Creates the folder of a file, and those above it.
+pub(crate) fn create_parent(path: &Path) -> Result<(), Error> {
+    match path.parent() {
+        Some(parent) => fs::create_dir_all(parent).map_err(Error::io(parent)),
+        None => Ok(()),
+    }
+}

@@ -1,0 +1,271 @@
+use std::fs::{self, File, OpenOptions};
+use std::io::{BufReader, Read, Write};
+use std::path::Path;
+use std::sync::mpsc::{RecvTimeoutError, sync_channel};
+use std::thread;
+use std::time::Duration;
+
+use dsokr_core::store::sync_file;
+use ring::digest::{Context, Digest, SHA1_FOR_LEGACY_USE_ONLY, SHA256};
+use ureq::http::{HeaderMap, Response, StatusCode};
+use ureq::{Agent, Body};
+
+use crate::error::Error;
+use crate::part::{PartialDownload, text};
+use crate::table::RemoteFile;
+
+/// New bytes after which a download is tried again as often as at first.
+const LITTLE: u64 = 1 << 16;
+
+/// How files are downloaded.
+#[derive(Clone, Debug, smart_default::SmartDefault)]
+pub struct Network {
+    /// The longest time without an answer or a byte.
+    #[default(Duration::from_secs(30))]
+    pub timeout: Duration,
+    /// How often a download is tried again that brings nothing new, or fewer than 64 KiB.
+    #[default(4)]
+    pub retries: u32,
+    /// The time before a new try; it grows with each one that brings nothing new.
+    #[default(Duration::from_secs(1))]
+    pub pause: Duration,
+}
+
+/// How far a download is.
+#[derive(Clone, Copy, Debug)]
+pub struct Progress<'a> {
+    /// The name of the file.
+    pub name: &'a str,
+    /// The bytes that are there.
+    pub bytes: u64,
+    /// All bytes, where the server says it.
+    pub total: Option<u64>,
+}
+
+impl Network {
+    fn agent(&self, redirects: u32) -> Agent {
+        let config = Agent::config_builder()
+            .timeout_connect(Some(self.timeout))
+            .timeout_recv_response(Some(self.timeout))
+            .max_redirects(redirects)
+            .max_redirects_will_error(redirects > 0)
+            .http_status_as_error(false)
+            .user_agent(concat!("dsokr/", env!("CARGO_PKG_VERSION")));
+        config.build().into()
+    }
+
+    /// The status and the headers of the answer at `url`, without following redirects.
+    pub(crate) fn head(&self, url: &str) -> Result<(StatusCode, HeaderMap), Error> {
+        let answer =
+            self.agent(0).head(url).call().map_err(|e| Error::download(url, e.to_string()))?;
+        let (parts, _) = answer.into_parts();
+        Ok((parts.status, parts.headers))
+    }
+
+    /// Downloads a file to `path`, checks it and returns its SHA-256. What an earlier call has left of the same address is continued,
+    /// where the server has the same version still.
+    ///
+    /// # Errors
+    /// [`Error::Download`] for an answer other than success, connections that fail again and again or bring little
+    /// each, bytes in a coding of their own where `file` has no checksum, and
+    /// bytes that differ from what `file` says; these are removed. What the file system reports.
+    pub fn download(
+        &self,
+        file: &RemoteFile,
+        path: &Path,
+        progress: &mut dyn FnMut(Progress),
+    ) -> Result<String, Error> {
+        if path.is_file() {
+            // of a call that was stopped before it unpacked; without a checksum it may be any file of that name
+            if file.has_checksum()
+                && let Ok(sha256) = check(file, path, &file.url)
+            {
+                return Ok(sha256);
+            }
+            fs::remove_file(path).map_err(Error::io(path))?;
+        }
+        let part = PartialDownload::beside(path, file);
+        let mut idle = 0;
+        let mut reached = part.len();
+        while let Some(message) = self.request(&part, part.len(), progress)? {
+            // parts that shrink and grow again bring nothing new
+            idle += 1;
+            if part.len() >= reached + LITTLE {
+                (idle, reached) = (0, part.len());
+            }
+            if idle > self.retries {
+                let message = format!("{message}; {idle} tries brought nothing new, or too little");
+                return Err(Error::download(&file.url, message));
+            }
+            tracing::warn!("{}: {message}; it is tried again", file.url);
+            thread::sleep(self.pause * idle.max(1));
+        }
+        let sha256 = check(file, &part.file, &file.url).inspect_err(|_| part.remove())?;
+        part.finish(path)?;
+        Ok(sha256)
+    }
+
+    /// One request for the bytes from `have` on: none once the file is whole, else why a further try may bring the rest.
+    fn request(
+        &self,
+        part: &PartialDownload,
+        have: u64,
+        progress: &mut dyn FnMut(Progress),
+    ) -> Result<Option<String>, Error> {
+        let url = &part.of.url;
+        let mut request = self.agent(10).get(url).header("Accept-Encoding", "identity");
+        // without a version the server could send the rest of a different file
+        let source = part.source().filter(|source| have > 0 && source.version().is_some());
+        if let Some(version) = source.as_ref().and_then(|source| source.version()) {
+            request = request.header("Range", format!("bytes={have}-")).header("If-Range", version);
+        }
+        let answer = match request.call() {
+            Ok(answer) => answer,
+            Err(error @ (ureq::Error::TooManyRedirects | ureq::Error::BadUri(_))) => {
+                return Err(Error::download(url, error.to_string()));
+            }
+            Err(error) => return Ok(Some(error.to_string())),
+        };
+        let status = answer.status();
+        let headers = answer.headers();
+        let (start, end, total) = match (status, source.and_then(|own| own.rest(headers, have))) {
+            (StatusCode::OK, _) => {
+                let bytes = text(headers, "content-length").and_then(|text| text.parse().ok());
+                (0, bytes, bytes)
+            }
+            (StatusCode::PARTIAL_CONTENT, Some((end, total))) => (have, Some(end), total),
+            (StatusCode::PARTIAL_CONTENT | StatusCode::RANGE_NOT_SATISFIABLE, _) => {
+                part.remove();
+                return Ok(Some(format!(
+                    "{status}, not the bytes from {have} on of the same version"
+                )));
+            }
+            _ => {
+                let passes = [StatusCode::TOO_MANY_REQUESTS, StatusCode::REQUEST_TIMEOUT];
+                let message = format!("the server answers {status}");
+                return if passes.contains(&status) || status.is_server_error() {
+                    Ok(Some(message))
+                } else {
+                    Err(Error::download(url, message))
+                };
+            }
+        };
+        if let Some(coding) = coding(headers).filter(|_| !part.of.has_checksum()) {
+            let message = format!(
+                "the server sends it with Content-Encoding: {coding}, which was not asked for; allowed without a \
+                 checksum in the table is identity"
+            );
+            return Err(Error::download(url, message));
+        }
+        if start == 0 {
+            part.begin(headers, total)?;
+        }
+        self.receive(part, (start, end, total), answer, progress)
+    }
+
+    /// Writes the bytes of an answer behind the first `start` ones, up to `end` of `total`; returns what
+    /// [`request`](Self::request) does.
+    fn receive(
+        &self,
+        part: &PartialDownload,
+        (start, end, total): (u64, Option<u64>, Option<u64>),
+        answer: Response<Body>,
+        progress: &mut dyn FnMut(Progress),
+    ) -> Result<Option<String>, Error> {
+        let most = part.of.bytes.unwrap_or(part.of.most_bytes);
+        if let Some(total) = total.filter(|&total| total > most) {
+            let message = format!("the server announces {total} bytes; allowed are {most}");
+            return Err(Error::download(&part.of.url, message));
+        }
+        let disk = Error::io(&part.file);
+        let mut file =
+            OpenOptions::new().append(true).create(true).open(&part.file).map_err(&disk)?;
+        // the time-out is one between bytes, which the reader of the body does not have
+        let (send, received) = sync_channel::<std::io::Result<Vec<u8>>>(4);
+        let mut body = answer.into_body().into_reader();
+        thread::spawn(move || {
+            loop {
+                let mut block = vec![0; 1 << 16];
+                let read = body.read(&mut block).map(|count| block.truncate(count));
+                let last = read.is_err() || block.is_empty();
+                if send.send(read.map(|()| block)).is_err() || last {
+                    return;
+                }
+            }
+        });
+        let mut bytes = start;
+        loop {
+            let cut = match received.recv_timeout(self.timeout) {
+                Ok(Ok(block)) if block.is_empty() => break,
+                Ok(Ok(block)) => {
+                    bytes += block.len() as u64;
+                    if bytes > most {
+                        part.remove();
+                        let message = format!("more than {most} bytes arrive; allowed are {most}");
+                        return Err(Error::download(&part.of.url, message));
+                    }
+                    if end.is_some_and(|end| bytes > end) {
+                        part.remove();
+                        return Ok(Some("more bytes arrive than the server announced".into()));
+                    }
+                    file.write_all(&block).map_err(&disk)?;
+                    progress(Progress { name: &part.of.name, bytes, total });
+                    continue;
+                }
+                Ok(Err(error)) => format!("cut off after {bytes} bytes: {error}"),
+                Err(RecvTimeoutError::Disconnected) => format!("cut off after {bytes} bytes"),
+                Err(RecvTimeoutError::Timeout) => {
+                    let seconds = self.timeout.as_secs_f64();
+                    format!("no byte in {seconds} seconds after {bytes} bytes")
+                }
+            };
+            return Ok(Some(cut));
+        }
+        sync_file(&file).map_err(disk)?;
+        let short = total.filter(|&total| bytes < total);
+        Ok(short.map(|total| format!("cut off after {bytes} of {total} bytes")))
+    }
+}
+
+/// The coding of an answer whose bytes are not those of the file.
+fn coding(headers: &HeaderMap) -> Option<String> {
+    let coding = headers.get("content-encoding")?;
+    let coding = String::from_utf8_lossy(coding.as_bytes()).trim().to_lowercase();
+    Some(coding).filter(|coding| !coding.is_empty() && coding != "identity")
+}
+
+/// Checks the size, the SHA-256 and the git id of a download, which errors call `name`, and returns its SHA-256.
+pub(crate) fn check(file: &RemoteFile, path: &Path, name: &str) -> Result<String, Error> {
+    let stream = File::open(path).map_err(Error::io(path))?;
+    let bytes = stream.metadata().map_err(Error::io(path))?.len();
+    if let Some(expected) = file.bytes.filter(|&expected| expected != bytes) {
+        let message = format!("it has {bytes} bytes; the table says {expected}");
+        return Err(Error::download(name, message));
+    }
+    let mut sha256 = Context::new(&SHA256);
+    // what git uses, and only against errors and changed files
+    let mut git = Context::new(&SHA1_FOR_LEGACY_USE_ONLY);
+    git.update(format!("blob {bytes}\0").as_bytes());
+    let mut reader = BufReader::new(stream);
+    let mut block = vec![0; 1 << 16];
+    loop {
+        let count = reader.read(&mut block).map_err(Error::io(path))?;
+        if count == 0 {
+            break;
+        }
+        sha256.update(&block[..count]);
+        git.update(&block[..count]);
+    }
+    let digits = |digest: Digest| -> String {
+        digest.as_ref().iter().map(|byte| format!("{byte:02x}")).collect()
+    };
+    let sha256 = digits(sha256.finish());
+    let git = digits(git.finish());
+    for (kind, sum, expected) in [("SHA-256", &sha256, &file.sha256), ("git id", &git, &file.git)] {
+        if let Some(expected) = expected.as_ref().filter(|own| !own.eq_ignore_ascii_case(sum)) {
+            let message = format!("its {kind} is {sum}; the table says {expected}");
+            return Err(Error::download(name, message));
+        }
+    }
+    Ok(sha256)
+}

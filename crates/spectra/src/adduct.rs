@@ -1,0 +1,256 @@
+//! Adducts: what an ion is made of.
+
+use std::collections::BTreeMap;
+use std::str::FromStr;
+
+use dsokr_core::Error;
+use dsokr_core::message::shorten;
+use dsokr_molecule::{ELECTRON, Element, ElementCounts, exact_mass, isotope_mass, read_formula};
+
+use crate::polarity::Polarity;
+
+/// An ion of n molecules with what was added and lost, such as `[M+H]+`, `[2M+Na]+` and `[M-H2O+2H]2+`.
+///
+/// Adducts are read as GNPS, MoNA, NIST, MS-DIAL and SIRIUS write them: `M+H`, `[M+H]1+`, `[M+2H]++`, `M+`, `[Cat]+`,
+/// `[M+ACN+H]+`, `[M+FA-H]-`, `[M]+*`. Without a charge it is the one of the ions that are added and lost.
+/// `13C`, `15N`, `18O` and `34S` stand for a heavy isotope in the place of the light one, `37Cl` and `81Br` for a heavy
+/// ion that is added.
+///
+/// ```
+/// use dsokr_spectra::Adduct;
+///
+/// let adduct: Adduct = "[M+Na]+".parse()?;
+/// assert!((adduct.mz(180.06339) - 203.05261).abs() < 1e-5);
+/// assert_eq!("M+Na".parse::<Adduct>()?, adduct);
+/// # Ok::<(), dsokr_core::Error>(())
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+pub struct Adduct {
+    /// n, at least 1.
+    molecules: u32,
+    /// Number of atoms of each element that were added, less those that were lost.
+    atoms: BTreeMap<Element, i64>,
+    /// Mass in Da of what was added, electrons among it, less that of what was lost.
+    shift: f64,
+    /// Number of charges, at least 1.
+    charges: f64,
+    polarity: Polarity,
+}
+
+/// Names of what is added or lost, whatever their case, with their formulas.
+const NAMES: [(&str, &str); 20] = [
+    ("ACN", "C2H3N"),
+    ("MeOH", "CH4O"),
+    ("EtOH", "C2H6O"),
+    ("IsoProp", "C3H8O"),
+    ("iPrOH", "C3H8O"),
+    ("IPA", "C3H8O"),
+    ("DMSO", "C2H6OS"),
+    ("DMF", "C3H7NO"),
+    ("FA", "CH2O2"),
+    ("HFA", "CH2O2"),
+    ("For", "CHO2"),
+    ("formate", "CHO2"),
+    ("HAc", "C2H4O2"),
+    ("AcOH", "C2H4O2"),
+    ("HOAc", "C2H4O2"),
+    ("Ac", "C2H3O2"),
+    ("OAc", "C2H3O2"),
+    ("acetate", "C2H3O2"),
+    ("TFA", "C2HF3O2"),
+    ("NH4+", "NH4"),
+];
+
+/// Charges of ions that are added or lost, by formula; other formulas are of neutral molecules.
+const IONS: [(&str, i32); 21] = [
+    ("H", 1),
+    ("Li", 1),
+    ("Na", 1),
+    ("K", 1),
+    ("Rb", 1),
+    ("Cs", 1),
+    ("Ag", 1),
+    ("NH4", 1),
+    ("CH3", 1),
+    ("Mg", 2),
+    ("Ca", 2),
+    ("Zn", 2),
+    ("F", -1),
+    ("Cl", -1),
+    ("Br", -1),
+    ("I", -1),
+    ("OH", -1),
+    ("HCOO", -1),
+    ("CH3COO", -1),
+    ("NO3", -1),
+    ("HCO3", -1),
+];
+
+/// Elements whose heavy isotopes an adduct may name.
+const LABELLED: [Element; 6] =
+    [Element::C, Element::N, Element::O, Element::S, Element::CL, Element::BR];
+
+impl Adduct {
+    /// `[M+H]+`.
+    pub const PROTONATED: &str = "[M+H]+";
+
+    /// m/z of the ion of molecules with this mass in Da, the sum of those of their atoms.
+    pub fn mz(&self, mass: f64) -> f64 {
+        (f64::from(self.molecules) * mass + self.shift) / self.charges
+    }
+
+    /// Mass in Da of the molecule whose ion has this m/z.
+    pub fn mass(&self, mz: f64) -> f64 {
+        (mz * self.charges - self.shift) / f64::from(self.molecules)
+    }
+
+    /// Whether the ion is positive or negative.
+    pub fn polarity(&self) -> Polarity {
+        self.polarity
+    }
+
+    /// The atoms of the ion of a molecule with these atoms; none where it has fewer than were lost.
+    pub fn ion(&self, molecule: &ElementCounts) -> Option<ElementCounts> {
+        let all =
+            molecule.iter().map(|(&own, &count)| (own, count as i64 * i64::from(self.molecules)));
+        let mut ion: BTreeMap<Element, i64> = all.collect();
+        self.atoms.iter().for_each(|(&own, count)| *ion.entry(own).or_insert(0) += count);
+        let counts = ion.into_iter().filter(|&(_, count)| count != 0);
+        counts.map(|(own, count)| Some((own, usize::try_from(count).ok()?))).collect()
+    }
+
+    /// The adducts of a text that leaves several open, as MassBank does: `[M+CH3COO]-/[M-CH3]-`, with a slash or a comma
+    /// between.
+    ///
+    /// # Errors
+    /// A text of which one cannot be read.
+    pub fn alternatives(text: &str) -> Result<Vec<Self>, Error> {
+        text.split(['/', ',']).map(str::parse).collect()
+    }
+
+    fn read(text: &str) -> Option<Self> {
+        let compact: String = text.chars().filter(|c| !c.is_whitespace() && *c != '"').collect();
+        let compact = compact.replace(['−', '–'], "-");
+        let (ion, charge) = parts_of(&compact)?;
+        // radicals have a dot or an asterisk
+        let [ion, charge] = [ion, charge].map(|part| part.trim_matches(['*', '.']));
+        // the cation of a salt is the molecule
+        let ion = ion.strip_prefix("Cat").map_or(ion.to_owned(), |behind| format!("M{behind}"));
+        let (molecules, parts) = ion.split_once('M')?;
+        let parts = Part::all(parts)?;
+        let charge = match charge {
+            "" => parts.iter().map(|part| part.times * part.charge).sum(),
+            stated => read_charge(stated)?,
+        };
+        let polarity = Polarity::of_charge(charge)?;
+        let mut shift = -f64::from(charge) * ELECTRON;
+        let mut atoms = BTreeMap::new();
+        for Part { times, mass, counts, .. } in parts {
+            shift += f64::from(times) * mass;
+            for (element, count) in counts {
+                *atoms.entry(element).or_insert(0) += i64::from(times) * count as i64;
+            }
+        }
+        let charges = f64::from(charge.abs());
+        Some(Self { molecules: number(molecules)?, atoms, shift, charges, polarity })
+    }
+}
+
+/// What an ion is made of and its charge, which may be empty: of `[M+H]+`, `(M+H)+`, `M+H` and `M+`.
+fn parts_of(text: &str) -> Option<(&str, &str)> {
+    for (open, close) in [('[', ']'), ('(', ')')] {
+        if let Some(rest) = text.strip_prefix(open) {
+            return rest.split_once(close);
+        }
+    }
+    let ion = text.trim_end_matches(['+', '-', '*', '.']);
+    Some((ion, &text[ion.len()..]))
+}
+
+/// A charge with its sign: `+`, `2+`, `+2`, `++`, and the same with `-`.
+fn read_charge(text: &str) -> Option<i32> {
+    let sign = if text.contains('-') { -1 } else { 1 };
+    let signs = text.chars().filter(|c| ['+', '-'].contains(c)).count();
+    let digits = text.trim_matches(if sign == 1 { '+' } else { '-' });
+    match (digits, signs) {
+        (_, 0) => None,
+        ("", signs) => Some(sign * i32::try_from(signs).ok()?),
+        (digits, 1) => Some(sign * i32::try_from(number(digits)?).ok()?),
+        (_, _) => None,
+    }
+}
+
+/// Something that is added to a molecule or lost by it.
+struct Part {
+    /// How often, below 0 where it is lost.
+    times: i32,
+    /// In Da.
+    mass: f64,
+    counts: ElementCounts,
+    /// The charge that it brings where it is an ion.
+    charge: i32,
+}
+
+impl Part {
+    /// The parts of a text such as `+2H-H2O`.
+    fn all(mut text: &str) -> Option<Vec<Self>> {
+        let mut all = Vec::new();
+        while !text.is_empty() {
+            let sign = match text.as_bytes()[0] {
+                b'+' => 1,
+                b'-' => -1,
+                _ => return None,
+            };
+            let end = text[1..].find(['+', '-']).map_or(text.len(), |at| at + 1);
+            let part = Self::read(&text[1..end])?;
+            all.push(Self { times: sign * part.times, ..part });
+            text = &text[end..];
+        }
+        Some(all)
+    }
+
+    fn read(text: &str) -> Option<Self> {
+        let name = text.trim_start_matches(|c: char| c.is_ascii_digit());
+        let digits = &text[..text.len() - name.len()];
+        if let Some(isotope) = Self::isotope(digits, name) {
+            return Some(isotope);
+        }
+        let named = NAMES.iter().find(|(own, _)| own.eq_ignore_ascii_case(name));
+        let formula = named.map_or(name, |(_, formula)| formula);
+        let counts = read_formula(formula)?;
+        let ion = IONS.iter().find(|(ion, _)| read_formula(ion).as_ref() == Some(&counts));
+        let charge = ion.map_or(0, |&(_, charge)| charge);
+        let times = i32::try_from(number(digits)?).ok()?;
+        Some(Self { times, mass: exact_mass(&counts), counts, charge })
+    }
+
+    /// A heavy isotope: in the place of a light one, such as `13C`, or as an ion that is added, such as `37Cl`.
+    fn isotope(digits: &str, symbol: &str) -> Option<Self> {
+        let element = LABELLED.into_iter().find(|element| element.symbol() == symbol)?;
+        let mass = isotope_mass(element, digits.parse().ok()?)?;
+        let atom = ElementCounts::from([(element, 1)]);
+        if element == Element::CL || element == Element::BR {
+            return Some(Self { times: 1, mass, counts: atom, charge: -1 });
+        }
+        let light = exact_mass(&atom);
+        Some(Self { times: 1, mass: mass - light, counts: ElementCounts::new(), charge: 0 })
+    }
+}
+
+/// A number from 1 to 99; 1 where there is none.
+fn number(text: &str) -> Option<u32> {
+    let number = if text.is_empty() { 1 } else { text.parse::<u32>().ok()? };
+    (1..100).contains(&number).then_some(number)
+}
+
+impl FromStr for Adduct {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self, Error> {
+        Self::read(text).ok_or_else(|| {
+            let allowed = "[nM±…]z±, such as [M+H]+, [M+Na]+, [M+NH4]+, [M+H-H2O]+, [2M+H]+, [M+2H]2+, [M]+, [M-H]- or \
+                           [M+HCOO]-";
+            Error::value("the adduct", format_args!("{:?}", shorten(text)), allowed)
+        })
+    }
+}

@@ -1,0 +1,248 @@
+//! How files of spectra are written.
+
+use crate::mzml::{END, ParamGroups, mzml};
+use crate::record::{Record, Wrong};
+
+/// A format of files with several spectra.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SpectrumFormat {
+    /// Mascot generic format: `BEGIN IONS`, fields `KEY=value`, peaks, `END IONS`. Lines outside are not read, nor are
+    /// comments that start with `#`, `;`, `!` or `/`.
+    Mgf,
+    /// NIST text: fields `Key: value`, then `Num Peaks: n` and the peaks, and a blank line behind it.
+    Msp,
+    /// MassBank records: fields `TAG$NAME: value`, peaks with two spaces before them, `//` at the end.
+    MassBank,
+    /// mzML: elements `<spectrum>` with base64 arrays; those of MS level 2 count.
+    MzMl,
+}
+
+/// What a file says before its spectra, for all of them.
+#[derive(Default)]
+pub struct FileContext {
+    /// Parameters that spectra of mzML refer to.
+    groups: ParamGroups,
+    /// Fields before the first `BEGIN IONS` of MGF.
+    header: Vec<(String, String)>,
+}
+
+impl SpectrumFormat {
+    /// The format that an extension names.
+    pub fn from_extension(extension: &str) -> Option<Self> {
+        match extension {
+            "mgf" => Some(Self::Mgf),
+            "msp" => Some(Self::Msp),
+            "massbank" => Some(Self::MassBank),
+            "mzml" => Some(Self::MzMl),
+            _ => None,
+        }
+    }
+
+    /// The format that the first line of a text tells.
+    pub(crate) fn told_by(text: &str) -> Self {
+        let first = text.trim_start();
+        if starts_with(first, BEGIN) {
+            Self::Mgf
+        } else if first.starts_with("ACCESSION:") {
+            Self::MassBank
+        } else if first.starts_with('<') {
+            Self::MzMl
+        } else {
+            Self::Msp
+        }
+    }
+
+    /// What ends a spectrum inside of a line, of formats that may be one line.
+    pub fn inner_end(self) -> Option<&'static [u8]> {
+        match self {
+            Self::Mgf | Self::Msp | Self::MassBank => None,
+            Self::MzMl => Some(END),
+        }
+    }
+
+    /// Whether a spectrum ends with a line, or with what is behind it up to an [inner end](Self::inner_end).
+    pub fn ends(self, line: &[u8]) -> bool {
+        let line = line.trim_ascii();
+        match self {
+            Self::Mgf => line.eq_ignore_ascii_case(ENDED.as_bytes()),
+            Self::Msp => line.is_empty(),
+            Self::MassBank => line == b"//",
+            Self::MzMl => line.ends_with(END),
+        }
+    }
+
+    /// The text of precursor and peaks of the only spectrum of a text.
+    pub(crate) fn line(self, text: &str) -> Result<String, String> {
+        let text = text.replace("\r\n", "\n").replace('\r', "\n");
+        let record = self.record(&text, &mut FileContext::default());
+        let record = record.map_err(|(_, reason)| reason)?.ok_or("no tandem spectrum")?;
+        record.spectrum(None).map_err(|(_, reason)| reason)
+    }
+
+    /// The tandem spectrum of a text that ends with it; none where lines are comments only, and of other MS levels.
+    /// `context` has what texts before it say for all.
+    pub fn record(self, text: &str, context: &mut FileContext) -> Result<Option<Record>, Wrong> {
+        let record = match self {
+            Self::Mgf => mgf(text, &mut context.header)?,
+            Self::Msp => Some(msp(text)?),
+            Self::MassBank => Some(massbank(text)?),
+            Self::MzMl => mzml(text, &mut context.groups)?,
+        };
+        Ok(record.filter(Record::is_tandem))
+    }
+}
+
+const BEGIN: &str = "BEGIN IONS";
+const ENDED: &str = "END IONS";
+
+/// Whether a text starts with a word, whatever its case.
+fn starts_with(text: &str, word: &str) -> bool {
+    text.get(..word.len()).is_some_and(|start| start.eq_ignore_ascii_case(word))
+}
+
+fn mgf(text: &str, header: &mut Vec<(String, String)>) -> Result<Option<Record>, Wrong> {
+    let mut record = Record::default();
+    let mut inside = false;
+    let mut ended = false;
+    for (at, line) in text.lines().map(str::trim).enumerate() {
+        if line.is_empty() || line.starts_with(['#', ';', '!', '/']) {
+            continue;
+        }
+        if line.eq_ignore_ascii_case(BEGIN) {
+            if inside {
+                return Err(record.wrong(at, "BEGIN IONS before its END IONS"));
+            }
+            inside = true;
+            record.start = at;
+            continue;
+        }
+        if line.eq_ignore_ascii_case(ENDED) {
+            if !inside {
+                return Err(record.wrong(at, "END IONS without BEGIN IONS"));
+            }
+            ended = true;
+            continue;
+        }
+        let is_peak = line.starts_with(|c: char| c.is_ascii_digit());
+        let field = line.split_once('=').filter(|_| !is_peak);
+        match field {
+            Some((name, value)) if inside => record.add(name, value),
+            Some((name, value)) if Record::is_of_files(name) => {
+                header.push((name.to_owned(), value.to_owned()));
+            }
+            None if inside => add_peak(&mut record, at, line)?,
+            Some(_) | None => {}
+        }
+    }
+    match (inside, ended) {
+        (true, false) => Err(record.wrong(record.start, "no END IONS")),
+        (true, true) => {
+            record.add_header(header);
+            Ok(Some(record))
+        }
+        (false, _) => Ok(None),
+    }
+}
+
+fn msp(text: &str) -> Result<Record, Wrong> {
+    let mut record = Record::default();
+    let mut expected = None;
+    let mut found = 0;
+    for (at, line) in text.lines().map(str::trim).enumerate() {
+        if line.is_empty() {
+            continue;
+        }
+        if let Some(expected) = expected {
+            for pair in pairs(line) {
+                if found == expected {
+                    let reason = format!("more than {expected} peaks, the number that it states");
+                    return Err(record.wrong(at, &reason));
+                }
+                add_peak(&mut record, at, &pair)?;
+                found += 1;
+            }
+            continue;
+        }
+        let Some((name, value)) = line.split_once(':') else {
+            let reason =
+                format!("{line:?} is not \"Key: value\", which is needed before \"Num Peaks\"");
+            return Err(record.wrong(at, &reason));
+        };
+        let name = name.trim();
+        let compact = name.to_ascii_lowercase().replace([' ', '_'], "");
+        match compact.as_str() {
+            "numpeaks" => {
+                let count = value.trim().parse::<usize>();
+                expected = Some(count.map_err(|_| {
+                    let reason = format!("Num Peaks {:?} is not a number", value.trim());
+                    record.wrong(at, &reason)
+                })?);
+            }
+            "comment" | "comments" => record.add_comments(value),
+            _ => record.add(name, value),
+        }
+    }
+    match expected {
+        Some(expected) if expected != found => {
+            let reason = format!("{found} peaks; it states {expected}");
+            Err(record.wrong(0, &reason))
+        }
+        Some(_) => Ok(record),
+        None => Err(record.wrong(0, "no \"Num Peaks\"")),
+    }
+}
+
+fn massbank(text: &str) -> Result<Record, Wrong> {
+    let mut record = Record::default();
+    let mut inside = false;
+    let mut ended = false;
+    for (at, line) in text.lines().enumerate() {
+        let indented = line.starts_with(' ');
+        match line.split_once(':') {
+            _ if line.trim() == "//" => ended = true,
+            _ if indented && inside => add_peak(&mut record, at, line.trim())?,
+            // lines of other tables, as that of annotations, and comments
+            _ if indented || line.trim().is_empty() || line.starts_with('#') => {}
+            Some((tag, value)) => {
+                inside = tag == "PK$PEAK";
+                // `AC$MASS_SPECTROMETRY: COLLISION_ENERGY 30` and `CH$LINK: INCHIKEY …` have names of their own
+                let own = matches!(tag, "AC$MASS_SPECTROMETRY" | "MS$FOCUSED_ION" | "CH$LINK");
+                match value.trim().split_once(' ') {
+                    Some((name, value)) if own => record.add(name, value),
+                    _ => record.add(tag.split_once('$').map_or(tag, |(_, name)| name), value),
+                }
+            }
+            None => {
+                let reason = format!("{line:?} is not \"TAG: value\"");
+                return Err(record.wrong(at, &reason));
+            }
+        }
+    }
+    if ended { Ok(record) } else { Err(record.wrong(0, "no // at its end")) }
+}
+
+/// The peaks on a line of MSP: without their annotations between quotation marks, with semicolons between or each in
+/// brackets.
+fn pairs(line: &str) -> Vec<String> {
+    let outside = line.split('"').step_by(2).collect::<Vec<_>>().join(" ");
+    let pairs = outside.replace('(', " ").replace(')', ";");
+    pairs.split(';').map(|pair| pair.trim().to_owned()).filter(|pair| !pair.is_empty()).collect()
+}
+
+/// Adds a line with m/z and intensity, and perhaps more behind them.
+fn add_peak(record: &mut Record, at: usize, line: &str) -> Result<(), Wrong> {
+    let words: Vec<&str> = line.split_ascii_whitespace().collect();
+    let decimal_comma = |word: &str| word.trim_matches(',').contains(',');
+    if words.len() > 1 && decimal_comma(words[0]) && decimal_comma(words[1]) {
+        let reason = format!("a peak {line:?} has commas in its numbers; write decimal points");
+        return Err(record.wrong(at, &reason));
+    }
+    let mut words = words.iter().flat_map(|word| word.split(',')).filter(|word| !word.is_empty());
+    let Some(mz) = words.next() else {
+        return Err(record.wrong(at, &format!("a peak {line:?} is not m/z and intensity")));
+    };
+    let Some(intensity) = words.next() else {
+        return Err(record.wrong(at, &format!("a peak {line:?} is not m/z and intensity")));
+    };
+    record.add_peak(mz, intensity).map_err(|reason| record.wrong(at, &reason))
+}

@@ -1,0 +1,85 @@
+//! Polarity and charge of a precursor, as files write them, and the adduct where they name none.
+
+use crate::adduct::Adduct;
+use crate::polarity::Polarity;
+
+impl Polarity {
+    /// The polarity of the adduct at the end of a text whose other parts may be unknown, such as `[M+?]-`.
+    pub(crate) fn of_adduct(text: &str) -> Option<Self> {
+        if let Ok(adduct) = text.parse::<Adduct>() {
+            return Some(adduct.polarity());
+        }
+        let (_, charge) = text.rsplit_once(']')?;
+        match (charge.contains('+'), charge.contains('-')) {
+            (true, false) => Some(Self::Positive),
+            (false, true) => Some(Self::Negative),
+            (_, _) => None,
+        }
+    }
+
+    /// The polarity that the [text](crate::spectrum::Spectrum) of a spectrum says, whose peaks are not read.
+    pub fn of_text(text: &str) -> Option<Self> {
+        let head = text.split_ascii_whitespace().skip(1).take_while(|word| word.contains('='));
+        head.filter_map(|word| word.strip_prefix("adduct=")).find_map(Self::of_adduct)
+    }
+
+    /// The adduct of an ion with so many charges, as protons make them, where nothing says more: `[M+H]+`, `[M-H]-`, `[M+2H]2+`.
+    pub fn protons(self, charges: u32) -> String {
+        let sign = match self {
+            Self::Positive => '+',
+            Self::Negative => '-',
+        };
+        match charges {
+            0 | 1 => format!("[M{sign}H]{sign}"),
+            charges => format!("[M{sign}{charges}H]{charges}{sign}"),
+        }
+    }
+}
+
+/// Numbers of charges that a text leaves open, such as those of `2+`, `-1`, `1` and `2+ and 3+`, each with the polarity
+/// that its sign says; 0 is an unknown charge.
+fn charges(text: &str) -> Vec<(u32, Option<Polarity>)> {
+    let words = text.split([',', ' ', ';', '/']).filter(|word| !word.is_empty());
+    let read = |word: &str| {
+        let number = word.trim_matches(['+', '-']).parse().ok().filter(|&number| number < 100)?;
+        let sign = word.contains('+').then_some(Polarity::Positive);
+        Some((number, sign.or(word.contains('-').then_some(Polarity::Negative))))
+    };
+    words.filter_map(read).collect()
+}
+
+/// The adduct of a spectrum by its fields: the one that is named, else the last word of a name such as `Mellein M+H`,
+/// else protons by ion mode and charge; none where nothing says the polarity or more charges than one.
+///
+/// # Errors
+/// An adduct of the other polarity than the ion mode.
+pub(crate) fn adduct(
+    [named, name, mode, charge]: [Option<&str>; 4],
+) -> Result<Option<String>, String> {
+    let mode_polarity = mode.and_then(Polarity::of_mode);
+    // libraries of GNPS have the adduct behind the name of the molecule
+    let behind = || {
+        let word = name?.split_whitespace().last()?;
+        word.parse::<Adduct>().is_ok().then_some(word)
+    };
+    if let Some(adduct) = named.or_else(behind) {
+        return match (Polarity::of_adduct(adduct), mode_polarity) {
+            (Some(own), Some(stated)) if own != stated => {
+                Err(format!("the adduct {adduct} is {own}, and the ion mode {stated}"))
+            }
+            (_, _) => Ok(Some(adduct.to_owned())),
+        };
+    }
+    let charges = charges(charge.unwrap_or_default());
+    let several = charges.iter().any(|&(number, _)| number > 1);
+    let signed = charges.iter().find_map(|&(_, sign)| sign);
+    // an ion mode says more than a sign: some programs write every charge with a plus
+    let default = several.then_some(Polarity::Positive);
+    let Some(polarity) = mode_polarity.or(signed).or(default) else { return Ok(None) };
+    let mut numbers: Vec<u32> = charges.iter().map(|&(number, _)| number).collect();
+    if numbers.is_empty() {
+        numbers.push(1);
+    }
+    let all: Vec<String> = numbers.into_iter().map(|number| polarity.protons(number)).collect();
+    Ok(Some(all.join("/")))
+}

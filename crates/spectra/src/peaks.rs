@@ -1,0 +1,109 @@
+//! The peaks of a spectrum, as files and texts write them.
+
+use std::fmt::Write;
+use std::ops::Range;
+
+/// A peak.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Peak {
+    /// m/z, above 0.
+    pub mz: f64,
+    /// Intensity, above 0, in any unit.
+    pub intensity: f64,
+}
+
+/// Peaks with the digits that they are written with. Those of intensity 0 are left out.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct PeakList {
+    /// The peaks and the places of their texts.
+    peaks: Vec<(Peak, Range<usize>)>,
+    /// Each peak, ` m/z:intensity`, as it is written.
+    text: String,
+    /// Whether they came by increasing m/z.
+    unsorted: bool,
+}
+
+/// The least number of peaks of what may be a profile.
+const PROFILE_PEAKS: usize = 50;
+/// The most Da between neighbouring points of a profile.
+const PROFILE_STEP: f64 = 0.1;
+/// The least points of a hump of a profile.
+const HUMP: usize = 5;
+
+impl PeakList {
+    /// Adds a peak.
+    ///
+    /// # Errors
+    /// An m/z that is no number above 0, or an intensity that is no number from 0 on.
+    pub(crate) fn add(&mut self, mz: &str, intensity: &str) -> Result<(), String> {
+        let number = |text: &str| text.parse::<f64>().ok().filter(|number| number.is_finite());
+        let value = number(intensity).filter(|value| *value >= 0.0);
+        let value = value
+            .ok_or_else(|| format!("a peak's intensity {intensity:?} is not a number from 0 on"))?;
+        if value == 0.0 {
+            return Ok(());
+        }
+        let mass = number(mz).filter(|mass| *mass > 0.0);
+        let mass = mass.ok_or_else(|| format!("a peak's m/z {mz:?} is not a number above 0"))?;
+        let start = self.text.len();
+        // writing to a text does not fail
+        let _ = write!(self.text, " {mz}:{intensity}");
+        self.unsorted |= self.peaks.last().is_some_and(|(last, _)| last.mz > mass);
+        self.peaks.push((Peak { mz: mass, intensity: value }, start..self.text.len()));
+        Ok(())
+    }
+
+    /// The peaks by increasing m/z.
+    ///
+    /// # Errors
+    /// No peak, and what is a profile.
+    pub(crate) fn finish(mut self) -> Result<SortedPeaks, String> {
+        if self.peaks.is_empty() {
+            return Err("a spectrum without peaks; at least one is needed".into());
+        }
+        if self.unsorted {
+            self.peaks.sort_by(|(a, _), (b, _)| a.mz.total_cmp(&b.mz));
+            let texts = self.peaks.iter().map(|(_, place)| &self.text[place.clone()]);
+            self.text = texts.collect();
+        }
+        let peaks: Vec<Peak> = self.peaks.into_iter().map(|(peak, _)| peak).collect();
+        if is_profile(&peaks) {
+            return Err(PROFILE.into());
+        }
+        Ok(SortedPeaks { peaks, text: self.text })
+    }
+}
+
+/// Peaks by increasing m/z; at least one.
+pub(crate) struct SortedPeaks {
+    pub(crate) peaks: Vec<Peak>,
+    /// Each peak, ` m/z:intensity`, as it is written.
+    pub(crate) text: String,
+}
+
+/// What is said of a profile, and what to do.
+pub(crate) const PROFILE: &str = "a profile, and no peaks: pick peaks first, such as by ProteoWizard, msconvert --filter \
+                                  \"peakPicking vendor msLevel=1-\", or by OpenMS, PeakPickerHiRes";
+
+/// Whether most points lie on humps: neighbours that rise to one top and fall again, as a detector samples a peak.
+fn is_profile(peaks: &[Peak]) -> bool {
+    if peaks.len() < PROFILE_PEAKS {
+        return false;
+    }
+    let near = peaks.chunk_by(|a, b| b.mz - a.mz < PROFILE_STEP);
+    let on_humps: usize = near.map(points_on_humps).sum();
+    2 * on_humps > peaks.len()
+}
+
+/// How many of these points are on humps of enough points.
+fn points_on_humps(points: &[Peak]) -> usize {
+    // a hump ends where the intensity rises after it has fallen
+    let mut falls = false;
+    let humps = points.chunk_by(|a, b| {
+        let rises = b.intensity > a.intensity;
+        let valley = falls && rises;
+        falls = !rises;
+        !valley
+    });
+    humps.map(<[Peak]>::len).filter(|&count| count >= HUMP).sum()
+}

@@ -1,0 +1,228 @@
+//! The fields and peaks of one spectrum of a file, by name.
+
+use std::path::Path;
+
+use dsokr_core::Error;
+use dsokr_core::message::{list, shorten};
+
+use crate::ionization::adduct;
+use crate::peaks::PeakList;
+use crate::text::{PARTS, SPECTRUM, head, precursor};
+use crate::tree::tree_text;
+
+/// An error in a text: its line, from 0, and the message.
+pub type Wrong = (usize, String);
+
+/// One spectrum as its file writes it.
+#[derive(Clone, Debug, Default)]
+pub struct Record {
+    /// Names and values, in the order of the file.
+    fields: Vec<(String, String)>,
+    peaks: PeakList,
+    /// The line of the text on which it starts, from 0.
+    pub start: usize,
+}
+
+/// Names of one field in files. The first one is MassSpecGym's.
+const FIELDS: [&[&str]; 13] = [
+    &["identifier", "title", "accession", "db#", "spectrumid", "spectrum_id", "nist#", "scans"],
+    NAME,
+    &["precursor_mz", "pepmass", "precursor_m/z", "isolation_mz"],
+    ADDUCT,
+    &["formula", "molecular_formula"],
+    &["smiles", "computed smiles"],
+    &["inchi", "iupac", "computed inchi"],
+    &["inchikey", "inchi_key", "computed inchikey", "inchiaux"],
+    &["collision_energy", "ce"],
+    &["instrument_type", "source_instrument"],
+    ION_MODE,
+    CHARGE,
+    LEVEL,
+];
+
+const NAME: &[&str] = &["name", "compound_name"];
+const ADDUCT: &[&str] = &["adduct", "precursor_type", "ion_type", "ionization"];
+const ION_MODE: &[&str] = &["ion_mode", "polarity"];
+const CHARGE: &[&str] = &["charge", "precursor_charge", "charge_state"];
+const LEVEL: &[&str] = &["ms_level", "ms_type", "spectrum_type"];
+
+/// What files write where a value is not known.
+const UNKNOWN: [&str; 5] = ["n/a", "na", "nan", "none", "null"];
+
+/// A name without case, and without what files write between words.
+fn plain(name: &str) -> String {
+    name.chars().filter(|c| c.is_alphanumeric() || *c == '#').flat_map(char::to_lowercase).collect()
+}
+
+/// Whether a value is more than a word for what is not known.
+fn is_known(value: &str) -> bool {
+    !value.is_empty() && !UNKNOWN.contains(&value.to_lowercase().as_str())
+}
+
+/// The MS level that a text such as `2`, `MS2`, `MS/MS` and `MS` says.
+fn level(text: &str) -> Option<u32> {
+    let text = plain(text);
+    match text.trim_start_matches("ms") {
+        "" => Some(text.len() as u32 / 2),
+        number => number.parse().ok(),
+    }
+}
+
+/// All names of the field that has this one; none of other fields.
+fn names_of(name: &str) -> &'static [&'static str] {
+    let has = |names: &&&[&str]| names.iter().any(|own| plain(own) == plain(name));
+    FIELDS.iter().find(has).copied().unwrap_or_default()
+}
+
+impl Record {
+    /// The columns of a table besides [`PARTS`] and [`KNOWN`] that say something of a spectrum.
+    pub const MORE: [&str; 3] = ["identifier", "charge", "ion_mode"];
+
+    /// The spectrum of a table's row, whose m/z and intensities are lists with commas between, by the names of the cells.
+    pub fn of_cells<'c>(cells: impl Iterator<Item = (&'c str, &'c str)>) -> Result<Self, Wrong> {
+        let mut record = Self::default();
+        let mut lists = [Vec::new(), Vec::new()];
+        for (name, cell) in cells {
+            match PARTS[1..].iter().position(|own| *own == name) {
+                Some(at) => {
+                    let list = cell.trim().trim_start_matches('[').trim_end_matches(']').split(',');
+                    lists[at] = list.map(str::trim).filter(|cell| !cell.is_empty()).collect();
+                }
+                None => record.add(name, cell),
+            }
+        }
+        let [mzs, intensities] = lists;
+        let found = intensities.len();
+        let expected = mzs.len();
+        if found != expected {
+            return Err(record.wrong(0, &format!("{found} intensities of {expected} peaks")));
+        }
+        for (mz, intensity) in mzs.into_iter().zip(intensities) {
+            record.add_peak(mz, intensity).map_err(|reason| record.wrong(0, &reason))?;
+        }
+        Ok(record)
+    }
+
+    /// Adds a field; of several with one name the first counts.
+    pub(crate) fn add(&mut self, name: &str, value: &str) {
+        self.fields.push((name.trim().to_owned(), value.trim().to_owned()));
+    }
+
+    /// Adds the fields that the header of a file gives all of its spectra.
+    pub(crate) fn add_header(&mut self, header: &[(String, String)]) {
+        self.fields.extend(header.iter().cloned());
+    }
+
+    /// Whether a field may stand in the header of a file for all of its spectra.
+    pub(crate) fn is_of_files(name: &str) -> bool {
+        [ADDUCT, ION_MODE, CHARGE].contains(&names_of(name))
+    }
+
+    /// Whether it is a tandem spectrum, or says no level.
+    pub(crate) fn is_tandem(&self) -> bool {
+        self.first_of(LEVEL).and_then(level).is_none_or(|level| level == 2)
+    }
+
+    /// Adds the fields that MSP comments hold: `"key=value"`, and `key=value` without quotation marks.
+    pub(crate) fn add_comments(&mut self, text: &str) {
+        let mut rest = text.trim();
+        while !rest.is_empty() {
+            let (word, behind) = match rest.strip_prefix('"') {
+                Some(quoted) => quoted.split_once('"').unwrap_or((quoted, "")),
+                None => rest.split_once(' ').unwrap_or((rest, "")),
+            };
+            if let Some((name, value)) = word.split_once('=') {
+                self.add(name, value);
+            }
+            rest = behind.trim_start();
+        }
+    }
+
+    /// Adds a peak.
+    pub(crate) fn add_peak(&mut self, mz: &str, intensity: &str) -> Result<(), String> {
+        self.peaks.add(mz, intensity)
+    }
+
+    /// Its name in errors.
+    fn title(&self) -> String {
+        let named = self.first_of(FIELDS[0]).or_else(|| self.first_of(FIELDS[1]));
+        named.map_or_else(|| "a spectrum".into(), |name| format!("spectrum {:?}", shorten(name)))
+    }
+
+    fn first_of(&self, names: &[&str]) -> Option<&str> {
+        let value = |name: &&str| {
+            let name = plain(name);
+            let mut fields = self.fields.iter();
+            fields.find(|(own, value)| plain(own) == name && is_known(value))
+        };
+        names.iter().find_map(value).map(|(_, value)| value.as_str())
+    }
+
+    /// The value of a field, by the file's name or by MassSpecGym's; of the precursor's m/z without the intensity that MGF
+    /// may have behind it.
+    pub fn field(&self, name: &str) -> Option<&str> {
+        let names = names_of(name);
+        let value = self.first_of(&[name]).or_else(|| self.first_of(names))?;
+        if names == FIELDS[2] { value.split_ascii_whitespace().next() } else { Some(value) }
+    }
+
+    /// The text of precursor and peaks, of a spectrum in a file in this folder.
+    pub fn spectrum(&self, folder: Option<&Path>) -> Result<String, Wrong> {
+        let wrong = |reason: String| self.wrong(self.start, &reason);
+        let mz = self.field(PARTS[0]).unwrap_or_default();
+        if mz.is_empty() {
+            return Err(wrong("no precursor's m/z; a number above 0 is needed".into()));
+        }
+        precursor(mz).map_err(wrong)?;
+        let peaks = self.peaks.clone().finish().map_err(wrong)?;
+        let said = [ADDUCT, NAME, ION_MODE, CHARGE].map(|names| self.first_of(names));
+        let adduct = adduct(said).map_err(wrong)?;
+        let [formula, tree] = ["formula", "tree"].map(|name| self.field(name));
+        let tree = tree.map(|text| tree_text(text, folder)).transpose().map_err(wrong)?;
+        Ok(head(mz, [adduct.as_deref(), formula, tree.as_deref()]) + &peaks.text)
+    }
+
+    /// The names of its columns.
+    pub fn names(&self) -> Vec<String> {
+        let mut names: Vec<String> = Vec::new();
+        for (own, _) in &self.fields {
+            let name = names_of(own).first().map_or(own.as_str(), |name| name);
+            if !names.iter().any(|known| known == name) {
+                names.push(name.to_owned());
+            }
+        }
+        names.push(SPECTRUM.to_owned());
+        names
+    }
+
+    /// The values of columns.
+    pub fn cells(
+        &self,
+        path: &Path,
+        line: usize,
+        columns: &[String],
+    ) -> Result<Vec<String>, Error> {
+        let cell = |column: &String| {
+            if column == SPECTRUM {
+                return self
+                    .spectrum(path.parent())
+                    .map_err(|(at, reason)| Error::at_line(path, line + at, reason));
+            }
+            self.field(column).map(str::to_owned).ok_or_else(|| {
+                let title = self.title();
+                let names = list(&self.names());
+                Error::at_line(
+                    path,
+                    line + self.start,
+                    format!("{title}: no field {column:?}; it has: {names}"),
+                )
+            })
+        };
+        columns.iter().map(cell).collect()
+    }
+
+    /// The error about a line of it.
+    pub(crate) fn wrong(&self, line: usize, reason: &str) -> Wrong {
+        (line, format!("{}: {reason}", self.title()))
+    }
+}

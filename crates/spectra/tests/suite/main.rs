@@ -1,0 +1,51 @@
+//! Spectra against files written here, published data, and values of other programs.
+
+mod mzml;
+mod spectra;
+mod subformulas;
+mod trees;
+
+use std::path::{Path, PathBuf};
+
+/// A folder for one test's files; removed at its end.
+pub struct Folder(tempfile::TempDir);
+
+impl Folder {
+    fn new() -> Self {
+        Folder(tempfile::tempdir().expect("a temporary folder"))
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    fn file(&self, name: &str, bytes: impl AsRef<[u8]>) -> PathBuf {
+        let path = self.path(name);
+        std::fs::write(&path, bytes).expect("a file in a temporary folder");
+        path
+    }
+
+    /// An error's message with the folder taken out, so that it can be compared whole.
+    fn message(&self, error: impl std::fmt::Display) -> String {
+        let folder = format!("{}/", self.0.path().display());
+        let message = error.to_string();
+        assert!(message.contains(&folder), "no path in: {message}");
+        message.replace(&folder, "")
+    }
+}
+
+/// A published file under the data root, or `None` with a line that says what is skipped.
+///
+/// The root is `DSOKR_DATA`, default `../shared/data`, both from the workspace's root: tests run in
+/// the crate's folder.
+fn published(test: &str, name: &str) -> Option<PathBuf> {
+    let root = std::env::var_os("DSOKR_DATA").unwrap_or_else(|| "../shared/data".into());
+    let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let path = workspace.join(root).join(name);
+    if path.is_file() {
+        Some(path)
+    } else {
+        println!("skipped: {test}: DSOKR_DATA has no {name}");
+        None
+    }
+}

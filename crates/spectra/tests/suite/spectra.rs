@@ -1,0 +1,486 @@
+//! Files of mass spectra, as tables and as texts.
+
+use std::io::Write;
+
+use dsokr_basis::features::SparseRows;
+use dsokr_basis::kernel::{OutputKernel, ProbabilityProduct, contract};
+use dsokr_basis::{Features, Kernel, RowSource};
+use dsokr_core::Error::File;
+use dsokr_data::Error;
+use dsokr_data::table::{OnBadRow, Table, TableOptions};
+use dsokr_molecule::Molecule;
+use dsokr_spectra::{Adduct, FittedPeaks, POSITIONS, PeakFeatures, PeaksOf, Polarity, Spectrum};
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use proptest::collection::vec;
+use proptest::prelude::*;
+
+use super::mzml::MZML;
+use super::{Folder, published};
+
+const MGF: &str = "# a comment\n\nCOM=outside of spectra\nBEGIN IONS\nTITLE=one\nPEPMASS=181.07066 1000\nCHARGE=1+\n\
+    ADDUCT=[M+H]+\nFORMULA=C6H12O6\nINCHIKEY=WQZGKKKJIJFFOK\nSMILES=OC[C@H]1OC(O)C(O)C(O)C1O\nCOLLISION_ENERGY=20 eV\n\
+    85.02841 0.25\n127.03897\t1 2+\nEND IONS\n\nBEGIN IONS\nTITLE=two\nPEPMASS=47.04914\nSMILES=CCO\n# ethanol\n\
+    29.03858 100\nEND IONS\n";
+
+/// The same spectrum by NIST and by MoNA, whose comments hold fields.
+const MSP: &str = "Name: one\nPrecursorMZ: 181.07066\nPrecursor_type: [M+H]+\nFormula: C6H12O6\nInChIKey: \
+    WQZGKKKJIJFFOK\nCollision_energy: 20 eV\nSMILES: OC[C@H]1OC(O)C(O)C(O)C1O\nNum Peaks: 2\n85.02841 0.25; 127.03897 1 \
+    \"C6H7O3\"\n\n\nName: glucose\nDB#: one\nPrecursor_Type: [M+H]+\nPrecursorMZ: 181.07066\nComments: \
+    \"SMILES=OC[C@H]1OC(O)C(O)C(O)C1O\" \"InChIKey=WQZGKKKJIJFFOK\" \"collision energy=20 eV\" author=a\nFormula: \
+    C6H12O6\nNum Peaks: 2\n85.02841\t0.25\n127.03897\t1\n";
+
+const MASSBANK: &str = "ACCESSION: one\nRECORD_TITLE: glucose; LC-ESI-QTOF; MS2\nCH$NAME: glucose\nCH$NAME: D-glucose\n\
+    CH$FORMULA: C6H12O6\nCH$SMILES: OC[C@H]1OC(O)C(O)C(O)C1O\nCH$LINK: CAS 50-99-7\nCH$LINK: INCHIKEY WQZGKKKJIJFFOK\n\
+    AC$INSTRUMENT_TYPE: LC-ESI-QTOF\nAC$MASS_SPECTROMETRY: MS_TYPE MS2\nAC$MASS_SPECTROMETRY: COLLISION_ENERGY 20 eV\n\
+    MS$FOCUSED_ION: PRECURSOR_M/Z 181.07066\nMS$FOCUSED_ION: PRECURSOR_TYPE [M+H]+\nPK$ANNOTATION: m/z ion\n  85.02841 \
+    C4H5O2+\nPK$NUM_PEAK: 2\nPK$PEAK: m/z int. rel.int.\n  85.02841 0.25 250\n  127.03897 1 999\n//\n";
+
+pub(super) const COLUMNS: [&str; 7] =
+    ["precursor_mz", "adduct", "formula", "smiles", "inchikey", "collision_energy", "spectrum"];
+
+pub(super) const GLUCOSE: [&str; 7] = [
+    "181.07066",
+    "[M+H]+",
+    "C6H12O6",
+    "OC[C@H]1OC(O)C(O)C(O)C1O",
+    "WQZGKKKJIJFFOK",
+    "20 eV",
+    "181.07066 adduct=[M+H]+ formula=C6H12O6 85.02841:0.25 127.03897:1",
+];
+
+pub(super) fn row(table: &Table, row: usize, columns: &[&str]) -> Vec<String> {
+    columns.iter().map(|column| table.column(column).unwrap()[row].clone()).collect()
+}
+
+#[test]
+fn one_spectrum_is_the_same_in_every_format() {
+    let folder = Folder::new();
+    let lists = "precursor_mz\tadduct\tformula\tsmiles\tinchikey\tcollision_energy\tmzs\tintensities\n\
+        181.07066\t[M+H]+\tC6H12O6\tOC[C@H]1OC(O)C(O)C(O)C1O\tWQZGKKKJIJFFOK\t20 eV\t85.02841,127.03897\t0.25,1\n";
+    for (name, text, at) in [
+        ("a.mgf", MGF.replace("END IONS\n\nBEGIN", "END IONS\nBEGIN"), 0),
+        ("b.MGF", MGF.replace('\n', "\r\n"), 0),
+        ("a.msp", MSP.into(), 0),
+        ("b.msp", MSP.into(), 1),
+        ("a.massbank", MASSBANK.repeat(2), 1),
+        ("a.tsv", lists.into(), 0),
+    ] {
+        // the second spectrum of the MGF file has fewer fields
+        let text = if name.ends_with("mgf") || name.ends_with("MGF") {
+            text.split_inclusive("END IONS").next().unwrap().to_owned()
+        } else {
+            text
+        };
+        let table = Table::read(&folder.file(name, text), &COLUMNS).unwrap();
+        assert_eq!(row(&table, at, &COLUMNS), GLUCOSE, "{name}");
+    }
+    for pasted in [MGF, MASSBANK, MSP.split("\n\n").next().unwrap()] {
+        let pasted = &pasted[pasted.find("BEGIN").unwrap_or(0)..];
+        let pasted = pasted.split_inclusive("END IONS").next().unwrap();
+        let expected: Spectrum = GLUCOSE[6].parse().unwrap();
+        assert_eq!(pasted.parse::<Spectrum>().unwrap(), expected, "{pasted}");
+    }
+}
+
+#[test]
+fn names_of_the_file_count_too_and_gzip_is_read() {
+    let folder = Folder::new();
+    let mut gzip = GzEncoder::new(Vec::new(), Compression::fast());
+    gzip.write_all(MGF.as_bytes()).unwrap();
+    let path = folder.file("a.mgf.gz", gzip.finish().unwrap());
+    let table = Table::read(&path, &["identifier", "TITLE", "pepmass", "spectrum"]).unwrap();
+    let spectrum = "47.04914 29.03858:100";
+    let columns = ["identifier", "TITLE", "pepmass", "spectrum"];
+    assert_eq!(row(&table, 1, &columns), ["two", "two", "47.04914", spectrum]);
+    assert_eq!((table.line(0), table.line(1)), (4, 17));
+    let [names, _] = Table::header(&path, TableOptions::default()).unwrap();
+    assert_eq!(names[..4], ["identifier", "precursor_mz", "charge", "adduct"]);
+    assert_eq!(names.last().unwrap(), "spectrum");
+}
+
+#[test]
+fn what_is_wrong_has_its_line_and_its_spectrum() {
+    let folder = Folder::new();
+    let read = |name: &str, text: &str, on_bad_row| {
+        Table::read_rows(&folder.file(name, text), &["smiles", "spectrum"], on_bad_row)
+    };
+    for (name, from, to, message) in [
+        (
+            "a.mgf",
+            "0.25",
+            "-1",
+            "a.mgf:13: spectrum \"one\": a peak's intensity \"-1\" is not a number from 0 on",
+        ),
+        (
+            "a.mgf",
+            "0.25",
+            "NaN",
+            "a.mgf:13: spectrum \"one\": a peak's intensity \"NaN\" is not a number from 0 on",
+        ),
+        (
+            "a.mgf",
+            "85.02841 0.25",
+            "85,02841 0,25",
+            "a.mgf:13: spectrum \"one\": a peak \"85,02841 0,25\" has commas in its numbers; write decimal points",
+        ),
+        (
+            "a.mgf",
+            "0.25",
+            "",
+            "a.mgf:13: spectrum \"one\": a peak \"85.02841\" is not m/z and intensity",
+        ),
+        (
+            "a.mgf",
+            "CHARGE=1+\nADDUCT=[M+H]+",
+            "IONMODE=Negative\nADDUCT=M+H",
+            "a.mgf:4: spectrum \"one\": the adduct M+H is positive, and the ion mode negative",
+        ),
+        (
+            "a.mgf",
+            "29.03858 100\n",
+            "",
+            "a.mgf:17: spectrum \"two\": a spectrum without peaks; at least one is needed",
+        ),
+        (
+            "a.mgf",
+            "PEPMASS=47.04914\n",
+            "",
+            "a.mgf:17: spectrum \"two\": no precursor's m/z; a number above 0 is needed",
+        ),
+        (
+            "a.mgf",
+            "PEPMASS=47.04914",
+            "PEPMASS=0.0",
+            "a.mgf:17: spectrum \"two\": the precursor's m/z \"0.0\" is not a number above 0",
+        ),
+        (
+            "a.mgf",
+            "SMILES=CCO\n",
+            "",
+            "a.mgf:17: spectrum \"two\": no field \"smiles\"; it has: \"identifier\", \"precursor_mz\", \"spectrum\"",
+        ),
+        (
+            "a.mgf",
+            "END IONS\n\n",
+            "\n",
+            "a.mgf:16: spectrum \"one\": BEGIN IONS before its END IONS",
+        ),
+        (
+            "a.msp",
+            "Num Peaks: 2\n85",
+            "Num Peaks: 3\n85",
+            "a.msp:1: spectrum \"one\": 2 peaks; it states 3",
+        ),
+        (
+            "a.msp",
+            "Formula: C6H12O6\nInChI",
+            "no key\nInChI",
+            "a.msp:4: spectrum \"one\": \"no key\" is not \"Key: value\", which is needed before \"Num Peaks\"",
+        ),
+        ("a.massbank", "//\n", "", "a.massbank:1: spectrum \"one\": no // at its end"),
+        ("a.tsv", ",127", "", "a.tsv:2: spectrum \"t\": 2 intensities of 1 peaks"),
+    ] {
+        let text = match name {
+            "a.mgf" => MGF,
+            "a.msp" => MSP,
+            "a.massbank" => MASSBANK,
+            _ => {
+                "identifier\tsmiles\tprecursor_mz\tmzs\tintensities\nt\tC\t181.07\t85.02,127.04\t0.25,1\n"
+            }
+        };
+        assert!(text.contains(from), "{from}");
+        let wrong = text.replacen(from, to, 1);
+        let error = read(name, &wrong, OnBadRow::Stop).unwrap_err();
+        assert!(matches!(error, Error::Basis(File { line: Some(_), .. })));
+        assert_eq!(folder.message(error), message);
+        if name == "a.mgf" && !from.contains("END") {
+            let left = read(name, &wrong, OnBadRow::Skip).unwrap();
+            assert_eq!((left.len(), left.skipped()), (1, 1), "{message}");
+            // by default too
+            let left = read(name, &wrong, OnBadRow::default()).unwrap();
+            assert_eq!((left.len(), left.skipped()), (1, 1), "{message}");
+        }
+    }
+}
+
+/// m/z of ions of glucose, from RDKit's masses of isotopes.
+#[test]
+fn adducts_have_the_masses_of_their_atoms() {
+    let mass = Molecule::parse(GLUCOSE[3]).unwrap().exact_mass();
+    for (adduct, mz) in [
+        ("[M+H]+", 181.070664),
+        ("[M+NH4]+", 198.097214),
+        ("[2M+Na]1+", 383.115997),
+        ("[M+2H]2+", 91.038970),
+        ("[M-H]-", 179.056112),
+        ("[M+CH3COO]-", 239.077241),
+        ("[M+H-2H2O]+", 145.049535),
+        ("[M]+.", 180.062839),
+        ("[M]+*", 180.062839),
+        ("[M-2H]2-", 89.024418),
+        // as GNPS, MoNA, NIST, MS-DIAL and SIRIUS write them
+        ("M+H", 181.070664),
+        ("(M+H)+", 181.070664),
+        ("M-H", 179.056112),
+        ("M+2H", 91.038970),
+        ("M+NH4", 198.097214),
+        ("M+Na-2H", 201.038056),
+        ("M-H2O+H", 163.060100),
+        ("[M + H]+", 181.070664),
+        ("\"[M+H]1+\"", 181.070664),
+        ("[M+H]", 181.070664),
+        ("[M+2H]++", 91.038970),
+        ("[M-2H]--", 89.024418),
+        ("M+", 180.062839),
+        ("M+.", 180.062839),
+        ("[Cat]+", 180.062839),
+        ("[M+ACN+H]+", 222.097214),
+        ("[M+FA-H]-", 225.061591),
+        ("[2M+FA-H]-", 405.124979),
+        ("[M+Hac-H]-", 239.077241),
+        ("[M+TFA-H]-", 293.048976),
+        ("[M+DMSO+H]+", 259.084600),
+        ("[M+IsoProp+Na+H]2+", 132.058700),
+        ("[M+13C+H]+", 182.074019),
+        ("[M+37Cl]-", 217.029839),
+    ] {
+        let read: Adduct = adduct.parse().unwrap();
+        assert!((read.mz(mass) - mz).abs() < 1e-5, "{adduct}: {}", read.mz(mass));
+        assert!((read.mass(mz) - mass).abs() < 1e-5, "{adduct}");
+    }
+    for wrong in
+        ["", "M", "[M+?]+", "[M-3]+", "[M+H]0+", "[M+]+", "[M+Xx]+", "[0M+H]+", "[+H]+", "[M+H]+x"]
+    {
+        assert!(wrong.parse::<Adduct>().is_err(), "{wrong}");
+    }
+}
+
+/// What programs write in files and others read: of `file`, each row is a spectrum.
+fn spectra_of(name: &str, file: &str) -> Vec<String> {
+    let folder = Folder::new();
+    let table = Table::read_rows(&folder.file(name, file), &["spectrum"], OnBadRow::default());
+    table.unwrap().column("spectrum").unwrap().to_vec()
+}
+
+/// One spectrum in MGF with these fields, whose peaks are 50 and 60.
+fn mgf(fields: &str) -> String {
+    format!("BEGIN IONS\nPEPMASS=181.07\n{fields}\n50 1\n60 2\nEND IONS\n")
+}
+
+/// `tests/golden/adducts.py` made the values, from the tables of matchms.
+#[test]
+fn adducts_are_those_of_matchms() {
+    let mass = Molecule::parse(GLUCOSE[3]).unwrap().exact_mass();
+    let mut count = 0;
+    for line in include_str!("../golden/adducts.tsv").lines().skip(1) {
+        let (written, mz) = line.split_once('\t').unwrap();
+        let adduct: Adduct = written.parse().unwrap();
+        // its corrections have three or four places
+        assert!((adduct.mz(mass) - mz.parse::<f64>().unwrap()).abs() < 1e-3, "{line}");
+        count += 1;
+    }
+    assert!(count > 90, "{count}");
+}
+
+#[test]
+fn odd_files_are_read() {
+    let peaks = "50:1 60:2";
+    let plain = format!("181.07 {peaks}");
+    for (name, file) in [
+        ("unsorted.mgf", "BEGIN IONS\nPEPMASS=181.07\n60 2\n50 1\nEND IONS\n"),
+        ("zeros.mgf", "BEGIN IONS\nPEPMASS=181.07\n40 0\n50 1\n55 0.0\n60 2\nEND IONS\n"),
+        ("lower.mgf", "begin ions\npepmass=181.07\n50 1\n60 2\nend ions\n"),
+        ("return.mgf", "BEGIN IONS\rPEPMASS=181.07\r50 1\r60 2\rEND IONS\r"),
+        ("dos.mgf", "BEGIN IONS\r\nPEPMASS=181.07\r\n50 1\r\n60 2\r\nEND IONS\r\n"),
+        ("commas.mgf", "BEGIN IONS\nPEPMASS=181.07\n50,1\n60, 2\nEND IONS\n"),
+        ("no-end.mgf", "BEGIN IONS\nPEPMASS=181.07\n50 1\n60 2\nEND IONS"),
+        (
+            "quoted.msp",
+            "Name: a\nPrecursorMZ: 181.07\nNum Peaks: 2\n50 1 \"a;b 2\"; 60 2 \"c; d\"\n",
+        ),
+        ("brackets.msp", "NAME: a\nPRECURSORMZ: 181.07\nNum peaks: 2\n(50,1)(60,2)\n"),
+        ("dial.msp", "NAME: a\nPRECURSORMZ: 181.07\nADDUCT: N/A\nNumPeaks: 2\n50\t1\n60\t2\n"),
+        ("return.msp", "Name: a\rPrecursorMZ: 181.07\rNum Peaks: 2\r50 1\r60 2\r\r"),
+    ] {
+        assert_eq!(spectra_of(name, file), std::slice::from_ref(&plain), "{name}");
+    }
+    // empty spectra, profiles and levels other than 2 are left out, and the file goes on
+    let hump = [1, 3, 9, 14, 9, 3, 1];
+    let profile: String = (0..10)
+        .flat_map(|top| hump.iter().enumerate().map(move |(at, height)| (top, at, height)))
+        .map(|(top, at, height)| format!("{}.0{at} {height}\n", 50 + top))
+        .collect();
+    let others = [
+        "BEGIN IONS\nPEPMASS=181.07\nEND IONS\n".to_owned(),
+        "BEGIN IONS\nPEPMASS=181.07\n50 0\nEND IONS\n".to_owned(),
+        format!("BEGIN IONS\nPEPMASS=181.07\n{profile}END IONS\n"),
+        mgf("MSLEVEL=1"),
+        mgf("MS_LEVEL=MS3"),
+        "BEGIN IONS\nPEPMASS=0\n50 1\nEND IONS\n".to_owned(),
+    ];
+    let all = others.concat() + &mgf("MSLEVEL=2");
+    assert_eq!(spectra_of("all.mgf", &all), std::slice::from_ref(&plain));
+    let folder = Folder::new();
+    let error = |text: &str| {
+        let path = folder.file("one.mgf", text);
+        Table::read_rows(&path, &["spectrum"], OnBadRow::default()).unwrap_err().to_string()
+    };
+    assert!(error(&others[0]).contains("one.mgf:1: a spectrum: a spectrum without peaks"));
+    let says = error(&others[2]);
+    assert!(says.contains("a profile") && says.contains("msconvert"), "{says}");
+    assert!(error(&others[3]).contains("no tandem spectra; at least one is needed"));
+    let survey = MASSBANK.replace("MS_TYPE MS2", "MS_TYPE MS") + MASSBANK;
+    assert_eq!(spectra_of("levels.massbank", &survey), [GLUCOSE[6]]);
+}
+
+#[test]
+fn polarity_and_charge_say_the_adduct_where_nothing_names_it() {
+    let head = |fields: &str| {
+        let text = spectra_of("a.mgf", &mgf(fields)).remove(0);
+        let head = text.strip_suffix(" 50:1 60:2").unwrap();
+        head.strip_prefix("181.07").unwrap().trim().to_owned()
+    };
+    for (fields, adduct) in [
+        ("", ""),
+        ("CHARGE=1", ""),
+        ("CHARGE=0", ""),
+        ("CHARGE=1+", "adduct=[M+H]+"),
+        ("CHARGE=1-", "adduct=[M-H]-"),
+        ("CHARGE=-1", "adduct=[M-H]-"),
+        ("CHARGE=2+", "adduct=[M+2H]2+"),
+        ("CHARGE=2", "adduct=[M+2H]2+"),
+        ("CHARGE=2-", "adduct=[M-2H]2-"),
+        ("CHARGE=2+ and 3+", "adduct=[M+2H]2+/[M+3H]3+"),
+        ("IONMODE=Negative", "adduct=[M-H]-"),
+        ("ION_MODE=N", "adduct=[M-H]-"),
+        ("IONMODE=Negative\nCHARGE=1+", "adduct=[M-H]-"),
+        ("IONMODE=Negative\nCHARGE=2", "adduct=[M-2H]2-"),
+        ("ADDUCT=M+Na\nCHARGE=1+", "adduct=M+Na"),
+        ("ADDUCT=[M+?]-", "adduct=[M+?]-"),
+        ("NAME=Mellein M+H\nIONMODE=positive\nADDUCT=N/A", "adduct=M+H"),
+        ("NAME=Vitamin M\nIONMODE=positive", "adduct=[M+H]+"),
+    ] {
+        assert_eq!(head(fields), adduct, "{fields:?}");
+    }
+    let negative = "Name: a\nPrecursorMZ: 181.07\nIon_mode: N\nNum Peaks: 1\n50 1\n";
+    assert_eq!(spectra_of("a.msp", negative), ["181.07 adduct=[M-H]- 50:1"]);
+    // the head of a Mascot file is about all of its spectra
+    let all = "CHARGE=1-\n".to_owned() + &mgf("") + &mgf("CHARGE=2-");
+    let peaks = "50:1 60:2";
+    let expected = ["[M-H]-", "[M-2H]2-"].map(|adduct| format!("181.07 adduct={adduct} {peaks}"));
+    assert_eq!(spectra_of("all.mgf", &all), expected);
+    let table = "precursor_mz\tmzs\tintensities\tcharge\n181.07\t50,60\t1,2\t-1\n";
+    assert_eq!(spectra_of("a.tsv", table), [expected[0].clone()]);
+
+    let polarity = |text: &str| text.parse::<Spectrum>().unwrap().polarity();
+    assert_eq!(polarity(&expected[0]), Some(Polarity::Negative));
+    assert_eq!(Polarity::of_text(&expected[0]), Some(Polarity::Negative));
+    let unknown = "181.07 adduct=[M+?]- 50:1";
+    assert_eq!(polarity(unknown), Some(Polarity::Negative));
+    assert!(unknown.parse::<Spectrum>().unwrap().ions().is_err());
+    assert_eq!(polarity("181.07 50:1"), None);
+    let open = "181.07 adduct=[M+CH3COO]-/[M-CH3]- 50:1".parse::<Spectrum>().unwrap();
+    assert_eq!(open.ions().unwrap().len(), 2);
+}
+
+#[test]
+fn published_spectra_are_read() {
+    let test = "published_spectra_are_read";
+    let Some(path) = published(test, "massbank/validation.mgf") else { return };
+    let table = Table::read(&path, &["identifier", "inchikey", "smiles", "spectrum"]).unwrap();
+    assert_eq!(table.len(), 484);
+    for text in table.column("spectrum").unwrap() {
+        let spectrum: Spectrum = text.parse().unwrap();
+        assert!(spectrum.peaks.len() <= 100);
+        assert_eq!(spectrum.to_string().parse::<Spectrum>().unwrap(), spectrum);
+    }
+}
+
+fn block(of: PeaksOf, bin: f64, shift: f64) -> PeakFeatures {
+    PeakFeatures { of, bin, shift, power: 0.5, min_spectra: 2, ppm: None }
+}
+
+/// `tests/golden/spectra.py` made the values.
+#[test]
+fn kernels_have_the_values_of_numpy() {
+    let golden: serde_json::Value =
+        serde_json::from_str(include_str!("../golden/spectra.json")).unwrap();
+    let texts = golden["spectra"].as_array().unwrap().iter().map(|text| text.as_str().unwrap());
+    let texts: Vec<&str> = texts.collect();
+    let spectra: Vec<Spectrum> = texts.iter().map(|text| text.parse().unwrap()).collect();
+    let same = |name: &str, kernel: &dyn OutputKernel, rows: SparseRows, tolerance: f64| {
+        let rows = Features::Sparse(rows);
+        contract::check(kernel, &rows).unwrap();
+        let gram = kernel.block(&rows, &rows).unwrap();
+        for i in 0..rows.len() {
+            for j in 0..rows.len() {
+                let found = gram[(i, j)];
+                let expected = golden[name][i][j].as_f64().unwrap();
+                assert!(
+                    (found - expected).abs() < tolerance,
+                    "{name} {i} {j}: {found}, {expected}"
+                );
+            }
+        }
+    };
+    let blocks = [
+        block(PeaksOf::Peaks, 0.01, 0.0),
+        block(PeaksOf::Losses, 0.01, 0.005),
+        block(PeaksOf::Differences, 0.02, 0.0),
+    ];
+    let bins = FittedPeaks::fit(&blocks, &texts).unwrap();
+    same("bins", &Kernel::Cosine, bins.rows(&texts).unwrap(), 1e-6);
+    // a spectrum far behind is read too, and named where it is wrong
+    let mut many: Vec<&str> = texts.iter().copied().cycle().take(9000).collect();
+    let rows = bins.rows(&many).unwrap();
+    assert_eq!(
+        (rows.len(), rows.row(8999)),
+        (9000, bins.rows(&texts).unwrap().row(8999 % texts.len()))
+    );
+    many[8000] = "none";
+    for error in [bins.rows(&many).unwrap_err(), FittedPeaks::fit(&blocks, &many).unwrap_err()] {
+        assert!(error.to_string().contains("the spectrum = \"none\""), "{error}");
+    }
+    let again: FittedPeaks = serde_json::from_str(&serde_json::to_string(&bins).unwrap()).unwrap();
+    assert_eq!(again, bins);
+    // positions are rounded to 1e-5 Da, weights to 32 bits
+    for (name, of, power, deviation, values) in [
+        ("peaks", PeaksOf::Peaks, 0.5, 0.005, None),
+        ("losses", PeaksOf::Losses, 1.0, 0.01, None),
+        ("values", PeaksOf::Peaks, 0.5, 0.01, Some(0.2)),
+    ] {
+        let kernel = ProbabilityProduct { deviation: deviation * POSITIONS, values };
+        same(name, &kernel, of.positions(power, &spectra).unwrap(), 1e-6);
+    }
+}
+
+proptest! {
+    /// Wrong bytes are an error with a line, or text of a field.
+    #[test]
+    fn damaged_files_never_panic(
+        format in 0..4usize,
+        damage in vec((0..5000usize, any::<u8>()), 1..6),
+        cut in 0..5000usize,
+    ) {
+        let (name, text) =
+            [("a.mgf", MGF), ("a.msp", MSP), ("a.massbank", MASSBANK), ("a.mzml", MZML)][format];
+        let mut bytes = text.as_bytes().to_vec();
+        for (at, byte) in damage {
+            let at = at % bytes.len();
+            bytes[at] = byte;
+        }
+        bytes.truncate(bytes.len().max(cut) - cut.min(bytes.len() / 2));
+        let folder = Folder::new();
+        let path = folder.file(name, &bytes);
+        for on_bad_row in [OnBadRow::Stop, OnBadRow::Skip] {
+            let _ = Table::header(&path, TableOptions::default());
+            if let Ok(table) = Table::read_rows(&path, &["spectrum"], on_bad_row) {
+                for text in table.column("spectrum").unwrap() {
+                    prop_assert!(text.parse::<Spectrum>().is_ok(), "{}", text);
+                }
+            }
+        }
+        let _ = String::from_utf8_lossy(&bytes).parse::<Spectrum>();
+    }
+}
