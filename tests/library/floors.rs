@@ -1,4 +1,5 @@
-//! No two modules of a crate import each other, directly or through others.
+//! No two modules of a crate import each other, directly or through others, and none imports from the root of its crate
+//! what a module defines.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -37,6 +38,42 @@ fn modules_form_no_circle() {
             top.entry(first(module)).or_default().extend(others);
         }
         assert_eq!(circle(&top), None, "modules of {name}");
+    }
+}
+
+#[test]
+fn names_come_from_the_modules_that_define_them() {
+    for name in SOURCES {
+        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join(name);
+        let modules = Modules::read(&source);
+        let mut paths_of_root: Vec<String> = Vec::new();
+        for (module, text) in &modules.texts {
+            if module.is_empty() {
+                continue;
+            }
+            let named = uses(text).into_iter().chain(paths(text));
+            let of_root = named.filter(|path| modules.names_root(path, module));
+            paths_of_root.extend(of_root.map(|path| format!("{}: {path}", module.join("::"))));
+        }
+        assert!(paths_of_root.is_empty(), "{name}: names of the root, {paths_of_root:#?}");
+    }
+}
+
+#[test]
+fn names_of_the_root_are_found() {
+    let module = |path: &str| -> Module { path.split("::").map(String::from).collect() };
+    let texts = ["error", "fit", "fit::plan"].map(|path| (module(path), String::new()));
+    let modules = Modules { texts: texts.into(), exported: BTreeMap::new() };
+    let plan = module("fit::plan");
+    for (path, is_of_root) in [
+        ("crate::Error", true),
+        ("super::super::Error", true),
+        ("crate::error::Error", false),
+        ("super::Fit", false),
+        ("super::super::error::Error", false),
+        ("dsokr_core::Error", false),
+    ] {
+        assert_eq!(modules.names_root(path, &plan), is_of_root, "{path}");
     }
 }
 
@@ -82,25 +119,7 @@ struct Modules {
 
 /// What the code of each file imports from, items by the file that defines them. A module names its children by nature.
 fn imports(source: &Path) -> Imports {
-    let mut modules = Modules { texts: BTreeMap::new(), exported: BTreeMap::new() };
-    for file in files(source) {
-        let path = file.strip_prefix(source).unwrap().with_extension("");
-        let mut parts: Module = path.iter().map(|part| part.to_str().unwrap().into()).collect();
-        if parts.iter().any(|part| part == "tests") || parts == ["main"] {
-            continue;
-        }
-        if parts.last().is_some_and(|last| last == "mod" || last == "lib") {
-            parts.pop();
-        }
-        modules.texts.insert(parts, code(&file));
-    }
-    for (module, text) in &modules.texts {
-        for path in public_uses(text) {
-            let (from, name) = path.rsplit_once("::").unwrap_or((&path, ""));
-            let defines = modules.resolve(from, module);
-            modules.exported.insert((module.clone(), name.to_owned()), defines);
-        }
-    }
+    let modules = Modules::read(source);
     let of = |(module, text): (&Module, &String)| {
         let named = uses(text).into_iter().chain(paths(text));
         let named = named.filter(|path| ["crate", "super", "self"].contains(&first_of(path)));
@@ -112,6 +131,47 @@ fn imports(source: &Path) -> Imports {
 }
 
 impl Modules {
+    /// The modules of the files below a folder.
+    fn read(source: &Path) -> Self {
+        let mut modules = Self { texts: BTreeMap::new(), exported: BTreeMap::new() };
+        for file in files(source) {
+            let path = file.strip_prefix(source).unwrap().with_extension("");
+            let mut parts: Module = path.iter().map(|part| part.to_str().unwrap().into()).collect();
+            if parts.iter().any(|part| part == "tests") || parts == ["main"] {
+                continue;
+            }
+            if parts.last().is_some_and(|last| last == "mod" || last == "lib") {
+                parts.pop();
+            }
+            modules.texts.insert(parts, code(&file));
+        }
+        for (module, text) in &modules.texts {
+            for path in public_uses(text) {
+                let (from, name) = path.rsplit_once("::").unwrap_or((&path, ""));
+                let defines = modules.resolve(from, module);
+                modules.exported.insert((module.clone(), name.to_owned()), defines);
+            }
+        }
+        modules
+    }
+
+    /// Whether a path in the code of a module names an item of the root of the crate, which is none of its modules.
+    fn names_root(&self, path: &str, module: &Module) -> bool {
+        let mut here = module.clone();
+        let mut names = path.split("::").peekable();
+        if names.next_if_eq(&"crate").is_some() {
+            here.clear();
+        } else if names.peek() != Some(&"super") {
+            return false;
+        }
+        while names.next_if_eq(&"super").is_some() {
+            here.pop();
+        }
+        let is_module = |name: &str| self.texts.contains_key(&vec![name.to_owned()]);
+        let name = names.next().filter(|name| !name.is_empty());
+        here.is_empty() && name.is_some_and(|name| !is_module(name))
+    }
+
     /// The module that a path in the code of a module leads to, through what modules export of others.
     fn resolve(&self, path: &str, module: &Module) -> Module {
         let mut here = module.clone();

@@ -11,11 +11,11 @@ use faer::linalg::matmul::matmul;
 use faer::linalg::triangular_solve::solve_lower_triangular_in_place;
 use faer::{Accum, Mat, MatRef, Par};
 
-use crate::eigenbasis::cholesky;
+use crate::eigenbasis::{Basis, cholesky};
 use crate::features::RowSource;
 use crate::features::product::widen;
 use crate::kernel::IntoKernel;
-use crate::{Basis, Sketch, SketchKind, SketchOptions};
+use crate::sketch::{Sketch, SketchKind, SketchOptions};
 
 /// Rows in a block of B.
 const ROWS: usize = 1024;

@@ -16,7 +16,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::Error;
+use crate::error::Error;
 
 /// Steps of Newton's method on a scalar equation; it takes three to six.
 const NEWTON: usize = 60;

@@ -9,11 +9,15 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
 
 pub use crate::dataset::SplitName;
+use crate::dataset::{Dataset, Split};
+use crate::error::Error;
 use crate::error::{CANDIDATES, check};
 pub use crate::folds::FoldConfig;
 pub use crate::inputs::InputKind;
+use crate::inputs::Inputs;
 pub use crate::joined::ColumnNames;
 use crate::kinds::{kinds, tagged};
+use crate::output_features::FittedFeatures;
 use crate::output_features::OutputFiles;
 pub use crate::output_features::{
     ClassFeatures, FeatureFileConfig, GraphFeatures, LabelFeatures, MoleculeGraphFeatures,
@@ -21,6 +25,7 @@ pub use crate::output_features::{
     SubstructureFeatures,
 };
 use crate::outputs::Known;
+use crate::outputs::Outputs;
 pub use crate::outputs::{CandidateConfig, OutputSource};
 pub use crate::pairs::{
     FeatureInputsConfig, GraphInputsConfig, InputsConfig, KernelInputsConfig, MemoryConfig,
@@ -29,8 +34,9 @@ pub use crate::pairs::{
     TrainingFiles, WeightedFile,
 };
 use crate::pairs::{Pairs, Wanted};
+use crate::root::DataRoot;
+use crate::table;
 pub use crate::table::OnBadRow;
-use crate::{DataRoot, Dataset, Error, FittedFeatures, Inputs, Outputs, Split, table};
 
 /// The pairs to learn from.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -9,7 +9,10 @@ use rand::seq::index::sample;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Error, Inputs, Outputs, Truth};
+use crate::error::Error;
+use crate::inputs::Inputs;
+use crate::outputs::Outputs;
+use crate::truth::Truth;
 
 /// A split of the data.
 #[derive(Clone, Copy, Debug, Display, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

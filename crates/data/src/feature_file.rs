@@ -13,9 +13,9 @@ use std::path::Path;
 use dsokr_basis::features::{BitRows, DenseRows, Features, MappedRows, RowKind, RowSource};
 use dsokr_core::message::list;
 
-use crate::error::{extension_of, open};
+use crate::error::{Error, extension_of, open};
 use crate::table::Table;
-use crate::{Error, npy, npz};
+use crate::{npy, npz};
 
 /// Numbers that are held at once while a mapped file is checked: 1 MiB of `f32`.
 const CHECKED_AT_ONCE: usize = 1 << 18;

@@ -5,12 +5,12 @@ use rand::Rng;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::dataset::grouped;
-use crate::error::check;
+use crate::dataset::{Dataset, Split, grouped};
+use crate::error::{Error, check};
 use crate::groups::{GroupRule, keys_of_molecules, scaffold};
-use crate::outputs::OutputSource;
+use crate::inputs::InputKind;
+use crate::outputs::{OutputSource, Outputs};
 use crate::pairs::{PairFacts, joined};
-use crate::{Dataset, Error, InputKind, Outputs, Split};
 
 /// One part of the pairs of k that is held out: training and validation pairs together are divided into parts of about
 /// equal sizes. Test pairs of the data stay as they are, or are left out where the part is the test split.

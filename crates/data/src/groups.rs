@@ -6,9 +6,9 @@ use dsokr_core::message::shorten;
 use dsokr_molecule::Molecule;
 use rayon::prelude::*;
 
-use crate::Error;
 use crate::cells;
 use crate::dataset::grouped;
+use crate::error::Error;
 use crate::output_features::OutputFeatures;
 use crate::outputs::OutputSource;
 use crate::table::Table;

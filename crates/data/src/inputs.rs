@@ -3,7 +3,7 @@
 use dsokr_basis::{Features, RowSource};
 use faer::Mat;
 
-use crate::Error;
+use crate::error::Error;
 
 /// A kind of inputs.
 #[derive(Clone, Copy, Debug, Default, derive_more::Display, PartialEq, Eq)]

@@ -8,8 +8,7 @@ use dsokr_basis::features::{BitRows, DenseRows, SparseRows};
 use dsokr_core::Error::File;
 use dsokr_core::memory::{Bytes, available};
 
-use crate::Error;
-use crate::error::open;
+use crate::error::{Error, open};
 use crate::table::{Lines, Pieces};
 
 /// The largest index of a feature of a libsvm file that is taken; a wider file is more likely a spelling mistake than

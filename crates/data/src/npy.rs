@@ -9,8 +9,7 @@ use dsokr_core::store::write_atomically;
 use faer::Mat;
 use half::f16;
 
-use crate::Error;
-use crate::error::open;
+use crate::error::{Error, open};
 
 const NUMBERS: &str = "f2, f4, f8, i1, i2, i4, i8, u1, u2, u4, u8, bool";
 const BYTES: &str = "u1 (eight bits a byte, as numpy.packbits writes them)";

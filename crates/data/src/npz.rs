@@ -6,8 +6,8 @@ use std::path::Path;
 use dsokr_basis::features::SparseRows;
 use zip::ZipArchive;
 
-use crate::error::{check, open};
-use crate::{Error, npy};
+use crate::error::{Error, check, open};
+use crate::npy;
 
 /// Reads a matrix in compressed sparse rows, of numbers of any type as `f32`. Columns may come in any order in a row.
 pub(crate) fn read_sparse(path: &Path) -> Result<SparseRows, Error> {

@@ -10,10 +10,11 @@ use dsokr_molecule::Molecule;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::error::check;
+use crate::cells;
+use crate::error::{Error, check};
 use crate::output_features::{FittedFeatures, OutputFeatures, OutputFiles, OutputTable};
 use crate::table::{OnBadRow, Table, TableOptions, bad_ids, unique_ids};
-use crate::{Error, Truth, cells};
+use crate::truth::Truth;
 
 /// The outputs y: ids, labels to show, feature rows, and which of them are candidates.
 pub struct Outputs {

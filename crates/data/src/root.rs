@@ -2,8 +2,8 @@ use std::path::{Path, PathBuf};
 
 use dsokr_core::Argument;
 
-use crate::error::extension_of;
-use crate::{Error, npy};
+use crate::error::{Error, extension_of};
+use crate::npy;
 
 /// Bytes of memory that graphs and the entries of rows take, for each byte of their text.
 pub(crate) const A_BYTE_OF_NUMBERS: f64 = 4.0;

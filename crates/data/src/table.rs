@@ -30,8 +30,7 @@ use std::path::{Path, PathBuf};
 
 use dsokr_core::message::{list, shorten};
 
-use crate::Error;
-use crate::error::extension_of;
+use crate::error::{Error, extension_of};
 use crate::joined::parts;
 use bad_rows::BadRows;
 

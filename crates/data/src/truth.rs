@@ -5,7 +5,7 @@ use dsokr_molecule::Molecule;
 use dsokr_molecule::graph::{Graph, NamedGraph};
 use rayon::prelude::*;
 
-use crate::Error;
+use crate::error::Error;
 use crate::table::Table;
 
 /// Outputs as what they are, not only as feature rows: what predictions are compared with, and what

@@ -3,9 +3,8 @@ use std::ops::Range;
 
 use dsokr_core::Processes;
 
-use crate::Error;
 use crate::codes::CodedBlock;
-use crate::error::{check_least, check_range};
+use crate::error::{Error, check_least, check_range};
 
 /// Consecutive distinct rows of a candidate set.
 #[derive(Clone, Debug)]

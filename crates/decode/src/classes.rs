@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use dsokr_core::store::Array;
 
-use crate::Error;
+use crate::error::Error;
 
 /// Candidates grouped by the distinct row that they share.
 #[derive(Clone, Debug, PartialEq)]

@@ -6,9 +6,9 @@ use dsokr_basis::{Basis, Block, OutputKernel, RowKind, RowSource};
 use dsokr_core::Cancellation;
 use rayon::prelude::*;
 
-use crate::error::{all_finite, check_range, ensure};
+use crate::error::{Error, all_finite, check_range, ensure};
 use crate::permutations::{Structure, best_by_codes, best_by_pairs, best_by_positions};
-use crate::{Error, Queries};
+use crate::queries::Queries;
 
 /// The meaning of the columns of output rows, which decides how the best structure is found.
 #[derive(Clone, Debug, PartialEq, Eq)]

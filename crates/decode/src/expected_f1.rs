@@ -1,7 +1,7 @@
 use std::collections::BTreeMap;
 
-use crate::error::check_range;
-use crate::{Error, Structure};
+use crate::error::{Error, check_range};
+use crate::permutations::Structure;
 
 /// The set of labels with the largest expected F1, where the true set is one of `outcomes`, each with a
 /// weight w_c, and `p_c = w_c / Σ w` is its probability. It need not be one of them.

@@ -1,8 +1,9 @@
 use std::collections::HashSet;
 use std::ops::Range;
 
-use crate::error::{check_least, ensure, missing_gold};
-use crate::{Error, MissingGold, Rank};
+use crate::error::{Error, check_least, ensure, missing_gold};
+use crate::pool::MissingGold;
+use crate::rank::Rank;
 
 /// The right candidates of each query, and candidates that do not compete.
 ///

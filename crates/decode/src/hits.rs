@@ -5,11 +5,14 @@ use std::borrow::Cow;
 use dsokr_core::Processes;
 use rayon::prelude::*;
 
-use crate::error::check_range;
+use crate::blocks::CandidateBlocks;
+use crate::candidates::Candidates;
+use crate::error::{Error, check_range};
+use crate::queries::Queries;
+use crate::rank::Rank;
 use crate::scoring::{
     self, Blocking, Gold, QueryTile, TopK, check_gold, descending, first_by, gather, product, scan,
 };
-use crate::{CandidateBlocks, Candidates, Error, Queries, Rank};
 
 /// A candidate and its score.
 #[derive(Clone, Copy, Debug, PartialEq)]

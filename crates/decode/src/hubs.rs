@@ -1,11 +1,12 @@
 use dsokr_core::Cancellation;
 use rayon::prelude::*;
 
-use crate::error::check_range;
+use crate::blocks::CandidateBlocks;
+use crate::error::{Error, check_range};
+use crate::queries::Queries;
 use crate::scoring::{
     self, Blocking, Buffers, Pass, QueryTile, Score, Span, finite, refuse_infinite,
 };
-use crate::{CandidateBlocks, Error, Queries};
 
 /// How much of a hub each distinct candidate row is: `h(c)`, the mean of the k largest similarities
 /// `⟨z_i, ψ̃(c)⟩` over predictions z_i of training queries.

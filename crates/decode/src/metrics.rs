@@ -4,8 +4,8 @@ use dsokr_core::random::{below, generator};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
-use crate::error::{check_least, check_queries};
-use crate::{Error, Rank};
+use crate::error::{Error, check_least, check_queries};
+use crate::rank::Rank;
 
 /// Metrics of n queries, ties averaged.
 ///

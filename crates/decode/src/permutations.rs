@@ -15,8 +15,7 @@
 
 use dsokr_core::assignment::{Matching, NONE, Scratch};
 
-use crate::Error;
-use crate::error::{all_finite, check_range, ensure};
+use crate::error::{Error, all_finite, check_range, ensure};
 
 /// Most items whose best order by pairs is found among all orders.
 const EXACT_ITEMS: usize = 16;

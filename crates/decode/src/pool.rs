@@ -11,8 +11,9 @@ use schemars::JsonSchema;
 use serde::de::Visitor;
 use serde::{Deserialize, Deserializer, Serialize};
 
-use crate::error::{check_consistent, ensure, missing_gold};
-use crate::{AllCandidates, CandidatePlace, Candidates, Error};
+use crate::candidates::Candidates;
+use crate::error::{Error, check_consistent, ensure, missing_gold};
+use crate::shards::{AllCandidates, CandidatePlace};
 
 /// How to rank a query whose gold candidate is not among its candidates.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]

@@ -1,8 +1,7 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
-use crate::Error;
-use crate::error::{all_finite, check_least, check_whole_rows};
+use crate::error::{Error, all_finite, check_least, check_whole_rows};
 
 /// Predictions `z_1 … z_q` in R^p, one row a query, that are scored against candidates.
 ///

@@ -1,7 +1,6 @@
 use serde::{Deserialize, Serialize};
 
-use crate::Error;
-use crate::error::check_consistent;
+use crate::error::{Error, check_consistent};
 
 /// Where the gold candidate of a query stands among its candidates, ties included.
 ///

@@ -6,10 +6,12 @@ use std::sync::{Mutex, PoisonError};
 
 use dsokr_core::Processes;
 
+use crate::blocks::CandidateBlocks;
 use crate::classes::Classes;
+use crate::error::Error;
 use crate::hits::check_k;
+use crate::queries::Queries;
 use crate::scoring::{self, Blocking, LANES, QueryTile, Reduce, TopK, WantedRows, leading, scan};
-use crate::{CandidateBlocks, Error, Queries};
 
 /// The most rows of several queries that are found at once.
 const HITS: usize = 1 << 17;

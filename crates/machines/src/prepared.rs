@@ -9,13 +9,13 @@ use dsokr_core::Error;
 use faer::Mat;
 
 use crate::lipschitz::{InputFeatures, fit_lipschitz};
+use crate::output_matrix::Coupling;
 use crate::ridge::{
-    GramKernel, InputSketch, LastSystem, Leading, RidgeProblem, Spectrum, TrainingInputs,
-    fit_averaged, fit_conjugate_gradients, fit_sketched,
+    GramKernel, InputSketch, KernelModel, LastSystem, Leading, OutputSpace, RidgeProblem, Spectrum,
+    TrainingInputs, fit_averaged, fit_conjugate_gradients, fit_sketched,
 };
 use crate::solver::{ClosedForm, Sketched, Solver};
-use crate::targets::check;
-use crate::{Coupling, KernelModel, OutputSpace, Targets};
+use crate::targets::{Targets, check};
 
 impl Solver {
     /// The work that every fit to these inputs shares: a Lipschitz loss computes their features. The closed form

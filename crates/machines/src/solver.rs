@@ -5,8 +5,9 @@ use smart_default::SmartDefault;
 
 use crate::lipschitz::{LipschitzProblem, Offset, Stop};
 use crate::loss::{Loss, tag};
+use crate::output_matrix::OutputMatrix;
 use crate::ridge::{Averaged, ConjugateGradients, InputSketch};
-use crate::{Arithmetic, OutputMatrix};
+use crate::summary::Arithmetic;
 
 /// How a kernel machine is fitted.
 ///

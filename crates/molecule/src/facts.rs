@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::RangeInclusive;
 use std::str::FromStr;
 
-use crate::Error;
+use crate::error::Error;
 use crate::features::{Descriptors, chain_lengths};
 use crate::groups::{FunctionalGroup, functional_groups};
 use crate::molecule::{BondOrder, Center, Element, Geometry, Molecule};

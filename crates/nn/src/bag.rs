@@ -11,11 +11,12 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use smart_default::SmartDefault;
 
-use crate::error::check;
+use crate::encoder::{Encoder, PartSize};
+use crate::error::{Error, check};
 use crate::init::{self, Start};
+use crate::mlp::{Mlp, MlpConfig};
 use crate::onnx::{Dimension, Graph, Type, Value};
-use crate::pass::check_dropout;
-use crate::{Encoder, Error, Mlp, MlpConfig, PartSize, Pass};
+use crate::pass::{Pass, check_dropout};
 
 /// TF-IDF n-grams, a weighted sum of embeddings, and an MLP.
 ///

@@ -3,7 +3,10 @@
 use burn::optim::GradientsParams;
 use burn::tensor::Tensor;
 
-use crate::{Encoder, Gradients, Pass, parameters};
+use crate::encoder::Encoder;
+use crate::gradients::Gradients;
+use crate::parameters;
+use crate::pass::Pass;
 
 /// Checks an encoder on a device with autodiff, with two or more different inputs.
 ///

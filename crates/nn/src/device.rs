@@ -8,7 +8,7 @@ use burn::tensor::{Device, Tensor};
 use dsokr_core::Processes;
 use dsokr_kernels::is_cpu_engine;
 
-use crate::Error;
+use crate::error::Error;
 
 /// The result of `work`, which runs on a thread of Rayon's pool if `device` is the CPU engine.
 ///

@@ -5,7 +5,7 @@ use burn::tensor::{Device, Tensor};
 use dsokr_kernels::RowGradients;
 
 use crate::onnx::{Graph, Value};
-use crate::{Masks, Pass};
+use crate::pass::{Masks, Pass};
 
 /// A Burn module that maps a batch of inputs to coordinates in the sketched eigenbasis.
 ///

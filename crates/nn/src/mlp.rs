@@ -5,12 +5,11 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use smart_default::SmartDefault;
 
-use crate::encoder::layers_size;
-use crate::error::check;
+use crate::encoder::{Encoder, PartSize, layers_size};
+use crate::error::{Error, check};
 use crate::init::{self, Start};
 use crate::onnx::{Dimension, Graph, Type, Value};
-use crate::pass::{check_dropout, dropout};
-use crate::{Encoder, Error, PartSize, Pass};
+use crate::pass::{Pass, check_dropout, dropout};
 
 /// A multi-layer perceptron on dense feature vectors. Without hidden layers it is linear: the
 /// single-layer perceptron (SLP) of the thesis's synthetic experiment.

@@ -7,7 +7,7 @@
 use burn::module::Param;
 use burn::tensor::Tensor;
 
-use crate::Error;
+use crate::error::Error;
 use crate::parameters::FloatParameter;
 
 /// The version of the operators, and that of the format that came with it.

@@ -8,8 +8,8 @@ use burn::module::{Module, ModuleMapper, ModuleVisitor, Param, ParamId};
 use burn::tensor::{Tensor, TensorData};
 use dsokr_kernels::{Gradient, is_whole, on_cpu_engine, primitive, wrap};
 
-use crate::error::check_names;
-use crate::{Error, Gradients};
+use crate::error::{Error, check_names};
+use crate::gradients::Gradients;
 
 /// One parameter: its shape and its values.
 #[derive(Clone, Debug, PartialEq)]

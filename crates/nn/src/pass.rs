@@ -2,8 +2,7 @@ use burn::tensor::Tensor;
 use dsokr_core::random::finalise;
 use dsokr_kernels::{Dropout, masked};
 
-use crate::Error;
-use crate::error::check;
+use crate::error::{Error, check};
 
 /// The mode of a forward pass: dropout acts in training only.
 ///

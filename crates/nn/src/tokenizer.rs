@@ -7,8 +7,7 @@ use serde_json::Value;
 use tokenizers::normalizers::Precompiled;
 use tokenizers::{PostProcessor, TruncationDirection};
 
-use crate::Error;
-use crate::error::check;
+use crate::error::{Error, check};
 
 /// A tokenizer: that of a pretrained encoder, or one that was trained on texts
 /// ([`TokensConfig`](crate::transformer::TokensConfig)).

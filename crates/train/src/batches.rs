@@ -9,7 +9,7 @@ use dsokr_core::{Cancellation, Processes};
 use dsokr_nn::{Encoder, Model, Pass, Values};
 use rand::seq::SliceRandom;
 
-use crate::Error;
+use crate::error::Error;
 
 /// Batches of epoch `epoch`: a function of only (seed, epoch, lengths, size), so that a resumed run
 /// makes the same ones.

@@ -7,7 +7,7 @@ use dsokr_nn::Values;
 use dsokr_nn::parameters::{Parameter, Parameters};
 use serde::{Deserialize, Serialize};
 
-use crate::Error;
+use crate::error::Error;
 
 const KIND: &str = "checkpoint";
 const VERSION: u32 = 2;

@@ -7,9 +7,10 @@ use dsokr_nn::{Encoder, Gradients, Model, RowGradients, backward};
 use rand::Rng;
 
 use crate::batches::encoded;
+use crate::error::Error;
 use crate::loss::{Objective, StepLoss};
 use crate::sums::{BatchGradients, Step};
-use crate::{Error, Task};
+use crate::task::Task;
 
 /// The gradients of a batch's mean loss, weighted where pairs have weights.
 ///

@@ -6,7 +6,9 @@ use dsokr_core::loss::Pieces;
 use dsokr_kernels::on_cpu_engine;
 use dsokr_nn::{Encoder, Model};
 
-use crate::{Error, LossConfig, Task};
+use crate::config::LossConfig;
+use crate::error::Error;
+use crate::task::Task;
 
 /// Below this the root of a squared distance has no gradient.
 const SMALLEST: f32 = 1e-12;

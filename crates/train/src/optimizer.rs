@@ -11,7 +11,8 @@ use dsokr_nn::{Gradient, Gradients, Values};
 use rayon::prelude::*;
 
 use crate::checkpoint::Moments;
-use crate::{Error, OptimizerName, TrainingConfig};
+use crate::config::{OptimizerName, TrainingConfig};
+use crate::error::Error;
 
 /// The optimiser of a model: gradient descent, `w ← w − lr · g`, or Adam with decoupled weight decay λ, the arithmetic of
 /// PyTorch's `AdamW`: `w ← (1 − lr·λ) w − lr · (m / (1 − β₁ᵗ)) / (√(v / (1 − β₂ᵗ)) + ε)`.

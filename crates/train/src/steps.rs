@@ -7,14 +7,14 @@ use dsokr_nn::parameters::{self, Parameters};
 use dsokr_nn::{Encoder, Model, RowGradients, in_pool};
 
 use crate::batches::training;
-use crate::checkpoint::checksum;
+use crate::checkpoint::{Checkpoint, CheckpointSink, LogLine, checksum};
+use crate::config::LossConfig;
+use crate::error::Error;
 use crate::gradients::gradients;
 use crate::loss::{Objective, StepLoss, bounded};
+use crate::optimizer::Update;
 use crate::sums::{BatchGradients, Sums};
-use crate::{
-    Best, Checkpoint, CheckpointSink, Error, Event, LogLine, LossConfig, Observer, Outcome, Task,
-    Update, Validation,
-};
+use crate::task::{Best, Event, Observer, Outcome, Task, Validation};
 
 /// The time that is left is estimated after so many steps, or after so much time where steps are slow. The first one
 /// does not count: a GPU compiles its kernels then.

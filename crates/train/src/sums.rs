@@ -13,8 +13,8 @@ use dsokr_core::processes::Background;
 use dsokr_nn::parameters::visit;
 use dsokr_nn::{Encoder, GradientHooks, Gradients, Model};
 
-use crate::Error;
 use crate::batches::share;
+use crate::error::Error;
 use crate::loss::StepLoss;
 
 /// The number of buckets of a model, as far as the bounds on their size allow it.

@@ -7,7 +7,8 @@ use dsokr_core::Processes;
 use dsokr_nn::parameters::Parameters;
 use dsokr_nn::{Encoder, Model};
 
-use crate::{Error, TrainingConfig};
+use crate::config::TrainingConfig;
+use crate::error::Error;
 
 /// A training problem: pairs, and a function that evaluates the model.
 pub struct Task<'a, E: Encoder, M> {

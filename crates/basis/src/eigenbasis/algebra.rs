@@ -17,8 +17,8 @@ use faer::traits::{ComplexField, RealField};
 use faer::{Accum, Mat, MatMut, MatRef, Par};
 use rayon::prelude::*;
 
-use crate::OutputKernel;
 use crate::features::{Block, RowSource, product, simd};
+use crate::kernel::OutputKernel;
 
 /// The most rows of a matrix whose eigenvectors take well below a second.
 const QUICK: usize = 512;

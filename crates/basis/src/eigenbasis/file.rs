@@ -8,8 +8,8 @@ use dsokr_core::store::{self, Stored, Tensor};
 use super::sum::{SummedBases, WeightedBasis};
 use super::{Basis, Projector, Tempered, Tempering};
 use crate::features::{Features, check_width};
-use crate::kernel::{IntoKernel, named};
-use crate::{OutputKernel, SketchOptions};
+use crate::kernel::{IntoKernel, OutputKernel, named};
+use crate::sketch::SketchOptions;
 
 /// The kind in the file's metadata.
 const KIND: &str = "basis";
@@ -123,7 +123,7 @@ impl Basis {
             Projector::linear(matrix, zero, width, kind)
         } else {
             let anchors = Features::from_stored(stored, &name("anchors"), kind, width)?;
-            let count = crate::RowSource::len(&anchors);
+            let count = crate::features::RowSource::len(&anchors);
             let weights = stored.shaped(&name("weights"), &[count, dimension])?;
             Projector::Anchored { weights, anchors }
         };

@@ -8,9 +8,8 @@ use rayon::prelude::*;
 use super::algebra::{Eigen, Number, leading, multiply};
 use super::{Basis, Projector};
 use crate::features::{self, Block, Features, RowKind, RowSource, SparseRows, product};
-use crate::kernel::zero_rows;
-use crate::sketch::{COLUMNS, Columns};
-use crate::{Kernel, OutputKernel, Sketch, SketchOptions};
+use crate::kernel::{Kernel, OutputKernel, zero_rows};
+use crate::sketch::{COLUMNS, Columns, Sketch, SketchOptions};
 
 /// Largest `m · d` for which `R Φ` is formed (512 MiB in `f64`); beyond it anchors are kept instead.
 const LINEAR_ELEMENTS: usize = 1 << 26;

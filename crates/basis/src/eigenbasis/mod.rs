@@ -21,7 +21,8 @@ use dsokr_core::Error;
 use faer::MatRef;
 
 use crate::features::{Features, RowKind, check_alike};
-use crate::{OutputKernel, SketchOptions};
+use crate::kernel::OutputKernel;
+use crate::sketch::SketchOptions;
 
 pub use algebra::{Eigen, cholesky, leading, multiply, sum_over_ranks, symmetric_eigen};
 pub use project::Projection;

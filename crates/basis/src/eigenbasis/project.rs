@@ -8,9 +8,9 @@ use rayon::prelude::*;
 use super::algebra::{self, Number, overflow};
 use super::tempering::{DOUBLE, SINGLE};
 use super::{Basis, Projector};
-use crate::RowWeights;
 use crate::features::{self, Block, RowSource, product, simd};
 use crate::kernel::zero_rows;
+use crate::weights::RowWeights;
 
 /// Rows projected by one task.
 const ROWS: usize = 256;

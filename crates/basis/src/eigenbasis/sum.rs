@@ -10,8 +10,9 @@ use super::algebra::{self, Eigen, Number, multiply_wide};
 use super::subspace::leading_few;
 use super::{Basis, Projector};
 use crate::features::{Block, RowKind, RowSource};
-use crate::kernel::{SumKernel, Summand};
-use crate::{OutputKernel, RowWeights, SketchOptions};
+use crate::kernel::{OutputKernel, SumKernel, Summand};
+use crate::sketch::SketchOptions;
+use crate::weights::RowWeights;
 
 /// The terms of [`Basis::sum`]. `y_i` are the columns of a sparse row that the i-th basis reads, the parts of
 /// [`JoinedRows`](crate::features::JoinedRows).

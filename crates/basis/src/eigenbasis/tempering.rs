@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 
 use super::algebra::{Eigen, Number, leading, multiply, sum_over_ranks};
 use super::{Basis, Projector};
-use crate::RowWeights;
 use crate::features::{RowSource, product};
+use crate::weights::RowWeights;
 
 /// Outputs whose coordinates are held at once.
 const ROWS: usize = 2048;

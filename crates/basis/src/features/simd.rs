@@ -6,7 +6,7 @@ macro_rules! widest {
     ($(#[$doc:meta])* $visibility:vis fn $name:ident($($argument:ident: $type:ty),*) -> $result:ty $body:block) => {
         $(#[$doc])*
         $visibility fn $name($($argument: $type),*) -> $result {
-            $crate::versions! {
+            dsokr_core::versions! {
                 ["avx512f", "avx512bw", "avx512vl", "avx512vpopcntdq", "avx2", "popcnt"], ["avx2", "popcnt"],
                 ($($argument: $type),*) -> $result $body
             }

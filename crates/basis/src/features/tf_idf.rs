@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::ngram_config::CasedText;
 use super::{NgramConfig, SparseRows, bucket, check_width};
-use crate::RowWeights;
+use crate::weights::RowWeights;
 
 /// A sparse row: values with their columns, which increase.
 pub type SparseRow = Vec<(u32, f32)>;

@@ -4,8 +4,7 @@
 use faer::{Mat, Side};
 
 use super::OutputKernel;
-use crate::RowSource;
-use crate::features::{Block, inner};
+use crate::features::{Block, RowSource, inner};
 
 /// The tolerance for rounding, as a share of the largest value.
 const TOLERANCE: f64 = 1e-12;

@@ -14,8 +14,8 @@ use bytemuck::{Pod, bytes_of, cast_slice, cast_slice_mut, pod_collect_to_vec, po
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use crate::Error;
 use crate::cancellation::scoped;
+use crate::error::Error;
 
 mod threads;
 

@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 use std::thread::Builder;
 
 use super::{Exchange, Processes};
-use crate::Error;
+use crate::error::Error;
 
 /// Ranks that are threads of one process.
 #[derive(Clone)]

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use tempfile::{Builder, NamedTempFile, TempDir};
 
 use super::temporary::{Listed, place};
-use crate::Error;
+use crate::error::Error;
 
 /// Writes a file such that `path` holds, at every moment, either its old content or all of the new.
 ///

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use bytemuck::Pod;
 use safetensors::{Dtype, SafeTensors};
 
-use crate::Error;
+use crate::error::Error;
 
 /// A memory-mapped safetensors file whose header has been parsed; nothing else is verified. The file must not be
 /// changed while it is open.

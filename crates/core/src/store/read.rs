@@ -10,7 +10,7 @@ use super::{
     Array, BLOCK, BLOCKS, CHECKSUM, CheckedArray, Element, Entry, KIND, Mapping, SMALL_BLOCK, Sum,
     VERSION,
 };
-use crate::Error;
+use crate::error::Error;
 
 /// A memory-mapped file of known kind and version whose checksum has been verified.
 ///

@@ -10,7 +10,7 @@ use safetensors::Dtype;
 use serde_json::{Map, Value, json};
 
 use super::{BLOCK, BLOCKS, CHECKSUM, Element, KIND, SMALL_BLOCK, Sum, VERSION};
-use crate::Error;
+use crate::error::Error;
 
 /// A named tensor to be written: little-endian elements, row-major.
 #[derive(Clone, Debug)]

@@ -12,9 +12,9 @@ use dsokr_molecule::{ELECTRON, Molecule};
 use dsokr_spectra::{Adduct, Record, Spectrum};
 use rayon::prelude::*;
 
-use crate::Error;
 use crate::cells;
 use crate::dataset::grouped;
+use crate::error::Error;
 use crate::table::{Header, OnBadRow, Rows, Table, TableOptions, TextFormat, open_text};
 use merging::merged;
 

@@ -8,10 +8,9 @@ use serde::{Deserialize, Serialize};
 
 use super::{FeatureFacts, FittedColumns, FittedRows, OutputKind, OutputTable};
 use crate::cells;
-use crate::error::check;
+use crate::error::{Error, check};
 use crate::table::Table;
-use crate::truth::bad;
-use crate::{Error, Truth};
+use crate::truth::{Truth, bad};
 
 /// Classes: every output is one of a few names.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -10,10 +10,9 @@ use serde::{Deserialize, Serialize};
 
 use super::{FeatureFacts, FittedColumns, FittedRows, OutputKind, OutputTable, own};
 use crate::cells;
-use crate::error::check;
+use crate::error::{Error, check};
 use crate::table::Table;
-use crate::truth::bad;
-use crate::{Error, Truth};
+use crate::truth::{Truth, bad};
 
 /// Sets of labels: one bit for each label that occurs.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -8,9 +8,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{FeatureFacts, FittedColumns, FittedRows, OutputKind, OutputTable, sparse};
-use crate::error::check;
+use crate::error::{Error, check};
 use crate::table::Table;
-use crate::{Error, truth};
+use crate::truth;
 
 /// Counts of the character n-grams of a column.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -5,8 +5,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{FeatureFacts, FittedColumns, FittedRows, OutputFiles, OutputKind, OutputTable};
+use crate::error::Error;
 use crate::feature_file::{follow, read_features};
-use crate::{DataRoot, Error};
+use crate::root::DataRoot;
 
 /// A matrix in a file, one row an object.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -13,11 +13,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{FeatureFacts, FittedColumns, FittedRows, OutputKind, OutputTable, sparse};
-use crate::error::CANDIDATES;
-use crate::root::{A_BYTE_OF_NUMBERS, size};
+use crate::error::{CANDIDATES, Error};
+use crate::root::{A_BYTE_OF_NUMBERS, DataRoot, size};
 use crate::table::Table;
-use crate::truth::{bad_rows, column};
-use crate::{DataRoot, Error, Structure, Truth};
+use crate::truth::{Structure, Truth, bad_rows, column};
 
 /// Counts of what a graph kernel compares, of graphs of any kind.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]

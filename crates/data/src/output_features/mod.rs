@@ -29,9 +29,11 @@ pub use numbers::NumberFeatures;
 pub(crate) use numbers::numbers;
 pub use of_texts::TextFeatures;
 
+use crate::error::Error;
 use crate::kinds::kinds;
+use crate::root::DataRoot;
 use crate::table::Table;
-use crate::{DataRoot, Error, Truth};
+use crate::truth::Truth;
 
 kinds! {
     /// Where the outputs' features come from.

@@ -7,11 +7,10 @@ use serde::{Deserialize, Serialize};
 
 use super::{FeatureFacts, FittedRows, OutputKind, OutputTable, own};
 use crate::cells::{self, NumberNotation};
-use crate::error::check;
+use crate::error::{Error, check};
 use crate::joined::{ColumnNames, parts, shown};
 use crate::table::Table;
-use crate::truth::bad;
-use crate::{Error, Truth};
+use crate::truth::{Truth, bad};
 
 /// Numbers of a column, or of several.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -8,8 +8,7 @@ use dsokr_basis::features::SparseRows;
 use serde::{Deserialize, Serialize};
 
 use super::{FittedColumns, OutputFeatures, OutputFiles, OutputTable};
-use crate::Error;
-use crate::error::check;
+use crate::error::{Error, check};
 use crate::table::Table;
 
 /// The rounding error of a norm, as a share of it.

@@ -15,12 +15,15 @@ use smart_default::SmartDefault;
 
 use super::{PairFacts, Wanted};
 use crate::cells::{self, NumberNotation};
-use crate::error::check;
+use crate::error::{Error, check};
 use crate::feature_file::{follow, read_features};
+use crate::inputs::{InputKind, Inputs, KernelRows};
+use crate::kinds;
+use crate::npy::read_matrix;
 use crate::output_features::{graphs, graphs_memory, numbers};
+use crate::root::DataRoot;
 use crate::table::{Table, unique_ids};
 use crate::truth::{bad, bad_rows, column};
-use crate::{DataRoot, Error, InputKind, Inputs, KernelRows, kinds, read_matrix};
 
 /// The inputs of the rows of tables.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema, SmartDefault)]

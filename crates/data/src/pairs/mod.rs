@@ -25,10 +25,12 @@ pub use training::{TrainingFile, TrainingFiles, WeightedFile};
 
 use dsokr_core::store::check_inside;
 
-use crate::error::check;
+use crate::dataset::{Dataset, Split, SplitName};
+use crate::error::{Error, check};
+use crate::inputs::InputKind;
 use crate::outputs::OutputSource;
+use crate::root::DataRoot;
 use crate::table::OnBadRow;
-use crate::{DataRoot, Dataset, Error, InputKind, Split, SplitName};
 
 /// A kind of pairs: what its keys say, and how they are read.
 pub(crate) trait Pairs {

@@ -8,17 +8,18 @@ use serde::{Deserialize, Serialize};
 
 use super::rows::{PairedRows, SplitsConfig};
 use super::{PairFacts, Pairs, Wanted};
-use crate::error::{check, extension_of};
+use crate::dataset::{Dataset, Split, SplitName};
+use crate::error::{Error, check, extension_of};
 use crate::groups::GroupColumns;
+use crate::inputs::{InputKind, Inputs};
 use crate::multi_label::{
     BadRows, MultiLabel, arff_labels, arff_numbers, check_rows, libsvm_counts_from_zero,
     read_libsvm_from,
 };
 use crate::output_features::{NumberFeatures, OutputFeatures};
 use crate::outputs::OutputSource;
-use crate::root::A_BYTE_OF_NUMBERS;
+use crate::root::{A_BYTE_OF_NUMBERS, DataRoot};
 use crate::table::{OnBadRow, Table};
-use crate::{DataRoot, Dataset, Error, InputKind, Inputs, Split, SplitName};
 
 /// A file with a vector and a set of labels, or numbers to predict, in each row; ids are the numbers of the rows, from 1.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -9,10 +9,11 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{PairFacts, Pairs, Wanted, split_files};
-use crate::error::open;
-use crate::outputs::OutputSource;
+use crate::dataset::{Dataset, Split};
+use crate::error::{Error, open};
+use crate::inputs::Inputs;
+use crate::outputs::{OutputSource, Outputs};
 use crate::table::{Header, OnBadRow, Rows, TextFormat, index_ids};
-use crate::{Dataset, Error, Inputs, Outputs, Split};
 
 /// A file of the official ChEBI-20 layout (.txt) for each split.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -8,11 +8,12 @@ use serde::{Deserialize, Serialize};
 
 use super::rows::{PairedRows, SplitsConfig};
 use super::{InputsConfig, PairFacts, Pairs, RowOrder, SplitSize, TextConfig, Wanted};
-use crate::error::{check, extension_of};
+use crate::dataset::{Dataset, Split, SplitName};
+use crate::error::{Error, check, extension_of};
 use crate::groups::{GroupColumns, GroupRule};
 use crate::output_features::OutputFeatures;
+use crate::root::DataRoot;
 use crate::table::{OnBadRow, Table, TableOptions};
-use crate::{DataRoot, Dataset, Error, Split, SplitName};
 
 /// A file whose rows are pairs and outputs at once.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -14,12 +14,12 @@ use smart_default::SmartDefault;
 
 use super::Wanted;
 use super::inputs::InputReader;
-use crate::error::check;
+use crate::dataset::{Dataset, Split, SplitName};
+use crate::error::{Error, check};
 use crate::groups::{GroupColumns, GroupRule, in_parts};
 use crate::output_features::{ClassFeatures, OutputFeatures, OutputFiles};
-use crate::outputs::Known;
+use crate::outputs::{Known, Outputs};
 use crate::table::{Table, row_id, skipped_rows, unique_ids};
-use crate::{Dataset, Error, Outputs, Split, SplitName};
 
 /// Which rows of a file belong to which split.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]

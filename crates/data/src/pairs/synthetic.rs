@@ -24,9 +24,11 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{PairFacts, Pairs, Wanted};
-use crate::error::check;
-use crate::outputs::OutputSource;
-use crate::{DataRoot, Dataset, Error, InputKind, Inputs, Outputs, Split, SplitName};
+use crate::dataset::{Dataset, Split, SplitName};
+use crate::error::{Error, check};
+use crate::inputs::{InputKind, Inputs};
+use crate::outputs::{OutputSource, Outputs};
+use crate::root::DataRoot;
 
 /// H of `y = H x + ε`. `H_0` has independent standard normal entries.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]

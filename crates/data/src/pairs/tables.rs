@@ -10,12 +10,13 @@ use serde::{Deserialize, Serialize};
 use super::inputs::{InputReader, InputsConfig};
 use super::training::{TrainingFiles, joined, report_repeated};
 use super::{PairFacts, Pairs, Wanted, split_files};
-use crate::dataset::grouped;
+use crate::dataset::{Dataset, Split, grouped};
+use crate::error::Error;
 use crate::output_features::OutputFiles;
-use crate::outputs::{Known, OutputSource};
+use crate::outputs::{Known, OutputSource, Outputs};
+use crate::root::DataRoot;
 use crate::table::{Table, skipped_rows};
 use crate::truth::bad;
-use crate::{DataRoot, Dataset, Error, Outputs, Split};
 
 /// A table for each split.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]

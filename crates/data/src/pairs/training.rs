@@ -7,9 +7,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_untagged::UntaggedEnumVisitor;
 
-use crate::error::check;
+use crate::dataset::Split;
+use crate::error::{Error, check};
 use crate::table::Table;
-use crate::{Error, Split};
 
 /// One file of training pairs, or several.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]

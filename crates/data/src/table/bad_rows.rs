@@ -9,7 +9,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::Table;
-use crate::{DataRoot, Error};
+use crate::error::Error;
+use crate::root::DataRoot;
 
 /// Whether a row that cannot be read stops the reading or is skipped.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

@@ -8,7 +8,7 @@ use std::path::Path;
 use dsokr_core::message::list;
 use dsokr_spectra::{KNOWN, PARTS, Record, SPECTRUM};
 
-use crate::Error;
+use crate::error::Error;
 
 /// The line on which a row starts, and the values of its fields, which must be as many as the header has.
 pub(super) fn values(

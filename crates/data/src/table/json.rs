@@ -10,7 +10,7 @@ use serde::de::{Deserializer, MapAccess, Visitor};
 use serde_json::error::Category;
 use serde_json::value::RawValue;
 
-use crate::Error;
+use crate::error::Error;
 
 /// Reads an object with its keys in order, so that one given twice is seen, and its values as written,
 /// so that a number keeps its digits.

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use dsokr_core::message::shorten;
 use dsokr_core::store::BYTE_ORDER_MARK;
 
-use crate::Error;
+use crate::error::Error;
 
 /// Where the pieces of a text end that are read one at a time.
 #[derive(Clone, Copy, PartialEq, Eq)]

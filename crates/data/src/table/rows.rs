@@ -11,8 +11,7 @@ use super::fields::{Cell, positions, values};
 use super::json::{json_names, json_row};
 use super::lines::{Lines, Pieces, Record, separator, separator_divides_all};
 use super::structures::{self, StructureRecord};
-use crate::Error;
-use crate::error::{extension_of, uncompressed};
+use crate::error::{Error, extension_of, uncompressed};
 
 /// How a table or a stream of texts is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

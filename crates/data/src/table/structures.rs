@@ -5,7 +5,7 @@ use std::path::Path;
 use dsokr_core::message::shorten;
 use dsokr_molecule::{Molecule, smiles_of_mol_block, title_of_mol_block};
 
-use crate::Error;
+use crate::error::Error;
 
 /// The column of the molecules, as SMILES.
 const SMILES: &str = "smiles";

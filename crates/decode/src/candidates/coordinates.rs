@@ -8,9 +8,8 @@ use dsokr_core::store::{CheckedArray, Stored};
 use half::f16;
 use half::slice::HalfFloatSliceExt;
 
-use crate::Error;
 use crate::codes::StoredCodes;
-use crate::error::all_finite;
+use crate::error::{Error, all_finite};
 
 /// Metadata key of the precision of a shard.
 pub(crate) const PRECISION: &str = "precision";

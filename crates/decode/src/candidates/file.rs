@@ -14,8 +14,8 @@ use super::{Candidates, check_constants, check_order};
 use crate::blocks::check_count;
 use crate::classes::Classes;
 use crate::codes::{LARGEST, StoredCodes};
-use crate::error::{check_least, check_range, ensure};
-use crate::{Error, Hubs};
+use crate::error::{Error, check_least, check_range, ensure};
+use crate::hubs::Hubs;
 
 /// The kind of candidate files.
 const KIND: &str = "candidates";

@@ -9,10 +9,9 @@ use rayon::prelude::*;
 
 use super::check_constants;
 use super::coordinates::check_finite;
-use crate::blocks::fetch;
+use crate::blocks::{CandidateBlocks, ScoreBlock, fetch};
 use crate::codes::Coded;
-use crate::error::check_range;
-use crate::{CandidateBlocks, Error, ScoreBlock};
+use crate::error::{Error, check_range};
 
 /// Blocks of rows, of a MiB of coordinates each, that are made before they are written.
 const BLOCKS: usize = 16;

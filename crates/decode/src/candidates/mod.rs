@@ -17,9 +17,10 @@ use crate::blocks::{CandidateBlocks, ScoreBlock, check_count};
 use crate::classes::Classes;
 use crate::codes::{CodedBlock, StoredCodes};
 use crate::error::{
-    all_finite, check_consistent, check_least, check_range, check_whole_rows, ensure,
+    Error, all_finite, check_consistent, check_least, check_range, check_whole_rows, ensure,
 };
-use crate::{Error, Hubs, Queries};
+use crate::hubs::Hubs;
+use crate::queries::Queries;
 
 pub(crate) use coordinates::PRECISION;
 pub use coordinates::Precision;

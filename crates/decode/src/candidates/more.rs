@@ -4,8 +4,8 @@ use super::Candidates;
 use super::texts::same_id;
 use crate::blocks::check_count;
 use crate::classes::Classes;
-use crate::error::check_consistent;
-use crate::{Error, Hubs};
+use crate::error::{Error, check_consistent};
+use crate::hubs::Hubs;
 
 impl Candidates {
     /// How many candidates, the last ones, were [added](Self::with_more) to those that a training had.

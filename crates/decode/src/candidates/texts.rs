@@ -2,7 +2,7 @@ use std::path::Path;
 
 use dsokr_core::store::Array;
 
-use crate::Error;
+use crate::error::Error;
 
 /// Texts, all in one, with where each starts and the last ends, in bytes.
 #[derive(Clone, Debug, PartialEq)]

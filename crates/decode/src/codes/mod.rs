@@ -23,7 +23,7 @@ use std::sync::Arc;
 
 use dsokr_core::store::{CheckedArray, Filling, Stored, Tensor};
 
-use crate::Error;
+use crate::error::Error;
 pub(crate) use dot::{compare, supported};
 
 /// Largest dimension: sums of products stay whole numbers in 32 bits.

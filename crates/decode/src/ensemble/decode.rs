@@ -10,12 +10,14 @@ use rayon::prelude::*;
 use super::rule::{Combiner, Values};
 use super::whole::{self, Sweep};
 use super::{Combination, Ensemble, Member, member_error, streamed};
-use crate::error::missing_gold;
-use crate::hits::{self, Ranked, check_k, expand, hits};
+use crate::error::{Error, missing_gold};
+use crate::hits::{self, Decoded, Hit, Ranked, check_k, expand, hits};
+use crate::pool::{PerQuery, Pool};
+use crate::rank::Rank;
 use crate::scoring::{Listed, WantedRows};
-use crate::second_look::Seen;
-use crate::standing::{self, Found, wanted_first, wanted_rows};
-use crate::{AllCandidates, Decoded, Error, Hit, PerQuery, Pool, Rank, SecondLook, Standings};
+use crate::second_look::{SecondLook, Seen};
+use crate::shards::AllCandidates;
+use crate::standing::{self, Found, Standings, wanted_first, wanted_rows};
 
 impl Ensemble<'_> {
     /// Ranks the gold candidates and finds the k best candidates, in one pass; k may be 0. A query whose list has fewer

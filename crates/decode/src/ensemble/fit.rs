@@ -2,8 +2,10 @@ use super::rivals::Rivals;
 use super::rule::Combiner;
 use super::whole::Sweep;
 use super::{Combination, Ensemble, Member};
-use crate::error::check_queries;
-use crate::{Error, Metrics, Pool, Queries};
+use crate::error::{Error, check_queries};
+use crate::metrics::Metrics;
+use crate::pool::Pool;
+use crate::queries::Queries;
 
 /// Rivals of a query that are kept however many queries there are.
 const FEWEST: usize = 16;

@@ -9,9 +9,11 @@ use super::decode::{Scored, first_rows, looked};
 use super::rule::{Combiner, Values};
 use super::whole::{QUERIES, Scratch, Sweep};
 use super::{Combination, Ensemble, Member, member_error};
-use crate::error::ensure;
+use crate::candidates::Candidates;
+use crate::error::{Error, ensure};
+use crate::hits::Hit;
+use crate::pool::Pool;
 use crate::second_look::Seen;
-use crate::{Candidates, Error, Hit, Pool};
 
 /// How outputs that are not candidates are scored for the queries of an ensemble: as they would be if they were
 /// candidates, but for the mean and the deviation by which scores are standardised, which are those of the candidates.

@@ -5,8 +5,8 @@ use rayon::prelude::*;
 use super::rivals::{QueryRivals, Rivals};
 use super::whole::Sweep;
 use super::{Combination, Ensemble};
-use crate::error::check_queries;
-use crate::{Error, Pool};
+use crate::error::{Error, check_queries};
+use crate::pool::Pool;
 
 /// Number of a query's candidates in the likelihood, in addition to the gold one.
 const RIVALS: usize = 300;

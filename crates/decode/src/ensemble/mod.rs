@@ -13,14 +13,17 @@ mod whole;
 use std::borrow::Cow;
 use std::collections::HashMap;
 
+use crate::candidates::Candidates;
 use crate::classes::Classes;
-use crate::error::ensure;
+use crate::error::{Error, ensure};
 use crate::hits::check_k;
-use crate::scoring::check_gold;
-use crate::{
-    AllCandidates, Candidates, Error, Metrics, MissingGold, Pool, Queries, Rank, SecondLook,
-    Shards, scoring,
-};
+use crate::metrics::Metrics;
+use crate::pool::{MissingGold, Pool};
+use crate::queries::Queries;
+use crate::rank::Rank;
+use crate::scoring::{self, check_gold};
+use crate::second_look::SecondLook;
+use crate::shards::{AllCandidates, Shards};
 
 pub use fit::{FittedWeights, fit_weights};
 pub use further::Further;

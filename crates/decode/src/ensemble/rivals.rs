@@ -5,9 +5,10 @@ use rayon::prelude::*;
 
 use super::rule::{Combiner, tied};
 use super::whole::{QUERIES, Scratch, Sweep};
-use crate::error::ensure;
+use crate::error::{Error, ensure};
+use crate::rank::Rank;
 use crate::scoring::first_by;
-use crate::{AllCandidates, Error, Rank};
+use crate::shards::AllCandidates;
 
 /// Candidates that may be above or tied with the gold one of a query for some weights.
 ///

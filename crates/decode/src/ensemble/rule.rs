@@ -12,8 +12,7 @@ use serde::{Deserialize, Serialize};
 use smart_default::SmartDefault;
 
 use super::Member;
-use crate::Error;
-use crate::error::{check_consistent, check_range};
+use crate::error::{Error, check_consistent, check_range};
 
 /// How far from 1 the weights of an ensemble may sum.
 const TOLERANCE: f64 = 1e-6;

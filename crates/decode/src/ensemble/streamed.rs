@@ -8,12 +8,14 @@ use dsokr_core::Processes;
 use super::rule::Step;
 use super::whole::Sweep;
 use super::{Member, member_error};
+use crate::blocks::{CandidateBlocks, ScoreBlock};
 use crate::classes::Classes;
+use crate::error::Error;
+use crate::hits::Decoded;
 use crate::scoring::{
     self, Blocking, Gold, QueryTile, Reduce, Score, Scores, TopK, each_span, finite, gather,
     refuse_infinite,
 };
-use crate::{CandidateBlocks, Decoded, Error, ScoreBlock};
 
 /// A member whose scores enter the combined ones.
 struct Source<'e> {

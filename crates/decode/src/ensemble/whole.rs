@@ -10,11 +10,15 @@ use rayon::prelude::*;
 use super::rule::{Combiner, tied};
 use super::values::Valuation;
 use super::{Ensemble, member_error};
-use crate::error::{all_finite, missing_gold};
-use crate::hits::{best, expand, hits};
+use crate::blocks::CandidateBlocks;
+use crate::candidates::Candidates;
+use crate::error::{Error, all_finite, missing_gold};
+use crate::hits::{Decoded, Hit, best, expand, hits};
+use crate::pool::Pool;
+use crate::queries::Queries;
+use crate::rank::Rank;
 use crate::scoring::{self, Blocking, Buffers, Listed, Pass, QueryTile, Span, WantedRows, leading};
 use crate::standing::{self, Found};
-use crate::{CandidateBlocks, Candidates, Decoded, Error, Hit, Pool, Queries, Rank};
 
 /// Queries whose scores a thread holds.
 pub(super) const QUERIES: usize = 32;

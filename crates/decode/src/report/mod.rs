@@ -22,9 +22,9 @@ mod rows;
 
 use serde::{Deserialize, Serialize};
 
-use crate::error::{check_queries, check_range};
+use crate::error::{Error, check_queries, check_range};
 use crate::metrics::{percentile_interval, resampled, resampled_means};
-use crate::{Error, Rank};
+use crate::rank::Rank;
 
 pub use rows::{QueryRow, ReliabilityBin, query_rows, reliability, worst};
 

@@ -4,8 +4,10 @@ use std::cmp::Ordering;
 
 use serde::{Deserialize, Serialize};
 
-use crate::error::{check_queries, check_range};
-use crate::{Candidates, Decoded, Error, Rank};
+use crate::candidates::Candidates;
+use crate::error::{Error, check_queries, check_range};
+use crate::hits::Decoded;
+use crate::rank::Rank;
 
 /// The 97.5 % quantile of the normal distribution.
 const NORMAL: f64 = 1.959_963_984_540_054;

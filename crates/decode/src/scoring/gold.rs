@@ -10,8 +10,9 @@ use super::pass::{Pass, not_finite};
 use super::reduce::{Reduce, Score};
 use super::tile::{QUERIES, QueryTile};
 use crate::codes::LANES;
-use crate::error::ensure;
-use crate::{Error, Queries, Rank};
+use crate::error::{Error, ensure};
+use crate::queries::Queries;
+use crate::rank::Rank;
 
 /// Refuses what is not one entry a query, of rows that there are.
 pub(crate) fn check_gold(

@@ -18,9 +18,9 @@ mod reduce;
 mod shortlist;
 mod tile;
 
-use crate::blocks::check_count;
-use crate::error::check_consistent;
-use crate::{CandidateBlocks, Error, Queries};
+use crate::blocks::{CandidateBlocks, check_count};
+use crate::error::{Error, check_consistent};
+use crate::queries::Queries;
 
 pub(crate) use crate::codes::LANES;
 pub(crate) use gold::{Gold, check_gold};

@@ -2,10 +2,10 @@ use std::cell::OnceCell;
 use std::ops::Range;
 
 use super::tile::{QueryTile, product, product_of};
-use crate::blocks::fetch;
+use crate::blocks::{CandidateBlocks, ScoreBlock, fetch};
 use crate::codes::{CodedBlock, Doubt, LANES, TileCodes, compare};
-use crate::error::{all_finite, ensure};
-use crate::{CandidateBlocks, Error, Queries, ScoreBlock};
+use crate::error::{Error, all_finite, ensure};
+use crate::queries::Queries;
 
 /// Codes are left when more than one in so many groups of scores is in doubt.
 const DOUBTS: usize = 4;

@@ -7,8 +7,10 @@ use rayon::prelude::*;
 
 use super::pass::{Buffers, Pass, Scores, Span, refuse_infinite};
 use super::tile::{Blocking, QueryTile};
+use crate::blocks::CandidateBlocks;
 use crate::codes::LANES;
-use crate::{CandidateBlocks, Error, Queries};
+use crate::error::Error;
+use crate::queries::Queries;
 
 /// A score: of one member in 32 bits, or combined in 64.
 pub(crate) trait Score:

@@ -11,8 +11,8 @@ use rayon::prelude::*;
 use super::pass::Pass;
 use super::reduce::{Reduce, Score};
 use super::tile::QueryTile;
-use crate::Error;
 use crate::codes::LANES;
+use crate::error::Error;
 
 /// Distinct rows with a wanted candidate, of rows from a first one on.
 pub(crate) struct WantedRows(pub Vec<(usize, Vec<bool>)>);

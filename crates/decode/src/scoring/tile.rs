@@ -4,8 +4,10 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use rayon::prelude::*;
 
+use crate::blocks::CandidateBlocks;
 use crate::codes::{self, LANES, TileCodes};
-use crate::{CandidateBlocks, Error, Queries};
+use crate::error::Error;
+use crate::queries::Queries;
 
 /// Sums are cut into pieces of this many coordinates.
 const DEPTH: usize = 256;

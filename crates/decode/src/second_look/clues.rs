@@ -5,9 +5,9 @@ use std::borrow::Cow;
 use super::Seen;
 use super::rows::{AGREEMENT, agreement, among_rows, dots, largest, length, mean, several};
 use super::words::Words;
-use crate::error::{check_range, check_whole_rows};
+use crate::error::{Error, check_range, check_whole_rows};
+use crate::queries::Queries;
 use crate::scoring::first_by;
-use crate::{Error, Queries};
 
 /// Sharpness T of the weights of neighbours, `∝ exp(T ⟨z, z_i⟩)`: from nearly equal weights to only the nearest.
 const SHARPNESS: [f64; 5] = [2.0, 5.0, 10.0, 20.0, 40.0];

@@ -17,9 +17,12 @@ pub use clues::{Clues, Neighbourhood};
 use network::Network;
 pub use words::{Lexicon, Words};
 
-use crate::error::{check_consistent, check_least};
+use crate::blocks::CandidateBlocks;
+use crate::candidates::Candidates;
+use crate::error::{Error, check_consistent, check_least};
+use crate::hits::{RowHit, top_rows};
+use crate::queries::Queries;
 use crate::scoring::first_by;
-use crate::{CandidateBlocks, Candidates, Error, Queries, RowHit, top_rows};
 
 const KIND: &str = "second-look";
 const VERSION: u32 = 2;

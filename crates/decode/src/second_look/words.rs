@@ -5,7 +5,7 @@ use std::fmt::Debug;
 use std::sync::{Arc, OnceLock};
 
 use super::Seen;
-use crate::Error;
+use crate::error::Error;
 
 /// Pairs of words that a text may have and a fact that may hold of an output.
 pub trait Lexicon: Debug + Send + Sync {

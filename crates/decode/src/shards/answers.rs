@@ -9,9 +9,12 @@ use serde::de::DeserializeOwned;
 
 use super::Shards;
 use super::file::Shard;
+use crate::blocks::{CandidateBlocks, ScoreBlock};
+use crate::candidates::{CandidateParts, Candidates};
+use crate::codes::CodedBlock;
+use crate::error::Error;
 use crate::scoring::WantedRows;
 use crate::standing::{wanted_first, wanted_rows};
-use crate::{CandidateBlocks, CandidateParts, Candidates, CodedBlock, Error, ScoreBlock};
 
 /// All candidates, in one place or in shards.
 #[derive(Clone, Copy, Debug)]

@@ -9,11 +9,13 @@ use std::sync::Arc;
 use dsokr_core::processes::part;
 use dsokr_core::store::{Array, Contents, Stored, Tensor};
 
-use crate::candidates::{FilledRows, HUGE, PRECISION, Texts, check_counts, named, sorted};
+use crate::blocks::{CandidateBlocks, ScoreBlock};
+use crate::candidates::{
+    Candidates, FilledRows, HUGE, PRECISION, Precision, Texts, check_counts, named, sorted,
+};
 use crate::classes::Classes;
 use crate::codes::LARGEST;
-use crate::error::{check_range, ensure};
-use crate::{CandidateBlocks, Candidates, Error, Precision, ScoreBlock};
+use crate::error::{Error, check_range, ensure};
 
 /// The kind of files of shards.
 const KIND: &str = "candidate shard";

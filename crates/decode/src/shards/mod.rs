@@ -12,9 +12,9 @@ use dsokr_core::processes::part;
 use dsokr_core::store::Stored;
 use rayon::prelude::*;
 
-use crate::blocks::check_count;
-use crate::error::check_consistent;
-use crate::{CandidateBlocks, Candidates, Error, Precision};
+use crate::blocks::{CandidateBlocks, check_count};
+use crate::candidates::{Candidates, Precision};
+use crate::error::{Error, check_consistent};
 
 pub use answers::{AllCandidates, CandidatePlace, SomeCandidates};
 use file::Shard;

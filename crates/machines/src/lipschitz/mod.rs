@@ -8,10 +8,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::loss::{Loss, check_levels};
+use crate::output_matrix::OutputMatrix;
 use crate::ridge::{Expansion, KernelModel, Weights};
 use crate::summary::{Solution, Summary};
-use crate::targets::check;
-use crate::{OutputMatrix, Targets};
+use crate::targets::{Targets, check};
 
 pub use solver::{InputFeatures, Stop};
 

@@ -31,8 +31,9 @@ use smart_default::SmartDefault;
 
 use crate::linear::sum_of_parts;
 use crate::loss::Loss;
+use crate::output_matrix::OutputMatrix;
 use crate::summary::LipschitzSummary;
-use crate::{OutputMatrix, Targets};
+use crate::targets::Targets;
 
 /// A smoothed problem is solved when its own gap is this share of the whole gap.
 const INNER: f64 = 0.1;

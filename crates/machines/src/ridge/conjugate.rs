@@ -15,10 +15,9 @@ use serde::{Deserialize, Serialize};
 
 use super::model::{Expansion, KernelModel, Weights};
 use super::sketched::{InputSketch, RidgeProblem, SketchedInputs, blocks};
-use crate::Targets;
 use crate::linear::{Factor, PANEL, Panels, check_finite, not_positive, product, row_major};
 use crate::summary::{Convergence, Inputs, RidgeSummary, Solution, Summary};
-use crate::targets::check;
+use crate::targets::{Targets, check};
 
 /// Rows whose products one task computes.
 const ROWS: usize = 512;

@@ -5,7 +5,7 @@ use dsokr_core::Error;
 use faer::{Mat, MatRef, Scale};
 
 use super::spectrum::Spectrum;
-use crate::OutputMatrix;
+use crate::output_matrix::OutputMatrix;
 use crate::targets::check_lambda;
 
 /// The objective is within this share of the targets' squared length of its minimum, by a duality gap.

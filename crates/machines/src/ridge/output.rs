@@ -12,9 +12,8 @@ use dsokr_core::{Cancellation, Error, Processes};
 use faer::{Mat, MatRef};
 
 use super::model_file::{put_rows, read_rows};
-use crate::embedding::map;
-use crate::targets::Values;
-use crate::{OutputEmbedding, Targets};
+use crate::embedding::{OutputEmbedding, map};
+use crate::targets::{Targets, Values};
 
 /// Rows of outputs in one block.
 const ROWS: usize = 1024;

@@ -16,10 +16,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::model::{Expansion, KernelModel, Weights};
-use crate::Targets;
 use crate::linear::{Factor, PANEL, Panels, not_positive, product, row_major};
 use crate::summary::{Inputs, RidgeSummary, Solution, Summary};
-use crate::targets::check;
+use crate::targets::{Targets, check};
 
 /// Numbers in a block of training rows: 64 MiB of sketched kernel values.
 const BLOCK: usize = 8 << 20;

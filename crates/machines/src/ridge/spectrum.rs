@@ -15,8 +15,8 @@ use super::output::OutputSpace;
 use super::sketched::{InputSketch, SketchedInputs, blocks};
 use super::training_inputs::TrainingInputs;
 use crate::linear::{PANEL, Panels, SIDES};
-use crate::targets::{check, check_lambda};
-use crate::{OutputMatrix, Targets};
+use crate::output_matrix::OutputMatrix;
+use crate::targets::{Targets, check, check_lambda};
 
 /// Eigenvalues up to this share of the largest one are rounding errors.
 const TOLERANCE: f64 = 1e-14;

@@ -10,10 +10,9 @@ use rayon::prelude::*;
 
 use super::model::{Expansion, KernelModel, Weights};
 use super::training_inputs::{TrainingInputs, single};
-use crate::Targets;
 use crate::linear::{Factor, Panels, Scalar, not_positive, row_major};
 use crate::summary::{Arithmetic, Inputs, RidgeSummary, Solution, Summary};
-use crate::targets::{check, check_lambda};
+use crate::targets::{Targets, check, check_lambda};
 
 /// Fits `ĥ(x) = Σ_i α_i(x) ψ(y_i)`, `α(x) = (K + nλI)⁻¹ k^x`, on all training rows; with
 /// [weights](Targets::with_weights) w it is `α(x) = (K + λ Σw diag(1/w))⁻¹ k^x`. The model of a precomputed kernel

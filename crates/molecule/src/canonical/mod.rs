@@ -15,7 +15,7 @@ use rand::Rng;
 use self::search::canonical_order;
 use self::write::write;
 pub(crate) use self::write::{is_usual, push_label};
-use crate::Error;
+use crate::error::Error;
 use crate::graph::{Arc, Graph};
 use crate::molecule::{Bond, BondOrder, Center, Geometry, HYDROGEN, Molecule};
 
@@ -191,7 +191,7 @@ impl Structure {
         let mut keys = Vec::with_capacity(atoms.len());
         for (number, &atom) in atoms.iter().enumerate() {
             let what = &molecule.atoms()[atom];
-            let arc = |neighbor: &crate::Neighbor| {
+            let arc = |neighbor: &crate::molecule::Neighbor| {
                 let known = geometries.iter().any(|geometry| geometry.bond == neighbor.bond);
                 let label = || label(&molecule.bonds()[neighbor.bond], atom);
                 Arc { node: local[neighbor.atom], label: if known { GEOMETRY } else { label() } }

@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::MoleculeFeatures;
-use crate::Error;
+use crate::error::Error;
 use crate::groups::{FunctionalGroup, functional_groups};
 use crate::molecule::{Element, Molecule};
 

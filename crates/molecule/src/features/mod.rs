@@ -18,9 +18,10 @@ use rayon::prelude::*;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::error::Error;
 use crate::graph::Graph;
 use crate::kernels::GraphKernel;
-use crate::{Error, Molecule};
+use crate::molecule::Molecule;
 
 pub use chains::Chains;
 pub(crate) use chains::chain_lengths;

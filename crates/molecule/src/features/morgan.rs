@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use smart_default::SmartDefault;
 
 use super::{HashedFeatures, MoleculeFeatures};
-use crate::Error;
+use crate::error::Error;
 use crate::molecule::{Bond, BondOrder, Molecule};
 
 /// Morgan (extended-connectivity) fingerprints after Rogers and Hahn (2010),

@@ -3,7 +3,7 @@
 use super::instance::{Instance, Model};
 use super::search::search;
 use super::{Limit, MAX_SEARCHED};
-use crate::{Bond, Molecule};
+use crate::molecule::{Bond, Molecule};
 
 /// Bounds of the [`myopic_distance`] of two molecules.
 #[derive(Debug, Clone, Copy, PartialEq)]

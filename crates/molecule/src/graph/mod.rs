@@ -9,8 +9,9 @@ use std::path::Path;
 
 use dsokr_basis::features::sorted_by_place;
 
+use crate::error::Error;
+use crate::molecule::{Atom, Bond, Molecule};
 use crate::refinement::{mix, sorted, unordered};
-use crate::{Atom, Bond, Error, Molecule};
 
 pub use json_lines::{parse_json_lines, read_json_lines};
 pub use tudataset::read_tudataset;

@@ -17,7 +17,7 @@ mod vocabulary;
 
 use serde::{Deserialize, Serialize};
 
-use crate::Error;
+use crate::error::Error;
 use crate::graph::Graph;
 use counts::Counts;
 

@@ -7,7 +7,7 @@ use rayon::prelude::*;
 
 use super::GraphKernel;
 use super::counts::Counts;
-use crate::Error;
+use crate::error::Error;
 use crate::graph::Graph;
 
 /// Graphs whose features one task counts, at least.

@@ -4,7 +4,7 @@ mod configuration;
 mod v2000;
 mod v3000;
 
-use crate::Error;
+use crate::error::Error;
 use crate::molecule::{Atom, Bond, BondOrder, Element, HYDROGEN, Molecule};
 use crate::moves::draft::valences;
 

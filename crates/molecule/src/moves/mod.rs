@@ -17,7 +17,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use rayon::prelude::*;
 
 use self::draft::Draft;
-use crate::Molecule;
+use crate::molecule::Molecule;
 
 pub use graphs::GraphPalette;
 pub use palette::{Group, Palette};

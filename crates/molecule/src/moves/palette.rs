@@ -4,8 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use super::draft::{Draft, valences};
 use super::usual;
-use crate::Molecule;
-use crate::molecule::{Atom, Bond, BondOrder, Element};
+use crate::molecule::{Atom, Bond, BondOrder, Element, Molecule};
 use crate::refinement::{mix, unordered};
 
 /// The most atoms of a ring that a move closes.

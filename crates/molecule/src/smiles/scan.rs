@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use chematic_core::{AtomIdx, BondOrder as Order, Molecule as Parsed};
 use chematic_perception::ring_bond_flags_shared;
 
-use crate::Error;
+use crate::error::Error;
 
 /// The longest SMILES that is read, in bytes.
 pub const MAX_LENGTH: usize = 16_384;

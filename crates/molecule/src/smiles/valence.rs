@@ -1,6 +1,6 @@
 //! How many bonds an atom can have.
 
-use crate::Error;
+use crate::error::Error;
 use crate::molecule::{Atom, BondOrder, Element, Molecule};
 
 /// Refuses atoms with more bonds than RDKit allows them. `places` are those of the atoms.

@@ -5,7 +5,7 @@ use dsokr_core::store::read_text;
 use dsokr_kernels::Precision;
 use serde_json::{Map, Value};
 
-use crate::Error;
+use crate::error::Error;
 use crate::transformer::Architecture;
 
 /// Upper bound for the sizes of a model; products of two sizes fit into 64 bits.

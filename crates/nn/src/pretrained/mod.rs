@@ -33,8 +33,9 @@ use crate::pass::check_dropout;
 pub use crate::tokenizer::Tokenizer;
 use dsokr_kernels::Precision;
 
-use crate::transformer::{Architecture, Body};
-use crate::{Error, PartSize, Pooling, Transformer};
+use crate::encoder::PartSize;
+use crate::error::Error;
+use crate::transformer::{Architecture, Body, Pooling, Transformer};
 use config::Config;
 use tensors::{Tensors, weight_file};
 pub use write::is_exported;

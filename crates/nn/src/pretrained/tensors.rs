@@ -10,7 +10,7 @@ use pytorch_reader::PytorchReader;
 use serde_json::Value;
 
 use super::config::JsonFile;
-use crate::Error;
+use crate::error::Error;
 
 /// The possible weight files, the preferred one first.
 const CANDIDATES: [&str; 4] = [

@@ -11,7 +11,7 @@ use tokenizers::pre_tokenizers::bert::BertPreTokenizer;
 use tokenizers::processors::bert::BertProcessing;
 
 use super::config::JsonFile;
-use crate::Error;
+use crate::error::Error;
 use crate::tokenizer::Tokenizer;
 
 /// Reads a WordPiece vocabulary with one token per line, as BERT's tokenizer does.

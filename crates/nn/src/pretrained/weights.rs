@@ -6,8 +6,7 @@ use std::collections::BTreeMap;
 use rayon::prelude::*;
 
 use super::tensors::{Tensor, Tensors};
-use crate::Error;
-use crate::error::check_names;
+use crate::error::{Error, check_names};
 use crate::parameters::{Parameter, Parameters};
 use crate::transformer::Architecture;
 

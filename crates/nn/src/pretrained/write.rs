@@ -10,8 +10,9 @@ use serde_json::{Value, json};
 use super::tensors::Tensors;
 use super::weights::{layout, pooler, transposed};
 use super::{COMPANIONS, Pretrained};
+use crate::error::Error;
 use crate::parameters::{Parameters, check, check_finite, collect};
-use crate::{Error, Pooling, Transformer};
+use crate::transformer::{Pooling, Transformer};
 
 const CONFIG: &str = "config.json";
 const TOKENIZER: &str = "tokenizer.json";

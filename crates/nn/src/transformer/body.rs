@@ -11,8 +11,10 @@ use serde::{Deserialize, Serialize};
 
 use super::Architecture;
 use super::layer::{Layer, Norm, Shared};
+use crate::device::in_pool;
+use crate::init;
 use crate::onnx::{Attribute, Dimension, Graph, Type, Value};
-use crate::{Pass, in_pool, init};
+use crate::pass::Pass;
 
 /// Which of a text's token vectors the head reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

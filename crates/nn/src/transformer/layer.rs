@@ -11,8 +11,9 @@ use dsokr_kernels::{
 use rand::Rng;
 
 use super::Architecture;
+use crate::init;
 use crate::onnx::{Attribute, Graph, Value};
-use crate::{Masks, Pass, init};
+use crate::pass::{Masks, Pass};
 
 /// `x w + b`.
 #[derive(Module, Debug)]

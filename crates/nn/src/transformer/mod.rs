@@ -15,12 +15,12 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use smart_default::SmartDefault;
 
-use crate::encoder::layers_size;
-use crate::error::check;
+use crate::encoder::{Encoder, PartSize, layers_size};
+use crate::error::{Error, check};
 use crate::init::{self, Start};
 use crate::onnx::{Graph, Value};
-use crate::pass::check_dropout;
-use crate::{Encoder, Error, PartSize, Pass, TokenIds};
+use crate::pass::{Pass, check_dropout};
+use crate::token_ids::TokenIds;
 pub use body::{Body, Pooling};
 pub use peaks::{PeakList, PeakTransformer, PeakTransformerConfig};
 pub use tokens::{TokenKind, TokensConfig};

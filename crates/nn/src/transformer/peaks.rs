@@ -9,9 +9,11 @@ use serde::{Deserialize, Serialize};
 use smart_default::SmartDefault;
 
 use super::{Pooling, Transformer, TransformerConfig};
-use crate::error::check;
+use crate::encoder::{Encoder, PartSize};
+use crate::error::{Error, check};
+use crate::init::Start;
 use crate::onnx::{Attribute, Dimension, Graph, Type, Value};
-use crate::{Encoder, Error, PartSize, Pass, Start};
+use crate::pass::Pass;
 
 /// A transformer whose tokens are the precursor and the peaks of a spectrum, by decreasing intensity.
 ///

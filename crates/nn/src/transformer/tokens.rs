@@ -13,8 +13,7 @@ use tokenizers::{
     AddedToken, ModelWrapper, NormalizerWrapper, PreTokenizerWrapper, SplitDelimiterBehavior,
 };
 
-use crate::Error;
-use crate::error::check;
+use crate::error::{Error, check};
 use crate::tokenizer::{Tokenizer, parsed};
 
 /// The unit that a text is split into.
