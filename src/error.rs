@@ -91,7 +91,7 @@ pub enum Error {
     },
     /// A run that needs more memory than there is.
     #[error(
-        "{keys}: the run needs {total} more memory ({what}: {part}); {limit} is available; allowed are smaller \
+        "{keys}: the run needs {total} more memory ({what}: {part}); {limit} is available; use smaller \
          sizes, or {}",
         Argument::switch("force")
     )]

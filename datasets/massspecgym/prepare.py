@@ -36,7 +36,7 @@ with open(folder / "MassSpecGym.tsv", newline="") as table:
         writer.writerow(rows.fieldnames)
     for number, row in enumerate(rows, 2):
         if row["fold"] not in FOLDS:
-            sys.exit(f"MassSpecGym.tsv:{number}: fold {row['fold']!r}; allowed are train, val and test")
+            sys.exit(f"MassSpecGym.tsv:{number}: fold {row['fold']!r}; expected train, val or test")
         writers[row["fold"]].writerow(row.values())
         molecules[row["smiles"]] = None
         if row["fold"] != "train":

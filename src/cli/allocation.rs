@@ -47,7 +47,7 @@ unsafe impl GlobalAlloc for Allocator {
 /// What standard error says behind Rust's own line, which has the number of bytes.
 #[cfg(unix)]
 const MESSAGE: &[u8] =
-    b"error: there is not enough memory for this; allowed are smaller sizes, fewer threads \
+    b"error: there is not enough memory for this; use smaller sizes, fewer threads \
                          (RAYON_NUM_THREADS), or a higher limit (ulimit -v)\n";
 
 /// Ends the process with exit code 2 where it aborts because the system has refused memory.
@@ -81,7 +81,7 @@ pub fn start_threads() -> Result<(), Error> {
     // none where a program has started them before
     let Some(reason) = error.source() else { return Ok(()) };
     let message = format!(
-        "the threads cannot be started: {reason}; allowed are fewer (RAYON_NUM_THREADS), or a higher limit \
+        "the threads cannot be started: {reason}; use fewer (RAYON_NUM_THREADS), or a higher limit \
          (ulimit -v, ulimit -u)"
     );
     Err(dsokr_core::Error::Unsupported(message).into())

@@ -43,7 +43,7 @@ pub struct Arguments {
 fn seconds(text: &str) -> Result<f64, String> {
     let allowed = |&seconds: &f64| (0.001..=86_400.0).contains(&seconds);
     let parsed = text.parse().ok().filter(allowed);
-    parsed.ok_or_else(|| format!("{text:?}: allowed are 0.001 to 86400 seconds"))
+    parsed.ok_or_else(|| format!("{text:?}: expected 0.001 to 86400 seconds"))
 }
 
 pub fn run(arguments: &Arguments) -> Result<(), Error> {

@@ -38,7 +38,7 @@ pub struct Arguments {
 
 fn seconds(text: &str) -> Result<f64, String> {
     let number = text.parse().ok().filter(|seconds: &f64| *seconds > 0.0);
-    number.ok_or_else(|| "allowed is a number of seconds above 0".into())
+    number.ok_or_else(|| "expected a number of seconds above 0".into())
 }
 
 /// Trainings of one configuration with different settings.

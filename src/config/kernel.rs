@@ -74,7 +74,7 @@ impl Serialize for KernelConfig {
 
 /// The message about a γ that is not allowed.
 fn refused(gamma: impl std::fmt::Display) -> String {
-    format!("gamma = {gamma}: allowed is a number above 0 or {MEDIAN:?}")
+    format!("gamma = {gamma}: expected a number above 0 or {MEDIAN:?}")
 }
 
 impl<'de> Deserialize<'de> for KernelConfig {

@@ -177,7 +177,7 @@ fn no_arrays(given: &toml::Table, read: &Config) -> Result<(), String> {
     let mut all = nodes(String::new(), &given).into_iter();
     match all.find(|(key, value)| value.is_array() && tables.contains(key)) {
         None => Ok(()),
-        Some((key, found)) => Err(format!("{key} = {found}: allowed is a table")),
+        Some((key, found)) => Err(format!("{key} = {found}: expected a table")),
     }
 }
 

@@ -295,9 +295,9 @@ pub fn shard_candidates(
     out: Option<&Path>,
 ) -> Result<WrittenShards, Error> {
     let config = Folder::config(run)?;
-    let message = "an ensemble: allowed is the run of one model";
+    let message = "an ensemble: expected the run of one model";
     ensure_run(config.ensemble.is_none(), run, message)?;
-    let message = "a run with decoding.second_look: allowed is one without";
+    let message = "a run with decoding.second_look: expected one without";
     ensure_run(config.decoding.second_look.is_none(), run, message)?;
     check_complete(run)?;
     let stored = Arc::new(candidates::open(run)?);

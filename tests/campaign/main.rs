@@ -82,7 +82,7 @@ impl Options {
         let mut timed = false;
         while let Some(name) = arguments.next() {
             let value = arguments.next().ok_or(format!("{name}: a value is missing"))?;
-            let wrong = |_| format!("{name} {value}: allowed is a number");
+            let wrong = |_| format!("{name} {value}: expected a number");
             match name.as_str() {
                 "--minutes" => {
                     options.minutes = value
@@ -106,7 +106,7 @@ impl Options {
                 _ => {
                     let names = ATTACKS.map(|(name, ..)| name).join(", ");
                     return Err(format!(
-                        "{name} {value}: allowed are --minutes, --seed, --requests, --program, and --attack with \
+                        "{name} {value}: expected --minutes, --seed, --requests, --program, and --attack with \
                          one of {names}"
                     ));
                 }

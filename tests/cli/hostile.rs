@@ -256,7 +256,7 @@ fn folders_of_results_are_replaced_as_a_whole() {
     let output = here.current_dir(sandbox.path("here")).output().unwrap();
     let errors = String::from_utf8_lossy(&output.stderr);
     assert!(
-        errors.contains("--report = .: allowed is a folder other than the current"),
+        errors.contains("--report = .: expected a folder other than the current"),
         "{errors}"
     );
 }

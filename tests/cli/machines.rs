@@ -105,7 +105,7 @@ fn a_solver_is_asked_for_by_its_name() {
     // more parts than pairs cannot be, and nothing is left of such a training
     wrong(
         "{name=\"averaged\", sketch={size=1}, parts=61}",
-        &["encoder.solver.", "parts = 61: allowed is 1 to 60,", "the number of training pairs"],
+        &["encoder.solver.", "parts = 61: expected 1 to 60,", "the number of training pairs"],
     );
     assert!(!sandbox.path("runs/siokr-4").exists());
 }

@@ -336,7 +336,7 @@ fn sets_of_candidates_are_calibrated_on_what_is_held_out() {
     for (change, says) in [
         (
             "encoder.answers={kind=\"embedded\", ranks=[1]}",
-            "data.splits.validation = 0: allowed is at least 1; encoders",
+            "data.splits.validation = 0: expected at least 1; encoders",
         ),
         ("evaluation.split=validation", "since there are no validation pairs"),
         ("decoding.hubs={}", "decoding.hubs is chosen on them"),

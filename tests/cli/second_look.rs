@@ -195,7 +195,7 @@ fn what_has_no_second_look_is_refused() {
     sandbox.fail(
         &shard,
         2,
-        &["runs/ridge: a run with decoding.second_look: allowed is one without"],
+        &["runs/ridge: a run with decoding.second_look: expected one without"],
     );
     let file = sandbox.path("runs/ridge/second-look.safetensors");
     let mut bytes = fs::read(&file).unwrap();

@@ -34,14 +34,14 @@ fn shards_are_written_replaced_and_read_by_one_process() {
     let refused = |options: &[&str], expected: &[&str]| {
         sandbox.fail(&[&["candidates", "shard"], options].concat(), 2, expected);
     };
-    let allowed = format!("--parts = 1000: allowed is 1 to {}, the distinct", whole.distinct());
+    let allowed = format!("--parts = 1000: expected 1 to {}, the distinct", whole.distinct());
     refused(&["run", "--parts", "1000"], &[&allowed]);
-    refused(&["run", "--parts", "0"], &["--parts = 0: allowed is 1 to"]);
+    refused(&["run", "--parts", "0"], &["--parts = 0: expected 1 to"]);
     refused(
         &["run", "--parts", "2", "--precision", "f8"],
         &["\"f8\" is not a precision: f32, f16 or i8"],
     );
-    let expected = ["--out = data, which holds small: allowed is a folder that does not exist"];
+    let expected = ["--out = data, which holds small: expected a folder that does not exist"];
     refused(&["run", "--parts", "2", "--out", "data"], &expected);
     sandbox.fail(&["evaluate", "run", "--shards", "nowhere"], 2, &["nowhere"]);
     let expected = ["data: no shards of candidates"];
@@ -91,7 +91,7 @@ fn runs_whose_candidates_are_not_divided_have_no_shards() {
     let ensemble = sandbox.read("small.toml") + members;
     sandbox.write("ensemble.toml", &ensemble);
     sandbox.succeed(&["train", "ensemble.toml", "--out", "both", "--quiet"]);
-    let expected = ["both: an ensemble: allowed is the run of one model"];
+    let expected = ["both: an ensemble: expected the run of one model"];
     sandbox.fail(&["candidates", "shard", "both", "--parts", "2"], 2, &expected);
     let written = sandbox.succeed(&["candidates", "shard", "both/members/a", "--parts", "2"]);
     assert!(written.starts_with("both/members/a/shards: "), "{written}");

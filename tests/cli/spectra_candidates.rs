@@ -27,7 +27,7 @@ fn spectra_are_searched_predicted_and_ranked_among_lists() {
     assert_eq!(predicted.lines().count(), 17);
     assert_eq!(json(predicted.lines().next().unwrap())["id"], "M3-a");
     let says = [
-        "the spectrum = \"hello\" (the precursor's m/z \"hello\" is not a number above 0): allowed is the precursor's m/z and \
+        "the spectrum = \"hello\" (the precursor's m/z \"hello\" is not a number above 0): expected the precursor's m/z and \
          the peaks, such as \"301.0712 153.0182:1 229.0495:0.3\", or an entry of an MGF, MSP or MassBank file",
     ];
     sandbox.fail(&["search", "runs/bins", "hello"], 2, &says);
@@ -78,7 +78,7 @@ fn candidates_are_those_of_the_precursors_mass_or_of_the_formula() {
     fail(
         &glycol("63.0"),
         "formula",
-        "the spectrum's formula = absent: allowed is a formula such as C9H8O4",
+        "the spectrum's formula = absent: expected a formula such as C9H8O4",
     );
     // of an unknown adduct, candidates of every mass
     let all = search(&glycol("63.0 adduct=[M+Xx]+"), "mass:5", "84");
@@ -88,7 +88,7 @@ fn candidates_are_those_of_the_precursors_mass_or_of_the_formula() {
     assert_eq!(both, all);
     let either = search(&glycol("63.04406 adduct=[M+Na]+/[M+H]+"), "mass:5", "84");
     assert_eq!(either.len(), 1);
-    fail(&glycol("63.0"), "mass:x", "allowed is mass:PPM with a number of millionths");
+    fail(&glycol("63.0"), "mass:x", "expected mass:PPM with a number of millionths");
     // by default, those of the mass
     let default = |query: &str| sandbox.succeed(&["search", "runs/bins", query]);
     let found = default(&glycol("63.04406"));

@@ -47,7 +47,7 @@ fn the_threshold_is_an_order_statistic_of_distances() {
     assert_eq!(sets.size(&[1.0, 0.5, -2.0]), 2);
     let error = queries.sets(0.7, 7).unwrap_err().to_string();
     assert!(
-        error.contains("coverage = 0.7: allowed is at most 0.6000") && error.contains("3 have"),
+        error.contains("coverage = 0.7: expected at most 0.6000") && error.contains("3 have"),
         "{error}"
     );
     for wrong in [0.0, 1.0, -1.0, f64::NAN] {

@@ -177,7 +177,7 @@ fn features_of_texts_are_inputs_of_kernel_machines() {
     );
     let error = Config::load(folder.file("other.toml", other)).unwrap_err().to_string();
     assert!(
-        error.contains("encoder.inputs.features.column = \"value\": allowed is \"smiles\""),
+        error.contains("encoder.inputs.features.column = \"value\": expected \"smiles\""),
         "{error}"
     );
 }

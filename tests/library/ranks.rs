@@ -312,7 +312,7 @@ fn ranks_with_shards_of_the_candidates_answer_as_one_with_all_of_them() {
         }
     }
     let refused = shard_candidates(&out, 2, Precision::F32, Some(&out)).expect_err("an error");
-    assert!(refused.to_string().contains("allowed is a path outside of"), "{refused}");
+    assert!(refused.to_string().contains("expected a path outside of"), "{refused}");
 }
 
 #[test]
@@ -324,7 +324,7 @@ fn what_is_not_shared_is_refused_by_all_ranks() {
     for refused in train(2, &config, &folder.path("run"), false) {
         let Err(error) = refused else { panic!("a closed form is divided") };
         let error = error.to_string();
-        assert!(error.starts_with("number of processes = 2: allowed is 1 for this"), "{error}");
+        assert!(error.starts_with("number of processes = 2: expected 1 for this"), "{error}");
         assert!(error.contains("\"sketched\", \"conjugate-gradients\" or"), "{error}");
     }
     // ranks with other configurations

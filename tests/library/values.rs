@@ -99,7 +99,7 @@ fn a_wrong_value_comes_with_its_key() {
         lambda = 1e-3
     "#;
     for (change, message) in [
-        ("data.splits.train=nan", "data.splits.train = NaN: allowed is a share between 0 and 1"),
+        ("data.splits.train=nan", "data.splits.train = NaN: expected a share between 0 and 1"),
         ("data.splits.train=-1", "in `data.splits.train`"),
         ("data.splits.x=1", "`train`, `seed`, `group`, `unpaired`\nin `data.splits.x`"),
         ("data.x=1", "`licence`, `fold`\nin `data.x`"),
@@ -108,15 +108,15 @@ fn a_wrong_value_comes_with_its_key() {
             "in `encoder.inputs.blocks[0].min`",
         ),
         ("encoder.lambda=\"x\"", "lambda: expected a number, or a list of numbers"),
-        ("output.kernel={name=\"gaussian\", gamma=0}", "gamma = 0: allowed is a number above 0"),
+        ("output.kernel={name=\"gaussian\", gamma=0}", "gamma = 0: expected a number above 0"),
         ("sketch.method=\"gaussian\"", "string \"gaussian\", expected a table\nin `sketch.method`"),
         (
             "decoding.beyond={formula=\"O2C\"}",
-            "decoding.beyond.formula = \"O2C\": allowed is \"first\"",
+            "decoding.beyond.formula = \"O2C\": expected \"first\"",
         ),
         (
             "decoding.beyond={part=\"x\"}",
-            "decoding.beyond.part = \"x\": allowed is the SMILES of one",
+            "decoding.beyond.part = \"x\": expected the SMILES of one",
         ),
         (
             "ensemble={combination={name=\"rank\", weights=[1.0]}, seeds=2}",

@@ -166,7 +166,7 @@ def test_files_are_os_errors(tmp_path, y):
         ({"kernel": {"name": object()}}, "kernel: "),
         ({"kernel": "hamming"}, "hamming"),
         ({"sketch": 200}, "sketch: 200"),
-        ({"sketch": dsokr.Gaussian(0)}, "sketch: size = 0: allowed is 1..=40"),
+        ({"sketch": dsokr.Gaussian(0)}, "sketch: size = 0: expected 1..=40"),
         ({"sketch": dsokr.Gaussian(41)}, "sketch: size = 41"),
         ({"sketch": dsokr.Gaussian(-1)}, "sketch.size: -1"),
         ({"sketch": dsokr.Gaussian(2.5)}, "sketch.size: 2.5"),

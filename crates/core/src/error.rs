@@ -140,7 +140,7 @@ pub enum Error {
 fn wanted(allowed: &str) -> String {
     match allowed.strip_prefix("absent") {
         Some(reason) => format!("remove it{reason}"),
-        None => format!("allowed is {allowed}"),
+        None => format!("expected {allowed}"),
     }
 }
 

@@ -49,7 +49,7 @@ keys!(&str, String, &String, fmt::Arguments<'_>);
 /// use dsokr_core::{Argument, Error};
 ///
 /// let error = Error::value(Argument::new("parts"), 0, "1 to 12");
-/// assert_eq!(error.to_string(), "the argument parts = 0: allowed is 1 to 12");
+/// assert_eq!(error.to_string(), "the argument parts = 0: expected 1 to 12");
 /// let advice = format!("continue it with {}", Argument::switch("resume"));
 /// assert_eq!(advice, "continue it with the argument resume");
 /// ```

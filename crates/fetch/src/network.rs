@@ -174,7 +174,7 @@ impl Network {
     ) -> Result<Option<String>, Error> {
         let most = part.of.bytes.unwrap_or(part.of.most_bytes);
         if let Some(total) = total.filter(|&total| total > most) {
-            let message = format!("the server announces {total} bytes; allowed are {most}");
+            let message = format!("the server announces {total} bytes; the limit is {most}");
             return Err(Error::download(&part.of.url, message));
         }
         let disk = Error::io(&part.file);
@@ -201,7 +201,7 @@ impl Network {
                     bytes += block.len() as u64;
                     if bytes > most {
                         part.remove();
-                        let message = format!("more than {most} bytes arrive; allowed are {most}");
+                        let message = format!("more than {most} bytes arrive; the limit is {most}");
                         return Err(Error::download(&part.of.url, message));
                     }
                     if end.is_some_and(|end| bytes > end) {

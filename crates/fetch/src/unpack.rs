@@ -81,7 +81,7 @@ impl Unpacking<'_> {
         if bytes > most {
             let name = &entry.name;
             return Err(
-                self.wrong(format!("{name:?} has more than {most} bytes; allowed are {most}"))
+                self.wrong(format!("{name:?} has more than {most} bytes; the limit is {most}"))
             );
         }
         out.flush().and_then(|()| sync_file(out.get_ref())).map_err(Error::io(&entry.at))

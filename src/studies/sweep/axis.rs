@@ -47,7 +47,7 @@ impl FromStr for Axis {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let allowed = "allowed is section.key=a,b,… or section.key=low..high, :log behind it for a \
+        let allowed = "expected section.key=a,b,… or section.key=low..high, :log behind it for a \
                        logarithmic scale";
         let wrong = || format!("{text:?}: {allowed}");
         let (key, values) = text.split_once('=').ok_or_else(wrong)?;

@@ -82,7 +82,7 @@ fn archives_are_unpacked_whole_and_nowhere_else() {
         fails(&sandbox, &["cannot be unpacked"]);
         fs::remove_dir_all(sandbox.path("root")).unwrap();
         own("/a", big);
-        fails(&sandbox, &["cannot be unpacked", "allowed are"]);
+        fails(&sandbox, &["cannot be unpacked", "the limit is"]);
         fs::remove_dir_all(sandbox.path("root")).unwrap();
         if kind != "gzip" {
             own("/a", "entries = { \"a.txt\" = \"own/a.txt\", \"c.txt\" = \"own/c.txt\" }");

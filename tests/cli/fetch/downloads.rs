@@ -155,7 +155,7 @@ fn lies_about_lengths_are_found() {
     table(&sandbox, &server.address, "/long", &pinned);
     fails(&sandbox, &["/long", "200000 bytes", "300000"]);
     table(&sandbox, &server.address, "/huge", PLAIN);
-    fails(&sandbox, &["/huge", "allowed are 4294967296"]);
+    fails(&sandbox, &["/huge", "the limit is 4294967296"]);
     // no length at all, and more than allowed
     table(&sandbox, &server.address, "/none", &format!("bytes = 1000\n{PLAIN}"));
     fails(&sandbox, &["/none", "more than 1000 bytes"]);

@@ -165,7 +165,7 @@ fn a_rank_that_finds_an_error_ends_the_job() {
     }
     sandbox.write("machine.toml", &CONFIG.replacen(BAG, RIDGE, 1));
     let errors = fail(&sandbox, 2, &["train", "machine.toml"]);
-    assert!(errors.contains("number of processes = 2: allowed is 1 for this encoder"), "{errors}");
+    assert!(errors.contains("number of processes = 2: expected 1 for this encoder"), "{errors}");
 }
 
 #[test]

@@ -280,7 +280,7 @@ fn an_own_table_is_checked_as_the_built_in_ones_are() {
     words(&folder);
     register::<MeanConfig>("mean").unwrap();
     for (from, to, part) in [
-        ("width = 24", "width = 0", "encoder.width = 0: allowed is at least 1"),
+        ("width = 24", "width = 0", "encoder.width = 0: expected at least 1"),
         ("width = 24", "breadth = 24", "breadth"),
         ("width = 24", "width = 24\ninputs = { max_lenth = 3 }", "max_lenth"),
     ] {

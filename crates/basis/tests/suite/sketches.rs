@@ -215,7 +215,7 @@ fn sizes_and_parameters_are_refused() {
     let gaussian = SketchKind::Gaussian;
     for m in [0, 6] {
         let error = Sketch::draw(&gaussian, m, 5, 0).unwrap_err();
-        assert!(error.to_string().contains(&format!("size = {m}: allowed is 1..=5,")), "{error}");
+        assert!(error.to_string().contains(&format!("size = {m}: expected 1..=5,")), "{error}");
     }
     assert!(refused(Sketch::draw(&gaussian, 1, 0, 0), "no rows"));
     for density in [0.0, -0.5, 1.5, f64::NAN] {

@@ -50,7 +50,7 @@ impl Mapping {
         let failed = |source: std::io::Error| match source.kind() {
             std::io::ErrorKind::NotFound => Error::Missing { path: path.to_owned() },
             std::io::ErrorKind::InvalidInput => Error::file(path, source),
-            std::io::ErrorKind::IsADirectory => Error::file(path, "a folder, allowed is a file"),
+            std::io::ErrorKind::IsADirectory => Error::file(path, "a folder, expected a file"),
             _ => Error::Io { path: path.to_owned(), source },
         };
         let file = super::open_input(path).map_err(failed)?;

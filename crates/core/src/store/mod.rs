@@ -125,7 +125,7 @@ pub fn open_input(path: &Path) -> io::Result<File> {
     if !kind.is_file() {
         return Err(io::Error::new(
             ErrorKind::InvalidInput,
-            format!("{}, allowed is a file", name(kind)),
+            format!("{}, expected a file", name(kind)),
         ));
     }
     File::open(path)
@@ -160,7 +160,7 @@ pub fn read_bytes(path: &Path) -> io::Result<Vec<u8>> {
 pub fn read_text(path: &Path) -> io::Result<String> {
     let file = open_input(path)?;
     let too_long = |length: u64| {
-        let message = format!("{length} bytes, allowed are at most {LONGEST_TEXT} of a text file");
+        let message = format!("{length} bytes; a text file has at most {LONGEST_TEXT}");
         Err(io::Error::new(ErrorKind::FileTooLarge, message))
     };
     let length = file.metadata()?.len();

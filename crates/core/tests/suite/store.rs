@@ -80,7 +80,7 @@ fn what_is_asked_for_wrongly_is_refused() {
     let version = "format version 3, this program reads version 4";
     assert!(refused(Stored::open(&path, "sample", 4), version));
     assert!(refused(Stored::open(&folder.path().join("none"), "sample", 3), "no such file"));
-    assert!(refused(Stored::open(folder.path(), "sample", 3), "a folder, allowed is a file"));
+    assert!(refused(Stored::open(folder.path(), "sample", 3), "a folder, expected a file"));
     let stored = Stored::open(&path, "sample", 3).unwrap();
     let error = stored.read::<f32>("triple", 1).unwrap_err().to_string();
     let names = error.split_once("no tensor \"triple\"; it holds ").expect("the names").1;

@@ -74,7 +74,7 @@ impl LabelFeatures {
                 let column = &self.column;
                 let known = fitted.terms.len();
                 let message = format!(
-                    "the label {label:?} in the column {column:?}: allowed are the {known} labels that the run was \
+                    "the label {label:?} in the column {column:?}: expected one of the {known} labels that the run was \
                      trained with"
                 );
                 return Err(table.error(row, message));
@@ -173,7 +173,7 @@ impl RankingFeatures {
         };
         Ok(table.column(&self.column)?.iter().enumerate().map(move |(row, cell)| {
             let wrong = |allowed: String| {
-                table.error(row, format!("the ranking {cell:?}: allowed is {allowed}"))
+                table.error(row, format!("the ranking {cell:?}: expected {allowed}"))
             };
             ranking(cell).map_err(wrong)
         }))
@@ -238,7 +238,7 @@ impl OutputKind for RankingFeatures {
 
     fn truth_of_labels(&self, labels: &[&str]) -> Result<Option<Truth>, Error> {
         let ranking = |label: &&str| {
-            let wrong = || Error::label(label, format!("a ranking: allowed is {}", self.allowed()));
+            let wrong = || Error::label(label, format!("a ranking: expected {}", self.allowed()));
             self.parse(label).ok_or_else(wrong)
         };
         Ok(Some(Truth::Rankings(labels.iter().map(ranking).collect::<Result<_, _>>()?)))

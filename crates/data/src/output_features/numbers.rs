@@ -79,7 +79,7 @@ pub(crate) fn numbers<'t>(
                 count => format!("{count} finite numbers, as in the first row"),
             };
             let name = if columns > 1 { "columns" } else { "column" };
-            let message = format!("{cell:?} in the {name} {}: allowed is {allowed}", shown(column));
+            let message = format!("{cell:?} in the {name} {}: expected {allowed}", shown(column));
             table.error(row, message)
         })
     };

@@ -47,17 +47,17 @@ fn what_is_written_is_read_again() {
 #[test]
 fn training_files_have_weights_above_zero() {
     for (files, said) in [
-        ("[]", "data.train = []: allowed is at least one file"),
+        ("[]", "data.train = []: expected at least one file"),
         (
             "['a.tsv', 'a.tsv']",
-            "data.train[1] = \"a.tsv\": allowed is a file that is not named before it",
+            "data.train[1] = \"a.tsv\": expected a file that is not named before it",
         ),
         ("['../a.tsv']", "data.train = "),
         (
             "['a.tsv', { path = 'b.tsv', weight = 0.0 }]",
-            "data.train[1].weight = 0: allowed is finite",
+            "data.train[1].weight = 0: expected finite",
         ),
-        ("[{ path = 'a.tsv', weight = -1.5 }]", "data.train[0].weight = -1.5: allowed is finite"),
+        ("[{ path = 'a.tsv', weight = -1.5 }]", "data.train[0].weight = -1.5: expected finite"),
     ] {
         let config = data(&format!("folder = 'x'\ntrain = {files}")).unwrap();
         let message = config.validate().unwrap_err().to_string();

@@ -232,7 +232,7 @@ fn skeletons_are_groups_of_molecules_that_are_inputs_or_outputs() {
     }
     let error = fold("count = 5, held = 1, group = 'skeleton'").err().unwrap();
     assert!(
-        error.contains("data.fold.count = 5: allowed is at most 4, the number of groups"),
+        error.contains("data.fold.count = 5: expected at most 4, the number of groups"),
         "{error}"
     );
     folder.file("pool.tsv", pool());
@@ -247,30 +247,30 @@ fn sizes_and_parts_out_of_range_are_refused() {
     for (keys, said) in [
         (
             "splits = { validation = 1.5 }",
-            "data.splits.validation = 1.5: allowed is a share between 0 and 1",
+            "data.splits.validation = 1.5: expected a share between 0 and 1",
         ),
         ("splits = { validation = 'x' }", "expected a number of rows, or a share between 0 and 1"),
         ("splits = { validation = -1 }", "expected a number of rows, or a share between 0 and 1"),
-        ("splits = { validation = 1, test = 0.0 }", "data.splits.test = 0: allowed is a share"),
+        ("splits = { validation = 1, test = 0.0 }", "data.splits.test = 0: expected a share"),
         (
             "splits = { validation = 1, train = 0 }",
-            "data.splits.train = 0: allowed is a number of rows from 1",
+            "data.splits.train = 0: expected a number of rows from 1",
         ),
         (
             "splits = { validation = 0.6, test = 0.6 }",
-            "data.splits = 36 + 36 + the rest: allowed is at most 61",
+            "data.splits = 36 + 36 + the rest: expected at most 61",
         ),
         (
             "splits = { validation = 1 }\nfold = { count = 1, held = 1 }",
-            "data.fold.count = 1: allowed is at least 2",
+            "data.fold.count = 1: expected at least 2",
         ),
         (
             "splits = { validation = 1 }\nfold = { count = 3, held = 0 }",
-            "data.fold.held = 0: allowed is 1 to 3",
+            "data.fold.held = 0: expected 1 to 3",
         ),
         (
             "splits = { validation = 1 }\nfold = { count = 62, held = 1 }",
-            "allowed is at most 61, the number of training and",
+            "expected at most 61, the number of training and",
         ),
         ("splits = { validation = 1 }\nfold = { count = 3, held = 1, group = 'gruop' }", "gruop"),
     ] {

@@ -78,7 +78,7 @@ fn arff_errors_have_the_line() {
     assert!(matches!(arff(HEADER, 2), Err(Error::Basis(File { .. }))));
     for count in [0, 5, 9] {
         let error = arff(HEADER, count).unwrap_err().to_string();
-        assert_eq!(error, format!("data.labels = {count}: allowed is 1 to 4"));
+        assert_eq!(error, format!("data.labels = {count}: expected 1 to 4"));
     }
     let missing = read_arff(Path::new("/no/such/file"), 1);
     assert!(matches!(missing, Err(Error::Io { .. })));

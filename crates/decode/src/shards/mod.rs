@@ -215,7 +215,7 @@ fn count_in(folder: &Path) -> Result<usize, Error> {
         [] => bad("no shards of candidates"),
         [0] => bad("a file name says: of 0 shards"),
         [of] => Ok(of),
-        _ => bad(&format!("shards of several sets, of {counts:?} shards; allowed is one set")),
+        _ => bad(&format!("shards of several sets, of {counts:?} shards; expected one set")),
     }
 }
 

@@ -155,7 +155,7 @@ fn shards_that_are_not_those_of_the_candidates_are_refused() {
     assert!(open("these").ends_with(&format!("{last}: no such file")), "{}", open("these"));
     fs::write(file(last), &kept).unwrap();
     write(&all, folder.path(), 2, Precision::I8);
-    let expected = "shards of several sets, of [2, 3] shards; allowed is one set";
+    let expected = "shards of several sets, of [2, 3] shards; expected one set";
     assert!(open("these").ends_with(expected), "{}", open("these"));
 }
 

@@ -34,7 +34,7 @@ fn problems_are_checked() {
     let losses = [
         (
             Loss::Huber(Huber { kappa: 0.0 }),
-            "loss huber: kappa = 0: allowed is finite numbers above 0",
+            "loss huber: kappa = 0: expected finite numbers above 0",
         ),
         (
             Loss::EpsilonInsensitive(EpsilonInsensitive { epsilon: -0.1 }),
@@ -45,7 +45,7 @@ fn problems_are_checked() {
             "loss epsilon-insensitive-square: epsilon = NaN",
         ),
         (Loss::pinball(vec![1.0]), "quantile level 0 = 1"),
-        (Loss::pinball(vec![0.2, 0.2]), "quantile level 1 = 0.2: allowed is above 0.2"),
+        (Loss::pinball(vec![0.2, 0.2]), "quantile level 1 = 0.2: expected above 0.2"),
         (Loss::pinball(vec![0.2, 0.5]), "2 quantile levels, expected 1"),
         (Loss::pinball(vec![]), "0 quantile levels, expected 1"),
     ];

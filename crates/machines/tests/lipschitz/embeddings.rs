@@ -275,9 +275,9 @@ fn bad_embeddings_are_refused() {
         OutputEmbedding::learn(2, predictions, outputs, c, rank).unwrap_err()
     };
     let two = [1.0, 2.0];
-    assert!(learn(&two, &[], 1.5, 1).to_string().contains("= 1.5: allowed is from 0 to 1"));
+    assert!(learn(&two, &[], 1.5, 1).to_string().contains("= 1.5: expected from 0 to 1"));
     assert!(matches!(learn(&two, &[], f64::NAN, 1), Error::Value { .. }));
-    assert!(learn(&two, &[], 1.0, 3).to_string().contains("= 3: allowed is 1..=2"));
+    assert!(learn(&two, &[], 1.0, 3).to_string().contains("= 3: expected 1..=2"));
     assert!(matches!(learn(&two, &[], 1.0, 0), Error::Value { .. }));
     assert!(matches!(learn(&two, &[], 0.5, 1), Error::Value { .. }));
     assert!(matches!(learn(&[1.0], &[], 1.0, 1), Error::Shape(_)));

@@ -23,15 +23,15 @@ fn lambda_and_lengths() {
     }
     let error =
         fit(&TrainingInputs::rows(kernel_x(), &x), &targets, 0.0, Arithmetic::Double).unwrap_err();
-    assert_eq!(error.to_string(), "lambda = 0: allowed is numbers above 0, at most 1e100");
+    assert_eq!(error.to_string(), "lambda = 0: expected numbers above 0, at most 1e100");
     let few = targets.select(&[0, 1]).unwrap();
     let error =
         fit(&TrainingInputs::rows(kernel_x(), &x), &few, 1.0, Arithmetic::Double).unwrap_err();
     assert_eq!(error.to_string(), "2 rows of targets, expected 10");
     let error = fit_sketched(kernel_x(), &x, &targets, &EVERY, 11, 0, 1.0).unwrap_err();
-    assert!(error.to_string().contains("size = 11: allowed is 1..=10,"));
+    assert!(error.to_string().contains("size = 11: expected 1..=10,"));
     let error = targets.select(&[10]).unwrap_err();
-    assert_eq!(error.to_string(), "row = 10: allowed is 0..=9");
+    assert_eq!(error.to_string(), "row = 10: expected 0..=9");
     let error = Targets::new(2, [1.0, 2.0, 3.0, f64::NAN]).unwrap_err();
     assert!(matches!(error, Error::NotFinite { row: 1, column: 1, .. }));
     assert_eq!(Targets::new(2, [1.0]).unwrap_err().to_string(), "1 target values, expected 2");
@@ -125,7 +125,7 @@ fn spaces() {
     let rank = basis.dimension();
     for asked in [0, rank + 1] {
         let error = OutputSpace::basis(basis.clone(), Some(asked), &outputs).unwrap_err();
-        let expected = format!("number of coordinates = {asked}: allowed is 1..={rank}");
+        let expected = format!("number of coordinates = {asked}: expected 1..={rank}");
         assert_eq!(error.to_string(), expected);
     }
     let (space, _) = OutputSpace::basis(basis, None, &outputs).unwrap();

@@ -190,15 +190,15 @@ fn settings_that_cannot_be_honoured() {
         assert!(matches!(error, Error::Value { .. }), "{error}");
     }
     let error = fit(kernel_x(), 5, 1.0, ConjugateGradients { iterations: 0, ..tight() });
-    assert_eq!(error.to_string(), "number of iterations = 0: allowed is at least 1");
+    assert_eq!(error.to_string(), "number of iterations = 0: expected at least 1");
     for sample in [0, 21] {
         let error = fit(kernel_x(), 5, 1.0, ConjugateGradients { sample: Some(sample), ..tight() });
-        let expected = format!("rows of the sample = {sample}: allowed is 1..=20");
+        let expected = format!("rows of the sample = {sample}: expected 1..=20");
         assert_eq!(error.to_string(), expected);
     }
     assert!(matches!(fit(kernel_x(), 5, 0.0, tight()), Error::Value { .. }));
     let error = fit(kernel_x(), 21, 1.0, tight());
-    assert_eq!(error.to_string(), "sketch: size = 21: allowed is 1..=20, the number of rows");
+    assert_eq!(error.to_string(), "sketch: size = 21: expected 1..=20, the number of rows");
     let anchors = Sketch::draw(&EVERY, 5, 20, 0).unwrap().anchors();
     let row = (0..20).find(|row| !anchors.contains(row)).unwrap();
     let fit = |row: usize| {

@@ -175,7 +175,7 @@ fn a_matrix_is_learned_with_the_regression() {
             assert!((errors[0] - error).abs() < 1e-3, "{errors:?}");
             assert!((errors[1] - squares / N as f64).abs() < 1e-12, "{errors:?}");
             let refused = prepared.fit(&y, 1.8, false).unwrap_err().to_string();
-            assert!(refused.contains("lambda = 1.8: allowed is a smaller number"), "{refused}");
+            assert!(refused.contains("lambda = 1.8: expected a smaller number"), "{refused}");
             assert!(prepared.fit(&y, 1.75, false).is_ok());
         }
     }

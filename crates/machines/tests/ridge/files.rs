@@ -70,7 +70,7 @@ fn models_predict_the_same_after_a_file() {
         model.predict_gram(gram.as_ref()).unwrap()
     );
     let message = read.predict(&x).unwrap_err().to_string();
-    assert!(message.contains("allowed is values of the precomputed kernel"), "{message}");
+    assert!(message.contains("expected values of the precomputed kernel"), "{message}");
     let file = path.join("ridge.safetensors");
     space.save(&file).unwrap();
     let read = OutputSpace::load(&file, None).unwrap();

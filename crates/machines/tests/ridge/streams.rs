@@ -80,9 +80,9 @@ fn parts_are_fitted_by_themselves_and_averaged() {
     }
     assert_close(&wide(rank, &average.predict(&x).unwrap()), &sum, 1e-6, "average");
     let parts = fit_averaged(kernel_x(), &x, &targets, &EVERY, m, 5, lambda, 91);
-    assert_eq!(parts.unwrap_err().to_string(), "number of parts = 91: allowed is 1..=90");
+    assert_eq!(parts.unwrap_err().to_string(), "number of parts = 91: expected 1..=90");
     let parts = fit_averaged(kernel_x(), &x, &targets, &EVERY, 31, 5, lambda, 3);
     assert!(
-        matches!(parts, Err(error) if error.to_string().contains("size = 31: allowed is 1..=30,"))
+        matches!(parts, Err(error) if error.to_string().contains("size = 31: expected 1..=30,"))
     );
 }

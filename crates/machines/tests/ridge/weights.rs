@@ -192,7 +192,7 @@ fn weights_are_finite_and_above_zero_one_a_row() {
     let targets = Targets::new(1, [1.0, 2.0]).unwrap();
     for (weights, said) in [
         (&[1.0][..], "weights"),
-        (&[1.0, 0.0], "the weight of row 1 = 0: allowed is finite numbers above 0"),
+        (&[1.0, 0.0], "the weight of row 1 = 0: expected finite numbers above 0"),
         (&[f64::INFINITY, 1.0], "the weight of row 0 = inf"),
     ] {
         let error = targets.clone().with_weights(weights).unwrap_err().to_string();

@@ -58,12 +58,12 @@ fn sizes_out_of_range_are_refused_with_what_is_allowed() {
     for (text, said) in [
         (
             r#"{"name": "weisfeiler-lehman", "iterations": 101}"#,
-            "iterations = 101: allowed is 0..=100",
+            "iterations = 101: expected 0..=100",
         ),
-        (r#"{"name": "nspd", "radius": 21}"#, "radius = 21: allowed is 0..=20"),
+        (r#"{"name": "nspd", "radius": 21}"#, "radius = 21: expected 0..=20"),
         (
             r#"{"name": "core", "base": {"name": "nspd", "distance": 99}}"#,
-            "base.distance = 99: allowed is 0..=20",
+            "base.distance = 99: expected 0..=20",
         ),
     ] {
         let kernel = kernel(text);
@@ -88,7 +88,7 @@ fn kernels_nest_four_deep() {
     nested(MAX_NESTING).validate().unwrap();
     let error = nested(MAX_NESTING + 1).validate().unwrap_err();
     let said =
-        "base.base.base.base.name = vertex-histogram: allowed is at most 4 levels of kernels";
+        "base.base.base.base.name = vertex-histogram: expected at most 4 levels of kernels";
     assert_eq!(error.to_string(), said);
 }
 

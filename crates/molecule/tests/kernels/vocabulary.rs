@@ -80,5 +80,5 @@ fn graphs_without_nodes_give_no_vocabulary() {
     }
     let wl = kernel(r#"{"name": "weisfeiler-lehman", "iterations": 1000}"#);
     let error = GraphVocabulary::fit_rows(wl, &[nodes(&[6])]).unwrap_err();
-    assert!(error.to_string().contains("iterations = 1000: allowed is 0..=100"), "{error}");
+    assert!(error.to_string().contains("iterations = 1000: expected 0..=100"), "{error}");
 }

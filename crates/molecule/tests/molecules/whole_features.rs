@@ -145,10 +145,10 @@ fn configurations_name_featurizers_and_their_settings() {
         assert!(error.contains(said), "{error}");
     }
     for (text, said) in [
-        (r#"{"name": "rings", "width": 0}"#, "width = 0: allowed is at least 1"),
+        (r#"{"name": "rings", "width": 0}"#, "width = 0: expected at least 1"),
         (
             r#"{"name": "graph", "kernel": {"name": "core", "base": {"name": "nspd", "radius": 99}}}"#,
-            "kernel.base.radius = 99: allowed is 0..=20",
+            "kernel.base.radius = 99: expected 0..=20",
         ),
     ] {
         let substructures = read(text).unwrap();

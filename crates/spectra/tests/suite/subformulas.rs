@@ -92,7 +92,7 @@ fn what_has_too_many_parts_or_no_formula_is_an_error() {
     assert!(error.contains("the parts of the formula") && error.contains("1000000"), "{error}");
     let of = |text: &str| Subformulas::from_spectrum(&text.parse::<Spectrum>().unwrap());
     for (text, says) in [
-        ("100.1 50.1:1", "the spectrum's formula = absent: allowed is a formula such as C9H8O4"),
+        ("100.1 50.1:1", "the spectrum's formula = absent: expected a formula such as C9H8O4"),
         ("100.1 formula=Xx 50.1:1", "the spectrum's formula = \"Xx\""),
         ("100.1 adduct=[M+H-H2O]+ formula=CH4 50.1:1", "with the adduct \"[M+H-H2O]+\""),
         ("100.1 adduct=M formula=CH4 50.1:1", "the adduct = \"M\""),

@@ -102,7 +102,7 @@ fn trees_are_read_from_fields_and_from_files_of_sirius() {
         ("trees/7.json", "trees/7.json: No such file"),
         (
             "../7.json",
-            "the file of a tree = \"../7.json\": allowed is a relative path without \"..\"",
+            "the file of a tree = \"../7.json\": expected a relative path without \"..\"",
         ),
         ("trees/none.json", "trees/none.json: not a tree as SIRIUS writes it"),
         ("trees/two.json", "trees/two.json: 2 of 2 fragments below 2 roots; one tree is needed"),

@@ -190,7 +190,7 @@ fn losses_of_other_devices_are_read_several_at_once() {
     }
     let config = TrainingConfig { read_every: 0, ..TrainingConfig::default() };
     let message = config.validate().unwrap_err().to_string();
-    assert_eq!(message, "training.read_every = 0: allowed is at least 1");
+    assert_eq!(message, "training.read_every = 0: expected at least 1");
 }
 
 /// The evaluations that are the best so far.
@@ -260,7 +260,7 @@ fn predictions_of_another_shape_are_refused() {
     let model = Model::new(Wrong { bias, more: [0, 0] });
     assert_eq!(embed(&model, &[1, 2, 3], 2).unwrap(), [0.5; 6]);
     let message = embed(&model, &[1], 0).unwrap_err().to_string();
-    assert_eq!(message, "batch = 0: allowed is at least 1");
+    assert_eq!(message, "batch = 0: expected at least 1");
 }
 
 #[test]
@@ -287,7 +287,7 @@ fn pairs_that_do_not_fit_are_refused() {
     let config = TrainingConfig { epochs: 0, ..TrainingConfig::default() };
     let problem = Problem::new(config, vec![vec![1.0]], &[0.5; 2]);
     let error = problem.train(Model::new(mlp(1, &[], 0.0)), &mut Steps::default()).err().unwrap();
-    assert_eq!(error.to_string(), "training.epochs = 0: allowed is at least 1");
+    assert_eq!(error.to_string(), "training.epochs = 0: expected at least 1");
 }
 
 /// Counts its training passes, and cannot go on in one of them.

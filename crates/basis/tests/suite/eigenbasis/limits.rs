@@ -35,8 +35,8 @@ fn sizes_and_rows_that_cannot_be_honoured_are_refused() {
     let rows = Features::Dense(DenseRows::new(2, vec![1.0; 20]).unwrap());
     let fit =
         |rows: &Features, m| Basis::fit(Kernel::Linear, rows, &SketchOptions::new(UNIFORM, m));
-    assert!(refused(fit(&rows, 11), "size = 11: allowed is 1..=10,"));
-    assert!(refused(fit(&rows, 0), "size = 0: allowed is 1..=10,"));
+    assert!(refused(fit(&rows, 11), "size = 11: expected 1..=10,"));
+    assert!(refused(fit(&rows, 0), "size = 0: expected 1..=10,"));
     let empty = Features::Dense(DenseRows::new(2, Vec::new()).unwrap());
     assert!(refused(fit(&empty, 1), "no rows"));
     let basis = fit(&rows, 3).unwrap();

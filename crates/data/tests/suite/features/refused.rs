@@ -88,7 +88,7 @@ fn bad_safetensors_are_refused() {
                 "b.npz",
                 None,
                 include_bytes!("../../golden/columns.npz").to_vec(),
-                &["format = \"csc\": allowed is \"csr\", which matrix.tocsr() gives"],
+                &["format = \"csc\": expected \"csr\", which matrix.tocsr() gives"],
             ),
             (
                 "b.npz",
