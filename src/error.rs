@@ -223,6 +223,15 @@ impl Error {
         dsokr_core::Error::value(key, found, allowed).into()
     }
 
+    /// A value of a configuration key that other values rule out.
+    pub(crate) fn refused(
+        key: impl Into<Place>,
+        value: impl std::fmt::Display,
+        because: impl std::fmt::Display,
+    ) -> Self {
+        dsokr_core::Error::refused(key, value, because).into()
+    }
+
     /// An error of a run directory, or of a file of one.
     pub(crate) fn run(path: impl AsRef<Path>, message: impl std::fmt::Display) -> Self {
         dsokr_core::Error::file(path.as_ref(), message).into()

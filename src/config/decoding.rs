@@ -4,16 +4,16 @@ use dsokr_data::config::{OutputFeatures, RankingEmbedding};
 use dsokr_decode::{Combination, Queries};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::json;
 use smart_default::SmartDefault;
 
+use super::rules::{Rule, check};
 use super::{BeyondConfig, ColumnScaling, Config};
 use crate::config::folds::Folds;
 use crate::error::Error;
 
-/// The allowed values for ensembles whose members would predict outputs that need not be candidates.
+/// Why the members of an ensemble cannot predict outputs that need not be candidates.
 pub(crate) const IN_ENSEMBLES: &str =
-    "predicted candidates: the members of an ensemble score the same candidates";
+    "the members of an ensemble score the same candidates, and predict one of them; remove it";
 
 /// Which outputs can be predicted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -195,64 +195,121 @@ impl DecodingConfig {
 
     /// Checks that outputs that are not candidates can be predicted with the rest of the configuration.
     pub(super) fn check_beyond(&self, config: &Config) -> Result<(), Error> {
-        let features = &config.output.features;
-        let output = &config.output;
         if let Some(settings) = &self.beyond {
             settings.validate()?;
-            output.source().check_made()?;
-            let allowed = "absent: decoding.beyond searches molecules";
-            ensure(self.expected_f1.is_none(), "decoding.expected_f1", "given", allowed)?;
-            let rule = config.ensemble.as_ref().map(|ensemble| &ensemble.combination);
-            let holds = rule.is_none_or(|rule| !rule.is_of_ranks());
-            let found = rule.map_or("", Combination::name);
-            let allowed = "\"mean\" or \"max\": by ranks among the candidates molecules that are above all of these tie, \
-                           with decoding.beyond";
-            ensure(holds, "ensemble.combination.name", format_args!("{found:?}"), allowed)?;
+            config.output.source().check_made()?;
+            let combination = config.ensemble.as_ref().map(|ensemble| &ensemble.combination);
+            let rules = [
+                Rule {
+                    key: "decoding.expected_f1",
+                    refused_when: self.expected_f1.is_some(),
+                    because: "decoding.beyond searches molecules; remove one of them",
+                },
+                Rule {
+                    key: "ensemble.combination.name",
+                    refused_when: combination.is_some_and(Combination::is_of_ranks),
+                    because: "with decoding.beyond molecules that are above all candidates would tie by ranks; \
+                              set it to \"mean\" or \"max\"",
+                },
+            ];
+            check(config, "", &rules)?;
         }
-        let Some((key, found)) = self.of_one_model() else { return Ok(()) };
-        ensure(config.ensemble.is_none(), key, found, IN_ENSEMBLES)?;
-        let allowed =
-            format_args!("absent: {key} = {found} predicts outputs that are not candidates");
-        ensure(self.second_look.is_none(), "decoding.second_look", "given", allowed)?;
-        if let Some(settings) = &self.expected_f1 {
-            settings.validate()?;
-            let refused = |holds, allowed| ensure(holds, "decoding.expected_f1", "given", allowed);
-            refused(features.are_labels(), "absent, or output features of kind \"labels\"")?;
-            let candidates = self.search == Search::Candidates;
-            refused(candidates, "absent, or decoding.search = \"candidates\"")?;
-            let shared = config.evaluation.candidates.is_none();
-            let allowed = "absent: with evaluation.candidates queries do not share the candidates";
-            return refused(shared, allowed);
+        let Some((key, _)) = self.of_one_model() else { return Ok(()) };
+        let no_reranker = format!("{key} predicts outputs that are not candidates; remove it");
+        let rules = [
+            Rule { key, refused_when: config.ensemble.is_some(), because: IN_ENSEMBLES },
+            Rule {
+                key: "decoding.second_look",
+                refused_when: self.second_look.is_some(),
+                because: &no_reranker,
+            },
+        ];
+        check(config, "", &rules)?;
+        match &self.expected_f1 {
+            Some(settings) => {
+                settings.validate()?;
+                self.check_expected_f1(config)
+            }
+            None => self.check_exact_search(config),
         }
-        let allowed = "\"candidates\", or features of kind \"labels\", \"rankings\" or \"numbers\"";
+    }
+
+    /// Checks that label sets of the largest expected F1 can be predicted.
+    fn check_expected_f1(&self, config: &Config) -> Result<(), Error> {
+        let key = "decoding.expected_f1";
+        let rules = [
+            Rule {
+                key,
+                refused_when: !config.output.features.are_labels(),
+                because: "it needs output features of kind \"labels\"; remove it",
+            },
+            Rule {
+                key,
+                refused_when: self.search != Search::Candidates,
+                because: "it needs decoding.search = \"candidates\"; remove one of them",
+            },
+            Rule {
+                key,
+                refused_when: config.evaluation.candidates.is_some(),
+                because: "with evaluation.candidates queries do not share the candidates; remove one of them",
+            },
+        ];
+        check(config, "", &rules)
+    }
+
+    /// Checks that the output with the highest score of all can be found.
+    fn check_exact_search(&self, config: &Config) -> Result<(), Error> {
+        let output = &config.output;
+        let features = &output.features;
         let numbers = features.are_numbers();
-        ensure(features.are_labels() || features.are_rankings() || numbers, key, found, allowed)?;
-        if numbers {
+        let rules = [
+            Rule {
+                key: "decoding.search",
+                refused_when: !(features.are_labels() || features.are_rankings() || numbers),
+                because: "it needs output features of kind \"labels\", \"rankings\" or \"numbers\"; \
+                          set it to \"candidates\"",
+            },
             // errors are in shares of the deviation from the training mean
-            let scaling = output.scaling;
-            let allowed = "\"standard\", where numbers are predicted";
-            let holds = scaling == ColumnScaling::Standard;
-            ensure(holds, "output.scaling", json!(scaling), allowed)?;
-        }
+            Rule {
+                key: "output.scaling",
+                refused_when: numbers && output.scaling != ColumnScaling::Standard,
+                because: "numbers are predicted; set it to \"standard\"",
+            },
+        ];
+        check(config, "", &rules)?;
         let kernel = output.single_kernel()?;
-        let allowed =
-            "\"linear\", \"cosine\", \"kemeny\" or \"hamming\", with decoding.search = \"exact\"";
-        let linear = kernel.feature_scale(1.0).is_some();
-        ensure(linear, "output.kernel.name", format_args!("{:?}", kernel.name()), allowed)?;
         // rows that differ in length
-        let codes = matches!(features, OutputFeatures::Rankings(own) if own.embedding == RankingEmbedding::Lehmer);
+        let codes = matches!(features, OutputFeatures::Rankings(rankings) if rankings.embedding == RankingEmbedding::Lehmer);
         let numeric = numbers || codes;
-        let allowed = "\"linear\", where numbers or Lehmer codes are predicted";
-        let holds = !(numeric && kernel.is_normalised());
-        ensure(holds, "output.kernel.name", format_args!("{:?}", kernel.name()), allowed)?;
-        output.check_untempered("no tempering, with decoding.search = \"exact\"")?;
-        let allowed = "absent: with decoding.search = \"exact\" there is no set of hubs to correct";
-        ensure(self.hubs.is_none(), "decoding.hubs", "given", allowed)?;
-        let long = (features.are_labels() || numeric) && !kernel.is_normalised();
-        let free = !(self.normalise && long);
-        let allowed = "false: with decoding.search = \"exact\" under the kernel \"linear\" the length of an \
-                       answer says how many labels it has, or how large its numbers or codes are";
-        ensure(free, "decoding.normalise", true, allowed)
+        let rules = [
+            Rule {
+                key: "output.kernel.name",
+                refused_when: kernel.feature_scale(1.0).is_none(),
+                because: "decoding.search = \"exact\" needs \"linear\", \"cosine\", \"kemeny\" or \"hamming\"",
+            },
+            Rule {
+                key: "output.kernel.name",
+                refused_when: numeric && kernel.is_normalised(),
+                because: "numbers or Lehmer codes are predicted, which needs \"linear\"",
+            },
+        ];
+        check(config, "", &rules)?;
+        output.check_untempered("decoding.search = \"exact\" needs a kernel without tempering")?;
+        let length_matters = (features.are_labels() || numeric) && !kernel.is_normalised();
+        let rules = [
+            Rule {
+                key: "decoding.hubs",
+                refused_when: self.hubs.is_some(),
+                because: "decoding.search = \"exact\" has no set of hubs to correct; remove it",
+            },
+            Rule {
+                key: "decoding.normalise",
+                refused_when: self.normalise && length_matters,
+                because: "with decoding.search = \"exact\" under the kernel \"linear\" the length of a prediction says how \
+                          many labels it has, or how large its numbers or codes are; set it to false",
+            },
+        ];
+        check(config, "", &rules)
     }
 
     pub(super) fn validate(&self) -> Result<(), Error> {

@@ -2,10 +2,10 @@ use crate::error::ensure;
 use dsokr_decode::Combination;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::json;
 use smart_default::SmartDefault;
 
 use super::load::from_table;
+use super::rules::{Rule, check};
 use super::{Checked, Config, IN_ENSEMBLES};
 use crate::error::Error;
 
@@ -65,14 +65,20 @@ impl EnsembleConfig {
         let seeds = (1..=MOST_SEEDS).contains(&self.seeds);
         ensure(seeds, "ensemble.seeds", self.seeds, format!("1 to {MOST_SEEDS}"))?;
         ensure(self.parallel > 0, "ensemble.parallel", self.parallel, "at least 1")?;
-        let Some(weights) = self.weights else { return Ok(()) };
-        if let Some(given) = self.combination.weights() {
-            let found = format_args!("{given:?}");
-            let allowed = "no weights with ensemble.weights";
-            return Err(Error::value("ensemble.combination.weights", found, allowed));
-        }
-        let max = matches!(self.combination, Combination::Max { .. });
-        ensure(!max, "ensemble.weights", json!(weights), "absent: \"max\" has none")
+        let fitted = self.weights.is_some();
+        let rules = [
+            Rule {
+                key: "ensemble.combination.weights",
+                refused_when: fitted && self.combination.weights().is_some(),
+                because: "ensemble.weights fits them; remove one of them",
+            },
+            Rule {
+                key: "ensemble.weights",
+                refused_when: fitted && matches!(self.combination, Combination::Max { .. }),
+                because: "the combination \"max\" has no weights; remove it",
+            },
+        ];
+        check(self, "ensemble", &rules)
     }
 }
 
@@ -136,9 +142,11 @@ fn check_second_look(name: &str, members: &[Checked]) -> Result<(), Error> {
     };
     let first = sharing.iter().find_map(|it| Some((&it.name, different_basis(of, it)?)));
     match first {
-        Some((other, key)) => refused(format!(
-            "absent: the member {other} has a different {key}, and so a different basis"
-        )),
+        Some((other, key)) => {
+            let because =
+                format!("the member {other} has a different {key}, and so a different basis; remove it");
+            Err(Error::refused("ensemble.second_look", format!("{name:?}"), because))
+        }
         None => Ok(()),
     }
 }
@@ -183,7 +191,7 @@ fn member(
     }
     let inner = config.decoding.beyond.as_ref().map(|_| ("decoding.beyond", "given"));
     let checked = match config.decoding.of_one_model().or(inner) {
-        Some((inner, found)) => Err(Error::value(inner, found, IN_ENSEMBLES)),
+        Some((inner, found)) => Err(Error::refused(inner, found, IN_ENSEMBLES)),
         None => config.validate(),
     };
     checked.map_err(|error| match error {

@@ -5,9 +5,9 @@ use dsokr_data::config::{OutputFeatures, TextConfig};
 use dsokr_machines::{KernelWeighting, Solver};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::json;
 
 use super::machine_inputs::{linear, linear_kernel, vectors};
+use super::rules::{Rule, check};
 use super::{
     AnswersConfig, BinWeights, ColumnScaling, Config, EmbeddingConfig, InputSummandConfig,
     KernelConfig, Lambda, LambdaChoice, MachineInputsConfig, NgramWeights, OutputMatrixConfig,
@@ -109,20 +109,38 @@ impl KernelMachineConfig {
 
     /// Checks the kernels of a sum.
     fn validate_kernels(&self) -> Result<(), Error> {
-        if self.kernels.is_empty() {
-            let allowed = "absent: one kernel has no weights";
-            return ensure(self.weights.is_none(), "encoder.weights", "given", allowed);
+        let several = !self.kernels.is_empty();
+        let rules = [
+            Rule {
+                key: "encoder.weights",
+                refused_when: !several && self.weights.is_some(),
+                because: "one kernel has no weights; remove it",
+            },
+            Rule {
+                key: "encoder.inputs",
+                refused_when: several && self.inputs != vectors(),
+                because: "encoder.kernels have inputs of their own; remove it",
+            },
+            Rule {
+                key: "encoder.kernel",
+                refused_when: several && *self.kernel != linear(),
+                because: "encoder.kernels are kernels themselves; remove it",
+            },
+        ];
+        check(self, "encoder", &rules)?;
+        if !several {
+            return Ok(());
         }
-        let allowed = "absent: encoder.kernels have inputs and kernels of their own";
-        ensure(self.inputs == vectors(), "encoder.inputs", "given", allowed)?;
-        ensure(*self.kernel == linear(), "encoder.kernel", "given", allowed)?;
         for (at, InputSummandConfig { inputs, kernel, weight }) in self.kernels.iter().enumerate() {
             let key = |name: &str| format!("encoder.kernels[{at}].{name}");
             let holds = *weight >= 0.0 && weight.is_finite();
             ensure(holds, key("weight"), weight, "a finite number not below 0")?;
-            let holds = self.weights.is_none() || *weight == 1.0;
-            let allowed = "absent: encoder.weights finds it";
-            ensure(holds, key("weight"), weight, allowed)?;
+            let rule = Rule {
+                key: &key("weight"),
+                refused_when: self.weights.is_some() && *weight != 1.0,
+                because: "encoder.weights finds it; remove it",
+            };
+            check(self, "encoder", &[rule])?;
             let summed = match inputs {
                 MachineInputsConfig::Ngrams { weights, .. } => *weights == NgramWeights::TfIdf,
                 MachineInputsConfig::Spectra { weights, .. } => *weights == BinWeights::Equal,
@@ -187,90 +205,145 @@ impl KernelMachineConfig {
 
     /// Checks which settings of the outputs, of decoding and of evaluation these are compatible with.
     pub(crate) fn check_compatible(&self, config: &Config) -> Result<(), Error> {
+        self.check_features(config)?;
+        self.check_held_out(config)?;
         let full = config.sketch.full;
-        let hubs = config.decoding.hubs.as_ref();
-        let own = std::iter::once(&self.inputs).chain(self.kernels.iter().map(|own| &own.inputs));
-        for inputs in own {
-            let MachineInputsConfig::Features { features } = inputs else { continue };
-            let facts = config.data.facts();
-            let file =
-                if let OutputFeatures::Graphs(own) = features { Some(&*own.file) } else { None };
-            let found = file.unwrap_or("none");
-            let allowed = facts.graphs.unwrap_or("none");
-            let allowed = format!("{allowed:?}, the file of graphs of data.inputs");
-            let key = "encoder.inputs.features.file";
-            ensure(file == facts.graphs, key, format!("{found:?}"), &allowed)?;
-            if let Some(TextConfig { column, .. }) = facts.texts {
-                let found = features.column().unwrap_or_default();
-                let key = "encoder.inputs.features.column";
-                let allowed = format!("{column:?}, that of data.inputs");
-                ensure(found == column, key, format!("{found:?}"), &allowed)?;
-            }
-        }
-        if let Some(hubs) = hubs {
-            let allowed = "absent: kernel machines know their leave-one-out answers";
-            for (key, given) in [
-                ("folds", hubs.folds.map(|parts| parts.to_string())),
-                ("answered", hubs.answered.map(|parts| parts.to_string())),
-                ("refit", hubs.refit.map(|refit| refit.to_string())),
-            ] {
-                let key = format!("decoding.hubs.{key}");
-                let found = given.as_deref();
-                ensure(given.is_none(), key, found.unwrap_or_default(), allowed)?;
-            }
-        }
-        let (key, found) = match (hubs, &config.decoding.second_look) {
-            (Some(_), _) => ("decoding.hubs", "given"),
-            (None, Some(_)) => ("decoding.second_look", "given"),
-            (None, None) => ("decoding.held_out", "true"),
-        };
-        let none = !config.decoding.needs_held_out();
-        let allowed =
-            format!("absent: no closed form gives leave-one-out answers of {}", self.solver.name());
-        ensure(self.is_least_squares() || none, key, found, &allowed)?;
-        let all = matches!(self.answers, AnswersConfig::All {});
-        let allowed = "false: encoder.answers are those of a basis";
-        ensure(all || !full, "sketch.full", true, allowed)?;
-        let allowed = "absent: an embedding has seen the outputs that hub constants must not \
-                       see, with encoder.answers";
-        ensure(self.embedding().is_none() || none, key, found, allowed)?;
+        let predicts_all = matches!(self.answers, AnswersConfig::All {});
+        check(
+            config,
+            "",
+            &[Rule {
+                key: "sketch.full",
+                refused_when: full && !predicts_all,
+                because: "encoder.answers are coordinates of a basis; set it to false",
+            }],
+        )?;
         let quantiles = self.levels().is_some();
         if let Some(matrix) = &self.output_matrix {
             matrix.check_compatible(quantiles, config)?;
         }
-        if self.is_lipschitz() {
-            let allowed = if quantiles {
-                "true, with the pinball loss: numbers are not sketched"
-            } else {
-                "false, with the solver \"lipschitz\""
+        check(
+            config,
+            "",
+            &[
+                Rule {
+                    key: "sketch.full",
+                    refused_when: quantiles && !full,
+                    because: "with the pinball loss numbers are predicted, which are not sketched; set it to true",
+                },
+                Rule {
+                    key: "sketch.full",
+                    refused_when: self.is_lipschitz() && !quantiles && full,
+                    because: "the solver \"lipschitz\" needs a basis; set it to false",
+                },
+                Rule {
+                    key: "decoding.normalise",
+                    refused_when: quantiles && config.decoding.normalise,
+                    because: "quantiles have no unit length; set it to false",
+                },
+                Rule {
+                    key: "output.scaling",
+                    refused_when: quantiles && config.output.scaling != ColumnScaling::None,
+                    because: "quantiles are in the units of the numbers; set it to \"none\"",
+                },
+                Rule {
+                    key: "output.kernel.name",
+                    refused_when: quantiles && **config.output.single_kernel()? != linear(),
+                    because: "quantiles are of numbers; set it to \"linear\"",
+                },
+            ],
+        )
+    }
+
+    /// Checks that features of inputs are made from the inputs of the data.
+    fn check_features(&self, config: &Config) -> Result<(), Error> {
+        let facts = config.data.facts();
+        let summands = self.kernels.iter().map(|summand| &summand.inputs);
+        for inputs in std::iter::once(&self.inputs).chain(summands) {
+            let MachineInputsConfig::Features { features } = inputs else { continue };
+            let file = match features {
+                OutputFeatures::Graphs(graphs) => Some(&*graphs.file),
+                _ => None,
             };
-            ensure(full == quantiles, "sketch.full", full, allowed)?;
-        }
-        if quantiles {
-            let normalise = config.decoding.normalise;
-            ensure(!normalise, "decoding.normalise", true, "false: answers are quantiles")?;
-            let scaling = config.output.scaling;
-            let allowed = "\"none\": quantiles are in the units of the numbers";
-            ensure(scaling == ColumnScaling::None, "output.scaling", json!(scaling), allowed)?;
-            let kernel = config.output.single_kernel()?;
-            let allowed = "\"linear\": quantiles are of numbers";
-            ensure(**kernel == linear(), "output.kernel.name", kernel.name(), allowed)?;
+            let key = "encoder.inputs.features.file";
+            let allowed =
+                format!("{:?}, the file of graphs of data.inputs", facts.graphs.unwrap_or("none"));
+            ensure(file == facts.graphs, key, format!("{:?}", file.unwrap_or("none")), &allowed)?;
+            if let Some(TextConfig { column, .. }) = facts.texts {
+                let compared = features.column().unwrap_or_default();
+                let key = "encoder.inputs.features.column";
+                let allowed = format!("{column:?}, the column of data.inputs");
+                ensure(compared == column, key, format!("{compared:?}"), &allowed)?;
+            }
         }
         Ok(())
+    }
+
+    /// Checks that held-out predictions exist where decoding needs them.
+    fn check_held_out(&self, config: &Config) -> Result<(), Error> {
+        let decoding = &config.decoding;
+        let hubs = decoding.hubs.as_ref();
+        let exact = "a kernel machine knows its leave-one-out predictions; remove it";
+        let needs_held_out = [
+            ("decoding.hubs", hubs.is_some()),
+            ("decoding.second_look", decoding.second_look.is_some()),
+            ("decoding.held_out", decoding.held_out),
+        ];
+        let solver = format!(
+            "the solver {:?} has no leave-one-out predictions in closed form; remove it",
+            self.solver.name()
+        );
+        let mut rules = vec![
+            Rule {
+                key: "decoding.hubs.folds",
+                refused_when: hubs.is_some_and(|hubs| hubs.folds.is_some()),
+                because: exact,
+            },
+            Rule {
+                key: "decoding.hubs.answered",
+                refused_when: hubs.is_some_and(|hubs| hubs.answered.is_some()),
+                because: exact,
+            },
+            Rule {
+                key: "decoding.hubs.refit",
+                refused_when: hubs.is_some_and(|hubs| hubs.refit.is_some()),
+                because: exact,
+            },
+        ];
+        for (key, needed) in needs_held_out {
+            rules.push(Rule {
+                key,
+                refused_when: needed && !self.is_least_squares(),
+                because: &solver,
+            });
+            rules.push(Rule {
+                key,
+                refused_when: needed && self.embedding().is_some(),
+                because: "the learned embedding of encoder.answers has seen the outputs that held-out predictions \
+                          must not see; remove it",
+            });
+        }
+        check(config, "", &rules)
     }
 
     pub(crate) fn validate(&self) -> Result<(), Error> {
         self.validate_kernels()?;
         self.inputs.validate("encoder.inputs", &self.kernel, "encoder.kernel")?;
-        if self.learns_columns() {
-            let linear = matches!(*self.kernel, Kernel::Linear | Kernel::Cosine);
-            let allowed = "\"linear\" or \"cosine\", with encoder.inputs.weights = \"learned\"";
-            ensure(linear, "encoder.kernel.name", self.kernel.name(), allowed)?;
-            let closed = matches!(self.solver, Solver::ClosedForm(_));
-            let allowed = "\"closed-form\", with encoder.inputs.weights = \"learned\"";
-            let name = self.solver.name();
-            ensure(closed, "encoder.solver.name", format_args!("{name:?}"), allowed)?;
-        }
+        let learned = self.learns_columns();
+        let linear = matches!(*self.kernel, Kernel::Linear | Kernel::Cosine);
+        let rules = [
+            Rule {
+                key: "encoder.kernel.name",
+                refused_when: learned && !linear,
+                because: "encoder.inputs.weights = \"learned\" needs \"linear\" or \"cosine\"",
+            },
+            Rule {
+                key: "encoder.solver.name",
+                refused_when: learned && !matches!(self.solver, Solver::ClosedForm(_)),
+                because: "encoder.inputs.weights = \"learned\" needs \"closed-form\"",
+            },
+        ];
+        check(self, "encoder", &rules)?;
         let none = self.levels().is_some_and(<[f64]>::is_empty);
         ensure(!none, "encoder.solver.loss.levels", "[]", "at least one level")?;
         self.solver.validate().map_err(|error| error.of("encoder.solver: "))?;
@@ -278,7 +351,7 @@ impl KernelMachineConfig {
             let all = matches!(self.answers, AnswersConfig::All {});
             matrix.validate(&self.solver, self.levels(), all)?;
         }
-        let known = match &self.answers {
+        let solver_takes_answers = match &self.answers {
             AnswersConfig::All {} => true,
             AnswersConfig::Leading { rank } => {
                 ensure(*rank > 0, "encoder.answers.rank", rank, "at least 1")?;
@@ -289,12 +362,20 @@ impl KernelMachineConfig {
                 self.is_least_squares()
             }
         };
-        let allowed = "absent: of the solvers, only \"closed-form\" and \"sketched\" take it";
-        ensure(known, "encoder.answers", "given", allowed)?;
-        let holds =
-            self.lambda_by != Some(LambdaChoice::LeaveOneOut) || self.has_held_out_answers();
-        let allowed = "\"validation\", with this solver or a learned embedding";
-        ensure(holds, "encoder.lambda_by", "\"leave-one-out\"", allowed)?;
+        let by_leave_one_out = self.lambda_by == Some(LambdaChoice::LeaveOneOut);
+        let rules = [
+            Rule {
+                key: "encoder.answers",
+                refused_when: !solver_takes_answers,
+                because: "only the solvers \"closed-form\" and \"sketched\" take it; remove it",
+            },
+            Rule {
+                key: "encoder.lambda_by",
+                refused_when: by_leave_one_out && !self.has_held_out_answers(),
+                because: "this solver, or a learned embedding, has no leave-one-out errors; set it to \"validation\"",
+            },
+        ];
+        check(self, "encoder", &rules)?;
         self.lambda.validate("encoder.lambda")
     }
 

@@ -96,7 +96,9 @@ fn parse(text: &str, path: &Path, overrides: &[Override]) -> Result<Checked, Err
         config.name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
     }
     let checked = config.validate().map_err(|error| match error {
-        Error::Basis(value @ dsokr_core::Error::Value { .. }) => fail(value.to_string()),
+        Error::Basis(
+            value @ (dsokr_core::Error::Value { .. } | dsokr_core::Error::Refused { .. }),
+        ) => fail(value.to_string()),
         other => other,
     })?;
     let file = Some(path.into());

@@ -98,9 +98,12 @@ impl MachineInputsConfig {
     ) -> Result<(), Error> {
         let blocks =
             |count: usize| ensure(count > 0, format!("{key}.blocks"), "[]", "at least one block");
-        let own = || {
-            let allowed = format!("absent: {key} brings the kernel");
-            ensure(*kernel == linear(), kernel_key, "given", allowed)
+        let bring_the_kernel = || {
+            if *kernel == linear() {
+                return Ok(());
+            }
+            let because = format!("{key} bring the kernel; remove it");
+            Err(Error::refused(kernel_key, "given", because))
         };
         match self {
             Self::Ngrams { blocks: all, .. } => {
@@ -115,12 +118,12 @@ impl MachineInputsConfig {
             }
             Self::Mixtures(mixtures) => {
                 mixtures.validate(key)?;
-                own()
+                bring_the_kernel()
             }
             Self::Features { features } => {
                 Ok(TextFeatures::validate(features, &format!("{key}.features"))?)
             }
-            Self::Kernels { .. } => own(),
+            Self::Kernels { .. } => bring_the_kernel(),
             Self::Vectors { .. } => Ok(()),
         }
     }

@@ -18,6 +18,7 @@ mod machine_inputs;
 mod output;
 mod output_matrix;
 mod reference;
+mod rules;
 
 pub(crate) use adapted::Lowered;
 pub use answers::{AnswersConfig, EmbeddingConfig, Lambda, LambdaChoice};

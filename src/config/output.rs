@@ -8,6 +8,7 @@ use serde_json::json;
 use smart_default::SmartDefault;
 
 use super::KernelConfig;
+use super::rules::{Rule, check};
 use crate::error::{Error, ensure};
 
 /// The outputs: a table with one row each, their features, and the kernel on them.
@@ -102,7 +103,7 @@ impl SummandConfig {
         let weight = self.weight;
         let holds = weight >= 0.0 && weight.is_finite();
         ensure(holds, at("weight"), weight, "a finite number not below 0")?;
-        let allowed = "1 or 0, with output.weights = \"held-out\"";
+        let allowed = "1 or 0 with output.weights = \"held-out\"";
         ensure(!fitted || [0.0, 1.0].contains(&weight), at("weight"), weight, allowed)?;
         ensure(self.size > 0, at("size"), self.size, "at least 1")?;
         let holds = self.tempering().validate().is_ok();
@@ -149,8 +150,8 @@ impl OutputConfig {
     /// # Errors
     /// [`dsokr_core::Error::Value`] where there are several.
     pub fn single_kernel(&self) -> Result<&KernelConfig, Error> {
-        let allowed = "absent: one output.kernel is needed here";
-        self.kernel.as_ref().ok_or_else(|| Error::value("output.kernels", "given", allowed))
+        let because = "one output.kernel is needed here; give it in their place";
+        self.kernel.as_ref().ok_or_else(|| Error::refused("output.kernels", "given", because))
     }
 
     /// The kernel's name, or how many are summed.
@@ -189,12 +190,15 @@ impl OutputConfig {
         }
     }
 
-    /// Checks that the spectrum of the kernel is as it is.
-    pub(super) fn check_untempered(&self, allowed: &str) -> Result<(), Error> {
+    /// Refuses a tempered kernel, for a reason.
+    pub(super) fn check_untempered(&self, because: &str) -> Result<(), Error> {
         let Tempering { power, centred, normalised } = self.tempering();
-        ensure(power == 0.0, "output.power", power, allowed)?;
-        ensure(!centred, "output.centred", centred, allowed)?;
-        ensure(!normalised, "output.normalised", normalised, allowed)
+        let rules = [
+            Rule { key: "output.power", refused_when: power != 0.0, because },
+            Rule { key: "output.centred", refused_when: centred, because },
+            Rule { key: "output.normalised", refused_when: normalised, because },
+        ];
+        check(self, "output", &rules)
     }
 
     /// Checks that the features that are standardised can be dense rows.
@@ -216,28 +220,40 @@ impl OutputConfig {
         self.check_scaling()?;
         let fitted = self.weights.is_some();
         let several = !self.kernels.is_empty();
-        if let Some(kernel) = &self.kernel {
-            let name = kernel.name();
-            let allowed = "absent: output.kernels have kernels of their own";
-            ensure(!several, "output.kernel", format_args!("{name:?}"), allowed)?;
-            let allowed = "absent: one output.kernel has no weights";
-            ensure(!fitted, "output.weights", "\"held-out\"", allowed)?;
-        } else {
-            let allowed = "the output kernel, or several in [[output.kernels]]";
-            ensure(several, "output.kernel", "absent", allowed)?;
-            let allowed = "absent: output.kernels have features of their own";
-            let own = self.features == OutputFeatures::default();
-            ensure(own, "output.features", "given", allowed)?;
-            for (at, kernel) in self.kernels.iter().enumerate() {
-                kernel.validate(&format!("output.kernels[{at}]"), fitted)?;
-            }
-            let allowed =
-                "absent: held-out weights are of normalised kernels, as those with a power";
-            let holds = !fitted || self.summands_are_normalised();
-            ensure(holds, "output.weights", "\"held-out\"", allowed)?;
-            let any = self.summands().next().is_some();
-            ensure(any, "output.kernels", "weights that are all 0", "at least one above 0")?;
+        let one = self.kernel.is_some();
+        let rules = [
+            Rule {
+                key: "output.kernel",
+                refused_when: one && several,
+                because: "output.kernels are kernels themselves; remove it, or them",
+            },
+            Rule {
+                key: "output.weights",
+                refused_when: one && fitted,
+                because: "one output.kernel has no weights; remove it",
+            },
+            Rule {
+                key: "output.kernel",
+                refused_when: !one && !several,
+                because: "give the output kernel, or several in [[output.kernels]]",
+            },
+            Rule {
+                key: "output.features",
+                refused_when: several && self.features != OutputFeatures::default(),
+                because: "output.kernels have features of their own; remove it",
+            },
+            Rule {
+                key: "output.weights",
+                refused_when: several && fitted && !self.summands_are_normalised(),
+                because: "held-out weights need normalised kernels, as kernels with a power are; remove it",
+            },
+        ];
+        check(self, "output", &rules)?;
+        for (at, kernel) in self.kernels.iter().enumerate() {
+            kernel.validate(&format!("output.kernels[{at}]"), fitted)?;
         }
+        let any = one || self.summands().next().is_some();
+        ensure(any, "output.kernels", "weights that are all 0", "at least one above 0")?;
         // those of weight 0 too, so that places are those in the file
         let summands = self.kernels.iter().map(|kernel| &kernel.features).collect();
         Ok(data.validate_outputs(&OutputSource { summands, ..self.source() })?)

@@ -6,6 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::Config;
+use super::rules::{Rule, check};
 use crate::error::Error;
 use crate::error::ensure;
 
@@ -57,36 +58,47 @@ impl OutputMatrixConfig {
                 ensure(found > 0, "encoder.output_matrix.rank", found, "at least 1")?;
                 let has_spectrum = matches!(solver, Solver::ClosedForm(_) | Solver::Sketched(_));
                 let name = format!("{:?}", solver.name());
-                let allowed =
-                    "\"closed-form\" or \"sketched\", with a learned encoder.output_matrix";
+                let allowed = "\"closed-form\" or \"sketched\" with a learned encoder.output_matrix";
                 ensure(has_spectrum, "encoder.solver.name", name, allowed)?;
             }
             Self::Dense { file } | Self::Laplacian { file, .. } => {
                 check_inside("encoder.output_matrix.file", file)?;
             }
             Self::Quantiles { gamma } => {
-                let allowed = "\"dense\", \"laplacian\" or \"learned\"; \"quantiles\" only with the pinball loss";
+                let allowed = "\"dense\", \"laplacian\" or \"learned\" without the pinball loss";
                 ensure(levels.is_some(), "encoder.output_matrix.kind", "\"quantiles\"", allowed)?;
                 OutputMatrix::quantiles(levels.unwrap_or_default(), *gamma)?;
             }
         }
-        ensure(all, KEY, "given", "absent: encoder.answers are those of other coordinates")
+        if all {
+            return Ok(());
+        }
+        Err(Error::refused(KEY, "given", "encoder.answers are other coordinates; remove it"))
     }
 
     /// Checks the settings of outputs and decoding.
     pub(super) fn check_compatible(&self, levels: bool, config: &Config) -> Result<(), Error> {
-        let second = config.decoding.second_look.is_none();
-        ensure(second, KEY, "given", "absent, with decoding.second_look")?;
-        let allowed = "false, with encoder.output_matrix: a sketch of at least as many columns as outputs have spans all";
-        ensure(levels || !config.sketch.full, "sketch.full", true, allowed)?;
+        let rules = [
+            Rule {
+                key: KEY,
+                refused_when: config.decoding.second_look.is_some(),
+                because: "decoding.second_look does not take it; remove one of them",
+            },
+            Rule {
+                key: "sketch.full",
+                refused_when: !levels && config.sketch.full,
+                because: "encoder.output_matrix needs a basis, and a sketch of as many columns as outputs have spans all; \
+                          set it to false",
+            },
+        ];
+        check(config, "", &rules)?;
         if let Self::Learned { .. } = self {
             return Ok(());
         }
-        let kernel = config.output.single_kernel()?;
-        let name = kernel.name();
-        let allowed = "\"linear\", with encoder.output_matrix";
-        ensure(**kernel == Kernel::Linear, "output.kernel.name", name, allowed)?;
-        config.output.check_untempered("no tempering, with encoder.output_matrix")
+        let linear = **config.output.single_kernel()? == Kernel::Linear;
+        let because = "encoder.output_matrix couples columns of outputs, which needs \"linear\"";
+        check(config, "", &[Rule { key: "output.kernel.name", refused_when: !linear, because }])?;
+        config.output.check_untempered("encoder.output_matrix needs a kernel without tempering")
     }
 
     /// Reads the files in the folder of the data, and makes the matrix.

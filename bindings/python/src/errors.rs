@@ -83,7 +83,7 @@ impl<T, E: Into<Failure>> About<T> for Result<T, E> {
 impl From<dsokr_core::Error> for Failure {
     fn from(error: dsokr_core::Error) -> Self {
         use dsokr_core::Error::{
-            At, File, Inconsistent, Io, Kernel, Missing, NotFinite, NotFiniteAt, OutOfRange, Row,
+            At, File, Inconsistent, Io, Kernel, Missing, NotFinite, NotFiniteAt, OutOfRange, Refused, Row,
             Shape, TooFew, Unsupported, Value,
         };
         let message = error.to_string();
@@ -96,6 +96,7 @@ impl From<dsokr_core::Error> for Failure {
             | NotFiniteAt { .. }
             | Row { .. }
             | Value { .. }
+            | Refused { .. }
             | Shape(_)
             | TooFew { .. }
             | OutOfRange { .. }

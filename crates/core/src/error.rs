@@ -71,6 +71,16 @@ pub enum Error {
         /// The values allowed.
         allowed: String,
     },
+    /// A value that is possible by itself, and that other values rule out.
+    #[error("{key} = {value}: {because}")]
+    Refused {
+        /// Its name, after that of its container.
+        key: Place,
+        /// The value.
+        value: String,
+        /// Why it is not possible, and what to give in its place.
+        because: String,
+    },
     /// Less than is needed.
     #[error("{found}, at least {least} {} needed", if *least == 1 { "is" } else { "are" })]
     TooFew {
@@ -230,9 +240,17 @@ impl Error {
         Self::Value { key: key.into(), found, allowed }
     }
 
-    /// The same error with what has the number or choice before its key. An argument is part of nothing.
+    /// A value that is possible by itself, and that other values rule out.
+    pub fn refused(key: impl Into<Place>, value: impl Display, because: impl Display) -> Self {
+        let value = value.to_string();
+        let because = because.to_string();
+        Self::Refused { key: key.into(), value, because }
+    }
+
+    /// Puts the name of what has the number or choice before its key. An argument is part of nothing.
     pub fn of(mut self, what: impl Display) -> Self {
-        if let Self::Value { key: Place::Key(key), .. } = &mut self {
+        let (Self::Value { key, .. } | Self::Refused { key, .. }) = &mut self else { return self };
+        if let Place::Key(key) = key {
             *key = format!("{what}{key}");
         }
         self
