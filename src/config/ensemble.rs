@@ -143,8 +143,9 @@ fn check_second_look(name: &str, members: &[Checked]) -> Result<(), Error> {
     let first = sharing.iter().find_map(|it| Some((&it.name, different_basis(of, it)?)));
     match first {
         Some((other, key)) => {
-            let because =
-                format!("the member {other} has a different {key}, and so a different basis; remove it");
+            let because = format!(
+                "the member {other} has a different {key}, and so a different basis; remove it"
+            );
             Err(Error::refused("ensemble.second_look", format!("{name:?}"), because))
         }
         None => Ok(()),

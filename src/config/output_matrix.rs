@@ -58,7 +58,8 @@ impl OutputMatrixConfig {
                 ensure(found > 0, "encoder.output_matrix.rank", found, "at least 1")?;
                 let has_spectrum = matches!(solver, Solver::ClosedForm(_) | Solver::Sketched(_));
                 let name = format!("{:?}", solver.name());
-                let allowed = "\"closed-form\" or \"sketched\" with a learned encoder.output_matrix";
+                let allowed =
+                    "\"closed-form\" or \"sketched\" with a learned encoder.output_matrix";
                 ensure(has_spectrum, "encoder.solver.name", name, allowed)?;
             }
             Self::Dense { file } | Self::Laplacian { file, .. } => {

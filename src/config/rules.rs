@@ -19,11 +19,7 @@ pub(super) struct Rule<'a> {
 ///
 /// # Errors
 /// [`dsokr_core::Error::Refused`] for the first rule that is broken, with the value of its key.
-pub(super) fn check<T: Serialize>(
-    settings: &T,
-    place: &str,
-    rules: &[Rule],
-) -> Result<(), Error> {
+pub(super) fn check<T: Serialize>(settings: &T, place: &str, rules: &[Rule]) -> Result<(), Error> {
     let Some(broken) = rules.iter().find(|rule| rule.refused_when) else { return Ok(()) };
     let below = broken.key.strip_prefix(place).unwrap_or(broken.key).trim_start_matches('.');
     Err(Error::refused(broken.key, written(settings, below)?, broken.because))

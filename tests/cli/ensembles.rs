@@ -135,7 +135,7 @@ fn weights_of_members_come_from_held_out_answers() {
     case(&max, &[key, "\"max\" has none"]);
     let given = "combination = { name = \"mean\", weights = [0.5, 0.5] }";
     let given = machines.replace("parallel = 2", given);
-    case(&given, &["ensemble.combination.weights = [0.5, 0.5]", "no weights with"]);
+    case(&given, &["ensemble.combination.weights = [0.5, 0.5]", "ensemble.weights fits them"]);
     let other = "\"letters\"\ndata.corrupted = 0.5";
     case(&machines.replace("\"letters\"", other), &[key, "different training pairs"]);
     let gradients =

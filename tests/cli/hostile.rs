@@ -255,10 +255,7 @@ fn folders_of_results_are_replaced_as_a_whole() {
     let mut here = sandbox.command(&["evaluate", "../run", "--report", "."]);
     let output = here.current_dir(sandbox.path("here")).output().unwrap();
     let errors = String::from_utf8_lossy(&output.stderr);
-    assert!(
-        errors.contains("--report = .: expected a folder other than the current"),
-        "{errors}"
-    );
+    assert!(errors.contains("--report = .: expected a folder other than the current"), "{errors}");
 }
 
 /// A terminal obeys escape sequences, and a table breaks at line breaks.

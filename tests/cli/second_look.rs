@@ -192,11 +192,7 @@ fn what_has_no_second_look_is_refused() {
     // a run whose file is missing or damaged
     sandbox.train("ridge.toml", &[LOOK]);
     let shard = ["candidates", "shard", "runs/ridge", "--parts", "2"];
-    sandbox.fail(
-        &shard,
-        2,
-        &["runs/ridge: a run with decoding.second_look: expected one without"],
-    );
+    sandbox.fail(&shard, 2, &["runs/ridge: a run with decoding.second_look: expected one without"]);
     let file = sandbox.path("runs/ridge/second-look.safetensors");
     let mut bytes = fs::read(&file).unwrap();
     *bytes.last_mut().unwrap() ^= 1;

@@ -83,8 +83,8 @@ impl<T, E: Into<Failure>> About<T> for Result<T, E> {
 impl From<dsokr_core::Error> for Failure {
     fn from(error: dsokr_core::Error) -> Self {
         use dsokr_core::Error::{
-            At, File, Inconsistent, Io, Kernel, Missing, NotFinite, NotFiniteAt, OutOfRange, Refused, Row,
-            Shape, TooFew, Unsupported, Value,
+            At, File, Inconsistent, Io, Kernel, Missing, NotFinite, NotFiniteAt, OutOfRange,
+            Refused, Row, Shape, TooFew, Unsupported, Value,
         };
         let message = error.to_string();
         match error {

@@ -87,8 +87,7 @@ fn kernels_nest_four_deep() {
     };
     nested(MAX_NESTING).validate().unwrap();
     let error = nested(MAX_NESTING + 1).validate().unwrap_err();
-    let said =
-        "base.base.base.base.name = vertex-histogram: expected at most 4 levels of kernels";
+    let said = "base.base.base.base.name = vertex-histogram: expected at most 4 levels of kernels";
     assert_eq!(error.to_string(), said);
 }
 
