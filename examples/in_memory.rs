@@ -5,9 +5,9 @@
 //! ```
 
 use dsokr::basis::Kernel;
-use dsokr::basis::features::{NgramConfig, NgramKind};
 use dsokr::config::{KernelConfig, KernelMachineConfig, Lambda, MachineInputsConfig, NgramWeights};
 use dsokr::data::config::{OutputFeatures, SubstructureFeatures};
+use dsokr::data::featurizers::{NgramConfig, NgramKind};
 use dsokr::molecule::{Morgan, Substructures};
 use dsokr::{Config, EncoderTable, Error, Run, fit};
 

@@ -88,6 +88,7 @@ pub use decoding::decoder::PredictedOutput;
 pub use decoding::evaluation::StoredEvaluation;
 pub use decoding::evaluator::Evaluator;
 pub use encoders::inputs::{Prepare, Recipe};
+pub use encoders::ngram_bag::NgramBagConfig;
 pub use encoders::tokens::{PretrainedInputs, TokenInputs, TokenInputsConfig};
 pub use encoders::{BagBesideConfig, BothInputs, PeakBagConfig, PeakInputs};
 pub use encoders::{inputs, spectrum_inputs};

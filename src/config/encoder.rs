@@ -4,15 +4,15 @@ use std::any::{Any, TypeId};
 use std::fmt::Debug;
 use std::sync::{Arc, PoisonError, RwLock};
 
+use dsokr_data::InputKind;
 use dsokr_nn::pretrained::PretrainedConfig;
-use dsokr_nn::{MlpConfig, NgramBagConfig, PeakTransformerConfig, TransformerConfig};
+use dsokr_nn::{MlpConfig, PeakTransformerConfig, TransformerConfig};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{DeserializeOwned, Error as _, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use dsokr_data::InputKind;
-
 use super::{Config, KernelMachineConfig};
+use crate::encoders::ngram_bag::NgramBagConfig;
 use crate::encoders::{BagBesideConfig, PeakBagConfig};
 use crate::error::{Error, ensure};
 

@@ -1,7 +1,7 @@
 use dsokr_basis::Kernel;
-use dsokr_basis::features::NgramConfig;
 use dsokr_data::TextFeatures;
 use dsokr_data::config::OutputFeatures;
+use dsokr_data::featurizers::NgramConfig;
 use dsokr_machines::KernelWeighting;
 use dsokr_spectra::PeakFeatures;
 use schemars::JsonSchema;

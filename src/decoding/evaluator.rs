@@ -1,5 +1,8 @@
 //! Evaluations of a training: of coordinates on the splits of its data set.
 
+use dsokr_basis::features::Selected;
+use dsokr_data::config::OutputFeatures;
+use dsokr_data::{DataRoot, Dataset, Split, SplitName};
 use dsokr_decode::{CandidateBlocks, CandidateParts, Candidates, PerQuery, Pool, SecondLook};
 use dsokr_machines::Scaling;
 use dsokr_train::Validation;
@@ -17,8 +20,6 @@ use crate::metrics::molecules::{EXAMPLES, drawing};
 use crate::metrics::scores::{Evaluation, Scores};
 use crate::run_dir::Report;
 use crate::targets::OutputSpace;
-use dsokr_data::config::OutputFeatures;
-use dsokr_data::{DataRoot, Dataset, Selected, Split, SplitName};
 
 /// Evaluates coordinates on the splits of a data set, and knows their chance level and perfect h.
 pub struct Evaluator<'a> {

@@ -1,15 +1,15 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use dsokr_basis::features::SparseRow;
 use dsokr_core::Place;
 use dsokr_data::Split;
-use dsokr_nn::Start;
-use dsokr_nn::bag::SparseRow;
-use dsokr_nn::{BagBeside, NgramBagConfig, PartSize};
+use dsokr_nn::{BagBeside, PartSize, Start};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::encoders::inputs::{NgramInputs, Prepare, Recipe, sizes};
+use crate::encoders::ngram_bag::NgramBagConfig;
 use crate::error::Error;
 
 /// A bag of n-grams and a transformer that read the same text and are trained together; their coordinates are
@@ -79,7 +79,7 @@ where
         coordinates: usize,
     ) -> Vec<PartSize> {
         let bag = sizes(inputs.iter().map(|(row, _)| row.len()), |length| {
-            self.bag.size(both.0.width(), length, coordinates)
+            self.bag.bag_size(both.0.width(), length, coordinates)
         });
         let texts: Vec<_> = inputs.iter().map(|(_, text)| text.clone()).collect();
         let transformer = Recipe::size(&self.transformer, &both.1, &texts, coordinates);
@@ -109,7 +109,8 @@ impl<R: Recipe> BagBesideConfig<R> {
         of: impl FnOnce(&R, &R::Preparation, Start) -> Result<R::Encoder, Error>,
     ) -> Result<BagBeside<R::Encoder>, Error> {
         let Start { offset, random, device } = start;
-        let bag = self.bag.init(both.0.width(), Start { offset, random: &mut *random, device });
+        let bag =
+            self.bag.bag().init(both.0.width(), Start { offset, random: &mut *random, device });
         let start = Start { offset: &vec![0.0; offset.len()], random, device };
         let beside = of(&self.transformer, &both.1, start).map_err(inside(TRANSFORMER))?;
         Ok(BagBeside { bag, beside })

@@ -5,12 +5,12 @@ use std::fmt::Debug;
 use std::path::Path;
 use std::sync::Arc;
 
-use dsokr_basis::features::{NgramConfig, TfIdf};
+use dsokr_basis::features::SparseRow;
 use dsokr_basis::kernel::OutputKernel;
 use dsokr_basis::{Features, Kernel, RowSource};
 use dsokr_core::store::read_text;
 use dsokr_data::Split;
-use dsokr_nn::bag::SparseRow;
+use dsokr_data::featurizers::{NgramConfig, TfIdf};
 use dsokr_nn::{Encoder, PartSize, Start};
 use rayon::prelude::*;
 use serde::Serialize;

@@ -1,7 +1,7 @@
 //! The recipes of the built-in encoders; `config/encoder.rs` lists them.
 
 mod bag_beside;
-mod ngram_bag;
+pub(crate) mod ngram_bag;
 mod spectra;
 
 pub mod inputs;

@@ -2,11 +2,10 @@
 
 use std::path::Path;
 
+use dsokr_basis::features::SparseRow;
 use dsokr_data::Split;
-use dsokr_nn::Start;
-use dsokr_nn::bag::SparseRow;
 use dsokr_nn::{
-    NgramBag, NgramBagConfig, PartSize, PeakList, PeakTransformer, PeakTransformerConfig,
+    BagConfig, NgramBag, PartSize, PeakList, PeakTransformer, PeakTransformerConfig, Start,
 };
 use dsokr_spectra::PeakFeatures;
 use schemars::JsonSchema;
@@ -47,11 +46,14 @@ dsokr_core::defaults! {
 }
 
 impl PeakBagConfig {
-    fn bag(&self) -> NgramBagConfig {
-        let Self { blocks: _, linear, embedding, hidden, dropout, bin_dropout } = self.clone();
-        let ngram_dropout = bin_dropout;
-        let ngrams = NgramBagConfig::default().ngrams;
-        NgramBagConfig { ngrams, linear, embedding, hidden, dropout, ngram_dropout }
+    fn bag(&self) -> BagConfig {
+        BagConfig {
+            linear: self.linear,
+            embedding: self.embedding,
+            hidden: self.hidden.clone(),
+            dropout: self.dropout,
+            entry_dropout: self.bin_dropout,
+        }
     }
 }
 
@@ -64,7 +66,7 @@ impl Recipe for PeakBagConfig {
         ensure(!self.blocks.is_empty(), key, "[]", "at least one block")?;
         let mut blocks = self.blocks.iter().enumerate();
         blocks.try_for_each(|(at, block)| block.validate(&format!("{key}[{at}]")))?;
-        Ok(self.bag().validate()?)
+        Ok(self.bag().validate("bin_dropout")?)
     }
 
     fn reads_spectra(&self) -> bool {
@@ -76,7 +78,7 @@ impl Recipe for PeakBagConfig {
     }
 
     fn size(&self, bins: &SpectrumInputs, rows: &[SparseRow], coordinates: usize) -> Vec<PartSize> {
-        let of = |length| self.bag().size(bins.width(), length, coordinates);
+        let of = |length| self.bag().size(bins.width(), length, coordinates, "blocks");
         sizes(rows.iter().map(|row| row.len()), of)
     }
 

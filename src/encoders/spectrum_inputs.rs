@@ -5,11 +5,11 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
 
+use dsokr_basis::features::SparseRow;
 use dsokr_basis::kernel::{OutputKernel, ProbabilityProduct};
 use dsokr_basis::{Features, Kernel};
 use dsokr_core::store::read_text;
 use dsokr_data::Split;
-use dsokr_nn::bag::SparseRow;
 use dsokr_spectra::{FittedPeaks, LINE, POSITIONS, PeakFeatures, PeaksOf, Polarity, Spectrum};
 use rayon::prelude::*;
 use schemars::JsonSchema;

@@ -5,9 +5,9 @@
 //! what is still to be taken with what is available at that moment, so what is held already counts as
 //! it is.
 
-use dsokr_basis::features::distinct;
+use dsokr_basis::features::{Selected, distinct};
 use dsokr_basis::{OutputKernel, RowKind, SketchKind};
-use dsokr_data::{DataRoot, Dataset, Selected};
+use dsokr_data::{DataRoot, Dataset};
 use dsokr_decode::SecondLook;
 use dsokr_machines::Cost;
 use dsokr_nn::PartSize;

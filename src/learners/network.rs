@@ -5,9 +5,9 @@ use std::path::Path;
 use std::sync::Arc;
 
 use burn::tensor::Device;
-use dsokr_basis::{Kernel, Projection, RowWeights};
-use dsokr_core::Processes;
+use dsokr_basis::{Kernel, Projection};
 use dsokr_core::random::generator;
+use dsokr_core::{Processes, RowWeights};
 use dsokr_data::{InputKind, Split};
 use dsokr_decode::CandidateBlocks;
 use dsokr_nn::onnx::{Graph, Value};

@@ -1,12 +1,13 @@
 //! Predicted sets of labels compared with the true ones, label by label.
 
-use crate::error::ensure;
 use std::collections::{BTreeMap, BTreeSet};
 
-use dsokr_basis::features::{BitRows, LabelVocabulary};
+use dsokr_basis::features::BitRows;
+use dsokr_data::featurizers::LabelVocabulary;
 use serde::{Deserialize, Serialize};
 
 use crate::error::Error;
+use crate::error::ensure;
 
 /// How well one label is predicted, as scikit-learn defines it with `zero_division=0`.
 ///

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use dsokr_basis::features::UNRANKED;
 use dsokr_data::Truth;
+use dsokr_data::featurizers::UNRANKED;
 use dsokr_decode::{Candidates, Metrics, MultiLabelMetrics, Rank};
 use dsokr_molecule::graph::Graph;
 use serde::{Deserialize, Serialize};

@@ -4,12 +4,12 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 use std::path::Path;
 
-use dsokr_basis::features::Block;
+use dsokr_basis::features::{Block, Selected};
 use dsokr_core::Argument;
 use dsokr_core::store::{create_folder, write_atomically};
 use dsokr_data::feature_file::read_features;
 use dsokr_data::table::Table;
-use dsokr_data::{Outputs, Selected, write_matrix, write_vector};
+use dsokr_data::{Outputs, write_matrix, write_vector};
 use dsokr_decode::CandidateBlocks;
 use dsokr_nn::onnx::{Attribute, Dimension, Graph};
 use dsokr_nn::pretrained::is_exported;

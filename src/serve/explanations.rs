@@ -3,10 +3,11 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use dsokr_basis::features::{NgramConfig, NgramKind, SparseRows, TfIdf};
+use dsokr_basis::features::SparseRows;
 use dsokr_basis::{Features, Kernel};
 use dsokr_core::Cancellation;
 use dsokr_data::Split;
+use dsokr_data::featurizers::{NgramConfig, NgramKind, TfIdf};
 use dsokr_molecule::{ElementCounts, Molecule};
 use dsokr_spectra::{Adduct, PeaksOf, Spectrum, Subformulas};
 use serde::Serialize;

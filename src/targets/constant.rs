@@ -1,8 +1,8 @@
 //! Output kernels under which the training outputs are all the same, so that nothing can be learned of them.
 
 use dsokr_basis::RowSource;
-use dsokr_basis::features::PartRows;
-use dsokr_data::{Dataset, Selected};
+use dsokr_basis::features::{PartRows, Selected};
+use dsokr_data::Dataset;
 
 use super::BLOCK;
 use crate::config::Config;

@@ -6,13 +6,14 @@ mod output_space;
 use std::path::Path;
 use std::sync::OnceLock;
 
-use dsokr_basis::features::{DenseRows, Distinct, PartRows, distinct};
+use dsokr_basis::features::{DenseRows, Distinct, PartRows, Selected, distinct};
 use dsokr_basis::{
-    Basis, Features, Kernel, OutputKernel, Projection, RowKind, RowSource, RowWeights, SketchKind,
+    Basis, Features, Kernel, OutputKernel, Projection, RowKind, RowSource, SketchKind,
     SketchOptions,
 };
+use dsokr_core::RowWeights;
 use dsokr_core::store::Tensor;
-use dsokr_data::{DataRoot, Dataset, Inputs, Selected};
+use dsokr_data::{DataRoot, Dataset, Inputs};
 use dsokr_decode::Candidates;
 use dsokr_machines::{LastSystem, OutputSpace as MachineSpace, Targets};
 use tracing::info;

@@ -1,8 +1,9 @@
 use std::borrow::Cow;
 use std::path::Path;
 
-use dsokr_basis::features::{Block, PartRows, distinct};
+use dsokr_basis::features::{Block, PartRows, Selected, distinct};
 use dsokr_basis::{Basis, Projection, RowKind, RowSource};
+use dsokr_data::{DataRoot, Dataset, Outputs};
 use dsokr_decode::{CandidateParts, Candidates};
 use dsokr_machines::{OutputSpace as MachineSpace, Points, Scaling};
 
@@ -10,7 +11,6 @@ use crate::config::{Checked, ColumnScaling, Config, Search};
 use crate::error::{Error, ensure};
 use crate::metrics::quantiles::median_candidates;
 use crate::run_dir::{BASIS, OUTPUTS, SCALING};
-use dsokr_data::{DataRoot, Dataset, Outputs, Selected};
 
 /// The space that outputs, candidates and predictions are points of.
 pub enum OutputSpace {

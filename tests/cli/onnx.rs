@@ -6,10 +6,10 @@ use std::path::Path;
 
 use dsokr::Run;
 use dsokr::basis::RowSource;
-use dsokr::basis::features::TfIdf;
+use dsokr::basis::features::SparseRow;
+use dsokr::data::featurizers::TfIdf;
 use dsokr::data::{Split, SplitName};
 use dsokr::decode::CandidateBlocks;
-use dsokr::nn::bag::SparseRow;
 use dsokr::nn::pretrained::Tokenizer;
 use dsokr::spectra::{FittedPeaks, Spectrum};
 use serde_json::{Value, json};

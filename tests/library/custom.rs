@@ -4,12 +4,10 @@ use burn::module::{Module, Param};
 use burn::tensor::{Device, Tensor, TensorData};
 use dsokr::basis::features::DenseRows;
 use dsokr::basis::kernel::{self, OutputKernel};
-use dsokr::basis::{
-    Basis, Block, Features, Kernel, Mat, RowSource, RowWeights, SketchKind, SketchOptions,
-};
+use dsokr::basis::{Basis, Block, Features, Kernel, Mat, RowSource, SketchKind, SketchOptions};
 use dsokr::config::TrainingConfig;
 use dsokr::core::random::generator;
-use dsokr::core::{Error, Processes};
+use dsokr::core::{Error, Processes, RowWeights};
 use dsokr::data::{FittedFeatures, Outputs};
 use dsokr::decode::{Combination, Ensemble, Metrics, MissingGold, Pool, Queries};
 use dsokr::nn::{Encoder, MlpConfig, Model, Pass, Start, contract, init, parameters};

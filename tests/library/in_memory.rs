@@ -3,10 +3,10 @@
 use std::fs;
 
 use dsokr::basis::Kernel;
-use dsokr::basis::features::{NgramConfig, NgramKind};
 use dsokr::config::{KernelConfig, KernelMachineConfig, Lambda, MachineInputsConfig, NgramWeights};
 use dsokr::data::SplitName;
 use dsokr::data::config::{LabelFeatures, NumberFeatures, OutputFeatures};
+use dsokr::data::featurizers::{NgramConfig, NgramKind};
 use dsokr::decode::Pool;
 use dsokr::{Config, EncoderTable, Error, OutputScores, Run, fit};
 

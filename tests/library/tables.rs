@@ -1,7 +1,7 @@
 //! Tables of results, and the figures in them.
 
-use dsokr::basis::features::UNRANKED;
 use dsokr::compare::holm;
+use dsokr::data::featurizers::UNRANKED;
 use dsokr::table::Table;
 use dsokr::{LabelScores, RankingScores};
 

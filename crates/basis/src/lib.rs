@@ -21,26 +21,23 @@
 //! ```
 
 mod parameters;
-mod weights;
 
 pub mod eigenbasis;
 pub mod features;
 pub mod kernel;
-pub mod leverage;
 pub mod sketch;
 
 // these names have moved to dsokr-core
 pub use dsokr_core::{
-    Argument, ArgumentStyle, Cancellation, Error, Place, Processes, assignment, defaults, loss,
-    memory, print_arguments_as, processes, random, store, versions,
+    Argument, ArgumentStyle, Cancellation, Error, Place, Processes, RowWeights, assignment,
+    defaults, loss, memory, print_arguments_as, processes, random, store, versions,
 };
-pub use eigenbasis::{Basis, Projection, Tempering};
+pub use eigenbasis::{Basis, Projection, Tempering, leverage};
 // the type that a kernel of a user returns, of the version that it has to be
 pub use faer::Mat;
 pub use features::{Block, Features, RowKind, RowSource};
 pub use kernel::{Kernel, OutputKernel};
 pub use sketch::{Sketch, SketchKind, SketchOptions};
-pub use weights::RowWeights;
 
 /// The program of the README, which runs as a test.
 #[cfg(doctest)]

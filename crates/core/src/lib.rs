@@ -8,6 +8,7 @@ mod defaults;
 mod error;
 mod place;
 mod versions;
+mod weights;
 
 pub mod assignment;
 pub mod loss;
@@ -21,3 +22,4 @@ pub use cancellation::Cancellation;
 pub use error::Error;
 pub use place::{Argument, ArgumentStyle, Place, print_arguments_as};
 pub use processes::Processes;
+pub use weights::RowWeights;

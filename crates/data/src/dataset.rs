@@ -3,7 +3,7 @@ use std::hash::Hash;
 use std::str::FromStr;
 
 use derive_more::Display;
-use dsokr_basis::RowWeights;
+use dsokr_core::RowWeights;
 use dsokr_core::random::generator;
 use rand::seq::index::sample;
 use schemars::JsonSchema;

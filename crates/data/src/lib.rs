@@ -12,6 +12,7 @@ pub mod config;
 mod dataset;
 mod error;
 pub mod feature_file;
+pub mod featurizers;
 mod folds;
 mod groups;
 mod inputs;
@@ -36,7 +37,6 @@ pub use dsokr_spectra as spectra;
 
 pub use config::Source;
 pub use dataset::{Dataset, Split, SplitName};
-pub use dsokr_basis::features::Selected;
 pub use error::Error;
 pub use folds::divide;
 pub use groups::canonical;

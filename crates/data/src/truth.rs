@@ -21,7 +21,7 @@ pub enum Truth {
     /// Classes, evaluated by accuracy.
     Classes(Vec<String>),
     /// Rankings, evaluated by Kendall's τ: the rank of each item, from 0, the best, or
-    /// [`UNRANKED`](dsokr_basis::features::UNRANKED).
+    /// [`UNRANKED`](crate::featurizers::UNRANKED).
     Rankings(Vec<Vec<u32>>),
     /// Rows of numbers, evaluated by their squared errors.
     Numbers(Vec<Vec<f64>>),

@@ -13,16 +13,16 @@ use crate::queries::Queries;
 /// The meaning of the columns of output rows, which decides how the best structure is found.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Encoding {
-    /// Rankings as [`kemeny_signs`](dsokr_basis::features::kemeny_signs): K(K−1)/2 columns. Linear
+    /// Rankings as `dsokr_data::featurizers::kemeny_signs`: K(K−1)/2 columns. Linear
     /// ordering, for up to 16 items exactly, for more by local search.
     KemenySigns,
-    /// Rankings as [`hamming_one_hot`](dsokr_basis::features::hamming_one_hot): K² columns. Linear
+    /// Rankings as `dsokr_data::featurizers::hamming_one_hot`: K² columns. Linear
     /// assignment.
     HammingOneHot,
-    /// Rankings as [`lehmer_codes`](dsokr_basis::features::lehmer_codes): K columns. Under the linear
+    /// Rankings as `dsokr_data::featurizers::lehmer_codes`: K columns. Under the linear
     /// kernel.
     LehmerCodes,
-    /// Label sets as [`LabelVocabulary`](dsokr_basis::features::LabelVocabulary) makes them, a column
+    /// Label sets as `dsokr_data::featurizers::LabelVocabulary` makes them, a column
     /// for each label; only sets of these sizes are considered.
     LabelBits(RangeInclusive<usize>),
     /// Rows of numbers, under the linear kernel.
@@ -40,7 +40,7 @@ pub enum Encoding {
 /// of its own under a normalised kernel, and is then searched with the others.
 ///
 /// ```
-/// use dsokr_basis::features::hamming_one_hot;
+/// use dsokr_data::featurizers::hamming_one_hot;
 /// use dsokr_basis::{Features, Kernel};
 /// use dsokr_decode::{Encoding, ExactSearch, Queries};
 ///
@@ -221,7 +221,7 @@ fn best_numbers(weights: Vec<f32>) -> Result<Structure, Error> {
 /// the largest `⟨z, ψ̃(Y)⟩ + b(Y)`, exactly.
 ///
 /// Rows are of zeros and ones with a column for each label, as
-/// [`LabelVocabulary`](dsokr_basis::features::LabelVocabulary) makes them, under a kernel that is
+/// `dsokr_data::featurizers::LabelVocabulary` makes them, under a kernel that is
 /// linear in rows scaled by s(|Y|). As in decoding `b(Y) = −½ k(Y, Y) = −½ s(|Y|)² |Y|`, and 0 under a
 /// normalised kernel. The best set of k labels is that of the k largest weights, so that one pass over sorted weights
 /// sees every size. Of equal weights the first label is taken, of equal scores the smaller set. The empty set has the

@@ -4,10 +4,10 @@
 //! ([`Basis::feature_direction`](dsokr_basis::Basis::feature_direction)), and the pre-image is
 //! `argmax_σ ⟨w, φ(σ)⟩`. All permutations have the same norm, so that neither the kernel's scale nor
 //! the constant `−½k(σ, σ)` of decoding changes which is best. With
-//! [`kemeny_signs`](dsokr_basis::features::kemeny_signs) that is a linear ordering problem
-//! ([`best_by_pairs`]), with [`hamming_one_hot`](dsokr_basis::features::hamming_one_hot) a linear sum
+//! `dsokr_data::featurizers::kemeny_signs` that is a linear ordering problem
+//! ([`best_by_pairs`]), with `dsokr_data::featurizers::hamming_one_hot` a linear sum
 //! assignment problem ([`best_by_positions`]) (Korba, Garcia and d'Alché-Buc 2018). The norms of
-//! [`lehmer_codes`](dsokr_basis::features::lehmer_codes) differ, and their numbers are chosen one by one ([`best_by_codes`]).
+//! `dsokr_data::featurizers::lehmer_codes` differ, and their numbers are chosen one by one ([`best_by_codes`]).
 //!
 //! Weights are rounded to multiples of 2⁻⁴⁰ of the power of two above the largest, and then summed
 //! exactly: equal scores are equal whatever the order of the sums. `f32` weights within 2⁻¹⁶ of the
@@ -48,7 +48,7 @@ impl Structure {
 
 /// The best of all orders of K items for a direction w in feature space, the lexicographically first of those that
 /// tie; `scale` is that of rows. `w_ij` counts for i before j and against j before i, for the pairs i < j in
-/// lexicographic order, as [`kemeny_signs`](dsokr_basis::features::kemeny_signs) orders its columns.
+/// lexicographic order, as `dsokr_data::featurizers::kemeny_signs` orders its columns.
 ///
 /// Of up to 16 items by dynamic programming over sets of items (Lawler 1964), 2ᴷ K² steps and 8 · 2ᴷ bytes. Of more
 /// by local search ([`order_locally`]), whose order may be worse than the best one.
@@ -152,7 +152,7 @@ fn descend(order: &mut Vec<usize>, gains: &[i64]) -> i64 {
 /// The ranking whose code is nearest to a row of K numbers: `argmin_σ ‖w − c(σ)‖²`, each `c_i` the whole number in
 /// `0..=i` that is nearest to `w_i`, the smaller of two; its score is `⟨w, c⟩ − ½‖c‖²`.
 ///
-/// Item i is behind all but `c_i` of the items before it, as [`lehmer_codes`](dsokr_basis::features::lehmer_codes)
+/// Item i is behind all but `c_i` of the items before it, as `dsokr_data::featurizers::lehmer_codes`
 /// counts them.
 pub(crate) fn best_by_codes(weights: &[f32]) -> Result<Structure, Error> {
     check_items(weights.len(), weights.len(), weights.len(), "K numbers", MOST)?;
@@ -171,7 +171,7 @@ pub(crate) fn best_by_codes(weights: &[f32]) -> Result<Structure, Error> {
 
 /// The best of all orders of K items for a direction w in feature space, the lexicographically first of those that
 /// tie; `scale` is that of rows: by the Hungarian method, K³ steps. `w_{iK + r}` counts where item i has rank r, as
-/// [`hamming_one_hot`](dsokr_basis::features::hamming_one_hot) orders its columns.
+/// `dsokr_data::featurizers::hamming_one_hot` orders its columns.
 pub(crate) fn best_by_positions(direction: &[f32], scale: f64) -> Result<Structure, Error> {
     let items = direction.len().isqrt();
     check_items(items, items * items, direction.len(), "K*K bits", MOST)?;

@@ -16,8 +16,9 @@ mod process;
 use std::path::PathBuf;
 use std::time::Instant;
 
-use dsokr_basis::features::{MappedRows, NgramConfig, NgramKind, TfIdf, distinct};
+use dsokr_basis::features::{MappedRows, distinct};
 use dsokr_basis::{Basis, Features, Kernel, RowSource, SketchKind, SketchOptions, Tempering};
+use dsokr_data::featurizers::{NgramConfig, NgramKind, TfIdf};
 use dsokr_decode::{
     CandidateParts, Candidates, Combination, Ensemble, Hubs, MissingGold, Pool, Queries,
 };

@@ -1,8 +1,8 @@
 use std::ops::Range;
 
+use dsokr_basis::Projection;
 use dsokr_basis::eigenbasis::multiply;
-use dsokr_basis::{Projection, RowWeights};
-use dsokr_core::Error;
+use dsokr_core::{Error, RowWeights};
 use faer::{Accum, Mat, MatRef};
 
 use crate::linear::{PANEL, Scalar, product};

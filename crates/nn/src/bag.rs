@@ -1,14 +1,12 @@
-//! The n-gram bag: a text becomes a sparse TF-IDF row ([`TfIdf`]), the row a weighted sum of embeddings
-//! (`dsokr_kernels::bag`), and a linear path and an MLP map the sum to coordinates.
+//! The bag: a sparse row is a weighted sum of embeddings (`dsokr_kernels::bag`), and a linear path and an MLP map the sum to
+//! coordinates.
 
 use std::sync::Arc;
 
 use burn::module::{Module, ModuleDisplay, Param};
 use burn::tensor::Tensor;
-pub use dsokr_basis::features::{NgramConfig, NgramKind, SparseRow, TfIdf};
+use dsokr_basis::features::SparseRow;
 use dsokr_kernels::{RowGradients, SparseBatch, bag};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 use smart_default::SmartDefault;
 
 use crate::encoder::{Encoder, PartSize};
@@ -18,19 +16,12 @@ use crate::mlp::{Mlp, MlpConfig};
 use crate::onnx::{Dimension, Graph, Type, Value};
 use crate::pass::{Pass, check_dropout};
 
-/// TF-IDF n-grams, a weighted sum of embeddings, and an MLP.
+/// A weighted sum of embeddings, and an MLP.
 ///
 /// With a linear path, embeddings have p columns, and the MLP corrects the prediction that their sum
-/// is: `z = b + h + MLP(h)`, `h = Σ tfidf_i E_i`. Without a linear path, `z = MLP(h)`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema, SmartDefault)]
-#[serde(deny_unknown_fields, default)]
-pub struct NgramBagConfig {
-    /// Blocks of n-grams.
-    #[default(vec![
-        NgramConfig { min_texts: 2, ..NgramConfig::new(NgramKind::Words, 1, 2) },
-        NgramConfig { min_texts: 3, ..NgramConfig::new(NgramKind::Characters, 3, 5) },
-    ])]
-    pub ngrams: Vec<NgramConfig>,
+/// is: `z = b + h + MLP(h)`, `h = Σ x_i E_i` over the entries of a sparse row x. Without a linear path, `z = MLP(h)`.
+#[derive(Clone, Debug, PartialEq, SmartDefault)]
+pub struct BagConfig {
     /// Whether the sum of embeddings is added to the MLP's output.
     #[default(true)]
     pub linear: bool,
@@ -44,20 +35,18 @@ pub struct NgramBagConfig {
     /// Share of hidden units dropped in training, in `[0, 1)`.
     #[default(0.5)]
     pub dropout: f32,
-    /// Share of a text's n-grams dropped in training, in `[0, 1)`.
-    pub ngram_dropout: f32,
+    /// Share of the entries of a row dropped in training, in `[0, 1)`.
+    pub entry_dropout: f32,
 }
 
-impl NgramBagConfig {
-    /// Checks sizes and rates.
+impl BagConfig {
+    /// Checks sizes and rates; `entry_dropout` is the key of the share of entries dropped.
     ///
     /// # Errors
-    /// No block of n-grams, a block out of range, a width of 0 or a rate outside `[0, 1)`.
-    pub fn validate(&self) -> Result<(), Error> {
-        check(!self.ngrams.is_empty(), "ngrams", "[]", "at least one block of n-grams")?;
-        self.ngrams.iter().try_for_each(NgramConfig::validate)?;
+    /// A width of 0 or a rate outside `[0, 1)`.
+    pub fn validate(&self, entry_dropout: &'static str) -> Result<(), Error> {
         check(self.embedding > 0, "embedding", 0, "at least 1")?;
-        check_dropout("ngram_dropout", self.ngram_dropout)?;
+        check_dropout(entry_dropout, self.entry_dropout)?;
         self.mlp().validate()
     }
 
@@ -65,11 +54,18 @@ impl NgramBagConfig {
         MlpConfig { hidden: self.hidden.clone(), dropout: self.dropout }
     }
 
-    /// Its size over `features` n-grams with `coordinates` coordinates, on texts of `length` n-grams.
-    pub fn size(&self, features: usize, length: f64, coordinates: usize) -> Vec<PartSize> {
+    /// Its size over rows of `features` columns and `length` entries, with `coordinates` coordinates; `features_key` is the
+    /// key of the features.
+    pub fn size(
+        &self,
+        features: usize,
+        length: f64,
+        coordinates: usize,
+        features_key: &'static str,
+    ) -> Vec<PartSize> {
         let width = if self.linear { coordinates } else { self.embedding };
         let table = PartSize {
-            keys: if self.linear { "ngrams" } else { "embedding" }.into(),
+            keys: if self.linear { features_key } else { "embedding" }.into(),
             parameters: features as f64 * width as f64,
             activations: 2.0 * length + 2.0 * width as f64,
             gpu_width: 4.0,
@@ -82,10 +78,10 @@ impl NgramBagConfig {
         }
     }
 
-    /// Draws a bag over `features` n-grams. The offset becomes the bias b.
+    /// Draws a bag over rows of `features` columns. The offset becomes the bias b.
     ///
     /// With a linear path, embeddings and the MLP's last layer start at zero: training begins at the
-    /// bias, and gradient descent on the embeddings first fits n-grams that many texts share, as ridge
+    /// bias, and gradient descent on the embeddings first fits features that many inputs share, as ridge
     /// regression does.
     pub fn init(&self, features: usize, start: Start) -> NgramBag {
         let p = start.offset.len();
@@ -103,13 +99,13 @@ impl NgramBagConfig {
             table,
             bias: self.linear.then(|| init::vector(offset, device)),
             mlp,
-            ngram_dropout: self.ngram_dropout,
+            entry_dropout: self.entry_dropout,
             row_gradients: None,
         }
     }
 }
 
-/// See [`NgramBagConfig`].
+/// See [`BagConfig`].
 #[derive(Module, Debug)]
 pub struct NgramBag {
     table: Param<Tensor<2>>,
@@ -117,14 +113,14 @@ pub struct NgramBag {
     bias: Option<Param<Tensor<1>>>,
     mlp: Option<Mlp>,
     #[module(skip)]
-    ngram_dropout: f32,
+    entry_dropout: f32,
     /// What takes the gradient of the table, if it is by rows.
     #[module(skip)]
     row_gradients: Option<RowGradients>,
 }
 
-/// Dropout site of the n-grams; the MLP's sites start at 1.
-const NGRAM_SITE: u64 = 0;
+/// Dropout site of the entries; the MLP's sites start at 1.
+const ENTRY_SITE: u64 = 0;
 
 impl Encoder for NgramBag {
     type Input = SparseRow;
@@ -183,7 +179,7 @@ impl Encoder for NgramBag {
 impl NgramBag {
     fn collate(&self, batch: &[&SparseRow], pass: Pass) -> SparseBatch {
         let mut all = SparseBatch { starts: vec![0], ..SparseBatch::default() };
-        let mask = pass.entry_dropout(NGRAM_SITE, self.ngram_dropout, 1);
+        let mask = pass.entry_dropout(ENTRY_SITE, self.entry_dropout, 1);
         let mut elements = 0u32..;
         for row in batch {
             for (&(index, value), element) in row.iter().zip(&mut elements) {

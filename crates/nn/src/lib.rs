@@ -7,7 +7,7 @@
 //!
 //! | encoder | inputs |
 //! |---|---|
-//! | [`NgramBag`] | TF-IDF n-grams; a linear path and an MLP |
+//! | [`NgramBag`] | sparse rows, such as TF-IDF n-grams; a linear path and an MLP |
 //! | [`Mlp`] | dense features |
 //! | [`PeakTransformer`] | peaks of spectra |
 //! | [`Transformer`] | tokens; trained from scratch, or [`pretrained`] (BERT family) |
@@ -36,7 +36,7 @@ mod pass;
 mod token_ids;
 mod tokenizer;
 
-pub use bag::{BagBeside, NgramBag, NgramBagConfig};
+pub use bag::{BagBeside, BagConfig, NgramBag};
 pub use device::{Processor, backward, in_pool};
 // what encoders share with the operations that they are made of
 pub use dsokr_kernels::{

@@ -4,11 +4,11 @@ use std::borrow::Cow;
 use std::path::Path;
 use std::sync::Arc;
 
-use dsokr_basis::features::JoinedRows;
+use dsokr_basis::features::{JoinedRows, Selected};
 use dsokr_basis::kernel::{OutputKernel, SumKernel};
 use dsokr_basis::{Features, Kernel, RowKind, RowSource};
 use dsokr_core::store::Stored;
-use dsokr_data::{Selected, Split};
+use dsokr_data::Split;
 use dsokr_machines::{
     Ideal, KernelModel, KernelWeighting, Scaling, TrainingInputs, anchored, combine,
 };

@@ -12,15 +12,11 @@ use std::sync::Arc;
 
 use burn::tensor::Device;
 use dsokr_basis::RowSource;
-use dsokr_data::Selected;
+use dsokr_basis::features::Selected;
 use dsokr_machines::{
     Cost, Coupling, KernelModel, LastSystem, OutputSpace, Solver, Targets, TrainingInputs,
 };
 use dsokr_train::{Event, check_basis};
-use inputs::{MachineInputs, MachineRows};
-use output::in_space;
-use predictor::KernelMachine;
-use solver::{LambdaSearch, Scaled, advice_on_unlike, in_places, scaled_inputs};
 
 use crate::config::folds::{repeated, rest};
 use crate::config::{
@@ -34,6 +30,10 @@ use crate::learners::memory;
 use crate::learners::memory::Need;
 use crate::run_dir::{EmbeddingCurve, HeldOut, OUTPUTS, PreparationFiles, check_preparation};
 use crate::targets::{OutputSpace as TargetSpace, OutputTargets, TargetValues, TrainingOutputs};
+use inputs::{MachineInputs, MachineRows};
+use output::in_space;
+use predictor::KernelMachine;
+use solver::{LambdaSearch, Scaled, advice_on_unlike, in_places, scaled_inputs};
 
 impl Learner for KernelMachineConfig {
     fn validate(&self) -> Result<(), Error> {

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
+use dsokr_basis::features::Selected;
 use dsokr_basis::{Features, Kernel};
-use dsokr_data::Selected;
 use dsokr_machines::{
     Cost, Coupling, KernelModel, LastSystem, Leading, OutputEmbedding, OutputSpace, PreparedSolver,
     Scaling, Targets, TrainingInputs,

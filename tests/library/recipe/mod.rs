@@ -16,14 +16,14 @@ use dsokr::data::{DataRoot, Inputs, Split};
 use dsokr::decode::{Metrics, Pool};
 use dsokr::device::Processor;
 use dsokr::nn::{
-    Encoder, MlpConfig, NgramBagConfig, Padded, Pass, PeakTransformerConfig, TokenIds,
-    TransformerConfig, dropout, init, pad,
+    Encoder, MlpConfig, Padded, Pass, PeakTransformerConfig, TokenIds, TransformerConfig, dropout,
+    init, pad,
 };
 use dsokr::run::Run;
 use dsokr::train::{Event, LogLine, Observer};
 use dsokr::{
-    BagBesideConfig, BothInputs, Config, Error, Network, PeakBagConfig, Prepare, Recipe, Request,
-    Scores, Start, TokenInputs, TokenInputsConfig, Trained, contract, register,
+    BagBesideConfig, BothInputs, Config, Error, Network, NgramBagConfig, PeakBagConfig, Prepare,
+    Recipe, Request, Scores, Start, TokenInputs, TokenInputsConfig, Trained, contract, register,
 };
 use serde::{Deserialize, Serialize};
 
@@ -288,6 +288,8 @@ fn an_own_table_is_checked_as_the_built_in_ones_are() {
         let error = Config::load(&file).unwrap_err().to_string();
         assert!(error.contains(part), "{error}");
     }
+    let none = Recipe::validate(&NgramBagConfig { ngrams: vec![], ..NgramBagConfig::default() });
+    assert!(none.unwrap_err().to_string().contains("encoder.ngrams = []"));
 }
 
 /// What is wrong with a recipe.

@@ -10,7 +10,9 @@
 mod algebra;
 mod file;
 mod fit;
+pub mod leverage;
 mod project;
+mod sketched;
 mod subspace;
 mod sum;
 mod tempering;

@@ -1,6 +1,6 @@
 use std::ops::Range;
 
-use dsokr_core::{Cancellation, Error, Processes};
+use dsokr_core::{Cancellation, Error, Processes, RowWeights};
 use faer::linalg::matmul::matmul;
 use faer::{Accum, Mat, MatMut, MatRef, Par};
 use rayon::prelude::*;
@@ -10,7 +10,6 @@ use super::tempering::{DOUBLE, SINGLE};
 use super::{Basis, Projector};
 use crate::features::{self, Block, RowSource, product, simd};
 use crate::kernel::zero_rows;
-use crate::weights::RowWeights;
 
 /// Rows projected by one task.
 const ROWS: usize = 256;

@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use dsokr_core::Error;
+use dsokr_core::{Error, RowWeights};
 use faer::{ColRef, Mat};
 
 use super::algebra::{self, Eigen, Number, multiply_wide};
@@ -12,7 +12,6 @@ use super::{Basis, Projector};
 use crate::features::{Block, RowKind, RowSource};
 use crate::kernel::{OutputKernel, SumKernel, Summand};
 use crate::sketch::SketchOptions;
-use crate::weights::RowWeights;
 
 /// The terms of [`Basis::sum`]. `y_i` are the columns of a sparse row that the i-th basis reads, the parts of
 /// [`JoinedRows`](crate::features::JoinedRows).

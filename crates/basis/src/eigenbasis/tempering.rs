@@ -1,4 +1,4 @@
-use dsokr_core::{Error, Processes};
+use dsokr_core::{Error, Processes, RowWeights};
 use faer::linalg::matmul::matmul;
 use faer::{Accum, Mat, MatMut, MatRef, Par};
 use rayon::prelude::*;
@@ -7,7 +7,6 @@ use serde::{Deserialize, Serialize};
 use super::algebra::{Eigen, Number, leading, multiply, sum_over_ranks};
 use super::{Basis, Projector};
 use crate::features::{RowSource, product};
-use crate::weights::RowWeights;
 
 /// Outputs whose coordinates are held at once.
 const ROWS: usize = 2048;

@@ -2,33 +2,24 @@
 //!
 //! A [`Block`] holds rows in memory, its own ([`Features`]) or borrowed; a [`MappedRows`] reads them
 //! from a file. Both are a [`RowSource`], which hands out [`Block`]s of rows, and so is anything that
-//! makes rows on the fly. Featurizers ([`NgramVocabulary`], [`TfIdf`], [`kemeny_signs`],
-//! [`hamming_one_hot`], [`lehmer_codes`], [`LabelVocabulary`]) make rows of structured objects and know no kernels.
+//! makes rows on the fly. Rows of texts, labels and rankings come from `dsokr-data`, those of molecules from `dsokr-molecule`.
 
 mod block;
 mod distinct;
-mod featurizers;
 mod joined;
 mod mapped;
-mod ngram_config;
 mod packed;
 pub(crate) mod product;
 pub(crate) mod simd;
 mod sparse;
-mod tf_idf;
 
 pub use block::{Block, Features, RowSource, ranges, read};
 pub use distinct::{Distinct, distinct};
-pub use featurizers::{
-    LabelVocabulary, NgramVocabulary, UNRANKED, bucket, hamming_one_hot, kemeny_signs, lehmer_codes,
-};
 pub use joined::{JoinedRows, PartRows, Selected};
 pub use mapped::MappedRows;
-pub use ngram_config::{NgramConfig, NgramKind};
 pub use packed::{BitBlock, BitRows, DenseBlock, DenseRows, Packed, PackedBlock};
 pub use product::{ColumnIndex, inner};
-pub use sparse::{SparseBlock, SparseRows, sorted_by_place};
-pub use tf_idf::{SparseRow, TfIdf};
+pub use sparse::{SparseBlock, SparseRow, SparseRows, sorted_by_place};
 
 use dsokr_core::Error;
 
@@ -56,8 +47,11 @@ impl std::str::FromStr for RowKind {
     }
 }
 
-/// Checks a width: at least one column, and columns that `u32` can number.
-pub(crate) fn check_width(width: usize) -> Result<(), Error> {
+/// Checks a width of rows: at least one column, and columns that `u32` can number.
+///
+/// # Errors
+/// [`Error::Shape`].
+pub fn check_width(width: usize) -> Result<(), Error> {
     match width {
         0 => Err(Error::Shape("rows of width 0: at least one column is needed".into())),
         width if u32::try_from(width).is_err() => Err(Error::too_wide(width)),

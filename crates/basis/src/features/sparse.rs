@@ -6,6 +6,9 @@ use dsokr_core::{Error, Processes};
 
 use super::{check_width, packed::first_not_finite};
 
+/// A sparse row: values with their columns, which increase.
+pub type SparseRow = Vec<(u32, f32)>;
+
 /// Rows that store only their non-zero columns (compressed sparse rows).
 #[derive(Clone, Debug, PartialEq)]
 pub struct SparseBlock<'a> {

@@ -260,12 +260,12 @@ impl Sketch {
     }
 
     /// m, the number of rows of R.
-    pub fn m(&self) -> usize {
+    pub(crate) fn m(&self) -> usize {
         self.m
     }
 
     /// n, the number of columns of R.
-    pub fn n(&self) -> usize {
+    pub(crate) fn n(&self) -> usize {
         self.n
     }
 

@@ -1,8 +1,9 @@
 //! The contract that every kernel keeps on every kind of rows it is defined on.
 
-use dsokr_basis::features::{BitRows, DenseRows, SparseRows, UNRANKED, kemeny_signs};
+use dsokr_basis::features::{BitRows, DenseRows, SparseRows};
 use dsokr_basis::kernel::{OutputKernel, contract};
 use dsokr_basis::{Features, Kernel, RowKind, RowSource};
+use dsokr_data::featurizers::{UNRANKED, kemeny_signs};
 
 use crate::support::{
     assert_close, cases, describe, expand, from_faer, gram, jacobi, refused, transpose,

@@ -3,7 +3,6 @@
 mod cancellation;
 mod eigenbasis;
 mod features;
-mod featurizers;
 mod files;
 mod kernels;
 mod leverage;
@@ -16,4 +15,3 @@ mod sums;
 mod support;
 mod tempered_files;
 mod tempering;
-mod tf_idf;

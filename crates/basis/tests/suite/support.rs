@@ -2,10 +2,11 @@
 
 use std::ops::Range;
 
-use dsokr_basis::features::{BitRows, DenseRows, SparseRows, hamming_one_hot, kemeny_signs};
+use dsokr_basis::features::{BitRows, DenseRows, SparseRows};
 use dsokr_basis::{Block, Features, Kernel, RowKind, RowSource};
 use dsokr_core::Error;
 use dsokr_core::random::{below, generator, unit};
+use dsokr_data::featurizers::{hamming_one_hot, kemeny_signs};
 use rand_chacha::ChaCha8Rng;
 
 /// Rows whose blocks are read by a function.

@@ -1,10 +1,9 @@
 //! Cells of a column: sets of labels, and rankings of items, whose ranks are counted from 1 in tables and from 0 in
 //! memory.
 
+use crate::featurizers::{LabelVocabulary, UNRANKED, hamming_one_hot, kemeny_signs, lehmer_codes};
 use dsokr_basis::Features;
-use dsokr_basis::features::{
-    BitRows, LabelVocabulary, UNRANKED, hamming_one_hot, kemeny_signs, lehmer_codes,
-};
+use dsokr_basis::features::BitRows;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

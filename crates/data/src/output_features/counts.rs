@@ -2,7 +2,7 @@
 
 use std::collections::hash_map::Entry;
 
-use dsokr_basis::features::NgramVocabulary;
+use crate::featurizers::NgramVocabulary;
 use dsokr_molecule::{Molecule, Substructures};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

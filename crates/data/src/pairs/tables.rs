@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::path::Path;
 
-use dsokr_basis::RowWeights;
+use dsokr_core::RowWeights;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use dsokr_basis::RowWeights;
+use dsokr_core::RowWeights;
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_untagged::UntaggedEnumVisitor;

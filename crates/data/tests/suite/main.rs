@@ -2,6 +2,7 @@
 
 mod configuration;
 mod features;
+mod featurizers;
 mod folds;
 mod groups;
 mod kernels;
@@ -12,6 +13,7 @@ mod retrieval_files;
 mod streams;
 mod structures;
 mod tables;
+mod tf_idf;
 
 use std::path::{Path, PathBuf};
 

@@ -1,8 +1,9 @@
 //! Exact search against the scores of all structures, from coefficients and from coordinates.
 
-use dsokr_basis::features::{BitRows, DenseRows, hamming_one_hot, kemeny_signs, lehmer_codes};
+use dsokr_basis::features::{BitRows, DenseRows};
 use dsokr_basis::{Basis, Features, Kernel, OutputKernel, RowSource, SketchKind, SketchOptions};
 use dsokr_core::random::{generator, unit};
+use dsokr_data::featurizers::{hamming_one_hot, kemeny_signs, lehmer_codes};
 use dsokr_decode::{Encoding, ExactSearch, Queries, Structure};
 
 use crate::common::message;

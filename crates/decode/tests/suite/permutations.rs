@@ -1,8 +1,9 @@
 //! The best of all permutations against enumeration, from weights and from predictions in a basis.
 
-use dsokr_basis::features::{BitRows, DenseRows, hamming_one_hot, kemeny_signs};
+use dsokr_basis::features::{BitRows, DenseRows};
 use dsokr_basis::{Basis, Features, Kernel, RowSource, SketchKind, SketchOptions};
 use dsokr_core::random::{Generator, below, generator, unit};
+use dsokr_data::featurizers::{hamming_one_hot, kemeny_signs};
 use dsokr_decode::{Encoding, Error, ExactSearch, Queries, Structure};
 
 use crate::common::message;

@@ -20,8 +20,8 @@
 //! point is the solution of the problem itself, whatever μ is.
 
 use dsokr_basis::eigenbasis::{Eigen, multiply, symmetric_eigen};
-use dsokr_basis::{Basis, RowSource, RowWeights};
-use dsokr_core::{Cancellation, Error};
+use dsokr_basis::{Basis, RowSource};
+use dsokr_core::{Cancellation, Error, RowWeights};
 use faer::linalg::matmul::matmul;
 use faer::{Accum, Mat, MatMut, MatRef, Par};
 use rayon::prelude::*;

@@ -2,8 +2,8 @@ use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
 use dsokr_basis::features::{SparseRows, ranges, read};
-use dsokr_basis::{Basis, Block, Features, OutputKernel, RowSource, RowWeights};
-use dsokr_core::{Cancellation, Error};
+use dsokr_basis::{Basis, Block, Features, OutputKernel, RowSource};
+use dsokr_core::{Cancellation, Error, RowWeights};
 use faer::linalg::matmul::matmul;
 use faer::{Accum, Mat, MatMut, MatRef, Par};
 use rayon::prelude::*;

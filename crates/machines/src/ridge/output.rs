@@ -6,9 +6,9 @@ use std::sync::Arc;
 use dsokr_basis::eigenbasis::multiply;
 use dsokr_basis::features::{distinct, ranges, read};
 use dsokr_basis::kernel::{IntoKernel, named};
-use dsokr_basis::{Basis, Features, OutputKernel, RowKind, RowSource, RowWeights};
+use dsokr_basis::{Basis, Features, OutputKernel, RowKind, RowSource};
 use dsokr_core::store::{self, Stored, Tensor};
-use dsokr_core::{Cancellation, Error, Processes};
+use dsokr_core::{Cancellation, Error, Processes, RowWeights};
 use faer::{Mat, MatRef};
 
 use super::model_file::{put_rows, read_rows};

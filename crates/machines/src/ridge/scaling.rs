@@ -2,9 +2,9 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use dsokr_basis::features::{DenseRows, SparseRows, ranges, read};
-use dsokr_basis::{Block, Features, RowKind, RowSource, RowWeights};
-use dsokr_core::Error;
+use dsokr_basis::{Block, Features, RowKind, RowSource};
 use dsokr_core::store::{Contents, Stored, Tensor};
+use dsokr_core::{Error, RowWeights};
 
 /// Kind and version of the file of a scaling.
 const KIND: &str = "scaling";

@@ -3,9 +3,9 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
+use dsokr_basis::Features;
 use dsokr_basis::features::read;
-use dsokr_basis::{Features, RowWeights};
-use dsokr_core::Error;
+use dsokr_core::{Error, RowWeights};
 use rayon::prelude::*;
 
 use super::model::{Expansion, KernelModel, Weights};

@@ -1,7 +1,8 @@
 //! Learned weights of columns against differences of predictions, and what they change.
 
 use dsokr_basis::features::SparseRows;
-use dsokr_basis::{Features, Kernel, RowSource, RowWeights};
+use dsokr_basis::{Features, Kernel, RowSource};
+use dsokr_core::RowWeights;
 use dsokr_core::random::{generator, unit};
 use dsokr_machines::{Arithmetic, KernelModel, Scaling, Targets, TrainingInputs, fit};
 

@@ -3,9 +3,9 @@
 use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
-use dsokr_basis::{Basis, Features, Kernel, RowWeights, SketchKind, SketchOptions};
+use dsokr_basis::{Basis, Features, Kernel, SketchKind, SketchOptions};
+use dsokr_core::RowWeights;
 use dsokr_machines::{Arithmetic, Fitted, LastSystem, OutputSpace, TrainingInputs, fit};
-
 use rayon::prelude::*;
 
 use crate::naive::*;

@@ -1,6 +1,7 @@
 //! Weights of training rows against a weighted ridge regression in NumPy, and against refitting.
 
-use dsokr_basis::{Basis, Features, Kernel, Mat, RowSource, RowWeights, SketchKind, SketchOptions};
+use dsokr_basis::{Basis, Features, Kernel, Mat, RowSource, SketchKind, SketchOptions};
+use dsokr_core::RowWeights;
 use dsokr_core::loss::{Huber, Square};
 use dsokr_machines::{
     Arithmetic, Averaged, ClosedForm, ConjugateGradients, InputSketch, LastSystem, Lipschitz, Loss,

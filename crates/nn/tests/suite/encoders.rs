@@ -3,11 +3,13 @@
 use burn::module::Module;
 use burn::optim::{GradientsParams, SgdConfig};
 use burn::tensor::{Device, Tensor};
+use dsokr_basis::features::SparseRow;
 use dsokr_core::random::generator;
-use dsokr_nn::bag::{BagBeside, NgramConfig, NgramKind, SparseRow, TfIdf};
+use dsokr_data::featurizers::{NgramConfig, NgramKind, TfIdf};
+use dsokr_nn::bag::BagBeside;
 use dsokr_nn::pretrained::Tokenizer;
 use dsokr_nn::{
-    Encoder, Mlp, MlpConfig, Model, NgramBag, NgramBagConfig, Pass, PeakList, PeakTransformer,
+    BagConfig, Encoder, Mlp, MlpConfig, Model, NgramBag, Pass, PeakList, PeakTransformer,
     PeakTransformerConfig, Pooling, Start, TokenIds, TokenIdsBuilder, Transformer,
     TransformerConfig, contract, init, parameters,
 };
@@ -30,8 +32,17 @@ fn offset(p: usize) -> Vec<f32> {
     (0..p).map(|i| 0.1 * i as f32 - 0.2).collect()
 }
 
-pub fn bag(config: &NgramBagConfig, p: usize) -> (NgramBag, Vec<SparseRow>) {
-    let tf_idf = TfIdf::fit(&config.ngrams, TEXTS.into_iter()).unwrap();
+/// A bag over the words and pairs of words of the texts, and their rows.
+pub fn bag(config: &BagConfig, p: usize) -> (NgramBag, Vec<SparseRow>) {
+    let words = NgramConfig {
+        kind: NgramKind::Words,
+        min: 1,
+        max: 2,
+        min_texts: 1,
+        lowercase: true,
+        buckets: 0,
+    };
+    let tf_idf = TfIdf::fit(&[words], TEXTS.into_iter()).unwrap();
     let rows = TEXTS.iter().map(|text| tf_idf.transform(text)).collect();
     let mut random = generator(3, "test", 0);
     (
@@ -43,16 +54,8 @@ pub fn bag(config: &NgramBagConfig, p: usize) -> (NgramBag, Vec<SparseRow>) {
     )
 }
 
-pub fn bag_config() -> NgramBagConfig {
-    let words = NgramConfig {
-        kind: NgramKind::Words,
-        min: 1,
-        max: 2,
-        min_texts: 1,
-        lowercase: true,
-        buckets: 0,
-    };
-    NgramBagConfig { ngrams: vec![words], embedding: 12, hidden: vec![10], ..Default::default() }
+pub fn bag_config() -> BagConfig {
+    BagConfig { embedding: 12, hidden: vec![10], ..Default::default() }
 }
 
 pub fn mlp(hidden: &[usize]) -> (Mlp, Vec<Vec<f32>>) {
@@ -148,14 +151,11 @@ fn parts_have_the_masks_of_the_batch<E: Encoder>((encoder, inputs): (E, Vec<E::I
 #[test]
 fn parts_of_a_batch_have_its_masks() {
     parts_have_the_masks_of_the_batch(mlp(&[16, 8]));
-    parts_have_the_masks_of_the_batch(bag(
-        &NgramBagConfig { ngram_dropout: 0.4, ..bag_config() },
-        5,
-    ));
+    parts_have_the_masks_of_the_batch(bag(&BagConfig { entry_dropout: 0.4, ..bag_config() }, 5));
     for pooling in [Pooling::First, Pooling::Mean, Pooling::Max] {
         parts_have_the_masks_of_the_batch(transformer(pooling));
     }
-    let (bag, rows) = bag(&NgramBagConfig { ngram_dropout: 0.4, ..bag_config() }, 5);
+    let (bag, rows) = bag(&BagConfig { entry_dropout: 0.4, ..bag_config() }, 5);
     let (beside, ids) = transformer(Pooling::Mean);
     parts_have_the_masks_of_the_batch((
         BagBeside { bag, beside },
@@ -166,9 +166,9 @@ fn parts_of_a_batch_have_its_masks() {
 #[test]
 fn bags_keep_the_contract() {
     keeps_the_contract(bag(&bag_config(), 5));
-    keeps_the_contract(bag(&NgramBagConfig { linear: false, ..bag_config() }, 5));
-    keeps_the_contract(bag(&NgramBagConfig { hidden: vec![], ..bag_config() }, 5));
-    keeps_the_contract(bag(&NgramBagConfig { ngram_dropout: 0.4, ..bag_config() }, 5));
+    keeps_the_contract(bag(&BagConfig { linear: false, ..bag_config() }, 5));
+    keeps_the_contract(bag(&BagConfig { hidden: vec![], ..bag_config() }, 5));
+    keeps_the_contract(bag(&BagConfig { entry_dropout: 0.4, ..bag_config() }, 5));
 }
 
 #[test]
@@ -270,8 +270,8 @@ fn settings_out_of_range_are_named() {
     assert!(heads.unwrap_err().to_string().contains("heads = 5"));
     let drop = MlpConfig { dropout: 1.0, ..MlpConfig::default() }.validate();
     assert!(drop.unwrap_err().to_string().contains("[0, 1)"));
-    let none = NgramBagConfig { ngrams: vec![], ..bag_config() }.validate();
-    assert!(none.is_err());
+    let all = BagConfig { entry_dropout: 1.0, ..bag_config() }.validate("ngram_dropout");
+    assert!(all.unwrap_err().to_string().contains("ngram_dropout = 1"));
 }
 
 #[test]

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use dsokr_nn::onnx::{Dimension, Graph};
-use dsokr_nn::{BagBeside, Encoder, NgramBagConfig, Pooling, parameters};
+use dsokr_nn::{BagBeside, BagConfig, Encoder, Pooling, parameters};
 
 use crate::encoders::{bag, bag_config, mlp, peaks, transformer};
 
@@ -91,7 +91,7 @@ fn files_of_onnx_hold_every_parameter() {
     is_whole(mlp(&[16, 8]), &["vectors"]);
     let sparse = ["columns", "values"];
     for (linear, hidden) in [(true, vec![10]), (true, vec![]), (false, vec![10]), (false, vec![])] {
-        is_whole(bag(&NgramBagConfig { linear, hidden, ..bag_config() }, 5), &sparse);
+        is_whole(bag(&BagConfig { linear, hidden, ..bag_config() }, 5), &sparse);
     }
     let tokens = ["input_ids", "attention_mask"];
     for pooling in [Pooling::First, Pooling::Mean, Pooling::Max] {

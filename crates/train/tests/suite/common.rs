@@ -4,11 +4,12 @@ use std::collections::BTreeMap;
 
 use burn::module::{Module, ModuleMapper, Param};
 use burn::tensor::{DType, Device, Int, Tensor, TensorData};
+use dsokr_basis::features::SparseRow;
 use dsokr_core::Processes;
 use dsokr_core::random::{Generator, generator};
-use dsokr_nn::bag::{NgramBag, NgramBagConfig, SparseRow};
+use dsokr_nn::bag::NgramBag;
 use dsokr_nn::parameters::collect;
-use dsokr_nn::{Encoder, Mlp, MlpConfig, Model, Pass, Start};
+use dsokr_nn::{BagConfig, Encoder, Mlp, MlpConfig, Model, Pass, Start};
 use dsokr_train::{
     CheckpointSink, Decay, Error, OptimizerName, Outcome, Pairs, Task, TrainingConfig, Validation,
     train,
@@ -160,7 +161,7 @@ pub fn dense(n: usize) -> Vec<Vec<f32>> {
 
 /// A bag of n-grams with two coordinates.
 pub fn bag(linear: bool, features: usize) -> NgramBag {
-    let config = NgramBagConfig { linear, embedding: 4, ..NgramBagConfig::default() };
+    let config = BagConfig { linear, embedding: 4, ..BagConfig::default() };
     config.init(features, start(&[0.5, 0.0], &mut generator(1, "parameters", 0), &device()))
 }
 

@@ -6,9 +6,10 @@ mod limits;
 use dsokr_basis::features::{DenseRows, JoinedRows};
 use dsokr_basis::kernel::contract;
 use dsokr_basis::{
-    Basis, Features, Kernel, OutputKernel, Projection, RowSource, RowWeights, SketchKind,
-    SketchOptions, Tempering,
+    Basis, Features, Kernel, OutputKernel, Projection, RowSource, SketchKind, SketchOptions,
+    Tempering,
 };
+use dsokr_core::RowWeights;
 use dsokr_core::random::generator;
 use proptest::prelude::*;
 

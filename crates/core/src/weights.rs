@@ -1,11 +1,11 @@
 use std::ops::Range;
 
-use dsokr_core::Error;
+use crate::error::Error;
 
 /// The weight of each of some rows. A row of weight 2 counts as two equal rows.
 ///
 /// ```
-/// use dsokr_basis::RowWeights;
+/// use dsokr_core::RowWeights;
 ///
 /// let weights = RowWeights::new(&[2.0, 0.5])?;
 /// assert_eq!((weights.get(0), weights.total(2)), (2.0, 2.5));

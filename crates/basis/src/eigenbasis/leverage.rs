@@ -1,17 +1,15 @@
-//! Approximate ridge leverage scores: how much each output adds to the space of the others; and the fits of sketches and
-//! bases, which may draw by them.
+//! Approximate ridge leverage scores: how much each output adds to the space of the others.
 //!
 //! Their sum is the effective dimension `d(λ) = tr K (K + nλI)⁻¹`; where the sorted scores level
 //! off is a first guess of the sketch size (thesis, section 5.3.1; Alaoui and Mahoney 2015).
-
-use std::sync::Arc;
 
 use dsokr_core::{Error, Processes};
 use faer::linalg::matmul::matmul;
 use faer::linalg::triangular_solve::solve_lower_triangular_in_place;
 use faer::{Accum, Mat, MatRef, Par};
 
-use crate::eigenbasis::{Basis, cholesky};
+use super::Basis;
+use super::algebra::cholesky;
 use crate::features::RowSource;
 use crate::features::product::widen;
 use crate::kernel::IntoKernel;
@@ -82,59 +80,4 @@ pub fn scores(
         scores.extend(b.col_iter().map(|column| column.squared_norm_l2()));
     }
     processes.join(scores)
-}
-
-impl Sketch {
-    /// Draws a sketch of any kind for the given outputs; only the leverage-score kind reads them.
-    ///
-    /// # Errors
-    /// Errors of [`draw`](Self::draw), [`by_scores`](Self::by_scores) and [`scores`].
-    pub fn fit(
-        options: &SketchOptions,
-        kernel: impl IntoKernel,
-        rows: &dyn RowSource,
-    ) -> Result<Self, Error> {
-        let &SketchOptions { ref kind, size, seed, .. } = options;
-        kind.validate(size, rows.len())?;
-        if let SketchKind::Leverage { lambda, pilot } = *kind {
-            let scores = scores(kernel, rows, lambda, pilot, seed)?;
-            return Self::by_scores(kind, size, &scores, seed);
-        }
-        Self::draw(kind, size, rows.len(), seed)
-    }
-}
-
-impl Basis {
-    /// Fits a basis on the training outputs `rows` with a sketch of m rows (`options.size`).
-    ///
-    /// A kernel that is linear in scaled features costs O(n m d) time, and memory that does not
-    /// depend on n: `R Φ` is summed block by block, in `f32` within a block (a rounded `R Φ` is
-    /// that of a slightly different sketch) and in `f64` between blocks, and
-    /// `K̃ = (R Φ)(R Φ)ᵀ` in `f64`. In addition to those, O(m d + min(m, d)²), every thread has
-    /// (or for more blocks, while they take at most 8 MiB) a block of rows with its m columns of R
-    /// and, for dense rows, its m × d product in `f32`. The other kernels, and rows so wide that m · d exceeds 2²⁶
-    /// (n-grams hashed into millions of columns), cost a² / 2 kernel evaluations in `f64` and
-    /// O(m a) memory, a the number of anchors; n × n is never formed, but with a dense sketch a = n.
-    ///
-    /// The result depends on the options and the rows, not on the number of threads. The
-    /// [`Processes`] of the scope share the work. All of them call this function with the same
-    /// options and rows, and each reads its blocks of the rows; with [anchors](Self::anchors) each reads all of
-    /// these. All get the basis of one process, bit for bit.
-    ///
-    /// # Errors
-    /// [`Error::Shape`] without rows, [`Error::Value`] for m > n and a tolerance outside of its
-    /// range, the other errors of the kernel's and the sketch's validation, [`Error::ZeroKernel`] when every k(y, y) is 0,
-    /// [`Error::Numeric`] when features are so large that the kernel is not finite, and errors
-    /// from reading the rows. A constant kernel has rank 1 and is accepted.
-    pub fn fit(
-        kernel: impl IntoKernel,
-        rows: &dyn RowSource,
-        options: &SketchOptions,
-    ) -> Result<Self, Error> {
-        let kernel = kernel.into_kernel();
-        kernel.validate(rows.kind())?;
-        options.validate(rows.len())?;
-        let drawn = Sketch::fit(options, Arc::clone(&kernel), rows)?;
-        Self::from_sketch(kernel, rows, &drawn, options.tolerance)
-    }
 }

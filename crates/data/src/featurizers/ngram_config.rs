@@ -1,3 +1,5 @@
+//! Blocks of n-grams, as a configuration says them, and the n-grams of a text.
+
 use std::ops::RangeInclusive;
 use std::sync::OnceLock;
 

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use dsokr_basis::RowWeights;
-use dsokr_basis::features::{NgramConfig, NgramKind, TfIdf};
+use dsokr_core::RowWeights;
+use dsokr_data::featurizers::{NgramConfig, NgramKind, TfIdf};
 
-use crate::real_data::data;
+use super::published;
 
 fn ngrams(kind: NgramKind, min: usize, max: usize) -> NgramConfig {
     NgramConfig { kind, min, max, min_texts: 1, lowercase: true, buckets: 0 }
@@ -136,7 +136,9 @@ fn texts_count_as_often_as_they_weigh() {
 
 #[test]
 fn rows_equal_scikit_learns() {
-    let Some(path) = data("rows_equal_scikit_learns", "golden/tfidf_sklearn.json") else { return };
+    let Some(path) = published("rows_equal_scikit_learns", "golden/tfidf_sklearn.json") else {
+        return;
+    };
     let golden: serde_json::Value =
         serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
     let texts = |key: &str| -> Vec<String> {

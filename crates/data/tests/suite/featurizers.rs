@@ -2,11 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use dsokr_basis::features::*;
 use dsokr_core::Error;
 use dsokr_core::random::hash;
-
-use crate::support::refused;
+use dsokr_data::featurizers::*;
 
 #[test]
 fn ngrams_are_all_substrings() {
@@ -111,4 +109,9 @@ fn hashed_terms_have_golden_columns() {
         assert_eq!(u64::from(bucket(text, u32::MAX)), expected % u64::from(u32::MAX));
         assert_eq!([bucket(text, 1), bucket(text, 0)], [0, 0]);
     }
+}
+
+/// Whether there is an error whose message contains `part`.
+fn refused<T>(result: Result<T, Error>, part: &str) -> bool {
+    result.is_err_and(|error| error.to_string().contains(part))
 }

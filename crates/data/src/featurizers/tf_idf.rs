@@ -1,16 +1,15 @@
+//! TF-IDF rows of n-grams.
+
 use std::collections::HashMap;
 use std::path::Path;
 
-use dsokr_core::Error;
+use dsokr_basis::features::{SparseRow, SparseRows, check_width};
+use dsokr_core::random::hash;
+use dsokr_core::{Error, RowWeights};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
-use super::ngram_config::CasedText;
-use super::{NgramConfig, SparseRows, bucket, check_width};
-use crate::weights::RowWeights;
-
-/// A sparse row: values with their columns, which increase.
-pub type SparseRow = Vec<(u32, f32)>;
+use super::ngram_config::{CasedText, NgramConfig};
 
 /// TF-IDF weights of n-grams as scikit-learn's `TfidfVectorizer(sublinear_tf=True)` gives them:
 /// `(1 + ln tf) · (ln((1 + n) / (1 + df)) + 1)`, every block of a row normalised to length 1.
@@ -88,7 +87,7 @@ impl TfIdf {
     /// The TF-IDF rows of some texts, computed in parallel.
     ///
     /// ```
-    /// use dsokr_basis::features::{NgramConfig, NgramKind, TfIdf};
+    /// use dsokr_data::featurizers::{NgramConfig, NgramKind, TfIdf};
     ///
     /// let words = NgramConfig {
     ///     kind: NgramKind::Words, min: 1, max: 1, lowercase: true, min_texts: 1, buckets: 0,
@@ -283,4 +282,11 @@ fn frequencies(
         });
     }
     frequency
+}
+
+/// The bucket of a term, `h mod buckets` with h the [`hash`] of its UTF-8 bytes.
+///
+/// It does not change within a major version. `buckets` must be at least 1; 0 counts as 1.
+pub fn bucket(term: &str, buckets: u32) -> u32 {
+    (hash(term.as_bytes()) % u64::from(buckets.max(1))) as u32
 }
