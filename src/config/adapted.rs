@@ -30,21 +30,21 @@ impl Checked {
         let mut lowered = Vec::new();
         adapted.config.lower_output_sizes(pairs, &mut lowered);
         let machine = adapted.config.encoder.get::<KernelMachineConfig>();
-        let known = lowered.len();
+        let outputs_lowered = lowered.len();
         if let Some(mut machine) = machine.cloned() {
             lower_solver_sizes(&mut machine.solver, pairs, &mut lowered);
-            if lowered.len() > known {
+            if lowered.len() > outputs_lowered {
                 adapted.config.encoder = EncoderTable::with_kind(machine)?;
             }
         }
         Ok((adapted, lowered))
     }
 
-    /// The same without the output kernels at these places, whose weights become 0.
-    pub(crate) fn without_kernels(&self, places: &[usize]) -> Self {
+    /// Leaves out the output kernels at these positions: their weights become 0.
+    pub(crate) fn without_kernels(&self, positions: &[usize]) -> Self {
         let mut reduced = self.clone();
-        for &place in places {
-            reduced.config.output.kernels[place].weight = 0.0;
+        for &position in positions {
+            reduced.config.output.kernels[position].weight = 0.0;
         }
         reduced
     }

@@ -83,9 +83,9 @@ impl BeyondConfig {
         }
         self.part()?;
         if let Some([low, high]) = self.mass {
-            let found = format!("[{low}, {high}]");
+            let range = format!("[{low}, {high}]");
             let allowed = "two masses in g/mol, the lower one first";
-            ensure(0.0 <= low && low <= high, "decoding.beyond.mass", found, allowed)?;
+            ensure(0.0 <= low && low <= high, "decoding.beyond.mass", range, allowed)?;
         }
         Ok(())
     }

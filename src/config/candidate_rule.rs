@@ -141,7 +141,7 @@ pub(crate) struct Ions {
 }
 
 impl Ions {
-    /// Those of a spectrum, which have the adduct `default` where it does not say.
+    /// Reads the ions of a spectrum, which have the adduct `default` where it names none.
     fn of(spectrum: &Spectrum, default: &Adduct) -> Self {
         let adducts = match spectrum.ions() {
             Ok(none) if none.is_empty() => vec![default.clone()],
@@ -164,8 +164,8 @@ struct Weighed {
 
 impl CandidateMasses {
     fn read(&self, candidates: &Candidates) -> Result<&Weighed, Error> {
-        if let Some(known) = self.0.get() {
-            return Ok(known);
+        if let Some(masses) = self.0.get() {
+            return Ok(masses);
         }
         let read = Weighed::from_candidates(candidates)?;
         Ok(self.0.get_or_init(|| read))
@@ -173,7 +173,7 @@ impl CandidateMasses {
 }
 
 impl Weighed {
-    /// Of the labels of candidates. Those that are not SMILES are candidates of no query.
+    /// Reads masses and formulas from the labels of candidates. Labels that are not SMILES are candidates of no query.
     ///
     /// # Errors
     /// Candidates that are not molecules.
@@ -186,10 +186,12 @@ impl Weighed {
             Some((mass, molecule.composition(), candidate as u32))
         };
         let all: Vec<_> = (0..candidates.len()).into_par_iter().filter_map(read).collect();
-        let mut masses: Vec<(f64, u32)> = all.iter().map(|&(mass, _, own)| (mass, own)).collect();
+        let mut masses: Vec<(f64, u32)> =
+            all.iter().map(|&(mass, _, candidate)| (mass, candidate)).collect();
         masses.sort_unstable_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
         let mut formulas: HashMap<_, Vec<u32>> = HashMap::new();
-        all.into_iter().for_each(|(_, atoms, own)| formulas.entry(atoms).or_default().push(own));
+        all.into_iter()
+            .for_each(|(_, atoms, candidate)| formulas.entry(atoms).or_default().push(candidate));
         Ok(Self { masses, formulas })
     }
 

@@ -85,7 +85,7 @@ static BUILT_IN: [Kind; 9] = [
 static REGISTERED: RwLock<Vec<Kind>> = RwLock::new(Vec::new());
 
 /// All kinds, the built-in ones first.
-fn known() -> Vec<Kind> {
+fn all_kinds() -> Vec<Kind> {
     let registered = REGISTERED.read().unwrap_or_else(PoisonError::into_inner);
     BUILT_IN.iter().chain(registered.iter()).copied().collect()
 }
@@ -164,11 +164,11 @@ where
     T: EncoderSettings + Serialize + DeserializeOwned + 'static,
 {
     let mut registered = REGISTERED.write().unwrap_or_else(PoisonError::into_inner);
-    let known = BUILT_IN.iter().chain(registered.iter()).find(|known| known.name == name);
-    let free = known.is_none_or(|known| (known.id)() == TypeId::of::<T>());
+    let namesake = BUILT_IN.iter().chain(registered.iter()).find(|kind| kind.name == name);
+    let free = namesake.is_none_or(|kind| (kind.id)() == TypeId::of::<T>());
     let allowed = "a name that stands for no other learner";
     ensure(free, "encoder.kind", format_args!("{name:?}"), allowed)?;
-    if known.is_none() {
+    if namesake.is_none() {
         registered.push(Kind::custom::<T>(name));
     }
     Ok(())
@@ -207,7 +207,7 @@ impl EncoderTable {
     where
         T: EncoderSettings + Serialize + 'static,
     {
-        let kind = known().into_iter().find(|kind| (kind.id)() == TypeId::of::<T>());
+        let kind = all_kinds().into_iter().find(|kind| (kind.id)() == TypeId::of::<T>());
         let allowed = "settings of a kind that is built in or registered";
         let name = std::any::type_name::<T>();
         let kind = kind.ok_or_else(|| Error::value("encoder.kind", name, allowed))?;
@@ -249,14 +249,15 @@ impl<'de> Deserialize<'de> for EncoderTable {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let mut table = toml::Table::deserialize(deserializer)?;
         let Some(kind) = table.remove("kind") else { return Err(D::Error::missing_field("kind")) };
-        let known = known();
-        let Some(found) = known.iter().find(|known| Some(known.name) == kind.as_str()) else {
+        let kinds = all_kinds();
+        let Some(chosen) = kinds.iter().find(|candidate| Some(candidate.name) == kind.as_str())
+        else {
             let names: Vec<String> =
-                known.iter().map(|known| format!("`{}`", known.name)).collect();
+                kinds.iter().map(|candidate| format!("`{}`", candidate.name)).collect();
             let message = format!("kind = {kind}: expected one of {}", names.join(", "));
             return Err(D::Error::custom(message));
         };
-        (found.read)(found.name, table).map_err(D::Error::custom)
+        (chosen.read)(chosen.name, table).map_err(D::Error::custom)
     }
 }
 
@@ -284,7 +285,7 @@ impl JsonSchema for EncoderTable {
             schema.insert("required".into(), serde_json::json!(["kind"]));
             schema
         };
-        let variants: Vec<Schema> = known().iter().map(variant).collect();
+        let variants: Vec<Schema> = all_kinds().iter().map(variant).collect();
         json_schema!({ "description": "The built-in encoders.", "oneOf": variants })
     }
 }

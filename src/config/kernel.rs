@@ -29,8 +29,8 @@ impl From<Kernel> for KernelConfig {
 }
 
 impl KernelConfig {
-    /// The kernel; none where its γ comes from the training outputs or inputs.
-    pub(crate) fn known(&self) -> Option<&Kernel> {
+    /// The kernel as the configuration states it; none where its γ comes from the training outputs or inputs.
+    pub(crate) fn stated(&self) -> Option<&Kernel> {
         (!self.median).then_some(&self.kernel)
     }
 
@@ -82,10 +82,10 @@ impl<'de> Deserialize<'de> for KernelConfig {
         let mut table = toml::Table::deserialize(deserializer)?;
         let gamma = table.get("gamma").and_then(toml::Value::as_str);
         let median = gamma == Some(MEDIAN);
-        if let Some(found) = gamma
+        if let Some(text) = gamma
             && !median
         {
-            return Err(D::Error::custom(refused(format_args!("{found:?}"))));
+            return Err(D::Error::custom(refused(format_args!("{text:?}"))));
         }
         if median {
             table.insert("gamma".into(), 1.0.into());
@@ -105,7 +105,7 @@ impl JsonSchema for KernelConfig {
         "KernelConfig".into()
     }
 
-    /// That of [`Kernel`], whose γ may also be `"median"`.
+    /// The schema of [`Kernel`], whose γ may also be `"median"`.
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
         let mut schema = Kernel::json_schema(generator);
         let kernels = schema.get_mut("oneOf").and_then(Value::as_array_mut).into_iter().flatten();

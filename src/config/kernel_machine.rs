@@ -385,8 +385,8 @@ impl KernelMachineConfig {
     /// [`dsokr_core::Error::Value`] of the key.
     pub(crate) fn check_pairs(&self, pairs: usize) -> Result<(), Error> {
         let (key, count, parts) = match &self.solver {
-            Solver::Averaged(own) => ("parts", own.parts, own.parts),
-            Solver::ConjugateGradients(own) => ("sample", own.sample.unwrap_or(1), 1),
+            Solver::Averaged(settings) => ("parts", settings.parts, settings.parts),
+            Solver::ConjugateGradients(settings) => ("sample", settings.sample.unwrap_or(1), 1),
             Solver::ClosedForm(_) | Solver::Sketched(_) | Solver::Lipschitz(_) => ("name", 1, 1),
         };
         let allowed = format_args!("1 to {pairs}, the number of training pairs");

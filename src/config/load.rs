@@ -107,7 +107,7 @@ fn parse(text: &str, path: &Path, overrides: &[Override]) -> Result<Checked, Err
 }
 
 impl Checked {
-    /// The same with further overrides.
+    /// Applies further overrides.
     ///
     /// # Errors
     /// As [`Config::load_with`]; [`Error::Serialise`].
@@ -152,19 +152,21 @@ fn located(error: &toml::de::Error, table: &toml::Table) -> String {
 /// Whether a message of serde may be about this key or its value.
 fn is_about(message: &str, key: &str, value: &toml::Value) -> bool {
     use toml::Value::{Boolean, Float, Integer};
-    let own = match value {
-        toml::Value::String(own) => format!("string {own:?}, "),
-        Integer(own) => format!("integer `{own}`, "),
-        Float(own) => format!("floating point `{own:?}`, "),
-        Boolean(own) => format!("boolean `{own}`, "),
+    // the value as serde names it in a message
+    let described = match value {
+        toml::Value::String(text) => format!("string {text:?}, "),
+        Integer(number) => format!("integer `{number}`, "),
+        Float(number) => format!("floating point `{number:?}`, "),
+        Boolean(flag) => format!("boolean `{flag}`, "),
         _ => String::new(),
     };
-    let found =
-        |kind: &&str| message.strip_prefix(*kind).is_some_and(|rest| rest.starts_with(&own));
+    let describes_value =
+        |kind: &&str| message.strip_prefix(*kind).is_some_and(|rest| rest.starts_with(&described));
     let named = |kind: &str, name: &str| message.starts_with(&format!("{kind} `{name}`"));
     named("unknown field", key.rsplit('.').next().unwrap_or_default())
-        || value.as_str().is_some_and(|own| named("unknown variant", own))
-        || !own.is_empty() && ["invalid type: ", "invalid value: "].iter().any(found)
+        || value.as_str().is_some_and(|text| named("unknown variant", text))
+        || !described.is_empty()
+            && ["invalid type: ", "invalid value: "].iter().any(describes_value)
 }
 
 /// Refuses an array in the place of a table, which serde reads as the table's values in their order.
@@ -179,7 +181,7 @@ fn no_arrays(given: &toml::Table, read: &Config) -> Result<(), String> {
     let mut all = nodes(String::new(), &given).into_iter();
     match all.find(|(key, value)| value.is_array() && tables.contains(key)) {
         None => Ok(()),
-        Some((key, found)) => Err(format!("{key} = {found}: expected a table")),
+        Some((key, array)) => Err(format!("{key} = {array}: expected a table")),
     }
 }
 
@@ -245,10 +247,10 @@ impl Config {
     /// Which keys of `[data]` and `[output]` have this value, as the end of a sentence about it; empty if none has.
     fn naming(&self, value: &str) -> String {
         let Ok(config) = toml::Value::try_from(self) else { return String::new() };
-        let names = |(key, found): &(String, &toml::Value)| {
+        let names = |(key, held): &(String, &toml::Value)| {
             let tag = [".kind", ".name", ".source"].iter().any(|tag| key.ends_with(tag));
             let inside = key.starts_with("data.") || key.starts_with("output.");
-            inside && !tag && found.as_str() == Some(value)
+            inside && !tag && held.as_str() == Some(value)
         };
         let keys = nodes(String::new(), &config).into_iter().filter(names);
         let keys: Vec<String> = keys.map(|(key, _)| key).collect();

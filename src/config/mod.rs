@@ -51,6 +51,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use smart_default::SmartDefault;
 
+use self::rules::{Rule, check};
 use crate::config::candidate_rule::CandidateRule;
 use crate::error::Error;
 use crate::error::ensure;
@@ -149,7 +150,7 @@ pub struct Checked {
     config: Config,
     /// The file that it was read from.
     file: Option<PathBuf>,
-    /// Of a run: the folder of the data that it was trained on.
+    /// The folder of the data that a run was trained on; none for a configuration that is not a run's.
     pub(crate) trained_on: Option<PathBuf>,
     /// The text that it was read from, without overrides; none of one that a program has made.
     text: Option<String>,
@@ -183,55 +184,69 @@ impl Config {
         self.output.validate(&self.data)?;
         self.sketch.validate()?;
         self.encoder.settings.validate()?;
+        self.check_encoder()?;
+        self.training.validate()?;
+        self.evaluation.validate()?;
+        self.decoding.validate()?;
+        if let Some(ensemble) = &self.ensemble {
+            ensemble.validate()?;
+        }
+        self.encoder.settings.check_compatible(&self)?;
+        self.decoding.check_beyond(&self)?;
+        if self.sketch.full {
+            self.output.check_untempered("sketch.full leaves no basis to temper")?;
+        }
+        self.check_metric()?;
+        self.check_splits()?;
+        let overrides = Vec::new();
+        Ok(Checked { config: self, file: None, trained_on: None, text: None, overrides })
+    }
+
+    /// Checks what the encoder needs of inputs, sketch and weights.
+    fn check_encoder(&self) -> Result<(), Error> {
         let inputs = self.data.facts().inputs;
         let reads = self.encoder.abilities().reads;
         let allowed = format!(
             "{reads}, which this encoder reads; kernels need encoder.inputs of kind \"kernels\""
         );
         ensure(inputs == reads, "data.inputs", inputs, allowed)?;
-        let weighted = self.data.facts().weighted;
-        let allowed = "1: this encoder does not weigh pairs";
-        let holds = !weighted || self.encoder.abilities().weighs_pairs;
-        ensure(holds, "data.train[].weight", "given", allowed)?;
-        let several = !self.output.kernels.is_empty();
-        let allowed = "false: several output.kernels are compared in a basis";
-        ensure(!(several && self.sketch.full), "sketch.full", true, allowed)?;
-        let machine = self.encoder.get::<KernelMachineConfig>();
-        let known = machine.filter(|machine| machine.has_held_out_answers());
-        let allowed = "absent: it needs encoder.kind = \"kernel-machine\" with encoder.solver.name \
-                       \"closed-form\" or \"sketched\" and without encoder.answers of kind \"embedded\"";
-        let holds = self.output.weights.is_none() || known.is_some();
-        ensure(holds, "output.weights", "\"held-out\"", allowed)?;
-        let kernels = |inputs: &_| matches!(inputs, MachineInputsConfig::Kernels { .. });
-        let holds = !self.sketch.full && known.is_some_and(|machine| !kernels(&machine.inputs));
-        let allowed = format!(
-            "{allowed}, and with encoder.inputs of kind \"ngrams\" or \"vectors\" and sketch.full = false"
-        );
-        let look = &self.decoding.second_look;
-        ensure(holds || look.is_none(), "decoding.second_look", "given", allowed)?;
-        let refits = look.as_ref().is_none_or(|look| look.refit);
-        let closed = known.is_some_and(|machine| machine.solver.sketch().is_none());
-        let allowed =
-            "true: only the solver \"closed-form\" leaves out a part of its pairs exactly";
-        ensure(refits || closed, "decoding.second_look.refit", "false", allowed)?;
-        self.training.validate()?;
-        self.evaluation.validate()?;
-        self.decoding.validate()?;
-        self.ensemble.as_ref().map_or(Ok(()), EnsembleConfig::validate)?;
-        self.encoder.settings.check_compatible(&self)?;
-        self.decoding.check_beyond(&self)?;
-        if self.sketch.full {
-            let allowed = "no tempering, as it is without a sketch: there is no basis to temper";
-            self.output.check_untempered(allowed)?;
+        if self.data.facts().weighted && !self.encoder.abilities().weighs_pairs {
+            let because = "this encoder does not weigh pairs; remove it";
+            return Err(Error::refused("data.train[].weight", "given", because));
         }
-        self.check_metric()?;
-        let there = self.evaluation.split != SplitName::Test || self.data.facts().has_test;
-        let allowed = "\"validation\", or a file in data.test";
-        ensure(there, "evaluation.split", "\"test\"", allowed)?;
-        self.check_validation(machine)?;
-        let text = None;
-        let overrides = Vec::new();
-        Ok(Checked { config: self, file: None, trained_on: None, text, overrides })
+        let machine = self.encoder.get::<KernelMachineConfig>();
+        let predicts_held_out = machine.is_some_and(KernelMachineConfig::has_held_out_answers);
+        let sums_kernels = machine
+            .is_some_and(|machine| matches!(machine.inputs, MachineInputsConfig::Kernels { .. }));
+        let is_sketched = machine.is_some_and(|machine| machine.solver.sketch().is_some());
+        let second_look = self.decoding.second_look.as_ref();
+        let rules = [
+            Rule {
+                key: "sketch.full",
+                refused_when: !self.output.kernels.is_empty() && self.sketch.full,
+                because: "several output.kernels are compared in a basis; set it to false",
+            },
+            Rule {
+                key: "output.weights",
+                refused_when: self.output.weights.is_some() && !predicts_held_out,
+                because: "it needs encoder.kind = \"kernel-machine\" with encoder.solver.name \"closed-form\" or \"sketched\" \
+                          and without encoder.answers of kind \"embedded\"; remove it",
+            },
+            Rule {
+                key: "decoding.second_look",
+                refused_when: second_look.is_some()
+                    && (self.sketch.full || sums_kernels || !predicts_held_out),
+                because: "it needs encoder.kind = \"kernel-machine\" with encoder.solver.name \"closed-form\" or \"sketched\", \
+                          without encoder.answers of kind \"embedded\", with encoder.inputs of kind \"ngrams\" or \"vectors\" \
+                          and sketch.full = false; remove it",
+            },
+            Rule {
+                key: "decoding.second_look.refit",
+                refused_when: second_look.is_some_and(|settings| !settings.refit) && is_sketched,
+                because: "only the solver \"closed-form\" leaves out a part of its pairs exactly; set it to true",
+            },
+        ];
+        check(self, "", &rules)
     }
 
     /// The choices of a training on the validation split, as the beginning of a sentence; none where there are none.
@@ -252,23 +267,44 @@ impl Config {
         }
     }
 
-    /// Checks that nothing is chosen or evaluated on validation pairs where there are none.
-    fn check_validation(&self, machine: Option<&KernelMachineConfig>) -> Result<(), Error> {
-        if self.data.has_validation() {
-            return Ok(());
-        }
-        let none = |holds, allowed| ensure(holds, "data.splits.validation", 0, allowed);
-        none(
-            machine.is_some_and(KernelMachineConfig::fits_without_validation),
-            "at least 1; encoders choose their checkpoint on validation pairs. A kernel machine needs none with one λ, or \
-             with several and encoder.solver.name \"closed-form\" or \"sketched\", where leave-one-out errors choose",
-        )?;
-        none(self.decoding.hubs.is_none(), "at least 1; decoding.hubs is chosen on them")?;
-        let fits = self.ensemble.as_ref().is_some_and(EnsembleConfig::fits_on_validation);
-        none(!fits, "at least 1; ensemble.weights = \"validation\" fits weights on them")?;
-        let test = self.evaluation.split == SplitName::Test;
-        let allowed = "\"test\", since there are no validation pairs";
-        ensure(test, "evaluation.split", "\"validation\"", allowed)
+    /// Checks that nothing is chosen or evaluated on pairs that do not exist.
+    fn check_splits(&self) -> Result<(), Error> {
+        let has_validation = self.data.has_validation();
+        let machine = self.encoder.get::<KernelMachineConfig>();
+        let learner_chooses = !machine.is_some_and(KernelMachineConfig::fits_without_validation);
+        let ensemble_chooses =
+            self.ensemble.as_ref().is_some_and(EnsembleConfig::fits_on_validation);
+        let rules = [
+            Rule {
+                key: "evaluation.split",
+                refused_when: self.evaluation.split == SplitName::Test
+                    && !self.data.facts().has_test,
+                because: "data.test names no file; name one, or set it to \"validation\"",
+            },
+            Rule {
+                key: "data.splits.validation",
+                refused_when: !has_validation && learner_chooses,
+                because: "encoders choose their checkpoint on validation pairs; use at least 1. A kernel machine needs none \
+                          with one λ, or with several and encoder.solver.name \"closed-form\" or \"sketched\", where \
+                          leave-one-out errors choose",
+            },
+            Rule {
+                key: "data.splits.validation",
+                refused_when: !has_validation && self.decoding.hubs.is_some(),
+                because: "decoding.hubs is chosen on validation pairs; use at least 1",
+            },
+            Rule {
+                key: "data.splits.validation",
+                refused_when: !has_validation && ensemble_chooses,
+                because: "ensemble.weights = \"validation\" fits weights on validation pairs; use at least 1",
+            },
+            Rule {
+                key: "evaluation.split",
+                refused_when: !has_validation && self.evaluation.split != SplitName::Test,
+                because: "there are no validation pairs; set it to \"test\"",
+            },
+        ];
+        check(self, "", &rules)
     }
 
     /// Checks that the metric that chooses is known.
@@ -280,7 +316,7 @@ impl Config {
         let levels = self.encoder.abilities().levels;
         let quantiles = levels.is_some();
         let medians = levels.is_some_and(|levels| levels.contains(&0.5));
-        let known = |metric: &Metric| match metric.needs() {
+        let is_measured = |metric: &Metric| match metric.needs() {
             Needs::Quantiles => quantiles,
             Needs::Numbers if quantiles => medians,
             _ if quantiles => false,
@@ -297,9 +333,9 @@ impl Config {
             Needs::GraphsOrRankings => features.are_graphs() || features.are_rankings(),
         };
         let metric = self.evaluation.metric;
-        let names: Vec<&str> = Metric::all().filter(known).map(Metric::name).collect();
+        let names: Vec<&str> = Metric::all().filter(is_measured).map(Metric::name).collect();
         ensure(
-            known(&metric),
+            is_measured(&metric),
             "evaluation.metric",
             metric,
             format_args!("{}, for these outputs", names.join(", ")),
@@ -317,33 +353,33 @@ impl Checked {
     pub fn data_root(&self, data: Option<&Path>) -> Result<DataRoot, Error> {
         let folder = self.data.facts().folder;
         let find = || DataRoot::find(folder, self.file.as_deref(), data);
-        let Some(known) = self.trained_on.as_ref().filter(|_| data.is_none()) else {
+        let Some(trained_on) = self.trained_on.as_ref().filter(|_| data.is_none()) else {
             return Ok(find()?);
         };
-        if known.is_dir() {
-            return Ok(DataRoot::at(known));
+        if trained_on.is_dir() {
+            return Ok(DataRoot::at(trained_on));
         }
         let Ok(root) = find() else {
             let hint = format!(
                 ", the folder of the data that the run was trained on; {} stands for DIR/{folder}",
                 Argument::new("data").with("DIR")
             );
-            return Err(Error::NotFound { path: known.clone(), hint });
+            return Err(Error::NotFound { path: trained_on.clone(), hint });
         };
         tracing::warn!(
             "{}, the folder of the data that the run was trained on, is gone: {} is read in its place",
-            known.display(),
-            root.folder().unwrap_or(known).display()
+            trained_on.display(),
+            root.folder().unwrap_or(trained_on).display()
         );
         Ok(root)
     }
 
-    /// The same as if it had been read from a file.
+    /// Returns the configuration as if it had been read from a file.
     pub(crate) fn placed(self, file: &Path) -> Self {
         Self { file: Some(file.into()), ..self }
     }
 
-    /// The same with a different action at rows of tables that cannot be read.
+    /// Changes what is done with rows of tables that cannot be read.
     ///
     /// # Errors
     /// [`dsokr_core::Error::Value`] for [`OnBadRow::Skip`] of pairs that do not come from tables.
@@ -352,11 +388,11 @@ impl Checked {
         Ok(self.config.data.validate()?)
     }
 
-    /// The same with these settings, where they are its own but for what no file can hold, such as an object of a
-    /// program that has registered their kind.
+    /// Takes the encoder settings of a program in the place of equal ones that were read from a file: they may also hold
+    /// what no file can, such as an object of the program that has registered their kind.
     pub fn given(mut self, encoder: Option<&EncoderTable>) -> Self {
-        if let Some(own) = encoder.filter(|own| **own == self.encoder) {
-            self.config.encoder = own.clone();
+        if let Some(settings) = encoder.filter(|settings| **settings == self.encoder) {
+            self.config.encoder = settings.clone();
         }
         self
     }
@@ -380,7 +416,7 @@ impl Checked {
         Ok(toml::to_string(&self.config)?)
     }
 
-    /// The same as a table.
+    /// The configuration as a table of TOML.
     pub(crate) fn to_table(&self) -> Result<toml::Table, Error> {
         Ok(self.to_toml()?.parse()?)
     }

@@ -54,8 +54,8 @@ impl OutputMatrixConfig {
     ) -> Result<(), Error> {
         match self {
             Self::Learned { rank } => {
-                let found = rank.unwrap_or(1);
-                ensure(found > 0, "encoder.output_matrix.rank", found, "at least 1")?;
+                let rank = rank.unwrap_or(1);
+                ensure(rank > 0, "encoder.output_matrix.rank", rank, "at least 1")?;
                 let has_spectrum = matches!(solver, Solver::ClosedForm(_) | Solver::Sketched(_));
                 let name = format!("{:?}", solver.name());
                 let allowed =

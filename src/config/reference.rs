@@ -45,14 +45,15 @@ impl<'s> Reference<'s> {
         if is_choice(schema) {
             for variant in schema["oneOf"].as_array().into_iter().flatten() {
                 let inner = self.resolve(variant).0;
-                let own = properties(variant);
-                let tag = own.and_then(|own| own.iter().find(|(_, v)| v["const"].is_string()));
+                let variant_keys = properties(variant);
+                let tag =
+                    variant_keys.and_then(|keys| keys.iter().find(|(_, v)| v["const"].is_string()));
                 if let Some((tag, value)) = tag {
                     let _ =
                         write!(self.page, "\n`{tag} = {}`: {}\n", value["const"], text(variant));
                 }
                 let inherited = if std::ptr::eq(inner, variant) { None } else { properties(inner) };
-                let keys = own.into_iter().flatten().filter(|(_, v)| v["const"].is_null());
+                let keys = variant_keys.into_iter().flatten().filter(|(_, v)| v["const"].is_null());
                 let keys: Vec<_> = keys.chain(inherited.into_iter().flatten()).collect();
                 self.rows(path, &keys, &[variant, inner], &mut nested);
             }

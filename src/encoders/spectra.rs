@@ -101,7 +101,9 @@ impl Prepare for PeakInputs {
     fn inputs(&self, split: &Split) -> Result<Vec<PeakList>, Error> {
         let list = |peak: dsokr_spectra::Peak| (peak.mz, peak.intensity);
         let read = spectra(split)?.into_iter();
-        Ok(read.map(|own| (own.precursor_mz, own.peaks.into_iter().map(list).collect())).collect())
+        Ok(read
+            .map(|spectrum| (spectrum.precursor_mz, spectrum.peaks.into_iter().map(list).collect()))
+            .collect())
     }
 
     fn load((): &(), _: &Path) -> Result<Self, Error> {

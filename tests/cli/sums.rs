@@ -131,7 +131,11 @@ fn weights_come_from_held_out_answers() {
         sandbox.fail(&[&["train", file][..], &sets].concat(), 2, expected);
     };
     let seed = "seed=0";
-    case("plain.toml", seed, &["output.weights = \"held-out\"", "one output.kernel has no weights"]);
+    case(
+        "plain.toml",
+        seed,
+        &["output.weights = \"held-out\"", "one output.kernel has no weights"],
+    );
     case("ridge.toml", seed, &["output.kernels[1].weight = 0.5", "1 or 0"]);
     sandbox.write("bag.toml", &config(BAG, &kernels));
     case("bag.toml", seed, &["output.weights", "encoder.kind = \"kernel-machine\""]);

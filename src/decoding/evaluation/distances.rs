@@ -41,7 +41,7 @@ fn kernel<'a>(decoder: &Decoder<'a>) -> Option<&'a dyn OutputKernel> {
     match decoder.space {
         Some(OutputSpace::Basis(basis)) => Some(basis.kernel()),
         Some(OutputSpace::Machine(space)) => Some(space.kernel()),
-        Some(OutputSpace::Quantiles(_)) | None => configured.known().map(|own| own as _),
+        Some(OutputSpace::Quantiles(_)) | None => configured.stated().map(|kernel| kernel as _),
     }
 }
 

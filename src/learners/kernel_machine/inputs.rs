@@ -95,7 +95,7 @@ impl MachineInputs {
         let key = |at: usize| format!("encoder.kernels[{at}].kernel");
         let part = |(at, part): (usize, &InputSummandConfig)| {
             let prepared = Source::Training(train).prepared(&part.inputs)?;
-            let kernel = match part.kernel.known() {
+            let kernel = match part.kernel.stated() {
                 Some(known) => known.clone(),
                 None => {
                     let rows = prepared.rows(train)?;
@@ -144,7 +144,7 @@ impl MachineInputs {
         train: &Split,
         seed: u64,
     ) -> Result<(), Error> {
-        if settings.kernel.known().is_some() {
+        if settings.kernel.stated().is_some() {
             return Ok(());
         }
         let Self::One(prepared, kernel) = self else {

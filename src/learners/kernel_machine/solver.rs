@@ -145,7 +145,7 @@ pub(super) fn advice_on_unlike(
     let cure = match (inputs, &*settings.kernel) {
         (TrainingInputs::Gram(_), _) => "try other kernels".to_owned(),
         (_, Kernel::Gaussian { .. } | Kernel::GaussianTanimoto { .. })
-            if settings.kernel.known().is_none() =>
+            if settings.kernel.stated().is_none() =>
         {
             "try a number below that of the median as encoder.kernel.gamma".into()
         }
