@@ -13,7 +13,7 @@
 //! for hit in run.search("A carboxylic acid with a bromine atom on a benzene ring.", 3)?.hits {
 //!     println!("{:.4}  {}", hit.score, hit.label);
 //! }
-//! # assert!(trained.report.metrics.mrr > 0.3, "{}", trained.report);
+//! # assert!(trained.report.metrics.mrr() > 0.3, "{}", trained.report);
 //! # Ok(())
 //! # }
 //! ```
@@ -87,6 +87,7 @@ pub use decoding::beyond::{BeyondSearch, SearchEnd, SearchFacts};
 pub use decoding::decoder::PredictedOutput;
 pub use decoding::evaluation::StoredEvaluation;
 pub use decoding::evaluator::Evaluator;
+pub use decoding::filter::{Comparison, Condition, Filter, Operator, Value};
 pub use encoders::inputs::{Prepare, Recipe};
 pub use encoders::ngram_bag::NgramBagConfig;
 pub use encoders::tokens::{PretrainedInputs, TokenInputs, TokenInputsConfig};

@@ -28,7 +28,7 @@ pub struct Printed<'a> {
 
 /// What a table of answers says of each query besides its id.
 #[derive(Clone, Copy)]
-pub enum QueryColumn {
+enum QueryColumn {
     /// The text.
     Text,
     /// The precursor's m/z of a spectrum.
@@ -39,7 +39,7 @@ pub enum QueryColumn {
 
 impl QueryColumn {
     /// The column for the inputs of an encoder.
-    pub fn of(abilities: Abilities) -> Self {
+    fn of(abilities: Abilities) -> Self {
         match abilities.reads {
             InputKind::Texts if abilities.spectra => Self::PrecursorMz,
             InputKind::Texts => Self::Text,
@@ -56,7 +56,7 @@ impl QueryColumn {
     }
 
     /// The cell of a query with this text.
-    pub fn cell(self, text: Option<&str>) -> Option<String> {
+    fn cell(self, text: Option<&str>) -> Option<String> {
         let text = text.unwrap_or_default();
         match self {
             Self::Text => Some(text.to_owned()),
@@ -77,12 +77,18 @@ pub fn text(answer: &Answer) -> String {
         format!("{:>14}  {value}\n", format!("quantile {level}"))
     };
     let quantiles: String = answer.quantiles.iter().map(quantile).collect();
+    let further: Vec<&str> = answer.hits.first().into_iter().flat_map(further_names).collect();
+    let row = |id: &str, cells: Vec<String>, label: String| {
+        std::iter::once(id.to_owned()).chain(cells).chain([label]).collect::<Vec<String>>()
+    };
+    let no_cells = || vec![String::new(); further.len()];
     let best = answer.exact.iter().map(|best| {
-        (["all".to_owned(), format!("{:.4}", best.score)], [String::new(), best.label.clone()])
+        let numbers = ["all".to_owned(), format!("{:.4}", best.score)];
+        (numbers, row("", no_cells(), best.label.clone()))
     });
     let beyond = answer.beyond.iter().map(|found| {
-        let label = format!("{}{}", found.label, note(found));
-        (["new".to_owned(), format!("{:.4}", found.score)], [String::new(), label])
+        let numbers = ["new".to_owned(), format!("{:.4}", found.score)];
+        (numbers, row("", no_cells(), format!("{}{}", found.label, note(found))))
     });
     let hits = answer.hits.iter().map(|hit| {
         let same = match hit.duplicates.len() {
@@ -90,13 +96,21 @@ pub fn text(answer: &Answer) -> String {
             others => format!(" ({} candidates)", others + 1),
         };
         let numbers = [hit.rank.to_string(), format!("{:.4}", hit.score)];
-        (numbers, [hit.id.clone(), format!("{}{same}", hit.label)])
+        let cells = hit.columns.iter().map(|(_, cell)| cell.clone()).collect();
+        (numbers, row(&hit.id, cells, format!("{}{same}", hit.label)))
     });
     let (numbers, texts): (Vec<_>, Vec<_>) = best.chain(beyond).chain(hits).unzip();
     let numbers = Table::new(["rank", "  score"], 0).with(numbers).text();
-    let texts = Table::new(["id", "label"], 2).with(texts).text();
+    let names: Vec<&str> = ["id"].into_iter().chain(further).chain(["label"]).collect();
+    let count = names.len();
+    let texts = Table::new(names, count).with(texts).text();
     let line = |(numbers, texts)| format!("{numbers}  {texts}").trim_end().to_owned() + "\n";
     cautions + &quantiles + &numbers.lines().zip(texts.lines()).map(line).collect::<String>()
+}
+
+/// The names of the further columns of a hit.
+fn further_names(hit: &Hit) -> impl Iterator<Item = &str> {
+    hit.columns.iter().map(|(name, _)| name.as_str())
 }
 
 /// How a molecule that a search found stands to the candidates.
@@ -121,40 +135,76 @@ fn note(found: &PredictedOutput) -> String {
     }
 }
 
-/// Names of the columns of [`rows`].
-pub fn columns(runs: &EnsembleRun, query: QueryColumn) -> Vec<String> {
-    let levels = match runs.members() {
-        [_] => runs.config().encoder.abilities().levels.unwrap_or_default(),
-        _ => &[],
-    };
-    let answer = ["rank", "candidate", "label", "score", "duplicates"];
-    let names = ["id"].into_iter().chain(query.name()).chain(answer).map(String::from);
-    names.chain(levels.iter().map(|level| format!("quantile {level}"))).collect()
+/// A table of answers: a row for each candidate, behind the cells of its query.
+pub struct AnswerTable {
+    query: QueryColumn,
+    /// The names of the cells of a hit.
+    cells: Vec<String>,
+    levels: Vec<f64>,
 }
 
-/// A row of a table for each candidate behind the cells of its query, one without a candidate where there is none; the best
-/// of all outputs has the rank `all` and no id, the molecules that a search
-/// found, best first, the rank `new` and, where they are candidates, their ids.
-pub fn rows(query: &[String], answer: &Answer) -> impl Iterator<Item = Vec<String>> {
-    let is_empty = answer.exact.is_none() && answer.beyond.is_empty() && answer.hits.is_empty();
-    let empty = is_empty.then(|| std::array::from_fn(|_| String::new()));
-    let best = answer.exact.iter().map(|best| {
-        let rank = "all".to_owned();
-        let none = String::new();
-        [rank, none.clone(), best.label.clone(), best.score.to_string(), none]
-    });
-    let beyond = answer.beyond.iter().map(|found| {
-        let known = found.search.as_ref().filter(|facts| facts.in_table);
-        let id = known.map_or_else(String::new, |facts| facts.nearest.clone());
-        ["new".to_owned(), id, found.label.clone(), found.score.to_string(), String::new()]
-    });
-    let hits = answer.hits.iter().map(|hit| {
-        let Hit { rank, id, label, score, duplicates, .. } = hit;
-        let score = score.to_string();
-        [rank.to_string(), id.clone(), label.clone(), score, duplicates.join(" ")]
-    });
-    let quantiles = answer.quantiles.iter().map(|own| own.value.to_string());
-    empty.into_iter().chain(best).chain(beyond).chain(hits).map(move |cells: [String; 5]| {
-        query.iter().cloned().chain(cells).chain(quantiles.clone()).collect()
-    })
+impl AnswerTable {
+    /// The table of the answers of runs.
+    pub fn new(runs: &EnsembleRun) -> Self {
+        let levels = match runs.members() {
+            [_] => runs.config().encoder.abilities().levels.unwrap_or_default(),
+            _ => &[],
+        };
+        let cells = Hit::NAMES.into_iter().chain(runs.columns()).map(String::from).collect();
+        let query = QueryColumn::of(runs.config().encoder.abilities());
+        Self { query, cells, levels: levels.to_vec() }
+    }
+
+    /// The names of its columns. The id of a candidate is called `candidate`, since `id` is that of the query.
+    pub fn names(&self) -> Vec<String> {
+        let of_query = ["id"].into_iter().chain(self.query.name()).map(String::from);
+        let cells = self.cells.iter().map(|name| match name.as_str() {
+            "id" => "candidate".to_owned(),
+            name => name.to_owned(),
+        });
+        let quantiles = self.levels.iter().map(|level| format!("quantile {level}"));
+        of_query.chain(cells).chain(quantiles).collect()
+    }
+
+    /// The rows of the answer to a query with this id and text, one without a candidate where there is none; the best
+    /// of all outputs has the rank `all` and no id, the molecules that a search found, best first, the rank `new` and, where
+    /// they are candidates, their ids.
+    pub fn rows(&self, id: &str, text: Option<&str>, answer: &Answer) -> Vec<Vec<String>> {
+        let mut found: Vec<Vec<(&str, String)>> = Vec::new();
+        if let Some(best) = &answer.exact {
+            let label = best.label.clone();
+            found.push(vec![
+                ("rank", "all".to_owned()),
+                ("label", label),
+                ("score", best.score.to_string()),
+            ]);
+        }
+        for molecule in &answer.beyond {
+            let candidate = molecule.search.as_ref().filter(|facts| facts.in_table);
+            found.push(vec![
+                ("rank", "new".to_owned()),
+                ("id", candidate.map_or_else(String::new, |facts| facts.nearest.clone())),
+                ("label", molecule.label.clone()),
+                ("score", molecule.score.to_string()),
+            ]);
+        }
+        for hit in &answer.hits {
+            found.push(hit.cells().map(|(name, cell)| (name, cell.to_string())).collect());
+        }
+        if found.is_empty() {
+            found.push(Vec::new());
+        }
+        let query: Vec<String> = [id.to_owned()].into_iter().chain(self.query.cell(text)).collect();
+        let quantiles: Vec<String> =
+            answer.quantiles.iter().map(|quantile| quantile.value.to_string()).collect();
+        let row = |known: Vec<(&str, String)>| {
+            let cell = |name: &String| {
+                let cell = known.iter().find(|(own, _)| own == name);
+                cell.map_or_else(String::new, |(_, cell)| cell.clone())
+            };
+            let cells = self.cells.iter().map(cell);
+            query.iter().cloned().chain(cells).chain(quantiles.iter().cloned()).collect()
+        };
+        found.into_iter().map(row).collect()
+    }
 }

@@ -8,13 +8,14 @@ use std::path::{Path, PathBuf};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use dsokr_core::Argument;
 use dsokr_data::feature_file::read_features;
-use dsokr_data::table::{TextFormat, TextReader, open_text};
+use dsokr_data::table::{TABLE_FORMATS, TableFormat, TextFormat, TextReader, open_text};
 use dsokr_data::{InputKind, Inputs, Split};
 use dsokr_decode::Combination::{Max, Mean};
 
 use crate::config::BeyondConfig;
+use crate::decoding::filter::Filter;
 use crate::error::{Error, ensure};
-use crate::run::{EnsembleRun, Run};
+use crate::run::{EnsembleRun, Run, Wanted};
 
 /// Where texts are in a file.
 #[derive(clap::Args)]
@@ -29,11 +30,15 @@ pub struct Texts {
     /// How the texts are written: lines, one text a line; tsv or csv, a table of fields separated by tabs or commas;
     /// jsonl, one JSON object a line; mgf, msp, massbank or mzml, mass spectra. Default: what the extension of the file says
     /// (.tsv, .csv, .jsonl, .parquet, .mgf, .msp, .massbank, .mzml, also with .gz behind; else lines).
-    #[arg(long, value_parser = PossibleValuesParser::new(FORMATS).map(format))]
+    #[arg(long, value_parser = PossibleValuesParser::new(format_names()).map(format))]
     input: Option<TextFormat>,
 }
 
-const FORMATS: [&str; 8] = ["lines", "tsv", "csv", "jsonl", "mgf", "msp", "massbank", "mzml"];
+/// One text a line, and the formats of tables that a stream can have.
+fn format_names() -> impl Iterator<Item = &'static str> {
+    let tables = TABLE_FORMATS.iter().filter(|format| format.is_text());
+    ["lines"].into_iter().chain(tables.map(TableFormat::name))
+}
 
 fn format(name: String) -> TextFormat {
     TextFormat::from_path(&Path::new("texts").with_extension(name))
@@ -172,6 +177,23 @@ pub struct Beyond {
         value_parser = |text: &str| text.parse::<BeyondConfig>()
     )]
     pub beyond: Option<BeyondConfig>,
+}
+
+/// Which candidates are wanted.
+#[derive(Default, clap::Args)]
+pub struct Wants {
+    /// Only candidates for which this holds: comparisons of their columns, such as 'price < 10 and supplier = "A & B"', and of
+    /// molecules 'mass < 300', 'formula = C9*', 'group = "carboxylic acid"' and 'similarity("OC(=O)c1ccccc1") >= 0.5', joined
+    /// by and, or, not and brackets. Ranks stay those among all candidates.
+    #[arg(long, value_name = "CONDITION", value_parser = |text: &str| text.parse::<Filter>())]
+    filter: Option<Filter>,
+}
+
+impl Wants {
+    /// The candidates that are wanted; none where all are.
+    pub fn of(&self, runs: &EnsembleRun) -> Result<Option<Wanted>, Error> {
+        self.filter.as_ref().map(|filter| runs.wanted(filter)).transpose()
+    }
 }
 
 impl Combine {

@@ -8,7 +8,7 @@ use dsokr_core::{Argument, Processes};
 use dsokr_data::config::OnBadRow;
 use dsokr_data::{Inputs, SplitName, Structure, Truth};
 use dsokr_decode::report::{Comparison, compare};
-use dsokr_decode::{Candidates, Decoded};
+use dsokr_decode::{Candidates, Decoded, RANK_METRICS};
 use dsokr_nn::Processor;
 use serde::Serialize;
 
@@ -277,9 +277,9 @@ impl Shown {
             && let Some(found) = against
         {
             text += &format!("\ndifference from {other}, 95 % intervals of a paired bootstrap:\n");
-            for (name, own) in
-                [("MRR", found.mrr), ("Hits@1", found.hits_1), ("Hits@10", found.hits_10)]
-            {
+            for metric in &RANK_METRICS {
+                let name = metric.title;
+                let Some(own) = found.metrics.get(metric.name) else { continue };
                 let difference = own.difference;
                 let [low, high] = own.ci95;
                 let better = 100.0 * own.first_better;

@@ -10,9 +10,8 @@ use dsokr_data::Split;
 use dsokr_data::config::OnBadRow;
 use dsokr_nn::Processor;
 
-use crate::cli::answers;
-use crate::cli::answers::{Printed, QueryColumn};
-use crate::cli::arguments::{Beyond, Combine, Texts, read};
+use crate::cli::answers::{AnswerTable, Printed};
+use crate::cli::arguments::{Beyond, Combine, Texts, Wants, read};
 use crate::cli::meant::check_runs;
 use crate::cli::output::{json_line, print_part};
 
@@ -33,7 +32,7 @@ pub struct Arguments {
     top: usize,
     /// In the place of a number of candidates, the smallest set that holds a right output with this probability, such as
     /// 0.9: calibrated on the validation split, else on held-out answers that the run keeps (decoding.held_out).
-    #[arg(long, value_name = "PROBABILITY", conflicts_with = "top")]
+    #[arg(long, value_name = "PROBABILITY", conflicts_with_all = ["top", "filter"])]
     coverage: Option<f64>,
     /// A table of queries with their right outputs that nothing was chosen on, to calibrate on in the place of these.
     #[arg(long, value_name = "FILE", requires = "coverage")]
@@ -55,6 +54,8 @@ pub struct Arguments {
     on_bad_row: Option<OnBadRow>,
     #[command(flatten)]
     combine: Combine,
+    #[command(flatten)]
+    wants: Wants,
     #[command(flatten)]
     beyond: Beyond,
     /// The format of the answers.
@@ -99,8 +100,9 @@ pub fn run(arguments: &Arguments) -> Result<(), Error> {
     let first = &runs.members()[0];
     let mut queries = arguments.texts.open(file, first)?;
     let format = arguments.format;
-    let query = QueryColumn::of(first.config.encoder.abilities());
-    let mut header = format.line(&answers::columns(&runs, query));
+    let table = AnswerTable::new(&runs);
+    let mut header = format.line(&table.names());
+    let wanted = arguments.wants.of(&runs)?;
     let among = runs.rule_of_search(arguments.candidates.as_ref());
     let among = among.as_ref();
     let sets = arguments.coverage.map(|coverage| {
@@ -114,7 +116,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Error> {
         info!("sets of candidates are calibrated on {queries} queries: {on}{caution}");
     }
     let answer = |batch: &Split| match &sets {
-        None => runs.answer_queries(|run| read(batch, run), among, arguments.top),
+        None => runs.answer_queries(|run| read(batch, run), among, wanted.as_ref(), arguments.top),
         Some(sets) => {
             let asked = runs.ask(|run| read(batch, run), among)?;
             let found = runs.candidate_sets(&asked, sets, usize::MAX)?;
@@ -137,10 +139,8 @@ pub fn run(arguments: &Arguments) -> Result<(), Error> {
                     out += &json_line(&Printed { id: Some(id), query: text, coverage, answer })?;
                 }
                 Format::Tsv | Format::Csv => {
-                    let cells: Vec<String> =
-                        [id].into_iter().cloned().chain(query.cell(text)).collect();
-                    let rows = answers::rows(&cells, answer);
-                    out.extend(rows.map(|row| format.line(&row)));
+                    let rows = table.rows(id, text, answer);
+                    out.extend(rows.iter().map(|row| format.line(row)));
                 }
             }
         }

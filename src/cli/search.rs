@@ -7,12 +7,12 @@ use dsokr_nn::Processor;
 
 use crate::cli::answers;
 use crate::cli::answers::Printed;
-use crate::cli::arguments::Beyond;
+use crate::cli::arguments::{Beyond, Wants};
 use crate::cli::meant::{check_order, check_runs};
 use crate::cli::output::{json_line, print, print_error, print_part};
 use crate::config::candidate_rule::CandidateRule;
 use crate::error::Error;
-use crate::run::EnsembleRun;
+use crate::run::{EnsembleRun, Wanted};
 
 /// Ranks the candidates for one text, or for each text that is typed.
 ///
@@ -42,6 +42,8 @@ pub struct Arguments {
     #[arg(long, value_name = "mass:PPM|formula|all")]
     candidates: Option<CandidateRule>,
     #[command(flatten)]
+    wants: Wants,
+    #[command(flatten)]
     beyond: Beyond,
     /// Print one JSON object a text.
     #[arg(long)]
@@ -62,36 +64,49 @@ pub fn run(arguments: &Arguments) -> Result<(), Error> {
     let runs = std::slice::from_ref(&arguments.run);
     let run = EnsembleRun::open_shared(runs, arguments.shards.as_deref(), None, &device)?;
     let run = run.with_beyond(arguments.beyond.beyond.as_ref())?;
+    let wanted = arguments.wants.of(&run)?;
+    let search = Search { arguments, run: &run, wanted: wanted.as_ref() };
     match &arguments.text {
-        Some(text) => print(&answer(arguments, &run, text)?),
+        Some(text) => print(&search.answer(text)?),
         None if std::io::stdin().is_terminal() && Processes::current().size() == 1 => {
-            prompt(arguments, &run)
+            prompt(&search)
         }
-        None => lines(arguments, &run),
+        None => lines(&search),
     }
 }
 
-fn answer(arguments: &Arguments, run: &EnsembleRun, text: &str) -> Result<String, Error> {
-    let among = run.rule_of_search(arguments.candidates.as_ref());
-    let found = run.answer_queries(|run| run.texts(&[text]), among.as_ref(), arguments.top)?;
-    let found = found.into_iter().next().unwrap_or_default();
-    if arguments.json {
-        let id = None;
-        let query = Some(text);
-        let coverage = None;
-        json_line(&Printed { id, query, coverage, answer: &found })
-    } else {
-        Ok(answers::text(&found))
+/// What each text is asked of.
+struct Search<'s> {
+    arguments: &'s Arguments,
+    run: &'s EnsembleRun,
+    wanted: Option<&'s Wanted>,
+}
+
+impl Search<'_> {
+    fn answer(&self, text: &str) -> Result<String, Error> {
+        let Self { arguments, run, wanted } = *self;
+        let among = run.rule_of_search(arguments.candidates.as_ref());
+        let found =
+            run.answer_queries(|run| run.texts(&[text]), among.as_ref(), wanted, arguments.top)?;
+        let found = found.into_iter().next().unwrap_or_default();
+        if arguments.json {
+            let id = None;
+            let query = Some(text);
+            let coverage = None;
+            json_line(&Printed { id, query, coverage, answer: &found })
+        } else {
+            Ok(answers::text(&found))
+        }
     }
 }
 
 /// Answers the lines of a terminal, which edits them; a wrong line is reported and forgotten.
-fn prompt(arguments: &Arguments, run: &EnsembleRun) -> Result<(), Error> {
-    eprint!("{} candidates; type a text and Enter; Ctrl-D ends\n> ", run.candidates());
+fn prompt(search: &Search) -> Result<(), Error> {
+    eprint!("{} candidates; type a text and Enter; Ctrl-D ends\n> ", search.run.candidates());
     for line in std::io::stdin().lines() {
         let found = match line {
             Ok(text) if text.trim().is_empty() => Ok(String::new()),
-            Ok(text) => answer(arguments, run, text.trim()),
+            Ok(text) => search.answer(text.trim()),
             Err(error) if error.kind() == ErrorKind::InvalidData => {
                 Err(Error::value("the text", "bytes that are not UTF-8", "UTF-8"))
             }
@@ -109,7 +124,7 @@ fn prompt(arguments: &Arguments, run: &EnsembleRun) -> Result<(), Error> {
 }
 
 /// Answers each line of standard input.
-fn lines(arguments: &Arguments, run: &EnsembleRun) -> Result<(), Error> {
+fn lines(search: &Search) -> Result<(), Error> {
     let ranks = Processes::current();
     // rank 0 reads for all
     let name = Path::new("standard input");
@@ -125,7 +140,7 @@ fn lines(arguments: &Arguments, run: &EnsembleRun) -> Result<(), Error> {
         if text.is_empty() {
             return Ok(());
         }
-        if !print_part(&answer(arguments, run, text.trim())?)? {
+        if !print_part(&search.answer(text.trim())?)? {
             texts = None;
         }
     }

@@ -15,7 +15,7 @@ mod kernel;
 mod kernel_machine;
 mod load;
 mod machine_inputs;
-mod output;
+pub(crate) mod output;
 mod output_matrix;
 mod reference;
 mod rules;

@@ -22,6 +22,10 @@ pub struct OutputConfig {
     pub id: String,
     /// Column that `search` shows next to the id.
     pub label: Option<String>,
+    /// Further columns of candidates, such as a price: `search`, `predict`, the server and exports show them, and filters such
+    /// as `price < 10` compare them. A table of candidates that are added needs them too.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub columns: Vec<String>,
     /// Which outputs are candidates; all, if left out.
     pub candidate: Option<CandidateConfig>,
     /// Whether only outputs of training pairs are candidates, and those of no split where
@@ -52,6 +56,24 @@ pub struct OutputConfig {
     /// 1, or 0, which leaves it out.
     pub weights: Option<HeldOutWeights>,
 }
+
+/// Names that answers, tables of them and filters use themselves, so that no further column can have them.
+pub(crate) const NAMES_IN_USE: [&str; 14] = [
+    "rank",
+    "id",
+    "label",
+    "score",
+    "gap",
+    "tied",
+    "duplicates",
+    "candidate",
+    "query",
+    "precursor_mz",
+    "mass",
+    "formula",
+    "group",
+    "similarity",
+];
 
 /// Where weights of kernels come from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -128,6 +150,7 @@ impl OutputConfig {
             table: self.table.as_deref(),
             id: &self.id,
             label: self.label.as_deref(),
+            further: &self.columns,
             candidate: self.candidate.as_ref(),
             only_training: self.only_training,
             features: &self.features,
@@ -214,10 +237,24 @@ impl OutputConfig {
         ensure(holds, "output.scaling", json!(self.scaling), allowed)
     }
 
+    /// Checks that further columns have names that answers and filters do not use themselves.
+    fn check_columns(&self) -> Result<(), Error> {
+        for name in &self.columns {
+            let is_free = !NAMES_IN_USE.contains(&name.as_str());
+            let names = NAMES_IN_USE.join(", ");
+            let allowed = format_args!(
+                "another name of the column, since answers and filters have values of their own with the names {names}"
+            );
+            ensure(is_free, "output.columns", format_args!("{name:?}"), allowed)?;
+        }
+        Ok(())
+    }
+
     pub(super) fn validate(&self, data: &DataConfig) -> Result<(), Error> {
         let holds = self.tempering().validate().is_ok();
         ensure(holds, "output.power", self.power, "a number in [0, 1]")?;
         self.check_scaling()?;
+        self.check_columns()?;
         let fitted = self.weights.is_some();
         let several = !self.kernels.is_empty();
         let one = self.kernel.is_some();

@@ -1,12 +1,14 @@
 //! Answers to queries: the distinct candidates with their ids and labels.
 
 use std::collections::BTreeMap;
+use std::fmt::{self, Display, Formatter};
 use std::ops::Range;
 
 use dsokr_decode::{
     self as decode, Combination, Ensemble, Pool, SomeCandidates, Standing, Standings,
 };
-use serde::Serialize;
+use serde::ser::SerializeMap;
+use serde::{Serialize, Serializer};
 
 use crate::decoding::decoder::PredictedOutput;
 use crate::error::Error;
@@ -38,7 +40,9 @@ pub struct Answer {
 }
 
 /// A candidate with its place among all.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+///
+/// Its [`cells`](Self::cells) are the one list of what is known of it: JSON, tables, files and Python take theirs from it.
+#[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serve", derive(utoipa::ToSchema))]
 pub struct Hit {
     /// One more than the number of candidates with a higher score, among all.
@@ -50,15 +54,98 @@ pub struct Hit {
     /// Its score.
     pub score: f32,
     /// The score minus that of the next candidate that is not a duplicate; absent for the last one.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub gap: Option<f32>,
     /// Number of other candidates with the same score, duplicates included.
     pub tied: usize,
     /// Ids of duplicates, which score the same bit for bit, wanted or not.
     pub duplicates: Vec<String>,
+    /// Further columns of the candidates, such as a price, by name: the cell of each as the table of outputs has it. Absent
+    /// where candidates have none.
+    #[cfg_attr(feature = "serve", schema(value_type = Option<BTreeMap<String, String>>))]
+    pub columns: Vec<(String, String)>,
+}
+
+/// A value of a hit.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[serde(untagged)]
+pub enum Cell<'h> {
+    /// A number of things.
+    Count(usize),
+    /// A number; absent where it is not known.
+    Number(Option<f32>),
+    /// A text.
+    Text(&'h str),
+    /// Several texts.
+    Texts(&'h [String]),
+}
+
+/// The cell of a table: empty for what is absent, and spaces between several texts.
+impl Display for Cell<'_> {
+    fn fmt(&self, out: &mut Formatter) -> fmt::Result {
+        match self {
+            Self::Count(count) => count.fmt(out),
+            Self::Number(Some(number)) => number.fmt(out),
+            Self::Number(None) => Ok(()),
+            Self::Text(text) => out.write_str(text),
+            Self::Texts(texts) => out.write_str(&texts.join(" ")),
+        }
+    }
+}
+
+/// A map of the [cells](Hit::cells), in which further columns are a map of their own.
+impl Serialize for Hit {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(None)?;
+        for (name, cell) in self.own_cells() {
+            if cell != Cell::Number(None) {
+                map.serialize_entry(name, &cell)?;
+            }
+        }
+        if !self.columns.is_empty() {
+            map.serialize_entry("columns", &FurtherColumns(&self.columns))?;
+        }
+        map.end()
+    }
+}
+
+/// Names and cells as a map, in their order.
+#[derive(Serialize)]
+pub(crate) struct FurtherColumns<'h>(
+    #[serde(serialize_with = "serialize_pairs")] pub &'h [(String, String)],
+);
+
+fn serialize_pairs<S: Serializer>(
+    pairs: &[(String, String)],
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    serializer.collect_map(pairs.iter().map(|(name, cell)| (name, cell)))
 }
 
 impl Hit {
+    /// The names of the cells that every hit has, in their order; [`cells`](Self::cells) has further columns behind them.
+    pub const NAMES: [&'static str; 7] =
+        ["rank", "id", "label", "score", "gap", "tied", "duplicates"];
+
+    /// The values of [`NAMES`](Self::NAMES).
+    fn own_cells(&self) -> impl Iterator<Item = (&str, Cell<'_>)> {
+        let values = [
+            Cell::Count(self.rank),
+            Cell::Text(&self.id),
+            Cell::Text(&self.label),
+            Cell::Number(Some(self.score)),
+            Cell::Number(self.gap),
+            Cell::Count(self.tied),
+            Cell::Texts(&self.duplicates),
+        ];
+        Self::NAMES.into_iter().zip(values)
+    }
+
+    /// All that is known of the candidate: names and values, those of further columns last.
+    pub fn cells(&self) -> impl Iterator<Item = (&str, Cell<'_>)> {
+        let further = self.columns.iter().map(|(name, cell)| (name.as_str(), Cell::Text(cell)));
+        self.own_cells().chain(further)
+    }
+
     /// A distinct candidate with its ids and its label. A number without a label is its own label; `levels` are
     /// those of a model of quantiles.
     pub(crate) fn from_standing(
@@ -75,12 +162,14 @@ impl Hit {
             ("", Some(levels)) => number(levels, all, all.class_of(first))?.to_string(),
             (label, _) => label.to_owned(),
         };
+        let columns = all.columns().further(first);
+        let columns = columns.map(|(name, cell)| (name.to_owned(), cell.to_owned())).collect();
         let rank = above as usize + 1;
         let mut ids = places.into_iter().map(|at| all.id(at).to_owned());
         let id = ids.next().unwrap_or_default();
         let duplicates: Vec<String> = ids.collect();
         let tied = tied as usize + duplicates.len();
-        Ok(Self { rank, id, label, score, gap, tied, duplicates })
+        Ok(Self { rank, id, label, score, gap, tied, duplicates, columns })
     }
 }
 
@@ -188,4 +277,19 @@ fn folded(
         above = end;
     }
     Ok(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Hit;
+    use crate::config::output::NAMES_IN_USE;
+    use crate::decoding::filter::PROPERTIES;
+
+    #[test]
+    fn no_further_column_can_have_a_name_that_is_in_use() {
+        let properties = PROPERTIES.iter().map(|(name, _)| *name);
+        for name in Hit::NAMES.into_iter().chain(properties) {
+            assert!(NAMES_IN_USE.contains(&name), "{name}");
+        }
+    }
 }

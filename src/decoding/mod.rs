@@ -5,4 +5,5 @@ pub(crate) mod beyond;
 pub(crate) mod decoder;
 pub(crate) mod evaluation;
 pub(crate) mod evaluator;
+pub(crate) mod filter;
 pub(crate) mod lexicon;

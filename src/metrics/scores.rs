@@ -232,7 +232,7 @@ impl fmt::Display for Scores {
             Some(OutputScores::Labels(found)) => write!(out, "F1 {:.4}", found.f1),
             Some(OutputScores::Molecules(found)) => {
                 if self.has_ranks() {
-                    write!(out, "MRR {:.4}, ", self.mrr)?;
+                    write!(out, "MRR {:.4}, ", self.mrr())?;
                 }
                 write!(
                     out,
@@ -257,7 +257,12 @@ impl fmt::Display for Scores {
                 Some(error) => write!(out, "squared error {error:.6}"),
                 None => Ok(()),
             },
-            None => write!(out, "MRR {:.4}, Hits@10 {:.4}", self.mrr, self.hits_10),
+            None => write!(
+                out,
+                "MRR {:.4}, Hits@10 {:.4}",
+                self.mrr(),
+                self.value("hits@10").unwrap_or_default()
+            ),
         }
     }
 }

@@ -51,7 +51,7 @@ impl Run {
     /// | `modules.json`, `1_Pooling/`, `2_Dense/`, … | pooling and head: `SentenceTransformer(folder).encode(texts)` returns the coordinates z, scaled to unit length where the run scales them |
     /// | `candidates.npy` | ψ̃(c), 32-bit numbers `[candidates, p]` |
     /// | `constants.npy` | b(c), 32-bit numbers `[candidates]` |
-    /// | `candidates.tsv` | `id` and `label` of each row; tabs and line breaks are replaced by spaces |
+    /// | `candidates.tsv` | `id`, `label` and further columns of each row; tabs and line breaks are replaced by spaces |
     ///
     /// The score of candidate c is `⟨z, ψ̃(c)⟩ + b(c)`. A tempered kernel and a correction for hubs are
     /// parts of ψ̃ and b.
@@ -157,9 +157,10 @@ impl Run {
             self.write_rows(&here.join(POINTS), known.dim(), point)?;
             write_vector(&here.join(CONSTANTS), &self.each_constant())?;
             Ok(write_atomically(&here.join(TABLE), |file| {
-                writeln!(file, "id\tlabel")?;
+                let columns = known.columns();
+                write!(file, "{}", tsv_line(&columns.names().collect::<Vec<_>>()))?;
                 (0..known.len()).try_for_each(|candidate| {
-                    write!(file, "{}", tsv_line(&[known.id(candidate), known.label(candidate)]))
+                    write!(file, "{}", tsv_line(&columns.row(candidate).collect::<Vec<_>>()))
                 })
             })?)
         })

@@ -13,6 +13,7 @@ use super::Run;
 use super::beyond::search_of;
 use super::candidates::open_shards;
 use super::coverage::Calibrations;
+use super::wanted::MoleculeFacts;
 use crate::config::candidate_rule::CandidateMasses;
 use crate::config::{BeyondConfig, Checked, EncoderTable, IN_ENSEMBLES};
 use crate::decoding::beyond::BeyondSearch;
@@ -32,6 +33,8 @@ pub struct EnsembleRun {
     pub(crate) search: Option<BeyondSearch>,
     /// Masses of the candidates of the first member.
     pub(super) masses: CandidateMasses,
+    /// What filters need to know of candidates that are molecules.
+    pub(super) molecules: MoleculeFacts,
     /// The member whose second look the others share.
     pub(super) look_of: Option<String>,
     /// The last calibrations of candidate sets.
@@ -143,8 +146,16 @@ impl EnsembleRun {
             }
         }
         let rule = if several { rule } else { Combination::default() };
-        let (masses, calibrations) = Default::default();
-        Ok(Self { members, rule, shards: None, search: None, masses, look_of, calibrations })
+        Ok(Self {
+            members,
+            rule,
+            shards: None,
+            search: None,
+            masses: CandidateMasses::default(),
+            molecules: MoleculeFacts::default(),
+            look_of,
+            calibrations: Calibrations::default(),
+        })
     }
 
     /// The same with a search for molecules beyond the candidates, by the scores of all members; its own, if it has one,
@@ -205,6 +216,11 @@ impl EnsembleRun {
     pub(crate) fn all(&self) -> AllCandidates<'_> {
         let whole = AllCandidates::Whole(&self.members[0].candidates);
         self.shards.as_ref().map_or(whole, AllCandidates::Shards)
+    }
+
+    /// The names of the further columns of candidates, such as a price.
+    pub fn columns(&self) -> Vec<&str> {
+        self.all().further_names()
     }
 
     /// Number of candidates, duplicates counted.

@@ -12,8 +12,9 @@ mod held_out;
 mod queries;
 mod search;
 mod trained;
+mod wanted;
 
-pub use crate::decoding::answer::{Answer, Hit, Quantile};
+pub use crate::decoding::answer::{Answer, Cell, Hit, Quantile};
 pub use crate::run_dir::{
     EmbeddingCurve, EmbeddingPoint, Folder, LearningCurve, LearningPoint, OutputFolder, Record,
     Report, check_not_read, check_output, counts_line, metrics_table,
@@ -28,3 +29,4 @@ pub use ensemble::EnsembleRun;
 pub use found::{FoundCandidate, read_found};
 pub use queries::{QueryAnswers, QueryRequest};
 pub use trained::Run;
+pub use wanted::Wanted;

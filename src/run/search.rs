@@ -7,7 +7,7 @@ use dsokr_data::{Split, Truth};
 use dsokr_decode::report::{ReliabilityBin, reliability};
 use dsokr_decode::{CandidateBlocks, Candidates, Decoded, Hit, MissingGold, Pool, Rank, Standings};
 
-use super::{EnsembleRun, QueryAnswers, Run};
+use super::{EnsembleRun, QueryAnswers, Run, Wanted};
 use crate::config::Checked;
 use crate::config::candidate_rule::CandidateRule;
 use crate::decoding::answer;
@@ -25,13 +25,13 @@ impl EnsembleRun {
     /// As [`answer_queries`](Self::answer_queries); an empty text.
     pub fn search(&self, text: &str, top: usize) -> Result<Answer, Error> {
         let among = self.rule_of_search(None);
-        let answers = self.answer_queries(|run| run.texts(&[text]), among.as_ref(), top)?;
+        let answers = self.answer_queries(|run| run.texts(&[text]), among.as_ref(), None, top)?;
         Ok(answers.into_iter().next().unwrap_or_default())
     }
 
     /// As [`search`](Self::search), the answer to each of the queries that `read` reads for a member, of any kind of
-    /// inputs, among all candidates or those that a rule gives each. The memory grows with their number, so a long stream
-    /// is answered some queries at a time.
+    /// inputs, among all candidates or those that a rule gives each; of these only those that are [`wanted`](Self::wanted).
+    /// The memory grows with their number, so a long stream is answered some queries at a time.
     ///
     /// # Errors
     /// Errors of `read`; `top` above the number of candidates; inputs that a member does not read; as
@@ -40,10 +40,11 @@ impl EnsembleRun {
         &self,
         read: impl Fn(&Run) -> Result<Split, Error>,
         among: Option<&CandidateRule>,
+        wanted: Option<&Wanted>,
         top: usize,
     ) -> Result<Vec<Answer>, Error> {
         check_top(top, self.candidates())?;
-        self.distinct(&self.ask(read, among)?, 0..top, None)
+        self.distinct(&self.ask(read, among)?, 0..top, wanted.map(Wanted::each))
     }
 
     /// For each query the hits at the places `places` among the distinct candidates that are wanted, best first;

@@ -2,6 +2,7 @@
 
 use crate::error::{ensure, listed};
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 
 use dsokr_data::Truth;
 use dsokr_decode::{CandidateBlocks, Candidates, Decoded};
@@ -78,6 +79,10 @@ pub(super) struct Candidate {
     pub id: String,
     /// Its label: the SMILES of a molecule, a set of labels, a ranking, a number or a graph.
     pub label: String,
+    /// Further columns, such as a price, by name: the cell of each as the table of outputs has it. Absent where candidates
+    /// have none.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub columns: BTreeMap<String, String>,
     /// Its properties.
     #[serde(flatten)]
     pub properties: Properties,
@@ -285,7 +290,9 @@ impl Endpoint for CandidatesRequest {
             let id = candidates.id(at).to_owned();
             let label = candidates.label(at).to_owned();
             let properties = Properties::from_label(model, &id, &label);
-            Candidate { id, label, properties }
+            let columns = candidates.columns().further(at);
+            let columns = columns.map(|(name, cell)| (name.to_owned(), cell.to_owned())).collect();
+            Candidate { id, label, columns, properties }
         };
         let candidates = places.into_iter().map(candidate).collect();
         Ok(CandidatesResponse { about: model.about(), candidates })

@@ -8,7 +8,6 @@ use utoipa::ToSchema;
 
 use crate::error::Error;
 use crate::metrics::metric::Metric;
-use crate::metrics::molecules::{are_smiles, labels_looked_at};
 use crate::run::EnsembleRun;
 use crate::run_dir::Report;
 
@@ -48,6 +47,8 @@ pub(super) struct ModelDescription {
     pub coordinates: Vec<usize>,
     /// Number of candidates, duplicates counted.
     pub candidates: usize,
+    /// The names of the further columns of candidates, such as a price, which hits have and filters compare.
+    pub columns: Vec<String>,
     /// Whether searches go beyond the candidates where requests do not say it; absent where outputs cannot be searched.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub beyond: Option<bool>,
@@ -134,8 +135,7 @@ pub(super) fn outputs(runs: &EnsembleRun) -> Result<Outputs, Error> {
         | OutputFeatures::Ngrams(_)
         | OutputFeatures::Substructures(_)
         | OutputFeatures::Source(_) => {
-            let all = runs.all();
-            if are_smiles(&all.some(labels_looked_at(all.len()))?.candidates) {
+            if runs.are_molecules()? {
                 Outputs::Molecules
             } else {
                 Outputs::Other

@@ -13,6 +13,7 @@ use super::queries::{Asked, Endpoint};
 use super::search::{ExplainedHit, SearchRequest};
 use crate::error::Error;
 use crate::metrics::table::Table;
+use crate::run::Hit;
 
 /// A search of one query, for a file.
 #[derive(Deserialize, Serialize, ToSchema)]
@@ -74,7 +75,7 @@ impl Endpoint for ExportRequest {
             format!("{} {}\n", line(&hit.label), line(&hit.id))
         };
         Ok(match self.format {
-            Format::Csv => csv(hits),
+            Format::Csv => csv(hits, &model.runs.columns(), molecules),
             Format::Sdf => hits.iter().map(sdf).collect(),
             Format::Smiles => hits.iter().map(smiles).collect(),
         })
@@ -92,35 +93,41 @@ fn value(text: &str) -> String {
     if line.starts_with("$$$$") || line.starts_with('>') { format!(" {line}") } else { line }
 }
 
-fn csv(hits: &[ExplainedHit]) -> String {
-    let row = |ExplainedHit { hit, properties, .. }: &ExplainedHit| {
-        let molecule = properties.molecule.as_ref();
-        [
-            hit.rank.to_string(),
-            hit.id.clone(),
-            hit.label.clone(),
-            hit.score.to_string(),
-            molecule.map_or_else(String::new, |own| own.formula.clone()),
-            molecule.map_or_else(String::new, |own| format!("{:.3}", own.mass)),
-            hit.duplicates.join(" "),
-        ]
-    };
-    let names = ["rank", "id", "label", "score", "formula", "mass", "duplicates"];
-    Table::new(names, names.len()).with(hits.iter().map(row)).csv("\r\n")
+/// Names and values of a hit, with those of a molecule behind them.
+fn cells(ExplainedHit { hit, properties, .. }: &ExplainedHit) -> Vec<(&str, String)> {
+    let own = hit.cells().map(|(name, cell)| (name, cell.to_string()));
+    let molecule = properties.molecule.iter().flat_map(|molecule| {
+        [("formula", molecule.formula.clone()), ("mass", format!("{:.3}", molecule.mass))]
+    });
+    own.chain(molecule).collect()
 }
 
-fn sdf(ExplainedHit { hit, .. }: &ExplainedHit) -> String {
-    let Ok(molecule) = Molecule::parse(&hit.label) else { return String::new() };
-    let mut record = molecule.mol_block(&hit.id);
-    for (name, text) in [
-        ("id", hit.id.clone()),
-        ("smiles", hit.label.clone()),
-        ("rank", hit.rank.to_string()),
-        ("score", hit.score.to_string()),
-        ("formula", molecule.formula()),
-        ("molar_mass", format!("{:.3}", molecule.molar_mass())),
-        ("duplicates", hit.duplicates.join(" ")),
-    ] {
+/// A row for each hit. Molecules have two columns more, which are empty for a label that is no SMILES.
+fn csv(hits: &[ExplainedHit], columns: &[&str], molecules: bool) -> String {
+    let of_molecules: &[&str] = if molecules { &["formula", "mass"] } else { &[] };
+    let names: Vec<&str> = Hit::NAMES
+        .into_iter()
+        .chain(columns.iter().copied())
+        .chain(of_molecules.iter().copied())
+        .collect();
+    let row = |hit: &ExplainedHit| {
+        let mut row: Vec<String> = cells(hit).into_iter().map(|(_, value)| value).collect();
+        row.resize(names.len(), String::new());
+        row
+    };
+    Table::new(names.iter().copied(), names.len()).with(hits.iter().map(row)).csv("\r\n")
+}
+
+/// A record of a molecule, in which the label is the item `smiles` and the mass `molar_mass`.
+fn sdf(hit: &ExplainedHit) -> String {
+    let Ok(molecule) = Molecule::parse(&hit.hit.label) else { return String::new() };
+    let mut record = molecule.mol_block(&hit.hit.id);
+    for (name, text) in cells(hit) {
+        let name = match name {
+            "label" => "smiles",
+            "mass" => "molar_mass",
+            name => name,
+        };
         record += &format!("> <{name}>\n{}\n\n", value(&text));
     }
     record + "$$$$\n"

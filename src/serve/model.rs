@@ -13,11 +13,11 @@ use tokio::sync::watch;
 
 use super::description::{About, ModelDescription, NamedMetric, Outputs, examples, outputs};
 use super::explanations::Training;
-use super::filter::Molecules;
 use super::problem::Problem;
 use super::work;
 use crate::config::BeyondConfig;
 use crate::decoding::beyond::BeyondSearch;
+use crate::decoding::filter::MOST;
 use crate::error::{Error, ensure};
 use crate::run::beyond::search_by;
 use crate::run::{EnsembleRun, Record, Run};
@@ -40,7 +40,6 @@ pub struct Model {
     name: String,
     /// Its metrics, if it has been evaluated.
     record: Option<Record>,
-    molecules: OnceLock<Option<Molecules>>,
     training: OnceLock<Result<Training, String>>,
     validation: OnceLock<Result<Split, String>>,
     reliability: OnceLock<Result<Vec<ReliabilityBin>, String>>,
@@ -91,7 +90,6 @@ impl Model {
             looked: Mutex::default(),
             name,
             record: Record::read(folder)?,
-            molecules: OnceLock::new(),
             training: OnceLock::new(),
             validation: OnceLock::new(),
             reliability: OnceLock::new(),
@@ -119,9 +117,11 @@ impl Model {
         let known = |what| self.known.send_modify(|known| *known = (*known).max(Some(what)));
         known(Known::Texts);
         // searches that need no filter go on meanwhile
-        work::in_background(|| {
-            self.molecules();
-        });
+        if self.outputs == Outputs::Molecules && self.runs.candidates() <= MOST {
+            work::in_background(|| {
+                self.runs.molecule_properties();
+            });
+        }
         known(Known::Properties);
     }
 
@@ -148,18 +148,6 @@ impl Model {
         if let Some(reason) = missing {
             tracing::warn!("{}: answers go without {what}: {reason}", self.name());
         }
-    }
-
-    /// The properties that filters compare, if candidates are molecules and not too many: of all candidates, or of those in the
-    /// shards of this rank. It takes long for many, so requests wait for it before they take a worker.
-    pub(super) fn molecules(&self) -> Option<&Molecules> {
-        let count = self.runs.candidates();
-        let known = self.outputs == Outputs::Molecules && count <= Molecules::MOST;
-        let of = || match self.runs.shards() {
-            Some(shards) => Molecules::from_candidates(shards.held()),
-            None => Molecules::from_candidates([&self.run().candidates]),
-        };
-        self.molecules.get_or_init(|| known.then(of)).as_ref()
     }
 
     /// The search beyond the candidates where it is `wanted`, or the run's configuration says it.
@@ -268,6 +256,7 @@ impl Model {
             members: if members.len() > 1 { self.runs.names().to_vec() } else { Vec::new() },
             coordinates: members.iter().map(|run| run.candidates.dim()).collect(),
             candidates: self.runs.candidates(),
+            columns: self.runs.columns().into_iter().map(str::to_owned).collect(),
             beyond: match &self.runs.search {
                 Some(_) => Some(true),
                 None => self.is_searchable().then_some(false),

@@ -15,16 +15,17 @@ use super::Limits;
 use super::candidates::{Properties, groups};
 use super::description::{About, Outputs};
 use super::explanations::{ExplainedPeak, Explainer, QueryWords};
-use super::filter::{Filter, Molecules, Wanted, fingerprint, tanimoto};
+use super::filter::FilterRequest;
 use super::model::{Known, Model};
 use super::problem::Problem;
 use super::queries::{Asked, Endpoint};
 use crate::config::candidate_rule::CandidateRule;
 use crate::decoding::decoder::PredictedOutput;
+use crate::decoding::filter::{fingerprint, tanimoto};
 use crate::error::Error;
 use crate::error::ensure;
 use crate::run;
-use crate::run::{Calibration, Hit, Quantile};
+use crate::run::{Calibration, Hit, Quantile, Wanted};
 
 /// Training texts that explain an answer.
 const NEAREST: usize = 3;
@@ -52,7 +53,7 @@ pub(super) struct SearchRequest {
     #[schema(default = 0, minimum = 0)]
     pub skip: usize,
     /// Which candidates are wanted.
-    pub filter: Option<Filter>,
+    pub filter: Option<FilterRequest>,
     /// The candidates of each spectrum: `mass:PPM`, those with the precursor's mass within so many millionths,
     /// `formula`, those of the formula that it names, or `all`; default: `mass:10` where candidates are molecules.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -266,7 +267,9 @@ impl Endpoint for SearchRequest {
 
     fn needs(&self) -> Option<Known> {
         let explained = (self.explain && self.texts.is_some()).then_some(Known::Texts);
-        self.filter.as_ref().map(|_| Known::Properties).or(explained)
+        let filter = self.filter.as_ref().and_then(|filter| filter.read().ok());
+        let reads_molecules = filter.is_some_and(|filter| filter.reads_molecules());
+        if reads_molecules { Some(Known::Properties) } else { explained }
     }
 
     fn answer(&self, model: &Model, limits: &Limits) -> Result<SearchResponse, Problem> {
@@ -277,9 +280,10 @@ impl Endpoint for SearchRequest {
         ensure((1e-3..=1e3).contains(&ppm), "tolerance", ppm, allowed)?;
         let queries = self.asked().check(limits)?;
         limits.check_all("top", queries.len().saturating_mul(self.top))?;
-        let wanted = self.filter.as_ref().map(|filter| wanted(model, filter)).transpose()?;
+        let filter = self.filter.as_ref().map(FilterRequest::read).transpose()?;
+        let wanted = filter.map(|filter| model.runs.wanted(&filter)).transpose()?;
         let places = self.skip..self.skip.saturating_add(self.top);
-        let each = wanted.as_ref().map(|(each, _)| each.as_slice());
+        let each = wanted.as_ref().map(Wanted::each);
         if let Some(CandidateRule::Lists(file)) = &self.candidates {
             let allowed = "\"mass:PPM\", \"formula\" or \"all\"";
             return Err(Error::value("candidates", format_args!("{file:?}"), allowed).into());
@@ -326,31 +330,11 @@ impl Endpoint for SearchRequest {
         Ok(SearchResponse {
             about: model.about(),
             candidates,
-            wanted: wanted.map_or(candidates, |(_, count)| count),
+            wanted: wanted.map_or(candidates, |wanted| wanted.count()),
             calibration,
             answers: answers.into_iter().enumerate().map(explained).collect::<Result<_, _>>()?,
         })
     }
-}
-
-/// Whether each candidate passes a filter, of those that this process holds, and how many of all do.
-fn wanted(model: &Model, filter: &Filter) -> Result<(Vec<bool>, usize), Problem> {
-    let wanted = Wanted::read(filter)?;
-    let found = format!("given, for {:?}", model.outputs).to_lowercase();
-    let allowed = "absent: candidates are not molecules";
-    ensure(model.outputs == Outputs::Molecules, "filter", found, allowed)?;
-    let Some(molecules) = model.molecules() else {
-        let found = format!("given, for {} candidates", model.runs.candidates());
-        let most = Molecules::MOST;
-        let allowed = format!("absent: at most {most} candidates can be filtered");
-        return Err(Error::value("filter", found, allowed).into());
-    };
-    let each = molecules.wanted(&wanted);
-    let count = match model.runs.shards() {
-        None => each.iter().filter(|&&wanted| wanted).count(),
-        Some(shards) => shards.count_wanted(&each).map_err(Error::from)?,
-    };
-    Ok((each, count))
 }
 
 /// An answer, explained by the training texts nearest to `text`, and where this is a spectrum by parts of ions within `ppm`

@@ -4,7 +4,7 @@ use std::path::Path;
 use dsokr_basis::features::{Block, PartRows, Selected, distinct};
 use dsokr_basis::{Basis, Projection, RowKind, RowSource};
 use dsokr_data::{DataRoot, Dataset, Outputs};
-use dsokr_decode::{CandidateParts, Candidates};
+use dsokr_decode::{CandidateParts, Candidates, Columns};
 use dsokr_machines::{OutputSpace as MachineSpace, Points, Scaling};
 
 use crate::config::{Checked, ColumnScaling, Config, Search};
@@ -148,7 +148,11 @@ fn candidates_at(
 ) -> Result<Candidates, Error> {
     let pool = Selected::new(outputs.rows.as_ref(), &outputs.candidates);
     let pick = |all: &[String]| outputs.candidates.iter().map(|&i| all[i].clone()).collect();
-    Candidates::placed(distinct(&pool)?, pick(&outputs.ids), pick(&outputs.labels), |first| {
+    let mut columns = Columns::new(pick(&outputs.ids), pick(&outputs.labels))?;
+    for (name, cells) in &outputs.columns {
+        columns = columns.with(name, pick(cells))?;
+    }
+    Candidates::placed(distinct(&pool)?, columns, |first| {
         let chosen: Vec<usize> = first.iter().map(|&i| outputs.candidates[i]).collect();
         place(&Selected::new(outputs.rows.as_ref(), &chosen))
     })

@@ -13,6 +13,7 @@ mod card;
 mod changed_settings;
 mod chebi20;
 mod classes;
+mod columns;
 mod compare;
 mod cv;
 mod damage;

@@ -132,6 +132,7 @@ fn an_own_kernel_is_learnt_and_decoded() {
     let outputs = Outputs {
         labels: ids.clone(),
         ids: ids.clone(),
+        columns: Vec::new(),
         rows: Box::new(rows),
         candidates: (0..60).collect(),
         truth: None,
@@ -158,7 +159,7 @@ fn an_own_kernel_is_learnt_and_decoded() {
         Ok(model.metrics(Pool::Shared, &ranks)?)
     };
     let judge = |model: &Model<_>| {
-        let mrr = metrics(model)?.mrr;
+        let mrr = metrics(model)?.mrr();
         Ok(Validation { metrics: mrr, score: mrr })
     };
     let training = TrainingConfig {
@@ -178,12 +179,12 @@ fn an_own_kernel_is_learnt_and_decoded() {
         validate: &judge,
     };
     let model = Model::new(encoder);
-    let before = metrics(&model).unwrap().mrr;
+    let before = metrics(&model).unwrap().mrr();
     let outcome = train(&task, model, None, &mut (), &mut ()).unwrap();
     let model = match outcome.best {
         Best::Given(best) => parameters::restore(outcome.model, best).unwrap(),
         Best::Last | Best::Stored => outcome.model,
     };
-    let after = metrics(&model).unwrap().mrr;
+    let after = metrics(&model).unwrap().mrr();
     assert!(before < 0.2 && after > 0.7, "{before} to {after}");
 }

@@ -156,6 +156,96 @@ fn every_block_on_extending_is_in_the_file_that_it_names() {
         assert!(read(file).contains(block), "not in {file}:\n{block}");
         (before, count) = (after, count + 1);
     }
-    assert_eq!(count, 11, "a file and a line in a list for each kind of part");
+    assert_eq!(count, 12, "a file and a line in a list for each kind of part");
     assert_eq!(page.matches("```rust").count(), count, "a block without a file");
+}
+
+/// The texts in backticks.
+fn quoted(text: &str) -> Vec<&str> {
+    text.split('`').skip(1).step_by(2).collect()
+}
+
+/// Whether a text names a file or a folder of the repository.
+fn is_path(text: &str) -> bool {
+    let top = ["src/", "crates/", "bindings/", "book/", "fuzz/"];
+    top.iter().any(|folder| text.starts_with(folder))
+}
+
+/// The texts of a file, or of all files in a folder.
+fn texts_below(path: &Path) -> String {
+    if path.is_file() {
+        return std::fs::read_to_string(path).unwrap_or_default();
+    }
+    let entries = path.read_dir().expect("a folder");
+    entries.map(|entry| texts_below(&entry.expect("an entry").path())).collect()
+}
+
+/// The rows of the tables below a heading, without those that name the columns.
+fn rows<'a>(page: &'a str, heading: &str) -> Vec<&'a str> {
+    let section = page.split(heading).nth(1).expect("the heading").split("\n## ").next();
+    let rows = section.unwrap_or_default().lines().filter(|line| line.starts_with("| "));
+    rows.filter(|row| !row.starts_with("| to add")).collect()
+}
+
+/// Each row of the tables of parts names files that there are, and what it quotes besides is in one of them.
+#[test]
+fn every_row_of_the_parts_names_what_there_is() {
+    let page = read("CONTRIBUTING.md");
+    let rows = rows(&page, "\n## Adding a part\n");
+    assert!(rows.len() > 15, "{} rows", rows.len());
+    for row in rows {
+        let (paths, names): (Vec<&str>, Vec<&str>) =
+            quoted(row).into_iter().partition(|text| is_path(text));
+        for path in &paths {
+            assert!(root().join(path).exists(), "no {path}: {row}");
+        }
+        let texts: String = paths.iter().map(|path| texts_below(&root().join(path))).collect();
+        for name in names.iter().filter(|name| !is_commit(name) && !paths.is_empty()) {
+            let word = name.split(|c: char| !c.is_alphanumeric() && c != '_').next();
+            let word = word.unwrap_or_default();
+            assert!(!word.is_empty() && texts.contains(word), "no {name} in the files of: {row}");
+        }
+    }
+}
+
+fn is_commit(text: &str) -> bool {
+    text.len() == 8 && text.bytes().all(|byte| byte.is_ascii_hexdigit())
+}
+
+/// The examples of the table of parts are commits of the history, where all of it is there.
+#[test]
+fn every_example_of_a_part_is_a_commit() {
+    let git = |arguments: &[&str]| {
+        let output = std::process::Command::new("git").args(arguments).current_dir(root()).output();
+        output.ok().filter(|output| output.status.success())
+    };
+    let shallow = git(&["rev-parse", "--is-shallow-repository"]);
+    if shallow.is_none_or(|output| output.stdout != b"false\n") {
+        eprintln!("skipped: every_example_of_a_part_is_a_commit: no history");
+        return;
+    }
+    let page = read("CONTRIBUTING.md");
+    let table = page.split("\n| to add | files, in order | example |\n").nth(1);
+    let rows = table.expect("the table").lines().skip(1).take_while(|line| line.starts_with('|'));
+    let mut count = 0;
+    for row in rows {
+        let commit = quoted(row).into_iter().rfind(|text| is_commit(text));
+        let commit = commit.unwrap_or_else(|| panic!("no commit: {row}"));
+        let known = git(&["cat-file", "-e", &format!("{commit}^{{commit}}")]);
+        assert!(known.is_some(), "no commit {commit}: {row}");
+        count += 1;
+    }
+    assert_eq!(count, 7, "rows with examples");
+}
+
+#[test]
+fn the_walk_of_a_column_names_files_that_there_are() {
+    let page = read("DESIGN.md");
+    let walk = page.split("- **A column of a table to a field of the answer**").nth(1);
+    let walk = walk.expect("the walk").split("\n## ").next().unwrap_or_default();
+    let files: Vec<&str> = quoted(walk).into_iter().filter(|text| is_path(text)).collect();
+    assert!(files.len() > 12, "{files:?}");
+    for file in files {
+        assert!(root().join(file).is_file(), "no file {file}");
+    }
 }

@@ -6,8 +6,8 @@ use std::path::PathBuf;
 use dsokr_basis::features::{self, DenseRows, distinct};
 use dsokr_basis::{Features, RowSource};
 use dsokr_decode::{
-    CandidateBlocks, CandidateParts, Combination, Ensemble, Hubs, Member, MissingGold, PerQuery,
-    Pool, Queries,
+    CandidateBlocks, CandidateParts, Columns, Combination, Ensemble, Hubs, Member, MissingGold,
+    PerQuery, Pool, Queries,
 };
 use pyo3::prelude::*;
 
@@ -47,12 +47,14 @@ impl Candidates {
         rows: &Bound<Rows>,
         ids: Vec<String>,
         labels: Vec<String>,
+        columns: Vec<(String, Vec<String>)>,
     ) -> PyResult<Self> {
         let basis = &basis.get().inner;
         let rows = rows.get();
         let normalised = basis.is_normalised();
         let inner = work(py, || {
-            placed(rows.source(), ids, labels, |rows| Ok(CandidateParts::in_basis(basis, rows)?))
+            let columns = named_columns(ids, labels, columns)?;
+            placed(rows.source(), columns, |rows| Ok(CandidateParts::in_basis(basis, rows)?))
         });
         Ok(Self::new(inner?, normalised))
     }
@@ -64,11 +66,12 @@ impl Candidates {
         points: MatrixView<f32>,
         ids: Vec<String>,
         labels: Vec<String>,
+        columns: Vec<(String, Vec<String>)>,
     ) -> PyResult<Self> {
         let (values, [_, width]) = numbers(&points, "points")?;
         let inner = work(py, || {
             let rows = Features::from(DenseRows::new(width, values).about("points")?);
-            placed(&rows, ids, labels, |rows| {
+            placed(&rows, named_columns(ids, labels, columns)?, |rows| {
                 let block = features::read(rows, 0..rows.len())?;
                 let mut parts =
                     CandidateParts { dim: width.saturating_sub(1), ..CandidateParts::default() };
@@ -178,6 +181,14 @@ impl Candidates {
         (0..self.inner.len()).map(|at| self.inner.label(at)).collect()
     }
 
+    /// The columns behind ids and labels: the name of each, and the cell of each candidate.
+    #[getter]
+    fn columns(&self) -> Vec<(&str, Vec<&str>)> {
+        let columns = self.inner.columns();
+        let cells = |column| (0..columns.len()).map(|at| columns.cell(column, at)).collect();
+        columns.names().enumerate().skip(2).map(|(at, name)| (name, cells(at))).collect()
+    }
+
     /// b(c) of each candidate.
     #[getter]
     fn constants<'py>(&self, py: Python<'py>) -> Vector<'py, f32> {
@@ -191,15 +202,27 @@ impl Candidates {
     }
 }
 
-/// Candidates where `place` puts their distinct rows.
-pub fn placed(
-    rows: &dyn RowSource,
+/// Ids, labels and further columns by name.
+pub fn named_columns(
     ids: Vec<String>,
     labels: Vec<String>,
+    further: Vec<(String, Vec<String>)>,
+) -> Result<Columns, Failure> {
+    let mut columns = Columns::new(ids, labels)?;
+    for (name, cells) in further {
+        columns = columns.with(&name, cells).about("columns")?;
+    }
+    Ok(columns)
+}
+
+/// Candidates with these columns where `place` puts their distinct rows.
+pub fn placed(
+    rows: &dyn RowSource,
+    columns: Columns,
     place: impl FnOnce(&dyn RowSource) -> Result<CandidateParts, Failure>,
 ) -> Result<dsokr_decode::Candidates, Failure> {
     let groups = distinct(rows).about("Y")?;
-    dsokr_decode::Candidates::placed(groups, ids, labels, |first| match first.len() {
+    dsokr_decode::Candidates::placed(groups, columns, |first| match first.len() {
         all if all == rows.len() => place(rows).about("Y"),
         _ => place(&rows.select(first).about("Y")?).about("Y"),
     })

@@ -12,7 +12,7 @@ use dsokr_machines::{
 use pyo3::prelude::*;
 
 use crate::arrays::{Matrix, MatrixView, matrix, numbers};
-use crate::candidates::{Candidates, placed};
+use crate::candidates::{Candidates, named_columns, placed};
 use crate::errors::{About, Failure, table};
 use crate::rows::Rows;
 use crate::work::work;
@@ -123,13 +123,14 @@ impl KernelMachine {
         outputs: &Bound<Rows>,
         ids: Vec<String>,
         labels: Vec<String>,
+        columns: Vec<(String, Vec<String>)>,
     ) -> PyResult<Candidates> {
         let space = self.space.as_ref();
         let space =
             space.ok_or_else(|| Failure::Other("plain vectors have no candidates".into()))?;
         let rows = outputs.get();
         let inner = work(py, || {
-            placed(rows.source(), ids, labels, |rows| {
+            placed(rows.source(), named_columns(ids, labels, columns)?, |rows| {
                 let Points { dimension: dim, coordinates, constants } = space.points(rows)?;
                 Ok(CandidateParts { dim, coordinates, constants, ..CandidateParts::default() })
             })

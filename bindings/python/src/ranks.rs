@@ -95,7 +95,11 @@ impl Ranks {
         let table = PyDict::new(py);
         table.set_item("queries", metrics.queries)?;
         table.set_item("candidates", metrics.candidates)?;
-        table.set_item("mrr", metrics.mrr)?;
+        // hits are those that were asked for
+        let others = metrics.of_ranks.iter();
+        for (metric, value) in others.filter(|(metric, _)| !metric.name.starts_with("hits@")) {
+            table.set_item(metric.name, value.unwrap_or(metric.missing))?;
+        }
         if let Some(ci95) = interval {
             table.set_item("mrr_ci95", ci95)?;
         }
@@ -105,8 +109,6 @@ impl Ranks {
                 table.set_item(format!("hits@{k}_ci95"), ci95)?;
             }
         }
-        table.set_item("mean_rank", metrics.mean_rank.unwrap_or(f64::INFINITY))?;
-        table.set_item("median_rank", metrics.median_rank.unwrap_or(f64::INFINITY))?;
         table.set_item("tied_queries", metrics.tied_queries)?;
         table.set_item("duplicate_candidates", metrics.duplicate_candidates)?;
         table.set_item("missing_gold", metrics.missing_gold)?;

@@ -292,10 +292,14 @@ impl Source<'_> {
         let column = self.outputs.molecule_column()?;
         let id = self.outputs.id;
         let table = table::Table::numbered(Path::new(CANDIDATES), id, [(column, smiles)]);
-        let config = OutputSource { candidate: None, ..self.outputs.clone() };
+        let config = OutputSource { candidate: None, further: &[], ..self.outputs.clone() };
         let molecules = HashMap::from([(column.to_owned(), molecules)]);
         let known = Known { fitted: Some(fitted), molecules };
-        Outputs::from_table(&table, id, &config, OutputFiles::Given(&[]), known)
+        let made = Outputs::from_table(&table, id, &config, OutputFiles::Given(&[]), known)?;
+        // nothing is known of them that a table would say
+        let empty = |name: &String| (name.clone(), vec![String::new(); made.ids.len()]);
+        let columns = self.outputs.further.iter().map(empty).collect();
+        Ok(Outputs { columns, ..made })
     }
 
     /// For each query of a split the outputs that training pairs give it, by id: those of the same query

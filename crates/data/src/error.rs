@@ -1,13 +1,11 @@
-use std::borrow::Cow;
 use std::fmt::Display;
 use std::fs::File;
-use std::io::{self, Read};
+use std::io;
 use std::path::{Path, PathBuf};
 
 use dsokr_core::Place;
 use dsokr_core::message::{list, shorten};
 use dsokr_core::store::open_input;
-use flate2::read::MultiGzDecoder;
 
 /// The file of candidates in a run.
 pub(crate) const CANDIDATES: &str = "candidates.safetensors";
@@ -141,30 +139,6 @@ impl Error {
 /// Opens a file to read it.
 pub(crate) fn open(path: &Path) -> Result<File, Error> {
     open_input(path).map_err(|source| Error::io(path, source))
-}
-
-/// Opens a text file to read it, which is decompressed where its name ends with `.gz`, and JSON lines where it ends
-/// with `.parquet`.
-///
-/// # Errors
-/// The operating system's errors; a file that is not Parquet.
-pub fn open_text(path: &Path) -> Result<Box<dyn Read>, Error> {
-    let file = open(path)?;
-    #[cfg(feature = "parquet")]
-    if extension_of(path) == "parquet" {
-        let lines = crate::parquet::json_lines(file);
-        return Ok(Box::new(lines.map_err(|source| Error::io(path, source))?));
-    }
-    Ok(if is_gzip(path) { Box::new(MultiGzDecoder::new(file)) } else { Box::new(file) })
-}
-
-fn is_gzip(path: &Path) -> bool {
-    extension_of(path) == "gz"
-}
-
-/// The name of a file without the `.gz` behind it.
-pub(crate) fn uncompressed(path: &Path) -> Cow<'_, Path> {
-    if is_gzip(path) { Cow::Owned(path.with_extension("")) } else { Cow::Borrowed(path) }
 }
 
 /// `Ok` when `ok`, else the error about a key's value.

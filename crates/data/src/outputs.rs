@@ -22,6 +22,8 @@ pub struct Outputs {
     pub ids: Vec<String>,
     /// The labels that `search` shows; empty strings where no column is named.
     pub labels: Vec<String>,
+    /// Further columns that answers show and filters compare: the name of each, and a cell for each output.
+    pub columns: Vec<(String, Vec<String>)>,
     /// One feature row an output.
     pub rows: Box<dyn RowSource>,
     /// Indices of the candidates, ascending.
@@ -58,6 +60,10 @@ impl Outputs {
             Some(column) => table.column(column)?.to_vec(),
             None => vec![String::new(); ids.len()],
         };
+        let mut columns = Vec::with_capacity(config.further.len());
+        for name in config.further {
+            columns.push((name.clone(), table.column(name)?.to_vec()));
+        }
         let candidates: Vec<usize> = match config.candidate {
             None => (0..ids.len()).collect(),
             Some(CandidateConfig { column, value }) => {
@@ -93,7 +99,7 @@ impl Outputs {
         }
         from.files.check_read()?;
         let OutputTable { truth, labels, .. } = from;
-        Ok(Self { ids, labels, rows, candidates, truth, features })
+        Ok(Self { ids, labels, columns, rows, candidates, truth, features })
     }
 
     /// From vectors that the source of the pairs holds, one after the other, without labels.
@@ -106,7 +112,7 @@ impl Outputs {
         let labels = vec![String::new(); ids.len()];
         let features = FittedFeatures::fixed(width);
         let rows = Box::new(Features::Dense(DenseRows::new(width, values)?));
-        Ok(Self { ids, labels, rows, candidates, truth: None, features })
+        Ok(Self { ids, labels, columns: Vec::new(), rows, candidates, truth: None, features })
     }
 
     /// The given outputs themselves; none if one of them is unknown.
@@ -142,6 +148,8 @@ pub struct OutputSource<'a> {
     pub id: &'a str,
     /// Column that `search` shows next to the id.
     pub label: Option<&'a str>,
+    /// Further columns that answers show next to the label, and filters compare.
+    pub further: &'a [String],
     /// Which outputs are candidates; all, if left out.
     pub candidate: Option<&'a CandidateConfig>,
     /// Whether only outputs of training pairs, and of no split, are candidates.
@@ -166,7 +174,8 @@ impl<'a> OutputSource<'a> {
     pub(crate) fn columns(&self) -> impl Iterator<Item = &'a str> + use<'a> {
         let candidate = self.candidate.map(|candidate| &candidate.column[..]);
         let kernels: Vec<_> = self.kernels().iter().map(|&one| one.kind().facts().column).collect();
-        [self.label, candidate].into_iter().chain(kernels).flatten()
+        let further = self.further.iter().map(String::as_str);
+        [self.label, candidate].into_iter().chain(kernels).flatten().chain(further)
     }
 
     /// Checks that features are those of the molecules that outputs are shown by, which any molecule has.
@@ -275,6 +284,7 @@ impl<'a> OutputSource<'a> {
         if let Some(table) = self.table {
             check_inside("output.table", table)?;
         }
+        self.check_further()?;
         self.features.kind().validate("output.features")?;
         for (at, features) in self.summands.iter().enumerate() {
             let key = format!("output.kernels[{at}].features");
@@ -298,6 +308,21 @@ impl<'a> OutputSource<'a> {
         Ok(())
     }
 
+    /// Checks that the further columns are neither repeated nor shown already.
+    fn check_further(&self) -> Result<(), Error> {
+        let key = "output.columns";
+        for (at, name) in self.further.iter().enumerate() {
+            let found = format!("{name:?}");
+            check(!name.is_empty(), key, &found, "names of columns")?;
+            check(!self.further[..at].contains(name), key, &found, "each name once")?;
+            let label = self.label.is_none_or(|label| label != name);
+            check(label, key, &found, "columns other than output.label, which is shown already")?;
+            let allowed = "columns other than output.id, which is shown already";
+            check(name != self.id, key, &found, allowed)?;
+        }
+        Ok(())
+    }
+
     /// Checks that there is one kernel.
     pub(crate) fn check_one_kernel(&self) -> Result<(), Error> {
         let allowed = "absent: several kernels need outputs in a table or a pool";
@@ -317,6 +342,7 @@ impl<'a> OutputSource<'a> {
         check(self.is_own(), "output.features.kind", self.features.name(), allowed)?;
         self.check_no_table()?;
         check(self.label.is_none(), "output.label", "given", Self::ALL)?;
+        check(self.further.is_empty(), "output.columns", "given", Self::ALL)?;
         check(self.candidate.is_none(), "output.candidate", "given", Self::ALL)
     }
 

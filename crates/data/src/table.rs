@@ -18,6 +18,7 @@
 
 mod bad_rows;
 mod fields;
+mod formats;
 mod json;
 mod lines;
 mod rows;
@@ -34,12 +35,13 @@ use crate::error::{Error, extension_of};
 use crate::joined::parts;
 use bad_rows::BadRows;
 
-pub use crate::error::open_text;
 pub use bad_rows::OnBadRow;
 pub(crate) use bad_rows::skipped_rows;
+pub(crate) use formats::extensions;
+pub use formats::{TABLE_FORMATS, TableFormat, TextFormat, open_text};
 pub(crate) use lines::{Lines, Pieces};
 pub(crate) use rows::{Header, Rows};
-pub use rows::{TextFormat, TextReader, TextRow};
+pub use rows::{TextReader, TextRow};
 
 /// How a table is read.
 #[derive(Clone, Copy, Debug, Default)]
@@ -440,39 +442,31 @@ fn distinct<'c>(names: impl Iterator<Item = &'c str>) -> Vec<String> {
     all
 }
 
-/// The extensions of tables.
-fn extensions() -> String {
-    let parquet = if cfg!(feature = "parquet") { ".parquet, " } else { "" };
+/// What the extension of a table may be.
+fn allowed_extensions() -> String {
+    let all = extensions(|_| true);
     format!(
-        ".csv, .tsv, .jsonl, .ndjson, {parquet}.sdf, .mgf, .msp, .massbank, .mzml, also with .gz behind (data.source = \
-         \"official\" reads the official ChEBI-20 .txt layout)"
+        "{all}, also with .gz behind (data.source = \"official\" reads the official ChEBI-20 .txt layout)"
     )
 }
 
 /// The format of a table, whose columns have names.
 fn named_format(path: &Path) -> Result<TextFormat, Error> {
-    match TextFormat::from_path(path) {
-        TextFormat::Lines => {
-            let reader = match extension_of(path).as_str() {
-                "parquet" => "read_parquet",
-                "feather" | "arrow" => "read_feather",
-                "xlsx" | "xls" | "ods" => "read_excel",
-                _ => return Err(Error::extension(path, &extensions())),
-            };
-            let jsonl = path.with_extension("jsonl");
-            let convert = format!(
-                "{}; convert it: python3 -c \"import pandas; pandas.{reader}('{}').to_json('{}', orient='records', \
-                 lines=True)\"",
-                extensions(),
-                path.display(),
-                jsonl.display()
-            );
-            Err(Error::extension(path, &convert))
-        }
-        format @ (TextFormat::Tabs
-        | TextFormat::Commas
-        | TextFormat::JsonLines
-        | TextFormat::Structures
-        | TextFormat::Spectra(_)) => Ok(format),
+    if let Some(format) = TableFormat::from_path(path) {
+        return Ok(format.rows);
     }
+    let allowed = allowed_extensions();
+    let reader = match extension_of(path).as_str() {
+        "parquet" => "read_parquet",
+        "feather" | "arrow" => "read_feather",
+        "xlsx" | "xls" | "ods" => "read_excel",
+        _ => return Err(Error::extension(path, &allowed)),
+    };
+    let convert = format!(
+        "{allowed}; convert it: python3 -c \"import pandas; pandas.{reader}('{}').to_json('{}', orient='records', \
+         lines=True)\"",
+        path.display(),
+        path.with_extension("jsonl").display()
+    );
+    Err(Error::extension(path, &convert))
 }

@@ -28,7 +28,7 @@
 //! let model = Ensemble::one(queries, &candidates, None)?;
 //! let gold = model.gold(pool, &gold, MissingGold::Error)?;
 //! let metrics = model.metrics(pool, &model.rank(pool, &rule, &gold)?)?;
-//! assert_eq!((metrics.mrr, metrics.tied_queries), (1.0, 0));
+//! assert_eq!((metrics.mrr(), metrics.tied_queries), (1.0, 0));
 //! assert_eq!(candidates.label(model.top_k(pool, &rule, 1)?[1][0].candidate), "c1ccccc1");
 //! # Ok::<(), dsokr_decode::Error>(())
 //! ```
@@ -49,6 +49,7 @@ mod permutations;
 mod pool;
 mod queries;
 mod rank;
+mod rank_metrics;
 pub mod report;
 mod scoring;
 mod second_look;
@@ -56,7 +57,7 @@ mod shards;
 mod standing;
 
 pub use blocks::{CandidateBlocks, ScoreBlock};
-pub use candidates::{CandidateParts, Candidates, Precision};
+pub use candidates::{CandidateParts, Candidates, Columns, Precision};
 pub use codes::CodedBlock;
 pub use ensemble::{
     Combination, Ensemble, FittedWeights, Further, LikelyWeights, Member, fit_weights,
@@ -75,6 +76,7 @@ pub use permutations::Structure;
 pub use pool::{MissingGold, PerQuery, Pool};
 pub use queries::Queries;
 pub use rank::Rank;
+pub use rank_metrics::{MRR, RANK_METRICS, RankMetric, RankSummary, RankValues};
 pub use second_look::{Clues, Lexicon, LookExamples, Neighbourhood, SecondLook, Words};
 pub use shards::{AllCandidates, CandidatePlace, ShardSet, Shards, SomeCandidates};
 pub use standing::{Standing, Standings};

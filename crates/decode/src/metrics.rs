@@ -6,21 +6,23 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, check_least, check_queries};
 use crate::rank::Rank;
+use crate::rank_metrics::{MRR, RankValues};
 
 /// Metrics of n queries, ties averaged.
 ///
-/// Serialised under the keys `queries`, `candidates`, `mrr`, `hits@1`, `hits@5`, `hits@10`, `hits@20`,
-/// `mean_rank`, `median_rank`, `tied_queries`, `duplicate_candidates`, `missing_gold`, where queries
-/// have candidates of their own `candidates_per_query`, and where it is known `mrr_ci95`.
+/// Serialised under the keys `queries`, `candidates`, the names of [`RANK_METRICS`](crate::RANK_METRICS) (`mrr`, `hits@1`,
+/// …), `tied_queries`, `duplicate_candidates`, `missing_gold`, where queries have candidates of their own
+/// `candidates_per_query`, and where it is known `mrr_ci95`.
 ///
 /// ```
 /// use dsokr_decode::{Metrics, Rank};
 ///
 /// let ranks = [Some(Rank::new(0, 1, 10)?), Some(Rank::new(1, 2, 10)?)];
 /// let metrics = Metrics::from_ranks(&ranks, 10, 3)?;
-/// assert_eq!(metrics.mrr, (1.0 + (1.0 / 2.0 + 1.0 / 3.0) / 2.0) / 2.0);
-/// assert_eq!((metrics.hits_1, metrics.hits_5), (0.5, 1.0));
-/// assert_eq!(metrics.mean_rank, Some((1.0 + 2.5) / 2.0));
+/// assert_eq!(metrics.mrr(), (1.0 + (1.0 / 2.0 + 1.0 / 3.0) / 2.0) / 2.0);
+/// assert_eq!(metrics.value("hits@1"), Some(0.5));
+/// assert_eq!(metrics.value("hits@5"), Some(1.0));
+/// assert_eq!(metrics.value("mean_rank"), Some((1.0 + 2.5) / 2.0));
 /// assert_eq!(metrics.tied_queries, 1);
 /// # Ok::<(), dsokr_decode::Error>(())
 /// ```
@@ -30,25 +32,9 @@ pub struct Metrics {
     pub queries: usize,
     /// Number of candidates, duplicates counted.
     pub candidates: usize,
-    /// Mean reciprocal rank, `(1/n) Σ E[1/rank]`, between 0 and 1.
-    pub mrr: f64,
-    /// Proportion of queries whose gold candidate comes first, `(1/n) Σ E[rank ≤ 1]`.
-    #[serde(rename = "hits@1")]
-    pub hits_1: f64,
-    /// As `hits_1`, among the first 5.
-    #[serde(rename = "hits@5")]
-    pub hits_5: f64,
-    /// As `hits_1`, among the first 10.
-    #[serde(rename = "hits@10")]
-    pub hits_10: f64,
-    /// As `hits_1`, among the first 20; none in reports of earlier versions.
-    #[serde(rename = "hits@20", default, skip_serializing_if = "Option::is_none")]
-    pub hits_20: Option<f64>,
-    /// `(1/n) Σ E[rank]`; none when a gold candidate is missing, for then it is infinite.
-    pub mean_rank: Option<f64>,
-    /// Median of `E[rank]`, where missing gold candidates have rank ∞ (mean of the two in the
-    /// middle for even n); none when it is infinite.
-    pub median_rank: Option<f64>,
+    /// The metrics of ranks.
+    #[serde(flatten)]
+    pub of_ranks: RankValues,
     /// Queries whose gold candidate ties with a different one.
     pub tied_queries: usize,
     /// Candidates that are the same point as an earlier one.
@@ -98,25 +84,26 @@ impl Metrics {
         duplicate_candidates: usize,
     ) -> Result<Self, Error> {
         check_queries(ranks.len())?;
-        let all = ranks.iter().all(Option::is_some);
-        let hits = |k| mean(ranks, |rank| rank.expected_hit(k));
-        let finite = |value: f64| value.is_finite().then_some(value);
         Ok(Self {
             queries: ranks.len(),
             candidates,
-            mrr: mean(ranks, Rank::expected_reciprocal),
-            hits_1: hits(1),
-            hits_5: hits(5),
-            hits_10: hits(10),
-            hits_20: Some(hits(20)),
-            mean_rank: all.then(|| mean(ranks, Rank::expected_rank)),
-            median_rank: finite(median_rank(ranks)),
+            of_ranks: RankValues::from_ranks(ranks),
             tied_queries: ranks.iter().flatten().filter(|rank| rank.tied() > 1).count(),
             duplicate_candidates,
             missing_gold: ranks.iter().filter(|rank| rank.is_none()).count(),
             candidates_per_query: PoolSizes::from_ranks(ranks, candidates),
             mrr_ci95: None,
         })
+    }
+
+    /// A metric of ranks by its name; none where it is infinite, or there is none of this name.
+    pub fn value(&self, name: &str) -> Option<f64> {
+        self.of_ranks.get(name)
+    }
+
+    /// The mean reciprocal rank, `(1/n) Σ E[1/rank]`, between 0 and 1; 0 of no ranks.
+    pub fn mrr(&self) -> f64 {
+        self.value(MRR).unwrap_or_default()
     }
 
     /// The expected metrics of a uniformly random order of the candidates of each query.
@@ -139,20 +126,6 @@ impl Metrics {
         let metrics = Self::from_ranks(&ranks, candidates, duplicate_candidates)?;
         Ok(Self { tied_queries: 0, ..metrics })
     }
-}
-
-/// Median of `E[rank]`, the mean of the two in the middle for even n.
-fn median_rank(ranks: &[Option<Rank>]) -> f64 {
-    let rank = |rank: &Option<Rank>| rank.map_or(f64::INFINITY, |rank| rank.expected_rank());
-    let mut sorted: Vec<f64> = ranks.iter().map(rank).collect();
-    sorted.sort_unstable_by(f64::total_cmp);
-    (sorted[(sorted.len() - 1) / 2] + sorted[sorted.len() / 2]) / 2.0
-}
-
-/// The mean of a value that is 0 at rank ∞.
-fn mean(ranks: &[Option<Rank>], value: impl Fn(&Rank) -> f64) -> f64 {
-    // An empty sum of f64 is −0.
-    (0.0 + ranks.iter().flatten().map(value).sum::<f64>()) / ranks.len() as f64
 }
 
 /// How well label sets were predicted.
@@ -277,7 +250,7 @@ pub fn bootstrap(
 }
 
 /// Means of several values a query over each resample.
-pub(crate) fn resampled_means<const N: usize>(
+fn resampled_means<const N: usize>(
     values: &[[f64; N]],
     resamples: usize,
     seed: u64,

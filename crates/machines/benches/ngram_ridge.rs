@@ -171,8 +171,8 @@ fn main() -> Result<(), Failure> {
         serde_json::json!({
             "split": "val", "power": options.power, "csls": options.csls,
             "kernel": basis.kernel().name(), "rank": rank, "fit_s": fit_s, "tf_idf_s": tf_idf_s,
-            "basis_s": basis_s, "hubs_s": hubs_s, "predict_s": predict_s, "mrr": metrics.mrr,
-            "hits@1": metrics.hits_1, "hits@10": metrics.hits_10, "mean_rank": metrics.mean_rank,
+            "basis_s": basis_s, "hubs_s": hubs_s, "predict_s": predict_s, "mrr": metrics.mrr(),
+            "hits@1": metrics.value("hits@1"), "hits@10": metrics.value("hits@10"), "mean_rank": metrics.value("mean_rank"),
             "condition": fitted.model.summary.ridge().map(|ridge| ridge.condition), "memory_mib": process::peak_mib(),
         })
     );

@@ -27,17 +27,6 @@ pub struct FileContext {
 }
 
 impl SpectrumFormat {
-    /// The format that an extension names.
-    pub fn from_extension(extension: &str) -> Option<Self> {
-        match extension {
-            "mgf" => Some(Self::Mgf),
-            "msp" => Some(Self::Msp),
-            "massbank" => Some(Self::MassBank),
-            "mzml" => Some(Self::MzMl),
-            _ => None,
-        }
-    }
-
     /// The format that the first line of a text tells.
     pub(crate) fn told_by(text: &str) -> Self {
         let first = text.trim_start();

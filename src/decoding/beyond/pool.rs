@@ -132,6 +132,7 @@ impl Evaluated {
             Ok(Candidates::new(CandidateParts {
                 ids: labels.clone(),
                 labels: labels.clone(),
+                columns: Vec::new(),
                 class: Vec::new(),
                 dim: placed.dim,
                 coordinates: molecules.iter().flat_map(|&own| placed.point(own)).copied().collect(),

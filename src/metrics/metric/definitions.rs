@@ -1,32 +1,31 @@
-use dsokr_decode::Rank;
+use std::sync::LazyLock;
+
+use dsokr_decode::{RANK_METRICS, RankMetric};
 
 use super::{Definition, Needs, Over};
 use crate::metrics::areas::ScoredLabels;
 use crate::metrics::classes::PredictedClasses;
 use crate::metrics::regression::PredictedTarget;
 
-/// All metrics, in the order of reports; the first is the default.
-pub(super) static METRICS: [Definition; 28] = [
-    larger("mrr", "MRR", Needs::Ranks, "Mean reciprocal rank")
-        .over(Over::Ranks(Rank::expected_reciprocal)),
-    larger("hits@1", "Hits@1", Needs::Ranks, "Share of queries whose gold is first")
-        .over(Over::Hits(1)),
-    larger("hits@5", "Hits@5", Needs::Ranks, "Share with the gold among the first five")
-        .over(Over::Hits(5)),
-    larger("hits@10", "Hits@10", Needs::Ranks, "Share with the gold among the first ten")
-        .over(Over::Hits(10)),
-    larger("hits@20", "Hits@20", Needs::Ranks, "Share with the gold among the first twenty")
-        .over(Over::Hits(20)),
-    smaller("mean_rank", "mean rank", Needs::FiniteRanks, "Mean rank")
-        .over(Over::Ranks(Rank::expected_rank)),
-    smaller("median_rank", "median rank", Needs::FiniteRanks, "Median rank").over(Over::MedianRank),
+/// All metrics, in the order of reports; the first is the default. Those of ranks are the entries of
+/// [`RANK_METRICS`](dsokr_decode::RANK_METRICS).
+pub(super) static METRICS: LazyLock<Vec<Definition>> =
+    LazyLock::new(|| RANK_METRICS.iter().map(of_ranks).chain(OF_OUTPUTS).collect());
+
+/// The metrics of what is predicted, behind those of ranks.
+const OF_OUTPUTS: [Definition; 21] = [
     smaller(
         "ged",
         "edit distance",
         Needs::Graphs,
         "Mean graph edit distance of predicted molecules",
-    ),
-    smaller("ged_bonds", "edit distance with bonds", Needs::Graphs, "The same with bonds compared"),
+    )
+    .places(3),
+    smaller("ged_bonds", "edit distance with bonds", Needs::Graphs, "The same with bonds compared")
+        .heading("with bonds")
+        .places(3),
+    larger("accuracy", "accuracy", Needs::Classes, "Share of queries whose class is predicted")
+        .over(Over::Classes(PredictedClasses::accuracy)),
     larger(
         "f1",
         "F1",
@@ -43,15 +42,6 @@ pub(super) static METRICS: [Definition; 28] = [
         "Mean over labels or classes of the F1 of one",
     )
     .over(Over::MacroF1),
-    smaller(
-        "hamming_loss",
-        "Hamming loss",
-        Needs::Labels,
-        "Share of labels of a query that are wrong",
-    )
-    .over(Over::HammingLoss),
-    larger("accuracy", "accuracy", Needs::Classes, "Share of queries whose class is predicted")
-        .over(Over::Classes(PredictedClasses::accuracy)),
     larger(
         "roc_auc",
         "ROC AUC",
@@ -66,6 +56,14 @@ pub(super) static METRICS: [Definition; 28] = [
         "Area under the precision-recall curve, as average precision, likewise",
     )
     .over(Over::Area(ScoredLabels::pr_auc)),
+    smaller(
+        "hamming_loss",
+        "Hamming loss",
+        Needs::Labels,
+        "Share of labels of a query that are wrong",
+    )
+    .over(Over::HammingLoss)
+    .places(5),
     larger(
         "kendall_tau",
         "Kendall's tau",
@@ -77,14 +75,9 @@ pub(super) static METRICS: [Definition; 28] = [
         "share exact",
         Needs::GraphsOrRankings,
         "Share of graphs or rankings that are predicted exactly",
-    ),
-    smaller(
-        "rrmse",
-        "RRMSE",
-        Needs::Numbers,
-        "Root of the squared error of numbers over that of the training mean, averaged over targets",
     )
-    .over(Over::Numbers(PredictedTarget::rrmse)),
+    .heading("exact")
+    .places(3),
     smaller("mae", "MAE", Needs::Numbers, "Mean absolute error of numbers, averaged over targets")
         .over(Over::Numbers(PredictedTarget::mae)),
     smaller(
@@ -109,36 +102,65 @@ pub(super) static METRICS: [Definition; 28] = [
     )
     .over(Over::Numbers(PredictedTarget::spearman)),
     smaller(
+        "rrmse",
+        "RRMSE",
+        Needs::Numbers,
+        "Root of the squared error of numbers over that of the training mean, averaged over targets",
+    )
+    .over(Over::Numbers(PredictedTarget::rrmse)),
+    smaller(
         "squared_error",
         "squared error",
         Needs::FeatureSpace,
         "Mean squared distance of answers from the outputs in the kernel's feature space",
-    ),
+    )
+    .places(6),
     smaller(
         "kernel_loss",
         "kernel loss",
         Needs::ComparedOutputs,
         "Mean squared distance of the chosen outputs from the right ones in the kernel's feature space",
-    ),
+    )
+    .places(6),
     smaller(
         "mces",
         "MCES at 1",
         Needs::Asked,
         "Mean myopic MCES distance of the first molecules from the right ones, of `evaluate --mces`; it does not choose",
-    ),
+    )
+    .places(3),
     smaller(
         "pinball",
         "pinball loss",
         Needs::Quantiles,
         "Mean pinball loss of predicted quantiles",
-    ),
+    )
+    .heading("pinball")
+    .places(6),
     smaller(
         "crossing",
         "crossing loss",
         Needs::Quantiles,
         "Mean of how far quantiles lie below those of the level before",
-    ),
+    )
+    .heading("crossing")
+    .places(6),
 ];
+
+/// A metric of ranks.
+fn of_ranks(metric: &'static RankMetric) -> Definition {
+    let needs = if metric.missing.is_finite() { Needs::Ranks } else { Needs::FiniteRanks };
+    Definition {
+        name: metric.name,
+        title: metric.title,
+        meaning: metric.meaning,
+        larger_is_better: metric.larger_is_better,
+        needs,
+        over: Over::Ranks(metric),
+        heading: metric.in_tables.then_some(metric.title),
+        places: metric.places,
+    }
+}
 
 /// A metric where smaller is better: the mean of values that the evaluation keeps.
 const fn smaller(
@@ -147,7 +169,16 @@ const fn smaller(
     needs: Needs,
     meaning: &'static str,
 ) -> Definition {
-    Definition { name, title, meaning, larger_is_better: false, needs, over: Over::Kept }
+    Definition {
+        name,
+        title,
+        meaning,
+        larger_is_better: false,
+        needs,
+        over: Over::Kept,
+        heading: Some(title),
+        places: 4,
+    }
 }
 
 /// The same, where larger is better.
@@ -164,5 +195,15 @@ impl Definition {
     /// The same, of other values of the queries.
     const fn over(self, over: Over) -> Self {
         Self { over, ..self }
+    }
+
+    /// The same, with a shorter heading in tables.
+    const fn heading(self, heading: &'static str) -> Self {
+        Self { heading: Some(heading), ..self }
+    }
+
+    /// The same, with so many decimal places in tables.
+    const fn places(self, places: usize) -> Self {
+        Self { places, ..self }
     }
 }

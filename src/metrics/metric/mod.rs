@@ -6,7 +6,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use dsokr_data::Truth;
-use dsokr_decode::{Rank, percentile_interval, resampled};
+use dsokr_decode::{RankMetric, percentile_interval, resampled};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -34,19 +34,18 @@ struct Definition {
     needs: Needs,
     /// The values that it summarises.
     over: Over,
+    /// Its heading in tables; none of a metric that they leave out.
+    heading: Option<&'static str>,
+    /// Decimal places in tables.
+    places: usize,
 }
 
 /// The values of single queries that a metric summarises.
 enum Over {
     /// The mean of those that the evaluation keeps by the name of the metric.
     Kept,
-    /// The mean of a value of each rank. Where the gold is not a candidate, it is 0, or infinite for
-    /// [`Needs::FiniteRanks`].
-    Ranks(fn(&Rank) -> f64),
-    /// The mean of whether the gold is among so many first candidates.
-    Hits(u64),
-    /// The median of the ranks, the mean of the two in the middle for an even number.
-    MedianRank,
+    /// A metric of ranks.
+    Ranks(&'static RankMetric),
     /// The mean of F1.
     F1,
     /// The mean of the share of labels that differ.
@@ -135,18 +134,15 @@ impl Metric {
     /// The metric of any of the queries; none where it is not known.
     pub(crate) fn summary(self, evaluation: &Evaluation) -> Option<Summary> {
         self.known(&evaluation.scores)?;
-        let missing = if self.0.needs == Needs::FiniteRanks { f64::INFINITY } else { 0.0 };
-        let rank = |value: &dyn Fn(&Rank) -> f64| -> Vec<f64> {
-            evaluation.ranks.iter().map(|rank| rank.as_ref().map_or(missing, value)).collect()
-        };
         let labels = || LabelCounts::from_evaluation(evaluation);
         Some(match self.0.over {
             Over::Kept => mean(evaluation.queries.get(self.0.name)?.clone()),
-            Over::Ranks(value) => mean(rank(&value)),
-            Over::Hits(k) => mean(rank(&|rank| rank.expected_hit(k))),
-            Over::MedianRank => {
-                let ranks = rank(&Rank::expected_rank);
-                Box::new(move |drawn| median(drawn.iter().map(|&query| ranks[query]).collect()))
+            Over::Ranks(metric) => {
+                let ranks = evaluation.ranks.iter();
+                let values: Vec<f64> = ranks.map(|rank| metric.of(rank.as_ref())).collect();
+                Box::new(move |drawn| {
+                    metric.summarise(drawn.iter().map(|&query| values[query]).collect())
+                })
             }
             Over::F1 if matches!(evaluation.outputs, Some((Truth::Classes(_), _))) => {
                 of_classes(evaluation, PredictedClasses::f1)?
@@ -184,6 +180,16 @@ impl Metric {
     /// The data that it needs.
     pub fn needs(self) -> Needs {
         self.0.needs
+    }
+
+    /// Its heading in tables; none of a metric that they leave out.
+    pub(crate) fn heading(self) -> Option<&'static str> {
+        self.0.heading
+    }
+
+    /// Decimal places in tables.
+    pub(crate) fn places(self) -> usize {
+        self.0.places
     }
 
     /// Whether it is an area under a curve of the scores of labels.
@@ -297,13 +303,6 @@ fn mean(values: Vec<f64>) -> Summary {
     Box::new(move |drawn| {
         drawn.iter().map(|&query| values[query]).sum::<f64>() / drawn.len() as f64
     })
-}
-
-/// The median of values, the mean of the two in the middle for an even number.
-fn median(mut values: Vec<f64>) -> f64 {
-    let count = values.len();
-    let mut at = |place: usize| *values.select_nth_unstable_by(place, f64::total_cmp).1;
-    (at((count - 1) / 2) + at(count / 2)) / 2.0
 }
 
 /// The mean over targets of a metric of numbers; none where the evaluation has no predicted numbers.

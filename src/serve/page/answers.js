@@ -264,6 +264,12 @@ function sharedParts(hit, answer) {
   return lines.length ? make("details", {}, make("summary", {}, "Shared with training molecules"), make("ul", { class: "shared" }, lines)) : null;
 }
 
+/** The further columns of a candidate, such as a price; those without a value are left out. */
+function furtherColumns({ columns }) {
+  const known = Object.entries(columns ?? {}).filter(([, value]) => value.trim());
+  return known.length ? make("dl", { class: "columns" }, known.flatMap(([name, value]) => [make("dt", {}, name), make("dd", {}, value)])) : null;
+}
+
 function card(hit, answer) {
   const { molecule } = hit;
   const drawn = ["molecules", "graphs"].includes(state.model.outputs);
@@ -274,6 +280,7 @@ function card(hit, answer) {
     drawn ? picture(`api/drawing?${address}`, `${hit.rank}: ${hit.id}`, hit.label) : null,
     molecule ? make("div", { class: "facts" }, formula(molecule.formula), masses(molecule, hit.ion)) : null,
     molecule?.groups.length ? make("div", { class: "groups" }, molecule.groups.join(" · ")) : null,
+    furtherColumns(hit),
     explains(hit, answer),
     hit.tied > hit.duplicates.length ? make("div", { class: "small" }, `${plural(hit.tied - hit.duplicates.length, "other candidate has", "other candidates have")} the same score`) : null,
     hit.duplicates.length ? make("details", {}, make("summary", {}, `+ ${plural(hit.duplicates.length, "duplicate", "duplicates")}`),

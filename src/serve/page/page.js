@@ -49,7 +49,8 @@ async function ask(path, body, signal) {
 function fail(error) {
   at("error").textContent = error ? `${error.message ?? error}` : "";
   at("error").hidden = !error;
-  const field = error?.field ?? (/^(the )?(argument )?filter\b/.test(error?.message ?? "") ? "formula" : null);
+  const said = error?.message ?? "";
+  const field = error?.field ?? (/^filter = /.test(said) ? "condition" : /^filter\b/.test(said) ? "formula" : null);
   const panel = field && at(field).closest("details");
   if (panel && !panel.hidden) {
     panel.open = true;
@@ -71,8 +72,8 @@ function saveFile(blob, name) {
 
 // The form and the address
 
-const FIELDS = { coverage: "coverage", formula: "formula", min: "min-mass", max: "max-mass", similar: "similar", similarity: "similarity",
-  mz: "precursor", adduct: "adduct", ion: "ion-formula", among: "among", ppm: "ppm" };
+const FIELDS = { coverage: "coverage", condition: "condition", formula: "formula", min: "min-mass", max: "max-mass", similar: "similar",
+  similarity: "similarity", mz: "precursor", adduct: "adduct", ion: "ion-formula", among: "among", ppm: "ppm" };
 /** The values of fields that are not empty at first. */
 const FIRST = { similarity: "0.5", ppm: "10", among: "mass" };
 /** The probabilities of lists that the page offers; an address may hold any other. */
@@ -134,7 +135,20 @@ function decimal(id) {
 /** What the filter fields say; null for nothing. */
 function filter() {
   const text = (id) => at(id).value.trim() || undefined;
-  const wanted = { formula: text("formula"), similar_to: text("similar") };
+  const { outputs, columns } = state.model;
+  if (outputs !== "molecules" && !columns.length) return null;
+  const wanted = { expression: text("condition") };
+  if (outputs === "molecules") readMoleculeFields(wanted, text);
+  const count = ["expression", "formula", "similar_to", "min_mass", "max_mass"].filter((key) => wanted[key] !== undefined).length
+    + (wanted.groups?.length ?? 0);
+  at("filter-count").textContent = count ? `(${count})` : "";
+  return count || wanted.error ? wanted : null;
+}
+
+/** Adds what the fields about molecules say. */
+function readMoleculeFields(wanted, text) {
+  wanted.formula = text("formula");
+  wanted.similar_to = text("similar");
   for (const [key, id] of [["min_mass", "min-mass"], ["max_mass", "max-mass"]]) {
     try { wanted[key] = decimal(id); } catch (error) { wanted.error = error; }
   }
@@ -142,10 +156,6 @@ function filter() {
   if (wanted.similar_to) {
     try { wanted.min_similarity = decimal("similarity"); } catch (error) { wanted.error = error; }
   }
-  const count = ["formula", "similar_to", "min_mass", "max_mass"].filter((key) => wanted[key] !== undefined).length
-    + state.groups.length;
-  at("filter-count").textContent = count ? `(${count})` : "";
-  return count || wanted.error ? wanted : null;
 }
 
 function showGroups() {
@@ -204,11 +214,20 @@ function queryLabel(model) {
   return `The query: ${width} numbers of its vector, or column:number for those that are not 0 (columns from 0)`;
 }
 
+/** What the field of a condition may compare. */
+function conditionHint({ columns, outputs }) {
+  const molecules = outputs === "molecules" ? ["mass", "formula", "group", "similarity(\"SMILES\")"] : [];
+  const names = ["id", "label", ...columns, ...molecules].join(", ");
+  return `A comparison of ${names} by <, <=, =, !=, >=, >, or several with and, or, not and brackets.`;
+}
+
 function describe() {
   const model = state.model;
   const molecules = model.outputs === "molecules";
   const spectra = model.inputs === "spectra";
-  at("filters").hidden = !molecules;
+  at("filters").hidden = !molecules && !model.columns.length;
+  document.querySelectorAll("#filters .molecules, #chosen-groups").forEach((fields) => { fields.hidden = !molecules; });
+  at("condition-says").textContent = conditionHint(model);
   at("beyond-choice").hidden = model.beyond === undefined;
   at("precursor-fields").hidden = !spectra;
   at("table").hidden = model.inputs !== "texts";

@@ -19,7 +19,7 @@ function request(top, skip) {
   } else {
     body.vectors = [vector(text)];
   }
-  const wanted = state.model.outputs === "molecules" ? filter() : null;
+  const wanted = filter();
   if (wanted?.error) throw wanted.error;
   if (wanted) body.filter = wanted;
   const coverage = decimal("coverage");
@@ -30,7 +30,7 @@ function request(top, skip) {
   if (wanted) {
     const message = "The confidence of a list is measured among all candidates, so a list cannot be filtered. "
       + "Clear the filters, or show the best candidates.";
-    throw Object.assign(new Error(message), { field: "formula" });
+    throw Object.assign(new Error(message), { field: "condition" });
   }
   return { ...body, coverage, skip: 0 };
 }

@@ -52,7 +52,8 @@ function csvCell(value) {
 /** Searches all texts, some at a time, and gives the lines of a CSV file. */
 async function searchAll(texts, top, signal) {
   const most = Math.max(1, Math.min(state.limits.queries, Math.floor(state.limits.allHits / top)));
-  const lines = [["row", "query", "rank", "id", "label", "score"]];
+  const columns = state.model.columns;
+  const lines = [["row", "query", "rank", "id", "label", "score", ...columns]];
   at("table-bar").max = texts.length;
   for (let begun = 0; begun < texts.length; begun += most) {
     at("table-bar").value = begun;
@@ -61,7 +62,8 @@ async function searchAll(texts, top, signal) {
     if (state.model.beyond !== undefined) body.beyond = false;
     const { answers } = await (await ask("api/search", body, signal)).json();
     answers.forEach(({ hits }, place) => hits.forEach((hit) => {
-      lines.push([begun + place + 1, texts[begun + place], hit.rank, hit.id, hit.label, hit.score]);
+      const further = columns.map((name) => hit.columns[name]);
+      lines.push([begun + place + 1, texts[begun + place], hit.rank, hit.id, hit.label, hit.score, ...further]);
     }));
   }
   return lines.map((line) => line.map(csvCell).join(",")).join("\n") + "\n";

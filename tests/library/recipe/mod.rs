@@ -153,8 +153,8 @@ fn an_own_encoder_is_trained_saved_read_and_searched_with() {
     let file = words(&folder);
     let trained = train(&folder, &file, "run", false, &mut ()).unwrap();
     let report = &trained.report;
-    assert!(report.metrics.mrr > 0.8, "{report}");
-    assert!(report.chance.mrr < 0.2, "{report}");
+    assert!(report.metrics.mrr() > 0.8, "{report}");
+    assert!(report.chance.mrr() < 0.2, "{report}");
     assert!(report.to_string().contains("perfect h"), "{report}");
 
     // the directory alone is all that is read

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +13,7 @@ from . import _dsokr
 from ._basis import Basis
 from ._errors import ConfigError
 from ._hits import Hit, Hits
-from ._rows import as_matrix, as_rows, as_vector, real, texts, whole
+from ._rows import as_matrix, as_rows, as_vector, is_missing, listed, real, texts, whole
 from ._tables import Missing, Rule, to_json
 from .metrics import Ranks
 
@@ -21,18 +21,28 @@ _MISSING = ("error", "rank-infinity")
 
 
 class Candidates:
-    """Candidates with an id, a label and coordinates each, on which predictions are ranked.
+    """Candidates with an id, a label, further columns and coordinates each, on which predictions are ranked.
 
     The score of a candidate is ⟨z, ψ(c)⟩ + b(c), with b(c) = −½ k(c, c), or 0 where the kernel is normalised.
     Candidates with equal rows tie bit for bit.
     """
 
-    def __init__(self, basis: Basis, Y: Any, ids: Iterable[Any] | None = None, labels: Iterable[Any] | None = None):
-        """Projects the rows ``Y`` of all candidates; ids are 0, 1, … by default."""
+    def __init__(
+        self,
+        basis: Basis,
+        Y: Any,
+        ids: Iterable[Any] | None = None,
+        labels: Iterable[Any] | None = None,
+        columns: Mapping[str, Iterable[Any]] | None = None,
+    ):
+        """Projects the rows ``Y`` of all candidates; ids are 0, 1, … by default.
+
+        ``columns`` are further ones by name, such as ``{"price": [9.5, None, 12]}``; a missing value is an empty text.
+        """
         if not isinstance(basis, Basis):
             raise ConfigError(f"basis: {type(basis).__name__}, expected a dsokr.Basis")
         rows = as_rows(Y)
-        self._inner = _dsokr.Candidates.project(basis._inner, rows, *_names(len(rows), ids, labels))
+        self._inner = _dsokr.Candidates.project(basis._inner, rows, *_names(len(rows), ids, labels, columns))
 
     @classmethod
     def from_points(
@@ -41,6 +51,7 @@ class Candidates:
         ids: Iterable[Any] | None = None,
         labels: Iterable[Any] | None = None,
         constants: Any = None,
+        columns: Mapping[str, Iterable[Any]] | None = None,
     ) -> Candidates:
         """Candidates at given points, (n, p), such as a different model's embeddings."""
         matrix = as_matrix(points, "points")
@@ -48,7 +59,7 @@ class Candidates:
         if len(own) != len(matrix):
             raise ConfigError(f"constants: {len(own)} constants of {len(matrix)} points")
         rows = np.column_stack([matrix, own])
-        return cls._of(_dsokr.Candidates.points(rows, *_names(len(matrix), ids, labels)))
+        return cls._of(_dsokr.Candidates.points(rows, *_names(len(matrix), ids, labels, columns)))
 
     @classmethod
     def _of(cls, inner: _dsokr.Candidates) -> Candidates:
@@ -103,9 +114,14 @@ class Candidates:
     def search(self, Z: Any, k: int = 10) -> list[Hits]:
         """The k best candidates of each prediction, best first."""
         indices, scores = self.top_k(Z, k)
-        ids, labels = self.ids, self.labels
+        ids, labels, columns = self.ids, self.labels, self.columns
+
+        def hit(at: int, score: float) -> Hit:
+            further = {name: cells[at] for name, cells in columns.items()}
+            return Hit(ids[at], labels[at], float(score), {"columns": further})
+
         return [
-            Hits(Hit(ids[at], labels[at], float(score)) for at, score in zip(row, own, strict=True))
+            Hits(hit(at, score) for at, score in zip(row, own, strict=True))
             for row, own in zip(indices, scores, strict=True)
         ]
 
@@ -134,6 +150,11 @@ class Candidates:
     def labels(self) -> list[str]:
         """All labels, in order."""
         return self._inner.labels
+
+    @property
+    def columns(self) -> dict[str, list[str]]:
+        """The columns behind ids and labels by name: the cell of each candidate, in order."""
+        return dict(self._inner.columns)
 
     @property
     def constants(self) -> np.ndarray:
@@ -174,9 +195,24 @@ def _unpickled(content: bytes, normalised: bool) -> Candidates:
         return Candidates._of(_dsokr.Candidates.load(path, normalised))
 
 
-def _names(count: int, ids: Iterable[Any] | None, labels: Iterable[Any] | None) -> tuple[list[str], list[str]]:
-    own = texts(range(count) if ids is None else ids, "ids", count)
-    return own, [""] * count if labels is None else texts(labels, "labels", count)
+_Columns = list[tuple[str, list[str]]]
+
+
+def _names(
+    count: int,
+    ids: Iterable[Any] | None,
+    labels: Iterable[Any] | None,
+    columns: Mapping[str, Iterable[Any]] | None,
+) -> tuple[list[str], list[str], _Columns]:
+    """Ids, labels and further columns of so many candidates, as texts."""
+    id_texts = texts(range(count) if ids is None else ids, "ids", count)
+    label_texts = [""] * count if labels is None else texts(labels, "labels", count)
+    further = []
+    for name, values in ({} if columns is None else columns).items():
+        place = f"columns[{name!r}]"
+        cells = ["" if is_missing(value) else value for value in listed(values, place)]
+        further.append((str(name), texts(cells, place, count)))
+    return id_texts, label_texts, further
 
 
 def rank_ensemble(

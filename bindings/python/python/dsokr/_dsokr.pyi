@@ -62,6 +62,11 @@ class Candidates:
     """
     def __len__(self, /) -> int: ...
     @property
+    def columns(self, /) -> list[tuple[str, list[str]]]:
+        """
+        The columns behind ids and labels: the name of each, and the cell of each candidate.
+        """
+    @property
     def constants(self, /) -> NDArray[float32]:
         """
         b(c) of each candidate.
@@ -101,12 +106,12 @@ class Candidates:
         Whether k(c, c) = 1, so that scores are comparable with those of other such kernels.
         """
     @staticmethod
-    def points(points: NDArray[float32], ids: SupportsGetItem[int, str], labels: SupportsGetItem[int, str]) -> Candidates:
+    def points(points: NDArray[float32], ids: SupportsGetItem[int, str], labels: SupportsGetItem[int, str], columns: SupportsGetItem[int, tuple[str, SupportsGetItem[int, str]]]) -> Candidates:
         """
         Points that are given, each with its constant in the last column; equal rows are one.
         """
     @staticmethod
-    def project(basis: Basis, rows: Rows, ids: SupportsGetItem[int, str], labels: SupportsGetItem[int, str]) -> Candidates:
+    def project(basis: Basis, rows: Rows, ids: SupportsGetItem[int, str], labels: SupportsGetItem[int, str], columns: SupportsGetItem[int, tuple[str, SupportsGetItem[int, str]]]) -> Candidates:
         """
         Outputs in a basis: each distinct one is projected once, with the constant −½ k(c, c), or 0
         where the kernel is normalised.
@@ -231,7 +236,7 @@ class KernelMachine:
         """
         The basis of the outputs, where they are sketched.
         """
-    def candidates(self, /, outputs: Rows, ids: SupportsGetItem[int, str], labels: SupportsGetItem[int, str]) -> Candidates:
+    def candidates(self, /, outputs: Rows, ids: SupportsGetItem[int, str], labels: SupportsGetItem[int, str], columns: SupportsGetItem[int, tuple[str, SupportsGetItem[int, str]]]) -> Candidates:
         """
         Outputs as candidates of the predictions.
         """
@@ -408,10 +413,11 @@ class Runs:
         Reads run directories; `rule` is a table of a configuration as JSON. With `fit_weights` the
         weights are fitted on the validation split. `beyond` are settings of a search as JSON.
         """
-    def search(self, /, queries: Rows | SupportsGetItem[int, str], k: SupportsIndex, coverage: SupportsFloat | SupportsIndex | None, candidates: str | None) -> list[tuple[list[tuple[str, str, float]], tuple[str, float] | None, list[tuple[float, float]], str]]:
+    def search(self, /, queries: Rows | SupportsGetItem[int, str], k: SupportsIndex, coverage: SupportsFloat | SupportsIndex | None, candidates: str | None, filter: str | None) -> list[tuple[list[tuple[str, str, float]], str, tuple[str, float] | None, list[tuple[float, float]], str]]:
         """
         The best `k` candidates for each text or row, or with `coverage` the set that holds a right output with this
-        probability, and what else the configuration predicts; `candidates` is `mass:PPM`, `formula` or `all`.
+        probability, and what else the configuration predicts; `candidates` is `mass:PPM`, `formula` or `all`, and `filter` a
+        condition on candidates.
         """
 
 def canonical_smiles(smiles: SupportsGetItem[int, str]) -> list[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from html import escape
 from typing import Any, NamedTuple
 
@@ -24,12 +24,27 @@ def drawing(label: str) -> str | None:
         return None
 
 
-class Hit(NamedTuple):
-    """A candidate that a search found."""
-
+class _Found(NamedTuple):
     id: str
     label: str
     score: float
+
+
+class Hit(_Found):
+    """A candidate that a search found: a tuple of id, label and score."""
+
+    columns: dict[str, str]
+    """The further columns of the candidate by name, such as a price, as the texts that the table has."""
+    cells: dict[str, Any]
+    """All that is known of it by name: id, label, score, of a trained model also rank, gap, tied and duplicates, as
+    ``dsokr search --json`` prints them, and the further columns."""
+
+    def __new__(cls, id: str, label: str, score: float, found: Mapping[str, Any] | None = None) -> Hit:
+        self = super().__new__(cls, id, label, score)
+        known = dict(found or {})
+        self.columns = dict(known.pop("columns", {}))
+        self.cells = {**known, "id": id, "label": label, "score": score, **self.columns}
+        return self
 
     def _repr_svg_(self) -> str | None:
         return drawing(self.label)
@@ -60,17 +75,25 @@ class Hits(list[Hit]):
         self.quantiles = dict(quantiles)
         self.beyond = json.loads(beyond)
 
+    def to_pandas(self) -> Any:
+        """A pandas frame with a row for each hit and a column for each of its cells."""
+        import pandas
+
+        return pandas.DataFrame([hit.cells for hit in self])
+
     def _repr_html_(self) -> str:
         found = [Hit(own["nearest"] if own["in_table"] else "", own["label"], own["score"]) for own in self.beyond]
         ranks = ["new"] * len(found) + [str(at + 1) for at in range(len(self))]
         shown = list(zip(ranks, [*found, *self]))
         drawings: list[str | None] = [drawing(hit.label) for _, hit in shown[:DRAWN]]
         drawn = bool(drawings) and None not in drawings
-        heading = ["rank", "score", "id", "label"] + (["molecule"] if drawn else [])
+        columns = list(self[0].columns) if self else []
+        heading = ["rank", "score", "id", "label", *columns] + (["molecule"] if drawn else [])
         rows: list[list[Any]] = []
         for at, (rank, hit) in enumerate(shown):
             picture = [drawings[at] if at < DRAWN else ""] if drawn else []
-            rows.append([rank, f"{hit.score:.4f}", escape(hit.id), escape(hit.label), *picture])
+            further = [escape(hit.columns.get(name, "")) for name in columns]
+            rows.append([rank, f"{hit.score:.4f}", escape(hit.id), escape(hit.label), *further, *picture])
         return table(heading, rows)
 
 

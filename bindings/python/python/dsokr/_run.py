@@ -212,27 +212,50 @@ class _Runs:
 
     @overload
     def search(
-        self, query: str, k: int = 10, *, coverage: float | None = None, candidates: str | None = None
+        self,
+        query: str,
+        k: int = 10,
+        *,
+        coverage: float | None = None,
+        candidates: str | None = None,
+        filter: str | None = None,
     ) -> Hits: ...
 
     @overload
     def search(
-        self, query: Any, k: int = 10, *, coverage: float | None = None, candidates: str | None = None
+        self,
+        query: Any,
+        k: int = 10,
+        *,
+        coverage: float | None = None,
+        candidates: str | None = None,
+        filter: str | None = None,
     ) -> list[Hits]: ...
 
     def search(
-        self, query: Any, k: int = 10, *, coverage: float | None = None, candidates: str | None = None
+        self,
+        query: Any,
+        k: int = 10,
+        *,
+        coverage: float | None = None,
+        candidates: str | None = None,
+        filter: str | None = None,
     ) -> Hits | list[Hits]:
         """The ``k`` best candidates for a text, or for each of several texts; for a model that reads vectors, of rows.
 
         With ``coverage``, such as 0.9, in their place the smallest set that holds a right output with this probability;
         ``calibration`` says what it is calibrated on. The ``candidates`` of each spectrum are those with the precursor's
         mass, ``mass:PPM``, or of the formula that it names, ``formula``; default: all.
+
+        ``filter`` leaves only candidates for which an expression holds, such as ``'price < 10 and group = "ester"'``: it
+        compares columns of the candidates, and of molecules mass, formula, group and similarity("SMILES"). Ranks stay
+        those among all candidates.
         """
         coverage = None if coverage is None else float(coverage)
-        answers = self._inner.search(_queries(query), whole(k, "k", 0), coverage, candidates)
+        answers = self._inner.search(_queries(query), whole(k, "k", 0), coverage, candidates, filter)
         found = [
-            Hits([Hit(*hit) for hit in hits], best, quantiles, beyond) for hits, best, quantiles, beyond in answers
+            Hits([Hit(*hit, one) for hit, one in zip(hits, json.loads(cells), strict=True)], best, quantiles, beyond)
+            for hits, cells, best, quantiles, beyond in answers
         ]
         return found[0] if isinstance(query, str) else found
 

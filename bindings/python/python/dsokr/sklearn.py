@@ -341,7 +341,7 @@ class IOKR(_Machine):
     def _candidates(self) -> Candidates:
         rows = self._output_rows()
         ids = [str(at) for at in range(len(rows))]
-        return Candidates._of(self.machine_.candidates(rows, ids, [""] * len(rows)))
+        return Candidates._of(self.machine_.candidates(rows, ids, [""] * len(rows), []))
 
     def __getstate__(self) -> dict[str, Any]:
         state = dict(super().__getstate__())

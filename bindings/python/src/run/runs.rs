@@ -2,11 +2,12 @@
 
 use std::path::PathBuf;
 
+use dsokr::basis::Argument;
 use dsokr::config::{BeyondConfig, Config};
 use dsokr::data::{Inputs, Split, SplitName};
 use dsokr::decode::{CandidateBlocks, Combination};
 use dsokr::run::{CandidateSets, EnsembleRun, QueryRequest, Run};
-use dsokr::{CandidateRule, Error};
+use dsokr::{CandidateRule, Error, Filter};
 use pyo3::prelude::*;
 
 use super::module::ModuleConfig;
@@ -20,9 +21,9 @@ use crate::work::{work, work_apart};
 /// Queries that are encoded at once, as the command does.
 const BATCH: usize = 256;
 
-/// Candidates with id, label and score; the best of all outputs, with its score; levels and quantiles; what a search found
-/// beyond the candidates, as JSON.
-type Answer = (Vec<(String, String, f32)>, Option<(String, f64)>, Vec<(f64, f32)>, String);
+/// Candidates with id, label and score; all that is known of each, as JSON; the best of all outputs, with its score; levels
+/// and quantiles; what a search found beyond the candidates, as JSON.
+type Answer = (Vec<(String, String, f32)>, String, Option<(String, f64)>, Vec<(f64, f32)>, String);
 
 /// One trained model, or several that are combined.
 #[pyclass(frozen, module = "dsokr._dsokr")]
@@ -145,7 +146,8 @@ impl Runs {
     }
 
     /// The best `k` candidates for each text or row, or with `coverage` the set that holds a right output with this
-    /// probability, and what else the configuration predicts; `candidates` is `mass:PPM`, `formula` or `all`.
+    /// probability, and what else the configuration predicts; `candidates` is `mass:PPM`, `formula` or `all`, and `filter` a
+    /// condition on candidates.
     fn search(
         &self,
         py: Python,
@@ -153,8 +155,15 @@ impl Runs {
         k: usize,
         coverage: Option<f64>,
         candidates: Option<&str>,
+        filter: Option<&str>,
     ) -> PyResult<Vec<Answer>> {
         let runs = &self.inner;
+        let filter: Option<Filter> = filter.map(str::parse).transpose().map_err(Failure::from)?;
+        if let (Some(coverage), Some(_)) = (coverage, &filter) {
+            let allowed = "absent, with a filter: sets of candidates are measured among all";
+            let error = Error::value(Argument::new("coverage"), coverage, allowed);
+            return Err(Failure::from(error).into());
+        }
         let among = runs.rule_of_search(rule(candidates)?.as_ref());
         let among = among.as_ref();
         if queries.len() == 0 {
@@ -162,7 +171,10 @@ impl Runs {
         }
         let read = |run: &Run| queries.read(run, 0..queries.len());
         let answers = self.work(py, || match coverage {
-            None => runs.answer_queries(read, among, k),
+            None => {
+                let wanted = filter.map(|filter| runs.wanted(&filter)).transpose()?;
+                runs.answer_queries(read, among, wanted.as_ref(), k)
+            }
             Some(coverage) => {
                 let sets = self.sets(coverage, among)?;
                 let found = runs.candidate_sets(&runs.ask(read, among)?, &sets, usize::MAX)?;
@@ -170,10 +182,11 @@ impl Runs {
             }
         })?;
         let answer = |answer: dsokr::run::Answer| {
+            let cells = json(&answer.hits)?;
             let hits = answer.hits.into_iter().map(|hit| (hit.id, hit.label, hit.score));
             let exact = answer.exact.map(|best| (best.label, best.score));
             let quantiles = answer.quantiles.iter().map(|own| (own.level, own.value));
-            Ok((hits.collect(), exact, quantiles.collect(), json(&answer.beyond)?))
+            Ok((hits.collect(), cells, exact, quantiles.collect(), json(&answer.beyond)?))
         };
         answers.into_iter().map(answer).collect()
     }

@@ -15,7 +15,9 @@ use rayon::prelude::*;
 use crate::cells;
 use crate::dataset::grouped;
 use crate::error::Error;
-use crate::table::{Header, OnBadRow, Rows, Table, TableOptions, TextFormat, open_text};
+use crate::table::{
+    Header, OnBadRow, Rows, Table, TableFormat, TableOptions, TextFormat, extensions, open_text,
+};
 use merging::merged;
 
 /// The reference spectra of a file, and the molecules that they or a table of candidates name.
@@ -80,7 +82,8 @@ impl Library {
     pub fn read(path: &Path) -> Result<Self, Error> {
         let format = TextFormat::from_path(path);
         if !matches!(format, TextFormat::Spectra(_)) {
-            return Err(Error::extension(path, ".mgf, .msp, .massbank, .mzml"));
+            let is_spectra = |format: &TableFormat| matches!(format.rows, TextFormat::Spectra(_));
+            return Err(Error::extension(path, &extensions(is_spectra)));
         }
         let on_bad_row = OnBadRow::default();
         let mut rows =

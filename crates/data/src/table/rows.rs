@@ -8,44 +8,11 @@ use dsokr_spectra::{FileContext, Record as SpectrumRecord, SpectrumFormat};
 
 use super::bad_rows::{BadRows, OnBadRow};
 use super::fields::{Cell, positions, values};
+use super::formats::TextFormat;
 use super::json::{json_names, json_row};
 use super::lines::{Lines, Pieces, Record, separator, separator_divides_all};
 use super::structures::{self, StructureRecord};
-use crate::error::{Error, extension_of, uncompressed};
-
-/// How a table or a stream of texts is written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum TextFormat {
-    /// One text a line.
-    Lines,
-    /// Fields separated by tabs; the first line has the names of the columns.
-    Tabs,
-    /// Fields separated by commas, or by semicolons, tabs or vertical bars where the first lines say so, quoted as in RFC
-    /// 4180; the first record has the names of the columns.
-    Commas,
-    /// One JSON object a line.
-    JsonLines,
-    /// Molecules of an SD file, whose data are columns.
-    Structures,
-    /// Mass spectra, whose fields are columns.
-    Spectra(SpectrumFormat),
-}
-
-impl TextFormat {
-    /// The format that the extension of a file names, without a `.gz` behind it: that of a [`Table`](super::Table),
-    /// else one text a line.
-    pub fn from_path(path: &Path) -> Self {
-        match extension_of(&uncompressed(path)).as_str() {
-            "tsv" => Self::Tabs,
-            "csv" => Self::Commas,
-            "jsonl" | "ndjson" => Self::JsonLines,
-            #[cfg(feature = "parquet")]
-            "parquet" => Self::JsonLines,
-            "sdf" | "sd" | "mol" => Self::Structures,
-            other => SpectrumFormat::from_extension(other).map_or(Self::Lines, Self::Spectra),
-        }
-    }
-}
+use crate::error::Error;
 
 impl TextFormat {
     /// The pieces of a file in which its rows are read.

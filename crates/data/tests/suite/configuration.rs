@@ -102,6 +102,7 @@ fn pairs_of_a_smaller_limit_are_among_those_of_a_larger_one() {
             table: None,
             id: "id",
             label: None,
+            further: &[],
             candidate: None,
             only_training: false,
             features: &features,

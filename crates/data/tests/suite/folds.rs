@@ -30,6 +30,7 @@ fn source<'a>(data: &'a DataConfig, features: &'a OutputFeatures) -> Source<'a> 
         table: None,
         id: "id",
         label: Some("number"),
+        further: &[],
         candidate: None,
         only_training: false,
         features,

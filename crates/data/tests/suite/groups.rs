@@ -53,6 +53,7 @@ fn with_source<T>(
         table: None,
         id: "id",
         label: Some("smiles"),
+        further: &[],
         candidate: None,
         only_training: false,
         features: &features,

@@ -30,6 +30,7 @@ fn values_that_differ_beyond_32_bits_still_differ() {
         table: Some("outputs.tsv"),
         id: "id",
         label: None,
+        further: &[],
         candidate: None,
         only_training: false,
         features: &features,

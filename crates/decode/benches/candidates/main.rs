@@ -21,7 +21,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Instant;
 
 use dsokr_decode::{
-    CandidateBlocks, Candidates, CodedBlock, Combination, Decoded, Ensemble, Error, Pool,
+    CandidateBlocks, Candidates, CodedBlock, Columns, Combination, Decoded, Ensemble, Error, Pool,
     Precision, Queries, ScoreBlock, ShardSet, Shards, rank, top_rows,
 };
 use serde_json::{Value, json};
@@ -71,8 +71,10 @@ fn write(folder: &Path, rows: usize, dim: usize, shards: usize) -> Result<(), Fa
         fingerprint: FINGERPRINT,
         metadata: &BTreeMap::new(),
     };
-    let texts = |row: usize| [format!("{row:08x}"), String::new()];
-    Shards::write_rows(&Drawn { rows, dim, rounded: false }, &texts, &set)?;
+    let columns = |rows: Range<usize>| {
+        Columns::new(rows.map(|row| format!("{row:08x}")).collect(), Vec::new())
+    };
+    Shards::write_rows(&Drawn { rows, dim, rounded: false }, &columns, &set)?;
     let bytes = files(folder)?
         .iter()
         .map(|file| Ok(fs::metadata(file)?.len()))

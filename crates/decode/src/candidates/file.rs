@@ -5,11 +5,13 @@ use std::num::NonZeroUsize;
 use std::path::Path;
 use std::sync::Arc;
 
-use dsokr_core::store::{Array, Contents, Element, Stored, Tensor};
+use dsokr_core::store::{Array, Contents, Stored, Tensor};
 
+use super::columns::Columns;
 use super::coordinates::{Coordinates, check_finite};
 use super::filled::{FilledRows, interleaved};
-use super::texts::{Texts, sorted};
+use super::tensors::{array, optional, pairs};
+use super::texts::sorted;
 use super::{Candidates, check_constants, check_order};
 use crate::blocks::check_count;
 use crate::classes::Classes;
@@ -38,18 +40,14 @@ const EXACT: u32 = 1 << 24;
 /// Where the candidates of each row start, and the candidates.
 type Groups<'g> = (Cow<'g, [u64]>, Cow<'g, [u32]>);
 
-/// Ids, labels, the order of candidates by ids, and the candidates of each row, as files hold them.
+/// The columns, the order of candidates by ids, and the candidates of each row, as files hold them.
 pub(crate) fn named<'a>(
-    [ids, labels]: [&'a Texts; 2],
+    columns: &'a Columns,
     by_id: &'a [u32],
     groups: Option<&'a Groups>,
 ) -> Vec<Tensor<'a>> {
-    let texts = [("ids", "id_offsets", ids), ("labels", "label_offsets", labels)];
     let mut tensors = vec![Tensor::u32("by_id", &[by_id.len()], by_id)];
-    for (name, starts, Texts { bytes, offsets }) in texts {
-        tensors.push(Tensor::u8(name, &[bytes.len()], bytes));
-        tensors.push(Tensor::u64(starts, &[offsets.len()], offsets));
-    }
+    tensors.extend(columns.tensors());
     if let Some((offsets, members)) = groups {
         tensors.push(Tensor::u64("row_offsets", &[offsets.len()], offsets));
         tensors.push(Tensor::u32("members", &[members.len()], members));
@@ -63,7 +61,8 @@ impl Candidates {
     /// Besides `metadata` it holds the tensors `coordinates` F32 `[k, p]`, `weights` F32 `[k, 2]`
     /// (constant, multiplicity), `row_offsets` U64 `[k + 1]` and `members` U32 `[c]` (the
     /// candidates of each row), `ids` and `labels` U8 (all texts joined), `id_offsets` and
-    /// `label_offsets` U64 `[c + 1]`; `by_id` U32 `[c]`, the candidates in the order of their ids; `hashes` U64
+    /// `label_offsets` U64 `[c + 1]`; for each further column `column_N` and `column_offsets_N`, N = 0, 1, …, likewise, whose
+    /// names are the metadata `columns`, a list as JSON; `by_id` U32 `[c]`, the candidates in the order of their ids; `hashes` U64
     /// `[k]` of the feature rows where they are known, and the metadata `added` where some were added.
     /// Candidates that are corrected for [`hubs`](Self::hubs) also have `hubs` F32 `[k, 2]` (constant before
     /// the correction, mean similarity), and the metadata `hub_weight` and `hub_neighbours`; `weights` holds
@@ -107,7 +106,7 @@ impl Candidates {
         check_counts(&counts, 0)?;
         let weights = interleaved(&self.constants, counts.iter().map(|&count| count as f32));
         let groups = (self.classes.offsets(), self.classes.members(0..rows));
-        let mut tensors = named([&self.ids, &self.labels], &self.by_id, Some(&groups));
+        let mut tensors = named(&self.columns, &self.by_id, Some(&groups));
         tensors.push(Tensor::f32("weights", &[rows, 2], &weights));
         let filled = FilledRows {
             source: self,
@@ -122,6 +121,7 @@ impl Candidates {
             None => tensors.extend(filled.tensors()),
         }
         let mut metadata = metadata.clone();
+        self.columns.describe(&mut metadata);
         if !self.hashes.is_empty() {
             tensors.push(Tensor::u64("hashes", &[rows], &self.hashes));
         }
@@ -178,16 +178,10 @@ impl Candidates {
         }
         let codes = StoredCodes::read(stored, rows, dim)?.map(Arc::new);
         let [constants, multiplicities] = pairs(stored, "weights", rows)?;
-        let texts = |name: &str, offsets: &str| {
-            let bytes = array(stored, name, mapped)?;
-            let offsets = array(stored, offsets, mapped)?;
-            Texts::checked(bytes, offsets, name, stored.path())
-        };
-        let ids = texts("ids", "id_offsets")?;
-        let labels = texts("labels", "label_offsets")?;
+        let columns = Columns::read(stored, mapped)?;
+        let ids = columns.ids();
         let count = ids.len();
         check_count(count as u64)?;
-        Error::check_length("labels", labels.len(), count)?;
         let classes = match optional(stored, "row_offsets", mapped)? {
             Some(offsets) => {
                 let members = array(stored, "members", mapped)?;
@@ -215,7 +209,7 @@ impl Candidates {
         }
         let by_id: Array<u32> = match optional(stored, "by_id", mapped)? {
             Some(order) => order,
-            None => sorted(&ids)?.into(),
+            None => sorted(ids)?.into(),
         };
         Error::check_length("candidates by id", by_id.len(), count)?;
         for &own in &by_id[..] {
@@ -240,8 +234,7 @@ impl Candidates {
         let message = "multiplicities are not the numbers of members";
         check(counts.eq(multiplicities), format_args!("{message}"))?;
         let mut read = Self {
-            ids,
-            labels,
+            columns,
             classes,
             dim,
             coordinates,
@@ -271,25 +264,4 @@ pub(crate) fn check_counts(counts: &[u32], first: usize) -> Result<(), Error> {
         let found = format_args!("{count} candidates share the distinct row {row}");
         check_range(count <= EXACT, found, format_args!("at most {EXACT} in a file"))
     })
-}
-
-/// The elements of a tensor of one dimension, in the file if it stays mapped.
-fn array<T: Element>(stored: &Stored, name: &str, mapped: bool) -> Result<Array<T>, Error> {
-    let (_, values) = stored.read::<T>(name, 1)?;
-    Ok(if mapped { values } else { values.to_vec().into() })
-}
-
-/// As [`array`], of a tensor that a file may lack.
-fn optional<T: Element>(
-    stored: &Stored,
-    name: &str,
-    mapped: bool,
-) -> Result<Option<Array<T>>, Error> {
-    stored.has(name).then(|| array(stored, name, mapped)).transpose()
-}
-
-/// The columns of a tensor of two columns.
-fn pairs(stored: &Stored, name: &str, rows: usize) -> Result<[Vec<f32>; 2], Error> {
-    let values = stored.shaped::<f32>(name, &[rows, 2])?;
-    Ok([0, 1].map(|at| values.iter().skip(at).step_by(2).copied().collect()))
 }

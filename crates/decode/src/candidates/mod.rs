@@ -3,10 +3,12 @@ use std::fmt::Arguments;
 use std::ops::Range;
 use std::sync::Arc;
 
+mod columns;
 mod coordinates;
 mod file;
 mod filled;
 mod more;
+mod tensors;
 mod texts;
 
 use dsokr_basis::features::Distinct;
@@ -22,23 +24,23 @@ use crate::error::{
 use crate::hubs::Hubs;
 use crate::queries::Queries;
 
+pub use columns::Columns;
 pub(crate) use coordinates::PRECISION;
 pub use coordinates::Precision;
 use coordinates::{Coordinates, check_finite};
 pub(crate) use file::{HUGE, check_counts, named};
 pub(crate) use filled::FilledRows;
-pub(crate) use texts::{Texts, sorted};
+pub(crate) use texts::sorted;
 
-/// Candidates: ids, labels and coordinates `ψ̃(c) ∈ R^p` with constants `b(c)`, in memory or in a file that is
-/// mapped.
+/// Candidates: columns of texts, two of which are ids and labels, and coordinates `ψ̃(c) ∈ R^p` with constants `b(c)`, in
+/// memory or in a file that is mapped.
 ///
 /// Candidates that are the same point in feature space share one distinct row. There are k distinct
 /// rows. A row is scored once and counts as often as it has members, so that duplicates tie bit for
 /// bit.
 #[derive(Clone, Debug)]
 pub struct Candidates {
-    ids: Texts,
-    labels: Texts,
+    columns: Columns,
     classes: Classes,
     dim: usize,
     coordinates: Coordinates,
@@ -72,6 +74,8 @@ pub struct CandidateParts {
     pub ids: Vec<String>,
     /// The text to show for each candidate; empty strings by default.
     pub labels: Vec<String>,
+    /// Further columns: the name of each, and a cell for each candidate.
+    pub columns: Vec<(String, Vec<String>)>,
     /// Distinct row of each candidate, by default one of its own. Rows are numbered in the order in
     /// which they first appear, so the first is 0.
     pub class: Vec<u32>,
@@ -102,20 +106,19 @@ impl CandidateParts {
 }
 
 impl Candidates {
-    /// Candidates at `groups` of equal rows: `place` gives the points of some rows, those that are first
+    /// Candidates with these columns at `groups` of equal rows: `place` gives the points of some rows, those that are first
     /// of their group.
     ///
     /// # Errors
     /// As [`Candidates::new`]; errors of `place`.
     pub fn placed<E: From<Error>>(
         groups: Distinct,
-        ids: Vec<String>,
-        labels: Vec<String>,
+        columns: Columns,
         place: impl FnOnce(&[usize]) -> Result<CandidateParts, E>,
     ) -> Result<Self, E> {
         let points = place(&groups.representative)?;
         let Distinct { class, hashes, .. } = groups;
-        Ok(Self::new(CandidateParts { ids, labels, class, hashes, ..points })?)
+        Ok(Self::with_columns(columns, CandidateParts { class, hashes, ..points })?)
     }
 
     /// Checks and indexes the parts of a candidate set.
@@ -126,23 +129,30 @@ impl Candidates {
     /// for lists of different lengths; for an incomplete row of
     /// coordinates, two candidates of one id or a row without candidates; [`Error::NotFiniteAt`] for a
     /// coordinate or constant that is NaN or infinite.
-    pub fn new(parts: CandidateParts) -> Result<Self, Error> {
-        let CandidateParts { ids, mut labels, mut class, dim, coordinates, mut constants, hashes } =
-            parts;
+    pub fn new(mut parts: CandidateParts) -> Result<Self, Error> {
+        let ids = std::mem::take(&mut parts.ids);
+        let labels = std::mem::take(&mut parts.labels);
+        let mut columns = Columns::new(ids, labels)?;
+        for (name, cells) in std::mem::take(&mut parts.columns) {
+            columns = columns.with(&name, cells)?;
+        }
+        Self::with_columns(columns, parts)
+    }
+
+    /// Candidates with these columns; ids, labels and columns of `parts` are not read.
+    pub(crate) fn with_columns(columns: Columns, parts: CandidateParts) -> Result<Self, Error> {
+        let CandidateParts { mut class, dim, coordinates, mut constants, hashes, .. } = parts;
+        let ids = columns.ids();
         check_least(dim, 1, "candidates of dimension 0")?;
         check_count(ids.len() as u64)?;
         check_whole_rows("candidates", coordinates.len(), dim)?;
         let rows = coordinates.len() / dim;
-        if labels.is_empty() {
-            labels.resize(ids.len(), String::new());
-        }
         if class.is_empty() {
             class = (0..ids.len() as u32).collect();
         }
         if constants.is_empty() {
             constants.resize(rows, 0.0);
         }
-        Error::check_length("labels", labels.len(), ids.len())?;
         Error::check_length("classes", class.len(), ids.len())?;
         Error::check_length("constants", constants.len(), rows)?;
         if !hashes.is_empty() {
@@ -150,13 +160,10 @@ impl Candidates {
         }
         check_finite(0, &coordinates, dim)?;
         check_constants(0, &constants)?;
-        let ids = Texts::from_strings(ids);
-        let labels = Texts::from_strings(labels);
-        let by_id = sorted(&ids)?.into();
+        let by_id = sorted(ids)?.into();
         check_order(class.iter().copied(), |candidate| ids.get(candidate), rows)?;
         Ok(Self {
-            ids,
-            labels,
+            columns,
             classes: Classes::new(class, rows),
             dim,
             coordinates: coordinates.into(),
@@ -171,7 +178,7 @@ impl Candidates {
 
     /// Number of candidates, duplicates counted.
     pub fn len(&self) -> usize {
-        self.ids.len()
+        self.columns.len()
     }
 
     /// Always false: there is at least one candidate.
@@ -191,23 +198,28 @@ impl Candidates {
 
     /// Index of the candidate with this id.
     pub fn find(&self, id: &str) -> Option<usize> {
-        let key = |&candidate: &u32| self.ids.get(candidate as usize).cmp(id);
+        let key = |&candidate: &u32| self.id(candidate as usize).cmp(id);
         self.by_id.binary_search_by(key).ok().map(|at| self.by_id[at] as usize)
     }
 
     /// All ids, in order.
     pub fn ids(&self) -> impl ExactSizeIterator<Item = &str> {
-        self.ids.iter()
+        self.columns.ids().iter()
     }
 
     /// Id of a candidate, an index below [`Candidates::len`].
     pub fn id(&self, candidate: usize) -> &str {
-        self.ids.get(candidate)
+        self.columns.ids().get(candidate)
     }
 
     /// The text to show for a candidate, an index below [`Candidates::len`].
     pub fn label(&self, candidate: usize) -> &str {
-        self.labels.get(candidate)
+        self.columns.labels().get(candidate)
+    }
+
+    /// The columns of all candidates: ids, labels and further ones.
+    pub fn columns(&self) -> &Columns {
+        &self.columns
     }
 
     /// Distinct row of a candidate, an index below [`Candidates::len`].
@@ -349,8 +361,7 @@ impl CandidateBlocks for Candidates {
 impl PartialEq for Candidates {
     fn eq(&self, other: &Self) -> bool {
         let coordinates = (self.coordinates(), other.coordinates());
-        self.ids == other.ids
-            && self.labels == other.labels
+        self.columns == other.columns
             && self.classes == other.classes
             && self.dim == other.dim
             && matches!(coordinates, (Ok(own), Ok(others)) if own == others)

@@ -17,7 +17,7 @@ impl Candidates {
     /// earlier candidate shares its distinct row. Coordinates of a mapped file stay there.
     ///
     /// # Errors
-    /// [`Error::Inconsistent`] for an id that both have, for hashes of feature rows that are not known, and
+    /// [`Error::Inconsistent`] for an id that both have, for other columns, for hashes of feature rows that are not known, and
     /// for a correction for hubs that is not the same; for different dimensions;
     /// for too many; those of [`point`](Self::point).
     pub fn with_more(self, more: Self) -> Result<Self, Error> {
@@ -57,8 +57,7 @@ impl Candidates {
         let more_class = (0..more.len()).map(|candidate| rows[more.class_of(candidate) as usize]);
         let class = class.chain(more_class).collect();
         let all = Self {
-            ids: own.ids.with_more(&more.ids),
-            labels: own.labels.with_more(&more.labels),
+            columns: own.columns.with_more(&more.columns)?,
             classes: Classes::new(class, hashes.len()),
             constants: [&own.constants[..], &pick(&more.constants)].concat(),
             coordinates: own.coordinates.with_more(&points),
@@ -95,11 +94,11 @@ impl Candidates {
         let mut order = Vec::with_capacity(self.len() + more.len());
         let mut own = &self.by_id[..];
         for &next in &more.by_id[..] {
-            let id = more.ids.get(next as usize);
-            let before = own.partition_point(|&candidate| self.ids.get(candidate as usize) < id);
+            let id = more.id(next as usize);
+            let before = own.partition_point(|&candidate| self.id(candidate as usize) < id);
             let (smaller, rest) = own.split_at(before);
             let next = self.len() as u32 + next;
-            if let Some(&same) = rest.first().filter(|&&first| self.ids.get(first as usize) == id) {
+            if let Some(&same) = rest.first().filter(|&&first| self.id(first as usize) == id) {
                 return Err(same_id(same, next, id));
             }
             order.extend_from_slice(smaller);

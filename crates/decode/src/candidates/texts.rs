@@ -13,22 +13,13 @@ pub(crate) struct Texts {
 
 impl Texts {
     pub fn from_strings<S: AsRef<str>>(texts: impl IntoIterator<Item = S>) -> Self {
-        let [all] = Self::columns(texts.into_iter().map(|text| [text]));
-        all
-    }
-
-    /// The columns of rows of N texts.
-    pub fn columns<S: AsRef<str>, const N: usize>(
-        rows: impl IntoIterator<Item = [S; N]>,
-    ) -> [Self; N] {
-        let mut columns: [(Vec<u8>, Vec<u64>); N] = std::array::from_fn(|_| (Vec::new(), vec![0]));
-        for row in rows {
-            for ((bytes, offsets), text) in columns.iter_mut().zip(row) {
-                bytes.extend_from_slice(text.as_ref().as_bytes());
-                offsets.push(bytes.len() as u64);
-            }
+        let mut bytes = Vec::new();
+        let mut offsets = vec![0];
+        for text in texts {
+            bytes.extend_from_slice(text.as_ref().as_bytes());
+            offsets.push(bytes.len() as u64);
         }
-        columns.map(|(bytes, offsets)| Self { bytes: bytes.into(), offsets: offsets.into() })
+        Self { bytes: bytes.into(), offsets: offsets.into() }
     }
 
     /// Those of a file, which calls them `name`, checked without being taken apart.

@@ -115,7 +115,7 @@ pub fn fit_weights(
             let found = hardest.rank(hard_pool, &rule, &hard_gold)?;
             hard.iter().zip(found).for_each(|(&query, rank)| ranks[query] = rank);
         }
-        Ok::<f64, Error>(Metrics::from_ranks(&ranks, 0, 0)?.mrr)
+        Ok::<f64, Error>(Metrics::from_ranks(&ranks, 0, 0)?.mrr())
     };
     let mut listed = rivals.mrr(&[with(&weights)])?[0];
     let mut mrr = exact(&weights)?;

@@ -13,18 +13,22 @@
 //! let bins = report::rank_histogram(&one, 1)?.bins;
 //! assert_eq!((bins[0].first, bins[0].last, bins[0].queries), (1, 9, 2.0));
 //! let comparison = report::compare(&one, &two, 1000, 0)?;
-//! assert!(comparison.mrr.difference > 0.0 && comparison.mrr.first_better > 0.9);
+//! let mrr = &comparison.metrics["mrr"];
+//! assert!(mrr.difference > 0.0 && mrr.first_better > 0.9);
 //! assert_eq!(report::worst(&two, 2), [2, 1]);
 //! # Ok::<(), dsokr_decode::Error>(())
 //! ```
 
 mod rows;
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, check_queries, check_range};
-use crate::metrics::{percentile_interval, resampled, resampled_means};
+use crate::metrics::{percentile_interval, resampled};
 use crate::rank::Rank;
+use crate::rank_metrics::{RANK_METRICS, RankMetric};
 
 pub use rows::{QueryRow, ReliabilityBin, query_rows, reliability, worst};
 
@@ -149,18 +153,14 @@ fn start(step: u32, per_decade: u32) -> Option<u64> {
 }
 
 /// Two models on the same queries.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Comparison {
     /// Number of queries.
     pub queries: usize,
-    /// Mean reciprocal rank.
-    pub mrr: Difference,
-    /// Hits@1.
-    #[serde(rename = "hits@1")]
-    pub hits_1: Difference,
-    /// Hits@10.
-    #[serde(rename = "hits@10")]
-    pub hits_10: Difference,
+    /// How each of [`RANK_METRICS`](crate::RANK_METRICS) differs, by its name, but for those that are infinite where a gold
+    /// candidate is missing.
+    #[serde(flatten)]
+    pub metrics: BTreeMap<String, Difference>,
 }
 
 /// How a metric of two models differs.
@@ -195,31 +195,36 @@ pub fn compare(
     seed: u64,
 ) -> Result<Comparison, Error> {
     Error::check_length("ranks of the second model", second.len(), first.len())?;
-    let of = |rank: &Option<Rank>| {
-        rank.map_or([0.0; 3], |rank| {
-            [rank.expected_reciprocal(), rank.expected_hit(1), rank.expected_hit(10)]
-        })
+    let compared = RANK_METRICS.iter().filter(|metric| metric.missing.is_finite());
+    let compared: Vec<&RankMetric> = compared.collect();
+    let less = |(first, second): (&Option<Rank>, &Option<Rank>)| -> Vec<f64> {
+        let value = |metric: &&RankMetric| metric.of(first.as_ref()) - metric.of(second.as_ref());
+        compared.iter().map(value).collect()
     };
-    let less = |(first, second)| {
-        let first: [f64; 3] = of(first);
-        let second: [f64; 3] = of(second);
-        std::array::from_fn(|metric| first[metric] - second[metric])
+    let differences: Vec<Vec<f64>> = first.iter().zip(second).map(less).collect();
+    let drawn = resampled(first.len(), resamples, seed, |queries| {
+        let mut sums = vec![0.0; compared.len()];
+        for query in queries {
+            for (sum, difference) in sums.iter_mut().zip(&differences[query]) {
+                *sum += difference;
+            }
+        }
+        sums.iter().map(|sum| sum / first.len() as f64).collect::<Vec<f64>>()
+    })?;
+    let mean = |metric: &RankMetric, ranks: &[Option<Rank>]| {
+        metric.summarise(ranks.iter().map(|rank| metric.of(rank.as_ref())).collect())
     };
-    let differences: Vec<[f64; 3]> = first.iter().zip(second).map(less).collect();
-    let drawn = resampled_means(&differences, resamples, seed)?;
-    let mean = |ranks: &[Option<Rank>], metric: usize| {
-        // an empty sum of f64 is −0
-        (0.0 + ranks.iter().map(|rank| of(rank)[metric]).sum::<f64>()) / ranks.len() as f64
-    };
-    let [mrr, hits_1, hits_10] = [0, 1, 2].map(|metric| {
-        let drawn: Vec<f64> = drawn.iter().map(|means| means[metric]).collect();
+    let difference = |(at, metric): (usize, &&RankMetric)| {
+        let drawn: Vec<f64> = drawn.iter().map(|means| means[at]).collect();
         let better = drawn.iter().filter(|&&mean| mean > 0.0).count() as f64;
         let same = drawn.iter().filter(|&&mean| mean == 0.0).count() as f64;
         let first_better = (better + same / 2.0) / resamples as f64;
-        let first = mean(first, metric);
-        let second = mean(second, metric);
+        let first = mean(metric, first);
+        let second = mean(metric, second);
         let ci95 = percentile_interval(drawn);
-        Difference { first, second, difference: first - second, ci95, first_better }
-    });
-    Ok(Comparison { queries: first.len(), mrr, hits_1, hits_10 })
+        let difference = first - second;
+        (metric.name.to_owned(), Difference { first, second, difference, ci95, first_better })
+    };
+    let metrics = compared.iter().enumerate().map(difference).collect();
+    Ok(Comparison { queries: first.len(), metrics })
 }

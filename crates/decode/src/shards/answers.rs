@@ -10,7 +10,7 @@ use serde::de::DeserializeOwned;
 use super::Shards;
 use super::file::Shard;
 use crate::blocks::{CandidateBlocks, ScoreBlock};
-use crate::candidates::{CandidateParts, Candidates};
+use crate::candidates::{CandidateParts, Candidates, Columns};
 use crate::codes::CodedBlock;
 use crate::error::Error;
 use crate::scoring::WantedRows;
@@ -35,6 +35,14 @@ impl<'a> AllCandidates<'a> {
         }
     }
 
+    /// The names of the columns behind ids and labels.
+    pub fn further_names(self) -> Vec<&'a str> {
+        match self {
+            Self::Whole(all) => all.columns().further_names().collect(),
+            Self::Shards(shards) => shards.columns()[2..].iter().map(String::as_str).collect(),
+        }
+    }
+
     /// Where candidates are, by id; none for an id without a candidate.
     ///
     /// # Errors
@@ -49,7 +57,7 @@ impl<'a> AllCandidates<'a> {
         }
     }
 
-    /// Candidates that have these numbers, with ids, labels, coordinates and constants: all of a whole set, of
+    /// Candidates that have these numbers, with all columns, coordinates and constants: all of a whole set, of
     /// shards those with the numbers, or of no numbers the first.
     ///
     /// # Errors
@@ -224,7 +232,7 @@ impl Shards {
         Ok(all.iter().map(read).collect::<Result<Vec<_>, _>>()?.into_iter().flatten().collect())
     }
 
-    /// Some candidates, by number, with ids, labels, coordinates and constants, each once; the first for no numbers.
+    /// Some candidates, by number, with all columns, coordinates and constants, each once; the first for no numbers.
     ///
     /// # Errors
     /// Those of damaged files; [`Error::Process`] for those of other ranks.
@@ -240,17 +248,19 @@ impl Shards {
         for own in self.answering() {
             for &number in &wanted {
                 let Some(at) = own.candidate(number) else { continue };
-                let [id, label] = [own.candidates.id(at), own.candidates.label(at)];
-                records.push((number, own.row_of(at), id.to_owned(), label.to_owned()));
+                let cells: Vec<String> =
+                    own.candidates.columns().row(at).map(str::to_owned).collect();
+                records.push((number, own.row_of(at), cells));
             }
         }
         let mut records = self.joined(records)?;
         records.sort_unstable_by_key(|record| record.0);
         let given = GivenRows::from_rows(self, records.iter().map(|record| record.1))?;
         let mut parts = CandidateParts { dim: self.dim, ..CandidateParts::default() };
+        let mut rows = Vec::new();
         let mut numbers = Vec::new();
         let mut classes = HashMap::new();
-        for (number, row, id, label) in records {
+        for (number, row, cells) in records {
             let next = classes.len() as u32;
             let class = *classes.entry(row).or_insert(next);
             if class == next {
@@ -259,11 +269,11 @@ impl Shards {
                 parts.constants.extend_from_slice(&block.constants);
             }
             numbers.push(number);
-            parts.ids.push(id);
-            parts.labels.push(label);
+            rows.push(cells);
             parts.class.push(class);
         }
-        let candidates = Cow::Owned(Candidates::new(parts)?);
+        let columns = Columns::from_rows(self.columns(), &rows);
+        let candidates = Cow::Owned(Candidates::with_columns(columns, parts)?);
         Ok(SomeCandidates { candidates, numbers: Some(numbers) })
     }
 

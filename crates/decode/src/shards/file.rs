@@ -11,7 +11,7 @@ use dsokr_core::store::{Array, Contents, Stored, Tensor};
 
 use crate::blocks::{CandidateBlocks, ScoreBlock};
 use crate::candidates::{
-    Candidates, FilledRows, HUGE, PRECISION, Precision, Texts, check_counts, named, sorted,
+    Candidates, Columns, FilledRows, HUGE, PRECISION, Precision, check_counts, named, sorted,
 };
 use crate::classes::Classes;
 use crate::codes::LARGEST;
@@ -48,8 +48,7 @@ pub struct ShardSet<'a> {
 /// The candidates of a shard.
 pub(crate) struct ShardCandidates {
     numbers: Vec<u32>,
-    ids: Texts,
-    labels: Texts,
+    columns: Columns,
     classes: Classes,
 }
 
@@ -60,19 +59,18 @@ impl ShardCandidates {
         check_counts(&classes.counts(rows.clone()), rows.start)?;
         let mut numbers = classes.members(rows.clone()).into_owned();
         numbers.sort_unstable();
-        let texts = |&own: &u32| [all.id(own as usize), all.label(own as usize)];
-        let [ids, labels] = Texts::columns(numbers.iter().map(texts));
+        let columns = all.columns().select(&numbers);
         // in the order in which they first appear, as those of all candidates are
         let row = |&own: &u32| classes.of(own as usize) - rows.start as u32;
         let classes = Classes::new(numbers.iter().map(row).collect(), rows.len());
-        Ok(Self { numbers, ids, labels, classes })
+        Ok(Self { numbers, columns, classes })
     }
 
-    /// One of each row, with its id and its label.
-    pub fn from_texts(rows: Range<usize>, texts: &dyn Fn(usize) -> [String; 2]) -> Self {
-        let [ids, labels] = Texts::columns(rows.clone().map(texts));
+    /// One candidate of each of some rows, with these columns.
+    pub fn from_columns(rows: Range<usize>, columns: Columns) -> Result<Self, Error> {
+        Error::check_length("candidates of the columns", columns.len(), rows.len())?;
         let classes = Classes::single(rows.len());
-        Self { numbers: rows.map(|row| row as u32).collect(), ids, labels, classes }
+        Ok(Self { numbers: rows.map(|row| row as u32).collect(), columns, classes })
     }
 }
 
@@ -94,11 +92,11 @@ impl ShardSet<'_> {
         check_range(holds, found, format_args!("at most {LARGEST}"))?;
         for at in 0..of {
             let rows = part(all, at, of);
-            let ShardCandidates { numbers, ids, labels, classes } = part_of(rows.clone())?;
-            let by_id = sorted(&ids)?;
+            let ShardCandidates { numbers, columns, classes } = part_of(rows.clone())?;
+            let by_id = sorted(columns.ids())?;
             let groups =
                 (!classes.is_single()).then(|| (classes.offsets(), classes.members(0..rows.len())));
-            let mut tensors = named([&ids, &labels], &by_id, groups.as_ref());
+            let mut tensors = named(&columns, &by_id, groups.as_ref());
             if candidates != all {
                 tensors.push(Tensor::u32(NUMBERS, &[numbers.len()], &numbers));
             }
@@ -115,6 +113,7 @@ impl ShardSet<'_> {
             let counts = [(SHARD, at), (SHARDS, of), (ROWS, all), (CANDIDATES, candidates)];
             metadata.extend(counts.map(|(key, count)| (key.to_owned(), count.to_string())));
             metadata.insert(PRECISION.to_owned(), precision.to_string());
+            columns.describe(&mut metadata);
             metadata.insert(FINGERPRINT.to_owned(), fingerprint.to_owned());
             let contents = Contents::new(KIND, VERSION, &metadata, &tensors);
             contents.write_filled(&folder.join(name(at, of)), |filling| filled.fill(filling))?;

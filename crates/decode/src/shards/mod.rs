@@ -5,6 +5,7 @@ mod file;
 
 use std::collections::BTreeSet;
 use std::fs;
+use std::ops::Range;
 use std::path::Path;
 
 use dsokr_core::Processes;
@@ -13,7 +14,7 @@ use dsokr_core::store::Stored;
 use rayon::prelude::*;
 
 use crate::blocks::{CandidateBlocks, check_count};
-use crate::candidates::{Candidates, Precision};
+use crate::candidates::{Candidates, Columns, Precision};
 use crate::error::{Error, check_consistent};
 
 pub use answers::{AllCandidates, CandidatePlace, SomeCandidates};
@@ -60,6 +61,8 @@ pub struct Shards {
     pub(crate) dim: usize,
     pub(crate) distinct: usize,
     candidates: usize,
+    /// The names of the columns of candidates.
+    columns: Vec<String>,
     /// Those that this rank holds, at least one, in their order.
     own: Vec<Shard>,
     /// The number of this rank, and that of all ranks.
@@ -104,15 +107,15 @@ impl Shards {
     }
 
     /// As [`write`](Self::write), for any number of candidates, each with a row of its own: coordinates and constants
-    /// are made block by block as they are written, and of ids and labels, the two texts of a candidate, those of one
-    /// shard are in memory at once. Rows that are equal are not found; they tie all the same.
+    /// are made block by block as they are written, and of the columns, which `columns` gives for a range of rows, those of
+    /// one shard are in memory at once. Rows that are equal are not found; they tie all the same.
     ///
     /// # Errors
     /// As [`write`](Self::write); [`Error::Inconsistent`] for a row of several candidates and two candidates of one
-    /// id in a shard; [`Error::NotFiniteAt`] for a number that is not finite; errors of the source.
+    /// id in a shard; [`Error::NotFiniteAt`] for a number that is not finite; errors of the source and of `columns`.
     pub fn write_rows(
         rows: &dyn CandidateBlocks,
-        texts: &dyn Fn(usize) -> [String; 2],
+        columns: &dyn Fn(Range<usize>) -> Result<Columns, Error>,
         set: &ShardSet,
     ) -> Result<(), Error> {
         let all = rows.rows();
@@ -122,7 +125,12 @@ impl Shards {
             format_args!("{candidates} candidates of {all} rows, expected one of each row"),
         )?;
         check_count(candidates)?;
-        set.write(rows, |rows| Ok(ShardCandidates::from_texts(rows, texts)))
+        set.write(rows, |rows| ShardCandidates::from_columns(rows.clone(), columns(rows)?))
+    }
+
+    /// The names of the columns of candidates, ids and labels among them.
+    pub fn columns(&self) -> &[String] {
+        &self.columns
     }
 
     /// Whether a file in a folder of shards has the name of one.
@@ -150,16 +158,24 @@ impl Shards {
         let dim = first.candidates.dim();
         let precision = first.precision;
         let (distinct, candidates) = first.all;
-        let described = format!("{distinct} rows of {dim} coordinates ({precision})");
+        let names = |shard: &Shard| -> Vec<String> {
+            shard.candidates.columns().names().map(str::to_owned).collect()
+        };
+        let columns = names(first);
+        let described = format!(
+            "{distinct} rows of {dim} coordinates ({precision}), with the columns {}",
+            columns.join(", ")
+        );
         for shard in &own {
-            if (shard.candidates.dim(), shard.precision, shard.all) != (dim, precision, first.all) {
+            let shape = (shard.candidates.dim(), shard.precision, shard.all);
+            if shape != (dim, precision, first.all) || names(shard) != columns {
                 let reason = format!("not one of the shards of {described}");
                 return Err(Error::file(shard.stored.path(), reason));
             }
         }
         ranks.check_same("set of shards", &described)?;
         let opened_by = (ranks.rank(), ranks.size());
-        Ok(Self { precision, count, dim, distinct, candidates, own, opened_by })
+        Ok(Self { precision, count, dim, distinct, candidates, columns, own, opened_by })
     }
 
     /// Number of candidates, duplicates counted.

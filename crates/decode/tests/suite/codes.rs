@@ -1,12 +1,13 @@
 //! Candidates with codes of 8 bits against the same without.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::path::Path;
 
 use dsokr_core::random::{generator, unit};
 use dsokr_decode::{
-    CandidateBlocks, CandidateParts, Candidates, Combination, Ensemble, Error, Pool, Precision,
-    Queries, Rank, RowHit, ShardSet, Shards, rank, top_k, top_rows,
+    CandidateBlocks, CandidateParts, Candidates, Columns, Combination, Ensemble, Error, Pool,
+    Precision, Queries, Rank, RowHit, ShardSet, Shards, rank, top_k, top_rows,
 };
 use proptest::prelude::*;
 
@@ -88,10 +89,12 @@ proptest! {
             std::fs::create_dir(&folder).expect("a folder");
             let precision = Precision::I8;
             let set = ShardSet { folder: &folder, of, precision, fingerprint: "these", metadata: &NONE };
-            let texts = |row: usize| [plain.id(row).to_owned(), String::new()];
+            let columns = |rows: Range<usize>| {
+                Columns::new(rows.map(|row| plain.id(row).to_owned()).collect(), Vec::new())
+            };
             match name {
                 "whole" => Shards::write(&plain, &set),
-                _ => Shards::write_rows(&plain, &texts, &set),
+                _ => Shards::write_rows(&plain, &columns, &set),
             }
             .expect("written");
             Shards::open(&folder, "these").expect("opened")

@@ -19,12 +19,12 @@ fn metrics_equal_hand_computed_values() {
         1.0 / 5.0,
         (1.0 / 10.0 + 1.0 / 11.0 + 1.0 / 12.0) / 3.0,
     ];
-    assert!((metrics.mrr - reciprocals.iter().sum::<f64>() / 4.0).abs() < 1e-15);
-    assert_eq!(metrics.hits_1, 0.25);
-    assert_eq!(metrics.hits_5, 0.75);
-    assert!((metrics.hits_10 - (3.0 + 1.0 / 3.0) / 4.0).abs() < 1e-15);
-    assert_eq!(metrics.mean_rank, Some((1.0 + 2.5 + 5.0 + 11.0) / 4.0));
-    assert_eq!(metrics.median_rank, Some((2.5 + 5.0) / 2.0));
+    assert!((metrics.mrr() - reciprocals.iter().sum::<f64>() / 4.0).abs() < 1e-15);
+    assert_eq!(metrics.value("hits@1").unwrap(), 0.25);
+    assert_eq!(metrics.value("hits@5").unwrap(), 0.75);
+    assert!((metrics.value("hits@10").unwrap() - (3.0 + 1.0 / 3.0) / 4.0).abs() < 1e-15);
+    assert_eq!(metrics.value("mean_rank"), Some((1.0 + 2.5 + 5.0 + 11.0) / 4.0));
+    assert_eq!(metrics.value("median_rank"), Some((2.5 + 5.0) / 2.0));
     assert_eq!((metrics.tied_queries, metrics.duplicate_candidates), (2, 2));
 }
 
@@ -33,11 +33,11 @@ fn a_missing_gold_counts_as_rank_infinity() {
     let mut list = ranks(&[(0, 1), (2, 1)]);
     list.push(None);
     let metrics = Metrics::from_ranks(&list, 20, 0).unwrap();
-    assert!((metrics.mrr - (1.0 + 1.0 / 3.0) / 3.0).abs() < 1e-15);
-    assert_eq!(metrics.median_rank, Some(3.0));
-    assert_eq!((metrics.mean_rank, metrics.missing_gold), (None, 1));
+    assert!((metrics.mrr() - (1.0 + 1.0 / 3.0) / 3.0).abs() < 1e-15);
+    assert_eq!(metrics.value("median_rank"), Some(3.0));
+    assert_eq!((metrics.value("mean_rank"), metrics.missing_gold), (None, 1));
     list.push(None);
-    assert_eq!(Metrics::from_ranks(&list, 20, 0).unwrap().median_rank, None);
+    assert_eq!(Metrics::from_ranks(&list, 20, 0).unwrap().value("median_rank"), None);
     assert_eq!(bootstrap(&[None, None], Rank::expected_reciprocal, 40, 0).unwrap().1, [0.0, 0.0]);
 }
 
@@ -78,7 +78,7 @@ fn chance_equals_simulated_random_orders() {
     let list = vec![Some(Rank::new(3, 2, pool).unwrap()); 5];
     let chance = Metrics::chance(&list, pool as usize, 0).unwrap();
     let harmonic: f64 = (1..=pool).map(|rank| 1.0 / rank as f64).sum();
-    assert!((chance.mrr - harmonic / pool as f64).abs() < 1e-15);
+    assert!((chance.mrr() - harmonic / pool as f64).abs() < 1e-15);
 
     let draws = 200_000;
     let mut random = generator(0, "random order", 0);
@@ -87,16 +87,19 @@ fn chance_equals_simulated_random_orders() {
     let simulated = Metrics::from_ranks(&simulated, pool as usize, 0).unwrap();
     // Five standard errors; a reciprocal rank varies by less than 0.19, a hit by less than 0.45.
     let error = |deviation: f64| 5.0 * deviation / (draws as f64).sqrt();
-    assert!((chance.mrr - simulated.mrr).abs() < error(0.19));
+    assert!((chance.mrr() - simulated.mrr()).abs() < error(0.19));
     for (exact, found) in [
-        (chance.hits_1, simulated.hits_1),
-        (chance.hits_5, simulated.hits_5),
-        (chance.hits_10, simulated.hits_10),
+        (chance.value("hits@1").unwrap(), simulated.value("hits@1").unwrap()),
+        (chance.value("hits@5").unwrap(), simulated.value("hits@5").unwrap()),
+        (chance.value("hits@10").unwrap(), simulated.value("hits@10").unwrap()),
     ] {
         assert!((exact - found).abs() < error(0.45));
     }
-    assert!((chance.mean_rank.unwrap() - simulated.mean_rank.unwrap()).abs() < error(11.0));
-    assert_eq!(chance.median_rank, Some(19.0));
+    assert!(
+        (chance.value("mean_rank").unwrap() - simulated.value("mean_rank").unwrap()).abs()
+            < error(11.0)
+    );
+    assert_eq!(chance.value("median_rank"), Some(19.0));
     assert_eq!(chance.tied_queries, 0);
 }
 

@@ -79,7 +79,7 @@ fn random_lists_equal_brute_force() {
         (1..=list.len()).map(|rank| 1.0 / rank as f64).sum::<f64>() / list.len() as f64
     };
     let expected = lists.iter().map(reciprocal).sum::<f64>() / lists.len() as f64;
-    assert!((chance.mrr - expected).abs() < 1e-12);
+    assert!((chance.mrr() - expected).abs() < 1e-12);
 }
 
 #[test]

@@ -94,7 +94,11 @@ fn the_curve_goes_through_the_metrics_and_their_intervals() {
     let ranks = ranks(1, 300);
     let curve = hits_curve(&ranks, 600, 200, 7).unwrap();
     let metrics = Metrics::from_ranks(&ranks, 500, 0).unwrap();
-    for (k, hits) in [(1, metrics.hits_1), (5, metrics.hits_5), (10, metrics.hits_10)] {
+    for (k, hits) in [
+        (1, metrics.value("hits@1").unwrap()),
+        (5, metrics.value("hits@5").unwrap()),
+        (10, metrics.value("hits@10").unwrap()),
+    ] {
         let interval = bootstrap(&ranks, |rank| rank.expected_hit(k as u64), 200, 7).unwrap().1;
         let point = curve[k - 1];
         assert_eq!(point.k, k);
@@ -158,15 +162,11 @@ fn comparisons_are_paired() {
     let found = compare(&a, &b, 1000, 5).unwrap();
     let one = Metrics::from_ranks(&a, 500, 0).unwrap();
     let two = Metrics::from_ranks(&b, 500, 0).unwrap();
-    assert_eq!((found.mrr.first, found.mrr.second), (one.mrr, two.mrr));
-    assert_eq!((found.hits_1.first, found.hits_1.second), (one.hits_1, two.hits_1));
-    assert_eq!((found.hits_10.first, found.hits_10.second), (one.hits_10, two.hits_10));
     let backwards = compare(&b, &a, 1000, 5).unwrap();
-    for (x, y) in [
-        (found.mrr, backwards.mrr),
-        (found.hits_1, backwards.hits_1),
-        (found.hits_10, backwards.hits_10),
-    ] {
+    for name in ["mrr", "hits@1", "hits@5", "hits@10", "hits@20"] {
+        let x = found.metrics[name];
+        let y = backwards.metrics[name];
+        assert_eq!((Some(x.first), Some(x.second)), (one.value(name), two.value(name)));
         assert_eq!(x.difference, x.first - x.second);
         assert_eq!(x.difference, -y.difference);
         assert!((x.ci95[0] + y.ci95[1]).abs() < 1e-12 && (x.ci95[1] + y.ci95[0]).abs() < 1e-12);
@@ -174,7 +174,7 @@ fn comparisons_are_paired() {
         assert!(x.ci95[0] < x.difference && x.difference < x.ci95[1]);
     }
     // Against itself there is no difference whatever is drawn.
-    let same = compare(&a, &a, 100, 5).unwrap().mrr;
+    let same = compare(&a, &a, 100, 5).unwrap().metrics["mrr"];
     assert_eq!((same.difference, same.ci95, same.first_better), (0.0, [0.0; 2], 0.5));
 
     assert_eq!(
@@ -191,7 +191,7 @@ fn a_small_gain_on_every_query_is_sure_where_intervals_overlap() {
     // difference hardly does.
     let first: Vec<_> = (0..200).map(|q| Rank::new(q % 40, 1, 500).ok()).collect();
     let second: Vec<_> = (0..200).map(|q| Rank::new(q % 40 + 1, 1, 500).ok()).collect();
-    let found = compare(&first, &second, 1000, 0).unwrap().mrr;
+    let found = compare(&first, &second, 1000, 0).unwrap().metrics["mrr"];
     assert!(found.ci95[0] > 0.0 && found.first_better == 1.0);
     let one = bootstrap(&first, Rank::expected_reciprocal, 1000, 0).unwrap().1;
     let two = bootstrap(&second, Rank::expected_reciprocal, 1000, 0).unwrap().1;
@@ -202,7 +202,7 @@ fn a_small_gain_on_every_query_is_sure_where_intervals_overlap() {
 fn intervals_of_differences_have_the_width_of_the_central_limit() {
     let a = ranks(6, 2000);
     let b = ranks(7, 2000);
-    let found = compare(&a, &b, 2000, 1).unwrap().mrr;
+    let found = compare(&a, &b, 2000, 1).unwrap().metrics["mrr"];
     let reciprocal = |rank: &Option<Rank>| rank.map_or(0.0, |rank| rank.expected_reciprocal());
     let differences: Vec<f64> =
         a.iter().zip(&b).map(|(a, b)| reciprocal(a) - reciprocal(b)).collect();

@@ -148,9 +148,17 @@ fn aligned_kernels_identify_metabolites_among_those_of_their_mass() {
         let uniform = metrics(&uniform);
         let chance = Metrics::chance(&aligned, LISTED, 0).unwrap();
         let aligned = metrics(&aligned);
-        assert!(aligned.hits_1 > 4.0 * chance.hits_1, "{}, {}", aligned.hits_1, chance.hits_1);
-        assert!(aligned.hits_1 <= aligned.hits_5 && aligned.hits_5 <= aligned.hits_10);
-        assert!(aligned.mrr > uniform.mrr, "{}, {}", aligned.mrr, uniform.mrr);
+        assert!(
+            aligned.value("hits@1").unwrap() > 4.0 * chance.value("hits@1").unwrap(),
+            "{}, {}",
+            aligned.value("hits@1").unwrap(),
+            chance.value("hits@1").unwrap()
+        );
+        assert!(
+            aligned.value("hits@1").unwrap() <= aligned.value("hits@5").unwrap()
+                && aligned.value("hits@5").unwrap() <= aligned.value("hits@10").unwrap()
+        );
+        assert!(aligned.mrr() > uniform.mrr(), "{}, {}", aligned.mrr(), uniform.mrr());
     }
 }
 
@@ -162,7 +170,10 @@ fn hits_at_other_depths_have_intervals() {
     let hits = |k| bootstrap(&ranks, |rank| rank.expected_hit(k), 1000, 0).unwrap();
     let [(one, ci95), (five, _), (twenty, _)] = [1, 5, 20].map(hits);
     let metrics = Metrics::from_ranks(&ranks, LISTED, 0).unwrap();
-    assert!((one - metrics.hits_1).abs() < 1e-12 && (five - metrics.hits_5).abs() < 1e-12);
+    assert!(
+        (one - metrics.value("hits@1").unwrap()).abs() < 1e-12
+            && (five - metrics.value("hits@5").unwrap()).abs() < 1e-12
+    );
     assert!(five < twenty && twenty < 1.0 + 1e-12);
     assert!(ci95[0] < one && one < ci95[1]);
     let counted = ranks.iter().flatten().filter(|rank| rank.above() < 20).count();

@@ -114,12 +114,12 @@ fn bad_tables_are_refused_with_place_and_value() {
         (
             "a.txt",
             b"1",
-            "a.txt: unknown extension \"txt\"; allowed: .csv, .tsv, .jsonl, .ndjson, .sdf, .mgf, .msp, .massbank, .mzml, also with .gz behind (data.source = \"official\" reads the official ChEBI-20 .txt layout)",
+            "a.txt: unknown extension \"txt\"; allowed: .csv, .tsv, .jsonl, .ndjson, .sdf, .sd, .mol, .mgf, .msp, .massbank, .mzml, also with .gz behind (data.source = \"official\" reads the official ChEBI-20 .txt layout)",
         ),
         (
             "a",
             b"1",
-            "a: unknown extension \"\"; allowed: .csv, .tsv, .jsonl, .ndjson, .sdf, .mgf, .msp, .massbank, .mzml, also with .gz behind (data.source = \"official\" reads the official ChEBI-20 .txt layout)",
+            "a: unknown extension \"\"; allowed: .csv, .tsv, .jsonl, .ndjson, .sdf, .sd, .mol, .mgf, .msp, .massbank, .mzml, also with .gz behind (data.source = \"official\" reads the official ChEBI-20 .txt layout)",
         ),
         (
             "a.jsonl",

@@ -24,7 +24,7 @@ fn two_members_reach_the_best_of_the_grid() {
                 let first = f64::from(twentieth) / 20.0;
                 let tried = rule.with_weights(Some(vec![first, 1.0 - first])).unwrap();
                 let ranks = ensemble.rank(Pool::Shared, &tried, &gold).unwrap();
-                let mrr = Metrics::from_ranks(&ranks, 80, 0).unwrap().mrr;
+                let mrr = Metrics::from_ranks(&ranks, 80, 0).unwrap().mrr();
                 assert!(mrr <= fitted.mrr + 1e-12, "{rule:?}: {first} gives {mrr}");
             }
         }
@@ -57,7 +57,7 @@ fn a_member_without_information_is_dropped() {
     let fitted = fit_weights(&ensemble, Pool::Shared, &rule, &gold, MEMORY).unwrap();
     assert!(fitted.weights[0] > 0.6, "{fitted:?}");
     let ranks = ensemble.rank(Pool::Shared, &rule, &gold).unwrap();
-    assert!(fitted.mrr > Metrics::from_ranks(&ranks, 60, 0).unwrap().mrr);
+    assert!(fitted.mrr > Metrics::from_ranks(&ranks, 60, 0).unwrap().mrr());
 }
 
 proptest! {
@@ -88,7 +88,7 @@ proptest! {
                 };
                 let mrr = |rule: &Combination| {
                     let ranks = ensemble.rank(pool, rule, &gold).unwrap();
-                    Metrics::from_ranks(&ranks, 70, 0).unwrap().mrr
+                    Metrics::from_ranks(&ranks, 70, 0).unwrap().mrr()
                 };
                 prop_assert!((fitted.weights.iter().sum::<f64>() - 1.0).abs() < 1e-12);
                 let with = rule.with_weights(Some(fitted.weights.clone())).unwrap();

@@ -233,7 +233,7 @@ fn candidates_that_tie_under_every_member_tie() {
             assert_eq!((metrics.candidates, metrics.duplicate_candidates), (6, 2));
             let chance = Metrics::chance(&ranks, 6, 2).unwrap();
             let harmonic: f64 = (1..=6).map(|rank| 1.0 / f64::from(rank)).sum();
-            assert!((chance.mrr - harmonic / 6.0).abs() < 1e-15);
+            assert!((chance.mrr() - harmonic / 6.0).abs() < 1e-15);
         }
     }
     // Candidates 1, 4 and 5 occur in lists and are three points; with 3 and 0 there are two twins.

@@ -1,0 +1,124 @@
+//! The formats of tables: one list, which says the extensions of each, how its bytes become text, and how rows are in it.
+
+use std::borrow::Cow;
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::Path;
+
+use dsokr_spectra::SpectrumFormat;
+use flate2::read::MultiGzDecoder;
+
+use crate::error::{Error, extension_of, open};
+
+/// How the rows of a table or a stream of texts are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TextFormat {
+    /// One text a line.
+    Lines,
+    /// Fields separated by tabs; the first line has the names of the columns.
+    Tabs,
+    /// Fields separated by commas, or by semicolons, tabs or vertical bars where the first lines say so, quoted as in RFC
+    /// 4180; the first record has the names of the columns.
+    Commas,
+    /// One JSON object a line.
+    JsonLines,
+    /// Molecules of an SD file, whose data are columns.
+    Structures,
+    /// Mass spectra, whose fields are columns.
+    Spectra(SpectrumFormat),
+}
+
+/// A format of files whose rows have columns with names.
+#[derive(Debug)]
+pub struct TableFormat {
+    /// The extensions of its files, in lower case. The first is its name.
+    pub extensions: &'static [&'static str],
+    /// How its rows are written, once its bytes are text.
+    pub rows: TextFormat,
+    /// What makes text of the bytes of a file; none where they are text, which may be compressed.
+    text: Option<fn(File) -> io::Result<Box<dyn Read>>>,
+}
+
+/// All formats of tables, in the order in which messages list them.
+///
+/// An entry is all that a format needs whose rows are written as one of [`TextFormat`]: tables, queries, candidates,
+/// `dsokr init` and the command's arguments find it here.
+pub static TABLE_FORMATS: &[TableFormat] = &[
+    text(&["csv"], TextFormat::Commas),
+    text(&["tsv"], TextFormat::Tabs),
+    text(&["jsonl", "ndjson"], TextFormat::JsonLines),
+    #[cfg(feature = "parquet")]
+    TableFormat {
+        extensions: &["parquet"],
+        rows: TextFormat::JsonLines,
+        text: Some(|file| Ok(Box::new(crate::parquet::json_lines(file)?))),
+    },
+    text(&["sdf", "sd", "mol"], TextFormat::Structures),
+    text(&["mgf"], TextFormat::Spectra(SpectrumFormat::Mgf)),
+    text(&["msp"], TextFormat::Spectra(SpectrumFormat::Msp)),
+    text(&["massbank"], TextFormat::Spectra(SpectrumFormat::MassBank)),
+    text(&["mzml"], TextFormat::Spectra(SpectrumFormat::MzMl)),
+];
+
+/// A format whose files are text.
+const fn text(extensions: &'static [&'static str], rows: TextFormat) -> TableFormat {
+    TableFormat { extensions, rows, text: None }
+}
+
+impl TableFormat {
+    /// The format of a file by its extension, in any case; a `.gz` behind it does not count.
+    pub fn from_path(path: &Path) -> Option<&'static Self> {
+        let extension = extension_of(&uncompressed(path));
+        TABLE_FORMATS.iter().find(|format| format.extensions.contains(&extension.as_str()))
+    }
+
+    /// Its name, that of its first extension.
+    pub fn name(&self) -> &'static str {
+        self.extensions[0]
+    }
+
+    /// Whether it can be read from a stream that is text.
+    pub fn is_text(&self) -> bool {
+        self.text.is_none()
+    }
+}
+
+impl TextFormat {
+    /// The format that the extension of a file names, without a `.gz` behind it: that of a [`Table`](super::Table),
+    /// else one text a line.
+    pub fn from_path(path: &Path) -> Self {
+        TableFormat::from_path(path).map_or(Self::Lines, |format| format.rows)
+    }
+}
+
+/// The extensions of the formats that are `chosen`, for messages: `.csv, .tsv`.
+pub(crate) fn extensions(chosen: impl Fn(&TableFormat) -> bool) -> String {
+    let formats = TABLE_FORMATS.iter().filter(|format| chosen(format));
+    let names = formats.flat_map(|format| format.extensions);
+    names.map(|extension| format!(".{extension}")).collect::<Vec<_>>().join(", ")
+}
+
+/// Opens the text of a file: decompressed where its name ends with `.gz`, and as its [`TableFormat`] makes it of bytes
+/// that are not text.
+///
+/// # Errors
+/// The operating system's errors; a file that is not of its format.
+pub fn open_text(path: &Path) -> Result<Box<dyn Read>, Error> {
+    let file = open(path)?;
+    if is_gzip(path) {
+        return Ok(Box::new(MultiGzDecoder::new(file)));
+    }
+    match TableFormat::from_path(path).and_then(|format| format.text) {
+        Some(text) => text(file).map_err(|source| Error::io(path, source)),
+        None => Ok(Box::new(file)),
+    }
+}
+
+fn is_gzip(path: &Path) -> bool {
+    extension_of(path) == "gz"
+}
+
+/// The name of a file without the `.gz` behind it.
+fn uncompressed(path: &Path) -> Cow<'_, Path> {
+    if is_gzip(path) { Cow::Owned(path.with_extension("")) } else { Cow::Borrowed(path) }
+}

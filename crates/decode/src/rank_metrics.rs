@@ -1,0 +1,207 @@
+//! The metrics of ranks: one list, from which every report takes them.
+
+use serde::de::{IgnoredAny, MapAccess, Visitor};
+use serde::ser::SerializeMap;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use crate::rank::Rank;
+
+/// A metric of ranks: a summary of a value that each rank has.
+#[derive(Debug)]
+pub struct RankMetric {
+    /// Its name in configurations and reports.
+    pub name: &'static str,
+    /// Its name in figures and texts.
+    pub title: &'static str,
+    /// Its definition.
+    pub meaning: &'static str,
+    /// Whether a larger figure is a better one.
+    pub larger_is_better: bool,
+    /// The value of a rank.
+    pub value: fn(&Rank) -> f64,
+    /// The value of a query whose gold candidate is missing, which counts as rank ∞.
+    pub missing: f64,
+    /// How the values of all queries become one.
+    pub summary: RankSummary,
+    /// Decimal places in tables.
+    pub places: usize,
+    /// Whether tables of metrics for people have it.
+    pub in_tables: bool,
+}
+
+/// How the values of queries become one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RankSummary {
+    /// Their mean.
+    Mean,
+    /// Their median, the mean of the two in the middle for an even number.
+    Median,
+}
+
+/// All metrics of ranks, in the order of reports; the first is [`MRR`].
+///
+/// An entry is all that a new one needs: JSON, tables, comparisons, TensorBoard, the server and Python take them from
+/// here.
+pub static RANK_METRICS: [RankMetric; 7] = [
+    RankMetric {
+        name: MRR,
+        title: "MRR",
+        meaning: "Mean reciprocal rank",
+        value: Rank::expected_reciprocal,
+        ..SHARE
+    },
+    RankMetric {
+        name: "hits@1",
+        title: "Hits@1",
+        meaning: "Share of queries whose gold is first",
+        value: |rank| rank.expected_hit(1),
+        ..SHARE
+    },
+    RankMetric {
+        name: "hits@5",
+        title: "Hits@5",
+        meaning: "Share with the gold among the first five",
+        value: |rank| rank.expected_hit(5),
+        ..SHARE
+    },
+    RankMetric {
+        name: "hits@10",
+        title: "Hits@10",
+        meaning: "Share with the gold among the first ten",
+        value: |rank| rank.expected_hit(10),
+        ..SHARE
+    },
+    RankMetric {
+        name: "hits@20",
+        title: "Hits@20",
+        meaning: "Share with the gold among the first twenty",
+        value: |rank| rank.expected_hit(20),
+        in_tables: false,
+        ..SHARE
+    },
+    RankMetric { name: "mean_rank", title: "mean rank", meaning: "Mean rank", ..RANK },
+    RankMetric {
+        name: "median_rank",
+        title: "median rank",
+        meaning: "Median rank",
+        summary: RankSummary::Median,
+        ..RANK
+    },
+];
+
+/// The name of the mean reciprocal rank.
+pub const MRR: &str = "mrr";
+
+/// A mean of values between 0 and 1, which is 0 for a gold candidate that is missing.
+const SHARE: RankMetric = RankMetric {
+    name: "",
+    title: "",
+    meaning: "",
+    larger_is_better: true,
+    value: Rank::expected_reciprocal,
+    missing: 0.0,
+    summary: RankSummary::Mean,
+    places: 4,
+    in_tables: true,
+};
+
+/// A mean of ranks, which is infinite where a gold candidate is missing.
+const RANK: RankMetric = RankMetric {
+    larger_is_better: false,
+    value: Rank::expected_rank,
+    missing: f64::INFINITY,
+    places: 1,
+    ..SHARE
+};
+
+impl RankMetric {
+    /// The value of a query.
+    pub fn of(&self, rank: Option<&Rank>) -> f64 {
+        rank.map_or(self.missing, self.value)
+    }
+
+    /// The metric of values of queries, at least one.
+    pub fn summarise(&self, mut values: Vec<f64>) -> f64 {
+        match self.summary {
+            // an empty sum of f64 is −0
+            RankSummary::Mean => (0.0 + values.iter().sum::<f64>()) / values.len() as f64,
+            RankSummary::Median => {
+                let count = values.len();
+                let mut at = |place: usize| *values.select_nth_unstable_by(place, f64::total_cmp).1;
+                (at((count - 1) / 2) + at(count / 2)) / 2.0
+            }
+        }
+    }
+
+    /// The metric of ranks, of at least one query; none where it is infinite.
+    pub fn of_ranks(&self, ranks: &[Option<Rank>]) -> Option<f64> {
+        let values = ranks.iter().map(|rank| self.of(rank.as_ref())).collect();
+        Some(self.summarise(values)).filter(|value| value.is_finite())
+    }
+}
+
+/// The values of [`RANK_METRICS`] by name, in their order; none of a metric that is infinite or that a report lacks.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RankValues([Option<f64>; RANK_METRICS.len()]);
+
+impl Default for RankValues {
+    fn default() -> Self {
+        Self([None; RANK_METRICS.len()])
+    }
+}
+
+impl RankValues {
+    /// The metrics of ranks, of at least one query.
+    pub fn from_ranks(ranks: &[Option<Rank>]) -> Self {
+        Self(RANK_METRICS.each_ref().map(|metric| metric.of_ranks(ranks)))
+    }
+
+    /// Every metric with its value.
+    pub fn iter(&self) -> impl Iterator<Item = (&'static RankMetric, Option<f64>)> {
+        RANK_METRICS.iter().zip(self.0)
+    }
+
+    /// The value of a metric by its name.
+    pub fn get(&self, name: &str) -> Option<f64> {
+        self.iter().find(|(metric, _)| metric.name == name).and_then(|(_, value)| value)
+    }
+}
+
+impl Serialize for RankValues {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(None)?;
+        for (metric, value) in self.iter() {
+            // an infinite one is null, one that the report lacks is absent
+            if value.is_some() || metric.missing.is_infinite() {
+                map.serialize_entry(metric.name, &value)?;
+            }
+        }
+        map.end()
+    }
+}
+
+impl<'de> Deserialize<'de> for RankValues {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Entries;
+        impl<'de> Visitor<'de> for Entries {
+            type Value = RankValues;
+
+            fn expecting(&self, out: &mut std::fmt::Formatter) -> std::fmt::Result {
+                out.write_str("metrics of ranks by name")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<RankValues, A::Error> {
+                let mut values = RankValues::default();
+                while let Some(name) = map.next_key::<String>()? {
+                    match RANK_METRICS.iter().position(|metric| metric.name == name) {
+                        Some(place) => values.0[place] = map.next_value()?,
+                        // other fields of the report
+                        None => drop(map.next_value::<IgnoredAny>()?),
+                    }
+                }
+                Ok(values)
+            }
+        }
+        deserializer.deserialize_map(Entries)
+    }
+}

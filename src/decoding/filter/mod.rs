@@ -1,0 +1,218 @@
+//! Which candidates a search wants: one expression on their columns and, where they are molecules, on properties.
+//!
+//! The command, the server, its page and Python all read the same text, [`Filter`].
+
+mod expression;
+mod molecules;
+
+use std::str::FromStr;
+
+use dsokr_core::{Argument, Place};
+use dsokr_data::cells::{NumberNotation, is_missing};
+use dsokr_decode::{Candidates, Columns};
+use rayon::prelude::*;
+
+pub use expression::{Comparison, Condition, Operator, Value};
+pub(crate) use molecules::{MOST, MoleculeProperties, PROPERTIES, fingerprint, tanimoto};
+
+use crate::error::Error;
+use molecules::{MoleculeTest, Properties, equality};
+
+/// Which candidates are wanted.
+///
+/// As a text it compares columns of the candidates and, where labels are SMILES, properties of molecules (`mass`,
+/// `formula`, `group`, `similarity("SMILES")`), joined by `and`, `or`, `not` and brackets:
+///
+/// ```
+/// use dsokr::Filter;
+///
+/// let filter: Filter = "price < 10 and not supplier = \"A & B\"".parse()?;
+/// assert_eq!(filter.names(), ["price", "supplier"]);
+/// let error = "price <".parse::<Filter>().unwrap_err().to_string();
+/// assert!(error.contains("at position 8 the end: expected a number or a text"), "{error}");
+/// # Ok::<(), dsokr::Error>(())
+/// ```
+///
+/// A number is compared with cells as numbers, a text with `=` and `!=`. A candidate whose cell is missing, or no number
+/// where one is compared, is never wanted for that comparison, nor for its opposite.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Filter(Condition);
+
+impl FromStr for Filter {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self, Error> {
+        Self::parse(Argument::new("filter"), text)
+    }
+}
+
+impl Filter {
+    /// Reads an expression, which messages call `place`.
+    ///
+    /// # Errors
+    /// A text that is no expression, with the position and what is expected there.
+    pub fn parse(place: impl Into<Place>, text: &str) -> Result<Self, Error> {
+        Ok(Self(expression::parse(place.into(), text)?))
+    }
+
+    /// The filter of candidates for which all of some conditions hold.
+    pub fn all(conditions: Vec<Condition>) -> Self {
+        Self(Condition::All(conditions))
+    }
+
+    /// The condition.
+    pub fn into_condition(self) -> Condition {
+        self.0
+    }
+
+    /// The names that it compares, in their order.
+    pub fn names(&self) -> Vec<&str> {
+        fn collect<'c>(condition: &'c Condition, names: &mut Vec<&'c str>) {
+            match condition {
+                Condition::Not(inner) => collect(inner, names),
+                Condition::All(all) | Condition::Any(all) => {
+                    all.iter().for_each(|inner| collect(inner, names));
+                }
+                Condition::Holds(comparison) => names.push(&comparison.name),
+            }
+        }
+        let mut names = Vec::new();
+        collect(&self.0, &mut names);
+        names
+    }
+
+    /// Whether it compares properties of molecules.
+    pub(crate) fn reads_molecules(&self) -> bool {
+        self.names().iter().any(|name| PROPERTIES.iter().any(|(property, _)| property == name))
+    }
+
+    /// Whether each candidate of some sets is wanted, one set behind the other; the sets have the same columns. Where they
+    /// `are_molecules`, a filter that [reads](Self::reads_molecules) their properties needs those of all of them.
+    ///
+    /// # Errors
+    /// A name that is neither a column nor a property; a value that cannot be compared with it.
+    pub(crate) fn wanted<'a>(
+        &self,
+        sets: impl IntoIterator<Item = &'a Candidates>,
+        are_molecules: bool,
+        molecules: Option<&MoleculeProperties>,
+    ) -> Result<Vec<bool>, Error> {
+        let mut wanted = Vec::new();
+        for candidates in sets {
+            let columns = candidates.columns();
+            let test = Test::read(&self.0, columns, are_molecules)?;
+            let first = wanted.len();
+            let each = (0..candidates.len()).into_par_iter().map(|candidate| {
+                let own = molecules.and_then(|all| all.get(first + candidate));
+                test.holds(columns, candidate, own) == Some(true)
+            });
+            wanted.extend(each.collect::<Vec<bool>>());
+        }
+        Ok(wanted)
+    }
+}
+
+/// A condition whose names have been found.
+enum Test {
+    Not(Box<Test>),
+    All(Vec<Test>),
+    Any(Vec<Test>),
+    /// Whether the text of a column is equal to a given one.
+    Text {
+        column: usize,
+        text: String,
+        equal: bool,
+    },
+    /// How the number of a column compares with a given one.
+    Number {
+        column: usize,
+        operator: Operator,
+        number: f64,
+    },
+    Molecule(MoleculeTest),
+}
+
+impl Test {
+    fn read(condition: &Condition, columns: &Columns, molecules: bool) -> Result<Self, Error> {
+        let each = |all: &[Condition]| {
+            all.iter().map(|inner| Self::read(inner, columns, molecules)).collect::<Result<_, _>>()
+        };
+        Ok(match condition {
+            Condition::Not(inner) => Self::Not(Box::new(Self::read(inner, columns, molecules)?)),
+            Condition::All(all) => Self::All(each(all)?),
+            Condition::Any(all) => Self::Any(each(all)?),
+            Condition::Holds(comparison) => Self::of_comparison(comparison, columns, molecules)?,
+        })
+    }
+
+    fn of_comparison(
+        comparison: &Comparison,
+        columns: &Columns,
+        molecules: bool,
+    ) -> Result<Self, Error> {
+        let Comparison { name, argument, operator, value, places } = comparison;
+        if let (Some(column), None) = (columns.find(name), argument) {
+            return Ok(match value {
+                Value::Number(number) => {
+                    Self::Number { column, operator: *operator, number: *number }
+                }
+                Value::Text(text) => {
+                    Self::Text { column, text: text.clone(), equal: equality(comparison)? }
+                }
+            });
+        }
+        if molecules && let Some(test) = MoleculeTest::read(comparison)? {
+            return Ok(Self::Molecule(test));
+        }
+        let names = columns.names().collect::<Vec<_>>().join(", ");
+        let mut allowed = format!("a column of the candidates: {names}");
+        let is_property = PROPERTIES.iter().any(|(property, _)| property == name);
+        if is_property && !molecules {
+            allowed += "; the candidates are no molecules";
+        }
+        if molecules {
+            let examples = PROPERTIES.map(|(_, example)| example).join("; ");
+            allowed += &format!("; or a property of molecules: {examples}");
+        }
+        Err(places[0].error(&format!("{name:?}"), &allowed))
+    }
+
+    /// Whether it holds of a candidate; none where that is not known, because a cell is missing or is no number.
+    fn holds(&self, columns: &Columns, candidate: usize, own: Option<&Properties>) -> Option<bool> {
+        let each = |all: &[Self], decides: bool| {
+            let mut known = true;
+            for test in all {
+                match test.holds(columns, candidate, own) {
+                    Some(holds) if holds == decides => return Some(decides),
+                    Some(_) => {}
+                    None => known = false,
+                }
+            }
+            known.then_some(!decides)
+        };
+        match self {
+            Self::Not(inner) => inner.holds(columns, candidate, own).map(|holds| !holds),
+            Self::All(all) => each(all, false),
+            Self::Any(all) => each(all, true),
+            Self::Text { column, text, equal } => {
+                let cell = columns.cell(*column, candidate);
+                (!is_missing(cell)).then(|| (cell.trim() == text.trim()) == *equal)
+            }
+            Self::Number { column, operator, number } => {
+                let own = read_number(columns.cell(*column, candidate))?;
+                Some(operator.holds(own, *number))
+            }
+            Self::Molecule(test) => own.map(|own| test.holds(own)),
+        }
+    }
+}
+
+/// The number of a cell: as a program writes it, or with commas that group thousands.
+fn read_number(cell: &str) -> Option<f64> {
+    let cell = cell.trim();
+    let number = match cell.parse::<f64>() {
+        Ok(number) => number,
+        Err(_) => NumberNotation::default().normalised(cell)?.parse().ok()?,
+    };
+    number.is_finite().then_some(number)
+}

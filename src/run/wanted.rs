@@ -1,0 +1,101 @@
+//! Which candidates a filter leaves.
+
+use std::sync::OnceLock;
+
+use dsokr_data::config::OutputFeatures;
+
+use super::EnsembleRun;
+use crate::decoding::filter::{Filter, MOST, MoleculeProperties};
+use crate::error::{Error, ensure};
+use crate::metrics::molecules::{are_smiles, labels_looked_at};
+
+/// The candidates that a filter leaves.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Wanted {
+    each: Vec<bool>,
+    count: usize,
+}
+
+impl Wanted {
+    /// Whether each candidate is wanted: each of the run, or where they are in shards, each that the shards of this process
+    /// hold.
+    pub fn each(&self) -> &[bool] {
+        &self.each
+    }
+
+    /// How many candidates of all are wanted, duplicates counted.
+    pub fn count(&self) -> usize {
+        self.count
+    }
+}
+
+/// What filters need to know of candidates that are molecules, read when it is first needed.
+#[derive(Default)]
+pub(super) struct MoleculeFacts {
+    are_molecules: OnceLock<bool>,
+    properties: OnceLock<MoleculeProperties>,
+}
+
+impl EnsembleRun {
+    /// The candidates for which a filter holds.
+    ///
+    /// # Errors
+    /// A name that is no column of the candidates, nor a property where they are molecules; a value that cannot be
+    /// compared; properties of more than a million candidates.
+    pub fn wanted(&self, filter: &Filter) -> Result<Wanted, Error> {
+        let are_molecules = self.are_molecules()?;
+        let molecules = if are_molecules && filter.reads_molecules() {
+            let all = self.candidates();
+            let allowed = format_args!(
+                "absent, or without properties of molecules, which are known of at most {MOST} candidates"
+            );
+            ensure(all <= MOST, "filter", format_args!("given, for {all} candidates"), allowed)?;
+            Some(self.molecule_properties())
+        } else {
+            None
+        };
+        let Some(shards) = &self.shards else {
+            let each = filter.wanted([&self.members[0].candidates], are_molecules, molecules)?;
+            let count = each.iter().filter(|&&wanted| wanted).count();
+            return Ok(Wanted { each, count });
+        };
+        let each = filter.wanted(shards.held(), are_molecules, molecules)?;
+        let count = shards.count_wanted(&each)?;
+        Ok(Wanted { each, count })
+    }
+
+    /// Whether candidates are molecules, whose labels are SMILES.
+    ///
+    /// # Errors
+    /// Candidates in shards that cannot be read.
+    pub(crate) fn are_molecules(&self) -> Result<bool, Error> {
+        if let Some(&known) = self.molecules.are_molecules.get() {
+            return Ok(known);
+        }
+        let found = match &self.config().output.features {
+            OutputFeatures::Molecules(_) => true,
+            OutputFeatures::File(_)
+            | OutputFeatures::Ngrams(_)
+            | OutputFeatures::Substructures(_)
+            | OutputFeatures::Source(_) => {
+                let all = self.all();
+                are_smiles(&all.some(labels_looked_at(all.len()))?.candidates)
+            }
+            OutputFeatures::Graphs(_)
+            | OutputFeatures::Labels(_)
+            | OutputFeatures::Classes(_)
+            | OutputFeatures::Rankings(_)
+            | OutputFeatures::Numbers(_) => false,
+        };
+        Ok(*self.molecules.are_molecules.get_or_init(|| found))
+    }
+
+    /// The properties of candidates that are molecules: of all, or of those in the shards of this process. It takes long
+    /// for many.
+    pub(crate) fn molecule_properties(&self) -> &MoleculeProperties {
+        self.molecules.properties.get_or_init(|| match &self.shards {
+            Some(shards) => MoleculeProperties::from_candidates(shards.held()),
+            None => MoleculeProperties::from_candidates([&self.members[0].candidates]),
+        })
+    }
+}
