@@ -123,8 +123,8 @@ impl Texts {
             TextFormat::JsonLines if facts.graphs.is_some() => TextFormat::Lines,
             format => format,
         });
-        let own = facts.texts.map(|texts| texts.column.as_str());
-        let column = match (format, self.column.as_deref().or(own)) {
+        let column_of_data = facts.texts.map(|texts| texts.column.as_str());
+        let column = match (format, self.column.as_deref().or(column_of_data)) {
             (TextFormat::Lines, _) => "text",
             (_, Some(column)) => column,
             (_, None) => {

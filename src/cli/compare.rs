@@ -53,12 +53,12 @@ pub fn run(arguments: &Arguments) -> Result<(), Error> {
     let open = |path| queries.open(std::slice::from_ref(path), None);
     let runs = arguments.runs.iter().map(open).collect::<Result<Vec<_>, Error>>()?;
     let request = queries.request(&runs[0]);
-    let asked = runs.iter().map(|run| request.ask(run, Run::coordinates));
-    let asked = asked.collect::<Result<Vec<_>, Error>>()?;
+    let answers = runs.iter().map(|run| request.ask(run, Run::coordinates));
+    let answers = answers.collect::<Result<Vec<_>, Error>>()?;
     let mut evaluated = Vec::new();
-    for ((run, asked), name) in runs.iter().zip(&asked).zip(names) {
-        let (evaluation, _) = run.evaluate(asked)?;
-        evaluated.push(EvaluatedRun { name, queries: asked.split().names(), evaluation });
+    for ((run, answers), name) in runs.iter().zip(&answers).zip(names) {
+        let (evaluation, _) = run.evaluate(answers)?;
+        evaluated.push(EvaluatedRun { name, queries: answers.split().names(), evaluation });
     }
     let comparison = compare(&evaluated, RESAMPLES, runs[0].config().seed)?;
     print(&comparison.render(format)?)

@@ -28,15 +28,15 @@ pub fn run(arguments: &Arguments) -> Result<(), Error> {
     let request = trainings.request(&config, &axes);
     let default = || PathBuf::from("runs").join(format!("{}-cv", base.name));
     let out = Some(request.out.clone().unwrap_or_else(default));
-    let found = train(&SweepRequest { out, ..request })?;
+    let validated = train(&SweepRequest { out, ..request })?;
     if trainings.json {
-        return print_json(&found);
+        return print_json(&validated);
     }
-    let mut text = found.spreads().text();
+    let mut text = validated.spreads().text();
     if let Some(chosen) = base.chosen_on_validation().filter(|_| !folds.nested) {
         text += &format!(
             "\n{chosen} chosen on the parts that are evaluated, so the metrics are too good: --nested avoids it\n"
         );
     }
-    print(&format!("{text}\ntables: {}\n", found.path.display()))
+    print(&format!("{text}\ntables: {}\n", validated.path.display()))
 }

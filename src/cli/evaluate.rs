@@ -46,6 +46,6 @@ pub fn run(arguments: &Arguments) -> Result<(), Error> {
         let validation = QueryRequest { file, split, ..request.clone() };
         runs.fit_weights(&validation.ask(&runs, Run::coordinates)?)?;
     }
-    let asked = request.ask(&runs, Run::coordinates)?;
-    shown.show((&runs, &arguments.runs), &asked, &request, queries.device)
+    let answers = request.ask(&runs, Run::coordinates)?;
+    shown.show((&runs, &arguments.runs), &answers, &request, queries.device)
 }

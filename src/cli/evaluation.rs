@@ -146,7 +146,7 @@ impl Shown {
     pub fn show(
         &self,
         (runs, folders): (&EnsembleRun, &[PathBuf]),
-        asked: &QueryAnswers,
+        answers: &QueryAnswers,
         request: &QueryRequest,
         device: Processor,
     ) -> Result<(), Error> {
@@ -155,16 +155,16 @@ impl Shown {
         }
         self.draw.as_ref().map(|file| check_svg("draw", file)).transpose()?;
         let names = self.names(runs)?;
-        let (mut evaluation, decoded) = runs.evaluate(asked)?;
+        let (mut evaluation, decoded) = runs.evaluate(answers)?;
         let first = Processes::current().is_first();
         let named = evaluation.named.as_ref().unwrap_or(&runs.members()[0].candidates);
         let molecules = |count| compared_molecules(&evaluation.golds, &decoded, named, count);
         let drawn = match (&evaluation.outputs, &self.draw) {
             (None, Some(_)) => molecules(self.examples)?,
-            (known, _) => known.clone(),
+            (other, _) => other.clone(),
         };
         if let Some(file) = self.draw.as_ref().filter(|_| first) {
-            draw(file, self.examples, (decoded.len(), &asked.split().inputs), drawn.as_ref())?;
+            draw(file, self.examples, (decoded.len(), &answers.split().inputs), drawn.as_ref())?;
         }
         if self.edit_distances && evaluation.outputs.is_none() {
             let allowed = "absent: the labels of candidates are not SMILES, or a true output is not a candidate";
@@ -185,7 +185,7 @@ impl Shown {
         let mut ranks = vec![(names[0].clone(), evaluation.ranks.clone())];
         if runs.members().len() > 1 {
             ranks[0].0 = "ensemble".into();
-            for (at, evaluation) in runs.evaluate_members(asked)?.into_iter().enumerate() {
+            for (at, evaluation) in runs.evaluate_members(answers)?.into_iter().enumerate() {
                 let weight = runs.rule.weights().map(|weights| weights[at]);
                 let run = names[at].clone();
                 let metrics = evaluation.scores;
@@ -204,9 +204,9 @@ impl Shown {
         }
         let split = request.split;
         let file = request.file.clone();
-        let found = Found { split, file, metrics, intervals, members, against };
-        let gaps = if self.report.is_some() && found.metrics.has_ranks() {
-            runs.gap_reliability(asked, report::BINS)?
+        let results = Found { split, file, metrics, intervals, members, against };
+        let gaps = if self.report.is_some() && results.metrics.has_ranks() {
+            runs.gap_reliability(answers, report::BINS)?
         } else {
             Vec::new()
         };
@@ -223,13 +223,13 @@ impl Shown {
             let ranks = &ranks;
             let gaps = &gaps;
             let evaluated =
-                Evaluated { runs, asked, evaluation, decoded, ranks, gaps, learning: &learning };
-            report::FOLDER.write(folder, |here| report::fill(here, &evaluated, &found))?;
+                Evaluated { runs, answers, evaluation, decoded, ranks, gaps, learning: &learning };
+            report::FOLDER.write(folder, |here| report::fill(here, &evaluated, &results))?;
         }
         if self.json {
-            return print_json(&found);
+            return print_json(&results);
         }
-        self.text(runs, &found, &evaluation.chance()?, &names)
+        self.text(runs, &results, &evaluation.chance()?, &names)
     }
 
     /// The names of the runs, and behind them that of the run they are compared with.
@@ -249,15 +249,15 @@ impl Shown {
     fn text(
         &self,
         runs: &EnsembleRun,
-        found: &Found,
+        results: &Found,
         chance: &Scores,
         names: &[String],
     ) -> Result<(), Error> {
-        let Found { split, file, metrics, intervals, members, against } = found;
+        let Found { split, file, metrics, intervals, members, against } = results;
         let name = file.as_ref().map(|file| file.display().to_string());
         let name = name.or(split.map(|split| split.to_string())).unwrap_or_default();
         let mut rows: Vec<(&str, &Scores)> =
-            members.iter().map(|own| (own.run.as_str(), &own.metrics)).collect();
+            members.iter().map(|member| (member.run.as_str(), &member.metrics)).collect();
         rows.push((if members.is_empty() { "model" } else { "ensemble" }, metrics));
         rows.push(("chance", chance));
         let mut text = counts_line(&name, metrics) + "\n" + &metrics_table(&rows);
@@ -274,15 +274,15 @@ impl Shown {
         }
         if metrics.has_ranks()
             && let [.., other] = names
-            && let Some(found) = against
+            && let Some(differences) = against
         {
             text += &format!("\ndifference from {other}, 95 % intervals of a paired bootstrap:\n");
             for metric in &RANK_METRICS {
                 let name = metric.title;
-                let Some(own) = found.metrics.get(metric.name) else { continue };
-                let difference = own.difference;
-                let [low, high] = own.ci95;
-                let better = 100.0 * own.first_better;
+                let Some(paired) = differences.metrics.get(metric.name) else { continue };
+                let difference = paired.difference;
+                let [low, high] = paired.ci95;
+                let better = 100.0 * paired.first_better;
                 text += &format!(
                     "{name:<8} {difference:+.4} [{low:+.4}, {high:+.4}], better in {better:.1} % of resamples\n"
                 );
@@ -307,7 +307,7 @@ fn compared_molecules(
         return Ok(None);
     }
     let right = golds.iter().take(count).map(|gold| candidates.find(gold));
-    let first = decoded.iter().take(count).map(|own| own.hits.first().map(|hit| hit.candidate));
+    let first = decoded.iter().take(count).map(|query| query.hits.first().map(|hit| hit.candidate));
     let truth = |all: Vec<usize>| {
         let molecule = |&at: &usize| Structure::from_label(candidates.label(at));
         all.iter().map(molecule).collect::<Result<Vec<_>, _>>().map(Truth::Molecules)
@@ -323,12 +323,12 @@ fn curves(folders: &[PathBuf]) -> Result<Vec<LearningCurve>, Error> {
         all.extend(LearningCurve::read(folder)?.into_iter().map(|curve| (folder, curve)));
     }
     let named = |(folder, curve): &(&PathBuf, LearningCurve)| {
-        let own = &curve.name;
-        let only = all.iter().filter(|(_, other)| other.name == *own).count() == 1;
-        let name = match (only, folder.ends_with(own)) {
-            (true, _) => own.clone(),
+        let name_of_run = &curve.name;
+        let only = all.iter().filter(|(_, other)| other.name == *name_of_run).count() == 1;
+        let name = match (only, folder.ends_with(name_of_run)) {
+            (true, _) => name_of_run.clone(),
             (false, true) => folder.display().to_string(),
-            (false, false) => folder.join(own).display().to_string(),
+            (false, false) => folder.join(name_of_run).display().to_string(),
         };
         LearningCurve { name, ..curve.clone() }
     };

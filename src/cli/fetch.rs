@@ -87,9 +87,9 @@ pub fn run(arguments: &Arguments) -> Result<(), Error> {
     if arguments.json {
         let licence = &set.licence;
         let citation = &set.citation;
-        let found =
+        let listing =
             json!({"root": out, "licence": licence, "citation": citation, "files": fetched});
-        return print_json(&found);
+        return print_json(&listing);
     }
     let mut text = String::new();
     for file in &fetched {

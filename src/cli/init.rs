@@ -72,9 +72,9 @@ pub fn run(arguments: &Arguments) -> Result<(), Error> {
     let Arguments {
         tables, input, outputs, kinds, no_header, candidates, out, force, json, ..
     } = arguments;
-    let found = candidates.as_ref().map_or(String::new(), |table| table.display().to_string());
+    let given = candidates.as_ref().map_or(String::new(), |table| table.display().to_string());
     let allowed = "absent: it is for files of mass spectra";
-    ensure(candidates.is_none(), Argument::new("candidates"), found, allowed)?;
+    ensure(candidates.is_none(), Argument::new("candidates"), given, allowed)?;
     let joined = joined(tables, *force)?;
     let table = match (&joined, &tables[..]) {
         (Some(joined), _) => &joined.path,

@@ -89,13 +89,13 @@ fn milliseconds() -> u64 {
 /// Says that work goes on whenever the log is silent, and where it is: at a step, or how long after the last line.
 pub fn say_that_work_goes_on() {
     let speak = || {
-        let mut own = 0;
+        let mut last_spoken = 0;
         let mut since = milliseconds();
         loop {
             std::thread::sleep(Duration::from_millis(250));
             let spoke = SPOKE.load(Ordering::Relaxed);
             let now = milliseconds();
-            if spoke != own {
+            if spoke != last_spoken {
                 since = spoke;
             }
             let bar = BAR.get().filter(|bar| !bar.is_finished());
@@ -108,7 +108,7 @@ pub fn say_that_work_goes_on() {
                 Some((step, all)) if step < all => info!("at step {step} of {all}"),
                 _ => info!("at work, {} s after the last line", (now - since.min(now)) / 1000),
             }
-            own = SPOKE.load(Ordering::Relaxed);
+            last_spoken = SPOKE.load(Ordering::Relaxed);
         }
     };
     // nobody waits for it

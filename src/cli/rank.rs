@@ -25,11 +25,12 @@ pub struct Arguments {
 pub fn run(arguments: &Arguments) -> Result<(), Error> {
     let folders = std::slice::from_ref(&arguments.run);
     let runs = arguments.queries.open(folders, None)?;
-    let found = format!("{}, an ensemble", arguments.run.display());
+    let value = format!("{}, an ensemble", arguments.run.display());
     let allowed = "the run of one model, or one of its members/";
-    ensure(runs.members().len() <= 1, Argument::new("run"), found, allowed)?;
+    ensure(runs.members().len() <= 1, Argument::new("run"), value, allowed)?;
     let file = &arguments.predictions;
     let request = arguments.queries.request(&runs);
-    let asked = request.ask(&runs, |run, split| run.read_coordinates(file, split.inputs.len()))?;
-    arguments.shown.show((&runs, folders), &asked, &request, arguments.queries.device)
+    let answers =
+        request.ask(&runs, |run, split| run.read_coordinates(file, split.inputs.len()))?;
+    arguments.shown.show((&runs, folders), &answers, &request, arguments.queries.device)
 }

@@ -39,7 +39,7 @@ pub struct Evaluated<'a> {
     /// The evaluated runs.
     pub runs: &'a EnsembleRun,
     /// The queries and the predictions for them.
-    pub asked: &'a QueryAnswers,
+    pub answers: &'a QueryAnswers,
     pub evaluation: &'a Evaluation,
     /// The decoded predictions.
     pub decoded: &'a [Decoded],
@@ -56,7 +56,7 @@ pub struct Evaluated<'a> {
 pub const FOLDER: OutputFolder = OutputFolder {
     argument: "report",
     holds: "an earlier report only",
-    is_own: |name| FILES.split_whitespace().any(|own| own == name),
+    is_own: |name| FILES.split_whitespace().any(|written| written == name),
 };
 
 /// The files that a report may have.
@@ -65,26 +65,26 @@ const FILES: &str = "metrics.json ranks.tsv worst.tsv quantiles.tsv labels.tsv r
 
 /// Writes the files that book/src/files.md describes. Where ranks carry no information, `ranks.tsv` is the only
 /// file about ranks, and `worst.tsv` is about edit distances.
-pub fn fill(folder: &Path, found: &Evaluated, metrics: &impl Serialize) -> Result<(), Error> {
+pub fn fill(folder: &Path, evaluated: &Evaluated, metrics: &impl Serialize) -> Result<(), Error> {
     let put = |name: &str, text: &str| {
         write_atomically(&folder.join(name), |file| file.write_all(text.as_bytes()))
     };
     put("metrics.json", &(serde_json::to_string_pretty(metrics)? + "\n"))?;
-    let Evaluated { runs, asked, evaluation, .. } = found;
+    let Evaluated { runs, answers, evaluation, .. } = evaluated;
     let Evaluation { scores, golds, outputs, named, .. } = evaluation;
     let candidates = named.as_ref().unwrap_or(&runs.members()[0].candidates);
-    let ids = asked.split().query_ids();
-    let inputs = &asked.split().inputs;
-    let quantiles = runs.quantiles(asked);
+    let ids = answers.split().query_ids();
+    let inputs = &answers.split().inputs;
+    let quantiles = runs.quantiles(answers);
     if let Some(first) = quantiles.first() {
-        let levels = first.iter().map(|own| format!("quantile {}", own.level));
+        let levels = first.iter().map(|quantile| format!("quantile {}", quantile.level));
         let names = ["query", "number"].map(String::from).into_iter().chain(levels);
         let mut table = Table::new(names, 1);
-        for ((id, gold), own) in ids.iter().zip(golds).zip(&quantiles) {
+        for ((id, gold), predicted) in ids.iter().zip(golds).zip(&quantiles) {
             let gold = candidates.find(gold);
             let number = gold.map(|gold| runs.number(candidates, gold)).transpose()?;
             let number = number.map(|number| number.to_string()).unwrap_or_default();
-            let values = own.iter().map(|own| own.value.to_string());
+            let values = predicted.iter().map(|predicted| predicted.value.to_string());
             table.push([id.clone(), number].into_iter().chain(values));
         }
         put("quantiles.tsv", &table.tsv())?;
@@ -92,8 +92,8 @@ pub fn fill(folder: &Path, found: &Evaluated, metrics: &impl Serialize) -> Resul
     if let Some(scores) = &scores.quantiles {
         plot::coverage(&folder.join("reliability.svg"), &scores.coverage)?;
     }
-    if let Some(first) = found.learning.first() {
-        let same = found.learning.iter().filter(|curve| curve.metric == first.metric);
+    if let Some(first) = evaluated.learning.first() {
+        let same = evaluated.learning.iter().filter(|curve| curve.metric == first.metric);
         let curves: Vec<_> = same.cloned().collect();
         plot::learning(&folder.join("learning.svg"), &curves)?;
     }
@@ -106,8 +106,8 @@ pub fn fill(folder: &Path, found: &Evaluated, metrics: &impl Serialize) -> Resul
     if let Some(svg) = drawn.flatten() {
         put("examples.svg", &svg)?;
     }
-    let Some((_, ranks)) = found.ranks.first() else { return Ok(()) };
-    let rows = query_rows(&ids, golds, found.decoded, candidates)?;
+    let Some((_, ranks)) = evaluated.ranks.first() else { return Ok(()) };
+    let rows = query_rows(&ids, golds, evaluated.decoded, candidates)?;
     let edits = evaluation.edit_distances();
     let cells = |query: usize| {
         let distances = edits.iter().flatten().map(move |all| all[query].to_string());
@@ -134,15 +134,15 @@ pub fn fill(folder: &Path, found: &Evaluated, metrics: &impl Serialize) -> Resul
         return Ok(());
     }
 
-    let bins = reliability(found.decoded, BINS)?;
+    let bins = reliability(evaluated.decoded, BINS)?;
     let table = Table::new(ReliabilityBin::COLUMNS, 0).with(bins.iter().map(ReliabilityBin::cells));
     put("reliability.tsv", &table.tsv())?;
-    plot::reliability(&folder.join("reliability.svg"), [&bins, found.gaps])?;
+    plot::reliability(&folder.join("reliability.svg"), [&bins, evaluated.gaps])?;
 
     let most = MOST.min(candidates.len());
     let mut hits = Vec::new();
     let mut histograms = Vec::new();
-    for (name, ranks) in found.ranks {
+    for (name, ranks) in evaluated.ranks {
         hits.push((name.clone(), hits_curve(ranks, most, RESAMPLES, runs.config().seed)?));
         histograms.push((name.clone(), rank_histogram(ranks, PER_DECADE)?));
     }

@@ -77,15 +77,15 @@ pub fn run(arguments: &Arguments) -> Result<(), Error> {
         let root = config.data_root(arguments.data.as_deref())?;
         configs.push((config, root));
     }
-    let mut found =
+    let mut results =
         Found { plot: arguments.plot.clone(), curves: Vec::new(), leverage: Vec::new() };
     for (config, root) in &configs {
-        study(arguments, config, root, &mut found)?;
+        study(arguments, config, root, &mut results)?;
     }
     if Processes::current().is_first() {
-        plot::sketch_sizes(&arguments.plot, &found.curves, &found.leverage)?;
+        plot::sketch_sizes(&arguments.plot, &results.curves, &results.leverage)?;
     }
-    if arguments.json { print_json(&found) } else { print(&table(&found)) }
+    if arguments.json { print_json(&results) } else { print(&table(&results)) }
 }
 
 /// All curves of a configuration.
@@ -93,7 +93,7 @@ fn study(
     arguments: &Arguments,
     config: &Checked,
     root: &DataRoot,
-    found: &mut Found,
+    results: &mut Found,
 ) -> Result<(), Error> {
     let study = Study::load(config, root)?;
     let methods = study.methods(&arguments.methods)?;
@@ -105,7 +105,7 @@ fn study(
     let allowed =
         "one power: they are compared by fitted models, for encoder.kind = \"kernel-machine\"";
     ensure(comparable, Argument::new("powers"), format!("{powers:?}"), allowed)?;
-    found.leverage.push(study.leverage(arguments.lambda)?);
+    results.leverage.push(study.leverage(arguments.lambda)?);
     for power in &powers {
         for method in &methods {
             let mut name = config.name.clone();
@@ -126,30 +126,32 @@ fn study(
             let sizes = &arguments.sizes;
             let draws = arguments.draws;
             let curve = study.curve(method, *power, sizes, draws, tell)?;
-            found.curves.push(Curve { name, ..curve });
+            results.curves.push(Curve { name, ..curve });
         }
     }
     Ok(())
 }
 
-fn table(found: &Found) -> String {
+fn table(results: &Found) -> String {
     let mut text = String::new();
-    for curve in &found.curves {
+    for curve in &results.curves {
         let Curve { name, metric, points, recommended, .. } = curve;
         let fitted = points.iter().any(|point| point.fitted.is_some());
         let perfect = if fitted { format!("{metric}, perfect h") } else { metric.clone() };
         let names = ["m", "rank", "residual"].map(String::from).into_iter().chain([perfect]);
         let mut table = Table::new(names.chain(fitted.then(|| "fitted".to_owned())), 0);
-        for Point { size, rank, residual, perfect, fitted: own, .. } in points {
-            let spread = |own: &Spread| format!("{:.4} ± {:.4}", own.mean, own.deviation);
+        for Point { size, rank, residual, perfect, fitted: fitted_spread, .. } in points {
+            let spread =
+                |figures: &Spread| format!("{:.4} ± {:.4}", figures.mean, figures.deviation);
             let cells = [size.to_string(), format!("{rank:.1}"), format!("{residual:.5}")];
-            let own = fitted.then(|| own.as_ref().map(spread).unwrap_or_default());
-            table.push(cells.into_iter().chain([spread(perfect)]).chain(own));
+            let fitted_spread =
+                fitted.then(|| fitted_spread.as_ref().map(spread).unwrap_or_default());
+            table.push(cells.into_iter().chain([spread(perfect)]).chain(fitted_spread));
         }
         text += &format!("{name}\n{}", table.text());
         text += &format!("recommended: m = {recommended}\n\n");
     }
-    for Leverage { name, lambda, dimension, scores, pilot } in &found.leverage {
+    for Leverage { name, lambda, dimension, scores, pilot } in &results.leverage {
         let at = |place: usize| scores.get(place - 1).map_or("-".into(), |s| format!("{s:.4}"));
         let [a, b, c, d, e] = [1, 50, 100, 200, 400].map(at);
         text += &format!(
@@ -157,19 +159,19 @@ fn table(found: &Found) -> String {
              {dimension:.1}; 1st {a}, 50th {b}, 100th {c}, 200th {d}, 400th {e}\n"
         );
     }
-    if found.curves.len() > 1 {
-        text += &best(&found.curves);
+    if results.curves.len() > 1 {
+        text += &best(&results.curves);
     }
-    text + &format!("plot: {}\n", found.plot.display())
+    text + &format!("plot: {}\n", results.plot.display())
 }
 
 /// The best of several curves, at its recommended size; of equal ones the first.
 fn best(curves: &[Curve]) -> String {
     let mean = |curve: &Curve| curve.best().map(|point| point.deciding().mean);
-    let known = curves.iter().filter_map(|curve| Some((curve, mean(curve)?)));
+    let evaluated = curves.iter().filter_map(|curve| Some((curve, mean(curve)?)));
     let score = |(curve, mean): &(&Curve, f64)| if curve.larger_is_better { *mean } else { -mean };
-    let known: Vec<(&Curve, f64)> = known.collect();
-    let best = known.iter().rev().max_by(|a, b| score(a).total_cmp(&score(b)));
+    let evaluated: Vec<(&Curve, f64)> = evaluated.collect();
+    let best = evaluated.iter().rev().max_by(|a, b| score(a).total_cmp(&score(b)));
     let Some((curve, mean)) = best else { return String::new() };
     let Curve { name, metric, recommended, method, power, .. } = curve;
     format!(

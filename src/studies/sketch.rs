@@ -231,7 +231,7 @@ impl<'a> Study<'a> {
         power: f64,
         sizes: &[usize],
         draws: usize,
-        mut found: impl FnMut(&Point),
+        mut on_point: impl FnMut(&Point),
     ) -> Result<Curve, Error> {
         let outputs = self.outputs();
         check(sizes, draws, outputs.len())?;
@@ -271,8 +271,8 @@ impl<'a> Study<'a> {
                 }
                 if let Some(prepared) = &prepared {
                     let outputs = outputs.with_basis(basis.clone());
-                    let found = self.fit(&config, prepared.as_ref(), &outputs)?;
-                    fitted.extend(found.map(|scores| metric.value(&scores)));
+                    let scores = self.fit(&config, prepared.as_ref(), &outputs)?;
+                    fitted.extend(scores.map(|scores| metric.value(&scores)));
                 }
                 let perfect = |evaluator: &Evaluator, candidates: &Candidates| {
                     let features = &self.dataset.outputs.features;
@@ -297,7 +297,7 @@ impl<'a> Study<'a> {
                 draws: scores,
                 seconds: started.elapsed().as_secs_f64(),
             };
-            found(&point);
+            on_point(&point);
             points.push(point);
         }
         let nothing = if metric.needs() == Needs::FeatureSpace { length } else { 0.0 };

@@ -192,8 +192,8 @@ impl Candidates {
     /// b(c) of each candidate.
     #[getter]
     fn constants<'py>(&self, py: Python<'py>) -> Vector<'py, f32> {
-        let own = self.inner.constants();
-        let all = (0..self.inner.len()).map(|at| own[self.inner.class_of(at) as usize]);
+        let constants = self.inner.constants();
+        let all = (0..self.inner.len()).map(|at| constants[self.inner.class_of(at) as usize]);
         vector(py, all.collect())
     }
 

@@ -126,7 +126,7 @@ pub fn edit_distances(
     };
     let limit = Limit { states, time: seconds.map(time).transpose()? };
     let pairs: Vec<_> = pairs.iter().map(|(a, b)| (&a.get().inner, &b.get().inner)).collect();
-    let found = work(py, || ged::edit_distances(&pairs, &limit))?;
+    let distances = work(py, || ged::edit_distances(&pairs, &limit))?;
     let row = |EditDistance { lower, upper, mapping, states }| (lower, upper, mapping, states);
-    Ok(found.into_iter().map(row).collect())
+    Ok(distances.into_iter().map(row).collect())
 }

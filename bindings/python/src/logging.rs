@@ -15,9 +15,9 @@ struct Logging;
 
 /// From now on events are records. A subscriber that a different module has set stays.
 pub fn start() {
-    let own = Logging.with_filter(Targets::new().with_target(LOGGER, LevelFilter::INFO));
+    let layer = Logging.with_filter(Targets::new().with_target(LOGGER, LevelFilter::INFO));
     // the module is loaded a second time
-    let _ = tracing::subscriber::set_global_default(tracing_subscriber::registry().with(own));
+    let _ = tracing::subscriber::set_global_default(tracing_subscriber::registry().with(layer));
 }
 
 impl<S: Subscriber> Layer<S> for Logging {

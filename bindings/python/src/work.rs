@@ -124,7 +124,7 @@ fn internal(panic: &(dyn Any + Send)) -> Failure {
 struct Threads {
     pools: &'static Pools,
     /// Threads that no other call uses; those that all share where there are none.
-    own: Option<ThreadPool>,
+    borrowed: Option<ThreadPool>,
 }
 
 impl Threads {
@@ -134,18 +134,18 @@ impl Threads {
     fn of_call(calls_python: bool) -> Result<Self, Failure> {
         let pools = Pools::of_process()?;
         let apart = calls_python || rayon::current_thread_index().is_some();
-        let own = if apart { Some(pools.take()?) } else { None };
-        Ok(Self { pools, own })
+        let borrowed = if apart { Some(pools.take()?) } else { None };
+        Ok(Self { pools, borrowed })
     }
 
     fn pool(&self) -> &ThreadPool {
-        self.own.as_ref().unwrap_or(&self.pools.shared)
+        self.borrowed.as_ref().unwrap_or(&self.pools.shared)
     }
 }
 
 impl Drop for Threads {
     fn drop(&mut self) {
-        self.pools.idle().extend(self.own.take());
+        self.pools.idle().extend(self.borrowed.take());
     }
 }
 
@@ -173,21 +173,21 @@ impl Pools {
     /// The pools of this process, made where there are none. A forked child cannot end the pools of its parent.
     fn of_process() -> Result<&'static Self, Failure> {
         let process = std::process::id();
-        let found = POOLS.load(Ordering::Acquire);
+        let current = POOLS.load(Ordering::Acquire);
         // SAFETY: null, or a pointer of `Box::into_raw` below that nobody frees
-        if let Some(pools) = unsafe { found.as_ref() }
+        if let Some(pools) = unsafe { current.as_ref() }
             && pools.process == process
         {
             return Ok(pools);
         }
-        let made = Self { process, shared: new_pool()?, idle: Mutex::default() };
-        let made = Box::into_raw(Box::new(made));
-        match POOLS.compare_exchange(found, made, Ordering::AcqRel, Ordering::Acquire) {
+        let pools = Self { process, shared: new_pool()?, idle: Mutex::default() };
+        let pools = Box::into_raw(Box::new(pools));
+        match POOLS.compare_exchange(current, pools, Ordering::AcqRel, Ordering::Acquire) {
             // SAFETY: as above
-            Ok(_) => Ok(unsafe { &*made }),
+            Ok(_) => Ok(unsafe { &*pools }),
             Err(_) => {
                 // SAFETY: a thread that was quicker has stored its own; this one was not shared
-                drop(unsafe { Box::from_raw(made) });
+                drop(unsafe { Box::from_raw(pools) });
                 Self::of_process()
             }
         }

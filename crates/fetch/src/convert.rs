@@ -101,11 +101,11 @@ fn text_to_molecule(
     let mut width = 0;
     for (file, name) in official.iter().zip(TABLES) {
         let official = read_official(&root.join(file))?;
-        let own = official.features.width();
-        if width != 0 && own != width {
-            return Err(dsokr_core::Error::width(own, width).into());
+        let columns = official.features.width();
+        if width != 0 && columns != width {
+            return Err(dsokr_core::Error::width(columns, width).into());
         }
-        width = own;
+        width = columns;
         let mut pairs = vec!["cid\tdescription".to_owned()];
         for (row, (id, description)) in official.ids.iter().zip(&official.descriptions).enumerate()
         {

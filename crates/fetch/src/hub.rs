@@ -70,12 +70,13 @@ fn complete(folder: &Path) -> bool {
 
 impl<'a> Model<'a> {
     fn new(name: &'a str) -> Result<Self, Error> {
-        let (own, revision) = name.split_once('@').unwrap_or((name, "main"));
+        let (repository, revision) = name.split_once('@').unwrap_or((name, "main"));
         let part = |part: &str| {
             let plain = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
             !part.is_empty() && !part.starts_with('.') && part.chars().all(plain)
         };
-        if own.split('/').count() > 2 || !own.split('/').all(part) || !part(revision) {
+        if repository.split('/').count() > 2 || !repository.split('/').all(part) || !part(revision)
+        {
             let allowed = "hub:NAME, hub:OWNER/NAME or hub:OWNER/NAME@REVISION";
             return Err(Error::value("encoder.folder", format!("\"hub:{name}\""), allowed));
         }
@@ -89,8 +90,13 @@ impl<'a> Model<'a> {
             Some(cache) => cache.into(),
             None => set("HF_HOME").map_or_else(home, PathBuf::from).join("hub"),
         };
-        let cache = cache.join(format!("models--{}", own.replace('/', "--")));
-        Ok(Self { name: own, revision, endpoint: endpoint.trim_end_matches('/').into(), cache })
+        let cache = cache.join(format!("models--{}", repository.replace('/', "--")));
+        Ok(Self {
+            name: repository,
+            revision,
+            endpoint: endpoint.trim_end_matches('/').into(),
+            cache,
+        })
     }
 
     fn absent(&self, why: &str) -> String {
@@ -112,13 +118,14 @@ impl<'a> Model<'a> {
         if status.is_client_error() || status.is_server_error() {
             return Err(Error::download(self.url(CONFIG), format!("the server answers {status}")));
         }
-        let known = text(&headers, "x-repo-commit");
-        let known = known.filter(|commit| is_hexadecimal(commit) && !commit.is_empty());
-        let commit = known.as_deref().unwrap_or(self.revision);
+        let commit_header = text(&headers, "x-repo-commit");
+        let commit_header =
+            commit_header.filter(|commit| is_hexadecimal(commit) && !commit.is_empty());
+        let commit = commit_header.as_deref().unwrap_or(self.revision);
         let snapshots = self.cache.join("snapshots");
         // continued by the next call where it is cut off, if the files are of the same commit
         let here = snapshots.join(format!(".{commit}.partial"));
-        if known.is_none() && here.exists() {
+        if commit_header.is_none() && here.exists() {
             fs::remove_dir_all(&here).map_err(Error::io(&here))?;
         }
         fs::create_dir_all(&here).map_err(Error::io(&here))?;
@@ -146,10 +153,10 @@ impl<'a> Model<'a> {
         } else {
             // one of huggingface_hub that lacks files
             for file in files().chain(WEIGHTS) {
-                let own = here.join(file);
+                let stored = here.join(file);
                 let there = snapshot.join(file);
-                if own.is_file() && !there.exists() {
-                    fs::rename(&own, &there).map_err(Error::io(&there))?;
+                if stored.is_file() && !there.exists() {
+                    fs::rename(&stored, &there).map_err(Error::io(&there))?;
                 }
             }
             let _ = fs::remove_dir_all(&here);

@@ -20,7 +20,7 @@ use crate::studies::sweep::{Sweep, SweepRun};
 
 /// How axes name the metric of this name.
 fn title(metric: &str) -> &str {
-    Metric::find(metric).map_or(metric, |known| known.title())
+    Metric::find(metric).map_or(metric, |metric| metric.title())
 }
 
 fn series(name: impl Into<String>, style: Style, values: impl Iterator<Item = Value>) -> Series {
@@ -98,13 +98,17 @@ pub fn learning(path: &Path, runs: &[LearningCurve]) -> Result<(), Error> {
     let panel = |label: String, of: fn(&LearningPoint) -> Option<f64>| {
         let lines = runs.iter().map(|LearningCurve { name, points, .. }| {
             let style = if points.len() <= 30 { Style::Marked } else { Style::Line };
-            series(name, style, points.iter().filter_map(|own| Some((own.epoch, of(own)?, None))))
+            series(
+                name,
+                style,
+                points.iter().filter_map(|point| Some((point.epoch, of(point)?, None))),
+            )
         });
         let x = Axis { whole: true, ..Axis::linear("epoch") };
         Panel { x, y: Axis::linear(label), series: lines.collect() }
     };
-    let loss = panel("training loss".into(), |own| Some(own.loss));
-    save(path, &[loss, panel(format!("validation {}", title(metric)), |own| own.value)])
+    let loss = panel("training loss".into(), |point| Some(point.loss));
+    save(path, &[loss, panel(format!("validation {}", title(metric)), |point| point.value)])
 }
 
 /// How large a sketch should be: spectra, leverage scores, and the metric against the sketch size.
@@ -161,8 +165,8 @@ pub fn embedding(path: &Path, curve: &EmbeddingCurve) -> Result<(), Error> {
         }
         let line = &mut lines[at].values;
         let rank = point.rank as f64;
-        match line.iter_mut().find(|known| known.0 == rank) {
-            Some(known) if better(point.value, known.1) => known.1 = point.value,
+        match line.iter_mut().find(|drawn| drawn.0 == rank) {
+            Some(drawn) if better(point.value, drawn.1) => drawn.1 = point.value,
             Some(_) => {}
             None => line.push((rank, point.value, None)),
         }
@@ -180,10 +184,10 @@ pub fn sweep(path: &Path, sweep: &Sweep) -> Result<(), Error> {
         let values: Vec<&str> = sweep.runs.iter().map(|run| run.setting[at].as_str()).collect();
         let (x, places) = places(key, &values);
         let all: Vec<(&SweepRun, f64)> = sweep.runs.iter().zip(places).collect();
-        let (known, failed): (Vec<_>, Vec<_>) =
+        let (succeeded, failed): (Vec<_>, Vec<_>) =
             all.into_iter().partition(|(run, _)| run.value.is_some());
         // the best run is the first one; it is drawn last, above the others
-        let (best, others) = known.split_at(known.len().min(1));
+        let (best, others) = succeeded.split_at(succeeded.len().min(1));
         let mut groups = vec![("other settings", others), ("best", best)];
         groups.extend((!failed.is_empty()).then_some(("failed", &failed[..])));
         let series = groups.into_iter().map(|(name, runs)| {

@@ -85,9 +85,9 @@ impl Column {
             }
         }
         if invalid.count == filled.len() && !filled.is_empty() {
-            let found = format!("{name}={kind}");
+            let given = format!("{name}={kind}");
             let allowed = format!("a kind that its cells are of: none is {}", kind.one());
-            return Err(Error::value(Argument::new("as"), found, allowed));
+            return Err(Error::value(Argument::new("as"), given, allowed));
         }
         let characters: usize = texts.iter().map(|cell| cell.chars().count()).sum();
         let deviation = match &kind {

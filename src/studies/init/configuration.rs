@@ -295,10 +295,10 @@ fn parsed(template: &str) -> Result<DocumentMut, Error> {
 /// Puts a text behind the key of an inline table, in the place of the one that is there.
 fn put(table: &mut InlineTable, key: &str, text: &str) {
     match table.get_mut(key) {
-        Some(found) => {
-            let decor = found.decor().clone();
-            *found = text.into();
-            *found.decor_mut() = decor;
+        Some(item) => {
+            let decor = item.decor().clone();
+            *item = text.into();
+            *item.decor_mut() = decor;
         }
         None => {
             table.insert(key, text.into());

@@ -74,9 +74,9 @@ impl Division {
 
 /// The name of a file below the folder of the table.
 fn below(key: &'static str, file: &Path, table: &Path) -> Result<String, Error> {
-    let found = std::fs::canonicalize(file).map_err(Error::io(file))?;
+    let canonical = std::fs::canonicalize(file).map_err(Error::io(file))?;
     let home = table.parent().unwrap_or(Path::new("/"));
-    let Ok(name) = found.strip_prefix(home) else {
+    let Ok(name) = canonical.strip_prefix(home) else {
         let allowed = format!("a file in {} or below it, where the table is", home.display());
         return Err(Error::value(Argument::new(key), file.display(), allowed));
     };

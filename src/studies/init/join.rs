@@ -121,13 +121,13 @@ fn key<'t>(first: &Whole, other: &'t Whole) -> Result<Key<'t>, Error> {
         }
     }
     let least = SHARED * first.table.len() as f64;
-    let found = best.as_ref().map_or(0, |best| best.shared);
+    let shared = best.as_ref().map_or(0, |best| best.shared);
     let named = other.path.display();
     let path = first.path.display();
     let allowed = format!(
         "a column of {path} whose cells are ids in a column of {named}, for at least half of the rows"
     );
-    ensure(found as f64 >= least, "ids that join the tables", format!("{found} rows"), &allowed)?;
+    ensure(shared as f64 >= least, "ids that join the tables", format!("{shared} rows"), &allowed)?;
     best.ok_or_else(|| Error::value("ids that join the tables", "none", allowed))
 }
 

@@ -68,9 +68,9 @@ impl Roles {
         if !given.is_empty() {
             let mut all = output.into_iter().chain(given.iter().copied());
             if let Some(other) = all.find(|column| !are_plain_numbers(column)) {
-                let found = format!("{:?} beside others", other.name);
+                let columns = format!("{:?} beside others", other.name);
                 let allowed = "one column, or several of numbers without units";
-                return Err(Error::value(output_argument, found, allowed));
+                return Err(Error::value(output_argument, columns, allowed));
             }
         }
         let taken = output.map(|output| output.name.as_str());
@@ -110,10 +110,12 @@ fn names_rows(column: &Column, rows: usize) -> bool {
 /// The column whose texts are the inputs: of those with the name of one, else of all, the longest texts; else vectors, else
 /// SMILES.
 fn input_of<'c>(columns: &'c [Column], output: Option<&str>) -> Option<&'c Column> {
-    let known = |column: &Column| TEXTS.contains(&column.name.to_lowercase().as_str());
+    let is_a_usual_name = |column: &Column| TEXTS.contains(&column.name.to_lowercase().as_str());
     let free = || columns.iter().filter(|column| output != Some(column.name.as_str()));
     let texts = free().filter(|column| column.kind == ColumnKind::Texts);
-    let longest = texts.max_by(|a, b| known(a).cmp(&known(b)).then(a.length.total_cmp(&b.length)));
+    let longest = texts.max_by(|a, b| {
+        is_a_usual_name(a).cmp(&is_a_usual_name(b)).then(a.length.total_cmp(&b.length))
+    });
     let vectors = || free().find(|column| matches!(column.kind, ColumnKind::Vectors(_)));
     longest.or_else(vectors).or_else(|| free().find(|column| column.kind == ColumnKind::Smiles))
 }

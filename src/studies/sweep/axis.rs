@@ -115,12 +115,12 @@ pub fn grid(axes: &[Axis]) -> Result<Vec<Setting>, Error> {
             return Err(Error::value(Argument::new("grid"), format!("a range of {key}"), allowed));
         };
         let all = settings.len().saturating_mul(values.len());
-        let found = format!("{} × {} settings", settings.len(), values.len());
-        ensure(all <= MOST, Argument::new("grid"), found, format!("at most {MOST}"))?;
+        let product = format!("{} × {} settings", settings.len(), values.len());
+        ensure(all <= MOST, Argument::new("grid"), product, format!("at most {MOST}"))?;
         let extended = settings.iter().flat_map(|setting| {
             values.iter().map(|value| {
-                let own = (key.clone(), value.clone());
-                setting.iter().cloned().chain([own]).collect()
+                let pair = (key.clone(), value.clone());
+                setting.iter().cloned().chain([pair]).collect()
             })
         });
         settings = extended.collect();
@@ -151,8 +151,8 @@ fn check(axes: &[Axis]) -> Result<(), Error> {
     let allowed = "at least one key with its values";
     ensure(!keys.is_empty(), Argument::new("grid"), "absent", allowed)?;
     let again = (1..keys.len()).find(|&at| keys[..at].contains(&keys[at]));
-    let found = again.map(|at| format!("{} twice", keys[at])).unwrap_or_default();
-    ensure(again.is_none(), Argument::new("grid"), found, "each key once")
+    let repeated = again.map(|at| format!("{} twice", keys[at])).unwrap_or_default();
+    ensure(again.is_none(), Argument::new("grid"), repeated, "each key once")
 }
 
 /// The settings without those that came before.

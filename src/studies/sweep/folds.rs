@@ -100,7 +100,9 @@ impl Folds {
             let fold = config.data.fold.clone();
             fold.map(|fold| FoldConfig { held: 1, seed: 0, ..fold })
         };
-        let Some(own) = fold(&config) else { return Err(refused("runs without data.fold".into())) };
+        let Some(settings) = fold(&config) else {
+            return Err(refused("runs without data.fold".into()));
+        };
         if let Some(first) = expected {
             let facts = [&config, first].map(|config| {
                 let facts = config.data.facts();
@@ -118,7 +120,7 @@ impl Folds {
             }
             runs.insert(setting, metrics);
         }
-        Ok((Self { fold: own, runs }, config))
+        Ok((Self { fold: settings, runs }, config))
     }
 }
 
@@ -153,9 +155,9 @@ pub fn compare_folds(paths: &[PathBuf], names: &[String]) -> Result<RunCompariso
         first.get_or_insert(config);
         all.push(folds);
     }
-    let found = format!("{} cross-validations", all.len());
-    let known = all.first().filter(|_| all.len() > 1);
-    let before = known.ok_or_else(|| Error::value("compare", found, "at least two"))?;
+    let count = format!("{} cross-validations", all.len());
+    let first = all.first().filter(|_| all.len() > 1);
+    let before = first.ok_or_else(|| Error::value("compare", count, "at least two"))?;
     let parts = before.runs.len();
     let folds = before.fold.count;
     let test = TTest::new(parts, 1.0 / (folds as f64 - 1.0))?;
@@ -165,10 +167,10 @@ pub fn compare_folds(paths: &[PathBuf], names: &[String]) -> Result<RunCompariso
     let compared = Metric::all().filter_map(|metric| {
         let reference = values(0, metric);
         let value = |at: usize| {
-            let own = values(at, metric)?;
-            let (value, half) = test.interval(&own);
+            let ours = values(at, metric)?;
+            let (value, half) = test.interval(&ours);
             let theirs = reference.as_ref().filter(|_| at > 0);
-            let difference = theirs.map(|theirs| test.difference(&own, theirs));
+            let difference = theirs.map(|theirs| test.difference(&ours, theirs));
             let run = names[at].clone();
             let ci95 = Some([value - half, value + half]);
             Some(RunValue { run, value, ci95, difference })
@@ -206,9 +208,9 @@ impl TTest {
         (mean, self.quantile * self.factor.sqrt() * deviation)
     }
 
-    fn difference(&self, own: &[f64], theirs: &[f64]) -> PairedDifference {
+    fn difference(&self, ours: &[f64], theirs: &[f64]) -> PairedDifference {
         let differences: Vec<f64> =
-            own.iter().zip(theirs).map(|(own, theirs)| own - theirs).collect();
+            ours.iter().zip(theirs).map(|(ours, theirs)| ours - theirs).collect();
         let (difference, half) = self.interval(&differences);
         let t = self.quantile * difference / half;
         // all parts the same: the difference is sure, or there is none

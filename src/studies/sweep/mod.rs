@@ -158,8 +158,8 @@ impl SweepRequest<'_> {
         let path = self.place();
         check_link("out", &path)?;
         let before = stored(&path)?;
-        let known = before.iter().flat_map(|before| &before.keys);
-        let mut keys: Vec<String> = known.cloned().collect();
+        let earlier = before.iter().flat_map(|before| &before.keys);
+        let mut keys: Vec<String> = earlier.cloned().collect();
         for axis in self.axes {
             if !keys.contains(&axis.key) {
                 keys.push(axis.key.clone());
@@ -259,8 +259,8 @@ impl SweepRequest<'_> {
     /// The configuration of a setting.
     fn config_of(&self, setting: &Setting, split: SplitName) -> Result<Checked, Error> {
         let given = setting.iter().filter(|(_, value)| !value.is_empty());
-        let own = given.map(|(key, value)| Override::new(key, value));
-        let changes = own.chain([Override::new("evaluation.split", split)]);
+        let setting = given.map(|(key, value)| Override::new(key, value));
+        let changes = setting.chain([Override::new("evaluation.split", split)]);
         self.config.with(&changes.collect::<Vec<_>>())
     }
 }
@@ -276,8 +276,9 @@ impl SweepRun {
         match report {
             Err(failure) => run.failure = Some(failure),
             Ok(report) => {
-                let known = Metric::known_of(&report.metrics);
-                run.metrics = known.map(|(own, value)| (own.name().to_owned(), value)).collect();
+                let measured = Metric::known_of(&report.metrics);
+                run.metrics =
+                    measured.map(|(metric, value)| (metric.name().to_owned(), value)).collect();
                 // a metric that is not known otherwise still chooses
                 let value = metric.value(&report.metrics);
                 run.value = Some(value).filter(|value| value.is_finite());
@@ -300,8 +301,8 @@ impl SweepRun {
 /// Every metric that all runs of a setting have, the keys that only repeat it left out.
 fn over_seeds(keys: &[String], runs: &[SweepRun]) -> Vec<SeedSpread> {
     let part = |run: &SweepRun, repeated: bool| -> Vec<String> {
-        let own = keys.iter().zip(&run.setting).filter(|(key, _)| repeats(key) == repeated);
-        own.map(|(_, value)| value.clone()).collect()
+        let kept = keys.iter().zip(&run.setting).filter(|(key, _)| repeats(key) == repeated);
+        kept.map(|(_, value)| value.clone()).collect()
     };
     if !keys.iter().any(|key| repeats(key)) {
         return Vec::new();
@@ -312,7 +313,7 @@ fn over_seeds(keys: &[String], runs: &[SweepRun]) -> Vec<SeedSpread> {
     runs.sort_by_key(|run| part(run, true).iter().map(number).collect::<Vec<u64>>());
     for run in runs {
         let setting = part(run, false);
-        match groups.iter_mut().find(|(known, _)| *known == setting) {
+        match groups.iter_mut().find(|(grouped, _)| *grouped == setting) {
             Some((_, group)) => group.push(run),
             None => groups.push((setting, vec![run])),
         }

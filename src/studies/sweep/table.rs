@@ -61,9 +61,10 @@ impl Sweep {
 
     /// Comma-separated values: a row for each run, best first, with the values of the keys, all metrics of the split, the interval of the one that chooses, and why it failed.
     pub fn csv(&self) -> String {
-        let known =
+        let is_measured =
             |metric: &Metric| self.runs.iter().any(|run| run.metrics.contains_key(metric.name()));
-        let metrics: Vec<&str> = Metric::all().filter(known).map(|metric| metric.name()).collect();
+        let metrics: Vec<&str> =
+            Metric::all().filter(is_measured).map(|metric| metric.name()).collect();
         let ends = ["low", "high"].map(|end| format!("{}_{end}", self.metric));
         let names = self.keys.iter().cloned().chain(metrics.iter().map(|&name| name.to_owned()));
         let names = names.chain(ends).chain(["run", "failure"].map(String::from));
@@ -108,12 +109,13 @@ impl SweepRequest<'_> {
         (keys, settings): (&[String], &[Setting]),
         split: SplitName,
     ) -> Result<Vec<SweepRun>, Error> {
-        let own: Vec<PathBuf> = settings.iter().map(|setting| path.join(folder(setting))).collect();
+        let folders: Vec<PathBuf> =
+            settings.iter().map(|setting| path.join(folder(setting))).collect();
         let mut others = Vec::new();
         for SweepRun { setting, failure, seconds, path: run, .. } in before.runs {
             let setting: Setting = before.keys.iter().cloned().zip(setting).collect();
             let out = path.join(run.file_name().unwrap_or_default());
-            if own.contains(&out) || !out.exists() {
+            if folders.contains(&out) || !out.exists() {
                 continue;
             }
             let config = self.config_of(&setting, split)?;

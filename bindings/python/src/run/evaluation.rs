@@ -33,9 +33,9 @@ pub struct Evaluation {
 
 impl Evaluation {
     /// Evaluates runs on queries.
-    pub fn from_answers(runs: &EnsembleRun, asked: &QueryAnswers) -> Result<Self, Error> {
-        let (inner, decoded) = runs.evaluate(asked)?;
-        let split = asked.split();
+    pub fn from_answers(runs: &EnsembleRun, answers: &QueryAnswers) -> Result<Self, Error> {
+        let (inner, decoded) = runs.evaluate(answers)?;
+        let split = answers.split();
         let texts = split.inputs.texts().ok();
         let candidates = &runs.members()[0].candidates;
         let row = |(at, name): (usize, &String)| {
@@ -49,7 +49,8 @@ impl Evaluation {
         let members = match runs.members().len() {
             1 => Vec::new(),
             _ => {
-                let scores = runs.evaluate_members(asked)?.into_iter().map(|own| own.scores);
+                let scores =
+                    runs.evaluate_members(answers)?.into_iter().map(|member| member.scores);
                 runs.names().iter().cloned().zip(scores).collect()
             }
         };
@@ -95,8 +96,8 @@ impl Evaluation {
     #[getter]
     fn ranks(&self) -> Ranks {
         let ranks = self.inner.ranks.clone();
-        let found = &self.inner.scores;
-        Ranks { ranks, candidates: found.candidates, duplicates: found.duplicate_candidates }
+        let scores = &self.inner.scores;
+        Ranks { ranks, candidates: scores.candidates, duplicates: scores.duplicate_candidates }
     }
 
     /// For each query its name, its text where it has one, the id of its gold, and its best candidate.

@@ -212,8 +212,8 @@ impl Call {
         };
         let parameters = PyArray1::from_slice(py, parameters);
         let key = self.key.map(|key| key >> 1);
-        let found = self.module.0.bind(py).call_method1("forward", (inputs, parameters, key))?;
-        let (z, graph): (Bound<PyArray2<f32>>, Bound<PyAny>) = found.extract()?;
+        let returned = self.module.0.bind(py).call_method1("forward", (inputs, parameters, key))?;
+        let (z, graph): (Bound<PyArray2<f32>>, Bound<PyAny>) = returned.extract()?;
         Ok((z.to_vec()?, Held(Arc::new(graph.unbind()))))
     }
 }
@@ -228,8 +228,8 @@ impl Operation<Flex, 1> for Call {
         [parameters]: [FloatTensor<Flex>; 1],
         _: bool,
     ) -> (FloatTensor<Flex>, Self::Saved) {
-        let found = Python::attach(|py| self.coordinates(py, values(&parameters)));
-        let (z, graph) = match found {
+        let coordinates = Python::attach(|py| self.coordinates(py, values(&parameters)));
+        let (z, graph) = match coordinates {
             Ok((z, graph)) => (z, Some(graph)),
             Err(error) => {
                 self.cancellation.cancel_because(error);

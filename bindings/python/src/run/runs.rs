@@ -96,8 +96,8 @@ impl Runs {
             if fit_weights {
                 let split = Some(SplitName::Validation);
                 let validation = QueryRequest { split, data, ..QueryRequest::default() };
-                let asked = validation.ask(&runs, Run::coordinates)?;
-                runs.fit_weights(&asked)?;
+                let answers = validation.ask(&runs, Run::coordinates)?;
+                runs.fit_weights(&answers)?;
             }
             runs.with_beyond(beyond.as_ref())
         });
@@ -177,15 +177,17 @@ impl Runs {
             }
             Some(coverage) => {
                 let sets = self.sets(coverage, among)?;
-                let found = runs.candidate_sets(&runs.ask(read, among)?, &sets, usize::MAX)?;
-                Ok(found.into_iter().map(|set| set.answer).collect())
+                let predicted_sets =
+                    runs.candidate_sets(&runs.ask(read, among)?, &sets, usize::MAX)?;
+                Ok(predicted_sets.into_iter().map(|set| set.answer).collect())
             }
         })?;
         let answer = |answer: dsokr::run::Answer| {
             let cells = json(&answer.hits)?;
             let hits = answer.hits.into_iter().map(|hit| (hit.id, hit.label, hit.score));
             let exact = answer.exact.map(|best| (best.label, best.score));
-            let quantiles = answer.quantiles.iter().map(|own| (own.level, own.value));
+            let quantiles =
+                answer.quantiles.iter().map(|quantile| (quantile.level, quantile.value));
             Ok((hits.collect(), cells, exact, quantiles.collect(), json(&answer.beyond)?))
         };
         answers.into_iter().map(answer).collect()
@@ -221,7 +223,7 @@ impl Runs {
         };
         let given = coordinates.as_ref().map(|given| numbers(given, "coordinates")).transpose()?;
         self.work(py, || {
-            let asked = queries.ask(&self.inner, |run, split| {
+            let answers = queries.ask(&self.inner, |run, split| {
                 let Some((values, shape)) = &given else { return run.coordinates(split) };
                 let expected = [split.inputs.len(), run.candidates.dim()];
                 if *shape == expected {
@@ -232,7 +234,7 @@ impl Runs {
                     Err(Error::value("coordinates", found, allowed))
                 }
             })?;
-            Evaluation::from_answers(&self.inner, &asked)
+            Evaluation::from_answers(&self.inner, &answers)
         })
     }
 }
