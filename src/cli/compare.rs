@@ -1,5 +1,6 @@
 use std::path::PathBuf;
 
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use dsokr_core::Argument;
 
 use crate::cli::evaluation::Queries;
@@ -27,11 +28,19 @@ pub struct Arguments {
     #[arg(long, value_delimiter = ',', value_name = "NAME")]
     labels: Vec<String>,
     /// The format: text, markdown, latex (a tabular for booktabs), csv or json.
-    #[arg(long, default_value = "text", conflicts_with = "json")]
+    #[arg(long, default_value = "text", conflicts_with = "json", value_parser = formats())]
     format: Format,
     /// The same as --format json: one JSON object.
     #[arg(long)]
     json: bool,
+}
+
+fn formats() -> impl TypedValueParser<Value = Format> {
+    let names = Format::ALL.map(|(name, _)| name);
+    PossibleValuesParser::new(names).map(|chosen| {
+        let format = Format::ALL.into_iter().find(|(name, _)| *name == chosen);
+        format.map_or(Format::Text, |(_, format)| format)
+    })
 }
 
 pub fn run(arguments: &Arguments) -> Result<(), Error> {

@@ -16,14 +16,35 @@ use crate::cli::sweep::{Trainings, train};
 pub struct Arguments {
     #[command(flatten)]
     trainings: Trainings,
-    #[command(flatten)]
-    folds: CrossValidation,
+    /// Number of parts of the pairs, k; each is held out once.
+    #[arg(long, value_name = "K", default_value_t = 5)]
+    folds: usize,
+    /// Number of times that the pairs are divided anew.
+    #[arg(long, value_name = "R", default_value_t = 1)]
+    repeats: usize,
+    /// Draw validation pairs from the other parts, on which checkpoints, λ and the like are chosen. Without it the part
+    /// that is held out is the validation split: what is chosen on it makes its metrics too good.
+    #[arg(long)]
+    nested: bool,
+    /// The groups that parts do not share: the values of a column of the tables of pairs, or skeleton, the skeletons of molecules.
+    #[arg(long, value_name = "COLUMN|skeleton")]
+    group: Option<String>,
+    /// The seed that draws the parts first; repeats have those after it. That of trainings is the configuration's.
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    seed: u64,
 }
 
 pub fn run(arguments: &Arguments) -> Result<(), Error> {
-    let Arguments { trainings, folds } = arguments;
+    let Arguments { trainings, folds, repeats, nested, group, seed } = arguments;
+    let validation = CrossValidation {
+        folds: *folds,
+        repeats: *repeats,
+        nested: *nested,
+        group: group.clone(),
+        seed: *seed,
+    };
     let base = trainings.base()?;
-    let (shared, axes) = folds.sweep(&base)?;
+    let (shared, axes) = validation.sweep(&base)?;
     let config = base.with(&shared)?;
     let request = trainings.request(&config, &axes);
     let default = || PathBuf::from("runs").join(format!("{}-cv", base.name));
@@ -33,7 +54,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Error> {
         return print_json(&validated);
     }
     let mut text = validated.spreads().text();
-    if let Some(chosen) = base.chosen_on_validation().filter(|_| !folds.nested) {
+    if let Some(chosen) = base.chosen_on_validation().filter(|_| !nested) {
         text += &format!(
             "\n{chosen} chosen on the parts that are evaluated, so the metrics are too good: --nested avoids it\n"
         );

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use dsokr_core::store::write_atomically;
 use dsokr_core::{Argument, Processes};
 use dsokr_data::config::OnBadRow;
@@ -17,8 +18,8 @@ use crate::cli::output::{print, print_json};
 use crate::cli::plot::check_svg;
 use crate::cli::report;
 use crate::cli::report::Evaluated;
-use crate::error::Error;
-use crate::error::ensure;
+use crate::config::candidate_rule::CandidateRule;
+use crate::error::{Error, ensure};
 use crate::metrics::metric::{Metric, RESAMPLES, intervals};
 use crate::metrics::molecules::{EXAMPLES, are_smiles, drawing};
 use crate::metrics::scores::Scores;
@@ -29,8 +30,37 @@ use crate::run::{
 /// Which queries are ranked, among which candidates.
 #[derive(clap::Args)]
 pub struct Queries {
-    #[command(flatten)]
-    request: QueryRequest,
+    /// A table of queries, with columns for id and text as in the run's configuration; default: a
+    /// split of the run's data.
+    #[arg(long = "queries", id = "queries", value_name = "FILE")]
+    file: Option<PathBuf>,
+    /// The split of the run's data: train, validation or test; default: evaluation.split of its configuration.
+    #[arg(long, conflicts_with = "queries", value_parser = split_names())]
+    split: Option<SplitName>,
+    /// The column of --queries that names the query of each row; rows of one query are its right outputs.
+    #[arg(long, requires = "queries")]
+    query_id: Option<String>,
+    /// Leave the outputs that training pairs give the same query, or the same text where queries have no
+    /// ids, out of its candidates.
+    #[arg(long)]
+    filter_known: bool,
+    /// The candidates of each query: a file of JSON lines {"query": id, "candidates": [id, …]}; or for spectra mass:PPM,
+    /// those with the precursor's mass, formula, those of the formula that the spectrum names, or all. Default: for a split,
+    /// evaluation.candidates of the configuration, if given; else all candidates.
+    #[arg(long, value_name = "FILE|mass:PPM|formula|all")]
+    candidates: Option<CandidateRule>,
+    /// The least number of candidates that a query has in its list; queries with fewer are left out, such as those whose
+    /// gold is the only molecule of its formula.
+    #[arg(long, value_name = "N")]
+    least_candidates: Option<usize>,
+    /// Measure MCES at 1: the myopic MCES distance, with the threshold 15, of each query's first molecule from the right
+    /// one, as MassSpecGym does.
+    #[arg(long)]
+    mces: bool,
+    /// The data root; default: the folder of the data that each run was trained on, else the
+    /// environment variable DSOKR_DATA, else data/.
+    #[arg(long)]
+    data: Option<PathBuf>,
     /// Stop at rows of tables that cannot be read, or skip them; default: what each run's
     /// configuration says.
     #[arg(long)]
@@ -38,6 +68,11 @@ pub struct Queries {
     /// The device: cpu, wgpu, cuda or cuda:NUMBER.
     #[arg(long, default_value_t)]
     pub device: Processor,
+}
+
+fn split_names() -> impl TypedValueParser<Value = SplitName> {
+    PossibleValuesParser::new(["train", "validation", "test"])
+        .try_map(|name| name.parse::<SplitName>())
 }
 
 /// Options for the output of an evaluation.
@@ -109,14 +144,13 @@ const DRAWN: usize = 5;
 impl Queries {
     /// Refuses queries where others are given.
     pub fn refuse(&self, allowed: &str) -> Result<(), Error> {
-        let QueryRequest { file, split, candidates, least_candidates, .. } = &self.request;
         let given = [
-            ("queries", file.is_some()),
-            ("split", split.is_some()),
-            ("filter-known", self.request.filter_known),
-            ("candidates", candidates.is_some()),
-            ("least-candidates", least_candidates.is_some()),
-            ("mces", self.request.mces),
+            ("queries", self.file.is_some()),
+            ("split", self.split.is_some()),
+            ("filter-known", self.filter_known),
+            ("candidates", self.candidates.is_some()),
+            ("least-candidates", self.least_candidates.is_some()),
+            ("mces", self.mces),
         ];
         let mut given = given.iter();
         match given.find(|(_, given)| *given) {
@@ -135,8 +169,17 @@ impl Queries {
     /// The queries that the command names, else the split that the configuration of the runs evaluates.
     pub fn request(&self, runs: &EnsembleRun) -> QueryRequest {
         let evaluated = runs.config().evaluation.split;
-        let evaluated = self.request.file.is_none().then_some(evaluated);
-        QueryRequest { split: self.request.split.or(evaluated), ..self.request.clone() }
+        let evaluated = self.file.is_none().then_some(evaluated);
+        QueryRequest {
+            file: self.file.clone(),
+            split: self.split.or(evaluated),
+            query_id: self.query_id.clone(),
+            filter_known: self.filter_known,
+            candidates: self.candidates.clone(),
+            least_candidates: self.least_candidates,
+            mces: self.mces,
+            data: self.data.clone(),
+        }
     }
 }
 

@@ -3,8 +3,7 @@ use std::path::PathBuf;
 use dsokr_core::Argument;
 
 use crate::cli::evaluation::{Queries, Shown};
-use crate::error::Error;
-use crate::error::ensure;
+use crate::error::{Error, ensure};
 
 /// Ranks queries with coordinates that were made elsewhere, and prints the metrics as evaluate does.
 #[derive(clap::Args)]

@@ -6,8 +6,7 @@ use dsokr_data::DataRoot;
 use crate::cli::output::{print, print_json};
 use crate::cli::plot;
 use crate::config::{Checked, Config, Override};
-use crate::error::Error;
-use crate::error::ensure;
+use crate::error::{Error, ensure};
 use crate::metrics::table::Table;
 use crate::studies::sketch::{Curve, Leverage, Point, Spread, Study};
 

@@ -53,8 +53,7 @@ use smart_default::SmartDefault;
 
 use self::rules::{Rule, check};
 use crate::config::candidate_rule::CandidateRule;
-use crate::error::Error;
-use crate::error::ensure;
+use crate::error::{Error, ensure};
 use crate::metrics::metric::{Metric, Needs};
 
 /// Version of the configuration and of run directories that this program reads and writes.

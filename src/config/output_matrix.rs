@@ -7,8 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Config;
 use super::rules::{Rule, check};
-use crate::error::Error;
-use crate::error::ensure;
+use crate::error::{Error, ensure};
 
 /// M of a decomposable kernel `k(x, x') M`, a symmetric, positive semi-definite d × d matrix that says how the d
 /// columns of outputs share what they learn (thesis, section 3.2.2): the larger M_ij, the closer columns i and j are

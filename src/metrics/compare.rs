@@ -208,7 +208,6 @@ pub fn holm(p: &[f64]) -> Vec<f64> {
 
 /// How a comparison is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "command", derive(clap::ValueEnum))]
 pub enum Format {
     /// Columns aligned by spaces.
     Text,
@@ -220,6 +219,17 @@ pub enum Format {
     Csv,
     /// One JSON object.
     Json,
+}
+
+impl Format {
+    /// The formats by their names, in the order of this list.
+    pub const ALL: [(&'static str, Self); 5] = [
+        ("text", Self::Text),
+        ("markdown", Self::Markdown),
+        ("latex", Self::Latex),
+        ("csv", Self::Csv),
+        ("json", Self::Json),
+    ];
 }
 
 impl RunComparison {

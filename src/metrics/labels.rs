@@ -6,8 +6,7 @@ use dsokr_basis::features::BitRows;
 use dsokr_data::featurizers::LabelVocabulary;
 use serde::{Deserialize, Serialize};
 
-use crate::error::Error;
-use crate::error::ensure;
+use crate::error::{Error, ensure};
 
 /// How well one label is predicted, as scikit-learn defines it with `zero_division=0`.
 ///

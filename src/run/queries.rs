@@ -40,48 +40,31 @@ impl QueryAnswers {
     }
 }
 
-/// Which queries are asked, and among which candidates they are ranked.
+/// The queries to rank, and the candidates among which each is ranked.
 #[derive(Clone, Debug, Default)]
-#[cfg_attr(feature = "command", derive(clap::Args))]
 pub struct QueryRequest {
-    /// A table of queries, with columns for id and text as in the run's configuration; default: a
-    /// split of the run's data.
-    #[cfg_attr(feature = "command", arg(long = "queries", id = "queries", value_name = "FILE"))]
+    /// A table of queries, with columns for id and text as in the run's configuration; by default a split of the run's
+    /// data.
     pub file: Option<PathBuf>,
-    /// The split of the run's data: train, validation or test; default: evaluation.split of its configuration.
-    #[cfg_attr(feature = "command", arg(long, conflicts_with = "queries", value_parser = split_names()))]
+    /// The split of the run's data; by default `evaluation.split` of its configuration.
     pub split: Option<SplitName>,
-    /// The column of --queries that names the query of each row; rows of one query are its right outputs.
-    #[cfg_attr(feature = "command", arg(long, requires = "queries"))]
+    /// The column of the table that names the query of each row; rows of one query are its right outputs.
     pub query_id: Option<String>,
-    /// Leave the outputs that training pairs give the same query, or the same text where queries have no
-    /// ids, out of its candidates.
-    #[cfg_attr(feature = "command", arg(long))]
+    /// Whether outputs that training pairs give the same query, or the same text where queries have no ids, are left out
+    /// of its candidates.
     pub filter_known: bool,
-    /// The candidates of each query: a file of JSON lines {"query": id, "candidates": [id, …]}; or for spectra mass:PPM,
-    /// those with the precursor's mass, formula, those of the formula that the spectrum names, or all. Default: for a split,
-    /// evaluation.candidates of the configuration, if given; else all candidates.
-    #[cfg_attr(feature = "command", arg(long, value_name = "FILE|mass:PPM|formula|all"))]
+    /// The candidates of each query. By default, for a split, `evaluation.candidates` of the configuration, if given;
+    /// else all candidates.
     pub candidates: Option<CandidateRule>,
     /// The least number of candidates that a query has in its list; queries with fewer are left out, such as those whose
     /// gold is the only molecule of its formula.
-    #[cfg_attr(feature = "command", arg(long, value_name = "N"))]
     pub least_candidates: Option<usize>,
-    /// Measure MCES at 1: the myopic MCES distance, with the threshold 15, of each query's first molecule from the right
-    /// one, as MassSpecGym does.
-    #[cfg_attr(feature = "command", arg(long))]
+    /// Whether MCES at 1 is measured: the myopic MCES distance, with the threshold 15, of each query's first molecule from
+    /// the right one, as MassSpecGym does.
     pub mces: bool,
-    /// The data root; default: the folder of the data that each run was trained on, else the
-    /// environment variable DSOKR_DATA, else data/.
-    #[cfg_attr(feature = "command", arg(long))]
+    /// The data root; by default the folder of the data that each run was trained on, else the environment variable
+    /// `DSOKR_DATA`, else `data/`.
     pub data: Option<PathBuf>,
-}
-
-#[cfg(feature = "command")]
-fn split_names() -> impl clap::builder::TypedValueParser<Value = SplitName> {
-    use clap::builder::{PossibleValuesParser, TypedValueParser};
-    PossibleValuesParser::new(["train", "validation", "test"])
-        .try_map(|name| name.parse::<SplitName>())
 }
 
 impl QueryRequest {

@@ -22,8 +22,7 @@ use super::queries::{Asked, Endpoint};
 use crate::config::candidate_rule::CandidateRule;
 use crate::decoding::decoder::PredictedOutput;
 use crate::decoding::filter::{fingerprint, tanimoto};
-use crate::error::Error;
-use crate::error::ensure;
+use crate::error::{Error, ensure};
 use crate::run;
 use crate::run::{Calibration, Hit, Quantile, Wanted};
 

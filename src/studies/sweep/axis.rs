@@ -7,8 +7,7 @@ use dsokr_core::Argument;
 use dsokr_core::random::generator;
 use rand::{Rng, RngExt};
 
-use crate::error::Error;
-use crate::error::ensure;
+use crate::error::{Error, ensure};
 
 /// A key of the configuration and the values to try.
 #[derive(Clone, Debug, PartialEq)]

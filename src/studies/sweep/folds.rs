@@ -19,23 +19,17 @@ use crate::studies::sketch::Spread;
 
 /// Repeated k-fold cross-validation of a configuration: a run for each part of each division of the pairs.
 #[derive(Clone, Debug)]
-#[cfg_attr(feature = "command", derive(clap::Args))]
 pub struct CrossValidation {
     /// Number of parts of the pairs, k; each is held out once.
-    #[cfg_attr(feature = "command", arg(long = "folds", value_name = "K", default_value_t = 5))]
     pub folds: usize,
     /// Number of times that the pairs are divided anew.
-    #[cfg_attr(feature = "command", arg(long, value_name = "R", default_value_t = 1))]
     pub repeats: usize,
     /// Draw validation pairs from the other parts, on which checkpoints, λ and the like are chosen. Without it the part
     /// that is held out is the validation split: what is chosen on it makes its metrics too good.
-    #[cfg_attr(feature = "command", arg(long))]
     pub nested: bool,
     /// The groups that parts do not share: the values of a column of the tables of pairs, or skeleton, the skeletons of molecules.
-    #[cfg_attr(feature = "command", arg(long, value_name = "COLUMN|skeleton"))]
     pub group: Option<String>,
     /// The seed that draws the parts first; repeats have those after it. That of trainings is the configuration's.
-    #[cfg_attr(feature = "command", arg(long = "seed", value_name = "N", default_value_t = 0))]
     pub seed: u64,
 }
 
