@@ -8,9 +8,11 @@
 
 use std::collections::BTreeSet;
 
+use burn::tensor::Device;
 use dsokr::cli::{kind, main_with};
-use dsokr::{Error, Fit, Fitted, Learner, Predictor, StoredRun, Task};
-use dsokr::{data::Split, run::Folder, targets::TrainingOutputs};
+use dsokr::config::Checked;
+use dsokr::targets::{OutputTargets, Problem};
+use dsokr::{Error, Fit, Fitted, Learner, Predictor, RunDir, data::Split};
 use serde::{Deserialize, Serialize};
 
 /// The keys of `[encoder]`.
@@ -35,20 +37,26 @@ fn words(text: &str) -> BTreeSet<String> {
 }
 
 impl Learner for NeighboursConfig {
-    fn prepare<'a>(&'a self, outputs: &'a TrainingOutputs) -> Result<Box<dyn Fit + 'a>, Error> {
-        let texts = outputs.dataset.train.inputs.texts()?;
+    fn prepare<'a>(&'a self, problem: &'a Problem) -> Result<Box<dyn Fit + 'a>, Error> {
+        let texts = problem.dataset.train.inputs.texts()?;
         let texts: Vec<_> = texts.iter().map(|text| words(text)).collect();
-        Ok(Box::new(move |task: &mut Task| {
-            let (_, targets) = task.targets.basis()?;
+        Ok(Box::new(move |targets: &OutputTargets| {
+            let (_, targets) = targets.basis()?;
             let texts = texts.clone();
             let targets = targets.coordinates.clone();
             Ok(Fitted::new(Neighbours { count: self.neighbours, texts, targets }))
         }))
     }
 
-    fn load(&self, run: &StoredRun) -> Result<Box<dyn Predictor>, Error> {
+    fn load(
+        &self,
+        run: &RunDir,
+        _: &Checked,
+        _: usize,
+        _: &Device,
+    ) -> Result<Box<dyn Predictor>, Error> {
         let read: Result<Neighbours, _> = serde_json::from_str(&run.read_text(FILE)?);
-        Ok(Box::new(read.map_err(|e| dsokr::core::Error::file(&run.path.join(FILE), e))?))
+        Ok(Box::new(read.map_err(|e| dsokr::basis::Error::file(&run.path().join(FILE), e))?))
     }
 }
 
@@ -68,9 +76,9 @@ impl Predictor for Neighbours {
         Ok(z)
     }
 
-    fn save(&self, folder: &mut Folder) -> Result<(), Error> {
+    fn save(&self, run: &mut RunDir) -> Result<(), Error> {
         let text = serde_json::to_string(self).map_err(|e| Error::Serialise(e.to_string()))?;
-        folder.write_text(FILE, &text)
+        run.write_text(FILE, &text)
     }
 }
 

@@ -76,13 +76,19 @@ pub use dsokr_nn::Start;
 pub use dsokr_spectra as spectra;
 pub use dsokr_train as train;
 
+/// The memory that a run needs, estimated before it is taken and compared with what there is.
+pub mod memory {
+    pub use crate::learners::memory::*;
+    pub use crate::targets::memory::*;
+}
+
 /// The processors on which models are computed.
 pub mod device {
     pub use dsokr_nn::Processor;
 }
 
 pub use config::candidate_rule::CandidateRule;
-pub use config::{Abilities, Config, EncoderTable};
+pub use config::{Abilities, Config, EncoderTable, HeldOutPredictions};
 pub use decoding::beyond::{BeyondSearch, SearchEnd, SearchFacts};
 pub use decoding::decoder::PredictedOutput;
 pub use decoding::evaluation::StoredEvaluation;
@@ -96,11 +102,9 @@ pub use encoders::{inputs, spectrum_inputs};
 pub use error::Error;
 pub use fit::{Plan, Request, Trained, fit};
 pub use learners::choice::Choice;
-pub use learners::learner::{
-    CrossFitted, Fit, Fitted, Learner, Predictor, StoredRun, Task, register,
-};
+pub use learners::contract;
+pub use learners::learner::{Fit, Fitted, Learner, Predictor, WithoutPart, register};
 pub use learners::network::Network;
-pub use learners::{contract, memory};
 pub use metrics::classes::ClassScores;
 pub use metrics::labels::LabelScores;
 pub use metrics::metric::{Metric, RESAMPLES, intervals};
@@ -111,5 +115,5 @@ pub use metrics::scores::{Evaluation, OutputScores, RankingScores, Scores};
 pub use metrics::structures::{BeyondScores, MoleculeScores, StructureScores};
 pub use metrics::{compare, table};
 pub use run::{EnsembleRun, Run};
-pub use run_dir::{HeldOut, SolvedLine};
+pub use run_dir::{HeldOut, PreparationFile, RunDir, SolvedLine};
 pub use studies::{init, quickstart, sketch, sweep};

@@ -100,7 +100,7 @@ fn study(
         [] => vec![config.output.power],
         powers => powers.to_vec(),
     };
-    let comparable = powers.len() <= 1 || config.encoder.abilities().closed_form;
+    let comparable = powers.len() <= 1 || !config.encoder.abilities().trains_in_steps;
     let allowed =
         "one power: they are compared by fitted models, for encoder.kind = \"kernel-machine\"";
     ensure(comparable, Argument::new("powers"), format!("{powers:?}"), allowed)?;

@@ -72,7 +72,7 @@ impl Trainings {
         check_configuration(&self.config)?;
         check_output("out", &self.out)?;
         let base = Config::load_with(&self.config, &self.overrides)?;
-        keep_pages(!base.encoder.abilities().closed_form);
+        keep_pages(base.encoder.abilities().trains_in_steps);
         Ok(base)
     }
 

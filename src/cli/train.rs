@@ -81,7 +81,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Error> {
     let overrides: Vec<Override> =
         arguments.overrides.iter().chain(&arguments.on_bad_row).cloned().collect();
     let config: Checked = Config::load_with(&arguments.config, &overrides)?;
-    keep_pages(!config.encoder.abilities().closed_form);
+    keep_pages(config.encoder.abilities().trains_in_steps);
     let root = config.data_root(arguments.data.as_deref())?;
     let request = Request {
         config: &config,

@@ -11,39 +11,21 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{DeserializeOwned, Error as _, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
+use super::abilities::Abilities;
+use super::adapted::Lowered;
 use super::{Config, KernelMachineConfig};
 use crate::encoders::ngram_bag::NgramBagConfig;
 use crate::encoders::{BagBesideConfig, PeakBagConfig};
 use crate::error::{Error, ensure};
 
-/// The inputs, needs and answers of a learner, by its settings.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Abilities<'a> {
-    /// The kind of inputs that it reads (default: texts).
-    pub reads: InputKind,
-    /// Whether the texts that it reads must be mass spectra (default: false).
-    pub spectra: bool,
-    /// Whether its fit is in closed form, only on the CPU (default: false); then `dsokr sketch` fits it for every
-    /// sketch size.
-    pub closed_form: bool,
-    /// Whether several processes can share its fit, the [`Processes`](dsokr_core::Processes) of the scope (default:
-    /// false). All of them make the targets and fit; only rank 0 writes, and what the fit returns to the others is
-    /// not used.
-    pub shares_training: bool,
-    /// Whether its fit weighs training pairs by the weights of their files (default: false), [`Split::weights`](dsokr_data::Split::weights).
-    pub weighs_pairs: bool,
-    /// The levels, if its coordinates are quantiles (default: none, coordinates are points of a feature space).
-    pub levels: Option<&'a [f64]>,
-}
-
 /// The settings of an `[encoder]` table, as the checks of a configuration see them. Every
 /// [`Learner`](crate::Learner) is such settings.
 pub(crate) trait EncoderSettings: Any + Debug + Send + Sync {
-    fn validate(&self) -> Result<(), Error>;
-
-    fn check_compatible(&self, config: &Config) -> Result<(), Error>;
+    fn check(&self, config: &Config) -> Result<(), Error>;
 
     fn abilities(&self) -> Abilities<'_>;
+
+    fn for_pairs(&self, pairs: usize) -> Result<Option<(EncoderTable, Vec<Lowered>)>, Error>;
 
     /// The learner, which this module does not know.
     fn learner(self: Arc<Self>) -> Arc<dyn Any + Send + Sync>;
@@ -220,7 +202,7 @@ impl EncoderTable {
         settings.downcast_ref()
     }
 
-    /// The inputs, needs and answers of the learner.
+    /// The inputs, needs and predictions of the learner.
     pub fn abilities(&self) -> Abilities<'_> {
         self.settings.abilities()
     }

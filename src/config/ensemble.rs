@@ -181,7 +181,7 @@ fn member(
     let fail =
         |message: String| Error::value(key, message.trim(), "values as a configuration has them");
     let mut config = from_table(table).map_err(fail)?;
-    if config.encoder.abilities().closed_form && !change.contains_key("training") {
+    if !config.encoder.abilities().trains_in_steps && !change.contains_key("training") {
         config.training = Default::default();
     }
     config.decoding.normalise |= ensemble.second_look.is_some();

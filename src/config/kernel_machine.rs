@@ -6,6 +6,8 @@ use dsokr_machines::{KernelWeighting, Solver};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::abilities::HeldOutPredictions;
+use super::adapted::{Lowered, lower};
 use super::machine_inputs::{linear, linear_kernel, vectors};
 use super::rules::{Rule, check};
 use super::{
@@ -172,7 +174,7 @@ impl KernelMachineConfig {
     }
 
     /// Whether leave-one-out answers are known in closed form.
-    pub(super) fn has_held_out_answers(&self) -> bool {
+    pub(crate) fn has_held_out_answers(&self) -> bool {
         self.is_least_squares() && self.embedding().is_none()
     }
 
@@ -187,9 +189,41 @@ impl KernelMachineConfig {
     }
 
     /// Whether a fit looks at no validation pairs.
-    pub(super) fn fits_without_validation(&self) -> bool {
+    pub(crate) fn fits_without_validation(&self) -> bool {
         let given = matches!(self.lambda, Lambda::One(_)) && !self.is_lipschitz();
         self.embedding().is_none() && (given || self.chooses_by_held_out())
+    }
+
+    /// The predictions for training pairs that a machine gives without having seen them.
+    pub(crate) fn held_out(&self) -> HeldOutPredictions {
+        if !self.has_held_out_answers() {
+            HeldOutPredictions::None
+        } else if matches!(self.inputs, MachineInputsConfig::Kernels { .. }) {
+            HeldOutPredictions::Pairs
+        } else if self.solver.sketch().is_some() {
+            HeldOutPredictions::Parts
+        } else {
+            HeldOutPredictions::PartOfFit
+        }
+    }
+
+    /// What is chosen on validation pairs, as the beginning of a sentence.
+    pub(crate) fn chosen_on_validation(&self) -> Option<&'static str> {
+        if self.embedding().is_some() {
+            Some("ranks and λ are")
+        } else if self.chooses_on_validation() {
+            Some("λ is")
+        } else {
+            None
+        }
+    }
+
+    /// The settings for so many training pairs, and the sizes that are lowered; none where they stay as they are.
+    pub(crate) fn for_pairs(&self, pairs: usize) -> Option<(Self, Vec<Lowered>)> {
+        let mut adapted = self.clone();
+        let mut lowered = Vec::new();
+        lower_solver_sizes(&mut adapted.solver, pairs, &mut lowered);
+        (!lowered.is_empty()).then_some((adapted, lowered))
     }
 
     /// Whether the solver is that of least squares in closed form, of all inputs or of a sketch.
@@ -398,4 +432,21 @@ impl KernelMachineConfig {
         let allowed = format_args!("at most {most}, the number of training pairs{of}");
         ensure(size <= most, "encoder.solver.sketch.size", size, allowed)
     }
+}
+
+/// Lowers the sizes of a solver that depend on the number of training pairs.
+fn lower_solver_sizes(solver: &mut Solver, pairs: usize, lowered: &mut Vec<Lowered>) {
+    let (sketch, most) = match solver {
+        Solver::ClosedForm(_) => return,
+        Solver::Sketched(sketched) => (&mut sketched.sketch, pairs),
+        Solver::Averaged(averaged) => (&mut averaged.sketch, pairs / averaged.parts.max(1)),
+        Solver::ConjugateGradients(iterated) => {
+            if let Some(sample) = &mut iterated.sample {
+                lower("encoder.solver.sample", sample, pairs, lowered);
+            }
+            (&mut iterated.sketch, pairs)
+        }
+        Solver::Lipschitz(lipschitz) => (&mut lipschitz.sketch, pairs),
+    };
+    lower("encoder.solver.sketch.size", &mut sketch.size, most, lowered);
 }

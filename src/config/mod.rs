@@ -3,6 +3,7 @@
 //! [`Config`] is what a file says; [`Config::validate`] turns it into a [`Checked`] one, and only a
 //! checked configuration can be trained.
 
+mod abilities;
 mod adapted;
 mod answers;
 mod beyond;
@@ -20,7 +21,8 @@ mod output_matrix;
 mod reference;
 mod rules;
 
-pub(crate) use adapted::Lowered;
+pub use abilities::{Abilities, HeldOutPredictions};
+pub use adapted::Lowered;
 pub use answers::{AnswersConfig, EmbeddingConfig, Lambda, LambdaChoice};
 pub use beyond::BeyondConfig;
 pub(crate) use decoding::IN_ENSEMBLES;
@@ -28,7 +30,7 @@ pub use decoding::{
     DecodingConfig, ExpectedF1Config, HubConfig, Search, SecondLookConfig, WordsConfig,
 };
 pub use dsokr_train::{Decay, GroupConfig, LossConfig, OptimizerName, TrainingConfig};
-pub use encoder::{Abilities, EncoderTable};
+pub use encoder::EncoderTable;
 pub(crate) use encoder::{EncoderSettings, register};
 pub use ensemble::{EnsembleConfig, MemberWeights};
 pub use kernel::KernelConfig;
@@ -182,7 +184,6 @@ impl Config {
         self.data.validate()?;
         self.output.validate(&self.data)?;
         self.sketch.validate()?;
-        self.encoder.settings.validate()?;
         self.check_encoder()?;
         self.training.validate()?;
         self.evaluation.validate()?;
@@ -190,7 +191,8 @@ impl Config {
         if let Some(ensemble) = &self.ensemble {
             ensemble.validate()?;
         }
-        self.encoder.settings.check_compatible(&self)?;
+        self.encoder.settings.check(&self)?;
+        self.check_held_out()?;
         self.decoding.check_beyond(&self)?;
         if self.sketch.full {
             self.output.check_untempered("sketch.full leaves no basis to temper")?;
@@ -213,11 +215,7 @@ impl Config {
             let because = "this encoder does not weigh pairs; remove it";
             return Err(Error::refused("data.train[].weight", "given", because));
         }
-        let machine = self.encoder.get::<KernelMachineConfig>();
-        let predicts_held_out = machine.is_some_and(KernelMachineConfig::has_held_out_answers);
-        let sums_kernels = machine
-            .is_some_and(|machine| matches!(machine.inputs, MachineInputsConfig::Kernels { .. }));
-        let is_sketched = machine.is_some_and(|machine| machine.solver.sketch().is_some());
+        let abilities = self.encoder.abilities();
         let second_look = self.decoding.second_look.as_ref();
         let rules = [
             Rule {
@@ -227,22 +225,42 @@ impl Config {
             },
             Rule {
                 key: "output.weights",
-                refused_when: self.output.weights.is_some() && !predicts_held_out,
+                refused_when: self.output.weights.is_some() && !abilities.weighs_kernels,
                 because: "it needs encoder.kind = \"kernel-machine\" with encoder.solver.name \"closed-form\" or \"sketched\" \
                           and without encoder.answers of kind \"embedded\"; remove it",
             },
             Rule {
                 key: "decoding.second_look",
                 refused_when: second_look.is_some()
-                    && (self.sketch.full || sums_kernels || !predicts_held_out),
-                because: "it needs encoder.kind = \"kernel-machine\" with encoder.solver.name \"closed-form\" or \"sketched\", \
+                    && (self.sketch.full || abilities.held_out < HeldOutPredictions::Parts),
+                because: "it needs an encoder that predicts training pairs without having seen them, such as encoder.kind = \"kernel-machine\" with encoder.solver.name \"closed-form\" or \"sketched\", \
                           without encoder.answers of kind \"embedded\", with encoder.inputs of kind \"ngrams\" or \"vectors\" \
                           and sketch.full = false; remove it",
             },
             Rule {
                 key: "decoding.second_look.refit",
-                refused_when: second_look.is_some_and(|settings| !settings.refit) && is_sketched,
+                refused_when: second_look.is_some_and(|settings| !settings.refit)
+                    && abilities.held_out < HeldOutPredictions::PartOfFit,
                 because: "only the solver \"closed-form\" leaves out a part of its pairs exactly; set it to true",
+            },
+        ];
+        check(self, "", &rules)
+    }
+
+    /// Checks that the learner gives predictions for training pairs that it has not seen, where the decoding needs them.
+    fn check_held_out(&self) -> Result<(), Error> {
+        let gives = self.encoder.abilities().held_out >= HeldOutPredictions::Pairs;
+        let because = "this encoder gives no predictions for training inputs that it has not seen; remove it";
+        let rules = [
+            Rule {
+                key: "decoding.hubs",
+                refused_when: self.decoding.hubs.is_some() && !gives,
+                because,
+            },
+            Rule {
+                key: "decoding.held_out",
+                refused_when: self.decoding.held_out && !gives,
+                because,
             },
         ];
         check(self, "", &rules)
@@ -250,27 +268,21 @@ impl Config {
 
     /// The choices of a training on the validation split, as the beginning of a sentence; none where there are none.
     pub fn chosen_on_validation(&self) -> Option<&'static str> {
-        let hubs = self.decoding.hubs.as_ref();
-        match self.encoder.get::<KernelMachineConfig>() {
-            None => Some("checkpoints are"),
-            Some(machine) if machine.embedding().is_some() => Some("ranks and λ are"),
-            Some(machine) if machine.chooses_on_validation() => Some("λ is"),
-            Some(_) if hubs.is_some_and(|hubs| hubs.weights.len() * hubs.neighbours.len() > 1) => {
-                Some("constants for hubs are")
-            }
-            Some(_) => self
-                .ensemble
-                .as_ref()
-                .is_some_and(EnsembleConfig::fits_on_validation)
-                .then_some("weights of the ensemble are"),
+        if let Some(chosen) = self.encoder.abilities().chosen_on_validation {
+            return Some(chosen);
         }
+        let hubs = self.decoding.hubs.as_ref();
+        if hubs.is_some_and(|hubs| hubs.weights.len() * hubs.neighbours.len() > 1) {
+            return Some("constants for hubs are");
+        }
+        let fits = self.ensemble.as_ref().is_some_and(EnsembleConfig::fits_on_validation);
+        fits.then_some("weights of the ensemble are")
     }
 
     /// Checks that nothing is chosen or evaluated on pairs that do not exist.
     fn check_splits(&self) -> Result<(), Error> {
         let has_validation = self.data.has_validation();
-        let machine = self.encoder.get::<KernelMachineConfig>();
-        let learner_chooses = !machine.is_some_and(KernelMachineConfig::fits_without_validation);
+        let learner_chooses = self.encoder.abilities().needs_validation;
         let ensemble_chooses =
             self.ensemble.as_ref().is_some_and(EnsembleConfig::fits_on_validation);
         let rules = [
@@ -310,7 +322,7 @@ impl Config {
     fn check_metric(&self) -> Result<(), Error> {
         let features = &self.output.features;
         let full = self.sketch.full;
-        let machine = self.encoder.get::<KernelMachineConfig>().is_some();
+        let weighs_outputs = self.encoder.abilities().weighs_outputs;
         let hubs = self.decoding.hubs.is_some() && !self.output.is_normalised();
         let levels = self.encoder.abilities().levels;
         let quantiles = levels.is_some();
@@ -320,7 +332,7 @@ impl Config {
             Needs::Numbers if quantiles => medians,
             _ if quantiles => false,
             Needs::Ranks | Needs::FiniteRanks => true,
-            Needs::FeatureSpace => !(hubs || machine && full),
+            Needs::FeatureSpace => !(hubs || weighs_outputs && full),
             Needs::ComparedOutputs => self.output.kernel.is_some(),
             Needs::Asked => false,
             Needs::Labels => features.are_labels(),

@@ -4,7 +4,6 @@ use dsokr_basis::features::Selected;
 use dsokr_data::config::OutputFeatures;
 use dsokr_data::{DataRoot, Dataset, Split, SplitName};
 use dsokr_decode::{CandidateBlocks, CandidateParts, Candidates, PerQuery, Pool, SecondLook};
-use dsokr_machines::Scaling;
 use dsokr_train::Validation;
 
 use crate::config::candidate_rule::CandidateMasses;
@@ -14,70 +13,69 @@ use crate::decoding::decoder::Decoder;
 use crate::decoding::evaluation::{Models, has_gold, report};
 use crate::encoders::spectrum_inputs::Polarities;
 use crate::error::{Error, ensure};
-use crate::metrics::constants::Constants;
 use crate::metrics::metric::Needs;
 use crate::metrics::molecules::{EXAMPLES, drawing};
 use crate::metrics::scores::{Evaluation, Scores};
 use crate::run_dir::Report;
-use crate::targets::OutputSpace;
+use crate::targets::{OutputSpace, Problem};
+use dsokr_data::config::OutputFeatures;
+use dsokr_basis::features::Selected;
+use dsokr_data::{Split, SplitName};
 
-/// Evaluates coordinates on the splits of a data set, and knows their chance level and perfect h.
+/// Evaluates predictions for the splits of a problem, and knows their chance level and perfect h.
 pub struct Evaluator<'a> {
-    /// The configuration.
-    pub config: &'a Checked,
-    dataset: &'a Dataset,
-    pub(crate) root: &'a DataRoot,
-    pub(crate) decoder: Decoder<'a>,
+    /// The problem.
+    pub problem: &'a Problem,
+    decoder: Decoder<'a>,
     /// Per-query candidate lists of each split, where the configuration names a file of them.
     lists: Vec<(SplitName, PerQuery)>,
 }
 
 impl<'a> Evaluator<'a> {
-    /// That of a training: of candidates in a space, and outputs that are standardised as `scaling` says and that
-    /// `constants` fit best.
+    /// Creates the evaluator of a training run, of candidates in a space.
     pub(crate) fn new(
-        config: &'a Checked,
-        (root, dataset): (&'a DataRoot, &'a Dataset),
+        problem: &'a Problem,
         space: &'a OutputSpace,
         candidates: &'a Candidates,
-        scaling: Option<&'a Scaling>,
-        constants: Option<&'a Constants>,
     ) -> Result<Self, Error> {
-        let outputs = &dataset.outputs;
+        let config: &Checked = &problem.config;
+        let outputs = &problem.dataset.outputs;
         let fitted = config.output.compares_molecules().then_some(&outputs.features);
         let held = (fitted.is_some() || config.evaluation.compares()).then_some(outputs);
-        let look = None;
-        let space = Some(space);
-        let labels = outputs.features.terms();
-        let decoder =
-            Decoder { candidates, look, space, config, labels, scaling, constants, fitted, held };
+        let decoder = Decoder {
+            candidates,
+            look: None,
+            space: Some(space),
+            config,
+            labels: outputs.features.terms(),
+            scaling: problem.scaling.as_ref(),
+            constants: problem.constants.as_ref(),
+            fitted,
+            held,
+        };
         if config.decoding.search == Search::Exact {
             // what cannot be searched is reported before training
             decoder.exact()?;
         }
-        Self::with_decoder(root, dataset, decoder)
+        Self::with_decoder(problem, decoder)
     }
 
-    fn with_decoder(
-        root: &'a DataRoot,
-        dataset: &'a Dataset,
-        decoder: Decoder<'a>,
-    ) -> Result<Self, Error> {
-        let Decoder { candidates, config, .. } = decoder;
-        let mut evaluator = Self { config, dataset, root, decoder, lists: Vec::new() };
-        let settings = &config.evaluation;
+    fn with_decoder(problem: &'a Problem, decoder: Decoder<'a>) -> Result<Self, Error> {
+        let candidates = decoder.candidates;
+        let mut evaluator = Self { problem, decoder, lists: Vec::new() };
+        let settings = &problem.config.evaluation;
         let masses = CandidateMasses::default();
-        let polarities = if config.encoder.abilities().spectra {
-            Polarities::of_split(&dataset.train)?
+        let polarities = if problem.config.encoder.abilities().spectra {
+            Polarities::of_split(&problem.dataset.train)?
         } else {
             Polarities::default()
         };
         let test = (settings.split == SplitName::Test).then_some(SplitName::Test);
         for name in [SplitName::Validation].into_iter().chain(test) {
-            let Some(split) = dataset.split(name) else { continue };
+            let Some(split) = problem.dataset.split(name) else { continue };
             if let Some(rule) = &settings.candidates {
-                let assumed = polarities.assumed();
-                let lists = rule.inside(root).lists(split, candidates, &masses, assumed)?;
+                let rule = rule.inside(&problem.root);
+                let lists = rule.lists(split, candidates, &masses, polarities.assumed())?;
                 evaluator.lists.extend(lists.map(|lists| (name, lists)));
             }
             // a missing gold is reported before training, not after the first epoch
@@ -103,13 +101,23 @@ impl<'a> Evaluator<'a> {
         candidates: &'b Candidates,
         look: Option<&'b SecondLook>,
     ) -> Result<Evaluator<'b>, Error> {
-        let Self { config, dataset, root, decoder, .. } = *self;
-        let decoder = Decoder { candidates, look, ..decoder };
+        let problem = self.problem;
+        let decoder = Decoder { candidates, look, ..self.decoder };
         if candidates.len() == self.decoder.candidates.len() {
-            Ok(Evaluator { config, dataset, root, decoder, lists: self.lists.clone() })
+            Ok(Evaluator { problem, decoder, lists: self.lists.clone() })
         } else {
-            Evaluator::with_decoder(root, dataset, decoder)
+            Evaluator::with_decoder(problem, decoder)
         }
+    }
+
+    /// The configuration.
+    pub fn config(&self) -> &'a Checked {
+        &self.problem.config
+    }
+
+    /// The candidates that are ranked.
+    pub fn candidates(&self) -> &'a Candidates {
+        self.decoder.candidates
     }
 
     pub(crate) fn pool(&self, name: SplitName) -> Pool<'_> {
@@ -118,7 +126,7 @@ impl<'a> Evaluator<'a> {
     }
 
     fn split(&self, name: SplitName) -> &Split {
-        self.dataset.split(name).unwrap_or(&self.dataset.validation)
+        self.problem.dataset.split(name).unwrap_or(&self.problem.dataset.validation)
     }
 
     /// Evaluates coordinates `z` `[queries × p]` on a split.
@@ -132,7 +140,7 @@ impl<'a> Evaluator<'a> {
     /// Evaluates coordinates on the validation split for a training.
     pub(crate) fn validation(&self, z: &[f32]) -> Result<Validation<Scores>, Error> {
         let metrics = self.validation_among(z, self.decoder.candidates)?;
-        let score = self.config.evaluation.metric.score(&metrics);
+        let score = self.config().evaluation.metric.score(&metrics);
         Ok(Validation { metrics, score })
     }
 
@@ -143,17 +151,17 @@ impl<'a> Evaluator<'a> {
         z: &[f32],
         candidates: &Candidates,
     ) -> Result<Scores, Error> {
-        let compares = self.config.evaluation.compares();
+        let compares = self.config().evaluation.compares();
         let fitted = self.decoder.fitted.filter(|_| compares);
         let held = self.decoder.held.filter(|_| compares);
         let decoder = Decoder { candidates, fitted, held, ..self.decoder };
-        let areas = self.config.evaluation.metric.is_area();
+        let areas = self.config().evaluation.metric.is_area();
         let models = Models { areas, ..Models::one(decoder, None) };
         Ok(self.evaluate_by(SplitName::Validation, z, models)?.scores)
     }
 
     fn evaluate_by(&self, name: SplitName, z: &[f32], models: Models) -> Result<Evaluation, Error> {
-        let z = self.config.decoding.scaled(z, models.decoder().candidates.dim())?;
+        let z = self.config().decoding.scaled(z, models.decoder().candidates.dim())?;
         Ok(models.evaluate(self.split(name), &[z], self.pool(name))?.0)
     }
 
@@ -168,7 +176,7 @@ impl<'a> Evaluator<'a> {
         let Some(origin) = space.origin() else { return Ok(None) };
         let split = self.split(name);
         let known: Vec<usize> = split.outputs.iter().flatten().copied().collect();
-        let outputs = Selected::new(self.dataset.outputs.rows.as_ref(), &known);
+        let outputs = Selected::new(self.problem.dataset.outputs.rows.as_ref(), &known);
         let CandidateParts { dim, coordinates, .. } = space.place(&outputs)?;
         let mut rows = coordinates.chunks_exact(dim);
         let mut z = vec![0.0; split.ids.len() * dim];
@@ -191,14 +199,14 @@ impl<'a> Evaluator<'a> {
         z: &[f32],
         search: Option<&BeyondSearch>,
     ) -> Result<(Report, Option<String>), Error> {
-        let name = self.config.evaluation.split;
+        let name = self.config().evaluation.split;
         let models = Models::one(self.decoder, search);
         let found = self.evaluate_by(name, z, models)?;
         let draw = |outputs| drawing(&self.reported().inputs, outputs, EXAMPLES);
         let drawn = found.outputs.as_ref().map(draw).transpose()?.flatten();
-        let own = report(name, found, self.decoder.candidates, self.config)?;
+        let own = report(name, found, self.decoder.candidates, self.config())?;
         let perfect_h = self.perfect(name, search)?;
-        let skipped_rows = self.dataset.skipped.clone();
+        let skipped_rows = self.problem.dataset.skipped.clone();
         Ok((Report { perfect_h, skipped_rows, ..own }, drawn))
     }
 
@@ -207,13 +215,13 @@ impl<'a> Evaluator<'a> {
     pub(crate) fn predictions(&self, z: &[f32]) -> Result<Vec<(String, String)>, Error> {
         let split = self.reported();
         let candidates = self.decoder.candidates;
-        let pool = self.pool(self.config.evaluation.split);
-        let z = [self.config.decoding.scaled(z, candidates.dim())?];
+        let pool = self.pool(self.config().evaluation.split);
+        let z = [self.config().decoding.scaled(z, candidates.dim())?];
         let models = Models::one(self.decoder, None);
         let ensemble = models.ensemble(split, &z)?;
-        let outputs = &self.dataset.outputs;
+        let outputs = &self.problem.dataset.outputs;
         let labelled = outputs.labels.iter().any(|label| !label.is_empty());
-        let shown = |label: &str, id: &str| match (&self.config.output.features, labelled) {
+        let shown = |label: &str, id: &str| match (&self.config().output.features, labelled) {
             (_, false) => id.to_owned(),
             (OutputFeatures::Labels(features), true) => {
                 let mut labels = features.set(label);
@@ -240,6 +248,6 @@ impl<'a> Evaluator<'a> {
 
     /// The pairs of the report.
     pub(crate) fn reported(&self) -> &Split {
-        self.split(self.config.evaluation.split)
+        self.split(self.config().evaluation.split)
     }
 }

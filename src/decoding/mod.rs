@@ -7,3 +7,4 @@ pub(crate) mod evaluation;
 pub(crate) mod evaluator;
 pub(crate) mod filter;
 pub(crate) mod lexicon;
+pub(crate) mod perfect;

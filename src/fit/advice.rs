@@ -4,32 +4,32 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use dsokr_basis::features::Block;
 use dsokr_data::config::OutputFeatures;
-use dsokr_data::{DataRoot, Dataset, Split};
+use dsokr_data::Split;
 use dsokr_train::LogLine;
+use tracing::info;
 
 use crate::config::Checked;
 use crate::decoding::evaluator::Evaluator;
+use crate::decoding::perfect::{DrawnSketch, smallest_good_size};
 use crate::error::Error;
 use crate::learners::choice::Choice;
 use crate::metrics::metric::{Metric, Needs};
 use crate::metrics::scores::Scores;
 use crate::metrics::table::places;
 use crate::run_dir::Report;
-use crate::studies::sketch::Study;
+use crate::targets::Problem;
 
 /// The evidence that advice is given on.
 pub(crate) struct Evidence<'a> {
-    pub config: &'a Checked,
-    pub root: &'a DataRoot,
-    pub dataset: &'a Dataset,
+    pub problem: &'a Problem,
     pub report: &'a Report,
     /// The values that the fit chose from lists.
     pub choices: &'a [Choice],
     /// The evaluations of a training by steps.
     pub log: &'a [LogLine<Scores>],
     pub evaluator: &'a Evaluator<'a>,
-    /// The coordinates of the report's queries.
-    pub z: &'a [f32],
+    /// The predictions for the queries of the report.
+    pub predictions: &'a [f32],
 }
 
 /// A line of advice; none if it does not apply.
@@ -68,14 +68,14 @@ fn comparable(a: &Scores, b: &Scores, metric: Metric) -> Option<(Metric, f64, f6
 /// That most predictions are one output, else that they are worse than chance. Predicted label sets are always
 /// compared; other outputs only where the model is worse than chance, for it takes another pass over the candidates.
 fn one_output_or_worse_than_chance(evidence: &Evidence) -> Result<Option<String>, Error> {
-    let below = below_chance("the model", evidence.config, evidence.report);
-    let features = &evidence.config.output.features;
+    let below = below_chance("the model", &evidence.problem.config, evidence.report);
+    let features = &evidence.problem.config.output.features;
     let compared = features.are_labels() || features.are_classes();
     if features.are_numbers() || (below.is_none() && !compared) {
         return Ok(below);
     }
     let split = evidence.report.split.to_string();
-    Ok(one_output(&split, &evidence.evaluator.predictions(evidence.z)?).or(below))
+    Ok(one_output(&split, &evidence.evaluator.predictions(evidence.predictions)?).or(below))
 }
 
 /// Whether most predictions are one output, and most of these are wrong.
@@ -130,21 +130,21 @@ fn low_ceiling(evidence: &Evidence) -> Result<Option<String>, Error> {
         | Needs::Asked
         | Needs::Quantiles => false,
     };
-    let chosen = std::iter::once(evidence.config.evaluation.metric).chain(Metric::all());
+    let chosen = std::iter::once(evidence.problem.config.evaluation.metric).chain(Metric::all());
     let known = |metric: Metric| Some((metric, metric.known(perfect)?));
     let Some((metric, value)) = chosen.filter(share).find_map(known) else { return Ok(None) };
     if value >= LOW {
         return Ok(None);
     }
-    let size = evidence.config.sketch.size;
+    let size = evidence.problem.config.sketch.size;
     let found = format!("perfect h has only {metric} {value:.4}, with sketch.size = {size}");
-    let compared = metric == evidence.config.evaluation.metric;
+    let compared = metric == evidence.problem.config.evaluation.metric;
     let larger = if compared { larger_sketch(evidence)? } else { None };
     let line = match larger {
         Some((larger, perfect_h)) => {
             format!("{found}: a sketch of size {larger} reaches {perfect_h:.4} on validation")
         }
-        None if size >= evidence.dataset.train.ids.len() => {
+        None if size >= evidence.problem.dataset.train.ids.len() => {
             format!("{found}, as large as the training data: try a different kernel or features")
         }
         None => format!(
@@ -170,7 +170,7 @@ fn edge_of_grid(evidence: &Evidence) -> Result<Option<String>, Error> {
 
 fn still_learning(evidence: &Evidence) -> Result<Option<String>, Error> {
     let [.., before, last] = evidence.log else { return Ok(None) };
-    let epochs = evidence.config.training.epochs;
+    let epochs = evidence.problem.config.training.epochs;
     let falls = last.loss < (1.0 - FALLS) * before.loss;
     let whole = last.epoch == epochs as u64;
     let line = || {
@@ -185,10 +185,11 @@ fn still_learning(evidence: &Evidence) -> Result<Option<String>, Error> {
 
 /// Settings of gradient descent for a kernel machine.
 fn training_of_a_machine(evidence: &Evidence) -> Result<Option<String>, Error> {
-    let Evidence { config, .. } = *evidence;
-    let ignored = config.encoder.abilities().closed_form && config.training != Default::default();
+    let config = &evidence.problem.config;
+    let trains = config.encoder.abilities().trains_in_steps;
+    let is_ignored = !trains && config.training != Default::default();
     let line = "[training] has no effect: a kernel machine does not learn by gradient descent";
-    Ok(ignored.then(|| line.into()))
+    Ok(is_ignored.then(|| line.into()))
 }
 
 /// Sizes that are tried, as multiples of the configuration's.
@@ -197,25 +198,37 @@ const MULTIPLES: [usize; 3] = [1, 2, 4];
 /// The most kernel values of outputs with anchors that are worth a line of advice: some seconds.
 const MOST: usize = 50_000_000;
 
-/// The size that [`Study::curve`] recommends among 1, 2 and 4 times the configuration's, if it is a
-/// larger one, and perfect h of it. None where the study takes long: it also fits kernel machines, and large sets of
-/// outputs have many kernel values.
+/// The smallest good size of a sketch among 1, 2 and 4 times the configuration's, if it is a larger one, and perfect h of
+/// it on the validation split. None where large sets of outputs have many kernel values, and for learners without steps:
+/// `dsokr sketch` fits these for each size.
 fn larger_sketch(evidence: &Evidence) -> Result<Option<(usize, f64)>, Error> {
-    let Evidence { config, root, dataset, .. } = *evidence;
+    let problem = evidence.problem;
+    let config = &problem.config;
     let size = config.sketch.size;
-    let pairs = dataset.train.ids.len();
-    let rows = pairs + dataset.outputs.candidates.len();
-    let small = |&size: &usize| size <= pairs && size.saturating_mul(rows) <= MOST;
-    let sizes: Vec<usize> =
-        MULTIPLES.iter().map(|multiple| size.saturating_mul(*multiple)).filter(small).collect();
+    let rows = problem.len() + problem.dataset.outputs.candidates.len();
+    let is_small =
+        |&size: &usize| size <= problem.len() && size.saturating_mul(rows) <= MOST;
+    let multiples = MULTIPLES.iter().map(|multiple| size.saturating_mul(*multiple));
+    let sizes: Vec<usize> = multiples.filter(is_small).collect();
     let several = !config.output.kernels.is_empty();
-    if sizes.len() < 2 || config.encoder.abilities().closed_form || config.sketch.full || several {
+    let trains = config.encoder.abilities().trains_in_steps;
+    if sizes.len() < 2 || !trains || config.sketch.full || several {
         return Ok(None);
     }
-    let study = Study::load(config, root)?;
-    let curve = study.curve(&study.method()?, config.output.power, &sizes, 1, |_| {})?;
-    let larger = curve.best().filter(|point| point.size > size);
-    Ok(larger.map(|point| (point.size, point.perfect.mean)))
+    info!(?sizes, "perfect h of larger sketches, for advice");
+    let metric = config.evaluation.metric;
+    let mut figures = Vec::new();
+    let mut length = 0.0;
+    for size in sizes {
+        let drawn = DrawnSketch::draw(problem, size, config.seed)?;
+        length = drawn.targets.squared_norms.iter().sum::<f64>() / problem.len() as f64;
+        let Some(scores) = drawn.perfect(problem)? else { return Ok(None) };
+        let found = scores.found().and_then(|found| metric.known(&found));
+        figures.push((size, found.unwrap_or_else(|| metric.value(&scores))));
+    }
+    let nothing = if metric.needs() == Needs::FeatureSpace { length } else { 0.0 };
+    let good = smallest_good_size(&figures, metric.larger_is_better(), nothing);
+    Ok(figures.into_iter().find(|(tried, _)| *tried == good && good > size))
 }
 
 /// Ids that a line names.
@@ -226,7 +239,7 @@ const LOOKED_AT: usize = 1_000;
 
 /// The splits with their names, training first.
 fn splits<'a>(evidence: &Evidence<'a>) -> Vec<(&'static str, &'a Split)> {
-    let dataset = evidence.dataset;
+    let dataset = &evidence.problem.dataset;
     let test = dataset.test.as_ref().map(|test| ("test", test));
     [("training", &dataset.train), ("validation", &dataset.validation)]
         .into_iter()
@@ -256,7 +269,7 @@ fn shared_between_splits(evidence: &Evidence) -> Result<Option<String>, Error> {
     let outputs: HashSet<&str> = train.ids.iter().map(String::as_str).collect();
     // label sets, classes, rankings and numbers are few, and occur again by nature
     let repeated = matches!(
-        evidence.config.output.features,
+        evidence.problem.config.output.features,
         OutputFeatures::Labels(_)
             | OutputFeatures::Classes(_)
             | OutputFeatures::Rankings(_)
@@ -303,8 +316,8 @@ fn empty_texts(evidence: &Evidence) -> Result<Option<String>, Error> {
 }
 
 fn packed_bits(evidence: &Evidence) -> Result<Option<String>, Error> {
-    let OutputFeatures::File(file) = &evidence.config.output.features else { return Ok(None) };
-    let rows = evidence.dataset.outputs.rows.as_ref();
+    let OutputFeatures::File(file) = &evidence.problem.config.output.features else { return Ok(None) };
+    let rows = evidence.problem.dataset.outputs.rows.as_ref();
     if file.packed {
         return Ok(None);
     }
@@ -324,10 +337,10 @@ fn packed_bits(evidence: &Evidence) -> Result<Option<String>, Error> {
 
 /// Candidates that differ in their labels, but are the same point. Equal numbers are, whatever their labels.
 fn duplicate_candidates(evidence: &Evidence) -> Result<Option<String>, Error> {
-    if matches!(evidence.config.output.features, OutputFeatures::Numbers(_)) {
+    if matches!(evidence.problem.config.output.features, OutputFeatures::Numbers(_)) {
         return Ok(None);
     }
-    let outputs = &evidence.dataset.outputs;
+    let outputs = &evidence.problem.dataset.outputs;
     let scores = &evidence.report.metrics;
     let shown = outputs.candidates.iter().map(|&at| outputs.labels[at].as_str());
     let labels: BTreeSet<&str> = shown.filter(|label| !label.is_empty()).collect();

@@ -5,21 +5,21 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, OnceLock};
 
 use dsokr_core::{Cancellation, Processes};
-use dsokr_data::SplitName;
 use dsokr_machines::LastSystem;
-use dsokr_train::{Event, Observer};
 use rayon::ThreadPoolBuilder;
 use tracing::info;
 
 use super::resume::{Resumed, are_settings};
-use super::{Request, Trained, run_as};
+use super::{Request, Trained, fit_one};
 use crate::config::{EnsembleConfig, MemberWeights};
 use crate::decoding::evaluation::report;
 use crate::error::Error;
 use crate::fit::advice::{Member, of_ensemble};
 use crate::run::{EnsembleRun, QueryRequest, Run};
 use crate::run_dir::candidates::settle;
-use crate::run_dir::{Folder, MEMBERS, RULE, Report, inner, place_of, replace_json};
+use crate::run_dir::{MEMBERS, RULE, Report, RunDir, inner, place_of, replace_json};
+use dsokr_data::SplitName;
+use dsokr_train::{Event, Observer};
 
 pub(super) fn run(
     request: &Request,
@@ -29,13 +29,14 @@ pub(super) fn run(
     let path = place_of(&request.config.name, request.out.as_deref(), request.resume)?;
     let members = request.config.members()?;
     let trained: Vec<OnceLock<Trained>> = members.iter().map(|_| OnceLock::new()).collect();
+    let run = RunDir::at(&path);
     let _lock = if request.resume && path.exists() {
-        let resumed = Resumed::lock(&path, request.config)?;
+        let resumed = Resumed::lock(&run, request.config)?;
         settle(&path, &inner(&path, request.config)?)?;
-        resumed.record(&path, request.config, None)?;
+        resumed.record_of_ensemble(&run, request.config)?;
         resumed.lock
     } else {
-        Folder::create_ensemble(&path, request.config)?
+        run.create_ensemble(request.config)?
     };
     let systems = LastSystem::default();
     let train = |at: usize, observer: &mut dyn Observer| {
@@ -46,11 +47,12 @@ pub(super) fn run(
         info!("member {}", member.name);
         let out = path.join(MEMBERS).join(&member.name);
         // what is changed now holds for the members that go on
-        if out.exists() && Folder::finished(&out)?.is_some() && are_settings(&out, member)? {
+        let before = RunDir::at(&out);
+        if out.exists() && before.report()?.is_some() && are_settings(&before, member)? {
             return Ok(());
         }
         let request = Request { config: member, out: Some(out), resume: true, ..request.clone() };
-        let done = run_as(&request, &Processes::default(), Some(&systems), observer).map_err(
+        let done = fit_one(&request, &Processes::default(), Some(&systems), observer).map_err(
             |source| {
                 if source.is_request() {
                     Error::Member { name: member.name.clone(), source: Box::new(source) }
@@ -66,7 +68,7 @@ pub(super) fn run(
         1 => (0..members.len()).try_for_each(|at| train(at, observer))?,
         threads => at_once(members.len(), threads, observer, train)?,
     }
-    if let Some(report) = Folder::finished(&path)? {
+    if let Some(report) = run.report()? {
         return Ok(Trained { path, report, advice: Vec::new() });
     }
     let mut report = evaluate(request, settings, &path)?;
@@ -74,7 +76,7 @@ pub(super) fn run(
     let trained: Vec<_> = trained.filter_map(|(own, done)| Some((own, done.get()?))).collect();
     let skipped = trained.iter().flat_map(|(_, done)| done.report.skipped_rows.clone());
     report.skipped_rows = skipped.collect();
-    Folder::finish(&path, request.config, &report)?;
+    run.finish(request.config, &report)?;
     let members = trained.iter().map(|(own, Trained { report, advice, .. })| Member {
         name: &own.name,
         metrics: &report.metrics,

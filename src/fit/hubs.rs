@@ -30,7 +30,7 @@ pub(crate) fn correct(
     held_out: &[f32],
     z: &[f32],
 ) -> Result<(Candidates, Vec<Choice>), Error> {
-    let metric = evaluator.config.evaluation.metric;
+    let metric = evaluator.config().evaluation.metric;
     let unit = Queries::new(candidates.dim(), held_out)?.normalised();
     let unit = Queries::new(candidates.dim(), &unit)?;
     let mut best: Option<(f64, Hubs, f32, usize)> = None;

@@ -3,19 +3,20 @@
 use std::fmt;
 use std::time::Instant;
 
-use dsokr_core::memory::resident;
-use dsokr_machines::LastSystem;
 use faer::linalg::matmul::matmul;
 use faer::{Accum, Mat, Par};
 use rayon::prelude::*;
 use serde::Serialize;
 
-use super::{Request, open_device, words_need};
+use dsokr_core::memory::resident;
+
+use super::Request;
+use super::second_look::words_need;
 use crate::config::Checked;
 use crate::error::Error;
-use crate::learners::memory;
-use crate::learners::memory::{Bytes, Limit, Need, available, check, of_data, of_outputs};
-use crate::targets::TrainingOutputs;
+use crate::learners::learner::Fit;
+use crate::targets::Problem;
+use crate::targets::memory::{Budget, Bytes, Limit, Need, available};
 
 /// Bytes that the command's allocator takes ahead, and small buffers.
 const RESERVE: f64 = 64e6;
@@ -58,18 +59,15 @@ impl Request<'_> {
     }
 
     fn plan_of(&self, config: &Checked) -> Result<Plan, Error> {
-        let device = open_device(config, self.processor)?;
         let started = Instant::now();
-        check(&of_data(config, &self.root), self.force)?;
-        let (dataset, _) = config.load_data(&self.root)?;
-        let mut needs = of_outputs(config, &dataset);
-        let outputs =
-            TrainingOutputs::new(config, (&dataset, &self.root), None, LastSystem::default());
-        let prepared = config.encoder.learner().prepare(&outputs)?;
-        let learner = prepared.needs(memory::coordinates(config, &dataset), &device);
+        let budget = Budget { force: self.force };
+        let problem = Problem::load(config, &self.root, self.processor, budget)?;
+        let mut needs = problem.needs();
+        let learner = problem.config.encoder.learner().prepare(&problem)?;
+        let of_learner = learner.needs(problem.most_coordinates());
         let held = resident();
-        needs.extend(learner);
-        needs.extend(words_need(config, &self.root, &dataset)?);
+        needs.extend(of_learner);
+        needs.extend(words_need(&problem)?);
         needs.push(Need::memory("", "buffers and the allocator's reserve", RESERVE));
         let total = |of: fn(&Need) -> f64| needs.iter().map(of).sum::<f64>();
         let begun = started.elapsed().as_secs_f64();
@@ -82,6 +80,15 @@ impl Request<'_> {
         let name = config.name.clone();
         Ok(Plan { name, held, needs, bytes, gpu_bytes, seconds, limit: available() })
     }
+}
+
+/// The memory that targets and candidates take, and with weights of kernels that are to be found the fit that finds them.
+pub(super) fn needs_of_targets(problem: &Problem, learner: &dyn Fit) -> Vec<Need> {
+    let mut needs = problem.needs();
+    if problem.lacks_weights() {
+        needs.extend(learner.needs(problem.most_coordinates()));
+    }
+    needs
 }
 
 /// Multiplications in single precision, and bytes copied, a second, on all threads.

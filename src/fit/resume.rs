@@ -1,16 +1,14 @@
 //! Resumed runs, and what may change in their configurations.
 
-use std::path::Path;
-
 use dsokr_core::Argument;
+
 use dsokr_core::store::remove_partial;
-use dsokr_train::Checkpoint;
 use serde::Serialize;
 use tracing::info;
 
 use crate::config::Checked;
 use crate::error::Error;
-use crate::run_dir::{CHECKPOINT, CHECKPOINTS, Folder, RunLock};
+use crate::run_dir::{CHECKPOINTS, RunDir, RunLock};
 
 /// Settings of the optimisation that a resumed training may change, each named by an override: they do
 /// not change what the run is.
@@ -49,30 +47,33 @@ pub(super) struct Resumed {
 }
 
 impl Resumed {
-    /// Locks the run at `path`, and removes what was left when it was being written.
-    pub fn lock(path: &Path, config: &Checked) -> Result<Self, Error> {
-        let resumed = Self { changes: changes(path, config)?, lock: RunLock::take(path)? };
+    /// Locks a run, and removes what was left when it was being written.
+    pub fn lock(run: &RunDir, config: &Checked) -> Result<Self, Error> {
+        let path = run.path();
+        let resumed = Self { changes: changes(run, config)?, lock: RunLock::take(path)? };
         for folder in [path, &path.join(CHECKPOINTS)] {
             remove_partial(folder);
         }
         Ok(resumed)
     }
 
-    /// Writes the changed configuration into the run at `path`, and a line of `changes.jsonl` for each change. A
-    /// run of one model, whose coordinates have the fingerprint `space`, is not complete from then on.
-    pub fn record(&self, path: &Path, config: &Checked, space: Option<&str>) -> Result<(), Error> {
+    /// Writes the changed configuration into a run of one model, which is not complete from then on, and a line of
+    /// `changes.jsonl` for each change.
+    pub fn record(&self, run: &RunDir, config: &Checked) -> Result<(), Error> {
         if self.changes.is_empty() {
             return Ok(());
         }
-        let mut step = None;
-        if let Some(space) = space {
-            step = Some(if Folder::has_checkpoint(path) {
-                Checkpoint::load(&path.join(CHECKPOINT), space)?.step
-            } else {
-                0
-            });
-            Folder::reopen(path)?;
-        }
+        let step = run.last_checkpoint()?.map_or(0, |checkpoint| checkpoint.step);
+        run.reopen()?;
+        self.change(run, config, Some(step))
+    }
+
+    /// Writes the changed configuration into the directory of an ensemble, whose members have steps of their own.
+    pub fn record_of_ensemble(&self, run: &RunDir, config: &Checked) -> Result<(), Error> {
+        if self.changes.is_empty() { Ok(()) } else { self.change(run, config, None) }
+    }
+
+    fn change(&self, run: &RunDir, config: &Checked, step: Option<u64>) -> Result<(), Error> {
         let mut lines = String::new();
         for change in &self.changes {
             let show = |v: &Option<toml::Value>| v.as_ref().map(ToString::to_string);
@@ -81,19 +82,19 @@ impl Resumed {
             info!(step, before, now, "{} is changed", change.key);
             lines += &(serde_json::to_string(&Change { step, ..change.clone() })? + "\n");
         }
-        Folder::change(path, config, &lines)
+        run.change(config, &lines)
     }
 }
 
-/// The changes of the configuration of the run at `path`, which is resumed.
+/// The changes of the configuration of a run that is resumed.
 ///
 /// # Errors
 /// [`Error::Changed`] for a value that may not change, one that no override has set, and for every one
 /// of a complete run that does not go on: it goes on from a checkpoint if `training.epochs` is raised.
-fn changes(path: &Path, config: &Checked) -> Result<Vec<Change>, Error> {
-    let changes = differing(path, config)?;
-    let raised = changes.iter().any(Change::raises_epochs) && Folder::has_checkpoint(path);
-    let goes_on = raised || Folder::finished(path)?.is_none();
+fn changes(run: &RunDir, config: &Checked) -> Result<Vec<Change>, Error> {
+    let changes = differing(run, config)?;
+    let raised = changes.iter().any(Change::raises_epochs) && run.has_checkpoint();
+    let goes_on = raised || run.report()?.is_none();
     for Change { key, before, now, .. } in &changes {
         let changeable = CHANGEABLE.contains(&key.as_str());
         let hint = match (changeable, goes_on, config.is_set(key)) {
@@ -110,7 +111,7 @@ fn changes(path: &Path, config: &Checked) -> Result<Vec<Change>, Error> {
         let show =
             |v: &Option<toml::Value>| v.as_ref().map_or("absent".to_string(), ToString::to_string);
         return Err(Error::Changed {
-            path: path.join("config.toml"),
+            path: run.path().join("config.toml"),
             key: key.clone(),
             found: show(before),
             given: show(now),
@@ -120,21 +121,21 @@ fn changes(path: &Path, config: &Checked) -> Result<Vec<Change>, Error> {
     Ok(changes)
 }
 
-/// Whether the run at `path` differs from the configuration, in nothing but values that may change and that
+/// Whether a run differs from the configuration, in nothing but values that may change and that
 /// overrides have set.
 ///
 /// # Errors
 /// A run whose configuration cannot be read.
-pub(super) fn are_settings(path: &Path, config: &Checked) -> Result<bool, Error> {
-    let changes = differing(path, config)?;
+pub(super) fn are_settings(run: &RunDir, config: &Checked) -> Result<bool, Error> {
+    let changes = differing(run, config)?;
     let setting = |key: &str| CHANGEABLE.contains(&key) && config.is_set(key);
     Ok(!changes.is_empty() && changes.iter().all(|change| setting(&change.key)))
 }
 
-/// The values of the configuration that differ from those of the run at `path`.
-fn differing(path: &Path, config: &Checked) -> Result<Vec<Change>, Error> {
+/// The values of the configuration that differ from those of a run.
+fn differing(run: &RunDir, config: &Checked) -> Result<Vec<Change>, Error> {
     let mut changes = Vec::new();
-    differences("", &Folder::config(path)?.to_table()?, &config.to_table()?, &mut changes);
+    differences("", &run.config()?.to_table()?, &config.to_table()?, &mut changes);
     Ok(changes)
 }
 

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, OnceLock};
 
-use dsokr_data::{DataRoot, Dataset};
+use dsokr_data::DataRoot;
 use dsokr_decode::{
     CandidateBlocks, Candidates, Clues, Lexicon, LookExamples, Neighbourhood, Queries, SecondLook,
     Words,
@@ -10,15 +10,15 @@ use dsokr_decode::{
 use rayon::prelude::*;
 use tracing::info;
 
-use crate::config::folds::{repeated, rest};
-use crate::config::{Checked, SecondLookConfig};
+use crate::config::SecondLookConfig;
+use crate::config::folds::repeated;
 use crate::decoding::lexicon::MoleculeLexicon;
 use crate::error::{Error, ensure};
-use crate::learners::learner::{CrossFitted, Fit, Task};
-use crate::learners::memory::Need;
+use crate::learners::learner::{Fit, WithoutPart};
 use crate::metrics::molecules::are_smiles;
-use crate::run_dir::{HeldOut, StoredAnswers};
-use crate::targets::TargetValues;
+use crate::run_dir::HeldOut;
+use crate::targets::memory::Need;
+use crate::targets::{OutputTargets, Problem};
 
 /// Checks the settings against the number n of training pairs.
 pub(super) fn check(settings: &SecondLookConfig, n: usize) -> Result<(), Error> {
@@ -41,11 +41,11 @@ impl<'a> PairWords<'a> {
     /// Those of the settings; none where these have no words.
     pub fn read(
         settings: &SecondLookConfig,
-        root: &DataRoot,
-        dataset: &'a Dataset,
+        problem: &'a Problem,
         candidates: &Candidates,
     ) -> Result<Option<Self>, Error> {
-        let Some(lexicon) = read_lexicon(settings, root)? else { return Ok(None) };
+        let Some(lexicon) = read_lexicon(settings, &problem.root)? else { return Ok(None) };
+        let dataset = &problem.dataset;
         let refused = |allowed| Err(Error::value("decoding.second_look.words", "given", allowed));
         let Ok(texts) = dataset.train.inputs.texts() else {
             return refused("absent: inputs are not texts");
@@ -93,13 +93,10 @@ fn read_lexicon(
 }
 
 /// The memory of words and facts; none where the second look has no words.
-pub(crate) fn words_need(
-    config: &Checked,
-    root: &DataRoot,
-    dataset: &Dataset,
-) -> Result<Option<Need>, Error> {
-    let Some(settings) = &config.decoding.second_look else { return Ok(None) };
-    let Some(lexicon) = read_lexicon(settings, root)? else { return Ok(None) };
+pub(super) fn words_need(problem: &Problem) -> Result<Option<Need>, Error> {
+    let Some(settings) = &problem.config.decoding.second_look else { return Ok(None) };
+    let Some(lexicon) = read_lexicon(settings, &problem.root)? else { return Ok(None) };
+    let dataset = &problem.dataset;
     // of a training pair what its text says and what holds of its output, of a candidate what holds
     let lists = 2 * dataset.train.ids.len() + dataset.outputs.candidates.len();
     let list = lexicon.len() + size_of::<OnceLock<Vec<Option<bool>>>>();
@@ -107,28 +104,40 @@ pub(crate) fn words_need(
     Ok(Some(Need::memory("decoding.second_look.words", what, lists as f64 * list as f64)))
 }
 
-/// The answers to parts of the training pairs without them: what the fit has left of its own, or those of further fits.
-pub(super) fn answered(
+/// Predictions for each part of the training pairs by a model that was fitted without it: left behind by the fit, or made
+/// by further fits.
+pub(super) fn without_parts(
     settings: &SecondLookConfig,
-    prepared: &dyn Fit,
-    task: &Task,
-    left_out: Option<CrossFitted>,
-) -> Result<Vec<CrossFitted>, Error> {
-    if let Some(own) = left_out {
-        return Ok(vec![own]);
-    }
-    let parts = settings.parts().draw(task.dataset, task.config.seed)?;
+    problem: &Problem,
+    learner: &dyn Fit,
+    targets: &OutputTargets,
+) -> Result<Vec<WithoutPart>, Error> {
+    let parts = settings.parts().draw(&problem.dataset, problem.config.seed)?;
     let allowed = "absent: this encoder gives no answers without a part of the pairs";
     let none = || Error::value("decoding.second_look", "given", allowed);
-    prepared.without(task.targets, &parts)?.ok_or_else(none)
+    learner.without(targets, &parts)?.ok_or_else(none)
 }
 
-/// The second look at candidates that are corrected for hubs as the configuration says. Each of the `parts` has answers of a
-/// model without it, and `held_out` are leave-one-out answers to all training pairs. A run that keeps held-out answers also
-/// gets those of its first part, with a second look that has not seen that part.
+/// A fitted reranker.
+pub(super) struct Reranked {
+    pub reranker: SecondLook,
+    /// Where a run keeps held-out predictions: those for its first part, with a reranker that has not seen that part.
+    pub without_part: Option<(HeldOut, SecondLook)>,
+}
+
+/// What a training pair shows of an unseen query, with a part of the pairs left out.
+struct UnseenPart {
+    /// Number of examples of this part.
+    examples: usize,
+    predictions: HeldOut,
+    clues: Clues,
+}
+
+/// Fits the reranker of candidates that are corrected for hubs as the configuration says. Each of the `parts` has
+/// predictions of a model without it, and `held_out` are leave-one-out predictions for all training pairs.
 ///
 /// A training pair shows what the first candidates of an unseen query look like if nothing has seen its output: neither
-/// the model, nor the hub constants, nor the answers that it is compared with. So they are made
+/// the model, nor the hub constants, nor the predictions that it is compared with. So they are made
 /// anew without each part of the pairs. So are the weights of words.
 ///
 /// Outputs have one text each in many data sets, so of these examples the network learns that training outputs are not
@@ -137,70 +146,68 @@ pub(super) fn answered(
 pub(super) fn fit(
     settings: &SecondLookConfig,
     words: Option<&PairWords>,
-    parts: &[CrossFitted],
-    task: &Task,
+    parts: &[WithoutPart],
+    problem: &Problem,
+    targets: &OutputTargets,
     candidates: &Candidates,
     held_out: &HeldOut,
-) -> Result<(SecondLook, Option<(StoredAnswers, SecondLook)>), Error> {
+) -> Result<Reranked, Error> {
     let p = candidates.dim();
-    let ids = &task.dataset.train.ids;
-    let TargetValues::Points(targets) = &task.targets.values else {
-        return Err(task.targets.unexpected());
-    };
-    let outputs: Vec<f32> = targets.values()?.iter().map(|&value| value as f32).collect();
+    let seed = problem.config.seed;
+    let ids = &problem.dataset.train.ids;
+    let outputs = targets.coordinates()?;
     let mut examples = LookExamples::new(settings.candidates);
-    let mut first: Option<(usize, StoredAnswers, Clues)> = None;
+    let mut first: Option<UnseenPart> = None;
     let all_words = match words {
         Some(words) => Some(words.fit(0..ids.len())?.for_rows(candidates.distinct())),
         None => None,
     };
     for part in parts {
-        let held = &part.pairs;
-        let leave_one_out = Queries::new(p, &part.leave_one_out)?.normalised();
+        let leave_one_out = Queries::new(p, &part.rest.predictions)?.normalised();
         let among = candidates.clone().with_hubs_like(candidates, &leave_one_out)?;
-        let rest = rest(held, ids.len());
+        let rest = &part.rest.pairs;
         let known = rest.iter().flat_map(|pair| &outputs[pair * p..][..p]).copied().collect();
         let neighbourhood = Neighbourhood::new(p, leave_one_out, known, settings.neighbours)?;
-        let asked = [held.as_slice(), &repeated(&rest)].concat();
-        let own_words = words
+        let shown = [part.part.pairs.as_slice(), &repeated(rest)].concat();
+        let part_words = words
             .zip(all_words.as_ref())
-            .map(|(words, all)| Ok::<_, Error>(words.fit(rest.into_iter())?.with_rows_of(all)));
-        let clues = Clues { neighbourhood, words: own_words.transpose()? };
-        let mut answers = Queries::new(p, &[&*part.answers, &*part.fitted].concat())?.normalised();
+            .map(|(words, all)| Ok::<_, Error>(words.fit(rest.iter().copied())?.with_rows_of(all)));
+        let clues = Clues { neighbourhood, words: part_words.transpose()? };
+        let of_model = [part.part.predictions.as_slice(), &part.fitted].concat();
+        let mut predictions = Queries::new(p, &of_model)?.normalised();
         let mut texts: Option<Vec<String>> =
-            words.map(|words| asked.iter().map(|&pair| words.texts[pair].clone()).collect());
-        let queries = Queries::new(p, &answers)?;
+            words.map(|words| shown.iter().map(|&pair| words.texts[pair].clone()).collect());
+        let queries = Queries::new(p, &predictions)?;
         let queries = match &texts {
             Some(texts) => queries.with_texts(texts)?,
             None => queries,
         };
         let row = |&pair: &usize| among.find(&ids[pair]).map(|at| among.class_of(at));
-        let gold: Vec<Option<u32>> = asked.iter().map(row).collect();
+        let gold: Vec<Option<u32>> = shown.iter().map(row).collect();
         examples.add(&queries, &gold, &among, &clues)?;
-        if first.is_none() && task.config.decoding.held_out {
-            answers.truncate(part.answers.len());
-            texts.iter_mut().for_each(|texts| texts.truncate(held.len()));
-            let held_out = HeldOut { pairs: held.clone(), answers };
-            first = Some((examples.len(), StoredAnswers::new(held_out, ids, texts), clues));
+        if first.is_none() && problem.config.decoding.held_out {
+            predictions.truncate(part.part.predictions.len());
+            texts.iter_mut().for_each(|texts| texts.truncate(part.part.pairs.len()));
+            let predictions = HeldOut { predictions, texts, ..part.part.clone() };
+            first = Some(UnseenPart { examples: examples.len(), predictions, clues });
         }
     }
     if examples.is_empty() {
         let allowed = "absent: no output of a training pair is among its first candidates";
         return Err(Error::value("decoding.second_look", "given", allowed));
     }
-    let answers = Queries::new(p, &held_out.answers)?.normalised();
-    let neighbourhood = Neighbourhood::new(p, answers, outputs, settings.neighbours)?;
+    let unit = Queries::new(p, &held_out.predictions)?.normalised();
+    let neighbourhood = Neighbourhood::new(p, unit, outputs, settings.neighbours)?;
     let clues = Clues { neighbourhood, words: all_words };
     info!(queries = examples.len(), "second look fitted");
-    let part = match first {
-        Some((count, answers, clues)) => {
-            let others = examples.without_first(count);
+    let without_part = match first {
+        Some(unseen) => {
+            let others = examples.without_first(unseen.examples);
             // a single part has no others
             let others = if others.is_empty() { &examples } else { &others };
-            let look = SecondLook::fit(others, clues, task.config.seed)?;
-            Some((answers, look))
+            Some((unseen.predictions, SecondLook::fit(others, unseen.clues, seed)?))
         }
         None => None,
     };
-    Ok((SecondLook::fit(&examples, clues, task.config.seed)?, part))
+    Ok(Reranked { reranker: SecondLook::fit(&examples, clues, seed)?, without_part })
 }

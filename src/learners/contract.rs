@@ -3,13 +3,13 @@
 
 use burn::tensor::Device;
 use dsokr_core::random::generator;
-use dsokr_data::Split;
-use dsokr_nn::Start;
 use dsokr_nn::{Encoder, Pass, contract, parameters};
 
 use crate::encoders::inputs::{Prepare, Recipe};
 use crate::error::Error;
-use crate::run_dir::PreparationFiles;
+use crate::run_dir::save_files;
+use dsokr_data::Split;
+use dsokr_nn::Start;
 
 /// Number of inputs on which the encoder's contract is checked.
 const INPUTS: usize = 8;
@@ -70,7 +70,7 @@ pub fn check<R: Recipe>(recipe: &R, train: &Split) -> Result<(), Error> {
     contract::check(&encoder, &some).or_else(breach)?;
 
     let folder = tempfile::tempdir().map_err(Error::io(&std::env::temp_dir()))?;
-    PreparationFiles::new(preparation.files()?)?.save(folder.path())?;
+    save_files(folder.path(), &preparation.files()?)?;
     let read = R::Preparation::load(&settings, folder.path())?;
     let answers = |inputs: &[<R::Encoder as Encoder>::Input]| {
         encoder.forward(&inputs.iter().collect::<Vec<_>>(), Pass::Evaluate).into_data()

@@ -7,27 +7,20 @@ use std::path::Path;
 use std::sync::Arc;
 
 use burn::tensor::Device;
-use dsokr_core::Processes;
-use dsokr_core::store::read_text;
-use dsokr_data::{Dataset, Split};
-use dsokr_decode::Candidates;
-use dsokr_nn::onnx::{Graph, Value};
-use dsokr_train::Observer;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::config;
-use crate::config::{Abilities, Checked, Config, EncoderSettings, EncoderTable};
+use crate::config::{Abilities, Checked, Config, EncoderSettings, EncoderTable, Lowered};
 use crate::decoding::evaluator::Evaluator;
-use crate::encoders::spectrum_inputs::Polarities;
-use crate::error::Error;
+use crate::error::{Error, ensure};
 use crate::learners::choice::Choice;
-use crate::learners::memory::Need;
-use crate::run_dir::{
-    CANDIDATES, FEATURES, Folder, HeldOut, POLARITIES, PreparationFiles, save_candidates,
-    save_constants, save_data_folder, write_text,
-};
-use crate::targets::{OutputTargets, TrainingOutputs, save_scaling};
+use crate::run_dir::{HELD_OUT, HeldOut, PreparationFile, RunDir};
+use crate::targets::memory::Need;
+use crate::targets::{OutputTargets, Problem};
+use dsokr_data::Split;
+use dsokr_nn::onnx::{Graph, Value};
+use dsokr_train::Observer;
 
 /// A model that an `[encoder]` table describes: it is fitted on a training split, or read from a
 /// run.
@@ -37,26 +30,30 @@ use crate::targets::{OutputTargets, TrainingOutputs, save_scaling};
 /// its own with [`register`]. Then configurations with its `kind` train, resume, evaluate and search like the
 /// built-in ones. `examples/custom_predictor.rs` is a complete program.
 pub trait Learner: Any + Debug + Send + Sync {
-    /// Checks only the settings. The default accepts every value of the type.
+    /// Checks the settings by themselves and against the rest of the configuration. The default accepts every value of
+    /// the type.
     ///
     /// # Errors
-    /// The first value out of range, preferably as [`dsokr_core::Error::Value`].
-    fn validate(&self) -> Result<(), Error> {
-        Ok(())
-    }
-
-    /// Checks the settings against the rest of the configuration. The default accepts every one.
-    ///
-    /// # Errors
-    /// The first key that is not compatible with these settings, preferably as [`dsokr_core::Error::Value`].
-    fn check_compatible(&self, config: &Config) -> Result<(), Error> {
+    /// The first value out of range, or key that is not compatible with these settings, preferably as
+    /// [`dsokr_core::Error::Value`].
+    fn check(&self, config: &Config) -> Result<(), Error> {
         let _ = config;
         Ok(())
     }
 
-    /// Its inputs, needs and answers (default: texts, a device, and points of a feature space).
+    /// Its inputs, needs and predictions (default: texts, a device, and points of a feature space).
     fn abilities(&self) -> Abilities<'_> {
         Abilities::default()
+    }
+
+    /// The table of the settings for so many training pairs, with the sizes that are lowered to their number (default:
+    /// the settings stay as they are).
+    ///
+    /// # Errors
+    /// Settings that cannot be written as TOML.
+    fn for_pairs(&self, pairs: usize) -> Result<Option<(EncoderTable, Vec<Lowered>)>, Error> {
+        let _ = pairs;
+        Ok(None)
     }
 
     /// Prepares the fit: the inputs of the training pairs, as they are learned from. A closure that fits is a
@@ -64,68 +61,73 @@ pub trait Learner: Any + Debug + Send + Sync {
     ///
     /// # Errors
     /// Inputs that cannot be prepared.
-    fn prepare<'a>(&'a self, outputs: &'a TrainingOutputs<'a>) -> Result<Box<dyn Fit + 'a>, Error>;
+    fn prepare<'a>(&'a self, problem: &'a Problem) -> Result<Box<dyn Fit + 'a>, Error>;
 
-    /// Reads the files that [`Predictor::save`] has written into a run directory.
+    /// Reads the files that [`Predictor::save`] has written into a run directory, for a device. Its predictions have as
+    /// many coordinates as the `width` says.
     ///
     /// # Errors
     /// A file that is missing, damaged, or belongs to a different run.
-    fn load(&self, run: &StoredRun) -> Result<Box<dyn Predictor>, Error>;
+    fn load(
+        &self,
+        run: &RunDir,
+        config: &Checked,
+        width: usize,
+        device: &Device,
+    ) -> Result<Box<dyn Predictor>, Error>;
 }
 
 /// A [`Learner`] with its training inputs prepared: it makes targets, and is fitted to them.
 pub trait Fit {
-    /// The targets of the fit (default: the training outputs in the sketched eigenbasis).
+    /// Name and text of each file of the preparation of inputs, which a run has before it is fitted; those of
+    /// [`Predictor::preparation`] (default: none).
+    ///
+    /// # Errors
+    /// A value that cannot be written.
+    fn files(&self) -> Result<Vec<PreparationFile>, Error> {
+        Ok(Vec::new())
+    }
+
+    /// The targets of the fit (default: the training outputs in the sketched eigenbasis). A learner may choose their
+    /// space on the validation split, such as that of a learned embedding.
     ///
     /// # Errors
     /// Outputs that the configuration's kernel or sketch does not accept.
-    fn targets(&self, outputs: &TrainingOutputs) -> Result<OutputTargets, Error> {
-        OutputTargets::in_basis(outputs)
+    fn targets(&mut self, problem: &Problem) -> Result<OutputTargets, Error> {
+        OutputTargets::in_basis(problem)
     }
 
-    /// Targets in the place of the first ones, in a space that the validation split chooses, such as that of a learned
-    /// embedding (default: none). `force` allows more memory than is available.
-    ///
-    /// # Errors
-    /// As [`fit`](Self::fit).
-    fn refined_targets(
-        &mut self,
-        targets: &OutputTargets,
-        evaluator: &Evaluator,
-        force: bool,
-    ) -> Result<Option<OutputTargets>, Error> {
-        let _ = (targets, evaluator, force);
-        Ok(None)
-    }
-
-    /// The memory and time of the fit on a device in addition to the data, the targets and the candidates, for predictions with so
+    /// The memory and time of the fit in addition to the data, the targets and the candidates, for predictions with so
     /// many coordinates: the estimate that `dsokr train --plan` prints (default: nothing is known).
-    fn needs(&self, coordinates: usize, device: &Device) -> Vec<Need> {
-        let _ = (coordinates, device);
+    fn needs(&self, coordinates: usize) -> Vec<Need> {
+        let _ = coordinates;
         Vec::new()
     }
 
-    /// Fits it on the training split of `task`.
+    /// Makes the model that the fit starts from, and refuses what cannot be fitted to the targets: nothing has been
+    /// written yet (default: nothing is made before the fit).
     ///
     /// # Errors
-    /// Settings that are not compatible with the data; errors from the fit.
-    fn fit(&self, task: &mut Task) -> Result<Fitted, Error>;
-
-    /// A fit in closed form, without a run directory; `evaluator` chooses the settings that the configuration leaves
-    /// open, on the validation split (default: there is none).
-    ///
-    /// # Errors
-    /// As [`fit`](Self::fit).
-    fn solve(
-        &self,
-        targets: &OutputTargets,
-        evaluator: &Evaluator,
-    ) -> Result<Option<Fitted>, Error> {
-        let _ = (targets, evaluator);
-        Ok(None)
+    /// Settings that are not compatible with the data.
+    fn start(&mut self, targets: &OutputTargets) -> Result<(), Error> {
+        let _ = targets;
+        Ok(())
     }
 
-    /// Answers of models that were each fitted to the targets without some of the training pairs, given
+    /// Fits the model to the targets. `evaluator` chooses on the validation split what the configuration leaves open,
+    /// and `run` keeps the state of a fit in steps, if there is one.
+    ///
+    /// # Errors
+    /// Errors from the fit.
+    fn fit(
+        &mut self,
+        targets: &OutputTargets,
+        evaluator: &Evaluator,
+        run: Option<&mut RunDir>,
+        observer: &mut dyn Observer,
+    ) -> Result<Fitted, Error>;
+
+    /// Predictions of models that were each fitted to the targets without some of the training pairs, given
     /// in rising order; needed for `decoding.second_look` (default: none are known).
     ///
     /// # Errors
@@ -134,25 +136,31 @@ pub trait Fit {
         &self,
         targets: &OutputTargets,
         parts: &[Vec<usize>],
-    ) -> Result<Option<Vec<CrossFitted>>, Error> {
+    ) -> Result<Option<Vec<WithoutPart>>, Error> {
         let _ = (targets, parts);
         Ok(None)
     }
 }
 
-impl<F: Fn(&mut Task) -> Result<Fitted, Error>> Fit for F {
-    fn fit(&self, task: &mut Task) -> Result<Fitted, Error> {
-        self(task)
+impl<F: FnMut(&OutputTargets) -> Result<Fitted, Error>> Fit for F {
+    fn fit(
+        &mut self,
+        targets: &OutputTargets,
+        _: &Evaluator,
+        _: Option<&mut RunDir>,
+        _: &mut dyn Observer,
+    ) -> Result<Fitted, Error> {
+        self(targets)
     }
 }
 
 impl<T: Learner> EncoderSettings for T {
-    fn validate(&self) -> Result<(), Error> {
-        Learner::validate(self)
+    fn check(&self, config: &Config) -> Result<(), Error> {
+        Learner::check(self, config)
     }
 
-    fn check_compatible(&self, config: &Config) -> Result<(), Error> {
-        Learner::check_compatible(self, config)
+    fn for_pairs(&self, pairs: usize) -> Result<Option<(EncoderTable, Vec<Lowered>)>, Error> {
+        Learner::for_pairs(self, pairs)
     }
 
     fn abilities(&self) -> Abilities<'_> {
@@ -194,15 +202,14 @@ where
     config::register::<T>(name)
 }
 
-/// Answers of a model that was fitted without a part of the training pairs.
-pub struct CrossFitted {
-    /// The pairs of this part, in rising order.
-    pub pairs: Vec<usize>,
-    /// To the inputs of this part, `[pairs × p]`.
-    pub answers: Vec<f32>,
-    /// Leave-one-out answers to the rest, `[pairs × p]`.
-    pub leave_one_out: Vec<f32>,
-    /// To every eighth pair of the rest, by the model that was fitted to it, `[pairs × p]`.
+/// Predictions of a model that was fitted without a part of the training pairs.
+#[derive(Clone, Debug)]
+pub struct WithoutPart {
+    /// For the pairs of this part.
+    pub part: HeldOut,
+    /// For the other pairs, by models that were fitted without the part and without the pair.
+    pub rest: HeldOut,
+    /// For every eighth of the other pairs, which the model was fitted to, `[pairs × p]`.
     pub fitted: Vec<f32>,
 }
 
@@ -222,7 +229,7 @@ pub trait Predictor: Any + Send + Sync {
     ///
     /// # Errors
     /// A value that cannot be written.
-    fn preparation(&self) -> Result<Vec<(&'static str, String)>, Error> {
+    fn preparation(&self) -> Result<Vec<PreparationFile>, Error> {
         Ok(Vec::new())
     }
 
@@ -231,8 +238,8 @@ pub trait Predictor: Any + Send + Sync {
     ///
     /// # Errors
     /// By default [`dsokr_core::Error::Value`]: the predictor cannot be saved.
-    fn save(&self, folder: &mut Folder) -> Result<(), Error> {
-        let _ = folder;
+    fn save(&self, run: &mut RunDir) -> Result<(), Error> {
+        let _ = run;
         let allowed = "one whose Predictor::save writes it";
         Err(Error::value("encoder.kind", "a predictor without files", allowed))
     }
@@ -261,107 +268,15 @@ impl<F: Fn(&Split) -> Result<Vec<f32>, Error> + Send + Sync + 'static> Predictor
     }
 }
 
-/// The arguments of [`Fit::fit`].
-pub struct Task<'a> {
-    /// The configuration.
-    pub config: &'a Checked,
-    /// Training and validation pairs, and the outputs.
-    pub dataset: &'a Dataset,
-    /// The result of [`Fit::targets`].
-    pub targets: &'a OutputTargets,
-    /// Ranks the validation split.
-    pub evaluator: &'a Evaluator<'a>,
-    /// Where tensors are computed, with autodiff.
-    pub device: &'a Device,
-    /// Is called on every event, and can request a stop.
-    pub observer: &'a mut dyn Observer,
-    /// Whether it may take more memory than is available.
-    pub(crate) force: bool,
-    /// Those that share the fit.
-    pub(crate) ranks: &'a Processes,
-    /// Where the run directory is, or is to be.
-    pub(crate) path: &'a Path,
-    /// Whether it is there already, and is resumed.
-    pub(crate) resumed: bool,
-    /// The fingerprint of the data.
-    pub(crate) data: &'a str,
-    pub(crate) folder: Option<Folder>,
-}
-
-impl Task<'_> {
-    /// Creates the run directory, or opens that of a resumed run, with the files of the
-    /// preparation. Nothing is written before. A learner that does not call it gets a directory
-    /// without such files after its fit.
-    ///
-    /// # Errors
-    /// Errors of the file system; a resumed run whose preparation differs.
-    pub fn begin(&mut self, files: Vec<(&'static str, String)>) -> Result<&mut Folder, Error> {
-        let files = PreparationFiles::new(files)?;
-        let space = self.targets.space.fingerprint();
-        let mut folder = if self.ranks.is_first() && !self.resumed {
-            let save = |here: &Path| {
-                self.targets.space.save(here)?;
-                self.dataset.outputs.features.save(&here.join(FEATURES))?;
-                let Evaluator { root, decoder, .. } = *self.evaluator;
-                save_scaling(decoder.scaling, here)?;
-                save_constants(decoder.constants, here)?;
-                save_data_folder(here, root)?;
-                if self.config.encoder.abilities().spectra {
-                    let polarities = Polarities::of_split(&self.dataset.train)?;
-                    let text = serde_json::to_string(&polarities)? + "\n";
-                    write_text(&here.join(POLARITIES), &text)?;
-                }
-                let file = here.join(CANDIDATES);
-                save_candidates(&file, decoder.candidates, &space, self.data)
-            };
-            Folder::create(self.path, self.config, &files, space.clone(), save)?
-        } else {
-            Folder::open(self.path, space, &files)
-        };
-        // the other processes only read it
-        if self.ranks.is_first() {
-            folder = folder.logging(&self.config.logging);
-        }
-        Ok(self.folder.insert(folder))
-    }
-}
-
-/// A run directory that a model is read from.
-pub struct StoredRun<'a> {
-    /// The run directory.
-    pub path: &'a Path,
-    /// Its configuration.
-    pub config: &'a Checked,
-    /// Fingerprint of the coordinates that its candidates are in.
-    pub space: &'a str,
-    /// Its candidates.
-    pub candidates: &'a Candidates,
-    /// Where the model is computed.
-    pub device: &'a Device,
-}
-
-impl StoredRun<'_> {
-    /// The text of a file that [`Folder::write_text`] has written.
-    ///
-    /// # Errors
-    /// A file that is missing or is not text.
-    pub fn read_text(&self, name: &str) -> Result<String, Error> {
-        let path = self.path.join(name);
-        read_text(&path).map_err(Error::reading(&path))
-    }
-}
-
 /// A fitted [`Learner`].
 pub struct Fitted {
     /// The fitted model.
     pub predictor: Box<dyn Predictor>,
     /// Whether its files are in the run directory already.
     pub saved: bool,
-    /// Answers that have not seen their pair; needed for `decoding.hubs` and `decoding.held_out`.
+    /// Predictions for training pairs by models that have not seen them; needed for `decoding.hubs` and
+    /// `decoding.held_out`.
     pub held_out: Option<HeldOut>,
-    /// Those to the first part of the pairs that the second look leaves out, where the fit gives them on its way; else they
-    /// come from [`Fit::without`].
-    pub left_out: Option<CrossFitted>,
     /// A summary of the fit, one line for the log.
     pub summary: Option<String>,
     /// The values that the fit chose from lists, for advice on these lists.
@@ -378,10 +293,36 @@ impl Fitted {
             predictor,
             saved: false,
             held_out: None,
-            left_out: None,
             summary: None,
             choices: Vec::new(),
             advice: Vec::new(),
         }
+    }
+
+    /// Writes the model into its run, unless the fit has, and the held-out predictions, where the configuration keeps them
+    /// or hubs need them.
+    ///
+    /// # Errors
+    /// A learner that gives no held-out predictions; what the file system reports.
+    pub(crate) fn save(&self, run: RunDir, config: &Checked) -> Result<RunDir, Error> {
+        let mut run = run;
+        if !self.saved {
+            run = run.save_preparation(&self.predictor.preparation()?)?;
+            self.predictor.save(&mut run)?;
+        }
+        let decoding = &config.decoding;
+        match &self.held_out {
+            // hubs of candidates that are added are computed from these too, for which 16 bits are enough
+            Some(held_out) if decoding.held_out || decoding.hubs.is_some() => {
+                held_out.save(&run.path().join(HELD_OUT), decoding.held_out)?;
+            }
+            Some(_) => {}
+            None => {
+                let allowed =
+                    "false: this encoder gives no answers to training inputs that it has not seen";
+                ensure(!decoding.held_out, "decoding.held_out", true, allowed)?;
+            }
+        }
+        Ok(run)
     }
 }

@@ -5,25 +5,27 @@ use std::path::Path;
 use std::sync::Arc;
 
 use burn::tensor::Device;
-use dsokr_basis::{Kernel, Projection};
 use dsokr_core::random::generator;
-use dsokr_core::{Processes, RowWeights};
+use dsokr_basis::{Kernel, Projection};
+use dsokr_core::RowWeights;
+use dsokr_core::Processes;
 use dsokr_data::{InputKind, Split};
-use dsokr_decode::CandidateBlocks;
 use dsokr_nn::onnx::{Graph, Value};
 use dsokr_nn::{Encoder, Model, Start, device_memory, parameters};
-use dsokr_train::{Best, Observer, Pairs, TrainingConfig, embed, train};
-use tracing::{info, warn};
+use dsokr_train::{Best, Checkpoint, Observer, Pairs, TrainingConfig, embed, train};
+use tracing::info;
 
 use crate::config::folds::rest;
-use crate::config::{Abilities, Checked, Config};
+use crate::config::{Abilities, Checked, Config, HeldOutPredictions};
+use crate::decoding::evaluator::Evaluator;
 use crate::encoders::inputs::{Prepare, Recipe};
 use crate::error::{Error, ensure};
-use crate::learners::learner::{Fit, Fitted, Learner, Predictor, StoredRun, Task};
-use crate::learners::memory::{self, Need};
+use crate::learners::learner::{Fit, Fitted, Learner, Predictor};
+use crate::learners::memory;
 use crate::metrics::scores::Scores;
-use crate::run_dir::{Folder, HeldOut, PreparationFiles};
-use crate::targets::TrainingOutputs;
+use crate::run_dir::{HeldOut, PreparationFile, RunDir};
+use crate::targets::memory::Need;
+use crate::targets::{OutputTargets, Problem};
 
 /// A trained encoder.
 pub struct Network<R: Recipe> {
@@ -42,14 +44,14 @@ impl<R: Recipe> Predictor for Network<R> {
         Ok(embed(&self.model, &self.preparation.inputs(split)?, self.batch)?)
     }
 
-    fn preparation(&self) -> Result<Vec<(&'static str, String)>, Error> {
+    fn preparation(&self) -> Result<Vec<PreparationFile>, Error> {
         self.preparation.files()
     }
 
-    fn save(&self, folder: &mut Folder) -> Result<(), Error> {
+    fn save(&self, run: &mut RunDir) -> Result<(), Error> {
         let parameters = parameters::collect(&self.model);
         parameters::check_finite(&parameters)?;
-        folder.save_best(&parameters)
+        run.save_best(&parameters)
     }
 
     fn export(&self, folder: &Path, unit_length: bool) -> Result<(), Error> {
@@ -62,11 +64,8 @@ impl<R: Recipe> Predictor for Network<R> {
 }
 
 impl<R: Recipe> Learner for R {
-    fn validate(&self) -> Result<(), Error> {
-        Recipe::validate(self)
-    }
-
-    fn check_compatible(&self, config: &Config) -> Result<(), Error> {
+    fn check(&self, config: &Config) -> Result<(), Error> {
+        Recipe::validate(self)?;
         let kernel = config.output.kernel.as_deref();
         let plain = matches!(kernel, Some(Kernel::Linear | Kernel::Cosine));
         let allowed = "false: encoders without a sketch learn feature rows as they are, for the \
@@ -82,92 +81,166 @@ impl<R: Recipe> Learner for R {
             spectra,
             shares_training: true,
             weighs_pairs: true,
+            held_out: HeldOutPredictions::Pairs,
             ..Abilities::default()
         }
     }
 
-    fn prepare<'a>(&'a self, outputs: &'a TrainingOutputs<'a>) -> Result<Box<dyn Fit + 'a>, Error> {
-        Ok(Box::new(Prepared::new(self, outputs)?))
+    fn prepare<'a>(&'a self, problem: &'a Problem) -> Result<Box<dyn Fit + 'a>, Error> {
+        Ok(Box::new(PreparedNetwork::new(self, problem)?))
     }
 
-    fn load(&self, run: &StoredRun) -> Result<Box<dyn Predictor>, Error> {
-        let preparation = R::Preparation::load(&self.preparation(), run.path)?;
-        let prepared = PreparationFiles::new(preparation.files()?)?;
-        let best = Folder::open(run.path, run.space.into(), &prepared).best()?;
-        let offset = vec![0.0; run.candidates.dim()];
-        let model = new_model(self, run.config, &preparation, &offset, run.device, true)?;
+    fn load(
+        &self,
+        run: &RunDir,
+        config: &Checked,
+        width: usize,
+        device: &Device,
+    ) -> Result<Box<dyn Predictor>, Error> {
+        let preparation = R::Preparation::load(&self.preparation(), run.path())?;
+        let best = run.clone().prepared(&preparation.files()?)?.best()?;
+        let model = new_model(self, config, &preparation, &vec![0.0; width], device, true)?;
         let model = parameters::restore(model, best)?;
-        let batch = run.config.evaluation.batch;
+        let batch = config.evaluation.batch;
         let preparation = Arc::new(preparation);
         Ok(Box::new(Network { recipe: self.clone(), preparation, model, batch }))
     }
 }
 
 /// A network with the inputs that it is trained on.
-struct Prepared<'a, R: Recipe> {
+struct PreparedNetwork<'a, R: Recipe> {
     recipe: &'a R,
-    outputs: &'a TrainingOutputs<'a>,
+    problem: &'a Problem,
     preparation: Arc<R::Preparation>,
     /// The part of the pairs that the encoder does not see, where it is not trained anew without each part.
     held: Option<Vec<usize>>,
-    /// Those of the other pairs.
+    /// The inputs of the other pairs.
     inputs: Vec<<R::Preparation as Prepare>::Input>,
-    /// Their weights.
+    /// The weights of the other pairs.
     weights: RowWeights,
+    /// The model that the training starts from, once it has been made.
+    model: Option<Model<R::Encoder>>,
 }
 
-impl<'a, R: Recipe> Prepared<'a, R> {
-    fn new(recipe: &'a R, outputs: &'a TrainingOutputs<'a>) -> Result<Self, Error> {
-        let config = outputs.config;
-        let train = &outputs.dataset.train;
+impl<'a, R: Recipe> PreparedNetwork<'a, R> {
+    fn new(recipe: &'a R, problem: &'a Problem) -> Result<Self, Error> {
+        let config = &problem.config;
+        let train = &problem.dataset.train;
         let settings = recipe.preparation();
-        let preparation = match outputs.resumed {
-            Some(path) => R::Preparation::load(&settings, path)?,
+        let preparation = match &problem.saved {
+            Some(run) => R::Preparation::load(&settings, run.path())?,
             None => R::Preparation::fit(&settings, train)?,
         };
-        let n = train.ids.len();
         let held = match &config.decoding.hubs {
             Some(hubs) if !hubs.refits() => {
-                hubs.parts().draw(outputs.dataset, config.seed)?.into_iter().next()
+                hubs.parts().draw(&problem.dataset, config.seed)?.into_iter().next()
             }
             Some(_) | None => None,
         };
         let learned = match &held {
-            Some(held) => &train.select(&rest(held, n))?,
+            Some(held) => &train.select(&rest(held, problem.len()))?,
             None => train,
         };
         let inputs = preparation.inputs(learned)?;
         let weights = learned.weights.clone();
-        Ok(Self { recipe, outputs, preparation: Arc::new(preparation), held, inputs, weights })
+        let preparation = Arc::new(preparation);
+        Ok(Self { recipe, problem, preparation, held, inputs, weights, model: None })
+    }
+
+    /// The targets of the pairs that the encoder sees.
+    fn learned<'t>(&self, targets: &'t Projection) -> Cow<'t, Projection> {
+        match &self.held {
+            Some(held) => Cow::Owned(targets.select(&rest(held, self.problem.len()))),
+            None => Cow::Borrowed(targets),
+        }
+    }
+
+    /// The settings of a training on so many pairs, whose batches are split where a GPU has no memory for them, and what
+    /// it needs.
+    fn training(&self, pairs: usize, coordinates: usize) -> (TrainingConfig, Vec<Need>) {
+        let config = &self.problem.config;
+        let parts = self.recipe.size(&self.preparation, &self.inputs, coordinates);
+        let sizes = [pairs, self.problem.dataset.validation.ids.len()];
+        let gpu = device_memory(&self.problem.device);
+        let needs = |training: &TrainingConfig| {
+            memory::of_training(&parts, training, sizes, config.evaluation.batch, gpu)
+        };
+        let training = memory::split_batches(&config.training, needs);
+        let needs = needs(&training);
+        (training, needs)
+    }
+
+    /// The model that the training starts from.
+    fn new_model(&self, targets: &Projection) -> Result<Model<R::Encoder>, Error> {
+        let config = &self.problem.config;
+        let (training, _) = self.training(self.inputs.len(), targets.dimension);
+        if training.micro_batch != config.training.micro_batch {
+            tracing::warn!(
+                batch = training.batch,
+                at_once = training.at_once(),
+                "batches are encoded in parts, since the GPU has no memory for a whole one"
+            );
+        }
+        let device = self.problem.device.clone().autodiff();
+        let is_restored = self.problem.saved.as_ref().is_some_and(RunDir::has_checkpoint);
+        let offset = self.learned(targets).mean(&self.weights);
+        let model =
+            new_model(self.recipe, config, &self.preparation, &offset, &device, is_restored)?;
+        check_groups(config, &model)?;
+        let parameters = burn::module::Module::num_params(&model.encoder);
+        info!(parameters, "model made");
+        Ok(model)
+    }
+
+    /// The predictions of the run's own encoder for the part of the pairs that it does not see, or of further encoders.
+    fn held_out(
+        &self,
+        model: &Model<R::Encoder>,
+        targets: &Projection,
+        training: &dsokr_train::Task<R::Encoder, Scores>,
+        observer: &mut dyn Observer,
+    ) -> Result<Option<HeldOut>, Error> {
+        let train = &self.problem.dataset.train;
+        if let Some(held) = &self.held {
+            let inputs = self.preparation.inputs(&train.select(held)?)?;
+            let predictions = embed(model, &inputs, self.problem.config.evaluation.batch)?;
+            return Ok(Some(HeldOut::new(held.clone(), &train.ids, predictions)));
+        }
+        if self.problem.config.decoding.needs_held_out() {
+            return Ok(Some(self.cross_fitted(targets, training, observer)?));
+        }
+        Ok(None)
     }
 
     /// The predictions of encoders that were trained without the pair. There is one encoder for each
     /// fold that is answered, trained with the same settings.
-    fn held_out(
+    fn cross_fitted(
         &self,
         targets: &Projection,
         training: &dsokr_train::Task<R::Encoder, Scores>,
         observer: &mut dyn Observer,
     ) -> Result<HeldOut, Error> {
-        let Self { recipe, outputs, preparation, .. } = self;
-        let config = outputs.config;
-        let split = &outputs.dataset.train;
+        let config = &self.problem.config;
+        let split = &self.problem.dataset.train;
         let n = split.ids.len();
         let hubs = config.decoding.hubs.clone().unwrap_or_default();
-        let folds = hubs.parts().draw(outputs.dataset, config.seed)?;
-        let mut found: Vec<(usize, Vec<f32>)> = Vec::new();
+        let folds = hubs.parts().draw(&self.problem.dataset, config.seed)?;
+        let mut rows: Vec<(usize, Vec<f32>)> = Vec::new();
         for (at, held) in folds.iter().enumerate() {
-            let fold = at + 1;
-            let folds = folds.len();
-            let pairs = n - held.len();
-            info!(fold, folds, pairs, "training for held-out answers");
+            info!(
+                fold = at + 1,
+                folds = folds.len(),
+                pairs = n - held.len(),
+                "training for held-out answers"
+            );
             let rest = rest(held, n);
             let learned = split.select(&rest)?;
-            let inputs = preparation.inputs(&learned)?;
+            let inputs = self.preparation.inputs(&learned)?;
             let targets = targets.select(&rest);
             let offset = targets.mean(&learned.weights);
             let device = training.device;
-            let model = new_model(*recipe, config, preparation, &offset, device, false)?;
+            let model =
+                new_model(self.recipe, config, &self.preparation, &offset, device, false)?;
             let pairs = Pairs::new(&inputs, &targets.coordinates, &targets.residuals)?;
             let pairs = pairs.weighted(learned.weights.as_slice())?;
             let task = dsokr_train::Task { pairs, ranks: &Processes::default(), ..*training };
@@ -176,42 +249,26 @@ impl<'a, R: Recipe> Prepared<'a, R> {
                 Best::Given(best) => parameters::restore(outcome.model, best)?,
                 Best::Last | Best::Stored => outcome.model,
             };
-            let inputs = preparation.inputs(&split.select(held)?)?;
+            let inputs = self.preparation.inputs(&split.select(held)?)?;
             let z = embed(&model, &inputs, config.evaluation.batch)?;
-            let rows = z.chunks_exact(targets.dimension).map(<[f32]>::to_vec);
-            found.extend(held.iter().copied().zip(rows));
+            let predicted = z.chunks_exact(targets.dimension).map(<[f32]>::to_vec);
+            rows.extend(held.iter().copied().zip(predicted));
         }
-        found.sort_unstable_by_key(|(pair, _)| *pair);
-        let (pairs, answers): (Vec<usize>, Vec<Vec<f32>>) = found.into_iter().unzip();
-        Ok(HeldOut { pairs, answers: answers.concat() })
-    }
-
-    /// The settings of a training on so many pairs, whose batches are split where a GPU has no memory for them, and what
-    /// it needs.
-    fn training(
-        &self,
-        pairs: usize,
-        coordinates: usize,
-        device: &Device,
-    ) -> (TrainingConfig, Vec<Need>) {
-        let config = self.outputs.config;
-        let parts = self.recipe.size(&self.preparation, &self.inputs, coordinates);
-        let sizes = [pairs, self.outputs.dataset.validation.ids.len()];
-        let gpu = device_memory(device);
-        let needs = |training: &TrainingConfig| {
-            memory::of_training(&parts, training, sizes, config.evaluation.batch, gpu)
-        };
-        let training = memory::split_batches(&config.training, needs);
-        let needs = needs(&training);
-        (training, needs)
+        rows.sort_unstable_by_key(|(pair, _)| *pair);
+        let (pairs, predictions): (Vec<usize>, Vec<Vec<f32>>) = rows.into_iter().unzip();
+        Ok(HeldOut::new(pairs, &split.ids, predictions.concat()))
     }
 }
 
-impl<R: Recipe> Fit for Prepared<'_, R> {
-    fn needs(&self, coordinates: usize, device: &Device) -> Vec<Need> {
-        let needs = |pairs| self.training(pairs, coordinates, device).1;
-        let decoding = &self.outputs.config.decoding;
-        let n = self.outputs.len();
+impl<R: Recipe> Fit for PreparedNetwork<'_, R> {
+    fn files(&self) -> Result<Vec<PreparationFile>, Error> {
+        self.preparation.files()
+    }
+
+    fn needs(&self, coordinates: usize) -> Vec<Need> {
+        let needs = |pairs| self.training(pairs, coordinates).1;
+        let decoding = &self.problem.config.decoding;
+        let n = self.problem.len();
         let hubs = decoding.hubs.clone().unwrap_or_default();
         let rest = hubs.parts().rest(n);
         if !hubs.refits() {
@@ -234,80 +291,75 @@ impl<R: Recipe> Fit for Prepared<'_, R> {
         all
     }
 
-    fn fit(&self, task: &mut Task) -> Result<Fitted, Error> {
-        let Self { preparation, held, inputs, .. } = self;
-        let recipe = self.recipe;
-        let config = task.config;
-        let device = task.device.clone().autodiff();
-        let (basis, targets) = task.targets.basis()?;
-        let targets = match held {
-            Some(held) => Cow::Owned(targets.select(&rest(held, self.outputs.len()))),
-            None => Cow::Borrowed(targets),
-        };
-        let targets = &*targets;
-        let (training, needs) = self.training(inputs.len(), basis.dimension(), &device);
-        memory::check(&needs, task.force)?;
-        if training.micro_batch != config.training.micro_batch {
-            let batch = training.batch;
-            let at_once = training.at_once();
-            warn!(
-                batch,
-                at_once,
-                "batches are encoded in parts, since the GPU has no memory for a whole one"
-            );
-        }
-        let restored = self.outputs.resumed.is_some_and(Folder::has_checkpoint);
-        let offset = targets.mean(&self.weights);
-        let model = new_model(recipe, config, preparation, &offset, &device, restored)?;
-        check_groups(config, &model)?;
-        info!(parameters = burn::module::Module::num_params(&model.encoder), "model made");
+    fn start(&mut self, targets: &OutputTargets) -> Result<(), Error> {
+        let (_, targets) = targets.basis()?;
+        self.model = Some(self.new_model(targets)?);
+        Ok(())
+    }
 
-        let ranks = task.ranks;
-        let folder = task.begin(preparation.files()?)?;
-        let start = folder.last_checkpoint()?;
-        if ranks.is_first() {
-            folder.rewind_log(start.as_ref().map_or(0, |checkpoint| checkpoint.step))?;
-        }
-        let mut folder = folder.clone();
-        let validation = preparation.inputs(&task.dataset.validation)?;
-        let evaluator = task.evaluator;
+    fn fit(
+        &mut self,
+        targets: &OutputTargets,
+        evaluator: &Evaluator,
+        mut run: Option<&mut RunDir>,
+        observer: &mut dyn Observer,
+    ) -> Result<Fitted, Error> {
+        let (_, targets) = targets.basis()?;
+        let model = match self.model.take() {
+            Some(model) => model,
+            None => self.new_model(targets)?,
+        };
+        let config = &self.problem.config;
+        let ranks = &self.problem.ranks;
+        let targets = &*self.learned(targets);
+        let (training, _) = self.training(self.inputs.len(), targets.dimension);
+        let validation = self.preparation.inputs(&self.problem.dataset.validation)?;
         let batch = config.evaluation.batch;
         let validate = |model: &Model<R::Encoder>| {
             Ok(evaluator.validation(&embed(model, &validation, batch)?)?)
         };
-        let pairs = Pairs::new(inputs, &targets.coordinates, &targets.residuals)?;
-        let trained = dsokr_train::Task {
+        let pairs = Pairs::new(&self.inputs, &targets.coordinates, &targets.residuals)?;
+        let task = dsokr_train::Task {
             config: &training,
             seed: config.seed,
-            device: &device,
+            device: &self.problem.device.clone().autodiff(),
             pairs: pairs.weighted(self.weights.as_slice())?,
             ranks,
             validate: &validate,
         };
-        let outcome = train(&trained, model, start, &mut folder, task.observer)?;
-        let fitted = |model| {
-            let preparation = Arc::clone(preparation);
-            let network = Network { recipe: recipe.clone(), preparation, model, batch };
-            Fitted { saved: true, ..Fitted::new(network) }
+        let start = match &mut run {
+            Some(run) => resumed(run, ranks)?,
+            None => None,
         };
+        let outcome = match &mut run {
+            Some(run) => train(&task, model, start, &mut **run, observer)?,
+            None => train(&task, model, start, &mut (), observer)?,
+        };
+        let network = |model| {
+            let preparation = Arc::clone(&self.preparation);
+            Network { recipe: self.recipe.clone(), preparation, model, batch }
+        };
+        let saved = run.is_some();
         if !ranks.is_first() {
-            return Ok(fitted(outcome.model));
+            return Ok(Fitted { saved, ..Fitted::new(network(outcome.model)) });
         }
-        let model = match outcome.best {
-            Best::Last => outcome.model,
-            Best::Given(best) => parameters::restore(outcome.model, best)?,
-            Best::Stored => parameters::restore(outcome.model, folder.best()?)?,
+        let model = match (outcome.best, run) {
+            (Best::Given(best), _) => parameters::restore(outcome.model, best)?,
+            (Best::Stored, Some(run)) => parameters::restore(outcome.model, run.best()?)?,
+            (Best::Last, _) | (Best::Stored, None) => outcome.model,
         };
-        let held_out = match (held, config.decoding.needs_held_out()) {
-            (Some(held), _) => {
-                let inputs = preparation.inputs(&task.dataset.train.select(held)?)?;
-                Some(HeldOut { answers: embed(&model, &inputs, batch)?, pairs: held.clone() })
-            }
-            (None, true) => Some(self.held_out(targets, &trained, task.observer)?),
-            (None, false) => None,
-        };
-        Ok(Fitted { held_out, ..fitted(model) })
+        let held_out = self.held_out(&model, targets, &task, observer)?;
+        Ok(Fitted { saved, held_out, ..Fitted::new(network(model)) })
     }
+}
+
+/// The state that the training of a run goes on from, whose log ends there.
+fn resumed(run: &mut RunDir, ranks: &Processes) -> Result<Option<Checkpoint>, Error> {
+    let start = run.last_checkpoint()?;
+    if ranks.is_first() {
+        run.rewind_log(start.as_ref().map_or(0, |checkpoint| checkpoint.step))?;
+    }
+    Ok(start)
 }
 
 /// A model with parameters drawn from the configuration's seed, and `offset` as its last bias; or one

@@ -10,7 +10,6 @@ use dsokr_decode::{MissingGold, Pool, Standings};
 
 use super::coverage::{CalibratingQueries, CalibratingQuery, CandidateSet, CandidateSets, FIRST};
 use super::{Answer, EnsembleRun, QueryAnswers, Run};
-use crate::config::KernelMachineConfig;
 use crate::config::candidate_rule::CandidateRule;
 use crate::decoding::answer::distinct;
 use crate::decoding::evaluation::Models;
@@ -134,12 +133,9 @@ impl EnsembleRun {
         let mut known = vec![
             "each is answered by a model without it, in a basis that knows its output".to_owned(),
         ];
-        let chosen = |run: &Run| {
-            let machine = run.config.encoder.get::<KernelMachineConfig>();
-            machine.is_some_and(|machine| machine.lambda.values().len() > 1)
-        };
-        if self.members().iter().any(chosen) {
-            known.push("λ is chosen on all of them".into());
+        let chosen = |run: &Run| run.config.encoder.abilities().chosen_on_held_out;
+        if let Some(chosen) = self.members().iter().find_map(chosen) {
+            known.push(format!("{chosen} chosen on all of them"));
         }
         Ok(CalibratingQueries {
             queries,

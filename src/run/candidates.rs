@@ -18,7 +18,7 @@ use super::{FoundCandidate, OutputFolder};
 use crate::error::{Error, ensure, ensure_run};
 use crate::metrics::molecules::{are_smiles, canonical};
 use crate::run_dir::{
-    CANDIDATES, FEATURES, Folder, RunLock, SHARDS as FOLDER, candidates, held_out, inner, name,
+    CANDIDATES, FEATURES, RunDir, RunLock, SHARDS as FOLDER, candidates, held_out, inner, name,
     named, run_of,
 };
 use crate::targets::{OutputSpace, load_scaling, unknown_shares};
@@ -77,7 +77,7 @@ pub fn add_candidates<T>(
     dry: bool,
     before: impl FnOnce(&AddedCandidates) -> Result<T, Error>,
 ) -> Result<(AddedCandidates, T), Error> {
-    let config = Folder::config(run)?;
+    let config = RunDir::at(run).config()?;
     if let Some(ensemble) = ensemble_of(run)? {
         let ensemble = ensemble.display();
         let message = format!(
@@ -113,7 +113,7 @@ pub fn add_candidates<T>(
 fn check_complete(run: &Path) -> Result<(), Error> {
     let resume = Argument::switch("resume");
     let message = format_args!("not complete: train it to its end first ({resume})");
-    ensure_run(Folder::finished(run)?.is_some(), run, message)
+    ensure_run(RunDir::at(run).report()?.is_some(), run, message)
 }
 
 /// The fingerprints of the coordinates and of the data that a file of candidates names.
@@ -125,7 +125,7 @@ fn fingerprints(stored: &Stored) -> Result<BTreeMap<String, String>, Error> {
 fn ensemble_of(run: &Path) -> Result<Option<PathBuf>, Error> {
     let above = candidates::above(run).filter(|folder| run_of(folder).as_ref() == Some(folder));
     let Some(ensemble) = above else { return Ok(None) };
-    let config = Folder::config(&ensemble)?;
+    let config = RunDir::at(&ensemble).config()?;
     let is_member = config.ensemble.is_some()
         && inner(&ensemble, &config)?.iter().any(|member| name(member) == name(run));
     Ok(is_member.then_some(ensemble))
@@ -200,7 +200,7 @@ fn new_outputs(
 
 /// The candidates of the run of one model with new ones.
 fn grow(run: &Path, new: NewCandidates) -> Result<Grown, Error> {
-    let config = Folder::config(run)?;
+    let config = RunDir::at(run).config()?;
     let stored = Arc::new(candidates::open(run)?);
     let before = Candidates::read(&stored)?;
     let features = run.join(FEATURES);
@@ -294,7 +294,7 @@ pub fn shard_candidates(
     precision: Precision,
     out: Option<&Path>,
 ) -> Result<WrittenShards, Error> {
-    let config = Folder::config(run)?;
+    let config = RunDir::at(run).config()?;
     let message = "an ensemble: expected the run of one model";
     ensure_run(config.ensemble.is_none(), run, message)?;
     let message = "a run with decoding.second_look: expected one without";

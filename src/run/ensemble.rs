@@ -19,7 +19,7 @@ use crate::config::{BeyondConfig, Checked, EncoderTable, IN_ENSEMBLES};
 use crate::decoding::beyond::BeyondSearch;
 use crate::decoding::evaluation::Models;
 use crate::error::{Error, ensure};
-use crate::run_dir::{Folder, RULE, candidates, inner, name, read_json};
+use crate::run_dir::{RunDir, RULE, candidates, inner, name, read_json};
 
 /// Trained runs with the same candidates, and the rule that combines them.
 pub struct EnsembleRun {
@@ -66,7 +66,7 @@ impl EnsembleRun {
         encoder: Option<&EncoderTable>,
         device: &Device,
     ) -> Result<Self, Error> {
-        let configs = paths.iter().map(|path| Ok(Folder::config(path)?.given(encoder)));
+        let configs = paths.iter().map(|path| Ok(RunDir::at(path).config()?.given(encoder)));
         let configs = configs.collect::<Result<Vec<_>, Error>>()?;
         let shards = match (paths, configs.as_slice(), shards) {
             ([path], [config], shards) if config.ensemble.is_none() => open_shards(path, shards)?,

@@ -88,10 +88,10 @@ impl EnsembleRun {
             });
         }
         let known = |pair: &&usize| {
-            let all = stored.iter().chain(&parts).map(|own| &own.held_out.pairs);
+            let all = stored.iter().chain(&parts).map(|own| &own.pairs);
             all.into_iter().all(|pairs| pairs.binary_search(pair).is_ok())
         };
-        let common: Vec<usize> = stored[0].held_out.pairs.iter().filter(known).copied().collect();
+        let common: Vec<usize> = stored[0].pairs.iter().filter(known).copied().collect();
         let allowed = "absent: no training pair is answered by all members. Members of the same seed and the same number \
                        of folds answer the same part first";
         ensure(!common.is_empty(), key, found, allowed)?;
@@ -102,7 +102,7 @@ impl EnsembleRun {
             let own = own.select(&pairs);
             let allowed = "absent: members have different training pairs";
             ensure(own.ids == ids, key, found, allowed)?;
-            answers.push(run.config.decoding.scaled(&own.held_out.answers, run.candidates.dim())?);
+            answers.push(run.config.decoding.scaled(&own.predictions, run.candidates.dim())?);
         }
         let texts = parts.iter().find_map(|part| part.select(&pairs).texts);
         let texts = texts.unwrap_or_else(|| vec![String::new(); pairs.len()]);

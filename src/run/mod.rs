@@ -16,7 +16,7 @@ mod wanted;
 
 pub use crate::decoding::answer::{Answer, Cell, Hit, Quantile};
 pub use crate::run_dir::{
-    EmbeddingCurve, EmbeddingPoint, Folder, LearningCurve, LearningPoint, OutputFolder, Record,
+    EmbeddingCurve, EmbeddingPoint, LearningCurve, LearningPoint, OutputFolder, Record,
     Report, check_not_read, check_output, counts_line, metrics_table,
 };
 pub use candidates::{

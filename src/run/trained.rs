@@ -23,11 +23,11 @@ use crate::decoding::evaluation::Models;
 use crate::decoding::lexicon::read_look;
 use crate::encoders::spectrum_inputs::Polarities;
 use crate::error::{Error, ensure_run};
-use crate::learners::learner::{Predictor, StoredRun};
+use crate::learners::learner::Predictor;
 use crate::metrics::constants::Constants;
 use crate::metrics::scores::Evaluation;
 use crate::run_dir::{
-    BASIS, CANDIDATES, FEATURES, Folder, POLARITIES, PreparationFiles, SECOND_LOOK, candidates,
+    BASIS, CANDIDATES, FEATURES, POLARITIES, RunDir, SECOND_LOOK, candidates,
     load_constants, read_json, save_candidates, save_constants,
 };
 use crate::targets::{OutputSpace, load_scaling, save_scaling, standardise};
@@ -86,7 +86,7 @@ impl Run {
 
     /// The configuration of the run of one model.
     pub(super) fn config_of_one(path: &Path) -> Result<Checked, Error> {
-        let config = Folder::config(path)?;
+        let config = RunDir::at(path).config()?;
         let message = "an ensemble: open it as one, or one of its members/";
         ensure_run(config.ensemble.is_none(), path, message)?;
         Ok(config)
@@ -121,8 +121,9 @@ impl Run {
             check_basis(stored, &basis.fingerprint())?;
         }
         let own = stored.metadata("basis")?;
-        let run = StoredRun { path, config: &config, space: own, candidates: &candidates, device };
-        let predictor = config.encoder.learner().load(&run)?;
+        let run = RunDir::at(path).in_space(own);
+        let width = candidates.dim();
+        let predictor = config.encoder.learner().load(&run, &config, width, device)?;
         let mut look = None;
         if config.decoding.second_look.is_some() {
             let stored = SecondLook::open(&path.join(SECOND_LOOK))?;
@@ -190,9 +191,8 @@ impl Run {
             let allowed = "an encoder: the run directory of a kernel machine can be copied";
             return Err(Error::value("encoder.kind", found, allowed));
         };
-        let prepared = PreparationFiles::new(self.predictor.preparation()?)?;
-        let config = &self.config;
-        let space = basis.fingerprint();
+        let files = self.predictor.preparation()?;
+        let run = RunDir::at(path).in_space(&basis.fingerprint()).prepared(&files)?;
         let save = |here: &Path| {
             basis.save(&here.join(BASIS))?;
             save_scaling(self.scaling.as_ref(), here)?;
@@ -202,11 +202,11 @@ impl Run {
                 FittedFeatures::load(&features)?.save(&here.join(FEATURES))?;
             }
             // the empty fingerprint belongs to no data, so `--resume` refuses the directory
-            save_candidates(&here.join(CANDIDATES), &self.candidates, &space, "")
+            save_candidates(&here.join(CANDIDATES), &self.candidates, run.space(), "")
         };
-        let mut folder = Folder::create(path, config, &prepared, space.clone(), save)?;
+        let mut run = run.create(&self.config, &files, save)?;
         // whole or not at all
-        self.predictor.save(&mut folder).inspect_err(|_| {
+        self.predictor.save(&mut run).inspect_err(|_| {
             let _ = std::fs::remove_dir_all(path);
         })
     }

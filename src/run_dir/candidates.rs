@@ -3,7 +3,6 @@
 use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use dsokr_core::store::{Stored, sync_folder};
 use dsokr_decode::Candidates;
@@ -80,12 +79,6 @@ pub(crate) fn replace_all(
         .and_then(|()| write_text(&ensemble.join(SWITCH), ""));
     let settled = settle(ensemble, members);
     written.and(settled)
-}
-
-/// The candidates of a run, if some were added to those of its training.
-pub(crate) fn with_added(run: &Path) -> Result<Option<Candidates>, Error> {
-    let all = Candidates::read(&Arc::new(open(run)?))?;
-    Ok(Some(all).filter(|all| all.added() > 0))
 }
 
 /// Ends a replacement that a killed process has begun, or undoes it.

@@ -1,4 +1,4 @@
-//! Answers to training inputs that a run keeps.
+//! Predictions for training inputs that a run keeps.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -17,58 +17,57 @@ const KIND: &str = "held-out";
 /// The version of the layout; answers of version 1 have 32 bits always.
 const VERSION: u32 = 2;
 
-/// Training pairs whose answers weights are fitted to.
+/// Training pairs whose predictions weights are fitted to.
 const PAIRS: usize = 1500;
 
-/// Answers to training inputs by models that were fitted without their pair.
+/// Predictions for training inputs by models that were not fitted to their pair.
 #[derive(Clone, Debug, PartialEq)]
 pub struct HeldOut {
-    /// The training pairs that are answered, in rising order.
+    /// The training pairs, in rising order.
     pub pairs: Vec<usize>,
-    /// Their coordinates `[pairs × p]`.
-    pub answers: Vec<f32>,
-}
-
-impl HeldOut {
-    /// Answers to all training inputs `[n × p]`.
-    pub fn all(n: usize, answers: Vec<f32>) -> Self {
-        Self { pairs: (0..n).collect(), answers }
-    }
-}
-
-/// Held-out answers of a run, with the ids of the outputs of their pairs.
-pub(crate) struct StoredAnswers {
-    pub held_out: HeldOut,
+    /// The id of the output of each pair.
     pub ids: Vec<String>,
-    /// The texts of the pairs, of a part that a second look with words has not seen.
+    /// The coordinates of each prediction, `[pairs × p]` row-major.
+    pub predictions: Vec<f32>,
+    /// The text of each pair, where a reranker compares words and has not seen the pairs.
     pub texts: Option<Vec<String>>,
 }
 
-impl StoredAnswers {
-    /// Those of a run whose training pairs have these ids.
-    pub fn new(held_out: HeldOut, ids: &[String], texts: Option<Vec<String>>) -> Self {
-        let ids = held_out.pairs.iter().map(|&pair| ids[pair].clone()).collect();
-        Self { held_out, ids, texts }
+impl HeldOut {
+    /// Predictions `[pairs × p]` for some training pairs, of which `ids` are the outputs of all.
+    pub fn new(pairs: Vec<usize>, ids: &[String], predictions: Vec<f32>) -> Self {
+        let ids = pairs.iter().map(|&pair| ids[pair].clone()).collect();
+        Self { pairs, ids, predictions, texts: None }
     }
 
-    /// Writes them to a file, the answers as they are (`whole`) or at unit length in 16 bits.
+    /// Predictions `[n × p]` for all training pairs, whose outputs have these ids.
+    pub fn all(ids: &[String], predictions: Vec<f32>) -> Self {
+        Self { pairs: (0..ids.len()).collect(), ids: ids.to_vec(), predictions, texts: None }
+    }
+
+    /// The number p of coordinates of a prediction.
+    fn width(&self) -> usize {
+        self.predictions.len() / self.pairs.len().max(1)
+    }
+
+    /// Writes them to a file, the predictions as they are (`whole`) or at unit length in 16 bits.
     ///
     /// A coordinate in 16 bits differs by 2⁻¹¹ of itself at most, or by 2⁻²⁵. So a similarity to a point of unit
     /// length differs by 2⁻¹¹ + √p 2⁻²⁵ at most, where p is the number of coordinates.
-    pub fn save(&self, path: &Path, whole: bool) -> Result<(), Error> {
-        let Self { held_out: HeldOut { pairs, answers }, ids, texts } = self;
-        let n = pairs.len();
-        let p = answers.len() / pairs.len().max(1);
-        let ids = ids.join("\0");
-        let pairs: Vec<u64> = pairs.iter().map(|&pair| pair as u64).collect();
+    pub(crate) fn save(&self, path: &Path, whole: bool) -> Result<(), Error> {
+        let n = self.pairs.len();
+        let p = self.width();
+        let ids = self.ids.join("\0");
+        let pairs: Vec<u64> = self.pairs.iter().map(|&pair| pair as u64).collect();
         // any character may be in a text
-        let texts = texts.as_ref().map(|texts| serde_json::json!(texts).to_string());
+        let texts = self.texts.as_ref().map(|texts| serde_json::json!(texts).to_string());
         let mut tensors = vec![
             Tensor::u64("pairs", &[n], &pairs),
             if whole {
-                Tensor::f32("answers", &[n, p], answers)
+                Tensor::f32("answers", &[n, p], &self.predictions)
             } else {
-                Tensor::f16("answers", &[n, p], &Queries::new(p, answers)?.normalised())
+                let unit = Queries::new(p, &self.predictions)?.normalised();
+                Tensor::f16("answers", &[n, p], &unit)
             },
             Tensor::u8("ids", &[ids.len()], ids.as_bytes()),
         ];
@@ -78,16 +77,19 @@ impl StoredAnswers {
         Ok(Contents::new(KIND, VERSION, &BTreeMap::new(), &tensors).write(path)?)
     }
 
-    /// Those of some of its pairs.
-    pub fn select(&self, pairs: &[usize]) -> Self {
-        let HeldOut { pairs: known, answers } = &self.held_out;
-        let p = answers.len() / known.len().max(1);
-        let at: Vec<usize> =
-            pairs.iter().filter_map(|pair| known.binary_search(pair).ok()).collect();
-        let of = |all: &Vec<String>| at.iter().map(|&at| all[at].clone()).collect();
-        let answers = at.iter().flat_map(|at| &answers[at * p..][..p]).copied().collect();
-        let held_out = HeldOut { pairs: pairs.to_vec(), answers };
-        Self { held_out, ids: of(&self.ids), texts: self.texts.as_ref().map(of) }
+    /// The predictions for some of the pairs.
+    pub(crate) fn select(&self, pairs: &[usize]) -> Self {
+        let p = self.width();
+        let find = |pair: &usize| self.pairs.binary_search(pair).ok();
+        let places: Vec<usize> = pairs.iter().filter_map(find).collect();
+        let pick = |all: &Vec<String>| places.iter().map(|&place| all[place].clone()).collect();
+        let rows = places.iter().flat_map(|place| &self.predictions[place * p..][..p]);
+        Self {
+            pairs: pairs.to_vec(),
+            ids: pick(&self.ids),
+            predictions: rows.copied().collect(),
+            texts: self.texts.as_ref().map(pick),
+        }
     }
 }
 
@@ -99,18 +101,18 @@ pub(crate) fn drawn_pairs(count: usize, seed: u64) -> Vec<usize> {
     pairs
 }
 
-/// The answers of a run at unit length, which its candidates were corrected for hubs by; none of candidates that were not.
+/// The held-out predictions of a run at unit length, by which its candidates were corrected for hubs; none of candidates that were not.
 pub(crate) fn of_hubs(run: &Path, candidates: &Candidates) -> Result<Option<Vec<f32>>, Error> {
     if candidates.hubs().is_none() {
         return Ok(None);
     }
     let dim = candidates.dim();
-    let answers = load(&run.join(HELD_OUT), dim)?.held_out.answers;
-    Ok(Some(Queries::new(dim, &answers)?.normalised()))
+    let predictions = load(&run.join(HELD_OUT), dim)?.predictions;
+    Ok(Some(Queries::new(dim, &predictions)?.normalised()))
 }
 
-/// Reads answers of p coordinates.
-pub(crate) fn load(path: &Path, p: usize) -> Result<StoredAnswers, Error> {
+/// Reads predictions of p coordinates.
+pub(crate) fn load(path: &Path, p: usize) -> Result<HeldOut, Error> {
     let stored = Stored::open_versions(path, KIND, 1..=VERSION)?;
     let wrong = |message: String| Error::run(path, message);
     let (_, pairs) = stored.read::<u64>("pairs", 1)?;
@@ -133,9 +135,9 @@ pub(crate) fn load(path: &Path, p: usize) -> Result<StoredAnswers, Error> {
         )));
     }
     let pairs = pairs.iter().map(|&pair| pair as usize).collect();
-    let answers = match MappedRows::from_stored(&stored, "answers")?.block(0..n)? {
+    let predictions = match MappedRows::from_stored(&stored, "answers")?.block(0..n)? {
         Block::Dense(rows) => rows.values().to_vec(),
         Block::Bits(_) | Block::Sparse(_) => return Err(wrong("answers are bits".into())),
     };
-    Ok(StoredAnswers { held_out: HeldOut { pairs, answers }, ids, texts })
+    Ok(HeldOut { pairs, ids, predictions, texts })
 }

@@ -41,8 +41,9 @@
 
 pub(crate) mod candidates;
 mod constants;
-mod folder;
+mod dir;
 pub(crate) mod held_out;
+mod log;
 mod metrics_table;
 mod place;
 mod report;
@@ -63,10 +64,11 @@ use serde::{Deserialize, Serialize};
 use crate::error::{Error, ensure_run};
 
 pub(crate) use constants::{load_constants, save_constants};
-pub use folder::{Folder, LearningCurve, LearningPoint, SolvedLine};
-pub(crate) use folder::{PreparationFiles, check_preparation, validation_scalars};
+pub(crate) use dir::save_files;
+pub use dir::{PreparationFile, RunDir};
 pub use held_out::HeldOut;
-pub(crate) use held_out::{StoredAnswers, drawn_pairs};
+pub(crate) use held_out::drawn_pairs;
+pub use log::{LearningCurve, LearningPoint, SolvedLine};
 pub use metrics_table::metrics_table;
 pub use place::{OutputFolder, check_not_read, check_output};
 pub(crate) use place::{RunLock, check_link, inner, name, place_of, run_of};

@@ -1,28 +1,24 @@
 //! The sketch study: which kind and size of sketch, and which power of the kernel. It evaluates
 //! *perfect h* for growing sketch sizes, and also the model itself if its fit is in closed form.
 
+use dsokr_core::Argument;
 use std::time::Instant;
 
 use dsokr_basis::{SketchKind, leverage};
-use dsokr_core::Argument;
-use dsokr_data::{DataRoot, Dataset, SplitName};
-use dsokr_decode::Candidates;
-use dsokr_machines::{LastSystem, Scaling};
+use dsokr_data::DataRoot;
+use dsokr_nn::Processor;
 use serde::{Deserialize, Serialize};
 
-use crate::config::{Checked, KernelMachineConfig};
-use crate::decoding::beyond::BeyondSearch;
+use crate::config::Checked;
 use crate::decoding::evaluator::Evaluator;
+use crate::decoding::perfect::{DrawnSketch, smallest_good_size};
 use crate::error::{Error, ensure};
 use crate::fit::hubs::correct;
-use crate::learners::learner::{Fit, Fitted};
-use crate::metrics::constants::Constants;
+use crate::learners::learner::Fit;
 use crate::metrics::metric::Needs;
 use crate::metrics::scores::Scores;
-use crate::targets::{OutputSpace, TrainingOutputs, fit_basis};
-
-/// The recommended size loses at most this share of the gain of the best size over no basis at all.
-const WITHIN: f64 = 0.01;
+use crate::targets::Problem;
+use crate::targets::memory::Budget;
 
 /// The mean of a figure over draws.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -121,15 +117,8 @@ pub struct Leverage {
 
 /// The smallest size whose [deciding](Point::deciding) figure is within 1 % of the best, of its gain over `nothing`.
 pub fn recommended(points: &[Point], larger_is_better: bool, nothing: f64) -> usize {
-    let figures = points.iter().map(|point| point.deciding().mean);
-    let best = if larger_is_better {
-        figures.fold(f64::NEG_INFINITY, f64::max)
-    } else {
-        figures.fold(f64::INFINITY, f64::min)
-    };
-    let within = WITHIN * (best - nothing).abs();
-    let close = |point: &&Point| (point.deciding().mean - best).abs() <= within;
-    points.iter().find(close).map_or(0, |point| point.size)
+    let figures = points.iter().map(|point| (point.size, point.deciding().mean));
+    smallest_good_size(&figures.collect::<Vec<_>>(), larger_is_better, nothing)
 }
 
 /// Number of leverage scores that are kept.
@@ -139,36 +128,25 @@ const SCORES: usize = 400;
 const MOST_DRAWS: usize = 10_000;
 
 /// The data of a configuration, for curves.
-pub struct Study<'a> {
-    config: &'a Checked,
-    root: &'a DataRoot,
-    dataset: Dataset,
-    /// How the features of outputs are standardised.
-    scaling: Option<Scaling>,
-    /// The machines of all curves have the same inputs.
-    systems: LastSystem,
+pub struct Study {
+    problem: Problem,
 }
 
-impl<'a> Study<'a> {
+impl Study {
     /// Reads the data of a configuration.
     ///
     /// # Errors
     /// Data that cannot be read; [`dsokr_core::Error::Value`] where outputs are not sketched.
-    pub fn load(config: &'a Checked, root: &'a DataRoot) -> Result<Self, Error> {
+    pub fn load(config: &Checked, root: &DataRoot) -> Result<Self, Error> {
         let allowed = "false: there is no sketch to study";
         ensure(!config.sketch.full, "sketch.full", true, allowed)?;
         let allowed = "absent: a study is of one kernel; study each of several by itself";
         ensure(config.output.kernels.is_empty(), "output.kernels", "given", allowed)?;
-        let machine: Option<&KernelMachineConfig> = config.encoder.get();
-        let embedding = machine.and_then(KernelMachineConfig::embedding);
+        let learns_targets = config.encoder.abilities().learns_targets;
         let allowed = "absent: a training run chooses embeddings";
-        ensure(embedding.is_none(), "encoder.answers", "embedded", allowed)?;
-        let (dataset, scaling) = config.load_data(root)?;
-        Ok(Self { config, root, dataset, scaling, systems: LastSystem::default() })
-    }
-
-    fn outputs(&self) -> TrainingOutputs<'_> {
-        TrainingOutputs::new(self.config, (&self.dataset, self.root), None, self.systems.clone())
+        ensure(!learns_targets, "encoder.answers", "embedded", allowed)?;
+        let budget = Budget { force: true };
+        Ok(Self { problem: Problem::load(config, root, Processor::Cpu, budget)? })
     }
 
     /// The kinds of sketches with these names, with the parameters that are usual: densities of 20/n,
@@ -178,7 +156,7 @@ impl<'a> Study<'a> {
     /// # Errors
     /// [`dsokr_core::Error::Value`] for an unknown name.
     pub fn methods(&self, names: &[String]) -> Result<Vec<SketchKind>, Error> {
-        let all = SketchKind::all(self.outputs().len());
+        let all = SketchKind::all(self.problem.len());
         let kind = |name: &String| {
             all.iter().find(|kind| kind.name() == *name).cloned().ok_or_else(|| {
                 let names: Vec<_> = all.iter().map(SketchKind::name).collect();
@@ -198,8 +176,8 @@ impl<'a> Study<'a> {
     /// # Errors
     /// [`dsokr_core::Error::Value`] where there are several kernels.
     pub fn method(&self) -> Result<SketchKind, Error> {
-        let outputs = self.outputs();
-        Ok(self.config.sketch.method_for(outputs.kernel()?, outputs.len()))
+        let problem = &self.problem;
+        Ok(problem.config.sketch.method_for(problem.kernel()?, problem.len()))
     }
 
     /// Leverage scores at λ, from √n columns.
@@ -207,15 +185,15 @@ impl<'a> Study<'a> {
     /// # Errors
     /// As [`leverage::scores`].
     pub fn leverage(&self, lambda: f64) -> Result<Leverage, Error> {
-        let outputs = self.outputs();
-        let pilot = ((outputs.len() as f64).sqrt() as usize).max(1);
-        let kernel = outputs.kernel()?.clone();
-        let seed = self.config.seed;
-        let mut scores = leverage::scores(kernel, &outputs.rows(), lambda, pilot, seed)?;
+        let problem = &self.problem;
+        let pilot = ((problem.len() as f64).sqrt() as usize).max(1);
+        let kernel = problem.kernel()?.clone();
+        let seed = problem.config.seed;
+        let mut scores = leverage::scores(kernel, &problem.rows(), lambda, pilot, seed)?;
         let dimension = scores.iter().sum();
         scores.sort_by(|a, b| b.total_cmp(a));
         scores.truncate(SCORES);
-        Ok(Leverage { name: self.config.name.clone(), lambda, pilot, scores, dimension })
+        Ok(Leverage { name: problem.config.name.clone(), lambda, pilot, scores, dimension })
     }
 
     /// Draws `draws` sketches of each size of one kind, with the seed of the configuration (the second
@@ -233,19 +211,18 @@ impl<'a> Study<'a> {
         draws: usize,
         mut on_point: impl FnMut(&Point),
     ) -> Result<Curve, Error> {
-        let outputs = self.outputs();
-        check(sizes, draws, outputs.len())?;
-        let mut config = (**self.config).clone();
+        check(sizes, draws, self.problem.len())?;
+        let mut config = (**self.problem.config).clone();
         config.sketch.method = Some(method.clone());
         config.output.power = power;
-        let config = config.validate()?;
+        let problem = self.problem.under(config.validate()?);
+        let config = &problem.config;
         let metric = config.evaluation.metric;
-        let compares = [Needs::Graphs, Needs::GraphsOrRankings].contains(&metric.needs());
-        let n = outputs.len() as f64;
-        let prepared = if config.encoder.abilities().closed_form {
-            Some(config.encoder.learner().prepare(&outputs)?)
-        } else {
+        let n = problem.len() as f64;
+        let mut learner = if config.encoder.abilities().trains_in_steps {
             None
+        } else {
+            Some(config.encoder.learner().prepare(&problem)?)
         };
         let mut points = Vec::new();
         let mut spectrum = Vec::new();
@@ -258,9 +235,8 @@ impl<'a> Study<'a> {
             let mut scores = Vec::new();
             for at in 0..draws {
                 let seed = config.seed.wrapping_add(at as u64);
-                let kernel = outputs.kernel()?;
-                let basis = fit_basis(&config, kernel, &outputs.weighted_rows(), size, seed)?;
-                let targets = basis.project_shared(&outputs.rows())?;
+                let drawn = DrawnSketch::draw(&problem, size, seed)?;
+                let DrawnSketch { basis, targets } = &drawn;
                 rank += basis.dimension() as f64 / draws as f64;
                 residual += targets.residuals.iter().sum::<f64>() / (n * draws as f64);
                 length = targets.squared_norms.iter().sum::<f64>() / n;
@@ -269,21 +245,11 @@ impl<'a> Study<'a> {
                     let over = if basis.tempering().changes_nothing() { n } else { 1.0 };
                     spectrum = basis.spectrum().iter().map(|value| value / over).collect();
                 }
-                if let Some(prepared) = &prepared {
-                    let outputs = outputs.with_basis(basis.clone());
-                    let scores = self.fit(&config, prepared.as_ref(), &outputs)?;
-                    fitted.extend(scores.map(|scores| metric.value(&scores)));
+                if let Some(learner) = &mut learner {
+                    let problem = problem.in_basis(basis.clone());
+                    fitted.push(metric.value(&fit(learner.as_mut(), &problem)?));
                 }
-                let perfect = |evaluator: &Evaluator, candidates: &Candidates| {
-                    let features = &self.dataset.outputs.features;
-                    let of = |settings| {
-                        BeyondSearch::of_training(settings, &config, candidates, features, None)
-                    };
-                    let settings = config.decoding.beyond.as_ref().filter(|_| compares);
-                    let search = settings.map(of).transpose()?;
-                    evaluator.perfect(SplitName::Validation, search.as_ref())
-                };
-                scores.extend(self.evaluated(&config, &OutputSpace::Basis(basis), perfect)?);
+                scores.extend(drawn.perfect(&problem)?);
             }
             let searched = |scores: &Scores| metric.known(&scores.found()?);
             let figure = |scores| searched(scores).unwrap_or_else(|| metric.value(scores));
@@ -312,45 +278,22 @@ impl<'a> Study<'a> {
             spectrum,
         })
     }
+}
 
-    /// The result of `evaluate` with the evaluator and the candidates of a space.
-    fn evaluated<T>(
-        &self,
-        config: &Checked,
-        space: &OutputSpace,
-        evaluate: impl FnOnce(&Evaluator, &Candidates) -> Result<T, Error>,
-    ) -> Result<T, Error> {
-        let candidates = space.candidates(&self.dataset.outputs)?;
-        let data = (self.root, &self.dataset);
-        let scaling = self.scaling.as_ref();
-        let constants = Constants::fit(&self.dataset, config.encoder.abilities().levels);
-        let constants = constants.as_ref();
-        let evaluator = Evaluator::new(config, data, space, &candidates, scaling, constants)?;
-        evaluate(&evaluator, &candidates)
-    }
-
-    /// Fits a learner to the targets in a basis, and evaluates it.
-    fn fit(
-        &self,
-        config: &Checked,
-        prepared: &dyn Fit,
-        outputs: &TrainingOutputs,
-    ) -> Result<Option<Scores>, Error> {
-        let targets = prepared.targets(outputs)?;
-        self.evaluated(config, &targets.space, |evaluator, placed| {
-            let Some(fitted) = prepared.solve(&targets, evaluator)? else { return Ok(None) };
-            let Fitted { predictor, held_out, .. } = fitted;
-            let z = predictor.predict(&self.dataset.validation)?;
-            let corrected = match (&config.decoding.hubs, held_out) {
-                (Some(hubs), Some(held_out)) => {
-                    Some(correct(hubs, evaluator, placed, &held_out.answers, &z)?.0)
-                }
-                _ => None,
-            };
-            let candidates = corrected.as_ref().unwrap_or(placed);
-            Ok(Some(evaluator.validation_among(&z, candidates)?))
-        })
-    }
+/// Fits a learner to the targets in the basis of a problem, and evaluates it on the validation split.
+fn fit(learner: &mut dyn Fit, problem: &Problem) -> Result<Scores, Error> {
+    let targets = learner.targets(problem)?;
+    let candidates = targets.space.candidates(&problem.dataset.outputs)?;
+    let evaluator = Evaluator::new(problem, &targets.space, &candidates)?;
+    let fitted = learner.fit(&targets, &evaluator, None, &mut ())?;
+    let z = fitted.predictor.predict(&problem.dataset.validation)?;
+    let corrected = match (&problem.config.decoding.hubs, fitted.held_out) {
+        (Some(hubs), Some(held_out)) => {
+            Some(correct(hubs, &evaluator, &candidates, &held_out.predictions, &z)?.0)
+        }
+        _ => None,
+    };
+    evaluator.validation_among(&z, corrected.as_ref().unwrap_or(&candidates))
 }
 
 fn check(sizes: &[usize], draws: usize, outputs: usize) -> Result<(), Error> {

@@ -1,33 +1,30 @@
 //! The targets of learners: points in the sketched eigenbasis, in an output space, or numbers.
 
+mod adapted;
 mod constant;
+pub mod memory;
 mod output_space;
+mod problem;
 
-use std::path::Path;
-use std::sync::OnceLock;
-
-use dsokr_basis::features::{DenseRows, Distinct, PartRows, Selected, distinct};
-use dsokr_basis::{
-    Basis, Features, Kernel, OutputKernel, Projection, RowKind, RowSource, SketchKind,
-    SketchOptions,
-};
-use dsokr_core::RowWeights;
+use dsokr_basis::features::{DenseRows, Distinct, distinct};
 use dsokr_core::store::Tensor;
-use dsokr_data::{DataRoot, Dataset, Inputs};
+use dsokr_basis::{Basis, Features, Kernel, OutputKernel, Projection, RowKind, RowSource, SketchKind, SketchOptions};
+use dsokr_core::RowWeights;
+use dsokr_basis::features::Selected;
+use dsokr_data::{Dataset, Inputs};
 use dsokr_decode::Candidates;
-use dsokr_machines::{LastSystem, OutputSpace as MachineSpace, Targets};
-use tracing::info;
-
-use crate::config::{Checked, SketchConfig, SummandConfig};
-use crate::error::{Error, ensure};
-use crate::run_dir::{BASIS, fingerprint_of};
+use dsokr_machines::{OutputSpace as MachineSpace, Targets};
 use output_space::numbers;
 
-pub(crate) use constant::constant_kernels;
+use crate::config::{Checked, SketchConfig};
+use crate::error::{Error, ensure};
+use crate::run_dir::fingerprint_of;
+
 pub use output_space::{OutputSpace, candidates};
 pub(crate) use output_space::{
     load_scaling, save_scaling, standardise, summand_candidates, unknown_shares,
 };
+pub use problem::Problem;
 
 /// The targets of a learner, and the space that they and its predictions are points of.
 pub struct OutputTargets {
@@ -51,10 +48,10 @@ impl OutputTargets {
     /// The training outputs in the sketched eigenbasis.
     ///
     /// # Errors
-    /// As [`TrainingOutputs::basis`].
-    pub fn in_basis(outputs: &TrainingOutputs) -> Result<Self, Error> {
-        let basis = outputs.basis(false)?;
-        let projection = basis.project_shared(&outputs.rows())?;
+    /// As [`Problem::basis`].
+    pub fn in_basis(problem: &Problem) -> Result<Self, Error> {
+        let basis = problem.basis(false)?;
+        let projection = basis.project_shared(&problem.rows())?;
         let space = OutputSpace::Basis(basis);
         let values = TargetValues::Projection(projection);
         Ok(Self { space, values })
@@ -69,9 +66,9 @@ impl OutputTargets {
     ///
     /// # Errors
     /// [`dsokr_core::Error::Value`] for outputs that are not one number each.
-    pub fn numbers(levels: &[f64], outputs: &TrainingOutputs) -> Result<Self, Error> {
+    pub fn numbers(levels: &[f64], problem: &Problem) -> Result<Self, Error> {
         let space = OutputSpace::Quantiles(levels.to_vec());
-        Ok(Self { space, values: TargetValues::Numbers(numbers(&outputs.rows())?) })
+        Ok(Self { space, values: TargetValues::Numbers(numbers(&problem.rows())?) })
     }
 
     /// The basis, and the training outputs in it.
@@ -82,6 +79,20 @@ impl OutputTargets {
         match (&self.space, &self.values) {
             (OutputSpace::Basis(basis), TargetValues::Projection(values)) => Ok((basis, values)),
             _ => Err(self.unexpected()),
+        }
+    }
+
+    /// The coordinates of the training outputs, `[pairs × p]` row-major.
+    ///
+    /// # Errors
+    /// [`dsokr_core::Error::Value`] for targets that are numbers.
+    pub fn coordinates(&self) -> Result<Vec<f32>, Error> {
+        match &self.values {
+            TargetValues::Projection(projection) => Ok(projection.coordinates.clone()),
+            TargetValues::Points(targets) => {
+                Ok(targets.values()?.iter().map(|&value| value as f32).collect())
+            }
+            TargetValues::Numbers(_) => Err(self.unexpected()),
         }
     }
 
@@ -145,199 +156,6 @@ impl OutputTargets {
 
 /// Rows that are read at once.
 const BLOCK: usize = 4096;
-
-/// The outputs of the training pairs, from which targets are made.
-#[derive(Clone)]
-pub struct TrainingOutputs<'a> {
-    /// The configuration.
-    pub config: &'a Checked,
-    /// The data.
-    pub dataset: &'a Dataset,
-    /// Their folder.
-    pub root: &'a DataRoot,
-    /// As indices, one for each training pair.
-    indices: Vec<usize>,
-    /// Outputs that belong to no pair, as indices; few learners need them.
-    unlabelled: OnceLock<Vec<usize>>,
-    /// The directory of a resumed run, which holds the files of the preparation already.
-    pub resumed: Option<&'a Path>,
-    /// A basis that has been fitted already.
-    ready: Option<Basis>,
-    kernel: OnceLock<Kernel>,
-    /// The factored system of kernel machines with the same inputs.
-    pub(crate) systems: LastSystem,
-}
-
-impl<'a> TrainingOutputs<'a> {
-    /// Those of a data set and its folder; `resumed` is the directory of a resumed run.
-    pub(crate) fn new(
-        config: &'a Checked,
-        (dataset, root): (&'a Dataset, &'a DataRoot),
-        resumed: Option<&'a Path>,
-        systems: LastSystem,
-    ) -> Self {
-        Self {
-            config,
-            dataset,
-            root,
-            indices: dataset.train.outputs.iter().flatten().copied().collect(),
-            unlabelled: OnceLock::new(),
-            resumed,
-            ready: None,
-            kernel: OnceLock::new(),
-            systems,
-        }
-    }
-
-    /// The same outputs with a basis that has been fitted.
-    pub(crate) fn with_basis(&self, basis: Basis) -> Self {
-        Self { resumed: None, ready: Some(basis), ..self.clone() }
-    }
-
-    /// Number of training pairs.
-    pub fn len(&self) -> usize {
-        self.indices.len()
-    }
-
-    /// Whether there are none.
-    pub fn is_empty(&self) -> bool {
-        self.indices.is_empty()
-    }
-
-    /// Their feature rows, one for each training pair.
-    pub fn rows(&self) -> Selected<'_> {
-        self.selected(&self.indices)
-    }
-
-    /// Their feature rows with the weights of their pairs.
-    pub(crate) fn weighted_rows(&self) -> WeightedRows<'_> {
-        WeightedRows { rows: self.rows(), weights: self.dataset.train.weights.clone() }
-    }
-
-    /// The feature rows of outputs that belong to no pair.
-    ///
-    /// # Errors
-    /// [`dsokr_core::Error::Value`] where there are none.
-    pub fn unlabelled(&self) -> Result<Selected<'_>, Error> {
-        Ok(self.selected(self.without_pair()?))
-    }
-
-    fn without_pair(&self) -> Result<&[usize], Error> {
-        let indices = self.unlabelled.get_or_init(|| self.dataset.unlabelled());
-        let key = "encoder.answers.supervised";
-        let found = "a number below 1";
-        let allowed = "[1]: every output belongs to a pair, none is left over";
-        ensure(!indices.is_empty(), key, found, allowed)?;
-        Ok(indices)
-    }
-
-    fn selected<'s>(&'s self, indices: &'s [usize]) -> Selected<'s> {
-        Selected::new(self.dataset.outputs.rows.as_ref(), indices)
-    }
-
-    /// The one kernel, with γ from these outputs where the configuration says so.
-    ///
-    /// # Errors
-    /// As [`KernelConfig::fit`](crate::config::KernelConfig::fit); [`dsokr_core::Error::Value`] where there are several
-    /// kernels.
-    pub fn kernel(&self) -> Result<&Kernel, Error> {
-        if let Some(kernel) = self.kernel.get() {
-            return Ok(kernel);
-        }
-        let kernel = self.config.output.single_kernel()?;
-        let kernel = kernel.fit("output.kernel", &self.rows(), self.config.seed)?;
-        Ok(self.kernel.get_or_init(|| kernel))
-    }
-
-    /// Whether the configuration's kernels have weights that are to be fitted.
-    pub(crate) fn lacks_weights(&self) -> bool {
-        let made = self.ready.is_some() || self.resumed.is_some();
-        self.config.output.weights.is_some() && !made
-    }
-
-    /// The bases of the configuration's kernels, of those that are summed, tempered, each of its part of the rows of
-    /// outputs.
-    pub(crate) fn summands(&self, outputs: &WeightedRows) -> Result<Vec<Basis>, Error> {
-        use dsokr_core::Error::{Numeric, ZeroKernel};
-        let sketch = &self.config.sketch;
-        let seed = self.config.seed;
-        let part = |((at, summand), rows): ((usize, &SummandConfig), PartRows)| {
-            let key = format!("output.kernels[{at}].kernel");
-            let kernel = summand.kernel.fit(&key, &rows, seed)?;
-            let basis = sketched_basis(sketch, &kernel, &rows, summand.size, seed);
-            let tempering = summand.tempering();
-            let basis = basis
-                .and_then(|basis| basis.tempered_weighted(&tempering, &rows, &outputs.weights));
-            basis.map_err(|error| match error {
-                ZeroKernel { .. } | Numeric(_) => {
-                    let found = format!("{:?} ({error})", summand.kernel.name());
-                    Error::value(key, found, "a kernel of outputs that are not zero and vary")
-                }
-                other => other.into(),
-            })
-        };
-        let kernels = self.config.output.kernels.iter().enumerate();
-        let summands = kernels.filter(|(_, kernel)| kernel.weight > 0.0);
-        summands.zip(PartRows::all(&outputs.rows)).map(part).collect()
-    }
-
-    /// The leading coordinates of the weighted sum of the kernels of bases, of the rows of outputs.
-    pub(crate) fn sum(
-        &self,
-        bases: Vec<Basis>,
-        weights: &[f64],
-        outputs: &WeightedRows,
-    ) -> Result<Basis, Error> {
-        let parts = weights.iter().copied().zip(bases).collect();
-        let WeightedRows { rows, weights } = outputs;
-        let basis = Basis::sum_weighted(parts, self.config.sketch.size, rows, weights)?;
-        Ok(basis.tempered_weighted(&self.config.output.tempering(), rows, weights)?)
-    }
-
-    /// The configuration's basis, fitted on these outputs and, if `unlabelled`, on those without a pair
-    /// too; that of a resumed run is read.
-    ///
-    /// # Errors
-    /// Outputs that the kernel or the sketch does not accept.
-    pub fn basis(&self, unlabelled: bool) -> Result<Basis, Error> {
-        if let Some(basis) = &self.ready {
-            return Ok(basis.clone());
-        }
-        if let Some(path) = &self.resumed {
-            return Ok(Basis::load(&path.join(BASIS))?);
-        }
-        let (pairs, without_pair) = if unlabelled {
-            (&self.indices, self.without_pair()?)
-        } else {
-            (&self.indices, [].as_slice())
-        };
-        let all = [pairs, without_pair].concat();
-        let each = (&self.dataset.train.weights, pairs.len());
-        let weights = RowWeights::joined(each, (&RowWeights::equal(), without_pair.len()));
-        let config = self.config;
-        let outputs = WeightedRows { rows: self.selected(&all), weights };
-        let fitted = match config.output.kernel {
-            Some(_) => {
-                fit_basis(config, self.kernel()?, &outputs, config.sketch.size, config.seed)?
-            }
-            None => {
-                let weights = config.output.summands().map(|summand| summand.weight);
-                self.sum(self.summands(&outputs)?, &weights.collect::<Vec<f64>>(), &outputs)?
-            }
-        };
-        let rank = fitted.dimension();
-        let size = fitted.options.size;
-        if rank < size && self.config.output.kernels.is_empty() {
-            info!(
-                rank,
-                size,
-                "the Gram matrix of the sketch has a smaller rank than the sketch has rows: the extra \
-                 dimensions are dropped"
-            );
-        }
-        Ok(fitted)
-    }
-}
 
 /// Feature rows of outputs with their weights in means and covariances.
 pub(crate) struct WeightedRows<'a> {

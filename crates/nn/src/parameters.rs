@@ -180,28 +180,57 @@ fn sum<const D: usize>(tensor: Tensor<D>) -> f32 {
     tensor.sum().into_scalar::<f32>()
 }
 
+/// The path of a module in the model that holds it, such as `encoder.layers.0`.
+#[derive(Clone, Debug, Default)]
+pub struct Path {
+    path: String,
+    /// The length of the path of each module around it.
+    outer: Vec<usize>,
+}
+
+impl Path {
+    /// Enters a field of the module.
+    pub fn enter(&mut self, name: &str) {
+        self.outer.push(self.path.len());
+        if !self.path.is_empty() {
+            self.path.push('.');
+        }
+        self.path.push_str(name);
+    }
+
+    /// Leaves the field that was entered last.
+    pub fn leave(&mut self) {
+        self.path.truncate(self.outer.pop().unwrap_or_default());
+    }
+
+    /// The path.
+    pub fn as_str(&self) -> &str {
+        &self.path
+    }
+}
+
 /// Calls `each` with path and tensor of every float parameter of `module`, in the order of its fields.
 pub fn visit<M: Module>(module: &M, each: impl FnMut(&str, &dyn FloatParameter)) {
     struct Visitor<F> {
-        path: Vec<String>,
+        path: Path,
         each: F,
     }
 
     impl<F: FnMut(&str, &dyn FloatParameter)> ModuleVisitor for Visitor<F> {
         fn enter_module(&mut self, name: &str, _container: &str) {
-            self.path.push(name.to_string());
+            self.path.enter(name);
         }
 
         fn exit_module(&mut self, _name: &str, _container: &str) {
-            self.path.pop();
+            self.path.leave();
         }
 
         fn visit_float<const D: usize>(&mut self, param: &Param<Tensor<D>>) {
-            (self.each)(&self.path.join("."), param);
+            (self.each)(self.path.as_str(), param);
         }
     }
 
-    module.visit(&mut Visitor { path: Vec::new(), each });
+    module.visit(&mut Visitor { path: Path::default(), each });
 }
 
 /// The value of `of` for every float parameter, in the order of the module's fields.

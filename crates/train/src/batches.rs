@@ -11,12 +11,45 @@ use rand::seq::SliceRandom;
 
 use crate::error::Error;
 
+/// The batches of the steps of a training.
+pub(super) struct Batches {
+    seed: u64,
+    lengths: Vec<usize>,
+    size: usize,
+    /// The epoch that the batches are of.
+    epoch: Option<u64>,
+    batches: Vec<Vec<usize>>,
+}
+
+impl Batches {
+    /// Batches of so many inputs of these lengths, at most.
+    pub(super) fn new(seed: u64, lengths: Vec<usize>, size: usize) -> Self {
+        Self { seed, lengths, size, epoch: None, batches: Vec::new() }
+    }
+
+    /// Number of batches of an epoch.
+    pub(super) fn per_epoch(&self) -> u64 {
+        self.lengths.len().div_ceil(self.size) as u64
+    }
+
+    /// The pairs of a step, which is counted from 0.
+    pub(super) fn of_step(&mut self, step: u64) -> Vec<usize> {
+        let epoch = step / self.per_epoch();
+        if self.epoch != Some(epoch) {
+            self.batches = training(self.seed, epoch, &self.lengths, self.size);
+            self.epoch = Some(epoch);
+        }
+        // each batch is taken once in its epoch
+        std::mem::take(&mut self.batches[(step % self.per_epoch()) as usize])
+    }
+}
+
 /// Batches of epoch `epoch`: a function of only (seed, epoch, lengths, size), so that a resumed run
 /// makes the same ones.
 ///
 /// The pairs are shuffled, cut into groups of 50 batches, and sorted by length inside a group, so
 /// that a batch holds texts of similar length; then the batches are shuffled. Every pair occurs once.
-pub(super) fn training(seed: u64, epoch: u64, lengths: &[usize], size: usize) -> Vec<Vec<usize>> {
+fn training(seed: u64, epoch: u64, lengths: &[usize], size: usize) -> Vec<Vec<usize>> {
     let mut random = generator(seed, "batches", epoch);
     let mut order: Vec<usize> = (0..lengths.len()).collect();
     order.shuffle(&mut random);

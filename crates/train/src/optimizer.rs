@@ -6,7 +6,7 @@ use burn::backend::flex::FlexTensor;
 use burn::module::{Module, ModuleMapper, Param, ParamId};
 use burn::tensor::Tensor;
 use dsokr_kernels::{Adam, Updates, on_cpu_engine, owned, primitive, values};
-use dsokr_nn::parameters::visit;
+use dsokr_nn::parameters::{Path, visit};
 use dsokr_nn::{Gradient, Gradients, Values};
 use rayon::prelude::*;
 
@@ -18,13 +18,13 @@ use crate::error::Error;
 /// PyTorch's `AdamW`: `w ← (1 − lr·λ) w − lr · (m / (1 − β₁ᵗ)) / (√(v / (1 − β₂ᵗ)) + ε)`.
 ///
 /// On the CPU engine a parameter takes one parallel pass in place over weights, moments and gradient, and on a GPU many
-/// parameters take one kernel; Burn's own optimisers make one pass for each operation. Adam's state belongs to the path
-/// of a parameter in the model, by which checkpoints name it.
+/// parameters take one kernel; Burn's own optimisers make one pass for each operation. What is known of a parameter, its
+/// rule and Adam's state, is found by its identity, which a step does not change; checkpoints name it by its path.
 pub struct Update {
     config: TrainingConfig,
     /// The main rule, and those of the groups. The last one that names a parameter counts.
     rules: Vec<Rule>,
-    states: BTreeMap<String, State>,
+    parameters: HashMap<ParamId, Tracked>,
     updates: Updates,
 }
 
@@ -37,12 +37,30 @@ struct Rule {
     factor: f64,
 }
 
+/// What is known of a parameter.
+struct Tracked {
+    path: String,
+    /// The number of its rule.
+    rule: usize,
+    /// Adam's state, once a step has changed the parameter.
+    state: Option<State>,
+}
+
 /// Adam's state of a parameter.
 struct State {
     /// Steps that have changed the parameter.
     steps: u64,
     /// The means of its gradients and of their squares.
     moments: [Tensor<1>; 2],
+}
+
+impl Tracked {
+    fn new(path: &str, rules: &[Rule], state: Option<State>) -> Self {
+        let applies = |rule: &Rule| path.contains(&rule.parameters);
+        // the main rule applies to all parameters
+        let rule = rules.iter().rposition(applies).unwrap_or(0);
+        Self { path: path.to_owned(), rule, state }
+    }
 }
 
 impl Update {
@@ -55,8 +73,8 @@ impl Update {
             factor: group.learning_rate / config.learning_rate,
         });
         let rules = [main].into_iter().chain(groups).collect();
-        let states = BTreeMap::new();
-        Self { config: config.clone(), rules, states, updates: Updates::default() }
+        let parameters = HashMap::new();
+        Self { config: config.clone(), rules, parameters, updates: Updates::default() }
     }
 
     /// The optimiser of `model` with moments that [`moments`](Self::moments) gave.
@@ -64,39 +82,38 @@ impl Update {
     /// # Errors
     /// [`Error::Optimizer`] for moments of a parameter that the model does not have, or of another size.
     pub(crate) fn with_moments<M: Module>(
-        self,
+        mut self,
         moments: BTreeMap<String, Moments>,
         model: &M,
     ) -> Result<Self, Error> {
         let mut left = moments;
-        let mut states = BTreeMap::new();
         let mut outcome = Ok(());
         visit(model, |name, parameter| {
             let Some(Moments { steps, first, second }) = left.remove(name) else { return };
             let expected = parameter.shape().iter().product::<usize>();
             if [&first, &second].iter().any(|values| values.len() != expected) {
-                let m = first.len();
-                let v = second.len();
-                let message = format!("{m} and {v} moments of {name}, which has {expected} values");
-                outcome = Err(Error::Optimizer(message));
+                let found = format!("{} and {} moments of {name}", first.len(), second.len());
+                outcome = Err(Error::Optimizer(format!("{found}, which has {expected} values")));
                 return;
             }
             let moments = [first, second].map(|values| parameter.vector(values));
-            states.insert(name.to_owned(), State { steps, moments });
+            let tracked = Tracked::new(name, &self.rules, Some(State { steps, moments }));
+            self.parameters.insert(parameter.id(), tracked);
         });
         outcome?;
         if let Some(name) = left.keys().next() {
             let message = format!("moments of {name}, which is no parameter of the model");
             return Err(Error::Optimizer(message));
         }
-        Ok(Self { states, ..self })
+        Ok(self)
     }
 
     /// Adam's state of each parameter, by its path. On the CPU engine the moments share its memory until the next step.
     pub(crate) fn moments(&self) -> BTreeMap<String, Moments> {
-        let states = self.states.iter().map(|(name, state)| {
-            let [first, second] = state.moments.clone().map(Values::from_tensor);
-            (name.clone(), Moments { steps: state.steps, first, second })
+        let states = self.parameters.values().filter_map(|Tracked { path, state, .. }| {
+            let State { steps, moments } = state.as_ref()?;
+            let [first, second] = moments.clone().map(Values::from_tensor);
+            Some((path.clone(), Moments { steps: *steps, first, second }))
         });
         states.collect()
     }
@@ -111,9 +128,9 @@ impl Update {
         factor: Option<Tensor<1>>,
     ) -> M {
         self.updates.scale(factor);
-        let path = Vec::new();
-        let changed = HashMap::new();
         let gradients = gradients.into();
+        let path = Path::default();
+        let changed = HashMap::new();
         let model = model.map(&mut Step { update: self, rate, gradients, path, changed });
         self.updates.finish();
         model
@@ -122,13 +139,15 @@ impl Update {
     /// A parameter's weights after a step. They and the gradient have no autodiff.
     fn change<const D: usize>(
         &mut self,
+        id: ParamId,
         path: &str,
         rate: f64,
         weights: Tensor<D>,
         gradient: Gradient<D>,
     ) -> Tensor<D> {
-        let applies = |rule: &&Rule| path.contains(&rule.parameters);
-        let Some(rule) = self.rules.iter().rev().find(applies) else { return weights };
+        let tracked = self.parameters.entry(id);
+        let tracked = tracked.or_insert_with(|| Tracked::new(path, &self.rules, None));
+        let rule = &self.rules[tracked.rule];
         let rate = rate * rule.factor;
         let TrainingConfig { beta1, beta2, epsilon, weight_decay, .. } = self.config;
         let decay = match rule.name {
@@ -139,9 +158,9 @@ impl Update {
             OptimizerName::AdamW => weight_decay,
         };
         let zeros = || weights.zeros_like().flatten(0, D - 1);
-        let State { steps, moments } = self
-            .states
-            .remove(path)
+        let State { steps, moments } = tracked
+            .state
+            .take()
             .unwrap_or_else(|| State { steps: 0, moments: [zeros(), zeros()] });
         let steps = steps + 1;
         let power = |beta: f32| 1.0 - f64::from(beta).powf(steps as f64);
@@ -154,7 +173,7 @@ impl Update {
             keep: (1.0 - rate * f64::from(decay)) as f32,
         };
         let (weights, moments) = self.updates.adam(adam, weights, gradient, moments);
-        self.states.insert(path.to_owned(), State { steps, moments });
+        tracked.state = Some(State { steps, moments });
         weights
     }
 }
@@ -164,19 +183,19 @@ struct Step<'a> {
     update: &'a mut Update,
     rate: f64,
     gradients: Gradients,
-    /// Names of the modules that it is in.
-    path: Vec<String>,
+    /// The path of the module that it is in.
+    path: Path,
     /// The parameters that have been changed, which a different module may share.
     changed: HashMap<ParamId, Box<dyn Any>>,
 }
 
 impl ModuleMapper for Step<'_> {
     fn enter_module(&mut self, name: &str, _: &str) {
-        self.path.push(name.to_owned());
+        self.path.enter(name);
     }
 
     fn exit_module(&mut self, _: &str, _: &str) {
-        self.path.pop();
+        self.path.leave();
     }
 
     fn map_float<const D: usize>(&mut self, param: Param<Tensor<D>>) -> Param<Tensor<D>> {
@@ -188,8 +207,8 @@ impl ModuleMapper for Step<'_> {
         };
         let learns = weights.is_require_grad();
         let checkpointing = weights.gradient_checkpointing_strategy();
-        let path = self.path.join(".");
-        let weights = self.update.change(&path, self.rate, weights.inner(), gradient);
+        let path = self.path.as_str();
+        let weights = self.update.change(id, path, self.rate, weights.inner(), gradient);
         let mut weights = Tensor::from_inner(weights);
         if let Some(strategy) = checkpointing {
             weights = weights.with_gradient_checkpointing_strategy(strategy);

@@ -6,9 +6,8 @@ use std::sync::Arc;
 
 use dsokr_basis::features::{JoinedRows, Selected};
 use dsokr_basis::kernel::{OutputKernel, SumKernel};
-use dsokr_basis::{Features, Kernel, RowKind, RowSource};
 use dsokr_core::store::Stored;
-use dsokr_data::Split;
+use dsokr_basis::{Features, Kernel, RowKind, RowSource};
 use dsokr_machines::{
     Ideal, KernelModel, KernelWeighting, Scaling, TrainingInputs, anchored, combine,
 };
@@ -20,7 +19,9 @@ use crate::config::{ColumnScaling, InputSummandConfig, KernelMachineConfig, Mach
 use crate::encoders::inputs::PrepareRows;
 use crate::error::Error;
 use crate::run_dir::{drawn_pairs, read_needed};
-use crate::targets::TrainingOutputs;
+use crate::targets::Problem;
+use dsokr_basis::features::Selected;
+use dsokr_data::Split;
 
 const KERNELS: &str = "kernels.json";
 
@@ -65,15 +66,15 @@ impl MachineInputs {
     pub(super) fn fit(
         settings: &KernelMachineConfig,
         train: &Split,
-        outputs: &TrainingOutputs,
+        problem: &Problem,
     ) -> Result<Self, Error> {
         if let MachineInputsConfig::Kernels { combination: rule } = &settings.inputs {
             let values = train.inputs.kernels()?;
-            let files = &outputs.config.data.facts().kernel_files;
+            let files = &problem.config.data.facts().kernel_files;
             let name = |at: usize| files.get(at).cloned().unwrap_or_default();
             let names: Vec<_> = (0..values.matrices.len()).map(name).collect();
             let whole = values.anchors.is_empty();
-            let weights = weights(settings, *rule, outputs, &names, whole, |at, pairs| {
+            let weights = weights(settings, *rule, problem, &names, whole, |at, pairs| {
                 let all = &values.matrices[at];
                 let n = pairs.len();
                 if let Some(anchors) = values.anchors.get(at) {
@@ -99,7 +100,7 @@ impl MachineInputs {
                 Some(known) => known.clone(),
                 None => {
                     let rows = prepared.rows(train)?;
-                    part.kernel.fit(&key(at), rows.as_ref(), outputs.config.seed)?
+                    part.kernel.fit(&key(at), rows.as_ref(), problem.config.seed)?
                 }
             };
             Ok((prepared, kernel))
@@ -110,7 +111,7 @@ impl MachineInputs {
             Some(rule @ (KernelWeighting::Alignf | KernelWeighting::HeldOut)) => {
                 let name = |at| format!("encoder.kernels[{at}]");
                 let names: Vec<_> = (0..parts.len()).map(name).collect();
-                weights(settings, rule, outputs, &names, true, |at, pairs| {
+                weights(settings, rule, problem, &names, true, |at, pairs| {
                     let (prepared, kernel) = &parts[at];
                     let rows = prepared.rows(train)?;
                     let kernel = prepared.kernel(kernel);
@@ -298,16 +299,16 @@ fn sum(parts: &[Summand], weights: &[f64]) -> SumKernel {
 fn weights<'v>(
     settings: &KernelMachineConfig,
     rule: KernelWeighting,
-    outputs: &TrainingOutputs,
+    problem: &Problem,
     names: &[String],
     whole: bool,
     values: impl Fn(usize, &[usize]) -> Result<Cow<'v, Mat<f64>>, Error>,
 ) -> Result<Vec<f64>, Error> {
     let held_out = rule == KernelWeighting::HeldOut;
     let pairs: Vec<usize> = if whole && !held_out {
-        (0..outputs.len()).collect()
+        (0..problem.len()).collect()
     } else {
-        let drawn = drawn_pairs(outputs.len(), outputs.config.seed);
+        let drawn = drawn_pairs(problem.len(), problem.config.seed);
         // the time of held-out errors is cubic in their number, for each of their steps
         let every = if held_out { drawn.len().div_ceil(WEIGHED) } else { 1 };
         drawn.into_iter().step_by(every).collect()
@@ -315,8 +316,8 @@ fn weights<'v>(
     let values = |at| values(at, &pairs);
     let grams = (0..names.len()).map(values).collect::<Result<Vec<_>, Error>>()?;
     let grams: Vec<_> = grams.iter().map(|gram| gram.as_ref().as_ref()).collect();
-    let rows = outputs.rows();
-    let ideal = Ideal { kernel: outputs.kernel()?, rows: &Selected::new(&rows, &pairs) };
+    let rows = problem.rows();
+    let ideal = Ideal { kernel: problem.kernel()?, rows: &Selected::new(&rows, &pairs) };
     let weights =
         rule.weights(&grams, &ideal, settings.first_lambda()).map_err(|error| match error {
             dsokr_core::Error::Kernel { kernel, source } => {

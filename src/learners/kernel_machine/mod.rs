@@ -16,95 +16,114 @@ use dsokr_basis::features::Selected;
 use dsokr_machines::{
     Cost, Coupling, KernelModel, LastSystem, OutputSpace, Solver, Targets, TrainingInputs,
 };
-use dsokr_train::{Event, check_basis};
-
-use crate::config::folds::{repeated, rest};
-use crate::config::{
-    Abilities, AnswersConfig, Config, EmbeddingConfig, HeldOutWeights, KernelMachineConfig,
-};
-use crate::decoding::evaluator::Evaluator;
-use crate::error::Error;
-use crate::learners::choice::Choice;
-use crate::learners::learner::{CrossFitted, Fit, Fitted, Learner, Predictor, StoredRun, Task};
-use crate::learners::memory;
-use crate::learners::memory::Need;
-use crate::run_dir::{EmbeddingCurve, HeldOut, OUTPUTS, PreparationFiles, check_preparation};
-use crate::targets::{OutputSpace as TargetSpace, OutputTargets, TargetValues, TrainingOutputs};
+use dsokr_train::{Event, Observer, check_basis};
 use inputs::{MachineInputs, MachineRows};
 use output::in_space;
 use predictor::KernelMachine;
 use solver::{LambdaSearch, Scaled, advice_on_unlike, in_places, scaled_inputs};
 
-impl Learner for KernelMachineConfig {
-    fn validate(&self) -> Result<(), Error> {
-        Self::validate(self)
-    }
+use crate::config::folds::{repeated, rest};
+use crate::config::{
+    Abilities, AnswersConfig, Checked, Config, EmbeddingConfig, EncoderTable, KernelMachineConfig,
+    Lowered,
+};
+use crate::decoding::evaluator::Evaluator;
+use crate::error::Error;
+use crate::learners::choice::Choice;
+use crate::learners::learner::{Fit, Fitted, Learner, Predictor, WithoutPart};
+use crate::learners::memory;
+use crate::run_dir::{EmbeddingCurve, HeldOut, OUTPUTS, PreparationFile, RunDir};
+use crate::targets::memory::Need;
+use crate::targets::{OutputSpace as TargetSpace, OutputTargets, Problem, TargetValues};
 
-    fn check_compatible(&self, config: &Config) -> Result<(), Error> {
-        Self::check_compatible(self, config)
+impl Learner for KernelMachineConfig {
+    fn check(&self, config: &Config) -> Result<(), Error> {
+        self.validate()?;
+        self.check_compatible(config)
     }
 
     fn abilities(&self) -> Abilities<'_> {
+        let has_several = self.lambda.values().len() > 1;
+        let embedding = self.embedding();
         Abilities {
             reads: self.reads(),
             spectra: self.reads_spectra(),
-            closed_form: true,
+            weighs_pairs: true,
+            levels: self.levels(),
+            needs_cpu: true,
             shares_training: matches!(
                 self.solver,
                 Solver::Sketched(_) | Solver::ConjugateGradients(_) | Solver::Averaged(_)
             ),
-            weighs_pairs: true,
-            levels: self.levels(),
+            trains_in_steps: false,
+            needs_validation: !self.fits_without_validation(),
+            chosen_on_validation: self.chosen_on_validation(),
+            chosen_on_held_out: has_several.then_some("λ is"),
+            held_out: self.held_out(),
+            weighs_kernels: self.has_held_out_answers(),
+            weighs_outputs: true,
+            learns_targets: embedding.is_some(),
+            // a mixed embedding also learns from outputs without a pair
+            sketches_unlabelled: embedding.is_some_and(EmbeddingConfig::is_mixed),
         }
     }
 
-    fn prepare<'a>(&'a self, outputs: &'a TrainingOutputs<'a>) -> Result<Box<dyn Fit + 'a>, Error> {
-        Ok(Box::new(PreparedMachine::new(self, outputs)?))
+    fn for_pairs(&self, pairs: usize) -> Result<Option<(EncoderTable, Vec<Lowered>)>, Error> {
+        let Some((settings, lowered)) = Self::for_pairs(self, pairs) else { return Ok(None) };
+        Ok(Some((EncoderTable::from_learner(settings)?, lowered)))
     }
 
-    fn load(&self, run: &StoredRun) -> Result<Box<dyn Predictor>, Error> {
-        let Some(file) = KernelModel::open(run.path)? else {
+    fn prepare<'a>(&'a self, problem: &'a Problem) -> Result<Box<dyn Fit + 'a>, Error> {
+        Ok(Box::new(PreparedMachine::new(self, problem)?))
+    }
+
+    fn load(
+        &self,
+        run: &RunDir,
+        _: &Checked,
+        _: usize,
+        _: &Device,
+    ) -> Result<Box<dyn Predictor>, Error> {
+        let path = run.path();
+        let Some(file) = KernelModel::open(path)? else {
             let name =
                 if self.is_lipschitz() { "machine.safetensors" } else { "ridge.safetensors" };
-            return Err(Error::no_model(&run.path.join(name)));
+            return Err(Error::no_model(&path.join(name)));
         };
-        let inputs = MachineInputs::load(self, run.path)?;
-        check_basis(&file, run.space)?;
-        check_preparation(&file, &PreparationFiles::new(inputs.files()?)?.fingerprint())?;
-        let model = inputs.model(&file)?;
-        let inputs = Arc::new(inputs);
-        let model = Arc::new(model);
-        let curve = EmbeddingCurve::read(run.path)?;
-        Ok(Box::new(KernelMachine { inputs, model, curve }))
+        let inputs = MachineInputs::load(self, path)?;
+        check_basis(&file, run.space())?;
+        run.clone().prepared(&inputs.files()?)?.check_preparation(&file)?;
+        let model = Arc::new(inputs.model(&file)?);
+        let curve = EmbeddingCurve::read(path)?;
+        Ok(Box::new(KernelMachine { inputs: Arc::new(inputs), model, curve }))
     }
 }
 
 /// A kernel machine with its training and validation inputs as rows.
 struct PreparedMachine<'a> {
     settings: &'a KernelMachineConfig,
-    outputs: &'a TrainingOutputs<'a>,
+    problem: &'a Problem,
     inputs: Arc<MachineInputs>,
     rows: MachineRows<'a>,
     validation: MachineRows<'a>,
     /// M of the columns of outputs.
     output: Option<Coupling>,
-    /// The pairs that the second look answers, where no machine is fitted anew.
-    answered: Option<Vec<usize>>,
-    /// The model of the embedding that was chosen.
+    /// The part of the pairs that comes last in the fit, where no machine is fitted anew for the reranker.
+    last_part: Option<Vec<usize>>,
+    /// The predictions without that part, once the machine has been fitted.
+    without_last: Option<WithoutPart>,
+    /// The model of a learned embedding, once it has been chosen with the targets.
     embedded: Option<(Arc<KernelModel>, EmbeddingCurve)>,
 }
 
 impl<'a> PreparedMachine<'a> {
-    fn new(
-        settings: &'a KernelMachineConfig,
-        outputs: &'a TrainingOutputs<'a>,
-    ) -> Result<Self, Error> {
-        let dataset = outputs.dataset;
-        let config = outputs.config;
+    fn new(settings: &'a KernelMachineConfig, problem: &'a Problem) -> Result<Self, Error> {
+        let dataset = &problem.dataset;
+        let config = &problem.config;
         settings.check_pairs(dataset.train.ids.len())?;
-        let mut inputs = match outputs.resumed {
-            Some(path) => MachineInputs::load(settings, path)?,
-            None => MachineInputs::fit(settings, &dataset.train, outputs)?,
+        let mut inputs = match &problem.saved {
+            Some(run) => MachineInputs::load(settings, run.path())?,
+            None => MachineInputs::fit(settings, &dataset.train, problem)?,
         };
         inputs.fit_kernel(settings, &dataset.train, config.seed)?;
         let rows = inputs.rows(&dataset.train)?;
@@ -114,20 +133,27 @@ impl<'a> PreparedMachine<'a> {
         let validation = inputs.rows(&dataset.validation)?;
         let levels = settings.levels().unwrap_or_default();
         let output = settings.output_matrix.as_ref();
-        let output = output.map(|own| own.coupling(levels, outputs.root)).transpose()?;
+        let output = output.map(|matrix| matrix.coupling(levels, &problem.root)).transpose()?;
         let look = config.decoding.second_look.as_ref().filter(|look| !look.refit);
         let parts = look.map(|look| look.parts().draw(dataset, config.seed)).transpose()?;
-        let answered = parts.and_then(|parts| parts.into_iter().next());
-        let inputs = Arc::new(inputs);
-        let embedded = None;
-        Ok(Self { settings, outputs, inputs, rows, validation, output, answered, embedded })
+        Ok(Self {
+            settings,
+            problem,
+            inputs: Arc::new(inputs),
+            rows,
+            validation,
+            output,
+            last_part: parts.and_then(|parts| parts.into_iter().next()),
+            without_last: None,
+            embedded: None,
+        })
     }
 
     /// The memory and time of the fit of the machine by itself.
     fn machine_need(&self, coordinates: usize) -> Need {
-        let Self { settings, outputs, rows, .. } = self;
+        let Self { settings, problem, rows, .. } = self;
         // without a sketch the targets are places of outputs, which the factor is not applied to
-        let coordinates = if outputs.config.sketch.full { 0 } else { coordinates };
+        let coordinates = if problem.config.sketch.full { 0 } else { coordinates };
         let lambdas = settings.lambda.values().len();
         let Cost { bytes, multiplications } = settings.cost(rows.len(), coordinates, lambdas);
         let keys = match settings.solver.sketch() {
@@ -136,32 +162,26 @@ impl<'a> PreparedMachine<'a> {
         };
         Need { multiplications, ..Need::memory(keys, "the kernel machine", bytes) }
     }
-}
 
-impl Fit for PreparedMachine<'_> {
-    fn targets(&self, outputs: &TrainingOutputs) -> Result<OutputTargets, Error> {
+    /// The training outputs in the output space of the machine.
+    fn points(&self, problem: &Problem) -> Result<(OutputSpace, Targets), Error> {
         let settings = self.settings;
-        let config = outputs.config;
-        if let Some(levels) = settings.levels() {
-            return OutputTargets::numbers(levels, outputs);
-        }
-        let rows = outputs.rows();
-        let weights = &outputs.dataset.train.weights;
+        let config = &problem.config;
+        let rows = problem.rows();
+        let weights = &problem.dataset.train.weights;
         if config.sketch.full {
-            let kernel = outputs.kernel()?.clone();
-            return Ok(OutputTargets::points(OutputSpace::training_weighted(
-                kernel, &rows, weights,
-            )?));
+            let kernel = problem.kernel()?.clone();
+            return Ok(OutputSpace::training_weighted(kernel, &rows, weights)?);
         }
         let mixed = settings.embedding().is_some_and(EmbeddingConfig::is_mixed);
         let rank = match settings.answers {
             AnswersConfig::Leading { rank } => Some(rank),
             AnswersConfig::All {} | AnswersConfig::Embedded(_) => None,
         };
-        let basis = if outputs.lacks_weights() {
-            output::weighted_basis(settings, &self.rows, outputs)?
+        let basis = if problem.lacks_weights() {
+            output::weighted_basis(settings, &self.rows, problem)?
         } else {
-            outputs.basis(mixed)?
+            problem.basis(mixed)?
         };
         // a Lipschitz loss also depends on the part of an output outside the basis
         let projected = if settings.is_lipschitz() {
@@ -170,88 +190,109 @@ impl Fit for PreparedMachine<'_> {
             None
         };
         let (space, targets) = OutputSpace::basis_weighted(basis, rank, &rows, weights)?;
-        Ok(OutputTargets::points((space, projected.unwrap_or(targets))))
+        Ok((space, projected.unwrap_or(targets)))
     }
 
-    fn refined_targets(
+    /// The targets in the space of a learned embedding: the one that a resumed run has chosen, or the best on the
+    /// validation split of those that the settings name.
+    fn embedded(
+        &mut self,
+        embedding: &EmbeddingConfig,
+        problem: &Problem,
+        (space, values): (OutputSpace, Targets),
+    ) -> Result<OutputTargets, Error> {
+        if let Some(run) = &problem.saved
+            && let Some(curve) = EmbeddingCurve::read(run.path())?
+            && let Some(file) = KernelModel::open(run.path())?
+        {
+            let outputs = run.path().join(OUTPUTS);
+            let space = OutputSpace::load(&outputs, space.as_basis().cloned())?;
+            self.embedded = Some((Arc::new(self.inputs.model(&file)?), curve));
+            return Ok(OutputTargets::points((space, values)));
+        }
+        problem.budget.afford(&[self.machine_need(space.dimension())])?;
+        embedding.ranks_in(space.dimension())?;
+        let unlabelled = match space.as_basis() {
+            Some(basis) if embedding.is_mixed() => {
+                basis.project_shared(&problem.unlabelled()?)?.coordinates
+            }
+            Some(_) | None => Vec::new(),
+        };
+        let whole = OutputTargets::points((space, values));
+        let (TargetSpace::Machine(space), TargetValues::Points(values)) =
+            (&whole.space, &whole.values)
+        else {
+            return Err(whole.unexpected());
+        };
+        let candidates = whole.space.candidates(&problem.dataset.outputs)?;
+        let evaluator = Evaluator::new(problem, &whole.space, &candidates)?;
+        let inputs = self.rows.training();
+        let scaled =
+            &self.settings.scale(&inputs, values, self.rows.len(), problem.config.seed)?;
+        let inputs = scaled_inputs(inputs, scaled);
+        let search = self.search(&inputs, scaled, values, &evaluator, None)?;
+        let (model, embedding, curve) =
+            search.best_embedding(embedding, &self.rows, &unlabelled)?;
+        let embedded = OutputTargets::points(space.embedded(&embedding, values)?);
+        self.embedded = Some((Arc::new(model), curve));
+        Ok(embedded)
+    }
+}
+
+impl Fit for PreparedMachine<'_> {
+    fn files(&self) -> Result<Vec<PreparationFile>, Error> {
+        self.inputs.files()
+    }
+
+    fn targets(&mut self, problem: &Problem) -> Result<OutputTargets, Error> {
+        if let Some(levels) = self.settings.levels() {
+            return OutputTargets::numbers(levels, problem);
+        }
+        let points = self.points(problem)?;
+        match self.settings.embedding() {
+            Some(embedding) => self.embedded(embedding, problem, points),
+            None => Ok(OutputTargets::points(points)),
+        }
+    }
+
+    fn needs(&self, coordinates: usize) -> Vec<Need> {
+        let settings = self.settings;
+        let config = &self.problem.config;
+        let dataset = &self.problem.dataset;
+        let machine = self.machine_need(coordinates);
+        let mut needs = vec![machine.clone()];
+        if self.problem.lacks_weights() {
+            let need = output::need(settings, config, dataset);
+            // the rest comes when it has been given back
+            let outputs = self.problem.needs();
+            let rest = outputs.iter().chain([&machine]).map(|need| need.bytes).sum::<f64>();
+            needs.push(Need { bytes: (need.bytes - rest).max(0.0), ..need });
+        }
+        if let Some(look) = &config.decoding.second_look {
+            let fit = |pairs| settings.cost(pairs, coordinates, 1);
+            needs.push(memory::of_second_look(look, config, dataset, coordinates, fit));
+        }
+        needs
+    }
+
+    fn fit(
         &mut self,
         targets: &OutputTargets,
         evaluator: &Evaluator,
-        force: bool,
-    ) -> Result<Option<OutputTargets>, Error> {
-        let Self { settings, outputs, ref rows, .. } = *self;
-        let TargetSpace::Machine(space) = &targets.space else {
-            return Ok(None);
-        };
-        let TargetValues::Points(values) = &targets.values else {
-            return Ok(None);
-        };
-        let Some(embedding) = settings.embedding() else {
-            return Ok(None);
-        };
-        if self.embedded.is_some() {
-            return Ok(None);
-        }
-        // a resumed run that has chosen
-        if let Some(path) = outputs.resumed
-            && let Some(curve) = EmbeddingCurve::read(path)?
-            && let Some(file) = KernelModel::open(path)?
-        {
-            let space = OutputSpace::load(&path.join(OUTPUTS), space.as_basis().cloned())?;
-            self.embedded = Some((Arc::new(self.inputs.model(&file)?), curve));
-            return Ok(Some(OutputTargets::points((space, values.clone()))));
-        }
-        memory::check(&[self.machine_need(space.dimension())], force)?;
-        embedding.ranks_in(space.dimension())?;
-        let unlabelled = match (embedding.is_mixed(), space.as_basis()) {
-            (true, Some(basis)) => basis.project_shared(&outputs.unlabelled()?)?.coordinates,
-            _ => Vec::new(),
-        };
-        let inputs = rows.training();
-        let scaled = &settings.scale(&inputs, values, rows.len(), outputs.config.seed)?;
-        let search =
-            self.search(&scaled_inputs(inputs, scaled), scaled, values, evaluator, None)?;
-        let (model, embedding, curve) = search.best_embedding(embedding, rows, &unlabelled)?;
-        let refined = OutputTargets::points(space.embedded(&embedding, values)?);
-        self.embedded = Some((Arc::new(model), curve));
-        Ok(Some(refined))
-    }
-
-    fn needs(&self, coordinates: usize, _: &Device) -> Vec<Need> {
-        let settings = self.settings;
-        let config = self.outputs.config;
-        let dataset = self.outputs.dataset;
-        let machine = self.machine_need(coordinates);
-        let weighing = config.output.weights.map(|HeldOutWeights::HeldOut| {
-            let need = output::need(settings, config, dataset);
-            // the rest comes when it has been given back
-            let rest = memory::of_outputs(config, dataset);
-            let rest = rest.iter().chain([&machine]).map(|need| need.bytes).sum::<f64>();
-            Need { bytes: (need.bytes - rest).max(0.0), ..need }
-        });
-        let looking = config.decoding.second_look.as_ref().map(|look| {
-            let fit = |pairs| settings.cost(pairs, coordinates, 1);
-            memory::of_second_look(look, config, dataset, coordinates, fit)
-        });
-        [machine].into_iter().chain(weighing).chain(looking).collect()
-    }
-
-    fn fit(&self, task: &mut Task) -> Result<Fitted, Error> {
-        let coordinates = task.targets.space.width();
-        memory::check(&[self.machine_need(coordinates)], task.force)?;
-        task.begin(self.inputs.files()?)?;
+        _: Option<&mut RunDir>,
+        observer: &mut dyn Observer,
+    ) -> Result<Fitted, Error> {
         let pairs = self.rows.len();
         let unknowns = self.settings.solver.sketch().map_or(pairs, |sketch| sketch.size);
-        task.observer.event(&Event::Solving { pairs, unknowns, coordinates });
-        task.ranks.scope(|| self.solved(task.targets, task.evaluator))
-    }
-
-    fn solve(
-        &self,
-        targets: &OutputTargets,
-        evaluator: &Evaluator,
-    ) -> Result<Option<Fitted>, Error> {
-        self.solved(targets, evaluator).map(Some)
+        let coordinates = targets.space.width();
+        observer.event(&Event::Solving { pairs, unknowns, coordinates });
+        if let Some((model, curve)) = self.embedded.clone() {
+            return Ok(self.fitted_embedding(model, curve, targets));
+        }
+        let ranks = &self.problem.ranks;
+        let (fitted, without_last) = ranks.scope(|| self.solved(targets, evaluator))?;
+        self.without_last = without_last;
+        Ok(fitted)
     }
 
     /// By the first λ. Inputs are prepared with all training inputs, as for leave-one-out
@@ -260,38 +301,42 @@ impl Fit for PreparedMachine<'_> {
         &self,
         targets: &OutputTargets,
         parts: &[Vec<usize>],
-    ) -> Result<Option<Vec<CrossFitted>>, Error> {
-        let Self { settings, outputs, rows, .. } = self;
-        let seed = outputs.config.seed;
+    ) -> Result<Option<Vec<WithoutPart>>, Error> {
+        if let Some(without) = &self.without_last {
+            return Ok(Some(vec![without.clone()]));
+        }
+        let Self { settings, problem, rows, .. } = self;
+        let seed = problem.config.seed;
         let output = in_space(self.output.as_ref(), &targets.space)?;
         let TargetValues::Points(targets) = &targets.values else {
             return Err(targets.unexpected());
         };
         let (features, kernel) = rows.features()?;
         let mut fitted = Vec::new();
-        for held in parts {
-            let rest = rest(held, rows.len());
+        for part in parts {
+            let rest = rest(part, rows.len());
             let known = Selected::new(features, &rest);
             let targets = targets.select(&rest)?;
             let inputs = TrainingInputs::rows(Arc::clone(kernel), &known);
             let systems = LastSystem::default();
             let (model, leave_one_out) =
                 settings.fit_once(inputs, &targets, seed, systems, output.clone())?;
-            fitted.push(cross_fitted(&model, features, [held, &rest], leave_one_out)?);
-            tracing::info!(pairs = rest.len(), answered = held.len(), "fitted without a part");
+            fitted.push(self.without_part(&model, [part, &rest], leave_one_out)?);
+            tracing::info!(pairs = rest.len(), answered = part.len(), "fitted without a part");
         }
         Ok(Some(fitted))
     }
 }
 
 impl PreparedMachine<'_> {
-    /// The machine that is fitted to the targets.
-    fn solved(&self, targets: &OutputTargets, evaluator: &Evaluator) -> Result<Fitted, Error> {
-        if let Some((model, curve)) = self.embedded.clone() {
-            return Ok(self.fitted_embedding(model, curve, targets));
-        }
-        let Self { settings, outputs, rows, .. } = self;
-        let config = outputs.config;
+    /// The machine that is fitted to the targets, and its predictions without the last part of the pairs.
+    fn solved(
+        &self,
+        targets: &OutputTargets,
+        evaluator: &Evaluator,
+    ) -> Result<(Fitted, Option<WithoutPart>), Error> {
+        let Self { settings, problem, rows, .. } = self;
+        let config = &problem.config;
         let (space, values) = match (&targets.space, &targets.values) {
             (TargetSpace::Machine(space), TargetValues::Points(own)) => {
                 (Some(space), Cow::Borrowed(own))
@@ -299,15 +344,15 @@ impl PreparedMachine<'_> {
             (TargetSpace::Quantiles(levels), TargetValues::Numbers(observed)) => {
                 let observed: Vec<f64> = observed.iter().copied().map(f64::from).collect();
                 let targets = Targets::repeated(levels.len(), &observed)?;
-                (None, Cow::Owned(targets.weighted(&outputs.dataset.train.weights)?))
+                (None, Cow::Owned(targets.weighted(&problem.dataset.train.weights)?))
             }
             // the targets of this learner are one of the two above
             _ => return Err(targets.unexpected()),
         };
         // pairs that are answered by a machine without them come last
         let n = rows.len();
-        let order = self.answered.as_ref().map(|held| [&rest(held, n), held.as_slice()].concat());
-        let leading = self.answered.as_ref().map(|held| n - held.len());
+        let order = self.last_part.as_ref().map(|held| [&rest(held, n), held.as_slice()].concat());
+        let leading = self.last_part.as_ref().map(|held| n - held.len());
         let ordered = match &order {
             Some(order) => Some((Selected::new(rows.features()?.0, order), values.select(order)?)),
             None => None,
@@ -325,30 +370,46 @@ impl PreparedMachine<'_> {
         let output = in_space(self.output.as_ref(), &targets.space)?;
         let search = LambdaSearch { prepared: search.prepared.with_output(output), ..search };
         let best = search.best(space, config.decoding.needs_held_out())?;
-        let left_out = match (best.leading, &order, leading) {
+        let without_last = match (best.leading, &order, leading) {
             (Some((model, leave_one_out)), Some(order), Some(leading)) => {
                 let (rest, held) = order.split_at(leading);
-                Some(cross_fitted(&model, rows.features()?.0, [held, rest], leave_one_out)?)
+                Some(self.without_part(&model, [held, rest], leave_one_out)?)
             }
             _ => None,
         };
         let mut choices = Vec::new();
         let mut advice = Vec::new();
-        let lambda = Choice::new("encoder.lambda", best.lambda, settings.lambda.values());
         if best.flat {
-            advice.extend(advice_on_unlike(settings, &inputs)?)
+            advice.extend(advice_on_unlike(settings, &inputs)?);
         } else {
-            choices.push(lambda)
+            choices.push(Choice::new("encoder.lambda", best.lambda, settings.lambda.values()));
         }
-        let held_out = best.held_out.map(|answers| {
-            let answers = match &order {
-                Some(order) => in_places(&answers, order),
-                None => answers,
+        let held_out = best.held_out.map(|predictions| {
+            let predictions = match &order {
+                Some(order) => in_places(&predictions, order),
+                None => predictions,
             };
-            HeldOut::all(rows.len(), answers)
+            HeldOut::all(&problem.dataset.train.ids, predictions)
         });
         let fitted = self.fitted(Arc::new(best.model), None, targets);
-        Ok(Fitted { held_out, left_out, choices, advice, ..fitted })
+        Ok((Fitted { held_out, choices, advice, ..fitted }, without_last))
+    }
+
+    /// The predictions of a model that was fitted to the second of two parts of the pairs.
+    fn without_part(
+        &self,
+        model: &KernelModel,
+        [part, rest]: [&[usize]; 2],
+        leave_one_out: Vec<f32>,
+    ) -> Result<WithoutPart, Error> {
+        let ids = &self.problem.dataset.train.ids;
+        let features = self.rows.features()?.0;
+        let predict = |pairs: &[usize]| model.predict(&Selected::new(features, pairs));
+        Ok(WithoutPart {
+            part: HeldOut::new(part.to_vec(), ids, predict(part)?),
+            rest: HeldOut::new(rest.to_vec(), ids, leave_one_out),
+            fitted: predict(&repeated(rest))?,
+        })
     }
 
     /// The search for λ with scaled inputs.
@@ -360,9 +421,9 @@ impl PreparedMachine<'_> {
         evaluator: &'s Evaluator<'s>,
         leading: Option<usize>,
     ) -> Result<LambdaSearch<'s>, Error> {
-        let Self { settings, outputs, validation, .. } = self;
-        let seed = outputs.config.seed;
-        let systems = outputs.systems.clone();
+        let Self { settings, problem, validation, .. } = self;
+        let seed = problem.config.seed;
+        let systems = problem.factors.clone();
         let prepared = settings.solver.prepare(inputs.clone(), seed, systems)?;
         Ok(LambdaSearch { settings, scaled, prepared, targets, evaluator, validation, leading })
     }
@@ -374,8 +435,8 @@ impl PreparedMachine<'_> {
         curve: Option<EmbeddingCurve>,
         targets: &OutputTargets,
     ) -> Fitted {
-        let config = self.outputs.config;
-        let dataset = self.outputs.dataset;
+        let config = &self.problem.config;
+        let dataset = &self.problem.dataset;
         let mut summary = model.summary.to_string();
         if let Some(basis) = targets.space.basis()
             && let Some(_) = config.output.weights
@@ -408,17 +469,4 @@ impl PreparedMachine<'_> {
         }
         Fitted { choices, ..self.fitted(model, Some(curve), targets) }
     }
-}
-
-/// The answers of a model that was fitted to the second of two parts of the pairs.
-fn cross_fitted(
-    model: &KernelModel,
-    features: &dyn RowSource,
-    [held, rest]: [&[usize]; 2],
-    leave_one_out: Vec<f32>,
-) -> Result<CrossFitted, Error> {
-    let answers = |pairs: &[usize]| model.predict(&Selected::new(features, pairs));
-    let pairs = held.to_vec();
-    let fitted = answers(&repeated(rest))?;
-    Ok(CrossFitted { pairs, answers: answers(held)?, leave_one_out, fitted })
 }

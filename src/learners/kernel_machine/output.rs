@@ -15,9 +15,9 @@ use tracing::info;
 use super::inputs::MachineRows;
 use crate::config::{Checked, HubConfig, KernelMachineConfig};
 use crate::error::{Error, ensure};
-use crate::learners::memory::Need;
 use crate::run_dir::drawn_pairs;
-use crate::targets::{OutputSpace, TrainingOutputs, summand_candidates};
+use crate::targets::memory::Need;
+use crate::targets::{OutputSpace, Problem, summand_candidates};
 
 /// The basis of the sum of the configuration's kernels, weighted so that leave-one-out answers to training
 /// pairs make their outputs most likely (`dsokr_decode::likely_weights`).
@@ -28,20 +28,20 @@ use crate::targets::{OutputSpace, TrainingOutputs, summand_candidates};
 pub(super) fn weighted_basis(
     settings: &KernelMachineConfig,
     inputs: &MachineRows,
-    outputs: &TrainingOutputs,
+    problem: &Problem,
 ) -> Result<Basis, Error> {
-    let config = outputs.config;
-    let dataset = outputs.dataset;
-    let weighted = outputs.weighted_rows();
-    let bases = outputs.summands(&weighted)?;
+    let config = &problem.config;
+    let dataset = &problem.dataset;
+    let weighted = problem.weighted_rows();
+    let bases = problem.summands(&weighted)?;
     let project = |(basis, rows): (&Basis, PartRows)| basis.project_shared(&rows);
     let projections: Vec<Projection> =
         bases.iter().zip(PartRows::all(&weighted.rows)).map(project).collect::<Result<_, _>>()?;
-    let answers = answers(settings, inputs, outputs, &projections)?;
+    let answers = answers(settings, inputs, problem, &projections)?;
     let width: usize = projections.iter().map(|part| part.dimension).sum();
     let unit = Queries::new(width, &answers)?.normalised();
 
-    let pairs = drawn_pairs(outputs.len(), config.seed);
+    let pairs = drawn_pairs(problem.len(), config.seed);
     let ids: Vec<String> = pairs.iter().map(|&pair| dataset.train.ids[pair].clone()).collect();
     let mut queries = Vec::new();
     let mut candidates = Vec::new();
@@ -71,7 +71,7 @@ pub(super) fn weighted_basis(
     }
     let found = likely_weights(&ensemble, Pool::Shared, &Combination::default(), &gold)?;
     info!(weights = ?found.weights, log_likelihood = found.log_likelihood, "kernels weighted");
-    outputs.sum(bases, &found.weights, &weighted)
+    problem.sum(bases, &found.weights, &weighted)
 }
 
 /// The memory and time of [`weighted_basis`].
@@ -95,16 +95,16 @@ pub(super) fn need(settings: &KernelMachineConfig, config: &Checked, dataset: &D
 fn answers(
     settings: &KernelMachineConfig,
     rows: &MachineRows,
-    outputs: &TrainingOutputs,
+    problem: &Problem,
     projections: &[Projection],
 ) -> Result<Vec<f32>, Error> {
     let width = projections.iter().map(|part| part.dimension).sum();
     let row = |row: usize| projections.iter().flat_map(move |part| part.row(row));
     let values = (0..outputs.len()).flat_map(row).copied().map(f64::from);
     let targets = Targets::new(width, values.collect::<Vec<f64>>())?;
-    let targets = targets.weighted(&outputs.dataset.train.weights)?;
-    let seed = outputs.config.seed;
-    let systems = outputs.systems.clone();
+    let targets = targets.weighted(&problem.dataset.train.weights)?;
+    let seed = problem.config.seed;
+    let systems = problem.factors.clone();
     let inputs = rows.training();
     Ok(settings.fit_once(inputs, &targets, seed, systems, None)?.1)
 }

@@ -1,6 +1,5 @@
 //! Fitted kernel machines.
 
-use std::path::Path;
 use std::sync::Arc;
 
 use dsokr_data::Split;
@@ -9,7 +8,7 @@ use dsokr_machines::KernelModel;
 use super::inputs::MachineInputs;
 use crate::error::Error;
 use crate::learners::learner::Predictor;
-use crate::run_dir::{EmbeddingCurve, Folder};
+use crate::run_dir::{EmbeddingCurve, PreparationFile, RunDir};
 
 /// A fitted kernel machine with what prepares its inputs.
 pub(super) struct KernelMachine {
@@ -24,15 +23,15 @@ impl Predictor for KernelMachine {
         self.inputs.rows(split)?.predictions(&self.model)
     }
 
-    fn preparation(&self) -> Result<Vec<(&'static str, String)>, Error> {
+    fn preparation(&self) -> Result<Vec<PreparationFile>, Error> {
         self.inputs.files()
     }
 
-    fn save(&self, folder: &mut Folder) -> Result<(), Error> {
-        let path: &Path = folder.path();
+    fn save(&self, run: &mut RunDir) -> Result<(), Error> {
+        let path = run.path();
         if let Some(curve) = &self.curve {
             curve.save(path)?;
         }
-        Ok(self.model.save(path, &folder.belongs())?)
+        Ok(self.model.save(path, &run.belongs())?)
     }
 }

@@ -199,7 +199,7 @@ impl LambdaSearch<'_> {
 
     /// The metric that chooses of answers to the validation inputs, negated where smaller is better, and as it is.
     fn score(&self, z: &[f32]) -> Result<(f64, f64), Error> {
-        let metric = self.evaluator.config.evaluation.metric;
+        let metric = self.evaluator.config().evaluation.metric;
         let Validation { metrics, score } = self.evaluator.validation(z)?;
         Ok((score, metric.value(&metrics)))
     }
@@ -212,7 +212,7 @@ impl LambdaSearch<'_> {
         training: &MachineRows,
         unlabelled: &[f32],
     ) -> Result<(KernelModel, OutputEmbedding, EmbeddingCurve), Error> {
-        let metric = self.evaluator.config.evaluation.metric;
+        let metric = self.evaluator.config().evaluation.metric;
         // of every c
         let learned = |model: &KernelModel, lambda| {
             let predicted = training.predictions(model)?;
@@ -286,7 +286,7 @@ impl LambdaSearch<'_> {
             let flat = lambdas.len() > 1 && worst - best.0 <= FLAT * worst;
             return self.whole(best.1, leave_one_out, flat);
         }
-        let metric = self.evaluator.config.evaluation.metric;
+        let metric = self.evaluator.config().evaluation.metric;
         let mut best: Option<(f64, f64, KernelModel)> = None;
         let mut worst = f64::INFINITY;
         for &lambda in lambdas {

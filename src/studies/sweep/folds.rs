@@ -14,7 +14,7 @@ use crate::metrics::compare::{
     Compared, MetricComparison, PairedDifference, RunComparison, RunValue,
 };
 use crate::metrics::metric::Metric;
-use crate::run_dir::Folder;
+use crate::run_dir::RunDir;
 use crate::studies::sketch::Spread;
 
 /// Repeated k-fold cross-validation of a configuration: a run for each part of each division of the pairs.
@@ -89,7 +89,7 @@ impl Folds {
         let first = stored.runs.first().ok_or_else(|| refused("no runs".into()))?;
         let keys = stored.keys.iter().cloned();
         let config =
-            Folder::config(&path.join(folder(&keys.zip(first.setting.clone()).collect())))?;
+            RunDir::at(&path.join(folder(&keys.zip(first.setting.clone()).collect()))).config()?;
         let fold = |config: &Checked| {
             let fold = config.data.fold.clone();
             fold.map(|fold| FoldConfig { held: 1, seed: 0, ..fold })

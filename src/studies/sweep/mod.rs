@@ -20,7 +20,7 @@ use crate::config::{Checked, Override};
 use crate::error::Error;
 use crate::fit::Request;
 use crate::metrics::metric::Metric;
-use crate::run_dir::{Folder, Report, check_link, fingerprint_of};
+use crate::run_dir::{RunDir, Report, check_link, fingerprint_of};
 use crate::studies::sketch::Spread;
 
 pub use axis::{Axis, AxisValues, Setting, grid, random};
@@ -185,7 +185,7 @@ impl SweepRequest<'_> {
             info!("setting {} of {}: {}{left}", at + 1, settings.len(), title(setting));
             let out = path.join(folder(setting));
             let started = Instant::now();
-            let before = Folder::finished(&out)?;
+            let before = RunDir::at(&out).report()?;
             let request = Request {
                 config,
                 root: config.data_root(self.data)?,

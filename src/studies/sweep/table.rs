@@ -9,7 +9,7 @@ use super::{SEED, SeedSpread, Setting, Sweep, SweepRequest, SweepRun, folder, re
 use crate::error::Error;
 use crate::metrics::metric::Metric;
 use crate::metrics::table::{Table, interval, places};
-use crate::run_dir::{Folder, read_json, write_text};
+use crate::run_dir::{RunDir, read_json, write_text};
 use crate::studies::sketch::Spread;
 
 /// The file of a sweep's table.
@@ -119,7 +119,7 @@ impl SweepRequest<'_> {
                 continue;
             }
             let config = self.config_of(&setting, split)?;
-            if Folder::config(&out)? != config {
+            if RunDir::at(&out).config()? != config {
                 let message = format!(
                     "the folder has a sweep of a different configuration, as {} says: choose a different one \
                      with {}",
@@ -128,7 +128,7 @@ impl SweepRequest<'_> {
                 );
                 return Err(Error::run(path.join(TABLE), message));
             }
-            let report = match (Folder::finished(&out)?, failure) {
+            let report = match (RunDir::at(&out).report()?, failure) {
                 (Some(report), _) => Ok(report),
                 (None, Some(failure)) => Err(failure),
                 (None, None) => continue,

@@ -1,0 +1,111 @@
+//! The evaluations of a training on the validation split.
+
+use std::fmt::Display;
+use std::time::Duration;
+
+use dsokr_core::Processes;
+use dsokr_nn::{Encoder, Model, parameters};
+
+use crate::checkpoint::{LogLine, checksum};
+use crate::error::Error;
+use crate::hooks::Hook;
+use crate::progress::Progress;
+use crate::task::{Event, Validation};
+
+/// Evaluates the model after the epochs that the configuration names and after the last one, and notes which
+/// evaluation is the best.
+pub(crate) struct Evaluation;
+
+impl<E: Encoder, M: Display + 'static> Hook<E, M> for Evaluation {
+    fn reads_loss(&mut self, progress: &Progress<E, M>) -> bool {
+        progress.is_end_of_epoch()
+    }
+
+    fn after_step(&mut self, progress: &mut Progress<E, M>, model: &Model<E>) -> Result<(), Error> {
+        if !progress.is_end_of_epoch() {
+            return Ok(());
+        }
+        let epochs = progress.state.step / progress.per_epoch;
+        let is_due = epochs.is_multiple_of(progress.task.config.evaluate_every as u64);
+        if is_due || progress.left() == 0 {
+            evaluate(progress, model, epochs)?;
+        }
+        Ok(())
+    }
+}
+
+/// Evaluates the model, on rank 0 of several.
+fn evaluate<E: Encoder, M: Display + 'static>(
+    progress: &mut Progress<E, M>,
+    model: &Model<E>,
+    epochs: u64,
+) -> Result<(), Error> {
+    let ranks = progress.task.ranks;
+    if ranks.size() > 1 {
+        ranks.check_same("parameters' checksum", &checksum(&parameters::collect(model)))?;
+    }
+    if !ranks.is_first() {
+        progress.state.stale = ranks.broadcast_number(0u64)? as usize;
+        return Ok(());
+    }
+    let validated = Processes::default().scope(|| (progress.task.validate)(model));
+    let Validation { metrics, score } = validated.map_err(|error| match error {
+        Error::NotFinite => progress.diverged(progress.state.step, "a prediction is not finite"),
+        other => other,
+    })?;
+    // a score that is not a number is below all others
+    let is_better = |best: f64| score > best || (best.is_nan() && !score.is_nan());
+    let is_best = progress.state.best.is_none_or(is_better);
+    if is_best {
+        progress.state.best = Some(score);
+        progress.state.stale = 0;
+        progress.take_best(model)?;
+    } else {
+        progress.state.stale += 1;
+        progress.keep_best();
+    }
+    log(progress, metrics, epochs, is_best)?;
+    ranks.broadcast_number(progress.state.stale as u64)?;
+    if progress.is_exhausted() && progress.left() > 0 {
+        let evaluations = progress.state.stale;
+        progress.tell(|step, _| Event::EarlyStop { step, evaluations });
+    }
+    Ok(())
+}
+
+/// Gives an evaluation to the sink and the observer, and begins the sums of the next one.
+fn log<E: Encoder, M: Display + 'static>(
+    progress: &mut Progress<E, M>,
+    metrics: M,
+    epoch: u64,
+    best: bool,
+) -> Result<(), Error> {
+    let task = progress.task;
+    let step = progress.state.step;
+    let loss = progress.state.loss_sum / progress.state.loss_steps.max(1) as f64;
+    let seconds = progress.begun.elapsed().as_secs_f64();
+    let each = seconds / progress.steps().max(1) as f64;
+    let left = Duration::from_secs_f64(each * progress.left() as f64);
+    let residuals = task.pairs.residuals();
+    let line = LogLine {
+        step,
+        epoch,
+        loss,
+        residual: residuals.iter().sum::<f64>() / residuals.len().max(1) as f64,
+        learning_rate: task.config.rate(step - 1, progress.total),
+        best,
+        seconds,
+        pairs_per_second: progress.pairs as f64 / progress.stepping.as_secs_f64().max(1e-9),
+        device_bytes: task.device.memory_pool_usage().map(|usage| usage.bytes_reserved),
+        metrics,
+    };
+    progress.state.loss_sum = 0.0;
+    progress.state.loss_steps = 0;
+    progress.pairs = 0;
+    progress.stepping = Duration::ZERO;
+    progress.sink.log(&line)?;
+    let metrics = &line.metrics;
+    let line = &line;
+    progress.tell(|step, _| Event::Evaluation { step, epoch, loss, metrics, line, best, left });
+    Ok(())
+}

@@ -1,0 +1,263 @@
+//! How far a training has come: what its hooks see and change.
+
+use std::fmt::Display;
+use std::time::{Duration, Instant};
+
+use dsokr_nn::parameters::{self, Parameters};
+use dsokr_nn::{Encoder, Model};
+
+use crate::batches::Batches;
+use crate::checkpoint::{Checkpoint, CheckpointSink};
+use crate::error::Error;
+use crate::hooks::Hook;
+use crate::loss::StepLoss;
+use crate::optimizer::Update;
+use crate::task::{Best, Event, Observer, Outcome, Task};
+
+/// The message for a loss, or a norm of its gradient, that is infinite or NaN.
+pub(crate) const LOSS: &str = "the loss or its gradient is not finite";
+
+/// The most steps whose loss is logged, evenly spaced.
+const LOGGED: u64 = 2_000;
+
+/// Best parameters above this size are stored at once. Smaller ones wait for the next checkpoint, and the model's
+/// next step copies them.
+const HELD_BYTES: usize = 256 << 20;
+
+/// How far a training has come.
+pub(crate) struct Progress<'a, E: Encoder, M> {
+    pub task: &'a Task<'a, E, M>,
+    /// The state that checkpoints hold. Parameters and moments are filled in where one is written.
+    pub state: Checkpoint,
+    pub optimizer: Update,
+    /// Steps of an epoch.
+    pub per_epoch: u64,
+    /// Steps in all.
+    pub total: u64,
+    /// Steps done before this call.
+    first: u64,
+    /// When the training began or was resumed.
+    pub begun: Instant,
+    /// Pairs since the last evaluation, and the time that their steps took.
+    pub pairs: usize,
+    pub stepping: Duration,
+    /// The losses of the last steps, which have not been read.
+    unread: Vec<StepLoss>,
+    /// The last loss that has been read.
+    pub loss: f64,
+    /// The step of the last checkpoint, and when it was written.
+    pub kept: Option<u64>,
+    pub kept_at: Instant,
+    /// Whether a rank of several has been cancelled, as all of them know since the last step.
+    pub stop: bool,
+    best: BestParameters,
+    pub sink: &'a mut dyn CheckpointSink<M>,
+    pub observer: &'a mut dyn Observer,
+}
+
+/// The parameters of the best evaluation.
+#[derive(Default)]
+struct BestParameters {
+    /// Whether the last evaluation of this call is the best.
+    is_last: bool,
+    /// The parameters, until the sink takes them.
+    new: Option<Parameters>,
+    /// The parameters that the sink has given back.
+    given_back: Option<Parameters>,
+}
+
+impl<'a, E: Encoder, M: Display + 'static> Progress<'a, E, M> {
+    /// The progress of a training that begins with `state`, of which `kept` is on disk.
+    pub fn new(
+        task: &'a Task<'a, E, M>,
+        batches: &Batches,
+        state: Checkpoint,
+        kept: Option<u64>,
+        optimizer: Update,
+        sink: &'a mut dyn CheckpointSink<M>,
+        observer: &'a mut dyn Observer,
+    ) -> Self {
+        let per_epoch = batches.per_epoch();
+        let total = per_epoch * task.config.epochs as u64;
+        let warmup = task.config.warmup;
+        if warmup as u64 >= total {
+            tracing::warn!(warmup, steps = total, "training ends before the warm-up does");
+        }
+        let begun = Instant::now();
+        Self {
+            task,
+            first: state.step,
+            state,
+            optimizer,
+            per_epoch,
+            total,
+            begun,
+            pairs: 0,
+            stepping: Duration::ZERO,
+            unread: Vec::new(),
+            loss: f64::NAN,
+            kept,
+            kept_at: begun,
+            stop: false,
+            best: BestParameters::default(),
+            sink,
+            observer,
+        }
+    }
+
+    /// Whether all steps are done, or the patience is exhausted.
+    pub fn is_over(&self) -> bool {
+        self.state.step >= self.total || self.is_exhausted()
+    }
+
+    /// Whether the patience is exhausted.
+    pub fn is_exhausted(&self) -> bool {
+        let patience = self.task.config.patience;
+        patience > 0 && self.state.stale >= patience
+    }
+
+    /// Number of steps that this call has done.
+    pub fn steps(&self) -> u64 {
+        self.state.step - self.first
+    }
+
+    /// Number of steps that are left.
+    pub fn left(&self) -> u64 {
+        self.total - self.state.step
+    }
+
+    /// Whether the last step was the last one of its epoch.
+    pub fn is_end_of_epoch(&self) -> bool {
+        self.state.step.is_multiple_of(self.per_epoch)
+    }
+
+    /// The learning rate of the next step.
+    pub fn learning_rate(&self) -> f64 {
+        self.task.config.rate(self.state.step, self.total)
+    }
+
+    /// Tells the observer of an event, made from the number of steps done and of all.
+    pub fn tell<'e>(&mut self, event: impl FnOnce(u64, u64) -> Event<'e>) {
+        self.observer.event(&event(self.state.step, self.total));
+    }
+
+    /// Counts a step over so many pairs, and reads its loss where that is known, or a hook looks at it, or every few
+    /// steps for the observer.
+    pub fn stepped(
+        &mut self,
+        loss: StepLoss,
+        pairs: usize,
+        started: Instant,
+        hooks: &mut [&mut dyn Hook<E, M>],
+    ) -> Result<(), Error> {
+        self.state.step += 1;
+        let every = self.task.config.read_every as u64;
+        let mut read = loss.pending.is_none() || (self.steps() - 1).is_multiple_of(every);
+        for hook in hooks {
+            read |= hook.reads_loss(self);
+        }
+        self.unread.push(loss);
+        if read {
+            self.read_losses()?;
+        }
+        self.pairs += pairs;
+        self.stepping += started.elapsed();
+        Ok(())
+    }
+
+    /// Reads the losses of the last steps.
+    pub fn read_losses(&mut self) -> Result<(), Error> {
+        let losses = StepLoss::read(&std::mem::take(&mut self.unread));
+        let first = self.state.step + 1 - losses.len() as u64;
+        for (step, loss) in (first..).zip(losses) {
+            if !loss.is_finite() {
+                return Err(self.diverged(step - 1, LOSS));
+            }
+            self.state.loss_sum += loss;
+            self.state.loss_steps += 1;
+            self.loss = loss;
+            let is_logged = step.is_multiple_of(self.total.div_ceil(LOGGED));
+            if is_logged && self.task.ranks.is_first() {
+                let rate = self.task.config.rate(step - 1, self.total);
+                self.sink.step(step, loss, rate)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The error for a value that is not finite.
+    pub fn diverged(&self, step: u64, what: &str) -> Error {
+        let learning_rate = self.task.config.rate(step.saturating_sub(1), self.total);
+        Error::Diverged { what: what.into(), step, learning_rate, kept: self.kept }
+    }
+
+    /// Takes the parameters of an evaluation that is the best so far.
+    pub fn take_best(&mut self, model: &Model<E>) -> Result<(), Error> {
+        // frees the memory of the best before
+        self.best = BestParameters::default();
+        let parameters = parameters::collect(model);
+        let bytes: usize = parameters.values().map(|p| size_of_val(&*p.values)).sum();
+        self.best = BestParameters { is_last: true, new: Some(parameters), given_back: None };
+        if bytes > HELD_BYTES {
+            self.store_best()?;
+        }
+        Ok(())
+    }
+
+    /// Notes an evaluation that is not the best.
+    pub fn keep_best(&mut self) {
+        self.best.is_last = false;
+    }
+
+    /// Gives the best parameters to the sink, unless it has them.
+    pub fn store_best(&mut self) -> Result<(), Error> {
+        if let Some(parameters) = self.best.new.take() {
+            self.best.given_back = self.sink.best(parameters)?;
+        }
+        Ok(())
+    }
+
+    /// Stores the state.
+    pub fn keep(&mut self, model: &Model<E>) -> Result<(), Error> {
+        self.read_losses()?;
+        self.state.parameters = parameters::collect(model);
+        if let Some((name, _)) = parameters::not_finite(&self.state.parameters) {
+            let what = format!("parameter {name} is not finite");
+            return Err(self.diverged(self.state.step, &what));
+        }
+        self.state.moments = self.optimizer.moments();
+        self.store_best()?;
+        self.sink.checkpoint(&self.state)?;
+        self.state.parameters.clear();
+        self.state.moments.clear();
+        self.kept = Some(self.state.step);
+        self.kept_at = Instant::now();
+        self.tell(|step, _| Event::Checkpoint { step });
+        Ok(())
+    }
+
+    /// The error of a step whose passes did not come to their end. The state is that of the step before, and is stored.
+    pub fn broken(&mut self, model: &Model<E>) -> Error {
+        let step = self.state.step;
+        if self.kept == Some(step) {
+            return Error::Interrupted { step };
+        }
+        if step == 0 || !self.task.ranks.is_first() {
+            return dsokr_core::Error::Cancelled.into();
+        }
+        match self.keep(model) {
+            Ok(()) => Error::Interrupted { step },
+            Err(error) => error,
+        }
+    }
+
+    /// The finished training.
+    pub fn outcome(self, model: Model<E>) -> Outcome<E> {
+        let best = match self.best {
+            BestParameters { is_last: true, .. } => Best::Last,
+            BestParameters { given_back: Some(best), .. } => Best::Given(best),
+            BestParameters { given_back: None, .. } => Best::Stored,
+        };
+        Outcome { model, best, steps: self.state.step }
+    }
+}

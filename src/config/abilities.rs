@@ -1,0 +1,64 @@
+//! What the rest of the program asks of a learner.
+
+use dsokr_data::InputKind;
+use smart_default::SmartDefault;
+
+/// The inputs, needs and predictions of a learner, by its settings. Everything that treats learners differently asks
+/// these, and not which learner it is.
+#[derive(Clone, Copy, Debug, PartialEq, SmartDefault)]
+pub struct Abilities<'a> {
+    /// The kind of inputs that it reads (default: texts).
+    pub reads: InputKind,
+    /// Whether the texts that it reads must be mass spectra (default: false).
+    pub spectra: bool,
+    /// Whether its fit weighs training pairs by the weights of their files (default: false),
+    /// [`Split::weights`](dsokr_data::Split::weights).
+    pub weighs_pairs: bool,
+    /// The levels, if its coordinates are quantiles (default: none, coordinates are points of a feature space).
+    pub levels: Option<&'a [f64]>,
+    /// Whether it can be fitted on the CPU only (default: false).
+    pub needs_cpu: bool,
+    /// Whether several processes can share its fit, the [`Processes`](dsokr_core::Processes) of the scope (default:
+    /// false). All of them make the targets and fit; only rank 0 writes, and what the fit returns to the others is
+    /// not used.
+    pub shares_training: bool,
+    /// Whether it is trained in steps as `[training]` says, with evaluations between them (default: true). A fit
+    /// without steps is quick: `dsokr sketch` makes one for every sketch size.
+    #[default(true)]
+    pub trains_in_steps: bool,
+    /// Whether its fit looks at validation pairs (default: true).
+    #[default(true)]
+    pub needs_validation: bool,
+    /// What its fit chooses on validation pairs, as the beginning of a sentence (default: "checkpoints are").
+    #[default(Some("checkpoints are"))]
+    pub chosen_on_validation: Option<&'static str>,
+    /// What its fit chooses by predictions for training inputs that it has not seen, likewise (default: nothing).
+    pub chosen_on_held_out: Option<&'static str>,
+    /// Its predictions for training inputs that it has not seen (default: none).
+    pub held_out: HeldOutPredictions,
+    /// Whether it finds the weights of several output kernels, `output.weights` (default: false).
+    pub weighs_kernels: bool,
+    /// Whether its predictions are weights of the training outputs where these are not sketched, `sketch.full` (default:
+    /// false, they are feature rows).
+    pub weighs_outputs: bool,
+    /// Whether it chooses the coordinates of its targets itself (default: false); then no sketch can be studied.
+    pub learns_targets: bool,
+    /// Whether outputs that belong to no pair are sketched too (default: false).
+    pub sketches_unlabelled: bool,
+}
+
+/// Predictions for training inputs by models that were not fitted to their pair, each kind with those before it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum HeldOutPredictions {
+    /// None.
+    #[default]
+    None,
+    /// For training pairs, [`Fitted::held_out`](crate::Fitted::held_out): `decoding.hubs` and `decoding.held_out` need
+    /// them.
+    Pairs,
+    /// By models that were fitted without a part of the pairs, [`Fit::without`](crate::Fit::without):
+    /// `decoding.second_look` needs them.
+    Parts,
+    /// By a model without a part of the pairs that the fit leaves on its way, for `decoding.second_look.refit = false`.
+    PartOfFit,
+}

@@ -1,0 +1,153 @@
+//! How predictions of a fitted model are decoded: candidates that are corrected for hubs, the reranker, and candidates
+//! that have been added to the run.
+
+use dsokr_decode::{Candidates, SecondLook};
+
+use super::hubs;
+use super::report::Predictions;
+use super::second_look::{self, PairWords, Reranked};
+use crate::decoding::evaluator::Evaluator;
+use crate::error::Error;
+use crate::learners::choice::Choice;
+use crate::learners::learner::{Fit, Fitted};
+use crate::run_dir::{HELD_OUT_PART, HeldOut, RunDir, SECOND_LOOK, SECOND_LOOK_PART};
+use crate::targets::{OutputTargets, Problem};
+
+/// The corrections that a configuration asks for, checked against its training pairs.
+pub(super) struct Corrections<'a> {
+    problem: &'a Problem,
+    /// Words of texts and facts about outputs, for the reranker.
+    words: Option<PairWords<'a>>,
+}
+
+/// The parts that predictions are decoded with.
+pub(super) struct Decoding {
+    /// The candidates, where they are not as the targets place them.
+    pub candidates: Option<Candidates>,
+    /// The reranker of the first candidates.
+    pub reranker: Option<SecondLook>,
+    /// The values that were chosen from lists.
+    pub choices: Vec<Choice>,
+}
+
+impl<'a> Corrections<'a> {
+    /// The corrections of a problem.
+    ///
+    /// # Errors
+    /// Numbers that are too large for the training pairs.
+    pub fn of(problem: &'a Problem) -> Result<Self, Error> {
+        let decoding = &problem.config.decoding;
+        if let Some(settings) = &decoding.hubs {
+            hubs::check(settings, problem.len())?;
+        }
+        if let Some(settings) = &decoding.second_look {
+            second_look::check(settings, problem.len())?;
+        }
+        Ok(Self { problem, words: None })
+    }
+
+    /// The corrections with the words that the reranker compares.
+    ///
+    /// # Errors
+    /// A lexicon that cannot be read; inputs that are not texts, or candidates that are not molecules.
+    pub fn with_words(self, candidates: &Candidates) -> Result<Self, Error> {
+        let words = match &self.problem.config.decoding.second_look {
+            Some(settings) => PairWords::read(settings, self.problem, candidates)?,
+            None => None,
+        };
+        Ok(Self { words, ..self })
+    }
+
+    /// The text of the lexicon of words.
+    pub fn lexicon(&self) -> Option<&str> {
+        self.words.as_ref().map(PairWords::lexicon)
+    }
+
+    /// Fits the corrections to a fitted model, and writes them into its run. Everything is chosen and fitted without
+    /// candidates that were added to a resumed run, as it was before.
+    ///
+    /// # Errors
+    /// A learner that gives no held-out predictions; errors of the file system.
+    pub fn fit(
+        &self,
+        learner: &dyn Fit,
+        targets: &OutputTargets,
+        evaluator: &Evaluator,
+        fitted: &Fitted,
+        predictions: &Predictions,
+        run: &RunDir,
+    ) -> Result<Decoding, Error> {
+        let held_out = fitted.held_out.as_ref();
+        let added = if self.problem.saved.is_some() { run.candidates_with_added()? } else { None };
+        let mut decoding = self.corrected(evaluator, held_out, predictions)?;
+        if let (Some(corrected), None) = (&decoding.candidates, &added) {
+            run.replace_candidates(corrected)?;
+        }
+        let candidates = decoding.candidates.as_ref().unwrap_or(evaluator.candidates());
+        if let (Some(settings), Some(held_out)) =
+            (&self.problem.config.decoding.second_look, held_out)
+        {
+            let parts = second_look::without_parts(settings, self.problem, learner, targets)?;
+            let reranked = second_look::fit(
+                settings,
+                self.words.as_ref(),
+                &parts,
+                self.problem,
+                targets,
+                candidates,
+                held_out,
+            )?;
+            save_reranker(run, &reranked)?;
+            decoding.reranker = Some(reranked.reranker);
+        }
+        if let Some(added) = added {
+            let predictions = held_out.map(|held_out| held_out.predictions.as_slice());
+            let all = hubs::of_all(added, candidates, predictions)?;
+            run.replace_candidates(&all)?;
+            decoding.candidates = Some(all);
+        }
+        let candidates = decoding.candidates.as_ref().unwrap_or(evaluator.candidates());
+        let reranker = decoding.reranker.take();
+        decoding.reranker = reranker.map(|reranker| reranker.among(candidates)).transpose()?;
+        Ok(decoding)
+    }
+
+    /// Candidates that are corrected for hubs.
+    fn corrected(
+        &self,
+        evaluator: &Evaluator,
+        held_out: Option<&HeldOut>,
+        predictions: &Predictions,
+    ) -> Result<Decoding, Error> {
+        let settings = self.problem.config.decoding.hubs.as_ref();
+        let validation = predictions.validation.as_ref();
+        let (Some(settings), Some(held_out), Some(z)) = (settings, held_out, validation) else {
+            return Ok(Decoding { candidates: None, reranker: None, choices: Vec::new() });
+        };
+        let placed = evaluator.candidates();
+        let (corrected, choices) =
+            hubs::correct(settings, evaluator, placed, &held_out.predictions, z)?;
+        Ok(Decoding { candidates: Some(corrected), reranker: None, choices })
+    }
+}
+
+/// Writes a reranker into a run, and with it the one that has not seen a part of the training pairs.
+fn save_reranker(run: &RunDir, reranked: &Reranked) -> Result<(), Error> {
+    run.save_second_look(SECOND_LOOK, &reranked.reranker)?;
+    if let Some((held_out, reranker)) = &reranked.without_part {
+        run.save_second_look(SECOND_LOOK_PART, reranker)?;
+        held_out.save(&run.path().join(HELD_OUT_PART), true)?;
+    }
+    Ok(())
+}
+
+impl Decoding {
+    /// An evaluator that decodes so.
+    ///
+    /// # Errors
+    /// Lists of candidates that cannot be read again.
+    pub fn evaluator<'b>(&'b self, evaluator: &'b Evaluator) -> Result<Evaluator<'b>, Error> {
+        let candidates = self.candidates.as_ref().unwrap_or(evaluator.candidates());
+        evaluator.among(candidates, self.reranker.as_ref())
+    }
+}

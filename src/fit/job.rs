@@ -1,0 +1,195 @@
+//! The job of a fit: the processes that share it, the place of its run, and what a resumed run may change.
+
+use std::path::Path;
+
+use dsokr_core::Processes;
+use dsokr_decode::Candidates;
+use dsokr_machines::LastSystem;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use tracing::info;
+
+use super::Request;
+use super::resume::Resumed;
+use crate::config::Checked;
+use crate::encoders::spectrum_inputs::Polarities;
+use crate::error::{Error, ensure};
+use crate::run_dir::{
+    CANDIDATES, FEATURES, POLARITIES, PreparationFile, Report, RunDir, place_of, save_candidates,
+    save_constants, save_data_folder, write_text,
+};
+use crate::targets::memory::{Budget, Need};
+use crate::targets::{OutputTargets, Problem, save_scaling};
+
+/// The job of a fit. Nothing else in a fit knows which process it is, whether the run is a resumed one, and where it
+/// lies.
+pub(super) struct Job {
+    ranks: Processes,
+    run: RunDir,
+    /// Whether the run exists and is resumed.
+    resumes: bool,
+    /// On the first rank: the right to write the resumed run, and what is changed in its configuration.
+    resumed: Option<Resumed>,
+    budget: Budget,
+}
+
+/// A run directory that a job has begun.
+pub(super) enum Begun {
+    /// The fit is still to be made.
+    Unfinished(RunDir),
+    /// A resumed run that is complete.
+    Complete(RunDir, Box<Report>),
+}
+
+impl Job {
+    /// Finds the place of the run, for the processes that share the fit.
+    ///
+    /// # Errors
+    /// [`Error::RunExists`] for a run that is not to be resumed.
+    pub fn open(request: &Request, ranks: &Processes) -> Result<Self, Error> {
+        let (path, exists) = ranks.of_first(|| {
+            let path = place_of(&request.config.name, request.out.as_deref(), request.resume)?;
+            let exists = path.exists();
+            Ok::<_, Error>((path, exists))
+        })?;
+        Ok(Self {
+            ranks: ranks.clone(),
+            run: RunDir::at(path),
+            resumes: request.resume && exists,
+            resumed: None,
+            budget: Budget { force: request.force },
+        })
+    }
+
+    /// Reads the problem of the request, for these processes and this run; `shared` keeps the factored system for others.
+    ///
+    /// # Errors
+    /// As [`Problem::load`].
+    pub fn load(
+        &self,
+        request: &Request,
+        shared: Option<&LastSystem>,
+    ) -> Result<Problem, Error> {
+        let Request { config, ref root, processor, .. } = *request;
+        let saved = self.resumes.then(|| self.run.clone());
+        let problem = Problem::load(config, root, processor, self.budget)?;
+        let problem = problem.resuming(saved).shared_by(&self.ranks);
+        Ok(problem.sharing(shared.cloned().unwrap_or_default()))
+    }
+
+    /// Takes the right to write a resumed run, whose configuration may differ from this one in a few settings.
+    ///
+    /// # Errors
+    /// [`Error::Changed`] for other differences; a run that another process writes.
+    pub fn lock(&mut self, config: &Checked) -> Result<(), Error> {
+        let locks = self.resumes && self.ranks.is_first();
+        let resumed = locks.then(|| Resumed::lock(&self.run, config)).transpose();
+        self.resumed = self.ranks.agree(resumed)?;
+        Ok(())
+    }
+
+    /// Refuses needs that exceed the memory that is available.
+    ///
+    /// # Errors
+    /// [`Error::Memory`], unless the request forces the fit.
+    pub fn afford(&self, needs: &[Need]) -> Result<(), Error> {
+        self.budget.afford(needs)
+    }
+
+    /// Work that all processes do together.
+    pub fn share<T>(&self, work: impl FnOnce() -> T) -> T {
+        self.ranks.scope(work)
+    }
+
+    /// Work that the first process does, whose result all of them get.
+    ///
+    /// # Errors
+    /// An error of `work`, on all processes.
+    pub fn first<T: Serialize + DeserializeOwned>(
+        &self,
+        work: impl FnOnce() -> Result<T, Error>,
+    ) -> Result<T, Error> {
+        self.ranks.of_first(work)
+    }
+
+    /// Opens the run directory: a new one with the files of the preparation, the space and the candidates, or that of a
+    /// resumed run, whose data must be the same. `lexicon` is the text of the reranker's words.
+    ///
+    /// # Errors
+    /// [`Error::DataChanged`]; errors of the file system.
+    pub fn begin(
+        &self,
+        problem: &Problem,
+        targets: &OutputTargets,
+        candidates: &Candidates,
+        lexicon: Option<&str>,
+        files: Vec<PreparationFile>,
+    ) -> Result<Begun, Error> {
+        let data = targets.fingerprint(&problem.dataset, candidates, lexicon)?;
+        self.ranks.check_same("fingerprint of the data and the targets", &data)?;
+        let run = self.run.clone().of_data(&data).in_space(&targets.space.fingerprint());
+        let run = run.prepared(&files)?;
+        if self.resumes {
+            if let Some(report) = self.ranks.of_first(|| self.resume(problem, &run))? {
+                info!(path = %run.path().display(), "the run is complete");
+                return Ok(Begun::Complete(run, Box::new(report)));
+            }
+        } else if self.ranks.is_first() {
+            let run = run.create(&problem.config, &files, |here| {
+                save_problem(here, problem, targets)?;
+                save_candidates(&here.join(CANDIDATES), candidates, run.space(), &data)
+            })?;
+            return Ok(Begun::Unfinished(run.logging(&problem.config.logging)));
+        }
+        // the other processes only read it
+        if !self.ranks.is_first() {
+            return Ok(Begun::Unfinished(run));
+        }
+        Ok(Begun::Unfinished(run.logging(&problem.config.logging)))
+    }
+
+    /// Writes what is changed into a resumed run; its report, if it is complete.
+    fn resume(&self, problem: &Problem, run: &RunDir) -> Result<Option<Report>, Error> {
+        run.check_data()?;
+        if let Some(resumed) = &self.resumed {
+            resumed.record(run, &problem.config)?;
+        }
+        save_data_folder(run.path(), &problem.root)?;
+        run.report()
+    }
+}
+
+/// Writes what a new run keeps of its problem.
+fn save_problem(
+    folder: &Path,
+    problem: &Problem,
+    targets: &OutputTargets,
+) -> Result<(), Error> {
+    targets.space.save(folder)?;
+    problem.dataset.outputs.features.save(&folder.join(FEATURES))?;
+    save_scaling(problem.scaling.as_ref(), folder)?;
+    save_constants(problem.constants.as_ref(), folder)?;
+    save_data_folder(folder, &problem.root)?;
+    if problem.config.encoder.abilities().spectra {
+        let polarities = Polarities::of_split(&problem.dataset.train)?;
+        write_text(&folder.join(POLARITIES), &(serde_json::to_string(&polarities)? + "\n"))?;
+    }
+    Ok(())
+}
+
+/// Refuses what several processes cannot share, and ranks whose configuration or version differ.
+pub(super) fn check_shared(config: &Checked, ranks: &Processes) -> Result<(), Error> {
+    if ranks.size() == 1 {
+        return Ok(());
+    }
+    ranks.check_same("version", env!("CARGO_PKG_VERSION"))?;
+    ranks.check_same("configuration's fingerprint", &config.fingerprint()?)?;
+    let key = "number of processes";
+    let found = ranks.size();
+    let allowed = "1 for an ensemble; each of its members may have several";
+    ensure(config.ensemble.is_none(), key, found, allowed)?;
+    let allowed = "1 for this encoder; neural encoders share their training, and kernel machines \
+                   with encoder.solver.name = \"sketched\", \"conjugate-gradients\" or \
+                   \"averaged\" their fit";
+    ensure(config.encoder.abilities().shares_training, key, found, allowed)
+}

@@ -1,0 +1,134 @@
+//! The end of a fit: predictions, the report on them, and advice.
+
+use std::time::Instant;
+
+use dsokr_data::SplitName;
+use dsokr_train::{Event, Observer};
+use tracing::{info, warn};
+
+use super::advice::{Evidence, advice};
+use super::decoding::Decoding;
+use crate::decoding::beyond::BeyondSearch;
+use crate::decoding::evaluator::Evaluator;
+use crate::error::Error;
+use crate::learners::learner::Fitted;
+use crate::run_dir::{EXAMPLES, Report, RunDir, SolvedLine, write_text};
+use crate::targets::OutputTargets;
+
+/// Logs that targets and candidates have been made.
+pub(super) fn log_targets(targets: &OutputTargets, evaluator: &Evaluator, started: Instant) {
+    let candidates = evaluator.candidates();
+    info!(
+        kernel = evaluator.config().output.kernel_name(),
+        rank = targets.space.width(),
+        sketched = targets.space.basis().is_some(),
+        candidates = candidates.len(),
+        distinct = candidates.distinct(),
+        seconds = started.elapsed().as_secs_f64(),
+        "targets made"
+    );
+}
+
+/// Predictions of a fitted model for a split that is needed more than once.
+pub(super) struct Predictions {
+    /// Predictions for the validation split, where hubs, the log or the report need them, `[pairs × p]`.
+    pub validation: Option<Vec<f32>>,
+}
+
+impl Predictions {
+    pub fn new(evaluator: &Evaluator, fitted: &Fitted) -> Result<Self, Error> {
+        let config = evaluator.config();
+        let validation = &evaluator.problem.dataset.validation;
+        let corrects_hubs = config.decoding.hubs.is_some() && fitted.held_out.is_some();
+        let is_reported = config.evaluation.split == SplitName::Validation;
+        let is_needed = corrects_hubs || fitted.summary.is_some() || is_reported;
+        if !is_needed || validation.ids.is_empty() {
+            return Ok(Self { validation: None });
+        }
+        Ok(Self { validation: Some(fitted.predictor.predict(validation)?) })
+    }
+
+    /// Predictions for the split that is reported.
+    fn of_report(self, evaluator: &Evaluator, fitted: &Fitted) -> Result<Vec<f32>, Error> {
+        match (evaluator.config().evaluation.split, self.validation) {
+            (SplitName::Validation, Some(predictions)) => Ok(predictions),
+            _ => fitted.predictor.predict(evaluator.reported()),
+        }
+    }
+}
+
+/// Tells the observer and the log of a model without steps what its metrics are on the validation split.
+pub(super) fn tell_validation(
+    fitted: &Fitted,
+    predictions: &Predictions,
+    evaluator: &Evaluator,
+    started: Instant,
+    run: &mut RunDir,
+    observer: &mut dyn Observer,
+) -> Result<(), Error> {
+    let (Some(summary), Some(z)) = (&fitted.summary, &predictions.validation) else {
+        return Ok(());
+    };
+    let metrics = &evaluator.evaluate(SplitName::Validation, z)?.scores;
+    let took = started.elapsed();
+    observer.event(&Event::Solved { summary, metrics, scores: metrics, took });
+    run.log_solved(&SolvedLine::new(took.as_secs_f64(), metrics.clone()))
+}
+
+/// The report of a fit, with the predictions that it is about.
+pub(super) struct Reported {
+    pub report: Report,
+    predictions: Vec<f32>,
+}
+
+/// Evaluates the model on the split that the configuration names, and draws examples into the run.
+pub(super) fn report(
+    evaluator: &Evaluator,
+    fitted: &Fitted,
+    predictions: Predictions,
+    run: &RunDir,
+) -> Result<Reported, Error> {
+    let config = evaluator.config();
+    let predictions = predictions.of_report(evaluator, fitted)?;
+    let features = &evaluator.problem.dataset.outputs.features;
+    let held_out = fitted.held_out.as_ref().map(|held_out| held_out.predictions.as_slice());
+    let search = match &config.decoding.beyond {
+        Some(settings) => {
+            let candidates = evaluator.candidates();
+            Some(BeyondSearch::of_training(settings, config, candidates, features, held_out)?)
+        }
+        None => None,
+    };
+    let (report, drawings) = evaluator.report(&predictions, search.as_ref())?;
+    if let Some(svg) = drawings {
+        write_text(&run.path().join(EXAMPLES), &svg)?;
+    }
+    Ok(Reported { report, predictions })
+}
+
+impl Reported {
+    /// Lines of advice on the configuration, the data and the settings of the learner.
+    pub fn advice(
+        &self,
+        evaluator: &Evaluator,
+        fitted: &Fitted,
+        decoding: &Decoding,
+        run: &RunDir,
+    ) -> Result<Vec<String>, Error> {
+        let log = run.log()?.unwrap_or_default();
+        let evidence = Evidence {
+            problem: evaluator.problem,
+            report: &self.report,
+            choices: &[fitted.choices.as_slice(), &decoding.choices].concat(),
+            log: &log,
+            evaluator,
+            predictions: &self.predictions,
+        };
+        let mut lines = advice(&evidence).unwrap_or_else(|error| {
+            warn!("no advice: {error}");
+            Vec::new()
+        });
+        lines.extend(fitted.advice.iter().cloned());
+        Ok(lines)
+    }
+}

@@ -1,0 +1,391 @@
+//! A run directory as a handle: what a training writes into it, and what is read again.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use dsokr_core::store::{Contents, Stored, Tensor, read_text, sync_file, sync_folder};
+use dsokr_decode::{Candidates, SecondLook};
+use dsokr_nn::parameters::Parameters;
+use dsokr_train::{Checkpoint, CheckpointSink, LogLine, check_basis, read_parameters};
+
+use super::log::{LoggedLine, SolvedLine, validation_scalars};
+use super::place::create_whole;
+use super::tensorboard::Events;
+use super::{
+    ALL, CANDIDATES, CARD, CHANGES, CHECKPOINT, CHECKPOINTS, CONFIG, ENCODER, LOG, MEMBERS,
+    METRICS, Record, Report, RunLock, candidates, check_fingerprints, fingerprint_of,
+    load_data_folder, named, read_json, read_optional, replace, replace_json, report,
+    save_candidates, save_fingerprints, write_text,
+};
+use crate::config::{Checked, Config, FORMAT, LoggingConfig};
+use crate::error::{Error, ensure_run};
+use crate::metrics::scores::Scores;
+
+const ENCODER_KIND: &str = "encoder";
+const ENCODER_VERSION: u32 = 1;
+
+/// Name and text of a file that holds the preparation of inputs.
+pub type PreparationFile = (&'static str, String);
+
+/// A run directory, which may be read and written, or be about to be made.
+#[derive(Clone, Debug)]
+pub struct RunDir {
+    path: PathBuf,
+    /// The fingerprint of the space that candidates and predictions are points of: of the basis, if there is one.
+    space: String,
+    /// The fingerprint of the preparation of inputs.
+    preparation: String,
+    /// The fingerprint of the data.
+    data: String,
+    /// The right to write a run that this process has made.
+    _lock: Option<Arc<RunLock>>,
+    /// Scalars for TensorBoard, if they are wanted.
+    events: Option<Events>,
+}
+
+impl RunDir {
+    /// The run directory at a path, which need not exist.
+    pub fn at(path: impl Into<PathBuf>) -> Self {
+        let path = path.into();
+        let none = String::new;
+        Self { path, space: none(), preparation: none(), data: none(), _lock: None, events: None }
+    }
+
+    /// The run directory, whose candidates and predictions are points of the space with this fingerprint.
+    pub(crate) fn in_space(self, fingerprint: &str) -> Self {
+        Self { space: fingerprint.into(), ..self }
+    }
+
+    /// The run directory of a training on the data with this fingerprint.
+    pub(crate) fn of_data(self, fingerprint: &str) -> Self {
+        Self { data: fingerprint.into(), ..self }
+    }
+
+    /// The run directory, whose inputs are prepared as these files say.
+    ///
+    /// # Errors
+    /// Files whose names are not plain, occur twice, or are those of other files of a run.
+    pub(crate) fn prepared(self, files: &[PreparationFile]) -> Result<Self, Error> {
+        check_names(files)?;
+        let tensors = files.iter().map(|(name, text)| Tensor::u8(name, &[text.len()], text.as_bytes()));
+        let preparation = fingerprint_of("preparation", &tensors.collect::<Vec<_>>());
+        Ok(Self { preparation, ..self })
+    }
+
+    /// The run directory, with scalars for TensorBoard if the configuration asks for them.
+    pub(crate) fn logging(self, logging: &LoggingConfig) -> Self {
+        let events = logging.tensorboard.then(|| Events::new(&self.path));
+        Self { events, ..self }
+    }
+
+    /// The path of the directory.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The fingerprint of the space that candidates and predictions are points of.
+    pub(crate) fn space(&self) -> &str {
+        &self.space
+    }
+
+    /// The fingerprints that a model file names: of the candidates' coordinates, and of the
+    /// preparation of the inputs.
+    pub fn belongs(&self) -> BTreeMap<String, String> {
+        named([("basis", &self.space), ("preparation", &self.preparation)])
+    }
+
+    /// Refuses a model whose preparation of inputs differs from the run's.
+    pub(crate) fn check_preparation(&self, model: &Stored) -> Result<(), Error> {
+        let found = model.metadata("preparation")?;
+        let own = &self.preparation;
+        let message = format_args!(
+            "it belongs to inputs prepared with fingerprint {found}, the run's have {own}"
+        );
+        ensure_run(found == own, model.path(), message)
+    }
+}
+
+/// Making run directories.
+impl RunDir {
+    /// Makes the run directory, complete or not at all: it is filled under a temporary
+    /// name next to its place and renamed. `save` writes the files of outputs and candidates.
+    pub(crate) fn create(
+        &self,
+        config: &Checked,
+        files: &[PreparationFile],
+        save: impl FnOnce(&Path) -> Result<(), Error>,
+    ) -> Result<Self, Error> {
+        let lock = create_whole(&self.path, |here| {
+            write_head(here, config)?;
+            save(here)?;
+            save_files(here, files)?;
+            save_fingerprints(here)?;
+            let checkpoints = here.join(CHECKPOINTS);
+            fs::create_dir(&checkpoints).map_err(Error::io(&checkpoints))?;
+            write_text(&here.join(LOG), "")
+        })?;
+        Ok(Self { _lock: lock.map(Arc::new), ..self.clone() })
+    }
+
+    /// Makes the directory of an ensemble; the right to write it.
+    pub(crate) fn create_ensemble(&self, config: &Checked) -> Result<Option<RunLock>, Error> {
+        create_whole(&self.path, |here| {
+            let members = here.join(MEMBERS);
+            fs::create_dir(&members).map_err(Error::io(&members))?;
+            write_head(here, config)?;
+            save_fingerprints(here)
+        })
+    }
+}
+
+/// Reading.
+impl RunDir {
+    /// Reads the configuration.
+    pub(crate) fn config(&self) -> Result<Checked, Error> {
+        let path = &self.path;
+        if !path.is_dir() {
+            return Err(Error::NotFound { path: path.clone(), hint: " (a run directory)".into() });
+        }
+        let file = path.join(CONFIG);
+        let text = read_text(&file);
+        let missing = text.as_ref().is_err_and(|e| e.kind() == std::io::ErrorKind::NotFound);
+        ensure_run(!missing, path, "not a run directory: it has no config.toml")?;
+        // first, because a different version may have different keys
+        let table: Option<toml::Table> = text.ok().and_then(|text| text.parse().ok());
+        let format = table.as_ref().and_then(|t| t.get("format")).and_then(toml::Value::as_integer);
+        let found = format.unwrap_or(FORMAT.into());
+        let message = format_args!("a run of format {found}; this program reads format {FORMAT}");
+        ensure_run(found == i64::from(FORMAT), path, message)?;
+        check_fingerprints(path)?;
+        let mut config = Config::load(&file)?;
+        config.trained_on = load_data_folder(path)?;
+        Ok(config)
+    }
+
+    /// The text of a file that [`write_text`](Self::write_text) has written.
+    ///
+    /// # Errors
+    /// A file that is missing or is not text.
+    pub fn read_text(&self, name: &str) -> Result<String, Error> {
+        let path = self.path.join(name);
+        read_text(&path).map_err(Error::reading(&path))
+    }
+
+    /// The final report; none where the run is not complete.
+    pub(crate) fn report(&self) -> Result<Option<Report>, Error> {
+        read_json(&self.path.join(METRICS))
+    }
+
+    /// The lines of `log.jsonl` that have steps, without an unfinished last one; none where there is no log.
+    pub(crate) fn log(&self) -> Result<Option<Vec<LogLine<Scores>>>, Error> {
+        let file = self.path.join(LOG);
+        let Some(text) = read_optional(&file)? else { return Ok(None) };
+        let whole = text.split_inclusive('\n').filter(|line| line.ends_with('\n'));
+        let lines: Result<Vec<LoggedLine>, _> = whole.map(serde_json::from_str).collect();
+        let lines = lines.map_err(|error| Error::run(file, error))?;
+        Ok(Some(lines.into_iter().filter_map(LoggedLine::of_steps).collect()))
+    }
+
+    /// Whether there is a state to resume from.
+    pub(crate) fn has_checkpoint(&self) -> bool {
+        self.path.join(CHECKPOINT).exists()
+    }
+
+    /// The last state, if there is one.
+    pub(crate) fn last_checkpoint(&self) -> Result<Option<Checkpoint>, Error> {
+        if !self.has_checkpoint() {
+            return Ok(None);
+        }
+        Ok(Some(Checkpoint::load(&self.path.join(CHECKPOINT), &self.space)?))
+    }
+
+    /// The best parameters so far.
+    pub(crate) fn best(&self) -> Result<Parameters, Error> {
+        let file = self.path.join(ENCODER);
+        if !file.exists() {
+            return Err(Error::no_model(&file));
+        }
+        let stored = Stored::open(&file, ENCODER_KIND, ENCODER_VERSION)?;
+        check_basis(&stored, &self.space)?;
+        self.check_preparation(&stored)?;
+        Ok(read_parameters(&stored, "")?)
+    }
+
+    /// Refuses data that differ from those that the run was started with.
+    pub(crate) fn check_data(&self) -> Result<(), Error> {
+        if candidates::open(&self.path)?.metadata("data")? == self.data {
+            return Ok(());
+        }
+        Err(Error::DataChanged { path: self.path.clone() })
+    }
+
+    /// The candidates, if some were added to those of the training.
+    pub(crate) fn candidates_with_added(&self) -> Result<Option<Candidates>, Error> {
+        let all = Candidates::read(&Arc::new(candidates::open(&self.path)?))?;
+        Ok(Some(all).filter(|all| all.added() > 0))
+    }
+}
+
+/// Writing.
+impl RunDir {
+    /// Replaces a text file of the run atomically, for [`Predictor::save`](crate::Predictor::save).
+    ///
+    /// # Errors
+    /// The file system's errors.
+    pub fn write_text(&self, name: &str, text: &str) -> Result<(), Error> {
+        replace(&self.path, name, text)
+    }
+
+    /// Writes the files of the preparation of inputs, unless the run was made with them.
+    pub(crate) fn save_preparation(self, files: &[PreparationFile]) -> Result<Self, Error> {
+        let prepared = self.clone().prepared(files)?;
+        if prepared.preparation != self.preparation {
+            for (name, text) in files {
+                prepared.write_text(name, text)?;
+            }
+        }
+        Ok(prepared)
+    }
+
+    /// Replaces the candidates by ones with different constants.
+    pub(crate) fn replace_candidates(&self, all: &Candidates) -> Result<(), Error> {
+        save_candidates(&self.path.join(CANDIDATES), all, &self.space, &self.data)
+    }
+
+    /// Writes a second look at the candidates into the file `name`.
+    pub(crate) fn save_second_look(&self, name: &str, look: &SecondLook) -> Result<(), Error> {
+        Ok(look.save(&self.path.join(name), &named([("basis", &self.space)]))?)
+    }
+
+    /// Replaces the configuration by one with other settings of the optimisation, and
+    /// adds lines that say so to `changes.jsonl`.
+    pub(crate) fn change(&self, config: &Checked, lines: &str) -> Result<(), Error> {
+        let before = read_optional(&self.path.join(CHANGES))?.unwrap_or_default();
+        replace(&self.path, CHANGES, &(before + lines))?;
+        replace(&self.path, CONFIG, &config.to_toml()?)?;
+        write_card(&self.path, config, None)
+    }
+
+    /// Removes the final report, if there is one, so that the run is not complete.
+    pub(crate) fn reopen(&self) -> Result<(), Error> {
+        let file = self.path.join(METRICS);
+        match fs::remove_file(&file).and_then(|()| sync_folder(&self.path)) {
+            Err(e) if e.kind() != std::io::ErrorKind::NotFound => Err(Error::io(&file)(e)),
+            Ok(()) | Err(_) => Ok(()),
+        }
+    }
+
+    /// Writes the final report, and before it the card, because a run with a report is complete.
+    pub(crate) fn finish(&self, config: &Checked, report: &Report) -> Result<(), Error> {
+        write_card(&self.path, config, Some(report))?;
+        replace_json(&self.path, METRICS, &Record::now(config, report)?)
+    }
+
+    /// Writes the log of a model without steps, which is one line.
+    pub(crate) fn log_solved(&mut self, line: &SolvedLine) -> Result<(), Error> {
+        write_text(&self.path.join(LOG), &(serde_json::to_string(line)? + "\n"))?;
+        self.scalars(0, &validation_scalars(&line.metrics).collect::<Vec<_>>())
+    }
+
+    /// Writes a line of the log, and its scalars.
+    fn append(&mut self, line: &LogLine<Scores>) -> Result<(), Error> {
+        let file = self.path.join(LOG);
+        let text = serde_json::to_string(line)? + "\n";
+        let out = fs::OpenOptions::new().append(true).create(true).open(&file);
+        // one write: a kill leaves a whole line or a torn last one, which `rewind_log` drops
+        out.and_then(|mut out| out.write_all(text.as_bytes()).and_then(|()| sync_file(&out)))
+            .map_err(Error::io(&file))?;
+        let of_training = [
+            ("training/loss", line.loss),
+            ("training/learning_rate", line.learning_rate),
+            ("training/pairs_per_second", line.pairs_per_second),
+        ];
+        let of_training = of_training.map(|(tag, value)| (tag.to_owned(), value));
+        let values = of_training.into_iter().chain(validation_scalars(&line.metrics));
+        self.scalars(line.step, &values.collect::<Vec<_>>())
+    }
+
+    /// Removes the log lines after `step`, which a resumed training writes again, and an unfinished
+    /// last line; the same for TensorBoard.
+    pub(crate) fn rewind_log(&mut self, step: u64) -> Result<(), Error> {
+        if let Some(events) = &mut self.events {
+            events.resume(step);
+        }
+        let file = self.path.join(LOG);
+        let text = read_text(&file).map_err(Error::reading(&file))?;
+        let parsed = |line: &str| serde_json::from_str::<LogLine<Scores>>(line);
+        let kept = text.lines().filter(|line| parsed(line).is_ok_and(|line| line.step <= step));
+        write_text(&file, &kept.flat_map(|line| [line, "\n"]).collect::<String>())
+    }
+
+    /// Writes scalars for TensorBoard, if they are wanted.
+    fn scalars(&mut self, step: u64, values: &[(String, f64)]) -> Result<(), Error> {
+        match &mut self.events {
+            Some(events) => events.scalars(step, values),
+            None => Ok(()),
+        }
+    }
+
+    /// Writes the best parameters so far.
+    pub(crate) fn save_best(&self, parameters: &Parameters) -> Result<(), Error> {
+        let tensors = parameters.iter();
+        let tensors = tensors.map(|(name, own)| Tensor::f32(name, &own.shape, &own.values));
+        let tensors: Vec<Tensor> = tensors.collect();
+        let contents =
+            Contents::new(ENCODER_KIND, ENCODER_VERSION, &self.belongs(), &tensors);
+        Ok(contents.write(&self.path.join(ENCODER))?)
+    }
+}
+
+impl CheckpointSink<Scores> for RunDir {
+    fn step(&mut self, step: u64, loss: f64, rate: f64) -> Result<(), dsokr_train::Error> {
+        let values = [("step/loss".to_owned(), loss), ("step/learning_rate".to_owned(), rate)];
+        Ok(self.scalars(step, &values)?)
+    }
+
+    fn log(&mut self, line: &LogLine<Scores>) -> Result<(), dsokr_train::Error> {
+        Ok(self.append(line)?)
+    }
+
+    fn best(&mut self, parameters: Parameters) -> Result<Option<Parameters>, dsokr_train::Error> {
+        self.save_best(&parameters)?;
+        Ok(None)
+    }
+
+    fn checkpoint(&mut self, checkpoint: &Checkpoint) -> Result<(), dsokr_train::Error> {
+        checkpoint.save(&self.path.join(CHECKPOINT), &self.space)
+    }
+}
+
+fn write_head(folder: &Path, config: &Checked) -> Result<(), Error> {
+    write_text(&folder.join(CONFIG), &config.to_toml()?)?;
+    write_card(folder, config, None)
+}
+
+fn write_card(folder: &Path, config: &Checked, report: Option<&Report>) -> Result<(), Error> {
+    write_text(&folder.join(CARD), &report::card(config, report)?)
+}
+
+/// Checks the names of the files of a preparation.
+fn check_names(files: &[PreparationFile]) -> Result<(), Error> {
+    for (at, (name, _)) in files.iter().enumerate() {
+        let is_plain = !name.is_empty() && !name.starts_with('.') && !name.contains(['/', '\\']);
+        let is_twice = files[..at].iter().any(|(other, _)| other == name);
+        if !is_plain || is_twice || ALL.contains(name) {
+            let reserved = ALL.join(", ");
+            let message =
+                format!("a preparation's files have plain names, each once, none of {reserved}");
+            return Err(Error::run(name, message));
+        }
+    }
+    Ok(())
+}
+
+/// Writes the files of a preparation into a folder.
+pub(crate) fn save_files(folder: &Path, files: &[PreparationFile]) -> Result<(), Error> {
+    check_names(files)?;
+    files.iter().try_for_each(|(name, text)| write_text(&folder.join(name), text))
+}

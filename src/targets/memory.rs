@@ -1,0 +1,222 @@
+//! The memory that a run needs, estimated before it is taken and compared with what there is.
+//!
+//! Each part of a run states its own needs: data in `dsokr_data`, encoders by
+//! [`PartSize`](dsokr_nn::PartSize), kernel machines and the basis next to their code. A check compares
+//! what is still to be taken with what is available at that moment, so what is held already counts as
+//! it is.
+
+use dsokr_basis::features::distinct;
+use dsokr_basis::{OutputKernel, RowKind, SketchKind};
+use dsokr_basis::features::Selected;
+use dsokr_data::{DataRoot, Dataset};
+use serde::Serialize;
+
+use crate::config::Checked;
+use crate::error::Error;
+
+pub use dsokr_core::memory::{Bytes, Limit, available};
+
+/// A part of what a run needs. Numbers are `f64`, because configured sizes may overflow an integer.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Need {
+    /// The keys of the configuration that determine its size.
+    pub keys: String,
+    /// Its name.
+    pub what: &'static str,
+    /// Bytes of memory.
+    pub bytes: f64,
+    /// The size of the GPU's memory, if it is taken there; infinite where its driver does not say.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub gpu: Option<f64>,
+    /// Multiplications of the whole run.
+    pub multiplications: f64,
+    /// Bytes that the whole run reads and writes apart from products.
+    pub traffic: f64,
+}
+
+impl Need {
+    /// Only memory.
+    pub fn memory(keys: impl Into<String>, what: &'static str, bytes: f64) -> Self {
+        Self { keys: keys.into(), what, bytes, gpu: None, multiplications: 0.0, traffic: 0.0 }
+    }
+}
+
+/// The share of a GPU's memory that a run takes at most.
+const GPU_SHARE: f64 = 0.9;
+
+/// The memory that a run may take.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Budget {
+    /// Start even if the estimated memory exceeds what is available.
+    pub force: bool,
+}
+
+impl Budget {
+    /// Refuses needs that exceed what is available, here or on the GPU; where a run is forced, it warns instead.
+    ///
+    /// # Errors
+    /// [`Error::Memory`] with the keys of the largest need.
+    pub fn afford(self, needs: &[Need]) -> Result<(), Error> {
+        let here: Vec<&Need> = needs.iter().filter(|need| need.gpu.is_none()).collect();
+        self.afford_within(&here, available())?;
+        self.afford_on_gpu(needs)
+    }
+
+    /// Refuses needs that exceed the memory of the GPU.
+    pub(crate) fn afford_on_gpu(self, needs: &[Need]) -> Result<(), Error> {
+        let there: Vec<&Need> = needs.iter().filter(|need| need.gpu.is_some()).collect();
+        let size = there.first().and_then(|need| need.gpu);
+        let source = "memory of the GPU, less a tenth for its driver and gaps".into();
+        let limit = size.map(|bytes| Limit { bytes: GPU_SHARE * bytes, source });
+        self.afford_within(&there, limit)
+    }
+
+    fn afford_within(self, needs: &[&Need], limit: Option<Limit>) -> Result<(), Error> {
+        let Some(limit) = limit else { return Ok(()) };
+        let total: f64 = needs.iter().map(|need| need.bytes).sum();
+        let largest = needs.iter().max_by(|a, b| a.bytes.total_cmp(&b.bytes));
+        let Some(largest) = largest.filter(|_| total > limit.bytes) else { return Ok(()) };
+        let error = Error::Memory {
+            keys: largest.keys.clone(),
+            what: largest.what,
+            part: Bytes(largest.bytes),
+            total: Bytes(total),
+            limit,
+        };
+        if self.force {
+            tracing::warn!("{error}");
+            return Ok(());
+        }
+        Err(error)
+    }
+}
+
+/// Number of coordinates of a prediction, at most.
+pub(crate) fn coordinates(config: &Checked, dataset: &Dataset) -> usize {
+    let outputs = dataset.outputs.rows.as_ref();
+    match (config.encoder.abilities().levels, config.sketch.full) {
+        (Some(levels), _) => levels.len(),
+        (None, false) => config.sketch.size.min(dataset.train.ids.len()),
+        // an encoder learns the rows themselves; a kernel machine's answers are weights of the outputs
+        (None, true) if config.encoder.abilities().weighs_outputs => dataset.train.ids.len(),
+        (None, true) => outputs.width(),
+    }
+}
+
+/// The memory of targets and candidates.
+pub(crate) fn of_outputs(config: &Checked, dataset: &Dataset) -> Vec<Need> {
+    let rows = dataset.outputs.rows.as_ref();
+    let p = coordinates(config, dataset) as f64;
+    let [pairs, candidates] =
+        [dataset.train.ids.len(), dataset.outputs.candidates.len()].map(|count| count as f64);
+    let size = if config.sketch.full { "sketch.full" } else { "sketch.size" };
+    let width = if rows.kind() == RowKind::Dense { rows.width() as f64 } else { 0.0 };
+    // those of a training, and the report of about as many queries
+    let evaluations = if config.encoder.abilities().trains_in_steps {
+        config.training.epochs as f64 / config.training.evaluate_every.max(1) as f64
+    } else {
+        1.0
+    };
+    let scored = (evaluations + 1.0) * dataset.validation.ids.len() as f64 * candidates;
+    let candidates = Need {
+        multiplications: scored * p,
+        ..Need::memory(size, "candidates", 12.0 * candidates * p)
+    };
+    if config.sketch.full && config.encoder.abilities().weighs_outputs {
+        // IOKR has no basis, and its targets are the places of the outputs
+        return vec![candidates];
+    }
+    let anchored: f64 =
+        anchors(config, dataset).into_iter().map(|kernel| kernel.multiplications(pairs)).sum();
+    let basis = Need {
+        // the Gram matrix, its eigenvectors, and the work of finding them
+        multiplications: 10.0 * p.powi(3) + p * p * width + pairs * p * (width + p) + anchored,
+        ..Need::memory(size, "the basis", 32.0 * p * p + 4.0 * p * width)
+    };
+    // the fingerprint of the data takes a copy of both
+    let targets = Need::memory(size, "targets of the training pairs", 16.0 * pairs * p);
+    vec![basis, targets, candidates]
+}
+
+/// Multiplications in single precision that take as long as one value of a kernel, apart from the product of the rows.
+const KERNEL_VALUE: f64 = 60.0;
+
+/// The anchors of a sketch under a kernel that is not linear in features.
+struct Anchors {
+    /// Their number a, at most.
+    count: f64,
+    /// The size m of the sketch.
+    size: f64,
+    /// Columns that the product of two rows passes over.
+    entries: f64,
+    /// Distinct candidates, at most.
+    candidates: f64,
+}
+
+impl Anchors {
+    /// The kernel of all pairs of anchors, its products with R from both sides, and the kernel of the outputs of so many
+    /// pairs and of the candidates with the anchors, times the matrix of the basis; in double precision.
+    fn multiplications(&self, pairs: f64) -> f64 {
+        let Self { count: a, size: m, entries, candidates } = *self;
+        let values = a * a + a * (pairs + candidates);
+        values * (KERNEL_VALUE + entries) + 2.0 * m * values
+    }
+}
+
+/// The number of training outputs that are rows of a sketch.
+fn sketched_outputs(config: &Checked, dataset: &Dataset) -> usize {
+    let outputs: Vec<usize> = dataset.train.outputs.iter().flatten().copied().collect();
+    if !config.sketch.is_of_distinct(outputs.len()) {
+        return outputs.len();
+    }
+    let rows = Selected::new(dataset.outputs.rows.as_ref(), &outputs);
+    // rows that cannot be read are an error of the fit
+    distinct(&rows).map_or(outputs.len(), |found| found.representative.len())
+}
+
+/// The anchors of each kernel that is not linear in features.
+fn anchors(config: &Checked, dataset: &Dataset) -> Vec<Anchors> {
+    let rows = dataset.outputs.rows.as_ref();
+    let n = sketched_outputs(config, dataset);
+    let summands = config.output.summands().map(|summand| (&summand.kernel, summand.size));
+    let single = config.output.kernel.as_ref().map(|kernel| (kernel, config.sketch.size));
+    let mut found = Vec::new();
+    for (kernel, size) in single.into_iter().chain(summands) {
+        if kernel.feature_scale(1.0).is_some() {
+            continue;
+        }
+        let size = size.min(n) as f64;
+        let method = config.sketch.method_for(kernel, n);
+        let n = n as f64;
+        let count = match method {
+            SketchKind::Subsampling { .. } => size,
+            SketchKind::Leverage { pilot, .. } => size + pilot as f64,
+            SketchKind::Accumulation { terms } => n.min(size * terms as f64),
+            SketchKind::SparsifiedRademacher { density }
+            | SketchKind::SparsifiedGaussian { density } => n * (1.0 - (1.0 - density).powf(size)),
+            // every output has an entry; the enum may grow
+            _ => n,
+        };
+        let entries = match rows.kind() {
+            RowKind::Dense => rows.width() as f64,
+            RowKind::Bits => rows.width() as f64 / 64.0,
+            // a few entries of a row
+            _ => 0.0,
+        };
+        found.push(Anchors {
+            count,
+            size,
+            entries,
+            candidates: dataset.outputs.candidates.len() as f64,
+        });
+    }
+    found
+}
+
+/// The memory of drawing the data, or of reading their files.
+pub(crate) fn of_data(config: &Checked, root: &DataRoot) -> Vec<Need> {
+    let what = if root.folder().is_none() { "drawn data" } else { "data in files" };
+    let needs = config.source().memory(root).into_iter();
+    needs.map(|(keys, bytes)| Need::memory(keys, what, bytes)).collect()
+}
+

@@ -1,0 +1,303 @@
+//! The problem that a model is fitted to: a configuration, its data, and what is made of them once.
+
+use std::sync::{Arc, OnceLock};
+
+use burn::tensor::Device;
+use dsokr_basis::features::PartRows;
+use dsokr_basis::{Basis, Kernel};
+use dsokr_core::RowWeights;
+use dsokr_core::Processes;
+use dsokr_basis::features::Selected;
+use dsokr_data::{DataRoot, Dataset};
+use dsokr_machines::{LastSystem, Scaling};
+use dsokr_nn::Processor;
+use tracing::info;
+
+use super::adapted::adapted;
+use super::memory::{self, Budget, Need};
+use super::{WeightedRows, fit_basis, sketched_basis};
+use crate::config::{Checked, SummandConfig};
+use crate::error::{Error, ensure};
+use crate::metrics::constants::Constants;
+use crate::run_dir::{BASIS, RunDir};
+
+/// The problem that a model is fitted to. Everything that is costly is made once; a clone shares it.
+#[derive(Clone)]
+pub struct Problem {
+    /// The configuration, as the number of training pairs permits it.
+    pub config: Arc<Checked>,
+    /// Training, validation and test pairs, and the outputs.
+    pub dataset: Arc<Dataset>,
+    /// The folder of the data.
+    pub root: DataRoot,
+    /// Means and deviations by which the features of outputs are standardised.
+    pub scaling: Option<Scaling>,
+    /// The constants that fit the training outputs best, where these are numbers or classes.
+    pub(crate) constants: Option<Constants>,
+    /// The device on which tensors are computed.
+    pub device: Device,
+    /// The run that is resumed, which holds the preparation of inputs and the basis already.
+    pub saved: Option<RunDir>,
+    /// What the memory is that a fit may take.
+    pub(crate) budget: Budget,
+    /// The processes that share the fit.
+    pub(crate) ranks: Processes,
+    /// The factored system of kernel machines with the same inputs.
+    pub(crate) factors: LastSystem,
+    /// The outputs of the training pairs, as indices, one for each pair.
+    indices: Arc<Vec<usize>>,
+    /// The outputs that belong to no pair, as indices; few learners need them.
+    unlabelled: OnceLock<Vec<usize>>,
+    /// The one output kernel.
+    kernel: OnceLock<Kernel>,
+    /// A basis that has been fitted already.
+    basis: Option<Basis>,
+}
+
+impl Problem {
+    /// Reads the data of a configuration, and adapts the configuration to the number of training pairs. The device is
+    /// opened first: one that does not exist is reported before data are read.
+    ///
+    /// # Errors
+    /// A device that does not exist or that the learner cannot use; data that cannot be read, or for which there is no
+    /// memory.
+    pub(crate) fn load(
+        config: &Checked,
+        root: &DataRoot,
+        processor: Processor,
+        budget: Budget,
+    ) -> Result<Self, Error> {
+        let device = open_device(config, processor)?;
+        let (mut dataset, mut scaling) = read(config, root, budget)?;
+        let adapted = adapted(config, &dataset)?;
+        if adapted.output != config.output {
+            (dataset, scaling) = read(&adapted, root, budget)?;
+        }
+        let constants = Constants::fit(&dataset, adapted.encoder.abilities().levels);
+        let indices = dataset.train.outputs.iter().flatten().copied().collect();
+        Ok(Self {
+            config: Arc::new(adapted),
+            dataset: Arc::new(dataset),
+            root: root.clone(),
+            scaling,
+            constants,
+            device,
+            saved: None,
+            budget,
+            ranks: Processes::default(),
+            factors: LastSystem::default(),
+            indices: Arc::new(indices),
+            unlabelled: OnceLock::new(),
+            kernel: OnceLock::new(),
+            basis: None,
+        })
+    }
+
+    /// The same problem, of a run that is resumed.
+    pub(crate) fn resuming(self, saved: Option<RunDir>) -> Self {
+        Self { saved, ..self }
+    }
+
+    /// The same problem, of processes that share the fit.
+    pub(crate) fn shared_by(self, ranks: &Processes) -> Self {
+        Self { ranks: ranks.clone(), ..self }
+    }
+
+    /// The same problem, with the factored system of other machines that have the same inputs.
+    pub(crate) fn sharing(self, factors: LastSystem) -> Self {
+        Self { factors, ..self }
+    }
+
+    /// The same problem under a configuration with other sketches, powers or settings of the decoding.
+    pub(crate) fn under(&self, config: Checked) -> Self {
+        Self { config: Arc::new(config), ..self.clone() }
+    }
+
+    /// The same problem with a basis that has been fitted.
+    pub(crate) fn in_basis(&self, basis: Basis) -> Self {
+        Self { saved: None, basis: Some(basis), ..self.clone() }
+    }
+
+    /// Number of training pairs.
+    pub fn len(&self) -> usize {
+        self.indices.len()
+    }
+
+    /// Whether there are no training pairs.
+    pub fn is_empty(&self) -> bool {
+        self.indices.is_empty()
+    }
+
+    /// The feature rows of the training outputs, one for each training pair.
+    pub fn rows(&self) -> Selected<'_> {
+        self.selected(&self.indices)
+    }
+
+    /// The feature rows of the training outputs with the weights of their pairs.
+    pub(crate) fn weighted_rows(&self) -> WeightedRows<'_> {
+        WeightedRows { rows: self.rows(), weights: self.dataset.train.weights.clone() }
+    }
+
+    /// The feature rows of outputs that belong to no pair.
+    ///
+    /// # Errors
+    /// [`dsokr_core::Error::Value`] where there are none.
+    pub fn unlabelled(&self) -> Result<Selected<'_>, Error> {
+        Ok(self.selected(self.without_pair()?))
+    }
+
+    fn without_pair(&self) -> Result<&[usize], Error> {
+        let indices = self.unlabelled.get_or_init(|| self.dataset.unlabelled());
+        let key = "encoder.answers.supervised";
+        let allowed = "[1]: every output belongs to a pair, none is left over";
+        ensure(!indices.is_empty(), key, "a number below 1", allowed)?;
+        Ok(indices)
+    }
+
+    fn selected<'s>(&'s self, indices: &'s [usize]) -> Selected<'s> {
+        Selected::new(self.dataset.outputs.rows.as_ref(), indices)
+    }
+
+    /// The one kernel of outputs, with γ from the training outputs where the configuration says so.
+    ///
+    /// # Errors
+    /// As [`KernelConfig::fit`](crate::config::KernelConfig::fit); [`dsokr_core::Error::Value`] where there are several
+    /// kernels.
+    pub fn kernel(&self) -> Result<&Kernel, Error> {
+        if let Some(kernel) = self.kernel.get() {
+            return Ok(kernel);
+        }
+        let kernel = self.config.output.single_kernel()?;
+        let kernel = kernel.fit("output.kernel", &self.rows(), self.config.seed)?;
+        Ok(self.kernel.get_or_init(|| kernel))
+    }
+
+    /// Whether the configuration's kernels have weights that are still to be fitted.
+    pub(crate) fn lacks_weights(&self) -> bool {
+        let has_basis = self.basis.is_some() || self.saved.is_some();
+        self.config.output.weights.is_some() && !has_basis
+    }
+
+    /// The memory that targets and candidates take.
+    pub(crate) fn needs(&self) -> Vec<Need> {
+        memory::of_outputs(&self.config, &self.dataset)
+    }
+
+    /// Number of coordinates of a prediction, at most.
+    pub(crate) fn most_coordinates(&self) -> usize {
+        memory::coordinates(&self.config, &self.dataset)
+    }
+
+    /// The bases of the kernels that are summed, tempered, each of its part of the rows of outputs.
+    pub(crate) fn summands(&self, outputs: &WeightedRows) -> Result<Vec<Basis>, Error> {
+        let kernels = self.config.output.kernels.iter().enumerate();
+        let summands = kernels.filter(|(_, kernel)| kernel.weight > 0.0);
+        let parts = summands.zip(PartRows::all(&outputs.rows));
+        parts.map(|((at, kernel), rows)| self.summand(at, kernel, &rows, outputs)).collect()
+    }
+
+    fn summand(
+        &self,
+        at: usize,
+        summand: &SummandConfig,
+        rows: &PartRows,
+        outputs: &WeightedRows,
+    ) -> Result<Basis, Error> {
+        use dsokr_core::Error::{Numeric, ZeroKernel};
+        let key = format!("output.kernels[{at}].kernel");
+        let seed = self.config.seed;
+        let kernel = summand.kernel.fit(&key, rows, seed)?;
+        let basis = sketched_basis(&self.config.sketch, &kernel, rows, summand.size, seed);
+        let tempering = summand.tempering();
+        let basis =
+            basis.and_then(|basis| basis.tempered_weighted(&tempering, rows, &outputs.weights));
+        basis.map_err(|error| match error {
+            ZeroKernel { .. } | Numeric(_) => {
+                let found = format!("{:?} ({error})", summand.kernel.name());
+                Error::value(key, found, "a kernel of outputs that are not zero and vary")
+            }
+            other => other.into(),
+        })
+    }
+
+    /// The leading coordinates of the weighted sum of the kernels of bases, of the rows of outputs.
+    pub(crate) fn sum(
+        &self,
+        bases: Vec<Basis>,
+        weights: &[f64],
+        outputs: &WeightedRows,
+    ) -> Result<Basis, Error> {
+        let parts = weights.iter().copied().zip(bases).collect();
+        let WeightedRows { rows, weights } = outputs;
+        let basis = Basis::sum_weighted(parts, self.config.sketch.size, rows, weights)?;
+        Ok(basis.tempered_weighted(&self.config.output.tempering(), rows, weights)?)
+    }
+
+    /// The configuration's basis, fitted on the training outputs and, if `unlabelled`, on the outputs without a pair
+    /// too; the basis of a resumed run is read.
+    ///
+    /// # Errors
+    /// Outputs that the kernel or the sketch does not accept.
+    pub fn basis(&self, unlabelled: bool) -> Result<Basis, Error> {
+        if let Some(basis) = &self.basis {
+            return Ok(basis.clone());
+        }
+        if let Some(run) = &self.saved {
+            return Ok(Basis::load(&run.path().join(BASIS))?);
+        }
+        let without_pair = if unlabelled { self.without_pair()? } else { &[] };
+        let all = [&self.indices, without_pair].concat();
+        let weights = RowWeights::joined(
+            (&self.dataset.train.weights, self.len()),
+            (&RowWeights::equal(), without_pair.len()),
+        );
+        let outputs = WeightedRows { rows: self.selected(&all), weights };
+        let config = &self.config;
+        let fitted = if config.output.kernel.is_some() {
+            fit_basis(config, self.kernel()?, &outputs, config.sketch.size, config.seed)?
+        } else {
+            let weights = config.output.summands().map(|summand| summand.weight);
+            self.sum(self.summands(&outputs)?, &weights.collect::<Vec<f64>>(), &outputs)?
+        };
+        let rank = fitted.dimension();
+        let size = fitted.options.size;
+        if rank < size && config.output.kernels.is_empty() {
+            info!(
+                rank,
+                size,
+                "the Gram matrix of the sketch has a smaller rank than the sketch has rows: the extra \
+                 dimensions are dropped"
+            );
+        }
+        Ok(fitted)
+    }
+}
+
+/// The device of a fit, which the learner must be able to use.
+fn open_device(config: &Checked, processor: Processor) -> Result<Device, Error> {
+    let device = processor.open()?;
+    if config.encoder.abilities().needs_cpu && processor != Processor::Cpu {
+        let device = processor.to_string();
+        let message = "kernel machines need the CPU".into();
+        return Err(dsokr_nn::Error::Device { device, message }.into());
+    }
+    Ok(device)
+}
+
+/// Reads the data, with the features of outputs standardised, and how they are.
+fn read(
+    config: &Checked,
+    root: &DataRoot,
+    budget: Budget,
+) -> Result<(Dataset, Option<Scaling>), Error> {
+    budget.afford(&memory::of_data(config, root))?;
+    let (dataset, scaling) = config.load_data(root)?;
+    info!(
+        train = dataset.train.ids.len(),
+        validation = dataset.validation.ids.len(),
+        outputs = dataset.outputs.ids.len(),
+        candidates = dataset.outputs.candidates.len(),
+        "data loaded"
+    );
+    Ok((dataset, scaling))
+}
