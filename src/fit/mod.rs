@@ -18,7 +18,6 @@ use dsokr_data::DataRoot;
 use dsokr_machines::LastSystem;
 use dsokr_nn::Processor;
 use dsokr_train::Observer;
-use tracing::info;
 
 use self::decoding::Corrections;
 use self::job::{Begun, Job, check_shared};

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, OnceLock};
 
-use dsokr_data::DataRoot;
+use dsokr_data::{DataRoot, Dataset};
 use dsokr_decode::{
     CandidateBlocks, Candidates, Clues, Lexicon, LookExamples, Neighbourhood, Queries, SecondLook,
     Words,
@@ -45,7 +45,7 @@ impl<'a> PairWords<'a> {
         candidates: &Candidates,
     ) -> Result<Option<Self>, Error> {
         let Some(lexicon) = read_lexicon(settings, &problem.root)? else { return Ok(None) };
-        let dataset = &problem.dataset;
+        let dataset: &Dataset = &problem.dataset;
         let refused = |allowed| Err(Error::value("decoding.second_look.words", "given", allowed));
         let Ok(texts) = dataset.train.inputs.texts() else {
             return refused("absent: inputs are not texts");

@@ -334,8 +334,8 @@ impl RunDir {
         let tensors = parameters.iter();
         let tensors = tensors.map(|(name, own)| Tensor::f32(name, &own.shape, &own.values));
         let tensors: Vec<Tensor> = tensors.collect();
-        let contents =
-            Contents::new(ENCODER_KIND, ENCODER_VERSION, &self.belongs(), &tensors);
+        let belongs = self.belongs();
+        let contents = Contents::new(ENCODER_KIND, ENCODER_VERSION, &belongs, &tensors);
         Ok(contents.write(&self.path.join(ENCODER))?)
     }
 }

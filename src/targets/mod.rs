@@ -20,6 +20,7 @@ use crate::config::{Checked, SketchConfig};
 use crate::error::{Error, ensure};
 use crate::run_dir::fingerprint_of;
 
+pub(crate) use constant::constant_kernels;
 pub use output_space::{OutputSpace, candidates};
 pub(crate) use output_space::{
     load_scaling, save_scaling, standardise, summand_candidates, unknown_shares,

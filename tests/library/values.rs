@@ -2,7 +2,7 @@
 
 use dsokr::config::Override;
 use dsokr::device::Processor;
-use dsokr::memory::{Need, available, check};
+use dsokr::memory::{Budget, Need, available};
 use dsokr::sketch::{Point, Spread, recommended};
 use dsokr::{Config, Error};
 
@@ -45,10 +45,11 @@ fn overrides_are_values_of_toml_or_else_texts() {
 #[test]
 fn the_largest_need_is_named_where_there_is_a_limit() {
     let needs = [Need::memory("a", "one", 1.0), Need::memory("b", "other", 1e24)];
-    assert!(check(&needs[..1], false).is_ok());
-    assert!(check(&needs, true).is_ok());
+    let budget = Budget::default();
+    assert!(budget.afford(&needs[..1]).is_ok());
+    assert!(Budget { force: true }.afford(&needs).is_ok());
     if available().is_some() {
-        let error = check(&needs, false).unwrap_err();
+        let error = budget.afford(&needs).unwrap_err();
         assert!(matches!(&error, Error::Memory { keys, .. } if keys == "b"), "{error}");
         assert!(error.to_string().contains("the argument force"), "{error}");
     }

@@ -39,8 +39,9 @@ impl Batches {
             self.batches = training(self.seed, epoch, &self.lengths, self.size);
             self.epoch = Some(epoch);
         }
+        let place = (step % self.per_epoch()) as usize;
         // each batch is taken once in its epoch
-        std::mem::take(&mut self.batches[(step % self.per_epoch()) as usize])
+        std::mem::take(&mut self.batches[place])
     }
 }
 

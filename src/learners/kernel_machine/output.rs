@@ -100,7 +100,7 @@ fn answers(
 ) -> Result<Vec<f32>, Error> {
     let width = projections.iter().map(|part| part.dimension).sum();
     let row = |row: usize| projections.iter().flat_map(move |part| part.row(row));
-    let values = (0..outputs.len()).flat_map(row).copied().map(f64::from);
+    let values = (0..problem.len()).flat_map(row).copied().map(f64::from);
     let targets = Targets::new(width, values.collect::<Vec<f64>>())?;
     let targets = targets.weighted(&problem.dataset.train.weights)?;
     let seed = problem.config.seed;
