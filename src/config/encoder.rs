@@ -4,7 +4,6 @@ use std::any::{Any, TypeId};
 use std::fmt::Debug;
 use std::sync::{Arc, PoisonError, RwLock};
 
-use dsokr_data::InputKind;
 use dsokr_nn::pretrained::PretrainedConfig;
 use dsokr_nn::{MlpConfig, PeakTransformerConfig, TransformerConfig};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};

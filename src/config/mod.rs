@@ -250,7 +250,8 @@ impl Config {
     /// Checks that the learner gives predictions for training pairs that it has not seen, where the decoding needs them.
     fn check_held_out(&self) -> Result<(), Error> {
         let gives = self.encoder.abilities().held_out >= HeldOutPredictions::Pairs;
-        let because = "this encoder gives no predictions for training inputs that it has not seen; remove it";
+        let because =
+            "this encoder gives no predictions for training inputs that it has not seen; remove it";
         let rules = [
             Rule {
                 key: "decoding.hubs",

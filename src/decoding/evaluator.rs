@@ -2,7 +2,7 @@
 
 use dsokr_basis::features::Selected;
 use dsokr_data::config::OutputFeatures;
-use dsokr_data::{DataRoot, Dataset, Split, SplitName};
+use dsokr_data::{Split, SplitName};
 use dsokr_decode::{CandidateBlocks, CandidateParts, Candidates, PerQuery, Pool, SecondLook};
 use dsokr_train::Validation;
 
@@ -18,9 +18,6 @@ use crate::metrics::molecules::{EXAMPLES, drawing};
 use crate::metrics::scores::{Evaluation, Scores};
 use crate::run_dir::Report;
 use crate::targets::{OutputSpace, Problem};
-use dsokr_data::config::OutputFeatures;
-use dsokr_basis::features::Selected;
-use dsokr_data::{Split, SplitName};
 
 /// Evaluates predictions for the splits of a problem, and knows their chance level and perfect h.
 pub struct Evaluator<'a> {

@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use dsokr_basis::features::Block;
-use dsokr_data::config::OutputFeatures;
 use dsokr_data::Split;
+use dsokr_data::config::OutputFeatures;
 use dsokr_train::LogLine;
 use tracing::info;
 
@@ -206,8 +206,7 @@ fn larger_sketch(evidence: &Evidence) -> Result<Option<(usize, f64)>, Error> {
     let config = &problem.config;
     let size = config.sketch.size;
     let rows = problem.len() + problem.dataset.outputs.candidates.len();
-    let is_small =
-        |&size: &usize| size <= problem.len() && size.saturating_mul(rows) <= MOST;
+    let is_small = |&size: &usize| size <= problem.len() && size.saturating_mul(rows) <= MOST;
     let multiples = MULTIPLES.iter().map(|multiple| size.saturating_mul(*multiple));
     let sizes: Vec<usize> = multiples.filter(is_small).collect();
     let several = !config.output.kernels.is_empty();
@@ -316,7 +315,9 @@ fn empty_texts(evidence: &Evidence) -> Result<Option<String>, Error> {
 }
 
 fn packed_bits(evidence: &Evidence) -> Result<Option<String>, Error> {
-    let OutputFeatures::File(file) = &evidence.problem.config.output.features else { return Ok(None) };
+    let OutputFeatures::File(file) = &evidence.problem.config.output.features else {
+        return Ok(None);
+    };
     let rows = evidence.problem.dataset.outputs.rows.as_ref();
     if file.packed {
         return Ok(None);

@@ -4,7 +4,7 @@
 use dsokr_decode::{Candidates, SecondLook};
 
 use super::hubs;
-use super::report::Predictions;
+use super::predictions::Predictions;
 use super::second_look::{self, PairWords, Reranked};
 use crate::decoding::evaluator::Evaluator;
 use crate::error::Error;

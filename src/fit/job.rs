@@ -65,11 +65,7 @@ impl Job {
     ///
     /// # Errors
     /// As [`Problem::load`].
-    pub fn load(
-        &self,
-        request: &Request,
-        shared: Option<&LastSystem>,
-    ) -> Result<Problem, Error> {
+    pub fn load(&self, request: &Request, shared: Option<&LastSystem>) -> Result<Problem, Error> {
         let Request { config, ref root, processor, .. } = *request;
         let saved = self.resumes.then(|| self.run.clone());
         let problem = Problem::load(config, root, processor, self.budget)?;
@@ -160,11 +156,7 @@ impl Job {
 }
 
 /// Writes what a new run keeps of its problem.
-fn save_problem(
-    folder: &Path,
-    problem: &Problem,
-    targets: &OutputTargets,
-) -> Result<(), Error> {
+fn save_problem(folder: &Path, problem: &Problem, targets: &OutputTargets) -> Result<(), Error> {
     targets.space.save(folder)?;
     problem.dataset.outputs.features.save(&folder.join(FEATURES))?;
     save_scaling(problem.scaling.as_ref(), folder)?;

@@ -6,6 +6,7 @@ mod ensemble;
 pub(crate) mod hubs;
 mod job;
 mod plan;
+mod predictions;
 mod report;
 mod resume;
 mod second_look;
@@ -21,6 +22,7 @@ use dsokr_train::Observer;
 
 use self::decoding::Corrections;
 use self::job::{Begun, Job, check_shared};
+use self::predictions::Predictions;
 use crate::config::Checked;
 use crate::decoding::evaluator::Evaluator;
 use crate::error::Error;
@@ -154,7 +156,7 @@ fn fit_one(
     // 7. decoding: hubs, the reranker and added candidates; 8. report: by the first process, for all
     let (report, advice) = job.first(|| {
         let mut run = fitted.save(run.clone(), &problem.config)?;
-        let predictions = report::Predictions::new(&evaluator, &fitted)?;
+        let predictions = Predictions::new(&evaluator, &fitted)?;
         let decoding =
             corrections.fit(&*learner, &targets, &evaluator, &fitted, &predictions, &run)?;
         let evaluator = decoding.evaluator(&evaluator)?;

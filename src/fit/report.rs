@@ -8,6 +8,7 @@ use tracing::{info, warn};
 
 use super::advice::{Evidence, advice};
 use super::decoding::Decoding;
+use super::predictions::Predictions;
 use crate::decoding::beyond::BeyondSearch;
 use crate::decoding::evaluator::Evaluator;
 use crate::error::Error;
@@ -27,34 +28,6 @@ pub(super) fn log_targets(targets: &OutputTargets, evaluator: &Evaluator, starte
         seconds = started.elapsed().as_secs_f64(),
         "targets made"
     );
-}
-
-/// Predictions of a fitted model for a split that is needed more than once.
-pub(super) struct Predictions {
-    /// Predictions for the validation split, where hubs, the log or the report need them, `[pairs × p]`.
-    pub validation: Option<Vec<f32>>,
-}
-
-impl Predictions {
-    pub fn new(evaluator: &Evaluator, fitted: &Fitted) -> Result<Self, Error> {
-        let config = evaluator.config();
-        let validation = &evaluator.problem.dataset.validation;
-        let corrects_hubs = config.decoding.hubs.is_some() && fitted.held_out.is_some();
-        let is_reported = config.evaluation.split == SplitName::Validation;
-        let is_needed = corrects_hubs || fitted.summary.is_some() || is_reported;
-        if !is_needed || validation.ids.is_empty() {
-            return Ok(Self { validation: None });
-        }
-        Ok(Self { validation: Some(fitted.predictor.predict(validation)?) })
-    }
-
-    /// Predictions for the split that is reported.
-    fn of_report(self, evaluator: &Evaluator, fitted: &Fitted) -> Result<Vec<f32>, Error> {
-        match (evaluator.config().evaluation.split, self.validation) {
-            (SplitName::Validation, Some(predictions)) => Ok(predictions),
-            _ => fitted.predictor.predict(evaluator.reported()),
-        }
-    }
 }
 
 /// Tells the observer and the log of a model without steps what its metrics are on the validation split.

@@ -5,10 +5,10 @@ use std::path::Path;
 use std::sync::Arc;
 
 use burn::tensor::Device;
-use dsokr_core::random::generator;
 use dsokr_basis::{Kernel, Projection};
-use dsokr_core::RowWeights;
 use dsokr_core::Processes;
+use dsokr_core::RowWeights;
+use dsokr_core::random::generator;
 use dsokr_data::{InputKind, Split};
 use dsokr_nn::onnx::{Graph, Value};
 use dsokr_nn::{Encoder, Model, Start, device_memory, parameters};
@@ -239,8 +239,7 @@ impl<'a, R: Recipe> PreparedNetwork<'a, R> {
             let targets = targets.select(&rest);
             let offset = targets.mean(&learned.weights);
             let device = training.device;
-            let model =
-                new_model(self.recipe, config, &self.preparation, &offset, device, false)?;
+            let model = new_model(self.recipe, config, &self.preparation, &offset, device, false)?;
             let pairs = Pairs::new(&inputs, &targets.coordinates, &targets.residuals)?;
             let pairs = pairs.weighted(learned.weights.as_slice())?;
             let task = dsokr_train::Task { pairs, ranks: &Processes::default(), ..*training };

@@ -19,7 +19,7 @@ use crate::config::{BeyondConfig, Checked, EncoderTable, IN_ENSEMBLES};
 use crate::decoding::beyond::BeyondSearch;
 use crate::decoding::evaluation::Models;
 use crate::error::{Error, ensure};
-use crate::run_dir::{RunDir, RULE, candidates, inner, name, read_json};
+use crate::run_dir::{RULE, RunDir, candidates, inner, name, read_json};
 
 /// Trained runs with the same candidates, and the rule that combines them.
 pub struct EnsembleRun {

@@ -27,8 +27,8 @@ use crate::learners::learner::Predictor;
 use crate::metrics::constants::Constants;
 use crate::metrics::scores::Evaluation;
 use crate::run_dir::{
-    BASIS, CANDIDATES, FEATURES, POLARITIES, RunDir, SECOND_LOOK, candidates,
-    load_constants, read_json, save_candidates, save_constants,
+    BASIS, CANDIDATES, FEATURES, POLARITIES, RunDir, SECOND_LOOK, candidates, load_constants,
+    read_json, save_candidates, save_constants,
 };
 use crate::targets::{OutputSpace, load_scaling, save_scaling, standardise};
 

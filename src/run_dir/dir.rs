@@ -70,7 +70,8 @@ impl RunDir {
     /// Files whose names are not plain, occur twice, or are those of other files of a run.
     pub(crate) fn prepared(self, files: &[PreparationFile]) -> Result<Self, Error> {
         check_names(files)?;
-        let tensors = files.iter().map(|(name, text)| Tensor::u8(name, &[text.len()], text.as_bytes()));
+        let tensors =
+            files.iter().map(|(name, text)| Tensor::u8(name, &[text.len()], text.as_bytes()));
         let preparation = fingerprint_of("preparation", &tensors.collect::<Vec<_>>());
         Ok(Self { preparation, ..self })
     }

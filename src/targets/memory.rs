@@ -5,9 +5,9 @@
 //! what is still to be taken with what is available at that moment, so what is held already counts as
 //! it is.
 
+use dsokr_basis::features::Selected;
 use dsokr_basis::features::distinct;
 use dsokr_basis::{OutputKernel, RowKind, SketchKind};
-use dsokr_basis::features::Selected;
 use dsokr_data::{DataRoot, Dataset};
 use serde::Serialize;
 
@@ -219,4 +219,3 @@ pub(crate) fn of_data(config: &Checked, root: &DataRoot) -> Vec<Need> {
     let needs = config.source().memory(root).into_iter();
     needs.map(|(keys, bytes)| Need::memory(keys, what, bytes)).collect()
 }
-

@@ -6,11 +6,14 @@ pub mod memory;
 mod output_space;
 mod problem;
 
-use dsokr_basis::features::{DenseRows, Distinct, distinct};
-use dsokr_core::store::Tensor;
-use dsokr_basis::{Basis, Features, Kernel, OutputKernel, Projection, RowKind, RowSource, SketchKind, SketchOptions};
-use dsokr_core::RowWeights;
 use dsokr_basis::features::Selected;
+use dsokr_basis::features::{DenseRows, Distinct, distinct};
+use dsokr_basis::{
+    Basis, Features, Kernel, OutputKernel, Projection, RowKind, RowSource, SketchKind,
+    SketchOptions,
+};
+use dsokr_core::RowWeights;
+use dsokr_core::store::Tensor;
 use dsokr_data::{Dataset, Inputs};
 use dsokr_decode::Candidates;
 use dsokr_machines::{OutputSpace as MachineSpace, Targets};

@@ -4,10 +4,10 @@ use std::sync::{Arc, OnceLock};
 
 use burn::tensor::Device;
 use dsokr_basis::features::PartRows;
-use dsokr_basis::{Basis, Kernel};
-use dsokr_core::RowWeights;
-use dsokr_core::Processes;
 use dsokr_basis::features::Selected;
+use dsokr_basis::{Basis, Kernel};
+use dsokr_core::Processes;
+use dsokr_core::RowWeights;
 use dsokr_data::{DataRoot, Dataset};
 use dsokr_machines::{LastSystem, Scaling};
 use dsokr_nn::Processor;

@@ -23,11 +23,7 @@ pub(crate) trait Hook<E: Encoder, M> {
     ///
     /// # Errors
     /// An error ends the training.
-    fn after_step(
-        &mut self,
-        progress: &mut Progress<E, M>,
-        model: &Model<E>,
-    ) -> Result<(), Error>;
+    fn after_step(&mut self, progress: &mut Progress<E, M>, model: &Model<E>) -> Result<(), Error>;
 }
 
 /// Tells the observer, the caller's callback, of each step.

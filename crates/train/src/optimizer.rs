@@ -158,10 +158,8 @@ impl Update {
             OptimizerName::AdamW => weight_decay,
         };
         let zeros = || weights.zeros_like().flatten(0, D - 1);
-        let State { steps, moments } = tracked
-            .state
-            .take()
-            .unwrap_or_else(|| State { steps: 0, moments: [zeros(), zeros()] });
+        let State { steps, moments } =
+            tracked.state.take().unwrap_or_else(|| State { steps: 0, moments: [zeros(), zeros()] });
         let steps = steps + 1;
         let power = |beta: f32| 1.0 - f64::from(beta).powf(steps as f64);
         let adam = Adam {

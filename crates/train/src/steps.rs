@@ -161,15 +161,8 @@ impl<E: Encoder, M: Display + 'static> Training<'_, E, M> {
         let mut keys = generator(task.seed, "dropout", step);
         let cancelled = self.cancellation.is_cancelled();
         let shared = self.sums.as_ref().map(|sums| sums.begin(cancelled));
-        let found = gradients(
-            task,
-            model,
-            batch,
-            &self.objective,
-            &self.row_gradients,
-            &mut keys,
-            shared,
-        )?;
+        let found =
+            gradients(task, model, batch, &self.objective, &self.row_gradients, &mut keys, shared)?;
         self.progress.stop = found.stop;
         if self.finishing.is_cancelled() {
             return Err(self.progress.broken(model));

@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use dsokr_basis::features::{JoinedRows, Selected};
 use dsokr_basis::kernel::{OutputKernel, SumKernel};
-use dsokr_core::store::Stored;
 use dsokr_basis::{Features, Kernel, RowKind, RowSource};
+use dsokr_core::store::Stored;
 use dsokr_machines::{
     Ideal, KernelModel, KernelWeighting, Scaling, TrainingInputs, anchored, combine,
 };
@@ -20,7 +20,6 @@ use crate::encoders::inputs::PrepareRows;
 use crate::error::Error;
 use crate::run_dir::{drawn_pairs, read_needed};
 use crate::targets::Problem;
-use dsokr_basis::features::Selected;
 use dsokr_data::Split;
 
 const KERNELS: &str = "kernels.json";

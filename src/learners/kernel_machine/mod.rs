@@ -227,8 +227,7 @@ impl<'a> PreparedMachine<'a> {
         let candidates = whole.space.candidates(&problem.dataset.outputs)?;
         let evaluator = Evaluator::new(problem, &whole.space, &candidates)?;
         let inputs = self.rows.training();
-        let scaled =
-            &self.settings.scale(&inputs, values, self.rows.len(), problem.config.seed)?;
+        let scaled = &self.settings.scale(&inputs, values, self.rows.len(), problem.config.seed)?;
         let inputs = scaled_inputs(inputs, scaled);
         let search = self.search(&inputs, scaled, values, &evaluator, None)?;
         let (model, embedding, curve) =

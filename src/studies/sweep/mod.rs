@@ -20,7 +20,7 @@ use crate::config::{Checked, Override};
 use crate::error::Error;
 use crate::fit::Request;
 use crate::metrics::metric::Metric;
-use crate::run_dir::{RunDir, Report, check_link, fingerprint_of};
+use crate::run_dir::{Report, RunDir, check_link, fingerprint_of};
 use crate::studies::sketch::Spread;
 
 pub use axis::{Axis, AxisValues, Setting, grid, random};

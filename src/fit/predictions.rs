@@ -1,0 +1,35 @@
+//! Predictions of a fitted model that are needed more than once.
+
+use dsokr_data::SplitName;
+
+use crate::decoding::evaluator::Evaluator;
+use crate::error::Error;
+use crate::learners::learner::Fitted;
+
+/// Predictions of a fitted model for a split that is needed more than once.
+pub(super) struct Predictions {
+    /// Predictions for the validation split, where hubs, the log or the report need them, `[pairs × p]`.
+    pub validation: Option<Vec<f32>>,
+}
+
+impl Predictions {
+    pub fn new(evaluator: &Evaluator, fitted: &Fitted) -> Result<Self, Error> {
+        let config = evaluator.config();
+        let validation = &evaluator.problem.dataset.validation;
+        let corrects_hubs = config.decoding.hubs.is_some() && fitted.held_out.is_some();
+        let is_reported = config.evaluation.split == SplitName::Validation;
+        let is_needed = corrects_hubs || fitted.summary.is_some() || is_reported;
+        if !is_needed || validation.ids.is_empty() {
+            return Ok(Self { validation: None });
+        }
+        Ok(Self { validation: Some(fitted.predictor.predict(validation)?) })
+    }
+
+    /// Predictions for the split that is reported.
+    pub fn of_report(self, evaluator: &Evaluator, fitted: &Fitted) -> Result<Vec<f32>, Error> {
+        match (evaluator.config().evaluation.split, self.validation) {
+            (SplitName::Validation, Some(predictions)) => Ok(predictions),
+            _ => fitted.predictor.predict(evaluator.reported()),
+        }
+    }
+}

@@ -1,0 +1,67 @@
+//! Learning curves, made of the logs of runs.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use dsokr_train::LogLine;
+
+use super::{MEMBERS, RunDir};
+use crate::error::Error;
+use crate::metrics::scores::Scores;
+
+/// Loss and validation metric of a training.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LearningCurve {
+    /// The name of the run's folder.
+    pub name: String,
+    /// The metric, as `evaluation.metric` names it.
+    pub metric: String,
+    /// A point an evaluation.
+    pub points: Vec<LearningPoint>,
+}
+
+/// The state of a training after an evaluation.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct LearningPoint {
+    /// Epochs done, in parts of an epoch.
+    pub epoch: f64,
+    /// Mean of the loss since the evaluation before.
+    pub loss: f64,
+    /// The metric on the validation split; none where it is not known or infinite.
+    pub value: Option<f64>,
+}
+
+impl LearningCurve {
+    /// The curves of the run at `path`, or of an ensemble's members.
+    /// Models without epochs, such as kernel machines, have none.
+    ///
+    /// # Errors
+    /// A configuration or `log.jsonl` that cannot be read.
+    pub fn read(path: &Path) -> Result<Vec<Self>, Error> {
+        let mut folders: Vec<PathBuf> = vec![path.into()];
+        if let Ok(members) = fs::read_dir(path.join(MEMBERS)) {
+            folders.extend(members.flatten().map(|member| member.path()));
+            folders.sort();
+        }
+        let mut curves = Vec::new();
+        for folder in folders {
+            let run = RunDir::at(&folder);
+            let Some(lines) = run.log()? else { continue };
+            let Some(last) = lines.last() else { continue };
+            // the log counts whole epochs; an evaluation within one lies between
+            let steps = last.step as f64 / last.epoch.max(1) as f64;
+            let metric = run.config()?.evaluation.metric;
+            let point = |line: &LogLine<Scores>| {
+                let value = Some(metric.value(&line.metrics)).filter(|value| value.is_finite());
+                LearningPoint { epoch: line.step as f64 / steps.max(1.0), loss: line.loss, value }
+            };
+            let name = folder.file_name().unwrap_or(folder.as_os_str()).to_string_lossy();
+            curves.push(Self {
+                name: name.into_owned(),
+                metric: metric.to_string(),
+                points: lines.iter().map(point).collect(),
+            });
+        }
+        Ok(curves)
+    }
+}
