@@ -39,8 +39,8 @@ impl ScoredLabels {
         let empty = || ScoredLabel { scored: Vec::new(), has: vec![false; queries] };
         let mut labels: BTreeMap<&str, ScoredLabel> =
             names.into_iter().map(|name| (name, empty())).collect();
-        for (query, own) in truth.iter().enumerate() {
-            for label in own {
+        for (query, true_labels) in truth.iter().enumerate() {
+            for label in true_labels {
                 if let Some(label) = labels.get_mut(label) {
                     label.has[query] = true;
                 }

@@ -60,12 +60,12 @@ pub struct MetricComparison {
 }
 
 impl MetricComparison {
-    /// That of runs whose p-values are yet to be corrected for their number; none for no runs.
+    /// Creates the comparison of runs, and corrects their p-values for their number; none for no runs.
     pub(crate) fn from_runs(metric: Metric, mut runs: Vec<RunValue>) -> Option<Self> {
         let differences = || runs.iter().filter_map(|run| run.difference);
         let corrected = holm(&differences().map(|difference| difference.p).collect::<Vec<f64>>());
-        let own = runs.iter_mut().filter_map(|run| run.difference.as_mut());
-        own.zip(corrected).for_each(|(difference, p)| difference.p_holm = p);
+        let differences = runs.iter_mut().filter_map(|run| run.difference.as_mut());
+        differences.zip(corrected).for_each(|(difference, p)| difference.p_holm = p);
         let larger_is_better = metric.larger_is_better();
         (!runs.is_empty()).then_some(Self { metric: metric.name(), larger_is_better, runs })
     }
@@ -112,8 +112,8 @@ pub struct PairedDifference {
 /// [`dsokr_core::Error::TooFew`] for less than 40 resamples.
 pub fn compare(runs: &[EvaluatedRun], resamples: usize, seed: u64) -> Result<RunComparison, Error> {
     let Some((first, others)) = runs.split_first().filter(|(_, others)| !others.is_empty()) else {
-        let found = format!("{} runs", runs.len());
-        return Err(Error::value("compare", found, "at least two runs"));
+        let count = format!("{} runs", runs.len());
+        return Err(Error::value("compare", count, "at least two runs"));
     };
     others.iter().try_for_each(|other| same_queries(first, other))?;
 
@@ -134,18 +134,18 @@ pub fn compare(runs: &[EvaluatedRun], resamples: usize, seed: u64) -> Result<Run
         drawn.iter().map(|values| values[run * metrics.len() + metric]).collect()
     };
     let compared = metrics.iter().enumerate().filter_map(|(at, &metric)| {
-        let known = |run: usize| {
+        let value_of = |run: usize| {
             summaries[run][at].as_ref().and_then(|_| metric.known(&runs[run].evaluation.scores))
         };
-        let reference = known(0).map(|value| (value, column(0, at)));
+        let reference = value_of(0).map(|value| (value, column(0, at)));
         let value = |run: usize| {
-            let value = known(run)?;
-            let own = column(run, at);
+            let value = value_of(run)?;
+            let ours = column(run, at);
             let difference = match (&reference, run) {
                 (None, _) | (_, 0) => None,
-                (Some((first, theirs)), _) => difference(value - first, &own, theirs),
+                (Some((first, theirs)), _) => difference(value - first, &ours, theirs),
             };
-            let ci95 = Some(percentile_interval(own)).filter(|ends| finite(ends));
+            let ci95 = Some(percentile_interval(ours)).filter(|ends| finite(ends));
             Some(RunValue { run: runs[run].name.clone(), value, ci95, difference })
         };
         MetricComparison::from_runs(metric, (0..runs.len()).filter_map(value).collect())
@@ -156,15 +156,15 @@ pub fn compare(runs: &[EvaluatedRun], resamples: usize, seed: u64) -> Result<Run
 }
 
 fn same_queries(first: &EvaluatedRun, other: &EvaluatedRun) -> Result<(), Error> {
-    let own = other.queries;
+    let queries = other.queries;
     let expected = first.queries;
     let same = |holds: bool, show: &dyn Fn(&[String]) -> String| {
-        let found = format_args!("{}, with {}", other.name, show(own));
+        let mismatch = format_args!("{}, with {}", other.name, show(queries));
         let allowed = format_args!("runs with the queries of {}: {}", first.name, show(expected));
-        ensure(holds, "compare", found, allowed)
+        ensure(holds, "compare", mismatch, allowed)
     };
-    same(own.len() == expected.len(), &|queries| format!("{} queries", queries.len()))?;
-    match own.iter().zip(expected).position(|(own, expected)| own != expected) {
+    same(queries.len() == expected.len(), &|queries| format!("{} queries", queries.len()))?;
+    match queries.iter().zip(expected).position(|(query, expected)| query != expected) {
         None => Ok(()),
         Some(at) => same(false, &|queries| format!("query {:?} in row {at}", queries[at])),
     }
@@ -172,8 +172,8 @@ fn same_queries(first: &EvaluatedRun, other: &EvaluatedRun) -> Result<(), Error>
 
 /// The difference of a metric, whose values on the same draws are `own` and `theirs`; none if one is
 /// infinite.
-fn difference(difference: f64, own: &[f64], theirs: &[f64]) -> Option<PairedDifference> {
-    let drawn: Vec<f64> = own.iter().zip(theirs).map(|(own, theirs)| own - theirs).collect();
+fn difference(difference: f64, ours: &[f64], theirs: &[f64]) -> Option<PairedDifference> {
+    let drawn: Vec<f64> = ours.iter().zip(theirs).map(|(ours, theirs)| ours - theirs).collect();
     // sums over draws are rounded, but equal differences must count as equal
     let least = difference.abs() * (1.0 - 1e-9);
     let extreme = drawn.iter().filter(|&&value| (value - difference).abs() >= least).count();
@@ -274,26 +274,27 @@ impl RunComparison {
         let row = |(metric, at, value): (&MetricComparison, usize, &RunValue)| {
             let RunValue { run, value, ci95, difference } = value;
             let arrow = if metric.larger_is_better { '↑' } else { '↓' };
-            let title = Metric::find(metric.metric).filter(|_| titles).map(|known| known.title());
+            let title = Metric::find(metric.metric).filter(|_| titles).map(|metric| metric.title());
             let title = title.unwrap_or(metric.metric);
             let name = if at == 0 { format!("{title} {arrow}") } else { String::new() };
             let places = places(*value);
             let number = format!("{value:.places$}");
-            let [paired, between, p, holm] = difference.map_or_else(Default::default, |found| {
-                let [low, high] = found.ci95;
-                [
-                    format!("{:+.places$}", found.difference),
-                    format!("[{low:+.places$}, {high:+.places$}]"),
-                    format!("{:.4}", found.p),
-                    format!("{:.4}", found.p_holm),
-                ]
-            });
+            let [paired, between, p, holm] =
+                difference.map_or_else(Default::default, |difference| {
+                    let [low, high] = difference.ci95;
+                    [
+                        format!("{:+.places$}", difference.difference),
+                        format!("[{low:+.places$}, {high:+.places$}]"),
+                        format!("{:.4}", difference.p),
+                        format!("{:.4}", difference.p_holm),
+                    ]
+                });
             [name, run.clone(), number, interval(*ci95, places), paired, between, p, holm]
         };
         Table::new(names.into_iter().chain(["p", "p (Holm)"]), 2).with(self.rows().map(row))
     }
 
-    /// The same with all digits and a column for each number.
+    /// The table with all digits and a column for each number.
     fn all_digits(&self) -> Table {
         let names = ["metric", "larger_is_better", "run", "value", "low", "high", "difference"];
         let names = names.into_iter().chain(["difference_low", "difference_high", "p", "p_holm"]);
@@ -301,10 +302,10 @@ impl RunComparison {
             let RunValue { run, value, ci95, difference } = value;
             let ends = |ends: Option<[f64; 2]>| ends.map_or([None; 2], |ends| ends.map(Some));
             let [low, high] = ends(*ci95);
-            let [from, to] = ends(difference.map(|found| found.ci95));
-            let paired = difference.map(|found| found.difference);
-            let p = difference.map(|found| found.p);
-            let holm = difference.map(|found| found.p_holm);
+            let [from, to] = ends(difference.map(|difference| difference.ci95));
+            let paired = difference.map(|difference| difference.difference);
+            let p = difference.map(|difference| difference.p);
+            let holm = difference.map(|difference| difference.p_holm);
             let numbers = [Some(*value), low, high, paired, from, to, p, holm];
             let numbers = numbers.map(|number| number.map(|n| n.to_string()).unwrap_or_default());
             let texts = [metric.metric.into(), metric.larger_is_better.to_string(), run.clone()];

@@ -38,18 +38,18 @@ impl LabelScores {
     /// # Errors
     /// [`dsokr_core::Error::Value`] for different numbers of true and predicted sets.
     pub fn from_sets(truth: &[Vec<String>], predicted: &[Vec<String>]) -> Result<Vec<Self>, Error> {
-        let found = format!("{} predicted label sets", predicted.len());
+        let counts = format!("{} predicted label sets", predicted.len());
         let allowed = format!("{}, one a query", truth.len());
-        ensure(truth.len() == predicted.len(), "outputs", found, allowed)?;
+        ensure(truth.len() == predicted.len(), "outputs", counts, allowed)?;
         let mut counts: BTreeMap<&str, [usize; 3]> = BTreeMap::new();
         for (truth, predicted) in truth.iter().zip(predicted) {
             let [truth, predicted] = [truth, predicted]
                 .map(|set| set.iter().map(String::as_str).collect::<BTreeSet<_>>());
             for &label in truth.union(&predicted) {
-                let known = truth.contains(label);
+                let is_true = truth.contains(label);
                 let said = predicted.contains(label);
                 let count = counts.entry(label).or_default();
-                for (count, holds) in count.iter_mut().zip([known, said, known && said]) {
+                for (count, holds) in count.iter_mut().zip([is_true, said, is_true && said]) {
                     *count += usize::from(holds);
                 }
             }

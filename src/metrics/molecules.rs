@@ -71,11 +71,11 @@ pub fn drawing(
     for (query, ((a, svg, name), (b, predicted_svg, predicted))) in
         truth.iter().zip(&predicted).enumerate()
     {
-        let found = edit_distance(a, b, &limit(a.len().max(b.len())));
-        let edits = match found.exact() {
+        let distance = edit_distance(a, b, &limit(a.len().max(b.len())));
+        let edits = match distance.exact() {
             Some(1) => "1 edit".to_owned(),
             Some(edits) => format!("{edits} edits"),
-            None => format!("{} to {} edits", found.lower, found.upper),
+            None => format!("{} to {} edits", distance.lower, distance.upper),
         };
         let captions = [format!("true{name}"), format!("predicted{predicted}, {edits}")];
         documents.extend(texts.get(query).map(|text| svg_text(text)));
@@ -91,14 +91,18 @@ type Drawn<'a> = (&'a Graph, String, String);
 fn drawn(outputs: &Truth, count: usize) -> Result<Option<Vec<Drawn<'_>>>, Error> {
     Ok(match outputs {
         Truth::Molecules(all) => {
-            let drawn = all.iter().take(count).map(|own| {
-                Ok::<_, Error>((&own.graph, own.molecule()?.svg(), format!(": {}", own.smiles)))
+            let drawn = all.iter().take(count).map(|output| {
+                Ok::<_, Error>((
+                    &output.graph,
+                    output.molecule()?.svg(),
+                    format!(": {}", output.smiles),
+                ))
             });
             Some(drawn.collect::<Result<_, _>>()?)
         }
         Truth::Graphs(all) => {
             let drawn = all.iter().take(count);
-            Some(drawn.map(|own| (&own.graph, own.svg(), String::new())).collect())
+            Some(drawn.map(|output| (&output.graph, output.svg(), String::new())).collect())
         }
         Truth::Labels(_) | Truth::Classes(_) | Truth::Rankings(_) | Truth::Numbers(_) => None,
     })

@@ -50,7 +50,7 @@ impl QuantileScores {
         quantiles: &[f64],
         truth: &[Vec<f64>],
     ) -> Result<Option<Self>, Error> {
-        let levels: Vec<f64> = self.coverage.iter().map(|own| own.level).collect();
+        let levels: Vec<f64> = self.coverage.iter().map(|coverage| coverage.level).collect();
         if quantiles.len() != levels.len() {
             return Ok(None);
         }

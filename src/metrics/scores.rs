@@ -70,7 +70,7 @@ pub struct Scores {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum OutputScores {
-    /// Of molecules, or other graphs.
+    /// Scores of molecules, or of other graphs.
     Molecules(MoleculeScores),
     /// Sets of labels. The labels are those of the true and the predicted sets.
     Labels(MultiLabelMetrics),
@@ -160,7 +160,7 @@ pub struct RankingScores {
 }
 
 impl RankingScores {
-    /// Of true and predicted rankings, one with one; a ranking is the rank of each item.
+    /// Scores predicted rankings against the true ones, one by one; a ranking is the rank of each item.
     ///
     /// # Errors
     /// [`dsokr_core::Error::TooFew`] for no rankings; [`dsokr_core::Error::Value`] for a predicted ranking whose
@@ -183,9 +183,9 @@ impl RankingScores {
 
     /// Kendall's τ of a predicted ranking, and 1 if every pair is in the true order, else 0.
     fn agreement(truth: &[u32], predicted: &[u32]) -> Result<(f64, f64), Error> {
-        let found = format_args!("a true ranking of {} items", truth.len());
+        let ranking = format_args!("a true ranking of {} items", truth.len());
         let allowed = format_args!("{}, as predicted rankings have", predicted.len());
-        ensure(truth.len() == predicted.len(), "outputs", found, allowed)?;
+        ensure(truth.len() == predicted.len(), "outputs", ranking, allowed)?;
         let order = |ranks: &[u32], i: usize, j: usize| {
             (ranks[i].max(ranks[j]) != UNRANKED).then(|| ranks[i].cmp(&ranks[j]) as i64)
         };
@@ -221,36 +221,36 @@ impl From<Metrics> for Scores {
 /// The most informative metrics.
 impl fmt::Display for Scores {
     fn fmt(&self, out: &mut fmt::Formatter) -> fmt::Result {
-        if let Some(found) = &self.quantiles {
-            write!(out, "pinball {:.4}, crossing {:.4}", found.pinball, found.crossing)?;
+        if let Some(scores) = &self.quantiles {
+            write!(out, "pinball {:.4}, crossing {:.4}", scores.pinball, scores.crossing)?;
             return match &self.outputs {
-                Some(OutputScores::Numbers(found)) => write!(out, ", MAE {:.4}", found.mae),
+                Some(OutputScores::Numbers(scores)) => write!(out, ", MAE {:.4}", scores.mae),
                 _ => Ok(()),
             };
         }
         match &self.outputs {
-            Some(OutputScores::Labels(found)) => write!(out, "F1 {:.4}", found.f1),
-            Some(OutputScores::Molecules(found)) => {
+            Some(OutputScores::Labels(scores)) => write!(out, "F1 {:.4}", scores.f1),
+            Some(OutputScores::Molecules(scores)) => {
                 if self.has_ranks() {
                     write!(out, "MRR {:.4}, ", self.mrr())?;
                 }
                 write!(
                     out,
                     "edit distance {:.3}, {:.3} with bonds, exact {:.3}",
-                    found.ged, found.ged_bonds, found.exact
+                    scores.ged, scores.ged_bonds, scores.exact
                 )
             }
-            Some(OutputScores::Rankings(found)) => {
-                write!(out, "Kendall's tau {:.4}, exact {:.3}", found.kendall_tau, found.exact)
+            Some(OutputScores::Rankings(scores)) => {
+                write!(out, "Kendall's tau {:.4}, exact {:.3}", scores.kendall_tau, scores.exact)
             }
-            Some(OutputScores::Numbers(found)) => {
-                if let Some(rrmse) = found.rrmse {
+            Some(OutputScores::Numbers(scores)) => {
+                if let Some(rrmse) = scores.rrmse {
                     write!(out, "RRMSE {rrmse:.4}, ")?;
                 }
-                write!(out, "R² {:.4}", found.r2)
+                write!(out, "R² {:.4}", scores.r2)
             }
-            Some(OutputScores::Classes(found)) => {
-                write!(out, "accuracy {:.4}", found.accuracy)?;
+            Some(OutputScores::Classes(scores)) => {
+                write!(out, "accuracy {:.4}", scores.accuracy)?;
                 self.roc_auc.map_or(Ok(()), |area| write!(out, ", ROC AUC {area:.4}"))
             }
             None if self.numbers => match self.squared_error {
@@ -358,8 +358,9 @@ impl Evaluation {
         };
         match (truth, constants) {
             (Truth::Numbers(truth), Constants::Numbers { means, medians, quantiles }) => {
-                let own = RegressionScores::of_constants(truth, means, medians, &self.facts.names)?;
-                scores.outputs = Some(OutputScores::Numbers(own));
+                let numbers =
+                    RegressionScores::of_constants(truth, means, medians, &self.facts.names)?;
+                scores.outputs = Some(OutputScores::Numbers(numbers));
                 scores.quantiles = match &self.scores.quantiles {
                     Some(model) => model.of_constants(quantiles, truth)?,
                     None => None,
@@ -369,8 +370,8 @@ impl Evaluation {
                 let majority = constants.majority().unwrap_or_default().to_owned();
                 let predicted = vec![majority; truth.len()];
                 let positive = self.facts.positive.as_deref();
-                let own = ClassScores::from_classes(truth, &predicted, positive)?;
-                scores.outputs = Some(OutputScores::Classes(own));
+                let classes = ClassScores::from_classes(truth, &predicted, positive)?;
+                scores.outputs = Some(OutputScores::Classes(classes));
             }
             _ => {}
         }

@@ -14,7 +14,7 @@ use crate::metrics::table::Table;
 
 /// Graph edit distances, with unit costs, of the first candidates from the true molecules.
 ///
-/// Of tied candidates, the first one in the set is the prediction.
+/// The prediction is the first of tied candidates in the set.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct MoleculeScores {
     /// Mean edit distance of the graphs whose nodes are labelled by element.
@@ -42,12 +42,14 @@ impl MoleculeScores {
             (edit_distance(&bare_a, &bare_b, &limit), edit_distance(a, b, &limit))
         });
         let (bare, bonds): (Vec<EditDistance>, Vec<EditDistance>) = both.unzip();
-        let unproven = bare.iter().chain(&bonds).filter(|found| found.exact().is_none()).count();
-        let upper = |all: Vec<EditDistance>| all.iter().map(|found| found.upper as f64).collect();
+        let unproven =
+            bare.iter().chain(&bonds).filter(|distance| distance.exact().is_none()).count();
+        let upper =
+            |all: Vec<EditDistance>| all.iter().map(|distance| distance.upper as f64).collect();
         let [bare, bonds]: [Vec<f64>; 2] = [bare, bonds].map(upper);
-        let same: Vec<f64> = bonds.iter().map(|&own| f64::from(own == 0.0)).collect();
+        let same: Vec<f64> = bonds.iter().map(|&edits| f64::from(edits == 0.0)).collect();
         let [(ged, ged_se), (ged_bonds, ged_bonds_se), (exact, _)] =
-            [&bare, &bonds, &same].map(|own| mean(own));
+            [&bare, &bonds, &same].map(|values| mean(values));
         let scores = Self { ged, ged_se, ged_bonds, ged_bonds_se, exact, unproven };
         Ok((scores, [bare, bonds, same]))
     }
@@ -74,7 +76,7 @@ pub(crate) fn check_queries<T>(queries: &[T]) -> Result<(), Error> {
 pub struct StructureScores {
     /// Share of predictions with the canonical SMILES of the true molecule.
     pub exact_molecule: f64,
-    /// The same without configurations.
+    /// The molecule without configurations.
     pub exact_without_stereo: f64,
     /// Mean Tanimoto coefficient of the features of Morgan fingerprints of radius 2, not folded: common ones by those of
     /// either.
@@ -99,19 +101,23 @@ impl Compared {
 }
 
 impl StructureScores {
-    /// Of pairs of a true and a predicted molecule as SMILES; none where a true one cannot be read, or there are none.
+    /// Scores pairs of a true and a predicted molecule as SMILES; none where a true one cannot be read, or there are none.
     pub(crate) fn from_pairs(pairs: &[(&str, &str)]) -> Option<Self> {
         let one = |&(truth, predicted): &(&str, &str)| {
             let truth = Compared::from_label(truth)?;
-            let Some(found) = Compared::from_label(predicted) else { return Some([0.0; 3]) };
-            let common = truth.features.intersection(&found.features).count();
-            let either = truth.features.len() + found.features.len() - common;
+            let Some(prediction) = Compared::from_label(predicted) else { return Some([0.0; 3]) };
+            let common = truth.features.intersection(&prediction.features).count();
+            let either = truth.features.len() + prediction.features.len() - common;
             let same = |same| if same { 1.0 } else { 0.0 };
             let tanimoto = common as f64 / either.max(1) as f64;
-            Some([same(truth.whole == found.whole), same(truth.flat == found.flat), tanimoto])
+            Some([
+                same(truth.whole == prediction.whole),
+                same(truth.flat == prediction.flat),
+                tanimoto,
+            ])
         };
         let all: Vec<[f64; 3]> = pairs.par_iter().map(one).collect::<Option<_>>()?;
-        let mean = |at: usize| all.iter().map(|own| own[at]).sum::<f64>() / all.len() as f64;
+        let mean = |at: usize| all.iter().map(|scores| scores[at]).sum::<f64>() / all.len() as f64;
         let [exact_molecule, exact_without_stereo, tanimoto] = [0, 1, 2].map(mean);
         (!all.is_empty()).then_some(Self { exact_molecule, exact_without_stereo, tanimoto })
     }
@@ -126,7 +132,7 @@ pub struct BeyondScores {
     /// How near they are as molecules; none where true molecules are not known.
     #[serde(flatten)]
     pub molecules: Option<StructureScores>,
-    /// The same of the first candidates.
+    /// The scores of the first candidates.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub candidates: Option<StructureScores>,
     /// Share of molecules that are not candidates.
@@ -144,8 +150,8 @@ impl BeyondScores {
             let cells = values.zip([14, 14, 8]).map(|(value, width)| format!("{value:>width$.3}"));
             [name.to_owned()].into_iter().chain(cells).collect::<Vec<_>>()
         };
-        let rows = self.candidates.iter().map(|own| row("model", own));
-        let rows = rows.chain(self.molecules.iter().map(|own| row("beyond", own)));
+        let rows = self.candidates.iter().map(|scores| row("model", scores));
+        let rows = rows.chain(self.molecules.iter().map(|scores| row("beyond", scores)));
         let names = ["          ", "exact molecule", "without stereo", "Tanimoto"];
         let table = match self.molecules {
             Some(_) => Table::new(names, 1).with(rows).text(),

@@ -18,7 +18,7 @@ impl Table {
         Self { names: names.into_iter().map(Into::into).collect(), texts, rows: Vec::new() }
     }
 
-    /// The same with more rows, which have a cell a column.
+    /// Adds rows, which have a cell a column.
     pub fn with<S: Into<String>>(
         mut self,
         rows: impl IntoIterator<Item = impl IntoIterator<Item = S>>,

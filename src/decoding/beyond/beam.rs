@@ -6,7 +6,7 @@ use dsokr_decode::{Further, Member};
 use rayon::prelude::*;
 
 use super::SearchEnd;
-use super::pool::Evaluated;
+use super::pool::MoleculePool;
 use crate::config::BeyondConfig;
 use crate::error::Error;
 
@@ -15,7 +15,7 @@ const ATOM_REACH: usize = 40;
 
 /// A molecule with its score for a query.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Found {
+pub(super) struct ScoredMolecule {
     pub molecule: u32,
     pub score: f64,
     /// Whether it has what is to be kept.
@@ -33,9 +33,9 @@ pub(super) struct Beam<'a> {
     /// The molecules that the search starts with.
     starts: Vec<u32>,
     /// The best molecules of all.
-    best: Vec<Found>,
+    best: Vec<ScoredMolecule>,
     /// The best of those that have what is to be kept.
-    best_kept: Vec<Found>,
+    best_kept: Vec<ScoredMolecule>,
     /// The formula that is kept, where it is that of the first candidate.
     formula: Option<String>,
     seen: HashSet<u32>,
@@ -54,11 +54,11 @@ impl<'a> Beam<'a> {
         settings: &'a BeyondConfig,
         count: usize,
     ) -> Self {
-        let own = |member: &'a Member| {
+        let prediction = |member: &'a Member| {
             let dim = member.queries.dim();
             &member.queries.rows()[query * dim..][..dim]
         };
-        let z = further.members().iter().map(own).collect();
+        let z = further.members().iter().map(prediction).collect();
         Self {
             query,
             z,
@@ -82,7 +82,7 @@ impl<'a> Beam<'a> {
 
     /// The best molecules, best first, as many as an answer has: of those that have what is to be kept, or of all where none
     /// has. Where models have a second look, of the best and the starts those that are best after it.
-    pub fn best(&self, known: &Evaluated) -> Result<Vec<Found>, Error> {
+    pub fn best(&self, pool: &MoleculePool) -> Result<Vec<ScoredMolecule>, Error> {
         let kept = !self.best_kept.is_empty();
         let best = if kept { &self.best_kept } else { &self.best };
         if !self.further.looks() {
@@ -90,32 +90,33 @@ impl<'a> Beam<'a> {
         }
         // however many an answer has, the first is the same
         let first = best.iter().take(self.settings.beam);
-        let mut all: Vec<u32> = first.map(|found| found.molecule).collect();
-        let starts = self.starts.iter().filter(|&&own| self.seen.contains(&own));
-        for &start in starts.filter(|&&own| self.keeps(known, own) == kept) {
+        let mut all: Vec<u32> = first.map(|scored| scored.molecule).collect();
+        let starts = self.starts.iter().filter(|&&start| self.seen.contains(&start));
+        for &start in starts.filter(|&&start| self.keeps(pool, start) == kept) {
             if !all.contains(&start) {
                 all.push(start);
             }
         }
-        let outputs = known.candidates(&all)?;
-        let less = |model: usize, at: usize| known.penalty(all[at], model, self.settings.unknown);
+        let outputs = pool.candidates(&all)?;
+        let less = |model: usize, at: usize| pool.penalty(all[at], model, self.settings.unknown);
         let scores = self.further.scores(self.query, &outputs, less)?;
-        let mut found = Vec::new();
+        let mut reranked = Vec::new();
         for (&molecule, score) in all.iter().zip(scores) {
-            place(&mut found, Found { molecule, score, kept }, self.count, known);
+            place(&mut reranked, ScoredMolecule { molecule, score, kept }, self.count, pool);
         }
-        Ok(found)
+        Ok(reranked)
     }
 
     /// Whether a molecule has what is to be kept.
-    fn keeps(&self, known: &Evaluated, molecule: u32) -> bool {
-        let own = self.formula.as_deref();
-        own.is_none_or(|formula| formula == known.of(molecule).formula) && known.of(molecule).kept
+    fn keeps(&self, pool: &MoleculePool, molecule: u32) -> bool {
+        let required = self.formula.as_deref();
+        required.is_none_or(|formula| formula == pool.molecule(molecule).formula)
+            && pool.molecule(molecule).kept
     }
 
     /// The reason why the search ended.
-    pub fn ended(&self, known: &Evaluated) -> SearchEnd {
-        match (self.left(), self.unmoved(known).is_empty()) {
+    pub fn ended(&self, pool: &MoleculePool) -> SearchEnd {
+        match (self.left(), self.unmoved(pool).is_empty()) {
             (0, _) => SearchEnd::Evaluations,
             (_, true) => SearchEnd::Neighbours,
             (_, false) => SearchEnd::Rounds,
@@ -128,11 +129,11 @@ impl<'a> Beam<'a> {
     }
 
     /// The molecules of the beam that have not been moved from, the best first.
-    fn unmoved(&self, known: &Evaluated) -> Vec<u32> {
-        let restricted = self.formula.is_some() || known.is_restricted();
+    fn unmoved(&self, pool: &MoleculePool) -> Vec<u32> {
+        let restricted = self.formula.is_some() || pool.is_restricted();
         let beam = self.settings.beam;
         let kept = self.best_kept.iter().filter(|_| restricted).take(beam);
-        let all = kept.chain(self.best.iter().take(beam)).map(|found| found.molecule);
+        let all = kept.chain(self.best.iter().take(beam)).map(|scored| scored.molecule);
         let mut unmoved = Vec::new();
         for molecule in all.filter(|molecule| !self.moved.contains(molecule)) {
             if !unmoved.contains(&molecule) {
@@ -145,15 +146,15 @@ impl<'a> Beam<'a> {
     /// The molecules of the beam to move from now, the best first: those that have not been moved from, as many as a
     /// share of the evaluations that are left allows where `rounds` are left, at least 1. The first time it is one for each
     /// [`ATOM_REACH`] evaluations an atom.
-    pub fn next(&mut self, known: &Evaluated, rounds: usize) -> Vec<u32> {
+    pub fn next(&mut self, pool: &MoleculePool, rounds: usize) -> Vec<u32> {
         let left = self.left();
         if left == 0 {
             return Vec::new();
         }
-        let mut next = self.unmoved(known);
+        let mut next = self.unmoved(pool);
         let Some(&first) = next.first() else { return next };
         let reach = match self.reach {
-            0 => ATOM_REACH * known.of(first).atoms,
+            0 => ATOM_REACH * pool.molecule(first).atoms,
             reach => reach,
         };
         next.truncate((left / rounds / reach.max(1)).max(1));
@@ -162,27 +163,27 @@ impl<'a> Beam<'a> {
     }
 
     /// Scores what the search of each query starts with, and keeps the best.
-    pub fn start_all(beams: &mut [Self], known: &Evaluated, starts: Vec<Vec<u32>>) {
-        beams.par_iter_mut().zip(starts).for_each(|(beam, own)| {
-            beam.offer(known, &own);
-            beam.starts = own;
+    pub fn start_all(beams: &mut [Self], pool: &MoleculePool, starts: Vec<Vec<u32>>) {
+        beams.par_iter_mut().zip(starts).for_each(|(beam, first)| {
+            beam.offer(pool, &first);
+            beam.starts = first;
         });
     }
 
     /// Scores what some molecules lead to, for each query.
-    pub fn offer_neighbours(beams: &mut [Self], known: &Evaluated, moved: &[Vec<u32>]) {
+    pub fn offer_neighbours(beams: &mut [Self], pool: &MoleculePool, moved: &[Vec<u32>]) {
         beams.par_iter_mut().zip(moved).for_each(|(beam, moved)| {
             for molecule in moved {
-                let neighbours = known.neighbours(*molecule);
+                let neighbours = pool.neighbours(*molecule);
                 beam.reach = beam.reach.max(neighbours.len());
-                beam.offer(known, neighbours);
+                beam.offer(pool, neighbours);
             }
         });
     }
 
-    fn offer(&mut self, known: &Evaluated, molecules: &[u32]) {
+    fn offer(&mut self, pool: &MoleculePool, molecules: &[u32]) {
         if self.settings.keeps_first_formula() && self.formula.is_none() {
-            self.formula = molecules.first().map(|&first| known.of(first).formula.clone());
+            self.formula = molecules.first().map(|&first| pool.molecule(first).formula.clone());
         }
         for &molecule in molecules {
             if self.seen.len() >= self.settings.evaluations {
@@ -191,31 +192,38 @@ impl<'a> Beam<'a> {
             if !self.seen.insert(molecule) {
                 continue;
             }
-            let scores = known.scores(molecule, &self.z, self.settings.unknown);
+            let scores = pool.scores(molecule, &self.z, self.settings.unknown);
             let score = self.further.combined(self.query, scores);
-            let kept = self.keeps(known, molecule);
-            let found = Found { molecule, score, kept };
+            let kept = self.keeps(pool, molecule);
+            let scored = ScoredMolecule { molecule, score, kept };
             // those to move from, and those that an answer has
             let width = self.settings.beam.max(self.count);
-            place(&mut self.best, found, width, known);
+            place(&mut self.best, scored, width, pool);
             if kept {
-                place(&mut self.best_kept, found, width, known);
+                place(&mut self.best_kept, scored, width, pool);
             }
         }
     }
 }
 
 /// Puts a molecule into its place among the best; of equal scores the first by its label comes first.
-fn place(best: &mut Vec<Found>, found: Found, width: usize, known: &Evaluated) {
-    let before = |own: &Found| {
-        let order = found.score.total_cmp(&own.score);
+fn place(
+    best: &mut Vec<ScoredMolecule>,
+    scored: ScoredMolecule,
+    width: usize,
+    pool: &MoleculePool,
+) {
+    let before = |other: &ScoredMolecule| {
+        let order = scored.score.total_cmp(&other.score);
         order
-            .then_with(|| known.of(own.molecule).label.cmp(&known.of(found.molecule).label))
+            .then_with(|| {
+                pool.molecule(other.molecule).label.cmp(&pool.molecule(scored.molecule).label)
+            })
             .is_lt()
     };
     let at = best.partition_point(before);
     if at < width {
-        best.insert(at, found);
+        best.insert(at, scored);
         best.truncate(width);
     }
 }

@@ -14,8 +14,8 @@ pub(super) struct Keep {
 
 impl Keep {
     pub fn from_config(settings: &BeyondConfig) -> Result<Self, Error> {
-        let own = settings.formula.clone().filter(|_| !settings.keeps_first_formula());
-        let formula = own.filter(|formula| !formula.is_empty());
+        let given = settings.formula.clone().filter(|_| !settings.keeps_first_formula());
+        let formula = given.filter(|formula| !formula.is_empty());
         Ok(Self { formula, mass: settings.mass, part: settings.part()? })
     }
 
@@ -28,7 +28,7 @@ impl Keep {
         let within = |[low, high]: [f64; 2]| (low..=high).contains(&molecule.molar_mass());
         let has =
             |part: &Fact| Fact::which(std::slice::from_ref(part), molecule.clone()) == [Some(true)];
-        self.formula.as_ref().is_none_or(|own| own == formula)
+        self.formula.as_ref().is_none_or(|required| required == formula)
             && self.mass.is_none_or(within)
             && self.part.as_ref().is_none_or(has)
     }

@@ -4,7 +4,7 @@
 //! know. The search climbs by [`Moves`] on `⟨z, ψ̃(c)⟩ + b(c) − w u(c)`, combined over the models, from the best
 //! candidates. It keeps a beam of the best molecules of each query; a round makes the neighbours of those that have none
 //! yet, the best first, as many as its share of the evaluations allows. What was evaluated for one query is known to all.
-//! Second looks choose among the best that were found.
+//! Rerankers choose among the best that were found.
 
 mod beam;
 mod keep;
@@ -25,16 +25,16 @@ use dsokr_molecule::{Element, Molecule, Moves, Palette};
 use rayon::prelude::*;
 use serde::Serialize;
 
-use self::beam::{Beam, Found};
+use self::beam::{Beam, ScoredMolecule};
 use self::keep::Keep;
-use self::pool::{Evaluated, Evaluation, as_searched};
+use self::pool::{Evaluation, MoleculePool, as_searched};
 use crate::config::{BeyondConfig, Checked};
 use crate::error::{Error, ensure, ensure_run};
 use crate::run_dir::{FEATURES, held_out};
 use crate::targets::OutputSpace;
 
-/// Candidates whose molecules make the palette of moves.
-const KNOWN: usize = 10_000;
+/// The most candidates whose molecules make the palette of moves.
+const PALETTE: usize = 10_000;
 
 /// Bytes of evaluated molecules that a block of queries may need, and that are kept for later queries.
 const MEMORY: usize = 1 << 29;
@@ -52,17 +52,17 @@ const COMPARED: usize = 4;
 pub struct BeyondSearch {
     settings: BeyondConfig,
     keep: Keep,
-    /// Of each model.
+    /// The placer of each model.
     placers: Vec<Placer>,
     palette: Palette,
     /// The molecules that earlier queries have evaluated.
-    known: Mutex<Evaluated>,
+    molecules: Mutex<MoleculePool>,
 }
 
 /// The parts of a model that place new molecules, without its space.
 pub(crate) struct Placer {
     fitted: FittedFeatures,
-    /// Held-out answers of unit length, where candidates are corrected for hubs.
+    /// Held-out predictions of unit length, where candidates are corrected for hubs.
     held_out: Option<Vec<f32>>,
 }
 
@@ -120,11 +120,11 @@ pub(crate) struct SearchedModel<'a> {
 }
 
 impl Placer {
-    /// With the features that a model was trained with. `held_out` are answers to training inputs by models that have not
-    /// seen their pair, which candidates that are corrected for hubs need.
+    /// Creates the placer of a model with the features that it was trained with. `held_out` are predictions for training
+    /// inputs by models that were not trained on that pair, which candidates that are corrected for hubs need.
     ///
     /// # Errors
-    /// Answers whose dimension differs from that of the candidates.
+    /// Predictions whose dimension differs from that of the candidates.
     pub(crate) fn new(
         candidates: &Candidates,
         fitted: FittedFeatures,
@@ -135,7 +135,7 @@ impl Placer {
         Ok(Self { fitted, held_out })
     }
 
-    /// That of a trained run in a folder.
+    /// Opens the placer of a trained run in a folder.
     ///
     /// # Errors
     /// As [`new`](Self::new); a run of an earlier version, which kept no features.
@@ -161,13 +161,13 @@ impl BeyondSearch {
         settings.validate()?;
         let keep = Keep::from_config(&settings)?;
         let candidates = models[0].1;
-        let step = candidates.len().div_ceil(KNOWN).max(1);
+        let step = candidates.len().div_ceil(PALETTE).max(1);
         let labels = (0..candidates.len()).step_by(step).map(|at| candidates.label(at));
         let labels: Vec<&str> = labels.collect();
-        let known = labels.par_iter().filter_map(|label| Molecule::parse(label).ok());
-        let known: Vec<Molecule> = known.collect();
-        ensure(!known.is_empty(), "decoding.beyond", "candidates without SMILES", "molecules")?;
-        let mut palette = Molecule::palette(&known);
+        let molecules = labels.par_iter().filter_map(|label| Molecule::parse(label).ok());
+        let molecules: Vec<Molecule> = molecules.collect();
+        ensure(!molecules.is_empty(), "decoding.beyond", "candidates without SMILES", "molecules")?;
+        let mut palette = Molecule::palette(&molecules);
         palette.moves = settings.evaluations.div_ceil(settings.rounds);
         if settings.unusual {
             palette.environments = None;
@@ -179,11 +179,11 @@ impl BeyondSearch {
             palette = Palette { charges, radicals, stereo: false, ..palette };
         }
         let dims: Vec<usize> = models.iter().map(|(_, candidates)| candidates.dim()).collect();
-        let known = Mutex::new(Evaluated::new(&dims));
-        Ok(Self { settings, keep, placers, palette, known })
+        let molecules = Mutex::new(MoleculePool::new(&dims));
+        Ok(Self { settings, keep, placers, palette, molecules })
     }
 
-    /// The search of a model in training, whose outputs have these features, and whose `answers` are held out.
+    /// The search of a model in training, whose outputs have these features, and with held-out predictions `answers`.
     ///
     /// # Errors
     /// As [`new`](Self::new) and [`Placer::new`].
@@ -215,21 +215,21 @@ impl BeyondSearch {
         let (further, starts) = ensemble.further(pool, rule, starts)?;
         let further = &further;
         // one search at a time: a later one gains from what the first one evaluates
-        let known = &mut *self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        let most = MEMORY / known.bytes_of(self.settings.evaluations).max(1);
+        let pool = &mut *self.molecules.lock().unwrap_or_else(PoisonError::into_inner);
+        let most = MEMORY / pool.bytes_of(self.settings.evaluations).max(1);
         let block = most.clamp(1, BLOCK);
         let said = Instant::now();
-        let mut climb = Climb { search: self, models, further, known, count, said };
-        let mut found = Vec::with_capacity(starts.len());
-        for (own, first) in starts.chunks(block).zip((0..).step_by(block)) {
-            if climb.known.bytes() > MEMORY {
-                *climb.known = climb.known.cleared();
+        let mut climb = Climb { search: self, models, further, pool, count, said };
+        let mut all = Vec::with_capacity(starts.len());
+        for (starts, first) in starts.chunks(block).zip((0..).step_by(block)) {
+            if climb.pool.bytes() > MEMORY {
+                *climb.pool = climb.pool.cleared();
             }
             let label = |hit: &Hit| candidates.label(hit.candidate);
-            let labels = own.iter().map(|own| own.iter().map(label).collect::<Vec<_>>());
-            found.extend(climb.best(first, &labels.collect::<Vec<_>>())?);
+            let labels = starts.iter().map(|hits| hits.iter().map(label).collect::<Vec<_>>());
+            all.extend(climb.best(first, &labels.collect::<Vec<_>>())?);
         }
-        Ok(found)
+        Ok(all)
     }
 }
 
@@ -238,7 +238,7 @@ struct Climb<'a> {
     search: &'a BeyondSearch,
     models: &'a [SearchedModel<'a>],
     further: &'a Further<'a>,
-    known: &'a mut Evaluated,
+    pool: &'a mut MoleculePool,
     /// How many molecules an answer has.
     count: usize,
     /// When the log had its last line.
@@ -257,20 +257,20 @@ impl Climb<'_> {
         let cancellation = Cancellation::current();
         let weight = settings.unknown;
         let evaluation = Evaluation { models, placers, keep, palette, weight };
-        let read = evaluation.read(self.known, starts)?;
+        let read = evaluation.read(self.pool, starts)?;
         let queries = first..first + starts.len();
         let beams = queries.map(|query| Beam::new(query, further, settings, count));
         let mut beams: Vec<Beam> = beams.collect();
-        Beam::start_all(&mut beams, self.known, read);
+        Beam::start_all(&mut beams, self.pool, read);
         for left in (1..=settings.rounds).rev() {
             cancellation.check()?;
-            let moved = beams.iter_mut().map(|own| own.next(self.known, left));
+            let moved = beams.iter_mut().map(|beam| beam.next(self.pool, left));
             let moved: Vec<Vec<u32>> = moved.collect();
             if moved.iter().all(Vec::is_empty) {
                 break;
             }
-            evaluation.expand(self.known, &moved)?;
-            Beam::offer_neighbours(&mut beams, self.known, &moved);
+            evaluation.expand(self.pool, &moved)?;
+            Beam::offer_neighbours(&mut beams, self.pool, &moved);
             if self.said.elapsed() > SILENCE {
                 let scored: usize = beams.iter().map(Beam::evaluated).sum();
                 let round = settings.rounds - left + 1;
@@ -284,50 +284,51 @@ impl Climb<'_> {
 
     /// The best molecules of each beam, each with the candidate nearest to it.
     fn named(&self, beams: &[Beam]) -> Result<Vec<Vec<FoundMolecule>>, Error> {
-        let known = &*self.known;
+        let pool = &*self.pool;
         let candidates = self.models[0].candidates;
-        let best = beams.par_iter().map(|beam| beam.best(known));
-        let best = best.collect::<Result<Vec<Vec<Found>>, Error>>()?;
+        let best = beams.par_iter().map(|beam| beam.best(pool));
+        let best = best.collect::<Result<Vec<Vec<ScoredMolecule>>, Error>>()?;
         let allowed = "candidates whose labels are SMILES, and at least one evaluation";
         let none = best.iter().any(Vec::is_empty);
         ensure(!none, "decoding.beyond", "a query without a start", allowed)?;
-        let points = best.iter().flatten().flat_map(|found| known.point(found.molecule));
+        let points = best.iter().flatten().flat_map(|scored| pool.point(scored.molecule));
         let points: Vec<f32> = points.copied().collect();
         let near = COMPARED.min(candidates.distinct());
         let mut near =
             top_rows(&Queries::new(candidates.dim(), &points)?, candidates, near)?.into_iter();
-        let named = |(best, beam): (Vec<Found>, &Beam)| {
+        let named = |(best, beam): (Vec<ScoredMolecule>, &Beam)| {
             let named = best.into_iter().zip(near.by_ref());
-            named.map(|(found, near)| self.found(found, beam, &near)).collect()
+            named.map(|(scored, near)| self.predicted(scored, beam, &near)).collect()
         };
         Ok(best.into_iter().zip(beams).map(named).collect())
     }
 
     /// A molecule of a beam, where `near` are the rows of the candidates nearest to it.
-    fn found(&self, found: Found, beam: &Beam, near: &[RowHit]) -> FoundMolecule {
-        let known = &*self.known;
+    fn predicted(&self, scored: ScoredMolecule, beam: &Beam, near: &[RowHit]) -> FoundMolecule {
+        let pool = &*self.pool;
         let candidates = self.models[0].candidates;
-        let label = known.of(found.molecule).label.as_str();
+        let label = pool.molecule(scored.molecule).label.as_str();
         let members = near.iter().map(|hit| candidates.members(hit.row as u32));
         let members: Vec<u32> =
-            members.flat_map(|own| own.iter().take(8).copied().collect::<Vec<_>>()).collect();
-        let own = |&&at: &&u32| {
+            members.flat_map(|equal| equal.iter().take(8).copied().collect::<Vec<_>>()).collect();
+        let is_it = |&&at: &&u32| {
             let candidate = Molecule::parse(candidates.label(at as usize));
-            candidate.is_ok_and(|own| as_searched(own, &self.search.palette).key() == label)
+            candidate
+                .is_ok_and(|molecule| as_searched(molecule, &self.search.palette).key() == label)
         };
-        let same = members.iter().find(own);
+        let same = members.iter().find(is_it);
         let nearest = same.or(members.first()).map_or(0, |&at| at as usize);
         let facts = SearchFacts {
             in_table: same.is_some(),
-            kept: found.kept,
-            unknown: known.unknown(found.molecule),
+            kept: scored.kept,
+            unknown: pool.unknown(scored.molecule),
             evaluated: beam.evaluated(),
-            ended: beam.ended(known),
+            ended: beam.ended(pool),
             nearest: candidates.id(nearest).to_owned(),
             nearest_label: candidates.label(nearest).to_owned(),
             difference: difference(candidates.label(nearest), label),
         };
-        FoundMolecule { smiles: label.to_owned(), score: found.score, facts }
+        FoundMolecule { smiles: label.to_owned(), score: scored.score, facts }
     }
 }
 

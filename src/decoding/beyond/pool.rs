@@ -28,11 +28,11 @@ const MADE: usize = 96;
 
 /// Molecules by number, each once by its canonical SMILES.
 #[derive(Default)]
-pub(super) struct Evaluated {
+pub(super) struct MoleculePool {
     /// Their coordinates for each model.
     models: Vec<Placed>,
     numbers: HashMap<String, u32>,
-    all: Vec<Known>,
+    all: Vec<EvaluatedMolecule>,
     restricted: bool,
     neighbours: HashMap<u32, Vec<u32>>,
     /// Structures that are not made again.
@@ -40,7 +40,7 @@ pub(super) struct Evaluated {
 }
 
 /// Properties of a molecule other than its coordinates.
-pub(super) struct Known {
+pub(super) struct EvaluatedMolecule {
     /// Its canonical SMILES.
     pub label: String,
     pub formula: String,
@@ -68,14 +68,14 @@ impl Placed {
     }
 }
 
-impl Evaluated {
+impl MoleculePool {
     /// No molecules, for models of some dimensions.
     pub fn new(dims: &[usize]) -> Self {
         let placed = |&dim: &usize| Placed { dim, ..Placed::default() };
         Self { models: dims.iter().map(placed).collect(), ..Self::default() }
     }
 
-    /// None of them.
+    /// Forgets all molecules.
     pub fn cleared(&self) -> Self {
         Self::new(&self.models.iter().map(|placed| placed.dim).collect::<Vec<_>>())
     }
@@ -90,7 +90,8 @@ impl Evaluated {
         self.bytes_of(self.all.len()).saturating_add(self.made.len().saturating_mul(MADE))
     }
 
-    pub fn of(&self, molecule: u32) -> &Known {
+    /// A molecule by its number.
+    pub fn molecule(&self, molecule: u32) -> &EvaluatedMolecule {
         &self.all[molecule as usize]
     }
 
@@ -105,7 +106,7 @@ impl Evaluated {
         (!shares.is_empty()).then(|| shares.iter().sum::<f64>() / shares.len() as f64)
     }
 
-    /// Its point under the first model.
+    /// The point of a molecule under the first model.
     pub fn point(&self, molecule: u32) -> &[f32] {
         self.models[0].point(molecule)
     }
@@ -124,23 +125,28 @@ impl Evaluated {
         if share.is_nan() { 0.0 } else { weight * share }
     }
 
-    /// Some of them as candidates of each model.
+    /// Some molecules as candidates of each model.
     pub fn candidates(&self, molecules: &[u32]) -> Result<Vec<Candidates>, Error> {
-        let labels: Vec<String> = molecules.iter().map(|&own| self.of(own).label.clone()).collect();
-        let of = |placed: &Placed| {
-            let all = || molecules.iter().map(|&own| own as usize);
+        let labels: Vec<String> =
+            molecules.iter().map(|&molecule| self.molecule(molecule).label.clone()).collect();
+        let candidates = |placed: &Placed| {
+            let rows = || molecules.iter().map(|&molecule| molecule as usize);
             Ok(Candidates::new(CandidateParts {
                 ids: labels.clone(),
                 labels: labels.clone(),
                 columns: Vec::new(),
                 class: Vec::new(),
                 dim: placed.dim,
-                coordinates: molecules.iter().flat_map(|&own| placed.point(own)).copied().collect(),
-                constants: all().map(|own| placed.constants[own]).collect(),
-                hashes: all().filter_map(|own| placed.hashes.get(own).copied()).collect(),
+                coordinates: molecules
+                    .iter()
+                    .flat_map(|&molecule| placed.point(molecule))
+                    .copied()
+                    .collect(),
+                constants: rows().map(|row| placed.constants[row]).collect(),
+                hashes: rows().filter_map(|row| placed.hashes.get(row).copied()).collect(),
             })?)
         };
-        self.models.iter().map(of).collect()
+        self.models.iter().map(candidates).collect()
     }
 
     /// The molecules one move away from one.
@@ -171,7 +177,7 @@ pub(super) fn as_searched(molecule: Molecule, palette: &Palette) -> Molecule {
 /// How molecules are evaluated.
 pub(super) struct Evaluation<'a> {
     pub models: &'a [SearchedModel<'a>],
-    /// Of each model.
+    /// The placer of each model.
     pub placers: &'a [Placer],
     pub keep: &'a Keep,
     pub palette: &'a Palette,
@@ -183,59 +189,60 @@ impl Evaluation<'_> {
     /// The numbers of molecules that labels write; labels that are not SMILES are left out.
     pub fn read(
         &self,
-        known: &mut Evaluated,
+        pool: &mut MoleculePool,
         labels: &[Vec<&str>],
     ) -> Result<Vec<Vec<u32>>, Error> {
-        known.restricted = self.keep.is_restricted();
+        pool.restricted = self.keep.is_restricted();
         let read = |label: &&str| {
             let molecule = as_searched(Molecule::parse(label).ok()?, self.palette);
             Some((molecule.key(), molecule))
         };
         let all: Vec<Vec<(String, Molecule)>> =
-            labels.par_iter().map(|own| own.iter().filter_map(read).collect()).collect();
+            labels.par_iter().map(|query| query.iter().filter_map(read).collect()).collect();
         let keys: Vec<Vec<String>> =
-            all.iter().map(|own| own.iter().map(|(key, _)| key.clone()).collect()).collect();
-        self.add(known, all.into_iter().flatten())?;
-        let number = |key: &String| known.numbers.get(key).copied();
-        Ok(keys.iter().map(|own| own.iter().filter_map(number).collect()).collect())
+            all.iter().map(|query| query.iter().map(|(key, _)| key.clone()).collect()).collect();
+        self.add(pool, all.into_iter().flatten())?;
+        let number = |key: &String| pool.numbers.get(key).copied();
+        Ok(keys.iter().map(|query| query.iter().filter_map(number).collect()).collect())
     }
 
     /// Evaluates the neighbours of molecules, where they are not known.
-    pub fn expand(&self, known: &mut Evaluated, molecules: &[Vec<u32>]) -> Result<(), Error> {
+    pub fn expand(&self, pool: &mut MoleculePool, molecules: &[Vec<u32>]) -> Result<(), Error> {
         let wanted: BTreeSet<u32> = molecules.iter().flatten().copied().collect();
         let wanted: Vec<u32> =
-            wanted.into_iter().filter(|own| !known.neighbours.contains_key(own)).collect();
+            wanted.into_iter().filter(|molecule| !pool.neighbours.contains_key(molecule)).collect();
         let cancellation = Cancellation::current();
         for wanted in wanted.chunks(TOGETHER) {
             let moved = wanted.par_iter().with_max_len(1).map(|&molecule| {
                 cancellation.check()?;
-                let read = Molecule::parse(&known.of(molecule).label);
-                let found = read.map(|own| own.neighbours_beside(self.palette, &known.made));
-                Ok(found.unwrap_or_default())
+                let parsed = Molecule::parse(&pool.molecule(molecule).label);
+                let neighbours =
+                    parsed.map(|start| start.neighbours_beside(self.palette, &pool.made));
+                Ok(neighbours.unwrap_or_default())
             });
             let moved: Vec<(BTreeMap<_, _>, Made)> = moved.collect::<Result<_, Error>>()?;
-            let (found, made): (Vec<_>, Vec<_>) = moved.into_iter().unzip();
+            let (neighbours, structures): (Vec<_>, Vec<_>) = moved.into_iter().unzip();
             let keys: Vec<Vec<String>> =
-                found.iter().map(|own| own.keys().cloned().collect()).collect();
-            let new = found.into_iter().flatten().filter_map(|(key, own)| Some((key, own?)));
-            self.add(known, new)?;
-            known.made.extend(made.into_iter().flatten());
+                neighbours.iter().map(|of_one| of_one.keys().cloned().collect()).collect();
+            let new = neighbours.into_iter().flatten().filter_map(|(key, new)| Some((key, new?)));
+            self.add(pool, new)?;
+            pool.made.extend(structures.into_iter().flatten());
             for (&molecule, keys) in wanted.iter().zip(keys) {
-                let numbers = keys.iter().filter_map(|key| known.numbers.get(key).copied());
-                known.neighbours.insert(molecule, numbers.collect());
+                let numbers = keys.iter().filter_map(|key| pool.numbers.get(key).copied());
+                pool.neighbours.insert(molecule, numbers.collect());
             }
         }
         Ok(())
     }
 
-    /// Evaluates those of some molecules that are not known, each once.
+    /// Evaluates the molecules that have not been evaluated yet, each once.
     fn add(
         &self,
-        known: &mut Evaluated,
+        pool: &mut MoleculePool,
         molecules: impl Iterator<Item = (String, Molecule)>,
     ) -> Result<(), Error> {
         let new: BTreeMap<String, Molecule> =
-            molecules.filter(|(key, _)| !known.numbers.contains_key(key)).collect();
+            molecules.filter(|(key, _)| !pool.numbers.contains_key(key)).collect();
         let mut new = new.into_iter();
         loop {
             let (labels, molecules): (Vec<_>, Vec<_>) = new.by_ref().take(BATCH).unzip();
@@ -243,18 +250,18 @@ impl Evaluation<'_> {
                 return Ok(());
             }
             Cancellation::current().check()?;
-            self.place(known, labels, molecules)?;
+            self.place(pool, labels, molecules)?;
         }
     }
 
     /// Evaluates a batch: features, coordinates and constants are those of candidates that are added to the run.
     fn place(
         &self,
-        known: &mut Evaluated,
+        pool: &mut MoleculePool,
         labels: Vec<String>,
         molecules: Vec<Molecule>,
     ) -> Result<(), Error> {
-        for (model, own) in self.models.iter().zip(self.placers).zip(&mut known.models) {
+        for (model, coordinates) in self.models.iter().zip(self.placers).zip(&mut pool.models) {
             let (searched, placer) = model;
             let SearchedModel { candidates, space, config } = *searched;
             let outputs =
@@ -267,17 +274,18 @@ impl Evaluation<'_> {
             let shares = self.unknown_shares(space, &placed, &outputs)?;
             for at in 0..labels.len() {
                 let row = placed.class_of(at) as usize;
-                own.points.extend_from_slice(&placed.point(row)?);
-                own.constants.push(placed.constants()[row]);
-                own.hashes.extend(placed.hash(row));
-                own.unknown.push(shares.get(row).copied().unwrap_or(f64::NAN));
+                coordinates.points.extend_from_slice(&placed.point(row)?);
+                coordinates.constants.push(placed.constants()[row]);
+                coordinates.hashes.extend(placed.hash(row));
+                coordinates.unknown.push(shares.get(row).copied().unwrap_or(f64::NAN));
             }
         }
-        known.numbers.extend(labels.iter().cloned().zip(known.all.len() as u32..));
-        known.all.par_extend(labels.into_par_iter().zip(molecules).map(|(label, own)| {
-            let formula = own.formula();
-            let atoms = own.atoms().len();
-            Known { kept: self.keep.holds(&own, &formula), label, formula, atoms }
+        pool.numbers.extend(labels.iter().cloned().zip(pool.all.len() as u32..));
+        pool.all.par_extend(labels.into_par_iter().zip(molecules).map(|(label, molecule)| {
+            let formula = molecule.formula();
+            let atoms = molecule.atoms().len();
+            let kept = self.keep.holds(&molecule, &formula);
+            EvaluatedMolecule { label, formula, atoms, kept }
         }));
         Ok(())
     }

@@ -252,10 +252,10 @@ impl JsonSchema for Metric {
     }
 
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        let choice = |own: &Definition| {
-            let better = if own.larger_is_better { "larger" } else { "smaller" };
-            let meaning = format!("{}, {better} is better.", own.meaning);
-            serde_json::json!({ "type": "string", "const": own.name, "description": meaning })
+        let choice = |definition: &Definition| {
+            let better = if definition.larger_is_better { "larger" } else { "smaller" };
+            let meaning = format!("{}, {better} is better.", definition.meaning);
+            serde_json::json!({ "type": "string", "const": definition.name, "description": meaning })
         };
         let choices: Vec<_> = METRICS.iter().map(choice).collect();
         json_schema!({
@@ -284,18 +284,18 @@ pub fn intervals(
     resamples: usize,
     seed: u64,
 ) -> Result<BTreeMap<String, [f64; 2]>, Error> {
-    let known: Vec<(Metric, Summary)> =
+    let measured: Vec<(Metric, Summary)> =
         Metric::all().filter_map(|metric| Some((metric, metric.summary(evaluation)?))).collect();
     let drawn = resampled(evaluation.ranks.len(), resamples, seed, |queries| {
         let queries: Vec<usize> = queries.collect();
-        known.iter().map(|(_, summary)| summary(&queries)).collect::<Vec<f64>>()
+        measured.iter().map(|(_, summary)| summary(&queries)).collect::<Vec<f64>>()
     })?;
     let interval = |(at, (metric, _)): (usize, &(Metric, Summary))| {
         let values = drawn.iter().map(|values| values[at]).collect();
         (metric.name().to_owned(), percentile_interval(values))
     };
     let finite = |(_, ends): &(String, [f64; 2])| ends.iter().all(|end| end.is_finite());
-    Ok(known.iter().enumerate().map(interval).filter(finite).collect())
+    Ok(measured.iter().enumerate().map(interval).filter(finite).collect())
 }
 
 /// The mean of values.
@@ -337,7 +337,7 @@ fn of_classes(
 struct LabelCounts {
     /// Number of columns of [`label_rows`].
     columns: usize,
-    /// Those that are in either set, for each query.
+    /// The labels that are in either set, for each query.
     queries: Vec<Vec<LabelCount>>,
 }
 
@@ -350,7 +350,7 @@ fn add((common, all): (u64, u64), &(_, sets): &LabelCount) -> (u64, u64) {
 }
 
 impl LabelCounts {
-    /// Those of an evaluation, if outputs are sets of labels.
+    /// The label sets of an evaluation, if outputs are sets of labels.
     fn from_evaluation(evaluation: &Evaluation) -> Option<Self> {
         let Some((Truth::Labels(truth), Truth::Labels(predicted))) = &evaluation.outputs else {
             return None;
