@@ -15,7 +15,7 @@
 use std::iter::Sum;
 use std::ops::{Add, AddAssign, Sub, SubAssign};
 
-/// No row, or no column.
+/// The number that stands for no row, or no column.
 pub const NONE: usize = usize::MAX;
 
 /// Whole numbers that are costs.
@@ -65,7 +65,8 @@ pub struct Scratch<T> {
 }
 
 impl<T: Cost> Matching<T> {
-    /// No row assigned, n rows and n columns; prices are those of the cheapest row of each column.
+    /// Creates the state with no row assigned, for n rows and n columns. The price of a column is the cost of its
+    /// cheapest row.
     pub fn new<'c>(costs: impl Fn(usize) -> &'c [T], n: usize) -> Self
     where
         T: 'c,
@@ -92,7 +93,7 @@ impl<T: Cost> Matching<T> {
         self.total = from.total;
     }
 
-    /// How much more than `total` an assignment at least costs that gives `row`, of
+    /// Returns how much more than `total` an assignment at least costs that gives `row`, of
     /// these costs, to `column`.
     pub fn excess(&self, row: usize, column: usize, costs: &[T]) -> T {
         costs[column] - self.row_price[row] - self.column_price[column]

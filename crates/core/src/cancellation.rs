@@ -90,13 +90,13 @@ impl Cancellation {
         self.cause.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A request of its own for a part of the work that is to be finished even if the whole is cancelled. Its cause is also
-    /// that of the whole.
+    /// Returns a request for a part of the work that is to be finished even if the whole is cancelled. The part has the
+    /// same cause as the whole.
     pub fn for_part(&self) -> Self {
         Self { requested: Arc::default(), cause: self.cause.clone() }
     }
 
-    /// Whether the end has been requested.
+    /// Returns whether the end has been requested.
     pub fn is_cancelled(&self) -> bool {
         self.requested.load(Relaxed)
     }
@@ -109,12 +109,12 @@ impl Cancellation {
 
     /// Calls `work`, which [`cancel`](Self::cancel) ends. An inner scope hides the outer one.
     ///
-    /// The scope is that of the calling thread. Other threads that `work` starts have their own.
+    /// The scope covers the calling thread. Other threads that `work` starts have their own scopes.
     pub fn scope<T>(&self, work: impl FnOnce() -> T) -> T {
         scoped(&CURRENT, Some(self.clone()), work)
     }
 
-    /// The request that the innermost scope of this thread checks for.
+    /// Creates the request that the innermost scope of this thread checks for.
     ///
     /// Parallel work takes it before it is divided: while a thread of a pool waits, it may run tasks of another
     /// scope.
@@ -122,7 +122,7 @@ impl Cancellation {
         CURRENT.with_borrow(Clone::clone).unwrap_or_default()
     }
 
-    /// The result of `work`, which cannot check for a request itself.
+    /// Returns the result of `work`, which cannot check for a request itself.
     ///
     /// Within a scope it runs on a thread of its own. A cancelled caller does not wait for it: its
     /// result is dropped.

@@ -36,7 +36,7 @@ pub enum Error {
     /// A number is NaN or infinite.
     #[error("{what}{}row {row}, column {column}: {value} is not a finite number", if what.is_empty() { "" } else { ", " })]
     NotFinite {
-        /// Its container; empty for feature rows.
+        /// The container of the number; empty for feature rows.
         what: &'static str,
         /// Row, from 0.
         row: usize,
@@ -48,7 +48,7 @@ pub enum Error {
     /// A number of a query, a candidate or a score is NaN or infinite.
     #[error("{place}: {value} is not a finite number")]
     NotFiniteAt {
-        /// Where it is.
+        /// The place of the number.
         place: String,
         /// The number.
         value: f32,
@@ -64,9 +64,9 @@ pub enum Error {
     /// A number or a choice is outside of its range.
     #[error("{key} = {found}: {}", wanted(allowed))]
     Value {
-        /// Its name, after that of its container.
+        /// The name of the key, after the name of its container.
         key: Place,
-        /// Its value.
+        /// The value of the key.
         found: String,
         /// The values allowed.
         allowed: String,
@@ -74,14 +74,14 @@ pub enum Error {
     /// A value that is possible by itself, and that other values rule out.
     #[error("{key} = {value}: {because}")]
     Refused {
-        /// Its name, after that of its container.
+        /// The name of the key, after the name of its container.
         key: Place,
         /// The value.
         value: String,
         /// Why it is not possible, and what to give in its place.
         because: String,
     },
-    /// Less than is needed.
+    /// There is less than is needed.
     #[error("{found}, at least {least} {} needed", if *least == 1 { "is" } else { "are" })]
     TooFew {
         /// What there is.
@@ -100,7 +100,7 @@ pub enum Error {
     /// Inputs that contradict one another.
     #[error("{0}")]
     Inconsistent(String),
-    /// Rows or a matrix of a number, kind or width that does not fit, or a matrix that is not that of a kernel.
+    /// Rows or a matrix of a number, kind or width that does not fit, or a matrix that is not a kernel matrix.
     #[error("{0}")]
     Shape(String),
     /// The sketched kernel matrix is zero: every row has k(y, y) = 0.
@@ -117,20 +117,20 @@ pub enum Error {
     /// An operation that does not exist for these data or this object.
     #[error("{0}")]
     Unsupported(String),
-    /// A rank of a job of several processes that cannot be reached, or whose work is not that of the others.
+    /// A rank of a job of several processes that cannot be reached, or whose work differs from the work of the others.
     #[error("rank {rank}: {message}")]
     Process {
-        /// Its number, from 0.
+        /// The number of the rank, from 0.
         rank: usize,
-        /// Its error.
+        /// The error of the rank.
         message: String,
     },
     /// One of several kernel matrices cannot be used.
     #[error("kernel {kernel}: {source}")]
     Kernel {
-        /// Its position, from 0.
+        /// The position of the kernel, from 0.
         kernel: usize,
-        /// Its error.
+        /// The error of the kernel.
         source: Box<Error>,
     },
     /// An error in one of several parts, such as a member of an ensemble.
@@ -146,7 +146,7 @@ pub enum Error {
     Cancelled,
 }
 
-/// The advice for a value: to be one that is allowed, or to be removed.
+/// Returns the advice for a value: to be one that is allowed, or to be removed.
 fn wanted(allowed: &str) -> String {
     match allowed.strip_prefix("absent") {
         Some(reason) => format!("remove it{reason}"),
@@ -155,18 +155,18 @@ fn wanted(allowed: &str) -> String {
 }
 
 impl Error {
-    /// The operating system refused to read or write a file: for `map_err`.
+    /// Creates the operating system refused to read or write a file: for `map_err`.
     pub fn io(path: &Path) -> impl Fn(std::io::Error) -> Self {
         let path = path.to_owned();
         move |source| Self::Io { path: path.clone(), source }
     }
 
-    /// The content of a file is not what is expected.
+    /// Creates the content of a file is not what is expected.
     pub fn file(path: &Path, message: impl Display) -> Self {
         Self::at_line(path, None, message)
     }
 
-    /// The content of a line of a file, or of the whole, is not what is expected.
+    /// Creates the content of a line of a file, or of the whole, is not what is expected.
     pub fn at_line(path: &Path, line: impl Into<Option<usize>>, message: impl Display) -> Self {
         let path = path.to_owned();
         let line = line.into();
@@ -174,80 +174,80 @@ impl Error {
         Self::File { path, line, message }
     }
 
-    /// Rows of the kind `found` where `expected` ones are needed.
+    /// Creates rows of the kind `found` where `expected` ones are needed.
     pub fn kind(found: impl Display, expected: impl Display) -> Self {
         Self::Shape(format!("{found} rows where {expected} rows are needed"))
     }
 
-    /// Rows of the width `found` where `expected` is needed.
+    /// Creates rows of the width `found` where `expected` is needed.
     pub fn width(found: usize, expected: usize) -> Self {
         Self::Shape(format!("rows of width {found} where width {expected} is needed"))
     }
 
-    /// The rows `start..end` of a set of `len`.
+    /// Creates the rows `start..end` of a set of `len`.
     pub fn range(start: usize, end: usize, len: usize) -> Self {
         Self::Shape(format!("rows {start}..{end} of a set of {len}"))
     }
 
-    /// No rows where at least one is needed.
+    /// Creates no rows where at least one is needed.
     pub fn no_rows() -> Self {
         Self::Shape("no rows: at least one is needed".into())
     }
 
-    /// Rows wider than 32-bit indices address.
+    /// Creates rows wider than 32-bit indices address.
     pub fn too_wide(width: usize) -> Self {
         Self::Shape(format!("rows of width {width}: at most {} columns are allowed", u32::MAX))
     }
 
-    /// A row that holds what is not allowed.
+    /// Creates a row that holds what is not allowed.
     pub fn row(row: usize, message: impl Display) -> Self {
         Self::Row { row, message: message.to_string() }
     }
 
-    /// A column of a row that has only `width` columns.
+    /// Creates a column of a row that has only `width` columns.
     pub fn column(row: usize, column: usize, width: usize) -> Self {
         Self::row(row, format!("column {column} is outside of 0..{width}"))
     }
 
-    /// Less than is needed.
+    /// Creates the error for less than is needed.
     pub fn too_few(found: impl Display, least: usize) -> Self {
         Self::TooFew { found: found.to_string(), least }
     }
 
-    /// A number, with what it is of, outside of its range.
+    /// Creates a number, with what it is of, outside of its range.
     pub fn out_of_range(found: impl Display, allowed: impl Display) -> Self {
         Self::OutOfRange { found: found.to_string(), allowed: allowed.to_string() }
     }
 
-    /// Inputs that contradict one another.
+    /// Creates inputs that contradict one another.
     pub fn inconsistent(message: impl Display) -> Self {
         Self::Inconsistent(message.to_string())
     }
 
-    /// An operation that does not exist for these data or this object.
+    /// Creates an operation that does not exist for these data or this object.
     pub fn unsupported(message: impl Display) -> Self {
         Self::Unsupported(message.to_string())
     }
 
-    /// The same error with the part that it is in.
+    /// Returns the same error with the part that it is in.
     pub fn at(self, place: String) -> Self {
         Self::At { place, source: Box::new(self) }
     }
 
-    /// A number or a choice that is not allowed.
+    /// Creates a number or a choice that is not allowed.
     pub fn value(key: impl Into<Place>, found: impl Display, allowed: impl Display) -> Self {
         let [found, allowed] = [found.to_string(), allowed.to_string()];
         Self::Value { key: key.into(), found, allowed }
     }
 
-    /// A value that is possible by itself, and that other values rule out.
+    /// Creates the error for a value that is possible by itself, and that other values rule out.
     pub fn refused(key: impl Into<Place>, value: impl Display, because: impl Display) -> Self {
         let value = value.to_string();
         let because = because.to_string();
         Self::Refused { key: key.into(), value, because }
     }
 
-    /// Puts the name of what has the number or choice before its key. An argument is part of nothing.
+    /// Returns this error with the name of the container before the key of the value. An argument is part of nothing.
     pub fn of(mut self, what: impl Display) -> Self {
         let (Self::Value { key, .. } | Self::Refused { key, .. }) = &mut self else { return self };
         if let Place::Key(key) = key {
@@ -323,7 +323,7 @@ impl Error {
         }
     }
 
-    /// The same error with its row, counted within a block, counted from the first row of all.
+    /// Returns the same error with its row, counted within a block, counted from the first row of all.
     pub fn at_rows(mut self, absolute: impl Fn(usize) -> usize) -> Self {
         if let Self::Row { row, .. } | Self::NotFinite { row, .. } = &mut self {
             *row = absolute(*row);

@@ -1,9 +1,8 @@
-//! Losses of a distance: of `√u`, `u = ‖f − y‖² + r` being the squared distance in a kernel's feature
-//! space between a prediction f and a target y, with the part r ≥ 0 of the target that no prediction
-//! reaches.
+//! Losses of a distance `√u`, where `u = ‖f − y‖² + r` is the squared distance in a kernel's feature space between a
+//! prediction f and a target y, and r ≥ 0 is the part of the target that no prediction reaches.
 //!
-//! A new one is a struct here of its parameters that implements [`DistanceLoss`], and a variant of the losses of kernel
-//! machines and of those of training.
+//! A new loss is a struct of its parameters here that implements [`DistanceLoss`], a variant of the losses of kernel
+//! machines, and a variant of the losses of training.
 //!
 //! ```
 //! use dsokr_core::loss::{DistanceLoss, Huber};
@@ -33,7 +32,7 @@ pub struct Pieces {
 }
 
 impl Pieces {
-    /// `ℓ(√u)`.
+    /// Computes `ℓ(√u)`.
     pub fn value(&self, distance: f64) -> f64 {
         let Self { kink, inner, excess, excess_squared } = *self;
         let m = distance.min(kink);
@@ -41,35 +40,35 @@ impl Pieces {
         inner * (m * (distance - 0.5 * m)) + excess * e + excess_squared * (e * e)
     }
 
-    /// `ℓ'(√u)`, the derivative in the distance; any slope where there is a kink.
+    /// Computes `ℓ'(√u)`, the derivative in the distance; any slope where there is a kink.
     pub fn derivative(&self, distance: f64) -> f64 {
         let Self { kink, inner, excess, excess_squared } = *self;
         let slope = if distance > kink { excess } else { 0.0 };
         inner * distance.min(kink) + slope + 2.0 * excess_squared * (distance - kink).max(0.0)
     }
 
-    /// A bound on the second derivatives of `f ↦ ℓ(√u)`; none for a loss with a kink in f.
+    /// Returns a bound on the second derivatives of `f ↦ ℓ(√u)`; none for a loss with a kink in f.
     pub fn curvature(&self) -> Option<f64> {
         (self.excess == 0.0).then(|| self.inner.max(2.0 * self.excess_squared))
     }
 
-    /// The factor c of the penalty `c λ ‖f‖²` that goes with the loss in a kernel machine: ½, but 1 for
-    /// the square loss, whose λ is that of ridge regression.
+    /// Returns the factor c of the penalty `c λ ‖f‖²` that goes with the loss in a kernel machine: ½, but 1 for the
+    /// square loss, whose λ has the scale of ridge regression.
     pub fn penalty(&self) -> f64 {
         if self.is_fitted_by_mean() { 1.0 } else { 0.5 }
     }
 
-    /// Whether the mean of numbers is the constant of least loss, that of a square; of other losses the median is
-    /// taken.
+    /// Returns whether the mean of numbers is the constant of least loss, as for the square loss. For other losses the
+    /// median is taken.
     pub fn is_fitted_by_mean(&self) -> bool {
         self.kink.is_infinite()
     }
 }
 
-/// A convex loss ℓ of a distance `√u` that does not decrease with it. Its values and slopes are those of its
-/// [pieces](Self::pieces), in kernel machines, and in training on every device.
+/// A convex loss ℓ of a distance `√u` that does not decrease with the distance. Its [pieces](Self::pieces) define its
+/// values and slopes, in kernel machines and in training on every device.
 pub trait DistanceLoss {
-    /// The loss: kernel machines compute it of numbers, and training on a GPU of tensors.
+    /// Returns the loss: kernel machines compute it of numbers, and training on a GPU of tensors.
     fn pieces(&self) -> Pieces;
 
     /// Checks the parameters, if there are any.
@@ -80,7 +79,7 @@ pub trait DistanceLoss {
         Ok(())
     }
 
-    /// The minimiser t of `(t − a)²/2μ + ℓ(√(t² + r))`, 0 ≤ t ≤ a: what a solver needs of a loss with a
+    /// Returns the minimiser t of `(t − a)²/2μ + ℓ(√(t² + r))`, 0 ≤ t ≤ a: what a solver needs of a loss with a
     /// kink. By bisection, unless a loss has a formula.
     fn prox(&self, a: f64, r: f64, mu: f64) -> f64 {
         let pieces = self.pieces();
@@ -132,7 +131,7 @@ fn check_epsilon(epsilon: f64) -> Result<(), Error> {
     Error::ensure(holds, "epsilon", epsilon, "finite numbers, 0 and above")
 }
 
-/// ε-insensitive ℓ1, `max(√u − ε, 0)`; 1-Lipschitz. Of one number, support vector regression.
+/// ε-insensitive ℓ1, `max(√u − ε, 0)`; 1-Lipschitz. For one number it is support vector regression.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct EpsilonInsensitive {

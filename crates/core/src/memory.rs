@@ -7,13 +7,13 @@ use std::{fmt, fs};
 #[derive(Clone, Debug, derive_more::Display, PartialEq)]
 #[display("{} ({source})", Bytes(*bytes))]
 pub struct Limit {
-    /// Its size.
+    /// The size of the limit.
     pub bytes: f64,
-    /// Who sets it.
+    /// The source of the limit.
     pub source: String,
 }
 
-/// The memory that this process can still take: what the machine or the process's cgroup has left,
+/// Returns the memory that this process can still take: what the machine or the process's cgroup has left,
 /// whichever is less. None where the system does not say (systems other than Linux).
 pub fn available() -> Option<Limit> {
     let machine = field(Path::new("/proc/meminfo"), "MemAvailable:").map(|kilobytes| Limit {
@@ -24,7 +24,7 @@ pub fn available() -> Option<Limit> {
     limits.min_by(|a, b| a.bytes.total_cmp(&b.bytes))
 }
 
-/// The rest of the limit of the address space (`ulimit -v`).
+/// Returns the rest of the limit of the address space (`ulimit -v`).
 fn address_space() -> Option<Limit> {
     let limits = fs::read_to_string("/proc/self/limits").ok()?;
     let line = limits.lines().find_map(|line| line.strip_prefix("Max address space"))?;
@@ -33,12 +33,12 @@ fn address_space() -> Option<Limit> {
     Some(Limit { bytes: (most - mapped).max(0.0), source: "the limit of the address space".into() })
 }
 
-/// The memory that this process holds, in bytes; 0 where the system does not say.
+/// Returns the memory that this process holds, in bytes; 0 where the system does not say.
 pub fn resident() -> f64 {
     1024.0 * field(Path::new("/proc/self/status"), "VmRSS:").unwrap_or(0.0)
 }
 
-/// The rest of the limits of this process's control groups, of version 1 or 2, and of those above them.
+/// Returns the rest of the limits of this process's control groups, of version 1 or 2, and of those above them.
 fn groups() -> Vec<Limit> {
     let lines = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
     let mut limits = Vec::new();
@@ -59,8 +59,8 @@ fn groups() -> Vec<Limit> {
     limits
 }
 
-/// The rest of the limit of a control group, of version 1 or 2: its limit less its use. Pages of files that the system can
-/// drop are not in use. None for a folder that is not a group with a limit.
+/// Returns the rest of the limit of a control group, of version 1 or 2: its limit less its use. Pages of files that the
+/// system can drop are not in use. None for a folder that is not a group with a limit.
 pub fn in_group(folder: &Path) -> Option<Limit> {
     let number = |name: &str| -> Option<f64> {
         fs::read_to_string(folder.join(name)).ok()?.trim().parse().ok()
@@ -78,7 +78,7 @@ pub fn in_group(folder: &Path) -> Option<Limit> {
     })
 }
 
-/// The number behind a name in a file of names and numbers.
+/// Returns the number behind a name in a file of names and numbers.
 fn field(file: &Path, name: &str) -> Option<f64> {
     let text = fs::read_to_string(file).ok()?;
     let line = text.lines().find(|line| line.split_whitespace().next() == Some(name))?;

@@ -3,7 +3,7 @@
 /// Characters of a value that a message shows.
 const SHOWN: usize = 60;
 
-/// At most 60 characters of a value from a file, with an ellipsis behind a longer one.
+/// Returns at most 60 characters of a value from a file, with an ellipsis behind a longer one.
 ///
 /// ```
 /// use dsokr_core::message::shorten;
@@ -18,7 +18,7 @@ pub fn shorten(value: &str) -> String {
     }
 }
 
-/// Quoted names with commas between: the first thirty, and how many more there are.
+/// Returns quoted names with commas between: the first thirty, and how many more there are.
 ///
 /// ```
 /// use dsokr_core::message::list;

@@ -1,9 +1,9 @@
-//! What an error is about.
+//! The place that an error is about.
 
 use std::fmt::{self, Display, Formatter};
 use std::sync::OnceLock;
 
-/// What an error is about: a key, or an argument of the caller.
+/// The place that an error is about: a key, or an argument of the caller.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Place {
@@ -61,32 +61,32 @@ pub struct Argument {
 }
 
 impl Argument {
-    /// The argument with this name, in lower case with hyphens: `least-candidates`.
+    /// Creates the argument with this name, in lower case with hyphens: `least-candidates`.
     pub const fn new(name: &'static str) -> Self {
         Self { name, value: None, is_switch: false }
     }
 
-    /// A switch that is on, for advice such as "continue it with `--resume`".
+    /// Creates a switch that is on, for advice such as "continue it with `--resume`".
     pub const fn switch(name: &'static str) -> Self {
         Self { name, value: None, is_switch: true }
     }
 
-    /// The argument with a value, for advice such as "name the folder with `--data DIR`".
+    /// Returns the argument with a value, for advice such as "name the folder with `--data DIR`".
     pub fn with(self, value: impl Display) -> Self {
         Self { value: Some(value.to_string()), ..self }
     }
 
-    /// Its name.
+    /// Returns the name of the argument.
     pub fn name(&self) -> &'static str {
         self.name
     }
 
-    /// Its value; none where it is only named.
+    /// Returns the value of the argument; none where it is only named.
     pub fn value(&self) -> Option<&str> {
         self.value.as_deref()
     }
 
-    /// Whether it is a switch that is on.
+    /// Returns whether it is a switch that is on.
     pub fn is_switch(&self) -> bool {
         self.is_switch
     }

@@ -1,4 +1,4 @@
-//! One source of randomness: a generator is a value derived from (seed, purpose, step).
+//! The only source of randomness: a generator is a value derived from (seed, purpose, step).
 //!
 //! Two draws share a stream only when all three agree, so what is drawn at step s + 1 does not
 //! depend on how much was drawn at step s: a resumed run draws what an uninterrupted one would
@@ -10,7 +10,7 @@ use rand_chacha::rand_core::{Rng, SeedableRng};
 /// The one type of generator: ChaCha8, whose stream is the same on every machine.
 pub type Generator = ChaCha8Rng;
 
-/// The generator of (`seed`, `purpose`, `step`).
+/// Returns the generator of (`seed`, `purpose`, `step`).
 ///
 /// Its 32-byte key is four little-endian words; word l (0 to 3) is the SplitMix64 finaliser of the
 /// 64-bit FNV-1a hash of the bytes `l, seed (8, little-endian), purpose (UTF-8), 0xFF,
@@ -38,7 +38,7 @@ pub fn generator(seed: u64, purpose: &str, step: u64) -> Generator {
     ChaCha8Rng::from_seed(key)
 }
 
-/// A uniform integer in `0..bound`, without bias (Lemire 2019, rejection on the low half).
+/// Returns a uniform integer in `0..bound`, without bias (Lemire 2019, rejection on the low half).
 ///
 /// `bound` must be at least 1; 0 counts as 1.
 pub fn below(random: &mut impl Rng, bound: u64) -> u64 {
@@ -60,12 +60,12 @@ pub fn shuffle<T>(list: &mut [T], random: &mut impl Rng) {
     }
 }
 
-/// A uniform number in the half-open interval (0, 1], a multiple of 2⁻⁵³.
+/// Returns a uniform number in the half-open interval (0, 1], a multiple of 2⁻⁵³.
 pub fn unit(random: &mut impl Rng) -> f64 {
     ((random.next_u64() >> 11) + 1) as f64 * (1.0 / (1u64 << 53) as f64)
 }
 
-/// A stable hash: the SplitMix64 finaliser of the 64-bit FNV-1a hash of `bytes`.
+/// Returns a stable hash: the SplitMix64 finaliser of the 64-bit FNV-1a hash of `bytes`.
 ///
 /// It does not change within a major version.
 ///
@@ -78,13 +78,13 @@ pub fn hash(bytes: &[u8]) -> u64 {
     finalise(fnv(bytes))
 }
 
-/// The 64-bit FNV-1a hash of some bytes.
+/// Returns the 64-bit FNV-1a hash of some bytes.
 fn fnv<'b>(bytes: impl IntoIterator<Item = &'b u8>) -> u64 {
     let next = |hash: u64, &byte: &u8| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01B3);
     bytes.into_iter().fold(0xCBF2_9CE4_8422_2325, next)
 }
 
-/// The finaliser of SplitMix64 (Steele, Lea and Flood 2014, constants of Stafford's variant 13):
+/// Returns the finaliser of SplitMix64 (Steele, Lea and Flood 2014, constants of Stafford's variant 13):
 /// a bijection that spreads every input bit over the whole word. 0 stays 0.
 pub fn finalise(hash: u64) -> u64 {
     let z = (hash ^ (hash >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);

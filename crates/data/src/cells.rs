@@ -1,7 +1,7 @@
 //! Cells of tables as programs of the field write them: SMILES with a name behind, numbers with units, lists.
 
-/// The SMILES of a cell: what stands before the first white space. Behind it are the name of the molecule, as in .smi
-/// files, or the extensions of CXSMILES (`|$;;R1$|`), which say nothing that a SMILES says.
+/// Returns the SMILES of a cell: what stands before the first white space. Behind it are the name of the molecule, as
+/// in .smi files, or the extensions of CXSMILES (`|$;;R1$|`), which say nothing that a SMILES says.
 ///
 /// ```
 /// use dsokr_data::cells::smiles;
@@ -13,7 +13,7 @@ pub fn smiles(cell: &str) -> &str {
     cell.split_whitespace().next().unwrap_or_default()
 }
 
-/// Whether a cell says that there is no value.
+/// Returns whether a cell says that there is no value.
 ///
 /// ```
 /// use dsokr_data::cells::is_missing;
@@ -44,7 +44,7 @@ pub fn is_missing(cell: &str) -> bool {
     MARKS.contains(&cell.trim().to_lowercase().as_str())
 }
 
-/// The parts of a cell that is a list as JSON or Python writes it, of texts or numbers; none of other cells.
+/// Returns the parts of a cell that is a list as JSON or Python writes it, of texts or numbers; none of other cells.
 ///
 /// ```
 /// use dsokr_data::cells::list;
@@ -73,8 +73,8 @@ pub fn list(cell: &str) -> Option<Vec<String>> {
     Some(parts)
 }
 
-/// The text before the next quotation mark `mark`, and what is behind the mark. A backslash takes the next character as
-/// it is.
+/// Returns the text before the next quotation mark `mark`, and what is behind the mark. A backslash takes the next
+/// character as it is.
 fn quoted(text: &str, mark: char) -> Option<(String, &str)> {
     let mut part = String::new();
     let mut escaped = false;
@@ -92,7 +92,7 @@ fn quoted(text: &str, mark: char) -> Option<(String, &str)> {
     None
 }
 
-/// The number at the start of a list's rest as it is written, and what is behind it.
+/// Returns the number at the start of a list's rest as it is written, and what is behind it.
 fn number_of_list(text: &str) -> Option<(String, &str)> {
     let end = text.find(',').unwrap_or(text.len());
     let number = text[..end].trim();
@@ -116,7 +116,7 @@ impl Default for NumberNotation {
 }
 
 impl NumberNotation {
-    /// The number of a cell as Rust reads it; none of a cell that holds anything else.
+    /// Returns the number of a cell as Rust reads it; none of a cell that holds anything else.
     ///
     /// ```
     /// use dsokr_data::cells::NumberNotation;
@@ -140,7 +140,7 @@ impl NumberNotation {
         Some(number)
     }
 
-    /// A cell without the unit, which need not be there.
+    /// Returns a cell without the unit, which need not be there.
     fn without_unit<'c>(&self, cell: &'c str) -> &'c str {
         if self.unit.is_empty() {
             return cell;
@@ -151,7 +151,7 @@ impl NumberNotation {
     }
 }
 
-/// The digits of a whole number whose thousands a sign groups; none where groups are not of three digits.
+/// Returns the digits of a whole number whose thousands a sign groups; none where groups are not of three digits.
 fn ungrouped(whole: &str, group: char) -> Option<String> {
     let mut groups = whole.split(group);
     let first = groups.next()?.trim_start_matches(['-', '+']);

@@ -59,15 +59,15 @@ pub struct DataConfig {
     pub licence: Option<String>,
     /// One part of a cross-validation; `dsokr cv` sets it.
     pub fold: Option<FoldConfig>,
-    /// Where the pairs come from.
+    /// The source of the pairs.
     #[serde(flatten, deserialize_with = "tables")]
     pub source: DataSource,
 }
 
 kinds! {
-    /// Where pairs come from. Files are named inside `folder`, a folder under the data root (`--data`, else
-    /// the variable `DSOKR_DATA`, else `data`). One that starts with `./` lies in the folder of the configuration;
-    /// one that starts with `datasets/` is the project's own and lies next to that folder.
+    /// The source of the pairs. Files are named inside `folder`, a folder under the data root (`--data`, else the
+    /// variable `DSOKR_DATA`, else `data`). A folder that starts with `./` lies in the folder of the configuration. A
+    /// folder that starts with `datasets/` is the project's own and lies next to that folder.
     DataSource by "source": Pairs {
         /// A table for each split, whose rows name outputs; the default.
         Tables(TablesConfig) = "tables",
@@ -84,33 +84,33 @@ kinds! {
     }
 }
 
-/// Without a `source`, the tables are meant.
+/// Reads the table without a `source` as the source `tables`.
 fn tables<'de, D: Deserializer<'de>>(deserializer: D) -> Result<DataSource, D::Error> {
     let others = ["corrupted", "limit", "on_bad_row", "licence", "fold"];
     tagged(deserializer, "source", "tables", &others)
 }
 
 impl DataConfig {
-    /// The facts of its keys.
+    /// Returns the facts of its keys.
     pub fn facts(&self) -> PairFacts<'_> {
         let facts = self.source.kind().facts();
         let nested = self.fold.as_ref().is_some_and(|fold| fold.nested);
         PairFacts { has_test: facts.has_test || nested, ..facts }
     }
 
-    /// Whether there are validation pairs.
+    /// Returns whether there are validation pairs.
     pub fn has_validation(&self) -> bool {
         match &self.fold {
             Some(fold) if !fold.nested => true,
             Some(_) | None => {
                 let facts = self.facts();
                 let has_file = facts.files_of("data.validation").next().is_some();
-                has_file || facts.splits.is_none_or(|own| !own.validation.is_zero())
+                has_file || facts.splits.is_none_or(|splits| !splits.validation.is_zero())
             }
         }
     }
 
-    /// The same with the queries' ids in the column `column` of the tables of pairs.
+    /// Returns the same with the queries' ids in the column `column` of the tables of pairs.
     ///
     /// # Errors
     /// [`dsokr_core::Error::Value`] for pairs that do not come from tables.
@@ -123,7 +123,7 @@ impl DataConfig {
         Ok(Self { source: DataSource::Tables(tables), ..self.clone() })
     }
 
-    /// Whether inputs lie in files other than the tables of pairs.
+    /// Returns whether inputs lie in files other than the tables of pairs.
     pub fn has_input_files(&self) -> bool {
         let files = matches!(self.source, DataSource::Tables(_) | DataSource::Pool(_));
         files && self.facts().texts.is_none()
@@ -226,17 +226,17 @@ impl Source<'_> {
         })
     }
 
-    /// Reads a file of queries, in the layout of the configuration's own files, without its outputs.
-    /// `root` is needed where [`has_input_files`](DataConfig::has_input_files) holds. Rows that have
-    /// their numbers as ids are outputs of their own, unless the file is that of the configuration under `root`.
+    /// Reads a file of queries, in the layout of the configuration's own files, without its outputs. `root` is needed
+    /// where [`has_input_files`](DataConfig::has_input_files) holds. Rows whose ids are their numbers are outputs of
+    /// their own, unless the file is the one of the configuration under `root`.
     ///
     /// # Errors
-    /// As [`Source::load`]; [`dsokr_core::Error::Value`] where all data are drawn.
+    /// The errors of [`Source::load`]; [`dsokr_core::Error::Value`] where all data are drawn.
     pub fn read_queries(&self, path: &Path, root: Option<&DataRoot>) -> Result<Split, Error> {
         self.data.source.kind().queries(path, &self.wanted(root))
     }
 
-    /// The text of a query that is not a row of a table: with further SMILES behind it where the
+    /// Returns the text of a query that is not a row of a table: with further SMILES behind it where the
     /// configuration asks for them.
     ///
     /// # Errors
@@ -274,15 +274,15 @@ impl Source<'_> {
             config.read_numbered(path, self.data.on_bad_row)?
         };
         let files = OutputFiles::Given(files);
-        let known = Known { fitted: Some(fitted), ..Known::default() };
-        Ok((Outputs::from_table(&table, id, &config, files, known)?, table))
+        let context = Known { fitted: Some(fitted), ..Known::default() };
+        Ok((Outputs::from_table(&table, id, &config, files, context)?, table))
     }
 
-    /// Molecules that no table has, as outputs with their rows of features; ids are numbers from 1. `smiles` are those
-    /// of the molecules, with at least one of them.
+    /// Returns molecules that no table has, as outputs with their rows of features; ids are numbers from 1. `smiles`
+    /// has the SMILES of at least one molecule.
     ///
     /// # Errors
-    /// [`dsokr_core::Error::Value`] where features are not those of the molecules that outputs are shown by.
+    /// [`dsokr_core::Error::Value`] where features are not computed from the molecules that outputs are shown by.
     pub fn made(
         &self,
         smiles: Vec<String>,
@@ -294,41 +294,44 @@ impl Source<'_> {
         let table = table::Table::numbered(Path::new(CANDIDATES), id, [(column, smiles)]);
         let config = OutputSource { candidate: None, further: &[], ..self.outputs.clone() };
         let molecules = HashMap::from([(column.to_owned(), molecules)]);
-        let known = Known { fitted: Some(fitted), molecules };
-        let made = Outputs::from_table(&table, id, &config, OutputFiles::Given(&[]), known)?;
-        // nothing is known of them that a table would say
-        let empty = |name: &String| (name.clone(), vec![String::new(); made.ids.len()]);
+        let context = Known { fitted: Some(fitted), molecules };
+        let outputs = Outputs::from_table(&table, id, &config, OutputFiles::Given(&[]), context)?;
+        // no table says more about them
+        let empty = |name: &String| (name.clone(), vec![String::new(); outputs.ids.len()]);
         let columns = self.outputs.further.iter().map(empty).collect();
-        Ok(Outputs { columns, ..made })
+        Ok(Outputs { columns, ..outputs })
     }
 
-    /// For each query of a split the outputs that training pairs give it, by id: those of the same query
-    /// id, or without query ids those of the same text.
+    /// Returns, for each query of a split, the outputs that training pairs give it, by id: the outputs of the same
+    /// query id, or without query ids of the same text.
     ///
     /// # Errors
-    /// As [`Source::load`]; [`dsokr_core::Error::Value`] for inputs that are not texts, without query ids.
+    /// The errors of [`Source::load`]; [`dsokr_core::Error::Value`] for inputs that are not texts, without query ids.
     pub fn known_outputs(&self, split: &Split, root: &DataRoot) -> Result<Vec<Vec<String>>, Error> {
         let train = self.load(root)?.train;
-        let (asked, trained) = match (&split.queries, &train.queries, &split.inputs, &train.inputs)
-        {
-            (Some(asked), Some(trained), ..) => (asked, trained),
-            (.., Inputs::Texts(asked), Inputs::Texts(trained)) => (asked, trained),
-            _ => {
-                let key = Argument::new("filter-known");
-                let found = "inputs that are not texts, without query ids";
-                return Err(Error::value(key, found, "texts, or ids in data.query"));
-            }
-        };
+        let (queried, training) =
+            match (&split.queries, &train.queries, &split.inputs, &train.inputs) {
+                (Some(queried), Some(training), ..) => (queried, training),
+                (.., Inputs::Texts(queried), Inputs::Texts(training)) => (queried, training),
+                _ => {
+                    let key = Argument::new("filter-known");
+                    let found = "inputs that are not texts, without query ids";
+                    return Err(Error::value(key, found, "texts, or ids in data.query"));
+                }
+            };
         let mut outputs: HashMap<&str, Vec<&String>> = HashMap::new();
-        for (query, id) in trained.iter().zip(&train.ids) {
+        for (query, id) in training.iter().zip(&train.ids) {
             outputs.entry(query).or_default().push(id);
         }
-        let known = |query: &String| outputs.get(query.as_str()).into_iter().flatten();
-        Ok(asked.iter().map(|query| known(query).map(|&id| id.clone()).collect()).collect())
+        let known_outputs = |query: &String| outputs.get(query.as_str()).into_iter().flatten();
+        Ok(queried
+            .iter()
+            .map(|query| known_outputs(query).map(|&id| id.clone()).collect())
+            .collect())
     }
 
-    /// The labels of the outputs of a split, from the table of outputs; empty where there is no such table, or it has no
-    /// labels.
+    /// Returns the labels of the outputs of a split, from the table of outputs; empty where there is no such table, or
+    /// it has no labels.
     ///
     /// # Errors
     /// As [`Source::load`].
@@ -347,7 +350,7 @@ impl Source<'_> {
         Ok(split.ids.iter().map(|id| labels.get(id).map(|&label| label.clone())).collect())
     }
 
-    /// Bytes that drawing the data, or reading their files, takes, by the keys that determine them. A file
+    /// Returns bytes that drawing the data, or reading their files, takes, by the keys that determine them. A file
     /// that cannot be read counts as nothing: reading it says what is wrong.
     pub fn memory(&self, root: &DataRoot) -> Vec<(String, f64)> {
         let pairs = self.data.source.kind().memory(root).into_iter();

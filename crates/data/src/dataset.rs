@@ -66,18 +66,18 @@ pub struct Split {
     pub weights: RowWeights,
     /// The group of each pair, which parts do not divide; empty where they have not been read.
     pub groups: Vec<String>,
-    /// The label of each pair's output, none of an output that no table names; empty where they have not been read, as
-    /// those of training pairs.
+    /// The label of each pair's output; none for an output that no table names. The list is empty where labels have not
+    /// been read, as for training pairs.
     pub labels: Vec<Option<String>>,
 }
 
 impl Split {
-    /// Pairs whose queries have one output each and no ids of their own.
+    /// Creates pairs whose queries have one output each and no ids of their own.
     pub fn new(ids: Vec<String>, inputs: Inputs, outputs: Vec<Option<usize>>) -> Self {
         Self { ids, inputs, outputs, ..Self::default() }
     }
 
-    /// Some of the pairs.
+    /// Returns some of the pairs.
     ///
     /// # Errors
     /// A row out of range, where inputs are vectors.
@@ -93,7 +93,7 @@ impl Split {
         let outputs = of_rows(&self.outputs, rows);
         let queries = self.queries.as_deref().map(|queries| of_rows(queries, rows));
         let further = of_rows(&self.further, rows);
-        let known = of_rows(&self.known, rows);
+        let known_outputs = of_rows(&self.known, rows);
         let places: Vec<Option<usize>> = rows.iter().copied().map(Some).collect();
         let truth = self.truth.as_ref().and_then(|truth| truth.select(&places));
         let weights = self.weights.select(rows);
@@ -101,10 +101,21 @@ impl Split {
         let foreign = self.foreign;
         let groups = of_rows(&self.groups, rows);
         let split = Self::new(ids, inputs, outputs);
-        Ok(Self { queries, further, known, foreign, truth, weights, groups, labels, ..split })
+        Ok(Self {
+            queries,
+            further,
+            known: known_outputs,
+            foreign,
+            truth,
+            weights,
+            groups,
+            labels,
+            ..split
+        })
     }
 
-    /// Pairs as queries; `rows` are the pairs of each: the first one's, with the further right outputs of the others.
+    /// Returns pairs as queries; `rows` are the pairs of each: the first one's, with the further right outputs of the
+    /// others.
     pub(crate) fn into_queries(self, rows: &[Vec<usize>]) -> Result<Self, Error> {
         let firsts: Vec<usize> = rows.iter().map(|rows| rows[0]).collect();
         let golds = |rows: &Vec<usize>| rows[1..].iter().map(|&at| self.ids[at].clone()).collect();
@@ -116,7 +127,7 @@ impl Split {
         Ok(Self { further, ..self.select(&firsts)? })
     }
 
-    /// Queries as pairs, one for each right output.
+    /// Returns queries as pairs, one for each right output.
     pub(crate) fn into_pairs(self, outputs: &Outputs) -> Result<Self, Error> {
         if self.further.is_empty() {
             return Ok(self);
@@ -132,7 +143,7 @@ impl Split {
         Ok(Self { ids, outputs, further: Vec::new(), ..self.select(&rows)? })
     }
 
-    /// Some pairs as queries that are evaluated.
+    /// Returns some pairs as queries that are evaluated.
     pub(crate) fn held_out(&self, rows: &[usize], outputs: &Outputs) -> Result<Self, Error> {
         let pairs = Self { groups: Vec::new(), weights: RowWeights::equal(), ..self.select(rows)? };
         let queries = pairs.queries.as_deref().map(grouped);
@@ -144,7 +155,7 @@ impl Split {
         Ok(Self { truth: outputs.truth_of(&split.outputs), labels, ..split })
     }
 
-    /// A number of its pairs, drawn by a seed; those of a smaller number are among them.
+    /// Returns `limit` of the pairs, drawn by a seed. The pairs of a smaller number are among those of a larger one.
     pub(crate) fn drawn(&self, limit: usize, seed: u64) -> Result<Self, Error> {
         let n = self.ids.len();
         if limit > n {
@@ -169,14 +180,14 @@ impl Split {
         tracing::info!(pairs = chosen.len(), "outputs of training pairs were exchanged");
     }
 
-    /// The names of queries in errors and in lists of candidates: ids of their own, else those
-    /// of their outputs.
+    /// Returns the names of queries in errors and in lists of candidates: their own ids, or else the ids of their
+    /// outputs.
     pub fn names(&self) -> &[String] {
         self.queries.as_deref().unwrap_or(&self.ids)
     }
 
-    /// An id for each query that no other one has: its own; else that of its output, and for the second
-    /// query with the same output `ID#2`, for the third `ID#3`.
+    /// Returns a unique id for each query: its own id, or else the id of its output, with `#2` behind it (`ID#2`) for
+    /// the second query with the same output, `#3` for the third, and so on.
     pub fn query_ids(&self) -> Vec<String> {
         let names = self.names();
         let mut taken: HashSet<String> = names.iter().cloned().collect();
@@ -191,19 +202,19 @@ impl Split {
         names.iter().map(|name| unique(name, seen.entry(name).or_insert(0))).collect()
     }
 
-    /// The right outputs of each query, by id.
+    /// Returns the right outputs of each query, by id.
     pub fn golds(&self) -> Vec<Vec<String>> {
         let further = |query: usize| self.further.get(query).into_iter().flatten();
         let golds = |(query, id)| std::iter::once(id).chain(further(query)).cloned().collect();
         self.ids.iter().enumerate().map(golds).collect()
     }
 
-    /// Whether some query has several right outputs, or outputs that do not compete.
+    /// Returns whether some query has several right outputs, or outputs that do not compete.
     pub fn is_filtered(&self) -> bool {
         !self.further.is_empty() || !self.known.is_empty()
     }
 
-    /// Texts without outputs.
+    /// Creates texts without outputs.
     pub fn texts(texts: Vec<String>) -> Self {
         let ids = vec![String::new(); texts.len()];
         let outputs = vec![None; texts.len()];
@@ -211,7 +222,7 @@ impl Split {
     }
 }
 
-/// The rows with the same key, in the order of the first ones.
+/// Returns the rows with the same key, in the order of the first ones.
 pub(crate) fn grouped<K: Hash + Eq>(keys: &[K]) -> Vec<Vec<usize>> {
     let mut places: HashMap<&K, usize> = HashMap::with_capacity(keys.len());
     let mut groups: Vec<Vec<usize>> = Vec::new();
@@ -241,9 +252,10 @@ pub struct Dataset {
 }
 
 impl Dataset {
-    /// Training pairs that parts of them keep together: those of one group, where the splits divide none; else those of one output, where most validation outputs are those of no
-    /// training pair, so that a held-out answer has seen as little of its output as an answer to a validation pair; else
-    /// each is by itself.
+    /// Returns the groups of training pairs that no split into parts divides. If the splits of the data keep groups
+    /// together, these are the groups. Else, if most validation outputs occur in no training pair, the pairs of one
+    /// output form a group, so that a held-out prediction has seen as little of its output as the prediction of a
+    /// validation pair. Else each pair is its own group.
     pub fn training_groups(&self) -> Vec<Vec<usize>> {
         if !self.train.groups.is_empty() {
             return grouped(&self.train.groups);
@@ -273,7 +285,7 @@ impl Dataset {
         Ok(())
     }
 
-    /// Outputs that belong to no pair of any split, as indices.
+    /// Returns outputs that belong to no pair of any split, as indices.
     pub fn unlabelled(&self) -> Vec<usize> {
         let mut paired = vec![false; self.outputs.ids.len()];
         let splits = [Some(&self.train), Some(&self.validation), self.test.as_ref()];
@@ -282,7 +294,7 @@ impl Dataset {
         (0..paired.len()).filter(|&output| !paired[output]).collect()
     }
 
-    /// A split without its outputs, as it is read for evaluation.
+    /// Returns a split without its outputs, as it is read for evaluation.
     pub(crate) fn into_split(self, name: SplitName) -> Option<Split> {
         let split = match name {
             SplitName::Train => Some(self.train),
@@ -292,7 +304,7 @@ impl Dataset {
         Some(Split { outputs: vec![None; split.ids.len()], ..split })
     }
 
-    /// A split by its name; `None` for a test split that the configuration does not name.
+    /// Returns a split by its name; `None` for a test split that the configuration does not name.
     pub fn split(&self, name: SplitName) -> Option<&Split> {
         match name {
             SplitName::Train => Some(&self.train),

@@ -30,7 +30,7 @@ pub enum Error {
     NotFound {
         /// The path.
         path: PathBuf,
-        /// Where it is looked for.
+        /// The places where it is looked for.
         hint: String,
     },
     /// A table without a column that is read.
@@ -40,7 +40,7 @@ pub enum Error {
         path: PathBuf,
         /// The column.
         column: String,
-        /// Which settings name it, or empty.
+        /// The settings that name it, or empty.
         hint: String,
         /// The columns of the file.
         available: String,
@@ -55,7 +55,7 @@ pub enum Error {
 }
 
 impl Error {
-    /// The same error with what has a wrong value before its key.
+    /// Returns the same error with what has a wrong value before its key.
     pub fn of(self, what: impl Display) -> Self {
         match self {
             Self::Basis(error) => error.of(what).into(),
@@ -79,7 +79,7 @@ impl Error {
         dsokr_core::Error::value(key, found, allowed).into()
     }
 
-    /// The error for rows of a file that `dsokr-basis` refuses, which it may name itself.
+    /// Creates the error for rows of a file that `dsokr-basis` refuses, which it may name itself.
     pub(crate) fn rows(path: &Path, reason: dsokr_core::Error) -> Self {
         match reason {
             dsokr_core::Error::File { .. } | dsokr_core::Error::Missing { .. } => reason.into(),
@@ -88,22 +88,23 @@ impl Error {
         }
     }
 
-    /// The error for a candidate's label that is not what labels are.
+    /// Creates the error for a candidate's label that is not what labels are.
     pub(crate) fn label(label: &str, allowed: String) -> Self {
         Self::file(Path::new(CANDIDATES), format!("the label {label:?} is not {allowed}"))
     }
 
-    /// The error for an extension that is not read; `allowed` are those that are.
+    /// Creates the error for an extension that is not read; `allowed` are those that are.
     pub(crate) fn extension(path: &Path, allowed: &str) -> Self {
         let unknown = format!("unknown extension {:?}; allowed: {allowed}", extension_of(path));
         Self::compressed(path).unwrap_or_else(|| Self::file(path, unknown))
     }
 
-    /// The error for a compressed file, if its extension says that it is one.
+    /// Creates the error for a compressed file, if its extension says that it is one.
     pub(crate) fn compressed(path: &Path) -> Option<Self> {
-        let found = extension_of(path);
-        ["gz", "tgz", "bz2", "xz", "zst", "zip", "7z"].contains(&&*found).then(|| {
-            let message = format!("compressed files ({found:?}) are not read; decompress it first");
+        let extension = extension_of(path);
+        ["gz", "tgz", "bz2", "xz", "zst", "zip", "7z"].contains(&&*extension).then(|| {
+            let message =
+                format!("compressed files ({extension:?}) are not read; decompress it first");
             Self::file(path, message)
         })
     }
@@ -151,7 +152,7 @@ pub(crate) fn check(
     Ok(dsokr_core::Error::ensure(ok, key, found, allowed)?)
 }
 
-/// The extension of a file name in lower case, empty if there is none.
+/// Returns the extension of a file name in lower case, empty if there is none.
 pub(crate) fn extension_of(path: &Path) -> String {
     path.extension().map(|extension| extension.to_string_lossy().to_lowercase()).unwrap_or_default()
 }

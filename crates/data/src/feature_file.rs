@@ -20,8 +20,8 @@ use crate::{npy, npz};
 /// Numbers that are held at once while a mapped file is checked: 1 MiB of `f32`.
 const CHECKED_AT_ONCE: usize = 1 << 18;
 
-/// The rows of a feature file; all finite, at least one. Those of safetensors are read from the file block by block,
-/// so that resident memory does not grow with it.
+/// The rows of a feature file: at least one, all finite. Rows of safetensors are read from the file block by block, so
+/// that resident memory does not grow with the file.
 pub type FeatureFile = Box<dyn RowSource>;
 
 /// Opens a matrix of features, one row per object; the extension, in any case, says the format. `packed` says that
@@ -83,11 +83,11 @@ pub fn read_features(path: &Path, key: Option<&str>, packed: bool) -> Result<Fea
     Ok(Box::new(rows))
 }
 
-/// The rows of the file `path`, if there are as many as in a table.
+/// Returns the rows of the file `path`, if there are as many as in a table.
 pub(crate) fn follow(rows: FeatureFile, path: &Path, table: &Table) -> Result<FeatureFile, Error> {
     match rows.len() {
-        found if found == table.len() => Ok(rows),
-        found => Err(Error::row_count(path, found, table.path(), table.len())),
+        count if count == table.len() => Ok(rows),
+        count => Err(Error::row_count(path, count, table.path(), table.len())),
     }
 }
 
@@ -115,10 +115,10 @@ fn map(path: &Path, given: Option<&str>, packed: bool) -> Result<FeatureFile, Er
     }
     if packed && mapped.kind() != RowKind::Bits {
         let tensor = given.map_or("the tensor".into(), |key| format!("tensor {key:?}"));
-        let found = mapped.kind();
+        let rows = mapped.kind();
         let allowed = "U8 (eight bits a byte)";
         let message =
-            format!("{tensor} has elements of type number ({found} rows); allowed: {allowed}");
+            format!("{tensor} has elements of type number ({rows} rows); allowed: {allowed}");
         return Err(Error::file(path, message));
     }
     // Bits are always finite; only the columns of dense rows can hold anything wrong.

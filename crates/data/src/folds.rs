@@ -12,8 +12,9 @@ use crate::inputs::InputKind;
 use crate::outputs::{OutputSource, Outputs};
 use crate::pairs::{PairFacts, joined};
 
-/// One part of the pairs of k that is held out: training and validation pairs together are divided into parts of about
-/// equal sizes. Test pairs of the data stay as they are, or are left out where the part is the test split.
+/// One of the k parts of a cross-validation, which is held out. Training and validation pairs together are divided into
+/// parts of about equal sizes. Test pairs of the data stay as they are, or are left out where the part is the test
+/// split.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct FoldConfig {
@@ -21,7 +22,7 @@ pub struct FoldConfig {
     pub count: usize,
     /// The part that is held out, from 1 to k.
     pub held: usize,
-    /// The seed that draws the parts, apart from that of the configuration.
+    /// The seed that draws the parts. It differs from the seed of the configuration.
     #[serde(default)]
     pub seed: u64,
     /// The groups that parts do not share: the values of a column of the tables of pairs, or `"scaffold"` (also
@@ -36,7 +37,7 @@ pub struct FoldConfig {
 }
 
 impl FoldConfig {
-    /// The column of the groups.
+    /// Returns the column of the groups.
     pub(crate) fn column(&self) -> Option<&str> {
         GroupRule::named(self.group.as_deref()?).column()
     }
@@ -54,8 +55,8 @@ impl FoldConfig {
         let rule = self.group.as_deref().map(GroupRule::named);
         let allowed =
             "absent, which keeps what data.splits.group names together, \"scaffold\" or a column";
-        let known = !matches!(rule, Some(GroupRule::Repeats | GroupRule::Molecule));
-        check(known, "data.fold.group", self.group_name(), allowed)?;
+        let is_allowed = !matches!(rule, Some(GroupRule::Repeats | GroupRule::Molecule));
+        check(is_allowed, "data.fold.group", self.group_name(), allowed)?;
         let group = self.column().unwrap_or_default();
         let allowed = "absent, or \"scaffold\": only tables (data.source = \"tables\" or \"pool\") have columns";
         check(
@@ -66,7 +67,7 @@ impl FoldConfig {
         )
     }
 
-    /// The data with the part held out.
+    /// Returns the data with the part held out.
     pub(crate) fn divide(&self, dataset: Dataset, source: &OutputSource) -> Result<Dataset, Error> {
         let Dataset { outputs, train, validation, test, skipped } = dataset;
         let validation = validation.into_pairs(&outputs)?;
@@ -130,7 +131,7 @@ impl FoldConfig {
         )
     }
 
-    /// The pairs that stay together.
+    /// Returns the pairs that stay together.
     fn groups(
         &self,
         pairs: &Split,
@@ -147,7 +148,7 @@ impl FoldConfig {
     }
 }
 
-/// A key for the scaffold of each pair's molecule.
+/// Returns a key for the scaffold of each pair's molecule.
 fn scaffolds(pairs: &Split, outputs: &Outputs, source: &OutputSource) -> Result<Vec<u64>, Error> {
     let key = "data.fold.group";
     if source.molecule_column().is_err() {
@@ -173,7 +174,7 @@ pub fn divide(mut groups: Vec<Vec<usize>>, parts: usize, random: &mut impl Rng) 
     divided
 }
 
-/// Rows of whole groups in a drawn order, those that fit into `size` rows; ascending.
+/// Returns rows of whole groups in a drawn order, those that fit into `size` rows; ascending.
 fn some(groups: &[Vec<usize>], size: usize, random: &mut impl Rng) -> Vec<usize> {
     let mut order: Vec<&Vec<usize>> = groups.iter().collect();
     shuffle(&mut order, random);

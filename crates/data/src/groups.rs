@@ -19,7 +19,8 @@ const REPEATS: &str = "repeats";
 /// Rows with the same molecule, whatever its configuration.
 const MOLECULE: &str = "molecule";
 
-/// Rows whose molecules have the same scaffold; the second name is that of older configurations.
+/// The names of the rule that groups rows whose molecules have the same scaffold. Older configurations have the second
+/// name.
 const SCAFFOLD: [&str; 2] = ["scaffold", "skeleton"];
 
 /// A rule that says which rows belong together, as configurations write it.
@@ -36,7 +37,7 @@ pub(crate) enum GroupRule<'a> {
 }
 
 impl<'a> GroupRule<'a> {
-    /// The rule with this name; any other text is the name of a column.
+    /// Creates the rule with this name; any other text is the name of a column.
     pub fn named(name: &'a str) -> Self {
         if name == REPEATS {
             Self::Repeats
@@ -49,7 +50,7 @@ impl<'a> GroupRule<'a> {
         }
     }
 
-    /// The column whose values are the groups.
+    /// Returns the column whose values are the groups.
     pub fn column(self) -> Option<&'a str> {
         if let Self::Column(name) = self { Some(name) } else { None }
     }
@@ -69,8 +70,8 @@ pub(crate) struct GroupColumns<'a> {
 }
 
 impl<'a> GroupColumns<'a> {
-    /// The columns of outputs that are molecules, or texts of whose n-grams features are counts. Sets of labels, rankings
-    /// and numbers are equal by chance.
+    /// Creates the columns of outputs that are molecules, or texts of whose n-grams features are counts. Sets of
+    /// labels, rankings and numbers are equal by chance.
     pub fn of_outputs(outputs: &OutputSource<'a>) -> Self {
         let mut columns = Vec::new();
         for &features in outputs.kernels() {
@@ -82,8 +83,8 @@ impl<'a> GroupColumns<'a> {
         Self { outputs: columns, molecule, ..Self::default() }
     }
 
-    /// The groups of the rows of a table by a rule, in the order of their first rows. `key` is that of the rule in the
-    /// configuration, for messages.
+    /// Returns the groups of the rows of a table by a rule, in the order of their first rows. `key` is the key of the
+    /// rule in the configuration, for messages.
     ///
     /// # Errors
     /// A column that was not read; a cell that should be a molecule and is not.
@@ -106,8 +107,8 @@ impl<'a> GroupColumns<'a> {
         }
     }
 
-    /// Rows that have an id, an input or an output in common, and rows that are connected by such rows. Two SMILES of one
-    /// molecule are the same input or output. Empty cells have nothing in common.
+    /// Returns rows that have an id, an input or an output in common, and rows that are connected by such rows. Two
+    /// SMILES of one molecule are the same input or output. Empty cells have nothing in common.
     fn repeats(&self, table: &Table) -> Result<Vec<Vec<usize>>, Error> {
         let mut joined = Joined::new(table.len());
         for id in &self.ids {
@@ -126,32 +127,32 @@ impl<'a> GroupColumns<'a> {
         Ok(grouped(&firsts))
     }
 
-    /// A key for the molecule of each row: that of the output, else that of the input.
+    /// Returns a key for the molecule of each row: the molecule of the output, or else that of the input.
     fn keys_of_molecules<K: Send>(
         &self,
         table: &Table,
         key: &str,
         rule: &str,
-        of: impl Fn(Molecule) -> K + Sync,
+        key_of: impl Fn(Molecule) -> K + Sync,
     ) -> Result<Vec<K>, Error> {
         let Some(column) = self.molecule.or(self.input) else {
             let allowed = "absent, or with molecules as outputs or as inputs";
             return Err(Error::value(key, format!("{rule:?}"), allowed));
         };
-        keys_of_molecules(table.column(column)?, key, rule, of)
+        keys_of_molecules(table.column(column)?, key, rule, key_of)
     }
 }
 
-/// A key for each molecule. Behind its SMILES there may be more of the same one.
+/// Returns a key for each molecule. Behind its SMILES there may be more of the same one.
 pub(crate) fn keys_of_molecules<K: Send>(
     cells: &[impl AsRef<str> + Sync],
     key: &str,
     rule: &str,
-    of: impl Fn(Molecule) -> K + Sync,
+    key_of: impl Fn(Molecule) -> K + Sync,
 ) -> Result<Vec<K>, Error> {
     let read = |cell: &str| {
         let smiles = cells::smiles(cell);
-        Molecule::parse(smiles).map(&of).map_err(|reason| {
+        Molecule::parse(smiles).map(&key_of).map_err(|reason| {
             let allowed = "absent, or with molecules as outputs or as inputs";
             let found = format!("{rule:?}, with {:?}: {reason}", shorten(smiles));
             Error::value(key, found, allowed)
@@ -162,13 +163,13 @@ pub(crate) fn keys_of_molecules<K: Send>(
     keys.into_iter().collect()
 }
 
-/// A number that molecules of one Bemis-Murcko scaffold share; molecules without rings have one too.
+/// Returns a number that molecules of one Bemis-Murcko scaffold share; molecules without rings have one too.
 pub(crate) fn scaffold(molecule: Molecule) -> u64 {
     molecule.skeleton().invariant()
 }
 
-/// The canonical SMILES of a text that is one, else the text without white space around it: equal for two SMILES of one
-/// molecule.
+/// Returns the canonical SMILES of a text that is one, else the text without white space around it: equal for two
+/// SMILES of one molecule.
 pub fn canonical(text: &str) -> String {
     let text = text.trim();
     // sentences are not parsed
@@ -188,7 +189,7 @@ impl Joined {
         Self { before: (0..rows).collect() }
     }
 
-    /// The first row of the set of a row.
+    /// Returns the first row of the set of a row.
     fn first(&mut self, mut row: usize) -> usize {
         while self.before[row] != row {
             // the path is halved on the way
@@ -211,9 +212,9 @@ impl Joined {
     }
 }
 
-/// The rows in the order given, but such that those of a group stand together where the first of them is; each of
-/// two parts is then filled with the groups that fit into what is left of its size, the first part first, and the third part
-/// is the rest. Of single rows these are the first rows, the next ones, and the others.
+/// Returns the rows in the order given, but with the rows of a group together where its first row is. Then each of two
+/// parts is filled with the groups that fit into what is left of its size, the first part first. The third part is the
+/// rest. If every group is a single row, the parts are the first rows, the next ones, and the others.
 pub(crate) fn in_parts(
     order: &[usize],
     groups: &[Vec<usize>],

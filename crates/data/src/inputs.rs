@@ -37,7 +37,7 @@ impl Default for Inputs {
 }
 
 impl Inputs {
-    /// Number of inputs.
+    /// Returns the number of inputs.
     pub fn len(&self) -> usize {
         match self {
             Self::Texts(texts) => texts.len(),
@@ -46,12 +46,12 @@ impl Inputs {
         }
     }
 
-    /// Whether there are no inputs.
+    /// Returns whether there are no inputs.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Some of the inputs, in a given order.
+    /// Returns some of the inputs, in a given order.
     ///
     /// # Errors
     /// A row out of range, where inputs are vectors.
@@ -76,13 +76,13 @@ impl Inputs {
             (Self::Vectors(own), Self::Vectors(other)) => {
                 own.append(&other.block(0..other.len())?)?
             }
-            (Self::Kernels(own), Self::Kernels(other)) => own.append(&other),
-            (own, other) => return Err(own.unfit(other.kind())),
+            (Self::Kernels(kernels), Self::Kernels(other)) => kernels.append(&other),
+            (inputs, other) => return Err(inputs.unfit(other.kind())),
         }
         Ok(())
     }
 
-    /// The texts.
+    /// Returns the texts.
     ///
     /// # Errors
     /// [`dsokr_core::Error::Value`] where inputs are not texts.
@@ -90,7 +90,7 @@ impl Inputs {
         if let Self::Texts(texts) = self { Ok(texts) } else { Err(self.unfit("texts")) }
     }
 
-    /// The vectors, a row each.
+    /// Returns the vectors, a row each.
     ///
     /// # Errors
     /// [`dsokr_core::Error::Value`] where inputs are not vectors.
@@ -98,7 +98,7 @@ impl Inputs {
         if let Self::Vectors(rows) = self { Ok(rows) } else { Err(self.unfit("feature vectors")) }
     }
 
-    /// The values of kernels with the training inputs.
+    /// Returns the values of kernels with the training inputs.
     ///
     /// # Errors
     /// [`dsokr_core::Error::Value`] where inputs are not values of kernels.
@@ -129,30 +129,30 @@ pub struct KernelRows {
 }
 
 impl KernelRows {
-    /// All values, of one kernel after the other, row by row.
+    /// Returns all values, of one kernel after the other, row by row.
     pub fn values(&self) -> Vec<f64> {
         let rows = self.matrices.iter().flat_map(|matrix| matrix.row_iter());
         rows.flat_map(|row| row.iter().copied()).collect()
     }
 
-    /// Number of training inputs, n, or of anchors, m.
+    /// Returns the number of training inputs, n, or of anchors, m.
     pub fn training(&self) -> usize {
         self.matrices.first().map_or(0, Mat::ncols)
     }
 
     /// Puts the values of other inputs behind these.
     fn append(&mut self, other: &Self) {
-        for (own, other) in self.matrices.iter_mut().zip(&other.matrices) {
-            let rows = own.nrows();
+        for (matrix, other) in self.matrices.iter_mut().zip(&other.matrices) {
+            let rows = matrix.nrows();
             let value = |i: usize, j: usize| match i.checked_sub(rows) {
-                None => own[(i, j)],
+                None => matrix[(i, j)],
                 Some(i) => other[(i, j)],
             };
-            *own = Mat::from_fn(rows + other.nrows(), own.ncols(), value);
+            *matrix = Mat::from_fn(rows + other.nrows(), matrix.ncols(), value);
         }
     }
 
-    /// Some of the inputs, in a given order.
+    /// Returns some of the inputs, in a given order.
     ///
     /// # Panics
     /// If a row is out of range.

@@ -8,15 +8,15 @@ use serde::ser::SerializeSeq;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_untagged::UntaggedEnumVisitor;
 
-/// What stands between the names of columns that are read as one: the unit separator, which no header has.
+/// The separator between the names of columns that are read as one: the unit separator, which no header has.
 const BETWEEN: char = '\u{1f}';
 
-/// The names of the columns that a name stands for: its own, or those of [`ColumnNames`].
+/// Returns the names of the columns that a name stands for: the name itself, or the names in [`ColumnNames`].
 pub(crate) fn parts(name: &str) -> impl Iterator<Item = &str> {
     name.split(BETWEEN)
 }
 
-/// The name of a column as messages show it.
+/// Returns the name of a column as messages show it.
 pub(crate) fn shown(name: &str) -> String {
     parts(name).map(|part| format!("{part:?}")).collect::<Vec<_>>().join(", ")
 }
@@ -36,12 +36,12 @@ pub(crate) fn shown(name: &str) -> String {
 pub struct ColumnNames(String);
 
 impl ColumnNames {
-    /// The names.
+    /// Returns the names.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         parts(&self.0)
     }
 
-    /// The name by which [`Table`](crate::table::Table) reads them as one column.
+    /// Returns the name by which [`Table`](crate::table::Table) reads them as one column.
     pub(crate) fn as_str(&self) -> &str {
         &self.0
     }

@@ -17,7 +17,7 @@ macro_rules! kinds {
         }
 
         impl $all {
-            /// Its name in configurations.
+            /// Returns the name of the kind in configurations.
             pub fn name(&self) -> &'static str {
                 match self {
                     $(Self::$name(_) => $text,)*

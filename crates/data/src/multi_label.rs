@@ -77,7 +77,7 @@ fn each_line(
     Ok(())
 }
 
-/// A finite number, or what is wrong with the text.
+/// Returns a finite number, or what is wrong with the text.
 fn number(text: &str) -> Result<f32, String> {
     let number = text.parse().ok().filter(|value: &f32| value.is_finite());
     number.ok_or_else(|| format!("{text:?}, allowed: a finite number"))
@@ -96,7 +96,7 @@ struct Rows {
 }
 
 impl Rows {
-    /// The features. A row also has `count` labels or numbers, and takes `bytes`; zeros are not stored in
+    /// Returns the features. A row also has `count` labels or numbers, and takes `bytes`; zeros are not stored in
     /// sparse rows.
     ///
     /// # Errors
@@ -129,7 +129,7 @@ impl Rows {
         })
     }
 
-    /// The rows with a set of labels of these names each.
+    /// Returns the rows with a set of labels of these names each.
     fn named(
         self,
         path: &Path,
@@ -152,9 +152,9 @@ struct Attribute {
     nominal: Option<Vec<String>>,
 }
 
-/// Reads a multi-label ARFF file, sparse (`{3 1, 17 0.5}`) or dense, whose last `labels` attributes are
-/// the labels; of a file of MEKA, whose relation ends with `-C n`, the first n attributes, or the last ones where n is
-/// negative, as its `labels` must say too, if they are given.
+/// Reads a multi-label ARFF file, sparse (`{3 1, 17 0.5}`) or dense, whose last `labels` attributes are the labels. In
+/// a file of MEKA, whose relation ends with `-C n`, the labels are the first n attributes, or the last ones where n is
+/// negative; `labels`, if given, must agree.
 ///
 /// Attributes are numeric, real, integer, or nominal with numbers for values (`{0,1}`); labels hold 0
 /// or 1. Names may be quoted, `%` starts a comment, indices count from 0. What a sparse row does not list is 0, or the
@@ -169,7 +169,7 @@ pub fn read_arff(path: &Path, labels: impl Into<Option<usize>>) -> Result<MultiL
     check_rows(bad).map(|()| read)
 }
 
-/// As [`read_arff`], with the rows that cannot be read, which are empty.
+/// Reads a file like [`read_arff`], together with the rows that cannot be read, which are empty.
 pub(crate) fn arff_labels(
     path: &Path,
     labels: Option<usize>,
@@ -211,14 +211,14 @@ type Listed<'a> = (usize, &'a str, f32, &'a str);
 
 /// The attributes of an ARFF file that are outputs, the others being inputs.
 struct OutputAttributes {
-    /// Their numbers.
+    /// The positions of the labels among the attributes.
     outputs: Range<usize>,
     /// The number of all attributes.
     all: usize,
 }
 
 impl OutputAttributes {
-    /// The attributes that the relation of a file of MEKA states, else the last `given` ones.
+    /// Creates the attributes that the relation of a file of MEKA states, else the last `given` ones.
     fn new(relation: &str, given: Option<usize>, all: usize) -> Result<Self, Error> {
         let stated = meka_classes(relation);
         let key = "data.labels";
@@ -242,23 +242,24 @@ impl OutputAttributes {
         Ok(Self { outputs, all })
     }
 
-    /// Number of inputs.
+    /// Returns the number of inputs.
     fn inputs(&self) -> usize {
         self.all - self.outputs.len()
     }
 
-    /// The place of an attribute among the outputs.
+    /// Returns the place of an attribute among the outputs.
     fn output(&self, attribute: usize) -> Option<usize> {
         self.outputs.contains(&attribute).then(|| attribute - self.outputs.start)
     }
 
-    /// The place of an attribute among the inputs.
+    /// Returns the place of an attribute among the inputs.
     fn input(&self, attribute: usize) -> usize {
         if attribute < self.outputs.start { attribute } else { attribute - self.outputs.len() }
     }
 }
 
-/// The n of `-C n` in the name of a relation, as MEKA writes it: the first n attributes are labels, or the last −n.
+/// Returns the n of `-C n` in the name of a relation, as MEKA writes it: the first n attributes are labels, or the last
+/// −n.
 fn meka_classes(relation: &str) -> Option<isize> {
     let words: Vec<&str> =
         relation.split([' ', '\t', '\'', '"']).filter(|w| !w.is_empty()).collect();
@@ -294,7 +295,7 @@ fn arff(
                 let mut listed = entries(text, attributes.len())?;
                 if text.starts_with('{') {
                     let unlisted =
-                        |at: &&usize| listed.binary_search_by_key(*at, |own| own.0).is_err();
+                        |at: &&usize| listed.binary_search_by_key(*at, |entry| entry.0).is_err();
                     let unlisted: Vec<usize> = implied.iter().filter(unlisted).copied().collect();
                     listed.extend(unlisted.iter().map(|&at| (at, attributes[at].first())));
                     listed.sort_by_key(|entry| entry.0);
@@ -341,12 +342,12 @@ fn arff(
 }
 
 impl Attribute {
-    /// The value that a sparse row need not list.
+    /// Returns the value that a sparse row need not list.
     fn first(&self) -> &str {
         self.nominal.as_ref().and_then(|values| values.first()).map_or("0", String::as_str)
     }
 
-    /// The number in the text of an entry, and the text without quotes.
+    /// Returns the number in the text of an entry, and the text without quotes.
     fn value<'t>(&self, text: &'t str) -> Result<(f32, &'t str), String> {
         let Self { name, nominal } = self;
         let text = unquoted(text);
@@ -357,7 +358,7 @@ impl Attribute {
     }
 }
 
-/// Attribute and value of each entry of a row, in the order of the attributes.
+/// Returns attribute and value of each entry of a row, in the order of the attributes.
 fn entries(text: &str, attributes: usize) -> Result<Vec<(usize, &str)>, String> {
     let Some(text) = text.strip_prefix('{') else {
         let entries: Vec<_> = text.split(',').map(str::trim).enumerate().collect();
@@ -413,14 +414,14 @@ fn unquoted(text: &str) -> &str {
     ['\'', '"'].into_iter().find_map(inner).unwrap_or(text)
 }
 
-/// Reads a multi-label libsvm file: `label,label feature:value feature:value`. Labels count from 0, and
-/// there are as many as occur where `labels` does not say how many. Features count from 1, or from 0 where one is 0.
+/// Reads a multi-label libsvm file: `label,label feature:value feature:value`. Labels count from 0. Where `labels` does
+/// not give their number, there are as many as occur. Features count from 1, or from 0 where one is 0.
 ///
-/// A line that starts with a space has no labels; `#` starts a comment; features of a line are in
-/// any order, each once. Inputs are sparse rows; labels are named by their numbers. A first line of three numbers is that
-/// of the Extreme Classification Repository: rows, features and labels; features then count from 0. Where all labels are
-/// `+1` and `-1`, the classes of a binary problem, there is one label, `+1`. Groups of rows (`qid:3`), which rankers
-/// read, are left out.
+/// A line that starts with a space has no labels; `#` starts a comment; features of a line are in any order, each once.
+/// Inputs are sparse rows; labels are named by their numbers. A first line of three numbers is the header of the
+/// Extreme Classification Repository: rows, features and labels; features then count from 0. Where all labels are `+1`
+/// and `-1`, the classes of a binary problem, there is one label, `+1`. Groups of rows (`qid:3`), which rankers read,
+/// are left out.
 ///
 /// # Errors
 /// [`Error::Io`]; [`dsokr_core::Error::File`] with the line and what is wrong with it, and for a file
@@ -430,7 +431,7 @@ pub fn read_libsvm(path: &Path, labels: Option<usize>) -> Result<MultiLabel, Err
     file.multi_label(path, labels)
 }
 
-/// As [`read_libsvm`], of features that count from 0 if `zero_based`, else from 1.
+/// Reads a file like [`read_libsvm`], with features that count from 0 if `zero_based`, else from 1.
 pub(crate) fn read_libsvm_from(
     path: &Path,
     labels: Option<usize>,
@@ -440,7 +441,7 @@ pub(crate) fn read_libsvm_from(
     file.multi_label(path, labels)
 }
 
-/// Whether the features of a libsvm file count from 0: its header says so, or one of them is 0.
+/// Returns whether the features of a libsvm file count from 0: its header says so, or one of them is 0.
 pub(crate) fn libsvm_counts_from_zero(path: &Path) -> Result<bool, Error> {
     let mut zero_based = false;
     let mut first = true;
@@ -457,12 +458,13 @@ pub(crate) fn libsvm_counts_from_zero(path: &Path) -> Result<bool, Error> {
     Ok(zero_based)
 }
 
-/// A line without its comment.
+/// Returns a line without its comment.
 fn libsvm_text(line: &str) -> &str {
     line.split('#').next().unwrap_or_default()
 }
 
-/// The numbers of rows, features and labels in the first line of a file of the Extreme Classification Repository.
+/// Returns the numbers of rows, features and labels in the first line of a file of the Extreme Classification
+/// Repository.
 fn header(text: &str) -> Option<[usize; 3]> {
     let numbers: Option<Vec<usize>> =
         text.split_whitespace().map(|word| word.parse().ok()).collect();
@@ -473,9 +475,9 @@ fn header(text: &str) -> Option<[usize; 3]> {
 #[derive(Default)]
 struct LibsvmFile {
     rows: Rows,
-    /// The labels of each row; those of a binary problem are 1 and −1.
+    /// The labels of each row. A binary problem has the labels 1 and −1.
     sets: Vec<Vec<i64>>,
-    /// What the first line states.
+    /// The numbers in the header: rows, features and labels.
     header: Option<[usize; 3]>,
     /// Whether a label has been `-1`.
     binary: bool,
@@ -528,7 +530,8 @@ impl LibsvmFile {
         Ok(file)
     }
 
-    /// The features of a line, by their numbers as they are written; its labels, which are below `high`, are kept.
+    /// Returns the features of a line, by their numbers as they are written; its labels, which are below `high`, are
+    /// kept.
     fn row(&mut self, text: &str, high: usize) -> Result<Vec<(u32, f32)>, String> {
         let mut words = text.split_whitespace().peekable();
         let mut set = Vec::new();
@@ -572,14 +575,14 @@ impl LibsvmFile {
         }
     }
 
-    /// Compares the file with what its first line states, whose number of features is that of the columns.
+    /// Compares the file with its header. The number of features must be the number of columns.
     fn check_header(&mut self, path: &Path) -> Result<(), Error> {
         let Some([rows, features, _]) = self.header else { return Ok(()) };
-        let found = self.rows.inputs.len();
+        let row_count = self.rows.inputs.len();
         let width = self.rows.width;
-        if found != rows || width > features {
+        if row_count != rows || width > features {
             let message = format!(
-                "{found} rows with features up to {}; the first line states {rows} rows and {features} features, from 0",
+                "{row_count} rows with features up to {}; the first line states {rows} rows and {features} features, from 0",
                 width.saturating_sub(1)
             );
             return Err(Error::file(path, message));
@@ -600,7 +603,7 @@ impl LibsvmFile {
     }
 }
 
-/// The one label of a binary problem, whose classes are `+1` and `-1`.
+/// Returns the one label of a binary problem, whose classes are `+1` and `-1`.
 fn binary_labels(path: &Path, rows: Rows, sets: &[Vec<i64>]) -> Result<MultiLabel, Error> {
     let is_class = |set: &Vec<i64>| matches!(set.as_slice(), [1] | [-1]);
     if let Some(row) = sets.iter().position(|set| !is_class(set)) {

@@ -14,7 +14,7 @@ use crate::error::{Error, open};
 const NUMBERS: &str = "f2, f4, f8, i1, i2, i4, i8, u1, u2, u4, u8, bool";
 const BYTES: &str = "u1 (eight bits a byte, as numpy.packbits writes them)";
 
-/// As NumPy: a longer header is refused before it is parsed.
+/// The longest header that is parsed, as in NumPy.
 const LONGEST_HEADER: usize = 10_000;
 
 /// Reads a matrix of numbers of any type as 64-bit numbers: a kernel matrix as `numpy.save` writes it.
@@ -35,7 +35,7 @@ pub(crate) fn read_numbers(path: &Path) -> Result<Matrix<f32>, Error> {
     Npy::open(path, NUMBERS)?.numbers(allowed, |value| value as f32)
 }
 
-/// Number of elements of a file that can be read.
+/// Returns the number of elements of a file that can be read.
 pub(crate) fn elements(path: &Path) -> Option<f64> {
     let npy = Npy::open(path, NUMBERS).ok()?;
     Some(npy.shape.iter().map(|&size| size as f64).product())
@@ -109,11 +109,11 @@ struct Npy<'p, R> {
 }
 
 impl<'p> Npy<'p, BufReader<File>> {
-    /// The matrix of a file, whose length is the one that its header promises. `allowed` are the types of elements that
-    /// the caller reads.
+    /// Creates the matrix of a file, whose length is the one that its header promises. `allowed` are the types of
+    /// elements that the caller reads.
     fn open(path: &'p Path, allowed: &str) -> Result<Self, Error> {
         let file = open(path)?;
-        let found = file.metadata().map_err(|source| Error::io(path, source))?.len();
+        let size = file.metadata().map_err(|source| Error::io(path, source))?.len();
         let npy = Npy::new(path, BufReader::with_capacity(1 << 18, file), allowed)?;
         let bytes = match npy.shape[..] {
             [rows @ (1..), width @ (1..)] => rows.checked_mul(width),
@@ -124,10 +124,10 @@ impl<'p> Npy<'p, BufReader<File>> {
             let allowed = "features must be a matrix [rows, columns] without a zero";
             Error::file(path, format!("the array has shape {:?}; {allowed}", npy.shape))
         })?;
-        if found != expected {
-            let how = if found < expected { "truncated" } else { "followed by something else" };
+        if size != expected {
+            let how = if size < expected { "truncated" } else { "followed by something else" };
             let message =
-                format!("{found} bytes; its header promises {expected}, so the file is {how}");
+                format!("{size} bytes; its header promises {expected}, so the file is {how}");
             return Err(Error::file(path, message));
         }
         Ok(npy)
@@ -141,14 +141,17 @@ impl<'p, R: Read> Npy<'p, R> {
         let (descr, by_columns, shape) = parse(&text).map_err(|e| invalid(path, &e))?;
         let element = element(&descr).filter(|read| allowed == NUMBERS || read.name == BYTE);
         let element = element.ok_or_else(|| {
-            let found = shorten(&descr);
-            Error::file(path, format!("the array has elements of type {found}; allowed: {allowed}"))
+            let element_type = shorten(&descr);
+            Error::file(
+                path,
+                format!("the array has elements of type {element_type}; allowed: {allowed}"),
+            )
         })?;
         let big_endian = descr.starts_with("'>");
         Ok(Self { path, reader, element, big_endian, by_columns, shape, start })
     }
 
-    /// The next element.
+    /// Returns the next element.
     fn number(&mut self) -> Result<f64, Error> {
         let mut word = [0; 8];
         let bytes = &mut word[..self.element.size];
@@ -192,7 +195,7 @@ impl<'p, R: Read> Npy<'p, R> {
     }
 }
 
-/// The type that a header writes.
+/// Returns the type that a header writes.
 fn element(descr: &str) -> Option<&'static Element> {
     let name = descr.strip_prefix('\'')?.strip_suffix('\'')?;
     let (order, name) = name.split_at_checked(1)?;
@@ -203,7 +206,8 @@ fn invalid(path: &Path, message: &str) -> Error {
     Error::file(path, format!("not a valid .npy file: {message}"))
 }
 
-/// The text of a file's header, the position of the first element, and the bytes from there on that have been read.
+/// Returns the text of a file's header, the position of the first element, and the bytes from there on that have been
+/// read.
 fn header_of(path: &Path, file: &mut impl Read) -> Result<(String, u64, Vec<u8>), Error> {
     let mut head = Vec::new();
     let read = file.take(LONGEST_HEADER as u64 + 12).read_to_end(&mut head);
@@ -262,12 +266,12 @@ fn parse(text: &str) -> Result<(String, bool, Vec<u64>), String> {
     Ok((descr, by_columns, shape))
 }
 
-/// Writes a matrix of 32-bit numbers as `numpy.save` does, row-major, atomically: `next` gives some
-/// rows at a time, and none at the end. What [`read_matrix`] and NumPy read.
+/// Writes a matrix of 32-bit numbers as `numpy.save` does, row-major, atomically: `next` gives some rows at a time, and
+/// none at the end. [`read_matrix`] and NumPy read the file.
 ///
 /// # Errors
-/// The errors of `next`; [`dsokr_core::Error::File`] for a number of rows other than `rows`; what the file system
-/// reports. No file is left then.
+/// The errors of `next`; [`dsokr_core::Error::File`] for a number of rows other than `rows`; the errors of the file
+/// system. No file is left then.
 ///
 /// ```
 /// use dsokr_data::{read_matrix, write_matrix};

@@ -35,7 +35,7 @@ pub(crate) fn read_sparse(path: &Path) -> Result<SparseRows, Error> {
     let &[rows, width] = &shape[..] else {
         return Err(wrong(format!("shape {shape:?}; allowed: two sizes")));
     };
-    let offsets: Vec<usize> = offsets.iter().map(|&own| own as usize).collect();
+    let offsets: Vec<usize> = offsets.iter().map(|&offset| offset as usize).collect();
     let fits = offsets.len() as f64 == rows + 1.0
         && offsets.first() == Some(&0)
         && offsets.is_sorted()
@@ -46,8 +46,8 @@ pub(crate) fn read_sparse(path: &Path) -> Result<SparseRows, Error> {
         let indptr = offsets.len();
         let indices = columns.len();
         let data = values.len();
-        let found = format!("{indptr} offsets, {indices} columns and {data} values");
-        return Err(wrong(format!("{found} for {rows} rows of {width} columns")));
+        let sizes = format!("{indptr} offsets, {indices} columns and {data} values");
+        return Err(wrong(format!("{sizes} for {rows} rows of {width} columns")));
     }
     let row = |range: &[usize]| {
         let range = range[0]..range[1];

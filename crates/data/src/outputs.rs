@@ -24,7 +24,7 @@ pub struct Outputs {
     pub labels: Vec<String>,
     /// Further columns that answers show and filters compare: the name of each, and a cell for each output.
     pub columns: Vec<(String, Vec<String>)>,
-    /// One feature row an output.
+    /// The features of the outputs, one row each.
     pub rows: Box<dyn RowSource>,
     /// Indices of the candidates, ascending.
     pub candidates: Vec<usize>,
@@ -44,8 +44,8 @@ pub(crate) struct Known<'a> {
 }
 
 impl Outputs {
-    /// From a table with the columns of [`OutputSource::columns`] and ids in the column `id`. With the columns of
-    /// an earlier training the rows have as many, and all files that were given must be read.
+    /// Reads outputs from a table with the columns of [`OutputSource::columns`] and ids in the column `id`. With the
+    /// columns of an earlier training the rows have the same width, and all files that were given must be read.
     pub(crate) fn from_table(
         table: &Table,
         id: &str,
@@ -68,7 +68,7 @@ impl Outputs {
             None => (0..ids.len()).collect(),
             Some(CandidateConfig { column, value }) => {
                 let values = table.column(column)?.iter().enumerate();
-                values.filter(|(_, found)| *found == value).map(|(row, _)| row).collect()
+                values.filter(|(_, cell)| *cell == value).map(|(row, _)| row).collect()
             }
         };
         if let Some(CandidateConfig { column, value }) = config.candidate
@@ -91,10 +91,12 @@ impl Outputs {
             (1, Some(rows)) => rows,
             (_, last) => Box::new(JoinedRows::new(rows.into_iter().chain(last).collect())?),
         };
-        let found = rows.width();
+        let width = rows.width();
         let features = FittedFeatures { parts };
-        if let Some(expected) = fitted.map(FittedFeatures::width).filter(|&width| width != found) {
-            let message = format!("outputs of {found} features; those of the run have {expected}");
+        if let Some(expected) =
+            fitted.map(FittedFeatures::width).filter(|&expected| expected != width)
+        {
+            let message = format!("outputs of {width} features; those of the run have {expected}");
             return Err(Error::file(path, message));
         }
         from.files.check_read()?;
@@ -102,7 +104,7 @@ impl Outputs {
         Ok(Self { ids, labels, columns, rows, candidates, truth, features })
     }
 
-    /// From vectors that the source of the pairs holds, one after the other, without labels.
+    /// Creates outputs from vectors that the source of the pairs holds, one after the other, without labels.
     pub(crate) fn from_vectors(
         ids: Vec<String>,
         candidates: Vec<usize>,
@@ -115,12 +117,12 @@ impl Outputs {
         Ok(Self { ids, labels, columns: Vec::new(), rows, candidates, truth: None, features })
     }
 
-    /// The given outputs themselves; none if one of them is unknown.
+    /// Returns the given outputs themselves; none if one of them is unknown.
     pub fn truth_of(&self, outputs: &[Option<usize>]) -> Option<Truth> {
         self.truth.as_ref()?.select(outputs)
     }
 
-    /// The labels of some outputs, none of one that is unknown.
+    /// Returns the labels of some outputs, none of one that is unknown.
     pub(crate) fn labels_of(&self, outputs: &[Option<usize>]) -> Vec<Option<String>> {
         outputs.iter().map(|&at| at.map(|at| self.labels[at].clone())).collect()
     }
@@ -132,7 +134,7 @@ impl Outputs {
 pub struct CandidateConfig {
     /// Column that says so.
     pub column: String,
-    /// Its value for a candidate.
+    /// The value that the column must have for a candidate.
     #[serde(default = "yes")]
     pub value: String,
 }
@@ -150,13 +152,13 @@ pub struct OutputSource<'a> {
     pub label: Option<&'a str>,
     /// Further columns that answers show next to the label, and filters compare.
     pub further: &'a [String],
-    /// Which outputs are candidates; all, if left out.
+    /// The rule that says which outputs are candidates; all, if left out.
     pub candidate: Option<&'a CandidateConfig>,
     /// Whether only outputs of training pairs, and of no split, are candidates.
     pub only_training: bool,
     /// Rows of features that the kernel compares.
     pub features: &'a OutputFeatures,
-    /// Those that each of several kernels compares, in the place of `features`; none for one kernel.
+    /// The features that each of several kernels compares, in the place of `features`; none for one kernel.
     pub summands: Vec<&'a OutputFeatures>,
 }
 
@@ -165,12 +167,12 @@ impl<'a> OutputSource<'a> {
     pub(crate) const ALL: &'static str = "absent: all outputs of official files, and all drawn outputs of validation and test pairs, are candidates, \
          without labels";
 
-    /// The features of each kernel.
+    /// Returns the features of each kernel.
     pub(crate) fn kernels(&self) -> &[&'a OutputFeatures] {
         if self.summands.is_empty() { std::slice::from_ref(&self.features) } else { &self.summands }
     }
 
-    /// The columns other than the ids that are read of the table of outputs.
+    /// Returns the columns other than the ids that are read of the table of outputs.
     pub(crate) fn columns(&self) -> impl Iterator<Item = &'a str> + use<'a> {
         let candidate = self.candidate.map(|candidate| &candidate.column[..]);
         let kernels: Vec<_> = self.kernels().iter().map(|&one| one.kind().facts().column).collect();
@@ -178,7 +180,7 @@ impl<'a> OutputSource<'a> {
         [self.label, candidate].into_iter().chain(kernels).flatten().chain(further)
     }
 
-    /// Checks that features are those of the molecules that outputs are shown by, which any molecule has.
+    /// Checks that features are computed from the molecules that outputs are shown by, which any molecule has.
     ///
     /// # Errors
     /// [`dsokr_core::Error::Value`] for features of anything else.
@@ -186,7 +188,7 @@ impl<'a> OutputSource<'a> {
         self.molecule_column().map(drop)
     }
 
-    /// The column of SMILES that outputs are shown by and all features are read from.
+    /// Returns the column of SMILES that outputs are shown by and all features are read from.
     ///
     /// # Errors
     /// [`dsokr_core::Error::Value`] for features of anything else.
@@ -219,7 +221,7 @@ impl<'a> OutputSource<'a> {
         Ok(table)
     }
 
-    /// As [`read`](Self::read), of a table without ids, whose rows are called `FILE row LINE`.
+    /// Reads a table like [`read`](Self::read), without ids: rows are called `FILE row LINE`.
     pub(crate) fn read_numbered(&self, path: &Path, on_bad_row: OnBadRow) -> Result<Table, Error> {
         let columns: Vec<&str> = self.columns().collect();
         let read = |on_bad_row| {
@@ -232,7 +234,7 @@ impl<'a> OutputSource<'a> {
         Ok(table)
     }
 
-    /// The table that `read` reads, without the rows whose id or output cannot be read where such rows are
+    /// Returns the table that `read` reads, without the rows whose id or output cannot be read where such rows are
     /// skipped. Columns that were not read are not checked.
     pub(crate) fn good_rows(
         &self,
@@ -259,8 +261,8 @@ impl<'a> OutputSource<'a> {
         table.without(bad)
     }
 
-    /// The table whose cells of molecules are SMILES without names and extensions behind them, so that labels and all
-    /// kernels read the same. Columns that were not read are not changed.
+    /// Returns the table whose cells of molecules are SMILES without names and extensions behind them, so that labels
+    /// and all kernels read the same. Columns that were not read are not changed.
     pub(crate) fn with_plain_smiles(&self, mut table: Table) -> Result<Table, Error> {
         let molecules = self.kernels().iter().filter(|features| features.are_molecules());
         let columns: BTreeSet<&str> = molecules.filter_map(|features| features.column()).collect();
@@ -349,11 +351,11 @@ impl<'a> OutputSource<'a> {
     /// Checks that there is no table of outputs.
     pub(crate) fn check_no_table(&self) -> Result<(), Error> {
         let allowed = "absent: this data.source holds the outputs";
-        let found = self.table.map(|table| format!("{table:?}"));
-        check(found.is_none(), "output.table", found.unwrap_or_default(), allowed)
+        let table = self.table.map(|table| format!("{table:?}"));
+        check(table.is_none(), "output.table", table.unwrap_or_default(), allowed)
     }
 
-    /// The error for a table of outputs that is not named.
+    /// Returns the error for a table of outputs that is not named.
     pub(crate) fn no_table() -> Error {
         Error::value("output.table", "absent", "the table of outputs")
     }
@@ -363,7 +365,7 @@ impl<'a> OutputSource<'a> {
     }
 }
 
-/// The SMILES of a cell without what is behind it, if it is one; else the whole cell.
+/// Returns the SMILES of a cell without what is behind it, if it is one; else the whole cell.
 fn plain_smiles(cell: &str) -> &str {
     let smiles = cells::smiles(cell);
     let is_longer = smiles.len() < cell.len();

@@ -35,7 +35,8 @@ impl Read for JsonLines {
     }
 }
 
-/// The value of a field. Bytes that are UTF-8 are texts, which older programs write without saying that they are.
+/// Returns the value of a field. Bytes that are UTF-8 are texts, which older programs write without saying that they
+/// are.
 fn json_value(field: &Field) -> Value {
     match field {
         Field::Bytes(bytes) => match bytes.as_utf8() {

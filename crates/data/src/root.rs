@@ -13,9 +13,9 @@ pub(crate) const A_BYTE_OF_NUMBERS: f64 = 4.0;
 pub struct DataRoot(PathBuf);
 
 impl DataRoot {
-    /// The folder that `data.folder` names: under `data` if that is given; else, for `./…`, in the folder of the
-    /// configuration file, or for `datasets/…` next to that folder or in the current one; else under `DSOKR_DATA`;
-    /// else under `data/`. An empty name is that of drawn data, which have no folder.
+    /// Finds the folder that `data.folder` names. If `data` is given, it lies there. Else a name that starts with `./`
+    /// is relative to the folder of the configuration file, and `datasets/…` lies next to that folder or in the current
+    /// one. Else it lies under `DSOKR_DATA`, or else under `data/`. Drawn data have no folder; their name is empty.
     ///
     /// # Errors
     /// [`Error::NotFound`] with the ways to say where the data are.
@@ -50,32 +50,32 @@ impl DataRoot {
                 ),
             ),
         };
-        let found = first.into_iter().chain([last.clone()]).find(|path| path.is_dir());
-        found.map(Self).ok_or(Error::NotFound { path: last, hint })
+        let folder = first.into_iter().chain([last.clone()]).find(|path| path.is_dir());
+        folder.map(Self).ok_or(Error::NotFound { path: last, hint })
     }
 
-    /// A folder that is known.
+    /// Creates a folder that is known.
     pub fn at(folder: impl Into<PathBuf>) -> Self {
         Self(folder.into())
     }
 
-    /// The folder; none of drawn data.
+    /// Returns the folder; none of drawn data.
     pub fn folder(&self) -> Option<&Path> {
         (!self.0.as_os_str().is_empty()).then_some(&self.0)
     }
 
-    /// A file in the folder.
+    /// Returns a file in the folder.
     pub fn file(&self, name: &str) -> PathBuf {
         self.0.join(name)
     }
 
-    /// The length of a file in bytes, which the columns of a table take at the most; 0 for one that cannot be
+    /// Returns the length of a file in bytes, which the columns of a table take at the most; 0 for one that cannot be
     /// read: reading it says what is wrong.
     pub(crate) fn size(&self, name: &str) -> f64 {
         size(&self.file(name))
     }
 
-    /// Bytes of a matrix that is held in memory, with so many an element; other matrices are mapped. 0 for one
+    /// Returns bytes of a matrix that is held in memory, with so many an element; other matrices are mapped. 0 for one
     /// that cannot be read.
     pub(crate) fn matrix(&self, name: &str, an_element: f64) -> f64 {
         let path = self.file(name);
@@ -87,7 +87,7 @@ impl DataRoot {
     }
 }
 
-/// The length of a file in bytes; 0 where there is none.
+/// Returns the length of a file in bytes; 0 where there is none.
 pub(crate) fn size(path: &Path) -> f64 {
     std::fs::metadata(path).map_or(0.0, |file| if file.is_file() { file.len() as f64 } else { 0.0 })
 }

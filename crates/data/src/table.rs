@@ -46,7 +46,7 @@ pub use rows::{TextReader, TextRow};
 /// How a table is read.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct TableOptions<'a> {
-    /// What happens at a row that cannot be read.
+    /// What to do about a row that cannot be read.
     pub on_bad_row: OnBadRow,
     /// The name of a column of the numbers of the lines, if there is to be one.
     pub numbers: Option<&'a str>,
@@ -60,7 +60,7 @@ impl TableOptions<'_> {
     }
 }
 
-/// Some columns of a table file, as text, with the line that each row came from.
+/// Some columns of a table file, as text, with the line of each row.
 ///
 /// ```
 /// use dsokr_data::table::{Table, unique_ids};
@@ -89,7 +89,7 @@ pub struct Table {
     files: Vec<u32>,
 }
 
-/// The id of a row that has none in its file, where the file is not the one of the training pairs.
+/// Returns the id of a row that has none in its file, where the file is not the one of the training pairs.
 pub(crate) fn row_id(path: &Path, row: impl std::fmt::Display) -> String {
     let file = path.file_name().unwrap_or_default().to_string_lossy();
     format!("{file} row {row}")
@@ -106,10 +106,10 @@ impl Table {
         Self::read_rows(path, columns, OnBadRow::Stop)
     }
 
-    /// As [`read`](Self::read); with [`OnBadRow::Skip`] without blank lines and rows with a wrong number of
-    /// fields, with a carriage return that no line feed follows, that are not UTF-8 or not JSON objects with
-    /// these keys. In a CSV file a quotation mark without a partner is an error nevertheless, since the end of the
-    /// row is unknown.
+    /// Reads a table like [`read`](Self::read). With [`OnBadRow::Skip`] it leaves out blank lines, rows with a wrong
+    /// number of fields, rows with a carriage return that no line feed follows, and rows that are not UTF-8 or not JSON
+    /// objects with these keys. In a CSV file a quotation mark without a partner is an error nevertheless, since the
+    /// end of the row is unknown.
     ///
     /// # Errors
     /// Whatever else is wrong with the file, with its line.
@@ -117,7 +117,7 @@ impl Table {
         Self::read_with(path, columns, TableOptions { on_bad_row, ..TableOptions::default() })
     }
 
-    /// As [`read_rows`](Self::read_rows), with more to say of how the table is read.
+    /// Reads a table like [`read_rows`](Self::read_rows), with further options.
     ///
     /// # Errors
     /// As [`read_rows`](Self::read_rows).
@@ -126,8 +126,8 @@ impl Table {
         Self::collect(path, named_format(path)?, distinct(names), options)
     }
 
-    /// The names of a table's columns, and of those that no cell holds: keys of the first object of JSON lines whose
-    /// values are neither strings, numbers nor lists of these.
+    /// Returns the names of a table's columns, and of those that no cell holds: keys of the first object of JSON lines
+    /// whose values are neither strings, numbers nor lists of these.
     ///
     /// # Errors
     /// A file that is not a table, cannot be read or is empty.
@@ -154,8 +154,8 @@ impl Table {
         Self::collect(path, TextFormat::Lines, vec![text.to_owned()], options)
     }
 
-    /// A table of columns, all of one length, and one of ids, the numbers of the rows from 1, which count as their
-    /// lines.
+    /// Creates a table of columns, all of one length, and one of ids, the numbers of the rows from 1, which count as
+    /// their lines.
     pub(crate) fn numbered<const N: usize>(
         path: &Path,
         id: &str,
@@ -168,7 +168,7 @@ impl Table {
         Self::of_file(path, names, columns, lines, BadRows::default())
     }
 
-    /// The columns `names` of a file, behind a column of the numbers of their lines, if there is to be one.
+    /// Creates the columns `names` of a file, behind a column of the numbers of their lines, if there is to be one.
     fn collect(
         path: &Path,
         format: TextFormat,
@@ -209,12 +209,12 @@ impl Table {
         Ok(table)
     }
 
-    /// The error about a row.
+    /// Returns the error about a row.
     pub(crate) fn error(&self, row: usize, message: impl std::fmt::Display) -> Error {
         Error::line(self.path_of(row), self.lines[row], message)
     }
 
-    /// The file of a row.
+    /// Returns the file of a row.
     fn path_of(&self, row: usize) -> &Path {
         match self.files.get(row) {
             Some(&file) if file > 0 => &self.others[file as usize - 1],
@@ -222,7 +222,7 @@ impl Table {
         }
     }
 
-    /// The same table with `FILE row LINE` for the id of each row.
+    /// Returns the same table with `FILE row LINE` for the id of each row.
     pub(crate) fn with_row_ids(mut self, id: &str) -> Result<Self, Error> {
         let place = self.place(id)?;
         let ids = (0..self.len()).map(|row| row_id(self.path_of(row), self.lines[row]));
@@ -230,14 +230,14 @@ impl Table {
         Ok(self)
     }
 
-    /// The rows of two files with the same columns, one file behind the other; ids in a column are unique.
+    /// Returns the rows of two files with the same columns, one file behind the other; ids in a column are unique.
     ///
     /// # Errors
     /// An id that both files have.
     pub(crate) fn followed_by(mut self, other: Self, id: &str) -> Result<Self, Error> {
-        let own = unique_ids(&self, id)?;
+        let rows_of_ids = unique_ids(&self, id)?;
         for (row, name) in other.column(id)?.iter().enumerate() {
-            if let Some(&first) = own.get(name.as_str()) {
+            if let Some(&first) = rows_of_ids.get(name.as_str()) {
                 let place = format!("{}:{}", self.path_of(first).display(), self.lines[first]);
                 let message = format!(
                     "id {:?} in column {id:?} is that of {place} too; outputs of all files are candidates together, so \
@@ -247,7 +247,7 @@ impl Table {
                 return Err(other.error(row, message));
             }
         }
-        drop(own);
+        drop(rows_of_ids);
         self.files.resize(self.len(), 0);
         self.others.push(other.path);
         self.files.resize(self.lines.len() + other.lines.len(), self.others.len() as u32);
@@ -259,7 +259,7 @@ impl Table {
         Ok(self)
     }
 
-    /// The place of each id of a column in an index of all of `what`, or the error about its row.
+    /// Returns the place of each id of a column in an index of all of `what`, or the error about its row.
     pub(crate) fn places<'t, K: Borrow<str> + Eq + Hash>(
         &'t self,
         column: &str,
@@ -272,7 +272,7 @@ impl Table {
         }))
     }
 
-    /// The rows of one file.
+    /// Creates the rows of one file.
     fn of_file(
         path: &Path,
         names: Vec<String>,
@@ -285,7 +285,7 @@ impl Table {
         Self { path: path.into(), names, columns, lines, bad, others, files }
     }
 
-    /// Some rows, in a given order.
+    /// Returns some rows, in a given order.
     ///
     /// # Panics
     /// If a row is not below [`Table::len`].
@@ -302,22 +302,22 @@ impl Table {
         }
     }
 
-    /// The file that was read.
+    /// Returns the file that was read.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Number of rows; at least one.
+    /// Returns the number of rows; at least one.
     pub fn len(&self) -> usize {
         self.lines.len()
     }
 
-    /// Never true: a table without rows is refused when it is read.
+    /// Returns false: a table without rows is refused when it is read.
     pub fn is_empty(&self) -> bool {
         self.lines.is_empty()
     }
 
-    /// The values of a column, in the order of the file.
+    /// Returns the values of a column, in the order of the file.
     ///
     /// # Errors
     /// [`Error::Column`] if the column was not among those read.
@@ -325,7 +325,7 @@ impl Table {
         Ok(&self.columns[self.place(name)?])
     }
 
-    /// As [`column`](Self::column), without a copy: the table has empty values in it then.
+    /// Takes the values of a [`column`](Self::column) without a copy. The table has empty values in it afterwards.
     pub(crate) fn take_column(&mut self, name: &str) -> Result<Vec<String>, Error> {
         let place = self.place(name)?;
         Ok(self.columns[place].iter_mut().map(std::mem::take).collect())
@@ -356,13 +356,13 @@ impl Table {
         Ok(())
     }
 
-    /// The place of a column among those that were read.
+    /// Returns the place of a column among those that were read.
     fn place(&self, name: &str) -> Result<usize, Error> {
-        let found = self.names.iter().position(|known| known == name);
-        found.ok_or_else(|| Error::missing_column(&self.path, name, &self.names))
+        let place = self.names.iter().position(|column| column == name);
+        place.ok_or_else(|| Error::missing_column(&self.path, name, &self.names))
     }
 
-    /// The line of the file, from 1, on which a row starts: for messages about the row.
+    /// Returns the line of the file, from 1, on which a row starts: for messages about the row.
     ///
     /// # Panics
     /// If `row` is not below [`Table::len`].
@@ -371,7 +371,7 @@ impl Table {
     }
 }
 
-/// The row of each id of a column.
+/// Returns the row of each id of a column.
 ///
 /// # Errors
 /// An id that is empty or white space; one that occurs twice, with both lines; a column that was
@@ -381,12 +381,12 @@ pub fn unique_ids<'t>(table: &'t Table, column: &str) -> Result<HashMap<&'t str,
     bad.into_iter().next().map_or(Ok(rows), |(_, error)| Err(error))
 }
 
-/// The rows whose ids are empty or occur before, with what is wrong with them.
+/// Returns the rows whose ids are empty or occur before, with what is wrong with them.
 pub(crate) fn bad_ids(table: &Table, column: &str) -> Result<Vec<(usize, Error)>, Error> {
     Ok(index_ids(&table.path, column, table.column(column)?, &table.lines).1)
 }
 
-/// The row of each id, of ids with their lines; and the rows whose ids are empty or occur before.
+/// Returns the row of each id, of ids with their lines; and the rows whose ids are empty or occur before.
 pub(crate) fn index_ids<'t>(
     path: &Path,
     column: &str,
@@ -413,7 +413,7 @@ pub(crate) fn index_ids<'t>(
     (rows, bad)
 }
 
-/// The columns of `names`, of which some stand for several of those that were read.
+/// Returns the columns of `names`, of which some stand for several of those that were read.
 fn joined(names: &[String], read: &[String], columns: Vec<Vec<String>>) -> Vec<Vec<String>> {
     if names == read {
         return columns;
@@ -431,18 +431,18 @@ fn joined(names: &[String], read: &[String], columns: Vec<Vec<String>>) -> Vec<V
     names.iter().map(column).collect()
 }
 
-/// The names without those that stand before.
+/// Returns the names without those that stand before.
 fn distinct<'c>(names: impl Iterator<Item = &'c str>) -> Vec<String> {
     let mut all: Vec<String> = Vec::new();
     for name in names {
-        if !all.iter().any(|known| known == name) {
+        if !all.iter().any(|seen| seen == name) {
             all.push(name.to_owned());
         }
     }
     all
 }
 
-/// What the extension of a table may be.
+/// Returns the extensions that a table may have.
 fn allowed_extensions() -> String {
     let all = extensions(|_| true);
     format!(
@@ -450,7 +450,7 @@ fn allowed_extensions() -> String {
     )
 }
 
-/// The format of a table, whose columns have names.
+/// Returns the format of a table, whose columns have names.
 fn named_format(path: &Path) -> Result<TextFormat, Error> {
     if let Some(format) = TableFormat::from_path(path) {
         return Ok(format.rows);

@@ -28,7 +28,7 @@ pub enum Truth {
 }
 
 impl Truth {
-    /// Some of them; none if an index is unknown.
+    /// Returns some of them; none if an index is unknown.
     pub(crate) fn select(&self, places: &[Option<usize>]) -> Option<Self> {
         fn at<T: Clone>(places: &[Option<usize>], all: &[T]) -> Option<Vec<T>> {
             places.iter().map(|&place| place.map(|place| all[place].clone())).collect()
@@ -63,7 +63,7 @@ impl Truth {
         Ok(())
     }
 
-    /// Number of outputs.
+    /// Returns the number of outputs.
     pub fn len(&self) -> usize {
         match self {
             Self::Molecules(all) => all.len(),
@@ -75,13 +75,13 @@ impl Truth {
         }
     }
 
-    /// Whether there are no outputs.
+    /// Returns whether there are no outputs.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 }
 
-/// The SMILES of a column, parsed.
+/// Returns the SMILES of a column, parsed.
 ///
 /// # Errors
 /// [`dsokr_core::Error::File`] for the first cell that is not a SMILES.
@@ -106,12 +106,12 @@ fn cells<T: Send>(
     Ok(table.column(column)?.par_iter().enumerate().map(read).collect())
 }
 
-/// The rows of a column whose cells are not SMILES, with what is wrong with them.
+/// Returns the rows of a column whose cells are not SMILES, with what is wrong with them.
 pub(crate) fn bad_rows(table: &Table, column: &str) -> Result<Vec<(usize, Error)>, Error> {
     Ok(bad(cells(table, column, |smiles| Molecule::parse(smiles).map(drop))?))
 }
 
-/// The rows of cells that cannot be read.
+/// Returns the rows of cells that cannot be read.
 pub(crate) fn bad<T>(cells: impl IntoIterator<Item = Result<T, Error>>) -> Vec<(usize, Error)> {
     cells.into_iter().enumerate().filter_map(|(row, cell)| Some((row, cell.err()?))).collect()
 }
@@ -119,14 +119,14 @@ pub(crate) fn bad<T>(cells: impl IntoIterator<Item = Result<T, Error>>) -> Vec<(
 /// A molecule that is an output: as it is written and as a graph.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Structure {
-    /// Its SMILES.
+    /// The SMILES of the molecule.
     pub smiles: String,
-    /// Its graph.
+    /// The graph of the molecule.
     pub graph: Graph,
 }
 
 impl Structure {
-    /// The molecule itself, with what the graph leaves out; parsed anew, since few are drawn.
+    /// Returns the molecule itself, with what the graph leaves out; parsed anew, since few are drawn.
     ///
     /// # Errors
     /// [`dsokr_core::Error::File`] for a label that is not a SMILES.
@@ -134,7 +134,7 @@ impl Structure {
         of_candidate(&self.smiles, Molecule::parse)
     }
 
-    /// The molecule that the label of a candidate describes.
+    /// Creates the molecule that the label of a candidate describes.
     ///
     /// # Errors
     /// [`dsokr_core::Error::File`] for a label that is not a SMILES.
@@ -147,7 +147,7 @@ impl Structure {
     }
 }
 
-/// The SMILES of a candidate's label, parsed.
+/// Returns the SMILES of a candidate's label, parsed.
 pub(crate) fn of_candidate<T>(
     label: &str,
     parse: impl Fn(&str) -> Result<T, dsokr_molecule::Error>,

@@ -20,7 +20,7 @@ pub enum Error {
     NotFound {
         /// The path.
         path: PathBuf,
-        /// Where else it was looked for, or empty.
+        /// The other places where it was looked for, or empty.
         hint: String,
     },
     /// A file that cannot be downloaded, or is not what was expected.
@@ -40,22 +40,22 @@ pub enum Error {
 }
 
 impl Error {
-    /// A download that has failed.
+    /// Creates a download that has failed.
     pub(crate) fn download(what: impl Display, message: impl Into<String>) -> Self {
         Self::Download { what: what.to_string(), message: message.into() }
     }
 
-    /// A value that is not allowed.
+    /// Creates a value that is not allowed.
     pub(crate) fn value(key: impl Into<Place>, found: impl Display, allowed: impl Display) -> Self {
         dsokr_core::Error::value(key, found, allowed).into()
     }
 
-    /// An error of the file system at `path`.
+    /// Creates an error of the file system at `path`.
     pub(crate) fn io(path: &Path) -> impl Fn(io::Error) -> Self {
         move |error| dsokr_core::Error::io(path)(error).into()
     }
 
-    /// The error for a text file that could not be read.
+    /// Creates the error for a text file that could not be read.
     pub(crate) fn reading(path: &Path) -> impl Fn(io::Error) -> Self {
         use io::ErrorKind::{FileTooLarge, InvalidData, InvalidInput, IsADirectory, NotFound};
         let table = |message| Self::Table { path: path.into(), message };

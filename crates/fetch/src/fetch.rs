@@ -13,12 +13,12 @@ use crate::network::{self, Network, Progress};
 use crate::table::{DataSet, RemoteFile, Unpack};
 use crate::unpack;
 
-/// Where downloads lie until they are unpacked, under the data root.
+/// The folder of downloads until they are unpacked, under the data root.
 const WORK: &str = ".fetch";
 /// The file there that a process locks; no name in a table begins with a dot.
 const LOCK: &str = ".lock";
 
-/// Where files come from, and where they go.
+/// The source and the destination of files.
 pub struct Fetch<'a> {
     /// The data root.
     pub out: &'a Path,
@@ -31,9 +31,9 @@ pub struct Fetch<'a> {
 /// A file that was taken.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct FetchedFile {
-    /// Its name in the table.
+    /// The name in the table.
     pub name: String,
-    /// Its files under the data root.
+    /// The files under the data root.
     pub files: Vec<PathBuf>,
     /// The SHA-256 of the download; none where the files were there already.
     pub sha256: Option<String>,

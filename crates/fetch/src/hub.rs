@@ -15,7 +15,7 @@ use crate::table::{RemoteFile, is_hexadecimal};
 /// The file that every encoder has.
 const CONFIG: &str = "config.json";
 
-/// Files that an encoder's folder may have in addition to its weights; all but the first may be absent.
+/// Returns files that an encoder's folder may have in addition to its weights; all but the first may be absent.
 fn files() -> impl Iterator<Item = &'static str> {
     [CONFIG, "tokenizer.json"].into_iter().chain(COMPANIONS)
 }
@@ -31,11 +31,11 @@ struct Model<'a> {
     name: &'a str,
     revision: &'a str,
     endpoint: String,
-    /// Its folder in the cache.
+    /// The folder in the cache.
     cache: PathBuf,
 }
 
-/// The folder of an encoder in the local cache, filled first where it is not there. The cache has the layout of
+/// Returns the folder of an encoder in the local cache, filled first where it is not there. The cache has the layout of
 /// Python's `huggingface_hub`, and is the same folder: `HF_HUB_CACHE`, else `hub` in `HF_HOME`, else
 /// `~/.cache/huggingface/hub`. `HF_ENDPOINT` names a different server, and with `HF_HUB_OFFLINE` nothing is
 /// downloaded.
@@ -60,7 +60,7 @@ pub fn folder(name: &str, network: &Network) -> Result<PathBuf, Error> {
     })
 }
 
-/// Whether a folder has what an encoder needs.
+/// Returns whether a folder has what an encoder needs.
 fn complete(folder: &Path) -> bool {
     let tokenizer = ["tokenizer.json", "vocab.txt"];
     folder.join(CONFIG).is_file()

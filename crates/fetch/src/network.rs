@@ -54,7 +54,7 @@ impl Network {
         config.build().into()
     }
 
-    /// The status and the headers of the answer at `url`, without following redirects.
+    /// Returns the status and the headers of the answer at `url`, without following redirects.
     pub(crate) fn head(&self, url: &str) -> Result<(StatusCode, HeaderMap), Error> {
         let answer =
             self.agent(0).head(url).call().map_err(|e| Error::download(url, e.to_string()))?;
@@ -62,13 +62,13 @@ impl Network {
         Ok((parts.status, parts.headers))
     }
 
-    /// Downloads a file to `path`, checks it and returns its SHA-256. What an earlier call has left of the same address is continued,
-    /// where the server has the same version still.
+    /// Downloads a file to `path`, checks it and returns its SHA-256. A part that an earlier call has left of the same
+    /// address is continued, where the server still has the same version.
     ///
     /// # Errors
     /// [`Error::Download`] for an answer other than success, connections that fail again and again or bring little
-    /// each, bytes in a coding of their own where `file` has no checksum, and
-    /// bytes that differ from what `file` says; these are removed. What the file system reports.
+    /// each, bytes in a coding where `file` has no checksum, and bytes that differ from what `file` says, which are
+    /// removed; the errors of the file system.
     pub fn download(
         &self,
         file: &RemoteFile,
@@ -105,14 +105,15 @@ impl Network {
         Ok(sha256)
     }
 
-    /// One request for the bytes from `have` on: none once the file is whole, else why a further try may bring the rest.
+    /// Returns one request for the bytes from `have` on: none once the file is whole, else why a further try may bring
+    /// the rest.
     fn request(
         &self,
         part: &PartialDownload,
         have: u64,
         progress: &mut dyn FnMut(Progress),
     ) -> Result<Option<String>, Error> {
-        let url = &part.of.url;
+        let url = &part.remote.url;
         let mut request = self.agent(10).get(url).header("Accept-Encoding", "identity");
         // without a version the server could send the rest of a different file
         let source = part.source().filter(|source| have > 0 && source.version().is_some());
@@ -128,7 +129,8 @@ impl Network {
         };
         let status = answer.status();
         let headers = answer.headers();
-        let (start, end, total) = match (status, source.and_then(|own| own.rest(headers, have))) {
+        let (start, end, total) = match (status, source.and_then(|saved| saved.rest(headers, have)))
+        {
             (StatusCode::OK, _) => {
                 let bytes = text(headers, "content-length").and_then(|text| text.parse().ok());
                 (0, bytes, bytes)
@@ -150,7 +152,7 @@ impl Network {
                 };
             }
         };
-        if let Some(coding) = coding(headers).filter(|_| !part.of.has_checksum()) {
+        if let Some(coding) = coding(headers).filter(|_| !part.remote.has_checksum()) {
             let message = format!(
                 "the server sends it with Content-Encoding: {coding}, which was not asked for; allowed without a \
                  checksum in the table is identity"
@@ -172,10 +174,10 @@ impl Network {
         answer: Response<Body>,
         progress: &mut dyn FnMut(Progress),
     ) -> Result<Option<String>, Error> {
-        let most = part.of.bytes.unwrap_or(part.of.most_bytes);
+        let most = part.remote.bytes.unwrap_or(part.remote.most_bytes);
         if let Some(total) = total.filter(|&total| total > most) {
             let message = format!("the server announces {total} bytes; the limit is {most}");
-            return Err(Error::download(&part.of.url, message));
+            return Err(Error::download(&part.remote.url, message));
         }
         let disk = Error::io(&part.file);
         let mut file =
@@ -202,14 +204,14 @@ impl Network {
                     if bytes > most {
                         part.remove();
                         let message = format!("more than {most} bytes arrive; the limit is {most}");
-                        return Err(Error::download(&part.of.url, message));
+                        return Err(Error::download(&part.remote.url, message));
                     }
                     if end.is_some_and(|end| bytes > end) {
                         part.remove();
                         return Ok(Some("more bytes arrive than the server announced".into()));
                     }
                     file.write_all(&block).map_err(&disk)?;
-                    progress(Progress { name: &part.of.name, bytes, total });
+                    progress(Progress { name: &part.remote.name, bytes, total });
                     continue;
                 }
                 Ok(Err(error)) => format!("cut off after {bytes} bytes: {error}"),
@@ -227,7 +229,7 @@ impl Network {
     }
 }
 
-/// The coding of an answer whose bytes are not those of the file.
+/// Returns the coding of an answer, if its bytes differ from the bytes of the file.
 fn coding(headers: &HeaderMap) -> Option<String> {
     let coding = headers.get("content-encoding")?;
     let coding = String::from_utf8_lossy(coding.as_bytes()).trim().to_lowercase();
@@ -262,7 +264,8 @@ pub(crate) fn check(file: &RemoteFile, path: &Path, name: &str) -> Result<String
     let sha256 = digits(sha256.finish());
     let git = digits(git.finish());
     for (kind, sum, expected) in [("SHA-256", &sha256, &file.sha256), ("git id", &git, &file.git)] {
-        if let Some(expected) = expected.as_ref().filter(|own| !own.eq_ignore_ascii_case(sum)) {
+        if let Some(expected) = expected.as_ref().filter(|stated| !stated.eq_ignore_ascii_case(sum))
+        {
             let message = format!("its {kind} is {sum}; the table says {expected}");
             return Err(Error::download(name, message));
         }

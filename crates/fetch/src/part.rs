@@ -21,7 +21,7 @@ pub(crate) struct Source {
 }
 
 impl Source {
-    /// The version for `If-Range`: a strong entity tag, else the date of the last change.
+    /// Returns the version for `If-Range`: a strong entity tag, else the date of the last change.
     pub fn version(&self) -> Option<&str> {
         self.strong().or(self.last_modified.as_deref())
     }
@@ -30,7 +30,7 @@ impl Source {
         self.etag.as_deref().filter(|tag| !tag.starts_with("W/"))
     }
 
-    /// Whether a part that a server sends can be of the same version. A part has the entity tag that the whole
+    /// Returns whether a part that a server sends can be of the same version. A part has the entity tag that the whole
     /// file has; other headers may be left out.
     fn is_version(&self, headers: &HeaderMap) -> bool {
         let [etag, date] = ["etag", "last-modified"].map(|name| text(headers, name));
@@ -41,8 +41,8 @@ impl Source {
         tag && (date.is_none() || self.last_modified.is_none() || date == self.last_modified)
     }
 
-    /// The end of the part that a server sends, and the size of the whole file, if the part begins at byte `have`
-    /// of this file.
+    /// Returns the end of the part that a server sends, and the size of the whole file, if the part begins at byte
+    /// `have` of this file.
     pub fn rest(&self, headers: &HeaderMap, have: u64) -> Option<(u64, Option<u64>)> {
         let range = text(headers, "content-range")?;
         let (range, total) = range.strip_prefix("bytes ")?.split_once('/')?;
@@ -69,26 +69,26 @@ pub(crate) struct PartialDownload<'a> {
     pub file: PathBuf,
     /// The file with the source of these bytes.
     source: PathBuf,
-    pub of: &'a RemoteFile,
+    pub remote: &'a RemoteFile,
 }
 
 impl<'a> PartialDownload<'a> {
-    /// That of a download to `path`. What was left of a different file is removed.
-    pub fn beside(path: &Path, of: &'a RemoteFile) -> Self {
+    /// Creates the part of a download to `path`. A part of a different file is removed.
+    pub fn beside(path: &Path, remote: &'a RemoteFile) -> Self {
         // no name in a table begins with a dot
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         let beside = |suffix: &str| path.with_file_name(format!(".{name}.{suffix}"));
-        let part = Self { file: beside("part"), source: beside("source"), of };
+        let part = Self { file: beside("part"), source: beside("source"), remote };
         if part.source().is_none() {
             part.remove();
         }
         part
     }
 
-    /// The source of the bytes, where it is the file that is wanted.
+    /// Returns the source of the bytes, where it is the file that is wanted.
     pub fn source(&self) -> Option<Source> {
         let source: Source = serde_json::from_slice(&fs::read(&self.source).ok()?).ok()?;
-        Some(source).filter(|source| source.url == self.of.url)
+        Some(source).filter(|source| source.url == self.remote.url)
     }
 
     /// Begins anew with what a server says of the file.
@@ -96,7 +96,7 @@ impl<'a> PartialDownload<'a> {
         self.remove();
         let etag = text(headers, "etag");
         let last_modified = text(headers, "last-modified");
-        let source = Source { url: self.of.url.clone(), etag, last_modified, bytes };
+        let source = Source { url: self.remote.url.clone(), etag, last_modified, bytes };
         // strings and numbers only: serialising them cannot fail
         let json = serde_json::to_vec(&source).unwrap_or_default();
         fs::write(&self.source, json).map_err(Error::io(&self.source))

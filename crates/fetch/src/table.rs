@@ -23,7 +23,7 @@ pub struct DataSet {
     pub title: String,
     /// A page that describes it.
     pub page: String,
-    /// Its licence; `unknown` where none is stated.
+    /// The licence; `unknown` where none is stated.
     pub licence: String,
     /// The citation.
     pub citation: String,
@@ -54,10 +54,10 @@ pub struct RemoteFile {
     pub most_bytes: u64,
     /// How it is packed.
     pub unpack: Unpack,
-    /// Of a file that is not an archive: its place under the data root.
+    /// The path under the data root, for a file that is not an archive.
     pub to: Option<String>,
-    /// Of an archive: the entries that are taken, by name or by the last part of their path, and the place of
-    /// each under the data root.
+    /// The entries of an archive that are taken, by name or by the last part of their path, and the path of each under
+    /// the data root.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub entries: BTreeMap<String, String>,
 }
@@ -68,7 +68,7 @@ dsokr_core::defaults!(most: u64 = 4 << 30);
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Unpack {
-    /// Not at all.
+    /// The file is not compressed.
     #[default]
     Plain,
     /// One file, compressed by gzip.
@@ -103,9 +103,9 @@ pub enum Conversion {
         /// The folder of the tables.
         to: String,
     },
-    /// Spectra to train on, from a library of mass spectra: those of one adduct by instruments that resolve elements, merged
-    /// for each molecule and kind of instrument. `train.mgf` and `validation.mgf` share no molecule; `molecules.tsv`
-    /// has all molecules of the library.
+    /// Spectra to train on, from a library of mass spectra. The spectra are of one adduct, by instruments that resolve
+    /// elements, merged for each molecule and kind of instrument. `train.mgf` and `validation.mgf` share no molecule;
+    /// `molecules.tsv` has all molecules of the library.
     Spectra {
         /// The library.
         from: String,
@@ -121,7 +121,8 @@ pub enum Conversion {
 }
 
 impl Table {
-    /// The data sets that the program knows and those of `file`, which come before ones of the same name.
+    /// Creates the table of the data sets that the program knows and the data sets of `file`, which take precedence
+    /// over those of the same name.
     ///
     /// # Errors
     /// [`Error::Table`] for a file that is not such a table; [`dsokr_core::Error::Value`] for a path that leaves the data
@@ -140,7 +141,7 @@ impl Table {
         Ok(table)
     }
 
-    /// The data set of a name.
+    /// Returns the data set of a name.
     ///
     /// # Errors
     /// [`dsokr_core::Error::Value`] with the names that are known.
@@ -202,12 +203,12 @@ pub(crate) fn is_hexadecimal(text: &str) -> bool {
 }
 
 impl RemoteFile {
-    /// Whether the bytes of the download are known.
+    /// Returns whether the bytes of the download are known.
     pub(crate) fn has_checksum(&self) -> bool {
         self.sha256.is_some() || self.git.is_some()
     }
 
-    /// The entries that are taken, and their places under the data root.
+    /// Returns the entries that are taken, and their places under the data root.
     pub fn targets(&self) -> Vec<(String, String)> {
         let whole = self.to.iter().map(|to| (self.name.clone(), to.clone()));
         let entries = self.entries.iter().map(|(entry, to)| (entry.clone(), to.clone()));

@@ -44,9 +44,9 @@ pub(crate) fn unpack(file: &RemoteFile, from: &Path, work: &Path, out: &Path) ->
 
 struct Entry {
     name: String,
-    /// Its place.
+    /// The destination of the entry.
     to: PathBuf,
-    /// Where it is unpacked.
+    /// The path to which it is unpacked.
     at: PathBuf,
 }
 

@@ -31,7 +31,7 @@ pub struct Adam {
 const CHUNK: usize = 1 << 14;
 
 impl Adam {
-    /// Weights after a step on the CPU engine, and m and v as vectors, in one pass and in place.
+    /// Returns weights after a step on the CPU engine, and m and v as vectors, in one pass and in place.
     pub fn step<const D: usize>(
         self,
         weights: Tensor<D>,
@@ -89,7 +89,7 @@ impl Adam {
             .for_each(|(task, ((w, m), v))| update(task * chunk, [w, m, v]));
     }
 
-    /// As [`step`](Self::step), by operations of Burn, for parameters of any type on any device.
+    /// Makes a [`step`](Self::step) by operations of Burn, for parameters of any type on any device.
     pub(super) fn step_of_tensors<const D: usize>(
         self,
         weights: Tensor<D>,
@@ -120,7 +120,7 @@ impl Adam {
     }
 }
 
-/// The memory of a tensor of the CPU engine.
+/// Returns the memory of a tensor of the CPU engine.
 fn host<const D: usize>(tensor: Tensor<D>) -> FlexTensor {
     owned(primitive(tensor))
 }

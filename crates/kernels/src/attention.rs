@@ -22,13 +22,13 @@ use crate::simd::{exp, largest, masked, simd, sum};
 pub struct Sequences {
     /// Text i has the rows from `bounds[i]` to `bounds[i + 1]`.
     bounds: Vec<usize>,
-    /// The same on a GPU, once a kernel has asked for it.
+    /// The bounds on a GPU, once a kernel has asked for them.
     #[cfg(feature = "cube")]
     pub(super) on_gpu: OnceLock<cubecl::server::Handle>,
 }
 
 impl Sequences {
-    /// Texts of the given lengths without padding.
+    /// Creates texts of the given lengths without padding.
     ///
     /// # Panics
     /// If a text has no token: attention over no tokens is undefined.
@@ -45,32 +45,32 @@ impl Sequences {
         }
     }
 
-    /// Number of texts.
+    /// Returns the number of texts.
     pub fn texts(&self) -> usize {
         self.bounds.len() - 1
     }
 
-    /// Number of rows of the matrix: of tokens of all texts.
+    /// Returns the number of rows of the matrix: of tokens of all texts.
     pub fn rows(&self) -> usize {
         self.bounds[self.texts()]
     }
 
-    /// The row of each text's first token, and the number of rows.
+    /// Returns the row of each text's first token, and the number of rows.
     pub fn bounds(&self) -> &[usize] {
         &self.bounds
     }
 
-    /// Number of tokens of each text.
+    /// Returns the number of tokens of each text.
     pub fn lengths(&self) -> impl Iterator<Item = usize> + Clone {
         self.bounds.windows(2).map(|bounds| bounds[1] - bounds[0])
     }
 
-    /// The longest text.
+    /// Returns the longest text.
     pub fn longest(&self) -> usize {
         self.lengths().max().unwrap_or(0)
     }
 
-    /// The rows of each text.
+    /// Returns the rows of each text.
     pub fn ranges(&self) -> impl Iterator<Item = Range<usize>> {
         self.bounds.windows(2).map(|bounds| bounds[0]..bounds[1])
     }
@@ -146,8 +146,8 @@ impl<const N: usize> Operation<Flex, N> for Attention {
         (y, (inputs, log_sums))
     }
 
-    /// With P the probabilities, M the dropout mask and `G = dy vᵀ ∘ M`:
-    /// `dv = (P ∘ M)ᵀ dy`, `dS = P ∘ (G − rowsum(P ∘ G))`, `dq = dS k / √d_h`, `dk = dSᵀ q / √d_h`.
+    /// Computes the gradients. With P the probabilities, M the dropout mask and `G = dy vᵀ ∘ M`: `dv = (P ∘ M)ᵀ dy`,
+    /// `dS = P ∘ (G − rowsum(P ∘ G))`, `dq = dS k / √d_h`, `dk = dSᵀ q / √d_h`.
     fn backward(
         self,
         (inputs, log_sums): Self::Saved,
@@ -249,7 +249,7 @@ struct Head<'a> {
 }
 
 impl Attention {
-    /// The width of the result, which has all heads side by side, and all heads of all texts, text by text.
+    /// Returns the width of the result, which has all heads side by side, and all heads of all texts, text by text.
     fn all_heads<'a, const N: usize>(&self, inputs: &'a [FlexTensor; N]) -> (usize, Vec<Head<'a>>) {
         let (_, query_width) = sides(&inputs[0]);
         let (_, key_width) = sides(&inputs[N - 1]);
@@ -287,7 +287,7 @@ impl Attention {
         (d, all)
     }
 
-    /// A product of one task.
+    /// Returns a product of one task.
     fn product<'b>(
         &self,
         sizes: (usize, usize, usize),
@@ -300,7 +300,7 @@ impl Attention {
     }
 }
 
-/// The first `n` values of a thread's scratch, which grows as needed.
+/// Returns the first `n` values of a thread's scratch, which grows as needed.
 fn room(scratch: &mut Vec<f32>, n: usize) -> &mut [f32] {
     if scratch.len() < n {
         scratch.resize(n, 0.0);

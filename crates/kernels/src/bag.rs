@@ -16,19 +16,19 @@ pub struct SparseBatch {
     pub starts: Vec<usize>,
     /// Feature indices, each below the number of rows of the table.
     pub indices: Vec<u32>,
-    /// Their values.
+    /// The values of the entries.
     pub values: Vec<f32>,
 }
 
 impl SparseBatch {
-    /// Rows with one entry of value 1 each: y_i is row `rows_i` of the table.
+    /// Creates rows with one entry of value 1 each: y_i is row `rows_i` of the table.
     pub fn selection(rows: impl Iterator<Item = u32>) -> Self {
         let indices: Vec<u32> = rows.collect();
         let n = indices.len();
         Self { starts: (0..=n).collect(), indices, values: vec![1.0; n] }
     }
 
-    /// Whether each row has one entry of value 1.
+    /// Returns whether each row has one entry of value 1.
     #[cfg(feature = "cube")]
     pub fn is_selection(&self) -> bool {
         self.rows() == self.indices.len()
@@ -36,7 +36,7 @@ impl SparseBatch {
             && self.values.iter().all(|&value| value == 1.0)
     }
 
-    /// Number of rows.
+    /// Returns the number of rows.
     pub fn rows(&self) -> usize {
         self.starts.len().saturating_sub(1)
     }
@@ -72,8 +72,8 @@ impl Operation<Flex, 1> for Bag {
         (wrap(y, [batch.rows(), width]), rows)
     }
 
-    /// `dtable[index] += value · dy_row`, every row in the order of the batch, whatever the number of threads. A
-    /// gradient by rows has only the rows that the batch names, and Burn gets none.
+    /// Computes `dtable[index] += value · dy_row`, every row in the order of the batch, whatever the number of threads.
+    /// A gradient by rows has only the rows that the batch names, and Burn gets none.
     fn backward(self, rows: usize, dy: FlexTensor, [wanted]: [bool; 1]) -> [Option<FlexTensor>; 1] {
         if !wanted {
             return [None];
@@ -102,7 +102,7 @@ impl Operation<Flex, 1> for Bag {
     }
 }
 
-/// Table row, row of the batch and value of each entry, sorted by table rows.
+/// Returns the table row, row of the batch and value of each entry, sorted by table rows.
 pub fn by_table_row(batch: &SparseBatch) -> Vec<(u32, u32, f32)> {
     let mut entries = Vec::with_capacity(batch.indices.len());
     for i in 0..batch.rows() {

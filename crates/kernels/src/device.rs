@@ -2,12 +2,12 @@
 
 use burn::tensor::{DType, Device, Tensor};
 
-/// Whether a device is Burn's CPU engine, with or without autodiff.
+/// Returns whether a device is Burn's CPU engine, with or without autodiff.
 pub fn is_cpu_engine(device: &Device) -> bool {
     device.clone().without_autodiff() == Device::flex()
 }
 
-/// Whether a tensor holds 32-bit floats of the CPU engine, which the fused loops compute.
+/// Returns whether a tensor holds 32-bit floats of the CPU engine, which the fused loops compute.
 pub fn on_cpu_engine<const D: usize>(x: &Tensor<D>) -> bool {
     x.dtype() == DType::F32 && is_cpu_engine(&x.device())
 }

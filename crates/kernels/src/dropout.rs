@@ -18,7 +18,7 @@ pub struct Dropout {
 }
 
 impl Dropout {
-    /// The masks of a key at one place of a model.
+    /// Creates the masks of a key at one place of a model.
     ///
     /// `probability` must lie in `[0, 1)`.
     pub fn new(key: u64, site: u64, probability: f32) -> Self {
@@ -35,12 +35,12 @@ impl Dropout {
         }
     }
 
-    /// The same masks behind `elements` more: element i is the one that was number `elements + i`.
+    /// Returns the same masks behind `elements` more: element i is the one that was number `elements + i`.
     pub fn after(self, elements: u32) -> Self {
         Self { first: self.first.wrapping_add(elements), ..self }
     }
 
-    /// The factor of element `i`: 0 or `1 / (1 − p)`.
+    /// Returns the factor of element `i`: 0 or `1 / (1 − p)`.
     #[inline(always)]
     pub fn at(&self, i: u32) -> f32 {
         let mut x = i.wrapping_add(self.first) ^ self.low;

@@ -74,7 +74,7 @@ impl Operation<Flex, 3> for AffineGelu {
 /// of threads.
 pub(super) const ROWS: usize = 64;
 
-/// `x w [+ b]` for x `[n, k]`, w `[k, m]`.
+/// Computes `x w [+ b]` for x `[n, k]`, w `[k, m]`.
 fn forward(
     x: &FlexTensor,
     w: &FlexTensor,
@@ -88,7 +88,7 @@ fn forward(
     filled((n, m, k), x, w, b.map(values), precision)
 }
 
-/// The product `a b [+ bias]` for a `[m, k]`, b `[k, n]`.
+/// Returns the product `a b [+ bias]` for a `[m, k]`, b `[k, n]`.
 fn filled(
     sizes: (usize, usize, usize),
     a: View,
@@ -108,7 +108,7 @@ fn filled(
     wrap(filled, [rows, columns])
 }
 
-/// The gradients of x and w that are wanted, given the gradient of `x w + b`.
+/// Returns the gradients of x and w that are wanted, given the gradient of `x w + b`.
 fn of_product(
     [x, w]: [&FlexTensor; 2],
     dy: &FlexTensor,
@@ -124,7 +124,7 @@ fn of_product(
     [of_x.then(|| filled((n, k, m), dy, w.transposed(), None, precision)), dw]
 }
 
-/// `dropout(gelu(x w + b))` for the input `x w`, which is replaced by the derivative, so that the backward
+/// Computes `dropout(gelu(x w + b))` for the input `x w`, which is replaced by the derivative, so that the backward
 /// pass is one product. Adding the bias here saves a pass over memory.
 fn gelu(input: &mut [f32], bias: &[f32], dropout: Option<Dropout>) -> Box<[f32]> {
     let width = bias.len();
@@ -213,7 +213,7 @@ fn scale_by_slope(dy: &mut [f32], slope: &[f32], width: usize) -> Vec<f32> {
     add_up(partial.iter().map(Vec::as_slice), width)
 }
 
-/// The sum of vectors, from the first to the last.
+/// Returns the sum of vectors, from the first to the last.
 pub(super) fn add_up<'a>(vectors: impl Iterator<Item = &'a [f32]>, width: usize) -> Vec<f32> {
     let mut total = vec![0.0; width];
     for vector in vectors {

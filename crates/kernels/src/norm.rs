@@ -76,8 +76,8 @@ let y = &mut y[row.clone()];
         (wrap(y, [n, width]), ([standard, inverse], gamma))
     }
 
-    /// With h the standardised row, g = dy ∘ gamma and means over the row:
-    /// `dx = (g − mean(g) − h · mean(g ∘ h)) / √(variance + ε)`, in the place of dy.
+    /// Computes the gradient in the place of dy. With h the standardised row, g = dy ∘ gamma and means over the row:
+    /// `dx = (g − mean(g) − h · mean(g ∘ h)) / √(variance + ε)`.
     fn backward(
         self,
         ([standard, inverse], gamma): Self::Saved,

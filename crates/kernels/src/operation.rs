@@ -29,7 +29,7 @@ use crate::precision::Precision;
 
 /// An engine whose operations of this crate have their own backward passes: the CPU's, or CubeCL's for GPUs.
 pub trait Engine: Backend {
-    /// The same tensor in row-major order.
+    /// Creates the same tensor in row-major order.
     fn row_major(tensor: FloatTensor<Self>) -> FloatTensor<Self>;
 }
 
@@ -52,16 +52,16 @@ pub trait Operation<B: Engine, const N: usize>: Clone + Send + 'static {
     /// The data of the backward pass.
     type Saved: Clone + Debug + Send + 'static;
 
-    /// The types in which the operation reads inputs of the types `given`: 32 bits each, unless a kernel reads
+    /// Returns the types in which the operation reads inputs of the types `given`: 32 bits each, unless a kernel reads
     /// results of products as they are.
     fn reads(&self, given: [DType; N]) -> [DType; N] {
         given.map(|_| DType::F32)
     }
 
-    /// The value, and the data of its backward pass, which are not used unless `keep` says so.
+    /// Returns the value, and the data of its backward pass, which are not used unless `keep` says so.
     fn forward(&self, inputs: [FloatTensor<B>; N], keep: bool) -> (FloatTensor<B>, Self::Saved);
 
-    /// The gradients of the inputs that are `wanted`, for the gradient `dy` of the value.
+    /// Returns the gradients of the inputs that are `wanted`, for the gradient `dy` of the value.
     fn backward(
         self,
         saved: Self::Saved,
@@ -90,7 +90,7 @@ pub trait Everywhere<const N: usize>: Operation<Flex, N> {}
 #[cfg(not(feature = "cube"))]
 impl<Op: Operation<Flex, N>, const N: usize> Everywhere<N> for Op {}
 
-/// The value of an operation on the engine of its inputs.
+/// Returns the value of an operation on the engine of its inputs.
 pub fn run<Op: Everywhere<N>, const N: usize, const D: usize>(
     op: Op,
     inputs: [DispatchTensor; N],
@@ -111,7 +111,7 @@ fn is_on_gpu(tensor: &DispatchTensorKind) -> bool {
     }
 }
 
-/// The value of an operation, which autodiff records if an input is on an autodiff device.
+/// Returns the value of an operation, which autodiff records if an input is on an autodiff device.
 ///
 /// # Panics
 /// If an input is not a tensor of floats of the engine.
@@ -165,7 +165,7 @@ where
     Tensor::from_primitive::<Autodiff<B, C>>(recorded)
 }
 
-/// Tensors in the types that an operation reads.
+/// Returns tensors in the types that an operation reads.
 ///
 /// # Panics
 /// If an input has 64 bits, which 32 bits do not hold.
@@ -186,13 +186,13 @@ fn in_types<B: Backend, const N: usize>(
     })
 }
 
-/// The type in which a kernel reads results of products: as they are in 16 bits, and everything else in 32.
+/// Returns the type in which a kernel reads results of products: as they are in 16 bits, and everything else in 32.
 #[cfg(feature = "cube")]
 pub fn narrow(given: DType) -> DType {
     if given == DType::BF16 { given } else { DType::F32 }
 }
 
-/// The primitive of a tensor on the CPU engine, without autodiff.
+/// Returns the primitive of a tensor on the CPU engine, without autodiff.
 ///
 /// # Panics
 /// If the tensor is on a different device.
@@ -200,7 +200,7 @@ pub fn primitive<const D: usize>(tensor: Tensor<D>) -> FlexTensor {
     of_backend::<Flex>(tensor.into_dispatch())
 }
 
-/// The primitive of a tensor on the engine B.
+/// Returns the primitive of a tensor on the engine B.
 ///
 /// # Panics
 /// If the tensor is on a different engine.
@@ -258,28 +258,28 @@ impl<T: Copy> Shared<T> {
     }
 }
 
-/// A tensor of the given values.
+/// Returns a tensor of the given values.
 pub fn wrap(values: impl Into<Vec<f32>>, shape: impl Into<Shape>) -> FlexTensor {
     FlexTensor::new(Bytes::from_elems(values.into()), Layout::contiguous(shape.into()), DType::F32)
 }
 
-/// The same tensor in row-major order.
+/// Returns the same tensor in row-major order.
 pub fn contiguous(tensor: FlexTensor) -> FlexTensor {
     if tensor.as_slice::<f32>().is_some() { tensor } else { tensor.to_contiguous() }
 }
 
-/// The values of a contiguous tensor of 32-bit floats.
+/// Returns the values of a contiguous tensor of 32-bit floats.
 pub fn values(tensor: &FlexTensor) -> &[f32] {
     tensor.as_slice::<f32>().expect("operations are called on contiguous 32-bit tensors")
 }
 
-/// Whether the memory of a tensor holds its values in row-major order and nothing else.
+/// Returns whether the memory of a tensor holds its values in row-major order and nothing else.
 pub fn is_whole(tensor: &FlexTensor) -> bool {
     let values = tensor.as_slice::<f32>();
     values.is_some_and(|values| size_of_val(values) == tensor.bytes().len())
 }
 
-/// The same tensor with memory that holds its values only, so that `storage_mut` gives them.
+/// Returns the same tensor with memory that holds its values only, so that `storage_mut` gives them.
 pub fn owned(tensor: FlexTensor) -> FlexTensor {
     if is_whole(&tensor) {
         return tensor;
@@ -288,7 +288,7 @@ pub fn owned(tensor: FlexTensor) -> FlexTensor {
     wrap(values(&contiguous(tensor)).to_vec(), shape)
 }
 
-/// Number of rows and columns of a matrix.
+/// Returns the number of rows and columns of a matrix.
 pub fn sides(tensor: &FlexTensor) -> (usize, usize) {
     let shape = tensor.layout().shape();
     (shape[0], shape[1])
@@ -304,12 +304,12 @@ pub struct View<'a> {
 }
 
 impl<'a> View<'a> {
-    /// A matrix whose rows are `width` values apart.
+    /// Creates a matrix whose rows are `width` values apart.
     pub fn rows(values: &'a [f32], width: usize) -> Self {
         Self { values, row: width, column: 1 }
     }
 
-    /// The transpose.
+    /// Returns the transpose.
     pub fn transposed(self) -> Self {
         Self { row: self.column, column: self.row, ..self }
     }
@@ -319,7 +319,7 @@ impl<'a> View<'a> {
         rows * columns == 0 || last < self.values.len()
     }
 
-    /// Its values rounded to bfloat16, row by row.
+    /// Returns the values rounded to bfloat16, row by row.
     pub fn rounded(&self, rows: usize, columns: usize) -> Vec<f32> {
         let mut values = vec![0.0; rows * columns];
         let all = values.par_chunks_mut(columns.max(1)).with_min_len(64).enumerate();

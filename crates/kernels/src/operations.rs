@@ -16,7 +16,7 @@ use crate::precision::Precision;
 use crate::row_gradient::RowGradients;
 use crate::rows::{Kind, Rows};
 
-/// `x w + b` for x `[n, k]`, w `[k, m]`, b `[m]`. On a GPU the result has the type of `precision`.
+/// Computes `x w + b` for x `[n, k]`, w `[k, m]`, b `[m]`. On a GPU the result has the type of `precision`.
 ///
 /// # Panics
 /// If the shapes do not fit.
@@ -34,8 +34,8 @@ pub fn product(x: Tensor<2>, w: Tensor<2>, precision: Precision) -> Tensor<2> {
     run(Linear(precision), [x, w].map(Tensor::into_dispatch))
 }
 
-/// `dropout(gelu(x w + b))` for x `[n, k]`, w `[k, m]`, b `[m]`; elements are numbered row by row. On a GPU the result
-/// has the type of `precision`.
+/// Computes `dropout(gelu(x w + b))` for x `[n, k]`, w `[k, m]`, b `[m]`; elements are numbered row by row. On a GPU
+/// the result has the type of `precision`.
 ///
 /// # Panics
 /// If the shapes do not fit.
@@ -58,7 +58,7 @@ fn check_linear(x: &Tensor<2>, w: &Tensor<2>, b: &Tensor<1>) {
     assert!(x[1] == w[0] && w[1] == b[0], "x {x:?}, w {w:?}, b {b:?}");
 }
 
-/// `layer_norm(x + dropout(r + bias)) ∘ gamma + beta` over the rows of x and r `[n, d]`, with `epsilon`
+/// Computes `layer_norm(x + dropout(r + bias)) ∘ gamma + beta` over the rows of x and r `[n, d]`, with `epsilon`
 /// added to the variance; elements of r are numbered row by row.
 ///
 /// # Panics
@@ -78,7 +78,7 @@ pub fn residual_norm(
     run(ResidualNorm { epsilon, dropout }, [x, r, bias, gamma, beta])
 }
 
-/// `softmax(q kᵀ / √d_h) v` per head (Vaswani et al. 2017), every token attending to the tokens of
+/// Computes `softmax(q kᵀ / √d_h) v` per head (Vaswani et al. 2017), every token attending to the tokens of
 /// its own text.
 ///
 /// `qkv` `[n, 3d]` holds queries, keys and values side by side, each with its heads side by side; n is
@@ -87,11 +87,11 @@ pub fn residual_norm(
 ///
 /// # Panics
 /// If the shapes do not fit, or `heads` does not divide d.
-pub fn attention(qkv: Tensor<2>, own: Attention) -> Tensor<2> {
+pub fn attention(qkv: Tensor<2>, settings: Attention) -> Tensor<2> {
     let [n, triple] = qkv.dims();
-    let fits = n == own.sequences.rows() && triple.is_multiple_of(3 * own.heads);
+    let fits = n == settings.sequences.rows() && triple.is_multiple_of(3 * settings.heads);
     assert!(fits, "qkv [{n}, {triple}]");
-    run(own, [qkv.into_dispatch()])
+    run(settings, [qkv.into_dispatch()])
 }
 
 /// [`attention`] of only the first token of each text: `q` `[texts, d]`, and keys and values side by side
@@ -99,16 +99,16 @@ pub fn attention(qkv: Tensor<2>, own: Attention) -> Tensor<2> {
 ///
 /// # Panics
 /// If the shapes do not fit, or `heads` does not divide d.
-pub fn attention_first(q: Tensor<2>, kv: Tensor<2>, own: Attention) -> Tensor<2> {
+pub fn attention_first(q: Tensor<2>, kv: Tensor<2>, settings: Attention) -> Tensor<2> {
     let [texts, d] = q.dims();
     let [n, double] = kv.dims();
-    let fits = texts == own.sequences.texts() && n == own.sequences.rows();
-    let fits = fits && double == 2 * d && d.is_multiple_of(own.heads);
+    let fits = texts == settings.sequences.texts() && n == settings.sequences.rows();
+    let fits = fits && double == 2 * d && d.is_multiple_of(settings.heads);
     assert!(fits, "q [{texts}, {d}], kv [{n}, {double}]");
-    run(own, [q, kv].map(Tensor::into_dispatch))
+    run(settings, [q, kv].map(Tensor::into_dispatch))
 }
 
-/// Weighted sums of table rows: `y_i = Σ_j values_j · table[indices_j]` over row i's entries, shape
+/// Returns weighted sums of table rows: `y_i = Σ_j values_j · table[indices_j]` over row i's entries, shape
 /// `[batch, width]`, differentiable in the table.
 ///
 /// With `by_rows` the gradient of the table costs what the batch touches on the CPU engine: these [`RowGradients`] take
@@ -126,7 +126,8 @@ pub fn bag(
     run(Bag { batch, by_rows }, [table.into_dispatch()])
 }
 
-/// Of each token the row of a table `[rows, d]` that its place in its text has, `[n, d]`; the first place has row `first`.
+/// Returns, for each token, the row of a table `[rows, d]` for its position in the text, `[n, d]`; the first position
+/// has row `first`.
 ///
 /// # Panics
 /// If the table has no row for a place.
@@ -134,11 +135,11 @@ pub fn places(table: Tensor<2>, sequences: &Arc<Sequences>, first: usize) -> Ten
     let rows = table.dims()[0];
     let longest = sequences.longest();
     assert!(first + longest <= rows, "{longest} places from row {first} on, of {rows}");
-    let own = Rows { sequences: sequences.clone(), kind: Kind::Places(first) };
-    run(own, [table.into_dispatch()])
+    let operation = Rows { sequences: sequences.clone(), kind: Kind::Places(first) };
+    run(operation, [table.into_dispatch()])
 }
 
-/// The mean of the rows of x `[n, d]` of each of the first `texts` texts, `[texts, d]`.
+/// Returns the mean of the rows of x `[n, d]` of each of the first `texts` texts, `[texts, d]`.
 ///
 /// # Panics
 /// If there are fewer texts, or rows.

@@ -7,8 +7,8 @@ use crate::dot;
 use crate::operation::{Product, Shared, View};
 use crate::precision::Precision;
 
-/// Whether the processor has instructions for products of bfloat16; without them such products take longer than in
-/// 32 bits.
+/// Returns whether the processor has instructions for products of bfloat16; without them such products take longer than
+/// in 32 bits.
 pub fn multiplies_bf16() -> bool {
     #[cfg(any(target_arch = "aarch64", target_arch = "x86_64"))]
     return dot::supported();
@@ -40,7 +40,7 @@ impl Product<'_> {
         }
     }
 
-    /// As [`write`](Self::write), of operands that are rounded before a product in 32 bits.
+    /// Computes the product like [`write`](Self::write), with operands that are rounded before a product in 32 bits.
     ///
     /// # Safety
     /// As [`write`](Self::write).

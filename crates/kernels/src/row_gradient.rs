@@ -19,7 +19,7 @@ const CHUNK: usize = 1 << 14;
 pub struct RowGradient {
     /// The numbers of these rows, ascending.
     rows: Vec<u32>,
-    /// Their gradients one behind the other, p numbers each.
+    /// The gradients of these rows one behind the other, p numbers each.
     values: Vec<f32>,
     /// p.
     width: usize,
@@ -31,33 +31,33 @@ impl RowGradient {
         Self { rows, values, width }
     }
 
-    /// The numbers of the rows that are not 0, ascending.
+    /// Returns the numbers of the rows that are not 0, ascending.
     pub fn rows(&self) -> &[u32] {
         &self.rows
     }
 
-    /// The gradients of these rows one behind the other.
+    /// Returns the gradients of these rows one behind the other.
     pub fn values(&self) -> &[f32] {
         &self.values
     }
 
-    /// Number and gradient of each row that is not 0, by number.
+    /// Returns the number and gradient of each row that is not 0, by number.
     pub fn iter(&self) -> impl Iterator<Item = (usize, &[f32])> {
         let values = self.values.chunks_exact(self.width.max(1));
         self.rows.iter().map(|&row| row as usize).zip(values)
     }
 
-    /// Number and gradient of each row from number `first` on.
+    /// Returns the number and gradient of each row from number `first` on.
     pub(super) fn behind(&self, first: usize) -> impl Iterator<Item = (usize, &[f32])> {
         self.iter().skip(self.rows.partition_point(|&row| (row as usize) < first))
     }
 
-    /// The gradients of these rows as a vector on the CPU engine.
+    /// Returns the gradients of these rows as a vector on the CPU engine.
     pub fn vector(&self) -> Tensor<1> {
         Tensor::from_primitive::<Flex>(wrap(self.values.clone(), [self.values.len()]))
     }
 
-    /// The squares of the numbers of these rows, `[rows, p]`.
+    /// Returns the squares of the numbers of these rows, `[rows, p]`.
     pub fn squares(&self) -> Tensor<2> {
         let mut squares = vec![0.0; self.values.len()];
         let chunks = squares.par_chunks_mut(CHUNK).zip(self.values.par_chunks(CHUNK));
@@ -119,7 +119,7 @@ impl RowGradient {
         });
     }
 
-    /// All rows, row-major, of a table with so many numbers.
+    /// Returns all rows, row-major, of a table with so many numbers.
     pub fn dense(&self, numbers: usize) -> Vec<f32> {
         let mut dense = vec![0.0; numbers];
         for (row, gradient) in self.iter() {
@@ -134,12 +134,12 @@ impl RowGradient {
 pub enum Gradient<const D: usize> {
     /// A number for each of the parameter.
     Dense(Tensor<D>),
-    /// Of a table, some rows.
+    /// The gradient of some rows of a table.
     Rows(RowGradient),
 }
 
 impl<const D: usize> Gradient<D> {
-    /// The gradient with a number for each of `parameter`.
+    /// Returns the gradient with a number for each of `parameter`.
     pub fn dense(self, parameter: &Tensor<D>) -> Tensor<D> {
         match self {
             Self::Dense(gradient) => gradient,
@@ -152,7 +152,7 @@ impl<const D: usize> Gradient<D> {
     }
 }
 
-/// What takes gradients by rows in a backward pass, in which Burn gets none for these tables. Clones share them.
+/// The receiver of gradients by rows in a backward pass, in which Burn gets none for these tables. Clones share them.
 #[derive(Clone, Debug, Default)]
 pub struct RowGradients(Arc<Mutex<HashMap<ParamId, RowGradient>>>);
 

@@ -7,7 +7,7 @@ use crate::attention::Sequences;
 use crate::bag::{Bag, SparseBatch};
 use crate::operation::Operation;
 
-/// An operation between the rows of tokens and those of something else, which a batch's lengths determine.
+/// An operation between the rows of tokens and rows of another kind, which a batch's lengths determine.
 #[derive(Clone)]
 pub struct Rows {
     pub sequences: Arc<Sequences>,
@@ -16,14 +16,14 @@ pub struct Rows {
 
 #[derive(Clone, Copy)]
 pub enum Kind {
-    /// Of each token the row of a table that its place in the text has, counted from this row on.
+    /// For each token, the row of a table for its position in the text, counted from this row on.
     Places(usize),
-    /// Of each of so many texts the mean of its tokens' rows.
+    /// For each of this many texts, the mean of its tokens' rows.
     Means(usize),
 }
 
 impl Rows {
-    /// The same as a weighted sum of rows.
+    /// Returns the same as a weighted sum of rows.
     fn bag(&self) -> Bag {
         let sequences = &self.sequences;
         let batch = match self.kind {

@@ -31,7 +31,7 @@ macro_rules! masked {
 }
 pub(super) use masked;
 
-/// `out += factor · values`.
+/// Computes `out += factor · values`.
 pub fn add_scaled(out: &mut [f32], factor: f32, values: &[f32]) {
     simd! {
         (out: &mut [f32], factor: f32, values: &[f32]) -> () {
@@ -76,7 +76,7 @@ pub fn exp(x: f32) -> f32 {
     y * f32::from_bits(shifted.to_bits().wrapping_add(127) << 23)
 }
 
-/// Distribution function and density of the standard normal at x from one exponential; the former with an
+/// Returns the distribution function and density of the standard normal at x from one exponential; the former with an
 /// error of 10⁻⁷ (Abramowitz and Stegun, 7.1.26).
 #[inline(always)]
 pub fn normal(x: f32) -> (f32, f32) {
@@ -92,7 +92,7 @@ pub fn normal(x: f32) -> (f32, f32) {
     (if x >= 0.0 { 1.0 - tail } else { tail }, e * 0.398_942_3)
 }
 
-/// The largest value, or −∞, in 32 partial maxima that vectorise; NaN are passed over.
+/// Returns the largest value, or −∞, in 32 partial maxima that vectorise; NaN are passed over.
 #[inline(always)]
 pub fn largest(x: &[f32]) -> f32 {
     const LANES: usize = 32;
@@ -107,7 +107,7 @@ pub fn largest(x: &[f32]) -> f32 {
     partial.iter().chain(rest).copied().fold(f32::NEG_INFINITY, greater)
 }
 
-/// `Σ f(i, x_i)` in 32 partial sums, in a fixed order that vectorises.
+/// Computes `Σ f(i, x_i)` in 32 partial sums, in a fixed order that vectorises.
 #[inline(always)]
 pub fn sum(x: &[f32], f: impl Fn(usize, f32) -> f32) -> f32 {
     const LANES: usize = 32;

@@ -1,4 +1,4 @@
-//! What devices can: products of rounded numbers, and how much they hold.
+//! What devices support: products of rounded numbers, and how much memory they have.
 
 use burn::tensor::Device;
 use dsokr_core::Error;
@@ -29,7 +29,7 @@ impl Precision {
     }
 }
 
-/// Bytes of memory of a GPU, infinite where its driver does not say; `None` for the CPU.
+/// Returns bytes of memory of a GPU, infinite where its driver does not say; `None` for the CPU.
 pub fn device_memory(device: &Device) -> Option<f64> {
     if is_cpu_engine(device) {
         return None;
@@ -41,7 +41,7 @@ pub fn device_memory(device: &Device) -> Option<f64> {
     Some(f64::INFINITY)
 }
 
-/// Bytes that operations have sent to GPUs since the process began, without those of tensors.
+/// Returns the number of bytes that operations have sent to GPUs since the process began, tensors excepted.
 pub fn sent() -> u64 {
     #[cfg(feature = "cube")]
     return cube::sent();
@@ -49,15 +49,15 @@ pub fn sent() -> u64 {
     0
 }
 
-/// Whether this device's operations round the operands of products in `precision` and multiply them in 32 bits,
+/// Returns whether this device's operations round the operands of products in `precision` and multiply them in 32 bits,
 /// because the processor has no instructions for such products. It takes longer than 32 bits throughout.
 pub fn emulated(precision: Precision, device: &Device) -> bool {
     precision == Precision::Bf16 && is_cpu_engine(device) && !multiplies_bf16()
 }
 
-/// The time of a training step in `precision` on the CPU engine as a share of that in 32 bits. It is 0.6 for bfloat16
-/// where an x86-64 processor has instructions for it: the book's page on benchmarks measures 0.57 to 0.61 for whole steps
-/// and epochs. Otherwise it is 1, because nothing else was measured.
+/// Returns the time of a training step in `precision` on the CPU engine as a share of that in 32 bits. It is 0.6 for
+/// bfloat16 where an x86-64 processor has instructions for it: the book's page on benchmarks measures 0.57 to 0.61 for
+/// whole steps and epochs. Otherwise it is 1, because nothing else was measured.
 pub fn step_time(precision: Precision) -> f64 {
     let measured = cfg!(target_arch = "x86_64") && multiplies_bf16();
     if precision == Precision::Bf16 && measured { 0.6 } else { 1.0 }

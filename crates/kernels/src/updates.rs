@@ -32,7 +32,7 @@ impl Updates {
         *self.factor() = factor;
     }
 
-    /// A gradient times the factor.
+    /// Returns a gradient times the factor.
     pub fn scaled<const D: usize>(&self, gradient: Gradient<D>) -> Gradient<D> {
         let Some(factor) = self.factor().clone() else { return gradient };
         match gradient {
@@ -47,7 +47,7 @@ impl Updates {
         }
     }
 
-    /// Weights after a step of Adam, and m and v as vectors.
+    /// Returns weights after a step of Adam, and m and v as vectors.
     pub fn adam<const D: usize>(
         &self,
         step: Adam,
@@ -74,8 +74,8 @@ impl Updates {
     }
 }
 
-/// The factor `[1]` that scales gradients to norm `limit` over all together if their norm is larger; NaN if it is not
-/// finite. Nothing is read from their device.
+/// Returns the factor `[1]` that scales gradients to norm `limit` over all together if their norm is larger; NaN if it
+/// is not finite. Nothing is read from their device.
 pub fn clip_factor(gradients: Vec<Tensor<1>>, limit: f32) -> Tensor<1> {
     #[cfg(feature = "cube")]
     if !is_cpu_engine(&gradients[0].device()) {

@@ -29,7 +29,7 @@ type Failure = Box<dyn std::error::Error>;
 /// nλ.
 const RIDGE: f64 = 0.1;
 
-/// What the command line asks for.
+/// The options of the command line.
 struct Options {
     power: f64,
     csls: f32,
@@ -131,8 +131,8 @@ fn main() -> Result<(), Failure> {
 
     let rank = basis.dimension();
     let groups = distinct(&outputs.select(&pool)?)?;
-    let own: Vec<usize> = groups.representative.iter().map(|&at| pool[at]).collect();
-    let points = basis.project(&outputs.select(&own)?)?;
+    let distinct: Vec<usize> = groups.representative.iter().map(|&at| pool[at]).collect();
+    let points = basis.project(&outputs.select(&distinct)?)?;
     let shift = if basis.is_normalised() { 0.5 } else { 0.0 };
     let constants = points.squared_norms.iter().map(|k| (shift - 0.5 * k) as f32).collect();
     let ids = pool.iter().map(|&at| molecules[at][0].clone()).collect();
@@ -179,7 +179,7 @@ fn main() -> Result<(), Failure> {
     Ok(())
 }
 
-/// The columns of a tab-separated file without quotes, behind its header.
+/// Returns the columns of a tab-separated file without quotes, behind its header.
 fn table(path: &std::path::Path) -> Result<Vec<Vec<String>>, Failure> {
     let mut reader = csv::ReaderBuilder::new().delimiter(b'\t').quoting(false).from_path(path)?;
     let row = |record: Result<csv::StringRecord, csv::Error>| -> Result<Vec<String>, Failure> {

@@ -54,7 +54,7 @@ fn row(errors: &[f64]) -> String {
     errors.iter().map(|error| format!(" {error:.4} |")).collect()
 }
 
-/// The test error of every rank, at its best λ.
+/// Returns the test error of every rank, at its best λ.
 fn ranks(n: usize, extra: usize, c: f64, aligned: bool, seeds: u64) -> Result<Vec<f64>, Failure> {
     let mut mean = vec![0.0; RANKS.len()];
     for seed in 0..seeds {
@@ -91,9 +91,9 @@ fn ranks(n: usize, extra: usize, c: f64, aligned: bool, seeds: u64) -> Result<Ve
                     let kept = embedding.restore(&embedding.project(predicted)?)?;
                     Ok(relative(&kept, truth))
                 };
-                let found = (error(&seen, &validation.y)?, error(&new, &test.clean)?);
-                if found.0 < best.0 {
-                    *best = found;
+                let errors = (error(&seen, &validation.y)?, error(&new, &test.clean)?);
+                if errors.0 < best.0 {
+                    *best = errors;
                 }
             }
         }
@@ -156,7 +156,7 @@ fn gaussian(rows: usize, columns: usize, random: &mut Generator) -> Mat<f64> {
     Mat::from_fn(rows, columns, |_, _| StandardNormal.sample(random))
 }
 
-/// A square root of a matrix with the given eigenvalues (from p = 1) and random eigenvectors.
+/// Returns a square root of a matrix with the given eigenvalues (from p = 1) and random eigenvectors.
 fn root(random: &mut Generator, value: impl Fn(usize) -> f64) -> Mat<f64> {
     let turn = gaussian(D, D, random).qr().compute_thin_Q();
     Mat::from_fn(D, D, |i, p| turn[(i, p)] * value(p + 1).sqrt())

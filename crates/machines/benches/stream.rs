@@ -1,12 +1,12 @@
 //! The solvers for many rows, whose inputs are made on the fly:
 //! `cargo bench -p dsokr-machines --bench stream -- [SOLVER] [ROWS] [ANCHORS] [PARTS]`.
 //!
-//! 1,000,000 × 100 standard normal inputs, ten outputs that are smooth functions of them plus noise,
-//! 2,000 sub-sampled anchors and a Gaussian kernel of width 10. SOLVER is `direct`, `conjugate` (all
-//! kernel values computed again in each iteration), `conjugate-kept` (4 GiB of them kept), or
-//! `average`, that of PARTS models of a part each with half the anchors; without it each is run in a
-//! process of its own. Prints a JSON line for each with seconds on the wall and of all threads, the
-//! most memory held, and the share of the variance of 5,000 new noiseless outputs that is explained.
+//! The data are 1,000,000 × 100 standard normal inputs and ten outputs that are smooth functions of them plus noise.
+//! The machine has 2,000 sub-sampled anchors and a Gaussian kernel of width 10. SOLVER is `direct`, `conjugate` (all
+//! kernel values are computed again in each iteration), `conjugate-kept` (4 GiB of them are kept), or `divide` (the
+//! mean of PARTS models, each of one part of the rows and with half the anchors). Without SOLVER each of them runs in a
+//! process of its own. The bench prints a JSON line for each solver: seconds on the wall and of all threads, the most
+//! memory held, and the share of the variance of 5,000 new noiseless outputs that is explained.
 
 mod process;
 
@@ -37,7 +37,7 @@ struct Synthetic {
 }
 
 impl Synthetic {
-    /// The inputs of some rows, row-major.
+    /// Returns the inputs of some rows, row-major.
     fn inputs(&self, rows: Range<usize>) -> Vec<f32> {
         let rows = self.start + rows.start..self.start + rows.end;
         let mut out = Vec::with_capacity(rows.len() * WIDTH);
@@ -55,7 +55,7 @@ impl Synthetic {
         out
     }
 
-    /// `sin(⟨w_j, x⟩) + ½ ⟨w_{j+1}, x⟩²`, with w of five ones.
+    /// Computes `sin(⟨w_j, x⟩) + ½ ⟨w_{j+1}, x⟩²`, with w of five ones.
     fn outputs(&self, rows: Range<usize>) -> Mat<f64> {
         let x = self.inputs(rows.clone());
         let sum = |i: usize, j: usize| -> f64 {
@@ -84,7 +84,7 @@ impl RowSource for Synthetic {
 }
 
 impl Synthetic {
-    /// The outputs of all rows, with noise.
+    /// Returns the outputs of all rows, with noise.
     fn targets(&self) -> Result<Targets, Error> {
         let mut values = Vec::with_capacity(self.len * OUTPUTS);
         for start in (0..self.len).step_by(CHUNK) {
@@ -98,7 +98,7 @@ impl Synthetic {
     }
 }
 
-/// `1 − Σ (z − y)² / Σ (y − ȳ)²` on new rows.
+/// Computes `1 − Σ (z − y)² / Σ (y − ȳ)²` on new rows.
 fn explained(z: &[f32], new: &Synthetic) -> f64 {
     let y = new.outputs(0..new.len);
     let mut error = 0.0;
@@ -166,7 +166,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     Ok(())
 }
 
-/// Seconds that all threads of the process have computed, which other processes do not lengthen as
+/// Returns seconds that all threads of the process have computed, which other processes do not lengthen as
 /// they do the time on the wall.
 fn user_s() -> f64 {
     let time = process::usage().ru_utime;

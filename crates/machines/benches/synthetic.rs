@@ -52,7 +52,7 @@ const ROWS: usize = 10_000;
 /// Rows among them that lie elsewhere.
 const OUTLYING: usize = 100;
 
-/// What `select` finds best.
+/// The best γ by `select`.
 const GAMMA: f64 = 0.05;
 const LAMBDA: f64 = 1e-7;
 const KAPPA: f64 = 1.0;
@@ -122,7 +122,7 @@ fn problem(loss: Loss, lambda: f64) -> Result<LipschitzProblem, Failure> {
     })
 }
 
-/// `Σ (f − y)² / Σ y²`.
+/// Computes `Σ (f − y)² / Σ y²`.
 fn relative_error(predicted: &[f32], y: &[f64]) -> f64 {
     let squares = predicted.iter().zip(y).map(|(&f, y)| (f64::from(f) - y).powi(2));
     squares.sum::<f64>() / y.iter().map(|y| y * y).sum::<f64>()

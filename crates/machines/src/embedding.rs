@@ -84,7 +84,7 @@ impl OutputEmbedding {
         Ok(Self { directions, spectrum })
     }
 
-    /// The same directions, fewer of them: one eigendecomposition serves every rank.
+    /// Returns the same directions, fewer of them: one eigendecomposition serves every rank.
     ///
     /// # Errors
     /// [`Error::Value`] unless 1 ≤ `rank` ≤ [`rank`](Self::rank).
@@ -115,7 +115,7 @@ impl OutputEmbedding {
         Ok(map(self.directions.transpose(), coordinates))
     }
 
-    /// `Gᵀ z` of embedded points z, n × q row-major: a reduced rank prediction is
+    /// Computes `Gᵀ z` of embedded points z, n × q row-major: a reduced rank prediction is
     /// `GᵀG ĥ(x)`, restored from projected predictions.
     ///
     /// # Errors
@@ -132,7 +132,7 @@ fn check(what: &'static str, width: usize, rows: &[f32]) -> Result<(), Error> {
     Error::check_finite(what, width, rows)
 }
 
-/// `Σ_i z_i z_iᵀ`.
+/// Computes `Σ_i z_i z_iᵀ`.
 fn second_moment(width: usize, rows: &[f32]) -> Mat<f64> {
     let parts: Vec<&[f32]> = rows.chunks(ROWS * width).collect();
     sum_of_parts(width, parts.len(), |at| {

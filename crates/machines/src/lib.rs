@@ -13,8 +13,8 @@
 //! | joint quantile regression | [`fit_lipschitz`] with [`Loss::Pinball`] | [`Targets::repeated`] |
 //! | IOKR with robust losses | [`fit_lipschitz`] | [`Targets::from_projection`] |
 //!
-//! Kernels, rows, sketches and bases are those of `dsokr-basis`, on the input side as on the output
-//! side. A [`KernelModel`] maps input rows to coordinates, which are the queries of `dsokr-decode`;
+//! Kernels, rows, sketches and bases come from `dsokr-basis`, on the input side as on the output side. A
+//! [`KernelModel`] maps input rows to coordinates, which are the queries of `dsokr-decode`;
 //! [`OutputSpace::points`] are its candidates. A [`Solver`] is any of the methods, as a configuration
 //! file names it. λ is chosen by [`Spectrum`], for all its values from one eigendecomposition.
 //! Precomputed kernels become one by [`alignf`] and [`combine`], for [`fit`]. [`OutputEmbedding`]

@@ -45,7 +45,7 @@ pub enum Loss {
 }
 
 impl Loss {
-    /// The loss of a distance; none for the pinball loss.
+    /// Returns the loss of a distance; none for the pinball loss.
     fn of_distance(&self) -> Option<&dyn DistanceLoss> {
         match self {
             Self::Square(loss) => Some(loss),
@@ -56,35 +56,35 @@ impl Loss {
         }
     }
 
-    /// The loss of a distance in its one form.
+    /// Returns the loss of a distance in its one form.
     fn pieces(&self) -> Option<Pieces> {
         self.of_distance().map(DistanceLoss::pieces)
     }
 }
 
 impl Loss {
-    /// The pinball loss of the given levels.
+    /// Creates the pinball loss of the given levels.
     pub fn pinball(levels: impl Into<Vec<f64>>) -> Self {
         Self::Pinball(Pinball { levels: levels.into() })
     }
 
-    /// The name in configuration files.
+    /// Returns the name in configuration files.
     pub fn name(&self) -> String {
         tag(self)
     }
 
-    /// The levels of the pinball loss, if it is that one.
+    /// Returns the levels of the pinball loss, if it is that one.
     pub fn levels(&self) -> Option<&[f64]> {
         if let Self::Pinball(Pinball { levels }) = self { Some(levels) } else { None }
     }
 
-    /// The factor c of the penalty `c λ ‖f − b‖²`: ½, but 1 for the square loss, whose λ is that of
-    /// ridge regression.
+    /// Returns the factor c of the penalty `c λ ‖f − b‖²`: ½, but 1 for the square loss, whose λ has the scale of ridge
+    /// regression.
     pub fn penalty(&self) -> f64 {
         self.pieces().map_or(0.5, |loss| loss.penalty())
     }
 
-    /// Whether the mean of numbers is the constant of least loss.
+    /// Returns whether the mean of numbers is the constant of least loss.
     pub(crate) fn is_fitted_by_mean(&self) -> bool {
         self.pieces().is_some_and(|loss| loss.is_fitted_by_mean())
     }
@@ -102,7 +102,7 @@ impl Loss {
         checked.map_err(|error| error.of(format_args!("loss {}: ", self.name())))
     }
 
-    /// `ℓ(f, y)` with r = `residual` (not read by the pinball loss).
+    /// Computes `ℓ(f, y)` with r = `residual` (not read by the pinball loss).
     pub fn value(&self, prediction: &[f64], target: &[f64], residual: f64) -> f64 {
         if let Some(loss) = self.pieces() {
             return loss.value(distance(prediction, target, residual));
@@ -112,12 +112,12 @@ impl Loss {
         errors.zip(levels).map(|(e, tau)| (tau * e).max((tau - 1.0) * e)).sum()
     }
 
-    /// A bound on the second derivatives in f; none for a loss with kinks.
+    /// Returns a bound on the second derivatives in f; none for a loss with kinks.
     pub(crate) fn curvature(&self) -> Option<f64> {
         self.pieces().and_then(|loss| loss.curvature())
     }
 
-    /// The gradient at f of the loss smoothed about the slope `centre`,
+    /// Returns the gradient at f of the loss smoothed about the slope `centre`,
     /// `ℓ_μ(f) = max_α ⟨α, f⟩ − ℓ*(α) − (μ/2) ‖α − centre‖²`, and the conjugate
     /// `ℓ*(α) = ⟨α, f⟩ − ℓ(f)` of the maximiser α. A loss without kinks is not smoothed.
     ///
@@ -169,7 +169,7 @@ impl Loss {
     }
 }
 
-/// The name by which a configuration file tells a choice from others.
+/// Returns the name by which a configuration file tells a choice from others.
 pub(crate) fn tag(choice: &impl Serialize) -> String {
     let value = serde_json::to_value(choice).unwrap_or_default();
     value["name"].as_str().unwrap_or_default().to_owned()
@@ -179,7 +179,7 @@ fn dot(a: &[f64], b: &[f64]) -> f64 {
     a.iter().zip(b).map(|(a, b)| a * b).sum()
 }
 
-/// `√(‖f − y‖² + r)`.
+/// Computes `√(‖f − y‖² + r)`.
 fn distance(prediction: &[f64], target: &[f64], residual: f64) -> f64 {
     let squares = prediction.iter().zip(target).map(|(f, y)| (f - y) * (f - y));
     (squares.sum::<f64>() + residual).sqrt()

@@ -48,7 +48,7 @@ impl OutputMatrix {
         self.width
     }
 
-    /// The identity of d = `width` outputs.
+    /// Creates the identity of d = `width` outputs.
     ///
     /// # Errors
     /// [`Error::Value`] for no outputs.
@@ -57,7 +57,7 @@ impl OutputMatrix {
         Ok(Self { width, root: None, values: vec![1.0; width] })
     }
 
-    /// A given matrix.
+    /// Creates a given matrix.
     ///
     /// # Errors
     /// [`Error::Value`] unless it is square and symmetric, with a positive eigenvalue and none below 0.
@@ -69,15 +69,15 @@ impl OutputMatrix {
         let largest = values[0];
         let least = values[width - 1];
         let holds = largest > 0.0 && least >= -EQUAL * largest;
-        let found = format_args!("eigenvalues from {least} to {largest}");
-        Error::ensure(holds, "the output matrix", found, "a positive one, and none below 0")?;
+        let range = format_args!("eigenvalues from {least} to {largest}");
+        Error::ensure(holds, "the output matrix", range, "a positive one, and none below 0")?;
         values.truncate(values.iter().take_while(|&&value| value > TOLERANCE * largest).count());
         let element = |i: usize, j: usize| vectors[(i, j)] * values[j].sqrt();
         let root = Mat::from_fn(width, values.len(), element);
         Ok(Self { width, root: Some(root), values })
     }
 
-    /// `M_ij = exp(−γ (τ_i − τ_j)²)` of quantile levels: quantiles of close levels are close, and
+    /// Computes `M_ij = exp(−γ (τ_i − τ_j)²)` of quantile levels: quantiles of close levels are close, and
     /// seldom cross (Sangnier, Fercoq and d'Alché-Buc 2016). γ = 0 lets all quantiles differ by
     /// constants only (the offsets); a large γ is the identity.
     ///
@@ -101,9 +101,9 @@ impl OutputMatrix {
         Self::new(Mat::from_fn(levels.len(), levels.len(), element).as_ref())
     }
 
-    /// `M = (μ L + (1 − μ) I)⁻¹` with the Laplacian `L = diag(P 1) − P` of a graph of outputs, whose symmetric adjacency
-    /// matrix P has the weights of its edges: outputs that an edge joins are close (thesis, example 2.12; Evgeniou,
-    /// Micchelli and Pontil 2005). μ = 0 is the identity.
+    /// Computes `M = (μ L + (1 − μ) I)⁻¹` with the Laplacian `L = diag(P 1) − P` of a graph of outputs, whose symmetric
+    /// adjacency matrix P has the weights of its edges: outputs that an edge joins are close (thesis, example 2.12;
+    /// Evgeniou, Micchelli and Pontil 2005). μ = 0 is the identity.
     ///
     /// # Errors
     /// [`Error::Value`] unless P is square, symmetric and not negative, and μ is in [0, 1).
@@ -112,27 +112,27 @@ impl OutputMatrix {
         Error::ensure(holds, "mu of the Laplacian", weight, "numbers from 0, below 1")?;
         check_symmetric("the adjacency matrix", adjacency)?;
         let d = adjacency.nrows();
-        let least = adjacency.col_iter().flat_map(|own| own.iter());
+        let least = adjacency.col_iter().flat_map(|column| column.iter());
         let least = least.copied().fold(0.0, f64::min);
         Error::ensure(least >= 0.0, "the adjacency matrix", least, "numbers of 0 and above")?;
         let degree = |i: usize| adjacency.row(i).iter().sum::<f64>();
         let element = |i: usize, j: usize| {
-            let own = if i == j { weight * degree(i) + 1.0 - weight } else { 0.0 };
-            own - weight * adjacency[(i, j)]
+            let diagonal = if i == j { weight * degree(i) + 1.0 - weight } else { 0.0 };
+            diagonal - weight * adjacency[(i, j)]
         };
         let Eigen { values, vectors } = symmetric_eigen(Mat::from_fn(d, d, element).as_ref())?;
         let over = Mat::from_fn(d, d, |i, j| vectors[(i, j)] / values[j]);
         Self::new(multiply(over.as_ref(), vectors.transpose()).as_ref())
     }
 
-    /// `A M Aᵀ`: the matrix of outputs `A y`, with A of d columns.
+    /// Returns `A M Aᵀ`, the matrix of the outputs `A y`, for a matrix A of d columns.
     ///
     /// # Errors
-    /// [`Error::Shape`] for a matrix of a different number of columns; those of [`new`](Self::new).
+    /// [`Error::Shape`] for a matrix with a different number of columns; the errors of [`new`](Self::new).
     pub fn mapped(&self, matrix: MatRef<f64>) -> Result<Self, Error> {
         Error::check_length("columns of the matrix", matrix.ncols(), self.width)?;
-        let own = multiply(matrix, self.dense().as_ref());
-        Self::new(multiply(own.as_ref(), matrix.transpose()).as_ref())
+        let product = multiply(matrix, self.dense().as_ref());
+        Self::new(multiply(product.as_ref(), matrix.transpose()).as_ref())
     }
 
     /// M itself.
@@ -143,7 +143,7 @@ impl OutputMatrix {
         }
     }
 
-    /// Orthonormal eigenvectors above rounding, d × r, and each eigenvalue with the columns that are its own.
+    /// Returns orthonormal eigenvectors above rounding, d × r, and each eigenvalue with the columns that are its own.
     pub(crate) fn eigenvectors(&self) -> (Mat<f64>, Vec<(f64, Range<usize>)>) {
         let d = self.width;
         let values = &self.values;
@@ -151,9 +151,9 @@ impl OutputMatrix {
         let vector = |i: usize, j: usize| root[(i, j)] / values[j].sqrt();
         let largest = values.first().copied().unwrap_or_default();
         let mut end = 0;
-        let part = |own: &[f64]| {
-            end += own.len();
-            (own[0], end - own.len()..end)
+        let part = |cluster: &[f64]| {
+            end += cluster.len();
+            (cluster[0], end - cluster.len()..end)
         };
         let parts = values.chunk_by(|a, b| a - b <= EQUAL * largest).map(part).collect();
         (Mat::from_fn(d, values.len(), vector), parts)
@@ -168,8 +168,8 @@ fn check_symmetric(what: &str, matrix: MatRef<f64>) -> Result<(), Error> {
     for (i, j) in (0..rows).flat_map(|i| (0..i).map(move |j| (i, j))) {
         let a = matrix[(i, j)];
         let b = matrix[(j, i)];
-        let found = format_args!("{a} in row {i}, column {j}, and {b} in row {j}, column {i}");
-        Error::ensure((a - b).abs() <= EQUAL * largest, what, found, "a symmetric matrix")?;
+        let pair = format_args!("{a} in row {i}, column {j}, and {b} in row {j}, column {i}");
+        Error::ensure((a - b).abs() <= EQUAL * largest, what, pair, "a symmetric matrix")?;
     }
     Ok(())
 }

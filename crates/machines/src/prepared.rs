@@ -18,9 +18,9 @@ use crate::solver::{ClosedForm, Sketched, Solver};
 use crate::targets::{Targets, check};
 
 impl Solver {
-    /// The work that every fit to these inputs shares: a Lipschitz loss computes their features. The closed form
-    /// finds the factored system of an earlier fit among `systems`, and leaves its own there. `seed` draws the
-    /// sketch.
+    /// Prepares the work that every fit to these inputs shares. For a Lipschitz loss this computes the features of the
+    /// inputs. The closed form takes the factored system of an earlier fit from `systems`, and leaves its own there.
+    /// `seed` draws the sketch.
     ///
     /// ```
     /// use dsokr_basis::{Features, Kernel, features::DenseRows};
@@ -37,7 +37,7 @@ impl Solver {
     /// ```
     ///
     /// # Errors
-    /// Rows that the kernel does not take; those of the sketch.
+    /// Rows that the kernel does not take; the errors of the sketch.
     pub fn prepare<'a>(
         &self,
         inputs: TrainingInputs<'a>,
@@ -88,27 +88,27 @@ const OF_GRAM: &str = "a different one with a precomputed kernel";
 pub struct PreparedSolver<'a> {
     solver: Solver,
     inputs: TrainingInputs<'a>,
-    /// Of a precomputed kernel and a solver that compares rows: the kernel of numbers of inputs, and these.
+    /// The kernel of numbers of inputs, and these numbers, for a precomputed kernel and a solver that compares rows.
     numbered: Option<(Arc<dyn OutputKernel>, Features)>,
     seed: u64,
     systems: LastSystem,
-    /// Of a Lipschitz loss.
+    /// The features of the inputs, for a Lipschitz loss.
     features: Option<InputFeatures>,
     output: Option<Coupling>,
 }
 
 impl PreparedSolver<'_> {
-    /// The same with the output matrix M of a decomposable kernel `k(x, x') M`: in the place of the identity, with the
-    /// pinball loss in that of [`OutputMatrix::quantiles`](crate::OutputMatrix::quantiles) with γ = 1.
+    /// Returns this problem with the output matrix M of a decomposable kernel `k(x, x') M`. M replaces the identity,
+    /// and with the pinball loss [`OutputMatrix::quantiles`](crate::OutputMatrix::quantiles) with γ = 1.
     ///
-    /// With `M = Σ_g μ_g V_g V_gᵀ` a ridge regression is one for each eigenvalue, `f(x) = Σ_g V_g f_g(x)`, whose targets are
-    /// `V_gᵀ ψ` and whose λ is λ/μ_g (thesis, section 3.2.2): that of the system `(K ⊗ M + nλ I)`. A learned matrix is that of
-    /// each λ.
+    /// With `M = Σ_g μ_g V_g V_gᵀ` a ridge regression splits into one for each eigenvalue, `f(x) = Σ_g V_g f_g(x)`,
+    /// whose targets are `V_gᵀ ψ` and whose λ is λ/μ_g (thesis, section 3.2.2). Together they solve the system
+    /// `(K ⊗ M + nλ I)`. A learned matrix is learned anew for each λ.
     pub fn with_output(self, output: Option<impl Into<Coupling>>) -> Self {
         Self { output: output.map(Into::into), ..self }
     }
 
-    /// The model for one λ; if `leave_one_out`, also its prediction of each training row by a model of
+    /// Returns the model for one λ; if `leave_one_out`, also its prediction of each training row by a model of
     /// the others. `targets` has a row for each input.
     ///
     /// # Errors
@@ -126,9 +126,9 @@ impl PreparedSolver<'_> {
             None => return self.fit_identity(targets, lambda, leave_one_out),
             Some(Coupling::Given(output)) => Cow::Borrowed(output),
             Some(Coupling::Learned { rank }) => {
-                let found = self.learned(targets)?.output_matrix(lambda, *rank)?;
+                let output_matrix = self.learned(targets)?.output_matrix(lambda, *rank)?;
                 let allowed = "a smaller number: the learned output matrix is 0";
-                Cow::Owned(found.ok_or_else(|| Error::value("lambda", lambda, allowed))?)
+                Cow::Owned(output_matrix.ok_or_else(|| Error::value("lambda", lambda, allowed))?)
             }
         };
         Error::check_length("targets a row", targets.width(), output.width)?;
@@ -155,7 +155,7 @@ impl PreparedSolver<'_> {
         Ok((model, leave_one_out.then(|| values.collect())))
     }
 
-    /// As [`fit`](Self::fit), with M = I where the loss is the square.
+    /// Fits like [`fit`](Self::fit), with M = I where the loss is the square loss.
     fn fit_identity(
         &self,
         targets: &Targets,
@@ -201,8 +201,8 @@ impl PreparedSolver<'_> {
         }
     }
 
-    /// As [`fit`](Self::fit) with leave-one-out predictions, together with the model of the first `rows` rows with the same
-    /// nλ, from one factored system ([`Fitted::with_leading`](crate::Fitted::with_leading)).
+    /// Fits like [`fit`](Self::fit) with leave-one-out predictions, together with the model of the first `rows` rows
+    /// with the same nλ. Both come from one factored system ([`Fitted::with_leading`](crate::Fitted::with_leading)).
     ///
     /// # Errors
     /// Those of [`fit`](Self::fit) and of [`Fitted::with_leading`](crate::Fitted::with_leading); [`Error::Value`] for
@@ -225,7 +225,7 @@ impl PreparedSolver<'_> {
         Ok((fitted.model, leading))
     }
 
-    /// Rows and the kernel that compares them, of a precomputed kernel the numbers of inputs.
+    /// Returns rows and the kernel that compares them, of a precomputed kernel the numbers of inputs.
     fn compared(&self) -> Result<(&dyn RowSource, Arc<dyn OutputKernel>), Error> {
         match (&self.inputs, &self.numbered) {
             (TrainingInputs::Rows(rows, kernel), _) => Ok((*rows, Arc::clone(kernel))),
@@ -234,12 +234,12 @@ impl PreparedSolver<'_> {
         }
     }
 
-    /// The model, which takes values of the kernel where that was precomputed.
+    /// Returns the model, which takes values of the kernel where that was precomputed.
     fn answering(&self, model: KernelModel) -> KernelModel {
         if self.numbered.is_some() { model.of_precomputed(self.inputs.len()) } else { model }
     }
 
-    /// The mean squared leave-one-out errors of targets in a space for each λ of a grid, from one
+    /// Returns the mean squared leave-one-out errors of targets in a space for each λ of a grid, from one
     /// [`Spectrum`]; none for a solver whose λ is chosen on validation data.
     ///
     /// # Errors
@@ -265,12 +265,12 @@ impl PreparedSolver<'_> {
         .map(Some)
     }
 
-    /// The spectrum that an output matrix is learned from.
+    /// Returns the spectrum that an output matrix is learned from.
     fn learned(&self, targets: &Targets) -> Result<Spectrum, Error> {
         self.spectrum(targets)?.ok_or_else(|| self.solver.unfit(LEARNED))
     }
 
-    /// The spectrum that gives leave-one-out errors for every λ at once; none for a solver whose
+    /// Returns the spectrum that gives leave-one-out errors for every λ at once; none for a solver whose
     /// λ is chosen on validation data.
     ///
     /// # Errors

@@ -29,7 +29,7 @@ pub enum Solver {
     ClosedForm(ClosedForm),
     /// Ridge regression in the span of a sketch of the inputs, in one pass over the rows.
     Sketched(Sketched),
-    /// As `sketched`, by preconditioned conjugate gradients: for thousands of sketched inputs.
+    /// The system of `sketched`, solved by preconditioned conjugate gradients: for thousands of sketched inputs.
     ConjugateGradients(ConjugateGradients),
     /// The mean of `sketched` models on parts of the rows.
     Averaged(Averaged),
@@ -65,13 +65,14 @@ pub struct Lipschitz {
     /// b of `f(x) = b + h(x)`; if left out, `constant` with the pinball loss and `zero` with others.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub offset: Option<Offset>,
-    /// When to stop.
+    /// The rule that ends the iterations.
     #[serde(default)]
     pub stop: Stop,
 }
 
 impl Lipschitz {
-    /// The problem for one λ. Without an output matrix that of quantiles has γ = 1, and others are the identity.
+    /// Returns the problem for one λ. Where no output matrix is set, the matrix of quantiles has γ = 1, and other
+    /// losses have the identity.
     pub(crate) fn problem(
         &self,
         width: usize,
@@ -89,12 +90,12 @@ impl Lipschitz {
 }
 
 impl Solver {
-    /// The name in configuration files.
+    /// Returns the name in configuration files.
     pub fn name(&self) -> String {
         tag(self)
     }
 
-    /// The sketch of the inputs, if there is one.
+    /// Returns the sketch of the inputs, if there is one.
     pub fn sketch(&self) -> Option<&InputSketch> {
         match self {
             Self::ClosedForm(_) => None,
@@ -124,7 +125,7 @@ impl Solver {
         }
     }
 
-    /// The error unless the solver is `allowed`.
+    /// Returns the error that says that only the solvers `allowed` are possible.
     pub(crate) fn unfit(&self, allowed: &str) -> Error {
         Error::value("the solver", self.name(), allowed)
     }
@@ -136,12 +137,12 @@ impl Solver {
 pub struct Cost {
     /// Bytes in addition to the inputs and the targets.
     pub bytes: f64,
-    /// Multiplications in addition to those of the kernel's values.
+    /// The number of multiplications in addition to the evaluations of the kernel.
     pub multiplications: f64,
 }
 
 impl Solver {
-    /// The cost of fitting `pairs` pairs with `coordinates` coordinates, for `lambdas` values of λ, on
+    /// Returns the cost of fitting `pairs` pairs with `coordinates` coordinates, for `lambdas` values of λ, on
     /// `threads` threads.
     pub fn cost(&self, pairs: usize, coordinates: usize, lambdas: usize, threads: usize) -> Cost {
         let [n, p, fits, threads] =

@@ -22,9 +22,9 @@ pub enum Arithmetic {
 pub enum Inputs {
     /// Every training input.
     Full,
-    /// Those that a sketch touches.
+    /// The inputs that a sketch touches.
     Sketched,
-    /// Every training input, through a Gram matrix that was given.
+    /// Every training input, through a Gram matrix that the user gives.
     Precomputed,
 }
 
@@ -91,12 +91,12 @@ pub struct Convergence {
     pub tolerance: f64,
 }
 
-/// A number as JSON holds it, which has `null` for one that is not finite.
+/// Returns a number as JSON holds it, which has `null` for one that is not finite.
 fn finite_or_infinite<'de, D: Deserializer<'de>>(deserializer: D) -> Result<f64, D::Error> {
     Ok(Option::deserialize(deserializer)?.unwrap_or(f64::INFINITY))
 }
 
-/// As [`finite_or_infinite`], of a number that is below all others where it is not finite.
+/// Reads a number like [`finite_or_infinite`], but one that is not finite is below all others.
 fn finite_or_minus_infinite<'de, D: Deserializer<'de>>(deserializer: D) -> Result<f64, D::Error> {
     Ok(Option::deserialize(deserializer)?.unwrap_or(f64::NEG_INFINITY))
 }
@@ -120,7 +120,7 @@ pub struct LipschitzSummary {
 }
 
 impl RidgeSummary {
-    /// Of a system that was factored in double precision as it was.
+    /// Creates the summary of a system that was factored in double precision as it was.
     pub(crate) fn new(inputs: Inputs, condition: f64) -> Self {
         let precision = Arithmetic::Double;
         Self { inputs, condition, jitter: 0.0, precision, convergence: None }
@@ -128,26 +128,26 @@ impl RidgeSummary {
 }
 
 impl Summary {
-    /// The report of a ridge regression; none for a Lipschitz loss.
+    /// Returns the report of a ridge regression; none for a Lipschitz loss.
     pub fn ridge(&self) -> Option<&RidgeSummary> {
         if let Solution::Ridge(ridge) = &self.solution { Some(ridge) } else { None }
     }
 
-    /// The report of a Lipschitz loss; none for a ridge regression.
+    /// Returns the report of a Lipschitz loss; none for a ridge regression.
     pub fn lipschitz(&self) -> Option<&LipschitzSummary> {
         if let Solution::Lipschitz(lipschitz) = &self.solution { Some(lipschitz) } else { None }
     }
 }
 
 impl LipschitzSummary {
-    /// The duality gap: an upper bound of the excess of the objective, in its units.
+    /// Returns the duality gap: an upper bound of the excess of the objective, in its units.
     pub fn gap(&self) -> f64 {
         self.objective - self.bound
     }
 }
 
 impl Convergence {
-    /// Whether every coordinate reached the tolerance.
+    /// Returns whether every coordinate reached the tolerance.
     pub fn converged(&self) -> bool {
         self.residual <= self.tolerance
     }

@@ -28,7 +28,7 @@ pub(crate) enum Values {
 }
 
 impl Targets {
-    /// Targets of `width` numbers a row, row-major.
+    /// Creates targets of `width` numbers a row, row-major.
     ///
     /// # Errors
     /// [`Error::Value`] for a width of 0 or no rows; [`Error::Shape`] for values that are not whole
@@ -44,7 +44,7 @@ impl Targets {
         Ok(Self { values, width, residuals: Vec::new(), weights: RowWeights::equal() })
     }
 
-    /// One number a row, that each of `width` outputs estimates: quantiles of one variable.
+    /// Creates one number a row, that each of `width` outputs estimates: quantiles of one variable.
     ///
     /// # Errors
     /// As [`new`](Self::new).
@@ -54,7 +54,7 @@ impl Targets {
         Self::new(width, repeated.collect::<Vec<f64>>())
     }
 
-    /// Coordinates of outputs in a basis, with the part of each that lies outside of it (thesis,
+    /// Creates coordinates of outputs in a basis, with the part of each that lies outside of it (thesis,
     /// equation 5.16).
     ///
     /// # Errors
@@ -64,7 +64,7 @@ impl Targets {
         Self::new(projection.dimension, values)?.with_residuals(projection.residuals.clone())
     }
 
-    /// The same targets with `r(y)` of each row, which losses of a distance add to it; 0 otherwise.
+    /// Returns the same targets with `r(y)` of each row, which losses of a distance add to it; 0 otherwise.
     ///
     /// # Errors
     /// [`Error::Shape`] unless there is one a row, [`Error::Value`] for one that is negative or not
@@ -80,7 +80,7 @@ impl Targets {
         Ok(self)
     }
 
-    /// The same targets with a weight w of each row: a loss is then the weighted mean
+    /// Returns the same targets with a weight w of each row: a loss is then the weighted mean
     /// `Σ_i w_i ℓ(ĥ(x_i), ψ_i) / Σ_i w_i`, so that a row of weight 2 is a row twice. All weights are 1 otherwise, and
     /// where none are given.
     ///
@@ -90,7 +90,7 @@ impl Targets {
         self.weighted(&RowWeights::new(weights)?)
     }
 
-    /// As [`with_weights`](Self::with_weights), of weights that have been checked.
+    /// Sets weights like [`with_weights`](Self::with_weights), where they have been checked.
     ///
     /// # Errors
     /// [`Error::Shape`] unless there is one a row, or none.
@@ -99,12 +99,12 @@ impl Targets {
         Ok(Self { weights: weights.clone(), ..self })
     }
 
-    /// The weights of the rows.
+    /// Returns the weights of the rows.
     pub fn weights(&self) -> &RowWeights {
         &self.weights
     }
 
-    /// `Σ_i w_i` over the rows, n where all weights are 1.
+    /// Computes `Σ_i w_i` over the rows, n where all weights are 1.
     pub(crate) fn total_weight(&self) -> f64 {
         self.weights.total(self.len())
     }
@@ -125,7 +125,7 @@ impl Targets {
         }
     }
 
-    /// Whether there are no rows.
+    /// Returns whether there are no rows.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -135,7 +135,7 @@ impl Targets {
         self.width
     }
 
-    /// The same targets with an offset subtracted from each column.
+    /// Returns the same targets with an offset subtracted from each column.
     pub(crate) fn minus(&self, offset: &[f64]) -> Result<Self, Error> {
         let mut values = self.values()?.to_vec();
         for row in values.chunks_exact_mut(self.width) {
@@ -144,7 +144,7 @@ impl Targets {
         Ok(Self { values: Values::Coordinates(values), ..self.clone() })
     }
 
-    /// The same targets times a matrix of p rows.
+    /// Returns the same targets times a matrix of p rows.
     pub(crate) fn times(&self, matrix: MatRef<f64>) -> Result<Self, Error> {
         let rows = MatRef::from_row_major_slice(self.values()?, self.len(), self.width);
         let product = multiply(rows, matrix);
@@ -153,10 +153,10 @@ impl Targets {
         Ok(Self { values, width: matrix.ncols(), ..self.clone() })
     }
 
-    /// The coordinates, n × p row-major.
+    /// Returns the coordinates, n × p row-major.
     ///
     /// # Errors
-    /// [`Error::Value`] for classes, whose distances are not those of coordinates.
+    /// [`Error::Value`] for classes, which have no coordinates.
     pub fn values(&self) -> Result<&[f64], Error> {
         match &self.values {
             Values::Coordinates(values) => Ok(values),
@@ -167,12 +167,12 @@ impl Targets {
         }
     }
 
-    /// `r(y)` of a row.
+    /// Computes `r(y)` of a row.
     pub fn residual(&self, row: usize) -> f64 {
         self.residuals.get(row).copied().unwrap_or(0.0)
     }
 
-    /// The targets of some rows, rows × p.
+    /// Returns the targets of some rows, rows × p.
     pub(crate) fn dense<T: Scalar>(&self, rows: Range<usize>) -> Mat<T> {
         let n = rows.len();
         let p = self.width;
@@ -220,7 +220,7 @@ impl Targets {
         }
     }
 
-    /// Some of the rows, in the order given; an index may be repeated.
+    /// Returns some of the rows, in the order given; an index may be repeated.
     ///
     /// # Errors
     /// [`Error::Value`] for a row beyond the last one.
@@ -247,7 +247,7 @@ impl Targets {
 /// The largest λ: the squares of λ Σ w, from which the condition of a system is computed, are finite.
 pub const LARGEST_LAMBDA: f64 = 1e100;
 
-/// Unless λ is a number above 0, at most [`LARGEST_LAMBDA`].
+/// Refuses λ unless it is a number above 0, at most [`LARGEST_LAMBDA`].
 pub(crate) fn check_lambda(lambda: f64) -> Result<(), Error> {
     let holds = lambda > 0.0 && lambda <= LARGEST_LAMBDA;
     Error::ensure(holds, "lambda", lambda, "numbers above 0, at most 1e100")

@@ -1,4 +1,4 @@
-//! What this crate reads in molecules, for a comparison with another program (`benches/rdkit_molecules.py`).
+//! Prints what this crate reads in molecules, for a comparison with another program (`benches/rdkit_molecules.py`).
 //!
 //! Reads SMILES, one a line, from standard input, and writes a JSON object for each:
 //! `{"canonical", "formula", "mass", "centers", "double_bonds", "names", "aromatic", "rings", "groups"}`, or `{"error"}`.

@@ -39,7 +39,7 @@ impl Error {
         Self::Smiles { position, message: message.into() }
     }
 
-    /// The same error of another text, in which places are others.
+    /// Returns the same error of another text, in which places are others.
     pub(crate) fn moved(self, place: impl Fn(usize) -> usize) -> Self {
         match self {
             Self::Smiles { position, message } => {
@@ -49,7 +49,7 @@ impl Error {
         }
     }
 
-    /// Byte offset of the place in a SMILES that is wrong, from 0; `None` for other errors.
+    /// Returns the byte offset of the place in a SMILES that is wrong, from 0; `None` for other errors.
     pub fn position(&self) -> Option<usize> {
         if let Self::Smiles { position, .. } = self { Some(*position) } else { None }
     }

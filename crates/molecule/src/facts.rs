@@ -64,7 +64,7 @@ struct Known {
 }
 
 impl Fact {
-    /// That a molecule has a part.
+    /// Creates the fact that a molecule has a part.
     ///
     /// # Errors
     /// [`Error::Smiles`] for a text that is not the SMILES of one component of at most 64 atoms.
@@ -72,22 +72,22 @@ impl Fact {
         Ok(Self(vec![Form::Substructure(Box::new(Substructure::parse(smiles)?))]))
     }
 
-    /// Which of the facts hold of a molecule; none where the search for a part is given up, after 2²⁰ steps.
+    /// Returns which of the facts hold of a molecule; none where the search for a part is given up, after 2²⁰ steps.
     pub fn which(facts: &[Self], molecule: Molecule) -> Vec<Option<bool>> {
-        let known = Known {
+        let facts_of_molecule = Known {
             elements: molecule.composition(),
             groups: functional_groups(&molecule),
             chains: chain_lengths(&molecule),
             stereo: OnceCell::new(),
             whole: Whole::from_molecule(molecule),
         };
-        facts.iter().map(|fact| fact.holds(&known)).collect()
+        facts.iter().map(|fact| fact.holds(&facts_of_molecule)).collect()
     }
 
-    fn holds(&self, known: &Known) -> Option<bool> {
+    fn holds(&self, molecule: &Known) -> Option<bool> {
         let mut all_known = true;
         for form in &self.0 {
-            match form.holds(known) {
+            match form.holds(molecule) {
                 Some(true) => return Some(true),
                 Some(false) => {}
                 None => all_known = false,
@@ -98,15 +98,15 @@ impl Fact {
 }
 
 impl Form {
-    fn holds(&self, known: &Known) -> Option<bool> {
-        let molecule = &known.whole.molecule;
+    fn holds(&self, properties: &Known) -> Option<bool> {
+        let molecule = &properties.whole.molecule;
         let atoms = molecule.atoms();
-        let stereo = || known.stereo.get_or_init(|| Descriptors::from_molecule(molecule));
+        let stereo = || properties.stereo.get_or_init(|| Descriptors::from_molecule(molecule));
         Some(match self {
-            Self::Atom(element) => known.elements.contains_key(element),
-            Self::Group(group) => known.groups.contains_key(group),
-            Self::Substructure(part) => return part.is_in(&known.whole),
-            Self::Chain(length) => known.chains.contains(length),
+            Self::Atom(element) => properties.elements.contains_key(element),
+            Self::Group(group) => properties.groups.contains_key(group),
+            Self::Substructure(part) => return part.is_in(&properties.whole),
+            Self::Chain(length) => properties.chains.contains(length),
             Self::Charge(sums) => sums.contains(&molecule.charge()),
             Self::Zwitterion => [-1, 1].iter().all(|sign| {
                 let charge = |atom: usize| i32::from(atoms[atom].charge) * sign;
@@ -125,41 +125,43 @@ impl Form {
     }
 
     fn parse(text: &str) -> Result<Self, dsokr_core::Error> {
-        let (kind, of) = text.split_once(' ').unwrap_or((text, ""));
-        let of = of.trim();
+        let (kind, argument) = text.split_once(' ').unwrap_or((text, ""));
+        let argument = argument.trim();
         let refused =
             |allowed: &str| dsokr_core::Error::value("fact", format!("{text:?}"), allowed);
         let or = |form: Option<Self>, allowed: &str| form.ok_or_else(|| refused(allowed));
-        match (kind, of) {
+        match (kind, argument) {
             ("atom", _) => {
-                let element = (1..119).map(Element).find(|element| element.symbol() == of);
+                let element = (1..119).map(Element).find(|element| element.symbol() == argument);
                 or(element.map(Self::Atom), "the symbol of an element behind \"atom\"")
             }
             ("group", _) => {
                 let mut groups = FunctionalGroup::ALL.iter();
-                let group = groups.find(|group| format!("{group:?}") == of);
+                let group = groups.find(|group| format!("{group:?}") == argument);
                 let all = format!("{:?}", FunctionalGroup::ALL);
                 let allowed = format!("a group behind \"group\": {}", all.trim_matches(['[', ']']));
                 or(group.copied().map(Self::Group), &allowed)
             }
-            ("part", _) => Substructure::parse(of)
+            ("part", _) => Substructure::parse(argument)
                 .map(|part| Self::Substructure(Box::new(part)))
                 .map_err(|reason| refused(&format!("a SMILES behind \"part\", and {reason}"))),
             ("chain", _) => {
-                let length = of.parse().ok().filter(|&length| length > 0);
+                let length = argument.parse().ok().filter(|&length| length > 0);
                 or(length.map(Self::Chain), "a number of carbons behind \"chain\"")
             }
             ("charge", "negative") => Ok(Self::Charge(i32::MIN..=-1)),
             ("charge", "positive") => Ok(Self::Charge(1..=i32::MAX)),
             ("charge", _) => {
                 let allowed = "a whole number, negative or positive behind \"charge\"";
-                or(of.parse().ok().map(|sum| Self::Charge(sum..=sum)), allowed)
+                or(argument.parse().ok().map(|sum| Self::Charge(sum..=sum)), allowed)
             }
             ("zwitterion", "") => Ok(Self::Zwitterion),
             ("components", "") => Ok(Self::Components),
             ("isotope", "") => Ok(Self::Isotope),
-            ("center", "R" | "S") => Ok(Self::Center { right: of == "R" }),
-            ("double", "bond E" | "bond Z") => Ok(Self::DoubleBond { together: of == "bond Z" }),
+            ("center", "R" | "S") => Ok(Self::Center { right: argument == "R" }),
+            ("double", "bond E" | "bond Z") => {
+                Ok(Self::DoubleBond { together: argument == "bond Z" })
+            }
             _ => Err(refused(
                 "atom SYMBOL, group NAME, part SMILES, chain LENGTH, charge SUM, zwitterion, components, isotope, center R, center S, double bond E or double bond Z",
             )),
@@ -178,11 +180,11 @@ impl FromStr for Fact {
     }
 }
 
-/// Most atoms of a part.
+/// The most atoms of a part.
 const LARGEST: usize = 64;
 
-/// Most atoms that are tried. The search for a large ring in a sheet of other rings takes time that grows
-/// exponentially. The facts of the program's lexicon are all known, for all molecules of ChEBI-20.
+/// The most atoms that are tried. The search for a large ring in a sheet of other rings takes time that grows
+/// exponentially. Within this limit, all facts of the program's lexicon are decided for all molecules of ChEBI-20.
 const TRIES: usize = 1 << 20;
 
 /// A part that molecules may have, written as a SMILES.
@@ -202,7 +204,7 @@ struct Substructure {
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Whole {
     molecule: Molecule,
-    /// Which bonds are in rings.
+    /// Whether each bond is in a ring.
     ring_bonds: Vec<bool>,
     /// Number of atoms by element, without the wildcard, and by whether they are aromatic.
     atoms: BTreeMap<(Element, bool), usize>,
@@ -242,7 +244,7 @@ impl Substructure {
         Ok(Self { whole: Whole::from_molecule(molecule), steps })
     }
 
-    /// Whether a molecule has the part; none if a search of [`TRIES`] does not tell.
+    /// Returns whether a molecule has the part; none if a search of [`TRIES`] does not tell.
     fn is_in(&self, whole: &Whole) -> Option<bool> {
         let enough = |(&(element, aromatic), &count): (&(Element, bool), &usize)| {
             let number = |aromatic| whole.atoms.get(&(element, aromatic)).copied().unwrap_or(0);
@@ -254,22 +256,22 @@ impl Substructure {
         let mut tries = 0;
         match self.extend(whole, &mut Vec::with_capacity(self.steps.len()), &mut tries) {
             false if tries > TRIES => None,
-            known => Some(known),
+            answer => Some(answer),
         }
     }
 
-    /// Whether the steps that follow those of `found`, which has the atom of each, can be taken too.
-    fn extend(&self, whole: &Whole, found: &mut Vec<usize>, tries: &mut usize) -> bool {
-        let Some(step) = self.steps.get(found.len()) else {
-            return self.is_configured(whole, found);
+    /// Returns whether the steps after the matched ones can be taken too. `matched` has the atom of each step so far.
+    fn extend(&self, whole: &Whole, matched: &mut Vec<usize>, tries: &mut usize) -> bool {
+        let Some(step) = self.steps.get(matched.len()) else {
+            return self.is_configured(whole, matched);
         };
-        let from = step.bonds.first().map(|&(earlier, _)| found[earlier]);
+        let from = step.bonds.first().map(|&(earlier, _)| matched[earlier]);
         let mut take = |atom: usize| {
             *tries += 1;
-            *tries <= TRIES && self.fits(step, atom, whole, found) && {
-                found.push(atom);
-                let all = self.extend(whole, found, tries);
-                found.pop();
+            *tries <= TRIES && self.fits(step, atom, whole, matched) && {
+                matched.push(atom);
+                let all = self.extend(whole, matched, tries);
+                matched.pop();
                 all
             }
         };
@@ -279,39 +281,39 @@ impl Substructure {
         }
     }
 
-    /// Whether the atoms of all steps have the configurations of the part.
-    fn is_configured(&self, whole: &Whole, found: &[usize]) -> bool {
-        let own = &self.whole.molecule;
+    /// Returns whether the atoms of all steps have the configurations of the part.
+    fn is_configured(&self, whole: &Whole, matched: &[usize]) -> bool {
+        let part = &self.whole.molecule;
         let other = &whole.molecule;
-        let mut places = vec![0; found.len()];
-        self.steps.iter().zip(found).for_each(|(step, &atom)| places[step.atom] = atom);
-        own.centers.iter().all(|center| {
-            let found = other.centers.iter().find(|found| found.atom == places[center.atom]);
-            found.is_some_and(|found| turns_alike(center, found, &places))
-        }) && own.geometries.iter().all(|geometry| {
+        let mut places = vec![0; matched.len()];
+        self.steps.iter().zip(matched).for_each(|(step, &atom)| places[step.atom] = atom);
+        part.centers.iter().all(|center| {
+            let counterpart = other.centers.iter().find(|other| other.atom == places[center.atom]);
+            counterpart.is_some_and(|other| turns_alike(center, other, &places))
+        }) && part.geometries.iter().all(|geometry| {
             let ends = geometry.ends.map(|end| places[end]);
             let is_there = |end: &usize| ends.contains(end);
-            let found = other.geometries.iter().find(|found| found.ends.iter().all(is_there));
-            found.is_some_and(|found| lies_alike(geometry, found, &places))
+            let counterpart = other.geometries.iter().find(|other| other.ends.iter().all(is_there));
+            counterpart.is_some_and(|other| lies_alike(geometry, other, &places))
         })
     }
 
-    /// Whether an atom can be that of a step, after the atoms of earlier steps.
-    fn fits(&self, step: &Step, atom: usize, whole: &Whole, found: &[usize]) -> bool {
-        let own = &self.whole.molecule.atoms()[step.atom];
-        let other = &whole.molecule.atoms()[atom];
+    /// Returns whether `atom` can be the atom of `step`, given the atoms of earlier steps.
+    fn fits(&self, step: &Step, atom: usize, whole: &Whole, matched: &[usize]) -> bool {
+        let part_atom = &self.whole.molecule.atoms()[step.atom];
+        let target = &whole.molecule.atoms()[atom];
         let allows = |bond: usize, order: BondOrder| {
-            let own = &self.whole.molecule.bonds()[bond];
-            own.aromatic || own.order.multiplicity() == 1 || own.order == order
+            let part_bond = &self.whole.molecule.bonds()[bond];
+            part_bond.aromatic || part_bond.order.multiplicity() == 1 || part_bond.order == order
         };
-        (own.element == Element::WILDCARD || own.element == other.element)
-            && (other.aromatic || !own.aromatic)
-            && (own.charge == 0 || own.charge == other.charge)
-            && !found.contains(&atom)
+        (part_atom.element == Element::WILDCARD || part_atom.element == target.element)
+            && (target.aromatic || !part_atom.aromatic)
+            && (part_atom.charge == 0 || part_atom.charge == target.charge)
+            && !matched.contains(&atom)
             && step.bonds.iter().all(|&(earlier, bond)| {
                 let neighbors = &mut whole.molecule.neighbors(atom).iter();
                 neighbors.any(|n| {
-                    n.atom == found[earlier]
+                    n.atom == matched[earlier]
                         && allows(bond, whole.molecule.bonds()[n.bond].order)
                         && (whole.ring_bonds[n.bond] || !self.whole.ring_bonds[bond])
                 })
@@ -319,22 +321,23 @@ impl Substructure {
     }
 }
 
-/// Whether a centre of a molecule has the configuration of one of a part, whose atoms have these places in it. Any ligand
-/// may take the place of the part's hydrogen.
-fn turns_alike(own: &Center, other: &Center, places: &[usize]) -> bool {
-    let is_placed = |ligand| own.ligands.iter().any(|&own| places.get(own) == Some(&ligand));
+/// Returns whether a centre of a molecule has the configuration of one of a part, whose atoms have these places in it.
+/// Any ligand may take the place of the part's hydrogen.
+fn turns_alike(part: &Center, other: &Center, places: &[usize]) -> bool {
+    let is_placed =
+        |ligand| part.ligands.iter().any(|&part_ligand| places.get(part_ligand) == Some(&ligand));
     let rank = |ligand| if is_placed(ligand) { ligand } else { usize::MAX };
-    other.clockwise_by(rank) == own.clockwise_by(|ligand| places[ligand])
+    other.clockwise_by(rank) == part.clockwise_by(|ligand| places[ligand])
 }
 
-/// The same of double bonds.
-fn lies_alike(own: &Geometry, other: &Geometry, places: &[usize]) -> bool {
+/// Returns whether a double bond of the part and one of the molecule have the same geometry.
+fn lies_alike(part: &Geometry, other: &Geometry, places: &[usize]) -> bool {
     let mut references = other.references;
-    if other.ends != own.ends.map(|end| places[end]) {
+    if other.ends != part.ends.map(|end| places[end]) {
         references.reverse();
     }
-    let other_side = (0..2).filter(|&end| references[end] != places[own.references[end]]);
-    own.together == (other.together ^ (other_side.count() == 1))
+    let other_side = (0..2).filter(|&end| references[end] != places[part.references[end]]);
+    part.together == (other.together ^ (other_side.count() == 1))
 }
 
 impl Whole {

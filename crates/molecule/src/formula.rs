@@ -23,12 +23,12 @@ const WEIGHTS: [f64; 118] = [
 ];
 
 impl Element {
-    /// The element of a symbol as in the periodic table (`Cl`); none for other texts.
+    /// Creates the element of a symbol as in the periodic table (`Cl`); none for other texts.
     pub fn from_symbol(symbol: &str) -> Option<Self> {
         chematic_core::Element::from_symbol(symbol).map(|element| Self(element.atomic_number()))
     }
 
-    /// Standard atomic weight; 0 for the wildcard.
+    /// Returns standard atomic weight; 0 for the wildcard.
     pub(crate) fn weight(self) -> f64 {
         let place = usize::from(self.0).checked_sub(1);
         place.and_then(|place| WEIGHTS.get(place)).copied().unwrap_or(0.0)
@@ -41,8 +41,8 @@ pub const ELECTRON: f64 = 5.485_799_09e-4;
 /// Number of atoms of each element.
 pub type ElementCounts = BTreeMap<Element, usize>;
 
-/// The atoms of a formula whose elements may be in any order and occur several times, as `C9H8O4` and `CH3COO`; none
-/// for other texts. A charge at its end, as in `C2H3O2-` and `Ca+2`, does not count.
+/// Returns the atoms of a formula whose elements may be in any order and occur several times, as `C9H8O4` and `CH3COO`;
+/// none for other texts. A charge at its end, as in `C2H3O2-` and `Ca+2`, does not count.
 pub fn read_formula(text: &str) -> Option<ElementCounts> {
     let mut rest = match text.find(['+', '-']) {
         Some(at) if text[at + 1..].bytes().all(|byte| byte.is_ascii_digit()) => &text[..at],
@@ -63,7 +63,8 @@ pub fn read_formula(text: &str) -> Option<ElementCounts> {
     Some(counts).filter(|counts| !counts.is_empty())
 }
 
-/// Atoms in Hill's order: carbon, hydrogen, then the others by their symbols; all by their symbols without carbon.
+/// Returns atoms in Hill's order: carbon, hydrogen, then the others by their symbols; all by their symbols without
+/// carbon.
 pub fn formula(counts: &ElementCounts) -> String {
     let organic = counts.contains_key(&Element::C);
     let place = |element: Element| match element {
@@ -72,17 +73,17 @@ pub fn formula(counts: &ElementCounts) -> String {
         other => (2, other.symbol()),
     };
     let mut order: Vec<(Element, usize)> =
-        counts.iter().map(|(&own, &count)| (own, count)).collect();
+        counts.iter().map(|(&element, &count)| (element, count)).collect();
     order.sort_by_key(|&(element, _)| place(element));
     order.into_iter().map(|(element, count)| counted(element.symbol(), count)).collect()
 }
 
-/// Mass in Da of neutral atoms, of each element the most abundant isotope.
+/// Returns the mass in Da of neutral atoms, of each element the most abundant isotope.
 pub fn exact_mass(composition: &ElementCounts) -> f64 {
     composition.iter().map(|(element, &count)| count as f64 * element.exact_mass()).sum()
 }
 
-/// A symbol with the number of its atoms, empty for none.
+/// Returns a symbol with the number of its atoms, empty for none.
 pub(crate) fn counted(symbol: &str, count: usize) -> String {
     match count {
         0 => String::new(),
@@ -91,7 +92,7 @@ pub(crate) fn counted(symbol: &str, count: usize) -> String {
     }
 }
 
-/// A charge as formulas and SMILES write it, empty for 0.
+/// Returns a charge as formulas and SMILES write it, empty for 0.
 pub(crate) fn signed(charge: i32) -> String {
     match charge {
         0 => String::new(),
@@ -102,7 +103,7 @@ pub(crate) fn signed(charge: i32) -> String {
 }
 
 impl Molecule {
-    /// Number of atoms of each element, folded hydrogens among them.
+    /// Returns the number of atoms of each element, folded hydrogens among them.
     pub fn composition(&self) -> ElementCounts {
         let mut counts = ElementCounts::new();
         for atom in self.atoms() {
@@ -114,7 +115,7 @@ impl Molecule {
         counts
     }
 
-    /// The [formula] of its atoms. A charge follows, as in `C2H3O2-` and `Ca+2`.
+    /// Returns the [formula] of its atoms. A charge follows, as in `C2H3O2-` and `Ca+2`.
     ///
     /// ```
     /// use dsokr_molecule::Molecule;
@@ -126,9 +127,9 @@ impl Molecule {
         formula(&self.composition()) + &signed(self.charge())
     }
 
-    /// Mass in Da of the molecule whose atoms are the most abundant isotopes of their elements, or those that it names,
-    /// less that of as many electrons as its charge: the monoisotopic mass. Wildcards weigh nothing. The masses of isotopes that
-    /// neither occur in nature nor are used as labels are off by some hundredths.
+    /// Returns the monoisotopic mass in Da: every atom is the most abundant isotope of its element, or the isotope that
+    /// the molecule names. The mass of as many electrons as the molecule's charge is subtracted. Wildcards weigh
+    /// nothing. The masses of isotopes that neither occur in nature nor are used as labels are off by some hundredths.
     ///
     /// ```
     /// use dsokr_molecule::Molecule;
@@ -143,8 +144,8 @@ impl Molecule {
         exact_mass(&self.composition()) + labels.sum::<f64>() - f64::from(self.charge()) * ELECTRON
     }
 
-    /// Molar mass in g/mol: the sum of standard atomic weights, and of the masses of the isotopes that it names. Wildcards
-    /// weigh nothing.
+    /// Returns molar mass in g/mol: the sum of standard atomic weights, and of the masses of the isotopes that it
+    /// names. Wildcards weigh nothing.
     ///
     /// ```
     /// use dsokr_molecule::Molecule;

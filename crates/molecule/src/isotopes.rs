@@ -3,24 +3,27 @@
 use crate::molecule::Element;
 
 impl Element {
-    /// Mass of the most abundant isotope in Da, of elements without stable ones that of a long-lived one; 0 for the wildcard.
+    /// Returns the mass in Da of the most abundant isotope, or of a long-lived isotope where none is stable. The mass
+    /// of the wildcard is 0.
     pub(crate) fn exact_mass(self) -> f64 {
         let place = usize::from(self.atomic_number()).checked_sub(1);
         place.and_then(|place| MOST_ABUNDANT.get(place)).copied().unwrap_or(0.0)
     }
 
-    /// Mass in Da of the isotope of a mass number. The masses of isotopes that neither occur in nature nor are used as labels
-    /// differ from that of the nearest one that is known by whole numbers here, which is off by some hundredths.
+    /// Returns the mass in Da of the isotope with a mass number. For isotopes that neither occur in nature nor are used
+    /// as labels, the mass differs from the mass of the nearest known isotope by a whole number, which is off by some
+    /// hundredths.
     pub(crate) fn labelled_mass(self, number: u16) -> f64 {
-        let known = ISOTOPES.iter().filter(|&&(element, ..)| element == self.atomic_number());
-        let nearest = known.min_by_key(|&&(_, known, _)| known.abs_diff(number));
-        let (known, mass) = nearest.map_or((0, 0.0), |&(_, known, mass)| (known, mass));
-        mass + f64::from(number) - f64::from(known)
+        let isotopes = ISOTOPES.iter().filter(|&&(element, ..)| element == self.atomic_number());
+        let nearest = isotopes.min_by_key(|&&(_, mass_number, _)| mass_number.abs_diff(number));
+        let (nearest_number, mass) =
+            nearest.map_or((0, 0.0), |&(_, mass_number, mass)| (mass_number, mass));
+        mass + f64::from(number) - f64::from(nearest_number)
     }
 }
 
-/// Mass in Da of the isotope of an element with this mass number; none of one that neither occurs in nature nor is used as
-/// a label.
+/// Returns the mass in Da of the isotope of an element with this mass number; none of one that neither occurs in nature nor
+/// is used as a label.
 pub fn isotope_mass(element: Element, number: u16) -> Option<f64> {
     let key = (element.atomic_number(), number);
     let place = ISOTOPES.binary_search_by_key(&key, |&(element, number, _)| (element, number));

@@ -52,7 +52,7 @@ pub use groups::{FunctionalGroup, functional_groups};
 pub use isotopes::isotope_mass;
 pub use mol_file::{smiles_of_mol_block, title_of_mol_block};
 pub use molecule::{Atom, Bond, BondOrder, Element, Molecule, Neighbor, Ring};
-pub use moves::{GraphPalette, Group, Made, Moves, Palette};
+pub use moves::{GraphPalette, Group, Moves, Palette, SeenStructures};
 pub use smiles::{MAX_ATOMS, MAX_LENGTH, MAX_NESTING, MAX_RING_WILDCARDS, MAX_RINGS};
 
 /// The program of the README, which runs as a test.

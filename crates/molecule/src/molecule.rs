@@ -52,11 +52,11 @@ impl Element {
     }
 }
 
-/// One atom. Hydrogens are a number on their neighbour, not atoms of their own; those that a
-/// SMILES writes as atoms are folded in, except isotopes, ions and H₂.
+/// One atom. Hydrogens are counted on their neighbour. Hydrogens that a SMILES writes as atoms are folded in, except
+/// isotopes, ions and H₂.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Atom {
-    /// Its element.
+    /// The element of the atom.
     pub element: Element,
     /// Formal charge.
     pub charge: i8,
@@ -81,7 +81,7 @@ pub enum BondOrder {
     Triple,
     /// Eight shared electrons, between metals.
     Quadruple,
-    /// Both electrons come from the first atom (`->`).
+    /// A dative bond: both electrons come from the first atom (`->`).
     Dative,
 }
 
@@ -113,7 +113,7 @@ pub struct Bond {
 /// One ring of the smallest set of smallest rings.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Ring {
-    /// Its atoms, in the order in which one walks round.
+    /// The atoms of the ring, in the order of a walk round it.
     pub atoms: Vec<usize>,
     /// Whether all its bonds are aromatic.
     pub aromatic: bool,
@@ -157,7 +157,7 @@ pub struct Molecule {
     pub(crate) centers: Vec<Center>,
     /// Double bonds whose geometry is known.
     pub(crate) geometries: Vec<Geometry>,
-    /// Those of each atom.
+    /// The neighbours of each atom.
     neighbors: Vec<Vec<Neighbor>>,
 }
 
@@ -186,17 +186,17 @@ impl Molecule {
         Self { atoms, bonds, rings, centers, geometries, neighbors }
     }
 
-    /// All atoms but the hydrogens folded into them.
+    /// Returns all atoms but the hydrogens folded into them.
     pub fn atoms(&self) -> &[Atom] {
         &self.atoms
     }
 
-    /// All bonds between [`atoms`](Self::atoms).
+    /// Returns all bonds between [`atoms`](Self::atoms).
     pub fn bonds(&self) -> &[Bond] {
         &self.bonds
     }
 
-    /// The smallest set of smallest rings: |bonds| − |atoms| + |components| of them, minus those that
+    /// Returns the smallest set of smallest rings: |bonds| − |atoms| + |components| of them, minus those that
     /// only coordinative bonds to metals close (as in RDKit).
     pub fn rings(&self) -> &[Ring] {
         self.rings.get_or_init(|| {
@@ -209,14 +209,14 @@ impl Molecule {
                 // two atoms have one bond
                 let _ = graph.add_bond(a, b, Order::Single);
             }
-            let found = find_sssr_shared(&graph.build());
+            let ring_set = find_sssr_shared(&graph.build());
             let atoms = |ring: &Vec<AtomIdx>| ring.iter().map(|atom| atom.0 as usize).collect();
-            let rings = found.rings().iter().map(atoms);
+            let rings = ring_set.rings().iter().map(atoms);
             rings.map(|atoms| Ring { atoms, aromatic: false }).collect()
         })
     }
 
-    /// The neighbours of an atom, in the order of their bonds.
+    /// Returns the neighbours of an atom, in the order of their bonds.
     ///
     /// # Panics
     /// If `atom` is not an index into [`atoms`](Self::atoms).
@@ -224,7 +224,7 @@ impl Molecule {
         &self.neighbors[atom]
     }
 
-    /// Number of bonds of an atom, those to folded hydrogens not counted.
+    /// Returns the number of bonds of an atom, those to folded hydrogens not counted.
     ///
     /// # Panics
     /// If `atom` is not an index into [`atoms`](Self::atoms).
@@ -232,30 +232,30 @@ impl Molecule {
         self.neighbors(atom).len()
     }
 
-    /// The atoms bound to an atom, and the bonds to them.
+    /// Returns the atoms bound to an atom, and the bonds to them.
     pub(crate) fn around(&self, atom: usize) -> impl Iterator<Item = (usize, &Bond)> {
         self.neighbors[atom].iter().map(|n| (n.atom, &self.bonds[n.bond]))
     }
 
-    /// The bond between two atoms, if there is one.
+    /// Returns the bond between two atoms, if there is one.
     pub(crate) fn bond_between(&self, a: usize, b: usize) -> Option<usize> {
         self.neighbors(a).iter().find(|n| n.atom == b).map(|n| n.bond)
     }
 
-    /// The bonds of a ring.
+    /// Returns the bonds of a ring.
     pub(crate) fn ring_bonds<'a>(&'a self, ring: &'a Ring) -> impl Iterator<Item = usize> + 'a {
         let onward = ring.atoms.iter().cycle().skip(1);
         ring.atoms.iter().zip(onward).filter_map(|(&a, &b)| self.bond_between(a, b))
     }
 
-    /// Whether each atom is in a ring.
+    /// Returns whether each atom is in a ring.
     pub(crate) fn in_ring(&self) -> Vec<bool> {
         let mut in_ring = vec![false; self.atoms.len()];
         self.rings().iter().flat_map(|ring| &ring.atoms).for_each(|&atom| in_ring[atom] = true);
         in_ring
     }
 
-    /// The same molecule without configurations.
+    /// Returns the same molecule without configurations.
     pub fn without_stereo(mut self) -> Self {
         (self.centers, self.geometries) = (Vec::new(), Vec::new());
         self.atoms.iter_mut().for_each(|atom| atom.stereo = false);
@@ -269,17 +269,17 @@ impl Molecule {
         bonds.iter().for_each(|&bond| self.bonds[bond].stereo = true);
     }
 
-    /// Sum of the formal charges.
+    /// Returns the sum of the formal charges.
     pub fn charge(&self) -> i32 {
         self.atoms.iter().map(|a| i32::from(a.charge)).sum()
     }
 
-    /// Number of atoms of one element; hydrogens are those folded in and those that are atoms.
+    /// Returns the number of atoms of one element; hydrogens are those folded in and those that are atoms.
     pub fn count(&self, element: Element) -> usize {
         self.composition().get(&element).copied().unwrap_or(0)
     }
 
-    /// The atoms of each connected component, ascending, in the order of their first atoms.
+    /// Returns the atoms of each connected component, ascending, in the order of their first atoms.
     pub fn components(&self) -> Vec<Vec<usize>> {
         let mut sets = Union::new(self.atoms.len());
         self.bonds.iter().for_each(|bond| sets.merge(bond.atoms[0], bond.atoms[1]));
@@ -295,14 +295,14 @@ pub(crate) const HYDROGEN: usize = usize::MAX;
 pub(crate) struct Center {
     /// The atom in the middle.
     pub(crate) atom: usize,
-    /// Its three or four ligands: atoms, and [`HYDROGEN`] at most once.
+    /// The three or four ligands of the centre: atoms, and [`HYDROGEN`] at most once.
     pub(crate) ligands: Vec<usize>,
     /// Seen from the first ligand, the others follow clockwise (`@@`) in the order of the list.
     pub(crate) clockwise: bool,
 }
 
 impl Center {
-    /// Whether the ligands, sorted by increasing `rank`, follow clockwise; `None` when two ligands
+    /// Returns whether the ligands, sorted by increasing `rank`, follow clockwise; `None` when two ligands
     /// have the same rank. The hydrogen comes last.
     pub(crate) fn clockwise_by(&self, rank: impl Fn(usize) -> usize) -> Option<bool> {
         let rank = |ligand| if ligand == HYDROGEN { usize::MAX } else { rank(ligand) };
@@ -326,17 +326,17 @@ impl Center {
 pub(crate) struct Geometry {
     /// The double bond.
     pub(crate) bond: usize,
-    /// Its ends.
+    /// The two atoms of the double bond.
     pub(crate) ends: [usize; 2],
-    /// For each end, one of its one or two other neighbours.
+    /// One of the one or two other neighbours of each end.
     pub(crate) references: [usize; 2],
     /// Whether the two references lie on the same side.
     pub(crate) together: bool,
 }
 
 impl Geometry {
-    /// Whether the neighbours of lowest `rank` at both ends lie on the same side; `None` when two at one end have
-    /// the same rank.
+    /// Returns whether the neighbours of lowest `rank` at both ends lie on the same side; `None` when two at one end
+    /// have the same rank.
     pub(crate) fn together_by<N: Iterator<Item = usize>>(
         &self,
         neighbors: impl Fn(usize) -> N,
@@ -366,7 +366,7 @@ impl Union {
         Self((0..count).collect())
     }
 
-    /// The number that stands for the set of the given one.
+    /// Returns the number that stands for the set of the given one.
     pub(crate) fn root(&mut self, mut number: usize) -> usize {
         while self.0[number] != number {
             self.0[number] = self.0[self.0[number]];
@@ -382,7 +382,7 @@ impl Union {
         self.0[a] = b;
     }
 
-    /// The members of each set, ascending, in the order of their first members.
+    /// Returns the members of each set, ascending, in the order of their first members.
     pub(crate) fn groups(mut self) -> Vec<Vec<usize>> {
         let mut groups: Vec<Vec<usize>> = Vec::new();
         let mut of_root = vec![None; self.0.len()];

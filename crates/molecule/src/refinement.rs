@@ -8,8 +8,8 @@ pub(crate) fn mix(hash: u64, value: u64) -> u64 {
     z ^ (z >> 31)
 }
 
-/// A 32-bit code of words in their order. It has both halves of the hash, so that codes that share a column at one
-/// width need not share one at a different width.
+/// Returns a 32-bit code of words in their order. It has both halves of the hash, so that codes that share a column at
+/// one width need not share one at a different width.
 pub(crate) fn code_of(words: &[u64]) -> u32 {
     let hash = words.iter().copied().fold(0, mix);
     (hash ^ (hash >> 32)) as u32
@@ -20,7 +20,7 @@ pub(crate) fn unordered(mut words: Vec<u64>, start: u64) -> u64 {
     sorted(&mut words, start)
 }
 
-/// As [`unordered`], of words whose memory is used again; they end up sorted.
+/// Computes the hash of [`unordered`] in place: `words` end up sorted, and their memory can be used again.
 pub(crate) fn sorted(words: &mut [u64], start: u64) -> u64 {
     words.sort_unstable();
     words.iter().copied().fold(start, mix)

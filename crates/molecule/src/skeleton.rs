@@ -7,10 +7,10 @@ use crate::molecule::{Bond, BondOrder, Molecule};
 const AROMATIC: u64 = 5;
 
 impl Molecule {
-    /// The skeleton: the atoms in rings and on chains between rings, with the atoms that these have double bonds to
-    /// (Bemis and Murcko 1996, as RDKit's `MurckoScaffold`). Atoms are labelled by their element, bonds by their order,
-    /// aromatic ones alike; charges, hydrogens, isotopes and configurations are left out. A molecule without rings has
-    /// none: its graph is empty.
+    /// Returns the skeleton: the atoms in rings and on chains between rings, with the atoms that these have double
+    /// bonds to (Bemis and Murcko 1996, as RDKit's `MurckoScaffold`). Atoms are labelled by their element, bonds by
+    /// their order, aromatic ones alike; charges, hydrogens, isotopes and configurations are left out. A molecule
+    /// without rings has none: its graph is empty.
     ///
     /// Molecules of one skeleton are variants of one another, so a test of new molecules keeps them together
     /// ([`Graph::invariant`] tells skeletons apart, but for a few that refinement of colours does not).

@@ -49,14 +49,14 @@ fn golden_pairs_have_networkx_s_distances() {
     for (graphs, key) in [(&graphs, "ged_node_edge_labels"), (&plain, "ged_node_labels")] {
         let side = |pair: &Value, key: &str| &graphs[pair[key].as_u64().unwrap() as usize];
         let pairs: Vec<_> = golden.iter().map(|pair| (side(pair, "a"), side(pair, "b"))).collect();
-        for (found, pair) in edit_distances(&pairs, &Limit::NONE).unwrap().iter().zip(&golden) {
-            let found = found.exact().map(|distance| distance as f64);
-            assert_eq!(found, pair[key].as_f64(), "{key} of {pair}");
+        for (result, pair) in edit_distances(&pairs, &Limit::NONE).unwrap().iter().zip(&golden) {
+            let actual = result.exact().map(|distance| distance as f64);
+            assert_eq!(actual, pair[key].as_f64(), "{key} of {pair}");
         }
     }
 }
 
-/// A graph with `nodes` nodes: labels below `labels`, each edge there with probability `percent`.
+/// Returns a graph with `nodes` nodes: labels below `labels`, each edge there with probability `percent`.
 fn random_graph(seed: u64, nodes: usize, labels: u64, bonds: u64, percent: u64) -> Graph {
     let mut random = generator(seed, "test graph", nodes as u64);
     let names = (0..nodes).map(|_| below(&mut random, labels)).collect();
@@ -71,7 +71,7 @@ fn random_graph(seed: u64, nodes: usize, labels: u64, bonds: u64, percent: u64) 
     Graph::new(names, &edges).unwrap()
 }
 
-/// The same graph, its nodes in another order.
+/// Returns the same graph, its nodes in another order.
 fn shuffled(graph: &Graph, seed: u64) -> Graph {
     let mut random = generator(seed, "test order", 0);
     let mut place: Vec<usize> = (0..graph.len()).collect();
@@ -107,7 +107,7 @@ fn cost(a: &Graph, b: &Graph, mapping: &[Option<usize>]) -> usize {
     cost + b.edges().filter(|e| !both(e)).count()
 }
 
-/// The least cost over all mappings, those that delete nodes included.
+/// Returns the least cost over all mappings, those that delete nodes included.
 fn brute_force(a: &Graph, b: &Graph) -> usize {
     fn extend(a: &Graph, b: &Graph, mapping: &mut Vec<Option<usize>>, best: &mut usize) {
         if mapping.len() == a.len() {
@@ -126,9 +126,9 @@ fn brute_force(a: &Graph, b: &Graph) -> usize {
     best
 }
 
-fn check(found: &EditDistance, a: &Graph, b: &Graph) {
-    assert_eq!(cost(a, b, &found.mapping), found.upper);
-    assert!(found.lower <= found.upper, "{found:?}");
+fn check(result: &EditDistance, a: &Graph, b: &Graph) {
+    assert_eq!(cost(a, b, &result.mapping), result.upper);
+    assert!(result.lower <= result.upper, "{result:?}");
 }
 
 proptest! {
@@ -144,9 +144,9 @@ proptest! {
         let a = random_graph(seed, n, labels, bonds, percent);
         let b = random_graph(other, m, labels, bonds, 100 - percent / 2);
         let expected = brute_force(&a, &b);
-        let found = edit_distance(&a, &b, &Limit::NONE);
-        prop_assert_eq!(found.exact(), Some(expected));
-        check(&found, &a, &b);
+        let result = edit_distance(&a, &b, &Limit::NONE);
+        prop_assert_eq!(result.exact(), Some(expected));
+        check(&result, &a, &b);
         prop_assert_eq!(edit_distance(&b, &a, &Limit::NONE).exact(), Some(expected));
         let bounds = edit_distance(&a, &b, &states(most));
         check(&bounds, &a, &b);
@@ -187,9 +187,9 @@ fn empty_graphs_are_inserted_and_deleted_whole() {
     let empty = Graph::new(Vec::new(), &[]).unwrap();
     let parts = Graph::new(vec![1, 1, 2, 3], &[(0, 1, 1), (2, 3, 2)]).unwrap();
     for (a, b, expected) in [(&empty, &empty, 0), (&empty, &parts, 6), (&parts, &empty, 6)] {
-        let found = edit_distance(a, b, &Limit::NONE);
-        assert_eq!(found.exact(), Some(expected));
-        assert_eq!(found.mapping, vec![None; a.len()]);
+        let result = edit_distance(a, b, &Limit::NONE);
+        assert_eq!(result.exact(), Some(expected));
+        assert_eq!(result.mapping, vec![None; a.len()]);
     }
     // joined with another edge: one edge inserted; its end relabelled: one more
     let joined = [(0, 1, 1), (2, 3, 2), (1, 2, 1)];
@@ -197,7 +197,7 @@ fn empty_graphs_are_inserted_and_deleted_whole() {
     assert_eq!(edit_distance(&parts, &whole, &Limit::NONE).exact(), Some(2));
 }
 
-/// Sparse graphs of 30 to 60 nodes, far too many mappings to look at all.
+/// Returns sparse graphs of 30 to 60 nodes, far too many mappings to look at all.
 fn large_pairs() -> Vec<(Graph, Graph)> {
     let graph = |seed, nodes| random_graph(seed, nodes, 4, 3, 250 / nodes as u64);
     (0..6).map(|i| (graph(i, 30 + 6 * i as usize), graph(100 + i, 60 - 5 * i as usize))).collect()
@@ -236,8 +236,8 @@ fn known_edits_bound_the_distance_of_large_graphs() {
         edges[5].2 = 92;
         let b = shuffled(&Graph::new(labels, &edges).unwrap(), seed);
         // labels that no other node or edge has need one edit each, the missing edge another
-        let found = edit_distance(&a, &b, &states(100_000));
-        assert_eq!(found.exact(), Some(4));
+        let result = edit_distance(&a, &b, &states(100_000));
+        assert_eq!(result.exact(), Some(4));
     }
 }
 
@@ -257,13 +257,13 @@ fn results_do_not_depend_on_the_number_of_threads() {
 #[test]
 fn a_time_limit_ends_the_search() {
     let (a, b) = &large_pairs()[5];
-    let found = edit_distance(a, b, &time(Duration::from_millis(200)));
-    check(&found, a, b);
-    assert!(found.exact().is_none() && found.states > 1);
+    let result = edit_distance(a, b, &time(Duration::from_millis(200)));
+    check(&result, a, b);
+    assert!(result.exact().is_none() && result.states > 1);
     let none = edit_distance(a, b, &time(Duration::ZERO));
     check(&none, a, b);
     // whatever a clock says, both results hold
-    assert!(none.lower <= found.upper && found.lower <= none.upper);
+    assert!(none.lower <= result.upper && result.lower <= none.upper);
     // what comes first counts
     let both = Limit { states: Some(5), time: Some(Duration::MAX) };
     assert_eq!(edit_distance(a, b, &both).states, 5);
@@ -279,22 +279,22 @@ fn graphs_too_large_to_be_searched_have_valid_bounds() {
     renamed[500] = 8;
     renamed[501] = 9;
     let b = Graph::new(renamed, &path[10..]).unwrap();
-    let found = edit_distance(&a, &b, &Limit::NONE);
-    check(&found, &a, &b);
-    assert!(found.lower <= 12 && found.upper >= 12, "{} {}", found.lower, found.upper);
-    assert_eq!(found.lower, 12, "labels and edges alone tell these two apart");
+    let result = edit_distance(&a, &b, &Limit::NONE);
+    check(&result, &a, &b);
+    assert!(result.lower <= 12 && result.upper >= 12, "{} {}", result.lower, result.upper);
+    assert_eq!(result.lower, 12, "labels and edges alone tell these two apart");
     // few nodes and very many edges
     let [a, b] = [1, 2].map(|seed| random_graph(seed, 350, 3, 2, 80));
-    let found = edit_distance(&a, &b, &Limit::NONE);
-    check(&found, &a, &b);
-    assert_eq!(found.states, 0);
+    let result = edit_distance(&a, &b, &Limit::NONE);
+    check(&result, &a, &b);
+    assert_eq!(result.states, 0);
     // as large as is searched, and interrupted within the first state
     let all = MAX_SEARCHED;
     let a = random_graph(1, all, 3, 2, 1);
     let b = random_graph(2, all, 3, 2, 1);
-    let found = edit_distance(&a, &b, &time(Duration::ZERO));
-    check(&found, &a, &b);
-    assert!(found.lower > 0);
+    let result = edit_distance(&a, &b, &time(Duration::ZERO));
+    check(&result, &a, &b);
+    assert!(result.lower > 0);
 }
 
 #[test]
@@ -310,8 +310,8 @@ fn more_edge_labels_than_are_told_apart_in_bounds() {
     edited.remove(300);
     let b = shuffled(&Graph::new(vec![0; nodes], &edited).unwrap(), 3);
     for (a, b) in [(&a, &b), (&b, &a)] {
-        let found = edit_distance(a, b, &Limit::NONE);
-        assert_eq!(found.exact(), Some(3));
-        assert_eq!(cost(a, b, &found.mapping), 3);
+        let result = edit_distance(a, b, &Limit::NONE);
+        assert_eq!(result.exact(), Some(3));
+        assert_eq!(cost(a, b, &result.mapping), 3);
     }
 }

@@ -16,7 +16,7 @@ fn lines(path: PathBuf) -> impl Iterator<Item = String> {
     BufReader::new(File::open(path).unwrap()).lines().map(Result::unwrap)
 }
 
-/// Bonds as a set of (lower atom, higher atom, order).
+/// Returns bonds as a set of (lower atom, higher atom, order).
 fn bond_set(bonds: impl Iterator<Item = (usize, usize, u64)>) -> BTreeMap<(usize, usize), u64> {
     bonds.map(|(a, b, order)| ((a.min(b), a.max(b)), order)).collect()
 }

@@ -138,7 +138,7 @@ const WHOLE: TuFiles = TuFiles {
     graph_labels: Some(b"1\n-1\n"),
 };
 
-/// What the files of a data set hold.
+/// The contents of the files of a data set.
 #[derive(Clone, Copy, Default)]
 struct TuFiles<'t> {
     edges: &'t [u8],
@@ -148,7 +148,7 @@ struct TuFiles<'t> {
     graph_labels: Option<&'t [u8]>,
 }
 
-/// The graphs, or an error as of files in the folder `in`.
+/// Returns the graphs, or an error as of files in the folder `in`.
 fn tu(files: &TuFiles) -> Result<Vec<NamedGraph>, String> {
     let folder = tempfile::tempdir().unwrap();
     for (file, text) in [
@@ -196,7 +196,7 @@ fn tu_edges_may_be_given_in_one_direction() {
     assert_eq!(tu(&one).unwrap(), tu(&WHOLE).unwrap());
 }
 
-/// As PyTorch Geometric reads them.
+/// Loops are left out and repeated edges are one, as PyTorch Geometric reads them.
 #[test]
 fn tu_loops_are_left_out_and_repeated_edges_are_one() {
     let repeated = TuFiles {
@@ -239,7 +239,7 @@ fn wrong_tu_files_are_refused_with_their_place() {
         tu(&files).unwrap_err().to_string()
     };
     let two_nodes = "two nodes from 1 to 5 with a comma between them";
-    for (found, said) in [
+    for (text, said) in [
         (files(|f| f.graph_indicator = b""), "in/DS_graph_indicator.txt: the file is empty".into()),
         (
             files(|f| f.graph_indicator = b"1\n1\n1\n2\n"),
@@ -310,7 +310,7 @@ fn wrong_tu_files_are_refused_with_their_place() {
             "in/DS_edge_labels.txt:6: label 6, but line 5 has label 5 for the same edge".into(),
         ),
     ] {
-        assert!(found.contains(said.as_str()), "{found}: expected {said}");
+        assert!(text.contains(said.as_str()), "{text}: expected {said}");
     }
 }
 
@@ -344,7 +344,7 @@ fn graphs_say_what_is_wrong_with_their_edges() {
     assert_eq!(said(vec![1], &looped), "edge 0 joins node 0 to itself; loops are not allowed");
 }
 
-/// A projective plane: points, lines, and an edge where a point is on a line.
+/// Returns a projective plane: points, lines, and an edge where a point is on a line.
 fn projective_plane(order: usize) -> (usize, Vec<(usize, usize, u64)>) {
     let all = (0..order.pow(3)).map(|n| [n / order.pow(2), n / order % order, n % order]);
     let first_is_one = |v: &[usize; 3]| v.iter().find(|&&x| x > 0) == Some(&1);
@@ -362,7 +362,7 @@ fn projective_plane(order: usize) -> (usize, Vec<(usize, usize, u64)>) {
     (2 * count, edges)
 }
 
-/// The same edges between nodes that are numbered in another order.
+/// Returns the same edges between nodes that are numbered in another order.
 fn renumbered(nodes: usize, edges: &[(usize, usize, u64)], step: usize) -> Graph {
     let moved = |node: usize| node * step % nodes;
     let edges: Vec<_> = edges.iter().map(|&(a, b, label)| (moved(a), moved(b), label)).collect();

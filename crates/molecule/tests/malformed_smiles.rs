@@ -98,7 +98,7 @@ fn sizes_beyond_the_limits_are_refused_and_at_the_limits_read() {
     assert!(read.unwrap().join().unwrap());
 }
 
-/// Of rings without a Kekulé structure, the time doubled with each wildcard.
+/// Rings without a Kekulé structure took time that doubled with each wildcard.
 #[test]
 fn rings_of_wildcards_are_bounded() {
     let refused = |smiles: &str| Molecule::parse(smiles).unwrap_err().to_string();

@@ -37,8 +37,12 @@ fn a_threshold_bounds_the_search() {
             false,
         ),
     ] {
-        let found = distance(a, b, 10.0);
-        assert_eq!((found.distance, found.exact, found.proven), (expected, exact, true), "{a} {b}");
+        let result = distance(a, b, 10.0);
+        assert_eq!(
+            (result.distance, result.exact, result.proven),
+            (expected, exact, true),
+            "{a} {b}"
+        );
     }
     let same = distance("OCC", "CCO", 0.0);
     assert_eq!((same.distance, same.exact), (0.0, true));
@@ -48,6 +52,6 @@ fn a_threshold_bounds_the_search() {
     assert_eq!(distance("CC", "CO", 15.0).distance, 2.0);
     assert_eq!(distance("CC", "C=C", 15.0).distance, 1.0);
     let [a, b] = ["CC(C)(C)CCCCCC", "CCCC(C)CC(C)CC"].map(|one| Molecule::parse(one).unwrap());
-    let found = myopic_distance(&a, &b, 15.0, &Limit { states: Some(1), time: None });
-    assert!(!found.proven && !found.exact && found.distance <= 15.0, "{found:?}");
+    let result = myopic_distance(&a, &b, 15.0, &Limit { states: Some(1), time: None });
+    assert!(!result.proven && !result.exact && result.distance <= 15.0, "{result:?}");
 }

@@ -10,12 +10,12 @@ use dsokr_basis::features::SparseRows;
 use dsokr_molecule::graph::Graph;
 use dsokr_molecule::kernels::GraphKernel;
 use dsokr_molecule::{
-    Chains, Composition, Made, Molecule, MoleculeFeatures, Morgan, Moves, Palette, Rings,
+    Chains, Composition, Molecule, MoleculeFeatures, Morgan, Moves, Palette, Rings, SeenStructures,
 };
 use proptest::prelude::*;
 use rayon::prelude::*;
 
-/// Molecules as small as those of QM9.
+/// Molecules as small as the molecules of QM9.
 const SMALL: [&str; 24] = [
     "C",
     "CCO",
@@ -49,16 +49,16 @@ fn parse(smiles: &str) -> Molecule {
 
 fn small() -> (Vec<Molecule>, Palette) {
     let all: Vec<Molecule> = SMALL.iter().map(|smiles| parse(smiles)).collect();
-    let known = Molecule::palette(&all);
-    let palette = Palette { groups: Vec::new(), atoms: 9, environments: None, ..known };
+    let usual = Molecule::palette(&all);
+    let palette = Palette { groups: Vec::new(), atoms: 9, environments: None, ..usual };
     (all, palette)
 }
 
-fn keys(found: &[(String, Molecule)]) -> BTreeSet<&str> {
-    found.iter().map(|(key, _)| key.as_str()).collect()
+fn keys(neighbours: &[(String, Molecule)]) -> BTreeSet<&str> {
+    neighbours.iter().map(|(key, _)| key.as_str()).collect()
 }
 
-/// Atoms without hydrogens.
+/// Returns atoms without hydrogens.
 fn size(molecule: &Molecule) -> usize {
     molecule.atoms().len()
 }
@@ -67,28 +67,30 @@ fn size(molecule: &Molecule) -> usize {
 fn neighbours_are_molecules_by_their_canonical_forms() {
     let (all, palette) = small();
     for molecule in &all {
-        let found = molecule.neighbours(&palette);
-        assert!(found.len() > 4, "{}", molecule.key());
-        for (key, other) in &found {
+        let neighbours = molecule.neighbours(&palette);
+        assert!(neighbours.len() > 4, "{}", molecule.key());
+        for (key, other) in &neighbours {
             assert_ne!(*key, molecule.key());
             assert_eq!(parse(key).key(), *key);
             assert_eq!(other.key(), *key);
             assert!(size(other) <= 9);
         }
         let again = parse(&molecule.key()).neighbours(&palette);
-        assert_eq!(keys(&again), keys(&found), "{}", molecule.key());
+        assert_eq!(keys(&again), keys(&neighbours), "{}", molecule.key());
     }
 }
 
-/// The moves that one move undoes: all but rings that are fused at once.
+/// Returns the moves that one move undoes: all but rings that are fused at once.
 fn has_inverse(a: &Molecule, b: &Molecule) -> bool {
     size(a).abs_diff(size(b)) <= 1
 }
 
 fn check_inverses(molecules: &[Molecule], palette: &Palette, every: usize) {
     for molecule in molecules {
-        let found = molecule.neighbours(palette);
-        for (key, other) in found.iter().step_by(every).filter(|(_, b)| has_inverse(molecule, b)) {
+        let neighbours = molecule.neighbours(palette);
+        for (key, other) in
+            neighbours.iter().step_by(every).filter(|(_, b)| has_inverse(molecule, b))
+        {
             let back = other.neighbours(palette);
             assert!(keys(&back).contains(molecule.key().as_str()), "{} {key}", molecule.key());
         }
@@ -102,7 +104,7 @@ fn moves_have_inverses() {
 }
 
 /// Moves that make a molecule smaller until one carbon is left, each counted once; fails where there is none, or none back.
-fn check_reduced(molecules: &[Molecule], known: &Palette) {
+fn check_reduced(molecules: &[Molecule], palette: &Palette) {
     let seen = Mutex::new(HashSet::new());
     let reduce = |molecule: &Molecule| {
         let bonds = |m: &Molecule| -> u32 {
@@ -113,7 +115,8 @@ fn check_reduced(molecules: &[Molecule], known: &Palette) {
         let measure = |m: &Molecule| (charges(m), size(m), bonds(m), u8::MAX - hydrogens(m));
         let mut molecule = molecule.clone();
         while size(&molecule) > 1 && seen.lock().unwrap().insert(molecule.key()) {
-            let smaller = Palette { elements: Vec::new(), atoms: size(&molecule), ..known.clone() };
+            let smaller =
+                Palette { elements: Vec::new(), atoms: size(&molecule), ..palette.clone() };
             let next = molecule.neighbours(&smaller).into_iter();
             let next =
                 next.min_by(|(a_key, a), (b_key, b)| (measure(a), a_key).cmp(&(measure(b), b_key)));
@@ -155,14 +158,14 @@ fn any_molecule_is_reached_from_any_other() {
 
 #[test]
 fn larger_molecules_exchange_groups_and_fuse_rings() {
-    let known = ["CCCC(=O)O", "c1ccccc1CC(=O)O", "CC(=O)Nc1ccc(O)cc1", "OC(=O)CCc1ccccc1C#N"];
-    let palette = Molecule::palette(&known.map(parse));
+    let usual = ["CCCC(=O)O", "c1ccccc1CC(=O)O", "CC(=O)Nc1ccc(O)cc1", "OC(=O)CCc1ccccc1C#N"];
+    let palette = Molecule::palette(&usual.map(parse));
     let groups: Vec<_> = palette.groups.iter().map(|g| (g.smiles.as_str(), g.count)).collect();
     assert!(groups.contains(&("*-CC(=O)O", 3)), "{groups:?}");
     let palette = Palette { atoms: 20, environments: None, ..palette };
-    let found = parse("CCc1ccccc1").neighbours(&palette);
-    let found = keys(&found);
-    let is_reached = |smiles: &str| found.contains(parse(smiles).key().as_str());
+    let neighbours = parse("CCc1ccccc1").neighbours(&palette);
+    let reached = keys(&neighbours);
+    let is_reached = |smiles: &str| reached.contains(parse(smiles).key().as_str());
     assert!(is_reached("CCc1ccccc1CC(=O)O"), "a group in the place of a hydrogen");
     assert!(is_reached("OC(=O)c1ccccc1"), "a group in the place of another");
     assert!(is_reached("CCc1cccc2ccccc12"), "a ring on a bond");
@@ -171,15 +174,15 @@ fn larger_molecules_exchange_groups_and_fuse_rings() {
 
 #[test]
 fn configurations_and_charges_change_where_known_molecules_have_them() {
-    let known = ["C[C@H](N)C(=O)O", "C/C=C/C", "C[NH3+]", "CC([O-])=O", "CCCCCC[NH]"].map(parse);
-    let palette = Molecule::palette(&known);
+    let usual = ["C[C@H](N)C(=O)O", "C/C=C/C", "C[NH3+]", "CC([O-])=O", "CCCCCC[NH]"].map(parse);
+    let palette = Molecule::palette(&usual);
     let charges = palette.charges.iter().map(|&(element, charge)| (element.symbol(), charge));
     assert_eq!(charges.collect::<Vec<_>>(), [("N", 1), ("O", -1)]);
     assert!(palette.stereo);
     let palette = Palette { environments: None, ..palette };
     let reached = |from: &str, to: &str| {
-        let found = parse(from).neighbours(&palette);
-        keys(&found).contains(parse(to).key().as_str())
+        let neighbours = parse(from).neighbours(&palette);
+        keys(&neighbours).contains(parse(to).key().as_str())
     };
     assert!(reached("C[C@H](N)C(=O)O", "C[C@@H](N)C(=O)O"));
     assert!(reached("C[C@H](N)C(=O)O", "CC(N)C(=O)O"));
@@ -199,26 +202,26 @@ fn configurations_and_charges_change_where_known_molecules_have_them() {
     let charges = BTreeSet::new();
     let radicals = BTreeSet::new();
     let plain = Palette { charges, radicals, stereo: false, ..palette };
-    let found = parse("CC(N)C(=O)O").neighbours(&plain);
-    assert!(found.iter().all(|(key, _)| !key.contains(['@', '+']) && !key.contains("[NH]")));
+    let neighbours = parse("CC(N)C(=O)O").neighbours(&plain);
+    assert!(neighbours.iter().all(|(key, _)| !key.contains(['@', '+']) && !key.contains("[NH]")));
 }
 
 #[test]
 fn environments_that_no_known_molecule_has_are_left_out() {
-    let known = ["CCO", "CC=O", "CN", "CNC", "CCCC", "CC(C)=C", "C1CC1", "CC(C)C"].map(parse);
-    let palette = Palette { atoms: 8, ..Molecule::palette(&known) };
+    let usual = ["CCO", "CC=O", "CN", "CNC", "CCCC", "CC(C)=C", "C1CC1", "CC(C)C"].map(parse);
+    let palette = Palette { atoms: 8, ..Molecule::palette(&usual) };
     let ethanol = parse("CCO");
-    let found = ethanol.neighbours(&palette);
-    let reached = |smiles: &str| keys(&found).contains(parse(smiles).key().as_str());
+    let neighbours = ethanol.neighbours(&palette);
+    let reached = |smiles: &str| keys(&neighbours).contains(parse(smiles).key().as_str());
     assert!(reached("CCCO") && reached("CCC") && reached("CC=O"));
     // a peroxide, an N-oxide, an enol, an ether
     assert!(!reached("CCOO") && !reached("CCON") && !reached("C=CO") && !reached("CCOC"));
     assert_eq!((palette.unusual(&ethanol), palette.unusual(&parse("CCOO"))), (0, 2));
     // a molecule that has some may keep them
     let peroxide = parse("CCOO");
-    let found = peroxide.neighbours(&palette);
-    assert!(keys(&found).contains(parse("CCCOO").key().as_str()));
-    assert!(found.iter().all(|(_, own)| palette.unusual(own) <= 2));
+    let neighbours = peroxide.neighbours(&palette);
+    assert!(keys(&neighbours).contains(parse("CCCOO").key().as_str()));
+    assert!(neighbours.iter().all(|(_, neighbour)| palette.unusual(neighbour) <= 2));
     let any = Palette { environments: None, ..palette };
     assert!(keys(&ethanol.neighbours(&any)).contains("CCOO"));
 }
@@ -228,18 +231,18 @@ fn check_read(molecules: &[Molecule]) {
     let palette = Molecule::palette(molecules);
     let seen = Mutex::new(HashSet::new());
     let check = |molecule: &Molecule| {
-        for (key, made) in molecule.neighbours(&palette) {
+        for (key, neighbour) in molecule.neighbours(&palette) {
             if !seen.lock().unwrap().insert(key.clone()) {
                 continue;
             }
             let read = parse(&key);
-            assert_eq!((made.key(), made.formula()), (key.clone(), read.formula()));
-            let sizes = |own: &Molecule| {
-                let sizes = own.rings().iter().map(|ring| ring.atoms.len());
+            assert_eq!((neighbour.key(), neighbour.formula()), (key.clone(), read.formula()));
+            let sizes = |molecule: &Molecule| {
+                let sizes = molecule.rings().iter().map(|ring| ring.atoms.len());
                 sizes.collect::<std::collections::BinaryHeap<_>>().into_sorted_vec()
             };
-            assert_eq!(sizes(&made), sizes(&read), "{key}");
-            let both = [made, read];
+            assert_eq!(sizes(&neighbour), sizes(&read), "{key}");
+            let both = [neighbour, read];
             let equal = |rows: SparseRows| assert_eq!(rows.row(0), rows.row(1), "{key}");
             equal(Composition {}.counts(&both).unwrap());
             equal(Morgan::default().counts(&both).unwrap());
@@ -249,10 +252,11 @@ fn check_read(molecules: &[Molecule]) {
                 equal(Rings::default().counts(&both).unwrap());
             }
             // of aromatic rings a text chooses the Kekulé structure
-            if both.iter().all(|own| own.bonds().iter().all(|bond| !bond.aromatic)) {
+            if both.iter().all(|molecule| molecule.bonds().iter().all(|bond| !bond.aromatic)) {
                 let kernel = GraphKernel::Core { base: Box::new(wl()) };
-                let [made, read] = both.each_ref().map(|own| kernel.features(&Graph::from(own)));
-                assert_eq!(made.unwrap(), read.unwrap(), "{key}");
+                let [from_move, read] =
+                    both.each_ref().map(|molecule| kernel.features(&Graph::from(molecule)));
+                assert_eq!(from_move.unwrap(), read.unwrap(), "{key}");
             }
         }
     };
@@ -270,8 +274,8 @@ fn neighbours_are_what_reading_their_texts_gives() {
     let rings = ["C1CC2CCC1C2", "O=C1C=CC(=O)C=C1", "C1=CC2=CC=CC2=C1", "CS(=O)(=O)c1ccco1"];
     let charged = ["C[NH3+]", "CC([O-])=O", "C[N+](=O)[O-]", "OB(O)C", "C[Si](C)C", "CC[NH]"];
     let configured = ["C[C@H](N)C(=O)O", "C/C=C/C#N", "C[C@@H]1CCC[C@H](O)O1"];
-    let known = SMALL.iter().chain(&rings).chain(&charged).chain(&configured);
-    check_read(&known.map(|smiles| parse(smiles)).collect::<Vec<_>>());
+    let texts = SMALL.iter().chain(&rings).chain(&charged).chain(&configured);
+    check_read(&texts.map(|smiles| parse(smiles)).collect::<Vec<_>>());
     let Some(path) = data("neighbours_are_what_reading_their_texts_gives", "qm9/smiles.txt") else {
         return;
     };
@@ -284,22 +288,22 @@ fn structures_that_were_made_are_not_made_again() {
     let all = SMALL.map(parse);
     // the others have some atoms in environments that are unusual
     let palette = Palette { atoms: 9, ..Molecule::palette(&all[..12]) };
-    let mut made = Made::new();
-    let mut known = HashSet::new();
+    let mut seen = SeenStructures::new();
+    let mut keys_so_far = HashSet::new();
     let mut skipped = 0;
     for molecule in &all {
-        let (found, new) = molecule.neighbours_beside(&palette, &made);
+        let (neighbours, new) = molecule.neighbours_beside(&palette, &seen);
         let whole = molecule.neighbours(&palette);
-        assert_eq!(found.keys().map(String::as_str).collect::<BTreeSet<_>>(), keys(&whole));
-        known.insert(molecule.key());
-        for (key, own) in found {
-            assert!(own.is_some() || known.contains(&key), "{} {key}", molecule.key());
-            skipped += usize::from(own.is_none());
-            known.insert(key);
+        assert_eq!(neighbours.keys().map(String::as_str).collect::<BTreeSet<_>>(), keys(&whole));
+        keys_so_far.insert(molecule.key());
+        for (key, neighbour) in neighbours {
+            assert!(neighbour.is_some() || keys_so_far.contains(&key), "{} {key}", molecule.key());
+            skipped += usize::from(neighbour.is_none());
+            keys_so_far.insert(key);
         }
-        made.extend(new);
-        let (found, new) = molecule.neighbours_beside(&palette, &made);
-        assert!(new.is_empty() && found.values().all(Option::is_none), "{}", molecule.key());
+        seen.extend(new);
+        let (neighbours, new) = molecule.neighbours_beside(&palette, &seen);
+        assert!(new.is_empty() && neighbours.values().all(Option::is_none), "{}", molecule.key());
     }
     assert!(skipped > 20, "{skipped}");
 }
@@ -320,16 +324,16 @@ proptest! {
             }
         }
         let graph = Graph::new(labels.clone(), &edges).unwrap();
-        let known = [graph.clone(), Graph::new(vec![0, 1, 2], &[(0, 1, 0), (1, 2, 1)]).unwrap()];
-        let palette = Graph::palette(&known);
+        let usual = [graph.clone(), Graph::new(vec![0, 1, 2], &[(0, 1, 0), (1, 2, 1)]).unwrap()];
+        let palette = Graph::palette(&usual);
         // the same key however the nodes are numbered
         let last = labels.len() - 1;
         let turned = edges.iter().map(|&(a, b, label)| (last - a, last - b, label));
         let turned: Vec<_> = turned.collect();
         let turned = Graph::new(labels.iter().rev().copied().collect(), &turned).unwrap();
         prop_assert_eq!(turned.key(), graph.key());
-        let found = graph.neighbours(&palette);
-        for (key, other) in found.iter().step_by(5) {
+        let neighbours = graph.neighbours(&palette);
+        for (key, other) in neighbours.iter().step_by(5) {
             prop_assert_ne!(key, &graph.key());
             let back = other.neighbours(&palette);
             prop_assert!(back.iter().any(|(key, _)| *key == graph.key()), "{}", key);

@@ -54,8 +54,8 @@ impl BagConfig {
         MlpConfig { hidden: self.hidden.clone(), dropout: self.dropout }
     }
 
-    /// Its size over rows of `features` columns and `length` entries, with `coordinates` coordinates; `features_key` is the
-    /// key of the features.
+    /// Returns the size of the encoder over rows of `features` columns and `length` entries, with `coordinates`
+    /// coordinates; `features_key` is the key of the features.
     pub fn size(
         &self,
         features: usize,
@@ -109,12 +109,12 @@ impl BagConfig {
 #[derive(Module, Debug)]
 pub struct NgramBag {
     table: Param<Tensor<2>>,
-    /// With a linear path only.
+    /// The bias; only with a linear path.
     bias: Option<Param<Tensor<1>>>,
     mlp: Option<Mlp>,
     #[module(skip)]
     entry_dropout: f32,
-    /// What takes the gradient of the table, if it is by rows.
+    /// The receiver of the table's gradient, if the gradient is by rows.
     #[module(skip)]
     row_gradients: Option<RowGradients>,
 }

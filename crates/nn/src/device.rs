@@ -10,7 +10,7 @@ use dsokr_kernels::is_cpu_engine;
 
 use crate::error::Error;
 
-/// The result of `work`, which runs on a thread of Rayon's pool if `device` is the CPU engine.
+/// Returns the result of `work`, which runs on a thread of Rayon's pool if `device` is the CPU engine.
 ///
 /// A thread outside the pool falls asleep for each parallel loop and is woken at its end. A training step has hundreds
 /// of them, which matters where batches are small. Within the pool the thread takes part in the loops.
@@ -18,7 +18,7 @@ pub fn in_pool<T: Send>(device: &Device, work: impl FnOnce() -> T + Send) -> T {
     if is_cpu_engine(device) { rayon::scope(|_| work()) } else { work() }
 }
 
-/// The gradients of a loss, by a backward pass [in the pool](in_pool).
+/// Returns the gradients of a loss, by a backward pass [in the pool](in_pool).
 pub fn backward(loss: Tensor<1>) -> burn::tensor::Gradients {
     in_pool(&loss.device(), move || loss.backward())
 }
@@ -102,7 +102,7 @@ impl Processor {
     }
 }
 
-/// The number of devices of a kind. Where there are none, an engine would panic as soon as it computes.
+/// Returns the number of devices of a kind. Where there are none, an engine would panic as soon as it computes.
 #[cfg(any(feature = "cuda", feature = "wgpu"))]
 fn listed(kind: burn::tensor::DeviceType) -> Result<usize, String> {
     match Device::enumerate(kind).len() {

@@ -15,7 +15,7 @@ pub trait Encoder: Module + ModuleDisplay {
     /// One input, prepared once before training: token ids, a sparse row, a feature vector.
     type Input: Send + Sync;
 
-    /// Dimension p of the output.
+    /// Returns the dimension p of the output.
     fn dimension(&self) -> usize;
 
     /// Encodes a non-empty batch: `z` of shape `[batch, p]`.
@@ -24,21 +24,21 @@ pub trait Encoder: Module + ModuleDisplay {
     /// which [`dropout`](crate::dropout) draws from the pass.
     fn forward(&self, batch: &[&Self::Input], pass: Pass) -> Tensor<2>;
 
-    /// The cost of one input in any unit, such as tokens. Batches group inputs of similar length, so
+    /// Returns the cost of one input in any unit, such as tokens. Batches group inputs of similar length, so
     /// that padding costs little. By default all inputs have the same length.
     fn length(&self, input: &Self::Input) -> usize {
         1
     }
 
-    /// Number of entries of an input, such as tokens, that [`entry_dropout`](Pass::entry_dropout) counts one by one
-    /// (default: none).
+    /// Returns the number of entries of an input, such as tokens, that [`entry_dropout`](Pass::entry_dropout) counts
+    /// one by one (default: none).
     fn entries(&self, input: &Self::Input) -> usize {
         0
     }
 
-    /// The encoder whose tables give their gradients [by rows](dsokr_kernels::RowGradient) to `gradients` when a batch reads few
-    /// of their rows (default: Burn gets all gradients). Training asks for it where gradients are neither summed over
-    /// parts of a batch nor over processes.
+    /// Returns the encoder whose tables give their gradients [by rows](dsokr_kernels::RowGradient) to `gradients` when a batch
+    /// reads few of their rows (default: Burn gets all gradients). Training asks for it where gradients are neither
+    /// summed over parts of a batch nor over processes.
     fn with_row_gradients(self, gradients: &RowGradients) -> Self {
         self
     }
@@ -60,20 +60,20 @@ pub struct Model<E: Module> {
 }
 
 impl<E: Encoder> Model<E> {
-    /// The model of an encoder.
+    /// Creates the model of an encoder.
     pub fn new(encoder: E) -> Self {
         Self { encoder, scale: None }
     }
 
-    /// The model with a temperature τ that is trained with the encoder.
+    /// Returns the model with a temperature τ that is trained with the encoder.
     pub fn with_temperature(self, temperature: f64, device: &Device) -> Self {
         let scale = Tensor::from_floats([-temperature.ln() as f32], device);
         Self { scale: Some(Param::from_tensor(scale)), ..self }
     }
 
-    /// The training pass over the part of a batch behind the inputs `preceding`, with the dropout masks of a pass over
-    /// the whole batch: processes that share a batch encode a part each.
-    pub fn pass_behind<'i>(&self, key: u64, preceding: impl Iterator<Item = &'i E::Input>) -> Pass
+    /// Returns the training pass over the part of a batch behind the inputs `preceding`, with the dropout masks of a
+    /// pass over the whole batch: processes that share a batch encode a part each.
+    pub fn pass_after<'i>(&self, key: u64, preceding: impl Iterator<Item = &'i E::Input>) -> Pass
     where
         E::Input: 'i,
     {
@@ -101,20 +101,20 @@ pub struct PartSize {
     /// Bytes of such a number on a GPU, which keeps those between products of bfloat16 in 16 bits; the CPU engine keeps
     /// all in 32.
     pub gpu_width: f64,
-    /// Multiplications of the forward pass of one input. Those that take less time than in 32 bits count as less than
-    /// one.
+    /// The number of multiplications of the forward pass of one input. A multiplication that takes less time than one
+    /// in 32 bits counts as less than one.
     pub products: f64,
 }
 
 impl PartSize {
-    /// The same with keys of the table `table`.
+    /// Returns the same with keys of the table `table`.
     pub fn inside(self, table: &str) -> Self {
         let keys = self.keys.split(" × ").map(|key| format!("{table}.{key}"));
         Self { keys: keys.collect::<Vec<_>>().join(" × ").into(), ..self }
     }
 }
 
-/// Linear layers `widths[0] → widths[1] → …` on one vector.
+/// Returns linear layers `widths[0] → widths[1] → …` on one vector.
 pub(crate) fn layers_size(keys: &'static str, widths: &[usize]) -> PartSize {
     let products = widths.windows(2).map(|pair| pair[0] as f64 * pair[1] as f64).sum();
     let biases: f64 = widths.iter().skip(1).map(|&width| width as f64).sum();

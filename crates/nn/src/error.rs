@@ -7,7 +7,7 @@ use dsokr_core::Argument;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// Tensors whose names are not those of the model.
+    /// The names of tensors differ from those of the model.
     #[error("{place}: {} missing; {} unknown", counted(missing), counted(unknown))]
     Names {
         /// The file and what it should hold.
@@ -17,12 +17,12 @@ pub enum Error {
         /// Tensors that the model does not have, with their shapes.
         unknown: Vec<(String, Vec<usize>)>,
     },
-    /// A tensor whose shape is not that of the model.
+    /// The shape of a tensor differs from that of the model.
     #[error("{tensor} has shape {found:?}, the model has {expected:?}")]
     Shape {
-        /// Its name, with the file that it came from.
+        /// The name of the tensor, with the file that it came from.
         tensor: String,
-        /// Its shape.
+        /// The shape of the tensor.
         found: Vec<usize>,
         /// The shape in the model.
         expected: Vec<usize>,
@@ -30,7 +30,7 @@ pub enum Error {
     /// A tensor with a value that is NaN or infinite.
     #[error("{tensor} holds a value that is not finite (element {element})")]
     NotFinite {
-        /// Its name, with the file that it came from.
+        /// The name of the tensor, with the file that it came from.
         tensor: String,
         /// The first such element, row-major.
         element: usize,
@@ -41,7 +41,7 @@ pub enum Error {
     /// A device that this program or this machine does not have.
     #[error("{} {device}: {message}", Argument::new("device"))]
     Device {
-        /// Its name.
+        /// The name of the device.
         device: String,
         /// Why it cannot be used.
         message: String,
@@ -81,7 +81,7 @@ pub(crate) fn check(
     Ok(dsokr_core::Error::ensure(holds, key, found, allowed)?)
 }
 
-/// The number of tensors, and names and shapes of the first five.
+/// Returns the number of tensors, and names and shapes of the first five.
 fn counted(tensors: &[(String, Vec<usize>)]) -> String {
     const SHOWN: usize = 5;
     let named = |(name, shape): &(String, Vec<usize>)| format!("`{name}` {shape:?}");
@@ -99,7 +99,8 @@ impl From<tokenizers::Error> for Error {
 }
 
 impl From<dsokr_core::Error> for Error {
-    /// Settings are an encoder's, those of TF-IDF n-grams too, which belong to the crate of bases.
+    /// Converts an error of the crate of bases, whose settings (those of TF-IDF n-grams, say) are settings of an
+    /// encoder too.
     fn from(error: dsokr_core::Error) -> Self {
         Self::Basis(match error {
             dsokr_core::Error::Io { path, source } => dsokr_core::Error::file(&path, source),

@@ -31,7 +31,7 @@ pub struct GradientHooks {
 }
 
 impl GradientHooks {
-    /// For the trained parameters of a module.
+    /// Creates hooks for the trained parameters of a module.
     pub fn new<M: Module>(module: &M) -> Self {
         let mut deepest = Tensor::<1>::zeros([1], &Device::flex().autodiff());
         let depths = (0..trainable(module)).map(|_| {
@@ -43,9 +43,9 @@ impl GradientHooks {
         Self { depths: depths.collect() }
     }
 
-    /// The module with parameters that hand their gradients over in the next backward pass. That pass calls `receive`
-    /// once for each parameter that the loss depends on, on the thread of the pass, and leaves no gradient of it.
-    /// Values and gradients are those of `module`, and so are gradients of other parameters.
+    /// Returns the module with parameters that hand their gradients over in the next backward pass. This pass calls
+    /// `receive` once for each parameter that the loss depends on, on the thread of the pass, and does not keep the
+    /// gradient. Values, gradients, and the gradients of other parameters equal those of `module`.
     pub fn watch<M: Module>(&self, module: M, receive: Receive) -> M {
         module.map(&mut Watch { depths: self.depths.iter(), receive })
     }
@@ -71,7 +71,7 @@ impl ModuleMapper for Watch<'_> {
     }
 }
 
-/// Its second input gives it a depth.
+/// The identity with a second input, which gives it a depth in the graph.
 #[derive(Clone)]
 struct Identity {
     id: ParamId,

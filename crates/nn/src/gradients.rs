@@ -5,8 +5,8 @@ use burn::optim::GradientsParams;
 use burn::tensor::Tensor;
 use dsokr_kernels::{Gradient, RowGradient};
 
-/// The gradients of a module's parameters: those that Burn's backward pass leaves, and those of tables
-/// [by rows](RowGradient).
+/// The gradients of a module's parameters: the ones that Burn's backward pass leaves, and the gradients of tables [by
+/// rows](RowGradient).
 #[derive(Debug, Default)]
 pub struct Gradients {
     dense: GradientsParams,
@@ -14,17 +14,17 @@ pub struct Gradients {
 }
 
 impl Gradients {
-    /// Gradients of both kinds.
+    /// Creates gradients of both kinds.
     pub fn new(dense: GradientsParams, rows: HashMap<ParamId, RowGradient>) -> Self {
         Self { dense, rows }
     }
 
-    /// The gradient of a parameter by rows, if it is of that kind.
+    /// Returns the gradient of a parameter by rows, if it is of that kind.
     pub fn rows(&self, id: ParamId) -> Option<&RowGradient> {
         self.rows.get(&id)
     }
 
-    /// The gradient of a parameter of D dimensions, if it is not by rows.
+    /// Returns the gradient of a parameter of D dimensions, if it is not by rows.
     pub fn dense<const D: usize>(&self, id: ParamId) -> Option<Tensor<D>> {
         self.dense.get(id)
     }
@@ -45,12 +45,12 @@ impl Gradients {
         }
     }
 
-    /// Number of parameters that have a gradient.
+    /// Returns the number of parameters that have a gradient.
     pub fn len(&self) -> usize {
         self.dense.len() + self.rows.len()
     }
 
-    /// Whether no parameter has one.
+    /// Returns whether no parameter has one.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }

@@ -18,7 +18,7 @@ pub struct Start<'a> {
     pub device: &'a Device,
 }
 
-/// Uniform on `[−bound, bound]`.
+/// Returns uniform on `[−bound, bound]`.
 pub fn uniform<const D: usize>(
     shape: [usize; D],
     bound: f32,
@@ -52,7 +52,7 @@ fn drawn<const D: usize>(
     Param::from_tensor(Tensor::from_data(TensorData::new(values, shape), device))
 }
 
-/// All elements equal to `value`.
+/// Returns all elements equal to `value`.
 pub fn constant<const D: usize>(
     shape: [usize; D],
     value: f32,
@@ -61,12 +61,12 @@ pub fn constant<const D: usize>(
     Param::from_tensor(Tensor::full(shape, value, device))
 }
 
-/// A vector of the given values.
+/// Returns a vector of the given values.
 pub fn vector(values: &[f32], device: &Device) -> Param<Tensor<1>> {
     Param::from_tensor(Tensor::from_data(TensorData::new(values.to_vec(), [values.len()]), device))
 }
 
-/// A linear layer with PyTorch's default: weight and bias uniform on ±1/√inputs.
+/// Returns a linear layer with PyTorch's default: weight and bias uniform on ±1/√inputs.
 pub fn linear(inputs: usize, outputs: usize, generator: &mut impl Rng, device: &Device) -> Linear {
     let bound = 1.0 / (inputs as f32).sqrt();
     Linear {
@@ -75,7 +75,7 @@ pub fn linear(inputs: usize, outputs: usize, generator: &mut impl Rng, device: &
     }
 }
 
-/// A convolution over `span` neighbouring positions from `[batch, inputs, length]` to
+/// Returns a convolution over `span` neighbouring positions from `[batch, inputs, length]` to
 /// `[batch, outputs, length]`, padded with zeros; weights and bias are uniform on
 /// `±1/√(inputs · span)`, PyTorch's default.
 pub fn convolution(
@@ -94,7 +94,7 @@ pub fn convolution(
     convolution
 }
 
-/// The last layer of an encoder with p coordinates: its bias is `offset`, ideally the mean of the
+/// Returns the last layer of an encoder with p coordinates: its bias is `offset`, ideally the mean of the
 /// targets, which spares training the search for it; weights are uniform on ±1/√(inputs · p).
 ///
 /// Targets have a norm of about 1 whatever p is. For inputs of unit variance the initial predictions

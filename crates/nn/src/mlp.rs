@@ -35,7 +35,7 @@ impl MlpConfig {
         check_dropout("dropout", self.dropout)
     }
 
-    /// Its size with `inputs` features and `coordinates` coordinates.
+    /// Returns the size of the encoder with `inputs` features and `coordinates` coordinates.
     pub fn size(&self, inputs: usize, coordinates: usize) -> PartSize {
         let widths = [&[inputs][..], &self.hidden, &[coordinates]].concat();
         let input = inputs as f64;
@@ -65,7 +65,7 @@ pub struct Mlp {
 }
 
 impl Mlp {
-    /// The same MLP with a last layer of zeros, so that its initial output is zero.
+    /// Returns the same MLP with a last layer of zeros, so that its initial output is zero.
     pub(crate) fn with_zero_head(mut self) -> Self {
         if let Some(head) = self.layers.last_mut() {
             let device = head.weight.device();

@@ -1,8 +1,8 @@
 //! Encoders as ONNX files: each adds its own operators to a [`Graph`], next to the code that computes it here
 //! ([`Encoder::onnx`](crate::Encoder::onnx)).
 //!
-//! The messages are those of `onnx.proto`; the numbers in the code are those of its fields. Files have version 20 of
-//! the operators, the first with GELU: onnxruntime 1.17 or later.
+//! Messages and field numbers follow `onnx.proto`. Files have version 20 of the operators, the first with GELU:
+//! onnxruntime 1.17 or later.
 
 use burn::module::Param;
 use burn::tensor::Tensor;
@@ -10,7 +10,7 @@ use burn::tensor::Tensor;
 use crate::error::Error;
 use crate::parameters::FloatParameter;
 
-/// The version of the operators, and that of the format that came with it.
+/// The version of the operators, and the version of the format that came with it.
 const OPERATORS: i64 = 20;
 const FORMAT: i64 = 9;
 
@@ -31,28 +31,28 @@ impl Message {
         self.0.push(value as u8);
     }
 
-    /// With an integer.
+    /// Appends an integer field.
     pub fn int(mut self, field: u64, value: i64) -> Self {
         self.varint(field << 3);
         self.varint(value as u64);
         self
     }
 
-    /// With a float.
+    /// Appends a float field.
     pub fn float(mut self, field: u64, value: f32) -> Self {
         self.varint(field << 3 | 5);
         self.0.extend(value.to_le_bytes());
         self
     }
 
-    /// With a float of 64 bits.
+    /// Appends a field with a float of 64 bits.
     pub fn double(mut self, field: u64, value: f64) -> Self {
         self.varint(field << 3 | 1);
         self.0.extend(value.to_le_bytes());
         self
     }
 
-    /// With a text, bytes or a message.
+    /// Appends a field with a text, bytes or a message.
     pub fn bytes(mut self, field: u64, value: impl AsRef<[u8]>) -> Self {
         self.varint(field << 3 | 2);
         self.varint(value.as_ref().len() as u64);
@@ -81,9 +81,9 @@ pub enum Type {
 /// A dimension of an input or an output.
 #[derive(Clone, Copy, Debug)]
 pub enum Dimension {
-    /// Of this size.
+    /// A dimension of this size.
     Size(usize),
-    /// Of any size; the same name stands for the same size.
+    /// A dimension of any size; the same name stands for the same size.
     Any(&'static str),
 }
 
@@ -120,26 +120,40 @@ impl Graph {
         Value(format!("v{}", self.values))
     }
 
-    fn declare(&mut self, field: u64, name: &str, of: Type, shape: &[Dimension], doc: &str) {
+    fn declare(
+        &mut self,
+        field: u64,
+        name: &str,
+        element_type: Type,
+        shape: &[Dimension],
+        doc: &str,
+    ) {
         let dimension = |shape: Message, dimension: &Dimension| {
-            let own = Message::default();
+            let dimension_message = Message::default();
             shape.bytes(
                 1,
                 match *dimension {
-                    Dimension::Size(size) => own.int(1, size as i64),
-                    Dimension::Any(name) => own.bytes(2, name),
+                    Dimension::Size(size) => dimension_message.int(1, size as i64),
+                    Dimension::Any(name) => dimension_message.bytes(2, name),
                 },
             )
         };
         let shape = shape.iter().fold(Message::default(), dimension);
-        let tensor = Message::default().int(1, of as i64).bytes(2, shape);
-        let own = Message::default().bytes(1, name).bytes(2, Message::default().bytes(1, tensor));
-        self.add(field, &own.bytes(3, doc));
+        let tensor = Message::default().int(1, element_type as i64).bytes(2, shape);
+        let declaration =
+            Message::default().bytes(1, name).bytes(2, Message::default().bytes(1, tensor));
+        self.add(field, &declaration.bytes(3, doc));
     }
 
-    /// An input of the file; `doc` says what it is.
-    pub fn input(&mut self, name: &str, of: Type, shape: &[Dimension], doc: &str) -> Value {
-        self.declare(11, name, of, shape, doc);
+    /// Returns an input of the file; `doc` says what it is.
+    pub fn input(
+        &mut self,
+        name: &str,
+        element_type: Type,
+        shape: &[Dimension],
+        doc: &str,
+    ) -> Value {
+        self.declare(11, name, element_type, shape, doc);
         Value(name.into())
     }
 
@@ -151,19 +165,21 @@ impl Graph {
 
     fn tensor<T, const N: usize>(
         &mut self,
-        of: Type,
+        element_type: Type,
         shape: &[usize],
         values: &[T],
         bytes: impl Fn(&T) -> [u8; N],
     ) -> Value {
         let name = self.name();
-        let sizes = shape.iter().fold(Message::default(), |own, &size| own.int(1, size as i64));
+        let sizes = shape
+            .iter()
+            .fold(Message::default(), |dimensions, &size| dimensions.int(1, size as i64));
         let bytes: Vec<u8> = values.iter().flat_map(bytes).collect();
-        self.add(5, &sizes.int(2, of as i64).bytes(8, &name.0).bytes(9, bytes));
+        self.add(5, &sizes.int(2, element_type as i64).bytes(8, &name.0).bytes(9, bytes));
         name
     }
 
-    /// Floats of any shape, row-major.
+    /// Returns floats of any shape, row-major.
     pub fn floats(&mut self, shape: &[usize], values: &[f32]) -> Value {
         self.tensor(Type::Float, shape, values, |value| value.to_le_bytes())
     }
@@ -173,17 +189,17 @@ impl Graph {
         self.tensor(Type::Double, shape, values, |value| value.to_le_bytes())
     }
 
-    /// A vector of integers.
+    /// Returns a vector of integers.
     pub fn ints(&mut self, values: &[i64]) -> Value {
         self.tensor(Type::Int, &[values.len()], values, |value| value.to_le_bytes())
     }
 
-    /// One integer without dimensions.
+    /// Returns one integer without dimensions.
     pub fn int(&mut self, value: i64) -> Value {
         self.tensor(Type::Int, &[], &[value], |value| value.to_le_bytes())
     }
 
-    /// The values of a parameter.
+    /// Returns the values of a parameter.
     pub fn parameter(&mut self, parameter: &dyn FloatParameter) -> Value {
         self.floats(&parameter.shape(), &parameter.values())
     }
@@ -199,14 +215,14 @@ impl Graph {
         let node = inputs.iter().fold(node, |node, input| node.bytes(1, &input.0));
         let node = node.bytes(2, output).bytes(4, kind);
         let node = attributes.iter().fold(node, |node, (name, value)| {
-            let own = Message::default().bytes(1, name);
+            let attribute = Message::default().bytes(1, name);
             node.bytes(
                 5,
                 match *value {
-                    Attribute::Float(value) => own.float(2, value).int(20, 1),
-                    Attribute::Int(value) => own.int(3, value).int(20, 2),
+                    Attribute::Float(value) => attribute.float(2, value).int(20, 1),
+                    Attribute::Int(value) => attribute.int(3, value).int(20, 2),
                     Attribute::Ints(values) => {
-                        values.iter().fold(own, |own, &value| own.int(8, value)).int(20, 7)
+                        values.iter().fold(attribute, |list, &value| list.int(8, value)).int(20, 7)
                     }
                 },
             )
@@ -214,7 +230,7 @@ impl Graph {
         self.add(1, &node);
     }
 
-    /// The result of an [operator](https://onnx.ai/onnx/operators/) that has one.
+    /// Returns the result of an [operator](https://onnx.ai/onnx/operators/) that has one.
     pub fn node(
         &mut self,
         kind: &str,
@@ -226,7 +242,7 @@ impl Graph {
         name
     }
 
-    /// `x w + b` along the last dimension.
+    /// Computes `x w + b` along the last dimension.
     pub fn linear(
         &mut self,
         x: &Value,
@@ -244,7 +260,7 @@ impl Graph {
         }
     }
 
-    /// The file, with names and texts of its metadata.
+    /// Returns the file, with names and texts of its metadata.
     ///
     /// # Errors
     /// [`dsokr_core::Error::Unsupported`] for one of 2 GiB, which is more than the format can hold.

@@ -11,7 +11,7 @@ use dsokr_kernels::{Gradient, is_whole, on_cpu_engine, primitive, wrap};
 use crate::error::{Error, check_names};
 use crate::gradients::Gradients;
 
-/// One parameter: its shape and its values.
+/// A parameter: its shape and its values.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Parameter {
     /// Shape, outermost dimension first.
@@ -27,7 +27,7 @@ pub struct Parameter {
 pub struct Values(FlexTensor);
 
 impl Values {
-    /// The values of a float tensor of any device.
+    /// Creates the values of a float tensor of any device.
     pub fn from_tensor<const D: usize>(tensor: Tensor<D>) -> Self {
         let tensor = tensor.inner();
         if on_cpu_engine(&tensor) {
@@ -67,28 +67,29 @@ pub type Parameters = BTreeMap<String, Parameter>;
 
 /// A float parameter of any number of dimensions, and its gradient.
 pub trait FloatParameter {
-    /// Its identity.
+    /// Returns the identity of the parameter.
     fn id(&self) -> ParamId;
 
-    /// Its shape, outermost dimension first.
+    /// Returns the shape of the parameter, outermost dimension first.
     fn shape(&self) -> Vec<usize>;
 
-    /// Whether a gradient must reach it.
+    /// Returns whether a gradient must reach it.
     fn is_trained(&self) -> bool;
 
-    /// Whether it holds 32-bit floats of the CPU engine.
+    /// Returns whether it holds 32-bit floats of the CPU engine.
     fn is_on_cpu_engine(&self) -> bool;
 
-    /// Its values. On the CPU engine they share its memory until it is trained on.
+    /// Returns the values of the parameter. On the CPU engine they share its memory until it is trained on.
     fn values(&self) -> Values;
 
-    /// Values in the parameter's type as a vector on its device, without autodiff.
+    /// Returns values in the parameter's type as a vector on its device, without autodiff.
     fn vector(&self, values: Values) -> Tensor<1>;
 
-    /// Its gradient as a vector; [by rows](dsokr_kernels::RowGradient), the numbers of these rows.
+    /// Returns the gradient of the parameter as a vector. A gradient [by rows](dsokr_kernels::RowGradient) has the numbers of
+    /// these rows.
     fn flat_gradient(&self, gradients: &Gradients) -> Option<Tensor<1>>;
 
-    /// The sum of the squares of its gradient.
+    /// Returns the sum of the squares of its gradient.
     fn squared_gradient(&self, gradients: &Gradients) -> Option<f32>;
 
     /// Multiplies its gradient.
@@ -170,7 +171,7 @@ impl<const D: usize> FloatParameter for Param<Tensor<D>> {
     }
 }
 
-/// The sum of all elements.
+/// Returns the sum of all elements.
 fn sum<const D: usize>(tensor: Tensor<D>) -> f32 {
     let mut tensor = tensor;
     // Burn adds up so many in an order that differs from run to run
@@ -233,35 +234,35 @@ pub fn visit<M: Module>(module: &M, each: impl FnMut(&str, &dyn FloatParameter))
     module.visit(&mut Visitor { path: Path::default(), each });
 }
 
-/// The value of `of` for every float parameter, in the order of the module's fields.
+/// Returns the value of `of` for every float parameter, in the order of the module's fields.
 pub(crate) fn each<M: Module, T>(
     module: &M,
-    mut of: impl FnMut(&str, &dyn FloatParameter) -> T,
+    mut value: impl FnMut(&str, &dyn FloatParameter) -> T,
 ) -> Vec<T> {
     let mut all = Vec::new();
-    visit(module, |name, parameter| all.push(of(name, parameter)));
+    visit(module, |name, parameter| all.push(value(name, parameter)));
     all
 }
 
-/// All float parameters of `module`. On the CPU engine they share its memory until it is trained on.
+/// Returns all float parameters of `module`. On the CPU engine they share its memory until it is trained on.
 pub fn collect<M: Module>(module: &M) -> Parameters {
-    let read = |name: &str, found: &dyn FloatParameter| {
-        (name.to_owned(), Parameter { shape: found.shape(), values: found.values() })
+    let read = |name: &str, parameter: &dyn FloatParameter| {
+        (name.to_owned(), Parameter { shape: parameter.shape(), values: parameter.values() })
     };
     each(module, read).into_iter().collect()
 }
 
-/// The paths of all float parameters.
+/// Returns the paths of all float parameters.
 pub fn names<M: Module>(module: &M) -> Vec<String> {
     each(module, |name, _| name.to_owned())
 }
 
-/// Number of parameters that a gradient must reach.
+/// Returns the number of parameters that a gradient must reach.
 pub(crate) fn trainable<M: Module>(module: &M) -> usize {
     each(module, |_, parameter| usize::from(parameter.is_trained())).iter().sum()
 }
 
-/// The first value that is NaN or infinite: its parameter and its place there.
+/// Returns the first value that is NaN or infinite: its parameter and its place there.
 pub fn not_finite(parameters: &Parameters) -> Option<(&str, usize)> {
     parameters.iter().find_map(|(name, parameter)| {
         let element = parameter.values.iter().position(|v| !v.is_finite())?;
@@ -279,7 +280,7 @@ pub fn check_finite(parameters: &Parameters) -> Result<(), Error> {
     })
 }
 
-/// Checks that names and shapes are those of `expected`, and that all values are finite.
+/// Checks that names and shapes equal those of `expected`, and that all values are finite.
 pub(crate) fn check(
     parameters: &Parameters,
     expected: &BTreeMap<String, Vec<usize>>,
@@ -293,9 +294,13 @@ pub(crate) fn check(
         let shape = &parameter.shape;
         let expected = &expected[name];
         if shape != expected || parameter.values.len() != shape.iter().product::<usize>() {
-            let found = shape.clone();
+            let actual = shape.clone();
             let expected = expected.clone();
-            return Err(Error::Shape { tensor: format!("parameter `{name}`"), found, expected });
+            return Err(Error::Shape {
+                tensor: format!("parameter `{name}`"),
+                found: actual,
+                expected,
+            });
         }
     }
     check_finite(parameters)

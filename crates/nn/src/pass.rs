@@ -9,14 +9,14 @@ use crate::error::{Error, check};
 /// The mode is an argument, not a state of the module, so a model cannot be left in the wrong one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pass {
-    /// No dropout; the output is a function of the input only.
+    /// An evaluation pass without dropout; the output is a function of the input only.
     Evaluate,
     /// Dropout acts: a pass made by [`Pass::train`].
     Train(Masks),
 }
 
-/// The dropout masks of a training pass, and what precedes its inputs in their batch: nothing, unless they are a part of
-/// it. Numbers wrap around, as those of elements do.
+/// The dropout masks of a training pass, and counts of what precedes its inputs in their batch. Nothing precedes them
+/// unless they are a part of the batch. Counts wrap around, as the numbers of elements do.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Masks {
     pub(crate) key: u64,
@@ -31,14 +31,14 @@ pub struct Masks {
 }
 
 impl Pass {
-    /// A training pass. Dropout masks are functions of `key`, the layer and the element's index: the same key gives
-    /// the same masks whatever the number of threads, so a resumed run needs no stored state. The key differs from
-    /// step to step, for example drawn from (seed, "dropout", step).
+    /// Creates a training pass. Dropout masks are functions of `key`, the layer and the element's index: the same key
+    /// gives the same masks whatever the number of threads, so a resumed run needs no stored state. The key differs
+    /// from step to step, for example drawn from (seed, "dropout", step).
     pub fn train(key: u64) -> Self {
         Self::Train(Masks { key, ..Masks::default() })
     }
 
-    /// The key of a training pass, or of the part of one: the seed of an encoder that draws its masks itself.
+    /// Returns the key of a training pass, or of the part of one: the seed of an encoder that draws its masks itself.
     pub fn key(self) -> Option<u64> {
         match self {
             Self::Train(masks) => Some(finalise(masks.key ^ u64::from(masks.inputs))),
@@ -46,7 +46,7 @@ impl Pass {
         }
     }
 
-    /// The dropout at one place of a model, or `None` if nothing is dropped: in evaluation, or with
+    /// Returns the dropout at one place of a model, or `None` if nothing is dropped: in evaluation, or with
     /// probability 0. Places with the same `site` share their masks. Elements are counted from 0.
     ///
     /// `probability` must lie in `[0, 1)`; configurations check it.
@@ -54,14 +54,14 @@ impl Pass {
         self.row_dropout(site, probability, 0, |_| 0)
     }
 
-    /// As [`dropout`](Self::dropout), of the [entries](crate::Encoder::entries) of the inputs with `width` elements
-    /// each: a part of a batch has the masks of the whole batch.
+    /// Returns the [dropout](Self::dropout) of the [entries](crate::Encoder::entries) of the inputs with `width`
+    /// elements each, in which a part of a batch has the masks of the whole batch.
     pub fn entry_dropout(self, site: u64, probability: f32, width: usize) -> Option<Dropout> {
         self.row_dropout(site, probability, width, |masks| masks.entries)
     }
 
-    /// As [`dropout`](Self::dropout), of rows of `width` elements. `preceding` elements of the batch lie before those
-    /// of this pass.
+    /// Returns the [dropout](Self::dropout) of rows of `width` elements. `preceding` elements of the batch lie before
+    /// those of this pass.
     pub(crate) fn row_dropout(
         self,
         site: u64,

@@ -26,7 +26,7 @@ const HELD: usize = 1 << 22;
 #[debug("{:?}", &**self)]
 pub struct TokenIds {
     all: Arc<All>,
-    own: Range<usize>,
+    range: Range<usize>,
 }
 
 enum All {
@@ -42,13 +42,13 @@ impl Deref for TokenIds {
             All::Held(ids) => ids,
             All::Mapped(map) => bytemuck::cast_slice(map),
         };
-        &all[self.own.clone()]
+        &all[self.range.clone()]
     }
 }
 
 impl From<Vec<u32>> for TokenIds {
     fn from(ids: Vec<u32>) -> Self {
-        Self { own: 0..ids.len(), all: Arc::new(All::Held(ids)) }
+        Self { range: 0..ids.len(), all: Arc::new(All::Held(ids)) }
     }
 }
 
@@ -84,7 +84,7 @@ impl TokenIdsBuilder {
         Ok(())
     }
 
-    /// The texts in the order of [`push`](Self::push).
+    /// Returns the texts in the order of [`push`](Self::push).
     ///
     /// # Errors
     /// A temporary file that cannot be written or mapped.
@@ -100,7 +100,7 @@ impl TokenIdsBuilder {
         });
         let starts = [0].into_iter().chain(self.ends.iter().copied());
         let pieces = starts.zip(&self.ends);
-        Ok(pieces.map(|(start, &end)| TokenIds { all: all.clone(), own: start..end }).collect())
+        Ok(pieces.map(|(start, &end)| TokenIds { all: all.clone(), range: start..end }).collect())
     }
 }
 

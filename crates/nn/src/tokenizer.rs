@@ -9,12 +9,12 @@ use tokenizers::{PostProcessor, TruncationDirection};
 
 use crate::error::{Error, check};
 
-/// A tokenizer: that of a pretrained encoder, or one that was trained on texts
+/// A tokenizer of a pretrained encoder, or one that was trained on texts
 /// ([`TokensConfig`](crate::transformer::TokensConfig)).
 ///
-/// Ids are those of Hugging Face's tokenizers, with the special tokens at the ends. Padding and
-/// truncation of a tokenizer.json are switched off: batches need no padding, and
-/// [`encode`](Self::encode) truncates texts itself and reports it.
+/// Ids equal those of Hugging Face's tokenizers, with the special tokens at the ends. Padding and truncation of a
+/// tokenizer.json are switched off: batches need no padding, and [`encode`](Self::encode) truncates texts itself and
+/// reports it.
 #[derive(Clone, Debug)]
 pub struct Tokenizer {
     inner: tokenizers::Tokenizer,
@@ -35,7 +35,7 @@ impl Tokenizer {
         Self::checked(inner, path, json)
     }
 
-    /// A tokenizer with its own post-processor; errors name `path`.
+    /// Creates a tokenizer with its own post-processor; errors name `path`.
     pub(crate) fn checked(
         mut inner: tokenizers::Tokenizer,
         path: &Path,
@@ -68,12 +68,12 @@ impl Tokenizer {
         Ok(Self { inner, json, special_tokens })
     }
 
-    /// Number of rows that a table of token vectors needs: the largest id plus one.
+    /// Returns the number of rows that a table of token vectors needs: the largest id plus one.
     pub fn vocabulary(&self) -> usize {
         self.inner.get_vocab(true).into_values().max().map_or(0, |id| id as usize + 1)
     }
 
-    /// The text's tokens between the special ones, truncated at the text's end to `max_length` in all,
+    /// Returns the text's tokens between the special ones, truncated at the text's end to `max_length` in all,
     /// and whether tokens were lost. An empty text has only the special tokens.
     ///
     /// # Errors
@@ -90,7 +90,7 @@ impl Tokenizer {
         Ok((encoding.get_ids().to_vec(), cut))
     }
 
-    /// Number of tokens, at least one, that the special ones leave of `max_length`.
+    /// Returns the number of tokens, at least one, that the special ones leave of `max_length`.
     pub(crate) fn room(&self, max_length: usize) -> Result<usize, Error> {
         let allowed = format!("at least {}, with the special tokens", self.special_tokens + 1);
         check(max_length > self.special_tokens, "max_length", max_length, allowed)?;
@@ -98,7 +98,7 @@ impl Tokenizer {
     }
 }
 
-/// A tokenizer.json as the library reads it, and its text.
+/// Returns a tokenizer.json as the library reads it, and its text.
 pub(crate) fn parsed(path: &Path) -> Result<(tokenizers::Tokenizer, String), Error> {
     let json = read_text(path).map_err(|e| Error::file(path, e))?;
     // first, because the library panics at some damaged files
@@ -127,8 +127,8 @@ fn check_file(path: &Path, json: &str) -> Result<(), Error> {
     if growth <= MOST_GROWTH {
         return Ok(());
     }
-    let found = format!("replacements that make a text up to {growth:.0} times as long");
-    Err(Error::file(path, format!("normalizer = {found}: at most {MOST_GROWTH} times")))
+    let growth_text = format!("replacements that make a text up to {growth:.0} times as long");
+    Err(Error::file(path, format!("normalizer = {growth_text}: at most {MOST_GROWTH} times")))
 }
 
 /// Refuses a merge of two tokens, the second without the prefix of those within a word, that is not a token.
@@ -155,7 +155,7 @@ fn check_merges(model: &Value) -> Result<(), String> {
     Ok(())
 }
 
-/// A normalizer, or those that it consists of.
+/// Returns a normalizer, or those that it consists of.
 fn normalizers(normalizer: &Value) -> Vec<&Value> {
     match (normalizer["type"].as_str(), normalizer["normalizers"].as_array()) {
         (Some("Sequence"), Some(parts)) => parts.iter().flat_map(normalizers).collect(),
@@ -163,7 +163,7 @@ fn normalizers(normalizer: &Value) -> Vec<&Value> {
     }
 }
 
-/// The most times that a normalizer makes a long text longer, in characters.
+/// Returns the most times that a normalizer makes a long text longer, in characters.
 fn growth(normalizer: &Value) -> f64 {
     let characters = |value: &Value| value.as_str().map(|text| text.chars().count());
     if normalizer["type"] != "Replace" {
@@ -171,7 +171,7 @@ fn growth(normalizer: &Value) -> f64 {
     }
     let content = characters(&normalizer["content"]).unwrap_or(0) as f64;
     match characters(&normalizer["pattern"]["String"]) {
-        Some(found) if found > 0 => (content / found as f64).max(1.0),
+        Some(length) if length > 0 => (content / length as f64).max(1.0),
         // a regular expression may match between any two characters
         _ => 1.0 + content,
     }

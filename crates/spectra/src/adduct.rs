@@ -30,7 +30,7 @@ pub struct Adduct {
     molecules: u32,
     /// Number of atoms of each element that were added, less those that were lost.
     atoms: BTreeMap<Element, i64>,
-    /// Mass in Da of what was added, electrons among it, less that of what was lost.
+    /// Mass in Da of what was added, electrons included, less the mass of what was lost.
     shift: f64,
     /// Number of charges, at least 1.
     charges: f64,
@@ -94,33 +94,34 @@ impl Adduct {
     /// `[M+H]+`.
     pub const PROTONATED: &str = "[M+H]+";
 
-    /// m/z of the ion of molecules with this mass in Da, the sum of those of their atoms.
+    /// Returns the m/z of the ion of a molecule with this mass in Da, the sum of its atoms' masses.
     pub fn mz(&self, mass: f64) -> f64 {
         (f64::from(self.molecules) * mass + self.shift) / self.charges
     }
 
-    /// Mass in Da of the molecule whose ion has this m/z.
+    /// Returns the mass in Da of the molecule whose ion has this m/z.
     pub fn mass(&self, mz: f64) -> f64 {
         (mz * self.charges - self.shift) / f64::from(self.molecules)
     }
 
-    /// Whether the ion is positive or negative.
+    /// Returns whether the ion is positive or negative.
     pub fn polarity(&self) -> Polarity {
         self.polarity
     }
 
-    /// The atoms of the ion of a molecule with these atoms; none where it has fewer than were lost.
+    /// Returns the atoms of the ion of a molecule with these atoms; none where it has fewer than were lost.
     pub fn ion(&self, molecule: &ElementCounts) -> Option<ElementCounts> {
-        let all =
-            molecule.iter().map(|(&own, &count)| (own, count as i64 * i64::from(self.molecules)));
+        let all = molecule
+            .iter()
+            .map(|(&element, &count)| (element, count as i64 * i64::from(self.molecules)));
         let mut ion: BTreeMap<Element, i64> = all.collect();
-        self.atoms.iter().for_each(|(&own, count)| *ion.entry(own).or_insert(0) += count);
+        self.atoms.iter().for_each(|(&element, count)| *ion.entry(element).or_insert(0) += count);
         let counts = ion.into_iter().filter(|&(_, count)| count != 0);
-        counts.map(|(own, count)| Some((own, usize::try_from(count).ok()?))).collect()
+        counts.map(|(element, count)| Some((element, usize::try_from(count).ok()?))).collect()
     }
 
-    /// The adducts of a text that leaves several open, as MassBank does: `[M+CH3COO]-/[M-CH3]-`, with a slash or a comma
-    /// between.
+    /// Creates the adducts of a text that leaves several open, as MassBank does: `[M+CH3COO]-/[M-CH3]-`, with a slash
+    /// or a comma between.
     ///
     /// # Errors
     /// A text of which one cannot be read.
@@ -156,7 +157,7 @@ impl Adduct {
     }
 }
 
-/// What an ion is made of and its charge, which may be empty: of `[M+H]+`, `(M+H)+`, `M+H` and `M+`.
+/// Returns the parts of an ion and its charge, which may be empty: of `[M+H]+`, `(M+H)+`, `M+H` and `M+`.
 fn parts_of(text: &str) -> Option<(&str, &str)> {
     for (open, close) in [('[', ']'), ('(', ')')] {
         if let Some(rest) = text.strip_prefix(open) {
@@ -167,7 +168,7 @@ fn parts_of(text: &str) -> Option<(&str, &str)> {
     Some((ion, &text[ion.len()..]))
 }
 
-/// A charge with its sign: `+`, `2+`, `+2`, `++`, and the same with `-`.
+/// Returns a charge with its sign: `+`, `2+`, `+2`, `++`, and the same with `-`.
 fn read_charge(text: &str) -> Option<i32> {
     let sign = if text.contains('-') { -1 } else { 1 };
     let signs = text.chars().filter(|c| ['+', '-'].contains(c)).count();
@@ -184,7 +185,7 @@ fn read_charge(text: &str) -> Option<i32> {
 struct Part {
     /// How often, below 0 where it is lost.
     times: i32,
-    /// In Da.
+    /// The mass in Da.
     mass: f64,
     counts: ElementCounts,
     /// The charge that it brings where it is an ion.
@@ -192,7 +193,7 @@ struct Part {
 }
 
 impl Part {
-    /// The parts of a text such as `+2H-H2O`.
+    /// Creates the parts of a text such as `+2H-H2O`.
     fn all(mut text: &str) -> Option<Vec<Self>> {
         let mut all = Vec::new();
         while !text.is_empty() {
@@ -215,7 +216,7 @@ impl Part {
         if let Some(isotope) = Self::isotope(digits, name) {
             return Some(isotope);
         }
-        let named = NAMES.iter().find(|(own, _)| own.eq_ignore_ascii_case(name));
+        let named = NAMES.iter().find(|(adduct_name, _)| adduct_name.eq_ignore_ascii_case(name));
         let formula = named.map_or(name, |(_, formula)| formula);
         let counts = read_formula(formula)?;
         let ion = IONS.iter().find(|(ion, _)| read_formula(ion).as_ref() == Some(&counts));
@@ -224,7 +225,7 @@ impl Part {
         Some(Self { times, mass: exact_mass(&counts), counts, charge })
     }
 
-    /// A heavy isotope: in the place of a light one, such as `13C`, or as an ion that is added, such as `37Cl`.
+    /// Creates a heavy isotope: in the place of a light one, such as `13C`, or as an ion that is added, such as `37Cl`.
     fn isotope(digits: &str, symbol: &str) -> Option<Self> {
         let element = LABELLED.into_iter().find(|element| element.symbol() == symbol)?;
         let mass = isotope_mass(element, digits.parse().ok()?)?;
@@ -237,7 +238,7 @@ impl Part {
     }
 }
 
-/// A number from 1 to 99; 1 where there is none.
+/// Returns a number from 1 to 99; 1 where there is none.
 fn number(text: &str) -> Option<u32> {
     let number = if text.is_empty() { 1 } else { text.parse::<u32>().ok()? };
     (1..100).contains(&number).then_some(number)

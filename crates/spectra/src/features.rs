@@ -26,14 +26,14 @@ pub enum PeaksOf {
     /// The peaks, at their m/z.
     #[default]
     Peaks,
-    /// The neutral losses, at the precursor's m/z less that of each peak, from 0.5 Da on.
+    /// The neutral losses: the precursor's m/z less the m/z of each peak, from 0.5 Da on.
     Losses,
     /// The differences of all pairs of peaks, weighted by the product of both intensities.
     Differences,
     /// The precursor, at its m/z, with weight 1.
     Precursor,
-    /// The formulas under that of the precursor, of the spectrum's field `formula`, that each peak may have within `ppm`;
-    /// of a peak with more than a million to try none.
+    /// The formulas that each peak may have within `ppm`, as parts of the precursor's formula, which is the spectrum's
+    /// field `formula`. A peak with more than a million to try has none.
     Subformulas,
     /// The differences of the precursor's ion and these formulas.
     SubformulaLosses,
@@ -41,47 +41,49 @@ pub enum PeaksOf {
     TreeFragments,
     /// The formulas that the tree's fragments lost of their parents.
     TreeLosses,
-    /// Those that they lost of the root.
+    /// The formulas that the fragments have lost since the root of the tree.
     TreeRootLosses,
     /// The sequences of losses on all paths downwards in the tree.
     TreePaths,
 }
 
-/// Where something of a spectrum lies.
+/// The position of a feature of a spectrum.
 enum At {
-    /// At a mass in Da.
+    /// A mass in Da.
     Mass(f64),
-    /// At a formula, or a sequence of them.
+    /// A formula, or a sequence of formulas.
     Formula(String),
 }
 
 impl PeaksOf {
-    /// Whether it is compared by formulas, and not by masses.
+    /// Returns whether it is compared by formulas, and not by masses.
     pub fn is_of_formulas(self) -> bool {
         self >= Self::Subformulas
     }
 
-    /// Masses in Da, by increasing mass except for differences, or formulas, or sequences of them, each with its intensity
-    /// to the power `power`; none of a spectrum without tree.
+    /// Returns masses in Da, by increasing mass except for differences, or formulas, or sequences of them, each with
+    /// its intensity to the power `power`; none of a spectrum without tree.
     fn found(self, spectrum: &Spectrum, power: f64, ppm: f64) -> Result<Vec<(At, f64)>, Error> {
         let Spectrum { precursor_mz, peaks, .. } = spectrum;
         let parts = |name: fn(&Fragment) -> String| {
             let ion = Subformulas::from_spectrum(spectrum)?;
             let of_peak = |peak: &Peak| {
-                let found = ion.at(peak.mz, ppm).unwrap_or_default();
+                let fragments = ion.at(peak.mz, ppm).unwrap_or_default();
                 let value = peak.intensity.powf(power);
-                found.iter().map(|part| (At::Formula(name(part)), value)).collect::<Vec<_>>()
+                fragments.iter().map(|part| (At::Formula(name(part)), value)).collect::<Vec<_>>()
             };
             Ok(peaks.iter().flat_map(of_peak).collect())
         };
         let of_tree = |all: fn(&FragmentationTree) -> Vec<(String, f64)>| {
             let tree = spectrum.tree.as_deref().map(str::parse).transpose()?;
-            let found = tree.as_ref().map(all).unwrap_or_default().into_iter();
-            Ok(found.map(|(name, own)| (At::Formula(name), own.powf(power))).collect())
+            let fragments = tree.as_ref().map(all).unwrap_or_default().into_iter();
+            Ok(fragments
+                .map(|(name, intensity)| (At::Formula(name), intensity.powf(power)))
+                .collect())
         };
         let pairs = || (0..peaks.len()).flat_map(|at| (0..at).map(move |low| [low, at]));
         let of_masses = |all: &mut dyn Iterator<Item = (f64, f64)>| {
-            all.map(|(mass, own)| (At::Mass(mass), own.powf(power))).collect()
+            all.map(|(mass, mass_intensity)| (At::Mass(mass), mass_intensity.powf(power))).collect()
         };
         match self {
             Self::Peaks => Ok(of_masses(&mut peaks.iter().map(|peak| (peak.mz, peak.intensity)))),
@@ -106,9 +108,10 @@ impl PeaksOf {
         }
     }
 
-    /// Spectra as mixtures on a line, for the kernel [`ProbabilityProduct`](dsokr_basis::kernel::ProbabilityProduct):
-    /// columns are masses in units of 1/[`POSITIONS`] Da, up to 5000 Da, where larger ones lie too. Values are intensities
-    /// to the power `power`, scaled so that the largest in a spectrum is 1.
+    /// Returns spectra as mixtures on a line, for the kernel
+    /// [`ProbabilityProduct`](dsokr_basis::kernel::ProbabilityProduct): columns are masses in units of 1/[`POSITIONS`]
+    /// Da, up to 5000 Da, where larger ones lie too. Values are intensities to the power `power`, scaled so that the
+    /// largest in a spectrum is 1.
     ///
     /// # Errors
     /// None for spectra that were read.
@@ -188,13 +191,14 @@ impl PeakFeatures {
             Error::ensure(bin == hundredth(), at("bin"), bin, allowed)?;
             Error::ensure(shift == 0.0, at("shift"), shift, allowed)?;
         }
-        let known = ppm.is_none() || matches!(of, PeaksOf::Subformulas | PeaksOf::SubformulaLosses);
-        let found = ppm.unwrap_or(PPM);
-        Error::ensure(known, at("ppm"), found, "absent: of subformulas only")?;
+        let allows_ppm =
+            ppm.is_none() || matches!(of, PeaksOf::Subformulas | PeaksOf::SubformulaLosses);
+        let tolerance = ppm.unwrap_or(PPM);
+        Error::ensure(allows_ppm, at("ppm"), tolerance, "absent: of subformulas only")?;
         Error::ensure(
-            (1e-3..=1e3).contains(&found),
+            (1e-3..=1e3).contains(&tolerance),
             at("ppm"),
-            found,
+            tolerance,
             "a number in [0.001, 1000]",
         )?;
         Error::ensure((1e-5..=1e3).contains(&bin), at("bin"), bin, "a width in Da, 1e-5 to 1000")?;
@@ -203,7 +207,7 @@ impl PeakFeatures {
         Error::ensure(min_spectra > 0, at("min_spectra"), min_spectra, "at least 1")
     }
 
-    /// The bins of a spectrum, or hashes of its formulas, with their values, ascending.
+    /// Returns the bins of a spectrum, or hashes of its formulas, with their values, ascending.
     fn bins(&self, spectrum: &Spectrum) -> Result<BTreeMap<u64, f64>, Error> {
         let mut bins = BTreeMap::new();
         for (at, value) in self.of.found(spectrum, self.power, self.ppm.unwrap_or(PPM))? {
@@ -248,12 +252,13 @@ pub struct FittedPeaks {
 #[serde(deny_unknown_fields)]
 struct FittedBlock {
     features: PeakFeatures,
-    /// Those that are columns, ascending; of formulas their hashes.
+    /// The bins that are columns, ascending; formulas have their hashes.
     bins: Vec<u64>,
 }
 
 impl FittedPeaks {
-    /// The bins of blocks that enough spectra have, which are given as their [texts](Spectrum) and read some at a time.
+    /// Creates the bins of blocks that enough spectra have, which are given as their [texts](Spectrum) and read some at
+    /// a time.
     ///
     /// # Errors
     /// A text that is not a spectrum, or lacks what is counted; [`Error::Value`] where no bin is in enough spectra.
@@ -267,9 +272,13 @@ impl FittedPeaks {
                 let keys = |block: &PeakFeatures| Ok(block.bins(one)?.into_keys().collect());
                 blocks.iter().map(keys).collect::<Result<Vec<Vec<u64>>, Error>>()
             };
-            let found = each(some, bins)?;
+            let bins_of_spectra = each(some, bins)?;
             for (at, counts) in counts.iter_mut().enumerate() {
-                let mut all: Vec<u64> = found.iter().flat_map(|own| &own[at]).copied().collect();
+                let mut all: Vec<u64> = bins_of_spectra
+                    .iter()
+                    .flat_map(|bins_of_spectrum| &bins_of_spectrum[at])
+                    .copied()
+                    .collect();
                 all.par_sort_unstable();
                 let runs = all.chunk_by(|a, b| a == b);
                 runs.for_each(|run| *counts.entry(run[0]).or_insert(0) += run.len());
@@ -292,12 +301,12 @@ impl FittedPeaks {
         Ok(fitted)
     }
 
-    /// Number of columns.
+    /// Returns the number of columns.
     pub fn width(&self) -> usize {
         self.blocks.iter().map(|block| block.bins.len()).sum()
     }
 
-    /// The row of a spectrum; empty where none of its bins is a column.
+    /// Returns the row of a spectrum; empty where none of its bins is a column.
     ///
     /// # Errors
     /// A spectrum without the formula that subformulas need.
@@ -306,16 +315,18 @@ impl FittedPeaks {
         let mut first = 0;
         for FittedBlock { features, bins } in &self.blocks {
             let column = |(bin, value): (u64, f64)| Some((bins.binary_search(&bin).ok()?, value));
-            let own: Vec<(usize, f64)> =
+            let block_row: Vec<(usize, f64)> =
                 features.bins(spectrum)?.into_iter().filter_map(column).collect();
-            let norm = own.iter().map(|(_, value)| value * value).sum::<f64>().sqrt();
-            row.extend(own.iter().map(|&(at, value)| (first + at as u32, (value / norm) as f32)));
+            let norm = block_row.iter().map(|(_, value)| value * value).sum::<f64>().sqrt();
+            row.extend(
+                block_row.iter().map(|&(at, value)| (first + at as u32, (value / norm) as f32)),
+            );
             first += bins.len() as u32;
         }
         Ok(row)
     }
 
-    /// The rows of spectra, which are given as their [texts](Spectrum) and read some at a time.
+    /// Returns the rows of spectra, which are given as their [texts](Spectrum) and read some at a time.
     ///
     /// # Errors
     /// A text that is not a spectrum; more bins than 32 bits number.
@@ -333,12 +344,13 @@ impl FittedPeaks {
 /// Spectra that are read at a time.
 const AT_ONCE: usize = 4096;
 
-/// The value of `of` for each spectrum, in parallel. The error is that of the first text that is not a spectrum.
+/// Returns the value of `value_of` for each spectrum, in parallel. If some texts are no spectra, the error is about the
+/// first of them.
 fn each<T: Send, S: AsRef<str> + Sync>(
     spectra: &[S],
-    of: impl Fn(&Spectrum) -> Result<T, Error> + Sync + Send,
+    value_of: impl Fn(&Spectrum) -> Result<T, Error> + Sync + Send,
 ) -> Result<Vec<T>, Error> {
-    let read = |text: &S| of(&text.as_ref().parse()?);
+    let read = |text: &S| value_of(&text.as_ref().parse()?);
     // a parallel collection into a `Result` would give any thread's error
     let all: Vec<Result<T, Error>> = spectra.par_iter().map(read).collect();
     all.into_iter().collect()

@@ -13,11 +13,11 @@ pub enum SpectrumFormat {
     Msp,
     /// MassBank records: fields `TAG$NAME: value`, peaks with two spaces before them, `//` at the end.
     MassBank,
-    /// mzML: elements `<spectrum>` with base64 arrays; those of MS level 2 count.
+    /// mzML: elements `<spectrum>` with base64 arrays; only spectra of MS level 2 are read.
     MzMl,
 }
 
-/// What a file says before its spectra, for all of them.
+/// What a file says before its spectra, about all of them.
 #[derive(Default)]
 pub struct FileContext {
     /// Parameters that spectra of mzML refer to.
@@ -27,7 +27,7 @@ pub struct FileContext {
 }
 
 impl SpectrumFormat {
-    /// The format that the first line of a text tells.
+    /// Returns the format that the first line of a text tells.
     pub(crate) fn told_by(text: &str) -> Self {
         let first = text.trim_start();
         if starts_with(first, BEGIN) {
@@ -41,7 +41,7 @@ impl SpectrumFormat {
         }
     }
 
-    /// What ends a spectrum inside of a line, of formats that may be one line.
+    /// Returns the end of a spectrum within a line, for formats that may be one line.
     pub fn inner_end(self) -> Option<&'static [u8]> {
         match self {
             Self::Mgf | Self::Msp | Self::MassBank => None,
@@ -49,7 +49,7 @@ impl SpectrumFormat {
         }
     }
 
-    /// Whether a spectrum ends with a line, or with what is behind it up to an [inner end](Self::inner_end).
+    /// Returns whether a spectrum ends with a line, or with what is behind it up to an [inner end](Self::inner_end).
     pub fn ends(self, line: &[u8]) -> bool {
         let line = line.trim_ascii();
         match self {
@@ -60,7 +60,7 @@ impl SpectrumFormat {
         }
     }
 
-    /// The text of precursor and peaks of the only spectrum of a text.
+    /// Returns the text of precursor and peaks of the only spectrum of a text.
     pub(crate) fn line(self, text: &str) -> Result<String, String> {
         let text = text.replace("\r\n", "\n").replace('\r', "\n");
         let record = self.record(&text, &mut FileContext::default());
@@ -68,8 +68,8 @@ impl SpectrumFormat {
         record.spectrum(None).map_err(|(_, reason)| reason)
     }
 
-    /// The tandem spectrum of a text that ends with it; none where lines are comments only, and of other MS levels.
-    /// `context` has what texts before it say for all.
+    /// Returns the tandem spectrum of a text that ends with it; none where lines are comments only, and of other MS
+    /// levels. `context` has what texts before it say for all.
     pub fn record(self, text: &str, context: &mut FileContext) -> Result<Option<Record>, Wrong> {
         let record = match self {
             Self::Mgf => mgf(text, &mut context.header)?,
@@ -84,7 +84,7 @@ impl SpectrumFormat {
 const BEGIN: &str = "BEGIN IONS";
 const ENDED: &str = "END IONS";
 
-/// Whether a text starts with a word, whatever its case.
+/// Returns whether a text starts with a word, whatever its case.
 fn starts_with(text: &str, word: &str) -> bool {
     text.get(..word.len()).is_some_and(|start| start.eq_ignore_ascii_case(word))
 }
@@ -136,19 +136,19 @@ fn mgf(text: &str, header: &mut Vec<(String, String)>) -> Result<Option<Record>,
 fn msp(text: &str) -> Result<Record, Wrong> {
     let mut record = Record::default();
     let mut expected = None;
-    let mut found = 0;
+    let mut peak_count = 0;
     for (at, line) in text.lines().map(str::trim).enumerate() {
         if line.is_empty() {
             continue;
         }
         if let Some(expected) = expected {
             for pair in pairs(line) {
-                if found == expected {
+                if peak_count == expected {
                     let reason = format!("more than {expected} peaks, the number that it states");
                     return Err(record.wrong(at, &reason));
                 }
                 add_peak(&mut record, at, &pair)?;
-                found += 1;
+                peak_count += 1;
             }
             continue;
         }
@@ -172,8 +172,8 @@ fn msp(text: &str) -> Result<Record, Wrong> {
         }
     }
     match expected {
-        Some(expected) if expected != found => {
-            let reason = format!("{found} peaks; it states {expected}");
+        Some(expected) if expected != peak_count => {
+            let reason = format!("{peak_count} peaks; it states {expected}");
             Err(record.wrong(0, &reason))
         }
         Some(_) => Ok(record),
@@ -195,9 +195,10 @@ fn massbank(text: &str) -> Result<Record, Wrong> {
             Some((tag, value)) => {
                 inside = tag == "PK$PEAK";
                 // `AC$MASS_SPECTROMETRY: COLLISION_ENERGY 30` and `CH$LINK: INCHIKEY …` have names of their own
-                let own = matches!(tag, "AC$MASS_SPECTROMETRY" | "MS$FOCUSED_ION" | "CH$LINK");
+                let has_subtag =
+                    matches!(tag, "AC$MASS_SPECTROMETRY" | "MS$FOCUSED_ION" | "CH$LINK");
                 match value.trim().split_once(' ') {
-                    Some((name, value)) if own => record.add(name, value),
+                    Some((name, value)) if has_subtag => record.add(name, value),
                     _ => record.add(tag.split_once('$').map_or(tag, |(_, name)| name), value),
                 }
             }
@@ -210,8 +211,8 @@ fn massbank(text: &str) -> Result<Record, Wrong> {
     if ended { Ok(record) } else { Err(record.wrong(0, "no // at its end")) }
 }
 
-/// The peaks on a line of MSP: without their annotations between quotation marks, with semicolons between or each in
-/// brackets.
+/// Returns the peaks on a line of MSP: without their annotations between quotation marks, with semicolons between or
+/// each in brackets.
 fn pairs(line: &str) -> Vec<String> {
     let outside = line.split('"').step_by(2).collect::<Vec<_>>().join(" ");
     let pairs = outside.replace('(', " ").replace(')', ";");

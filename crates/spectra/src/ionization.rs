@@ -4,7 +4,7 @@ use crate::adduct::Adduct;
 use crate::polarity::Polarity;
 
 impl Polarity {
-    /// The polarity of the adduct at the end of a text whose other parts may be unknown, such as `[M+?]-`.
+    /// Creates the polarity of the adduct at the end of a text whose other parts may be unknown, such as `[M+?]-`.
     pub(crate) fn of_adduct(text: &str) -> Option<Self> {
         if let Ok(adduct) = text.parse::<Adduct>() {
             return Some(adduct.polarity());
@@ -17,13 +17,14 @@ impl Polarity {
         }
     }
 
-    /// The polarity that the [text](crate::spectrum::Spectrum) of a spectrum says, whose peaks are not read.
+    /// Creates the polarity that the [text](crate::spectrum::Spectrum) of a spectrum says, whose peaks are not read.
     pub fn of_text(text: &str) -> Option<Self> {
         let head = text.split_ascii_whitespace().skip(1).take_while(|word| word.contains('='));
         head.filter_map(|word| word.strip_prefix("adduct=")).find_map(Self::of_adduct)
     }
 
-    /// The adduct of an ion with so many charges, as protons make them, where nothing says more: `[M+H]+`, `[M-H]-`, `[M+2H]2+`.
+    /// Returns the adduct of an ion with so many charges, as protons make them, where nothing says more: `[M+H]+`,
+    /// `[M-H]-`, `[M+2H]2+`.
     pub fn protons(self, charges: u32) -> String {
         let sign = match self {
             Self::Positive => '+',
@@ -36,7 +37,7 @@ impl Polarity {
     }
 }
 
-/// Numbers of charges that a text leaves open, such as those of `2+`, `-1`, `1` and `2+ and 3+`, each with the polarity
+/// Returns the numbers of charges that a text allows, such as `2+`, `-1`, `1` and `2+ and 3+`, each with the polarity
 /// that its sign says; 0 is an unknown charge.
 fn charges(text: &str) -> Vec<(u32, Option<Polarity>)> {
     let words = text.split([',', ' ', ';', '/']).filter(|word| !word.is_empty());
@@ -48,8 +49,8 @@ fn charges(text: &str) -> Vec<(u32, Option<Polarity>)> {
     words.filter_map(read).collect()
 }
 
-/// The adduct of a spectrum by its fields: the one that is named, else the last word of a name such as `Mellein M+H`,
-/// else protons by ion mode and charge; none where nothing says the polarity or more charges than one.
+/// Returns the adduct of a spectrum by its fields: the one that is named, else the last word of a name such as
+/// `Mellein M+H`, else protons by ion mode and charge; none where nothing says the polarity or more charges than one.
 ///
 /// # Errors
 /// An adduct of the other polarity than the ion mode.
@@ -64,8 +65,8 @@ pub(crate) fn adduct(
     };
     if let Some(adduct) = named.or_else(behind) {
         return match (Polarity::of_adduct(adduct), mode_polarity) {
-            (Some(own), Some(stated)) if own != stated => {
-                Err(format!("the adduct {adduct} is {own}, and the ion mode {stated}"))
+            (Some(adduct_polarity), Some(stated)) if adduct_polarity != stated => {
+                Err(format!("the adduct {adduct} is {adduct_polarity}, and the ion mode {stated}"))
             }
             (_, _) => Ok(Some(adduct.to_owned())),
         };

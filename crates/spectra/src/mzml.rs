@@ -28,7 +28,7 @@ struct Open {
     profile: bool,
     /// m/z and intensities.
     arrays: [Option<Vec<f64>>; 2],
-    /// Of the array that is read.
+    /// The array that is being read.
     array: Array,
 }
 
@@ -48,7 +48,8 @@ struct Array {
 /// The most peaks that a spectrum may state, so that a few compressed bytes do not fill the memory.
 const MOST_PEAKS: usize = 10_000_000;
 
-/// The spectrum at the end of a text; none for one without an MS level, as of light, and for what follows the last one.
+/// Returns the spectrum at the end of a text; none for one without an MS level, as of light, and for what follows the
+/// last one.
 pub(crate) fn mzml(text: &str, groups: &mut ParamGroups) -> Result<Option<Record>, Wrong> {
     if let Some((second, _)) = text.match_indices("<spectrum ").nth(1) {
         let reason = "a second <spectrum> before </spectrum>";
@@ -75,26 +76,26 @@ pub(crate) fn mzml(text: &str, groups: &mut ParamGroups) -> Result<Option<Record
                 match (tag.name().0, &mut open) {
                     ("spectrum", None) => {
                         let length = value("defaultArrayLength");
-                        let mut own = Open { length: length.parse().ok(), ..Open::default() };
-                        own.record.start = line_of(text, reader.buffer_position());
-                        own.record.add("identifier", &value("id"));
-                        open = Some(own);
+                        let mut opened = Open { length: length.parse().ok(), ..Open::default() };
+                        opened.record.start = line_of(text, reader.buffer_position());
+                        opened.record.add("identifier", &value("id"));
+                        open = Some(opened);
                     }
                     ("referenceableParamGroup", None) => group = Some(value("id")),
-                    ("referenceableParamGroupRef", Some(own)) => {
+                    ("referenceableParamGroupRef", Some(current)) => {
                         for [accession, name, value] in
                             groups.get(&value("ref")).into_iter().flatten()
                         {
-                            own.param(accession, name, value);
+                            current.param(accession, name, value);
                         }
                     }
-                    ("binaryDataArray", Some(own)) => {
-                        own.array = Array { inside: true, ..Array::default() };
+                    ("binaryDataArray", Some(current)) => {
+                        current.array = Array { inside: true, ..Array::default() };
                     }
-                    ("cvParam" | "userParam", own) => {
+                    ("cvParam" | "userParam", current) => {
                         let param = ["accession", "name", "value"].map(value);
-                        match (own, &group) {
-                            (Some(own), _) => own.param(&param[0], &param[1], &param[2]),
+                        match (current, &group) {
+                            (Some(current), _) => current.param(&param[0], &param[1], &param[2]),
                             (None, Some(id)) => groups.entry(id.clone()).or_default().push(param),
                             (None, None) => {}
                         }
@@ -102,9 +103,9 @@ pub(crate) fn mzml(text: &str, groups: &mut ParamGroups) -> Result<Option<Record
                     _ => {}
                 }
             }
-            Event::Text(own) => {
+            Event::Text(content) => {
                 if let Some(open) = open.as_mut().filter(|open| open.array.inside) {
-                    open.array.text.extend(own.as_ref().split_ascii_whitespace());
+                    open.array.text.extend(content.as_ref().split_ascii_whitespace());
                 }
             }
             Event::End(tag) => match (tag.name().0, &mut open) {
@@ -127,16 +128,17 @@ pub(crate) fn mzml(text: &str, groups: &mut ParamGroups) -> Result<Option<Record
     }
 }
 
-/// The line of a byte of a text, from 0.
+/// Returns the line of a byte of a text, from 0.
 fn line_of(text: &str, position: u64) -> usize {
     text.as_bytes()[..position as usize].iter().filter(|&&byte| byte == b'\n').count()
 }
 
-/// The value of an attribute; an empty text where there is none.
+/// Returns the value of an attribute; an empty text where there is none.
 fn attribute(tag: &BytesStart, key: &str) -> String {
-    let found = tag.try_get_attribute(key).ok().flatten();
-    let value = found
-        .and_then(|own| Some(own.normalized_value(XmlVersion::Implicit1_0).ok()?.into_owned()));
+    let attribute_value = tag.try_get_attribute(key).ok().flatten();
+    let value = attribute_value.and_then(|attribute_text| {
+        Some(attribute_text.normalized_value(XmlVersion::Implicit1_0).ok()?.into_owned())
+    });
     value.unwrap_or_default()
 }
 
@@ -152,8 +154,9 @@ impl Open {
             "MS:1000574" => array.zlib = true,
             _ if array.inside => {
                 // compressions and types of numbers; units and other names say nothing of the bytes
-                let known = ["MS:1000519", "MS:1000522", "MS:1002312", "MS:1002313", "MS:1002314"];
-                let encoded = known.contains(&accession) || name.contains("compression");
+                let encodings =
+                    ["MS:1000519", "MS:1000522", "MS:1002312", "MS:1002313", "MS:1002314"];
+                let encoded = encodings.contains(&accession) || name.contains("compression");
                 if encoded {
                     array.unknown = Some(name.to_owned());
                 }
@@ -175,7 +178,7 @@ impl Open {
         }
     }
 
-    /// Whether the parameters so far are those of a tandem spectrum.
+    /// Returns whether the parameters so far describe a tandem spectrum.
     fn is_tandem(&self) -> bool {
         self.has_level && self.record.is_tandem()
     }
@@ -213,7 +216,7 @@ impl Open {
         Ok(())
     }
 
-    /// The record of a spectrum.
+    /// Returns the record of a spectrum.
     fn finish(self) -> Result<Option<Record>, Wrong> {
         if !self.is_tandem() {
             return Ok(None);
@@ -240,7 +243,7 @@ impl Open {
     }
 }
 
-/// The bytes of a compressed array, which must be so many.
+/// Returns the bytes of a compressed array, which must be so many.
 fn decompressed(bytes: &[u8], expected: usize) -> Result<Vec<u8>, String> {
     let mut plain = Vec::new();
     // one byte more says that there are more

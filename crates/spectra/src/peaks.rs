@@ -12,12 +12,12 @@ pub struct Peak {
     pub intensity: f64,
 }
 
-/// Peaks with the digits that they are written with. Those of intensity 0 are left out.
+/// Peaks with the digits that they are written with. Peaks of intensity 0 are left out.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct PeakList {
     /// The peaks and the places of their texts.
     peaks: Vec<(Peak, Range<usize>)>,
-    /// Each peak, ` m/z:intensity`, as it is written.
+    /// The peaks as text, ` m/z:intensity` each, with their digits as written.
     text: String,
     /// Whether they came by increasing m/z.
     unsorted: bool,
@@ -53,7 +53,7 @@ impl PeakList {
         Ok(())
     }
 
-    /// The peaks by increasing m/z.
+    /// Returns the peaks by increasing m/z.
     ///
     /// # Errors
     /// No peak, and what is a profile.
@@ -77,15 +77,16 @@ impl PeakList {
 /// Peaks by increasing m/z; at least one.
 pub(crate) struct SortedPeaks {
     pub(crate) peaks: Vec<Peak>,
-    /// Each peak, ` m/z:intensity`, as it is written.
+    /// The peaks as text, ` m/z:intensity` each, with their digits as written.
     pub(crate) text: String,
 }
 
-/// What is said of a profile, and what to do.
+/// The message about a profile, with its remedy.
 pub(crate) const PROFILE: &str = "a profile, and no peaks: pick peaks first, such as by ProteoWizard, msconvert --filter \
                                   \"peakPicking vendor msLevel=1-\", or by OpenMS, PeakPickerHiRes";
 
-/// Whether most points lie on humps: neighbours that rise to one top and fall again, as a detector samples a peak.
+/// Returns whether most points lie on humps: neighbours that rise to one top and fall again, as a detector samples a
+/// peak.
 fn is_profile(peaks: &[Peak]) -> bool {
     if peaks.len() < PROFILE_PEAKS {
         return false;
@@ -95,7 +96,7 @@ fn is_profile(peaks: &[Peak]) -> bool {
     2 * on_humps > peaks.len()
 }
 
-/// How many of these points are on humps of enough points.
+/// Returns how many of these points are on humps of enough points.
 fn points_on_humps(points: &[Peak]) -> usize {
     // a hump ends where the intensity rises after it has fallen
     let mut falls = false;

@@ -17,7 +17,7 @@ pub enum Polarity {
 }
 
 impl Polarity {
-    /// The polarity of ions of this charge; none of a neutral molecule.
+    /// Creates the polarity of ions of this charge; none of a neutral molecule.
     pub fn of_charge(charge: i32) -> Option<Self> {
         match charge.signum() {
             1 => Some(Self::Positive),
@@ -34,7 +34,7 @@ impl Polarity {
         }
     }
 
-    /// The polarity of an ion mode such as `POSITIVE`, `P`, `neg` and `-`.
+    /// Creates the polarity of an ion mode such as `POSITIVE`, `P`, `neg` and `-`.
     pub(crate) fn of_mode(mode: &str) -> Option<Self> {
         match mode.trim().to_lowercase().chars().next()? {
             'p' | '+' => Some(Self::Positive),

@@ -13,7 +13,7 @@ use crate::tree::tree_text;
 /// An error in a text: its line, from 0, and the message.
 pub type Wrong = (usize, String);
 
-/// One spectrum as its file writes it.
+/// A spectrum as its file writes it.
 #[derive(Clone, Debug, Default)]
 pub struct Record {
     /// Names and values, in the order of the file.
@@ -46,20 +46,20 @@ const ION_MODE: &[&str] = &["ion_mode", "polarity"];
 const CHARGE: &[&str] = &["charge", "precursor_charge", "charge_state"];
 const LEVEL: &[&str] = &["ms_level", "ms_type", "spectrum_type"];
 
-/// What files write where a value is not known.
+/// The texts that files write where a value is not known.
 const UNKNOWN: [&str; 5] = ["n/a", "na", "nan", "none", "null"];
 
-/// A name without case, and without what files write between words.
+/// Returns a name without case, and without what files write between words.
 fn plain(name: &str) -> String {
     name.chars().filter(|c| c.is_alphanumeric() || *c == '#').flat_map(char::to_lowercase).collect()
 }
 
-/// Whether a value is more than a word for what is not known.
+/// Returns whether a value is more than a word for what is not known.
 fn is_known(value: &str) -> bool {
     !value.is_empty() && !UNKNOWN.contains(&value.to_lowercase().as_str())
 }
 
-/// The MS level that a text such as `2`, `MS2`, `MS/MS` and `MS` says.
+/// Returns the MS level that a text such as `2`, `MS2`, `MS/MS` and `MS` says.
 fn level(text: &str) -> Option<u32> {
     let text = plain(text);
     match text.trim_start_matches("ms") {
@@ -68,9 +68,9 @@ fn level(text: &str) -> Option<u32> {
     }
 }
 
-/// All names of the field that has this one; none of other fields.
+/// Returns all names of the field that has this one; none of other fields.
 fn names_of(name: &str) -> &'static [&'static str] {
-    let has = |names: &&&[&str]| names.iter().any(|own| plain(own) == plain(name));
+    let has = |names: &&&[&str]| names.iter().any(|synonym| plain(synonym) == plain(name));
     FIELDS.iter().find(has).copied().unwrap_or_default()
 }
 
@@ -78,12 +78,13 @@ impl Record {
     /// The columns of a table besides [`PARTS`] and [`KNOWN`] that say something of a spectrum.
     pub const MORE: [&str; 3] = ["identifier", "charge", "ion_mode"];
 
-    /// The spectrum of a table's row, whose m/z and intensities are lists with commas between, by the names of the cells.
+    /// Creates the spectrum of a table's row, whose m/z and intensities are lists with commas between, by the names of
+    /// the cells.
     pub fn of_cells<'c>(cells: impl Iterator<Item = (&'c str, &'c str)>) -> Result<Self, Wrong> {
         let mut record = Self::default();
         let mut lists = [Vec::new(), Vec::new()];
         for (name, cell) in cells {
-            match PARTS[1..].iter().position(|own| *own == name) {
+            match PARTS[1..].iter().position(|part| *part == name) {
                 Some(at) => {
                     let list = cell.trim().trim_start_matches('[').trim_end_matches(']').split(',');
                     lists[at] = list.map(str::trim).filter(|cell| !cell.is_empty()).collect();
@@ -92,10 +93,12 @@ impl Record {
             }
         }
         let [mzs, intensities] = lists;
-        let found = intensities.len();
+        let intensity_count = intensities.len();
         let expected = mzs.len();
-        if found != expected {
-            return Err(record.wrong(0, &format!("{found} intensities of {expected} peaks")));
+        if intensity_count != expected {
+            return Err(
+                record.wrong(0, &format!("{intensity_count} intensities of {expected} peaks"))
+            );
         }
         for (mz, intensity) in mzs.into_iter().zip(intensities) {
             record.add_peak(mz, intensity).map_err(|reason| record.wrong(0, &reason))?;
@@ -113,12 +116,12 @@ impl Record {
         self.fields.extend(header.iter().cloned());
     }
 
-    /// Whether a field may stand in the header of a file for all of its spectra.
+    /// Returns whether a field may stand in the header of a file for all of its spectra.
     pub(crate) fn is_of_files(name: &str) -> bool {
         [ADDUCT, ION_MODE, CHARGE].contains(&names_of(name))
     }
 
-    /// Whether it is a tandem spectrum, or says no level.
+    /// Returns whether it is a tandem spectrum, or says no level.
     pub(crate) fn is_tandem(&self) -> bool {
         self.first_of(LEVEL).and_then(level).is_none_or(|level| level == 2)
     }
@@ -143,7 +146,7 @@ impl Record {
         self.peaks.add(mz, intensity)
     }
 
-    /// Its name in errors.
+    /// Returns the name of the spectrum in errors.
     fn title(&self) -> String {
         let named = self.first_of(FIELDS[0]).or_else(|| self.first_of(FIELDS[1]));
         named.map_or_else(|| "a spectrum".into(), |name| format!("spectrum {:?}", shorten(name)))
@@ -153,20 +156,20 @@ impl Record {
         let value = |name: &&str| {
             let name = plain(name);
             let mut fields = self.fields.iter();
-            fields.find(|(own, value)| plain(own) == name && is_known(value))
+            fields.find(|(field, value)| plain(field) == name && is_known(value))
         };
         names.iter().find_map(value).map(|(_, value)| value.as_str())
     }
 
-    /// The value of a field, by the file's name or by MassSpecGym's; of the precursor's m/z without the intensity that MGF
-    /// may have behind it.
+    /// Returns the value of a field, by the file's name or by MassSpecGym's; of the precursor's m/z without the
+    /// intensity that MGF may have behind it.
     pub fn field(&self, name: &str) -> Option<&str> {
         let names = names_of(name);
         let value = self.first_of(&[name]).or_else(|| self.first_of(names))?;
         if names == FIELDS[2] { value.split_ascii_whitespace().next() } else { Some(value) }
     }
 
-    /// The text of precursor and peaks, of a spectrum in a file in this folder.
+    /// Returns the text of precursor and peaks, of a spectrum in a file in this folder.
     pub fn spectrum(&self, folder: Option<&Path>) -> Result<String, Wrong> {
         let wrong = |reason: String| self.wrong(self.start, &reason);
         let mz = self.field(PARTS[0]).unwrap_or_default();
@@ -182,12 +185,12 @@ impl Record {
         Ok(head(mz, [adduct.as_deref(), formula, tree.as_deref()]) + &peaks.text)
     }
 
-    /// The names of its columns.
+    /// Returns the names of its columns.
     pub fn names(&self) -> Vec<String> {
         let mut names: Vec<String> = Vec::new();
-        for (own, _) in &self.fields {
-            let name = names_of(own).first().map_or(own.as_str(), |name| name);
-            if !names.iter().any(|known| known == name) {
+        for (field, _) in &self.fields {
+            let name = names_of(field).first().map_or(field.as_str(), |name| name);
+            if !names.iter().any(|seen| seen == name) {
                 names.push(name.to_owned());
             }
         }
@@ -195,7 +198,7 @@ impl Record {
         names
     }
 
-    /// The values of columns.
+    /// Returns the values of columns.
     pub fn cells(
         &self,
         path: &Path,
@@ -221,7 +224,7 @@ impl Record {
         columns.iter().map(cell).collect()
     }
 
-    /// The error about a line of it.
+    /// Returns the error about a line of it.
     pub(crate) fn wrong(&self, line: usize, reason: &str) -> Wrong {
         (line, format!("{}: {reason}", self.title()))
     }

@@ -15,10 +15,10 @@ use crate::text::{KNOWN, head, precursor};
 
 /// A tandem mass spectrum.
 ///
-/// As a text it is one line: the precursor's m/z, where they are known the adduct as `adduct=[M+H]+` and the formula of
-/// the molecule as `formula=C9H8O4` and the [`FragmentationTree`](crate::tree::FragmentationTree) as `tree=C9H8O4/0>C9H6O3`, and then each peak as `m/z:intensity`, with spaces between. Of a text with several
-/// lines the spectrum is read in the format that its first line tells: `BEGIN IONS` is MGF, `ACCESSION:` a MassBank record,
-/// everything else MSP.
+/// As a text a spectrum is one line: the precursor's m/z; where they are known, the adduct as `adduct=[M+H]+`, the
+/// formula of the molecule as `formula=C9H8O4` and the [`FragmentationTree`](crate::tree::FragmentationTree) as
+/// `tree=C9H8O4/0>C9H6O3`; and then each peak as `m/z:intensity`, with spaces between. The first line of a longer text
+/// tells its format: `BEGIN IONS` is MGF, `ACCESSION:` a MassBank record, everything else MSP.
 ///
 /// ```
 /// use dsokr_spectra::Spectrum;
@@ -58,7 +58,8 @@ impl FromStr for Spectrum {
 }
 
 impl Spectrum {
-    /// The adduct of the precursor, of several that are possible the first; `[M+H]+` where the spectrum does not say.
+    /// Returns the adduct of the precursor, of several that are possible the first; `[M+H]+` where the spectrum does
+    /// not say.
     ///
     /// # Errors
     /// An adduct that cannot be read.
@@ -67,7 +68,7 @@ impl Spectrum {
         first.map_or_else(|| Adduct::PROTONATED.parse(), Ok)
     }
 
-    /// The adducts that the precursor may have; none where the spectrum does not say.
+    /// Returns the adducts that the precursor may have; none where the spectrum does not say.
     ///
     /// # Errors
     /// An adduct that cannot be read.
@@ -75,20 +76,20 @@ impl Spectrum {
         self.adduct.as_deref().map_or_else(|| Ok(Vec::new()), Adduct::alternatives)
     }
 
-    /// Whether the precursor is positive or negative, where the spectrum says it; also where the rest of its adduct is
-    /// unknown, as in `[M+?]-`.
+    /// Returns whether the precursor is positive or negative, where the spectrum says it; also where the rest of its
+    /// adduct is unknown, as in `[M+?]-`.
     pub fn polarity(&self) -> Option<Polarity> {
         self.adduct.as_deref().and_then(Polarity::of_adduct)
     }
 
-    /// The atoms of the molecule.
+    /// Returns the atoms of the molecule.
     ///
     /// # Errors
     /// A formula that is absent or cannot be read.
     pub fn molecule(&self) -> Result<ElementCounts, Error> {
         let formula = self.formula.as_deref();
         formula.and_then(read_formula).ok_or_else(|| {
-            let found = formula.map_or("absent".into(), |own| format!("{:?}", shorten(own)));
+            let found = formula.map_or("absent".into(), |text| format!("{:?}", shorten(text)));
             Error::value("the spectrum's formula", found, "a formula such as C9H8O4")
         })
     }

@@ -33,7 +33,7 @@ pub struct Subformulas {
 /// A part of an ion.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Fragment {
-    /// Its atoms.
+    /// The atoms of the fragment.
     pub atoms: ElementCounts,
     /// m/z of the fragment, with one charge.
     pub mz: f64,
@@ -42,19 +42,19 @@ pub struct Fragment {
 }
 
 impl Fragment {
-    /// Its formula in Hill's order, without the charge.
+    /// Returns the formula in Hill's order, without the charge.
     pub fn formula(&self) -> String {
         dsokr_molecule::formula(&self.atoms)
     }
 }
 
 impl Subformulas {
-    /// Those of the ion of a molecule; none where the molecule has fewer atoms than the adduct lost.
+    /// Creates the subformulas of the ion of a molecule; none where the molecule has fewer atoms than the adduct lost.
     pub fn new(molecule: &ElementCounts, adduct: &Adduct) -> Option<Self> {
         let ion = adduct.ion(molecule)?;
         let mass = |element| exact_mass(&ElementCounts::from([(element, 1)]));
         // wildcards weigh nothing
-        let weighed = ion.into_iter().map(|(own, count)| (own, mass(own), count));
+        let weighed = ion.into_iter().map(|(atom_kind, count)| (atom_kind, mass(atom_kind), count));
         let mut elements: Vec<_> = weighed.filter(|&(_, mass, _)| mass > 0.0).collect();
         elements.sort_by(|a, b| b.1.total_cmp(&a.1));
         let mut masses = vec![0.0; elements.len() + 1];
@@ -64,7 +64,7 @@ impl Subformulas {
         Some(Self { elements, masses, electrons: adduct.polarity().sign() * ELECTRON })
     }
 
-    /// Those of the precursor of a spectrum, by its formula and its adduct.
+    /// Creates the subformulas of the precursor of a spectrum, by its formula and its adduct.
     ///
     /// # Errors
     /// A formula that is absent or cannot be read, an adduct that cannot be read, and one that lost what the formula lacks.
@@ -77,8 +77,8 @@ impl Subformulas {
         })
     }
 
-    /// The fragments whose m/z is within `ppm` millionths of `mz`, in the order of the counts of their elements, from the
-    /// heaviest on.
+    /// Returns the fragments whose m/z is within `ppm` millionths of `mz`, in the order of the counts of their
+    /// elements, from the heaviest on.
     ///
     /// # Errors
     /// More than a million parts to try, as a formula of many elements has.
@@ -94,7 +94,7 @@ impl Subformulas {
         if search.visit(0, mz + self.electrons) {
             return Ok(search.found);
         }
-        let atoms = self.elements.iter().map(|&(own, _, count)| (own, count)).collect();
+        let atoms = self.elements.iter().map(|&(element, _, count)| (element, count)).collect();
         let found = format!("{}, more than {MOST} to try", dsokr_molecule::formula(&atoms));
         Err(Error::value("the parts of the formula", found, "one of fewer elements or atoms"))
     }
@@ -104,7 +104,7 @@ impl Subformulas {
 struct Search<'a> {
     ion: &'a Subformulas,
     mz: f64,
-    /// In Da.
+    /// The tolerance in Da.
     tolerance: f64,
     counts: Vec<usize>,
     found: Vec<Fragment>,
@@ -129,9 +129,9 @@ impl Search<'_> {
         if fewest > most {
             return true;
         }
-        let all = (fewest as usize..=most as usize).all(|own| {
-            self.counts[at] = own;
-            self.visit(at + 1, rest - own as f64 * mass)
+        let all = (fewest as usize..=most as usize).all(|candidate_count| {
+            self.counts[at] = candidate_count;
+            self.visit(at + 1, rest - candidate_count as f64 * mass)
         });
         self.counts[at] = 0;
         all
@@ -143,8 +143,8 @@ impl Search<'_> {
         let mass: f64 = all().map(|((_, mass, _), &count)| count as f64 * mass).sum();
         let mz = mass - self.ion.electrons;
         if (mz - self.mz).abs() <= self.tolerance {
-            let counts = |of: fn(usize, usize) -> usize| {
-                let counts = all().map(|(own, &count)| (own.0, of(own.2, count)));
+            let counts = |count_of: fn(usize, usize) -> usize| {
+                let counts = all().map(|(element, &count)| (element.0, count_of(element.2, count)));
                 counts.filter(|&(_, count)| count > 0).collect()
             };
             let atoms = counts(|_, count| count);

@@ -9,10 +9,10 @@ pub const PARTS: [&str; 3] = ["precursor_mz", "mzs", "intensities"];
 /// The columns that a spectrum has where they are known: adduct, formula and fragmentation tree.
 pub const KNOWN: [&str; 3] = ["adduct", "formula", "tree"];
 
-/// The text of a spectrum before its peaks.
-pub(crate) fn head(precursor_mz: &str, known: [Option<&str>; 3]) -> String {
+/// Returns the text of a spectrum before its peaks.
+pub(crate) fn head(precursor_mz: &str, fields: [Option<&str>; 3]) -> String {
     let mut text = precursor_mz.trim().to_owned();
-    for (key, value) in KNOWN.into_iter().zip(known) {
+    for (key, value) in KNOWN.into_iter().zip(fields) {
         // spaces divide words
         let value: String = value.unwrap_or_default().split_whitespace().collect();
         if !value.is_empty() {
@@ -22,7 +22,7 @@ pub(crate) fn head(precursor_mz: &str, known: [Option<&str>; 3]) -> String {
     text
 }
 
-/// The m/z of a precursor.
+/// Returns the m/z of a precursor.
 pub(crate) fn precursor(text: &str) -> Result<f64, String> {
     let number = text.parse::<f64>().ok().filter(|number| number.is_finite() && *number > 0.0);
     number.ok_or_else(|| format!("the precursor's m/z {text:?} is not a number above 0"))

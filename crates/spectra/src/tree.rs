@@ -32,27 +32,28 @@ pub struct FragmentationTree(Vec<Node>);
 struct Node {
     atoms: ElementCounts,
     intensity: f64,
-    /// None of the root; of the others a place before their own.
+    /// The position of the parent, which comes before the node; none for the root.
     parent: Option<usize>,
 }
 
 impl FragmentationTree {
-    /// The formula of each fragment, with its intensity.
+    /// Returns the formula of each fragment, with its intensity.
     pub fn fragments(&self) -> impl Iterator<Item = (String, f64)> {
         self.0.iter().map(|node| (formula(&node.atoms), node.intensity))
     }
 
-    /// The formula that each fragment but the root lost of its parent, with the intensity of the fragment.
+    /// Returns the formula that each fragment but the root lost of its parent, with the intensity of the fragment.
     pub fn losses(&self) -> impl Iterator<Item = (String, f64)> {
         self.0.iter().filter_map(|node| Some((self.lost(node.parent?, node), node.intensity)))
     }
 
-    /// The formula that each fragment but the root lost of the root, with the intensity of the fragment.
+    /// Returns the formula that each fragment but the root lost of the root, with the intensity of the fragment.
     pub fn root_losses(&self) -> impl Iterator<Item = (String, f64)> {
         self.0[1..].iter().map(|node| (self.lost(0, node), node.intensity))
     }
 
-    /// The losses on each path downwards, in their order, as `C2H2O>H2O`, with the intensity of the fragment at its end.
+    /// Returns the losses on each path downwards, in their order, as `C2H2O>H2O`, with the intensity of the fragment at
+    /// its end.
     pub fn paths(&self) -> impl Iterator<Item = (String, f64)> {
         self.0.iter().flat_map(move |end| {
             let mut node = end;
@@ -67,24 +68,26 @@ impl FragmentationTree {
         })
     }
 
-    fn lost(&self, of: usize, node: &Node) -> String {
-        formula(&without(&self.0[of].atoms, &node.atoms).unwrap_or_default())
+    fn lost(&self, parent: usize, node: &Node) -> String {
+        formula(&without(&self.0[parent].atoms, &node.atoms).unwrap_or_default())
     }
 
     fn read(text: &str) -> Result<Self, String> {
         let mut nodes: Vec<Node> = Vec::new();
         for entry in text.split('/') {
-            let (parent, own): (Option<usize>, _) = match entry.split_once('>') {
-                Some((parent, own)) => (parent.parse().ok().filter(|&at| at < nodes.len()), own),
+            let (parent, node_text): (Option<usize>, _) = match entry.split_once('>') {
+                Some((parent, node_text)) => {
+                    (parent.parse().ok().filter(|&at| at < nodes.len()), node_text)
+                }
                 None => (None, entry),
             };
             if parent.is_none() != nodes.is_empty() {
                 return Err(format!("{entry:?} does not name a parent that is before it"));
             }
-            let (name, intensity) = own.split_once(':').unwrap_or((own, "1"));
+            let (name, intensity) = node_text.split_once(':').unwrap_or((node_text, "1"));
             let number = intensity.parse::<f64>().ok();
             let intensity = number
-                .filter(|own| own.is_finite() && *own >= 0.0)
+                .filter(|value| value.is_finite() && *value >= 0.0)
                 .ok_or_else(|| format!("the intensity {intensity:?} is not a number from 0 on"))?;
             let atoms = read_formula(name).ok_or_else(|| format!("{name:?} is not a formula"))?;
             if parent.is_some_and(|at| without(&nodes[at].atoms, &atoms).is_none()) {
@@ -112,12 +115,12 @@ impl FromStr for FragmentationTree {
     }
 }
 
-/// The atoms that are left of `whole`; none where it has too few.
+/// Returns the atoms that are left of `whole`; none where it has too few.
 fn without(whole: &ElementCounts, part: &ElementCounts) -> Option<ElementCounts> {
     let mut left = whole.clone();
     for (element, count) in part {
-        let own = left.get_mut(element)?;
-        *own = own.checked_sub(*count)?;
+        let count_left = left.get_mut(element)?;
+        *count_left = count_left.checked_sub(*count)?;
     }
     left.retain(|_, count| *count > 0);
     Some(left)
@@ -151,15 +154,15 @@ struct ExportedLoss {
     target: Value,
 }
 
-/// The text of a tree in a JSON file of SIRIUS. Fragments without a peak have intensity 0.
+/// Returns the text of a tree in a JSON file of SIRIUS. Fragments without a peak have intensity 0.
 fn exported(json: &str) -> Result<String, String> {
     let read = serde_json::from_str(json);
     let Exported { fragments, losses } =
         read.map_err(|error| format!("not a tree as SIRIUS writes it: {error}"))?;
     let mut places = HashMap::new();
-    for (at, own) in fragments.iter().enumerate() {
-        places.entry(own.molecular_formula.clone()).or_insert(at);
-        places.extend(own.id.map(|id| (id.to_string(), at)));
+    for (at, fragment) in fragments.iter().enumerate() {
+        places.entry(fragment.molecular_formula.clone()).or_insert(at);
+        places.extend(fragment.id.map(|id| (id.to_string(), at)));
     }
     let place = |value: &Value| {
         let name = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
@@ -170,9 +173,9 @@ fn exported(json: &str) -> Result<String, String> {
     for loss in &losses {
         parents[place(&loss.target)?] = Some(place(&loss.source)?);
     }
-    let children = |of: Option<usize>| {
+    let children = |parent_of_children: Option<usize>| {
         let all = parents.iter().enumerate();
-        all.filter(move |(_, parent)| **parent == of).map(|(at, _)| at)
+        all.filter(move |(_, parent)| **parent == parent_of_children).map(|(at, _)| at)
     };
     let mut order: Vec<usize> = children(None).collect();
     let mut text = String::new();
@@ -198,8 +201,8 @@ fn exported(json: &str) -> Result<String, String> {
     }
 }
 
-/// The text of a tree: the value of a field, or that of the JSON file of SIRIUS that the field names, with a path below
-/// the folder of the file of spectra.
+/// Returns the text of a tree: the value of a field, or that of the JSON file of SIRIUS that the field names, with a
+/// path below the folder of the file of spectra.
 pub(crate) fn tree_text<'v>(value: &'v str, folder: Option<&Path>) -> Result<Cow<'v, str>, String> {
     let text = if value.ends_with(".json") {
         let folder = folder.ok_or("a file of a tree, which only files of spectra name")?;

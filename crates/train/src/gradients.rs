@@ -41,7 +41,7 @@ pub(super) fn gradients<E: Encoder, M>(
             continue;
         }
         let input = |&i: &usize| &task.pairs.inputs()[i];
-        let pass = model.pass_behind(key, part[..own.start].iter().map(input));
+        let pass = model.pass_after(key, part[..own.start].iter().map(input));
         let pairs = &part[own];
         let inputs: Vec<&E::Input> = pairs.iter().map(input).collect();
         // several ranks get gradients while the backward pass goes on

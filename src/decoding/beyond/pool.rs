@@ -6,7 +6,7 @@ use dsokr_basis::Basis;
 use dsokr_core::Cancellation;
 use dsokr_data::Outputs;
 use dsokr_decode::{CandidateParts, Candidates};
-use dsokr_molecule::{Made, Molecule, Moves, Palette};
+use dsokr_molecule::{Molecule, Moves, Palette, SeenStructures};
 use rayon::prelude::*;
 
 use super::keep::Keep;
@@ -36,7 +36,7 @@ pub(super) struct MoleculePool {
     restricted: bool,
     neighbours: HashMap<u32, Vec<u32>>,
     /// Structures that are not made again.
-    made: Made,
+    made: SeenStructures,
 }
 
 /// Properties of a molecule other than its coordinates.
@@ -220,7 +220,8 @@ impl Evaluation<'_> {
                     parsed.map(|start| start.neighbours_beside(self.palette, &pool.made));
                 Ok(neighbours.unwrap_or_default())
             });
-            let moved: Vec<(BTreeMap<_, _>, Made)> = moved.collect::<Result<_, Error>>()?;
+            let moved: Vec<(BTreeMap<_, _>, SeenStructures)> =
+                moved.collect::<Result<_, Error>>()?;
             let (neighbours, structures): (Vec<_>, Vec<_>) = moved.into_iter().unzip();
             let keys: Vec<Vec<String>> =
                 neighbours.iter().map(|of_one| of_one.keys().cloned().collect()).collect();

@@ -32,13 +32,13 @@ thread_local! {
 ///
 /// All ranks call the same operations in the same order, each on one thread at a time.
 pub trait Exchange {
-    /// The number of this rank.
+    /// Returns the number of this rank.
     fn rank(&self) -> usize;
 
-    /// The number P of ranks.
+    /// Returns the number P of ranks.
     fn size(&self) -> usize;
 
-    /// The local rank: the number of ranks before this one on its machine; by default all ranks are on one.
+    /// Returns the local rank: the number of ranks before this one on its machine; by default all ranks are on one.
     fn local_rank(&self) -> usize {
         self.rank()
     }
@@ -49,13 +49,13 @@ pub trait Exchange {
     /// [`Error::Process`] for a rank that cannot be reached.
     fn exchange(&self, parts: &[&[u8]]) -> Result<Vec<Vec<u8>>, Error>;
 
-    /// The same exchange for a different thread, which waits without keeping a processor busy. The two are never called
-    /// at the same time. `None`, the default, where only one thread may exchange.
+    /// Returns the same exchange for a different thread, which waits without keeping a processor busy. The two are
+    /// never called at the same time. `None`, the default, where only one thread may exchange.
     fn beside(&self) -> Option<Box<dyn Exchange + Send>> {
         None
     }
 
-    /// On rank 0: ends the [`wait`](Self::wait) of all others. Nothing by default.
+    /// On rank 0: ends the [`wait`](Self::wait) of all others. Does nothing by default.
     ///
     /// # Errors
     /// [`Error::Process`] for a rank that cannot be reached.
@@ -63,7 +63,7 @@ pub trait Exchange {
         Ok(())
     }
 
-    /// On other ranks: waits for [`wake`](Self::wake), however long, without keeping a processor busy. Nothing by
+    /// On other ranks: waits for [`wake`](Self::wake), however long, without keeping a processor busy. Does nothing by
     /// default: the exchange that follows waits.
     ///
     /// # Errors
@@ -95,54 +95,54 @@ pub trait Exchange {
 pub struct Processes(Option<Rc<dyn Exchange>>);
 
 impl Processes {
-    /// The ranks that an exchange connects.
+    /// Creates the ranks that an exchange connects.
     pub fn new(exchange: impl Exchange + 'static) -> Self {
         Self(Some(Rc::new(exchange)))
     }
 
-    /// Those of the innermost scope of this thread; without one, only this process.
+    /// Returns the ranks of the innermost scope of this thread; without a scope, only this process.
     pub fn current() -> Self {
         CURRENT.with_borrow(Clone::clone)
     }
 
-    /// Calls `work`, which these ranks share. An inner scope hides the outer one. The scope is that of
-    /// the calling thread; other threads that `work` starts are outside of it.
+    /// Calls `work`, which these ranks share. An inner scope hides the outer one. The scope covers the calling thread;
+    /// other threads that `work` starts are outside of it.
     pub fn scope<T>(&self, work: impl FnOnce() -> T) -> T {
         scoped(&CURRENT, self.clone(), work)
     }
 
-    /// The number of this rank, from 0.
+    /// Returns the number of this rank, from 0.
     pub fn rank(&self) -> usize {
         self.0.as_ref().map_or(0, |exchange| exchange.rank())
     }
 
-    /// The number P of ranks.
+    /// Returns the number P of ranks.
     pub fn size(&self) -> usize {
         self.0.as_ref().map_or(1, |exchange| exchange.size())
     }
 
-    /// The local rank: the number of ranks before this one on its machine.
+    /// Returns the local rank: the number of ranks before this one on its machine.
     pub fn local_rank(&self) -> usize {
         self.0.as_ref().map_or(0, |exchange| exchange.local_rank())
     }
 
-    /// Whether this is rank 0, the only one that writes.
+    /// Returns whether this is rank 0, the only one that writes.
     pub fn is_first(&self) -> bool {
         self.rank() == 0
     }
 
-    /// This rank's part of `n` things: the parts of all ranks follow one another and differ by at most one.
+    /// Returns this rank's part of `n` things: the parts of all ranks follow one another and differ by at most one.
     pub fn part(&self, n: usize) -> Range<usize> {
         part(n, self.rank(), self.size())
     }
 
-    /// As [`part`](Self::part), of `n` rows in blocks of so many: it begins with a whole block.
+    /// Returns this rank's [`part`](Self::part) of `n` rows in blocks of `block` rows: it begins with a whole block.
     pub fn part_in_blocks(&self, n: usize, block: usize) -> Range<usize> {
         let Range { start, end } = self.part(n.div_ceil(block));
         n.min(start * block)..n.min(end * block)
     }
 
-    /// On rank 0: lets the others go on, which [`wait`](Self::wait).
+    /// On rank 0: ends the [`wait`](Self::wait) of the other ranks.
     ///
     /// # Errors
     /// As [`Exchange::wake`].
@@ -158,36 +158,36 @@ impl Processes {
         self.0.as_ref().map_or(Ok(()), |exchange| exchange.wait())
     }
 
-    /// The bytes of every rank, in the order of ranks.
+    /// Returns the bytes of every rank, in the order of ranks.
     ///
     /// # Errors
     /// [`Error::Process`] for a rank that cannot be reached.
-    pub fn gather(&self, own: &[u8]) -> Result<Vec<Vec<u8>>, Error> {
+    pub fn gather(&self, message: &[u8]) -> Result<Vec<Vec<u8>>, Error> {
         match &self.0 {
-            Some(exchange) => exchange.exchange(&vec![own; exchange.size()]),
-            None => Ok(vec![own.to_vec()]),
+            Some(exchange) => exchange.exchange(&vec![message; exchange.size()]),
+            None => Ok(vec![message.to_vec()]),
         }
     }
 
-    /// The numbers that every rank gives, in the order of ranks.
+    /// Returns the numbers that every rank gives, in the order of ranks.
     ///
     /// # Errors
     /// As [`gather`](Self::gather).
-    pub fn gather_numbers<T: Pod>(&self, own: &[T]) -> Result<Vec<Vec<T>>, Error> {
+    pub fn gather_numbers<T: Pod>(&self, values: &[T]) -> Result<Vec<Vec<T>>, Error> {
         let numbers = |bytes: Vec<u8>| pod_collect_to_vec(&bytes);
-        Ok(self.gather(cast_slice(own))?.into_iter().map(numbers).collect())
+        Ok(self.gather(cast_slice(values))?.into_iter().map(numbers).collect())
     }
 
-    /// The numbers that all ranks give, those of rank 0 first. A single process gets its own.
+    /// Returns the numbers that all ranks give, those of rank 0 first. A single process gets its numbers back.
     ///
     /// # Errors
     /// As [`gather`](Self::gather).
-    pub fn join<T: Pod>(&self, own: Vec<T>) -> Result<Vec<T>, Error> {
-        if self.size() == 1 { Ok(own) } else { Ok(self.gather_numbers(&own)?.concat()) }
+    pub fn join<T: Pod>(&self, part: Vec<T>) -> Result<Vec<T>, Error> {
+        if self.size() == 1 { Ok(part) } else { Ok(self.gather_numbers(&part)?.concat()) }
     }
 
-    /// This rank's [`part`](Self::part) of each list of `n` numbers that a rank gives, for each rank, in
-    /// their order. Numbers can then be added up in any order of the lists, by the rank that has them.
+    /// Returns this rank's [`part`](Self::part) of each list of `n` numbers that a rank gives, for each rank, in their
+    /// order. The rank can then add the numbers up in any order of the lists.
     ///
     /// # Errors
     /// As [`gather`](Self::gather).
@@ -199,26 +199,27 @@ impl Processes {
         };
         let parts: Vec<Vec<T>> = (0..self.size()).map(part).collect();
         let parts: Vec<&[u8]> = parts.iter().map(|part| cast_slice(part)).collect();
-        let own = self.part(n).len().max(1) * size_of::<T>();
-        let apart = |bytes: &Vec<u8>| bytes.chunks_exact(own).map(pod_collect_to_vec).collect();
+        let part_bytes = self.part(n).len().max(1) * size_of::<T>();
+        let apart =
+            |bytes: &Vec<u8>| bytes.chunks_exact(part_bytes).map(pod_collect_to_vec).collect();
         Ok(exchange.exchange(&parts)?.iter().map(apart).collect())
     }
 
-    /// The bytes of rank 0; `own` makes them there and is not called elsewhere.
+    /// Returns the bytes of rank 0, which `message_of_first` makes there. It is not called on other ranks.
     ///
     /// # Errors
     /// As [`gather`](Self::gather).
-    pub fn broadcast(&self, own: impl FnOnce() -> Vec<u8>) -> Result<Vec<u8>, Error> {
-        let own = if self.is_first() { own() } else { Vec::new() };
-        Ok(self.gather(&own)?.into_iter().next().unwrap_or_default())
+    pub fn broadcast(&self, message_of_first: impl FnOnce() -> Vec<u8>) -> Result<Vec<u8>, Error> {
+        let message = if self.is_first() { message_of_first() } else { Vec::new() };
+        Ok(self.gather(&message)?.into_iter().next().unwrap_or_default())
     }
 
-    /// A number of rank 0.
+    /// Returns the number of rank 0.
     ///
     /// # Errors
     /// As [`gather`](Self::gather).
-    pub fn broadcast_number<T: Pod>(&self, own: T) -> Result<T, Error> {
-        Ok(pod_read_unaligned(&self.broadcast(|| bytes_of(&own).to_vec())?))
+    pub fn broadcast_number<T: Pod>(&self, value: T) -> Result<T, Error> {
+        Ok(pod_read_unaligned(&self.broadcast(|| bytes_of(&value).to_vec())?))
     }
 
     /// Replaces values by their sums over all ranks, taken in the order of ranks. A single process changes nothing.
@@ -235,12 +236,12 @@ impl Processes {
             let mut shares: Vec<&[u8]> = bucket.chunks(share).map(cast_slice).collect();
             shares.resize(exchange.size(), &[]);
             let given = exchange.exchange(&shares)?;
-            let own = shares[exchange.rank()].len() / size_of::<T>();
-            let mut sum: Vec<T> = Vec::with_capacity(own);
+            let count = shares[exchange.rank()].len() / size_of::<T>();
+            let mut sum: Vec<T> = Vec::with_capacity(count);
             for (rank, part) in given.iter().enumerate() {
-                if part.len() != own * size_of::<T>() {
+                if part.len() != count * size_of::<T>() {
                     let message =
-                        format!("it gives {} bytes of a sum of {own} numbers", part.len());
+                        format!("it gives {} bytes of a sum of {count} numbers", part.len());
                     return Err(Error::Process { rank, message });
                 }
                 let part = part.chunks_exact(size_of::<T>()).map(pod_read_unaligned::<T>);
@@ -257,27 +258,27 @@ impl Processes {
         Ok(())
     }
 
-    /// The result of this rank, if no rank has failed: an error of one ends the work of all, which would
+    /// Returns the result of this rank, if no rank has failed: an error of one ends the work of all, which would
     /// wait for it in the next exchange. A single process changes nothing.
     ///
     /// # Errors
     /// Its own; [`Error::Process`] with the first rank that has failed; as [`gather`](Self::gather).
-    pub fn agree<T, E: From<Error> + Display>(&self, own: Result<T, E>) -> Result<T, E> {
+    pub fn agree<T, E: From<Error> + Display>(&self, result: Result<T, E>) -> Result<T, E> {
         if self.size() == 1 {
-            return own;
+            return result;
         }
-        let message = own.as_ref().err().map_or_else(String::new, E::to_string);
+        let message = result.as_ref().err().map_or_else(String::new, E::to_string);
         let all = self.gather(message.as_bytes())?;
         match all.iter().position(|message| !message.is_empty()) {
-            Some(rank) if own.is_ok() => {
+            Some(rank) if result.is_ok() => {
                 let message = String::from_utf8_lossy(&all[rank]).into_owned();
                 Err(Error::Process { rank, message }.into())
             }
-            Some(_) | None => own,
+            Some(_) | None => result,
         }
     }
 
-    /// A result of rank 0, on all ranks; `work` makes it there, and an error of it is that of all.
+    /// Returns the result of `work` on rank 0, on all ranks. An error of rank 0 is an error of all.
     ///
     /// # Errors
     /// As [`agree`](Self::agree); a result that cannot be written as JSON or read again.
@@ -289,33 +290,33 @@ impl Processes {
         if self.size() == 1 {
             return work();
         }
-        let made = || {
-            let own = self.is_first().then(work).transpose()?;
-            let text = own.as_ref().map_or(Ok(Vec::new()), serde_json::to_vec)?;
-            Ok((own, text))
+        let compute = || {
+            let value = self.is_first().then(work).transpose()?;
+            let text = value.as_ref().map_or(Ok(Vec::new()), serde_json::to_vec)?;
+            Ok((value, text))
         };
-        let (own, text) = self.agree::<_, E>(made())?;
+        let (value, text) = self.agree::<_, E>(compute())?;
         let text = self.broadcast(|| text)?;
-        own.map_or_else(|| Ok(serde_json::from_slice(&text)?), Ok)
+        value.map_or_else(|| Ok(serde_json::from_slice(&text)?), Ok)
     }
 
     /// Refuses a text that is not the same on every rank, such as a version; `what` names it.
     ///
     /// # Errors
     /// [`Error::Process`] with the first rank that differs from rank 0 and both texts.
-    pub fn check_same(&self, what: &str, own: &str) -> Result<(), Error> {
-        let all = self.gather(own.as_bytes())?;
+    pub fn check_same(&self, what: &str, own_text: &str) -> Result<(), Error> {
+        let all = self.gather(own_text.as_bytes())?;
         let Some(rank) = all.iter().position(|text| *text != all[0]) else { return Ok(()) };
-        let [own, first] = [&all[rank], &all[0]].map(|text| String::from_utf8_lossy(text));
+        let [differing, first] = [&all[rank], &all[0]].map(|text| String::from_utf8_lossy(text));
         Err(Error::Process {
             rank,
-            message: format!("its {what} is {own}, that of rank 0 is {first}"),
+            message: format!("its {what} is {differing}, that of rank 0 is {first}"),
         })
     }
 }
 
-/// Part `at` of `of` parts of `n` things, which follow one another and differ by at most one.
-pub fn part(n: usize, at: usize, of: usize) -> Range<usize> {
-    let bound = |at: usize| (n as u128 * at as u128 / of as u128) as usize;
+/// Returns the part `at` of `of` parts of `n` things, which follow one another and differ by at most one.
+pub fn part(n: usize, at: usize, parts: usize) -> Range<usize> {
+    let bound = |at: usize| (n as u128 * at as u128 / parts as u128) as usize;
     bound(at)..bound(at + 1)
 }

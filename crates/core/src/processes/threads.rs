@@ -68,7 +68,7 @@ pub fn threads<T: Send>(size: usize, work: impl Fn() -> T + Sync) -> Vec<T> {
     })
 }
 
-/// The result of `work` on `size` [`threads`], which is the same on all of them and in a second job.
+/// Returns the result of `work` on `size` [`threads`], which is the same on all of them and in a second job.
 ///
 /// # Panics
 /// If it is not the same, and if `work` panics.
@@ -78,7 +78,7 @@ pub fn same_on_threads<T: PartialEq + Send>(size: usize, work: impl Fn() -> T + 
     all.remove(0)
 }
 
-/// Sums over all ranks, which a thread of its own takes in turn while this one computes.
+/// Sums over all ranks, which a separate thread takes in turn while this one computes.
 ///
 /// ```
 /// use dsokr_core::processes::{Processes, threads};
@@ -123,12 +123,12 @@ impl Processes {
 }
 
 impl Background {
-    /// Where values are given whose [sum](Processes::sum) is taken, from any thread.
+    /// Returns the sender for values whose [sum](Processes::sum) is taken. Any thread may send.
     pub fn starter(&self) -> Sender<Vec<f32>> {
         self.started.clone()
     }
 
-    /// The next sum, in the order in which they were started; waits for it.
+    /// Returns the next sum, in the order in which they were started; waits for it.
     ///
     /// # Errors
     /// As [`Processes::sum`].

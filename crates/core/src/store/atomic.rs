@@ -30,7 +30,7 @@ pub fn write_atomically(
     prepare(path, write)?.place()
 }
 
-/// The first half of [`write_atomically`]: the content is on disk, under its temporary name, until it is
+/// Returns the first half of [`write_atomically`]: the content is on disk, under its temporary name, until it is
 /// [placed](Prepared::place). So what can fail has not failed, and something else can be done first.
 ///
 /// # Errors
@@ -57,7 +57,7 @@ pub fn prepare(
     })
 }
 
-/// As [`prepare`], with the temporary file itself and errors of any kind.
+/// Prepares a file like [`prepare`], with the temporary file itself and errors of any kind.
 pub(super) fn prepare_with<E: From<Error>>(
     path: &Path,
     write: impl FnOnce(&File) -> Result<(), E>,
@@ -100,7 +100,7 @@ impl Prepared {
     }
 }
 
-/// Creates a folder and those above it that do not exist. The folders that name them are synced, where
+/// Creates a folder and the folders above it that do not exist. The folders that name them are synced, where
 /// their file system can do that, so that a power failure afterwards does not undo it.
 ///
 /// # Errors
@@ -147,10 +147,9 @@ pub fn sync_folder(_: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Creates a folder that is complete or not there: `fill` fills a temporary folder `.NAME.XXXXXX.partial` next to
-/// `path`, which is renamed. Its files should be synced, as those of [`write_atomically`]
-/// are. Folders above it are created. A process that is killed meanwhile leaves the temporary folder; the next one
-/// for `path` removes it.
+/// Creates a folder that is complete or not there. `fill` fills a temporary folder `.NAME.XXXXXX.partial` next to
+/// `path`, which is then renamed. Its files should be synced, as [`write_atomically`] syncs them. Folders above it are
+/// created. A process that is killed meanwhile leaves the temporary folder; the next one for `path` removes it.
 ///
 /// # Errors
 /// [`Error::Io`] for a folder that cannot be made, and for one of this name that is not empty; errors of `fill`. The
@@ -162,9 +161,9 @@ pub fn new_folder<E: From<Error>>(
     filled(path, fill, |here| fs::rename(here, path))
 }
 
-/// As [`new_folder`]; a folder that is there is replaced, with all that it holds. The two change their names in one
-/// step, so that `path` holds all of the old one or all of the new one, where the operating system can do that (Linux
-/// and macOS, by their file systems). Else the old one is moved aside just before.
+/// Creates a folder like [`new_folder`], and replaces a folder that is there with all that it holds. The two folders
+/// exchange their names in one step where the operating system can do that (Linux and macOS, by their file systems), so
+/// that `path` holds all of the old one or all of the new one. Else the old one is moved aside just before.
 ///
 /// # Errors
 /// As [`new_folder`]. `path` is untouched then.
@@ -181,7 +180,8 @@ pub fn replace_folder<E: From<Error>>(
     })
 }
 
-/// Fills a temporary folder for `path`, to which `put` then gives its name. What then has the temporary name is removed.
+/// Fills a temporary folder for `path`, then `put` gives it this name. Whatever has the temporary name afterwards is
+/// removed.
 fn filled<E: From<Error>>(
     path: &Path,
     fill: impl FnOnce(&Path) -> Result<(), E>,
@@ -201,10 +201,10 @@ fn filled<E: From<Error>>(
             }
         }
     };
-    let made = Listed::made(make, |(_, temporary)| temporary.path());
+    let listed = Listed::made(make, |(_, temporary)| temporary.path());
     // the folder is removed before it is no longer listed
-    let (made, _listed) = made.map_err(Error::io(parent))?;
-    let (_lock, temporary) = made;
+    let (created, _listed) = listed.map_err(Error::io(parent))?;
+    let (_lock, temporary) = created;
     fill(temporary.path())?;
     let placed = place(|| put(temporary.path())).and_then(|()| sync_folder(parent));
     Ok(placed.map_err(Error::io(path))?)
@@ -238,7 +238,7 @@ const SUFFIX: &str = ".partial";
 /// How many random characters precede the suffix.
 const RANDOM: usize = 6;
 
-/// The folder that holds a file.
+/// Returns the folder that holds a file.
 fn folder_of(path: &Path) -> &Path {
     match path.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => parent,
@@ -246,7 +246,7 @@ fn folder_of(path: &Path) -> &Path {
     }
 }
 
-/// How the names of temporary files and folders for `path` begin.
+/// Returns how the names of temporary files and folders for `path` begin.
 fn prefix(path: &Path) -> io::Result<OsString> {
     let invalid = || io::Error::new(io::ErrorKind::InvalidInput, "the path names no file");
     let name = path.file_name().ok_or_else(invalid)?;
@@ -325,7 +325,7 @@ pub fn remove_partial(folder: &Path) -> usize {
     partial.filter(|entry| fs::remove_file(entry.path()).is_ok()).count()
 }
 
-/// Whether [`builder`] gives such names.
+/// Returns whether [`builder`] gives such names.
 fn is_partial(name: &OsStr) -> bool {
     let name = name.as_encoded_bytes();
     let stem = name.strip_suffix(SUFFIX.as_bytes());

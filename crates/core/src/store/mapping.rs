@@ -21,21 +21,21 @@ pub struct Mapping {
     pub entries: BTreeMap<String, Entry>,
 }
 
-/// Where a tensor lies in the file.
+/// The type, shape and place of a tensor in the file.
 #[derive(Clone, Debug)]
 pub struct Entry {
     /// The type of its elements.
     pub dtype: Dtype,
-    /// Its shape.
+    /// The shape of the tensor.
     pub shape: Vec<usize>,
-    /// Where its elements lie in the file.
+    /// The place of its elements in the file.
     pub bytes: Range<usize>,
 }
 
 /// How a part of a file is read.
 #[derive(Clone, Copy, Debug)]
 enum Advice {
-    /// Here and there, so that reading ahead does not help.
+    /// Reads are scattered, so that reading ahead does not help.
     Scattered,
     /// Soon, all of it.
     Needed,
@@ -78,12 +78,12 @@ impl Mapping {
         Ok(Self { path: path.to_owned(), map, metadata, entries })
     }
 
-    /// Where the file lies.
+    /// Returns the path of the file.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// A tensor.
+    /// Returns a tensor.
     ///
     /// # Errors
     /// [`Error::File`] where the file has no such tensor.
@@ -94,20 +94,20 @@ impl Mapping {
         })
     }
 
-    /// The error for a tensor of an element type that is not read.
+    /// Returns the error for a tensor of an element type that is not read.
     /// The error for a tensor whose elements are of a different type.
     pub fn bad_dtype(&self, name: &str, found: Dtype, allowed: &str) -> Error {
         Error::file(&self.path, format!("tensor {name:?} is {found}, allowed: {allowed}"))
     }
 
-    /// The error for a tensor whose shape contradicts the rest of the file.
+    /// Returns the error for a tensor whose shape contradicts the rest of the file.
     /// The error for a tensor whose shape contradicts the rest of the file.
     pub fn bad_shape(&self, name: &str, found: &[usize], expected: &str) -> Error {
         let message = format!("tensor {name:?} has shape {found:?}, expected {expected}");
         Error::file(&self.path, message)
     }
 
-    /// The bytes of the file in `range`, which lies within an entry.
+    /// Returns the bytes of the file in `range`, which lies within an entry.
     pub fn bytes(&self, range: Range<usize>) -> &[u8] {
         self.map.get(range).unwrap_or(&[])
     }
@@ -154,7 +154,7 @@ impl Mapping {
     }
 }
 
-/// Bytes as elements: in place when they are aligned, copied otherwise.
+/// Returns bytes as elements: in place when they are aligned, copied otherwise.
 pub fn elements<T: Pod>(bytes: &[u8]) -> Cow<'_, [T]> {
     bytemuck::try_cast_slice(bytes).map_or_else(
         |_| bytes.chunks_exact(size_of::<T>()).map(bytemuck::pod_read_unaligned).collect(),
@@ -197,7 +197,7 @@ impl<T: Pod> From<Vec<T>> for Array<T> {
 }
 
 impl<T: Pod> Array<T> {
-    /// Those of a file, in place where they are aligned.
+    /// Creates values from the bytes of a file, in place where they are aligned.
     pub(super) fn from_mapping(mapping: Arc<Mapping>, bytes: Range<usize>) -> Self {
         Self(match bytemuck::try_cast_slice::<u8, T>(mapping.bytes(bytes.clone())) {
             Ok(_) => ArrayData::Mapped { mapping, bytes },
@@ -236,23 +236,23 @@ pub struct CheckedArray<T: Pod> {
 }
 
 impl<T: Pod> CheckedArray<T> {
-    /// The same, but a page is read from disk only when it is asked for, without those around it.
+    /// Returns the same, but a page is read from disk only when it is asked for, without those around it.
     pub fn scattered(self) -> Self {
         self.values.advise(0..self.len(), Advice::Scattered);
         Self { scattered: true, ..self }
     }
 
-    /// Number of elements.
+    /// Returns the number of elements.
     pub fn len(&self) -> usize {
         self.values.len()
     }
 
-    /// Whether there are none.
+    /// Returns whether there are none.
     pub fn is_empty(&self) -> bool {
         self.values.is_empty()
     }
 
-    /// The elements of a range, verified. `check` looks at the elements of each block that is read for the
+    /// Returns the elements of a range, verified. `check` looks at the elements of each block that is read for the
     /// first time, which come with the place of the first.
     ///
     /// # Errors
@@ -279,12 +279,12 @@ impl<T: Pod> CheckedArray<T> {
         for block in blocks.filter(|&block| is_new(block)) {
             let start = block * per_block;
             let values = &self.values[start..self.len().min(start + per_block)];
-            let found = crc32fast::hash(bytemuck::cast_slice(values));
-            if found != self.sums[block] {
+            let actual = crc32fast::hash(bytemuck::cast_slice(values));
+            if actual != self.sums[block] {
                 let name = &self.name;
                 let expected = self.sums[block];
                 let message = format!(
-                    "damaged: checksum of block {block} of {name:?} {found:08x}, the file says {expected:08x}"
+                    "damaged: checksum of block {block} of {name:?} {actual:08x}, the file says {expected:08x}"
                 );
                 return Err(Error::file(&self.mapping.path, message).into());
             }

@@ -42,9 +42,9 @@ const CHECKSUM: &str = "dsokr.checksum";
 /// The suffix of the tensor with the checksums of a tensor's blocks.
 const BLOCKS: &str = ".checksums";
 
-/// Bytes of a block that has a checksum of its own.
+/// Bytes of a block that has its own checksum.
 const BLOCK: usize = 1 << 20;
-/// The same for a tensor that is read in small parts.
+/// Bytes of a block of a tensor that is read in small parts.
 const SMALL_BLOCK: usize = 64 << 10;
 
 /// Types of elements that files hold.
@@ -131,7 +131,7 @@ pub fn open_input(path: &Path) -> io::Result<File> {
     File::open(path)
 }
 
-/// The bytes of a file, as [`open_input`] opens it.
+/// Returns the bytes of a file, as [`open_input`] opens it.
 ///
 /// # Errors
 /// As [`open_input`].
@@ -141,7 +141,7 @@ pub fn read_bytes(path: &Path) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// The text of a file of at most [`LONGEST_TEXT`] bytes, without a byte-order mark.
+/// Returns the text of a file of at most [`LONGEST_TEXT`] bytes, without a byte-order mark.
 ///
 /// # Errors
 /// As [`open_input`]; [`ErrorKind::FileTooLarge`]; [`ErrorKind::InvalidData`] for bytes that are not

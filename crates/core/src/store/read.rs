@@ -40,7 +40,7 @@ impl Stored {
         Self::open_versions(path, kind, version..=version)
     }
 
-    /// As [`open`](Self::open), for a kind with several readable versions.
+    /// Opens a file like [`open`](Self::open), for a kind with several readable versions.
     ///
     /// # Errors
     /// As [`open`](Self::open).
@@ -79,17 +79,17 @@ impl Stored {
                 start = end;
             }
         }
-        let found = sum.finish();
-        if found != expected {
+        let actual = sum.finish();
+        if actual != expected {
             return Err(Error::file(
                 path,
-                format!("damaged: checksum of the content {found}, the header says {expected}"),
+                format!("damaged: checksum of the content {actual}, the header says {expected}"),
             ));
         }
-        Ok(Self { mapping: Arc::new(mapping), metadata, version, checksum: found })
+        Ok(Self { mapping: Arc::new(mapping), metadata, version, checksum: actual })
     }
 
-    /// The checksum that the header of a file names, which is not verified: nothing else is read.
+    /// Returns the checksum that the header of a file names, which is not verified: nothing else is read.
     ///
     /// # Errors
     /// [`Error::File`] for a file that is missing or none of dsokr's.
@@ -99,7 +99,7 @@ impl Stored {
         named.ok_or_else(|| Error::file(path, format!("no metadata {CHECKSUM:?}")))
     }
 
-    /// Where the file lies.
+    /// Returns the path of the file.
     pub fn path(&self) -> &Path {
         &self.mapping.path
     }
@@ -109,12 +109,12 @@ impl Stored {
         self.mapping.entries.keys().map(String::as_str)
     }
 
-    /// Whether there is a tensor of this name.
+    /// Returns whether there is a tensor of this name.
     pub fn has(&self, name: &str) -> bool {
         self.mapping.entries.contains_key(name)
     }
 
-    /// The value of a metadata key.
+    /// Returns the value of a metadata key.
     ///
     /// # Errors
     /// [`Error::File`] when the file has no such key.
@@ -123,25 +123,25 @@ impl Stored {
         value.ok_or_else(|| Error::file(self.path(), format!("no metadata {key:?}")))
     }
 
-    /// The value of a metadata key, parsed; `allowed` says what is expected, for the error.
+    /// Returns the value of a metadata key, parsed; `allowed` says what is expected, for the error.
     ///
     /// # Errors
     /// [`Error::File`] when the file has no such key, or its value does not parse.
     pub fn parsed<T: std::str::FromStr>(&self, key: &str, allowed: &str) -> Result<T, Error> {
-        let found = self.metadata(key)?;
-        found.parse().map_err(|_| self.bad_metadata(key, allowed))
+        let text = self.metadata(key)?;
+        text.parse().map_err(|_| self.bad_metadata(key, allowed))
     }
 
-    /// The value of a metadata key, read as JSON.
+    /// Returns the value of a metadata key, read as JSON.
     ///
     /// # Errors
     /// [`Error::File`] with what the JSON reader said.
     pub fn json<T: serde::de::DeserializeOwned>(&self, key: &str) -> Result<T, Error> {
-        let found = self.metadata(key)?;
-        serde_json::from_str(found).map_err(|error| self.bad_metadata(key, &error.to_string()))
+        let text = self.metadata(key)?;
+        serde_json::from_str(text).map_err(|error| self.bad_metadata(key, &error.to_string()))
     }
 
-    /// Shape and elements of a tensor of `T`, in the file where they are aligned there.
+    /// Returns the shape and elements of a tensor of `T`, in the file where they are aligned there.
     ///
     /// # Errors
     /// [`Error::File`] when there is no such tensor, and for a different type or number of dimensions.
@@ -158,7 +158,7 @@ impl Stored {
         Ok((entry.shape.clone(), Array::from_mapping(self.mapping(), entry.bytes.clone())))
     }
 
-    /// The elements of a tensor of `T` that has this shape, copied.
+    /// Returns the elements of a tensor of `T` that has this shape, copied.
     ///
     /// # Errors
     /// As [`read`](Self::read); [`Error::File`] for a different shape.
@@ -171,7 +171,7 @@ impl Stored {
         }
     }
 
-    /// Shape and elements of a tensor of `T` that is verified block by block as it is read; none where the
+    /// Returns the shape and elements of a tensor of `T` that is verified block by block as it is read; none where the
     /// tensor has no checksums by blocks.
     ///
     /// # Errors
@@ -186,10 +186,10 @@ impl Stored {
             return Ok(None);
         }
         let entry = self.typed::<T>(name, rank)?;
-        let (found, numbers) = self.read::<u32>(&sums, 1)?;
+        let (sums_shape, numbers) = self.read::<u32>(&sums, 1)?;
         let block = block_size(entry.bytes.len(), numbers.len()).ok_or_else(|| {
             let blocks = entry.bytes.len().div_ceil(BLOCK);
-            self.bad_shape(&sums, &found, format!("[{blocks}]"))
+            self.bad_shape(&sums, &sums_shape, format!("[{blocks}]"))
         })?;
         let sums = numbers;
         let mapping = self.mapping();
@@ -201,7 +201,7 @@ impl Stored {
         Ok(Some((entry.shape.clone(), array)))
     }
 
-    /// Element type and shape of a tensor.
+    /// Returns the element type and shape of a tensor.
     ///
     /// # Errors
     /// [`Error::File`] when the file has no such tensor.
@@ -210,23 +210,23 @@ impl Stored {
         Ok((entry.dtype, &entry.shape))
     }
 
-    /// The file, to read feature rows from it block by block.
+    /// Returns the file, to read feature rows from it block by block.
     pub fn mapping(&self) -> Arc<Mapping> {
         Arc::clone(&self.mapping)
     }
 
-    /// The error for a metadata value that cannot be used.
+    /// Returns the error for a metadata value that cannot be used.
     pub fn bad_metadata(&self, key: &str, allowed: &str) -> Error {
-        let found = self.metadata.get(key).map_or("", String::as_str);
-        Error::file(self.path(), format!("metadata {key:?} is {found:?}, expected {allowed}"))
+        let value = self.metadata.get(key).map_or("", String::as_str);
+        Error::file(self.path(), format!("metadata {key:?} is {value:?}, expected {allowed}"))
     }
 
-    /// The error for a tensor whose shape contradicts the rest of the file.
+    /// Returns the error for a tensor whose shape contradicts the rest of the file.
     pub fn bad_shape(&self, name: &str, found: &[usize], expected: String) -> Error {
         self.mapping.bad_shape(name, found, &expected)
     }
 
-    /// Where a tensor lies, if its type and its number of dimensions are these.
+    /// Returns the entry of a tensor, if it has this type and number of dimensions.
     fn typed<T: Element>(&self, name: &str, rank: usize) -> Result<&Entry, Error> {
         let entry = self.mapping.entry(name)?;
         if entry.dtype != T::DTYPE {
@@ -239,7 +239,7 @@ impl Stored {
     }
 }
 
-/// The size of the blocks of so many bytes that so many checksums are of.
+/// Returns the size of the blocks of so many bytes that so many checksums are of.
 fn block_size(bytes: usize, sums: usize) -> Option<usize> {
     [BLOCK, SMALL_BLOCK].into_iter().find(|&size| bytes.div_ceil(size) == sums)
 }

@@ -20,16 +20,16 @@ fn live() -> MutexGuard<'static, BTreeSet<PathBuf>> {
 pub(super) struct Listed(PathBuf);
 
 impl Listed {
-    /// What `make` makes, listed from its beginning: after [`end_writing`] nothing is made any more.
+    /// Calls `make` and lists what it creates from its beginning. After [`end_writing`] nothing is created any more.
     pub(super) fn made<T, E>(
         make: impl FnOnce() -> Result<T, E>,
         path: impl Fn(&T) -> &Path,
     ) -> Result<(T, Self), E> {
         let mut live = live();
-        let made = make()?;
-        let path = path(&made).to_owned();
+        let created = make()?;
+        let path = path(&created).to_owned();
         live.insert(path.clone());
-        Ok((made, Self(path)))
+        Ok((created, Self(path)))
     }
 }
 
@@ -39,7 +39,8 @@ impl Drop for Listed {
     }
 }
 
-/// The result of `put`, which puts a temporary file or folder into its place: all of it, or none after [`end_writing`].
+/// Returns the result of `put`, which puts a temporary file or folder into its place: all of it, or none after
+/// [`end_writing`].
 pub(super) fn place<T>(put: impl FnOnce() -> T) -> T {
     let _live = live();
     put()
@@ -75,7 +76,7 @@ pub struct ScratchFolder {
 }
 
 impl ScratchFolder {
-    /// A new folder in that of the system for temporary files.
+    /// Creates a new folder in the system's folder for temporary files.
     ///
     /// # Errors
     /// The operating system's errors.
@@ -83,7 +84,7 @@ impl ScratchFolder {
         Self::inside(&std::env::temp_dir())
     }
 
-    /// A new folder in another.
+    /// Creates a new folder in another.
     ///
     /// # Errors
     /// The operating system's errors.
@@ -93,7 +94,7 @@ impl ScratchFolder {
         Ok(Self { folder, _listed: listed })
     }
 
-    /// Its path.
+    /// Returns the path of the folder.
     pub fn path(&self) -> &Path {
         self.folder.path()
     }

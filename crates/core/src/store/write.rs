@@ -15,16 +15,16 @@ use crate::error::Error;
 /// A named tensor to be written: little-endian elements, row-major.
 #[derive(Clone, Debug)]
 pub struct Tensor<'a> {
-    /// Its name, unique in the file.
+    /// The name of the tensor, unique in the file.
     pub name: String,
     /// Type of its elements.
     pub dtype: Dtype,
-    /// Its extents, the slowest first.
+    /// The extents of the tensor, the slowest first.
     pub shape: Vec<usize>,
-    /// Its bytes: the product of `shape` times the size of an element. None where they are
-    /// [to be filled](Self::to_fill).
+    /// The bytes of the tensor: the product of `shape` times the size of an element. None where they are [to be
+    /// filled](Self::to_fill).
     pub data: Cow<'a, [u8]>,
-    /// Of bytes that are to be filled the size of the blocks that have checksums.
+    /// The size of the blocks that have checksums, for bytes that are to be filled.
     pub blocks: Option<usize>,
 }
 
@@ -40,7 +40,7 @@ macro_rules! constructors {
 impl<'a> Tensor<'a> {
     constructors! { u8 u8; u32 u32; u64 u64; f32 f32; f64 f64; }
 
-    /// A tensor of any type of elements, borrowed.
+    /// Creates a tensor of any type of elements, borrowed.
     pub fn from_slice<T: Element>(name: &str, shape: &[usize], values: &'a [T]) -> Self {
         let name = name.to_owned();
         let shape = shape.to_vec();
@@ -48,24 +48,24 @@ impl<'a> Tensor<'a> {
         Self { name, dtype: T::DTYPE, shape, data, blocks: None }
     }
 
-    /// A tensor of any type of elements, copied.
+    /// Creates a tensor of any type of elements, copied.
     pub fn owned<T: Element>(name: &str, shape: &[usize], values: &[T]) -> Self {
         let data = Cow::Owned(bytemuck::cast_slice(values).to_vec());
         Self { data, ..Self::from_slice::<T>(name, shape, &[]) }
     }
 
-    /// A tensor of 16-bit floating-point numbers, the nearest to `values`.
+    /// Creates a tensor of 16-bit floating-point numbers, the nearest to `values`.
     pub fn f16(name: &str, shape: &[usize], values: &[f32]) -> Self {
         Self::owned(name, shape, &Vec::<half::f16>::from_f32_slice(values))
     }
 
-    /// A tensor whose bytes are [appended](Filling::append) while the file is written. Each MiB of them has a checksum,
-    /// so that opening the file does not read it.
+    /// Creates a tensor whose bytes are [appended](Filling::append) while the file is written. Each MiB of them has a
+    /// checksum, so that opening the file does not read it.
     pub fn to_fill<T: Element>(name: &str, shape: &[usize]) -> Self {
         Self { blocks: Some(BLOCK), ..Self::from_slice::<T>(name, shape, &[]) }
     }
 
-    /// The same with a checksum for each 64 KiB, where little is read, here and there.
+    /// Returns the same with a checksum for each 64 KiB, where little is read, here and there.
     pub fn in_small_blocks(self) -> Self {
         Self { blocks: self.blocks.map(|_| SMALL_BLOCK), ..self }
     }
@@ -77,7 +77,7 @@ impl<'a> Tensor<'a> {
         }
     }
 
-    /// The tensor of the checksums of its blocks.
+    /// Returns the tensor of the checksums of its blocks.
     fn checksums(&self, sums: Vec<u32>) -> Tensor<'static> {
         Tensor::owned(&format!("{}{BLOCKS}", self.name), &[sums.len()], &sums)
     }
@@ -128,7 +128,7 @@ pub struct Contents<'a> {
 }
 
 impl<'a> Contents<'a> {
-    /// A file of the given kind and version.
+    /// Creates a file of the given kind and version.
     pub fn new(
         kind: &'a str,
         version: u32,
@@ -138,12 +138,12 @@ impl<'a> Contents<'a> {
         Self { kind, version, metadata, tensors }
     }
 
-    /// The checksum that [`write`](Self::write) puts into the header: CRC-32, eight hexadecimal
+    /// Returns the checksum that [`write`](Self::write) puts into the header: CRC-32, eight hexadecimal
     /// digits.
     ///
-    /// It covers kind, version, metadata, and name, type, shape and bytes of each tensor (in the
-    /// order of their names), every part preceded by its length; of a tensor in blocks not its bytes, but
-    /// those of their checksums, so that there is none before they are filled.
+    /// It covers kind, version, metadata, and name, type, shape and bytes of each tensor (in the order of their names),
+    /// every part preceded by its length. For a tensor in blocks it covers the checksums of the blocks in the place of
+    /// its bytes, so there is none before they are filled.
     pub fn checksum(&self) -> String {
         self.sum(&self.tensors.iter().collect::<Vec<_>>())
     }
@@ -170,8 +170,8 @@ impl<'a> Contents<'a> {
         self.write_filled(path, |_| Ok(()))
     }
 
-    /// As [`write`](Self::write); `fill` appends the bytes of those tensors that are [to be filled](Tensor::to_fill),
-    /// so that they need not be in memory at once.
+    /// Writes the file like [`write`](Self::write), where `fill` appends the bytes of the tensors that are [to be
+    /// filled](Tensor::to_fill), so that they need not be in memory at once.
     ///
     /// # Errors
     /// As [`write`](Self::write); errors of `fill`. The file is not replaced then.
@@ -208,10 +208,10 @@ impl<'a> Contents<'a> {
             let mut sums = Vec::new();
             for tensor in self.tensors {
                 let place = filling.tensors.get_mut(&*tensor.name);
-                let Some(own) = place.and_then(|place| place.sums.take()) else { continue };
-                let own = tensor.checksums(own.finish());
-                filling.bytes(&own.name, &own.data)?;
-                sums.push(own);
+                let Some(block_sum) = place.and_then(|place| place.sums.take()) else { continue };
+                let checksums = tensor.checksums(block_sum.finish());
+                filling.bytes(&checksums.name, &checksums.data)?;
+                sums.push(checksums);
             }
             if let Some((name, _)) = filling.tensors.iter().find(|(_, place)| place.at < place.end)
             {
@@ -225,12 +225,12 @@ impl<'a> Contents<'a> {
         .map_err(E::from)
     }
 
-    /// The header, its length before it, for tensors in their order in the file.
+    /// Returns the header, its length before it, for tensors in their order in the file.
     fn header(&self, sorted: &[&Tensor], sum: &str) -> Vec<u8> {
         let version = self.version.to_string();
-        let own = [(KIND, self.kind), (VERSION, &version), (CHECKSUM, sum)];
+        let required = [(KIND, self.kind), (VERSION, &version), (CHECKSUM, sum)];
         let metadata = self.metadata.iter().map(|(key, value)| (&**key, &**value));
-        let metadata = own.into_iter().chain(metadata);
+        let metadata = required.into_iter().chain(metadata);
         let metadata: Map<_, _> =
             metadata.map(|(key, value)| (key.to_owned(), Value::from(value))).collect();
         let mut header = Map::from_iter([("__metadata__".to_owned(), Value::from(metadata))]);
@@ -280,11 +280,11 @@ pub struct Filling<'f> {
     tensors: BTreeMap<&'f str, TensorRange>,
 }
 
-/// Where the next bytes of a tensor go, and where its last end.
+/// The positions of the next bytes of a tensor and of its end.
 struct TensorRange {
     at: u64,
     end: u64,
-    /// Of a tensor in blocks.
+    /// The checksums of the blocks, for a tensor in blocks.
     sums: Option<BlockSums>,
 }
 

@@ -1,4 +1,4 @@
-//! What ranks exchange, with threads of this process as ranks.
+//! Exchanges between ranks, with threads of this process as ranks.
 
 use dsokr_core::Error;
 use dsokr_core::processes::{Processes, threads};

@@ -3,7 +3,7 @@
 use dsokr_core::random::{below, finalise, generator, hash, unit};
 use rand_chacha::rand_core::Rng;
 
-/// These must not change: they decide what every seed means.
+/// The values must not change: they decide what every seed means.
 #[test]
 fn golden_values() {
     let first = |seed, purpose, step| generator(seed, purpose, step).next_u64();
@@ -25,7 +25,7 @@ fn golden_values() {
     assert_eq!(found, expected);
 }
 
-/// These must not change: they decide which column a hashed term has.
+/// The hashes must not change: they decide which column a hashed term has.
 #[test]
 fn golden_hashes() {
     // Computed with a Python implementation of the docstrings of `hash` and `finalise`.

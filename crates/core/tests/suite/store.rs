@@ -396,7 +396,7 @@ fn tensors_are_filled_piece_by_piece_and_verified_block_by_block() {
     assert!(refused(filled("other", 9), "cannot write \"other\": the file does not have it"));
 }
 
-/// Whether there is an error whose message contains `part`.
+/// Returns whether there is an error whose message contains `part`.
 fn refused<T>(result: Result<T, Error>, part: &str) -> bool {
     result.is_err_and(|error| error.to_string().contains(part))
 }

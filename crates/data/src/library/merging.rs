@@ -1,4 +1,4 @@
-//! Several spectra of one ion as one.
+//! Merges several spectra of one ion into one.
 
 use dsokr_spectra::{Peak, Spectrum};
 
@@ -12,8 +12,9 @@ const SAME_DA: f64 = 0.001;
 /// Peaks further above the precursor than this, in Da, are of something else.
 const ABOVE: f64 = 0.5;
 
-/// The peaks of spectra of one precursor, as at several collision energies: each spectrum is scaled to its largest peak,
-/// near peaks have the mean m/z by their intensities, and the mean intensity over the spectra, scaled to 1.
+/// Returns the peaks of spectra of one precursor, as at several collision energies: each spectrum is scaled to its
+/// largest peak, near peaks have the mean m/z by their intensities, and the mean intensity over the spectra, scaled to
+/// 1.
 pub(super) fn merged(spectra: &[&Spectrum], precursor_mz: f64) -> Vec<Peak> {
     let mut all: Vec<Peak> = Vec::new();
     for spectrum in spectra {
@@ -36,7 +37,7 @@ pub(super) fn merged(spectra: &[&Spectrum], precursor_mz: f64) -> Vec<Peak> {
     peaks
 }
 
-/// A peak at the mean m/z with the sum of the intensities.
+/// Returns a peak at the mean m/z with the sum of the intensities.
 fn mean(peaks: &[Peak]) -> Peak {
     let intensity: f64 = peaks.iter().map(|peak| peak.intensity).sum();
     let weighted: f64 = peaks.iter().map(|peak| peak.mz * peak.intensity).sum();

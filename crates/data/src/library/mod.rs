@@ -38,9 +38,9 @@ pub struct LibraryMolecule {
     /// The first block of its InChIKey where it is known, else a canonical SMILES without stereo; of a candidate its own
     /// id.
     pub id: String,
-    /// As the file writes it.
+    /// The SMILES as the file writes it.
     pub smiles: String,
-    /// In Hill's order.
+    /// The molecular formula in Hill's order.
     pub formula: String,
     /// The mass in Da of its atoms.
     pub mass: f64,
@@ -51,14 +51,14 @@ pub struct LibraryMolecule {
 struct Reference {
     title: String,
     instrument: String,
-    /// Its place among the molecules.
+    /// The position of the molecule among the molecules.
     molecule: usize,
     spectrum: Spectrum,
     /// How many spectra of the file it is made of.
     merged: usize,
 }
 
-/// What a file says of the molecule of a spectrum.
+/// What a file says about the molecule of a spectrum.
 struct Stated {
     title: String,
     instrument: String,
@@ -107,7 +107,7 @@ impl Library {
         Ok(library)
     }
 
-    /// The molecules of spectra that say them.
+    /// Creates the molecules of spectra that say them.
     fn new(stated: Vec<Stated>) -> Self {
         let mut texts: Vec<&str> = stated.iter().map(|one| one.smiles.as_str()).collect();
         texts.sort_unstable();
@@ -132,8 +132,8 @@ impl Library {
                 continue;
             };
             let skeleton = structure.skeleton.as_str();
-            let known = Some(one.inchikey.as_str()).filter(|key| !key.is_empty());
-            let id = known.or(keys.get(skeleton).copied()).unwrap_or(skeleton);
+            let inchikey = Some(one.inchikey.as_str()).filter(|key| !key.is_empty());
+            let id = inchikey.or(keys.get(skeleton).copied()).unwrap_or(skeleton);
             let next = library.molecules.len();
             let molecule = *places.entry(id.to_owned()).or_insert(next);
             if molecule == next {
@@ -156,8 +156,8 @@ impl Library {
         library
     }
 
-    /// The same with the molecules of a table among its own, which have the ids of the table then: its columns `id`, or
-    /// the numbers of its lines, and `smiles`.
+    /// Returns the same with the molecules of a table among its own, which have the ids of the table then: its columns
+    /// `id`, or the numbers of its lines, and `smiles`.
     ///
     /// # Errors
     /// A table that cannot be read or has no column `smiles`.
@@ -197,9 +197,9 @@ impl Library {
         Ok(self)
     }
 
-    /// The spectra of one adduct by instruments that resolve elements (Orbitrap, FT-ICR and time of flight), merged for each
-    /// molecule and kind of instrument. The m/z of their precursors is that of the molecule's ion; spectra whose precursor
-    /// is elsewhere are left out. All molecules stay.
+    /// Returns the spectra of one adduct by instruments that resolve elements (Orbitrap, FT-ICR and time of flight),
+    /// merged for each molecule and kind of instrument. The m/z of a precursor becomes the m/z of the molecule's ion;
+    /// spectra whose precursor is elsewhere are left out. All molecules stay.
     ///
     /// # Errors
     /// An adduct that cannot be read.
@@ -241,28 +241,28 @@ impl Library {
         Ok(Self { spectra, molecules: self.molecules.clone(), left_out: self.left_out })
     }
 
-    /// Number of spectra.
+    /// Returns the number of spectra.
     pub fn len(&self) -> usize {
         self.spectra.len()
     }
 
-    /// Whether there is no spectrum.
+    /// Returns whether there is no spectrum.
     pub fn is_empty(&self) -> bool {
         self.spectra.is_empty()
     }
 
-    /// The molecules, of spectra and candidates.
+    /// Returns the molecules, of spectra and candidates.
     pub fn molecules(&self) -> &[LibraryMolecule] {
         &self.molecules
     }
 
-    /// Number of spectra that could not be read, and of those without a SMILES that can be read.
+    /// Returns the number of spectra that could not be read, and of those without a SMILES that can be read.
     pub fn left_out(&self) -> [usize; 2] {
         self.left_out
     }
 
-    /// The spectra in parts with these shares, and in a last part with the rest. No molecule has spectra in two parts; the seed draws
-    /// the molecules.
+    /// Returns the spectra in parts with these shares, and in a last part with the rest. No molecule has spectra in two
+    /// parts; the seed draws the molecules.
     pub fn parts<const N: usize>(&self, shares: [f64; N], seed: u64) -> Vec<Vec<usize>> {
         let molecules: Vec<usize> = self.spectra.iter().map(|one| one.molecule).collect();
         let mut groups = grouped(&molecules);
@@ -325,7 +325,7 @@ impl Library {
 }
 
 impl Stated {
-    /// What a record states; none without a SMILES.
+    /// Reads what a record states about its molecule; none without a SMILES.
     fn read(record: &Record, path: &Path) -> Option<Self> {
         let field = |name: &str| record.field(name).unwrap_or_default().to_owned();
         let smiles = field("smiles");
@@ -346,7 +346,7 @@ impl Stated {
     }
 }
 
-/// What counts of a SMILES.
+/// The properties of a molecule that identify it.
 struct Structure {
     /// A canonical SMILES without stereo.
     skeleton: String,

@@ -25,14 +25,14 @@ pub struct ClassFeatures {
     pub positive: Option<String>,
 }
 
-/// Whether a cell says that there is no class.
+/// Returns whether a cell says that there is no class.
 fn is_no_class(cell: &str) -> bool {
     let names = ["none", "unknown"].iter().any(|name| cell.eq_ignore_ascii_case(name));
     cells::is_missing(cell) && !names
 }
 
 impl ClassFeatures {
-    /// The class of each cell of a column; [`dsokr_core::Error::File`] for an empty cell.
+    /// Returns the class of each cell of a column; [`dsokr_core::Error::File`] for an empty cell.
     pub(crate) fn classes<'t>(
         table: &'t Table,
         column: &'t str,
@@ -58,7 +58,7 @@ impl ClassFeatures {
     /// Refuses a class that the training did not know.
     fn check_known(&self, fitted: &FittedColumns, table: &Table) -> Result<(), Error> {
         for (row, class) in self.all(table)?.into_iter().enumerate() {
-            if !fitted.terms.iter().any(|known| known == class) {
+            if !fitted.terms.iter().any(|name| name == class) {
                 let message = format!(
                     "the class {class:?} in the column {:?}: the run was trained with {}",
                     self.column,
@@ -90,7 +90,7 @@ impl OutputKind for ClassFeatures {
         Ok(Some(Truth::Classes(classes.collect())))
     }
 
-    /// A row is 1 in the column of its class, and 0 elsewhere.
+    /// Returns a row is 1 in the column of its class, and 0 elsewhere.
     fn read(&self, from: &mut OutputTable) -> Result<FittedRows, Error> {
         let classes = self.all(from.table)?;
         let names: Vec<String> = match from.fitted {
@@ -107,10 +107,10 @@ impl OutputKind for ClassFeatures {
         if let Some(positive) = &self.positive
             && from.fitted.is_none()
         {
-            let known = names.contains(positive);
+            let is_class = names.contains(positive);
             let key = "output.features.positive";
             let found = format!("{positive:?}");
-            check(known, key, found, &format!("one of the classes: {}", names.join(", ")))?;
+            check(is_class, key, found, &format!("one of the classes: {}", names.join(", ")))?;
         }
         let mut values = vec![0.0; width * classes.len()];
         for (row, class) in values.chunks_exact_mut(width).zip(&classes) {

@@ -28,7 +28,7 @@ pub struct LabelFeatures {
 dsokr_core::defaults!(separator: char = ' ');
 
 impl LabelFeatures {
-    /// The labels of a cell.
+    /// Returns the labels of a cell.
     pub fn set(&self, cell: &str) -> Vec<String> {
         let labels = match cells::list(cell) {
             Some(parts) => parts,
@@ -38,7 +38,7 @@ impl LabelFeatures {
         trimmed.filter(|label| !label.is_empty()).map(str::to_owned).collect()
     }
 
-    /// The cells of sets of labels, a row of bits each.
+    /// Returns the cells of sets of labels, a row of bits each.
     ///
     /// # Errors
     /// [`dsokr_core::Error::Value`] for a separator that is in a label's name.
@@ -60,7 +60,7 @@ impl LabelFeatures {
         Ok(table.column(&self.column)?.iter().map(|cell| self.set(cell)).collect())
     }
 
-    /// The labels of an earlier training, which include those of the table.
+    /// Returns the labels of an earlier training. They include the labels of the table.
     fn known(
         &self,
         fitted: &FittedColumns,
@@ -68,12 +68,12 @@ impl LabelFeatures {
         table: &Table,
     ) -> Result<LabelVocabulary, Error> {
         for (row, set) in sets.iter().enumerate() {
-            let known = |label: &&String| fitted.terms.binary_search(label).is_ok();
-            if let Some(label) = set.iter().find(|label| !known(label)) {
+            let is_known = |label: &&String| fitted.terms.binary_search(label).is_ok();
+            if let Some(label) = set.iter().find(|label| !is_known(label)) {
                 let column = &self.column;
-                let known = fitted.terms.len();
+                let known_labels = fitted.terms.len();
                 let message = format!(
-                    "the label {label:?} in the column {column:?}: expected one of the {known} labels that the run was \
+                    "the label {label:?} in the column {column:?}: expected one of the {known_labels} labels that the run was \
                      trained with"
                 );
                 return Err(table.error(row, message));
@@ -129,19 +129,20 @@ pub struct RankingFeatures {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum RankingEmbedding {
-    /// Which of two items comes first, a sign for every pair: for the kernel `kemeny`. Ties and items that are not
-    /// ranked are allowed.
+    /// A sign for every pair of items, which says which comes first: for the kernel `kemeny`. Ties and items that are
+    /// not ranked are allowed.
     Kemeny,
-    /// Which item has which rank: for the kernel `hamming`. Each rank occurs once.
+    /// The rank of each item, as one column for each pair of item and rank: for the kernel `hamming`. Each rank occurs
+    /// once.
     Hamming,
-    /// For each item how many of those before it in the list are ranked behind it: for the kernel `linear`. Each rank
+    /// The number of items before each item in the list that are ranked behind it: for the kernel `linear`. Each rank
     /// occurs once.
     Lehmer,
 }
 
 impl RankingFeatures {
-    /// The rank of each item; [`dsokr_core::Error::File`] for a cell that is not a ranking of as many items as the first,
-    /// or that the embedding does not take.
+    /// Returns the rank of each item; [`dsokr_core::Error::File`] for a cell that is not a ranking of as many items as
+    /// the first, or that the embedding does not take.
     fn rankings<'t>(
         &'t self,
         table: &'t Table,
@@ -178,7 +179,7 @@ impl RankingFeatures {
         }))
     }
 
-    /// The rank of each item in a cell, from 0.
+    /// Returns the rank of each item in a cell, from 0.
     fn parse(&self, text: &str) -> Option<Vec<u32>> {
         if self.items.is_empty() {
             let rank = |text: &str| match text {
@@ -202,7 +203,7 @@ impl RankingFeatures {
         Some(ranks)
     }
 
-    /// The values that [`parse`](Self::parse) accepts.
+    /// Returns the values that [`parse`](Self::parse) accepts.
     fn allowed(&self) -> String {
         if self.items.is_empty() {
             "ranks from 1, with spaces between".into()

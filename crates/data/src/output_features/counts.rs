@@ -93,7 +93,7 @@ impl OutputKind for SubstructureFeatures {
         truth::bad_rows(table, &self.column)
     }
 
-    /// The molecules of a column are read once for several kernels.
+    /// Reads the molecules of a column once for several kernels.
     fn read(&self, from: &mut OutputTable) -> Result<FittedRows, Error> {
         let molecules = match from.molecules.entry(self.column.clone()) {
             Entry::Occupied(entry) => entry.into_mut(),
@@ -101,8 +101,8 @@ impl OutputKind for SubstructureFeatures {
                 entry.insert(truth::column(from.table, &self.column, Molecule::parse)?)
             }
         };
-        let known = from.fitted.map(|fitted| &fitted.features[..]);
-        let (features, rows) = self.of.fit(molecules, known)?;
+        let fitted_features = from.fitted.map(|fitted| &fitted.features[..]);
+        let (features, rows) = self.of.fit(molecules, fitted_features)?;
         let columns = FittedColumns { features, ..FittedColumns::default() };
         columns.counts(rows, self.log, self.exact, self.min_outputs, from.fitted).map(sparse)
     }

@@ -52,7 +52,7 @@ impl OutputKind for FeatureFileConfig {
 pub struct OwnVectors {}
 
 impl OutputKind for OwnVectors {
-    /// Those of further outputs lie in a file of their own.
+    /// Reads the rows. Features of further outputs lie in a file of their own.
     fn read(&self, from: &mut OutputTable) -> Result<FittedRows, Error> {
         match from.files {
             OutputFiles::Configured(_) => {

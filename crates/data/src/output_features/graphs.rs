@@ -22,9 +22,8 @@ use crate::truth::{Structure, Truth, bad_rows, column};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct GraphFeatures {
-    /// JSON lines (.jsonl) with a graph each, or a folder in the layout of the TUDataset collection,
-    /// whose files bear its name. Outputs are found by the graphs' ids: those of the lines, else
-    /// the numbers of the graphs, from 1.
+    /// JSON lines (.jsonl) with a graph each, or a folder in the layout of the TUDataset collection, whose files bear
+    /// its name. Outputs are found by the ids of the graphs, or else by the numbers of the graphs, from 1.
     pub file: String,
     /// The kernel whose features are counted.
     pub graph: GraphKernel,
@@ -70,12 +69,12 @@ impl MoleculeGraphFeatures {
         column(table, &self.column, Structure::parse)
     }
 
-    /// The molecules of a table, whose column `from` may have read already.
+    /// Returns the molecules of a table, whose column `from` may have read already.
     fn structures(&self, from: &OutputTable) -> Result<Vec<Structure>, Error> {
-        let Some(known) = from.molecules.get(&self.column) else {
+        let Some(molecules) = from.molecules.get(&self.column) else {
             return self.molecules(from.table);
         };
-        let texts = from.table.column(&self.column)?.par_iter().zip(known);
+        let texts = from.table.column(&self.column)?.par_iter().zip(molecules);
         let structure = |(smiles, molecule): (&String, &Molecule)| Structure {
             smiles: smiles.clone(),
             graph: Graph::from(molecule),
@@ -115,7 +114,7 @@ impl OutputKind for MoleculeGraphFeatures {
     }
 }
 
-/// Bytes that the graphs of a file or a folder take.
+/// Returns bytes that the graphs of a file or a folder take.
 pub(crate) fn graphs_memory(path: &Path) -> f64 {
     let files = fs::read_dir(path).into_iter().flatten().flatten();
     let inside: f64 = files.map(|entry| size(&entry.path())).sum();
@@ -123,7 +122,7 @@ pub(crate) fn graphs_memory(path: &Path) -> f64 {
 }
 
 impl GraphFeatures {
-    /// The rows of graphs that are texts, one JSON object each.
+    /// Returns the rows of graphs that are texts, one JSON object each.
     pub(super) fn of_texts(
         &self,
         texts: &[String],
@@ -142,7 +141,7 @@ fn validate(kernel: &GraphKernel, key: &str) -> Result<(), Error> {
     Ok(kernel.validate().map_err(|error| error.of(format!("{key}.graph.")))?)
 }
 
-/// The rows of graphs.
+/// Returns the rows of graphs.
 fn graph_rows(
     kernel: &GraphKernel,
     graphs: &[&Graph],
@@ -152,7 +151,7 @@ fn graph_rows(
     Ok(sparse((FittedColumns { width: rows.width(), features, ..FittedColumns::default() }, rows)))
 }
 
-/// The graphs of a file, JSON lines or a folder of the TUDataset collection, in the order of a table's
+/// Returns the graphs of a file, JSON lines or a folder of the TUDataset collection, in the order of a table's
 /// ids.
 pub(crate) fn graphs(path: &Path, table: &Table, id: &str) -> Result<Vec<NamedGraph>, Error> {
     let graphs = if path.is_dir() {
@@ -174,7 +173,7 @@ pub(crate) fn graphs(path: &Path, table: &Table, id: &str) -> Result<Vec<NamedGr
     places.map(|place| place.map(|at| graphs[at].clone())).collect()
 }
 
-/// The graph of a text that errors call `name`.
+/// Returns the graph of a text that errors call `name`.
 fn one(text: &str, name: &str) -> Result<NamedGraph, Error> {
     let graph = parse_json_lines(text.as_bytes(), Path::new(name))?.pop();
     graph.ok_or_else(|| Error::file(Path::new(name), "no graph"))

@@ -36,7 +36,7 @@ use crate::table::Table;
 use crate::truth::Truth;
 
 kinds! {
-    /// Where the outputs' features come from.
+    /// The source of the outputs' features.
     OutputFeatures by "kind": OutputKind {
         /// A matrix whose rows follow the table's.
         File(FeatureFileConfig) = "file",
@@ -72,7 +72,7 @@ kinds! {
 
 /// A kind of features: what its keys say, and how rows and outputs are read.
 pub(crate) trait OutputKind {
-    /// The facts of its keys.
+    /// Returns the facts of its keys.
     fn facts(&self) -> FeatureFacts<'_> {
         FeatureFacts::default()
     }
@@ -82,22 +82,22 @@ pub(crate) trait OutputKind {
         Ok(())
     }
 
-    /// Bytes that files other than the table take once they are read.
+    /// Returns bytes that files other than the table take once they are read.
     fn memory(&self, _: &DataRoot) -> f64 {
         0.0
     }
 
-    /// The rows whose cells in the column cannot be read, with what is wrong with them.
+    /// Returns the rows whose cells in the column cannot be read, with what is wrong with them.
     fn bad_rows(&self, _: &Table) -> Result<Vec<(usize, Error)>, Error> {
         Ok(Vec::new())
     }
 
-    /// The outputs of a table, where predictions are compared by the column.
+    /// Returns the outputs of a table, where predictions are compared by the column.
     fn truth(&self, _: &Table) -> Result<Option<Truth>, Error> {
         Ok(None)
     }
 
-    /// The outputs with these labels, where predictions are compared.
+    /// Returns the outputs with these labels, where predictions are compared.
     fn truth_of_labels(&self, _: &[&str]) -> Result<Option<Truth>, Error> {
         Ok(None)
     }
@@ -115,7 +115,7 @@ pub(crate) struct FeatureFacts<'a> {
     pub is_compared: bool,
     /// Whether they are the rows of a matrix that follows the table of outputs.
     pub follow_rows: bool,
-    /// Whether they can be those of one of several kernels.
+    /// Whether the features can belong to one of several kernels.
     pub can_be_summed: bool,
 }
 
@@ -138,12 +138,12 @@ pub(crate) struct OutputTable<'a> {
     pub molecules: HashMap<String, Vec<Molecule>>,
 }
 
-/// Where the files lie that hold what a table of outputs does not: rows of features, and graphs.
+/// The files with what a table of outputs does not hold: rows of features, and graphs.
 #[derive(Clone, Copy)]
 pub(crate) enum OutputFiles<'a> {
-    /// Where the configuration says, under the data root.
+    /// The files that the configuration names, under the data root.
     Configured(&'a DataRoot),
-    /// Each where the user says, in the order of the configuration's kernels.
+    /// Files that the user gives, one for each kernel in the order of the configuration.
     Given(&'a [PathBuf]),
 }
 
@@ -161,7 +161,7 @@ impl OutputFiles<'_> {
         }
     }
 
-    /// The file that stands for a configured one.
+    /// Returns the file that stands for a configured one.
     pub fn take(&mut self, configured: &str) -> Result<PathBuf, Error> {
         match self {
             Self::Configured(root) => Ok(root.file(configured)),
@@ -186,18 +186,18 @@ impl Default for OutputFeatures {
 }
 
 impl OutputFeatures {
-    /// The column that they are read from; none of features in files of their own.
+    /// Returns the column that they are read from; none of features in files of their own.
     pub fn column(&self) -> Option<&str> {
         self.kind().facts().column
     }
 
-    /// The column that predictions are compared by, where figures say more than ranks do.
+    /// Returns the column that predictions are compared by, where figures say more than ranks do.
     pub fn truth(&self) -> Option<&str> {
         let facts = self.kind().facts();
         facts.column.filter(|_| facts.is_compared)
     }
 
-    /// The outputs with these labels, where metrics compare more than ranks.
+    /// Returns the outputs with these labels, where metrics compare more than ranks.
     ///
     /// # Errors
     /// [`Error`] for a label that is not a SMILES, a graph or a ranking.
@@ -208,53 +208,54 @@ impl OutputFeatures {
         self.kind().truth_of_labels(&labels.into_iter().collect::<Vec<_>>())
     }
 
-    /// The separator of labels in the texts of sets of labels; none of other outputs.
+    /// Returns the separator of labels in the texts of sets of labels; none of other outputs.
     pub fn separator(&self) -> Option<char> {
         if let Self::Labels(labels) = self { Some(labels.separator) } else { None }
     }
 
-    /// Whether outputs are graphs, molecules among them.
+    /// Returns whether outputs are graphs, molecules among them.
     pub fn are_graphs(&self) -> bool {
         matches!(self, Self::Molecules(_) | Self::Graphs(_))
     }
 
-    /// Whether they are computed from molecules.
+    /// Returns whether they are computed from molecules.
     pub fn are_molecules(&self) -> bool {
         matches!(self, Self::Molecules(_) | Self::Substructures(_))
     }
 
-    /// Whether outputs are sets of labels.
+    /// Returns whether outputs are sets of labels.
     pub fn are_labels(&self) -> bool {
         matches!(self, Self::Labels(_))
     }
 
-    /// Whether outputs are classes.
+    /// Returns whether outputs are classes.
     pub fn are_classes(&self) -> bool {
         matches!(self, Self::Classes(_))
     }
 
-    /// The column whose cells are the outputs themselves, so that rows with equal cells share one: that of classes.
+    /// Returns the column whose cells are the outputs themselves, so that rows with equal cells share one: the column
+    /// of classes.
     pub(crate) fn class_column(&self) -> Option<&str> {
         if let Self::Classes(classes) = self { Some(&classes.column) } else { None }
     }
 
-    /// Whether outputs are numbers.
+    /// Returns whether outputs are numbers.
     pub fn are_numbers(&self) -> bool {
         matches!(self, Self::Numbers(_))
     }
 
-    /// Whether outputs are rankings.
+    /// Returns whether outputs are rankings.
     pub fn are_rankings(&self) -> bool {
         matches!(self, Self::Rankings(_))
     }
 }
 
-/// Sparse rows with what their columns are.
+/// Returns sparse rows with what their columns are.
 fn sparse((columns, rows): (FittedColumns, SparseRows)) -> FittedRows {
     (columns, Box::new(Features::Sparse(rows)))
 }
 
-/// Rows whose columns need nothing but their number.
+/// Returns rows whose columns need nothing but their number.
 fn own(rows: impl Into<Features>) -> FittedRows {
     let rows: Features = rows.into();
     (FittedColumns::fixed(rows.width()), Box::new(rows))
@@ -269,7 +270,7 @@ const VERSION: u32 = 1;
 /// outputs become rows that the same basis reads.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct FittedFeatures {
-    /// Those of each kernel.
+    /// The columns of each kernel.
     pub(crate) parts: Vec<FittedColumns>,
 }
 
@@ -289,12 +290,13 @@ pub(crate) struct FittedColumns {
 }
 
 impl FittedColumns {
-    /// Columns that need nothing but their number.
+    /// Creates columns that need nothing but their number.
     pub fn fixed(width: usize) -> Self {
         Self { width, ..Self::default() }
     }
 
-    /// The name of each column: an n-gram or label, or how often which feature is there; where no rare ones are left out.
+    /// Returns the name of each column: an n-gram or label, or how often which feature is there; where no rare ones are
+    /// left out.
     pub fn names(&self) -> impl Iterator<Item = (&str, u64, u32)> {
         let feature =
             |at: u32| self.features.get(at as usize).map_or(at.into(), |&feature| feature);
@@ -318,7 +320,8 @@ impl FittedColumns {
             rows = rows.at_levels(&self.levels)?;
         }
         if min_outputs > 1 {
-            self.kept = fitted.map_or_else(|| rows.common(min_outputs), |known| known.kept.clone());
+            self.kept =
+                fitted.map_or_else(|| rows.common(min_outputs), |fitted| fitted.kept.clone());
             rows = rows.with_columns(&self.kept)?;
         }
         let rows = if log { rows.log_counts()? } else { rows };
@@ -328,13 +331,13 @@ impl FittedColumns {
 }
 
 impl FittedFeatures {
-    /// Number of columns of all kernels together.
+    /// Returns the number of columns of all kernels together.
     pub(crate) fn width(&self) -> usize {
         self.parts.iter().map(|part| part.width).sum()
     }
 
-    /// The n-grams or labels of one kernel, in the order of their columns; none of other features, or of several
-    /// kernels.
+    /// Returns the n-grams or labels of one kernel, in the order of their columns; none of other features, or of
+    /// several kernels.
     pub fn terms(&self) -> &[String] {
         match self.parts.as_slice() {
             [part] => &part.terms,
@@ -342,7 +345,7 @@ impl FittedFeatures {
         }
     }
 
-    /// Those of one kernel whose columns need nothing but their number.
+    /// Creates the columns of a kernel that needs nothing but their number.
     pub(crate) fn fixed(width: usize) -> Self {
         Self { parts: vec![FittedColumns::fixed(width)] }
     }

@@ -33,7 +33,7 @@ fn is_point(decimal: &char) -> bool {
     *decimal == '.'
 }
 
-/// The numbers of a cell, of 32 and of 64 bits; none where it holds anything else.
+/// Returns the numbers of a cell, of 32 and of 64 bits; none where it holds anything else.
 fn parse_numbers(cell: &str, notation: &NumberNotation) -> Option<Vec<(f32, f64)>> {
     let number = |text: &str| {
         let normalised;
@@ -56,8 +56,8 @@ fn parse_numbers(cell: &str, notation: &NumberNotation) -> Option<Vec<(f32, f64)
     (!numbers.is_empty()).then_some(numbers)
 }
 
-/// The numbers of each cell of a column; [`dsokr_core::Error::File`] for a cell that does not hold as many finite
-/// numbers as the first, or as there are columns in one.
+/// Returns the numbers of each cell of a column; [`dsokr_core::Error::File`] for a cell that does not hold as many
+/// finite numbers as the first, or as there are columns in one.
 pub(crate) fn numbers<'t>(
     table: &'t Table,
     column: &'t str,
@@ -69,7 +69,7 @@ pub(crate) fn numbers<'t>(
         let numbers = parse_numbers(cell, &notation);
         let expected = match (&numbers, count) {
             (Some(numbers), None) => *count.insert(numbers.len()),
-            (_, known) => known.unwrap_or(1),
+            (_, count) => count.unwrap_or(1),
         };
         numbers.filter(|numbers| numbers.len() == expected).ok_or_else(|| {
             let cell = shorten(cell.trim());
@@ -90,17 +90,17 @@ pub(crate) fn numbers<'t>(
 const ROUNDING: f64 = 1e-3;
 
 impl NumberFeatures {
-    /// How the numbers of the column are written.
+    /// Returns how the numbers of the column are written.
     fn notation(&self) -> NumberNotation {
         NumberNotation { decimal: self.decimal, unit: self.unit.clone() }
     }
 
-    /// Numbers as a cell holds them.
+    /// Returns numbers as a cell holds them.
     pub fn cell(numbers: &[f32]) -> String {
         numbers.iter().map(f32::to_string).collect::<Vec<_>>().join(" ")
     }
 
-    /// The names of the numbers that a row has, where there is a column for each; none elsewhere.
+    /// Returns the names of the numbers that a row has, where there is a column for each; none elsewhere.
     pub fn targets(&self) -> Vec<String> {
         let names: Vec<&str> = self.column.names().collect();
         if names.len() > 1 && !names.iter().any(|name| name.contains("..")) {
@@ -135,7 +135,7 @@ impl NumberFeatures {
     }
 }
 
-/// Rows of numbers, which are compared as 64 bits hold them.
+/// Returns rows of numbers, which are compared as 64 bits hold them.
 fn wide(rows: &[Vec<(f32, f64)>]) -> Truth {
     Truth::Numbers(rows.iter().map(|row| row.iter().map(|&(_, wide)| wide).collect()).collect())
 }
@@ -161,7 +161,7 @@ impl OutputKind for NumberFeatures {
         )))
     }
 
-    /// None where labels are not the numbers.
+    /// Returns the numbers that the labels are; none where a label is not numbers.
     fn truth_of_labels(&self, labels: &[&str]) -> Result<Option<Truth>, Error> {
         let notation = self.notation();
         let rows: Option<Vec<_>> =

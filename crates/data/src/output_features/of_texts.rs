@@ -29,8 +29,9 @@ impl TextFeatures {
     pub fn validate(features: &OutputFeatures, key: &str) -> Result<(), Error> {
         let allowed = "features of a column: \"substructures\", \"molecules\", \"ngrams\", \"labels\", \"rankings\" or \
                        \"numbers\"; or \"graphs\"";
-        let known = features.column().is_some() || matches!(features, OutputFeatures::Graphs(_));
-        check(known, format!("{key}.kind"), features.name(), allowed)?;
+        let is_readable =
+            features.column().is_some() || matches!(features, OutputFeatures::Graphs(_));
+        check(is_readable, format!("{key}.kind"), features.name(), allowed)?;
         features.kind().validate(key)
     }
 
@@ -43,13 +44,14 @@ impl TextFeatures {
         Ok(Self { features: features.clone(), columns })
     }
 
-    /// Number of columns: those of the training texts, and where other texts may have features that these lack, one more.
+    /// Returns the number of columns: the columns of the training texts, and one more where other texts may have
+    /// further features.
     pub fn width(&self) -> usize {
         self.columns.width + usize::from(self.is_open())
     }
 
-    /// Whether texts may have features without a column. Where rare features are left out, so are these; graph kernels
-    /// have a column for them.
+    /// Returns whether texts may have features without a column. Where rare features are left out, so are these; graph
+    /// kernels have a column for them.
     fn is_open(&self) -> bool {
         match &self.features {
             OutputFeatures::Ngrams(ngrams) => ngrams.min_outputs == 1,
@@ -65,8 +67,8 @@ impl TextFeatures {
         }
     }
 
-    /// The rows of texts, with the columns of the training. The last column has the norm of what a text has without a
-    /// column, 0 for the training texts: `⟨x, x⟩` is exact, and so are kernels of a text and a training text.
+    /// Returns the rows of texts, with the columns of the training. The last column has the norm of what a text has
+    /// without a column, 0 for the training texts: `⟨x, x⟩` is exact, and so are kernels of a text and a training text.
     ///
     /// # Errors
     /// As [`fit`](Self::fit).
@@ -74,34 +76,36 @@ impl TextFeatures {
         let fitted = &self.columns;
         // the known columns are among those of all that texts have, but nothing can be fitted to texts without any feature
         let all = if self.is_open() { read(&self.features, texts, None).ok() } else { None };
-        let (found, rows) = all.map_or_else(|| read(&self.features, texts, Some(fitted)), Ok)?;
+        let (columns_of_texts, rows) =
+            all.map_or_else(|| read(&self.features, texts, Some(fitted)), Ok)?;
         let (Features::Sparse(all), true) = (&rows, self.is_open()) else {
-            let found = found.width;
+            let width = columns_of_texts.width;
             let expected = fitted.width;
-            let error = || dsokr_core::Error::width(found, expected).into();
-            return if found == expected { Ok(rows) } else { Err(error()) };
+            let error = || dsokr_core::Error::width(width, expected).into();
+            return if width == expected { Ok(rows) } else { Err(error()) };
         };
-        let known: HashMap<_, u32> = fitted.names().zip(0..).collect();
+        let column_of_name: HashMap<_, u32> = fitted.names().zip(0..).collect();
         let places: Vec<Option<u32>> =
-            found.names().map(|name| known.get(&name).copied()).collect();
+            columns_of_texts.names().map(|name| column_of_name.get(&name).copied()).collect();
         let row = |row: usize| {
             let (columns, values) = all.row(row);
             let cells = columns.iter().zip(values);
-            let known = cells.filter_map(|(&at, &value)| Some((places[at as usize]?, value)));
-            let mut known: Vec<(u32, f32)> = known.collect();
-            known.sort_unstable_by_key(|&(column, _)| column);
+            let kept = cells.filter_map(|(&at, &value)| Some((places[at as usize]?, value)));
+            let mut kept: Vec<(u32, f32)> = kept.collect();
+            kept.sort_unstable_by_key(|&(column, _)| column);
             let square = |value: f32| f64::from(value).powi(2);
-            let own: f64 = known.iter().map(|&(_, value)| square(value)).sum();
-            let whole: f64 = values.iter().copied().map(square).sum();
-            let rest = (whole - own > ROUNDING * whole).then(|| (whole - own).sqrt() as f32);
-            known.extend(rest.map(|rest| (fitted.width as u32, rest)));
-            known
+            let kept_norm: f64 = kept.iter().map(|&(_, value)| square(value)).sum();
+            let whole_norm: f64 = values.iter().copied().map(square).sum();
+            let rest = (whole_norm - kept_norm > ROUNDING * whole_norm)
+                .then(|| (whole_norm - kept_norm).sqrt() as f32);
+            kept.extend(rest.map(|rest| (fitted.width as u32, rest)));
+            kept
         };
         Ok(Features::Sparse(SparseRows::from_rows(self.width(), (0..all.len()).map(row))?))
     }
 }
 
-/// The columns and rows of texts, which make the only column of a table.
+/// Returns the columns and rows of texts, which make the only column of a table.
 fn read(
     features: &OutputFeatures,
     texts: &[String],

@@ -95,8 +95,8 @@ pub struct KernelInputsConfig {
 }
 
 impl InputsConfig {
-    /// The table, the files that follow it with their key, and the bytes that an element of them takes in memory; none of
-    /// texts.
+    /// Returns the table, the files that follow it with their key, and the bytes that an element of them takes in
+    /// memory; none of texts.
     fn files(&self) -> Option<(&str, &'static str, &[String], f64)> {
         match self {
             Self::Text(_) | Self::Graphs(_) => None,
@@ -123,7 +123,7 @@ impl InputsConfig {
         Ok(files.iter().try_for_each(|file| check_inside(key, file))?)
     }
 
-    /// Bytes that reading the files takes, by the keys that determine them.
+    /// Returns bytes that reading the files takes, by the keys that determine them.
     pub(super) fn memory(&self, root: &DataRoot) -> Vec<(&'static str, f64)> {
         if let Self::Graphs(GraphInputsConfig { file, .. }) = self {
             return vec![("data.inputs.file", graphs_memory(&root.file(file)))];
@@ -133,7 +133,7 @@ impl InputsConfig {
         vec![("data.inputs.table", root.size(table)), (key, bytes)]
     }
 
-    /// The facts of pairs with such inputs.
+    /// Returns the facts of pairs with such inputs.
     pub(super) fn facts<'a>(&'a self, facts: PairFacts<'a>) -> PairFacts<'a> {
         match self {
             Self::Text(text) => PairFacts { texts: Some(text), inputs: text.kind(), ..facts },
@@ -147,7 +147,7 @@ impl InputsConfig {
         }
     }
 
-    /// The table without the rows whose input cannot be read, where such rows are skipped.
+    /// Returns the table without the rows whose input cannot be read, where such rows are skipped.
     pub(super) fn good_rows(&self, table: Table) -> Result<Table, Error> {
         match self {
             Self::Text(texts) => texts.good_rows(table),
@@ -155,7 +155,8 @@ impl InputsConfig {
         }
     }
 
-    /// The column of a table of pairs that the inputs are in, or that names them; `id` is that of the outputs' ids.
+    /// Returns the column of a table of pairs that has the inputs or their names; `id` is the column of the outputs'
+    /// ids.
     pub(super) fn column<'a>(&'a self, id: &'a str) -> &'a str {
         match self {
             Self::Text(text) => &text.column,
@@ -178,8 +179,8 @@ impl InputsConfig {
             Self::Graphs(config) => {
                 let path = wanted.root()?.file(&config.file);
                 Box::new(move |table| {
-                    let found = graphs(&path, table, column)?;
-                    Ok(Inputs::Texts(found.iter().map(NamedGraph::json_line).collect()))
+                    let graphs = graphs(&path, table, column)?;
+                    Ok(Inputs::Texts(graphs.iter().map(NamedGraph::json_line).collect()))
                 })
             }
             Self::Features(config) => {
@@ -194,30 +195,32 @@ impl InputsConfig {
                 let root = wanted.root()?;
                 let id = &config.id;
                 let anchors =
-                    config.anchors.as_ref().map(|own| Table::read(&root.file(own), &[id]));
+                    config.anchors.as_ref().map(|file| Table::read(&root.file(file), &[id]));
                 let anchors = anchors.transpose()?;
                 let followed = [&index.table, anchors.as_ref().unwrap_or(&index.table)];
                 let read = |name: &String| {
                     let path = root.file(name);
                     let matrix = read_matrix(&path)?;
-                    for (found, table) in [matrix.nrows(), matrix.ncols()].into_iter().zip(followed)
+                    for (size, table) in [matrix.nrows(), matrix.ncols()].into_iter().zip(followed)
                     {
-                        if found != table.len() {
-                            return Err(Error::row_count(&path, found, table.path(), table.len()));
+                        if size != table.len() {
+                            return Err(Error::row_count(&path, size, table.path(), table.len()));
                         }
                     }
                     Ok(matrix)
                 };
                 let matrices = config.files.iter().map(read).collect::<Result<Vec<_>, Error>>()?;
-                let places = anchors.map(|own| index.of(&own, id)).transpose()?;
+                let places = anchors.map(|table| index.of(&table, id)).transpose()?;
                 let training = match &places {
                     Some(anchors) => (0..anchors.len()).collect(),
                     None => training(&index)?,
                 };
                 let values = move |rows: &[usize]| -> Vec<Mat<f64>> {
-                    let value = |own: &Mat<f64>, i: usize, j: usize| own[(rows[i], training[j])];
-                    let part =
-                        |own| Mat::from_fn(rows.len(), training.len(), |i, j| value(own, i, j));
+                    let value =
+                        |matrix: &Mat<f64>, i: usize, j: usize| matrix[(rows[i], training[j])];
+                    let part = |matrix| {
+                        Mat::from_fn(rows.len(), training.len(), |i, j| value(matrix, i, j))
+                    };
                     matrices.iter().map(part).collect()
                 };
                 let anchors = places.map(|rows| values(&rows)).unwrap_or_default();
@@ -250,13 +253,13 @@ impl RowIndex {
         Ok(Self { rows: rows.map(|(id, row)| (id.to_owned(), row)).collect(), table })
     }
 
-    /// The row of each id in a column of a different table.
+    /// Returns the row of each id in a column of a different table.
     pub(super) fn of(&self, table: &Table, column: &str) -> Result<Vec<usize>, Error> {
         let what = format!("the rows of {}", self.table.path().display());
         table.places(column, &self.rows, what)?.collect()
     }
 
-    /// The row of each id of a column of several tables, table by table.
+    /// Returns the row of each id of a column of several tables, table by table.
     pub(super) fn of_all(&self, tables: &[Table], column: &str) -> Result<Vec<usize>, Error> {
         let rows = tables.iter().map(|table| self.of(table, column));
         Ok(rows.collect::<Result<Vec<_>, Error>>()?.concat())
@@ -267,7 +270,7 @@ impl RowIndex {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema, SmartDefault)]
 #[serde(deny_unknown_fields, default)]
 pub struct TextConfig {
-    /// The column. Of a .csv or .tsv file `"FIRST..LAST"` is the columns from one to the other, with a space between
+    /// The column. In a .csv or .tsv file `"FIRST..LAST"` is the columns from one to the other, with a space between
     /// their cells.
     #[default("description".into())]
     pub column: String,
@@ -278,9 +281,9 @@ pub struct TextConfig {
     /// other text is one that cannot be read.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub smiles: bool,
-    /// Where texts are SMILES, how many more of the same molecule, in other orders of its atoms, are put
-    /// behind each, with a space between; drawn from the seed and the text. What an n-gram cannot see
-    /// in one of them, it may see in a different one.
+    /// The number of further SMILES that are put behind each text, with a space between, where texts are SMILES. They
+    /// describe the same molecule with its atoms in a different order, drawn from the seed and the text. What an n-gram
+    /// cannot see in one of them, it may see in a different one.
     pub more_smiles: usize,
 }
 
@@ -293,12 +296,13 @@ impl TextConfig {
         check(!both, "data.inputs.smiles", true, "false: texts are numbers")
     }
 
-    /// The kind of the inputs.
+    /// Returns the kind of the inputs.
     pub(super) fn kind(&self) -> InputKind {
         if self.numbers { InputKind::Vectors } else { InputKind::Texts }
     }
 
-    /// The table without the rows whose texts should be SMILES or numbers and are not, where such rows are skipped.
+    /// Returns the table without the rows whose texts should be SMILES or numbers and are not, where such rows are
+    /// skipped.
     pub(crate) fn good_rows(&self, mut table: Table) -> Result<Table, Error> {
         if self.smiles {
             table.shorten_cells(&self.column, cells::smiles)?;
@@ -317,7 +321,7 @@ impl TextConfig {
         Ok(table)
     }
 
-    /// The reader of a table's texts, each as [`written`](Self::written) says, or of its vectors.
+    /// Returns the reader of a table's texts, each as [`written`](Self::written) says, or of its vectors.
     pub(super) fn reader(&self, seed: u64) -> InputReader<'_> {
         Box::new(move |table| {
             if self.numbers {
@@ -338,7 +342,7 @@ impl TextConfig {
         })
     }
 
-    /// The text of a query that is not a row of a table.
+    /// Returns the text of a query that is not a row of a table.
     pub(crate) fn query(&self, text: &str, seed: u64) -> Result<String, Error> {
         self.written(text, seed).map_err(|reason| {
             let key = if self.smiles { "smiles" } else { "more_smiles" };
@@ -347,12 +351,12 @@ impl TextConfig {
         })
     }
 
-    /// Whether texts must be SMILES.
+    /// Returns whether texts must be SMILES.
     fn are_smiles(&self) -> bool {
         self.smiles || self.more_smiles > 0
     }
 
-    /// An input's text as it is, or where there are to be more SMILES with that many further ones of the
+    /// Returns an input's text as it is, or where there are to be more SMILES with that many further ones of the
     /// same molecule behind it.
     fn written(&self, text: &str, seed: u64) -> Result<String, dsokr_molecule::Error> {
         if !self.are_smiles() {

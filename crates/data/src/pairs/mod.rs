@@ -1,4 +1,4 @@
-//! Where pairs come from, one kind a file.
+//! The sources of pairs, one kind a file.
 
 mod inputs;
 mod multi_label;
@@ -34,7 +34,7 @@ use crate::table::OnBadRow;
 
 /// A kind of pairs: what its keys say, and how they are read.
 pub(crate) trait Pairs {
-    /// The facts of its keys.
+    /// Returns the facts of its keys.
     fn facts(&self) -> PairFacts<'_>;
 
     /// Checks the values that the facts do not tell.
@@ -46,13 +46,13 @@ pub(crate) trait Pairs {
     fn validate_outputs(&self, outputs: &OutputSource) -> Result<(), Error> {
         outputs.check_features()?;
         outputs.check_no_table()?;
-        let Some(own) = self.facts().id else { return Ok(()) };
-        let fits = outputs.id == own || outputs.id == id();
-        let allowed = format!("absent: data.id = {own:?} says it");
+        let Some(source_id) = self.facts().id else { return Ok(()) };
+        let fits = outputs.id == source_id || outputs.id == id();
+        let allowed = format!("absent: data.id = {source_id:?} says it");
         check(fits, "output.id", format_args!("{:?}", outputs.id), &allowed)
     }
 
-    /// Bytes that drawing the data, or reading their files, takes, by the keys that determine them.
+    /// Returns bytes that drawing the data, or reading their files, takes, by the keys that determine them.
     fn memory(&self, root: &DataRoot) -> Vec<(&'static str, f64)> {
         self.facts().files.into_iter().map(|(key, file)| (key, root.size(file))).collect()
     }
@@ -83,7 +83,7 @@ pub struct PairFacts<'a> {
     pub folder: &'a str,
     /// The files of the pairs, by their keys.
     pub files: Vec<(&'static str, &'a str)>,
-    /// Which rows of the one file belong to which split.
+    /// The rule that assigns the rows of the one file to splits.
     pub splits: Option<&'a SplitsConfig>,
     /// Whether there is a test split.
     pub has_test: bool,
@@ -106,9 +106,9 @@ pub struct PairFacts<'a> {
 }
 
 impl<'a> PairFacts<'a> {
-    /// The files that a key names.
+    /// Returns the files that a key names.
     pub(crate) fn files_of(&self, key: &str) -> impl Iterator<Item = &'a str> {
-        self.files.iter().filter(move |(own, _)| *own == key).map(|&(_, file)| file)
+        self.files.iter().filter(move |(file_key, _)| *file_key == key).map(|&(_, file)| file)
     }
 
     /// Checks what the facts tell: files of pairs stay inside the folder, and the folder inside the data root.
@@ -138,16 +138,16 @@ impl<'a> Wanted<'a> {
         self.root.ok_or_else(absent)
     }
 
-    /// Whether `path` is the file `name` under the root.
+    /// Returns whether `path` is the file `name` under the root.
     fn is_own(&self, path: &Path, name: &str) -> bool {
-        let own = self.root.and_then(|root| root.file(name).canonicalize().ok());
-        own.is_some_and(|own| path.canonicalize().is_ok_and(|path| path == own))
+        let configured = self.root.and_then(|root| root.file(name).canonicalize().ok());
+        configured.is_some_and(|own| path.canonicalize().is_ok_and(|path| path == own))
     }
 }
 
 dsokr_core::defaults!(id: String = "id".into());
 
-/// The facts of pairs with a file for each split.
+/// Returns the facts of pairs with a file for each split.
 fn split_files<'a>(
     folder: &'a str,
     train: impl Iterator<Item = &'a str>,

@@ -34,11 +34,11 @@ pub struct MultiLabelConfig {
     /// Number of labels, or of numbers to predict: of an .arff file the last attributes, unless its relation says `-C n`,
     /// as files of MEKA do; of other files as many labels as occur, if left out.
     pub labels: Option<usize>,
-    /// Whether the features of a .libsvm file count from 0. Left out, they do where one is 0, or where the first line is
-    /// that of the Extreme Classification Repository, in the file of the training pairs.
+    /// Whether the features of a .libsvm file count from 0. If left out, they do where one is 0, or where the file of
+    /// the training pairs begins with the header of the Extreme Classification Repository.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub zero_based: Option<bool>,
-    /// Which rows belong to which split.
+    /// The rows of each split.
     pub splits: SplitsConfig,
     /// A file of test rows, in the place of `splits.test`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -97,14 +97,14 @@ impl MultiLabelConfig {
         }
     }
 
-    /// Whether the features of a libsvm file count from 0. Only the file of the training pairs can tell: in another one,
-    /// the first feature may not occur.
+    /// Returns whether the features of a libsvm file count from 0. Only the file of the training pairs can tell: in
+    /// another one, the first feature may not occur.
     fn counts_from_zero(&self, path: &Path, wanted: &Wanted) -> Result<bool, Error> {
         if let Some(zero_based) = self.zero_based {
             return Ok(zero_based);
         }
-        let own = wanted.root.map(|root| root.file(&self.file)).filter(|own| own.exists());
-        libsvm_counts_from_zero(own.as_deref().unwrap_or(path))
+        let configured = wanted.root.map(|root| root.file(&self.file)).filter(|own| own.exists());
+        libsvm_counts_from_zero(configured.as_deref().unwrap_or(path))
     }
 }
 

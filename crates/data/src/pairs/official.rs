@@ -48,7 +48,7 @@ impl Pairs for OfficialConfig {
         outputs.check_own()
     }
 
-    /// The outputs are all rows of all files, each id once.
+    /// Loads the data. The outputs are all rows of all files, each id once.
     fn load(&self, wanted: &Wanted) -> Result<Dataset, Error> {
         let read = |file: &String| read_official(&wanted.root()?.file(file));
         let train = read(&self.train)?;
@@ -87,7 +87,7 @@ impl Pairs for OfficialConfig {
     }
 }
 
-/// The pairs of a file without their outputs.
+/// Returns the pairs of a file without their outputs.
 fn without_outputs(official: Official) -> Split {
     let Official { ids, descriptions, features: _ } = official;
     let outputs = vec![None; ids.len()];
@@ -103,7 +103,7 @@ pub struct Official {
     pub ids: Vec<String>,
     /// The descriptions: the queries.
     pub descriptions: Vec<String>,
-    /// One Mol2vec embedding a row (300 wide in the release).
+    /// The Mol2vec embeddings, one row each (300 wide in the release).
     pub features: DenseRows,
 }
 
@@ -144,14 +144,14 @@ pub fn read_official(path: &Path) -> Result<Official, Error> {
                 Error::line(path, line, found + "; a finite 32-bit number is needed")
             })?);
         }
-        let found = values.len() - before;
+        let count = values.len() - before;
         if ids.is_empty() {
-            width = found;
-        } else if found != width {
+            width = count;
+        } else if count != width {
             let column = COLUMNS[1];
             let first = places[0];
             let message = format!(
-                "{found} numbers in column {column:?}; expected {width}, as on line {first}"
+                "{count} numbers in column {column:?}; expected {width}, as on line {first}"
             );
             return Err(Error::line(path, line, message));
         }

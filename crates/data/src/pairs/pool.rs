@@ -46,7 +46,7 @@ pub struct PoolConfig {
     /// The inputs of the rows: texts of a column, or a vector for each id.
     #[serde(default, deserialize_with = "InputsConfig::read")]
     pub inputs: InputsConfig,
-    /// Which rows belong to which split.
+    /// The rows of each split.
     pub splits: SplitsConfig,
 }
 
@@ -76,8 +76,9 @@ impl PoolConfig {
         let read = |on_bad_row| {
             if lines {
                 // with vectors the lines are outputs
-                let own = wanted.outputs.features.column().filter(|_| column == id);
-                let table = Table::read_lines(path, id, own.unwrap_or(column), on_bad_row)?;
+                let output_column = wanted.outputs.features.column().filter(|_| column == id);
+                let table =
+                    Table::read_lines(path, id, output_column.unwrap_or(column), on_bad_row)?;
                 columns.iter().try_for_each(|column| table.column(column).map(|_| ()))?;
                 Ok(table)
             } else {
@@ -107,20 +108,20 @@ impl PoolConfig {
 }
 
 impl PoolConfig {
-    /// The files of the pairs, by their keys.
+    /// Returns the files of the pairs, by their keys.
     fn files(&self) -> Vec<(&'static str, &str)> {
-        let own = [("data.file", self.file.as_str())].into_iter();
+        let outputs = [("data.file", self.file.as_str())].into_iter();
         let validation = self.validation.iter().map(|file| ("data.validation", file.as_str()));
         let test = self.test.iter().map(|file| ("data.test", file.as_str()));
-        own.chain(validation).chain(test).collect()
+        outputs.chain(validation).chain(test).collect()
     }
 
-    /// Whether the ids of a file's rows are the numbers of its lines.
+    /// Returns whether the ids of a file's rows are the numbers of its lines.
     fn has_numbers(&self, path: &Path) -> bool {
         self.numbered || has_lines(path)
     }
 
-    /// The column of the groups that splits do not divide.
+    /// Returns the column of the groups that splits do not divide.
     fn group_column(&self) -> Option<&str> {
         self.splits.rule().and_then(GroupRule::column)
     }
@@ -152,8 +153,8 @@ impl Pairs for PoolConfig {
     }
 
     fn memory(&self, root: &DataRoot) -> Vec<(&'static str, f64)> {
-        let own = self.files().into_iter().map(|(key, file)| (key, root.size(file)));
-        own.chain(self.inputs.memory(root)).collect()
+        let files = self.files().into_iter().map(|(key, file)| (key, root.size(file)));
+        files.chain(self.inputs.memory(root)).collect()
     }
 
     fn load(&self, wanted: &Wanted) -> Result<Dataset, Error> {
@@ -193,10 +194,10 @@ impl Pairs for PoolConfig {
     }
 
     fn queries(&self, path: &Path, wanted: &Wanted) -> Result<Split, Error> {
-        let own = wanted.is_own(path, &self.file);
+        let is_pool_file = wanted.is_own(path, &self.file);
         let columns = wanted.outputs.features.truth().into_iter();
         // without ids, what a row's output is called tells whether it is a candidate
-        let label = if !own && self.numbered { wanted.outputs.label } else { None };
+        let label = if !is_pool_file && self.numbered { wanted.outputs.label } else { None };
         let options = TableOptions { headless: !self.header, ..TableOptions::default() };
         let has_column = |label: &str| -> Result<bool, Error> {
             Ok(Table::header(path, options)?[0].iter().any(|name| name == label))
@@ -205,11 +206,11 @@ impl Pairs for PoolConfig {
             Some(label) if !has_lines(path) && has_column(label)? => Some(label),
             Some(_) | None => None,
         };
-        self.read(path, columns.chain(label), None, wanted)?.queries(wanted, own)
+        self.read(path, columns.chain(label), None, wanted)?.queries(wanted, is_pool_file)
     }
 }
 
-/// Whether a file has a text a line and nothing else.
+/// Returns whether a file has a text a line and nothing else.
 fn has_lines(path: &Path) -> bool {
     ["txt", "smi"].contains(&&*extension_of(path))
 }
@@ -222,7 +223,7 @@ pub struct MemoryConfig {
     /// The texts, in files of queries.
     #[serde(default)]
     pub inputs: TextConfig,
-    /// Which pairs belong to which split.
+    /// The pairs of each split.
     pub splits: SplitsConfig,
     #[serde(skip)]
     rows: Option<Arc<Table>>,
@@ -239,7 +240,7 @@ impl MemoryConfig {
     /// The column of the ids, in files of queries too; the pairs have their numbers, from 1.
     pub const ID: &'static str = "id";
 
-    /// Texts and outputs; `features` name the column of the outputs. One pair in ten, drawn by the seed, is for
+    /// Creates texts and outputs; `features` name the column of the outputs. One pair in ten, drawn by the seed, is for
     /// validation.
     ///
     /// # Errors

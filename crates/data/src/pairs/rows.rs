@@ -21,7 +21,7 @@ use crate::output_features::{ClassFeatures, OutputFeatures, OutputFiles};
 use crate::outputs::{Known, Outputs};
 use crate::table::{Table, row_id, skipped_rows, unique_ids};
 
-/// Which rows of a file belong to which split.
+/// The rule that assigns the rows of a file to splits.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SplitsConfig {
@@ -36,7 +36,7 @@ pub struct SplitsConfig {
     pub test: SplitSize,
     /// Training pairs: their number, or their share of the rows; all that are left, if not given.
     pub train: Option<SplitSize>,
-    /// The seed that draws the splits; that of the configuration, if left out.
+    /// The seed that draws the splits; the seed of the configuration, if left out.
     pub seed: Option<u64>,
     /// Rows that are drawn together, so that no two of them are on different sides: `"repeats"`, those with the same
     /// molecule (whatever SMILES of it), text or id, in the inputs or in outputs that are molecules or texts, and rows
@@ -66,12 +66,12 @@ pub enum SplitSize {
 }
 
 impl SplitSize {
-    /// Whether it is zero rows of any file.
+    /// Returns whether it is zero rows of any file.
     pub fn is_zero(self) -> bool {
         self == Self::Rows(0)
     }
 
-    /// Number of rows of a file with so many.
+    /// Returns the number of rows of a file with so many.
     fn of(self, rows: usize) -> usize {
         match self {
             Self::Rows(own) => own,
@@ -109,12 +109,12 @@ pub enum RowOrder {
     /// The seed draws them.
     #[default]
     Drawn,
-    /// As in the file: training pairs first, then validation, then test pairs.
+    /// The order of the file: training pairs first, then validation, then test pairs.
     File,
 }
 
 impl SplitsConfig {
-    /// The rule of the groups.
+    /// Returns the rule of the groups.
     pub(crate) fn rule(&self) -> Option<GroupRule<'_>> {
         self.group.as_deref().map(GroupRule::named)
     }
@@ -197,29 +197,29 @@ impl PairedRows<'_> {
         })
     }
 
-    /// Only the pairs of one split, without outputs; none if there is no such split.
+    /// Returns the pairs of one split, without outputs; none if there is no such split.
     pub(super) fn split(self, name: SplitName, wanted: &Wanted) -> Result<Option<Split>, Error> {
         let Drawn { rows, parts: [train, validation, test], .. } = self.draw(wanted.seed)?;
-        let own = match name {
+        let part = match name {
             SplitName::Train => train,
             SplitName::Validation => validation,
             SplitName::Test if test.is_empty() => return Ok(None),
             SplitName::Test => test,
         };
-        let file = Self { table: self.table.select(&rows[own]), ..self };
+        let file = Self { table: self.table.select(&rows[part]), ..self };
         file.queries(wanted, true).map(Some)
     }
 
-    /// All rows as pairs without outputs. Where ids are numbers of rows, the rows of a file that is not
+    /// Returns all rows as pairs without outputs. Where ids are numbers of rows, the rows of a file that is not
     /// the run's `own` are queries with these ids, and their outputs are others than the run's.
-    pub(super) fn queries(self, wanted: &Wanted, own: bool) -> Result<Split, Error> {
+    pub(super) fn queries(self, wanted: &Wanted, is_run_table: bool) -> Result<Split, Error> {
         let features = wanted.outputs.features;
         let truth = features.kind().truth(&self.table)?;
         let split = Split { truth, ..self.pairs(0..self.table.len(), features)? };
         if features.are_classes() {
-            return Ok(Split { foreign: !own, ..split });
+            return Ok(Split { foreign: !is_run_table, ..split });
         }
-        if own || !self.numbered {
+        if is_run_table || !self.numbered {
             return Ok(split);
         }
         let ids = split.ids.iter().map(|row| row_id(self.table.path(), row)).collect();
@@ -229,7 +229,8 @@ impl PairedRows<'_> {
         Ok(Split { queries: Some(split.ids), ids, foreign: true, labels, ..split })
     }
 
-    /// The classes of a column as outputs, in the order of their names and with these as ids; and the class of each row.
+    /// Returns the classes of a column as outputs, in the order of their names and with these as ids; and the class of
+    /// each row.
     fn classes(&self, column: &str) -> Result<(Cow<'_, Table>, Vec<usize>), Error> {
         // otherwise ids are those of outputs, which are checked where these are read
         unique_ids(&self.table, self.id)?;
@@ -249,7 +250,8 @@ impl PairedRows<'_> {
         Ok((Cow::Owned(table), classes.iter().map(place).collect()))
     }
 
-    /// Ids and inputs of some rows. Where outputs are classes, these are the ids, and queries have those of the rows.
+    /// Returns ids and inputs of some rows. Where outputs are classes, the classes are the ids, and queries have the
+    /// ids of the rows.
     fn pairs(&self, rows: Range<usize>, features: &OutputFeatures) -> Result<Split, Error> {
         let mut table = self.table.select(&rows.collect::<Vec<_>>());
         let column = |name| table.column(name).map(<[_]>::to_vec);
@@ -268,12 +270,12 @@ impl PairedRows<'_> {
     /// Draws the rows of each split.
     fn draw(&self, seed: u64) -> Result<Drawn, Error> {
         let Self { table, splits, .. } = self;
-        let of = |size: SplitSize| size.of(table.len());
-        let validation = of(splits.validation);
-        let test = of(splits.test);
+        let size_of = |size: SplitSize| size.of(table.len());
+        let validation = size_of(splits.validation);
+        let test = size_of(splits.test);
         let held = validation.saturating_add(test);
         let left = table.len().saturating_sub(held);
-        let train = splits.train.map_or(left, of);
+        let train = splits.train.map_or(left, size_of);
         if train == 0 || train > left {
             let given = splits.train.map_or("the rest".into(), |_| train.to_string());
             let found = format!("{validation} + {test} + {given}");
@@ -301,7 +303,7 @@ impl PairedRows<'_> {
         Ok(Drawn { rows, parts, groups: Vec::new() })
     }
 
-    /// The splits of whole groups of rows in a drawn order.
+    /// Returns the splits of whole groups of rows in a drawn order.
     fn draw_groups(
         &self,
         rule: GroupRule,

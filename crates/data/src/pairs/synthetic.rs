@@ -44,9 +44,8 @@ pub enum SyntheticMap {
     Dense {},
     /// `C H_0` with the inputs' covariance C, as many outputs as inputs (thesis, section 4.5).
     Covariance {},
-    /// `s (H_0 C H_0ᵀ) H_0`, whose outputs vary most where they can be predicted: the case in which
-    /// reduced rank gains (reduced rank paper, section 5.1, β = 1/3). s makes the outputs vary as
-    /// much as those of `H_0`.
+    /// `s (H_0 C H_0ᵀ) H_0`, whose outputs vary most where they can be predicted. This is the case in which reduced
+    /// rank gains (reduced rank paper, section 5.1, β = 1/3). With the factor s the outputs vary as much as with `H_0`.
     Aligned {},
 }
 
@@ -100,7 +99,7 @@ struct GenerativeModel<'a> {
     seed: u64,
     inputs: Mat<f32>,
     map: Mat<f32>,
-    /// None if noise is the same in all directions.
+    /// The covariance of the noise; none if noise is the same in all directions.
     noise: Option<Mat<f32>>,
 }
 
@@ -234,8 +233,8 @@ impl<'a> GenerativeModel<'a> {
         Self { config, seed, inputs, map, noise }
     }
 
-    /// Inputs of `count` pairs with ids from `start + 1`, and their outputs, row-major. What is drawn
-    /// depends on the part only, so that a split can be drawn without the others.
+    /// Returns inputs of `count` pairs with ids from `start + 1`, and their outputs, row-major. The draws depend on the
+    /// part only, so a split can be drawn without the others.
     fn split(&self, part: usize, start: usize, count: usize) -> Result<(Split, Vec<f32>), Error> {
         let purpose = ["train", "validation", "test", "unlabelled"][part];
         let from = self.config.inputs;
@@ -274,12 +273,12 @@ fn into<'a>(mut out: MatMut<'a, f32>, a: &Mat<f32>, b: &Mat<f32>) -> MatRef<'a, 
     out.into_const()
 }
 
-/// Independent standard normal entries.
+/// Returns independent standard normal entries.
 fn normal(rows: usize, columns: usize, random: &mut Generator) -> Mat<f32> {
     Mat::from_fn(rows, columns, |_, _| StandardNormal.sample(random))
 }
 
-/// `V diag(s)` with random orthonormal V: a root of the covariance `V diag(s²) Vᵀ`.
+/// Computes `V diag(s)` with random orthonormal V: a root of the covariance `V diag(s²) Vᵀ`.
 fn root(size: usize, deviation: impl Fn(usize) -> f64, random: &mut Generator) -> Mat<f32> {
     let mut root = orthonormal(normal(size, size, random));
     for (j, column) in root.col_iter_mut().enumerate() {
@@ -289,7 +288,7 @@ fn root(size: usize, deviation: impl Fn(usize) -> f64, random: &mut Generator) -
     root
 }
 
-/// The factor Q of `A = QR`, with as many columns as A has, or rows where it has fewer.
+/// Returns the factor Q of `A = QR`, with as many columns as A has, or rows where it has fewer.
 ///
 /// On one thread: faer splits its sums by the number of threads.
 fn orthonormal(mut a: Mat<f32>) -> Mat<f32> {

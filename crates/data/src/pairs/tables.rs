@@ -54,7 +54,7 @@ dsokr_core::defaults! {
 }
 
 impl TablesConfig {
-    /// Column of the texts, or of the ids of inputs that lie in files of their own.
+    /// Returns the column of the texts, or of the ids of inputs that lie in files of their own.
     fn input(&self) -> &str {
         self.inputs.column(&self.id)
     }
@@ -104,8 +104,8 @@ impl Pairs for TablesConfig {
         )?;
         let index: Index = outputs.ids.iter().enumerate().map(|(i, id)| (id.as_str(), i)).collect();
         let with_outputs = |train: Table| {
-            let known = "the outputs of the configuration's output.table".to_owned();
-            let unknown = bad(train.places(&self.id, &index, known)?);
+            let where_known = "the outputs of the configuration's output.table".to_owned();
+            let unknown = bad(train.places(&self.id, &index, where_known)?);
             train.without(unknown)
         };
         let train = train.into_iter().map(with_outputs).collect::<Result<Vec<_>, Error>>()?;
@@ -157,7 +157,7 @@ impl TablesConfig {
         self.train.each().map(|(file, _)| self.read(&root.file(file), wanted)).collect()
     }
 
-    /// The training pairs of their tables, with their weights.
+    /// Returns the training pairs of their tables, with their weights.
     fn training(
         &self,
         tables: Vec<Table>,
@@ -192,7 +192,7 @@ impl TablesConfig {
         Ok(Split { queries, groups, ..Split::new(ids, inputs(&mut table)?, outputs) })
     }
 
-    /// The pairs as queries: rows with the same query id are one, with several right outputs.
+    /// Returns the pairs as queries: rows with the same query id are one, with several right outputs.
     fn queries_of(
         &self,
         table: Table,
@@ -206,7 +206,7 @@ impl TablesConfig {
         self.join(table, index, inputs, wanted)?.into_queries(&rows)
     }
 
-    /// The rows of each query, in the order of the first ones; none without query ids.
+    /// Returns the rows of each query, in the order of the first ones; none without query ids.
     fn rows_of_queries(&self, table: &Table) -> Result<Option<Vec<Vec<usize>>>, Error> {
         let Some(query) = &self.query else { return Ok(None) };
         let queries = table.column(query)?;

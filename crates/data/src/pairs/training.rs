@@ -15,9 +15,9 @@ use crate::table::Table;
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 #[serde(untagged)]
 pub enum TrainingFiles {
-    /// One.
+    /// One file.
     One(String),
-    /// Several, whose pairs are taken table by table.
+    /// Several files, whose pairs are taken table by table.
     Several(Vec<TrainingFile>),
 }
 
@@ -25,9 +25,9 @@ pub enum TrainingFiles {
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 #[serde(untagged)]
 pub enum TrainingFile {
-    /// Whose pairs have weight 1.
+    /// A file whose pairs have weight 1.
     Plain(String),
-    /// Whose pairs have a weight of their own.
+    /// A file whose pairs have a weight of their own.
     Weighted(WeightedFile),
 }
 
@@ -43,7 +43,7 @@ pub struct WeightedFile {
 }
 
 impl TrainingFiles {
-    /// The files with the weights of their pairs.
+    /// Returns the files with the weights of their pairs.
     pub fn each(&self) -> impl Iterator<Item = (&str, f64)> {
         let (one, several) = match self {
             Self::One(file) => (Some((file.as_str(), 1.0)), [].as_slice()),
@@ -55,7 +55,7 @@ impl TrainingFiles {
         }))
     }
 
-    /// Whether some pairs weigh more than others.
+    /// Returns whether some pairs weigh more than others.
     pub fn is_weighted(&self) -> bool {
         self.each().any(|(_, weight)| weight != 1.0)
     }
@@ -105,24 +105,25 @@ struct Repeated {
 /// Logs for each file the pairs that stand in a file before it, and those whose input has a different output there.
 /// An output with several inputs is not reported.
 pub(super) fn report_repeated(tables: &[Table], input: &str, id: &str) -> Result<(), Error> {
-    let mut known: HashMap<&str, Vec<(&str, usize, usize)>> = HashMap::new();
+    let mut rows_of_input: HashMap<&str, Vec<(&str, usize, usize)>> = HashMap::new();
     for (at, table) in tables.iter().enumerate() {
         let inputs = table.column(input)?;
         let ids = table.column(id)?;
         let mut pairs = Repeated::default();
         let mut outputs = Repeated::default();
         for (row, (input, id)) in inputs.iter().zip(ids).enumerate() {
-            let all = known.get(input.as_str()).map_or([].as_slice(), Vec::as_slice);
+            let all = rows_of_input.get(input.as_str()).map_or([].as_slice(), Vec::as_slice);
             let before = || all.iter().filter(|(.., file)| *file < at);
-            let same = before().find(|(other, ..)| other == id).map(|found| (&mut pairs, found));
-            let found = same.or_else(|| before().next().map(|found| (&mut outputs, found)));
-            if let Some((repeated, &(_, other, file))) = found {
+            let same =
+                before().find(|(other, ..)| other == id).map(|earlier| (&mut pairs, earlier));
+            let earlier = same.or_else(|| before().next().map(|earlier| (&mut outputs, earlier)));
+            if let Some((repeated, &(_, other, file))) = earlier {
                 repeated.count += 1;
                 let path = tables[file].path().display();
                 let place = || format!("{path}:{}", tables[file].line(other));
                 repeated.first.get_or_insert_with(|| (row, place()));
             }
-            known.entry(input).or_default().push((id, row, at));
+            rows_of_input.entry(input).or_default().push((id, row, at));
         }
         pairs.log(table, "are in a file before it too, where each counts again");
         outputs.log(table, "have an input that has a different output in a file before it");
@@ -143,7 +144,7 @@ impl Repeated {
     }
 }
 
-/// The pairs of several files, file by file.
+/// Returns the pairs of several files, file by file.
 ///
 /// # Errors
 /// Inputs of different kinds or widths.
@@ -153,18 +154,21 @@ pub(crate) fn joined(parts: impl IntoIterator<Item = Split>) -> Result<Option<Sp
     for part in parts {
         let lengths = (all.ids.len(), part.ids.len());
         all.inputs.append(part.inputs)?;
-        for (own, other) in [(&mut all.further, part.further), (&mut all.known, part.known)] {
-            if !own.is_empty() || !other.is_empty() {
-                own.resize(lengths.0, Vec::new());
-                own.extend(other);
-                own.resize(lengths.0 + lengths.1, Vec::new());
+        for (all_lists, part_lists) in
+            [(&mut all.further, part.further), (&mut all.known, part.known)]
+        {
+            if !all_lists.is_empty() || !part_lists.is_empty() {
+                all_lists.resize(lengths.0, Vec::new());
+                all_lists.extend(part_lists);
+                all_lists.resize(lengths.0 + lengths.1, Vec::new());
             }
         }
         all.weights = RowWeights::joined((&all.weights, lengths.0), (&part.weights, lengths.1));
         all.ids.extend(part.ids);
         all.groups.extend(part.groups);
         all.outputs.extend(part.outputs);
-        all.queries = all.queries.zip(part.queries).map(|(own, other)| [own, other].concat());
+        all.queries =
+            all.queries.zip(part.queries).map(|(queries, other)| [queries, other].concat());
         all.truth = None;
         all.labels = Vec::new();
     }

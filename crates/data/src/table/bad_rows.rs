@@ -19,10 +19,10 @@ pub enum OnBadRow {
     /// A mass spectrum is skipped, and every other row is an error.
     #[default]
     SkipSpectra,
-    /// It is an error, with file, line and reason.
+    /// The row is an error, with file, line and reason.
     Stop,
-    /// It is left out. The log lists the first ones, and `metrics.json` has their number. Of the sources
-    /// `tables` and `pool`, and of .arff files, in which a missing value (`?`) is one.
+    /// The row is left out. The log lists the first ones, and `metrics.json` has their number. This works for the
+    /// sources `tables` and `pool`, and for .arff files, in which a missing value (`?`) makes a row bad.
     Skip,
 }
 
@@ -48,7 +48,7 @@ pub(crate) struct BadRows {
     on_bad_row: OnBadRow,
     /// Whether rows are mass spectra.
     pub(super) holds_spectra: bool,
-    /// By the line on which each starts, from 1, and the number of those before, what was found and what is allowed.
+    /// The reasons, by the line on which each row starts, from 1, and the number of rows before it.
     skipped: BTreeMap<(usize, usize), String>,
 }
 
@@ -57,7 +57,7 @@ impl BadRows {
         Self { on_bad_row, holds_spectra, skipped: BTreeMap::new() }
     }
 
-    /// Whether rows that cannot be read are skipped.
+    /// Returns whether rows that cannot be read are skipped.
     fn skips(&self) -> bool {
         match self.on_bad_row {
             OnBadRow::Stop => false,
@@ -80,12 +80,12 @@ impl BadRows {
         }
     }
 
-    /// Whether a row was skipped.
+    /// Returns whether a row was skipped.
     pub(super) fn has_skipped(&self) -> bool {
         !self.skipped.is_empty()
     }
 
-    /// The error about the first row that was skipped, of a file without others.
+    /// Returns the error about the first row that was skipped, of a file without others.
     pub(super) fn first(&self, path: &Path) -> Option<Error> {
         let ((line, _), message) = self.skipped.first_key_value()?;
         Some(Error::line(path, *line, format!("{message}; no row of the file can be used")))
@@ -123,7 +123,7 @@ fn log(path: &Path) -> impl Fn((&(usize, usize), &String)) {
 }
 
 impl OnBadRow {
-    /// An error about a row that a matrix follows, which says so where others are skipped.
+    /// Returns an error about a row that a matrix follows, which says so where others are skipped.
     pub(crate) fn refusal(self, error: Error) -> Error {
         match (self, error) {
             (Self::Skip, Error::Basis(File { path, line: Some(line), message })) => {
@@ -136,23 +136,23 @@ impl OnBadRow {
 }
 
 impl Table {
-    /// Whether rows that cannot be read are skipped.
+    /// Returns whether rows that cannot be read are skipped.
     pub(crate) fn skips_rows(&self) -> bool {
         self.bad.skips()
     }
 
-    /// Number of rows that were skipped.
+    /// Returns the number of rows that were skipped.
     pub fn skipped(&self) -> usize {
         self.bad.skipped.len()
     }
 
-    /// The line on which the first skipped row starts, from 1, and what is wrong with it.
+    /// Returns the line on which the first skipped row starts, from 1, and what is wrong with it.
     pub fn first_skipped(&self) -> Option<(usize, &str)> {
         let first = self.bad.skipped.first_key_value();
         first.map(|(&(line, _), message)| (line, message.as_str()))
     }
 
-    /// The table without the rows that `errors` are about.
+    /// Returns the table without the rows that `errors` are about.
     ///
     /// # Errors
     /// The first error, unless bad rows are skipped; a table without a row left.
@@ -173,7 +173,7 @@ impl Table {
         Ok(left)
     }
 
-    /// As [`without`](Self::without) where bad rows are skipped.
+    /// Returns the table [without](Self::without) these rows where bad rows are skipped.
     pub(crate) fn skipping(self, errors: Vec<(usize, Error)>) -> Result<Self, Error> {
         Self { bad: BadRows::new(OnBadRow::Skip, false), ..self }.without(errors)
     }
@@ -192,7 +192,7 @@ impl Table {
     }
 }
 
-/// Number of skipped rows of each table that has some, by its path under the data root.
+/// Returns the number of skipped rows of each table that has some, by its path under the data root.
 pub(crate) fn skipped_rows<'t>(
     tables: impl IntoIterator<Item = &'t Table>,
     root: &DataRoot,

@@ -1,4 +1,4 @@
-//! Where the values of a row are among its fields.
+//! Finds the values of a row among its fields.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -10,7 +10,7 @@ use dsokr_spectra::{KNOWN, PARTS, Record, SPECTRUM};
 
 use crate::error::Error;
 
-/// The line on which a row starts, and the values of its fields, which must be as many as the header has.
+/// Returns the line on which a row starts, and the values of its fields, which must be as many as the header has.
 pub(super) fn values(
     path: &Path,
     line: usize,
@@ -18,11 +18,11 @@ pub(super) fn values(
     positions: &[Cell],
     fields: Vec<Cow<str>>,
 ) -> Result<(usize, Vec<String>), Error> {
-    let found = fields.len();
+    let count = fields.len();
     let expected = header.len();
-    if found != expected {
+    if count != expected {
         let columns = list(header);
-        let message = format!("{found} fields; expected {expected} ({columns})");
+        let message = format!("{count} fields; expected {expected} ({columns})");
         return Err(Error::line(path, line, message));
     }
     let value = |cell: &Cell| match cell {
@@ -37,16 +37,16 @@ pub(super) fn values(
     Ok((line, positions.iter().map(value).collect::<Result<_, _>>()?))
 }
 
-/// Where a value of a row is.
+/// The position of a value in a row.
 pub(super) enum Cell {
-    /// In a field, or in neighbouring ones with a space between.
+    /// One field, or neighbouring fields with a space between.
     Fields(RangeInclusive<usize>),
-    /// In several: precursor, m/z and intensities of a spectrum, and what else is known of it, by their names.
+    /// Several fields: precursor, m/z and intensities of a spectrum, and what else is known about it, by their names.
     Spectrum(Vec<(&'static str, usize)>),
 }
 
-/// The positions of columns in a header, which must not name one that is read twice. `FIRST..LAST` is the columns from
-/// one to the other, unless a column has that name.
+/// Returns the positions of columns in a header, which must not name one that is read twice. `FIRST..LAST` is the
+/// columns from one to the other, unless a column has that name.
 pub(super) fn positions(
     path: &Path,
     line: usize,
@@ -65,14 +65,14 @@ pub(super) fn positions(
         Some([]) | None => Err(Error::missing_column(path, name, header)),
     };
     let cell = |name: &String| {
-        let known = seen.contains_key(name.as_str());
-        if name == SPECTRUM && !known {
+        let is_column = seen.contains_key(name.as_str());
+        if name == SPECTRUM && !is_column {
             PARTS.iter().try_for_each(|name| place(name).map(drop))?;
             let all = PARTS.into_iter().chain(KNOWN).chain(Record::MORE);
             let cells = all.filter_map(|name| Some((name, place(name).ok()?)));
             return Ok(Cell::Spectrum(cells.collect()));
         }
-        if let Some((first, last)) = name.split_once("..").filter(|_| !known) {
+        if let Some((first, last)) = name.split_once("..").filter(|_| !is_column) {
             let range = place(first)?..=place(last)?;
             let wrong = || Error::line(path, line, format!("{last:?} is before {first:?}"));
             return if range.is_empty() { Err(wrong()) } else { Ok(Cell::Fields(range)) };

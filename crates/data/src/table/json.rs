@@ -35,7 +35,7 @@ impl<'de> Visitor<'de> for Entries {
     }
 }
 
-/// The keys and values of a line that is an object.
+/// Returns the keys and values of a line that is an object.
 fn entries<'t>(
     path: &Path,
     line: usize,
@@ -45,14 +45,14 @@ fn entries<'t>(
     let read = reader.deserialize_map(Entries).and_then(|read| reader.end().map(|()| read));
     read.map_err(|error| match error.classify() {
         Category::Data => {
-            let found = shorten(text.trim());
-            Error::line(path, line, format!("found {found}; each line must be one JSON object"))
+            let content = shorten(text.trim());
+            Error::line(path, line, format!("found {content}; each line must be one JSON object"))
         }
         Category::Io | Category::Syntax | Category::Eof => syntax(path, line, 0, &error),
     })
 }
 
-/// The keys of a line that is an object whose values a cell can hold, and the others.
+/// Returns the keys of a line that is an object whose values a cell can hold, and the others.
 pub(super) fn json_names(path: &Path, line: usize, text: &str) -> Result<[Vec<String>; 2], Error> {
     let entries = entries(path, line, text)?.into_iter();
     let is_cell = |value: &RawValue| matches!(json_cell(value.get()), Ok(Some(_)));
@@ -60,7 +60,7 @@ pub(super) fn json_names(path: &Path, line: usize, text: &str) -> Result<[Vec<St
     Ok([cells, others].map(|keys| keys.into_iter().map(|(key, _)| key.into_owned()).collect()))
 }
 
-/// The values of keys of a line that is an object, in the order of `names`.
+/// Returns the values of keys of a line that is an object, in the order of `names`.
 pub(super) fn json_row(
     path: &Path,
     line: usize,
@@ -86,16 +86,17 @@ pub(super) fn json_row(
             syntax(path, line, before, &error)
         })?;
         values.push(cell.ok_or_else(|| {
-            let found = shorten(raw);
+            let value = shorten(raw);
             let needed = "a string, a number, null or a list of strings or of numbers is needed";
-            Error::line(path, line, format!("key {name:?} holds {found}; {needed}"))
+            Error::line(path, line, format!("key {name:?} holds {value}; {needed}"))
         })?);
     }
     Ok(values)
 }
 
-/// The text of a value: a string's characters, a number's digits, nothing for null, and the parts of a list of strings
-/// with ";" between, of a list of numbers with spaces. `None` for other values, and for strings of a list that have ";".
+/// Returns the text of a value: a string's characters, a number's digits, nothing for null, and the parts of a list of
+/// strings with ";" between, of a list of numbers with spaces. `None` for other values, and for strings of a list that
+/// have ";".
 fn json_cell(raw: &str) -> Result<Option<String>, serde_json::Error> {
     Ok(match raw.as_bytes().first() {
         Some(b'"') => Some(serde_json::from_str(raw)?),

@@ -8,19 +8,19 @@ use dsokr_core::store::BYTE_ORDER_MARK;
 
 use crate::error::Error;
 
-/// Where the pieces of a text end that are read one at a time.
+/// The ends of the pieces in which a text is read.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Pieces {
     /// Lines that end with `\n` or `\r\n`; blank ones stand at the end only.
     Lines,
     /// Lines that end with `\n`, `\r\n` or `\r`, with blank ones between.
     SpacedLines,
-    /// The same, and behind each end of an element with this name, since XML may be one line.
+    /// A piece ends at each line feed, and behind each end of an element with this name, since XML may be one line.
     Elements(&'static [u8]),
 }
 
 impl Pieces {
-    /// Whether a piece ends with these bytes.
+    /// Returns whether a piece ends with these bytes.
     fn ends(self, bytes: &[u8]) -> bool {
         match (self, bytes.last()) {
             (_, Some(b'\n')) => true,
@@ -48,7 +48,7 @@ pub(crate) struct Lines<R> {
 }
 
 impl<R: Read> Lines<R> {
-    /// The pieces of a stream, which errors call `path`.
+    /// Creates the pieces of a stream, which errors call `path`.
     pub(crate) fn new(path: &Path, stream: R, pieces: Pieces) -> Self {
         Self {
             path: path.into(),
@@ -62,12 +62,12 @@ impl<R: Read> Lines<R> {
         }
     }
 
-    /// The bytes at the start of the stream, which stay to be read.
+    /// Returns the bytes at the start of the stream, which stay to be read.
     pub(super) fn first_bytes(&mut self) -> Result<&[u8], Error> {
         self.reader.fill_buf().map_err(|source| Error::io(&self.path, source))
     }
 
-    /// Whether the first line has no tab.
+    /// Returns whether the first line has no tab.
     pub(super) fn lacks_tabs(&mut self) -> Result<bool, Error> {
         let start = self.first_bytes()?;
         let line = start.split(|&byte| byte == b'\n').next().unwrap_or_default();
@@ -91,13 +91,13 @@ impl<R: Read> Lines<R> {
         Err(Error::line(&self.path, 1, message))
     }
 
-    /// Whether the whole next line is in memory.
+    /// Returns whether the whole next line is in memory.
     pub(super) fn is_ready(&self) -> bool {
         self.reader.buffer().contains(&b'\n')
     }
 
-    /// The next text that is not blank, with the number of its first line from 1; `None` at the end. `ends` gets
-    /// each of its lines, with its end, and says whether the text ends with it. After an error about a text the
+    /// Returns the next text that is not blank, with the number of its first line from 1; `None` at the end. `ends`
+    /// gets each of its lines, with its end, and says whether the text ends with it. After an error about a text the
     /// next call returns the text behind it.
     pub(super) fn next(
         &mut self,
@@ -195,7 +195,7 @@ impl<R: Read> Lines<R> {
         }
     }
 
-    /// The text that was read last, without its end, and the number of its first line from 1.
+    /// Returns the text that was read last, without its end, and the number of its first line from 1.
     pub(crate) fn current(&self) -> Result<(usize, &str), Error> {
         match std::str::from_utf8(self.text()) {
             Ok(text) => Ok((self.first, text)),
@@ -214,13 +214,13 @@ impl<R: Read> Lines<R> {
         let start = valid.iter().rposition(|&byte| byte == b'\n');
         let line = self.first + valid.iter().filter(|&&byte| byte == b'\n').count();
         let position = valid.len() - start.map_or(0, |newline| newline + 1) + 1;
-        let found = rest.first().copied().unwrap_or_default();
-        let found = format!("byte {found:#04x} at position {position} of the line is not UTF-8");
+        let byte = rest.first().copied().unwrap_or_default();
+        let message = format!("byte {byte:#04x} at position {position} of the line is not UTF-8");
         let remedy = self.remedy(valid, rest);
-        Error::line(&self.path, line, found + "; tables must be UTF-8 text" + &remedy)
+        Error::line(&self.path, line, message + "; tables must be UTF-8 text" + &remedy)
     }
 
-    /// What to do about bytes that are not UTF-8, of which `valid` are those before the first of `rest`.
+    /// Returns the remedy for bytes that are not UTF-8. `valid` are the bytes before the first of `rest`.
     fn remedy(&self, valid: &[u8], rest: &[u8]) -> String {
         let begins = self.first == 1;
         let is_gzip = begins && valid == b"\x1f" && rest.starts_with(b"\x8b");
@@ -245,8 +245,8 @@ const SEPARATORS: [u8; 4] = [b',', b';', b'\t', b'|'];
 /// The most records that tell the separator.
 const RECORDS: usize = 50;
 
-/// The sign that separates the fields of the records at the start of a file: of those that divide the first record, the
-/// one that divides most others into as many fields. A comma where there is none.
+/// Returns the sign that separates the fields of the records at the start of a file: of those that divide the first
+/// record, the one that divides most others into as many fields. A comma where there is none.
 pub(super) fn separator(start: &[u8]) -> u8 {
     let share = |separator: u8| {
         let counts = field_counts(start, separator);
@@ -263,14 +263,14 @@ pub(super) fn separator(start: &[u8]) -> u8 {
     best.0
 }
 
-/// Whether a separator divides all of the first records into as many fields, at least two.
+/// Returns whether a separator divides all of the first records into as many fields, at least two.
 pub(super) fn separator_divides_all(start: &[u8], separator: u8) -> bool {
     let counts = field_counts(start, separator);
     let first = counts.first().copied().unwrap_or_default();
     first > 1 && counts.len() > 1 && counts.iter().all(|&count| count == first)
 }
 
-/// The number of fields of each of the first records.
+/// Returns the number of fields of each of the first records.
 fn field_counts(start: &[u8], separator: u8) -> Vec<usize> {
     let start = start.strip_prefix(BYTE_ORDER_MARK).unwrap_or(start);
     let mut counts = Vec::new();
@@ -309,7 +309,7 @@ enum FieldState {
     /// The first byte of a field.
     #[default]
     Start,
-    /// In a field without quotation marks around it.
+    /// In a field without quotation marks.
     Plain,
     /// Between quotation marks.
     Quoted,
@@ -318,7 +318,7 @@ enum FieldState {
 }
 
 impl Record {
-    /// A record whose fields this sign separates, before its first line.
+    /// Creates a record whose fields this sign separates, before its first line.
     pub(super) fn new(separator: u8) -> Self {
         Self { separator, fields: Vec::new(), state: FieldState::Start, lines: 0, lone: None }
     }
@@ -359,12 +359,12 @@ impl Record {
         !self.is_open()
     }
 
-    /// Whether a quotation mark has no partner so far.
+    /// Returns whether a quotation mark has no partner so far.
     pub(super) fn is_open(&self) -> bool {
         self.state == FieldState::Quoted
     }
 
-    /// The fields of the record, whose lines are `text` from the line `line` on.
+    /// Returns the fields of the record, whose lines are `text` from the line `line` on.
     pub(super) fn fields(self, path: &Path, line: usize, text: &str) -> Result<Vec<String>, Error> {
         if let Some(before) = self.lone {
             let message = "a carriage return without a line feed; lines end with \\n or \\r\\n, and a field with either \

@@ -15,7 +15,7 @@ use super::structures::{self, StructureRecord};
 use crate::error::Error;
 
 impl TextFormat {
-    /// The pieces of a file in which its rows are read.
+    /// Returns the pieces of a file in which its rows are read.
     fn pieces(self) -> Pieces {
         match self {
             Self::Lines | Self::Tabs | Self::Commas | Self::JsonLines => Pieces::Lines,
@@ -27,18 +27,18 @@ impl TextFormat {
     }
 }
 
-/// What names the columns of fields that a sign separates.
+/// The names of columns of fields that a separator divides.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Header {
     /// The first record.
     FirstRecord,
     /// The reader: its columns are all that there are.
     Columns,
-    /// Their places: `column_1`, `column_2` and so on.
+    /// The columns are named by their position: `column_1`, `column_2` and so on.
     Places,
 }
 
-/// Reads some columns of each row, as texts. Of [`TextFormat::Lines`] there is one, the line.
+/// Reads some columns of each row, as texts. [`TextFormat::Lines`] has one column, the line.
 pub(crate) struct Rows<R> {
     pub(super) path: PathBuf,
     pub(super) bad: BadRows,
@@ -58,12 +58,12 @@ pub(crate) struct Rows<R> {
     positions: Vec<Cell>,
     /// Whether the end of the last row is not known, so that it cannot be skipped.
     torn: bool,
-    /// What a file of spectra says for all of them.
+    /// What a file of spectra says about all of them.
     context: FileContext,
 }
 
 impl<R: Read> Rows<R> {
-    /// The rows of a stream, which errors call `path`.
+    /// Creates the rows of a stream, which errors call `path`.
     pub(crate) fn new(
         path: &Path,
         stream: R,
@@ -126,7 +126,7 @@ impl<R: Read> Rows<R> {
         Ok(rows)
     }
 
-    /// The line on which the next row starts, from 1, and its fields; `None` at the end. After an error that
+    /// Returns the line on which the next row starts, from 1, and its fields; `None` at the end. After an error that
     /// [`skip`](Self::skip) takes, the next call returns the row behind it.
     pub(crate) fn next(&mut self) -> Result<Option<(usize, Vec<String>)>, Error> {
         if let TextFormat::Spectra(format) = self.format {
@@ -177,7 +177,7 @@ impl<R: Read> Rows<R> {
         values(path, line, &self.header, &self.positions, fields).map(Some)
     }
 
-    /// The next spectrum, and the line on which its text starts.
+    /// Returns the next spectrum, and the line on which its text starts.
     fn next_spectrum(
         &mut self,
         format: SpectrumFormat,
@@ -191,7 +191,7 @@ impl<R: Read> Rows<R> {
         Ok(None)
     }
 
-    /// The next tandem spectrum that can be used; spectra before it that cannot are skipped, if they may be.
+    /// Returns the next tandem spectrum that can be used; spectra before it that cannot are skipped, if they may be.
     pub(crate) fn next_good_spectrum(&mut self) -> Result<Option<SpectrumRecord>, Error> {
         let TextFormat::Spectra(format) = self.format else { return Ok(None) };
         loop {
@@ -213,8 +213,8 @@ impl<R: Read> Rows<R> {
         self.bad.log_all(&self.path, others)
     }
 
-    /// The names of all columns: of the header, or those keys of the first object that hold what a cell can hold, or the
-    /// fields of the first spectrum; and the other keys of the object.
+    /// Returns the names of all columns: of the header, or those keys of the first object that hold what a cell can
+    /// hold, or the fields of the first spectrum; and the other keys of the object.
     pub(super) fn names(mut self) -> Result<[Vec<String>; 2], Error> {
         if let TextFormat::Spectra(format) = self.format {
             loop {
@@ -236,12 +236,12 @@ impl<R: Read> Rows<R> {
         json_names(&self.path, line, text)
     }
 
-    /// The names of the data of all records, in the order of their first occurrence.
+    /// Returns the names of the data of all records, in the order of their first occurrence.
     fn names_of_structures(mut self) -> Result<[Vec<String>; 2], Error> {
         let mut names: Vec<String> = Vec::new();
         while let Some((_, text)) = self.lines.next(structures::ends)? {
             for name in StructureRecord::new(text).names() {
-                if !names.iter().any(|known| known == name) {
+                if !names.iter().any(|seen| seen == name) {
                     names.push(name.to_owned());
                 }
             }
@@ -249,7 +249,7 @@ impl<R: Read> Rows<R> {
         if names.is_empty() { Err(Error::empty(&self.path)) } else { Ok([names, Vec::new()]) }
     }
 
-    /// The error about a file of which no row was read.
+    /// Returns the error about a file of which no row was read.
     pub(super) fn no_rows(&self) -> Error {
         let none = || match self.format {
             TextFormat::Spectra(_) => {
@@ -278,7 +278,7 @@ impl<R: Read> Rows<R> {
 pub struct TextRow {
     /// The line on which it starts, from 1.
     pub line: usize,
-    /// Its id; the number of the text, from 1, where no column of ids is read.
+    /// The id of the text; its number, from 1, where no column of ids is read.
     pub id: String,
     /// The text, not empty.
     pub text: String,
@@ -306,12 +306,12 @@ pub struct TextReader<R> {
 }
 
 impl<R: Read> TextReader<R> {
-    /// A reader of the column (or the key) `text`, and of ids in the column `id`. Of
-    /// [`TextFormat::Lines`] a line is the text. Errors call the stream `path`.
+    /// Creates a reader of the column (or the key) `text`, and of ids in the column `id`. In [`TextFormat::Lines`] a
+    /// line is the text. Errors call the stream `path`.
     ///
     /// # Errors
-    /// A stream that cannot be read, is empty, or has no such column; [`dsokr_core::Error::Value`] for a column of
-    /// ids of [`TextFormat::Lines`].
+    /// A stream that cannot be read, is empty, or has no such column; [`dsokr_core::Error::Value`] for a column of ids
+    /// with [`TextFormat::Lines`].
     pub fn new(
         path: &Path,
         stream: R,
@@ -328,13 +328,13 @@ impl<R: Read> TextReader<R> {
         Ok(Self { rows, count: 0, pending: None })
     }
 
-    /// The same reader with a different action at texts that cannot be read; at first they are errors.
+    /// Returns the same reader with a different action at texts that cannot be read; at first they are errors.
     pub fn on_bad_row(mut self, on_bad_row: OnBadRow) -> Self {
         self.rows.bad = BadRows::new(on_bad_row, self.rows.bad.holds_spectra);
         self
     }
 
-    /// The next texts, `most` of them at the most; none at the end. There are fewer where the stream
+    /// Returns the next texts, `most` of them at the most; none at the end. There are fewer where the stream
     /// has no more ready, so that nobody waits for texts that come later.
     ///
     /// # Errors
@@ -370,7 +370,7 @@ impl<R: Read> TextReader<R> {
         Ok(rows)
     }
 
-    /// Whether a stream without a text is no error: a stream of lines may end before the first.
+    /// Returns whether a stream without a text is no error: a stream of lines may end before the first.
     fn may_be_empty(&self) -> bool {
         !self.rows.bad.has_skipped() && !matches!(self.rows.format, TextFormat::Spectra(_))
     }

@@ -20,13 +20,13 @@ pub(super) struct StructureRecord<'t> {
     data: Vec<(&'t str, String)>,
 }
 
-/// Whether a record ends with a line.
+/// Returns whether a record ends with a line.
 pub(super) fn ends(line: &[u8]) -> bool {
     line.starts_with(b"$$$$")
 }
 
 impl<'t> StructureRecord<'t> {
-    /// The parts of the text of a record.
+    /// Creates the parts of the text of a record.
     pub fn new(text: &'t str) -> Self {
         let end = text.find("M  END").map_or(text.len(), |at| at + "M  END".len());
         let (block, rest) = text.split_at(end);
@@ -56,16 +56,18 @@ impl<'t> StructureRecord<'t> {
         Self { block, data }
     }
 
-    /// The names of its columns.
+    /// Returns the names of its columns.
     pub fn names(&self) -> impl Iterator<Item = &str> {
-        let own = self.data.iter().map(|(name, _)| *name);
-        [SMILES, TITLE].into_iter().chain(own.filter(|name| ![SMILES, TITLE].contains(name)))
+        let properties = self.data.iter().map(|(name, _)| *name);
+        [SMILES, TITLE].into_iter().chain(properties.filter(|name| ![SMILES, TITLE].contains(name)))
     }
 
-    /// The cells of columns; empty where the record has no data of that name. The molecule is read if its column is.
+    /// Returns the cells of columns; a cell is empty where the record has no data of that name. The molecule is read if
+    /// its column is.
     ///
     /// # Errors
-    /// [`dsokr_core::Error::File`] for a mol block that cannot be read, with its line; `first` is that of the record.
+    /// [`dsokr_core::Error::File`] for a mol block that cannot be read, with its line; `first` is the line of the
+    /// record.
     pub fn cells(
         &self,
         path: &Path,
@@ -76,7 +78,7 @@ impl<'t> StructureRecord<'t> {
             SMILES => self.smiles(path, first),
             TITLE => Ok(title_of_mol_block(self.block).unwrap_or_default().to_owned()),
             name => {
-                let value = self.data.iter().find(|(own, _)| *own == name);
+                let value = self.data.iter().find(|(property, _)| *property == name);
                 Ok(value.map(|(_, value)| value.clone()).unwrap_or_default())
             }
         };

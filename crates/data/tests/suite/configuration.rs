@@ -124,7 +124,7 @@ fn pairs_of_a_smaller_limit_are_among_those_of_a_larger_one() {
 
 #[test]
 fn an_unknown_key_is_refused_in_every_form_with_those_that_are_known() {
-    for (text, known) in [
+    for (text, keys) in [
         ("folder = 'x'\nfoo = 1", &["train", "validation", "inputs", "corrupted", "limit"][..]),
         ("source = 'tables'\nfolder = 'x'\nfoo = 1", &["id", "test"]),
         ("folder = 'x'\ninputs = { foo = 1 }", &["column", "more_smiles"]),
@@ -153,7 +153,7 @@ fn an_unknown_key_is_refused_in_every_form_with_those_that_are_known() {
     ] {
         let message = data(text).unwrap_err();
         assert!(message.contains("`foo`"), "{text}: {message}");
-        for key in known {
+        for key in keys {
             assert!(message.contains(&format!("`{key}`")), "{text}: no {key} in {message}");
         }
     }

@@ -10,7 +10,7 @@ use super::{Folder, published};
 
 type Outcome = Result<(), Box<dyn Error>>;
 
-/// A safetensors file of tensors (name, element type, shape, bytes), written by hand.
+/// Returns a safetensors file of tensors (name, element type, shape, bytes), written by hand.
 fn safetensors(tensors: &[(&str, &str, &[usize], &[u8])]) -> Vec<u8> {
     let mut end = 0;
     let header: Vec<String> = tensors
@@ -31,7 +31,7 @@ fn safetensors(tensors: &[(&str, &str, &[usize], &[u8])]) -> Vec<u8> {
     file
 }
 
-/// A .npy file of version 1, written by hand as NEP 1 says.
+/// Returns a .npy file of version 1, written by hand as NEP 1 says.
 fn npy(descr: &str, fortran: bool, shape: &str, data: &[u8]) -> Vec<u8> {
     let fortran = if fortran { "True" } else { "False" };
     let mut header =
@@ -50,7 +50,7 @@ fn bytes<const N: usize, T: Copy>(values: &[T], encode: impl Fn(T) -> [u8; N]) -
     values.iter().flat_map(|&value| encode(value)).collect()
 }
 
-/// All rows, read in blocks of three.
+/// Returns all rows, read in blocks of three.
 pub fn dense(source: &dyn RowSource) -> Result<Vec<Vec<f32>>, Box<dyn Error>> {
     let mut rows = Vec::new();
     for start in (0..source.len()).step_by(3) {
@@ -64,7 +64,7 @@ pub fn dense(source: &dyn RowSource) -> Result<Vec<Vec<f32>>, Box<dyn Error>> {
     Ok(rows)
 }
 
-/// The columns that are set in each row.
+/// Returns the columns that are set in each row.
 fn ones(source: &dyn RowSource) -> Result<Vec<Vec<usize>>, Box<dyn Error>> {
     let Block::Bits(block) = source.block(0..source.len())? else {
         return Err(format!("{} rows", source.kind()).into());

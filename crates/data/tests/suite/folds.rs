@@ -7,7 +7,7 @@ use dsokr_data::{DataRoot, Dataset, Source, Split, SplitName};
 
 use crate::Folder;
 
-/// Rows in groups of 1 + i² mod 7.
+/// Returns rows in groups of 1 + i² mod 7.
 fn pool() -> String {
     let groups = (0..20).flat_map(|group| std::iter::repeat_n(group, 1 + group * group % 7));
     let rows = groups.enumerate();
@@ -67,14 +67,14 @@ fn parts_partition_the_pairs_and_groups_stay_together() {
         for nested in [false, true] {
             let mut held = Vec::new();
             for part in 1..=count {
-                let own = if grouped { ", group = 'group'" } else { "" };
+                let group_key = if grouped { ", group = 'group'" } else { "" };
                 let fold = format!(
-                    "fold = {{ count = {count}, held = {part}, nested = {nested}{own} }}\n"
+                    "fold = {{ count = {count}, held = {part}, nested = {nested}{group_key} }}\n"
                 );
-                let (found, _) = load(&folder, &format!("{POOL}{fold}{splits}")).unwrap();
-                let train = ids(&found.train);
-                let validation = ids(&found.validation);
-                let tested = ids(found.test.as_ref().unwrap());
+                let (dataset, _) = load(&folder, &format!("{POOL}{fold}{splits}")).unwrap();
+                let train = ids(&dataset.train);
+                let validation = ids(&dataset.validation);
+                let tested = ids(dataset.test.as_ref().unwrap());
                 let out = if nested { &tested } else { &validation };
                 if nested {
                     // the share of the validation pairs stays what it was
@@ -95,17 +95,19 @@ fn parts_partition_the_pairs_and_groups_stay_together() {
                     };
                     let parts = [groups(&train), groups(&validation)];
                     assert!(parts[0].is_disjoint(&parts[1]));
-                    assert!(parts.iter().all(|own| !nested || own.is_disjoint(&groups(&tested))));
+                    assert!(
+                        parts.iter().all(|other| !nested || other.is_disjoint(&groups(&tested)))
+                    );
                 }
                 held.push(out.clone());
             }
             let union: BTreeSet<&String> = held.iter().flatten().collect();
-            let mut found: Vec<usize> = held.iter().map(BTreeSet::len).collect();
-            assert_eq!(found.iter().sum::<usize>(), union.len(), "parts share no pair");
+            let mut sizes_of_parts: Vec<usize> = held.iter().map(BTreeSet::len).collect();
+            assert_eq!(sizes_of_parts.iter().sum::<usize>(), union.len(), "parts share no pair");
             assert_eq!(union.len(), all - test.len(), "parts are all pairs but those of the test");
-            found.sort_unstable();
+            sizes_of_parts.sort_unstable();
             if !sizes.is_empty() {
-                assert_eq!(found, sizes);
+                assert_eq!(sizes_of_parts, sizes);
             }
         }
     }
@@ -197,13 +199,13 @@ fn queries_with_several_right_outputs_stay_whole() {
         .unwrap();
         let mut source = source(&data, &features);
         source.outputs.table = Some("outputs.tsv");
-        let found = source.load(&DataRoot::at(folder.path(""))).unwrap();
-        let test = found.test.unwrap();
+        let dataset = source.load(&DataRoot::at(folder.path(""))).unwrap();
+        let test = dataset.test.unwrap();
         assert_eq!(
-            (found.train.ids.len(), found.validation.ids.len(), test.ids.len()),
+            (dataset.train.ids.len(), dataset.validation.ids.len(), test.ids.len()),
             (28, 6, 10)
         );
-        for split in [&found.validation, &test] {
+        for split in [&dataset.validation, &test] {
             for (id, further) in split.ids.iter().zip(&split.further) {
                 let first: usize = id.parse().unwrap();
                 assert_eq!((first % 2, further), (0, &vec![(first + 1).to_string()]));
@@ -225,8 +227,9 @@ fn skeletons_are_groups_of_molecules_that_are_inputs_or_outputs() {
         load(&folder, &format!("{POOL}fold = {{ {keys} }}\nsplits = {{ validation = 2 }}\n"))
     };
     for held in 1..=4 {
-        let (found, _) = fold(&format!("count = 4, held = {held}, group = 'skeleton'")).unwrap();
-        let pair: Vec<usize> = found.validation.ids.iter().map(|id| id.parse().unwrap()).collect();
+        let (dataset, _) = fold(&format!("count = 4, held = {held}, group = 'skeleton'")).unwrap();
+        let pair: Vec<usize> =
+            dataset.validation.ids.iter().map(|id| id.parse().unwrap()).collect();
         let first = pair[0].min(pair[1]);
         let second = pair[0].max(pair[1]);
         assert_eq!((first % 2, second), (0, first + 1));

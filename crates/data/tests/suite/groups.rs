@@ -71,12 +71,12 @@ fn parts(dataset: &Dataset) -> [&Split; 3] {
     [&dataset.train, &dataset.validation, dataset.test.as_ref().unwrap()]
 }
 
-/// The values of a column of the rows of each split.
+/// Returns the values of a column of the rows of each split.
 fn values(
     table: &str,
     dataset: &Dataset,
     column: usize,
-    of: impl Fn(&str) -> String,
+    group_of: impl Fn(&str) -> String,
 ) -> [BTreeSet<String>; 3] {
     let rows: BTreeMap<&str, Vec<&str>> = table
         .lines()
@@ -84,7 +84,8 @@ fn values(
         .map(|line| line.split('\t').collect::<Vec<_>>())
         .map(|cells| (cells[0], cells))
         .collect();
-    parts(dataset).map(|split| split.ids.iter().map(|id| of(rows[id.as_str()][column])).collect())
+    parts(dataset)
+        .map(|split| split.ids.iter().map(|id| group_of(rows[id.as_str()][column])).collect())
 }
 
 fn assert_apart(sets: &[BTreeSet<String>; 3]) {

@@ -101,12 +101,12 @@ fn labels_beyond_the_memory_are_refused() {
 #[test]
 fn libsvm_files() {
     let text = "1,3 2:0.5 1:-2 # comment\n 4:1\n\n0 \n3.0 3:1e1\n";
-    let found = libsvm(text, None).unwrap();
+    let data = libsvm(text, None).unwrap();
     let rows = [vec![(0, -2.0), (1, 0.5)], vec![(3, 1.0)], vec![], vec![(2, 10.0)]];
-    assert_eq!(found.inputs, Features::Sparse(SparseRows::from_rows(4, rows).unwrap()));
+    assert_eq!(data.inputs, Features::Sparse(SparseRows::from_rows(4, rows).unwrap()));
     let labels = [vec![1, 3], vec![], vec![0], vec![3]];
-    assert_eq!(found.labels, BitRows::from_indices(4, labels).unwrap());
-    assert_eq!(found.names, ["0", "1", "2", "3"]);
+    assert_eq!(data.labels, BitRows::from_indices(4, labels).unwrap());
+    assert_eq!(data.names, ["0", "1", "2", "3"]);
     let wider = libsvm("6 9:1 1:2\n", Some(9)).unwrap();
     let rows = [vec![(0, 2.0), (8, 1.0)]];
     assert_eq!(wider.inputs, Features::Sparse(SparseRows::from_rows(9, rows).unwrap()));
@@ -260,11 +260,11 @@ let mut dense = String::new();
         prop_assert_eq!((&sparse.inputs, &sparse.labels), (&inputs, &labels));
         let dense = arff(&dense, 3).unwrap();
         prop_assert_eq!(&dense.labels, &labels);
-        let Features::Dense(found) = &dense.inputs else { panic!("dense") };
+        let Features::Dense(inputs) = &dense.inputs else { panic!("dense") };
         let expanded: Vec<f32> = rows.iter().flat_map(|(row, _)| {
             (0..6).map(|j| row.get(&j).map_or(0.0, |&v| v as f32 / 8.0))
         }).collect();
-        prop_assert_eq!(found.values(), &expanded[..]);
+        prop_assert_eq!(inputs.values(), &expanded[..]);
     }
 }
 
@@ -276,9 +276,9 @@ fn bibtex() {
     if !path.exists() {
         return println!("skipped bibtex: DSOKR_DATA has no bibtex/bibtex-train.arff");
     }
-    let found = read_arff(&path, 159).unwrap();
-    let Features::Sparse(inputs) = &found.inputs else { panic!("sparse rows") };
-    assert_eq!((found.labels.len(), inputs.width(), found.labels.width()), (4880, 1836, 159));
+    let data = read_arff(&path, 159).unwrap();
+    let Features::Sparse(inputs) = &data.inputs else { panic!("sparse rows") };
+    assert_eq!((data.labels.len(), inputs.width(), data.labels.width()), (4880, 1836, 159));
     // as often as ", i 1" with i in the range occurs in the text
     let text = std::fs::read_to_string(&path).unwrap();
     let mut features = 0;
@@ -290,6 +290,6 @@ fn bibtex() {
         }
     }
     assert_eq!(inputs.entries(), features);
-    let ones: u32 = found.labels.values().iter().map(|word| word.count_ones()).sum();
+    let ones: u32 = data.labels.values().iter().map(|word| word.count_ones()).sum();
     assert_eq!(ones, labels);
 }

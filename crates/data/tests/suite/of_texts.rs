@@ -18,9 +18,9 @@ fn norms_count_what_no_training_text_has() {
     let ngrams = features(r#"{"kind": "ngrams", "column": "t", "min": 1, "max": 1}"#);
     let fitted = TextFeatures::fit(&ngrams, &texts(["aab", "b"])).unwrap();
     let trained = fitted.rows(&texts(["aab"])).unwrap();
-    let asked = fitted.rows(&texts(["abcc", "zz", ""])).unwrap();
-    assert_eq!((fitted.width(), asked.width(), trained.width()), (3, 3, 3));
-    let value = |kernel: Kernel| kernel.block(&trained, &asked).unwrap();
+    let queried = fitted.rows(&texts(["abcc", "zz", ""])).unwrap();
+    assert_eq!((fitted.width(), queried.width(), trained.width()), (3, 3, 3));
+    let value = |kernel: Kernel| kernel.block(&trained, &queried).unwrap();
     assert_eq!(value(Kernel::Linear)[(0, 0)], 3.0);
     assert!((value(Kernel::Tanimoto)[(0, 0)] - 3.0 / (5.0 + 6.0 - 3.0)).abs() < 1e-6);
     assert!((value(Kernel::Cosine)[(0, 0)] - 3.0 / 30f64.sqrt()).abs() < 1e-6);
@@ -47,10 +47,15 @@ fn values_of_counts_that_no_training_text_has_count_too() {
     );
     let fitted = TextFeatures::fit(&exact, &texts(["CCO"])).unwrap();
     let [a, b] = ["CCO", "CO"].map(|text| fitted.rows(&texts([text])).unwrap());
-    let own = |rows| Kernel::Linear.block(rows, rows).unwrap()[(0, 0)];
+    let squared_norm = |rows| Kernel::Linear.block(rows, rows).unwrap()[(0, 0)];
     let all = TextFeatures::fit(&exact, &texts(["CCO", "CO"])).unwrap();
     let expected = all.rows(&texts(["CO"])).unwrap();
-    assert!((own(&b) - own(&expected)).abs() < 1e-5, "{} {}", own(&b), own(&expected));
+    assert!(
+        (squared_norm(&b) - squared_norm(&expected)).abs() < 1e-5,
+        "{} {}",
+        squared_norm(&b),
+        squared_norm(&expected)
+    );
     let common = Kernel::Linear.block(&a, &b).unwrap()[(0, 0)];
-    assert!(common > 0.0 && common < own(&b));
+    assert!(common > 0.0 && common < squared_norm(&b));
 }

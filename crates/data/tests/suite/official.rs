@@ -81,7 +81,7 @@ fn published_sample() -> Outcome {
     let official = read_official(&sample)?;
     assert_eq!(official.ids.len(), 200);
     assert_eq!(official.descriptions.len(), 200);
-    let found = dense(&Features::from(official.features.clone()))?;
+    let rows_of_features = dense(&Features::from(official.features.clone()))?;
 
     let molecules = Table::read(&molecules, &["cid"])?;
     let rows: HashMap<&str, usize> =
@@ -90,12 +90,12 @@ fn published_sample() -> Outcome {
     assert_eq!(vectors.len(), molecules.len());
     let expected = dense(&vectors)?;
     let mut compared = 0;
-    for (id, found) in official.ids.iter().zip(&found) {
+    for (id, actual) in official.ids.iter().zip(&rows_of_features) {
         let Some(&row) = rows.get(id.as_str()) else {
             continue;
         };
-        assert_eq!(found.len(), 300);
-        for (a, b) in found.iter().zip(&expected[row]) {
+        assert_eq!(actual.len(), 300);
+        for (a, b) in actual.iter().zip(&expected[row]) {
             // Half precision keeps 11 bits; below 2^-14 its steps are 2^-24 wide.
             let step = (a.abs() * 2f32.powi(-11)).max(2f32.powi(-25));
             assert!((a - b).abs() <= step, "{id}: {a} and {b}");

@@ -11,7 +11,7 @@ fn file(bytes: &[u8]) -> (tempfile::TempDir, PathBuf) {
     (folder, path)
 }
 
-/// A file of NumPy 1 or 2: the header is padded so that the numbers start at a multiple of 64.
+/// Returns a file of NumPy 1 or 2: the header is padded so that the numbers start at a multiple of 64.
 fn npy(descr: &str, fortran: &str, shape: &str, numbers: &[u8]) -> Vec<u8> {
     let header = format!("{{'descr': '{descr}', 'fortran_order': {fortran}, 'shape': {shape}, }}");
     let mut bytes = b"\x93NUMPY\x01\x00\x76\x00".to_vec();

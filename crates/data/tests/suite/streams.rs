@@ -63,8 +63,8 @@ fn nobody_waits_for_texts_that_come_later() {
     let name = Path::new("pipe");
     let mut texts = TextReader::new(name, pipe, TextFormat::Lines, "text", None).unwrap();
     let mut next = || texts.batch(9).map(|rows| rows.into_iter().map(|row| row.text).collect());
-    let found: [Vec<String>; 2] = [next().unwrap(), next().unwrap()];
-    assert_eq!(found, [vec!["a", "b"], vec!["cc", "d"]]);
+    let blocks: [Vec<String>; 2] = [next().unwrap(), next().unwrap()];
+    assert_eq!(blocks, [vec!["a", "b"], vec!["cc", "d"]]);
     let error = next().unwrap_err().to_string();
     assert!(error.starts_with("pipe:5: byte 0xff"), "{error}");
 }

@@ -23,8 +23,8 @@ fn molecules_of_sd_files_are_those_of_rdkit() {
         let column = |name: &str| table.column(name).unwrap();
         let rows = column("title").iter().zip(column("smiles")).zip(column("rdkit"));
         let differ: Vec<String> = rows
-            .filter(|((_, found), expected)| canonical(found) != canonical(expected))
-            .map(|((title, found), expected)| format!("{title}: {found}, RDKit: {expected}"))
+            .filter(|((_, actual), expected)| canonical(actual) != canonical(expected))
+            .map(|((title, actual), expected)| format!("{title}: {actual}, RDKit: {expected}"))
             .collect();
         assert!(differ.is_empty(), "{name}:\n{}", differ.join("\n"));
         // data that a record does not have are empty

@@ -14,7 +14,7 @@ type Outcome = Result<(), Box<dyn Error>>;
 /// What is tried, file name, content, and the expected id, text and line of each row.
 type Accepted<'c> = (&'c str, &'c str, &'c str, &'c [(&'c str, &'c str, usize)]);
 
-/// Rows of `id` and `text` with their lines.
+/// Returns rows of `id` and `text` with their lines.
 fn rows(table: &Table) -> Result<Vec<(String, String, usize)>, dsokr_data::Error> {
     let ids = table.column("id")?;
     let texts = table.column("text")?;
@@ -114,10 +114,10 @@ fn good_tables_are_read_as_written() -> Outcome {
         let folder = Folder::new();
         let table = Table::read(&folder.file(name, content), &["id", "text"])
             .map_err(|error| format!("{name}, {case}: {error}"))?;
-        let found = rows(&table)?;
-        let found: Vec<_> =
-            found.iter().map(|(id, text, line)| (id.as_str(), text.as_str(), *line)).collect();
-        assert_eq!(&found, expected, "{name}, {case}");
+        let actual = rows(&table)?;
+        let actual: Vec<_> =
+            actual.iter().map(|(id, text, line)| (id.as_str(), text.as_str(), *line)).collect();
+        assert_eq!(&actual, expected, "{name}, {case}");
     }
     Ok(())
 }

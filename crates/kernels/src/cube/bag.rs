@@ -7,8 +7,8 @@ use super::{UNITS, array, buffer, count, cubes, empty, sides, upload, vector, ze
 use crate::bag::{Bag, SparseBatch, by_table_row};
 use crate::operation::Operation;
 
-/// `y_i = Σ_j values_j · table[indices_j]` over the entries from `starts_i` to `starts_{i + 1}`. Here and below `width`
-/// counts vectors of N elements. A unit has one vector.
+/// Computes `y_i = Σ_j values_j · table[indices_j]` over the entries from `starts_i` to `starts_{i + 1}`. Here and
+/// below `width` counts vectors of N elements. A unit has one vector.
 #[cube(launch_unchecked)]
 fn weighted_sums<N: Size>(
     table: &[Vector<f32, N>],
@@ -38,7 +38,8 @@ struct Entry {
     batch: u32,
 }
 
-/// Entry j of `count`. `numbers` has both rows of an entry as one number, or first all of the table and then all of the batch.
+/// Returns the entry j of `count`. `numbers` has both rows of an entry as one number, or first all of the table and then
+/// all of the batch.
 #[cube]
 fn entry(numbers: &[u32], j: u32, rows: u32, count: u32, #[comptime] apart: bool) -> Entry {
     let number = numbers[j as usize];
@@ -116,7 +117,7 @@ fn table_sums<N: Size>(
 #[derive(Clone, Debug)]
 pub struct Sorted {
     numbers: Handle,
-    /// None if all are 1.
+    /// The values; none if all are 1.
     values: Option<Handle>,
     /// Whether a number has only one row.
     apart: bool,
@@ -195,7 +196,7 @@ impl Operation<Cube, 1> for Bag {
         (y, (table_rows, Some(sorted)))
     }
 
-    /// `dtable[index] += value · dy_row`, every row in the order of the batch. It has all rows of the table.
+    /// Computes `dtable[index] += value · dy_row`, every row in the order of the batch. It has all rows of the table.
     fn backward(
         self,
         (table_rows, sorted): Self::Saved,

@@ -7,13 +7,13 @@ use crate::dropout::{Dropout, DropoutLaunch};
 use crate::masked::Masked;
 use crate::operation::Operation;
 
-/// The argument of a kernel, and whether there is dropout.
+/// Returns the argument of a kernel, and whether there is dropout.
 pub fn argument(dropout: Option<Dropout>) -> (DropoutLaunch, bool) {
     let Dropout { first, low, high, threshold, scale } = dropout.unwrap_or_default();
     (DropoutLaunch::new(first, low, high, threshold, scale), dropout.is_some())
 }
 
-/// The factor of element `i`, as [`Dropout::at`]; 1 without dropout.
+/// Returns the factor of element `i`, as [`Dropout::at`]; 1 without dropout.
 #[cube]
 pub fn factor(mask: &Dropout, i: u32, #[comptime] dropped: bool) -> f32 {
     if comptime!(dropped) {
@@ -28,7 +28,7 @@ pub fn factor(mask: &Dropout, i: u32, #[comptime] dropped: bool) -> f32 {
     }
 }
 
-/// The factors of dropout of the elements of a vector, from element `i` on.
+/// Returns the factors of dropout of the elements of a vector, from element `i` on.
 #[cube]
 pub fn factors<N: Size>(mask: &Dropout, i: u32, #[comptime] dropped: bool) -> Vector<f32, N> {
     let mut factors = Vector::<f32, N>::new(1.0f32);

@@ -39,19 +39,19 @@ const LANES: u32 = 32;
 /// Units of a cube in kernels whose units are independent.
 const UNITS: u32 = 256;
 
-/// A new tensor of 32-bit floats on the device of `like`.
+/// Returns a new tensor of 32-bit floats on the device of `like`.
 fn empty(like: &CubeTensor, shape: impl Into<Shape>) -> CubeTensor {
     empty_of(DType::F32, like, shape)
 }
 
-/// A new tensor of floats of a type.
+/// Returns a new tensor of floats of a type.
 fn empty_of(dtype: DType, like: &CubeTensor, shape: impl Into<Shape>) -> CubeTensor {
     let client = like.client.clone();
     let device = like.device.clone();
     empty_device_contiguous_dtype(client, device, shape.into(), dtype)
 }
 
-/// The type of a tensor's elements: values between products may have 16 bits.
+/// Returns the type of a tensor's elements: values between products may have 16 bits.
 fn element(tensor: &CubeTensor) -> ElemType {
     match tensor.dtype {
         DType::BF16 => half::bf16::elem_type_native(),
@@ -59,7 +59,7 @@ fn element(tensor: &CubeTensor) -> ElemType {
     }
 }
 
-/// A matrix of zeros. The engine would give rows of a matrix a distance of its own.
+/// Returns a matrix of zeros. The engine would give rows of a matrix a distance of its own.
 fn zeros(like: &CubeTensor, shape: [usize; 2]) -> CubeTensor {
     let client = like.client.clone();
     let device = like.device.clone();
@@ -67,19 +67,19 @@ fn zeros(like: &CubeTensor, shape: [usize; 2]) -> CubeTensor {
     view(&flat, shape, [shape[1], 1])
 }
 
-/// A view of the memory of `x`.
+/// Returns a view of the memory of `x`.
 fn view<const D: usize>(x: &CubeTensor, shape: [usize; D], strides: [usize; D]) -> CubeTensor {
     let meta = Metadata::new(shape, strides);
     CubeTensor::new(x.client.clone(), x.handle.clone(), meta, x.device.clone(), x.dtype)
 }
 
-/// Number of rows and columns of a matrix.
+/// Returns the number of rows and columns of a matrix.
 fn sides(tensor: &CubeTensor) -> (usize, usize) {
     let shape = tensor.meta.shape();
     (shape[0], shape[1])
 }
 
-/// The elements of a tensor as an argument of a kernel.
+/// Returns the elements of a tensor as an argument of a kernel.
 fn buffer(tensor: &CubeTensor) -> BufferArg {
     tensor.clone().into_buffer_arg()
 }
@@ -87,27 +87,28 @@ fn buffer(tensor: &CubeTensor) -> BufferArg {
 /// Bytes that have been [sent](upload).
 static SENT: AtomicU64 = AtomicU64::new(0);
 
-/// Bytes that operations have sent to GPUs since the process began, without those of tensors.
+/// Returns the number of bytes that operations have sent to GPUs since the process began, tensors excepted.
 pub fn sent() -> u64 {
     SENT.load(Relaxed)
 }
 
-/// Numbers of 32 bits that are sent to the device of a tensor. An empty array has one element, since memory has no size 0.
+/// Returns numbers of 32 bits that are sent to the device of a tensor. An empty array has one element, since memory has
+/// no size 0.
 fn upload<T: bytemuck::NoUninit>(like: &CubeTensor, values: &[T]) -> Handle {
     let bytes = if values.is_empty() { &[0; 4] } else { bytemuck::cast_slice(values) };
     SENT.fetch_add(bytes.len() as u64, Relaxed);
     like.client.create_from_slice(bytes)
 }
 
-/// A [sent](upload) buffer as an argument of a kernel.
+/// Returns a [sent](upload) buffer as an argument of a kernel.
 fn array(handle: &Handle) -> BufferArg {
     let length = handle.size_in_used() as usize / 4;
     // SAFETY: the handle holds so many numbers
     unsafe { BufferArg::from_raw_parts(handle.clone(), length) }
 }
 
-/// The row of each text's first token, the number of rows, and the sum of the squares of the lengths of the texts before
-/// each. They are sent once for all operations of a batch.
+/// Returns the row of each text's first token, the number of rows, and the sum of the squares of the lengths of the
+/// texts before each. They are sent once for all operations of a batch.
 fn texts(sequences: &Sequences, like: &CubeTensor) -> BufferArg {
     let handle = sequences.on_gpu.get_or_init(|| {
         let mut texts: Vec<u32> = sequences.bounds().iter().map(|&row| count(row)).collect();
@@ -121,29 +122,30 @@ fn texts(sequences: &Sequences, like: &CubeTensor) -> BufferArg {
     array(handle)
 }
 
-/// Elements of the widest vectors that rows of a width consist of.
+/// Returns elements of the widest vectors that rows of a width consist of.
 fn vector(width: usize) -> usize {
     [4, 2].into_iter().find(|lanes| width.is_multiple_of(*lanes)).unwrap_or(1)
 }
 
-/// Cubes of [`UNITS`] for as many units as are asked for; a device has few cubes side by side, so there may be more.
+/// Returns cubes of [`UNITS`] for as many units as are asked for; a device has few cubes side by side, so there may be
+/// more.
 fn cubes(like: &CubeTensor, units: usize) -> CubeCount {
     calculate_cube_count_elemwise(&like.client, units.max(1), CubeDim::new_1d(UNITS))
 }
 
-/// A tensor in numbers of a type and in row-major order, which the engine's own conversion does not promise.
+/// Returns a tensor in numbers of a type and in row-major order, which the engine's own conversion does not promise.
 fn in_type(tensor: CubeTensor, dtype: DType) -> CubeTensor {
     into_contiguous(cast(tensor, dtype))
 }
 
-/// At least so many cubes, in as many dimensions as it takes: a device may have no more than 65,535 in one. A kernel
-/// counts them by `CUBE_POS`, and those beyond do nothing.
+/// Returns at least so many cubes, in as many dimensions as it takes: a device may have no more than 65,535 in one. A
+/// kernel counts them by `CUBE_POS`, and cubes beyond the number do nothing.
 fn spread(like: &CubeTensor, cubes: usize) -> CubeCount {
     let units = cubes.max(1) * UNITS as usize;
     calculate_cube_count_elemwise(&like.client, units, CubeDim::new_1d(UNITS))
 }
 
-/// A number of elements, vectors or rows as kernels count them.
+/// Returns a number of elements, vectors or rows as kernels count them.
 ///
 /// # Panics
 /// If there are 2³² or more.
@@ -159,7 +161,7 @@ struct BlockPlace {
     column: u32,
 }
 
-/// The unit's place in blocks of `width` columns.
+/// Returns the unit's place in blocks of `width` columns.
 #[cube]
 fn block_place(width: u32) -> BlockPlace {
     let cube = CUBE_POS as u32;
@@ -167,7 +169,7 @@ fn block_place(width: u32) -> BlockPlace {
     BlockPlace { block: cube / across, column: (cube % across) * CUBE_DIM_X + UNIT_POS_X }
 }
 
-/// Whether 32 successive units are a plane, so that they add up without shared memory.
+/// Returns whether 32 successive units are a plane, so that they add up without shared memory.
 fn has_planes(tensor: &CubeTensor) -> bool {
     let properties = tensor.client.properties();
     let hardware = &properties.hardware;
@@ -175,14 +177,14 @@ fn has_planes(tensor: &CubeTensor) -> bool {
     size && properties.features.plane.contains(Plane::Ops)
 }
 
-/// Whether units of a plane can pass values to each other where others of it rest.
+/// Returns whether units of a plane can pass values to each other where others of it rest.
 fn shares(tensor: &CubeTensor) -> bool {
     let properties = tensor.client.properties();
     let needed = Plane::Ops | Plane::NonUniformControlFlow;
     properties.hardware.plane_size_min >= 4 && properties.features.plane.is_superset(needed)
 }
 
-/// The client of a GPU.
+/// Returns the client of a GPU.
 fn client(device: &Device) -> Option<cubecl::client::Client> {
     match device.as_dispatch().clone().inner() {
         DispatchDevice::Cube(device) => Some(device.client()),
@@ -190,17 +192,17 @@ fn client(device: &Device) -> Option<cubecl::client::Client> {
     }
 }
 
-/// Whether a device has these kernels.
+/// Returns whether a device has these kernels.
 pub fn is_gpu(device: &Device) -> bool {
     matches!(device.as_dispatch().clone().inner(), DispatchDevice::Cube(_))
 }
 
-/// Bytes of a GPU's memory, if its driver says.
+/// Returns bytes of a GPU's memory, if its driver says.
 pub fn memory(device: &Device) -> Option<u64> {
     client(device)?.properties().memory.max_memory()
 }
 
-/// The sum of the elements of a vector.
+/// Returns the sum of the elements of a vector.
 #[cube]
 fn total<N: Size>(vector: Vector<f32, N>) -> f32 {
     let mut sum = 0.0f32;

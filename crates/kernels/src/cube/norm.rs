@@ -17,7 +17,7 @@ use crate::operation::{Operation, narrow};
 const GROUPS: u32 = 4;
 const ROWS: u32 = 8;
 
-/// The sum over the lanes of a group; all lanes get it.
+/// Returns the sum over the lanes of a group; all lanes get it.
 #[cube]
 fn lane_sum(value: f32, scratch: &mut Shared<[f32]>, #[comptime] planes: bool) -> f32 {
     if comptime!(planes) { plane_sum(value) } else { sum_of_units(value, scratch, LANES) }
@@ -93,7 +93,7 @@ fn residual_norm<F: Float, N: Size>(
     }
 }
 
-/// The gradients of x and r, and sums over blocks of rows for those of bias, gamma and beta.
+/// Computes the gradients of x and r, and sums over blocks of rows for the gradients of bias, gamma and beta.
 #[cube(launch_unchecked)]
 fn residual_norm_backward<F: Float, N: Size>(
     standard: &[Vector<f32, N>],

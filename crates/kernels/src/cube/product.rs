@@ -21,7 +21,7 @@ use super::sums::sum_of_parts;
 use super::{LANES, client, element, empty, empty_of, sides, view};
 use crate::precision::Precision;
 
-/// Whether a device multiplies numbers of this precision.
+/// Returns whether a device multiplies numbers of this precision.
 pub fn supports(precision: Precision, device: &Device) -> bool {
     let own = match precision {
         Precision::F32 => return true,
@@ -31,7 +31,7 @@ pub fn supports(precision: Precision, device: &Device) -> bool {
     client(device).is_some_and(|client| client.properties().supports_type(own))
 }
 
-/// The factors of a product in the type in which they are multiplied.
+/// Returns the factors of a product in the type in which they are multiplied.
 pub fn operands(factors: [&CubeTensor; 2], precision: Precision) -> [CubeTensor; 2] {
     factors.map(|factor| operand(factor, precision))
 }
@@ -40,14 +40,14 @@ fn operand(factor: &CubeTensor, precision: Precision) -> CubeTensor {
     cast(factor.clone(), narrow(precision))
 }
 
-/// The same matrix with rows and columns exchanged, which moves nothing.
+/// Returns the same matrix with rows and columns exchanged, which moves nothing.
 fn transposed(x: &CubeTensor) -> CubeTensor {
     let shape = x.meta.shape();
     let strides = x.meta.strides();
     view(x, [shape[1], shape[0]], [strides[1], strides[0]])
 }
 
-/// The type of the results of products, between which there are only operations of one element.
+/// Returns the type of the results of products, between which there are only operations of one element.
 pub fn narrow(precision: Precision) -> DType {
     match precision {
         Precision::F32 | Precision::Tf32 => DType::F32,
@@ -88,8 +88,8 @@ fn launch(a: &CubeTensor, b: &CubeTensor, y: &CubeTensor, precision: Precision) 
     panic!("no product of matrices on this device: {refusal:?}")
 }
 
-/// Kernels for a product, the fastest first; a device refuses those that it cannot run. Only those of tensor cores
-/// multiply numbers of fewer than 32 bits.
+/// Returns kernels for a product, the fastest first; a device refuses kernels that it cannot run. Only kernels of
+/// tensor cores multiply numbers of fewer than 32 bits.
 fn strategies(
     precision: Precision,
     a: &CubeTensor,
@@ -121,8 +121,8 @@ fn strategies(
     }
 }
 
-/// The fastest kernel on an H100 for a product of bfloat16, by the order in which its factors lie, where its sizes
-/// are multiples of those of tiles.
+/// Returns the fastest kernel on an H100 for a product of bfloat16, by the order in which its factors lie, where its
+/// sizes are multiples of the sizes of tiles.
 fn of_bf16(
     a: &CubeTensor,
     b: &CubeTensor,
@@ -167,8 +167,9 @@ fn of_bf16(
     }
 }
 
-/// A product whose tiles are loaded by the GPU's copy engine, in two stages. `plane` is the number of instructions by
-/// which a plane spans rows, columns and the inner dimension, and `planes` that of planes by rows and columns.
+/// Returns a product whose tiles are loaded by the GPU's copy engine, in two stages. `plane` has the number of
+/// instructions by which a plane spans rows, columns and the inner dimension, and `planes` the number of planes by rows
+/// and columns.
 fn tma(
     problem: &MatmulProblem,
     plane: (u32, u32, u32),
@@ -199,7 +200,7 @@ fn tma(
         .build()
 }
 
-/// The gradients of x, in numbers of a type, and of w that are wanted, given the gradient of `x w`.
+/// Returns the gradients of x, in numbers of a type, and of w that are wanted, given the gradient of `x w`.
 pub fn of_product(
     [x, w]: &[CubeTensor; 2],
     dtype: DType,
@@ -226,7 +227,8 @@ const PART: usize = 1024;
 /// The inner dimension of two stages of a product.
 const STEP: usize = 128;
 
-/// `xᵀ dy`, a sum over many rows. Where it has few tiles, parts of the rows are summed side by side, and then added up.
+/// Computes `xᵀ dy`, a sum over many rows. Where it has few tiles, parts of the rows are summed side by side, and then
+/// added up.
 fn of_rows(x: &CubeTensor, dy: &CubeTensor, precision: Precision) -> CubeTensor {
     let (rows, k) = sides(x);
     let (_, m) = sides(dy);

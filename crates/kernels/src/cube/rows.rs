@@ -6,7 +6,7 @@ use super::{UNITS, buffer, count, cubes, empty, sides, texts, vector};
 use crate::operation::Operation;
 use crate::rows::{Kind, Rows};
 
-/// The text of a row: the last of `count` whose first row is not behind it.
+/// Returns the text of a row: the last of `count` whose first row is not behind it.
 #[cube]
 fn text_of(texts: &[u32], count: u32, row: u32) -> u32 {
     let mut from = 0u32;
@@ -22,10 +22,10 @@ fn text_of(texts: &[u32], count: u32, row: u32) -> u32 {
     from
 }
 
-/// With `spread` the rows of y are tokens: with `places` the row of x of each one's place from `first` on, otherwise its
-/// text's row times its share, which is 0 from text `first` on. Without `spread` they are the sums over the tokens of each
-/// place from `first` on, or of each text the mean over its tokens. `width` counts vectors of N elements (a unit has
-/// one), `rows` those of y, and `count` all texts.
+/// Copies or sums rows of texts. With `spread` the rows of y are tokens: with `places` each is the row of x of its
+/// place from `first` on, otherwise its text's row times its share, which is 0 from text `first` on. Without `spread`
+/// they are the sums over the tokens of each place from `first` on, or for each text the mean over its tokens. `width`
+/// counts vectors of N elements (a unit has one), `rows` the rows of y, and `count` all texts.
 #[cube(launch_unchecked)]
 fn rows_of_texts<N: Size>(
     x: &[Vector<f32, N>],
@@ -74,7 +74,7 @@ fn rows_of_texts<N: Size>(
 }
 
 impl Rows {
-    /// The rows of tokens with `spread`, otherwise of places or texts.
+    /// Returns the rows of tokens with `spread`, otherwise of places or texts.
     fn launch(&self, x: &CubeTensor, rows: usize, spread: bool) -> CubeTensor {
         let width = sides(x).1;
         let sequences = &self.sequences;

@@ -94,18 +94,18 @@ fn sums_of_blocks(x: &CubeTensor, block: usize) -> CubeTensor {
     sums
 }
 
-/// The sums over the rows of `[rows, width]`.
+/// Returns the sums over the rows of `[rows, width]`.
 pub fn column_sums(x: &CubeTensor) -> CubeTensor {
     let [y] = add_up(&sums_of_blocks(x, ROWS));
     y
 }
 
-/// The sum of the rows of `[parts, width]`, of few and long ones.
+/// Returns the sum of the rows of `[parts, width]`, of few and long ones.
 pub fn sum_of_parts(parts: &CubeTensor) -> CubeTensor {
     sums_of_blocks(parts, sides(parts).0)
 }
 
-/// The sum of the rows of `[blocks, parts · width]`, as so many vectors.
+/// Returns the sum of the rows of `[blocks, parts · width]`, as so many vectors.
 pub fn add_up<const PARTS: usize>(sums: &CubeTensor) -> [CubeTensor; PARTS] {
     let (blocks, columns) = sides(sums);
     let y = [(); PARTS].map(|()| empty(sums, [columns / PARTS]));
@@ -126,7 +126,7 @@ pub fn add_up<const PARTS: usize>(sums: &CubeTensor) -> [CubeTensor; PARTS] {
     y
 }
 
-/// The sum over each `units` that follow one another, a power of two; all of them get it.
+/// Returns the sum over each `units` that follow one another, a power of two; all of them get it.
 #[cube]
 pub fn sum_of_units(value: f32, scratch: &mut Shared<[f32]>, #[comptime] units: u32) -> f32 {
     let own = UNIT_POS as usize;

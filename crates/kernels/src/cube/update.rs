@@ -31,7 +31,7 @@ struct Part {
 }
 
 impl PartLaunch {
-    /// The part of a tensor behind so many cubes, which become more.
+    /// Creates the part of a tensor behind so many cubes, which become more.
     fn behind(cubes: &mut usize, tensor: &CubeTensor) -> Self {
         let length = tensor.meta.num_elements();
         let first = *cubes;
@@ -43,13 +43,13 @@ impl PartLaunch {
 /// The most elements of a tensor that a kernel takes at once: it counts them in 32 bits.
 const LONGEST: usize = 1 << 31;
 
-/// Offset and length of each piece of so many elements.
+/// Returns the offset and length of each piece of so many elements.
 fn pieces(elements: usize) -> impl Iterator<Item = (usize, usize)> {
     let starts = (0..elements.max(1)).step_by(LONGEST);
     starts.map(move |start| (start, LONGEST.min(elements - start)))
 }
 
-/// The elements of a tensor, which is in row-major order, from `start` on, as a vector.
+/// Returns the elements of a tensor, which is in row-major order, from `start` on, as a vector.
 fn piece(tensor: &CubeTensor, (start, length): (usize, usize)) -> CubeTensor {
     let mut piece = view(tensor, [length], [1]);
     piece.handle = piece.handle.offset_start((start * size_of::<f32>()) as u64);
@@ -62,7 +62,7 @@ impl Part {
         CUBE_POS_X >= self.first && CUBE_POS_X < self.last
     }
 
-    /// The unit's first element, and the distance to the next.
+    /// Returns the unit's first element, and the distance to the next.
     fn first(&self) -> u32 {
         (CUBE_POS_X - self.first) * UNITS + UNIT_POS
     }
@@ -79,7 +79,7 @@ struct Gradient {
     part: Part,
 }
 
-/// Sums of squares, one for each cube, from that of number `first` on.
+/// Computes sums of squares, one for each cube, stored from number `first` on.
 #[cube(launch_unchecked)]
 fn square_sums(gradients: &Sequence<Gradient>, sums: &mut [f32], first: u32) {
     let mut sum = 0.0f32;
@@ -102,7 +102,7 @@ fn square_sums(gradients: &Sequence<Gradient>, sums: &mut [f32], first: u32) {
     }
 }
 
-/// `min(1, limit / √Σ sums)`; NaN if the sum is not finite.
+/// Computes `min(1, limit / √Σ sums)`; NaN if the sum is not finite.
 #[cube(launch_unchecked)]
 fn factor_of_sums(sums: &[f32], factor: &mut [f32], count: u32, limit: f32) {
     let mut sum = 0.0f32;
@@ -159,19 +159,19 @@ fn step(parameters: &mut Sequence<Parameter>, factor: &[f32], own: Adam) {
     }
 }
 
-/// The cubes of a launch: not more than [`GROUP`] times [`CUBES`], which every device has in one dimension.
+/// Returns the cubes of a launch: not more than [`GROUP`] times [`CUBES`], which every device has in one dimension.
 fn launched(cubes: usize) -> CubeCount {
     CubeCount::Static(count(cubes), 1, 1)
 }
 
-/// Parameters of a launch that binds `tensors` of each and one more.
+/// Returns parameters of a launch that binds `tensors` of each and one more.
 fn group(like: &CubeTensor, tensors: usize) -> usize {
     // the engine binds two arrays of its own
     let free = (like.client.properties().hardware.max_bindings as usize).saturating_sub(3);
     (free / tensors).clamp(1, GROUP)
 }
 
-/// The factor `[1]` that scales gradients to norm `limit` over all together if their norm is larger.
+/// Returns the factor `[1]` that scales gradients to norm `limit` over all together if their norm is larger.
 pub fn clip_factor(gradients: Vec<Tensor<1>>, limit: f32) -> Tensor<1> {
     let gradients = gradients.into_iter().map(primitive).flat_map(|gradient| {
         let all = pieces(gradient.meta.num_elements());
@@ -233,7 +233,7 @@ impl Queue {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Weights, gradient, m and v are of 32-bit floats.
+    /// Returns weights, gradient, m and v are of 32-bit floats.
     pub fn adam<const D: usize>(
         &self,
         step: Adam,

@@ -31,7 +31,7 @@ const DEPTH: usize = 768;
 /// Rows that a task packs at a time, at most: with [`DEPTH`] values each they stay in the second cache.
 const TALL: usize = 128;
 
-/// As [`Product::write`] for operands rounded to bfloat16.
+/// Computes the product like [`Product::write`], with operands rounded to bfloat16.
 ///
 /// # Safety
 /// As [`Product::write`], of checked sizes, on a processor that is [`supported`].
@@ -153,7 +153,7 @@ thread_local! {
     static SPARE: RefCell<Vec<Vec<u32>>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Memory for at least `n` pairs.
+/// Returns the memory for at least `n` pairs.
 fn spare(n: usize) -> Vec<u32> {
     let mut memory = SPARE.with_borrow_mut(Vec::pop).unwrap_or_default();
     if memory.len() < n {

@@ -10,7 +10,7 @@ use super::{LANES, ROWS, Strides, Strip, Tile};
 /// Values of a register, rows of a block of a tile, and registers of a row of it.
 const FOUR: usize = 4;
 
-/// Whether the processor multiplies in bfloat16.
+/// Returns whether the processor multiplies in bfloat16.
 pub fn supported() -> bool {
     std::arch::is_aarch64_feature_detected!("bf16")
 }
@@ -43,7 +43,7 @@ impl Strip {
     }
 }
 
-/// The sums of each column with the products of its pair and the pair `R` of `rows`.
+/// Returns the sums of each column with the products of its pair and the pair `R` of `rows`.
 #[target_feature(enable = "neon,bf16")]
 fn dot<const R: usize>(
     mut sums: float32x4_t,

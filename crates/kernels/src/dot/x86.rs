@@ -7,7 +7,7 @@ use super::{LANES, ROWS, Strides, Strip, Tile};
 /// Values along the inner dimension between those that are packed and those that are asked for.
 const AHEAD: usize = 32;
 
-/// Whether the processor multiplies in bfloat16.
+/// Returns whether the processor multiplies in bfloat16.
 pub fn supported() -> bool {
     use std::is_x86_feature_detected as has;
     has!("avx512f") && has!("avx512bw") && has!("avx512vl") && has!("avx512bf16")
@@ -75,7 +75,7 @@ impl Strip {
     }
 }
 
-/// The mask of a register's first `n` values.
+/// Returns the mask of a register's first `n` values.
 fn mask(n: usize) -> __mmask16 {
     if n >= LANES { !0 } else { (1 << n) - 1 }
 }
@@ -87,7 +87,7 @@ fn rounded(first: __m512, second: __m512) -> __m512i {
     unsafe { std::mem::transmute(_mm512_cvtne2ps_pbh(second, first)) }
 }
 
-/// The transpose of a 16 × 16 matrix.
+/// Returns the transpose of a 16 × 16 matrix.
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512bf16")]
 fn transposed(x: [__m512i; LANES]) -> [__m512i; LANES] {
     let mut y = [_mm512_setzero_si512(); LANES];

@@ -37,7 +37,7 @@ pub fn residual_norm(
     module::layer_norm(sum, gamma, Some(beta), epsilon)
 }
 
-/// Attention of the queries of each text, `queries(i)`, to its keys and values, side by side in `kv`.
+/// Returns the attention of the queries of each text, `queries(i)`, to its keys and values, side by side in `kv`.
 fn attend(
     queries: impl Fn(usize) -> Tensor<2>,
     kv: Tensor<2>,
@@ -87,7 +87,7 @@ pub fn attention_first(
     attend(|text| q.clone().narrow(0, text, 1), kv, sequences, heads, dropout)
 }
 
-/// The rows of a table for the places of each text's tokens, from row `first` on.
+/// Returns the rows of a table for the places of each text's tokens, from row `first` on.
 pub fn places(table: Tensor<2>, sequences: &Sequences, first: usize) -> Tensor<2> {
     let texts = sequences.lengths().map(|length| table.clone().narrow(0, first, length));
     Tensor::cat(texts.collect(), 0)

@@ -1,6 +1,6 @@
-//! Every fused operation on numbers of 32 bits, on the CPU engine and on a GPU where the features have one, against its
-//! [composition](composed) on those of 64 bits; products of rounded operands; elementary functions; any number of
-//! threads.
+//! Compares every fused operation on 32-bit numbers, on the CPU engine and on a GPU where the features have one, with
+//! its [composition](composed) on 64-bit numbers. Further tests: products of rounded operands; elementary functions;
+//! any number of threads.
 
 mod rounding;
 
@@ -53,35 +53,35 @@ fn leaf_on<const D: usize>(device: &Device, x: &Tensor<D>, dtype: DType) -> Tens
     x.clone().cast(dtype).to_device(device).autodiff().require_grad()
 }
 
-/// The devices whose operations are compared, and the bounds on their errors.
+/// Returns the devices whose operations are compared, and the bounds on their errors.
 fn devices() -> Vec<(Device, f32)> {
     [(Device::flex(), 2e-6)].into_iter().chain(crate::gpu().map(|gpu| (gpu, 2e-5))).collect()
 }
 
-/// Numbers that are not constant, as many as a matrix has.
+/// Returns numbers that are not constant, as many as a matrix has.
 fn factors([rows, columns]: [usize; 2]) -> Vec<f32> {
     (0..rows * columns).map(|i| ((i * 7919 % 101) as f32 - 50.0) / 50.0).collect()
 }
 
 impl<const M: usize, const V: usize> Inputs<M, V> {
-    /// The value of an operation, then the gradients of `Σ c ∘ y` for fixed [`factors`] c.
+    /// Returns the value of an operation, then the gradients of `Σ c ∘ y` for fixed [`factors`] c.
     fn outcome(
         &self,
         dtype: DType,
-        of: impl Fn([Tensor<2>; M], [Tensor<1>; V]) -> Tensor<2>,
+        function: impl Fn([Tensor<2>; M], [Tensor<1>; V]) -> Tensor<2>,
     ) -> Vec<Vec<f32>> {
-        self.outcome_on(&Device::flex(), dtype, of)
+        self.outcome_on(&Device::flex(), dtype, function)
     }
 
     fn outcome_on(
         &self,
         device: &Device,
         dtype: DType,
-        of: impl Fn([Tensor<2>; M], [Tensor<1>; V]) -> Tensor<2>,
+        function: impl Fn([Tensor<2>; M], [Tensor<1>; V]) -> Tensor<2>,
     ) -> Vec<Vec<f32>> {
         let matrices = self.0.each_ref().map(|x| leaf_on(device, x, dtype));
         let vectors = self.1.each_ref().map(|x| leaf_on(device, x, dtype));
-        let y = of(matrices.clone(), vectors.clone());
+        let y = function(matrices.clone(), vectors.clone());
         let c = TensorData::new(factors(y.dims()), y.dims());
         let c = Tensor::<2>::from_data(c, (&y.device(), dtype));
         let grads = (y.clone() * c).sum().backward();
@@ -99,8 +99,8 @@ impl<const M: usize, const V: usize> Inputs<M, V> {
     ) {
         let expected = self.outcome(DType::F64, composed);
         for (device, bound) in devices() {
-            let found = self.outcome_on(&device, DType::F32, &fused);
-            for (i, (a, b)) in found.iter().zip(&expected).enumerate() {
+            let outcome = self.outcome_on(&device, DType::F32, &fused);
+            for (i, (a, b)) in outcome.iter().zip(&expected).enumerate() {
                 let apart = difference(a, b);
                 assert!(apart < bound, "{what}, part {i}, {device:?}: {apart}");
             }
@@ -108,8 +108,8 @@ impl<const M: usize, const V: usize> Inputs<M, V> {
     }
 }
 
-/// The largest difference over the largest value, or over 1 where all are smaller: the normal distribution is computed
-/// to an absolute error.
+/// Returns the largest difference over the largest value, or over 1 where all are smaller: the normal distribution is
+/// computed to an absolute error.
 fn difference(a: &[f32], b: &[f32]) -> f32 {
     assert_eq!(a.len(), b.len());
     let largest = b.iter().fold(1.0f32, |m, v| m.max(v.abs()));
@@ -228,7 +228,11 @@ fn gradients_by_rows_of_two_uses_of_a_table_add_up() {
     let uses = [[4, 17, 49], [0, 17, 18]].map(|rows| SparseBatch::selection(rows.into_iter()));
     let loss = |by_rows: Option<RowGradients>| {
         let y = uses.each_ref().map(|rows| {
-            bag(table.clone(), Arc::new(rows.clone()), by_rows.clone().map(|own| (id, own)))
+            bag(
+                table.clone(),
+                Arc::new(rows.clone()),
+                by_rows.clone().map(|batch_rows| (id, batch_rows)),
+            )
         });
         let [a, b] = y;
         (a * b).sum().backward()
@@ -280,9 +284,10 @@ fn a_batch_may_have_more_rows_than_a_gpu_has_cubes_in_a_dimension() {
         }
         let batch = Arc::new(batch.clone());
         for (device, _) in devices() {
-            let of = |[table]: [Tensor<2>; 1], []: [Tensor<1>; 0]| bag(table, batch.clone(), None);
-            let found = inputs.outcome_on(&device, DType::F32, of);
-            assert!(found == [y.clone(), gradient.clone()], "{value} on {device:?}");
+            let operation =
+                |[table]: [Tensor<2>; 1], []: [Tensor<1>; 0]| bag(table, batch.clone(), None);
+            let outcome = inputs.outcome_on(&device, DType::F32, operation);
+            assert!(outcome == [y.clone(), gradient.clone()], "{value} on {device:?}");
         }
     }
     // a cube normalises four rows
@@ -315,8 +320,8 @@ fn backward_passes_and_attention_may_have_more_cubes_than_a_gpu_has_in_a_dimensi
         let b = leaf_on(&device, &b, DType::F32);
         let vectors = || [(); 3].map(|()| b.clone());
         let sums = |y: Tensor<2>| host(b.grad(&y.sum().backward()).unwrap())[0];
-        let found = sums(linear(x.clone(), w.clone(), b.clone(), FULL));
-        assert!((found / rows as f32 - 1.0).abs() < bound, "{found} on {device:?}");
+        let actual = sums(linear(x.clone(), w.clone(), b.clone(), FULL));
+        assert!((actual / rows as f32 - 1.0).abs() < bound, "{actual} on {device:?}");
         // the gradients of the last rows are those of these rows by themselves
         let last = |y: &dyn Fn(Tensor<2>) -> Tensor<2>| {
             let tail = x.clone().inner().narrow(0, rows - 10, 10);
@@ -351,7 +356,7 @@ fn inputs_of_16_bits_are_widened_and_their_gradients_have_16_bits() {
     ];
     for (device, bound) in devices() {
         for (name, operation) in operations {
-            let found = |dtype| {
+            let results = |dtype| {
                 // values that 16 bits hold
                 let there = |x: &Tensor<2>| leaf_on(&device, &x.clone().cast(DType::BF16), dtype);
                 let x = there(&x);
@@ -362,8 +367,8 @@ fn inputs_of_16_bits_are_widened_and_their_gradients_have_16_bits() {
                 assert_eq!(gradient.dtype(), dtype, "{name}");
                 (host(y), host(gradient.cast(DType::BF16)))
             };
-            let (narrow, gradient) = found(DType::BF16);
-            let (full, same) = found(DType::F32);
+            let (narrow, gradient) = results(DType::BF16);
+            let (full, same) = results(DType::F32);
             // a GPU's products of 16 bits have results of 16 bits
             let rounded = if device == Device::flex() { bound } else { 1e-2 };
             assert!(difference(&narrow, &full) < rounded, "{name} on {device:?}");
@@ -429,13 +434,14 @@ fn evaluation_without_autodiff_gives_the_same_values() {
 
 #[test]
 fn a_step_of_adam_is_that_of_64_bits() {
-    let own = Adam { beta1: 0.9, beta2: 0.99, rate: 0.02, scale: 1.5, epsilon: 1e-5, keep: 0.999 };
+    let settings =
+        Adam { beta1: 0.9, beta2: 0.99, rate: 0.02, scale: 1.5, epsilon: 1e-5, keep: 0.999 };
     let Inputs(all, []) = inputs([[130, 33]; 4], []);
     let all = [all[0].clone(), all[1].clone(), all[2].clone(), all[3].clone().abs()];
     let [w, g, m, v] = all.each_ref().map(|x| host(x.clone()));
     let expected = (0..w.len()).map(|i| {
         let [w, g, m, v] = [w[i], g[i], m[i], v[i]].map(f64::from);
-        let Adam { beta1, beta2, rate, scale, epsilon, keep } = own;
+        let Adam { beta1, beta2, rate, scale, epsilon, keep } = settings;
         let [beta1, beta2, rate, scale] = [beta1, beta2, rate, scale].map(f64::from);
         let m = beta1 * m + (1.0 - beta1) * g;
         let v = beta2 * v + (1.0 - beta2) * g * g;
@@ -449,16 +455,16 @@ fn a_step_of_adam_is_that_of_64_bits() {
         let there = all.each_ref().map(|x| x.clone().to_device(&device));
         let step = |[w, g, m, v]: [Tensor<2>; 4]| {
             let moments = [m, v].map(|x| x.flatten::<1>(0, 1));
-            updates.adam(own, w, Gradient::Dense(g), moments)
+            updates.adam(settings, w, Gradient::Dense(g), moments)
         };
         let steps: Vec<_> = (0..20).map(|_| step(there.clone())).collect();
         updates.finish();
         assert!(there.map(host) == all.each_ref().map(|x| host(x.clone())));
         let (w, [m, v]) = steps[19].clone();
-        let found = [host(w), host(m), host(v)];
-        for (part, found) in found.iter().enumerate() {
+        let updated = [host(w), host(m), host(v)];
+        for (part, actual) in updated.iter().enumerate() {
             let expected: Vec<f32> = expected.iter().map(|all| all[part]).collect();
-            assert!(difference(found, &expected) < bound, "part {part} on {device:?}");
+            assert!(difference(actual, &expected) < bound, "part {part} on {device:?}");
         }
     }
 }
@@ -471,8 +477,8 @@ fn gradients_are_clipped_by_their_norm() {
         let squares = [&a, &b].into_iter().flat_map(|x| host(x.clone()));
         let norm = squares.map(|v| f64::from(v).powi(2)).sum::<f64>().sqrt() as f32;
         for (limit, expected) in [(norm * 0.25, 0.25), (norm * 2.0, 1.0)] {
-            let found = host(clip_factor(flat(), limit))[0];
-            assert!((found - expected).abs() < bound, "{found} on {device:?}");
+            let actual = host(clip_factor(flat(), limit))[0];
+            assert!((actual - expected).abs() < bound, "{actual} on {device:?}");
         }
         for wrong in [f32::NAN, f32::INFINITY] {
             let wrong = Tensor::<1>::from_floats([wrong], &device);

@@ -10,7 +10,7 @@ fn host<const D: usize>(x: Tensor<D>) -> Vec<f32> {
     x.into_data().convert::<f32>().try_to_vec::<f32>().unwrap()
 }
 
-/// The GPU of a build with the feature `wgpu` or `cuda`. Of a build with both, DSOKR_TEST_GPU names one.
+/// Returns the GPU of a build with the feature `wgpu` or `cuda`. In a build with both, DSOKR_TEST_GPU names one.
 fn gpu() -> Option<Device> {
     #[cfg(feature = "wgpu")]
     if !cfg!(feature = "cuda") || std::env::var("DSOKR_TEST_GPU").is_ok_and(|gpu| gpu == "wgpu") {

@@ -1,11 +1,11 @@
-//! What the operating system says about the process of a bench.
+//! What the operating system reports about the process of a bench.
 
-/// The most memory that the process has held, in MiB.
+/// Returns the most memory that the process has held, in MiB.
 pub fn peak_mib() -> i64 {
     usage().ru_maxrss / 1024
 }
 
-/// What it has used so far.
+/// Returns the resources that the process has used so far.
 pub fn usage() -> libc::rusage {
     // SAFETY: getrusage fills the struct it is given, which is plain numbers.
     unsafe {

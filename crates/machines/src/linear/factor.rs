@@ -25,19 +25,19 @@ pub(crate) struct Panels<T> {
     panels: Vec<Mat<T>>,
 }
 
-/// The rows of panel `at` of a matrix of the given size.
+/// Returns the rows of panel `at` of a matrix of the given size.
 fn rows_of(at: usize, size: usize) -> Range<usize> {
     at * PANEL..size.min((at + 1) * PANEL)
 }
 
 impl<T: Scalar> Panels<T> {
-    /// A matrix of zeros.
+    /// Creates a matrix of zeros.
     pub(crate) fn zeros(size: usize) -> Self {
         let panel = |at| Mat::zeros(rows_of(at, size).len(), rows_of(at, size).end);
         Self { size, panels: (0..size.div_ceil(PANEL)).map(panel).collect() }
     }
 
-    /// From its panels: `panel(rows)` gives the rows of the matrix from column 0 to `rows.end`.
+    /// Creates the matrix from its panels: `panel(rows)` gives the rows of the matrix from column 0 to `rows.end`.
     pub(crate) fn try_new<E>(
         size: usize,
         mut panel: impl FnMut(Range<usize>) -> Result<Mat<T>, E>,
@@ -46,7 +46,7 @@ impl<T: Scalar> Panels<T> {
         Ok(Self { size, panels: panels.collect::<Result<_, E>>()? })
     }
 
-    /// An element of the lower half, `column ≤ row`.
+    /// Returns an element of the lower half, `column ≤ row`.
     pub(crate) fn at(&self, row: usize, column: usize) -> T {
         self.panels[row / PANEL][(row % PANEL, column)]
     }
@@ -66,8 +66,11 @@ impl<T: Scalar> Panels<T> {
     /// Adds a scaled matrix of the same size.
     pub(crate) fn add_scaled(&mut self, factor: T, other: &Self) {
         self.panels.par_iter_mut().zip(&other.panels).for_each(|(panel, other)| {
-            for (own, other) in panel.col_iter_mut().zip(other.col_iter()) {
-                own.iter_mut().zip(other.iter()).for_each(|(own, &other)| *own += factor * other);
+            for (column, other) in panel.col_iter_mut().zip(other.col_iter()) {
+                column
+                    .iter_mut()
+                    .zip(other.iter())
+                    .for_each(|(value, &other)| *value += factor * other);
             }
         });
     }
@@ -76,20 +79,20 @@ impl<T: Scalar> Panels<T> {
     pub(crate) fn add_product(&mut self, a: MatRef<T>, b: MatRef<T>) {
         let size = self.size;
         self.panels.par_iter_mut().enumerate().for_each(|(at, panel)| {
-            let of = rows_of(at, size);
-            let left = a.subcols(of.start, of.len());
-            let right = b.subcols(0, of.end);
+            let rows = rows_of(at, size);
+            let left = a.subcols(rows.start, rows.len());
+            let right = b.subcols(0, rows.end);
             let one = T::from_f64(1.0);
             matmul(panel.as_mut(), Accum::Add, left.transpose(), right, one, Par::Seq);
         });
     }
 
-    /// The sum of the diagonal.
+    /// Returns the sum of the diagonal.
     pub(crate) fn trace(&self) -> f64 {
         (0..self.size).map(|i| self.at(i, i).wide()).sum()
     }
 
-    /// Unless all elements are finite numbers.
+    /// Refuses the matrix unless all elements are finite numbers.
     pub(crate) fn check_finite(&self, what: &'static str) -> Result<(), Error> {
         let mut panels = self.panels.iter().enumerate();
         panels.try_for_each(|(at, panel)| {
@@ -97,7 +100,7 @@ impl<T: Scalar> Panels<T> {
         })
     }
 
-    /// The same matrix in `f32`.
+    /// Returns the same matrix in `f32`.
     pub(crate) fn single(&self) -> Panels<f32> {
         let single = |panel: &Mat<T>| {
             Mat::from_fn(panel.nrows(), panel.ncols(), |i, j| panel[(i, j)].wide() as f32)
@@ -105,7 +108,7 @@ impl<T: Scalar> Panels<T> {
         Panels { size: self.size, panels: self.panels.iter().map(single).collect() }
     }
 
-    /// The whole matrix, both halves.
+    /// Returns the whole matrix, both halves.
     pub(crate) fn whole(&self) -> Mat<f64> {
         let element = |i: usize, j: usize| self.at(i.max(j), i.min(j)).wide();
         Mat::from_fn(self.size, self.size, element)
@@ -113,13 +116,13 @@ impl<T: Scalar> Panels<T> {
 }
 
 impl Panels<f64> {
-    /// Replaces it by the sum of those of all ranks.
+    /// Replaces the matrix by its sum over all ranks.
     pub(crate) fn sum(&mut self, processes: &Processes) -> Result<(), Error> {
         self.panels.iter_mut().try_for_each(|panel| sum_over_ranks(processes, panel))
     }
 }
 
-/// The elements of a matrix, row by row; an element that is not finite is an error.
+/// Returns the elements of a matrix, row by row; an element that is not finite is an error.
 pub(crate) fn row_major<T: Scalar>(matrix: MatRef<T>) -> Result<Vec<T>, Error> {
     const ROWS: usize = 64;
     let columns = matrix.ncols();
@@ -140,7 +143,7 @@ pub(crate) struct Factor<T> {
     lower: Panels<T>,
 }
 
-/// The error for a system of `size` unknowns with `ridge` = nλ, found at `row` not to be positive definite.
+/// Returns the error for a system of `size` unknowns with `ridge` = nλ, found at `row` not to be positive definite.
 pub(crate) fn not_positive(row: usize, size: usize, ridge: f64) -> Error {
     Error::Numeric(format!(
         "the system of {size} unknowns is not numerically positive definite (row {row}, n·lambda = {ridge}); \
@@ -149,7 +152,7 @@ pub(crate) fn not_positive(row: usize, size: usize, ridge: f64) -> Error {
 }
 
 impl<T: Scalar> Factor<T> {
-    /// Factors a matrix in its own memory, `n³/3` multiplications and additions.
+    /// Creates factors a matrix in its own memory, `n³/3` multiplications and additions.
     ///
     /// Left-looking: a column of blocks takes one long product for each block below the diagonal,
     /// then its diagonal block is factored and the others are solved with it. A matrix has no factor where it
@@ -165,8 +168,8 @@ impl<T: Scalar> Factor<T> {
             let Some((current, below)) = matrix.panels[at..].split_first_mut() else { break };
             let (left, diagonal) = current.as_mut().split_at_col_mut(columns.start);
             let left = left.as_ref();
-            let update = |out: MatMut<T>, known: MatRef<T>| {
-                matmul(out, Accum::Add, known, left.transpose(), T::from_f64(-1.0), Par::Seq);
+            let update = |out: MatMut<T>, solved: MatRef<T>| {
+                matmul(out, Accum::Add, solved, left.transpose(), T::from_f64(-1.0), Par::Seq);
             };
             let mut diagonal = diagonal.subcols_mut(0, columns.len());
             // The diagonal block is one of the tasks.
@@ -174,8 +177,8 @@ impl<T: Scalar> Factor<T> {
                 || update(diagonal.as_mut(), left),
                 || {
                     below.par_iter_mut().for_each(|panel| {
-                        let (known, rest) = panel.as_mut().split_at_col_mut(columns.start);
-                        update(rest.subcols_mut(0, columns.len()), known.as_ref());
+                        let (solved, rest) = panel.as_mut().split_at_col_mut(columns.start);
+                        update(rest.subcols_mut(0, columns.len()), solved.as_ref());
                     });
                 },
             );
@@ -212,22 +215,22 @@ impl<T: Scalar> Factor<T> {
         })
     }
 
-    /// `L⁻¹ B`, in parallel over the columns.
+    /// Computes `L⁻¹ B`, in parallel over the columns.
     pub(crate) fn whiten(&self, mut sides: MatMut<T>) -> Result<(), Error> {
         let cancellation = &Cancellation::current();
         let parts = sides.as_mut().par_col_chunks_mut(SIDES);
         parts.try_for_each(|sides| self.forward(sides, 0, cancellation))
     }
 
-    /// `L⁻ᵀ B`, in parallel over the columns.
+    /// Computes `L⁻ᵀ B`, in parallel over the columns.
     pub(crate) fn whiten_transposed(&self, mut sides: MatMut<T>) -> Result<(), Error> {
         let cancellation = &Cancellation::current();
         let parts = sides.as_mut().par_col_chunks_mut(SIDES);
         parts.try_for_each(|sides| self.backward(sides, cancellation))
     }
 
-    /// The diagonal of `A⁻¹`: squared lengths of the columns of `L⁻¹`, `n³/3` operations; and from the first elements of
-    /// the columns that of the inverse of the leading block of `block` rows.
+    /// Returns two diagonals: that of `A⁻¹`, the squared lengths of the columns of `L⁻¹` (`n³/3` operations), and that
+    /// of the inverse of the leading block of `block` rows, from the first elements of these columns.
     pub(crate) fn inverse_diagonals(&self, block: usize) -> Result<[Vec<f64>; 2], Error> {
         let size = self.lower.size;
         let cancellation = &Cancellation::current();
@@ -251,7 +254,7 @@ impl<T: Scalar> Factor<T> {
         Ok([whole, leading])
     }
 
-    /// The panels of the leading block of so many rows, with their rows.
+    /// Returns the panels of the leading block of so many rows, with their rows.
     fn leading(
         &self,
         size: usize,
@@ -263,8 +266,8 @@ impl<T: Scalar> Factor<T> {
         })
     }
 
-    /// `L⁻¹ B` on one thread, where the rows of B above panel `first` are zero and not among `sides`. L is the leading
-    /// block of the rows that B has.
+    /// Computes `L⁻¹ B` on one thread, where the rows of B above panel `first` are zero and not among `sides`. L is the
+    /// leading block of the rows that B has.
     fn forward(
         &self,
         mut sides: MatMut<T>,
@@ -274,17 +277,17 @@ impl<T: Scalar> Factor<T> {
         let top = first * PANEL;
         for (rows, panel) in self.leading(top + sides.nrows()).skip(first) {
             cancellation.check()?;
-            let (known, rest) = sides.as_mut().split_at_row_mut(rows.start - top);
+            let (solved, rest) = sides.as_mut().split_at_row_mut(rows.start - top);
             let mut out = rest.subrows_mut(0, rows.len());
             let left = panel.subcols(top, rows.start - top);
-            matmul(out.as_mut(), Accum::Add, left, known.as_ref(), T::from_f64(-1.0), Par::Seq);
+            matmul(out.as_mut(), Accum::Add, left, solved.as_ref(), T::from_f64(-1.0), Par::Seq);
             let diagonal = panel.subcols(rows.start, rows.len());
             solve_lower_triangular_in_place(diagonal, out, Par::Seq);
         }
         Ok(())
     }
 
-    /// `L⁻ᵀ B` on one thread, for the leading block of the rows that B has.
+    /// Computes `L⁻ᵀ B` on one thread, for the leading block of the rows that B has.
     fn backward(&self, mut sides: MatMut<T>, cancellation: &Cancellation) -> Result<(), Error> {
         for (rows, panel) in self.leading(sides.nrows()).rev() {
             cancellation.check()?;
@@ -299,7 +302,7 @@ impl<T: Scalar> Factor<T> {
         Ok(())
     }
 
-    /// An estimate from below of the condition number `σ_1 / σ_n` of the factored matrix, by a few
+    /// Returns an estimate from below of the condition number `σ_1 / σ_n` of the factored matrix, by a few
     /// steps of the power iteration on it and on its inverse; infinite where it is beyond the range of numbers.
     pub(crate) fn condition(&self) -> Result<f64, Error> {
         let cancellation = &Cancellation::current();
@@ -313,7 +316,7 @@ impl<T: Scalar> Factor<T> {
         Ok(if condition.is_nan() { f64::INFINITY } else { condition })
     }
 
-    /// The length that a unit vector grows to in the last of some steps.
+    /// Returns the length that a unit vector grows to in the last of some steps.
     fn power(
         &self,
         purpose: &str,
@@ -342,7 +345,7 @@ impl<T: Scalar> Factor<T> {
         Ok(length_of(&vector).max(length))
     }
 
-    /// `L Lᵀ v`.
+    /// Computes `L Lᵀ v`.
     fn multiply(&self, vector: Mat<T>) -> Mat<T> {
         let size = self.lower.size;
         let one = T::from_f64(1.0);
@@ -363,8 +366,8 @@ impl<T: Scalar> Factor<T> {
             let rows = rows_of(at, size);
             let left = panel.as_ref().subcols(0, rows.start);
             let mut below = out.as_mut().subrows_mut(rows.start, rows.len());
-            let known = inner.as_ref().subrows(0, rows.start);
-            matmul(below.as_mut(), Accum::Replace, left, known, one, Par::Seq);
+            let solved = inner.as_ref().subrows(0, rows.start);
+            matmul(below.as_mut(), Accum::Replace, left, solved, one, Par::Seq);
             for i in 0..rows.len() {
                 let terms =
                     (0..=i).map(|j| panel[(i, rows.start + j)] * inner[(rows.start + j, 0)]);

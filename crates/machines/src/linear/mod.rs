@@ -20,7 +20,7 @@ pub(crate) const PANEL: usize = 256;
 /// Right-hand sides that one task solves for.
 pub(crate) const SIDES: usize = 128;
 
-/// `out = a b` or `out += a b`, so many rows of it in a task.
+/// Computes `out = a b` or `out += a b`, so many rows of it in a task.
 pub(crate) fn product(
     mut out: MatMut<f64>,
     accum: Accum,
@@ -29,12 +29,12 @@ pub(crate) fn product(
     rows: usize,
 ) {
     out.as_mut().par_row_chunks_mut(rows).enumerate().for_each(|(task, out)| {
-        let own = a.subrows(task * rows, out.nrows());
-        matmul(out, accum, own, b, 1.0, Par::Seq);
+        let task_rows = a.subrows(task * rows, out.nrows());
+        matmul(out, accum, task_rows, b, 1.0, Par::Seq);
     });
 }
 
-/// The sum of `parts` matrices of a size, in their order, as many at a time as there are threads.
+/// Returns the sum of `parts` matrices of a size, in their order, as many at a time as there are threads.
 pub(crate) fn sum_of_parts(
     size: usize,
     parts: usize,
@@ -49,7 +49,7 @@ pub(crate) fn sum_of_parts(
     total
 }
 
-/// Unless all elements of a matrix are finite; `place` gives the row and column that a message names.
+/// Refuses a matrix unless all elements are finite; `place` gives the row and column that the message names.
 pub(crate) fn check_finite<T: Scalar>(
     what: &'static str,
     matrix: MatRef<T>,
@@ -69,12 +69,12 @@ pub(crate) fn check_finite<T: Scalar>(
 pub(crate) trait Scalar:
     RealField + Copy + Into<f64> + Send + Sync + std::iter::Sum + 'static
 {
-    /// The nearest number of this type.
+    /// Creates the nearest number of this type.
     fn from_f64(value: f64) -> Self {
         from_f64(value)
     }
 
-    /// The number in `f64`.
+    /// Returns the number in `f64`.
     fn wide(self) -> f64 {
         self.into()
     }

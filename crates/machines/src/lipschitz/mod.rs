@@ -21,7 +21,7 @@ pub use solver::{InputFeatures, Stop};
 pub struct LipschitzProblem {
     /// ℓ.
     pub loss: Loss,
-    /// M of the kernel `k M`, whose norm is that of `f − b`.
+    /// The output matrix M of the kernel `k M`, in whose norm `f − b` is penalised.
     pub output: OutputMatrix,
     /// λ, above 0. With the square loss and M = I it is the λ of a ridge regression.
     pub lambda: f64,
@@ -134,7 +134,7 @@ impl Offset {
     }
 }
 
-/// The τ-quantile `inf {z : F(z) ≥ τ}` of the empirical distribution F of values with weights.
+/// Returns the τ-quantile `inf {z : F(z) ≥ τ}` of the empirical distribution F of values with weights.
 fn quantile(values: impl Iterator<Item = (f64, f64)>, level: f64) -> f64 {
     let mut sorted: Vec<(f64, f64)> = values.collect();
     sorted.sort_unstable_by(|(a, _), (b, _)| a.total_cmp(b));
@@ -150,7 +150,7 @@ fn quantile(values: impl Iterator<Item = (f64, f64)>, level: f64) -> f64 {
     sorted.last().map_or(0.0, |(value, _)| *value)
 }
 
-/// The mean pinball loss, summed over the levels, of predicted quantiles (n × d row-major) of n
+/// Returns the mean pinball loss, summed over the levels, of predicted quantiles (n × d row-major) of n
 /// numbers.
 ///
 /// # Errors
@@ -165,7 +165,7 @@ pub fn pinball_loss(levels: &[f64], predictions: &[f32], observed: &[f64]) -> Re
     Ok(losses.sum::<f64>() / observed.len() as f64)
 }
 
-/// The crossing loss `(1/n) Σ_i Σ_j max(0, f_j(x_i) − f_{j+1}(x_i))` of predicted quantiles, n × d
+/// Returns the crossing loss `(1/n) Σ_i Σ_j max(0, f_j(x_i) − f_{j+1}(x_i))` of predicted quantiles, n × d
 /// row-major with increasing levels: 0 where no two neighbours cross (Sangnier et al. 2016).
 ///
 /// # Errors
@@ -188,7 +188,7 @@ pub fn crossing_loss(levels: usize, predictions: &[f32]) -> Result<f64, Error> {
     Ok(crossed.sum::<f64>() / (predictions.len() / levels) as f64)
 }
 
-/// The share of observed numbers that are at most the predicted quantile, for each level: τ_j for
+/// Returns the share of observed numbers that are at most the predicted quantile, for each level: τ_j for
 /// calibrated quantiles.
 ///
 /// # Errors

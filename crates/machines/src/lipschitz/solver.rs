@@ -6,18 +6,18 @@
 //!
 //! with the shares `v_i = w_i / Σ_i w_i` of the weights of the rows, 1/n without weights.
 //!
-//! Any slopes α_i with a finite conjugate bound it from below,
-//! `D(α) = −Σ_i v_i ℓ_i*(α_i) − ‖G L‖²/2λ` with `G = Σ_i v_i z_i α_iᵀ`, so `P(C) − D(α)` bounds what
-//! C lacks. Every step computes both from one pass over the rows.
+//! Any slopes α_i with a finite conjugate give the lower bound `D(α) = −Σ_i v_i ℓ_i*(α_i) − ‖G L‖²/2λ` with
+//! `G = Σ_i v_i z_i α_iᵀ`, so `P(C) − D(α)` bounds how far C is from the optimum. Every step computes both from one
+//! pass over the rows.
 //!
-//! The Hessian is at most `c s_k m_j + λ` in the coordinate (k, j), where c bounds the curvature of ℓ
-//! and m holds the eigenvalues of M, or `max_i n v_i` times that where rows have weights: steps are scaled by its inverse, which makes them as long as the
-//! data allow whatever the decay of s. Momentum is that of FISTA (Beck and Teboulle 2009), restarted
-//! where it points uphill (O'Donoghue and Candès 2015).
+//! The Hessian is at most `c s_k m_j + λ` in the coordinate (k, j), where c bounds the curvature of ℓ and m holds the
+//! eigenvalues of M. Where rows have weights the first term is multiplied by `max_i n v_i`. Steps are scaled by the
+//! inverse of this bound, which makes them as long as the data allow whatever the decay of s. Momentum follows FISTA
+//! (Beck and Teboulle 2009), restarted where it points uphill (O'Donoghue and Candès 2015).
 //!
-//! A loss with kinks is smoothed about slopes α⁰ (Moreau, Nesterov 2005), `c = 1/μ`; when the smoothed
-//! problem is solved well enough, α⁰ moves to the slopes found: the method of multipliers, whose fixed
-//! point is the solution of the problem itself, whatever μ is.
+//! A loss with kinks is smoothed about slopes α⁰ (Moreau; Nesterov 2005), `c = 1/μ`. When the smoothed problem is
+//! solved well enough, α⁰ moves to the slopes of its solution. This is the method of multipliers: its fixed point is
+//! the solution of the problem itself, whatever μ is.
 
 use dsokr_basis::eigenbasis::{Eigen, multiply, symmetric_eigen};
 use dsokr_basis::{Basis, RowSource};
@@ -38,16 +38,16 @@ use crate::targets::Targets;
 /// A smoothed problem is solved when its own gap is this share of the whole gap.
 const INNER: f64 = 0.1;
 
-/// Least number of rows of a part.
+/// The least number of rows of a part.
 const ROWS: usize = 512;
 
-/// Most parts that the rows are cut into. As many of their sums as there are threads are in flight.
+/// The most parts that the rows are cut into. As many sums of parts as there are threads are in flight.
 const PARTS: usize = 64;
 
 /// Rows projected at once; constant, so that what meets in a product does not depend on the threads.
 const PROJECTED: usize = 8192;
 
-/// When to stop.
+/// The rule that ends the iterations.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema, SmartDefault)]
 #[serde(deny_unknown_fields, default)]
 pub struct Stop {
@@ -68,7 +68,7 @@ impl Stop {
     }
 }
 
-/// The weights B = C Lᵀ, p × d, and how far the loss was minimised.
+/// Returns the weights B = C Lᵀ, p × d, and how far the loss was minimised.
 pub(crate) fn solve(
     features: &InputFeatures,
     targets: &Targets,
@@ -180,7 +180,7 @@ pub(crate) fn solve(
 struct Smoothing {
     /// μ, in units of the targets by units of slopes; 0 for a loss without kinks.
     mu: f64,
-    /// The largest `n v_i`, by which a row's part in the curvature is above that of equal weights.
+    /// The largest `n v_i`: the factor by which a row's part in the curvature exceeds that of equal weights.
     heaviest: f64,
     curvature: f64,
     /// The whole gap when the slopes last moved.
@@ -215,7 +215,7 @@ impl Smoothing {
     }
 }
 
-/// `Σ a_ij²`.
+/// Computes `Σ a_ij²`.
 fn squared_norm(a: &Mat<f64>) -> f64 {
     a.col_iter().map(|column| column.iter().map(|value| value * value).sum::<f64>()).sum()
 }
@@ -243,7 +243,7 @@ pub struct InputFeatures {
 }
 
 impl InputFeatures {
-    /// The features of the training inputs in a basis; n p numbers.
+    /// Creates the features of the training inputs in a basis; n p numbers.
     ///
     /// # Errors
     /// Rows that the basis does not project; [`Error::Value`] for no rows.
@@ -275,7 +275,7 @@ impl InputFeatures {
         Ok(Self { basis, rows, spectrum, rotation, part })
     }
 
-    /// `Σ_i w_i z_i α_iᵀ / Σ_i w_i`, p × d, where `slopes(start, f, α)` is given the predictions `f = Bᵀ z` of
+    /// Computes `Σ_i w_i z_i α_iᵀ / Σ_i w_i`, p × d, where `slopes(start, f, α)` is given the predictions `f = Bᵀ z` of
     /// consecutive rows from `start`, d numbers each, and writes α; and the sum of what it returns over `Σ_i w_i`.
     ///
     /// `alpha` holds the α of all rows, n × d row-major.
@@ -308,8 +308,8 @@ impl InputFeatures {
         // as many sums at a time as there are threads, added in the order of the parts
         let mut parts: Vec<_> = alpha.chunks_mut(self.part * d).enumerate().collect();
         for wave in parts.chunks_mut(rayon::current_num_threads()) {
-            let found: Vec<(Mat<f64>, [f64; 2])> = wave.par_iter_mut().map(part).collect();
-            for (part, sums) in found {
+            let gradients: Vec<(Mat<f64>, [f64; 2])> = wave.par_iter_mut().map(part).collect();
+            for (part, sums) in gradients {
                 gradient += part;
                 totals.iter_mut().zip(sums).for_each(|(total, sum)| *total += sum);
             }

@@ -1,4 +1,4 @@
-//! Several precomputed input kernels as one: their uniform sum, or the one best aligned with the
+//! Combines several precomputed input kernels into one: their uniform sum, or the sum that is best aligned with the
 //! outputs.
 
 use std::ops::Range;
@@ -54,13 +54,13 @@ impl Ideal<'_> {
     }
 }
 
-/// The weights w ≥ 0 of length 1 whose kernel `Σ_k w_k K_k` has the largest centred alignment with the outputs: ALIGNF
-/// (Cortes, Mohri and Rostamizadeh 2012, proposition 9).
+/// Returns the weights w ≥ 0 of length 1 whose kernel `Σ_k w_k K_k` has the largest centred alignment with the outputs:
+/// ALIGNF (Cortes, Mohri and Rostamizadeh 2012, proposition 9).
 ///
-/// Centred alignment is the cosine `ρ(K, Y) = ⟨K^c, Y^c⟩ / (‖K^c‖ ‖Y^c‖)` in the Frobenius product, with
-/// `K^c = H K H`, `H = I − 11ᵀ/n`. The weights are `v/‖v‖` of the minimum of `vᵀ M v − 2 vᵀ a` over
-/// `v ≥ 0`, `M_kl = ⟨K_k^c, K_l^c⟩`, `a_k = ⟨K_k^c, Y^c⟩`. The method of active sets finds it, exactly but
-/// for rounding errors. The scale of a kernel does not matter: its weight is divided by it.
+/// Centred alignment is the cosine `ρ(K, Y) = ⟨K^c, Y^c⟩ / (‖K^c‖ ‖Y^c‖)` in the Frobenius product, with `K^c = H K H`,
+/// `H = I − 11ᵀ/n`. The weights are `v/‖v‖`, where v minimises `vᵀ M v − 2 vᵀ a` over `v ≥ 0` with
+/// `M_kl = ⟨K_k^c, K_l^c⟩` and `a_k = ⟨K_k^c, Y^c⟩`. The method of active sets finds v, exactly but for rounding
+/// errors. The scale of a kernel does not matter: its weight is divided by it.
 ///
 /// Memory in addition to the kernels: one of them for the check that it is positive semi-definite, and 64 columns
 /// a thread. Time: n³/3 multiplications for the check of each of K kernels, n² K²/2 for the products.
@@ -79,10 +79,10 @@ impl Ideal<'_> {
 /// ```
 ///
 /// # Errors
-/// [`Error::Kernel`] with the position and the reason for a kernel that is not n × n, finite, symmetric
-/// and positive semi-definite, or zero; [`Error::Numeric`] for a constant kernel, constant outputs,
-/// and where no kernel has an alignment above 0; [`Error::Value`] for no kernels; those of the output
-/// kernel's checks and of reading the outputs.
+/// [`Error::Kernel`] with the position and the reason for a kernel that is not n × n, finite, symmetric and positive
+/// semi-definite, or that is zero; [`Error::Numeric`] for a constant kernel, constant outputs, and where no kernel has
+/// an alignment above 0; [`Error::Value`] for no kernels; the errors of the output kernel's checks and of reading the
+/// outputs.
 pub fn alignf(kernels: &[MatRef<f64>], ideal: &Ideal) -> Result<Vec<f64>, Error> {
     let n = ideal.rows.len();
     check(kernels, n)?;
@@ -141,7 +141,7 @@ pub fn alignf(kernels: &[MatRef<f64>], ideal: &Ideal) -> Result<Vec<f64>, Error>
     Ok(weights.iter().map(|w| w / norm).collect())
 }
 
-/// `Σ_k w_k K_k` of n × n Gram matrices of training inputs, or of the q × n values of new inputs with
+/// Computes `Σ_k w_k K_k` of n × n Gram matrices of training inputs, or of the q × n values of new inputs with
 /// them.
 ///
 /// # Errors
@@ -170,9 +170,9 @@ pub fn combine(kernels: &[MatRef<f64>], weights: &[f64]) -> Result<Mat<f64>, Err
 pub(super) fn check(kernels: &[MatRef<f64>], n: usize) -> Result<(), Error> {
     Error::check_count("number of kernels", kernels.len())?;
     for (at, kernel) in kernels.iter().enumerate() {
-        let found = Error::check_length("rows of the kernel matrix", kernel.nrows(), n)
+        let checked_kernel = Error::check_length("rows of the kernel matrix", kernel.nrows(), n)
             .and_then(|()| checked(*kernel).map(drop));
-        found.map_err(|source| Error::Kernel { kernel: at, source: Box::new(source) })?;
+        checked_kernel.map_err(|source| Error::Kernel { kernel: at, source: Box::new(source) })?;
     }
     Ok(())
 }
@@ -184,7 +184,7 @@ struct Means {
 }
 
 impl Means {
-    /// From the sums of columns.
+    /// Creates the centring from the sums of columns.
     fn new(mut sums: Vec<f64>) -> Self {
         let n = sums.len() as f64;
         sums.iter_mut().for_each(|sum| *sum /= n);
@@ -200,7 +200,7 @@ impl Means {
     }
 }
 
-/// `argmin vᵀ M v − 2 vᵀ a` over `v ≥ 0`, for a small positive semi-definite M with a diagonal of
+/// Computes `argmin vᵀ M v − 2 vᵀ a` over `v ≥ 0`, for a small positive semi-definite M with a diagonal of
 /// about 1: the active sets of Lawson and Hanson (1974), each solved by a Cholesky factor.
 ///
 /// An unknown joins the set while the gradient asks for it and the minimum over the larger set is
@@ -227,7 +227,7 @@ fn nonnegative(m: &Mat<f64>, a: &[f64]) -> Vec<f64> {
     }
 }
 
-/// The minimum over the set of v and one more unknown; those that would fall below 0 leave the set.
+/// Returns the minimum over the set of v and one more unknown; those that would fall below 0 leave the set.
 fn step(m: &Mat<f64>, a: &[f64], v: &[f64], joining: usize) -> Option<Vec<f64>> {
     let mut v = v.to_vec();
     let mut set: Vec<usize> = (0..v.len()).filter(|&j| v[j] > 0.0 || j == joining).collect();
@@ -250,7 +250,7 @@ fn step(m: &Mat<f64>, a: &[f64], v: &[f64], joining: usize) -> Option<Vec<f64>> 
     None
 }
 
-/// The minimum over a set, whatever its signs.
+/// Returns the minimum over a set, whatever its signs.
 fn minimum(m: &Mat<f64>, a: &[f64], set: &[usize]) -> Option<Mat<f64>> {
     let system = Panels::try_new(set.len(), |rows| {
         Ok::<_, ()>(Mat::from_fn(rows.len(), rows.end, |i, j| m[(set[rows.start + i], set[j])]))
@@ -264,7 +264,7 @@ fn row(m: &Mat<f64>, j: usize, v: &[f64]) -> f64 {
     v.iter().enumerate().map(|(k, value)| m[(j, k)] * value).sum()
 }
 
-/// `vᵀ M v − 2 vᵀ a`.
+/// Computes `vᵀ M v − 2 vᵀ a`.
 fn value(m: &Mat<f64>, a: &[f64], v: &[f64]) -> f64 {
     (0..a.len()).map(|j| v[j] * (row(m, j, v) - 2.0 * a[j])).sum()
 }

@@ -57,7 +57,7 @@ dsokr_core::defaults! {
 }
 
 impl ConjugateGradients {
-    /// The defaults for a sketch.
+    /// Creates the defaults for a sketch.
     pub fn new(sketch: InputSketch) -> Self {
         let tolerance = tolerance();
         let iterations = iterations();
@@ -80,37 +80,36 @@ impl ConjugateGradients {
 /// gradients for all coordinates at once, preconditioned as in Falkon (Rudi, Carratino and Rosasco
 /// 2017).
 ///
-/// With `t_i = R k^{x_i}` and `K̃ = R K Rᵀ = L Lᵀ` the system is
-/// `(Σ t_i t_iᵀ + nλ K̃) B = Σ t_i ψ_iᵀ` for any input sketch, with each term of the sums times w and λ Σw in the place of
-/// nλ where rows have weights; where R picks rows it is Falkon's
-/// `(K_nmᵀ K_nm + nλ K_mm) B = K_nmᵀ Ψ`. As there, it is solved in the coordinates of `Lᵀ B`, whose
-/// penalty is the identity, with the Cholesky factor `A` of a sample's system as preconditioner:
-/// `A Aᵀ = (n/s) L⁻¹ (Σ_{i in sample} t_i t_iᵀ) L⁻ᵀ + nλ I`. Falkon takes the anchors for the sample.
-/// Here it is s rows drawn without regard to the sketch, so that a sketch that mixes rows, or picks
-/// them by leverage, needs no weights; and since the anchors would count the diagonal of their Gram
-/// matrix as if every row had such a neighbour, s = 8m other rows leave a system of a condition number
-/// near 4 whatever n is, and half the iterations.
+/// With `t_i = R k^{x_i}` and `K̃ = R K Rᵀ = L Lᵀ` the system is `(Σ t_i t_iᵀ + nλ K̃) B = Σ t_i ψ_iᵀ` for any input
+/// sketch. Where rows have weights, each term of the sums is multiplied by w, and λ Σw takes the place of nλ. Where R
+/// picks rows it is Falkon's system `(K_nmᵀ K_nm + nλ K_mm) B = K_nmᵀ Ψ`. As in Falkon, it is solved in the coordinates
+/// of `Lᵀ B`, whose penalty is the identity, with the Cholesky factor `A` of a sample's system as preconditioner:
+/// `A Aᵀ = (n/s) L⁻¹ (Σ_{i in sample} t_i t_iᵀ) L⁻ᵀ + nλ I`.
+///
+/// Falkon takes the anchors as the sample. Here the sample is s rows drawn without regard to the sketch, so a sketch
+/// that mixes rows, or picks them by leverage, needs no weights. Anchors would count the diagonal of their Gram matrix
+/// as if every row had such a neighbour. With s = 8m other rows the condition number is near 4 whatever n is, and half
+/// the iterations suffice.
 ///
 /// Memory: three triangles of m²/2 numbers, seven times m × p, a block of 64 MiB, and
-/// [`memory`](ConjugateGradients::memory). Time: s m²/2 + 2 m³/3 multiplications, then in each iteration
-/// n · a evaluations of the kernel for the blocks that are not kept, and 2 n m p multiplications;
-/// [`fit_sketched`](crate::fit_sketched) evaluates the kernel once and multiplies n m²/2 times. So this
-/// is for some thousands of anchors and more, n many times s, and few coordinates. It is also for anchors
-/// that are nearly dependent: the system of `fit_sketched` has the square of the condition number of
-/// `K̃`, and what is solved here has not. The numbers do not depend on the number of threads, nor on what
-/// is kept. The [`Processes`] of the scope share the sums of each iteration, as in
-/// [`fit_sketched`](crate::fit_sketched).
+/// [`memory`](ConjugateGradients::memory). Time: s m²/2 + 2 m³/3 multiplications, then in each iteration n · a
+/// evaluations of the kernel for the blocks that are not kept, and 2 n m p multiplications. In comparison,
+/// [`fit_sketched`](crate::fit_sketched) evaluates the kernel once and multiplies n m²/2 times. So this solver is for
+/// some thousands of anchors and more, n many times s, and few coordinates. It is also for anchors that are nearly
+/// dependent: the system of `fit_sketched` has the square of the condition number of `K̃`, and this one does not. The
+/// numbers do not depend on the number of threads, nor on what is kept. The [`Processes`] of the scope share the sums
+/// of each iteration, as in [`fit_sketched`](crate::fit_sketched).
 ///
-/// Where `K̃` is numerically singular, 1e-14 of its mean diagonal is added to it, or ten times as much
-/// until it is positive definite; [`RidgeSummary::jitter`] is nλ times that. [`RidgeSummary::condition`] is that of
-/// `A Aᵀ`, the sample's system in the coordinates of `Lᵀ B`. A fit that runs out of iterations is
-/// returned with [`RidgeSummary::convergence`] saying how far it came: stopped early, conjugate gradients are
-/// a regularisation of their own.
+/// Where `K̃` is numerically singular, 1e-14 of its mean diagonal is added to it, or ten times as much until it is
+/// positive definite; [`RidgeSummary::jitter`] is nλ times the added number. [`RidgeSummary::condition`] is the
+/// condition number of `A Aᵀ`, the sample's system in the coordinates of `Lᵀ B`. A fit that runs out of iterations is
+/// returned with [`RidgeSummary::convergence`], which says how far it came: conjugate gradients that stop early
+/// regularise too.
 ///
 /// # Errors
-/// As [`fit_sketched`](crate::fit_sketched); [`Error::Value`] for a tolerance outside of (0, 1), no
-/// iterations, or a sample of 0 or more than n rows; [`Error::NotFinite`] for kernel values that
-/// overflow; [`Error::Numeric`] where rounding leaves a direction without curvature.
+/// The errors of [`fit_sketched`](crate::fit_sketched); [`Error::Value`] for a tolerance outside of (0, 1), no
+/// iterations, or a sample of 0 or more than n rows; [`Error::NotFinite`] for kernel values that overflow;
+/// [`Error::Numeric`] where rounding leaves a direction without curvature.
 pub fn fit_conjugate_gradients(
     problem: RidgeProblem<impl IntoKernel>,
     settings: &ConjugateGradients,
@@ -144,7 +143,7 @@ pub fn fit_conjugate_gradients(
     Ok(KernelModel::new(Expansion::Kernel { kernel, anchors }, weights, summary))
 }
 
-/// The Cholesky factor of the system, with as little added to the diagonal as it needs.
+/// Returns the Cholesky factor of the system, with as little added to the diagonal as it needs.
 fn factored(system: Panels<f64>, ridge: f64) -> Result<(Factor<f64>, f64), Error> {
     let mean = system.trace() / system.size as f64;
     let mut failed = 0;
@@ -179,7 +178,7 @@ struct System<'a> {
 }
 
 impl<'a> System<'a> {
-    /// With the right-hand sides, `A⁻¹ L⁻¹ Σ t ψᵀ`, in one pass over the rows.
+    /// Creates the system together with its right-hand sides, `A⁻¹ L⁻¹ Σ t ψᵀ`, in one pass over the rows.
     fn new(
         inputs: SketchedInputs,
         rows: &'a dyn RowSource,
@@ -198,11 +197,11 @@ impl<'a> System<'a> {
         let mut sampled = Panels::zeros(size);
         let scale = (n as f64 / sample.len() as f64).sqrt();
         let processes = Processes::current();
-        let own = processes.part(n);
-        let mut sample = sample.iter().copied().skip_while(|&row| row < own.start).peekable();
+        let rank_rows = processes.part(n);
+        let mut sample = sample.iter().copied().skip_while(|&row| row < rank_rows.start).peekable();
         let mut kept = Vec::new();
         let mut bytes = 0usize;
-        for range in blocks(own.clone(), size) {
+        for range in blocks(rank_rows.clone(), size) {
             let mut features = inputs.features(&read(rows, range.clone())?)?;
             targets.weigh(range.clone(), &mut features);
             let place = |i: usize, j: usize| (range.start + j, i);
@@ -214,9 +213,9 @@ impl<'a> System<'a> {
             }
             if !chosen.is_empty() {
                 let column = |i: usize, j: usize| scale * features[(i, chosen[j])];
-                let mut own = Mat::from_fn(size, chosen.len(), column);
-                penalty.whiten(own.as_mut())?;
-                sampled.add_product(own.transpose(), own.transpose());
+                let mut sampled_rows = Mat::from_fn(size, chosen.len(), column);
+                penalty.whiten(sampled_rows.as_mut())?;
+                sampled.add_product(sampled_rows.transpose(), sampled_rows.transpose());
             }
             // All sums saturate: from the first block that does not fit on, none is kept.
             bytes = bytes.saturating_add(size_of::<f64>().saturating_mul(size * range.len()));
@@ -234,7 +233,7 @@ impl<'a> System<'a> {
         Ok((Self { inputs, rows, targets, kept, penalty, sampled, ridge, jitter }, sides))
     }
 
-    /// The product with columns x, m × q.
+    /// Returns the product with columns x, m × q.
     fn apply(&self, x: MatRef<f64>) -> Result<Mat<f64>, Error> {
         let mut inner = x.to_owned();
         self.sampled.whiten_transposed(inner.as_mut())?;
@@ -243,8 +242,8 @@ impl<'a> System<'a> {
         let mut out = Mat::zeros(x.nrows(), x.ncols());
         let cancellation = Cancellation::current();
         let processes = Processes::current();
-        let own = processes.part(self.rows.len());
-        for (at, range) in blocks(own, self.inputs.len()).enumerate() {
+        let rank_rows = processes.part(self.rows.len());
+        for (at, range) in blocks(rank_rows, self.inputs.len()).enumerate() {
             cancellation.check()?;
             let features = match self.kept.get(at) {
                 Some(features) => Cow::Borrowed(features),
@@ -303,10 +302,10 @@ impl<'a> System<'a> {
             }
             iterations += 1;
             let column = |i: usize, j: usize| directions[(i, left[j])];
-            let own = Mat::from_fn(size, left.len(), column);
-            let products = self.apply(own.as_ref())?;
+            let active = Mat::from_fn(size, left.len(), column);
+            let products = self.apply(active.as_ref())?;
             for (at, &j) in left.iter().enumerate() {
-                let direction = own.col(at);
+                let direction = active.col(at);
                 let image = products.col(at);
                 let curvature = dot(direction, image);
                 let step = squares[j] / curvature;
@@ -324,7 +323,7 @@ impl<'a> System<'a> {
                 squares[j] = square;
                 let residual = residuals.col(j);
                 let steps = directions.col_mut(j).iter_mut().zip(residual.iter());
-                steps.for_each(|(own, residual)| *own = residual + turn * *own);
+                steps.for_each(|(direction, residual)| *direction = residual + turn * *direction);
             }
         }
         let residual = (0..rank).map(|j| relative(&squares, j)).fold(0.0, f64::max);
@@ -337,7 +336,7 @@ fn dot(a: ColRef<f64>, b: ColRef<f64>) -> f64 {
     a.iter().zip(b.iter()).map(|(a, b)| a * b).sum()
 }
 
-/// `out += factor · other`.
+/// Computes `out += factor · other`.
 fn add(out: ColMut<f64>, factor: f64, other: ColRef<f64>) {
     out.iter_mut().zip(other.iter()).for_each(|(out, value)| *out += factor * value);
 }

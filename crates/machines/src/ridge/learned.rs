@@ -60,14 +60,14 @@ impl Spectrum {
         Ok(Some(OutputMatrix { width, root: Some(root), values }))
     }
 
-    /// The eigenvalues and eigenvectors of the best M for targets `UᵀΨ`.
+    /// Returns the eigenvalues and eigenvectors of the best M for targets `UᵀΨ`.
     fn descend(&self, turned: MatRef<f64>, ridge: f64) -> Result<Eigen, Error> {
         let total = turned.squared_norm_l2();
         let width = turned.ncols();
         let scale = (total / self.values.iter().sum::<f64>()).sqrt();
         let mut matrix = Eigen { values: vec![scale; width], vectors: Mat::identity(width, width) };
-        let mut found = Mat::zeros(turned.nrows(), width);
-        let mut ahead = found.clone();
+        let mut solution = Mat::zeros(turned.nrows(), width);
+        let mut ahead = solution.clone();
         let mut bound = 0.0f64;
         let mut momentum = 1.0f64;
         for step in 0..STEPS {
@@ -86,7 +86,7 @@ impl Spectrum {
             if objective - bound <= GAP * total {
                 break;
             }
-            let change = &next - &found;
+            let change = &next - &solution;
             let before = if step < DESCENT || inner((&ahead - &next).as_ref(), &change) > 0.0 {
                 1.0
             } else {
@@ -94,7 +94,7 @@ impl Spectrum {
             };
             momentum = (1.0 + (1.0 + 4.0 * before * before).sqrt()) / 2.0;
             ahead = &next + change * Scale((before - 1.0) / momentum);
-            found = next;
+            solution = next;
         }
         Ok(matrix)
     }
@@ -102,10 +102,11 @@ impl Spectrum {
     /// `S^½ C` of the ridge regression for an M.
     fn ridge_step(&self, turned: MatRef<f64>, matrix: &Eigen, ridge: f64) -> Mat<f64> {
         let Eigen { values, vectors } = matrix;
-        let own = multiply(turned, vectors.as_ref());
+        let rotated = multiply(turned, vectors.as_ref());
         let share = |i: usize, j: usize| values[j] / (self.values[i] * values[j] + ridge);
-        let own = Mat::from_fn(own.nrows(), own.ncols(), |i, j| own[(i, j)] * share(i, j));
-        multiply(self.scaled(own.as_ref()).as_ref(), vectors.transpose())
+        let filtered =
+            Mat::from_fn(rotated.nrows(), rotated.ncols(), |i, j| rotated[(i, j)] * share(i, j));
+        multiply(self.scaled(filtered.as_ref()).as_ref(), vectors.transpose())
     }
 
     /// W after a step down the squared error, with its singular values shrunk.
@@ -133,12 +134,12 @@ impl Spectrum {
     }
 }
 
-/// The sum of the products of elements.
+/// Returns the sum of the products of elements.
 fn inner(a: MatRef<f64>, b: &Mat<f64>) -> f64 {
     (0..a.ncols()).map(|j| a.col(j).transpose() * b.col(j)).sum()
 }
 
-/// Singular values, descending, and right singular vectors.
+/// Returns singular values, descending, and right singular vectors.
 fn singular(matrix: &Mat<f64>) -> Result<Eigen, Error> {
     let product = multiply(matrix.transpose(), matrix.as_ref());
     let Eigen { values, vectors } = symmetric_eigen(product.as_ref())?;

@@ -27,10 +27,10 @@ const PROJECTED: usize = 8192;
 
 /// A fitted kernel machine: `z(x) = b + Σ_j k(x, a_j) A_j`, p coordinates for each input row.
 ///
-/// The anchors a_j are the training inputs (IOKR, ISOKR) or those that the input sketch touches
-/// (SIOKR, SISOKR). A model of a precomputed kernel has none, and takes the kernel's values with the n
-/// training inputs. That of a [Lipschitz loss](crate::fit_lipschitz) has the coordinates of the input in a basis in the
-/// place of the kernel's values.
+/// The anchors a_j are the training inputs (IOKR, ISOKR) or the inputs that the input sketch touches (SIOKR, SISOKR). A
+/// model of a precomputed kernel has no anchors, and takes the kernel's values with the n training inputs. A model of a
+/// [Lipschitz loss](crate::fit_lipschitz) has the coordinates of the input in a basis in the place of the kernel's
+/// values.
 #[derive(Clone, Debug)]
 pub struct KernelModel {
     pub(crate) map: Expansion,
@@ -72,7 +72,7 @@ impl Weights {
         }
     }
 
-    /// Others of the same precision.
+    /// Returns others of the same precision.
     fn like(&self, values: impl Iterator<Item = f64>) -> Self {
         match self {
             Self::Single(_) => Self::Single(values.map(|value| value as f32).collect()),
@@ -89,15 +89,15 @@ impl KernelModel {
         Self { map, weights, width, scaling: None, offset, summary, index }
     }
 
-    /// A model of the same anchors, which the two share.
+    /// Returns a model of the same anchors, which the two share.
     pub(super) fn with_weights(&self, weights: Weights, summary: Summary) -> Self {
         if let Weights::Single(_) = weights {
             self.index();
         }
-        let own = Self::new(self.map.clone(), weights, summary);
+        let truncated = Self::new(self.map.clone(), weights, summary);
         let scaling = self.scaling.clone();
         let offset = self.offset.clone();
-        Self { scaling, offset, index: self.index.clone(), ..own }
+        Self { scaling, offset, index: self.index.clone(), ..truncated }
     }
 
     /// p, the numbers that it predicts for a row.
@@ -110,12 +110,12 @@ impl KernelModel {
         &self.offset
     }
 
-    /// A, a row of p numbers for each anchor.
+    /// Returns a, a row of p numbers for each anchor.
     pub fn weights(&self) -> Vec<f64> {
         (0..self.anchors() * self.width).map(|at| self.weights.at(at)).collect()
     }
 
-    /// Number of anchors; for a precomputed kernel, of training inputs; of a Lipschitz loss, of features.
+    /// Returns the number of anchors; for a precomputed kernel, of training inputs; of a Lipschitz loss, of features.
     pub fn anchors(&self) -> usize {
         match &self.map {
             Expansion::Kernel { anchors, .. } => anchors.len(),
@@ -124,7 +124,8 @@ impl KernelModel {
         }
     }
 
-    /// Number of columns of the rows that it predicts for; of a precomputed kernel, of its values with the training inputs.
+    /// Returns the number of columns of the rows that it predicts for; of a precomputed kernel, of its values with the
+    /// training inputs.
     pub fn columns(&self) -> usize {
         match &self.map {
             Expansion::Kernel { anchors, .. } => anchors.width(),
@@ -133,7 +134,7 @@ impl KernelModel {
         }
     }
 
-    /// The model of raw input rows, whose rows were standardised by `scaling` before the fit.
+    /// Returns the model of raw input rows, whose rows were standardised by `scaling` before the fit.
     ///
     /// # Errors
     /// [`Error::Shape`] for a scaling of a different number of columns.
@@ -143,8 +144,8 @@ impl KernelModel {
         Ok(self)
     }
 
-    /// The model `x ↦ B z(x)` with a matrix B of p columns: in other coordinates, or projected. Its
-    /// summary stays that of the fit.
+    /// Returns the model `x ↦ B z(x)` for a matrix B of p columns: in other coordinates, or projected. The summary is
+    /// still the one of the fit.
     ///
     /// # Errors
     /// [`Error::Shape`] for a matrix of a different number of columns; [`Error::Value`] for one without rows.
@@ -167,20 +168,22 @@ impl KernelModel {
         Ok(Self { weights, offset, width: matrix.nrows(), ..self })
     }
 
-    /// The sum of two models of the same anchors, scaling and width.
+    /// Returns the sum of two models of the same anchors, scaling and width.
     pub(crate) fn plus(self, other: &Self) -> Self {
         let sum = |at: usize| self.weights.at(at) + other.weights.at(at);
         let weights = self.weights.like((0..self.anchors() * self.width).map(sum));
         let offset = match (self.offset.as_slice(), other.offset.as_slice()) {
-            (own, []) => own.to_vec(),
+            (offset, []) => offset.to_vec(),
             ([], other) => other.to_vec(),
-            (own, other) => own.iter().zip(other).map(|(own, other)| own + other).collect(),
+            (offset, other) => {
+                offset.iter().zip(other).map(|(value, other)| value + other).collect()
+            }
         };
         Self { weights, offset, ..self }
     }
 
-    /// The model of rows of more columns than those of its anchors, which are sparse: their values in columns behind the
-    /// anchors' change no prediction.
+    /// Returns this model for rows with more columns than its anchors, which are sparse. Values in the columns behind
+    /// those of the anchors change no prediction.
     ///
     /// # Errors
     /// [`Error::Value`] for a model without sparse anchors; [`Error::Shape`] for fewer columns than these have.
@@ -206,7 +209,7 @@ impl KernelModel {
         Ok(Self { map: Expansion::Kernel { kernel, anchors }, index: OnceLock::new(), ..self })
     }
 
-    /// `z(x)` of input rows, q × p row-major: rows of `dsokr_decode::Queries`.
+    /// Computes `z(x)` of input rows, q × p row-major: rows of `dsokr_decode::Queries`.
     ///
     /// The numbers of a row do not depend on the number of threads. Dense rows are taken as rows of the anchors'
     /// kind.
@@ -223,14 +226,14 @@ impl KernelModel {
         }
     }
 
-    /// As [`predict`](Self::predict), from the coordinates in a basis.
+    /// Predicts like [`predict`](Self::predict), from the coordinates in a basis.
     fn predict_in(&self, basis: &Basis, rows: &dyn RowSource) -> Result<Vec<f32>, Error> {
         let kind = basis.kind();
         if rows.kind() != kind {
             return self.predict_in(basis, &read(rows, 0..rows.len())?.into_kind(kind)?);
         }
         let scaled = self.scaling.as_ref().map(|scaling| scaling.rows(rows)).transpose()?;
-        let rows = scaled.as_ref().map_or(rows, |own| own as &dyn RowSource);
+        let rows = scaled.as_ref().map_or(rows, |scaled| scaled as &dyn RowSource);
         let weights = self.weights();
         let mut predicted = Vec::with_capacity(rows.len().saturating_mul(self.width));
         basis.project_blocks(rows, PROJECTED, |range, block| {
@@ -247,7 +250,7 @@ impl KernelModel {
         Ok(predicted)
     }
 
-    /// As [`predict`](Self::predict), of some of the rows.
+    /// Predicts like [`predict`](Self::predict), for some of the rows.
     pub(super) fn predict_range(
         &self,
         rows: &dyn RowSource,
@@ -276,7 +279,7 @@ impl KernelModel {
         })
     }
 
-    /// `z(x)` of inputs by their values, q × n, of a precomputed kernel with the training inputs: q × p
+    /// Computes `z(x)` of inputs by their values, q × n, of a precomputed kernel with the training inputs: q × p
     /// row-major.
     ///
     /// # Errors
@@ -311,13 +314,13 @@ impl KernelModel {
         Ok(out)
     }
 
-    /// The anchors by their columns, where that is how a model of single precision was fitted.
+    /// Returns the anchors by their columns, where that is how a model of single precision was fitted.
     fn index(&self) -> Option<&LinearIndex> {
-        let made = self.index.get_or_init(|| {
+        let index = self.index.get_or_init(|| {
             let Expansion::Kernel { kernel, anchors } = &self.map else { return None };
             LinearIndex::new(kernel.as_ref(), anchors).map(Arc::new)
         });
-        made.as_deref()
+        index.as_deref()
     }
 
     /// Adds the products of the weights with the kernel's values, anchors × rows, that `values` gives
@@ -350,7 +353,7 @@ impl KernelModel {
     }
 }
 
-/// `out += A_range values`, p × rows.
+/// Computes `out += A_range values`, p × rows.
 fn multiply<T: Scalar>(
     weights: &[T],
     rank: usize,
@@ -370,7 +373,7 @@ fn multiply<T: Scalar>(
 }
 
 impl Scaling {
-    /// Weights of the columns of a model's training inputs: by how much its predictions change with each.
+    /// Creates weights of the columns of a model's training inputs: by how much its predictions change with each.
     ///
     /// Predictions of a model that is linear in sparse rows are `z(x) = Σ_j x_j W_j` with
     /// `W_j = Σ_i x_ij A_i`, a row of p numbers for each column; under the cosine kernel rows have unit length.
@@ -418,7 +421,8 @@ impl Scaling {
             norms.iter_mut().enumerate().filter(|&(column, _)| totals[column] > 0.0)
         {
             let of_scaled: f64 = parts.iter().map(|part| f64::from(part[column])).sum();
-            let scale = model.scaling.as_ref().map_or(1.0, |own| f64::from(own.scale[column]));
+            let scale =
+                model.scaling.as_ref().map_or(1.0, |scaling| f64::from(scaling.scale[column]));
             let squared = scale * scale * of_scaled;
             let group = group(column);
             groups.resize(groups.len().max(group + 1), (0.0, 0.0));
@@ -437,7 +441,7 @@ impl Scaling {
     }
 }
 
-/// The part of `‖W_j‖²` of each column that comes from some coordinates. `columns` are the rows' columns; those
+/// Returns the part of `‖W_j‖²` of each column that comes from some coordinates. `columns` are the rows' columns; those
 /// coordinates of A fit into a core's cache.
 fn squares(model: &KernelModel, columns: &SparseRows, scales: &[f32], start: usize) -> Vec<f32> {
     let size = COORDINATES.min(model.width - start);
@@ -454,12 +458,14 @@ fn squares(model: &KernelModel, columns: &SparseRows, scales: &[f32], start: usi
     (0..columns.len()).map(square).collect()
 }
 
-/// `Σ_i x_i A_i` over some rows i. Apart from its caller it keeps the sums in vector registers.
+/// Computes `Σ_i x_i A_i` over some rows i. Apart from its caller it keeps the sums in vector registers.
 #[inline(never)]
 fn product(rows: &[u32], values: &[f32], scaled: &[[f32; COORDINATES]]) -> [f32; COORDINATES] {
     let mut sums = [0.0; COORDINATES];
     for (&row, value) in rows.iter().zip(values) {
-        sums.iter_mut().zip(&scaled[row as usize]).for_each(|(sum, own)| *sum += value * own);
+        sums.iter_mut()
+            .zip(&scaled[row as usize])
+            .for_each(|(sum, column_sum)| *sum += value * column_sum);
     }
     sums
 }

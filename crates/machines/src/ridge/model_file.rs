@@ -16,10 +16,10 @@ use super::scaling::Scaling;
 /// Name, kind and versions of a file.
 type File = (&'static str, &'static str, RangeInclusive<u32>);
 
-/// Of a ridge regression; of sparse anchors version 1 has all columns.
+/// The file of a ridge regression. In version 1 sparse anchors have all columns.
 const RIDGE: File = ("ridge.safetensors", "ridge", 1..=2);
 
-/// Of a Lipschitz loss.
+/// The file of a machine with a Lipschitz loss.
 const LIPSCHITZ: File = ("machine.safetensors", "machine", 2..=2);
 
 /// The basis of the inputs of a Lipschitz loss.
@@ -157,7 +157,7 @@ impl KernelModel {
 
 const COLUMNS: &str = "a number of columns";
 
-/// The kernel's values with the anchors of a file.
+/// Returns the kernel's values with the anchors of a file.
 fn anchored(stored: &Stored, kernel: Arc<dyn OutputKernel>) -> Result<Expansion, Error> {
     let anchors = Arc::new(read_rows(stored, "anchors", kernel.as_ref())?);
     Ok(Expansion::Kernel { kernel, anchors })

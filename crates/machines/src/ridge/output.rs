@@ -42,7 +42,7 @@ pub struct OutputSpace {
 
 #[derive(Clone, Debug)]
 enum SpaceKind {
-    /// Of which the leading coordinates are used.
+    /// A basis, of which the leading coordinates are used.
     Basis(Box<Basis>),
     Training {
         kernel: Arc<dyn OutputKernel>,
@@ -68,12 +68,12 @@ impl OutputSpace {
         &self.centre
     }
 
-    /// The coordinates of a basis that was fitted on the training outputs; the leading `dimension` of
-    /// them, all where none is given. Also the training outputs' targets. The [`Processes`] of the scope share
-    /// the work, as in [`points`](Self::points).
+    /// Creates the space of a basis that was fitted on the training outputs, and the targets of the training outputs in
+    /// it. The space has the leading `dimension` coordinates, or all where none is given. The [`Processes`] of the
+    /// scope share the work, as in [`points`](Self::points).
     ///
     /// # Errors
-    /// [`Error::Value`] for a dimension of 0 or above that of the basis; those of [`Basis::project`].
+    /// [`Error::Value`] for a dimension of 0 or above that of the basis; the errors of [`Basis::project`].
     pub fn basis(
         basis: Basis,
         dimension: Option<usize>,
@@ -82,7 +82,8 @@ impl OutputSpace {
         Self::basis_weighted(basis, dimension, outputs, &RowWeights::equal())
     }
 
-    /// As [`basis`](Self::basis), of training outputs with weights, which the mean and the targets have.
+    /// Creates the space like [`basis`](Self::basis), for training outputs with weights. The mean is weighted, and the
+    /// targets have the weights.
     ///
     /// # Errors
     /// As [`basis`](Self::basis); [`Error::Shape`] unless there is one weight for each output, or none.
@@ -99,14 +100,14 @@ impl OutputSpace {
         let mut space = Self { map, directions: None, centre: Vec::new() };
         let processes = Processes::current();
         let part = processes.part_in_blocks(outputs.len(), ROWS);
-        let mut own = Vec::with_capacity(part.len() * dimension);
+        let mut joined = Vec::with_capacity(part.len() * dimension);
         // points of many outputs take more memory than all else, so there is one copy of them
         for range in ranges(part, AT_ONCE) {
             let points = space.wide(outputs, range)?;
             let leading = points.subrows(0, dimension);
-            own.extend(leading.col_iter().flat_map(|column| column.iter().copied()));
+            joined.extend(leading.col_iter().flat_map(|column| column.iter().copied()));
         }
-        let values: Vec<f64> = processes.join(own)?;
+        let values: Vec<f64> = processes.join(joined)?;
         let columns = MatRef::from_column_major_slice(&values, dimension, outputs.len());
         space.centre = mean(columns, weights);
         let values = Values::Coordinates(values);
@@ -114,7 +115,7 @@ impl OutputSpace {
         Ok((space, Targets { values, width: dimension, residuals, weights: weights.clone() }))
     }
 
-    /// The identity on the distinct rows of the training outputs, and the targets: IOKR.
+    /// Creates the identity on the distinct rows of the training outputs, and the targets: IOKR.
     ///
     /// # Errors
     /// Those of the kernel's checks; errors from reading the rows; [`Error::Value`] when
@@ -126,7 +127,8 @@ impl OutputSpace {
         Self::training_weighted(kernel, outputs, &RowWeights::equal())
     }
 
-    /// As [`training`](Self::training), of training outputs with weights, which the mean and the targets have.
+    /// Creates the space like [`training`](Self::training), for training outputs with weights. The mean is weighted,
+    /// and the targets have the weights.
     ///
     /// # Errors
     /// As [`training`](Self::training); [`Error::Shape`] unless there is one weight for each output, or none.
@@ -168,9 +170,9 @@ impl OutputSpace {
         Ok((space, Targets { values, width: dimension, residuals, weights }))
     }
 
-    /// The space of a learned embedding of this one, with points `G (ψ̃(c) − μ)` of q numbers, and the targets in it. Scores
-    /// `⟨G ĥ(x), G (ψ̃(c) − μ)⟩` are those of the projected predictions `GᵀG ĥ(x)` (output-embedding-learning, algorithm 2;
-    /// reduced-rank paper, corollary 3), in q multiplications a candidate.
+    /// Returns the space of a learned embedding of this one, with points `G (ψ̃(c) − μ)` of q numbers, and the targets
+    /// in it. The scores `⟨G ĥ(x), G (ψ̃(c) − μ)⟩` equal the scores of the projected predictions `GᵀG ĥ(x)`
+    /// (output-embedding-learning, algorithm 2; reduced-rank paper, corollary 3), in q multiplications a candidate.
     ///
     /// # Errors
     /// [`Error::Shape`] for an embedding or targets of a different number of coordinates; [`Error::Value`] for a space without a
@@ -203,10 +205,12 @@ impl OutputSpace {
         Ok((Self { map, directions: Some(embedding.directions.clone()), centre }, targets))
     }
 
-    /// `Gᵀ z` of points z of a learned embedding, row-major, with the number of coordinates of the basis, which they are
-    /// in then; none elsewhere.
+    /// Computes `Gᵀ z` of points z of a learned embedding, row-major, with the number of coordinates of the basis,
+    /// which they are in then; none elsewhere.
     pub fn restored(&self, points: &[f32]) -> Option<(usize, Vec<f32>)> {
-        self.directions.as_ref().map(|own| (own.nrows(), map(own.as_ref(), points)))
+        self.directions
+            .as_ref()
+            .map(|directions| (directions.nrows(), map(directions.as_ref(), points)))
     }
 
     /// p, the number of coordinates.
@@ -214,7 +218,7 @@ impl OutputSpace {
         self.centre.len()
     }
 
-    /// The output kernel, before any tempering of a basis.
+    /// Returns the output kernel, before any tempering of a basis.
     pub fn kernel(&self) -> &dyn OutputKernel {
         match &self.map {
             SpaceKind::Basis(basis) => basis.kernel(),
@@ -222,17 +226,17 @@ impl OutputSpace {
         }
     }
 
-    /// The basis; none for the identity on the training outputs.
+    /// Returns the basis; none for the identity on the training outputs.
     pub fn as_basis(&self) -> Option<&Basis> {
         if let SpaceKind::Basis(basis) = &self.map { Some(basis) } else { None }
     }
 
-    /// The distinct training outputs that carry the coordinates; none in a basis.
+    /// Returns the distinct training outputs that carry the coordinates; none in a basis.
     pub fn outputs(&self) -> Option<&Features> {
         if let SpaceKind::Training { outputs, .. } = &self.map { Some(outputs) } else { None }
     }
 
-    /// Candidates as points with constants, to be handed to `dsokr_decode::Candidates`.
+    /// Returns candidates as points with constants, to be handed to `dsokr_decode::Candidates`.
     ///
     /// Points are centred at the mean of the training outputs, in `f64` and before they are rounded:
     /// the score of every candidate of a query moves by the same amount, and where the kernel is
@@ -246,15 +250,15 @@ impl OutputSpace {
     pub fn points(&self, candidates: &dyn RowSource) -> Result<Points, Error> {
         let dimension = self.dimension();
         let processes = Processes::current();
-        let own = processes.part_in_blocks(candidates.len(), ROWS);
-        let mut coordinates = Vec::with_capacity(own.len() * dimension);
-        let mut constants = Vec::with_capacity(own.len());
+        let rank_rows = processes.part_in_blocks(candidates.len(), ROWS);
+        let mut coordinates = Vec::with_capacity(rank_rows.len() * dimension);
+        let mut constants = Vec::with_capacity(rank_rows.len());
         let normalised = match &self.map {
             SpaceKind::Basis(basis) => basis.is_normalised(),
             SpaceKind::Training { kernel, .. } => kernel.is_normalised(),
         };
         let shift = if normalised { 0.5 } else { 0.0 };
-        for range in ranges(own, ROWS) {
+        for range in ranges(rank_rows, ROWS) {
             let columns = self.wide(candidates, range.clone())?;
             let diagonal: Vec<f64> = match self.as_basis() {
                 Some(basis) if !basis.tempering().changes_nothing() => {
@@ -267,12 +271,12 @@ impl OutputSpace {
                 _ => self.kernel().diagonal(&read(candidates, range)?),
             };
             constants.extend(diagonal.iter().map(|k| (shift - 0.5 * k) as f32));
-            let own = match &self.directions {
+            let projected = match &self.directions {
                 Some(directions) => &multiply(directions.transpose(), columns.as_ref()),
                 None => &columns,
             };
             // The leading coordinates, where not all are used.
-            for column in own.subrows(0, dimension).col_iter() {
+            for column in projected.subrows(0, dimension).col_iter() {
                 let centred = column.iter().zip(&self.centre).map(|(value, mean)| value - mean);
                 coordinates.extend(centred.map(|value| value as f32));
             }
@@ -282,7 +286,7 @@ impl OutputSpace {
         Ok(Points { dimension, coordinates, constants })
     }
 
-    /// The squared distance in the output kernel's feature space of each prediction from its target,
+    /// Returns the squared distance in the output kernel's feature space of each prediction from its target,
     /// `‖ĥ(x_i) − ψ̃(y_i)‖²`, for residuals in these coordinates, p × q, one a column.
     ///
     /// For a basis it is the squared length; for the identity on the training outputs `rᵀ K r`.
@@ -302,8 +306,8 @@ impl OutputSpace {
                     let gram = self.wide(outputs, range.clone())?;
                     let product = multiply(gram.transpose(), residuals);
                     for (j, out) in out.iter_mut().enumerate() {
-                        let own = residuals.col(j).subrows(range.start, range.len());
-                        let terms = own.iter().zip(product.col(j).iter());
+                        let column = residuals.col(j).subrows(range.start, range.len());
+                        let terms = column.iter().zip(product.col(j).iter());
                         *out += terms.map(|(a, b)| a * b).sum::<f64>();
                     }
                 }
@@ -313,7 +317,7 @@ impl OutputSpace {
         }
     }
 
-    /// Points of the rows of `range` in `f64`, not centred: a column each, whose first p numbers are used.
+    /// Returns points of the rows of `range` in `f64`, not centred: a column each, whose first p numbers are used.
     fn wide(&self, rows: &dyn RowSource, range: Range<usize>) -> Result<Mat<f64>, Error> {
         Cancellation::current().check()?;
         match &self.map {
@@ -326,9 +330,9 @@ impl OutputSpace {
         }
     }
 
-    /// Writes the identity on the training outputs to a file, atomically: kind `outputs`, version 1,
-    /// with the kernel's name, the rows and the mean point. A basis has a [file of its own](Basis::save)
-    /// and writes in addition only the number of coordinates, the mean, and the directions of an embedding.
+    /// Writes the space to a file, atomically: kind `outputs`, version 1. For the identity on the training outputs the
+    /// file has the kernel's name, the rows and the mean point. A basis has a [file of its own](Basis::save), and the
+    /// file here has only the number of coordinates, the mean, and the directions of an embedding.
     ///
     /// # Errors
     /// [`Error::Io`].
@@ -337,7 +341,7 @@ impl OutputSpace {
         store::Contents::new(KIND, VERSION, &metadata, &tensors).write(path)
     }
 
-    /// The name of this space in other files: eight hexadecimal digits of a checksum.
+    /// Returns the name of this space in other files: eight hexadecimal digits of a checksum.
     pub fn fingerprint(&self) -> String {
         let (metadata, tensors) = self.parts();
         store::Contents::new(KIND, VERSION, &metadata, &tensors).checksum()
@@ -348,7 +352,7 @@ impl OutputSpace {
         let mut metadata = BTreeMap::new();
         if let Some(directions) = &self.directions {
             let values: Vec<f64> =
-                directions.col_iter().flat_map(|own| own.iter().copied()).collect();
+                directions.col_iter().flat_map(|direction| direction.iter().copied()).collect();
             let shape = [self.dimension(), directions.nrows()];
             tensors.push(Tensor::owned("directions", &shape, &values));
         }
@@ -411,7 +415,7 @@ impl OutputSpace {
         Ok(Self { map, directions, centre })
     }
 
-    /// Kind and width of the rows of outputs.
+    /// Returns the kind and width of the rows of outputs.
     pub fn rows(&self) -> (RowKind, usize) {
         match &self.map {
             SpaceKind::Basis(basis) => (basis.kind(), basis.width()),
@@ -426,7 +430,7 @@ const KIND: &str = "outputs";
 /// The version of its layout.
 const VERSION: u32 = 1;
 
-/// The weighted mean of columns.
+/// Returns the weighted mean of columns.
 fn mean(columns: MatRef<f64>, weights: &RowWeights) -> Vec<f64> {
     let total = weights.total(columns.ncols().max(1));
     let weighted = |(at, value): (usize, &f64)| weights.get(at) * value;

@@ -21,7 +21,7 @@ const MOST: usize = 1 << 24;
 pub(crate) struct GramKernel(Mat<f64>);
 
 impl GramKernel {
-    /// The kernel of a checked Gram matrix, and its training inputs.
+    /// Returns the kernel of a checked Gram matrix, and its training inputs.
     ///
     /// # Errors
     /// [`Error::Value`] for more than 2²⁴ inputs.
@@ -33,7 +33,7 @@ impl GramKernel {
     }
 }
 
-/// The numbers that rows hold.
+/// Returns the numbers that rows hold.
 fn numbers(rows: &Block) -> Vec<usize> {
     let number = |row: usize| {
         let mut number = 0;
@@ -63,10 +63,11 @@ impl OutputKernel for GramKernel {
     }
 }
 
-/// Features of inputs whose kernel is known only with m anchors: `D^{-1/2} Uᵀ k^x` of the values k^x, with
-/// `K̃ = U D Uᵀ` of the anchors themselves, of the eigenvalues above 1e-12 of the largest. Their linear kernel is that of
-/// the inputs projected on the span of the anchors, so a ridge regression on them is that of
-/// [`fit_sketched`](crate::fit_sketched) whose sketch picks the anchors.
+/// Returns features of inputs whose kernel values are given only with m anchors: `D^{-1/2} Uᵀ k^x` of the values k^x,
+/// with `K̃ = U D Uᵀ` of the anchors themselves and the eigenvalues above 1e-12 of the largest. This is the Nyström
+/// approximation (Williams and Seeger 2001): the linear kernel of the features is the kernel of the inputs projected on
+/// the span of the anchors. A ridge regression on them is the one of [`fit_sketched`](crate::fit_sketched) with a
+/// sketch that picks the anchors.
 ///
 /// `values` is inputs × m, `anchors` m × m.
 ///
@@ -84,16 +85,17 @@ pub fn anchored(values: MatRef<f64>, anchors: MatRef<f64>) -> Result<Features, E
 }
 
 impl KernelModel {
-    /// The model of a precomputed kernel of n inputs, of one whose anchors, or those of its basis, are numbers of inputs:
-    /// other inputs have weight 0.
+    /// Returns the model of a precomputed kernel of n inputs. The anchors of this model, or those of its basis, are
+    /// numbers of inputs; inputs that are no anchors get weight 0.
     pub(crate) fn of_precomputed(self, n: usize) -> Self {
         let width = self.width;
-        let own = |rows: usize| Mat::from_fn(rows, width, |i, j| self.weights.at(i * width + j));
+        let coefficients =
+            |rows: usize| Mat::from_fn(rows, width, |i, j| self.weights.at(i * width + j));
         let (anchors, values) = match &self.map {
-            Expansion::Kernel { anchors, .. } => (anchors.as_ref(), own(anchors.len())),
+            Expansion::Kernel { anchors, .. } => (anchors.as_ref(), coefficients(anchors.len())),
             Expansion::Basis(basis) => match basis.expansion() {
                 Some((anchors, map)) => {
-                    (anchors, multiply(map.transpose(), own(map.nrows()).as_ref()))
+                    (anchors, multiply(map.transpose(), coefficients(map.nrows()).as_ref()))
                 }
                 None => return self,
             },
@@ -102,8 +104,8 @@ impl KernelModel {
         let mut weights = vec![0.0; n * width];
         for (at, number) in numbers(anchors).into_iter().enumerate() {
             // averaged models may have an anchor twice
-            let own = &mut weights[number * width..(number + 1) * width];
-            own.iter_mut().enumerate().for_each(|(j, w)| *w += values[(at, j)]);
+            let row = &mut weights[number * width..(number + 1) * width];
+            row.iter_mut().enumerate().for_each(|(j, w)| *w += values[(at, j)]);
         }
         let map = Expansion::Precomputed { inputs: n };
         let summary = self.summary.clone();

@@ -36,7 +36,7 @@ impl Scaling {
         Self::fit_weighted(rows, &RowWeights::equal(), centred)
     }
 
-    /// As [`fit`](Self::fit), where a row counts as often as its weight says.
+    /// Fits like [`fit`](Self::fit), counting each row as often as its weight says.
     ///
     /// # Errors
     /// As [`fit`](Self::fit); [`Error::Shape`] unless there is one weight for each row, or none.
@@ -80,7 +80,7 @@ impl Scaling {
         Ok(Self { centre: centred.then_some(centre), scale })
     }
 
-    /// Number of columns.
+    /// Returns the number of columns.
     pub fn width(&self) -> usize {
         self.scale.len()
     }
@@ -90,7 +90,7 @@ impl Scaling {
         self.centre.as_deref()
     }
 
-    /// A standardised row as it was before.
+    /// Returns a standardised row as it was before.
     pub fn restore(&self, row: &[f32]) -> Vec<f32> {
         let value = |(column, &value): (usize, &f32)| {
             let centre = self.centre.as_ref().map_or(0.0, |centre| centre[column]);
@@ -99,7 +99,7 @@ impl Scaling {
         row.iter().enumerate().map(value).collect()
     }
 
-    /// Kind of the rows that it makes of rows of the given kind.
+    /// Returns the kind of the rows that it makes of rows of the given kind.
     pub fn kind(&self, rows: RowKind) -> RowKind {
         match (self.centre.is_some(), rows) {
             (false, RowKind::Bits | RowKind::Sparse) => RowKind::Sparse,
@@ -107,7 +107,7 @@ impl Scaling {
         }
     }
 
-    /// The rows of a block, standardised: dense where they were or where columns are centred, else
+    /// Returns the rows of a block, standardised: dense where they were or where columns are centred, else
     /// sparse.
     ///
     /// # Errors
@@ -135,7 +135,7 @@ impl Scaling {
         Ok(DenseRows::new(self.width(), values)?.into())
     }
 
-    /// All rows, standardised; see [`apply`](Self::apply).
+    /// Returns all rows, standardised; see [`apply`](Self::apply).
     ///
     /// # Errors
     /// As [`apply`](Self::apply); errors from reading the rows.
@@ -147,7 +147,7 @@ impl Scaling {
         Ok(scaled)
     }
 
-    /// Writes it into a file of its own.
+    /// Writes the scaling into a file of its own.
     ///
     /// # Errors
     /// The file system's errors.
@@ -174,7 +174,7 @@ impl Scaling {
         tensors
     }
 
-    /// The scaling in a file, if there is one.
+    /// Creates the scaling in a file, if there is one.
     pub(crate) fn from_stored(stored: &Stored, width: usize) -> Result<Option<Self>, Error> {
         if !stored.has("scaling.scale") {
             return Ok(None);

@@ -52,7 +52,7 @@ pub struct RidgeProblem<'a, K> {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct InputSketch {
-    /// Its size m, at most the number of training pairs.
+    /// The size m of the sketch, at most the number of training pairs.
     pub size: usize,
     /// How it is drawn (default: sub-sampling without replacement).
     #[serde(default = "subsampling")]
@@ -99,7 +99,7 @@ impl SketchedInputs {
         Ok(Self { kernel, anchors, mixing })
     }
 
-    /// Number of features: m, or the number of distinct rows that were picked.
+    /// Returns the number of features: m, or the number of distinct rows that were picked.
     pub(crate) fn len(&self) -> usize {
         self.mixing.as_ref().map_or(self.anchors.len(), Mat::nrows)
     }
@@ -126,7 +126,7 @@ impl SketchedInputs {
         Ok(out)
     }
 
-    /// `K̃ = R K Rᵀ`.
+    /// Computes `K̃ = R K Rᵀ`.
     pub(crate) fn penalty(&self) -> Result<Panels<f64>, Error> {
         let m = self.len();
         let cancellation = Cancellation::current();
@@ -149,8 +149,8 @@ impl SketchedInputs {
         Ok(penalty)
     }
 
-    /// The same span by features whose penalty is the identity, `D^{-1/2} Uᵀ R k^x` with `K̃ = U D Uᵀ`, of the eigenvalues
-    /// above 1e-12 of the largest: the pseudo-inverse of K̃ wherever one is needed.
+    /// Returns the same span by features whose penalty is the identity, `D^{-1/2} Uᵀ R k^x` with `K̃ = U D Uᵀ`, of the
+    /// eigenvalues above 1e-12 of the largest: the pseudo-inverse of K̃ wherever one is needed.
     pub(crate) fn whitened(mut self, penalty: &Panels<f64>) -> Result<Self, Error> {
         let Eigen { values, vectors } = leading(penalty.whole(), DEPENDENT)?;
         let turn = Eigen::over_roots(&values, vectors);
@@ -161,7 +161,7 @@ impl SketchedInputs {
         Ok(self)
     }
 
-    /// The weights of the anchors' kernel functions, `Wᵀ B` for those of the features, a × p.
+    /// Returns the weights `Wᵀ B` of the anchors' kernel functions, a × p, for weights B of the features.
     pub(crate) fn expand(&self, weights: Mat<f64>) -> Mat<f64> {
         let Some(mixing) = &self.mixing else {
             return weights;
@@ -172,9 +172,9 @@ impl SketchedInputs {
     }
 }
 
-/// Ranges of rows whose features fit into a block.
-pub(crate) fn blocks(of: Range<usize>, features: usize) -> impl Iterator<Item = Range<usize>> {
-    ranges(of, (BLOCK / features.max(1)).clamp(PANEL, 1 << 16))
+/// Returns ranges of rows whose features fit into a block.
+pub(crate) fn blocks(rows: Range<usize>, features: usize) -> impl Iterator<Item = Range<usize>> {
+    ranges(rows, (BLOCK / features.max(1)).clamp(PANEL, 1 << 16))
 }
 
 /// A model in the span of an input sketch, with the numbers that leave-one-out predictions need in addition.
@@ -189,22 +189,22 @@ pub struct SketchedFit {
 /// Fits in the span of m sketched inputs: `ĥ(x) = Ψᵀ K_X R_Xᵀ (R_X K_X² R_Xᵀ + nλ K̃_X)⁻¹ R_X k^x`
 /// (thesis, proposition 4.2), in one pass over the rows.
 ///
-/// With the targets of [`OutputSpace::training`](crate::OutputSpace::training) it is SIOKR, with
-/// those of a sketched basis SISOKR. `R_X K_X² R_Xᵀ` and `R_X K_X Ψ` are summed over blocks of rows
-/// in `f64`, so memory does not depend on n: three times m²/2 numbers, m × p, and 64 MiB for a block
-/// (with a dense sketch every row is an anchor, and all of them are kept). Time: n·a evaluations of
-/// the kernel, n m²/2 + m³/3 multiplications, n m + 2m² for each coordinate. The numbers do not
-/// depend on the number of threads.
+/// With the targets of [`OutputSpace::training`](crate::OutputSpace::training) it is SIOKR, with the targets of a
+/// sketched basis SISOKR. `R_X K_X² R_Xᵀ` and `R_X K_X Ψ` are summed over blocks of rows in `f64`, so memory does not
+/// depend on n: three times m²/2 numbers, m × p, and 64 MiB for a block (with a dense sketch every row is an anchor,
+/// and all of them are kept). Time: n·a evaluations of the kernel, n m²/2 + m³/3 multiplications, n m + 2m² for each
+/// coordinate. The numbers do not depend on the number of threads.
 ///
 /// The [`Processes`] of the scope share the sums. All of them call this function with the same problem, and each
 /// reads its part of the rows. All ranks get the same model. It differs from that of one process only by rounding.
 ///
-/// Where the sketched inputs are numerically dependent, so that the system has no Cholesky factor, K̃ is replaced by its
-/// part of the eigenvalues above 1e-12 of the largest, in one pass more, as [`Spectrum::sketched`](crate::Spectrum::sketched)
-/// does; [`Summary::unknowns`] is their number then.
+/// Where the sketched inputs are numerically dependent, so that the system has no Cholesky factor, K̃ is replaced by
+/// its part with the eigenvalues above 1e-12 of the largest, in one pass more, as
+/// [`Spectrum::sketched`](crate::Spectrum::sketched) does. [`Summary::unknowns`] is then the number of these
+/// eigenvalues.
 ///
 /// # Errors
-/// As [`fit`](crate::fit()); those of the sketch, among them `SketchSize` for m > n.
+/// The errors of [`fit`](crate::fit()); the errors of the sketch, among them `SketchSize` for m > n.
 pub fn fit_sketched(
     problem: RidgeProblem<impl IntoKernel>,
     sketch: &InputSketch,
@@ -238,7 +238,7 @@ pub fn fit_sketched(
     Ok(SketchedFit { model, inputs, factor })
 }
 
-/// `R_X K_X² R_Xᵀ` and `R_X K_X Ψ`, with the weights of the targets.
+/// Computes `R_X K_X² R_Xᵀ` and `R_X K_X Ψ`, with the weights of the targets.
 fn normal_equations(
     inputs: &SketchedInputs,
     rows: &dyn RowSource,
@@ -259,14 +259,13 @@ fn normal_equations(
 }
 
 impl SketchedFit {
-    /// The prediction of a model fitted without the row, for each training row, with the
-    /// same sketch and the same nλ (λ Σw with weights): `z_{−i} = ψ_i − (ψ_i − z_i) / (1 − h_i)`,
-    /// `h_i = w_i t_iᵀ (Σ w t tᵀ + nλ K̃)⁻¹ t_i`, n × p row-major. No refitting: one more pass over the rows.
+    /// Returns, for each training row, the prediction of a model fitted without it, with the same sketch and the same
+    /// nλ (λ Σw with weights): `z_{−i} = ψ_i − (ψ_i − z_i) / (1 − h_i)`, `h_i = w_i t_iᵀ (Σ w t tᵀ + nλ K̃)⁻¹ t_i`, n ×
+    /// p row-major. Nothing is refitted: this takes one more pass over the rows.
     ///
     /// # Errors
-    /// [`Error::Shape`] for rows or targets that are not those of the fit; [`Error::Numeric`] for a row that the
-    /// others say nothing of, `1 − h_i ≤ 0` up to rounding, under a λ that is too small; errors from reading the
-    /// rows.
+    /// [`Error::Shape`] for rows or targets that are not those of the fit; [`Error::Numeric`] for a row about which the
+    /// others say nothing, `1 − h_i ≤ 0` up to rounding, because λ is too small; errors from reading the rows.
     pub fn leave_one_out(
         &self,
         rows: &dyn RowSource,
@@ -278,10 +277,10 @@ impl SketchedFit {
         Error::check_length("rows of targets", targets.len(), n)?;
         Error::check_length("coordinates", targets.width(), width)?;
         let processes = Processes::current();
-        let own = processes.part(n);
-        let known = targets.dense::<f64>(own.clone());
-        let mut out = self.model.predict_range(rows, own.clone())?;
-        for range in blocks(own.clone(), self.inputs.len()) {
+        let rank_rows = processes.part(n);
+        let rank_targets = targets.dense::<f64>(rank_rows.clone());
+        let mut out = self.model.predict_range(rows, rank_rows.clone())?;
+        for range in blocks(rank_rows.clone(), self.inputs.len()) {
             let mut features = self.inputs.features(&read(rows, range.clone())?)?;
             targets.weigh(range.clone(), &mut features);
             self.factor.whiten(features.as_mut())?;
@@ -295,9 +294,9 @@ impl SketchedFit {
                          {lambda:e}"
                     )));
                 }
-                let row = row - own.start;
+                let row = row - rank_rows.start;
                 for (j, out) in out[row * width..(row + 1) * width].iter_mut().enumerate() {
-                    let target = known[(row, j)];
+                    let target = rank_targets[(row, j)];
                     *out = (target - (target - f64::from(*out)) / left) as f32;
                 }
             }
@@ -339,19 +338,19 @@ pub fn fit_averaged(
     let mut weights = Vec::new();
     let mut unknowns = 0;
     let mut worst = RidgeSummary::new(Inputs::Sketched, 0.0);
-    for (part, own) in equal_parts(targets, parts).into_iter().enumerate() {
-        let own: Vec<usize> = own.collect();
+    for (part, part_rows) in equal_parts(targets, parts).into_iter().enumerate() {
+        let part_rows: Vec<usize> = part_rows.collect();
         let problem = RidgeProblem {
             kernel: Arc::clone(&kernel),
-            rows: &Selected::new(rows, &own),
-            targets: &targets.select(&own)?,
+            rows: &Selected::new(rows, &part_rows),
+            targets: &targets.select(&part_rows)?,
             lambda,
             seed: seed.wrapping_add(part as u64),
         };
         let fitted = fit_sketched(problem, sketch)?;
         anchors.append(&fitted.inputs.anchors)?;
-        let own = 0..fitted.inputs.anchors.len() * targets.width();
-        weights.extend(own.map(|at| fitted.model.weights.at(at) / parts as f64));
+        let coefficients = 0..fitted.inputs.anchors.len() * targets.width();
+        weights.extend(coefficients.map(|at| fitted.model.weights.at(at) / parts as f64));
         unknowns += fitted.inputs.len();
         if let Some(solution) = fitted.model.summary.ridge() {
             worst.condition = worst.condition.max(solution.condition);
@@ -363,7 +362,7 @@ pub fn fit_averaged(
     Ok(KernelModel::new(map, Weights::Double(weights), summary))
 }
 
-/// The rows of targets in so many runs, the sums of whose weights are as equal as whole rows allow.
+/// Returns the rows of targets in so many runs, the sums of whose weights are as equal as whole rows allow.
 fn equal_parts(targets: &Targets, parts: usize) -> Vec<Range<usize>> {
     let total = targets.total_weight();
     let mut bounds = vec![0];

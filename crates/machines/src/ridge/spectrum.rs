@@ -21,10 +21,10 @@ use crate::targets::{Targets, check, check_lambda};
 /// Eigenvalues up to this share of the largest one are rounding errors.
 const TOLERANCE: f64 = 1e-14;
 
-/// Where 1 − h of a row is a difference of numbers near 1 that have most digits in common.
+/// The value of 1 − h of a row below which it is a difference of numbers near 1 that have most digits in common.
 const CANCELLED: f64 = 1e-8;
 
-/// Where 1 − h of a row is rounding, if it is such a difference.
+/// The value below which such a difference is nothing but rounding.
 const LOST: f64 = 1e-12;
 
 /// `K = U S Uᵀ` of the training rows with `Uᵀ Ψ`: what predictions for held-out training rows need
@@ -55,7 +55,7 @@ pub struct Spectrum {
 }
 
 impl Spectrum {
-    /// Of all training inputs: one eigendecomposition of an n × n matrix, on one thread.
+    /// Creates the spectrum of all training inputs, from one eigendecomposition of an n × n matrix on one thread.
     ///
     /// # Errors
     /// As [`fit`](crate::fit()).
@@ -71,9 +71,10 @@ impl Spectrum {
         Ok(Self { rows, total_weight, divided: false, vectors, values, roots, targets, turned })
     }
 
-    /// Of inputs projected on the span of a sketch, as [`fit_sketched`](crate::fit_sketched) draws
-    /// it: `P K P`, from one eigendecomposition of an m × m matrix, n m² multiplications and n × m
-    /// numbers. The [`Processes`] of the scope each have their part of the rows; what is computed from it then is
+    /// Creates the spectrum of inputs projected on the span of a sketch, drawn as in
+    /// [`fit_sketched`](crate::fit_sketched): `P K P`, from one eigendecomposition of an m × m matrix, n m²
+    /// multiplications and n × m numbers. Each of the [`Processes`] of the scope has its part of the rows; all of them
+    /// compute what follows from the sums.
     /// computed by all of them.
     ///
     /// # Errors
@@ -93,23 +94,23 @@ impl Spectrum {
         let n = rows.len();
         let r = inputs.len();
         let processes = Processes::current();
-        let own = processes.part(n);
-        let mut features = Mat::<f64>::zeros(own.len(), r);
-        for range in blocks(own.clone(), r) {
+        let rank_rows = processes.part(n);
+        let mut features = Mat::<f64>::zeros(rank_rows.len(), r);
+        for range in blocks(rank_rows.clone(), r) {
             let mut block = inputs.features(&read(rows, range.clone())?)?;
             targets.weigh(range.clone(), &mut block);
-            let mut out = features.as_mut().subrows_mut(range.start - own.start, range.len());
+            let mut out = features.as_mut().subrows_mut(range.start - rank_rows.start, range.len());
             out.copy_from(block.transpose());
         }
         let mut gram = Panels::zeros(r);
         gram.add_product(features.as_ref(), features.as_ref());
         gram.sum(&processes)?;
         let eigen = leading(gram.whole(), TOLERANCE)?;
-        let mut vectors = Mat::zeros(own.len(), eigen.values.len());
+        let mut vectors = Mat::zeros(rank_rows.len(), eigen.values.len());
         product(vectors.as_mut(), features.as_ref(), eigen.vectors.as_ref());
         let vectors = Eigen::over_roots(&eigen.values, vectors);
         let total_weight = targets.total_weight();
-        let (roots, targets) = weighted(targets, own);
+        let (roots, targets) = weighted(targets, rank_rows);
         let mut turned = Self::turned(&vectors, &targets);
         sum_over_ranks(&processes, &mut turned)?;
         let values = eigen.values;
@@ -122,13 +123,13 @@ impl Spectrum {
         turned
     }
 
-    /// The prediction of a model fitted without the row, for each training row, n × p row-major.
+    /// Returns, for each training row, the prediction of a model fitted without it, n × p row-major.
     ///
-    /// nλ is that of all n rows, λ Σw with weights. With the hat matrix `H = K (K + nλI)⁻¹` it is
-    /// `ψ_i − (Ψ − HΨ)_i / (1 − H_ii)`. No refitting.
+    /// nλ counts all n rows (λ Σw with weights). With the hat matrix `H = K (K + nλI)⁻¹` the prediction is
+    /// `ψ_i − (Ψ − HΨ)_i / (1 − H_ii)`. Nothing is refitted.
     ///
     /// # Errors
-    /// [`Error::Value`] for a λ that is not above 0; [`Error::Numeric`] for one so small that a row is predicted by
+    /// [`Error::Value`] for a λ that is not above 0; [`Error::Numeric`] for a λ so small that a row is predicted by
     /// itself alone, `H_ii = 1` but for rounding.
     pub fn leave_one_out(&self, lambda: f64) -> Result<Vec<f32>, Error> {
         let lost = || {
@@ -144,11 +145,11 @@ impl Spectrum {
         let p = residuals.ncols();
         let cells = (0..n).flat_map(|i| (0..p).map(move |j| (i, j)));
         let answer = |at: (usize, usize)| (self.targets[at] - residuals[at]) / self.roots[at.0];
-        let own: Vec<f32> = cells.map(|at| answer(at) as f32).collect();
-        if self.divided { Ok(Processes::current().join(own)?) } else { Ok(own) }
+        let predictions: Vec<f32> = cells.map(|at| answer(at) as f32).collect();
+        if self.divided { Ok(Processes::current().join(predictions)?) } else { Ok(predictions) }
     }
 
-    /// The mean squared distance of [leave-one-out predictions](Self::leave_one_out) from their targets
+    /// Returns the mean squared distance of [leave-one-out predictions](Self::leave_one_out) from their targets
     /// in the output kernel's feature space, weighted by w, for each λ of a grid; infinite for a λ so small that a row
     /// is predicted by itself alone.
     ///
@@ -167,7 +168,7 @@ impl Spectrum {
         grid.iter().map(error).collect()
     }
 
-    /// As [`errors`](Self::errors) for one λ, of coordinates that an output matrix ties together.
+    /// Returns the error of [`errors`](Self::errors) for one λ, for coordinates that an output matrix ties together.
     ///
     /// # Errors
     /// As [`leave_one_out`](Self::leave_one_out).
@@ -181,19 +182,19 @@ impl Spectrum {
         let squares = parts.iter().map(|(value, columns)| {
             let start = columns.start;
             let count = columns.len();
-            let own = (targets.subcols(start, count), turned.subcols(start, count));
-            let residuals = self.residuals(lambda / value, own)?;
+            let group = (targets.subcols(start, count), turned.subcols(start, count));
+            let residuals = self.residuals(lambda / value, group)?;
             Ok(residuals.map_or(f64::INFINITY, |residuals| residuals.squared_norm_l2()))
         });
         self.mean(lost.max(0.0) + squares.sum::<Result<f64, Error>>()?)
     }
 
-    /// The mean squared length of the targets, as [`errors`](Self::errors) of predictions of 0.
+    /// Returns the mean squared length of the targets, as [`errors`](Self::errors) of predictions of 0.
     pub(crate) fn error_of_zero(&self) -> Result<f64, Error> {
         self.mean(self.targets.squared_norm_l2())
     }
 
-    /// A weighted sum over the rows, over the sum of the weights.
+    /// Returns a weighted sum over the rows, over the sum of the weights.
     fn mean(&self, sum: f64) -> Result<f64, Error> {
         let mut sum = [sum];
         if self.divided {
@@ -206,8 +207,8 @@ impl Spectrum {
         (self.targets.as_ref(), self.turned.as_ref())
     }
 
-    /// The difference of targets `W^½ Ψ` from the predictions without the row, times √w; `Uᵀ W^½ Ψ` is given too. None
-    /// where a row is predicted by itself alone.
+    /// Returns the difference of targets `W^½ Ψ` from the predictions without the row, times √w; `Uᵀ W^½ Ψ` is given
+    /// too. None where a row is predicted by itself alone.
     fn residuals(
         &self,
         lambda: f64,
@@ -227,10 +228,10 @@ impl Spectrum {
         if !full {
             residuals += targets;
         }
-        let own = if full { 0.0 } else { 1.0 };
+        let offset = if full { 0.0 } else { 1.0 };
         let left = |i: usize| {
             let squares = || self.vectors.row(i).iter().map(|value| value * value).enumerate();
-            let left = own + squares().map(|(j, square)| factor(j) * square).sum::<f64>();
+            let left = offset + squares().map(|(j, square)| factor(j) * square).sum::<f64>();
             if full || left > CANCELLED {
                 return left;
             }
@@ -260,7 +261,7 @@ fn weighted(targets: &Targets, rows: Range<usize>) -> (Vec<f64>, Mat<f64>) {
     (roots, dense)
 }
 
-/// `out = a b`, in parallel over parts of the result.
+/// Computes `out = a b`, in parallel over parts of the result.
 fn product(mut out: MatMut<f64>, a: MatRef<f64>, b: MatRef<f64>) {
     out.as_mut().par_row_chunks_mut(PANEL).enumerate().for_each(|(task, mut out)| {
         let a = a.subrows(task * PANEL, out.nrows());

@@ -1,5 +1,5 @@
-//! Fitting with every training input as an anchor: IOKR, ISOKR, Kernel Dependency Estimation. What fits of any targets
-//! share is the factored system of the inputs.
+//! Fits with every training input as an anchor: IOKR, ISOKR, Kernel Dependency Estimation. The factored system of the
+//! inputs is shared by fits of any targets.
 
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
@@ -18,9 +18,9 @@ use crate::targets::{Targets, check, check_lambda};
 /// [weights](Targets::with_weights) w it is `α(x) = (K + λ Σw diag(1/w))⁻¹ k^x`. The model of a precomputed kernel
 /// predicts by [`predict_gram`](crate::KernelModel::predict_gram).
 ///
-/// With the targets of [`OutputSpace::training`](crate::OutputSpace::training) it is IOKR, with
-/// those of a sketched basis ISOKR, with the leading coordinates of a basis of every output Kernel
-/// Dependency Estimation (thesis, sections 2.2 and 4.2).
+/// With the targets of [`OutputSpace::training`](crate::OutputSpace::training) it is IOKR, with the targets of a
+/// sketched basis ISOKR, with the leading coordinates of a basis of every output Kernel Dependency Estimation (thesis,
+/// sections 2.2 and 4.2).
 ///
 /// Memory: half the Gram matrix, n²/2 numbers of the precision, and n × p targets. Time: n²/2
 /// evaluations of the kernel in `f64`, n³/3 multiplications for the Cholesky factor and 2n² for
@@ -40,7 +40,7 @@ use crate::targets::{Targets, check, check_lambda};
 /// ```
 ///
 /// # Errors
-/// [`Error::Shape`] unless there is a row of targets for each input; as [`RidgeSystem::new`].
+/// [`Error::Shape`] unless there is a row of targets for each input; the errors of [`RidgeSystem::new`].
 pub fn fit(
     inputs: &TrainingInputs,
     targets: &Targets,
@@ -77,7 +77,7 @@ enum AnyFactor {
 }
 
 impl RidgeSystem {
-    /// The system of some inputs with their weights.
+    /// Creates the system of some inputs with their weights.
     ///
     /// # Errors
     /// [`Error::Value`] for a λ that is not above 0; [`Error::Shape`] unless there is one weight for each input, or none;
@@ -121,7 +121,7 @@ impl RidgeSystem {
         Ok(Self { map, inputs, weights, lambda, precision, factor, diagonal })
     }
 
-    /// The model of the weights `(K + nλI)⁻¹ Ψ`, 2n² multiplications for each coordinate.
+    /// Returns the model of the weights `(K + nλI)⁻¹ Ψ`, 2n² multiplications for each coordinate.
     ///
     /// # Errors
     /// [`Error::Shape`] unless there is a row of targets for each input; [`Error::Value`] for targets with other weights.
@@ -151,7 +151,7 @@ impl RidgeSystem {
         Ok(Fitted { model, system: Arc::clone(self) })
     }
 
-    /// The diagonal of `(K + nλI)⁻¹`: n³/3 multiplications at the first call.
+    /// Returns the diagonal of `(K + nλI)⁻¹`: n³/3 multiplications at the first call.
     pub(super) fn inverse_diagonal(&self) -> Result<&[f64], Error> {
         if let Some(diagonal) = self.diagonal.get() {
             return Ok(diagonal);
@@ -164,7 +164,7 @@ impl RidgeSystem {
         Ok(self.diagonal.get_or_init(|| diagonal))
     }
 
-    /// Whether it is the system of these feature rows; never of a precomputed kernel.
+    /// Returns whether it is the system of these feature rows; never of a precomputed kernel.
     fn is_of(
         &self,
         inputs: &TrainingInputs,
@@ -172,21 +172,22 @@ impl RidgeSystem {
         lambda: f64,
         precision: Arithmetic,
     ) -> Result<bool, Error> {
-        let Expansion::Kernel { kernel: own, anchors } = &self.map else {
+        let Expansion::Kernel { kernel: model_kernel, anchors } = &self.map else {
             return Ok(false);
         };
         let TrainingInputs::Rows(rows, kernel) = inputs else {
             return Ok(false);
         };
         // built-in kernels have their parameters next to the name, other kernels within it
-        let same_kernel = own.name() == kernel.name() && own.built_in() == kernel.built_in();
+        let same_kernel =
+            model_kernel.name() == kernel.name() && model_kernel.built_in() == kernel.built_in();
         Ok(same_kernel
             && (self.lambda, self.precision, &self.weights) == (lambda, precision, weights)
             && **anchors == read(*rows, 0..rows.len())?)
     }
 }
 
-/// The factor of `K + λ Σw diag(1/w)`.
+/// Returns the factor of `K + λ Σw diag(1/w)`.
 fn factored<T: Scalar>(
     mut gram: Panels<T>,
     weights: &RowWeights,
@@ -198,7 +199,8 @@ fn factored<T: Scalar>(
     Factor::new(gram)?.map_err(|row| not_positive(row, inputs, ridge))
 }
 
-/// `(K + nλI)⁻¹ Ψ` of the first rows, row-major; 0 for the others, so that models of some and of all share anchors.
+/// Computes `(K + nλI)⁻¹ Ψ` of the first rows, row-major; 0 for the others, so that models of some and of all share
+/// anchors.
 fn solved<T: Scalar>(factor: &Factor<T>, targets: &Targets, rows: usize) -> Result<Vec<T>, Error> {
     let mut alpha = targets.dense::<T>(0..rows);
     factor.solve(alpha.as_mut())?;
@@ -216,9 +218,9 @@ pub struct Fitted {
 }
 
 impl Fitted {
-    /// The prediction of a model fitted without the row, for each training row, with the
-    /// same nλ (or λ Σw): `z_{−i} = ψ_i − α_i / ((K + nλI)⁻¹)_ii`, n × p row-major. No refitting: n³/3
-    /// multiplications for the diagonal.
+    /// Returns, for each training row, the prediction of a model fitted without it, with the same nλ (or λ Σw):
+    /// `z_{−i} = ψ_i − α_i / ((K + nλI)⁻¹)_ii`, n × p row-major. Nothing is refitted; the diagonal takes n³/3
+    /// multiplications.
     ///
     /// # Errors
     /// [`Error::Shape`] for targets that are not those of the fit.
@@ -230,10 +232,10 @@ impl Fitted {
         Ok(left_out(&self.model, targets, self.system.inverse_diagonal()?))
     }
 
-    /// The model of the first `rows` inputs, with the same nλ, and the leave-one-out predictions of both: the factor of a
-    /// leading block of `K + nλI` is a block of its factor, and so is its inverse. So a part of the pairs that comes
-    /// last is left out exactly, without refitting: 2m² multiplications for each coordinate with m = `rows`, and n³/3 for
-    /// both diagonals.
+    /// Returns the model of the first `rows` inputs, with the same nλ, and the leave-one-out predictions of both
+    /// models. The factor of a leading block of `K + nλI` is a block of its factor, and so is its inverse. So pairs
+    /// that come last are left out exactly, without refitting: this takes 2m² multiplications for each coordinate with
+    /// m = `rows`, and n³/3 for both diagonals.
     ///
     /// # Errors
     /// [`Error::Shape`] for targets that are not those of the fit; [`Error::Value`] unless there are 1 to n rows.
@@ -262,16 +264,16 @@ impl Fitted {
 /// The model of the first rows of a fit, and leave-one-out predictions of both.
 #[derive(Clone, Debug)]
 pub struct Leading {
-    /// The model of the first m rows: that of all anchors, with weights 0 behind the first m. Its summary has the λ and the
-    /// condition number of the whole fit.
+    /// The model of the first m rows. It has all anchors, with weights 0 behind the first m. Its summary has the λ and
+    /// the condition number of the whole fit.
     pub model: KernelModel,
-    /// Its leave-one-out predictions, m × p row-major.
+    /// The leave-one-out predictions of the model of the first m rows, m × p row-major.
     pub of_leading: Vec<f32>,
-    /// Those of the whole fit, n × p row-major.
+    /// The leave-one-out predictions of the whole fit, n × p row-major.
     pub of_all: Vec<f32>,
 }
 
-/// `ψ_i − α_i / d_i` with the diagonal d of the inverse.
+/// Computes `ψ_i − α_i / d_i` with the diagonal d of the inverse.
 fn left_out(model: &KernelModel, targets: &Targets, diagonal: &[f64]) -> Vec<f32> {
     const ROWS: usize = 64;
     let n = model.summary.rows;
@@ -296,13 +298,13 @@ fn left_out(model: &KernelModel, targets: &Targets, diagonal: &[f64]) -> Vec<f32
 pub struct LastSystem(Arc<Mutex<Option<Arc<RidgeSystem>>>>);
 
 impl LastSystem {
-    /// The kept system if it is that of these rows, of a kernel of the same
-    /// [name](dsokr_basis::OutputKernel::name) and parameters, with the same weights, λ and precision. Otherwise it is replaced by
-    /// a new one. The system of a precomputed kernel is not kept. Calls on several threads at once do not wait for each
-    /// other: each computes the system that it needs, and the last of them is kept.
+    /// Returns the kept system if it belongs to these rows, to a kernel of the same
+    /// [name](dsokr_basis::OutputKernel::name) and parameters, and to the same weights, λ and precision. Otherwise a
+    /// new system replaces it. The system of a precomputed kernel is not kept. Calls on several threads at once do not
+    /// wait for each other: each computes the system that it needs, and the last of them is kept.
     ///
     /// # Errors
-    /// As [`RidgeSystem::new`].
+    /// The errors of [`RidgeSystem::new`].
     pub fn get(
         &self,
         inputs: &TrainingInputs,
@@ -334,7 +336,7 @@ impl LastSystem {
         drop(kept);
     }
 
-    /// The slot, locked. Nothing panics while it is.
+    /// Returns the slot, locked. Nothing panics while it is.
     fn kept(&self) -> MutexGuard<'_, Option<Arc<RidgeSystem>>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }

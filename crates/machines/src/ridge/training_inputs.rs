@@ -26,7 +26,7 @@ pub enum TrainingInputs<'a> {
 }
 
 impl<'a> TrainingInputs<'a> {
-    /// Rows, and their kernel.
+    /// Creates rows, and their kernel.
     pub fn rows(kernel: impl IntoKernel, rows: &'a dyn RowSource) -> Self {
         Self::Rows(rows, kernel.into_kernel())
     }
@@ -39,12 +39,12 @@ impl<'a> TrainingInputs<'a> {
         }
     }
 
-    /// Whether there are no inputs.
+    /// Returns whether there are no inputs.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The lower half of the Gram matrix, of inputs that are checked.
+    /// Returns the lower half of the Gram matrix, of inputs that are checked.
     ///
     /// # Errors
     /// The kernel's checks; [`Error::NotFinite`] for kernel values that overflow; of a precomputed kernel
@@ -62,7 +62,7 @@ impl<'a> TrainingInputs<'a> {
     }
 }
 
-/// The lower half of the Gram matrix of the rows.
+/// Returns the lower half of the Gram matrix of the rows.
 fn gram<T: Scalar>(kernel: &dyn OutputKernel, rows: &dyn RowSource) -> Result<Panels<T>, Error> {
     by_panels(rows, |range| {
         let values = kernel.block(&read(rows, range.clone())?, &read(rows, 0..range.end)?)?;
@@ -70,7 +70,7 @@ fn gram<T: Scalar>(kernel: &dyn OutputKernel, rows: &dyn RowSource) -> Result<Pa
     })
 }
 
-/// As [`gram`] in `f32`; a kernel that is linear in scaled sparse rows by their common columns.
+/// Computes [`gram`] in `f32`. For a kernel that is linear in scaled sparse rows, it goes by their common columns.
 pub(super) fn single(
     kernel: &dyn OutputKernel,
     rows: &dyn RowSource,
@@ -84,7 +84,7 @@ pub(super) fn single(
     })
 }
 
-/// A Gram matrix from its panels, whose elements are finite.
+/// Returns a Gram matrix from its panels, whose elements are finite.
 fn by_panels<T: Scalar>(
     rows: &dyn RowSource,
     panel: impl Fn(Range<usize>) -> Result<Mat<T>, Error>,
@@ -98,7 +98,7 @@ fn by_panels<T: Scalar>(
     Ok(gram)
 }
 
-/// The lower half of a Gram matrix that is square, finite, not zero, symmetric and positive semi-definite.
+/// Returns the lower half of a Gram matrix that is square, finite, not zero, symmetric and positive semi-definite.
 pub(super) fn checked(gram: MatRef<f64>) -> Result<Panels<f64>, Error> {
     let n = gram.nrows();
     Error::check_length("columns of the kernel matrix", gram.ncols(), n)?;
@@ -155,7 +155,7 @@ pub(crate) struct LinearIndex {
 }
 
 impl LinearIndex {
-    /// None for rows that are not sparse, and for a kernel that is not linear in them.
+    /// Creates the index; none for rows that are not sparse, and for a kernel that is not linear in them.
     pub(crate) fn new(kernel: &dyn OutputKernel, rows: &Block) -> Option<Self> {
         let Block::Sparse(sparse) = rows else {
             return None;
@@ -165,8 +165,8 @@ impl LinearIndex {
         Some(Self { columns: ColumnIndex::new(sparse), scales, zeros })
     }
 
-    /// `k(x_i, q_j)` for the first `limit` rows and every query, `limit` × queries, in `f32`. Queries whose scale is so large
-    /// or small that `f32` products would lose it are scaled before they are multiplied.
+    /// Computes `k(x_i, q_j)` for the first `limit` rows and every query, `limit` × queries, in `f32`. Queries whose
+    /// scale is so large or small that `f32` products would lose it are scaled before they are multiplied.
     pub(crate) fn values(
         &self,
         kernel: &dyn OutputKernel,
@@ -174,9 +174,9 @@ impl LinearIndex {
         limit: usize,
     ) -> Result<Mat<f32>, Error> {
         let Block::Sparse(sparse) = queries else {
-            let found = queries.kind();
+            let actual = queries.kind();
             let expected = RowKind::Sparse;
-            return Err(Error::kind(found, expected));
+            return Err(Error::kind(actual, expected));
         };
         let scale = |squared_norm| kernel.feature_scale(squared_norm).unwrap_or(1.0);
         let scales: Vec<f64> = queries.squared_norms().into_iter().map(scale).collect();
@@ -195,24 +195,27 @@ impl LinearIndex {
         let mut values = self.columns.products(rows, limit)?;
         for (column, scale) in values.col_iter_mut().zip(scales) {
             let scale = if is_safe(scale) { scale as f32 } else { 1.0 };
-            column.iter_mut().zip(&self.scales).for_each(|(value, own)| *value *= own * scale);
+            column
+                .iter_mut()
+                .zip(&self.scales)
+                .for_each(|(value, row_scale)| *value *= row_scale * scale);
         }
         if !self.zeros.is_empty() {
-            let own = &self.zeros[..self.zeros.partition_point(|&row| row < limit)];
+            let zero_rows_in_range = &self.zeros[..self.zeros.partition_point(|&row| row < limit)];
             for query in zero_rows(kernel, queries) {
-                own.iter().for_each(|&row| values[(row, query)] = 1.0);
+                zero_rows_in_range.iter().for_each(|&row| values[(row, query)] = 1.0);
             }
         }
         Ok(values)
     }
 }
 
-/// Whether products in `f32` keep their digits under this scale.
+/// Returns whether products in `f32` keep their digits under this scale.
 fn is_safe(scale: f64) -> bool {
     scale == 0.0 || (1e-12..=1e12).contains(&scale)
 }
 
-/// The scales of rows; none where one is so large or small that `f32` products would lose it.
+/// Returns the scales of rows; none where one is so large or small that `f32` products would lose it.
 pub(super) fn scales(kernel: &dyn OutputKernel, rows: &Block) -> Option<Vec<f32>> {
     let scale = |squared| {
         let scale = kernel.feature_scale(squared)?;

@@ -38,7 +38,7 @@ pub enum KernelWeighting {
 }
 
 impl KernelWeighting {
-    /// The weights of training Gram matrices, for a ridge regression with this λ where they depend on it.
+    /// Returns the weights of training Gram matrices, for a ridge regression with this λ where they depend on it.
     ///
     /// # Errors
     /// As [`alignf`] and [`held_out_weights`]; the uniform sum only checks the kernels.
@@ -59,17 +59,17 @@ impl KernelWeighting {
     }
 }
 
-/// The weights w ≥ 0 whose kernel `K = Σ_k w_k K_k` has the least leave-one-out error of a ridge regression,
-/// `E(w) = (1/n) Σ_i ‖ψ(y_i) − ĥ_{−i}(x_i)‖²` in the feature space of the output kernel, over their sum. They are found with
-/// any sum, which does what λ does, so that λ need not be right.
+/// Returns the weights w ≥ 0 whose kernel `K = Σ_k w_k K_k` has the least leave-one-out error of a ridge regression,
+/// `E(w) = (1/n) Σ_i ‖ψ(y_i) − ĥ_{−i}(x_i)‖²` in the feature space of the output kernel, divided by their sum. The
+/// search lets the weights have any sum. The sum acts as λ does, so λ need not be right.
 ///
-/// With `A = (K + nλI)⁻¹` it is `(1/n) Σ_i (A Y A)_ii / A_ii²`, and its slope `∂E/∂w_k = ⟨K_k, G⟩` for one matrix G. The
-/// steps are those of exponentiated gradient descent (Kivinen and Warmuth 1997) from the best equal
-/// weights of sums 1e-3 to 1e3, until the slope promises less than 1e-4 of E, at most 100. E need not be convex. A step takes about 7 n³ multiplications, and
-/// memory for six matrices n × n.
+/// With `A = (K + nλI)⁻¹` the error is `(1/n) Σ_i (A Y A)_ii / A_ii²`, and its slope `∂E/∂w_k = ⟨K_k, G⟩` for one
+/// matrix G. The steps are exponentiated gradient descent (Kivinen and Warmuth 1997). They start from the best equal
+/// weights of sums 1e-3 to 1e3 and end when the slope promises less than 1e-4 of E, after at most 100 steps. E need not
+/// be convex. A step takes about 7 n³ multiplications, and memory for six matrices n × n.
 ///
 /// # Errors
-/// As [`alignf`] for kernels and outputs that are not valid; [`Error::Value`] for a λ that is not above 0.
+/// The errors of [`alignf`] for kernels and outputs that are not valid; [`Error::Value`] for a λ that is not above 0.
 pub fn held_out_weights(
     kernels: &[MatRef<f64>],
     ideal: &Ideal,
@@ -89,10 +89,10 @@ pub fn held_out_weights(
     let mut best: Option<(Found, Vec<f64>)> = None;
     for power in -3..=3 {
         let equal = vec![10f64.powi(power) / kernels.len() as f64; kernels.len()];
-        let found = search.at(&equal)?;
-        let better = |own: &Found| best.as_ref().is_none_or(|best| own.0 < best.0.0);
-        if let Some(found) = found.filter(better) {
-            best = Some((found, equal));
+        let solved = search.at(&equal)?;
+        let better = |candidate: &Found| best.as_ref().is_none_or(|best| candidate.0 < best.0.0);
+        if let Some(solved) = solved.filter(better) {
+            best = Some((solved, equal));
         }
     }
     let none =
@@ -103,14 +103,17 @@ pub fn held_out_weights(
         let sum: f64 = weights.iter().sum();
         let gains = weights.iter().zip(&slope);
         // of weights above 0, and of one that grows from 0
-        let gain = gains.fold(0.0f64, |most, (w, own)| most.max((w * own).abs()).max(-sum * own));
+        let gain = gains.fold(0.0f64, |most, (w, gain_of_weight)| {
+            most.max((w * gain_of_weight).abs()).max(-sum * gain_of_weight)
+        });
         if gain <= GAP * error || rate < f64::EPSILON {
             break;
         }
-        let moved = |(w, own): (&f64, &f64)| w * (-rate * sum * own / error).clamp(-4.0, 4.0).exp();
+        let moved =
+            |(w, gain): (&f64, &f64)| w * (-rate * sum * gain / error).clamp(-4.0, 4.0).exp();
         let next: Vec<f64> = weights.iter().zip(&slope).map(moved).collect();
         let of_next = if SUMS.contains(&next.iter().sum()) { search.at(&next)? } else { None };
-        match of_next.filter(|(found, _)| *found < error) {
+        match of_next.filter(|(next_error, _)| *next_error < error) {
             Some(better) => {
                 ((error, slope), weights) = (better, next);
                 rate *= 2.0;
@@ -137,7 +140,7 @@ struct Search<'a> {
 }
 
 impl Search<'_> {
-    /// None where rounding leaves no Cholesky factor.
+    /// Returns the error and its slope at some weights; none where rounding leaves no Cholesky factor.
     fn at(&self, weights: &[f64]) -> Result<Option<Found>, Error> {
         Cancellation::current().check()?;
         let kernel = combine(self.kernels, weights)?;

@@ -124,9 +124,9 @@ fn coordinates_give_the_scores_of_the_published_algorithms() {
         let points = embedding.project(&coordinates(&candidates)).unwrap();
         for (i, h) in h.chunks(p).enumerate() {
             for (j, y) in points.chunks(p).enumerate() {
-                let found: f32 = h.iter().zip(y).map(|(a, b)| a * b).sum();
+                let actual: f32 = h.iter().zip(y).map(|(a, b)| a * b).sum();
                 let expected = expected[(i, j)];
-                assert!((f64::from(found) - expected).abs() < 1e-4, "c {c}: {found}, {expected}");
+                assert!((f64::from(actual) - expected).abs() < 1e-4, "c {c}: {actual}, {expected}");
             }
         }
         // the candidates of the decoder are these p numbers, from the mean of the training outputs
@@ -141,10 +141,13 @@ fn coordinates_give_the_scores_of_the_published_algorithms() {
         let points = placed.coordinates.chunks(p);
         for (i, h) in h.chunks(p).enumerate() {
             let score = |y: &[f32]| h.iter().zip(y).map(|(a, b)| f64::from(a * b)).sum::<f64>();
-            let found: Vec<f64> = points.clone().map(score).collect();
-            for (j, own) in found.iter().enumerate() {
+            let scores: Vec<f64> = points.clone().map(score).collect();
+            for (j, score_of_row) in scores.iter().enumerate() {
                 let apart = expected[(i, j)] - expected[(i, 0)];
-                assert!((own - found[0] - apart).abs() < 1e-4, "c {c}: {own}, {apart}");
+                assert!(
+                    (score_of_row - scores[0] - apart).abs() < 1e-4,
+                    "c {c}: {score_of_row}, {apart}"
+                );
             }
         }
         let (dim, restored) = read.restored(&h).unwrap();
@@ -173,7 +176,7 @@ fn directions_are_orthonormal_and_every_one_is_the_identity() {
     }
 }
 
-/// `y = H x + noise` with H of the given rank, q inputs and d outputs; and the noise-free outputs.
+/// Computes `y = H x + noise` with H of the given rank, q inputs and d outputs; and the noise-free outputs.
 fn low_rank(
     n: usize,
     (q, d): (usize, usize),
@@ -241,13 +244,13 @@ fn unlabelled_outputs_help_where_labels_are_few() {
     let targets = Targets::new(d, y).unwrap();
     let unlabelled: Vec<f32> = unlabelled.into_iter().map(|value| value as f32).collect();
     let best = |c: f64| {
-        let of = |lambda: f64| {
+        let error_at = |lambda: f64| {
             let predicted = ridge(Kernel::Linear, &x, &targets, lambda, &[&x, &new]);
             let embedding = OutputEmbedding::learn(d, &predicted[0], &unlabelled, c, 3).unwrap();
             let kept = embedding.restore(&embedding.project(&predicted[1]).unwrap()).unwrap();
             error(&kept, &truth, d)
         };
-        LAMBDAS.map(of).into_iter().fold(f64::INFINITY, f64::min)
+        LAMBDAS.map(error_at).into_iter().fold(f64::INFINITY, f64::min)
     };
     let supervised = best(1.0);
     let mixed = best(0.3);

@@ -34,7 +34,7 @@ fn a_loaded_machine_predicts_the_same_bits() {
     assert_eq!(loaded.offset(), saved.offset());
 }
 
-/// Of raw rows the machine of standardised ones predicts what it predicts of these.
+/// The machine of standardised rows takes raw rows and predicts the same.
 #[test]
 fn a_machine_of_standardised_rows_takes_raw_ones() {
     let folder = tempfile::tempdir().unwrap();

@@ -39,8 +39,8 @@ fn a_wide_huber_loss_is_kernel_ridge_regression() {
         let basis = basis(&x, &EVERY, n);
         let machine = fit_on(basis, &x, &targets, &problem, &tight(1e-12)).unwrap();
         assert!(solved(&machine).converged);
-        for (a, &found) in machine.predict(&x).unwrap().iter().enumerate() {
-            assert!((f64::from(found) - expected[(a, 0)]).abs() < 2e-5, "{a}: {found}");
+        for (a, &actual) in machine.predict(&x).unwrap().iter().enumerate() {
+            assert!((f64::from(actual) - expected[(a, 0)]).abs() < 2e-5, "{a}: {actual}");
         }
     }
 }
@@ -99,7 +99,7 @@ fn the_gap_bounds_what_the_objective_lacks() {
             let short = fit(Stop { gap: 1e-9, steps });
             let summary = solved(&short);
             // What it says of itself is what the weights give.
-            let own = objective(
+            let recomputed = objective(
                 &basis(&x, &kind, 30),
                 &x,
                 &values,
@@ -107,7 +107,11 @@ fn the_gap_bounds_what_the_objective_lacks() {
                 &problem,
                 (&short.weights(), short.offset()),
             );
-            assert!((own - summary.objective).abs() < 1e-9 * own, "{own}, {}", short.summary);
+            assert!(
+                (recomputed - summary.objective).abs() < 1e-9 * recomputed,
+                "{recomputed}, {}",
+                short.summary
+            );
             assert!(summary.objective >= least - 1e-9 * summary.start);
             assert!(
                 summary.bound <= least + 1e-12 * summary.start,
@@ -272,8 +276,8 @@ fn targets_that_the_offset_fits_need_no_steps() {
     }
 }
 
-/// What a plan of memory counts covers what a fit holds: features, targets and slopes of all rows, and the gradient of a
-/// part of the rows on each thread.
+/// The planned memory covers what a fit holds: features, targets and slopes of all rows, and the gradient of a part of
+/// the rows on each thread.
 #[test]
 fn the_cost_covers_what_is_held() {
     let solver: Solver = serde_json::from_str(
@@ -286,11 +290,11 @@ fn the_cost_covers_what_is_held() {
         let d = 2000.0;
         let gradients = (threads as f64 + 1.0) * p * d;
         let held = 8.0 * (n * p + 3.0 * n * d + gradients);
-        let found = solver.cost(10_000, 2000, 1, threads).bytes;
-        assert!(found >= held, "{threads} threads: {found}, {held}");
+        let planned = solver.cost(10_000, 2000, 1, threads).bytes;
+        assert!(planned >= held, "{threads} threads: {planned}, {held}");
         // without those of the threads
         let others = 8.0 * ((2.0 + threads as f64) * p * p + 3.0 * p * d + 3.0 * n * (p + d));
-        assert!(found >= others + 8.0 * threads as f64 * p * d, "{threads} threads: {found}");
+        assert!(planned >= others + 8.0 * threads as f64 * p * d, "{threads} threads: {planned}");
     }
 }
 
@@ -308,11 +312,14 @@ fn a_mapped_machine_maps_its_offset() {
     let matrix = Mat::from_fn(3, 2, |i, j| [[1.0, -2.0], [0.5, 3.0], [0.0, 4.0]][i][j]);
     let mapped = machine.mapped(matrix.as_ref()).unwrap();
     assert_eq!((mapped.width(), mapped.offset().len()), (3, 3));
-    let found = mapped.predict(&x).unwrap();
-    for (z, found) in z.chunks_exact(2).zip(found.chunks_exact(3)) {
-        for (i, found) in found.iter().enumerate() {
+    let actual = mapped.predict(&x).unwrap();
+    for (z, row) in z.chunks_exact(2).zip(actual.chunks_exact(3)) {
+        for (i, actual_value) in row.iter().enumerate() {
             let expected: f64 = (0..2).map(|j| matrix[(i, j)] * f64::from(z[j])).sum();
-            assert!((f64::from(*found) - expected).abs() < 1e-4, "{found}, {expected}");
+            assert!(
+                (f64::from(*actual_value) - expected).abs() < 1e-4,
+                "{actual_value}, {expected}"
+            );
         }
     }
 }

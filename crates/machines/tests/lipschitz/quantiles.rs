@@ -10,7 +10,7 @@ use dsokr_machines::{
 
 use crate::support::{EVERY, fit_on, normal, solved};
 
-/// Points of [0, 2], and x + (0.2 + x/2) · noise.
+/// Returns points of [0, 2], and x + (0.2 + x/2) · noise.
 fn fan(n: usize, seed: u64) -> (Features, Vec<f64>) {
     let mut random = generator(seed, "test/fan", 0);
     let x: Vec<f32> = (0..n).map(|_| 2.0 * dsokr_core::random::unit(&mut random) as f32).collect();
@@ -54,8 +54,8 @@ fn a_constant_kernel_gives_the_empirical_quantile() {
         let machine = fit_on(basis, &x, &targets, &problem, &stop).unwrap();
         assert!(solved(&machine).converged, "{}", machine.summary);
         let expected = sorted[(level * n as f64).ceil() as usize - 1];
-        let found = machine.predict(&x).unwrap()[0];
-        assert!((f64::from(found) - expected).abs() < 1e-5, "{level}: {found}, {expected}");
+        let actual = machine.predict(&x).unwrap()[0];
+        assert!((f64::from(actual) - expected).abs() < 1e-5, "{level}: {actual}, {expected}");
         // The offset alone is that quantile, and leaves nothing to fit.
         let basis = Basis::fit(Kernel::Linear, &x, &SketchOptions::new(EVERY, 1)).unwrap();
         let problem = LipschitzProblem { offset: Offset::Constant, ..problem };
@@ -114,8 +114,8 @@ fn quantiles_cover_their_share_and_follow_the_true_ones() {
         .flat_map(|&x| normal_quantiles.map(|q| x + (0.2 + x / 2.0) * q as f32))
         .collect();
     let least = pinball_loss(&levels, &ideal, &y).unwrap();
-    let found = pinball_loss(&levels, &predicted, &y).unwrap();
-    assert!(found < 1.02 * least, "{found}, {least}");
+    let actual = pinball_loss(&levels, &predicted, &y).unwrap();
+    assert!(actual < 1.02 * least, "{actual}, {least}");
 }
 
 #[test]

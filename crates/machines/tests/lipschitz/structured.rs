@@ -8,7 +8,7 @@ use dsokr_machines::{LipschitzProblem, Loss, Offset, OutputMatrix, Stop, Targets
 
 use crate::support::{EVERY, basis, fit_on, objective, solved};
 
-/// Points of the unit square; the bits near them are set, in one row of five those of a corner.
+/// Returns points of the unit square and the bits near them. In one row of five the bits are those of a corner.
 fn label_sets(n: usize, wrong: bool) -> (Features, Features) {
     let mut random = generator(7, "test/labels", 0);
     let mut x = Vec::new();
@@ -72,9 +72,9 @@ fn residuals_outside_of_the_basis_belong_to_the_loss() {
         }
         let norm: f64 = machine.weights().iter().map(|w| w * w).sum();
         expected += 0.5 * problem.lambda * norm;
-        let found = solved(&machine).objective;
-        assert!((found - expected).abs() < 1e-5 * expected, "{found}, {expected}");
-        let own = objective(
+        let actual = solved(&machine).objective;
+        assert!((actual - expected).abs() < 1e-5 * expected, "{actual}, {expected}");
+        let recomputed = objective(
             &features,
             &x,
             targets.values().unwrap(),
@@ -82,7 +82,7 @@ fn residuals_outside_of_the_basis_belong_to_the_loss() {
             &problem,
             (&machine.weights(), machine.offset()),
         );
-        assert!((own - found).abs() < 1e-9 * own);
+        assert!((recomputed - actual).abs() < 1e-9 * recomputed);
         // Without them it is another problem with another solution.
         if !matches!(problem.loss, Loss::Square(_)) {
             let plain = Targets::new(p, targets.values().unwrap().to_vec()).unwrap();
@@ -95,7 +95,7 @@ fn residuals_outside_of_the_basis_belong_to_the_loss() {
                 &problem,
                 (&other.weights(), other.offset()),
             );
-            assert!(worse > found * (1.0 + 1e-5), "{:?}: {worse}, {found}", problem.loss);
+            assert!(worse > actual * (1.0 + 1e-5), "{:?}: {worse}, {actual}", problem.loss);
         }
     }
 }
@@ -112,7 +112,7 @@ fn robust_losses_withstand_wrong_outputs() {
     let p = outputs.dimension();
     // Each loss at its own best λ: slopes of different sizes need different ones.
     let error = |loss: Loss| {
-        let of = |lambda: f64| {
+        let error_at = |lambda: f64| {
             let loss = loss.clone();
             let output = OutputMatrix::identity(p).unwrap();
             let problem = LipschitzProblem { loss, output, lambda, offset: Offset::Zero };
@@ -123,7 +123,7 @@ fn robust_losses_withstand_wrong_outputs() {
             let squares = z.iter().zip(&truth.coordinates).map(|(z, y)| f64::from(z - y).powi(2));
             squares.sum::<f64>() / 300.0
         };
-        [1e-5, 1e-4, 1e-3, 1e-2].map(of).into_iter().fold(f64::INFINITY, f64::min)
+        [1e-5, 1e-4, 1e-3, 1e-2].map(error_at).into_iter().fold(f64::INFINITY, f64::min)
     };
     let square = error(Loss::Square(Square {}));
     let huber = error(Loss::Huber(Huber { kappa: 0.2 }));

@@ -32,7 +32,7 @@ pub fn regression(n: usize, seed: u64) -> (Features, Vec<f64>) {
     (Features::Dense(DenseRows::new(2, x).unwrap()), y)
 }
 
-/// A second output beside y: its opposite with noise.
+/// Returns a second output beside y: its opposite with noise.
 pub fn two_outputs(y: &[f64], seed: u64) -> Vec<f64> {
     let mut random = generator(seed, "test/second", 0);
     y.iter().flat_map(|&y| [y, 0.5 - y + 0.2 * normal(&mut random)]).collect()
@@ -42,7 +42,7 @@ pub fn basis(x: &Features, kind: &SketchKind, m: usize) -> Basis {
     Basis::fit(KERNEL, x, &SketchOptions::new(kind.clone(), m).with_seed(3)).unwrap()
 }
 
-/// The machine on the features of inputs in a basis.
+/// Returns the machine on the features of inputs in a basis.
 pub fn fit_on(
     basis: Basis,
     x: &Features,
@@ -58,7 +58,7 @@ pub fn gram(x: &Features) -> Mat<f64> {
     KERNEL.block(x, x).unwrap()
 }
 
-/// `(1/n) Σ ℓ(f_i, y_i) + (λ/2) Σ_jl (V M⁻¹ Vᵀ)_jj`: the objective of `f = b + Vᵀ z`, M invertible, with
+/// Computes `(1/n) Σ ℓ(f_i, y_i) + (λ/2) Σ_jl (V M⁻¹ Vᵀ)_jj`: the objective of `f = b + Vᵀ z`, M invertible, with
 /// the features of the basis.
 pub fn objective(
     basis: &Basis,
@@ -114,7 +114,7 @@ pub fn solve(matrix: &Mat<f64>, sides: &Mat<f64>) -> Mat<f64> {
     Mat::from_fn(n, b.ncols(), |i, j| b[(i, j)] / a[(i, i)])
 }
 
-/// Every loss, for d outputs.
+/// Returns every loss, for d outputs.
 pub fn losses(d: usize) -> Vec<Loss> {
     let levels: Vec<f64> = (1..=d).map(|j| j as f64 / (d + 1) as f64).collect();
     vec![

@@ -11,7 +11,7 @@ use crate::naive::*;
 
 const N: usize = 150;
 
-/// Gaussian kernels of the inputs: of all three columns, of one each, and one of random rows.
+/// Returns gaussian kernels of the inputs: of all three columns, of one each, and one of random rows.
 fn kernels(problem: &Problem) -> Vec<Rows> {
     let column =
         |j: usize| -> Rows { problem.x.iter().map(|row| vec![row[j], 0.0, 0.0]).collect() };
@@ -52,7 +52,7 @@ fn weights_have_the_largest_centred_alignment() {
     let grams: Vec<_> = matrices.iter().map(Mat::as_ref).collect();
     let outputs = problem.outputs();
     let ideal = Ideal { kernel: &kernel_y(), rows: &outputs };
-    let found = alignf(&grams, &ideal).unwrap();
+    let weights = alignf(&grams, &ideal).unwrap();
 
     let y = centred_gram(&gaussian(GAMMA_Y, &problem.y, &problem.y));
     let parts: Vec<Rows> = kernels.iter().map(centred_gram).collect();
@@ -61,9 +61,9 @@ fn weights_have_the_largest_centred_alignment() {
         parts.iter().zip(weights).for_each(|(part, &w)| sum = add(&sum, w, part));
         cosine(&sum, &y)
     };
-    let combined = aligned(&found);
-    let length: f64 = found.iter().map(|w| w * w).sum();
-    assert!((length - 1.0).abs() < 1e-12 && found.iter().all(|&w| w >= 0.0));
+    let combined = aligned(&weights);
+    let length: f64 = weights.iter().map(|w| w * w).sum();
+    assert!((length - 1.0).abs() < 1e-12 && weights.iter().all(|&w| w >= 0.0));
     let uniform = KernelWeighting::Uniform.weights(&grams, &ideal, 1.0).unwrap();
     assert_eq!(uniform, [0.2; 5]);
     assert!(combined > aligned(&uniform) + 0.01);
@@ -71,7 +71,7 @@ fn weights_have_the_largest_centred_alignment() {
     let mut random = generator(2, "other weights", 0);
     for step in [1e-4, 1e-2, 1.0] {
         for _ in 0..60 {
-            let other: Vec<f64> = found
+            let other: Vec<f64> = weights
                 .iter()
                 .enumerate()
                 .map(|(k, w)| {
@@ -83,7 +83,7 @@ fn weights_have_the_largest_centred_alignment() {
             assert!(other_alignment < combined + 1e-10, "{other:?}: {other_alignment}");
         }
     }
-    assert_eq!(KernelWeighting::Alignf.weights(&grams, &ideal, 1.0).unwrap(), found);
+    assert_eq!(KernelWeighting::Alignf.weights(&grams, &ideal, 1.0).unwrap(), weights);
 }
 
 /// The linear kernel of all coordinates of the outputs is their kernel.

@@ -1,4 +1,4 @@
-//! What is refused, and what the refusal says.
+//! Bad inputs are refused, and the messages say what is wrong.
 
 use dsokr_basis::{Kernel, Mat, SketchKind, SketchOptions};
 use dsokr_core::Error;
@@ -123,9 +123,9 @@ fn spaces() {
     let basis =
         dsokr_basis::Basis::fit(kernel_y(), &outputs, &SketchOptions::new(EVERY, 4)).unwrap();
     let rank = basis.dimension();
-    for asked in [0, rank + 1] {
-        let error = OutputSpace::basis(basis.clone(), Some(asked), &outputs).unwrap_err();
-        let expected = format!("number of coordinates = {asked}: expected 1..={rank}");
+    for count in [0, rank + 1] {
+        let error = OutputSpace::basis(basis.clone(), Some(count), &outputs).unwrap_err();
+        let expected = format!("number of coordinates = {count}: expected 1..={rank}");
         assert_eq!(error.to_string(), expected);
     }
     let (space, _) = OutputSpace::basis(basis, None, &outputs).unwrap();

@@ -52,9 +52,9 @@ fn the_direct_solver_finds_the_same_for_every_sketch() {
             "{sketch:?}: {convergence}"
         );
         assert_eq!(model.anchors(), direct.anchors());
-        let found = predictions(&model, &queries);
+        let actual = predictions(&model, &queries);
         let expected = predictions(&direct, &queries);
-        assert_close(&found, &expected, 1e-6, &format!("{sketch:?}"));
+        assert_close(&actual, &expected, 1e-6, &format!("{sketch:?}"));
     }
 }
 
@@ -209,12 +209,12 @@ fn settings_that_cannot_be_honoured() {
     };
     let error = fit(row);
     assert!(
-        matches!(error, Error::NotFinite { what: "kernel matrix", row: found, .. } if found == row),
+        matches!(error, Error::NotFinite { what: "kernel matrix", row: named, .. } if named == row),
         "{error}"
     );
     let error = fit(anchors[2]);
     let what = "kernel matrix of the anchors";
-    assert!(matches!(error, Error::NotFinite { what: found, column: 2, .. } if found == what));
+    assert!(matches!(error, Error::NotFinite { what: named, column: 2, .. } if named == what));
 }
 
 /// Infinite where this is the first coordinate of the second row.

@@ -14,11 +14,11 @@ fn candidates_of_a_kernel_that_is_not_normalised_have_constants() {
     let fitted = fit_double(&problem, &targets, 1e-3);
     let z = fitted.model.predict(&problem.inputs()).unwrap();
     let points = space.points(&problem.outputs()).unwrap();
-    let found = scores(space.dimension(), &z, &points);
+    let actual = scores(space.dimension(), &z, &points);
     let k = gaussian(GAMMA_X, &problem.x, &problem.x);
     let alpha = solve(&add(&k, 40.0 * 1e-3, &identity(40)), &k);
     let predicted = product(&transpose(&alpha), &problem.y);
-    for (row, predicted) in centred(&found).iter().zip(&predicted) {
+    for (row, predicted) in centred(&actual).iter().zip(&predicted) {
         // −½ ‖ĥ − c‖² up to a constant
         let distances: Rows = vec![
             problem
@@ -55,7 +55,7 @@ fn candidates_of_a_tempered_basis_have_the_constants_of_its_own_kernel() {
                         .unwrap();
                 let z = fitted.model.predict(&x).unwrap();
                 let points = space.points(&outputs).unwrap();
-                let found = scores(space.dimension(), &z, &points);
+                let actual = scores(space.dimension(), &z, &points);
                 let what = format!("{kernel:?}, {tempering:?}, {rank:?}");
                 // −½ of the squared distance, with what lies outside of the coordinates
                 let distance = |z: &Vec<f64>, (u, residual): (&Vec<f64>, &f64)| -> f64 {
@@ -68,7 +68,7 @@ fn candidates_of_a_tempered_basis_have_the_constants_of_its_own_kernel() {
                     .iter()
                     .map(|z| outputs().map(|output| distance(z, output)).collect())
                     .collect();
-                assert_close(&centred(&found), &centred(&expected), 1e-4, &what);
+                assert_close(&centred(&actual), &centred(&expected), 1e-4, &what);
                 if tempering.normalised {
                     assert!(points.constants.iter().all(|&constant| constant == 0.0), "{what}");
                 }
@@ -99,7 +99,7 @@ fn a_nearly_constant_output_kernel_still_tells_candidates_apart() {
         let fitted = fit_double(&problem, &targets, lambda);
         let z = fitted.model.predict(&problem.inputs()).unwrap();
         let points = space.points(&problem.outputs()).unwrap();
-        let found = centred(&scores(space.dimension(), &z, &points));
-        assert_close(&found, &expected, 1e-3 * largest, "flat kernel");
+        let actual = centred(&scores(space.dimension(), &z, &points));
+        assert_close(&actual, &expected, 1e-3 * largest, "flat kernel");
     }
 }

@@ -65,9 +65,9 @@ fn golden() -> [Golden; 2] {
     ]
 }
 
-fn close(found: &[f32], row: usize, expected: [f64; 3], tolerance: f64) {
-    for (found, expected) in found[row * 3..][..3].iter().zip(expected) {
-        assert!((f64::from(*found) - expected).abs() < tolerance, "row {row}: {found} {expected}");
+fn close(actual: &[f32], row: usize, expected: [f64; 3], tolerance: f64) {
+    for (value, expected) in actual[row * 3..][..3].iter().zip(expected) {
+        assert!((f64::from(*value) - expected).abs() < tolerance, "row {row}: {value} {expected}");
     }
 }
 
@@ -80,10 +80,10 @@ fn predictions_and_left_out_ones_are_those_of_the_kronecker_system() {
             let prepared = prepared(&solver, &x, &matrix);
             let (model, held_out) = prepared.fit(&y, LAMBDA, true).unwrap();
             assert_eq!((model.width(), model.summary.lambda), (3, LAMBDA));
-            let found = model.predict(&x).unwrap();
-            (0..2).for_each(|at| close(&found, 4 * at, fitted[at], 1e-5));
-            let found = held_out.unwrap();
-            (0..2).for_each(|at| close(&found, 1 + 4 * at, left_out[at], 1e-5));
+            let actual = model.predict(&x).unwrap();
+            (0..2).for_each(|at| close(&actual, 4 * at, fitted[at], 1e-5));
+            let actual = held_out.unwrap();
+            (0..2).for_each(|at| close(&actual, 1 + 4 * at, left_out[at], 1e-5));
             // the space says nothing but that coordinates are coordinates
             let outputs = Features::Dense(DenseRows::new(1, vec![0.0, 1.0, 2.0]).unwrap());
             let (space, _) = OutputSpace::training(Kernel::Linear, &outputs).unwrap();
@@ -104,8 +104,8 @@ fn the_solver_of_lipschitz_losses_takes_the_matrix_too() {
         Solver::Lipschitz(Lipschitz { sketch, loss: Loss::Square(Square {}), offset: None, stop });
     for (matrix, fitted, ..) in golden() {
         let (model, _) = prepared(&solver, &x, &matrix).fit(&y, LAMBDA, false).unwrap();
-        let found = model.predict(&x).unwrap();
-        (0..2).for_each(|at| close(&found, 4 * at, fitted[at], 1e-4));
+        let actual = model.predict(&x).unwrap();
+        (0..2).for_each(|at| close(&actual, 4 * at, fitted[at], 1e-4));
     }
 }
 
@@ -163,12 +163,12 @@ fn a_matrix_is_learned_with_the_regression() {
             let inputs = TrainingInputs::rows(Kernel::Gaussian { gamma: 0.5 }, &x);
             let prepared = solver.prepare(inputs, 0, LastSystem::default()).unwrap();
             let spectrum = prepared.spectrum(&y).unwrap().unwrap();
-            let found = spectrum.output_matrix(lambda, rank).unwrap().unwrap().dense();
-            assert!((&found - &matrix).norm_max() < 2e-3, "{lambda}: {found:?}");
+            let learned = spectrum.output_matrix(lambda, rank).unwrap().unwrap().dense();
+            assert!((&learned - &matrix).norm_max() < 2e-3, "{lambda}: {learned:?}");
             let prepared = prepared.with_output(Some(Coupling::Learned { rank }));
             let (model, _) = prepared.fit(&y, lambda, false).unwrap();
-            let found = model.predict(&x).unwrap();
-            (0..2).for_each(|at| close(&found, 4 * at, fitted[at], 1e-3));
+            let actual = model.predict(&x).unwrap();
+            (0..2).for_each(|at| close(&actual, 4 * at, fitted[at], 1e-3));
             // M is 0 from λ = 1.772
             let errors = prepared.errors(&y, &[lambda, 1.8], &space).unwrap().unwrap();
             let squares = y.values().unwrap().iter().map(|value| value * value).sum::<f64>();
@@ -203,10 +203,10 @@ fn one_pair_of_two_outputs() {
     let (model, _) = prepared(&Solver::default(), &x, &mat![[2.0, 1.0], [1.0, 2.0]])
         .fit(&y, 1.0, false)
         .unwrap();
-    let found = model.predict(&x).unwrap();
+    let actual = model.predict(&x).unwrap();
     assert!(
-        (found[0] - 5.0 / 8.0).abs() < 1e-6 && (found[1] - 1.0 / 8.0).abs() < 1e-6,
-        "{found:?}"
+        (actual[0] - 5.0 / 8.0).abs() < 1e-6 && (actual[1] - 1.0 / 8.0).abs() < 1e-6,
+        "{actual:?}"
     );
 }
 
@@ -214,9 +214,9 @@ fn one_pair_of_two_outputs() {
 fn the_laplacian_of_two_outputs() {
     // L = [[2, −2], [−2, 2]]; ½L + ½I = [[1.5, −1], [−1, 1.5]], whose inverse is [[1.5, 1], [1, 1.5]] / 1.25
     let graph = mat![[0.0, 2.0], [2.0, 0.0]];
-    let found = OutputMatrix::laplacian(graph.as_ref(), 0.5).unwrap().dense();
+    let actual = OutputMatrix::laplacian(graph.as_ref(), 0.5).unwrap().dense();
     let expected = mat![[1.2, 0.8], [0.8, 1.2]];
-    assert!((&found - &expected).norm_max() < 1e-12, "{found:?}");
+    assert!((&actual - &expected).norm_max() < 1e-12, "{actual:?}");
     let identity = OutputMatrix::laplacian(graph.as_ref(), 0.0).unwrap().dense();
     assert!((identity - Mat::<f64>::identity(2, 2)).norm_max() < 1e-12);
     // M of y turned by 90 degrees

@@ -20,9 +20,9 @@ fn iokr_equals_the_formula() {
         let fitted = fit_double(&problem, &targets, 1e-3);
         let z = fitted.model.predict(&queries.inputs()).unwrap();
         let points = space.points(&queries.outputs()).unwrap();
-        let found = scores(space.dimension(), &z, &points);
+        let actual = scores(space.dimension(), &z, &points);
         let expected = iokr(&problem, 1e-3, &queries.x, &queries.y);
-        assert_close(&centred(&found), &centred(&expected), 1e-5, "IOKR");
+        assert_close(&centred(&actual), &centred(&expected), 1e-5, "IOKR");
     }
 }
 
@@ -37,9 +37,9 @@ fn sisokr_with_every_row_on_both_sides_is_iokr() {
     let fitted =
         fit_sketched(kernel_x(), &problem.inputs(), &targets, &EVERY, n, 5, lambda).unwrap();
     let z = fitted.model.predict(&queries.inputs()).unwrap();
-    let found = scores(space.dimension(), &z, &space.points(&problem.outputs()).unwrap());
+    let actual = scores(space.dimension(), &z, &space.points(&problem.outputs()).unwrap());
     let expected = iokr(&problem, lambda, &queries.x, &problem.y);
-    assert_close(&centred(&found), &centred(&expected), 1e-4, "SISOKR, m = n");
+    assert_close(&centred(&actual), &centred(&expected), 1e-4, "SISOKR, m = n");
 }
 
 /// Proposition 4.2 as it stands, with dense sketches: Ω̃ = K̃_Y† R_Y K_Y K_X R_Xᵀ (…)†.
@@ -63,7 +63,7 @@ fn sisokr_equals_proposition_4_2() {
             fit_sketched(kernel_x(), &problem.inputs(), &targets, &input_sketch, 12, 2, lambda)
                 .unwrap();
         let z = fitted.model.predict(&queries.inputs()).unwrap();
-        let found = scores(space.dimension(), &z, &space.points(&problem.outputs()).unwrap());
+        let actual = scores(space.dimension(), &z, &space.points(&problem.outputs()).unwrap());
 
         let dense = |sketch: Sketch| -> Rows {
             let r = sketch.dense();
@@ -86,7 +86,7 @@ fn sisokr_equals_proposition_4_2() {
         let alpha = solve(&product(&ryk, &transpose(&ry)), &inner);
         let expected = product(&transpose(&alpha), &ryk);
         let what = format!("{input_sketch:?}");
-        assert_close(&centred(&found), &centred(&expected), 1e-4, &what);
+        assert_close(&centred(&actual), &centred(&expected), 1e-4, &what);
     }
 }
 
@@ -133,7 +133,7 @@ fn kernel_dependency_estimation_is_a_ridge_on_principal_components() {
     let (space, targets) = OutputSpace::basis(basis, Some(p), &problem.outputs()).unwrap();
     let fitted = fit_double(&problem, &targets, lambda);
     let z = fitted.model.predict(&queries.inputs()).unwrap();
-    let found = scores(p, &z, &space.points(&problem.outputs()).unwrap());
+    let actual = scores(p, &z, &space.points(&problem.outputs()).unwrap());
     let ky = gaussian(GAMMA_Y, &problem.y, &problem.y);
     let (values, vectors) = jacobi(&ky);
     assert!(values[p - 1] > 1.01 * values[p], "the components are well defined");
@@ -147,7 +147,7 @@ fn kernel_dependency_estimation_is_a_ridge_on_principal_components() {
     let weights = solve(&system, &transpose(&components));
     let predicted = product(&gaussian(GAMMA_X, &queries.x, &problem.x), &weights);
     let expected = product(&predicted, &components);
-    assert_close(&centred(&found), &centred(&expected), 1e-4, "KDE");
+    assert_close(&centred(&actual), &centred(&expected), 1e-4, "KDE");
 }
 
 #[test]
@@ -166,9 +166,9 @@ fn a_precomputed_kernel_is_the_same_model() {
     for (precision, tolerance) in [(Arithmetic::Double, 1e-5), (Arithmetic::Single, 1e-2)] {
         let fitted =
             fit(&TrainingInputs::Gram(gram.as_ref()), &targets, lambda, precision).unwrap();
-        let found = fitted.model.predict_gram(values.as_ref()).unwrap();
+        let actual = fitted.model.predict_gram(values.as_ref()).unwrap();
         let rank = fitted.model.width();
-        assert_close(&wide(rank, &found), &wide(rank, &expected), tolerance, "precomputed");
+        assert_close(&wide(rank, &actual), &wide(rank, &expected), tolerance, "precomputed");
     }
 }
 
@@ -215,11 +215,11 @@ fn scaling_standardises_and_travels_with_the_model() {
         })
         .collect();
     let centred = Scaling::fit(&all, true).unwrap();
-    let found: Rows = match centred.rows(&all).unwrap() {
+    let actual: Rows = match centred.rows(&all).unwrap() {
         Features::Dense(rows) => wide(5, rows.values()),
         other => panic!("{other:?}"),
     };
-    assert_close(&found, &transpose(&naive), 2e-4, "standardised");
+    assert_close(&actual, &transpose(&naive), 2e-4, "standardised");
     let plain = Scaling::fit(&problem.outputs(), false).unwrap();
     let sparse = plain.rows(&problem.outputs()).unwrap();
     assert_eq!(sparse.kind(), dsokr_basis::RowKind::Sparse);
@@ -299,8 +299,8 @@ fn single_precision_on_sparse_rows_agrees_with_double() {
         let alone = wide(rank, &a.predict(&one).unwrap());
         assert_close(&alone, &vec![expected[3].clone()], 1e-4, "one query");
         let expected = wide(rank, &double.leave_one_out(&targets).unwrap());
-        let found = wide(rank, &single.leave_one_out(&targets).unwrap());
-        assert_close(&found, &expected, 1e-3, "left out");
+        let actual = wide(rank, &single.leave_one_out(&targets).unwrap());
+        assert_close(&actual, &expected, 1e-3, "left out");
     }
 }
 
@@ -329,9 +329,9 @@ fn a_mapped_model_answers_with_the_mapped_coordinates() {
         assert!(fitted.model.clone().mapped(wrong.as_ref()).is_err());
         let mapped = fitted.model.mapped(matrix.as_ref()).unwrap();
         assert_eq!(mapped.width(), 3);
-        let found = mapped.predict(&queries.inputs()).unwrap();
-        let found: Vec<f64> = found.into_iter().map(f64::from).collect();
+        let actual = mapped.predict(&queries.inputs()).unwrap();
+        let actual: Vec<f64> = actual.into_iter().map(f64::from).collect();
         let close = |(a, b): (&f64, &f64)| (a - b).abs() < 1e-4 * (1.0 + b.abs());
-        assert!(found.len() == 21 && found.iter().zip(&expected).all(close));
+        assert!(actual.len() == 21 && actual.iter().zip(&expected).all(close));
     }
 }

@@ -38,7 +38,7 @@ fn normals(rows: usize, columns: usize, seed: u64) -> Rows {
 }
 
 impl Metabolites {
-    /// Spectra show the traits through a random map, with noise of a kernel's own level; with an
+    /// Creates spectra show the traits through a random map, with noise of a kernel's own level; with an
     /// infinite level they show noise alone.
     fn new(levels: &[f64], seed: u64) -> Self {
         let all = TRAIN + TEST + OTHERS;
@@ -66,12 +66,12 @@ impl Metabolites {
         }
     }
 
-    /// Values of rows with the training spectra.
+    /// Returns values of rows with the training spectra.
     fn values(&self, kernel: usize, rows: std::ops::Range<usize>) -> Mat<f64> {
         Mat::from_fn(rows.len(), TRAIN, |i, j| self.kernels[kernel][rows.start + i][j])
     }
 
-    /// The molecules nearest in mass to each test molecule, itself among them.
+    /// Returns the molecules nearest in mass to each test molecule, itself among them.
     fn lists(&self) -> Vec<Vec<u32>> {
         let list = |query: usize| {
             let apart = |&at: &u32| (self.masses[at as usize] - self.masses[query]).abs();
@@ -105,13 +105,13 @@ impl Metabolites {
 
         let new = sum(TRAIN..TRAIN + TEST);
         let z = model.predict_gram(new.as_ref()).unwrap();
-        let found = distinct(&self.fingerprints).unwrap();
-        let rows = self.fingerprints.select(&found.representative).unwrap();
+        let classes = distinct(&self.fingerprints).unwrap();
+        let rows = self.fingerprints.select(&classes.representative).unwrap();
         let points = space.points(&rows).unwrap();
         let ids: Vec<String> = (0..self.masses.len()).map(|at| format!("m{at}")).collect();
         let candidates = Candidates::new(CandidateParts {
             ids: ids.clone(),
-            class: found.class,
+            class: classes.class,
             dim: points.dimension,
             coordinates: points.coordinates,
             constants: points.constants,
@@ -137,12 +137,12 @@ fn aligned_kernels_identify_metabolites_among_those_of_their_mass() {
         let outputs = set.fingerprints.select(&(0..TRAIN).collect::<Vec<_>>()).unwrap();
         let kernel = Kernel::GaussianTanimoto { gamma: 1.0 };
         let ideal = Ideal { kernel: &kernel, rows: &outputs };
-        let found = alignf(&grams, &ideal).unwrap();
+        let weights = alignf(&grams, &ideal).unwrap();
         // not 0: its diagonal is like that of the outputs' kernel
-        let least = found[..3].iter().copied().fold(f64::INFINITY, f64::min);
-        assert!(found[3] < least, "{:?}", found);
+        let least = weights[..3].iter().copied().fold(f64::INFINITY, f64::min);
+        assert!(weights[3] < least, "{:?}", weights);
         let uniform = KernelWeighting::Uniform.weights(&grams, &ideal, 1.0).unwrap();
-        let aligned = set.ranks(&found);
+        let aligned = set.ranks(&weights);
         let uniform = set.ranks(&uniform);
         let metrics = |ranks: &[Option<Rank>]| Metrics::from_ranks(ranks, LISTED, 0).unwrap();
         let uniform = metrics(&uniform);

@@ -63,7 +63,7 @@ pub fn kernel_y() -> Kernel {
     Kernel::Gaussian { gamma: GAMMA_Y }
 }
 
-/// `exp(−γ ‖a − b‖²)` of all pairs.
+/// Computes `exp(−γ ‖a − b‖²)` of all pairs.
 pub fn gaussian(gamma: f64, a: &Rows, b: &Rows) -> Rows {
     let distance = |x: &Vec<f64>, y: &Vec<f64>| -> f64 {
         x.iter().zip(y).map(|(x, y)| (x - y) * (x - y)).sum()
@@ -91,7 +91,7 @@ pub fn identity(n: usize) -> Rows {
     (0..n).map(|i| (0..n).map(|j| f64::from(u8::from(i == j))).collect()).collect()
 }
 
-/// `A⁻¹ B` by Gaussian elimination with pivots.
+/// Computes `A⁻¹ B` by Gaussian elimination with pivots.
 pub fn solve(a: &Rows, b: &Rows) -> Rows {
     let n = a.len();
     let mut system: Rows = a.iter().zip(b).map(|(a, b)| [&a[..], &b[..]].concat()).collect();
@@ -119,7 +119,7 @@ pub fn solve(a: &Rows, b: &Rows) -> Rows {
     system.into_iter().map(|row| row[n..].to_vec()).collect()
 }
 
-/// Eigenvalues, descending, and eigenvectors (as rows) of a symmetric matrix, by Jacobi rotations.
+/// Returns eigenvalues, descending, and eigenvectors (as rows) of a symmetric matrix, by Jacobi rotations.
 pub fn jacobi(matrix: &Rows) -> (Vec<f64>, Rows) {
     let n = matrix.len();
     let mut a = matrix.clone();
@@ -172,7 +172,7 @@ pub fn scores(rank: usize, z: &[f32], points: &dsokr_machines::Points) -> Rows {
     scores
 }
 
-/// Each row less its mean: scores may differ by a constant a query.
+/// Returns each row less its mean: scores may differ by a constant a query.
 pub fn centred(rows: &Rows) -> Rows {
     let centre = |row: &Vec<f64>| {
         let mean = row.iter().sum::<f64>() / row.len() as f64;
@@ -186,9 +186,9 @@ pub fn wide(rank: usize, values: &[f32]) -> Rows {
 }
 
 #[track_caller]
-pub fn assert_close(found: &Rows, expected: &Rows, tolerance: f64, what: &str) {
-    assert_eq!(found.len(), expected.len(), "{what}: number of rows");
-    for (i, (x, y)) in found.iter().zip(expected).enumerate() {
+pub fn assert_close(actual: &Rows, expected: &Rows, tolerance: f64, what: &str) {
+    assert_eq!(actual.len(), expected.len(), "{what}: number of rows");
+    for (i, (x, y)) in actual.iter().zip(expected).enumerate() {
         assert_eq!(x.len(), y.len(), "{what}: length of row {i}");
         for (j, (x, y)) in x.iter().zip(y).enumerate() {
             assert!((x - y).abs() <= tolerance, "{what}: [{i}, {j}] is {x}, expected {y}");
@@ -200,7 +200,7 @@ fn input_sketch(method: &SketchKind, size: usize) -> InputSketch {
     InputSketch { size, method: method.clone() }
 }
 
-/// The ridge regression of a problem's inputs in closed form, in 64 bits.
+/// Returns the ridge regression of a problem's inputs in closed form, in 64 bits.
 pub fn fit_double(problem: &Problem, targets: &Targets, lambda: f64) -> Fitted {
     let inputs = problem.inputs();
     let inputs = TrainingInputs::rows(kernel_x(), &inputs);
@@ -220,7 +220,7 @@ pub fn fit_sketched(
     dsokr_machines::fit_sketched(problem, &input_sketch(sketch, m))
 }
 
-/// With the settings but for their sketch.
+/// Calls the solver with its settings, the sketch aside.
 #[allow(clippy::too_many_arguments)]
 pub fn fit_conjugate_gradients(
     kernel: impl OutputKernel + 'static,
@@ -267,9 +267,9 @@ pub fn solved(model: &KernelModel) -> &RidgeSummary {
     model.summary.ridge().unwrap()
 }
 
-/// The numbers that a message says that things are.
+/// Returns the numbers that a message says that things are.
 pub fn numbers(error: &Error) -> Vec<f64> {
     let text = error.to_string();
-    let found = text.split(" is ").filter_map(|part| part.split(',').next()?.parse().ok());
-    found.collect()
+    let numbers = text.split(" is ").filter_map(|part| part.split(',').next()?.parse().ok());
+    numbers.collect()
 }

@@ -1,4 +1,4 @@
-//! Solvers that sketch inputs, those of Lipschitz losses among them, on a Gram matrix in the place of rows and a kernel.
+//! Solvers that sketch inputs, Lipschitz losses included, work on a Gram matrix in the place of rows and a kernel.
 
 use std::collections::BTreeMap;
 
@@ -38,9 +38,9 @@ fn a_gram_matrix_gives_the_model_of_its_rows() {
         let leave_one_out = matches!(solver, Solver::Sketched(_));
         let fit = |inputs| {
             let prepared = solver.prepare(inputs, 5, LastSystem::default()).unwrap();
-            let found = prepared.fit(&targets, 1e-3, leave_one_out).unwrap();
+            let fitted = prepared.fit(&targets, 1e-3, leave_one_out).unwrap();
             let best = prepared.spectrum(&targets).unwrap().is_some();
-            (found, best)
+            (fitted, best)
         };
         let ((by_rows, held_out), _) = fit(TrainingInputs::rows(kernel.clone(), &train));
         let ((by_gram, of_gram), has_spectrum) = fit(TrainingInputs::Gram(gram.as_ref()));
@@ -71,17 +71,17 @@ fn values_with_anchors_give_the_sketched_solution() {
     let picked = train.select(&(0..N).step_by(4).collect::<Vec<_>>()).unwrap();
     let block = |a: &Features, b: &Features| kernel.block(a, b).unwrap();
     let values = block(&train, &picked);
-    let own = block(&new, &picked);
+    let new_values = block(&new, &picked);
     let among = block(&picked, &picked);
     let targets = Targets::new(1, (0..N).map(|at| (at as f64 * 0.37).sin()).collect::<Vec<_>>());
     let lambda = 1e-3;
     let features = |values: &Mat<f64>| anchored(values.as_ref(), among.as_ref()).unwrap();
     let of_train = features(&values);
-    let of_new = features(&own);
+    let of_new = features(&new_values);
     let inputs = TrainingInputs::rows(Kernel::Linear, &of_train);
     let prepared = Solver::default().prepare(inputs, 0, LastSystem::default()).unwrap();
     let (model, _) = prepared.fit(&targets.unwrap(), lambda, false).unwrap();
-    let found = model.predict(&of_new).unwrap();
+    let actual = model.predict(&of_new).unwrap();
 
     let listed = |matrix: &Mat<f64>| -> Rows {
         (0..matrix.nrows()).map(|i| matrix.row(i).iter().copied().collect()).collect()
@@ -90,9 +90,9 @@ fn values_with_anchors_give_the_sketched_solution() {
     let sides = (0..N).map(|at| vec![(at as f64 * 0.37).sin()]).collect();
     let turned = transpose(&k);
     let system = add(&product(&turned, &k), N as f64 * lambda, &listed(&among));
-    let expected = product(&listed(&own), &solve(&system, &product(&turned, &sides)));
-    for (found, expected) in found.iter().zip(expected) {
-        assert!((f64::from(*found) - expected[0]).abs() < 1e-5, "{found} {expected:?}");
+    let expected = product(&listed(&new_values), &solve(&system, &product(&turned, &sides)));
+    for (value, expected) in actual.iter().zip(expected) {
+        assert!((f64::from(*value) - expected[0]).abs() < 1e-5, "{value} {expected:?}");
     }
     assert!(anchored(values.as_ref(), values.as_ref()).is_err());
 }

@@ -9,7 +9,7 @@ use dsokr_machines::{Arithmetic, KernelModel, Scaling, Targets, TrainingInputs, 
 const COLUMNS: usize = 24;
 const WIDTH: usize = 3;
 
-/// Column j is in the rows whose number is a multiple of j / 2 + 1, so two columns each are in as many rows.
+/// Returns the column j is in the rows whose number is a multiple of j / 2 + 1, so two columns each are in as many rows.
 fn rows() -> Features {
     let mut random = generator(7, "rows", 0);
     let row = |row: usize| {
@@ -52,8 +52,8 @@ fn weights_are_slopes_of_predictions_beside_those_of_columns_as_frequent() {
         let mean = alike.iter().sum::<f64>() / alike.len() as f64;
         // the last two columns are in no row
         let expected = if count[column] == 0 { 1.0 } else { (squared[column] / mean).sqrt() };
-        let found = f64::from(weights.row(column).1[0]);
-        assert!((found - expected).abs() < 1e-4, "column {column}: {found}, expected {expected}");
+        let actual = f64::from(weights.row(column).1[0]);
+        assert!((actual - expected).abs() < 1e-4, "column {column}: {actual}, expected {expected}");
     }
 }
 
@@ -121,12 +121,12 @@ fn queries_of_any_length_have_a_prediction_in_single_precision() {
         };
         let cells = (0..rows.len()).map(|at| row(at).collect::<Vec<_>>());
         let scaled: Features = SparseRows::from_rows(COLUMNS, cells).unwrap().into();
-        let found = model.predict(&scaled).unwrap_or_else(|error| panic!("{factor}: {error}"));
-        for (at, (found, expected)) in found.iter().zip(&expected).enumerate() {
-            assert!((found - expected).abs() < 1e-5, "{factor}, {at}: {found}, {expected}");
+        let actual = model.predict(&scaled).unwrap_or_else(|error| panic!("{factor}: {error}"));
+        for (at, (value, expected)) in actual.iter().zip(&expected).enumerate() {
+            assert!((value - expected).abs() < 1e-5, "{factor}, {at}: {value}, {expected}");
         }
         let second = |all: &[f32]| all[WIDTH..2 * WIDTH].to_vec();
-        assert_eq!(second(&found), second(&expected), "{factor}: a row of the same length");
+        assert_eq!(second(&actual), second(&expected), "{factor}: a row of the same length");
     }
 }
 

@@ -8,7 +8,7 @@ use crate::naive::*;
 
 const EVERY: SketchKind = SketchKind::Subsampling { replacement: false };
 
-/// The prediction for each row from a refit on the other rows with the same nλ, in the coordinates of
+/// Returns the prediction for each row from a refit on the other rows with the same nλ, in the coordinates of
 /// `targets`: n × p.
 fn refitted(problem: &Problem, targets: &Rows, ridge: f64) -> Rows {
     let predicted = |row: usize| {
@@ -42,19 +42,19 @@ fn held_out_predictions_equal_refitting() {
     for lambda in grid {
         let expected = refitted(&problem, &coordinates, n as f64 * lambda);
         for spectrum in [&spectrum, &given] {
-            let found = spectrum.leave_one_out(lambda).unwrap();
-            assert_close(&wide(projected.dimension, &found), &expected, 2e-5, "held out");
+            let actual = spectrum.leave_one_out(lambda).unwrap();
+            assert_close(&wide(projected.dimension, &actual), &expected, 2e-5, "held out");
         }
         let fitted =
             fit(&TrainingInputs::rows(kernel_x(), &x), &targets, lambda, Arithmetic::Double)
                 .unwrap();
-        let found = fitted.leave_one_out(&targets).unwrap();
-        assert_close(&wide(projected.dimension, &found), &expected, 2e-5, "by Cholesky");
+        let actual = fitted.leave_one_out(&targets).unwrap();
+        assert_close(&wide(projected.dimension, &actual), &expected, 2e-5, "by Cholesky");
         let fitted =
             fit(&TrainingInputs::Gram(gram.as_ref()), &targets, lambda, Arithmetic::Double)
                 .unwrap();
-        let found = fitted.leave_one_out(&targets).unwrap();
-        assert_close(&wide(projected.dimension, &found), &expected, 2e-5, "of a Gram matrix");
+        let actual = fitted.leave_one_out(&targets).unwrap();
+        assert_close(&wide(projected.dimension, &actual), &expected, 2e-5, "of a Gram matrix");
         let error = |(z, y): (&Vec<f64>, &Vec<f64>)| -> f64 {
             z.iter().zip(y).map(|(z, y)| (z - y) * (z - y)).sum()
         };
@@ -62,8 +62,8 @@ fn held_out_predictions_equal_refitting() {
         expected_errors.push(sum / n as f64);
     }
     let errors = spectrum.errors(&grid, &space).unwrap();
-    for (found, expected) in errors.iter().zip(&expected_errors) {
-        assert!((found - expected).abs() < 1e-5, "{errors:?}, {expected_errors:?}");
+    for (error, expected) in errors.iter().zip(&expected_errors) {
+        assert!((error - expected).abs() < 1e-5, "{errors:?}, {expected_errors:?}");
     }
     assert!(matches!(spectrum.errors(&[], &space), Err(Error::Value { .. })));
     assert!(matches!(spectrum.leave_one_out(-1.0), Err(Error::Value { .. })));
@@ -95,7 +95,7 @@ fn errors_of_iokr_are_those_of_the_full_basis() {
     }
 }
 
-/// With the sketch fixed: a ridge regression on R k^x with the penalty K̃.
+/// With a fixed sketch the model is a ridge regression on R k^x with the penalty K̃.
 #[test]
 fn held_out_predictions_of_sketched_inputs_equal_refitting() {
     let n = 40;
@@ -120,18 +120,19 @@ fn held_out_predictions_of_sketched_inputs_equal_refitting() {
             let kept = |rows: &Rows| -> Rows {
                 rows.iter().enumerate().filter(|(i, _)| *i != row).map(|(_, v)| v.clone()).collect()
             };
-            let own = kept(&t);
+            let rows_left = kept(&t);
             let y = kept(&y);
-            let system = add(&product(&transpose(&own), &own), n as f64 * lambda, &penalty);
-            let weights = solve(&system, &product(&transpose(&own), &y));
+            let system =
+                add(&product(&transpose(&rows_left), &rows_left), n as f64 * lambda, &penalty);
+            let weights = solve(&system, &product(&transpose(&rows_left), &y));
             expected.push(product(&vec![t[row].clone()], &weights).remove(0));
         }
         let fitted = fit_sketched(kernel_x(), &x, &targets, &sketch, m, 4, lambda).unwrap();
-        let found = fitted.leave_one_out(&x, &targets).unwrap();
-        assert_close(&wide(projected.dimension, &found), &expected, 1e-4, "by Cholesky");
+        let actual = fitted.leave_one_out(&x, &targets).unwrap();
+        assert_close(&wide(projected.dimension, &actual), &expected, 1e-4, "by Cholesky");
         let spectrum = sketched_spectrum(kernel_x(), &x, &targets, &sketch, m, 4).unwrap();
-        let found = spectrum.leave_one_out(lambda).unwrap();
-        assert_close(&wide(projected.dimension, &found), &expected, 1e-4, "by eigenvalues");
+        let actual = spectrum.leave_one_out(lambda).unwrap();
+        assert_close(&wide(projected.dimension, &actual), &expected, 1e-4, "by eigenvalues");
     }
 }
 
@@ -154,20 +155,23 @@ fn the_error_that_chooses_lambda_is_that_of_the_fitted_model() {
             let spectrum = sketched_spectrum(kernel.clone(), &x, &targets, &sketch, n, 4).unwrap();
             for lambda in [1e-8, 1e-5, 1e-2] {
                 let error = |left_out: &[f32]| {
-                    let known = targets.values().unwrap().iter().zip(left_out);
-                    known.map(|(y, &z)| (y - f64::from(z)).powi(2)).sum::<f64>() / n as f64
+                    let target_values = targets.values().unwrap().iter().zip(left_out);
+                    target_values.map(|(y, &z)| (y - f64::from(z)).powi(2)).sum::<f64>() / n as f64
                 };
-                let own = TrainingInputs::rows(kernel.clone(), &x);
-                let all = fit(&own, &targets, lambda, Arithmetic::Double).unwrap();
+                let inputs = TrainingInputs::rows(kernel.clone(), &x);
+                let all = fit(&inputs, &targets, lambda, Arithmetic::Double).unwrap();
                 let all = error(&all.leave_one_out(&targets).unwrap());
                 let fitted =
                     fit_sketched(kernel.clone(), &x, &targets, &sketch, n, 4, lambda).unwrap();
                 cut += usize::from(fitted.model.summary.unknowns < n);
-                let found = error(&fitted.leave_one_out(&x, &targets).unwrap());
+                let left_out_error = error(&fitted.leave_one_out(&x, &targets).unwrap());
                 let chosen = spectrum.errors(&[lambda], &space).unwrap()[0];
                 let case = format!("γ {gamma}, λ {lambda}, {}", sketch.name());
                 assert!((chosen / all - 1.0).abs() < 1e-4, "{case}: {chosen}, {all}");
-                assert!((found / all - 1.0).abs() < 1e-4, "{case}: {found}, {all}");
+                assert!(
+                    (left_out_error / all - 1.0).abs() < 1e-4,
+                    "{case}: {left_out_error}, {all}"
+                );
             }
         }
     }
@@ -188,23 +192,24 @@ fn leading_rows_are_fitted_from_the_factor_of_all() {
         let first: Vec<usize> = (0..rows).collect();
         for weights in [&[][..], &weights] {
             let targets = targets.clone().with_weights(weights).unwrap();
-            let known = x.select(&first).unwrap();
-            let own = targets.select(&first).unwrap();
+            let first_rows = x.select(&first).unwrap();
+            let first_targets = targets.select(&first).unwrap();
             let inputs = TrainingInputs::rows(kernel_x(), &x);
             for (precision, tolerance) in [(Arithmetic::Double, 2e-6), (Arithmetic::Single, 2e-3)] {
                 let fitted = fit(&inputs, &targets, lambda, precision).unwrap();
                 let leading = fitted.with_leading(&targets, rows).unwrap();
                 assert_eq!(leading.of_all, fitted.leave_one_out(&targets).unwrap());
                 // the same λ Σw
-                let same = lambda * targets.weights().total(n) / own.weights().total(rows);
-                let known = TrainingInputs::rows(kernel_x(), &known);
-                let alone = fit(&known, &own, same, Arithmetic::Double).unwrap();
-                let expected = wide(targets.width(), &alone.leave_one_out(&own).unwrap());
-                let found = wide(targets.width(), &leading.of_leading);
-                assert_close(&found, &expected, tolerance, &format!("{rows} of {n}, left out"));
+                let same =
+                    lambda * targets.weights().total(n) / first_targets.weights().total(rows);
+                let first_inputs = TrainingInputs::rows(kernel_x(), &first_rows);
+                let alone = fit(&first_inputs, &first_targets, same, Arithmetic::Double).unwrap();
+                let expected = wide(targets.width(), &alone.leave_one_out(&first_targets).unwrap());
+                let actual = wide(targets.width(), &leading.of_leading);
+                assert_close(&actual, &expected, tolerance, &format!("{rows} of {n}, left out"));
                 let expected = wide(targets.width(), &alone.model.predict(&x).unwrap());
-                let found = wide(targets.width(), &leading.model.predict(&x).unwrap());
-                assert_close(&found, &expected, tolerance, &format!("{rows} of {n}"));
+                let actual = wide(targets.width(), &leading.model.predict(&x).unwrap());
+                assert_close(&actual, &expected, tolerance, &format!("{rows} of {n}"));
             }
             let fitted = fit(&inputs, &targets, lambda, Arithmetic::Double).unwrap();
             for rows in [0, n + 1] {
@@ -229,11 +234,12 @@ fn held_out_predictions_of_a_small_lambda_are_those_of_refitting_or_refused() {
     for lambda in [1e-2, 1e-6, 1e-9, 1e-11, 1e-13, 1e-15, 1e-17, 1e-30] {
         let exact = full.leave_one_out(lambda).unwrap();
         match spectrum.leave_one_out(lambda) {
-            Ok(found) => {
+            Ok(predictions) => {
                 let row = |all: &[f32]| all[7 * n..8 * n].to_vec();
                 // nothing is known of it
-                let close = row(&found).iter().zip(row(&exact)).all(|(a, b)| (a - b).abs() < 1e-2);
-                assert!(close, "{lambda}: {:?}", row(&found));
+                let close =
+                    row(&predictions).iter().zip(row(&exact)).all(|(a, b)| (a - b).abs() < 1e-2);
+                assert!(close, "{lambda}: {:?}", row(&predictions));
             }
             Err(error) => {
                 let message = error.to_string();

@@ -37,20 +37,21 @@ fn weights_have_the_least_leave_one_out_error() {
         spectrum.errors(&[lambda], &space).unwrap()[0]
     };
     let lambda = 0.01;
-    let found = held_out_weights(&grams, &ideal, lambda).unwrap();
-    assert!((found.iter().sum::<f64>() - 1.0).abs() < 1e-12);
-    for (found, expected) in found.iter().zip([0.5488, 0.2969, 0.1543, 0.0]) {
-        assert!((found - expected).abs() < 0.005, "{found}, {expected}");
+    let weights = held_out_weights(&grams, &ideal, lambda).unwrap();
+    assert!((weights.iter().sum::<f64>() - 1.0).abs() < 1e-12);
+    for (weight, expected) in weights.iter().zip([0.5488, 0.2969, 0.1543, 0.0]) {
+        assert!((weight - expected).abs() < 0.005, "{weight}, {expected}");
     }
     let best = [0.5488, 0.2969, 0.1543, 0.0].map(|w| 1.8233 * w);
     assert!((error(&best, lambda) - 0.064383).abs() < 1e-5, "{}", error(&best, lambda));
     assert!((error(&[0.25; 4], lambda) - 0.072233).abs() < 1e-5);
-    assert_eq!(KernelWeighting::HeldOut.weights(&grams, &ideal, lambda).unwrap(), found);
+    assert_eq!(KernelWeighting::HeldOut.weights(&grams, &ideal, lambda).unwrap(), weights);
     // whatever λ is
     for other in [1e-4, 0.3] {
-        for (found, expected) in held_out_weights(&grams, &ideal, other).unwrap().iter().zip(&found)
+        for (weight, expected) in
+            held_out_weights(&grams, &ideal, other).unwrap().iter().zip(&weights)
         {
-            assert!((found - expected).abs() < 0.005, "{other}: {found}, {expected}");
+            assert!((weight - expected).abs() < 0.005, "{other}: {weight}, {expected}");
         }
     }
     assert!(matches!(held_out_weights(&grams, &ideal, 0.0), Err(Error::Value { .. })));

@@ -67,9 +67,9 @@ fn weighted_fits_are_those_of_numpy() {
         Solver::ClosedForm(ClosedForm { precision: Arithmetic::Single }),
         Solver::Sketched(Sketched { sketch: all.clone() }),
     ];
-    let close = |found: &[f32], expected: &[f64], what: &str| {
+    let close = |actual: &[f32], expected: &[f64], what: &str| {
         let expected: Rows = expected.chunks(2).map(<[f64]>::to_vec).collect();
-        assert_close(&wide(2, found), &expected, 2e-6, what);
+        assert_close(&wide(2, actual), &expected, 2e-6, what);
     };
     for solver in solvers {
         let prepared = solver.prepare(inputs.clone(), 0, LastSystem::default()).unwrap();
@@ -87,7 +87,7 @@ fn weighted_fits_are_those_of_numpy() {
     close(&given.unwrap().leave_one_out(&targets).unwrap(), &LEFT_OUT, "of a Gram matrix");
 }
 
-/// Every row as often as its weight says, which is a whole number.
+/// Returns every row as often as its weight says, which is a whole number.
 fn repeated(weights: &[f64]) -> Vec<usize> {
     let times = |(row, &weight): (usize, &f64)| std::iter::repeat_n(row, weight as usize);
     weights.iter().enumerate().flat_map(times).collect()
@@ -139,13 +139,13 @@ fn a_weight_of_two_is_a_row_twice() {
             wide(width, &model.predict(&problem.inputs()).unwrap())
         };
         let expected = fitted(&copies, &targets.select(&rows).unwrap());
-        let found = fitted(&x, &targets.clone().with_weights(&weights).unwrap());
+        let actual = fitted(&x, &targets.clone().with_weights(&weights).unwrap());
         let unweighted = fitted(&x, &targets);
         let apart = |a: &Rows, b: &Rows| {
             let differences = a.concat().into_iter().zip(b.concat()).map(|(a, b)| (a - b).abs());
             differences.fold(0.0, f64::max)
         };
-        let error = apart(&found, &expected);
+        let error = apart(&actual, &expected);
         let effect = apart(&unweighted, &expected);
         let name = solver.name();
         assert!(error <= tolerance, "{name}: {error:e}");
@@ -153,7 +153,8 @@ fn a_weight_of_two_is_a_row_twice() {
     }
 }
 
-/// What is computed of all training outputs and inputs before a fit: means, deviations, weights of columns.
+/// Everything computed of all training outputs and inputs before a fit counts weights: means, deviations, weights of
+/// columns.
 #[test]
 fn means_and_deviations_count_a_row_as_often_as_it_weighs() {
     let each = [2.0, 1.0, 3.0, 1.0, 2.0, 1.0, 1.0, 4.0];
@@ -169,8 +170,8 @@ fn means_and_deviations_count_a_row_as_often_as_it_weighs() {
         let repeated = OutputSpace::training(kernel, &copies).unwrap().0;
         (weighted.centre().to_vec(), repeated.centre().to_vec())
     };
-    let (found, expected) = centre(kernel_y());
-    assert_close(&vec![found], &vec![expected], 1e-12, "mean of the training outputs");
+    let (actual, expected) = centre(kernel_y());
+    assert_close(&vec![actual], &vec![expected], 1e-12, "mean of the training outputs");
     let basis =
         Basis::fit(kernel_y(), &outputs, &SketchOptions::new(SketchKind::Gaussian, 8)).unwrap();
     let (weighted, targets) =
@@ -181,10 +182,10 @@ fn means_and_deviations_count_a_row_as_often_as_it_weighs() {
     assert_eq!(targets.weights(), &weights);
 
     for centred in [true, false] {
-        let found = Scaling::fit_weighted(&problem.inputs(), &weights, centred).unwrap();
+        let actual = Scaling::fit_weighted(&problem.inputs(), &weights, centred).unwrap();
         let expected = Scaling::fit(&problem.inputs().select(&rows).unwrap(), centred).unwrap();
-        let of = |scaling: &Scaling| wide(3, &scaling.restore(&[1.0, 1.0, 1.0]));
-        assert_close(&of(&found), &of(&expected), 1e-6, "standard deviations");
+        let deviations = |scaling: &Scaling| wide(3, &scaling.restore(&[1.0, 1.0, 1.0]));
+        assert_close(&deviations(&actual), &deviations(&expected), 1e-6, "standard deviations");
     }
 }
 

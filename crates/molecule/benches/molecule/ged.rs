@@ -17,8 +17,8 @@ const PAIRS: usize = 20;
 /// Random pairs of QM9.
 const RANDOM: usize = 500;
 
-/// On one thread. `s_per_pair` is the mean over the peer script's 20 pairs; each pair's seconds are
-/// the least of seven runs.
+/// Measures edit distances on one thread. `s_per_pair` is the mean over the 20 pairs of the peer's script. The seconds
+/// of a pair are the least of seven runs.
 pub fn ged() -> Result<Value, Failure> {
     let graphs = std::fs::read_to_string(data("golden/rdkit_graphs.jsonl"))?;
     let graphs = graphs.lines().take(1500).map(graph).collect::<Result<Vec<_>, _>>()?;
@@ -33,9 +33,10 @@ pub fn ged() -> Result<Value, Failure> {
         let Some(b) = side("b") else {
             return Err(format!("no such graphs: {pair}").into());
         };
-        let (time, found) = timed(a, b);
-        if found.exact().map(|distance| distance as f64) != pair["ged_node_edge_labels"].as_f64() {
-            return Err(format!("{pair}: found {found:?}").into());
+        let (time, distance) = timed(a, b);
+        if distance.exact().map(|distance| distance as f64) != pair["ged_node_edge_labels"].as_f64()
+        {
+            return Err(format!("{pair}: found {distance:?}").into());
         }
         seconds.push(time);
     }
@@ -49,7 +50,7 @@ pub fn ged() -> Result<Value, Failure> {
     }))
 }
 
-/// Random pairs of QM9: seconds of each, and the mean number of states.
+/// Returns random pairs of QM9: seconds of each, and the mean number of states.
 fn qm9() -> Result<(Vec<f64>, f64), Failure> {
     let smiles = std::fs::read_to_string(data("qm9/smiles.txt"))?;
     let smiles: Vec<&str> = smiles.lines().collect();
@@ -64,15 +65,15 @@ fn qm9() -> Result<(Vec<f64>, f64), Failure> {
         let a = draw()?;
         let b = draw()?;
         if (a.len(), b.len()) == (9, 9) {
-            let (time, found) = timed(&a, &b);
+            let (time, distance) = timed(&a, &b);
             seconds.push(time);
-            states += found.states;
+            states += distance.states;
         }
     }
     Ok((seconds, states as f64 / RANDOM as f64))
 }
 
-/// Least seconds of seven runs, and the distance.
+/// Returns least seconds of seven runs, and the distance.
 fn timed(a: &Graph, b: &Graph) -> (f64, EditDistance) {
     let mut least = f64::INFINITY;
     for _ in 0..7 {

@@ -33,7 +33,7 @@ fn main() -> Result<(), Failure> {
     Ok(())
 }
 
-/// A file under the data root.
+/// Returns a file under the data root.
 fn data(file: &str) -> PathBuf {
     let root = std::env::var_os("DSOKR_DATA").map_or_else(
         || PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data"),

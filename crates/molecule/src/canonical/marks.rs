@@ -20,14 +20,14 @@ const TRIES: usize = 1 << 20;
 /// One end of a double bond of known geometry.
 struct End {
     atom: usize,
-    /// Its number among the geometries, and which end of it this is.
-    of: (usize, usize),
+    /// The number of the geometry, and which of its two ends this is.
+    place: (usize, usize),
     /// The substituents whose bond can be marked, the preferred one first.
     options: Vec<usize>,
 }
 
-/// One mark at each end of each double bond of known geometry. A text that gave these geometries shows that some choice
-/// of marks is consistent; a group whose choice is not found in [`TRIES`] has no marks.
+/// Returns one mark at each end of each double bond of known geometry. A text that gave these geometries shows that
+/// some choice of marks is consistent; a group whose choice is not found in [`TRIES`] has no marks.
 pub(super) fn marks(structure: &Structure, tree: &Tree, rank: &[usize]) -> Marks {
     let mut marks = Marks::new();
     if structure.geometries.is_empty() {
@@ -44,11 +44,11 @@ pub(super) fn marks(structure: &Structure, tree: &Tree, rank: &[usize]) -> Marks
     marks
 }
 
-/// The ends of double bonds in the order of the text.
+/// Returns the ends of double bonds in the order of the text.
 fn ends(structure: &Structure, tree: &Tree, rank: &[usize]) -> Vec<End> {
     let mut is_known = vec![false; structure.len()];
-    let known = structure.geometries.iter().flat_map(|geometry| geometry.ends);
-    known.for_each(|end| is_known[end] = true);
+    let configured = structure.geometries.iter().flat_map(|geometry| geometry.ends);
+    configured.for_each(|end| is_known[end] = true);
     let is_open =
         |atom: usize| !is_known[atom] && structure.arcs[atom].iter().any(|a| a.label == DOUBLE);
     let in_tree = |a: usize, b: usize| tree.parent[a] == b || tree.parent[b] == a;
@@ -60,7 +60,7 @@ fn ends(structure: &Structure, tree: &Tree, rank: &[usize]) -> Vec<End> {
             let single = single.map(|arc| arc.node).filter(|&other| other != partner);
             let mut options: Vec<usize> = single.collect();
             options.sort_by_key(|&other| (is_open(other), !in_tree(atom, other), rank[other]));
-            ends.push(End { atom, of: (number, side), options });
+            ends.push(End { atom, place: (number, side), options });
         }
     }
     ends.sort_by_key(|end| tree.place[end.atom]);
@@ -71,7 +71,7 @@ fn ends(structure: &Structure, tree: &Tree, rank: &[usize]) -> Vec<End> {
 const SINGLE: u64 = 1;
 const DOUBLE: u64 = 2;
 
-/// The ends in groups, whose marks do not depend on one another.
+/// Returns the ends in groups, whose marks do not depend on one another.
 fn groups(structure: &Structure, ends: &[End]) -> Vec<Vec<usize>> {
     let mut sets = Union::new(structure.len());
     for geometry in &structure.geometries {
@@ -173,13 +173,15 @@ impl<'a> Choice<'a> {
         }
     }
 
-    /// The marks at both ends say whether the substituents are on the same side.
+    /// Notes that the marks at both ends of a double bond say whether its substituents are on the same side; false if
+    /// this contradicts other marks.
     fn agrees_with_partner(&mut self, end: usize) -> bool {
-        let (number, side) = self.ends[end].of;
+        let (number, side) = self.ends[end].place;
         let geometry = &self.structure.geometries[number];
         let partner = geometry.ends[1 - side];
-        let of = (number, 1 - side);
-        let partner = self.at[&partner].iter().copied().find(|&other| self.ends[other].of == of);
+        let place = (number, 1 - side);
+        let partner =
+            self.at[&partner].iter().copied().find(|&other| self.ends[other].place == place);
         let Some(partner) = partner else { return true };
         let Some(here) = self.chosen[end] else {
             return true;
@@ -193,11 +195,11 @@ impl<'a> Choice<'a> {
         self.relate((self.ends[end].atom, here), (self.ends[partner].atom, there), together)
     }
 
-    /// A second substituent of an end that another end has marked lies on the other side.
+    /// Returns a second substituent of an end that another end has marked lies on the other side.
     fn agrees_with_siblings(&mut self, end: usize) -> bool {
         let Some(chosen) = self.chosen[end] else { return true };
         let atom = self.ends[end].atom;
-        let (number, side) = self.ends[end].of;
+        let (number, side) = self.ends[end].place;
         let partner = self.structure.geometries[number].ends[1 - side];
         let siblings: Vec<usize> = self.structure.others(atom, partner).collect();
         siblings.into_iter().filter(|&sibling| sibling != chosen).all(|sibling| {
@@ -206,7 +208,7 @@ impl<'a> Choice<'a> {
         })
     }
 
-    /// The bond to an atom that is the end of a further double bond is a substituent there.
+    /// Returns the bond to an atom that is the end of a further double bond is a substituent there.
     fn agrees_at(&mut self, atom: usize, from: usize) -> bool {
         let ends = self.at.get(&atom).cloned().unwrap_or_default();
         ends.into_iter().all(|end| match self.chosen[end] {
@@ -215,7 +217,7 @@ impl<'a> Choice<'a> {
         })
     }
 
-    /// Whether no double bond of unknown geometry at an atom has marks at both ends.
+    /// Returns whether no double bond of unknown geometry at an atom has marks at both ends.
     fn is_silent_at(&self, atom: usize) -> bool {
         let says = |end: usize, partner: usize| {
             let mut others = self.structure.others(end, partner);
@@ -257,8 +259,9 @@ impl<'a> Choice<'a> {
     }
 }
 
-/// Which bonds have equal marks and which differ: a forest of bonds, each equal to its parent or different. Trees of fewer
-/// bonds are put below larger ones, so that what is added last can be taken back.
+/// The known relations between bonds: which marks are equal and which differ. It is a forest in which each bond is
+/// equal to its parent or differs from it. Trees of fewer bonds are put below larger ones, so that the last relation
+/// can be taken back.
 #[derive(Default)]
 struct Relations {
     parents: BTreeMap<Bond, (Bond, bool)>,
@@ -272,7 +275,7 @@ impl Relations {
         self.added.len()
     }
 
-    /// The bond that stands for all that this one is related to, and whether the two differ.
+    /// Returns the bond that stands for all that this one is related to, and whether the two differ.
     fn root(&self, mut bond: Bond) -> (Bond, bool) {
         let mut differs = false;
         while let Some(&(parent, other)) = self.parents.get(&bond) {

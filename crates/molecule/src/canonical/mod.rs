@@ -20,20 +20,20 @@ use crate::graph::{Arc, Graph};
 use crate::molecule::{Bond, BondOrder, Center, Geometry, HYDROGEN, Molecule};
 
 impl Molecule {
-    /// The canonical SMILES: equal for molecules that differ only in the numbering of their atoms.
+    /// Returns the canonical SMILES: equal for molecules that differ only in the numbering of their atoms.
     ///
     /// Aromatic atoms are written in lower case; charges, isotopes and hydrogens are kept, and so
     /// are the configurations of tetrahedral atoms (`@`, `@@`) and of double bonds outside aromatic
-    /// rings (`/`, `\`). Not kept are other kinds of configuration (allenes, square planes and so on), double bonds
-    /// at an atom of an aromatic ring or at an atom whose only other neighbour is a hydrogen, and the numbers of
+    /// rings (`/`, `\`). The text does not keep other kinds of configuration (allenes, square planes and so on), double
+    /// bonds at an atom of an aromatic ring or at an atom whose only other neighbour is a hydrogen, or the numbers of
     /// atom maps.
     ///
-    /// The text differs from that of other programs and does not change within a major
-    /// version. Large cages whose symmetry is not found within about a second have a text that depends on how
-    /// their atoms are numbered. It reads back as the same molecule for every row of ChEBI-20. Known to fail are aromatic
-    /// rings that hold a radical, which their text does not show to be aromatic, chains of bonds
-    /// between metals and ligands, which are made dative in an order that depends on the text, and
-    /// multiple bonds to halogens (`O=I`), which are read with charges or without.
+    /// Other programs write other texts. The text does not change within a major version. Large cages whose symmetry is
+    /// not found within about a second have a text that depends on how their atoms are numbered. The text of every row
+    /// of ChEBI-20 reads back as the same molecule. Three kinds of molecules are known not to: aromatic rings with a
+    /// radical, which their text does not show to be aromatic; chains of bonds between metals and ligands, which are
+    /// made dative in an order that depends on the text; and multiple bonds to halogens (`O=I`), which are read with or
+    /// without charges.
     ///
     /// ```
     /// use dsokr_molecule::Molecule;
@@ -56,7 +56,7 @@ impl Molecule {
         parts.join(".")
     }
 
-    /// A SMILES of the same molecule with its atoms in random order; it keeps what
+    /// Returns a SMILES of the same molecule with its atoms in random order; it keeps what
     /// [`canonical_smiles`](Self::canonical_smiles) keeps.
     ///
     /// ```
@@ -74,12 +74,12 @@ impl Molecule {
         self.in_parts(parts, |ranks| shuffle(ranks, random))
     }
 
-    /// A SMILES with the atoms in the order of their numbers as far as bonds allow.
+    /// Returns a SMILES with the atoms in the order of their numbers as far as bonds allow.
     pub(crate) fn written(&self) -> String {
         self.in_parts(self.components(), |_| {})
     }
 
-    /// A SMILES of these parts; `arrange` changes the ranks of the atoms of each.
+    /// Returns a SMILES of these parts; `arrange` changes the ranks of the atoms of each.
     fn in_parts(&self, parts: Vec<Vec<usize>>, mut arrange: impl FnMut(&mut Vec<usize>)) -> String {
         let written = parts.into_iter().map(|atoms| {
             let structure = Structure::new(self, atoms);
@@ -92,7 +92,7 @@ impl Molecule {
 }
 
 impl Graph {
-    /// The same graph with its nodes in canonical order: equal for isomorphic graphs.
+    /// Returns the same graph with its nodes in canonical order: equal for isomorphic graphs.
     ///
     /// # Errors
     /// [`Error::Graph`] of a graph whose symmetry takes too long to find, such as a projective plane of many points.
@@ -109,8 +109,8 @@ impl Graph {
         Err(Error::Graph { message })
     }
 
-    /// The graph with its nodes in canonical order, as far as this was found, and whether it was. Where it was not, the
-    /// order depends on how the nodes are numbered.
+    /// Returns the graph with its nodes in canonical order, as far as this was found, and whether it was. Where it was
+    /// not, the order depends on how the nodes are numbered.
     pub(crate) fn ordered(&self) -> (Self, bool) {
         let half = |label: u64| [(label >> 32) as u32, label as u32];
         let key = |node: usize| {
@@ -131,7 +131,7 @@ impl Graph {
         let mut labels = vec![0; self.len()];
         place.iter().zip(self.labels()).for_each(|(&at, &label)| labels[at] = label);
         let edges = self.edges().map(|(a, b, label)| (place[a], place[b], label));
-        (Self::known(labels, edges), order.is_canonical)
+        (Self::from_checked(labels, edges), order.is_canonical)
     }
 }
 
@@ -149,7 +149,7 @@ struct Structure {
 }
 
 impl Structure {
-    /// The part of a molecule that has the atoms `atoms`, all of one component or of several.
+    /// Creates the part of a molecule that has the atoms `atoms`, all of one component or of several.
     fn new(molecule: &Molecule, atoms: Vec<usize>) -> Self {
         let mut structure =
             Self::configured(molecule, atoms, &molecule.centers, &molecule.geometries);
@@ -157,7 +157,7 @@ impl Structure {
         structure
     }
 
-    /// The part with these configurations in place of the molecule's own. Atoms that are alike have equal keys.
+    /// Creates the part with these configurations in place of the molecule's own. Atoms that are alike have equal keys.
     fn configured(
         molecule: &Molecule,
         atoms: Vec<usize>,
@@ -167,17 +167,17 @@ impl Structure {
         let mut local = vec![usize::MAX; molecule.atoms().len()];
         atoms.iter().zip(0..).for_each(|(&atom, number)| local[atom] = number);
         let inside = |atom: usize| local[atom] != usize::MAX;
-        let own = |atom: usize| if atom == HYDROGEN { HYDROGEN } else { local[atom] };
+        let local_number = |atom: usize| if atom == HYDROGEN { HYDROGEN } else { local[atom] };
         let centers = centers.iter().filter(|center| inside(center.atom));
         let center = |center: &Center| {
-            let ligands = center.ligands.iter().map(|&ligand| own(ligand)).collect();
-            Center { atom: own(center.atom), ligands, clockwise: center.clockwise }
+            let ligands = center.ligands.iter().map(|&ligand| local_number(ligand)).collect();
+            Center { atom: local_number(center.atom), ligands, clockwise: center.clockwise }
         };
         let centers: Vec<Center> = centers.map(center).collect();
         let geometries = geometries.iter().filter(|geometry| inside(geometry.ends[0]));
         let geometry = |geometry: &Geometry| {
-            let ends = geometry.ends.map(own);
-            let references = geometry.references.map(own);
+            let ends = geometry.ends.map(local_number);
+            let references = geometry.references.map(local_number);
             Geometry { ends, references, ..geometry.clone() }
         };
         let geometries: Vec<Geometry> = geometries.map(geometry).collect();
@@ -192,9 +192,13 @@ impl Structure {
         for (number, &atom) in atoms.iter().enumerate() {
             let what = &molecule.atoms()[atom];
             let arc = |neighbor: &crate::molecule::Neighbor| {
-                let known = geometries.iter().any(|geometry| geometry.bond == neighbor.bond);
+                let is_configured =
+                    geometries.iter().any(|geometry| geometry.bond == neighbor.bond);
                 let label = || label(&molecule.bonds()[neighbor.bond], atom);
-                Arc { node: local[neighbor.atom], label: if known { GEOMETRY } else { label() } }
+                Arc {
+                    node: local[neighbor.atom],
+                    label: if is_configured { GEOMETRY } else { label() },
+                }
             };
             arcs.push(molecule.neighbors(atom).iter().map(arc).collect::<Vec<_>>());
             keys.push([
@@ -234,8 +238,8 @@ impl Structure {
         }
     }
 
-    /// For each atom, what its configurations say when ligands are sorted by `rank`: 0 for an atom
-    /// without one and where ligands of equal rank leave it open.
+    /// Returns, for each atom, what its configurations say when ligands are sorted by `rank`: 0 for an atom without a
+    /// configuration, and where ligands of equal rank leave it open.
     fn configurations(&self, rank: impl Fn(usize) -> usize + Copy) -> Vec<u64> {
         let mut says = vec![0; self.len()];
         for center in &self.centers {
@@ -253,7 +257,7 @@ impl Structure {
         says
     }
 
-    /// Neighbours of one end of a double bond but the other end.
+    /// Returns neighbours of one end of a double bond but the other end.
     fn others(&self, end: usize, partner: usize) -> impl Iterator<Item = usize> + '_ {
         self.neighbors(end).filter(move |&node| node != partner)
     }

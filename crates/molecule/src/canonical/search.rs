@@ -1,10 +1,9 @@
 //! The canonical order of a structure: a search tree of individualisations, cut by automorphisms.
 //!
-//! After McKay and Piperno (2014), "Practical graph isomorphism, II". A leaf of the tree is an order
-//! of the atoms; its certificate lists all bonds and configurations in that order. The canonical
-//! order is that of the leaf with the smallest traces and, among those, the smallest certificate.
-//! Two leaves with equal certificates show an automorphism, and what it maps onto something seen is
-//! not searched again.
+//! The algorithm follows McKay and Piperno (2014), "Practical graph isomorphism, II". A leaf of the tree is an order of
+//! the atoms. Its certificate lists all bonds and configurations in that order. The canonical order belongs to the leaf
+//! with the smallest traces and, among these, the smallest certificate. Two leaves with equal certificates show an
+//! automorphism, and a subtree that an automorphism maps onto an explored one is not searched again.
 //!
 //! Structures whose parts are alike by all that is close to them and differ far off, such as large projective planes, have
 //! trees that no machine searches, so there is a limit.
@@ -22,13 +21,13 @@ struct Node {
     explored: Vec<usize>,
 }
 
-/// Where an automorphism moves the atoms that it does not keep.
+/// The atoms that an automorphism moves, each with the atom that it becomes.
 type Automorphism = Vec<(usize, usize)>;
 
 impl Node {
-    /// In small cells, and wherever there are configurations, only the candidates of the smallest
-    /// trace are kept: without this, every choice between two mirrored halves would double the
-    /// leaves. In large cells of other structures all atoms are likely to be alike.
+    /// Creates a node of the search tree. In small cells, and wherever there are configurations, only the candidates of
+    /// the smallest trace are kept: otherwise every choice between two mirrored halves would double the leaves. In
+    /// large cells of other structures all atoms are likely to be alike.
     fn new(structure: &Structure, partition: Partition) -> Self {
         const SMALL: usize = 16;
         let mut candidates = partition.target().to_vec();
@@ -44,21 +43,21 @@ impl Node {
         Self { partition, candidates: candidates.into_iter(), explored: Vec::new() }
     }
 
-    /// The next atom to individualise that no known automorphism maps to an explored one.
+    /// Returns the next atom to individualise that no known automorphism maps to an explored one.
     fn choose(&mut self, automorphisms: &[Automorphism], path: &Path) -> Option<usize> {
         let Self { partition, candidates, explored } = self;
-        let known = |atom: usize| {
+        let is_explored = |atom: usize| {
             !explored.is_empty() && {
                 let mut sets = Union::new(partition.order.len());
                 let on_path = |&(from, _): &_| path.iter().any(|&(atom, _)| atom == from);
                 let fixes = |moved: &&Automorphism| !moved.iter().any(on_path);
                 let moves = automorphisms.iter().filter(fixes).flatten();
                 moves.for_each(|&(from, to)| sets.merge(from, to));
-                let own = sets.root(atom);
-                explored.iter().any(|&other| sets.root(other) == own)
+                let root = sets.root(atom);
+                explored.iter().any(|&other| sets.root(other) == root)
             }
         };
-        let atom = candidates.find(|&atom| !known(atom))?;
+        let atom = candidates.find(|&atom| !is_explored(atom))?;
         explored.push(atom);
         Some(atom)
     }
@@ -87,7 +86,7 @@ pub(super) struct Order {
     pub(super) is_canonical: bool,
 }
 
-/// The canonical order of the atoms.
+/// Returns the canonical order of the atoms.
 pub(super) fn canonical_order(structure: &Structure) -> Order {
     let root = Partition::from_structure(structure);
     if root.is_discrete() {
@@ -142,7 +141,7 @@ impl<'a> Search<'a> {
         let step = (atom, partition.individualise(self.structure, atom));
         self.work += self.size;
         if let Some(leaf) = &self.best {
-            match leaf.path.get(self.path.len()).map(|known| step.1.cmp(&known.1)) {
+            match leaf.path.get(self.path.len()).map(|best_step| step.1.cmp(&best_step.1)) {
                 Some(Ordering::Less) => self.best = None,
                 Some(Ordering::Equal) => {}
                 Some(Ordering::Greater) | None => return,
@@ -186,19 +185,20 @@ impl<'a> Search<'a> {
     }
 }
 
-/// The place of each atom in an order; also the order of places.
+/// Returns the place of each atom in an order; also the order of places.
 fn places(order: &[usize]) -> Vec<usize> {
     let mut places = vec![0; order.len()];
     order.iter().zip(0..).for_each(|(&atom, place)| places[atom] = place);
     places
 }
 
-/// Numbers of classes of atoms, equal where neither keys, bonds nor configurations distinguish two.
+/// Returns numbers of classes of atoms, equal where neither keys, bonds nor configurations distinguish two.
 pub(super) fn classes(structure: &Structure) -> Vec<usize> {
     Partition::from_structure(structure).color
 }
 
-/// All bonds and configurations in the canonical order: equal for structures of the same atoms that are isomorphic.
+/// Returns all bonds and configurations in the canonical order: equal for structures of the same atoms that are
+/// isomorphic.
 pub(super) fn canonical_form(structure: &Structure) -> Vec<u64> {
     certificate_of(structure, &places(&canonical_order(structure).places))
 }
@@ -207,8 +207,8 @@ fn certificate_of(structure: &Structure, order: &[usize]) -> Vec<u64> {
     certificate(structure, order, &places(order))
 }
 
-/// All bonds and configurations in an order of the atoms, which have these places in it. The atoms themselves need no
-/// entry: their keys decide the order of the first cells.
+/// Returns all bonds and configurations in an order of the atoms, which have these places in it. The atoms themselves
+/// need no entry: their keys decide the order of the first cells.
 fn certificate(structure: &Structure, order: &[usize], place: &[usize]) -> Vec<u64> {
     let says = structure.configurations(|atom| place[atom]);
     let mut certificate = Vec::new();
@@ -236,7 +236,7 @@ struct Partition {
 }
 
 impl Partition {
-    /// The coarsest partition in which neither keys, bonds nor configurations distinguish two atoms of a
+    /// Creates the coarsest partition in which neither keys, bonds nor configurations distinguish two atoms of a
     /// cell.
     fn from_structure(structure: &Structure) -> Self {
         let count = structure.len();
@@ -258,12 +258,12 @@ impl Partition {
         partition
     }
 
-    /// Whether every atom has a cell of its own; then `color` is the place of each atom.
+    /// Returns whether every atom has a cell of its own; then `color` is the place of each atom.
     fn is_discrete(&self) -> bool {
         self.cells == self.order.len()
     }
 
-    /// The atoms of the first cell among the smallest with several atoms; none when discrete.
+    /// Returns the atoms of the first cell among the smallest with several atoms; none when discrete.
     fn target(&self) -> &[usize] {
         let cells = self.order.chunk_by(|&a, &b| self.color[a] == self.color[b]);
         cells.filter(|cell| cell.len() > 1).min_by_key(|cell| cell.len()).unwrap_or_default()
@@ -328,10 +328,11 @@ impl Partition {
         }
         let colors = &self.color;
         let says = structure.configurations(|atom| colors[atom]);
-        let mut known: Vec<usize> = self.order.iter().copied().filter(|&a| says[a] != 0).collect();
-        known.sort_unstable_by_key(|&atom| (self.color[atom], says[atom]));
+        let mut configured: Vec<usize> =
+            self.order.iter().copied().filter(|&a| says[a] != 0).collect();
+        configured.sort_unstable_by_key(|&atom| (self.color[atom], says[atom]));
         let same = |a: usize, b: usize| says[a] == says[b];
-        self.split(&known, same, |atom| says[atom], trace)
+        self.split(&configured, same, |atom| says[atom], trace)
     }
 
     /// Splits cells: `touched` are atoms sorted by colour and by what distinguishes them; those of a

@@ -1,9 +1,9 @@
-//! Which marks of a molecule are configurations: those at atoms and double bonds that have two.
+//! Decides which marks of a molecule are configurations: only marks at atoms and double bonds that have two.
 //!
-//! An atom has two configurations if its ligands differ, and a double bond if those at each end do. Ligands may differ by
-//! configurations of their own, so marks are accepted from the inside outwards. What is left has ligands that are alike,
-//! as the atoms 1 and 4 of 1,4-dimethylcyclohexane: it is a configuration together with others in its rings, and
-//! nothing by itself. The elements that can be centres are those of RDKit.
+//! An atom has two configurations if its ligands differ, and a double bond if the ligands at each end do. Ligands may
+//! differ by their own configurations, so marks are accepted from the inside outwards. The remaining marks have ligands
+//! that are alike, such as the atoms 1 and 4 of 1,4-dimethylcyclohexane. Such a mark is a configuration only together
+//! with others in its rings. The elements that can be centres are RDKit's.
 
 use super::Structure;
 use super::search::{canonical_form, classes};
@@ -39,7 +39,7 @@ impl Molecule {
             .retain(|_| places.next().is_some_and(|at| kept.contains(&Mark::DoubleBond(at))));
     }
 
-    /// The marks that are configurations.
+    /// Returns the marks that are configurations.
     fn stereogenic(&self) -> Vec<Mark> {
         let centers = (0..self.centers.len()).map(Mark::Center);
         let double_bonds = (0..self.geometries.len()).map(Mark::DoubleBond);
@@ -69,7 +69,7 @@ impl Molecule {
         kept
     }
 
-    /// The whole molecule with some of its marks, and atoms that are alike by all else.
+    /// Returns the whole molecule with some of its marks, and atoms that are alike by all else.
     fn marked(&self, marks: &[Mark]) -> Structure {
         let mut centers = Vec::new();
         let mut geometries = Vec::new();
@@ -82,7 +82,7 @@ impl Molecule {
         Structure::configured(self, (0..self.atoms().len()).collect(), &centers, &geometries)
     }
 
-    /// Whether a mark is at an atom or a bond that can have configurations, whatever its ligands are.
+    /// Returns whether a mark is at an atom or a bond that can have configurations, whatever its ligands are.
     fn can_be_configured(&self, mark: Mark) -> bool {
         match mark {
             Mark::Center(at) => self.can_be_center(&self.centers[at]),
@@ -122,7 +122,8 @@ impl Molecule {
         }
     }
 
-    /// Whether three bonds of an atom are in rings, each of which shares two bonds with another ring of the atom.
+    /// Returns whether three bonds of an atom are in rings, each of which shares two bonds with another ring of the
+    /// atom.
     fn is_bridgehead(&self, atom: usize) -> bool {
         let rings = self.rings().iter().filter(|ring| ring.atoms.contains(&atom));
         let rings: Vec<Vec<usize>> = rings.map(|ring| self.ring_bonds(ring).collect()).collect();
@@ -146,7 +147,7 @@ impl Molecule {
         }
     }
 
-    /// Whether a centre has three ligands that are alike, and a hydrogen or a lone pair, as in cubane.
+    /// Returns whether a centre has three ligands that are alike, and a hydrogen or a lone pair, as in cubane.
     fn has_three_alike(&self, mark: Mark, classes: &[usize]) -> bool {
         let Mark::Center(at) = mark else { return false };
         let ligands = self.centers[at].ligands.iter().filter(|&&ligand| ligand != HYDROGEN);
@@ -154,8 +155,8 @@ impl Molecule {
         classes.len() == 3 && classes.iter().all(|&class| class == classes[0])
     }
 
-    /// Whether a mark says nothing beside the other open ones: two of its ligands change places without moving any of
-    /// these, or, where the two are not in a ring with it, with all that hangs on them.
+    /// Returns whether a mark says nothing beside the other open ones: two of its ligands change places without moving
+    /// any of these, or, where the two are not in a ring with it, with all that hangs on them.
     fn is_idle(&self, mark: Mark, open: &[Mark], kept: &[Mark]) -> bool {
         let mut structure = self.marked(kept);
         let mut number = 0;
@@ -191,7 +192,7 @@ impl Molecule {
         form == canonical_form(&turned)
     }
 
-    /// The atoms that a mark is at: a centre, or the ends of a double bond.
+    /// Returns the atoms that a mark is at: a centre, or the ends of a double bond.
     fn atoms_of(&self, mark: Mark) -> Vec<usize> {
         match mark {
             Mark::Center(at) => vec![self.centers[at].atom],
@@ -199,7 +200,7 @@ impl Molecule {
         }
     }
 
-    /// Whether an atom of a mark is in a ring.
+    /// Returns whether an atom of a mark is in a ring.
     fn is_in_ring(&self, mark: Mark) -> bool {
         let atoms = self.atoms_of(mark);
         self.rings().iter().any(|ring| atoms.iter().any(|atom| ring.atoms.contains(atom)))

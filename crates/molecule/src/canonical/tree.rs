@@ -8,7 +8,7 @@ pub(super) struct Tree {
     pub(super) order: Vec<usize>,
     /// Place of each atom in `order`.
     pub(super) place: Vec<usize>,
-    /// The atom before each atom; that of the first is itself.
+    /// The atom before each atom. The first atom is its own parent.
     pub(super) parent: Vec<usize>,
     /// Branches of each atom, in the order in which they are written; the last has no parentheses.
     pub(super) children: Vec<Vec<usize>>,
@@ -19,7 +19,7 @@ pub(super) struct Tree {
 }
 
 impl Tree {
-    /// The tree that begins at the atom of lowest rank and goes to neighbours of low rank first.
+    /// Creates the tree that begins at the atom of lowest rank and goes to neighbours of low rank first.
     /// The largest branch of an atom is written last, so parentheses are nested no deeper than
     /// the logarithm of the number of atoms.
     pub(super) fn new(structure: &Structure, rank: &[usize]) -> Self {
@@ -82,7 +82,7 @@ impl Tree {
         Self { order, place, parent, children, closing, opening }
     }
 
-    /// The atoms next to `atom` in the order in which the text names them.
+    /// Returns the atoms next to `atom` in the order in which the text names them.
     pub(super) fn named(&self, atom: usize) -> impl Iterator<Item = usize> + '_ {
         let before = Some(self.parent[atom]).filter(|&parent| parent != atom);
         let rings = self.closing[atom].iter().chain(&self.opening[atom]);

@@ -75,7 +75,7 @@ pub(crate) fn push_label(label: usize, text: &mut String) {
     });
 }
 
-/// The bond symbol between two atoms, read from the first; empty where the text implies it.
+/// Returns the bond symbol between two atoms, read from the first; empty where the text implies it.
 fn symbol(molecule: &Molecule, from: usize, to: usize) -> &'static str {
     let Some(bond) = molecule.bond_between(from, to).map(|bond| &molecule.bonds()[bond]) else {
         return "";
@@ -115,7 +115,7 @@ fn push_atom(molecule: &Molecule, index: usize, clockwise: Option<bool>, text: &
     text.push(']');
 }
 
-/// Whether the atom without brackets has the same hydrogens: an atom of the organic subset with
+/// Returns whether the atom without brackets has the same hydrogens: an atom of the organic subset with
 /// the smallest valence that its bonds allow.
 fn is_implied<'a>(atom: &Atom, bonds: impl Iterator<Item = &'a Bond>) -> bool {
     if atom.charge != 0 || atom.isotope.is_some() {
@@ -148,7 +148,7 @@ fn is_implied<'a>(atom: &Atom, bonds: impl Iterator<Item = &'a Bond>) -> bool {
     is_usual(atom.element, valence, hydrogens)
 }
 
-/// Whether a neutral atom with this sum of bond orders, in Kekulé structure and without hydrogens, has as many
+/// Returns whether a neutral atom with this sum of bond orders, in Kekulé structure and without hydrogens, has as many
 /// hydrogens as readers of SMILES and mol blocks assume.
 pub(crate) fn is_usual(element: Element, valence: u32, hydrogens: u32) -> bool {
     let total = valence + hydrogens;

@@ -20,7 +20,7 @@ const RADIUS: f64 = 9.0;
 const GAP: f64 = 24.0;
 
 impl NamedGraph {
-    /// A drawing as a self-contained SVG document: nodes are circles around their labels, edges lines with
+    /// Returns a drawing as a self-contained SVG document: nodes are circles around their labels, edges lines with
     /// their labels. Labels 0 are left out, and long ones cut. A graph of more than 100 nodes is not
     /// drawn: the document says how many nodes and edges it has.
     ///
@@ -38,7 +38,7 @@ impl NamedGraph {
         if graph.is_empty() || graph.len() > MOST {
             return svg_text(&format!("{} nodes, {} edges", graph.len(), graph.edge_count()));
         }
-        let labels: Vec<String> = graph.labels().iter().map(|&own| self.shown(own)).collect();
+        let labels: Vec<String> = graph.labels().iter().map(|&label| self.shown(label)).collect();
         let letters = labels.iter().map(|label| label.chars().count()).max().unwrap_or(0);
         let radius = RADIUS.max(letters as f64 * HALF_LETTER + 3.0);
         let points = scaled(&layout(graph), radius);
@@ -68,7 +68,7 @@ impl NamedGraph {
         svg + "</svg>\n"
     }
 
-    /// A label as drawings show it; empty for 0, which stands for labels that files leave out.
+    /// Returns a label as drawings show it; empty for 0, which stands for labels that files leave out.
     fn shown(&self, label: u64) -> String {
         let written = if label == 0 { String::new() } else { self.written(label) };
         if written.chars().count() > SHOWN {
@@ -84,7 +84,7 @@ fn write_label(svg: &mut String, [x, y]: Point, label: &str) {
     text(svg, [x, y + MIDDLE * FONT], FONT, "", label);
 }
 
-/// Points with the length of an edge as unit, so far apart that circles of a radius do not meet.
+/// Returns points with the length of an edge as unit, so far apart that circles of a radius do not meet.
 fn scaled(points: &[Point], radius: f64) -> Vec<Point> {
     let apart = points
         .iter()
@@ -97,11 +97,12 @@ fn scaled(points: &[Point], radius: f64) -> Vec<Point> {
     points.iter().map(|[x, y]| [x * unit, y * unit]).collect()
 }
 
-/// Rounds of the descent with equal weights, which unfold the graph, and with those of the stress.
+/// The number of rounds of the descent: first with equal weights, which unfold the graph, then with the weights of the
+/// stress.
 const UNFOLDING: usize = 200;
 const ROUNDS: usize = 100;
 
-/// Points whose distances follow those in the graph, with the length of an edge as unit.
+/// Returns points whose distances follow those in the graph, with the length of an edge as unit.
 ///
 /// Minimises the stress `Σ (|x_i − x_j| − d_ij)² / d_ij²` (Kamada and Kawai 1989) by majorization, one
 /// node at a time (Gansner, Koren and North 2004). It starts from a circle on which the nodes lie in the
@@ -133,20 +134,20 @@ fn layout(graph: &Graph) -> Vec<Point> {
     turned(points)
 }
 
-/// Numbers of edges on shortest paths, `[nodes × nodes]`.
+/// Returns numbers of edges on shortest paths, `[nodes × nodes]`.
 fn distances(graph: &Graph) -> Vec<f64> {
     let nodes = graph.len();
     let mut search = Distances::new(graph);
     let mut paths: Vec<Option<usize>> = Vec::with_capacity(nodes * nodes);
     for source in 0..nodes {
         search.search(graph, source, usize::MAX, |_| true);
-        paths.extend((0..nodes).map(|node| search.of(node)));
+        paths.extend((0..nodes).map(|node| search.distance_to(node)));
     }
     let longest = paths.iter().flatten().max().copied().unwrap_or(0);
     paths.into_iter().map(|path| path.unwrap_or(longest + 1) as f64).collect()
 }
 
-/// The nodes on a circle, each next to those that a depth-first search finds before and after it.
+/// Returns the nodes on a circle, each next to those that a depth-first search finds before and after it.
 fn on_circle(graph: &Graph) -> Vec<Point> {
     let mut places = vec![None; graph.len()];
     let mut next = 0;
@@ -164,7 +165,7 @@ fn on_circle(graph: &Graph) -> Vec<Point> {
     places.into_iter().map(|place| point(place.unwrap_or_default())).collect()
 }
 
-/// The points turned so that they spread most from left to right.
+/// Returns the points turned so that they spread most from left to right.
 fn turned(points: Vec<Point>) -> Vec<Point> {
     let count = points.len().max(1) as f64;
     let mean = [0, 1].map(|axis| points.iter().map(|point| point[axis]).sum::<f64>() / count);

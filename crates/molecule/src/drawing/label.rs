@@ -8,7 +8,7 @@ use crate::molecule::{Atom, BondOrder, Element, Molecule};
 pub(super) const FONT: f64 = 18.0;
 const SMALL: f64 = 13.0;
 
-/// Half the height of capitals, and how far superscripts and subscripts are shifted.
+/// Half the height of capitals, and the shift of superscripts and subscripts.
 const HALF_HEIGHT: f64 = 6.9;
 const SHIFT: f64 = 6.5;
 
@@ -26,13 +26,13 @@ pub(super) struct Run {
 }
 
 impl Run {
-    /// Half the width and height of the letters.
+    /// Returns half the width and height of the letters.
     pub(super) fn half(&self) -> [f64; 2] {
         [width(&self.text, self.size) / 2.0, HALF_HEIGHT * self.size / FONT]
     }
 }
 
-/// About the width of a text in a sans-serif font.
+/// Returns about the width of a text in a sans-serif font.
 fn width(text: &str, size: f64) -> f64 {
     let letter = |letter| match letter {
         'i' | 'l' | 'j' | 'f' | 't' | 'r' | 'I' => 0.4,
@@ -43,7 +43,7 @@ fn width(text: &str, size: f64) -> f64 {
     size * text.chars().map(letter).sum::<f64>()
 }
 
-/// Where the hydrogens of a label stand.
+/// The side of a symbol on which its hydrogens stand.
 #[derive(Clone, Copy, PartialEq)]
 enum Side {
     Right,
@@ -52,7 +52,7 @@ enum Side {
     Above,
 }
 
-/// The label of an atom; empty at most carbons.
+/// Returns the label of an atom; empty at most carbons.
 pub(super) fn label(molecule: &Molecule, points: &[Point], index: usize) -> Vec<Run> {
     let Atom { element, charge, hydrogens, isotope, .. } = molecule.atoms()[index];
     let degree = molecule.degree(index);
@@ -107,8 +107,8 @@ pub(super) fn label(molecule: &Molecule, points: &[Point], index: usize) -> Vec<
     runs
 }
 
-/// The side of an atom that is furthest from its bonds, above and below only where no other is free. Halogens and oxygens without bonds
-/// follow their hydrogens, as in H₂O and HCl.
+/// Returns the side of an atom that is furthest from its bonds, above and below only where no other is free. Halogens
+/// and oxygens without bonds follow their hydrogens, as in H₂O and HCl.
 fn side(molecule: &Molecule, points: &[Point], index: usize) -> Side {
     let element = molecule.atoms()[index].element;
     if molecule.degree(index) == 0 {
@@ -131,13 +131,13 @@ fn side(molecule: &Molecule, points: &[Point], index: usize) -> Side {
     if beside.1 < FREE || beside.1 <= over.1 { beside.0 } else { over.0 }
 }
 
-/// Whether an atom lies between two bonds on one straight line, where it would not be seen.
+/// Returns whether an atom lies between two bonds on one straight line, where it would not be seen.
 fn is_straight(molecule: &Molecule, index: usize) -> bool {
     let orders: Vec<_> = molecule.around(index).map(|(_, bond)| bond.order).collect();
     orders == [BondOrder::Double; 2] || orders.len() == 2 && orders.contains(&BondOrder::Triple)
 }
 
-/// The colour of an element's label (CPK, where needed darker, to be legible on white).
+/// Returns the colour of an element's label (CPK, where needed darker, to be legible on white).
 pub(super) fn color(element: Element) -> &'static str {
     match element {
         Element::N => "#3050F8",

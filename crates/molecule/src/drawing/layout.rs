@@ -9,7 +9,7 @@ use crate::molecule::Molecule;
 pub(super) const BOND: f64 = 40.0;
 pub(super) const UNIT: f64 = 1.5;
 
-/// A molecule in the order of atoms of its canonical SMILES, with a point for each atom.
+/// Returns a molecule in the order of atoms of its canonical SMILES, with a point for each atom.
 pub(super) fn placed(molecule: &Molecule) -> (Cow<'_, Molecule>, Vec<Point>) {
     let text = molecule.canonical_smiles();
     // The canonical text reads back as this molecule; where it does not, the molecule's own order of atoms does.
@@ -36,7 +36,7 @@ fn spread(molecule: &Molecule, points: &mut [Point]) {
     }
 }
 
-/// A point for each atom of the molecule that the text describes.
+/// Returns a point for each atom of the molecule that the text describes.
 fn coordinates(text: &str, atoms: usize) -> Vec<Point> {
     let laid_out = chematic_smiles::parse(text)
         .ok()
@@ -52,7 +52,7 @@ fn coordinates(text: &str, atoms: usize) -> Vec<Point> {
     }
 }
 
-/// The direction from one atom to another.
+/// Returns the direction from one atom to another.
 pub(super) fn unit(points: &[Point], from: usize, to: usize) -> Point {
     let [dx, dy] = [0, 1].map(|axis| points[to][axis] - points[from][axis]);
     let length = dx.hypot(dy).max(f64::MIN_POSITIVE);

@@ -28,7 +28,7 @@ const BETWEEN: f64 = 20.0;
 /// Width of a letter of the caption.
 const LETTER: f64 = 10.0;
 
-/// Two drawings, SVG documents, side by side, each with a caption below it (such as truth and
+/// Returns two drawings, SVG documents, side by side, each with a caption below it (such as truth and
 /// prediction), as one document.
 ///
 /// ```
@@ -45,11 +45,11 @@ pub fn svg_pair(left: (&str, &str), right: (&str, &str)) -> String {
     let mut x = 0.0;
     for (drawing, caption) in [left, right] {
         let width = length(drawing, "width");
-        let own = length(drawing, "height");
+        let drawing_height = length(drawing, "height");
         // as wide as the drawing and its caption need
         let cell = width.max(LETTER * (caption.chars().count() as f64 + 2.0)) + BETWEEN;
         let left = x + (cell - width) / 2.0;
-        let top = (height - own) / 2.0;
+        let top = (height - drawing_height) / 2.0;
         let place = format!("<svg x=\"{left}\" y=\"{top}\"");
         content += &drawing.trim_end().replacen("<svg", &place, 1);
         let middle = x + cell / 2.0;
@@ -68,7 +68,7 @@ pub fn svg_pair(left: (&str, &str), right: (&str, &str)) -> String {
 const LINE: usize = 90;
 const LINE_HEIGHT: f64 = 18.0;
 
-/// A text as an SVG document, such as a heading above drawings; long texts take several lines.
+/// Returns a text as an SVG document, such as a heading above drawings; long texts take several lines.
 ///
 /// ```
 /// let svg = dsokr_molecule::svg_text("an alcohol with < 3 carbons");
@@ -114,7 +114,7 @@ pub fn svg_column(documents: &[String]) -> String {
     svg + "</svg>\n"
 }
 
-/// The opening tag of an SVG document of a size.
+/// Returns the opening tag of an SVG document of a size.
 fn document(width: f64, height: f64) -> String {
     format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width}\" height=\"{height}\" \
@@ -122,7 +122,7 @@ fn document(width: f64, height: f64) -> String {
     )
 }
 
-/// Points at equal distances on a circle, neighbours about a `step` apart.
+/// Returns points at equal distances on a circle, neighbours about a `step` apart.
 fn circle(count: usize, step: f64) -> impl Fn(usize) -> Point {
     let angle = std::f64::consts::TAU / count.max(1) as f64;
     move |place| {
@@ -131,7 +131,7 @@ fn circle(count: usize, step: f64) -> impl Fn(usize) -> Point {
     }
 }
 
-/// An SVG document around some points, at least one, without its end: the opening tag, and white ground
+/// Returns an SVG document around some points, at least one, without its end: the opening tag, and white ground
 /// with `padding` on every side.
 fn opened(points: &[Point], padding: f64) -> String {
     let bounds = |axis: usize| {
@@ -183,7 +183,7 @@ fn text(svg: &mut String, [x, y]: Point, size: f64, attributes: &str, text: &str
     );
 }
 
-/// A length attribute of the outermost element, in pixels.
+/// Returns a length attribute of the outermost element, in pixels.
 fn length(svg: &str, attribute: &str) -> f64 {
     let element = svg.split('>').next().unwrap_or_default();
     let value = element.split(&format!(" {attribute}=\"")).nth(1);
@@ -191,7 +191,7 @@ fn length(svg: &str, attribute: &str) -> f64 {
     value.and_then(|text| text.parse().ok()).unwrap_or(300.0)
 }
 
-/// Text as XML holds it; characters that XML cannot hold become U+FFFD.
+/// Returns the text as XML holds it; characters that XML cannot hold become U+FFFD.
 fn escape(text: &str) -> String {
     let mut escaped = String::new();
     for character in text.chars() {

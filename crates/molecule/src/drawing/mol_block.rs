@@ -12,10 +12,10 @@ use crate::molecule::{Atom, Bond, BondOrder, Element, Molecule};
 const MOST: usize = 999;
 
 impl Molecule {
-    /// A mol block with the coordinates of the [drawing](Self::svg), its Kekulé bonds and its wedges. Double bonds whose
-    /// geometry is not known say so. It is a V2000 block, or a V3000 block of a molecule of more than 999 atoms or bonds,
-    /// which a V2000 block cannot hold. The title is one line of at most 80 characters, without control characters; a space
-    /// precedes one that would end a record of an SD file (`$$$$`).
+    /// Returns a mol block with the coordinates of the [drawing](Self::svg), its Kekulé bonds and its wedges. Double
+    /// bonds whose geometry is not known say so. It is a V2000 block, or a V3000 block of a molecule of more than 999
+    /// atoms or bonds, which a V2000 block cannot hold. The title is one line of at most 80 characters, without control
+    /// characters; a space precedes one that would end a record of an SD file (`$$$$`).
     ///
     /// ```
     /// use dsokr_molecule::Molecule;
@@ -41,7 +41,7 @@ impl Molecule {
     }
 }
 
-/// What a block says of a molecule.
+/// The contents of a mol block.
 struct Drawn {
     atoms: Vec<DrawnAtom>,
     bonds: Vec<DrawnBond>,
@@ -63,7 +63,7 @@ struct DrawnBond {
     stereo: BondStereo,
 }
 
-/// What the field of a bond's stereo says.
+/// The value of a bond's stereo field.
 #[derive(Clone, Copy)]
 enum BondStereo {
     None,
@@ -101,7 +101,7 @@ impl Drawn {
         Self { atoms: atoms.collect(), bonds: bonds.collect() }
     }
 
-    /// Fields of fixed width, without the line of the end. Writing to a string cannot fail.
+    /// Returns fields of fixed width, without the line of the end. Writing to a string cannot fail.
     fn v2000(&self) -> String {
         let mut block = String::new();
         let [atoms, bonds] = [self.atoms.len(), self.bonds.len()];
@@ -129,7 +129,7 @@ impl Drawn {
         block
     }
 
-    /// Fields apart by spaces, without the line of the end.
+    /// Returns fields apart by spaces, without the line of the end.
     fn v3000(&self) -> String {
         let mut block = "  0  0  0     0  0            999 V3000\n".to_owned();
         let [atoms, bonds] = [self.atoms.len(), self.bonds.len()];
@@ -166,7 +166,7 @@ impl Drawn {
     }
 }
 
-/// The field of an atom's valence: 0 where readers assume its hydrogens, 15 for a valence of 0.
+/// Returns the field of an atom's valence: 0 where readers assume its hydrogens, 15 for a valence of 0.
 fn valence(molecule: &Molecule, index: usize) -> u32 {
     let Atom { element, charge, hydrogens, .. } = molecule.atoms()[index];
     let bonds = || molecule.around(index).map(|(_, bond)| bond.order);
@@ -184,11 +184,11 @@ fn valence(molecule: &Molecule, index: usize) -> u32 {
     }
 }
 
-/// Whether a bond is a double bond that could have two geometries and has none.
+/// Returns whether a bond is a double bond that could have two geometries and has none.
 fn is_open(molecule: &Molecule, at: usize, bond: &Bond) -> bool {
     let in_small_ring = || {
         let mut rings = molecule.rings().iter().filter(|ring| ring.atoms.len() < 8);
-        rings.any(|ring| molecule.ring_bonds(ring).any(|own| own == at))
+        rings.any(|ring| molecule.ring_bonds(ring).any(|ring_bond| ring_bond == at))
     };
     bond.order == BondOrder::Double
         && !bond.aromatic
@@ -197,7 +197,7 @@ fn is_open(molecule: &Molecule, at: usize, bond: &Bond) -> bool {
         && !in_small_ring()
 }
 
-/// Lines of a property of atoms, eight in each; those of value 0 are left out.
+/// Writes a property of atoms, eight to a line; atoms of value 0 are left out.
 fn property(block: &mut String, name: &str, values: impl Iterator<Item = (usize, i32)>) {
     let values: Vec<(usize, i32)> = values.filter(|&(_, value)| value != 0).collect();
     for part in values.chunks(8) {

@@ -37,8 +37,8 @@ const STROKE: f64 = 3.0;
 const COVERED: f64 = 0.42;
 
 impl Molecule {
-    /// A drawing as a self-contained SVG document: bonds of the Kekulé structure, wedges at stereocentres, labels at
-    /// all atoms but carbons. Molecules that differ in the numbering of their atoms have the same drawing.
+    /// Returns a drawing as a self-contained SVG document: bonds of the Kekulé structure, wedges at stereocentres,
+    /// labels at all atoms but carbons. Molecules that differ in the numbering of their atoms have the same drawing.
     ///
     /// ```
     /// use dsokr_molecule::Molecule;
@@ -51,8 +51,8 @@ impl Molecule {
         self.drawn(None)
     }
 
-    /// The same, with the differences from a second molecule marked: atoms and bonds that a cheapest edit path from it makes
-    /// or changes ([`edit_distance`], 20,000 states).
+    /// Returns the same, with the differences from a second molecule marked: atoms and bonds that a cheapest edit path
+    /// from it makes or changes ([`edit_distance`], 20,000 states).
     pub fn svg_with_difference(&self, from: &Molecule) -> String {
         self.drawn(Some(from))
     }
@@ -106,16 +106,16 @@ struct Drawing<'a> {
 
 impl Drawing<'_> {
     fn mark_difference(&mut self, from: &Molecule) {
-        let [from, own] = [from, self.molecule].map(Graph::from);
+        let [from, to] = [from, self.molecule].map(Graph::from);
         let limit = Limit { states: Some(STATES), ..Limit::NONE };
-        let mut origins = vec![None; own.len()];
-        for (node, to) in edit_distance(&from, &own, &limit).mapping.into_iter().enumerate() {
-            if let Some(to) = to {
+        let mut origins = vec![None; to.len()];
+        for (node, image) in edit_distance(&from, &to, &limit).mapping.into_iter().enumerate() {
+            if let Some(to) = image {
                 origins[to] = Some(node);
             }
         }
         let old: HashMap<_, _> = from.edges().map(|(a, b, label)| ((a, b), label)).collect();
-        for (a, b, label) in own.edges() {
+        for (a, b, label) in to.edges() {
             let ends = origins[a].zip(origins[b]).map(|(a, b)| (a.min(b), a.max(b)));
             if ends.and_then(|ends| old.get(&ends)) != Some(&label) {
                 let [[x1, y1], [x2, y2]] = [a, b].map(|atom| self.points[atom]);
@@ -123,7 +123,7 @@ impl Drawing<'_> {
             }
         }
         for (atom, origin) in origins.into_iter().enumerate() {
-            if origin.is_none_or(|origin| from.labels()[origin] != own.labels()[atom]) {
+            if origin.is_none_or(|origin| from.labels()[origin] != to.labels()[atom]) {
                 let [x, y] = self.points[atom];
                 self.mark(format_args!("M{x:.2},{y:.2} h0.01"));
             }
@@ -199,8 +199,8 @@ impl Drawing<'_> {
         line(&mut self.svg, ends, width, "");
     }
 
-    /// The ends of a line of a bond, as far from labels as they need to be. Lines next to the middle one are shorter, except
-    /// where a bond ends.
+    /// Returns the ends of a line of a bond, as far from labels as they need to be. Lines next to the middle one are
+    /// shorter, except where a bond ends.
     fn ends(&self, [from, to]: [usize; 2], offset: f64) -> [Point; 2] {
         let along = unit(self.points, from, to);
         let length = self.distance(from, to);
@@ -231,12 +231,13 @@ impl Drawing<'_> {
     }
 }
 
-/// A point moved along a direction, and to its right.
+/// Returns a point moved along a direction, and to its right.
 fn shifted([x, y]: Point, [dx, dy]: Point, [along, across]: [f64; 2]) -> Point {
     [x + along * dx - across * dy, y + along * dy + across * dx]
 }
 
-/// How far along a direction a line from `start` leaves the letters of a label around `atom`; 0 where it does not meet them.
+/// Returns how far along a direction a line from `start` leaves the letters of a label around `atom`; 0 where it does
+/// not meet them.
 fn leaves(run: &Run, atom: Point, start: Point, direction: Point) -> f64 {
     let mut enters = 0.0_f64;
     let mut leaves = f64::INFINITY;

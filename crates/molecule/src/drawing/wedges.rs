@@ -1,4 +1,4 @@
-//! Which bonds of a drawing are wedges, and on which side of a bond its second line lies.
+//! Chooses the bonds of a drawing that are wedges, and the side of a bond on which its second line lies.
 
 use super::Point;
 use super::layout::unit;
@@ -13,7 +13,7 @@ pub(super) struct Wedge {
     pub(super) towards: bool,
 }
 
-/// The wedge of each bond, at most one for a stereocentre. Centres without a single bond of their own get none.
+/// Returns the wedge of each bond, at most one for a stereocentre. Centres without a single bond of their own get none.
 ///
 /// The three other ligands lie in the plane; a hydrogen or lone pair lies opposite to the drawn ones, behind. The side
 /// of the wedge follows from the sign of the volume that the four ligands span.
@@ -50,7 +50,8 @@ pub(super) fn wedges(molecule: &Molecule, points: &[Point]) -> Vec<Option<Wedge>
     wedges
 }
 
-/// Whether a direction is the middle one of three on one side of a line, where readers differ on the meaning of a wedge.
+/// Returns whether a direction is the middle one of three on one side of a line, where readers differ on the meaning of
+/// a wedge.
 fn is_between(direction: &Point, all: &[Point]) -> bool {
     let side = |other: &Point| direction[0] * other[1] - direction[1] * other[0];
     let others: Vec<f64> = all.iter().filter(|other| *other != direction).map(side).collect();
@@ -59,8 +60,8 @@ fn is_between(direction: &Point, all: &[Point]) -> bool {
     all.len() == 3 && others.iter().product::<f64>() < 0.0 && !behind
 }
 
-/// Whether the ligands after the first follow clockwise, seen from the first, when the bond to `raised` points towards
-/// the reader.
+/// Returns whether the ligands after the first follow clockwise, seen from the first, when the bond to `raised` points
+/// towards the reader.
 fn clockwise(center: &Center, points: &[Point], raised: usize) -> bool {
     let place = |&ligand: &usize| match ligand {
         HYDROGEN => None,
@@ -82,7 +83,7 @@ fn clockwise(center: &Center, points: &[Point], raised: usize) -> bool {
     volume > 0.0
 }
 
-/// The side of the second line of a double bond: 1 to the right of the way from the first atom to the second as
+/// Returns the side of the second line of a double bond: 1 to the right of the way from the first atom to the second as
 /// drawn, −1 to the left, 0 where two lines lie around the middle.
 ///
 /// The line lies inside a ring, an aromatic or small one first; outside rings on the side of more substituents.
@@ -90,8 +91,10 @@ pub(super) fn inner_side(molecule: &Molecule, points: &[Point], bond: usize) -> 
     let [a, b] = molecule.bonds()[bond].atoms;
     let [dx, dy] = unit(points, a, b);
     let side = |[x, y]: Point| dx * (y - points[a][1]) - dy * (x - points[a][0]);
-    let holds =
-        molecule.rings().iter().filter(|ring| molecule.ring_bonds(ring).any(|own| own == bond));
+    let holds = molecule
+        .rings()
+        .iter()
+        .filter(|ring| molecule.ring_bonds(ring).any(|ring_bond| ring_bond == bond));
     if let Some(ring) = holds.min_by_key(|ring| (!ring.aromatic, ring.atoms.len())) {
         let sum: f64 = ring.atoms.iter().map(|&atom| side(points[atom])).sum();
         return sum.signum();

@@ -71,7 +71,7 @@ impl HashedFeatures for Chains {
 const STRETCH: u32 = 1;
 const CARBON: u32 = 2;
 
-/// Numbers of carbons on the longest paths from the ends of chains outside rings.
+/// Returns numbers of carbons on the longest paths from the ends of chains outside rings.
 pub(crate) fn chain_lengths(molecule: &Molecule) -> BTreeSet<u32> {
     let forest = Forest::from_molecule(molecule);
     let chain = (0..molecule.atoms().len()).filter(|&atom| forest.chain[atom]);
@@ -82,9 +82,9 @@ pub(crate) fn chain_lengths(molecule: &Molecule) -> BTreeSet<u32> {
 /// The carbons outside rings, which form trees.
 struct Forest<'a> {
     molecule: &'a Molecule,
-    /// Which atoms they are.
+    /// Whether each atom is a carbon of the chains.
     chain: Vec<bool>,
-    /// Their bonds to one another, but for dative ones.
+    /// The bonds between carbons of chains, dative ones excepted.
     joined: Graph,
 }
 
@@ -93,37 +93,37 @@ impl<'a> Forest<'a> {
         let atoms = molecule.atoms().iter().zip(molecule.in_ring());
         let chain: Vec<bool> =
             atoms.map(|(atom, in_ring)| atom.element == Element::C && !in_ring).collect();
-        let own = |bond: &&Bond| {
+        let in_chain = |bond: &&Bond| {
             bond.order != BondOrder::Dative && bond.atoms.iter().all(|&end| chain[end])
         };
         let edges =
-            molecule.bonds().iter().filter(own).map(|bond| (bond.atoms[0], bond.atoms[1], 0));
+            molecule.bonds().iter().filter(in_chain).map(|bond| (bond.atoms[0], bond.atoms[1], 0));
         // a molecule has no loops and no two bonds between the same atoms
-        let joined = Graph::known(vec![0; chain.len()], edges);
+        let joined = Graph::from_checked(vec![0; chain.len()], edges);
         Self { molecule, chain, joined }
     }
 
-    /// Neighbours of an atom that are carbons of its chain.
+    /// Returns neighbours of an atom that are carbons of its chain.
     fn onward(&self, atom: usize) -> impl Iterator<Item = usize> + '_ {
         self.joined.arcs(atom).iter().map(|arc| arc.node)
     }
 
-    /// Number of carbons on the longest path that starts at an atom and does not visit a second one.
+    /// Returns the number of carbons on the longest path that starts at an atom and does not visit a second one.
     /// No atom is visited twice, so the walk ends even in a cycle that perception does not count as a ring.
     fn reach(&self, start: usize, away: usize) -> usize {
         let mut search = Distances::new(&self.joined);
         search.search(&self.joined, start, usize::MAX, |atom| atom != away);
-        1 + search.reached().last().and_then(|&last| search.of(last)).unwrap_or(0)
+        1 + search.reached().last().and_then(|&last| search.distance_to(last)).unwrap_or(0)
     }
 
-    /// Whether an atom is a CH₂ group within a chain or at its rim.
+    /// Returns whether an atom is a CH₂ group within a chain or at its rim.
     fn is_link(&self, atom: usize) -> bool {
         self.chain[atom]
             && self.molecule.atoms()[atom].hydrogens == 2
             && self.molecule.degree(atom) == 2
     }
 
-    /// The length of each stretch of CH₂ groups, and the kinds of the atoms at its ends.
+    /// Returns the length of each stretch of CH₂ groups, and the kinds of the atoms at its ends.
     fn stretches(&self) -> Vec<(u32, [u32; 2])> {
         let mut seen = vec![false; self.chain.len()];
         let mut stretches = Vec::new();
@@ -149,7 +149,7 @@ impl<'a> Forest<'a> {
         stretches
     }
 
-    /// An atom with its bonds to other elements and its multiple bonds, with hydrogens and charges or
+    /// Returns an atom with its bonds to other elements and its multiple bonds, with hydrogens and charges or
     /// without.
     fn kind(&self, atom: usize, full: bool) -> u32 {
         let atoms = self.molecule.atoms();
@@ -172,7 +172,7 @@ impl<'a> Forest<'a> {
         around.into_iter().flat_map(|(bond, word)| [bond, word]).fold(start, combine)
     }
 
-    /// Carbons on the longest path in each direction from a carbon of a chain, sorted.
+    /// Returns carbons on the longest path in each direction from a carbon of a chain, sorted.
     fn sides(&self, atom: usize) -> Vec<u32> {
         let reach = |first| self.reach(first, atom) as u32;
         let mut sides: Vec<u32> = self.onward(atom).map(reach).collect();

@@ -60,14 +60,14 @@ pub trait MoleculeFeatures {
         Ok(())
     }
 
-    /// One row of counts a molecule.
+    /// Returns one row of counts a molecule.
     ///
     /// # Errors
     /// Those of [`validate`](Self::validate), and [`Error::Basis`] for rows that cannot be, such as those
     /// with more columns than can be numbered.
     fn counts(&self, molecules: &[Molecule]) -> Result<SparseRows, Error>;
 
-    /// The meaning of the columns where it depends on the molecules, and the rows; with the `known` columns of
+    /// Returns the meaning of the columns where it depends on the molecules, and the rows; with the `known` columns of
     /// an earlier fit, if there was one. By default columns do not depend on molecules, and the list is empty.
     ///
     /// # Errors
@@ -75,9 +75,9 @@ pub trait MoleculeFeatures {
     fn fit(
         &self,
         molecules: &[Molecule],
-        known: Option<&[u64]>,
+        vocabulary: Option<&[u64]>,
     ) -> Result<(Vec<u64>, SparseRows), Error> {
-        let _ = known;
+        let _ = vocabulary;
         Ok((Vec::new(), self.counts(molecules)?))
     }
 }
@@ -86,10 +86,10 @@ pub trait MoleculeFeatures {
 ///
 /// The column of a feature is its code modulo the width. Each implementation is a [`MoleculeFeatures`].
 pub trait HashedFeatures: Sync {
-    /// Number of columns, at least 1.
+    /// Returns the number of columns, at least 1.
     fn width(&self) -> usize;
 
-    /// The features of a molecule before they are folded into columns, and how often it has each.
+    /// Returns the features of a molecule before they are folded into columns, and how often it has each.
     fn codes(&self, molecule: &Molecule) -> BTreeMap<u32, u32>;
 }
 
@@ -128,7 +128,7 @@ macro_rules! substructures {
         impl Deref for Substructures {
             type Target = dyn MoleculeFeatures;
 
-            /// The featurizer.
+            /// Returns the featurizer.
             fn deref(&self) -> &Self::Target {
                 match self {
                     $(Self::$name(features) => features,)*
@@ -179,10 +179,10 @@ impl MoleculeFeatures for GraphCounts {
     fn fit(
         &self,
         molecules: &[Molecule],
-        known: Option<&[u64]>,
+        vocabulary: Option<&[u64]>,
     ) -> Result<(Vec<u64>, SparseRows), Error> {
         self.validate()?;
         let graphs: Vec<Graph> = molecules.par_iter().map(Graph::from).collect();
-        self.kernel.rows(&graphs, known)
+        self.kernel.rows(&graphs, vocabulary)
     }
 }

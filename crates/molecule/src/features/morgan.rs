@@ -61,7 +61,7 @@ impl HashedFeatures for Morgan {
 }
 
 impl Morgan {
-    /// A row of bits for each molecule: which columns its features fall into.
+    /// Returns a row of bits for each molecule: which columns its features fall into.
     ///
     /// # Errors
     /// As [`counts`](MoleculeFeatures::counts).
@@ -72,7 +72,7 @@ impl Morgan {
     }
 }
 
-/// The features of the surroundings of atoms up to a radius, given the codes of atoms and bonds at radius
+/// Returns the features of the surroundings of atoms up to a radius, given the codes of atoms and bonds at radius
 /// 0, and how often each is there; only of surroundings that hold a marked atom.
 pub(super) fn surroundings(
     molecule: &Molecule,
@@ -91,7 +91,7 @@ pub(super) fn surroundings(
     let atoms = codes.len();
     let words = bonds.len().div_ceil(64);
     let mut sets = vec![0_u64; atoms * words];
-    let mut found = vec![None; atoms];
+    let mut environments = vec![None; atoms];
     for radius in 1..=radius {
         let before = sets.len() - atoms * words;
         let mut next_codes = Vec::with_capacity(atoms);
@@ -104,12 +104,12 @@ pub(super) fn surroundings(
             let pair = |&(bond, code): &(u32, u32)| combine(combine(0, bond), code);
             next_codes.push(around.iter().map(pair).fold(start, combine));
 
-            let own = sets.len();
-            sets.resize(own + words, 0);
+            let start = sets.len();
+            sets.resize(start + words, 0);
             for n in neighbors {
-                sets[own + n.bond / 64] |= 1 << (n.bond % 64);
+                sets[start + n.bond / 64] |= 1 << (n.bond % 64);
                 for word in 0..words {
-                    sets[own + word] |= sets[before + n.atom * words + word];
+                    sets[start + word] |= sets[before + n.atom * words + word];
                 }
             }
         }
@@ -120,18 +120,19 @@ pub(super) fn surroundings(
         let reach = |atom: usize| molecule.neighbors(atom).iter().any(|n| marked[n.atom]);
         marked = (0..atoms).map(|atom| marked[atom] || reach(atom)).collect();
         codes = next_codes;
-        found.extend(codes.iter().zip(&marked).map(|(&code, &marked)| marked.then_some(code)));
+        environments
+            .extend(codes.iter().zip(&marked).map(|(&code, &marked)| marked.then_some(code)));
     }
     let set = |at: &usize| &sets[at * words..][..words];
-    let mut order: Vec<usize> = (atoms..found.len()).collect();
+    let mut order: Vec<usize> = (atoms..environments.len()).collect();
     order.retain(|at| set(at).iter().any(|&word| word != 0));
-    order.sort_unstable_by_key(|at| (set(at), at / atoms, found[*at]));
+    order.sort_unstable_by_key(|at| (set(at), at / atoms, environments[*at]));
     order.dedup_by(|next, first| set(next) == set(first));
-    order.into_iter().filter_map(|at| found[at]).for_each(count);
+    order.into_iter().filter_map(|at| environments[at]).for_each(count);
     counts
 }
 
-/// The hash of Boost, `hash_combine`.
+/// Returns the hash of Boost, `hash_combine`.
 pub(super) fn combine(hash: u32, value: u32) -> u32 {
     hash ^ value.wrapping_add(0x9e37_79b9).wrapping_add(hash << 6).wrapping_add(hash >> 2)
 }

@@ -87,7 +87,7 @@ impl HashedFeatures for Rings {
     }
 }
 
-/// The atoms outside of its system that an atom is bound to, by element and bond; 0 for none.
+/// Returns the atoms outside of its system that an atom is bound to, by element and bond; 0 for none.
 fn bears(molecule: &Molecule, system: &RingSystem, atom: usize) -> u64 {
     let outside = molecule.around(atom);
     let outside = outside.filter(|(end, _)| system.atoms.binary_search(end).is_err());
@@ -97,7 +97,7 @@ fn bears(molecule: &Molecule, system: &RingSystem, atom: usize) -> u64 {
     if words.is_empty() { 0 } else { unordered(words, 1) }
 }
 
-/// A hash of the atoms that are listed ascending, which have these labels, and the bonds between them; with
+/// Returns a hash of the atoms that are listed ascending, which have these labels, and the bonds between them; with
 /// the orders of bonds or without.
 fn pattern(molecule: &Molecule, atoms: &[usize], label: impl Fn(usize) -> u64, bonds: bool) -> u64 {
     let edge = |bond: &Bond| {
@@ -105,22 +105,23 @@ fn pattern(molecule: &Molecule, atoms: &[usize], label: impl Fn(usize) -> u64, b
         Some((a?, b?, if bonds { bond_code(bond).into() } else { 0 }))
     };
     let labels = atoms.iter().map(|&atom| label(atom)).collect();
-    Graph::known(labels, molecule.bonds().iter().filter_map(edge)).invariant()
+    Graph::from_checked(labels, molecule.bonds().iter().filter_map(edge)).invariant()
 }
 
 /// Rings that share bonds with one another, as one unit. Rings that share a single atom (spiro)
 /// are separate systems.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RingSystem {
-    /// Its atoms, ascending.
+    /// The atoms of the system, ascending.
     pub atoms: Vec<usize>,
-    /// Its rings, as indices into [`Molecule::rings`], ascending.
+    /// The rings of the system, as indices into [`Molecule::rings`], ascending.
     pub rings: Vec<usize>,
 }
 
 impl RingSystem {
-    /// Its name, by sizes of its rings, aromaticity and elements other than carbon: `benzene ring`,
-    /// `aromatic ring of 5 and 6 atoms with N`, `ring of 5 atoms with O`. Different systems may share a name.
+    /// Returns the name of the system, made of the sizes of its rings, aromaticity and elements other than carbon:
+    /// `benzene ring`, `aromatic ring of 5 and 6 atoms with N`, `ring of 5 atoms with O`. Different systems may share a
+    /// name.
     ///
     /// ```
     /// use dsokr_molecule::{Molecule, ring_systems};
@@ -151,7 +152,7 @@ impl RingSystem {
     }
 }
 
-/// All ring systems of a molecule, in the order of their first atoms.
+/// Returns all ring systems of a molecule, in the order of their first atoms.
 ///
 /// ```
 /// use dsokr_molecule::{Molecule, ring_systems};
@@ -172,10 +173,10 @@ pub fn ring_systems(molecule: &Molecule) -> Vec<RingSystem> {
             sets.merge(*first_of_bond[bond].get_or_insert(number), number);
         }
     }
-    let system = |own: Vec<usize>| {
-        let atoms = own.iter().flat_map(|&ring| rings[ring].atoms.iter().copied());
+    let system = |members: Vec<usize>| {
+        let atoms = members.iter().flat_map(|&ring| rings[ring].atoms.iter().copied());
         let atoms: BTreeSet<usize> = atoms.collect();
-        RingSystem { atoms: atoms.into_iter().collect(), rings: own }
+        RingSystem { atoms: atoms.into_iter().collect(), rings: members }
     };
     let mut systems: Vec<RingSystem> = sets.groups().into_iter().map(system).collect();
     systems.sort_by_key(|system| system.atoms.first().copied());
@@ -251,7 +252,7 @@ const BARE: u64 = 2;
 const FULL: u64 = 3;
 const ISOTOPE: u64 = 4;
 
-/// An atom with its charge, hydrogens and isotope.
+/// Returns an atom with its charge, hydrogens and isotope.
 fn state(atom: &Atom) -> u64 {
     let words = [
         u64::from(atom.element.atomic_number()),

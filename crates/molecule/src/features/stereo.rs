@@ -10,13 +10,13 @@ use super::HashedFeatures;
 use super::morgan::{atom_codes, bond_code, combine, surroundings};
 use crate::molecule::{Atom, Element, Molecule};
 
-/// Configurations with the surroundings that they stand in, as hashed features: those of [`Morgan`]
-/// that hold a stereo centre or a double bond with a geometry, whose codes say R, S, E or Z.
+/// Configurations with their surroundings, as hashed features: the features of [`Morgan`] that hold a stereo centre or
+/// a double bond with a geometry, with codes that say R, S, E or Z.
 ///
-/// Molecules that differ only in configurations have the same [`Morgan`] features, and others here.
-/// A centre's code is combined with 1 for R, 2 for S and 3 where its ligands are alike; a double bond's
-/// with 1 for Z, 2 for E and 3. Ligands are ranked by the first two Cahn–Ingold–Prelog rules, atomic numbers
-/// and masses; a few configurations need more.
+/// Molecules that differ only in configurations have the same [`Morgan`] features and different features here. The code
+/// of a centre is combined with 1 for R, 2 for S and 3 where its ligands are alike; the code of a double bond with 1
+/// for Z, 2 for E and 3. Ligands are ranked by the first two Cahn–Ingold–Prelog rules, atomic numbers and masses; a few
+/// configurations need more.
 ///
 /// ```
 /// use dsokr_molecule::{Stereo, HashedFeatures, Molecule};
@@ -76,7 +76,7 @@ pub(crate) struct Descriptors {
 }
 
 impl Descriptors {
-    /// Ligands are ranked by the first two rules of Cahn, Ingold and Prelog: by atomic numbers, iterated over
+    /// Creates ligands are ranked by the first two rules of Cahn, Ingold and Prelog: by atomic numbers, iterated over
     /// neighbours, and where these leave ligands alike by masses. Where two ligands differ only far off, or
     /// in their own configurations, the full rules can say otherwise.
     pub(crate) fn from_molecule(molecule: &Molecule) -> Self {
@@ -96,7 +96,7 @@ impl Descriptors {
     }
 }
 
-/// The name of a configuration as a number: 1 for R and Z, 2 for S and E, 3 where ligands are alike.
+/// Returns the name of a configuration as a number: 1 for R and Z, 2 for S and E, 3 where ligands are alike.
 pub(crate) fn code(name: Option<bool>) -> u32 {
     name.map_or(3, |first| if first { 1 } else { 2 })
 }
@@ -124,19 +124,19 @@ fn ranks(molecule: &Molecule) -> Vec<usize> {
 /// A double bond puts a duplicate of either end at the other one. Nothing is bound to it.
 struct Nodes<'a> {
     molecule: &'a Molecule,
-    /// Those of the molecule, ascending.
+    /// The elements of the molecule, ascending.
     elements: Vec<Element>,
 }
 
 impl Nodes<'_> {
-    /// A value of each node, in the order atoms, hydrogen, duplicates.
+    /// Returns a value of each node, in the order atoms, hydrogen, duplicates.
     fn of<T>(&self, atom: impl Fn(&Atom) -> T, of_element: impl Fn(Element) -> T) -> Vec<T> {
         let leaves = [Element::H].iter().chain(&self.elements);
         let leaves = leaves.map(|&element| of_element(element));
         self.molecule.atoms().iter().map(atom).chain(leaves).collect()
     }
 
-    /// The nodes bound to an atom, each twice, so that an aromatic bond has half a duplicate.
+    /// Returns the nodes bound to an atom, each twice, so that an aromatic bond has half a duplicate.
     fn around(&self, atom: usize) -> Vec<usize> {
         let atoms = self.molecule.atoms();
         let mut around = Vec::new();
@@ -179,7 +179,7 @@ impl Nodes<'_> {
     }
 }
 
-/// The place of each key among the distinct ones, and how many there are.
+/// Returns the place of each key among the distinct ones, and how many there are.
 fn dense<K: Ord>(keys: &[K]) -> (Vec<usize>, usize) {
     let mut order: Vec<&K> = keys.iter().collect();
     order.sort_unstable();

@@ -16,8 +16,8 @@ pub struct MyopicDistance {
     pub proven: bool,
 }
 
-/// The myopic MCES distance of two molecules (Kretschmer, Seipp, Ludwig, Klau and Böcker, "Coverage bias in small molecule
-/// machine learning", 2025), as MassSpecGym measures it.
+/// Returns the myopic MCES distance of two molecules (Kretschmer, Seipp, Ludwig, Klau and Böcker, "Coverage bias in
+/// small molecule machine learning", 2025), as MassSpecGym measures it.
 ///
 /// The distance is the least weight of bonds, 1, 1.5 where they are aromatic, 2 and 3, that have to be deleted, or changed
 /// in weight, to leave the same bonds between atoms of the same elements in both: maximum common edge subgraph. It is
@@ -49,17 +49,17 @@ pub fn myopic_distance(
     }
     // weights are halves of a bond
     let most = (2.0 * threshold).floor().max(0.0) as usize;
-    let (found, bound) = search(&Instance::new(&a, &b, Model::Common), limit, most);
+    let (result, bound) = search(&Instance::new(&a, &b, Model::Common), limit, most);
     let bound = f64::from(bound) / 4.0;
-    let upper = (found.upper as f64 / 2.0).min(threshold);
+    let upper = (result.upper as f64 / 2.0).min(threshold);
     if bound > threshold {
         return MyopicDistance { distance: bound, exact: false, proven: true };
     }
-    match found.exact() {
+    match result.exact() {
         Some(exact) if exact <= most => {
             MyopicDistance { distance: upper, exact: true, proven: true }
         }
         Some(_) => MyopicDistance { distance: threshold, exact: false, proven: true },
-        None => MyopicDistance { distance: upper, exact: false, proven: found.lower > most },
+        None => MyopicDistance { distance: upper, exact: false, proven: result.lower > most },
     }
 }

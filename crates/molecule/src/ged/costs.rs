@@ -46,8 +46,8 @@ impl Open {
     }
 }
 
-/// The cost of the cheapest matching of edges with these counts by weight, increasing with the code: the distance of
-/// both distributions on a line, an unmatched edge lying at 0.
+/// Returns the cost of the cheapest matching of edges with these counts by weight, increasing with the code: the
+/// distance of both distributions on a line, an unmatched edge lying at 0.
 fn apart(weights: &[i32], ours: &[u32], theirs: &[u32]) -> i32 {
     let mut more = 0;
     let mut cost = 0;
@@ -124,7 +124,7 @@ impl<'a> Costs<'a> {
         &self.all[row.min(self.settled.len()) * n..][..n]
     }
 
-    /// Half of what edges to open nodes at u and at v cost that no matching of them by class keeps, doubled.
+    /// Returns half of what edges to open nodes at u and at v cost that no matching of them by class keeps, doubled.
     fn open(&self, u: usize, v: usize) -> i32 {
         let ours = self.small.of(u);
         let theirs = self.large.of(v);
@@ -143,12 +143,12 @@ impl<'a> Costs<'a> {
         }
     }
 
-    /// The exact part of the doubled cost of u going to v.
+    /// Returns the exact part of the doubled cost of u going to v.
     pub(super) fn exact(&self, u: usize, v: usize) -> i32 {
         self.exact[u * self.instance.len() + v]
     }
 
-    /// Number of edges of a node of the smaller graph to settled ones.
+    /// Returns the number of edges of a node of the smaller graph to settled ones.
     pub(super) fn settled_edges(&self, u: usize) -> usize {
         self.instance.small.arcs(u).iter().filter(|arc| self.settled[arc.node]).count()
     }
@@ -194,7 +194,7 @@ impl<'a> Costs<'a> {
         small.arcs(u).iter().for_each(|arc| self.touched[arc.node] = false);
     }
 
-    /// Takes the last [`settle`](Self::settle) back, which was that of u and v.
+    /// Undoes the last [`settle`](Self::settle), which settled u and v.
     pub(super) fn unsettle(&mut self, u: usize, v: usize) {
         let mark = self.marks.pop().unwrap_or(0);
         while self.changed.len() > mark {

@@ -9,9 +9,9 @@ use crate::graph::{Arc, Graph};
 pub(super) enum Model {
     /// 1 each.
     Unit,
-    /// Those that leave a largest common subgraph of edges: nodes cost nothing, and edges, whose labels are their weights,
-    /// cost their weight, or the difference to that of the edge that they become. An edge can become one whose ends
-    /// have the same labels.
+    /// Costs that leave a largest common subgraph of edges. Nodes cost nothing. The label of an edge is its weight: a
+    /// removed edge costs its weight, and a kept edge costs the difference to the weight of the edge that it becomes.
+    /// An edge can become an edge whose ends have the same labels.
     Common,
 }
 
@@ -47,12 +47,12 @@ impl Side {
         Self { graph, kinds, dense }
     }
 
-    /// Code of the edge between two nodes, 0 if there is none.
+    /// Returns the code of the edge between two nodes, 0 if there is none.
     pub(super) fn edge(&self, a: usize, b: usize) -> usize {
         self.dense[a * self.len() + b] as usize
     }
 
-    /// The least node that each node can be exchanged with: equal labels and equal edges to all
+    /// Returns the least node that each node can be exchanged with: equal labels and equal edges to all
     /// other nodes.
     pub(super) fn twins(&self) -> Vec<usize> {
         let alike = |a: usize, b: usize| {
@@ -117,12 +117,12 @@ impl Instance {
         }
     }
 
-    /// Number of different edge labels; their codes are 1 to this.
+    /// Returns the number of different edge labels; their codes are 1 to this.
     pub(super) fn codes(&self) -> usize {
         self.weights.len() - 1
     }
 
-    /// Whether u may become v.
+    /// Returns whether u may become v.
     pub(super) fn keeps(&self, u: usize, v: usize) -> bool {
         match self.model {
             Model::Unit => true,
@@ -130,7 +130,7 @@ impl Instance {
         }
     }
 
-    /// Doubled cost of u becoming v, without edges.
+    /// Returns doubled cost of u becoming v, without edges.
     pub(super) fn node(&self, u: usize, v: usize) -> i32 {
         match self.model {
             Model::Unit => 2 * i32::from(self.small.labels()[u] != self.large.labels()[v]),
@@ -138,7 +138,7 @@ impl Instance {
         }
     }
 
-    /// Doubled cost of inserting a node, without edges.
+    /// Returns doubled cost of inserting a node, without edges.
     pub(super) fn blank(&self) -> i32 {
         match self.model {
             Model::Unit => 2,
@@ -149,15 +149,15 @@ impl Instance {
     /// Cost of an edge becoming a different one; their codes say whether either is absent; `kept` is whether
     /// their ends may become one another.
     pub(super) fn edge(&self, kept: bool, ours: usize, theirs: usize) -> i32 {
-        let [own, other] = [ours, theirs].map(|code| self.weights[code]);
+        let [weight, other_weight] = [ours, theirs].map(|code| self.weights[code]);
         match self.model {
             Model::Unit => i32::from(ours != theirs),
-            Model::Common if kept => (own - other).abs(),
-            Model::Common => own + other,
+            Model::Common if kept => (weight - other_weight).abs(),
+            Model::Common => weight + other_weight,
         }
     }
 
-    /// The class in which the bound counts an edge, by its code and the kind of the node at its other end.
+    /// Returns the class in which the bound counts an edge, by its code and the kind of the node at its other end.
     pub(super) fn class(&self, kind: usize, code: u64) -> usize {
         match self.model {
             Model::Unit => code as usize % CLASSES,
@@ -165,7 +165,7 @@ impl Instance {
         }
     }
 
-    /// Number of kinds that the bound tells apart.
+    /// Returns the number of kinds that the bound tells apart.
     fn kinds_told(&self) -> usize {
         self.kinds.min(CLASSES / self.codes().max(1)).max(1)
     }
@@ -177,12 +177,12 @@ impl Instance {
         }
     }
 
-    /// Number of rows, and of columns.
+    /// Returns the number of rows, and of columns.
     pub(super) fn len(&self) -> usize {
         self.large.len()
     }
 
-    /// The node that each node of the first graph given becomes under the assignment `columns`.
+    /// Returns the node that each node of the first graph given becomes under the assignment `columns`.
     pub(super) fn mapping(&self, columns: &[usize]) -> Vec<Option<usize>> {
         let columns = &columns[..self.small.len()];
         if !self.swapped {
@@ -193,7 +193,7 @@ impl Instance {
         mapping
     }
 
-    /// The cost of the assignment `columns` of all rows.
+    /// Returns the cost of the assignment `columns` of all rows.
     pub(super) fn cost(&self, columns: &[usize]) -> usize {
         let small = &self.small;
         let large = &self.large;
@@ -205,7 +205,7 @@ impl Instance {
         (nodes / 2 + edges - saved / 2) as usize
     }
 
-    /// The saving of the edges at node u against deleting and inserting them, if u goes to `column` and
+    /// Returns the saving of the edges at node u against deleting and inserting them, if u goes to `column` and
     /// its neighbours go where `columns` says: with unit costs 2 for an edge that is kept, 1 for one relabelled.
     pub(super) fn saved(&self, columns: &[usize], u: usize, column: usize) -> i32 {
         let kept = self.keeps(u, column);
@@ -215,13 +215,16 @@ impl Instance {
             let kept = kept && self.keeps(arc.node, to);
             match self.large.edge(column, to) {
                 0 => 0,
-                found => self.weights[code] + self.weights[found] - self.edge(kept, code, found),
+                other_code => {
+                    self.weights[code] + self.weights[other_code]
+                        - self.edge(kept, code, other_code)
+                }
             }
         };
         self.small.arcs(u).iter().map(worth).sum()
     }
 
-    /// The cost of the labels of u and of `column`, less the saving of the edges of u there.
+    /// Returns the cost of the labels of u and of `column`, less the saving of the edges of u there.
     pub(super) fn part(&self, columns: &[usize], u: usize) -> i32 {
         self.node(u, columns[u]) / 2 - self.saved(columns, u, columns[u])
     }

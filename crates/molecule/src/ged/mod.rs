@@ -29,15 +29,15 @@ use instance::{Instance, Model};
 pub use common::{MyopicDistance, myopic_distance};
 pub use search::Limit;
 
-/// Most nodes of either graph in a search, 1,024.
+/// The most nodes of either graph in a search, 1,024.
 ///
-/// One state takes time that grows with the cube of the number of nodes. Larger graphs, and those of
-/// more than [`MAX_SEARCHED_EDGES`], get bounds without a search: from only the labels of nodes and
-/// edges, and from nodes paired by label and degree.
+/// The time of one state grows with the cube of the number of nodes. Larger graphs, and graphs with more than
+/// [`MAX_SEARCHED_EDGES`], get bounds without a search: from the labels of nodes and edges alone, and from nodes paired
+/// by label and degree.
 pub const MAX_SEARCHED: usize = 1024;
 
-/// Most edges of both graphs together, times the nodes of the larger one, in a search, 2²⁴: 16,384
-/// edges with 1,024 nodes, all that there can be with 256.
+/// The most edges of both graphs together, times the nodes of the larger one, in a search: 2²⁴. With 1,024 nodes this
+/// allows 16,384 edges, with 256 nodes all that there can be.
 ///
 /// A search remembers what it changes on its way down, 24 bytes for each of them at most, which with
 /// the rest is less than 512 MiB a thread; for sparse graphs of 100 nodes it is less than 1 MiB.
@@ -58,13 +58,13 @@ pub struct EditDistance {
 }
 
 impl EditDistance {
-    /// The distance, where it is known: `lower = upper`.
+    /// Returns the distance, where it is known: `lower = upper`.
     pub fn exact(&self) -> Option<usize> {
         (self.lower == self.upper).then_some(self.upper)
     }
 }
 
-/// The edit distance of two graphs, or bounds of it where the search reaches its limit.
+/// Returns the edit distance of two graphs, or bounds of it where the search reaches its limit.
 ///
 /// Under [`Limit::NONE`] it is exact, in time that may be exponential in the number of nodes, unless a
 /// graph is too large to be searched ([`MAX_SEARCHED`], [`MAX_SEARCHED_EDGES`]). Graphs may be empty, and have several components.
@@ -91,7 +91,7 @@ pub fn edit_distance(a: &Graph, b: &Graph, limit: &Limit) -> EditDistance {
     search::search(&Instance::new(a, b, Model::Unit), limit, usize::MAX).0
 }
 
-/// The [edit distances](edit_distance) of many pairs, in parallel on the current rayon pool, in the
+/// Returns the [edit distances](edit_distance) of many pairs, in parallel on the current rayon pool, in the
 /// order of the pairs. The limit holds for each pair.
 ///
 /// # Errors

@@ -12,7 +12,7 @@ use super::instance::Instance;
 /// How looking below a state ended.
 #[derive(PartialEq, Eq)]
 enum Outcome {
-    /// Nothing there costs as little as the threshold.
+    /// No assignment costs as little as the threshold.
     Nothing,
     /// An assignment that costs no more than the threshold is the best one now.
     Reached,
@@ -34,7 +34,7 @@ struct Search<'a> {
     children: Vec<(i32, usize)>,
     /// Doubled cost of what is settled.
     spent: i32,
-    /// No assignment that costs more is looked for.
+    /// The cost above which no assignment is searched for.
     threshold: usize,
     best: usize,
     best_columns: Vec<usize>,
@@ -174,7 +174,7 @@ impl Search<'_> {
         outcome
     }
 
-    /// The place of the open row with the fewest columns that the slack allows; among equals the
+    /// Returns the place of the open row with the fewest columns that the slack allows; among equals the
     /// one with the most edges to settled rows, then with the most edges. None if only blanks are
     /// open.
     fn choose(&self, level: usize, slack: i32) -> Option<usize> {
@@ -224,29 +224,29 @@ fn descend(instance: &Instance, columns: &mut [usize], interrupted: impl Fn() ->
     }
 }
 
-/// The part of the cost that depends on the columns of two rows. The first row is not a blank. The edge between the two counts
-/// twice, but exchanging them keeps what it costs.
+/// Returns the part of the cost that depends on the columns of two rows. The first row is not a blank. The edge between
+/// the two counts twice, but exchanging them keeps what it costs.
 fn part(instance: &Instance, columns: &[usize], row: usize, other: usize) -> i32 {
     let others = if other < instance.small.len() { instance.part(columns, other) } else { 0 };
     instance.part(columns, row) + others
 }
 
-/// When a search gives up and hands back bounds; by default never.
+/// The limit at which a search gives up and returns bounds. By default there is none.
 ///
 /// States are deterministic: the same pair under the same number of states has the same result on
 /// every machine. A time is not. With both, what comes first counts. The clock is read every 16
 /// states, and within a state for graphs of more than 128 nodes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Limit {
-    /// At most so many states, which are partial assignments that a bound is computed for. There is
-    /// always one, that of no node assigned.
+    /// The most states of a search. A state is a partial assignment for which a bound is computed. There is always one
+    /// state, in which no node is assigned.
     pub states: Option<u64>,
-    /// At most about so long for a pair.
+    /// The most time for a pair, approximately.
     pub time: Option<Duration>,
 }
 
 impl Limit {
-    /// None: search until the distance is known.
+    /// No limit: the search ends when the distance is known.
     pub const NONE: Self = Self { states: None, time: None };
 }
 
@@ -282,7 +282,7 @@ impl Meter {
         self.over || self.states >= self.limit
     }
 
-    /// Whether to stop within a state of graphs with so many nodes.
+    /// Returns whether to stop within a state of graphs with so many nodes.
     fn interrupts(&self, nodes: usize) -> bool {
         nodes >= LARGE && self.time_is_over()
     }

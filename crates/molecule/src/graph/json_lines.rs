@@ -38,7 +38,7 @@ pub fn read_json_lines(path: &Path) -> Result<Vec<NamedGraph>, Error> {
     parse_json_lines(BufReader::new(file), path)
 }
 
-/// As [`read_json_lines`], from any reader; `path` is what errors name.
+/// Reads graphs like [`read_json_lines`], from any reader; `path` is the name in errors.
 ///
 /// ```
 /// use std::path::Path;
@@ -106,12 +106,12 @@ fn parse(text: &[u8], path: &Path, line: usize) -> Result<NamedGraph, Error> {
 }
 
 impl NamedGraph {
-    /// A label of a node or an edge as the file writes it.
+    /// Returns a label of a node or an edge as the file writes it.
     pub fn written(&self, label: u64) -> String {
         self.texts.get(&label).cloned().unwrap_or_else(|| label.to_string())
     }
 
-    /// The graph as one JSON line, which [`parse_json_lines`] reads, with the labels that are texts as
+    /// Returns the graph as one JSON line, which [`parse_json_lines`] reads, with the labels that are texts as
     /// texts. Id and class are left out.
     ///
     /// ```
@@ -127,7 +127,7 @@ impl NamedGraph {
             Some(text) => Label::Text(text.clone()),
             None => Label::Number(label),
         };
-        let edge = |(a, b, own): (usize, usize, u64)| Edge(a, b, label(&own), ());
+        let edge = |(a, b, edge_label): (usize, usize, u64)| Edge(a, b, label(&edge_label), ());
         let nodes = self.graph.labels().iter().map(label).collect();
         let line = Row { id: None, nodes, edges: self.graph.edges().map(edge).collect() };
         // texts and numbers can always be written
@@ -156,7 +156,7 @@ enum Label {
 }
 
 impl Label {
-    /// The number that stands for it.
+    /// Returns the number that stands for it.
     fn value(&self) -> u64 {
         match self {
             Self::Text(text) => label(text),
@@ -192,7 +192,7 @@ impl<'de> Deserialize<'de> for Id {
 }
 
 impl<'de> Deserialize<'de> for Label {
-    /// A negative number stands for itself modulo 2⁶⁴.
+    /// Creates a negative number stands for itself modulo 2⁶⁴.
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         UntaggedEnumVisitor::new()
             .expecting("a label, a text or a whole number")

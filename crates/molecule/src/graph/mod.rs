@@ -32,7 +32,7 @@ pub struct NamedGraph {
     pub id: String,
     /// The graph.
     pub graph: Graph,
-    /// Its class, where the file gives one.
+    /// The class of the graph, where the file gives one.
     pub class: Option<i64>,
     /// The labels of nodes and edges that the file writes as texts, by the hash that stands for each
     /// ([`label`]).
@@ -68,7 +68,7 @@ pub struct Graph {
     arcs: Vec<Arc>,
 }
 
-/// The label of a name: its 64-bit hash (FNV-1a), the same on every machine. Whole numbers that are
+/// Returns the label of a name: its 64-bit hash (FNV-1a), the same on every machine. Whole numbers that are
 /// labels stand for themselves.
 pub fn label(name: &str) -> u64 {
     name.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
@@ -77,7 +77,7 @@ pub fn label(name: &str) -> u64 {
 }
 
 impl Graph {
-    /// A graph with the nodes `labels` and the edges (node, node, label), in any order and direction.
+    /// Creates a graph with the nodes `labels` and the edges (node, node, label), in any order and direction.
     ///
     /// # Errors
     /// [`Error::Graph`] for an edge to a node that does not exist, from a node to itself, or between nodes
@@ -87,8 +87,8 @@ impl Graph {
         for (edge, &(a, b, _)) in edges.iter().enumerate() {
             let wrong = |said| Err(Error::Graph { message: format!("edge {edge} {said}") });
             if let Some(node) = [a, b].into_iter().find(|&node| node >= nodes) {
-                let known = format!("there are {nodes} nodes, numbered from 0");
-                return wrong(format!("leads to node {node}; {known}"));
+                let range = format!("there are {nodes} nodes, numbered from 0");
+                return wrong(format!("leads to node {node}; {range}"));
             }
             if a == b {
                 return wrong(format!("joins node {a} to itself; loops are not allowed"));
@@ -99,9 +99,9 @@ impl Graph {
         };
         let (offsets, mut arcs) = sorted_by_place(nodes, edges.iter().flat_map(ends));
         for node in 0..nodes {
-            let own = &mut arcs[offsets[node]..offsets[node + 1]];
-            own.sort_unstable();
-            if let Some(twice) = own.windows(2).find(|pair| pair[0].node == pair[1].node) {
+            let node_arcs = &mut arcs[offsets[node]..offsets[node + 1]];
+            node_arcs.sort_unstable();
+            if let Some(twice) = node_arcs.windows(2).find(|pair| pair[0].node == pair[1].node) {
                 let joins = |&(a, b, _): &(usize, usize, u64)| {
                     [(a, b), (b, a)].contains(&(node, twice[0].node))
                 };
@@ -115,8 +115,8 @@ impl Graph {
         Ok(Self { labels, offsets, arcs })
     }
 
-    /// A graph whose edges are known to be allowed.
-    pub(crate) fn known(
+    /// Creates a graph whose edges are known to be allowed.
+    pub(crate) fn from_checked(
         labels: Vec<u64>,
         edges: impl IntoIterator<Item = (usize, usize, u64)>,
     ) -> Self {
@@ -124,27 +124,27 @@ impl Graph {
         Self::new(labels, &edges).unwrap_or_else(|error| unreachable!("{error}"))
     }
 
-    /// Number of nodes.
+    /// Returns the number of nodes.
     pub fn len(&self) -> usize {
         self.labels.len()
     }
 
-    /// Whether there is no node.
+    /// Returns whether there is no node.
     pub fn is_empty(&self) -> bool {
         self.labels.is_empty()
     }
 
-    /// Labels of the nodes.
+    /// Returns labels of the nodes.
     pub fn labels(&self) -> &[u64] {
         &self.labels
     }
 
-    /// Number of edges.
+    /// Returns the number of edges.
     pub fn edge_count(&self) -> usize {
         self.arcs.len() / 2
     }
 
-    /// Every edge once, as (smaller node, larger node, label), in increasing order.
+    /// Returns every edge once, as (smaller node, larger node, label), in increasing order.
     pub fn edges(&self) -> impl Iterator<Item = (usize, usize, u64)> + '_ {
         (0..self.len()).flat_map(move |node| {
             let after = self.arcs(node).iter().filter(move |arc| arc.node > node);
@@ -152,7 +152,7 @@ impl Graph {
         })
     }
 
-    /// The edges at a node, by increasing neighbour.
+    /// Returns the edges at a node, by increasing neighbour.
     ///
     /// # Panics
     /// If `node` is not below [`len`](Self::len).
@@ -160,13 +160,14 @@ impl Graph {
         &self.arcs[self.offsets[node]..self.offsets[node + 1]]
     }
 
-    /// A hash that isomorphic graphs share: that of the labels after as many rounds of colour refinement
-    /// (Weisfeiler and Leman) as there are nodes. Graphs that refinement distinguishes differ in it, up to collisions of 64 bits.
+    /// Returns a hash that isomorphic graphs share: the hash of the labels after as many rounds of colour refinement
+    /// (Weisfeiler and Leman) as there are nodes. Graphs that refinement distinguishes have different hashes, up to
+    /// collisions of 64 bits.
     pub fn invariant(&self) -> u64 {
         unordered(self.refined(self.len()), 0)
     }
 
-    /// The colours of the nodes after rounds of refinement, at first their labels.
+    /// Returns the colours of the nodes after rounds of refinement, at first their labels.
     pub(crate) fn refined(&self, rounds: usize) -> Vec<u64> {
         // the same memory in all rounds
         let mut colors = self.labels.clone();
@@ -183,7 +184,7 @@ impl Graph {
         colors
     }
 
-    /// The subgraph that some of the nodes induce: those nodes, in increasing order, and all edges
+    /// Returns the subgraph that some of the nodes induce: those nodes, in increasing order, and all edges
     /// between them.
     ///
     /// `keep` says for each node whether it stays; nodes past its end do not.
@@ -214,12 +215,12 @@ impl Graph {
         Self { labels, offsets, arcs }
     }
 
-    /// The same graph with all edges labelled 0.
+    /// Returns the same graph with all edges labelled 0.
     pub fn without_edge_labels(self) -> Self {
         self.with_edge_labels(|_| 0)
     }
 
-    /// The same graph with a label in the place of each of an edge.
+    /// Returns the same graph with a label in the place of each of an edge.
     pub(crate) fn with_edge_labels(mut self, label: impl Fn(u64) -> u64) -> Self {
         self.arcs.iter_mut().for_each(|arc| arc.label = label(arc.label));
         self
@@ -227,7 +228,7 @@ impl Graph {
 }
 
 impl From<&Molecule> for Graph {
-    /// Atoms labelled by their element's symbol, bonds by their order in the Kekulé structure
+    /// Creates atoms labelled by their element's symbol, bonds by their order in the Kekulé structure
     /// (1 to 4, a dative bond 1). Charges, hydrogens, isotopes and configurations are left out, as
     /// in the golden graphs of the papers' task.
     fn from(molecule: &Molecule) -> Self {
@@ -236,12 +237,12 @@ impl From<&Molecule> for Graph {
 }
 
 impl Molecule {
-    /// Atoms labelled by their element's symbol, bonds as `bond` says.
+    /// Returns atoms labelled by their element's symbol, bonds as `bond` says.
     pub(crate) fn graph(&self, bond: impl Fn(&Bond) -> u64) -> Graph {
         let symbol = |atom: &Atom| label(atom.element.symbol());
-        let edges = self.bonds().iter().map(|own| (own.atoms[0], own.atoms[1], bond(own)));
+        let edges = self.bonds().iter().map(|edge| (edge.atoms[0], edge.atoms[1], bond(edge)));
         // the parser refuses loops and double bonds written as two bonds
-        Graph::known(self.atoms().iter().map(symbol).collect(), edges)
+        Graph::from_checked(self.atoms().iter().map(symbol).collect(), edges)
     }
 }
 
@@ -288,19 +289,19 @@ impl Distances {
         }
     }
 
-    /// The nodes that the last search reached, by increasing distance, the source first.
+    /// Returns the nodes that the last search reached, by increasing distance, the source first.
     pub(crate) fn reached(&self) -> &[usize] {
         &self.reached
     }
 
-    /// The distance of a node from the source, `None` if it was not reached.
-    pub(crate) fn of(&self, node: usize) -> Option<usize> {
+    /// Returns the distance of a node from the source, `None` if it was not reached.
+    pub(crate) fn distance_to(&self, node: usize) -> Option<usize> {
         let distance = self.distance[node];
         (distance != FAR).then_some(distance as usize)
     }
 }
 
-/// The error for a file that the operating system refuses to read.
+/// Returns the error for a file that the operating system refuses to read.
 fn unread(path: &Path, source: std::io::Error) -> dsokr_core::Error {
     match source.kind() {
         std::io::ErrorKind::NotFound => dsokr_core::Error::file(path, "no such file"),
@@ -308,7 +309,7 @@ fn unread(path: &Path, source: std::io::Error) -> dsokr_core::Error {
     }
 }
 
-/// The error for a file without any graph.
+/// Returns the error for a file without any graph.
 fn empty(path: &Path) -> dsokr_core::Error {
     dsokr_core::Error::file(path, "the file is empty; at least one graph is needed")
 }

@@ -44,14 +44,14 @@ pub fn read_tudataset(folder: &Path, name: &str) -> Result<Vec<NamedGraph>, Erro
     let edges = edges(&file, optional("edge_labels")?, &nodes)?;
     let mut edges_of = vec![Vec::new(); nodes.labels_of.len()];
     for ((low, high), given) in edges {
-        let own = &mut edges_of[nodes.graph[low]];
+        let graph_edges = &mut edges_of[nodes.graph[low]];
         let (line, label) = given.into_iter().flatten().next().unwrap_or_default();
-        check_size(&file.path, line, "edges", own.len() + 1, MAX_EDGES)?;
-        own.push((nodes.place[low], nodes.place[high], label as u64));
+        check_size(&file.path, line, "edges", graph_edges.len() + 1, MAX_EDGES)?;
+        graph_edges.push((nodes.place[low], nodes.place[high], label as u64));
     }
     let graph = |(index, (labels, edges)): (usize, (Vec<u64>, Vec<_>))| NamedGraph {
         id: (index + 1).to_string(),
-        graph: Graph::known(labels, edges),
+        graph: Graph::from_checked(labels, edges),
         class: class_of.as_ref().and_then(|classes| classes.get(index).copied()),
         texts: BTreeMap::new(),
     };
@@ -76,13 +76,13 @@ impl Lines {
         Ok(Self { path, lines })
     }
 
-    /// The error about a line, counted from 0.
+    /// Returns the error about a line, counted from 0.
     fn refused(&self, at: usize, allowed: &str) -> Error {
-        let found: String = self.lines[at].chars().take(SHOWN).collect();
-        Error::at_line(&self.path, at + 1, format!("{found:?}; allowed: {allowed}"))
+        let shown: String = self.lines[at].chars().take(SHOWN).collect();
+        Error::at_line(&self.path, at + 1, format!("{shown:?}; allowed: {allowed}"))
     }
 
-    /// One whole number a line.
+    /// Returns one whole number a line.
     fn numbers(&self) -> Result<Vec<i64>, Error> {
         let number = |(at, line): (usize, &String)| {
             line.parse().map_err(|_| self.refused(at, "a whole number"))
@@ -90,7 +90,7 @@ impl Lines {
         self.lines.iter().enumerate().map(number).collect()
     }
 
-    /// The labels of these lines, 0 without a file of labels.
+    /// Returns the labels of these lines, 0 without a file of labels.
     fn labels(&self, labels: Option<&Self>) -> Result<Vec<i64>, Error> {
         let lines = self.lines.len();
         let Some(labels) = labels else { return Ok(vec![0; lines]) };
@@ -98,10 +98,13 @@ impl Lines {
         if numbers.len() == lines {
             return Ok(numbers);
         }
-        let found = numbers.len();
+        let label_count = numbers.len();
         let other = self.path.display();
         let rule = "both files must have the same number";
-        Err(Error::file(&labels.path, format!("{found} lines, but {other} has {lines}; {rule}")))
+        Err(Error::file(
+            &labels.path,
+            format!("{label_count} lines, but {other} has {lines}; {rule}"),
+        ))
     }
 }
 
@@ -122,7 +125,7 @@ impl Nodes {
         }
         let labels = file.labels(labels.as_ref())?;
         // every graph has a node, unless the graph labels say how many graphs there are
-        let (most, of) = match classes {
+        let (most, limit_from) = match classes {
             Some(classes) => {
                 (classes.lines.len(), format!("the lines of {}", classes.path.display()))
             }
@@ -132,15 +135,16 @@ impl Nodes {
         nodes.labels_of.resize(classes.map_or(0, |_| most), Vec::new());
         for (at, (text, label)) in file.lines.iter().zip(labels).enumerate() {
             let number = text.parse().ok().filter(|number| (1..=most).contains(number));
-            let number = number.ok_or_else(|| file.refused(at, &format!("1 to {most}, {of}")))?;
+            let number =
+                number.ok_or_else(|| file.refused(at, &format!("1 to {most}, {limit_from}")))?;
             if nodes.labels_of.len() < number {
                 nodes.labels_of.resize(number, Vec::new());
             }
-            let own = &mut nodes.labels_of[number - 1];
-            check_size(&file.path, at + 1, "nodes", own.len() + 1, MAX_NODES)?;
+            let graph_labels = &mut nodes.labels_of[number - 1];
+            check_size(&file.path, at + 1, "nodes", graph_labels.len() + 1, MAX_NODES)?;
             nodes.graph.push(number - 1);
-            nodes.place.push(own.len());
-            own.push(label as u64);
+            nodes.place.push(graph_labels.len());
+            graph_labels.push(label as u64);
         }
         match nodes.labels_of.iter().position(Vec::is_empty) {
             Some(graph) if classes.is_none() => {
@@ -181,25 +185,26 @@ fn edges(file: &Lines, labels: Option<Lines>, nodes: &Nodes) -> Result<Edges, Er
             return refused(format!("an edge {ends}"));
         }
         let given = edges.entry((a.min(b) - 1, a.max(b) - 1)).or_default();
-        let own = &mut given[usize::from(a > b)];
-        match (&labels, *own) {
-            (Some(labels), Some((first, known))) if known != label => {
-                let message =
-                    format!("label {label}, but line {first} has label {known} for the same edge");
+        let direction = &mut given[usize::from(a > b)];
+        match (&labels, *direction) {
+            (Some(labels), Some((first, first_label))) if first_label != label => {
+                let message = format!(
+                    "label {label}, but line {first} has label {first_label} for the same edge"
+                );
                 return Err(Error::at_line(&labels.path, line, message));
             }
             (_, Some(_)) => {}
-            (_, None) => *own = Some((line, label)),
+            (_, None) => *direction = Some((line, label)),
         }
     }
     for given in edges.values() {
         let Some(labels) = &labels else { continue };
-        let [Some(own), Some(other)] = *given else { continue };
-        let (first, known) = own.min(other);
-        let (line, found) = own.max(other);
-        if known != found {
+        let [Some(forward), Some(backward)] = *given else { continue };
+        let (first, first_label) = forward.min(backward);
+        let (line, label) = forward.max(backward);
+        if first_label != label {
             let message = format!(
-                "label {found}, but line {first} has label {known} for the same edge in the other direction"
+                "label {label}, but line {first} has label {first_label} for the same edge in the other direction"
             );
             return Err(Error::at_line(&labels.path, line, message));
         }

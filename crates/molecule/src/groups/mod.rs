@@ -21,7 +21,7 @@ macro_rules! functional_groups {
             /// All groups, in the order of the enumeration.
             pub const ALL: &'static [Self] = &[$(Self::$group,)*];
 
-            /// Its name in words, such as `carboxylic acid`.
+            /// Returns the name of the group in words, such as `carboxylic acid`.
             pub fn name(self) -> String {
                 let mut name = String::new();
                 for letter in format!("{self:?}").chars() {
@@ -169,7 +169,7 @@ functional_groups! {
     Trifluoromethyl,
 }
 
-/// How often the molecule has each functional group; those it has not are not listed.
+/// Returns how often the molecule has each functional group; those it has not are not listed.
 ///
 /// ```
 /// use dsokr_molecule::{FunctionalGroup, Molecule, functional_groups};

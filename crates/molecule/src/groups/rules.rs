@@ -9,12 +9,12 @@ impl Molecule {
         &self.atoms()[atom]
     }
 
-    /// The neighbours of an atom, with the orders of the bonds to them.
+    /// Returns the neighbours of an atom, with the orders of the bonds to them.
     fn orders(&self, atom: usize) -> impl Iterator<Item = (usize, BondOrder)> + '_ {
         self.around(atom).map(|(end, bond)| (end, bond.order))
     }
 
-    /// Neighbours of one element over bonds of one order.
+    /// Returns neighbours of one element over bonds of one order.
     fn bound(&self, atom: usize, element: Element, order: BondOrder) -> Vec<usize> {
         let bound = |&(other, bond): &(usize, BondOrder)| {
             self.atom(other).element == element && bond == order
@@ -35,14 +35,14 @@ impl Molecule {
         bonds + self.atom(atom).hydrogens
     }
 
-    /// No charge, no aromaticity, single bonds only.
+    /// Returns no charge, no aromaticity, single bonds only.
     fn is_plain(&self, atom: usize) -> bool {
         self.atom(atom).charge == 0
             && !self.atom(atom).aromatic
             && self.orders(atom).all(|(_, order)| order == BondOrder::Single)
     }
 
-    /// A carbon with a double bond to O, S or N outside aromatic rings.
+    /// Returns a carbon with a double bond to O, S or N outside aromatic rings.
     fn is_acyl(&self, atom: usize) -> bool {
         self.atom(atom).element == Element::C
             && self.around(atom).any(|(end, bond)| {
@@ -61,7 +61,7 @@ impl Molecule {
         self.rings().iter().any(|r| r.atoms.contains(&a) && r.atoms.contains(&b))
     }
 
-    /// A group that an atom has in addition to that of its element.
+    /// Returns a group that an atom has in addition to the group of its element.
     pub(super) fn beside(&self, atom: usize) -> Option<G> {
         let methyl = |&c: &usize| self.degree(c) == 1 && self.atom(c).hydrogens == 3;
         match self.atom(atom).element {

@@ -44,7 +44,7 @@ impl Counts {
         self.counted = merged(counted, values);
     }
 
-    /// All features with their values, by increasing feature; leaves none.
+    /// Returns all features with their values, by increasing feature; leaves none.
     pub(super) fn finish(&mut self) -> Vec<(u64, f64)> {
         self.settle();
         std::mem::take(&mut self.counted)
@@ -59,7 +59,7 @@ impl Counts {
     }
 }
 
-/// Two lists by increasing feature as one; values of the same feature are added up.
+/// Returns two lists by increasing feature as one; values of the same feature are added up.
 pub(super) fn merged(a: Vec<(u64, f64)>, b: Vec<(u64, f64)>) -> Vec<(u64, f64)> {
     if a.is_empty() {
         return b;
@@ -86,7 +86,7 @@ pub(super) fn normalise(values: &mut [(u64, f64)]) {
     values.iter_mut().for_each(|(_, value)| *value /= norm);
 }
 
-/// The word that an edge adds to a hash: its label, if labels count.
+/// Returns the word that an edge adds to a hash: its label, if labels count.
 ///
 /// [`mix`] tells two pairs apart if the first parts are well mixed; labels that are small whole
 /// numbers are not.
@@ -132,12 +132,12 @@ pub(super) fn shortest_path(graph: &Graph, edge_labels: bool, prefix: u64, count
         distances.search(graph, source, usize::MAX, |_| true);
         let start = mix(prefix, labels[source]);
         for &node in &distances.reached()[1..] {
-            let length = distances.of(node).unwrap_or(0);
+            let length = distances.distance_to(node).unwrap_or(0);
             let mut feature = mix(mix(start, length as u64), labels[node]);
             if edge_labels {
                 branches.clear();
                 let before = graph.arcs(node).iter().filter(|arc| {
-                    distances.of(arc.node).is_some_and(|distance| distance + 1 == length)
+                    distances.distance_to(arc.node).is_some_and(|distance| distance + 1 == length)
                 });
                 // the source ends every branch; whose tree it is must not show
                 let tree = |node: usize| if node == source { 0 } else { trees[node] };
@@ -191,12 +191,12 @@ pub(super) fn core(graph: &Graph, base: &GraphKernel, prefix: u64, counts: &mut 
     let cores = core_numbers(graph);
     for core in 0..=cores.iter().copied().max().unwrap_or(0) {
         let prefix = mix(prefix, core as u64);
-        let keep: Vec<bool> = cores.iter().map(|&own| own >= core).collect();
+        let keep: Vec<bool> = cores.iter().map(|&node_core| node_core >= core).collect();
         base.count(&graph.induced(&keep), prefix, counts);
     }
 }
 
-/// The largest i such that the node is in the i-core, for every node.
+/// Returns the largest i such that the node is in the i-core, for every node.
 ///
 /// A node of smallest degree is removed again and again (Batagelj and Zaveršnik 2003); O(n + edges).
 fn core_numbers(graph: &Graph) -> Vec<usize> {
@@ -233,11 +233,11 @@ fn core_numbers(graph: &Graph) -> Vec<usize> {
 /// does not see, a different one does.
 ///
 /// Adds the features of each kernel, scaled to norm 1.
-pub(super) fn sum(graph: &Graph, of: &[GraphKernel], prefix: u64, counts: &mut Counts) {
-    for (number, kernel) in of.iter().enumerate() {
-        let mut own = Counts::default();
-        kernel.count(graph, mix(prefix, number as u64), &mut own);
-        let mut values = own.finish();
+pub(super) fn sum(graph: &Graph, kernels: &[GraphKernel], prefix: u64, counts: &mut Counts) {
+    for (number, kernel) in kernels.iter().enumerate() {
+        let mut kernel_counts = Counts::default();
+        kernel.count(graph, mix(prefix, number as u64), &mut kernel_counts);
+        let mut values = kernel_counts.finish();
         normalise(&mut values);
         counts.add_values(values);
     }

@@ -122,7 +122,7 @@ fn weisfeiler_lehman() -> Box<GraphKernel> {
 }
 
 impl GraphKernel {
-    /// The name in configuration files.
+    /// Returns the name in configuration files.
     pub fn name(&self) -> &'static str {
         match self {
             Self::VertexHistogram { .. } => "vertex-histogram",
@@ -157,9 +157,9 @@ impl GraphKernel {
             Self::Core { base } => below(base, "base.".to_owned()),
             Self::Sum { of } => {
                 let holds = (1..=MAX_SUMMANDS).contains(&of.len());
-                let found = of.len();
+                let count = of.len();
                 let allowed = format!("1 to {MAX_SUMMANDS}");
-                Error::ensure(holds, "of", format_args!("{found} kernels"), allowed)?;
+                Error::ensure(holds, "of", format_args!("{count} kernels"), allowed)?;
                 (0..of.len()).try_for_each(|at| below(&of[at], format!("of[{at}].")))
             }
             Self::Nspd(Nspd { radius, distance, .. }) => {
@@ -169,7 +169,7 @@ impl GraphKernel {
         }
     }
 
-    /// The features of a graph with their values, by increasing feature.
+    /// Returns the features of a graph with their values, by increasing feature.
     ///
     /// Values are counts, with NSPD weights. A graph without nodes has no features. Time and memory
     /// for n nodes and e edges: vertex histogram O(n + e); shortest path O(n (n + e)); NSPD as much
@@ -194,7 +194,7 @@ impl GraphKernel {
         Ok(self.counted(graph, &mut Counts::default()))
     }
 
-    /// The features of a graph; the parameters have been checked.
+    /// Returns the features of a graph; the parameters have been checked.
     fn counted(&self, graph: &Graph, counts: &mut Counts) -> Vec<(u64, f64)> {
         self.count(graph, ROOT, counts);
         counts.finish()

@@ -20,7 +20,7 @@ const PAIR: u64 = 0x510e_527f_ade6_82d1;
 const NODE: u64 = 0x9b05_688c_2b3e_6c1f;
 const EDGE: u64 = 0x1f83_d9ab_fb41_bd6b;
 
-/// Which neighbourhoods are paired, and how the pairs are weighted.
+/// The pairs of neighbourhoods that the kernel counts, and their weights.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema, SmartDefault)]
 #[serde(default, deny_unknown_fields)]
 pub struct Nspd {
@@ -58,7 +58,7 @@ impl Nspd {
         for node in 0..graph.len() {
             distances.search(graph, node, self.distance, |_| true);
             for &other in distances.reached().iter().filter(|&&other| other >= node) {
-                let distance = distances.of(other).unwrap_or(0);
+                let distance = distances.distance_to(other).unwrap_or(0);
                 for (radius, hashes) in hashes.iter().enumerate() {
                     let block = radius * width + distance;
                     let a = hashes[node];
@@ -85,15 +85,14 @@ impl Nspd {
     }
 }
 
-/// Hashes of N_r^v, for r from 0 to `radius` and every node v: equal for isomorphic rooted
+/// Returns hashes of N_r^v, for r from 0 to `radius` and every node v: equal for isomorphic rooted
 /// neighbourhoods.
 ///
-/// The graph invariant of the paper. A node's code is made of its distance from the root and the
-/// (distance, label) of all nodes of the neighbourhood as seen from it; an edge's code of the codes of
-/// its ends and its label; the hash of all of them, sorted. Distances are taken within the
-/// neighbourhood, which is a graph of its own. Codes of nodes take part too, because a single node
-/// has no edge. As in the paper, neighbourhoods that differ and have the same invariant are
-/// taken for equal.
+/// This is the graph invariant of the paper. The code of a node is made of its distance from the root and the
+/// (distance, label) of all nodes of the neighbourhood as seen from it. The code of an edge is made of the codes of its
+/// ends and its label. The result is the hash of all codes, sorted. Distances are taken within the neighbourhood, which
+/// is a graph of its own. Codes of nodes take part too, because a single node has no edge. As in the paper,
+/// neighbourhoods that differ and have the same invariant are taken for equal.
 fn neighborhood_hashes(graph: &Graph, radius: usize, edge_labels: bool) -> Vec<Vec<u64>> {
     let mut hashes = vec![vec![0; graph.len()]; radius + 1];
     let mut from_root = Distances::new(graph);
@@ -107,16 +106,16 @@ fn neighborhood_hashes(graph: &Graph, radius: usize, edge_labels: bool) -> Vec<V
     };
     for root in 0..graph.len() {
         from_root.search(graph, root, radius, |_| true);
-        let mut known = None;
+        let mut last = None;
         for (radius, hashes) in hashes.iter_mut().enumerate() {
-            let inside = |&node: &usize| from_root.of(node).is_some_and(|d| d <= radius);
+            let inside = |&node: &usize| from_root.distance_to(node).is_some_and(|d| d <= radius);
             let members = from_root.reached().partition_point(inside);
-            hashes[root] = match known {
+            hashes[root] = match last {
                 // no node is farther away, so the neighbourhood is the one before
                 Some((before, hash)) if before == members => hash,
                 _ => hasher.hash(&from_root, members),
             };
-            known = Some((members, hashes[root]));
+            last = Some((members, hashes[root]));
         }
     }
     hashes
@@ -130,29 +129,27 @@ struct Hasher<'g> {
     within: Distances,
     /// Codes of the nodes of the neighbourhood.
     codes: Vec<u64>,
-    /// The same, as a list.
+    /// The reached nodes as a list.
     nodes: Vec<u64>,
     words: Vec<u64>,
 }
 
 impl Hasher<'_> {
-    /// The hash of the subgraph induced by the first `members` nodes of a search from its root.
+    /// Returns the hash of the subgraph induced by the first `members` nodes of a search from its root.
     fn hash(&mut self, from_root: &Distances, members: usize) -> u64 {
         let Self { graph, edge_labels, within, codes, nodes, words } = self;
         let labels = graph.labels();
         let members = &from_root.reached()[..members];
-        let radius = members.last().and_then(|&node| from_root.of(node)).unwrap_or(0);
-        let inside = |node: usize| from_root.of(node).is_some_and(|d| d <= radius);
+        let radius = members.last().and_then(|&node| from_root.distance_to(node)).unwrap_or(0);
+        let inside = |node: usize| from_root.distance_to(node).is_some_and(|d| d <= radius);
         nodes.clear();
         for &node in members {
             within.search(graph, node, usize::MAX, inside);
             words.clear();
-            words.extend(
-                within.reached().iter().map(|&other| {
-                    mix(mix(PAIR, within.of(other).unwrap_or(0) as u64), labels[other])
-                }),
-            );
-            codes[node] = sorted(words, mix(NODE, from_root.of(node).unwrap_or(0) as u64));
+            words.extend(within.reached().iter().map(|&other| {
+                mix(mix(PAIR, within.distance_to(other).unwrap_or(0) as u64), labels[other])
+            }));
+            codes[node] = sorted(words, mix(NODE, from_root.distance_to(node).unwrap_or(0) as u64));
             nodes.push(codes[node]);
         }
         words.clear();

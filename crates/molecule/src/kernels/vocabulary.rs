@@ -40,13 +40,13 @@ const CHUNK: usize = 256;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GraphVocabulary {
     kernel: GraphKernel,
-    /// By increasing feature; the position is the column.
+    /// The features in increasing order; the position is the column.
     features: Vec<u64>,
     directory: Directory,
 }
 
 impl GraphVocabulary {
-    /// The features that occur in `graphs`, and the rows of those graphs, counted once.
+    /// Creates the features that occur in `graphs`, and the rows of those graphs, counted once.
     ///
     /// # Errors
     /// As [`GraphKernel::validate`]; [`Error::Graph`] when no graph has a node.
@@ -78,7 +78,7 @@ impl GraphVocabulary {
         Ok((vocabulary, rows))
     }
 
-    /// The vocabulary of features that were stored, in the order of their columns.
+    /// Creates the vocabulary of features that were stored, in the order of their columns.
     ///
     /// # Errors
     /// As [`GraphKernel::validate`]; [`Error::Graph`] for features that do not increase, and for none.
@@ -86,9 +86,9 @@ impl GraphVocabulary {
         kernel.validate()?;
         if let Some(at) = features.windows(2).position(|pair| pair[1] <= pair[0]) {
             let previous = features[at];
-            let found = features[at + 1];
+            let feature = features[at + 1];
             let message = format!(
-                "feature {} of the vocabulary, {found:#018x}, does not exceed the one before it, {previous:#018x}",
+                "feature {} of the vocabulary, {feature:#018x}, does not exceed the one before it, {previous:#018x}",
                 at + 1,
             );
             return Err(Error::Graph { message });
@@ -110,17 +110,17 @@ impl GraphVocabulary {
         Ok(Self { kernel, features, directory })
     }
 
-    /// The features, in the order of their columns.
+    /// Returns the features, in the order of their columns.
     pub fn features(&self) -> &[u64] {
         &self.features
     }
 
-    /// The width of the rows: one column a feature and one for all others.
+    /// Returns the width of the rows: one column a feature and one for all others.
     pub fn width(&self) -> usize {
         self.features.len() + 1
     }
 
-    /// The rows of graphs, computed in parallel.
+    /// Returns the rows of graphs, computed in parallel.
     ///
     /// A graph without nodes has an empty row.
     ///
@@ -140,7 +140,7 @@ impl GraphVocabulary {
         Ok(SparseRows::from_rows(self.width(), rows)?)
     }
 
-    /// A row with the numbers of columns in the place of features.
+    /// Returns a row with the numbers of columns in the place of features.
     fn numbered(&self, row: Vec<(u64, f64)>) -> Vec<(u32, f32)> {
         let mut outside = 0.0f64;
         let mut numbered = Vec::with_capacity(row.len());
@@ -159,28 +159,28 @@ impl GraphVocabulary {
 }
 
 impl GraphKernel {
-    /// The features of the columns of rows, and the rows: those that occur in `graphs`, or the `known` ones of an earlier
-    /// [`GraphVocabulary`].
+    /// Returns the features of the columns of rows, and the rows: those that occur in `graphs`, or the `known` ones of
+    /// an earlier [`GraphVocabulary`].
     ///
     /// # Errors
     /// As [`GraphVocabulary::fit_rows`]; [`Error::Graph`] for `known` features that do not increase, and for none.
     pub fn rows<G: Borrow<Graph> + Sync>(
         &self,
         graphs: &[G],
-        known: Option<&[u64]>,
+        vocabulary_features: Option<&[u64]>,
     ) -> Result<(Vec<u64>, SparseRows), Error> {
-        let Some(known) = known else {
+        let Some(features) = vocabulary_features else {
             let (vocabulary, rows) = GraphVocabulary::fit_rows(self.clone(), graphs)?;
             return Ok((vocabulary.features, rows));
         };
-        let vocabulary = GraphVocabulary::from_features(self.clone(), known.to_vec())?;
+        let vocabulary = GraphVocabulary::from_features(self.clone(), features.to_vec())?;
         let rows = vocabulary.rows(graphs)?;
         Ok((vocabulary.features, rows))
     }
 }
 
-/// Where features with the same leading bits start, so that looking one up costs one or two reads
-/// of memory and not twenty.
+/// The positions at which features with the same leading bits start. With them a look-up takes one or two reads of
+/// memory and not twenty.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Directory {
     shift: u32,
@@ -188,7 +188,7 @@ struct Directory {
 }
 
 impl Directory {
-    /// About as many places as features, which are hashes and so evenly spread.
+    /// Creates about as many places as features, which are hashes and so evenly spread.
     fn new(features: &[u64]) -> Self {
         let bits = features.len().max(2).ilog2();
         let shift = u64::BITS - bits;
@@ -200,7 +200,7 @@ impl Directory {
         Self { shift, starts }
     }
 
-    /// The position of a feature among the features that the directory was made of.
+    /// Returns the position of a feature among the features that the directory was made of.
     fn position(&self, features: &[u64], feature: u64) -> Option<usize> {
         let place = (feature >> self.shift) as usize;
         let within: Range<usize> = self.starts[place] as usize..self.starts[place + 1] as usize;
@@ -209,7 +209,7 @@ impl Directory {
     }
 }
 
-/// The features of two increasing lists, in one.
+/// Returns the features of two increasing lists, in one.
 fn union(mut a: Vec<u64>, b: Vec<u64>) -> Vec<u64> {
     a.extend(b);
     // the stable sort finds the two runs and merges them

@@ -14,9 +14,9 @@ const SMALLEST_RING: usize = 8;
 
 type Vector = [f64; 3];
 
-/// The molecule with the configurations that the block says. `index` are the places of the block's atoms among those of
-/// the molecule, and `bonds_of` the bonds of each of the block's atoms.
-pub(super) fn found(
+/// Returns the molecule with the configurations that the block describes. `index` maps the atoms of the block to atoms
+/// of the molecule, and `bonds_of` has the bonds of each atom of the block.
+pub(super) fn with_configurations(
     block: &Block,
     bonds_of: &[Vec<usize>],
     index: &[usize],
@@ -50,15 +50,15 @@ impl View<'_> {
         a + b - atom
     }
 
-    /// The vector from one atom to another, of length 1 in the plane of a drawing, or in space.
+    /// Returns the vector from one atom to another, of length 1 in the plane of a drawing, or in space.
     fn direction(&self, from: usize, to: usize) -> Option<Vector> {
         let [a, b] = [from, to].map(|atom| self.block.atoms[atom].place);
         unit([b[0] - a[0], b[1] - a[1], b[2] - a[2]])
     }
 
-    /// The configuration of an atom of the block.
+    /// Returns the configuration of an atom of the block.
     fn center(&self, atom: usize) -> Option<Center> {
-        let own = Some(self.index[atom]).filter(|&own| own != HYDROGEN)?;
+        let index = Some(self.index[atom]).filter(|&index| index != HYDROGEN)?;
         let bonds = &self.bonds_of[atom];
         let mark = |&bond: &usize| {
             if self.block.bonds[bond].atoms[0] == atom {
@@ -68,7 +68,7 @@ impl View<'_> {
             }
         };
         let marks: Vec<Mark> = bonds.iter().map(mark).collect();
-        if marks.contains(&Mark::Either) || !self.may_be_center(own) {
+        if marks.contains(&Mark::Either) || !self.may_be_center(index) {
             return None;
         }
         let is_wedged = marks.iter().any(|mark| matches!(mark, Mark::Up | Mark::Down));
@@ -88,7 +88,7 @@ impl View<'_> {
             }
             ligands.push((self.index[other], towards));
         }
-        let hydrogens = usize::from(self.molecule.atoms()[own].hydrogens);
+        let hydrogens = usize::from(self.molecule.atoms()[index].hydrogens);
         let drawn = ligands.iter().filter(|(ligand, _)| *ligand == HYDROGEN).count();
         if hydrogens > 1 || !(3..=4).contains(&ligands.len()) {
             return None;
@@ -106,19 +106,19 @@ impl View<'_> {
             _ => return None,
         };
         let ligands = ligands.into_iter().map(|(ligand, _)| ligand).collect();
-        Some(Center { atom: own, ligands, clockwise })
+        Some(Center { atom: index, ligands, clockwise })
     }
 
-    /// Whether an atom has one configuration that lasts, and not a double bond or a pair that turns over.
+    /// Returns whether an atom has one configuration that lasts, and not a double bond or a pair that turns over.
     fn may_be_center(&self, atom: usize) -> bool {
         const SILICON: Element = Element(14);
         const SELENIUM: Element = Element(34);
-        let own = self.molecule.atoms()[atom];
+        let center = self.molecule.atoms()[atom];
         let bonds: Vec<_> = self.molecule.around(atom).map(|(_, bond)| bond).collect();
         let is_flat = bonds.iter().any(|bond| bond.aromatic || bond.order == BondOrder::Triple);
         let doubles = bonds.iter().filter(|bond| bond.order == BondOrder::Double).count();
-        let degree = self.molecule.degree(atom) + usize::from(own.hydrogens);
-        match own.element {
+        let degree = self.molecule.degree(atom) + usize::from(center.hydrogens);
+        match center.element {
             Element::C | SILICON => !is_flat && doubles == 0 && degree == 4,
             Element::N => !is_flat && doubles == 0 && (degree == 4 || self.in_three_ring(atom)),
             Element::P => !is_flat && degree >= 3,
@@ -131,7 +131,7 @@ impl View<'_> {
         self.molecule.rings().iter().any(|ring| ring.atoms.len() == 3 && ring.atoms.contains(&atom))
     }
 
-    /// The geometry of a double bond of the block.
+    /// Returns the geometry of a double bond of the block.
     fn geometry(&self, bond: usize) -> Option<Geometry> {
         let drawn = &self.block.bonds[bond];
         let is_double = drawn.order == BlockOrder::Kekule(BondOrder::Double);
@@ -139,7 +139,7 @@ impl View<'_> {
             return None;
         }
         let ends = drawn.atoms.map(|atom| self.index[atom]);
-        let own = self.molecule.bond_between(ends[0], ends[1])?;
+        let molecule_bond = self.molecule.bond_between(ends[0], ends[1])?;
         let mut rings = self.molecule.rings().iter();
         let is_rigid = rings.any(|ring| {
             ring.atoms.len() < SMALLEST_RING && ends.iter().all(|end| ring.atoms.contains(end))
@@ -153,15 +153,15 @@ impl View<'_> {
         let (second, other) = self.reference(b, bond, axis)?;
         let product = dot(one, other);
         (product.abs() > LINEAR * LINEAR).then_some(Geometry {
-            bond: own,
+            bond: molecule_bond,
             ends,
             references: [first, second],
             together: product > 0.0,
         })
     }
 
-    /// A neighbour of an end of a double bond, and its direction away from the axis; none where a wavy bond leaves it
-    /// open, or the neighbour is on the axis.
+    /// Returns a neighbour of an end of a double bond, and its direction away from the axis; none where a wavy bond
+    /// leaves it open, or the neighbour is on the axis.
     fn reference(&self, end: usize, double: usize, axis: Vector) -> Option<(usize, Vector)> {
         let mut singles = Vec::new();
         for &bond in self.bonds_of[end].iter().filter(|&&bond| bond != double) {
@@ -183,7 +183,8 @@ impl View<'_> {
     }
 }
 
-/// Whether the last three of four directions follow clockwise, seen from the first; none where they lie in a plane.
+/// Returns whether the last three of four directions follow clockwise, seen from the first; none where they lie in a
+/// plane.
 fn is_clockwise([first, a, b, c]: [Vector; 4]) -> Option<bool> {
     let from = |v: Vector| [0, 1, 2].map(|at| v[at] - first[at]);
     let [a, b, c] = [from(a), from(b), from(c)];

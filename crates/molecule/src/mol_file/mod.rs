@@ -8,7 +8,7 @@ use crate::error::Error;
 use crate::molecule::{Atom, Bond, BondOrder, Element, HYDROGEN, Molecule};
 use crate::moves::draft::valences;
 
-/// What is wrong with a line of a block, counted from 0.
+/// A line of a block, counted from 0, and what is wrong with it.
 type Wrong = (usize, String);
 
 /// An atom as a block describes it.
@@ -78,7 +78,7 @@ impl Molecule {
     }
 }
 
-/// A SMILES of the molecule of a mol block, with its atoms in the order of the block as far as bonds allow.
+/// Returns a SMILES of the molecule of a mol block, with its atoms in the order of the block as far as bonds allow.
 ///
 /// # Errors
 /// [`Error::MolBlock`] with the line of the block that is wrong.
@@ -96,12 +96,12 @@ pub fn smiles_of_mol_block(block: &str) -> Result<String, Error> {
     Ok(assemble(&read.map_err(wrong)?).written())
 }
 
-/// The place of the line of counts, and of the title, which is three lines before.
+/// Returns the place of the line of counts, and of the title, which is three lines before.
 pub(crate) fn counts_line(lines: &[&str]) -> Option<usize> {
     lines.iter().position(|line| line.contains("V2000") || line.contains("V3000"))
 }
 
-/// The title of a mol block; none where its first line is blank or missing.
+/// Returns the title of a mol block; none where its first line is blank or missing.
 pub fn title_of_mol_block(block: &str) -> Option<&str> {
     let lines: Vec<&str> = block.lines().collect();
     let counts = counts_line(&lines)?;
@@ -109,7 +109,7 @@ pub fn title_of_mol_block(block: &str) -> Option<&str> {
     (!title.is_empty()).then_some(title)
 }
 
-/// The element of a symbol, with the mass of a hydrogen that has a symbol of its own.
+/// Returns the element of a symbol, and the mass number where the symbol names an isotope of hydrogen.
 fn element(symbol: &str) -> Option<(Element, Option<u16>)> {
     match symbol {
         "D" => Some((Element::H, Some(2))),
@@ -119,7 +119,7 @@ fn element(symbol: &str) -> Option<(Element, Option<u16>)> {
     }
 }
 
-/// The type of a bond by its number.
+/// Returns the type of a bond by its number.
 fn bond_order(number: usize) -> Result<BlockOrder, String> {
     Ok(match number {
         1 => BlockOrder::Kekule(BondOrder::Single),
@@ -135,11 +135,13 @@ fn bond_order(number: usize) -> Result<BlockOrder, String> {
     })
 }
 
-/// Hydrogens that are nothing but hydrogens of their one neighbour are folded into it.
+/// Returns hydrogens that are nothing but hydrogens of their one neighbour are folded into it.
 fn folds(block: &Block, atom: usize, bonds_of: &[Vec<usize>]) -> bool {
-    let own = &block.atoms[atom];
-    let plain =
-        own.element == Element::H && own.charge == 0 && own.isotope.is_none() && own.radical == 0;
+    let candidate = &block.atoms[atom];
+    let plain = candidate.element == Element::H
+        && candidate.charge == 0
+        && candidate.isotope.is_none()
+        && candidate.radical == 0;
     let [bond] = bonds_of[atom].as_slice() else { return false };
     let bond = &block.bonds[*bond];
     let other = block.atoms[bond.atoms[0] + bond.atoms[1] - atom].element;
@@ -147,7 +149,7 @@ fn folds(block: &Block, atom: usize, bonds_of: &[Vec<usize>]) -> bool {
     plain && single && ![Element::H, Element::WILDCARD].contains(&other)
 }
 
-/// The molecule of a block: a Kekulé structure, or atoms and bonds that the block says are aromatic.
+/// Returns the molecule of a block: a Kekulé structure, or atoms and bonds that the block says are aromatic.
 fn assemble(block: &Block) -> Molecule {
     let mut bonds_of = vec![Vec::new(); block.atoms.len()];
     for (at, bond) in block.bonds.iter().enumerate() {
@@ -175,12 +177,12 @@ fn assemble(block: &Block) -> Molecule {
         Bond { atoms: bond.atoms.map(|atom| index[atom]), order, aromatic, stereo: false }
     };
     let molecule = Molecule::assemble(atoms, whole.map(bond).collect());
-    configuration::found(block, &bonds_of, &index, molecule)
+    configuration::with_configurations(block, &bonds_of, &index, molecule)
 }
 
-/// The hydrogens of an atom: those of the block, and those that its valence leaves.
+/// Returns the number of hydrogens of an atom: the hydrogens in the block, and those that its valence leaves room for.
 fn hydrogens(block: &Block, at: usize, bonds: &[usize], folded: &[bool]) -> u8 {
-    let own = &block.atoms[at];
+    let drawn = &block.atoms[at];
     let mut written = 0u8;
     let mut used = 0u8;
     let mut aromatic = 0u8;
@@ -192,22 +194,22 @@ fn hydrogens(block: &Block, at: usize, bonds: &[usize], folded: &[bool]) -> u8 {
         }
     }
     // an aromatic atom has a double bond more, unless it gives a pair of electrons
-    let gives_pair = [Element::O, Element::S, Element(34), Element(52)].contains(&own.element);
+    let gives_pair = [Element::O, Element::S, Element(34), Element(52)].contains(&drawn.element);
     let double = u8::from(aromatic > 0 && !gives_pair);
     used = used.saturating_add(aromatic).saturating_add(double);
-    if let Some(valence) = own.valence {
+    if let Some(valence) = drawn.valence {
         return written.saturating_add(valence.saturating_sub(used));
     }
     if gives_pair && aromatic > 0 {
         return written;
     }
-    let taken = used.saturating_add(own.radical);
+    let taken = used.saturating_add(drawn.radical);
     let valence =
-        normal_valences(own.element, own.charge).iter().find(|&&valence| valence >= taken);
+        normal_valences(drawn.element, drawn.charge).iter().find(|&&valence| valence >= taken);
     written.saturating_add(valence.map_or(0, |valence| valence - taken))
 }
 
-/// The valences of an element with a charge, ascending.
+/// Returns the valences of an element with a charge, ascending.
 fn normal_valences(element: Element, charge: i8) -> &'static [u8] {
     const GERMANIUM: Element = Element(32);
     const ARSENIC: Element = Element(33);

@@ -30,7 +30,7 @@ pub(super) fn read(lines: &[&str], counts: usize) -> Result<Block, Wrong> {
     Ok(block)
 }
 
-/// The field of a line, by its first column and width; empty where the line is shorter.
+/// Returns the field of a line, by its first column and width; empty where the line is shorter.
 fn field(line: &str, start: usize, width: usize) -> &str {
     let end = line.len().min(start + width);
     line.get(start.min(end)..end).unwrap_or_default().trim()

@@ -32,7 +32,8 @@ pub(super) fn read(lines: &[&str], counts: usize) -> Result<Block, Wrong> {
     }
 }
 
-/// The texts behind `M  V30`, with the number of their first lines; a line that ends with `-` goes on in the next one.
+/// Returns the texts behind `M  V30`, with the number of their first lines; a line that ends with `-` goes on in the
+/// next one.
 fn joined(lines: &[&str], first: usize) -> Vec<(usize, String)> {
     let mut texts: Vec<(usize, String)> = Vec::new();
     let mut goes_on = false;
@@ -52,7 +53,7 @@ fn joined(lines: &[&str], first: usize) -> Vec<(usize, String)> {
     texts
 }
 
-/// The values of `KEY=value` among words.
+/// Returns the values of `KEY=value` among words.
 fn value<'w>(words: &[&'w str], key: &str) -> Option<&'w str> {
     words.iter().find_map(|word| word.strip_prefix(key)?.strip_prefix('='))
 }
@@ -96,8 +97,8 @@ fn bond(words: &[&str], numbers: &[usize]) -> Result<BlockBond, String> {
         let place = text.parse().ok().and_then(|number: usize| {
             // the usual numbers are those of the lines
             match numbers.get(number.wrapping_sub(1)) {
-                Some(&own) if own == number => Some(number - 1),
-                Some(_) | None => numbers.iter().position(|&own| own == number),
+                Some(&listed) if listed == number => Some(number - 1),
+                Some(_) | None => numbers.iter().position(|&listed| listed == number),
             }
         });
         place.ok_or_else(|| format!("a bond of atom {text:?}, which there is not"))

@@ -13,21 +13,21 @@ impl Edits<'_> {
     /// Other elements, elements swapped, atoms added, removed and taken out from between two others.
     pub(super) fn change_atoms(&mut self, draft: &Draft) {
         for atom in 0..draft.len() {
-            let own = draft.atoms[atom].element;
+            let element = draft.atoms[atom].element;
             let charge = draft.atoms[atom].charge;
             if draft.is_plain(atom) && charge == 0 {
-                for &element in self.palette.elements.iter().filter(|&&other| other != own) {
+                for &element in self.palette.elements.iter().filter(|&&other| other != element) {
                     self.try_edit(draft, |edit| edit.set_kind(atom, element, 0));
                 }
                 for other in 0..atom {
                     let theirs = draft.atoms[other].element;
                     let charge = draft.atoms[other].charge;
-                    if theirs != own && charge == 0 && draft.is_plain(other) {
+                    if theirs != element && charge == 0 && draft.is_plain(other) {
                         self.try_edit(draft, |edit| {
                             // the first may need the bonds of the second
-                            edit.atoms[other].element = own;
+                            edit.atoms[other].element = element;
                             edit.set_kind(atom, theirs, 0)?;
-                            edit.set_kind(other, own, 0)
+                            edit.set_kind(other, element, 0)
                         });
                     }
                 }
@@ -37,8 +37,8 @@ impl Edits<'_> {
             }
             // a charge or a radical that moves can change comes back by these only
             let is_changed = match charge {
-                0 => draft.is_radical(atom) && self.palette.radicals.contains(&own),
-                charge => self.palette.has_charge(own, charge),
+                0 => draft.is_radical(atom) && self.palette.radicals.contains(&element),
+                charge => self.palette.has_charge(element, charge),
             };
             if !is_changed {
                 self.remove_atom(draft, atom);
@@ -90,11 +90,11 @@ impl Edits<'_> {
         let in_ring = draft.ring_bonds();
         for (bond, &in_ring) in in_ring.iter().enumerate() {
             let [a, b] = draft.bonds[bond].atoms;
-            let own = draft.bonds[bond].order;
-            if !ORDERS.contains(&own) {
+            let present = draft.bonds[bond].order;
+            if !ORDERS.contains(&present) {
                 continue;
             }
-            for order in ORDERS.into_iter().filter(|&order| order != own) {
+            for order in ORDERS.into_iter().filter(|&order| order != present) {
                 self.try_edit(draft, |edit| edit.set_order(bond, order));
             }
             for end in [a, b] {
@@ -103,7 +103,7 @@ impl Edits<'_> {
             if self.room(draft) > 0 {
                 self.insert_atoms(draft, bond);
             }
-            if in_ring && own == BondOrder::Single {
+            if in_ring && present == BondOrder::Single {
                 self.try_edit(draft, |edit| edit.disconnect(bond));
             }
             if in_ring {
@@ -112,7 +112,7 @@ impl Edits<'_> {
                     for to in next.into_iter().filter(|&to| to != stays) {
                         self.try_edit(draft, |edit| {
                             edit.disconnect(bond)?;
-                            edit.connect(stays, to, own)
+                            edit.connect(stays, to, present)
                         });
                     }
                 }
@@ -120,10 +120,10 @@ impl Edits<'_> {
         }
     }
 
-    /// One order less for a bond and one more for a different bond at its atom `end`.
+    /// Lowers the order of a bond by one and raises that of another bond at its atom `end`.
     fn shift_order(&mut self, draft: &Draft, bond: usize, end: usize) {
         let step = |order: BondOrder, by: usize| {
-            let at = ORDERS.iter().position(|&own| own == order)?;
+            let at = ORDERS.iter().position(|&listed| listed == order)?;
             ORDERS.get(at.checked_add(by)?.checked_sub(1)?).copied()
         };
         for (_, next) in draft.around(end).filter(|&(_, next)| next != bond) {
@@ -158,7 +158,7 @@ impl Edits<'_> {
         for atom in 0..draft.len() {
             search.search(&graph, atom, RING, |_| true);
             for other in 0..atom {
-                let Some(2..RING) = search.of(other) else { continue };
+                let Some(2..RING) = search.distance_to(other) else { continue };
                 self.try_edit(draft, |edit| edit.connect(atom, other, BondOrder::Single));
             }
         }

@@ -24,8 +24,8 @@ impl Draft {
 
     /// Turns the geometry of a double bond round, or adds one.
     pub(super) fn flip_geometry(&mut self, bond: usize) -> Option<()> {
-        if let Some(known) = self.geometries.iter_mut().find(|known| known.bond == bond) {
-            known.together = !known.together;
+        if let Some(geometry) = self.geometries.iter_mut().find(|geometry| geometry.bond == bond) {
+            geometry.together = !geometry.together;
             return Some(());
         }
         let [a, b] = self.bonds[bond].atoms;
@@ -38,7 +38,7 @@ impl Draft {
     }
 
     pub(super) fn forget_geometry(&mut self, bond: usize) -> Option<()> {
-        let at = self.geometries.iter().position(|known| known.bond == bond)?;
+        let at = self.geometries.iter().position(|geometry| geometry.bond == bond)?;
         self.geometries.remove(at);
         Some(())
     }
@@ -56,16 +56,19 @@ impl Draft {
     /// The geometries at `end` without a ligand there, by the other one.
     pub(super) fn forget_reference(&mut self, end: usize, ligand: usize) {
         let others: Vec<usize> = self.around(end).map(|(other, _)| other).collect();
-        self.geometries.retain_mut(|known| {
-            let Some(side) = known.ends.iter().position(|&own| own == end) else { return true };
-            if known.references[side] != ligand {
-                return known.ends[1 - side] != ligand;
+        self.geometries.retain_mut(|geometry| {
+            let Some(side) = geometry.ends.iter().position(|&geometry_end| geometry_end == end)
+            else {
+                return true;
+            };
+            if geometry.references[side] != ligand {
+                return geometry.ends[1 - side] != ligand;
             }
-            let partner = known.ends[1 - side];
+            let partner = geometry.ends[1 - side];
             let other = others.iter().find(|&&other| other != partner && other != ligand);
             let Some(&other) = other else { return false };
-            known.references[side] = other;
-            known.together = !known.together;
+            geometry.references[side] = other;
+            geometry.together = !geometry.together;
             true
         });
     }
@@ -97,8 +100,8 @@ impl Draft {
                 && tetrahedral
                 && !ligands.iter().enumerate().any(alike)
         });
-        geometries.retain(|known| {
-            let [a, b] = known.ends;
+        geometries.retain(|geometry| {
+            let [a, b] = geometry.ends;
             let bond = self.bond_between(a, b);
             let double = |bond: usize| self.bonds[bond].order == BondOrder::Double;
             let distinct = |end: usize, partner: usize| {

@@ -17,7 +17,7 @@ const SUBSTITUENT: usize = 8;
 #[derive(Clone)]
 pub(super) struct Draft {
     pub(super) atoms: Vec<Atom>,
-    /// None of them is aromatic.
+    /// The bonds, in Kekulé form: none of them is aromatic.
     pub(super) bonds: Vec<Bond>,
     /// The valence of atoms that have none of their element's, such as radicals and metals; it does not change.
     fixed: Vec<Option<u8>>,
@@ -28,7 +28,7 @@ pub(super) struct Draft {
     components: usize,
 }
 
-/// The valences of an element with a charge, ascending; none for those that are not edited.
+/// Returns the valences of an element with a charge, ascending; none for those that are not edited.
 pub(crate) fn valences(element: Element, charge: i8) -> &'static [u8] {
     const SILICON: Element = Element(14);
     const SELENIUM: Element = Element(34);
@@ -76,9 +76,9 @@ impl Draft {
         self.atoms.len()
     }
 
-    /// Bonds of an atom with the atoms at their other ends.
+    /// Returns bonds of an atom with the atoms at their other ends.
     pub(super) fn around(&self, atom: usize) -> impl Iterator<Item = (usize, usize)> + '_ {
-        self.bonds.iter().enumerate().filter_map(move |(bond, own)| match own.atoms {
+        self.bonds.iter().enumerate().filter_map(move |(bond, record)| match record.atoms {
             [a, b] if a == atom => Some((b, bond)),
             [a, b] if b == atom => Some((a, bond)),
             _ => None,
@@ -89,24 +89,24 @@ impl Draft {
         self.around(a).find(|&(other, _)| other == b).map(|(_, bond)| bond)
     }
 
-    /// Valence that bonds to other atoms take.
+    /// Returns the valence that bonds to other atoms take.
     fn used(&self, atom: usize) -> u8 {
         self.around(atom).map(|(_, bond)| self.bonds[bond].order.multiplicity()).sum()
     }
 
-    /// Whether an atom has a bond that is neither single, double nor triple.
+    /// Returns whether an atom has a bond that is neither single, double nor triple.
     fn is_odd(&self, atom: usize) -> bool {
         let order = |bond: usize| self.bonds[bond].order;
         let odd = |order| matches!(order, BondOrder::Dative | BondOrder::Quadruple);
         self.around(atom).any(|(_, bond)| odd(order(bond)))
     }
 
-    /// Whether the element and the charge of an atom may change.
+    /// Returns whether the element and the charge of an atom may change.
     pub(super) fn is_plain(&self, atom: usize) -> bool {
         self.fixed[atom].is_none() && self.atoms[atom].isotope.is_none()
     }
 
-    /// Whether a neutral atom has one hydrogen less than a valence leaves.
+    /// Returns whether a neutral atom has one hydrogen less than a valence leaves.
     pub(super) fn is_radical(&self, atom: usize) -> bool {
         let Atom { element, charge, isotope, .. } = self.atoms[atom];
         let short = |total: u8| valences(element, 0).contains(&total.saturating_add(1));
@@ -234,30 +234,30 @@ impl Draft {
         self.removed[atom] = true;
     }
 
-    /// The atoms on the side of `from` of a bond, `from` first; none where another way leads to the other end, or there
-    /// are more than a substituent has.
+    /// Returns the atoms on the side of `from` of a bond, `from` first; none where another way leads to the other end,
+    /// or there are more than a substituent has.
     pub(super) fn side(&self, bond: usize, from: usize) -> Option<Vec<usize>> {
         let [a, b] = self.bonds[bond].atoms;
         let other = a + b - from;
         let mut seen = vec![false; self.len()];
         (seen[from], seen[other]) = (true, true);
-        let mut found = vec![from];
+        let mut side = vec![from];
         let mut next = 0;
-        while let Some(&atom) = found.get(next) {
+        while let Some(&atom) = side.get(next) {
             next += 1;
-            for (end, own) in self.around(atom) {
-                if own != bond && end == other {
+            for (end, next_bond) in self.around(atom) {
+                if next_bond != bond && end == other {
                     return None;
                 }
                 if !std::mem::replace(&mut seen[end], true) {
-                    found.push(end);
+                    side.push(end);
                 }
             }
-            if found.len() > SUBSTITUENT {
+            if side.len() > SUBSTITUENT {
                 return None;
             }
         }
-        Some(found)
+        Some(side)
     }
 
     pub(super) fn is_configured(&self) -> bool {
@@ -270,24 +270,24 @@ impl Draft {
         words.into_iter().fold(u64::from(element.atomic_number()), mix)
     }
 
-    /// The molecule that reading its text gives; none for one that cannot be read, in more parts than the first had, and
-    /// for none. The text is written only where reading it may change the structure.
+    /// Returns the molecule that reading its text gives; none for one that cannot be read, in more parts than the first
+    /// had, and for none. The text is written only where reading it may change the structure.
     pub(super) fn read(self) -> Option<Molecule> {
         let same = self.reads_as_it_is();
         let molecule = self.molecule()?;
         if same { Some(molecule) } else { Molecule::parse(&molecule.written()).ok() }
     }
 
-    /// Whether no bond can be aromatic, and no rule of RDKit changes an atom. A ring with a carbon that has single bonds
-    /// only is not aromatic.
+    /// Returns whether no bond can be aromatic, and no rule of RDKit changes an atom. A ring with a carbon that has
+    /// single bonds only is not aromatic.
     fn reads_as_it_is(&self) -> bool {
         use Element as E;
         let usual = |atom: usize| {
             let Atom { element, charge, .. } = self.atoms[atom];
             let neutral = [E::C, E::N, E::O, E::F, E::S, E::CL, E::BR, E::I].contains(&element);
-            let known =
+            let is_usual =
                 charge == 0 && neutral || matches!((element, charge), (E::N, 1) | (E::O, -1));
-            self.is_plain(atom) && known
+            self.is_plain(atom) && is_usual
         };
         let mut open: Vec<bool> =
             self.atoms.iter().map(|atom| atom.element != E::C || atom.charge != 0).collect();
@@ -308,35 +308,37 @@ impl Draft {
             && !self.bonds.iter().any(closes_ring)
     }
 
-    /// The molecule as it would be without aromatic bonds; none for one in more parts than the first had, and for none.
+    /// Returns the molecule as it would be without aromatic bonds; none for one in more parts than the first had, and
+    /// for none.
     fn molecule(mut self) -> Option<Molecule> {
         let kept: Vec<usize> = (0..self.len()).filter(|&atom| !self.removed[atom]).collect();
         self.keep_possible_configurations();
         let mut place = vec![HYDROGEN; self.len()];
         kept.iter().enumerate().for_each(|(at, &atom)| place[atom] = at);
-        let own = |atom: usize| if atom == HYDROGEN { HYDROGEN } else { place[atom] };
+        let new_index = |atom: usize| if atom == HYDROGEN { HYDROGEN } else { place[atom] };
         let atoms: Vec<Atom> = kept.iter().map(|&atom| self.atoms[atom]).collect();
-        let bonds = self.bonds.iter().map(|bond| Bond { atoms: bond.atoms.map(own), ..*bond });
+        let bonds =
+            self.bonds.iter().map(|bond| Bond { atoms: bond.atoms.map(new_index), ..*bond });
         let mut molecule = Molecule::assemble(atoms, bonds.collect());
         if kept.is_empty() || molecule.components().len() > self.components {
             return None;
         }
         let center = |center: Center| {
-            let ligands = center.ligands.into_iter().map(own).collect();
-            Center { atom: own(center.atom), ligands, ..center }
+            let ligands = center.ligands.into_iter().map(new_index).collect();
+            Center { atom: new_index(center.atom), ligands, ..center }
         };
         molecule.centers = self.centers.into_iter().map(center).collect();
-        let geometry = |known: Geometry| {
-            let ends = known.ends.map(own);
-            let references = known.references.map(own);
+        let geometry = |geometry: Geometry| {
+            let ends = geometry.ends.map(new_index);
+            let references = geometry.references.map(new_index);
             let bond = molecule.bond_between(ends[0], ends[1])?;
-            Some(Geometry { bond, ends, references, ..known })
+            Some(Geometry { bond, ends, references, ..geometry })
         };
         molecule.geometries = self.geometries.into_iter().filter_map(geometry).collect();
         Some(molecule)
     }
 
-    /// Which bonds are in rings.
+    /// Returns which bonds are in rings.
     pub(super) fn ring_bonds(&self) -> Vec<bool> {
         let connected = |without: usize| {
             let mut sets = Union::new(self.len());

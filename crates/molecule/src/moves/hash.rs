@@ -8,13 +8,13 @@ use crate::refinement::{mix, unordered};
 const ROUNDS: usize = 4;
 
 impl Draft {
-    /// The atoms, labelled by what is known of each, and the bonds, labelled by their orders.
+    /// Returns the atoms, labelled by what is known of each, and the bonds, labelled by their orders.
     pub(super) fn graph(&self) -> Graph {
-        let edges = self.bonds.iter().map(|own| (own.atoms[0], own.atoms[1], own.order as u64));
-        Graph::known((0..self.len()).map(|atom| self.color(atom)).collect(), edges)
+        let edges = self.bonds.iter().map(|bond| (bond.atoms[0], bond.atoms[1], bond.order as u64));
+        Graph::from_checked((0..self.len()).map(|atom| self.color(atom)).collect(), edges)
     }
 
-    /// A hash that structures share which differ in the numbers of their atoms only; none where there are
+    /// Returns a hash that structures share which differ in the numbers of their atoms only; none where there are
     /// configurations, which it does not see. Distances between atoms are part of it, because refinement by itself does not
     /// tell two rings of five atoms from rings of six that share a bond.
     pub(super) fn hash(&self) -> Option<u64> {
@@ -25,7 +25,7 @@ impl Draft {
         let mut search = Distances::new(&graph);
         let color = |atom: usize| {
             search.search(&graph, atom, usize::MAX, |_| true);
-            let far = |&other| search.of(other).unwrap_or(0) as u64;
+            let far = |&other| search.distance_to(other).unwrap_or(0) as u64;
             let words =
                 search.reached().iter().map(|other| mix(graph.labels()[*other], far(other)));
             // a sum, which has no order
@@ -33,6 +33,6 @@ impl Draft {
         };
         graph.labels = (0..self.len()).map(color).collect();
         let kept = graph.refined(ROUNDS).into_iter().zip(&self.removed);
-        Some(unordered(kept.filter(|own| !own.1).map(|own| own.0).collect(), 0))
+        Some(unordered(kept.filter(|colored| !colored.1).map(|colored| colored.0).collect(), 0))
     }
 }

@@ -44,32 +44,33 @@ pub trait Moves: Sized {
     /// The parts that moves may put into an output.
     type Palette;
 
-    /// The palette of known outputs: their labels, their groups, and the size of the largest.
-    fn palette(known: &[Self]) -> Self::Palette;
+    /// Creates the palette of known outputs: their labels, their groups, and the size of the largest.
+    fn palette(outputs: &[Self]) -> Self::Palette;
 
-    /// The canonical form as a text: equal for equal outputs.
+    /// Returns the canonical form as a text: equal for equal outputs.
     fn key(&self) -> String;
 
-    /// The outputs one move away, each once, with their keys, in the order of these; the output itself is none of them.
+    /// Returns the outputs one move away, each once, with their keys, in the order of these; the output itself is none
+    /// of them.
     fn neighbours(&self, palette: &Self::Palette) -> Vec<(String, Self)>;
 }
 
-/// The parts that at least one in 1,000 of known outputs has, ascending.
-fn usual<M, T: Ord>(known: &[M], of: impl Fn(&M) -> BTreeSet<T>) -> impl Iterator<Item = T> {
+/// Returns the parts that at least one in 1,000 of known outputs has, ascending.
+fn usual<M, T: Ord>(outputs: &[M], parts: impl Fn(&M) -> BTreeSet<T>) -> impl Iterator<Item = T> {
     let mut counts = BTreeMap::new();
-    let least = known.len();
-    known.iter().flat_map(of).for_each(|own| *counts.entry(own).or_insert(0) += 1);
-    counts.into_iter().filter(move |&(_, count)| count * 1_000 >= least).map(|(own, _)| own)
+    let least = outputs.len();
+    outputs.iter().flat_map(parts).for_each(|part| *counts.entry(part).or_insert(0) += 1);
+    counts.into_iter().filter(move |&(_, count)| count * 1_000 >= least).map(|(part, _)| part)
 }
 
 impl Moves for Molecule {
     type Palette = Palette;
 
-    fn palette(known: &[Self]) -> Palette {
-        Palette::from_known(known)
+    fn palette(molecules: &[Self]) -> Palette {
+        Palette::from_known(molecules)
     }
 
-    /// The canonical SMILES.
+    /// Returns the canonical SMILES.
     fn key(&self) -> String {
         self.canonical_smiles()
     }
@@ -93,26 +94,26 @@ impl Moves for Molecule {
     /// Where a ring has two Kekulé structures, bonds are changed in both. Other atoms of unusual valence, such as metals,
     /// keep it. Molecules with more atoms in [unusual](Palette::unusual) environments than this one are left out.
     fn neighbours(&self, palette: &Palette) -> Vec<(String, Self)> {
-        let found = self.neighbours_beside(palette, &Made::new()).0.into_iter();
-        found.filter_map(|(key, molecule)| Some((key, molecule?))).collect()
+        let neighbours = self.neighbours_beside(palette, &SeenStructures::new()).0.into_iter();
+        neighbours.filter_map(|(key, molecule)| Some((key, molecule?))).collect()
     }
 }
 
 /// Structures that moves have made, by their hashes: the number of atoms in [unusual](Palette::unusual) environments, and
 /// the key, where the molecule was not left out for these.
-pub type Made = HashMap<u64, (usize, Option<String>)>;
+pub type SeenStructures = HashMap<u64, (usize, Option<String>)>;
 
 impl Molecule {
-    /// The [neighbours](Moves::neighbours) by their keys, without those molecules that `made` knows, and the structures that
-    /// it does not know. Structures of the same hash are taken for the same.
+    /// Returns the [neighbours](Moves::neighbours) by their keys, without those molecules that `made` knows, and the
+    /// structures that it does not know. Structures of the same hash are taken for the same.
     pub fn neighbours_beside(
         &self,
         palette: &Palette,
-        made: &Made,
-    ) -> (BTreeMap<String, Option<Self>>, Made) {
+        seen: &SeenStructures,
+    ) -> (BTreeMap<String, Option<Self>>, SeenStructures) {
         let draft = Draft::from_molecule(self);
         let most = palette.unusual(self);
-        let mut edits = Edits::new(&draft, palette, made, most);
+        let mut edits = Edits::new(&draft, palette, seen, most);
         edits.change_atoms(&draft);
         edits.change_bonds(&draft);
         edits.close_rings(&draft);
@@ -125,31 +126,32 @@ impl Molecule {
         for other in self.other_kekule_forms() {
             edits.change_bonds(&other);
         }
-        let read = edits.found.into_par_iter().filter_map(|found| {
-            let (hash, draft) = match found {
-                Found::Known(key) => return Some((None, 0, Some((key?, None)))),
-                Found::New(hash, draft) => (hash, draft),
+        let read = edits.structures.into_par_iter().filter_map(|edit| {
+            let (hash, draft) = match edit {
+                Edited::Known(key) => return Some((None, 0, Some((key?, None)))),
+                Edited::New(hash, draft) => (hash, draft),
             };
             let molecule = draft.read()?;
             let unusual = palette.unusual(&molecule);
-            let found = (unusual <= most).then(|| (molecule.canonical_smiles(), Some(molecule)));
-            Some((hash, unusual, found))
+            let neighbour =
+                (unusual <= most).then(|| (molecule.canonical_smiles(), Some(molecule)));
+            Some((hash, unusual, neighbour))
         });
-        let mut found = BTreeMap::new();
-        let mut new = Made::new();
+        let mut neighbours = BTreeMap::new();
+        let mut new = SeenStructures::new();
         for (hash, unusual, neighbour) in read.collect::<Vec<_>>() {
             let key = || neighbour.as_ref().map(|(key, _)| key.clone());
             new.extend(hash.map(|hash| (hash, (unusual, key()))));
-            found.extend(neighbour);
+            neighbours.extend(neighbour);
         }
-        found.remove(&self.key());
-        (found, new)
+        neighbours.remove(&self.key());
+        (neighbours, new)
     }
 }
 
 /// An edited structure.
-enum Found {
-    /// With its hash, where it has one.
+enum Edited {
+    /// A new structure, with its hash where it has one.
     New(Option<u64>, Draft),
     /// The key of one that is known; none for one that is left out.
     Known(Option<String>),
@@ -157,23 +159,28 @@ enum Found {
 
 /// Edited structures, each once as far as their hashes tell.
 struct Edits<'a> {
-    found: Vec<Found>,
+    structures: Vec<Edited>,
     seen: HashSet<u64>,
     palette: &'a Palette,
-    made: &'a Made,
+    seen_before: &'a SeenStructures,
     /// The most atoms in unusual environments.
     most: usize,
 }
 
 impl<'a> Edits<'a> {
-    fn new(draft: &Draft, palette: &'a Palette, made: &'a Made, most: usize) -> Self {
+    fn new(
+        draft: &Draft,
+        palette: &'a Palette,
+        seen_before: &'a SeenStructures,
+        most: usize,
+    ) -> Self {
         let seen = draft.hash().into_iter().collect();
-        Self { found: Vec::new(), seen, palette, made, most }
+        Self { structures: Vec::new(), seen, palette, seen_before, most }
     }
 
     /// Makes an edit of a copy; the edit is left out where it gives none.
     fn try_edit(&mut self, from: &Draft, edit: impl FnOnce(&mut Draft) -> Option<()>) {
-        if self.found.len() >= self.palette.moves {
+        if self.structures.len() >= self.palette.moves {
             return;
         }
         let mut draft = from.clone();
@@ -182,15 +189,15 @@ impl<'a> Edits<'a> {
         }
         let hash = draft.hash();
         if hash.is_none_or(|hash| self.seen.insert(hash)) {
-            self.found.push(match hash.and_then(|hash| self.made.get(&hash)) {
-                Some((unusual, _)) if *unusual > self.most => Found::Known(None),
-                Some((_, Some(key))) => Found::Known(Some(key.clone())),
-                Some((_, None)) | None => Found::New(hash, draft),
+            self.structures.push(match hash.and_then(|hash| self.seen_before.get(&hash)) {
+                Some((unusual, _)) if *unusual > self.most => Edited::Known(None),
+                Some((_, Some(key))) => Edited::Known(Some(key.clone())),
+                Some((_, None)) | None => Edited::New(hash, draft),
             });
         }
     }
 
-    /// How many atoms may be added.
+    /// Returns how many atoms may be added.
     fn room(&self, draft: &Draft) -> usize {
         self.palette.atoms.saturating_sub(draft.len())
     }
@@ -200,7 +207,8 @@ impl<'a> Edits<'a> {
 const FORMS: usize = 3;
 
 impl Molecule {
-    /// Further Kekulé structures, in which single and double bonds change places in an aromatic ring, or round two rings.
+    /// Returns further Kekulé structures, in which single and double bonds change places in an aromatic ring, or round
+    /// two rings.
     fn other_kekule_forms(&self) -> Vec<Draft> {
         if self.bonds().iter().all(|bond| !bond.aromatic) {
             return Vec::new();

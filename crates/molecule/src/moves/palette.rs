@@ -19,16 +19,16 @@ const CUT: usize = 2_000;
 /// The parts that moves may put into a molecule, from molecules that are known.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Palette {
-    /// Elements of atoms, by atomic number: those of at least one known molecule in 1,000.
+    /// The elements that at least one known molecule in 1,000 has, by atomic number.
     pub elements: Vec<Element>,
-    /// The most atoms, hydrogens not counted: those of the largest known molecule.
+    /// The number of atoms of the largest known molecule, hydrogens not counted. No neighbour has more.
     pub atoms: usize,
     /// Groups, the most frequent first.
     pub groups: Vec<Group>,
-    /// Charges that protonation and deprotonation give atoms, each of an element: those of at least one known molecule
-    /// in 1,000.
+    /// The charges that protonation and deprotonation give to atoms of an element: the charges that at least one known
+    /// molecule in 1,000 has.
     pub charges: BTreeSet<(Element, i8)>,
-    /// Elements whose neutral atoms moves leave a hydrogen short: those of at least one known molecule in 1,000.
+    /// The elements whose neutral atoms moves may leave a hydrogen short, as at least one known molecule in 1,000 does.
     pub radicals: BTreeSet<Element>,
     /// The environments of atoms of known molecules. A move to a molecule with more atoms in other
     /// environments is left out; where this is absent, none is.
@@ -42,7 +42,7 @@ pub struct Palette {
 /// A group of two to 8 atoms, which a single bond outside of rings joins to the rest of known molecules.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Group {
-    /// Its canonical SMILES, with a wildcard in the place of the rest.
+    /// The canonical SMILES of the group, with a wildcard in the place of the rest of the molecule.
     pub smiles: String,
     /// How often known molecules have it.
     pub count: usize,
@@ -52,12 +52,12 @@ pub struct Group {
 }
 
 impl Palette {
-    /// The palette of known molecules.
-    pub fn from_known(known: &[Molecule]) -> Self {
+    /// Creates the palette of known molecules.
+    pub fn from_known(molecules: &[Molecule]) -> Self {
         let radicals = |molecule: &Molecule| {
             let draft = Draft::from_molecule(molecule);
-            let own = (0..draft.len()).filter(|&atom| draft.is_radical(atom));
-            own.map(|atom| draft.atoms[atom].element).collect()
+            let radical_atoms = (0..draft.len()).filter(|&atom| draft.is_radical(atom));
+            radical_atoms.map(|atom| draft.atoms[atom].element).collect()
         };
         // an element is that of an atom of any charge
         let kinds = |molecule: &Molecule| {
@@ -68,35 +68,36 @@ impl Palette {
             let has = !molecule.centers.is_empty() || !molecule.geometries.is_empty();
             has.then_some(()).into_iter().collect()
         };
-        let kinds = usual(known, kinds);
+        let kinds = usual(molecules, kinds);
         let kinds = kinds.filter(|&(element, charge)| !valences(element, charge).is_empty());
         let (elements, charges): (Vec<_>, Vec<_>) = kinds.partition(|&(_, charge)| charge == 0);
         Self {
             elements: elements.into_iter().map(|(element, _)| element).collect(),
-            atoms: known.iter().map(|molecule| molecule.atoms().len()).max().unwrap_or(0),
-            groups: groups(known),
+            atoms: molecules.iter().map(|molecule| molecule.atoms().len()).max().unwrap_or(0),
+            groups: groups(molecules),
             charges: charges.into_iter().collect(),
-            radicals: usual(known, radicals).collect(),
-            environments: Some(known.iter().flat_map(environments).collect()),
-            stereo: usual(known, configured).next().is_some(),
+            radicals: usual(molecules, radicals).collect(),
+            environments: Some(molecules.iter().flat_map(environments).collect()),
+            stereo: usual(molecules, configured).next().is_some(),
             moves: usize::MAX,
         }
     }
 
-    /// Number of atoms of a molecule in environments that no known molecule has; 0 where these are not known.
+    /// Returns the number of atoms of a molecule in environments that no known molecule has; 0 where these are not
+    /// known.
     pub fn unusual(&self, molecule: &Molecule) -> usize {
-        let Some(known) = &self.environments else { return 0 };
-        environments(molecule).filter(|own| !known.contains(own)).count()
+        let Some(usual) = &self.environments else { return 0 };
+        environments(molecule).filter(|environment| !usual.contains(environment)).count()
     }
 
-    /// Whether moves change a charge: neutral atoms have no charge, and so can any.
+    /// Returns whether moves change a charge: neutral atoms have no charge, and so can any.
     pub(super) fn has_charge(&self, element: Element, charge: i8) -> bool {
         charge == 0 || self.charges.contains(&(element, charge))
     }
 }
 
-/// The environment of each atom: its element, charge and hydrogens, whether it is aromatic, and for each of its bonds the
-/// order, or that it is aromatic, and the element at the other end. As a hash.
+/// Returns the environment of each atom: its element, charge and hydrogens, whether it is aromatic, and for each of its
+/// bonds the order, or that it is aromatic, and the element at the other end. As a hash.
 fn environments(molecule: &Molecule) -> impl Iterator<Item = u64> {
     (0..molecule.atoms().len()).map(|at| {
         let bond = |(other, bond): (usize, &Bond)| {
@@ -105,33 +106,33 @@ fn environments(molecule: &Molecule) -> impl Iterator<Item = u64> {
             mix(element.into(), order)
         };
         let Atom { element, charge, hydrogens, aromatic, .. } = molecule.atoms()[at];
-        let own = [u64::from(charge as u8), hydrogens.into(), aromatic.into()];
-        let own = own.into_iter().fold(element.atomic_number().into(), mix);
-        unordered(molecule.around(at).map(bond).collect(), own)
+        let atom_values = [u64::from(charge as u8), hydrogens.into(), aromatic.into()];
+        let atom_hash = atom_values.into_iter().fold(element.atomic_number().into(), mix);
+        unordered(molecule.around(at).map(bond).collect(), atom_hash)
     })
 }
 
-/// The most frequent groups of molecules.
-fn groups(known: &[Molecule]) -> Vec<Group> {
-    let mut found: BTreeMap<String, Group> = BTreeMap::new();
-    for molecule in known.iter().step_by(known.len().div_ceil(CUT).max(1)) {
+/// Returns the most frequent groups of molecules.
+fn groups(molecules: &[Molecule]) -> Vec<Group> {
+    let mut counted: BTreeMap<String, Group> = BTreeMap::new();
+    for molecule in molecules.iter().step_by(molecules.len().div_ceil(CUT).max(1)) {
         let draft = Draft::from_molecule(molecule);
         for bond in 0..draft.bonds.len() {
             let [a, b] = draft.bonds[bond].atoms;
             for from in [a, b] {
                 if let Some(group) = cut(&draft, bond, from) {
-                    found.entry(group.smiles.clone()).or_insert(group).count += 1;
+                    counted.entry(group.smiles.clone()).or_insert(group).count += 1;
                 }
             }
         }
     }
-    let mut groups: Vec<Group> = found.into_values().collect();
+    let mut groups: Vec<Group> = counted.into_values().collect();
     groups.sort_by(|a, b| b.count.cmp(&a.count).then_with(|| a.smiles.cmp(&b.smiles)));
     groups.truncate(GROUPS);
     groups
 }
 
-/// The group on the side of `from` of a bond; none where it is not a group of ordinary atoms.
+/// Returns the group on the side of `from` of a bond; none where it is not a group of ordinary atoms.
 fn cut(draft: &Draft, bond: usize, from: usize) -> Option<Group> {
     if draft.bonds[bond].order != BondOrder::Single {
         return None;
@@ -142,7 +143,7 @@ fn cut(draft: &Draft, bond: usize, from: usize) -> Option<Group> {
     }
     let mut rest = draft.clone();
     rest.disconnect(bond)?;
-    let place = |atom: usize| side.iter().position(|&own| own == atom);
+    let place = |atom: usize| side.iter().position(|&side_atom| side_atom == atom);
     let bonds = rest.bonds.iter().filter_map(|bond| {
         let [a, b] = bond.atoms.map(place);
         Some(Bond { atoms: [a?, b?], ..*bond })

@@ -15,9 +15,9 @@ impl Edits<'_> {
             for (other, after) in
                 [(charge + 1, Some(hydrogens + 1)), (charge - 1, hydrogens.checked_sub(1))]
             {
-                let known = self.palette.has_charge(element, other);
-                let known = known && !valences(element, other).is_empty();
-                let Some(after) = after.filter(|_| known) else { continue };
+                let is_usual = self.palette.has_charge(element, other);
+                let is_usual = is_usual && !valences(element, other).is_empty();
+                let Some(after) = after.filter(|_| is_usual) else { continue };
                 self.try_edit(draft, |edit| {
                     edit.set_kind(atom, element, other)?;
                     (edit.atoms[atom].hydrogens == after).then_some(())
@@ -37,8 +37,8 @@ impl Edits<'_> {
         }
     }
 
-    /// Configurations turned round, set or left open, where the palette has configurations. Those of atoms and bonds that
-    /// can have none are dropped when the structure is written.
+    /// Flips, sets or removes configurations, where the palette has configurations. Configurations at atoms and bonds
+    /// that can have none are dropped when the structure is written.
     pub(super) fn flip(&mut self, draft: &Draft) {
         if !self.palette.stereo {
             return;

@@ -1,5 +1,4 @@
-//! From text to [`Molecule`]: a scan of our own at the border, then chematic's parser and
-//! perception behind it.
+//! Reads text into a [`Molecule`]: the crate's scanner checks it, then chematic parses it and perceives the structure.
 //!
 //! The scan gives every atom its place in the text, refuses what chematic lets pass (empty
 //! branches and components, rings of one atom, query bonds) and bounds length, size and nesting
@@ -39,8 +38,9 @@ impl Molecule {
     /// bonds that have one configuration only: `C[C@H](C)O` is `CC(C)O`.
     ///
     /// # Errors
-    /// [`Error::Smiles`] with the position of what is wrong: of text that does not follow the grammar, of an atom with
-    /// more bonds than RDKit allows it (metals may have any number), and of aromatic atoms without a Kekulé structure. Text
+    /// [`Error::Smiles`] with the position of the mistake: in text that does not follow the grammar, at an atom with
+    /// more bonds than RDKit allows it (metals may have any number), and in aromatic atoms without a Kekulé structure.
+    /// Text
     /// longer than [`MAX_LENGTH`] bytes, more than [`MAX_ATOMS`] atoms, [`MAX_RINGS`] rings or [`MAX_RING_WILDCARDS`]
     /// wildcards in rings, and branches deeper than [`MAX_NESTING`] are refused.
     pub fn parse(smiles: &str) -> Result<Self, Error> {
@@ -97,7 +97,7 @@ fn kekule_structure(view: &Parsed, parsed: &Parsed) -> Result<KekuleResult, Stri
         .unwrap_or(valid))
 }
 
-/// The Kekulé structure that RDKit writes into a MOL block, if it is one of the same aromatic
+/// Returns the Kekulé structure that RDKit writes into a MOL block, if it is one of the same aromatic
 /// bonds with double bonds at the same atoms.
 fn from_mol_block(view: &Parsed, parsed: &Parsed, valid: &KekuleResult) -> Option<KekuleResult> {
     let block = rdkit_mol_block(parsed).ok()?;
@@ -198,7 +198,7 @@ fn convert(view: &Parsed, kekule: &KekuleResult, places: &Positions) -> Result<M
     Ok(molecule)
 }
 
-/// A hydrogen written as an atom that is nothing but a hydrogen of its one neighbour.
+/// Returns a hydrogen written as an atom that is nothing but a hydrogen of its one neighbour.
 fn folds(view: &Parsed, idx: AtomIdx) -> bool {
     let atom = view.atom(idx);
     !atom.wildcard
@@ -226,16 +226,16 @@ fn order(order: Order) -> Option<BondOrder> {
     }
 }
 
-/// An error of the parser with its place; open rings and much else the scan has refused before.
+/// Returns an error of the parser with its place; open rings and much else the scan has refused before.
 fn translate(error: SmilesError, smiles: &str, places: &Positions) -> Error {
     let text = error.to_string();
     // The parser's own wording ends in the position that our errors give themselves.
     let (reason, rest) = text.split_once(" at position ").unwrap_or((&text, ""));
     let position = rest.split(':').next().and_then(|number| number.parse().ok()).unwrap_or(0);
     match (error, smiles.as_bytes().get(position)) {
-        (SmilesError::UnexpectedCharacter { .. }, Some(&found)) => scan::unexpected(
+        (SmilesError::UnexpectedCharacter { .. }, Some(&byte)) => scan::unexpected(
             position,
-            char::from(found),
+            char::from(byte),
             "an atom, a bond, a ring label or a branch is expected; elements other than B C N O P S F Cl Br I stand in brackets",
         ),
         (SmilesError::InvalidBracketAtom { detail, .. }, _) if detail.starts_with("duplicate") => {

@@ -14,13 +14,13 @@ pub(super) struct Plain {
 }
 
 impl Plain {
-    /// The place in the text that was given.
+    /// Returns the place in the text that was given.
     pub(super) fn place(&self, position: usize) -> usize {
         self.places.get(position).or(self.places.last()).copied().unwrap_or(0)
     }
 }
 
-/// The form that the parser reads of a text that the scan has passed; none where this is the text itself.
+/// Returns the form that the parser reads of a text that the scan has passed; none where this is the text itself.
 pub(super) fn plain(smiles: &str) -> Option<Plain> {
     let mut writer = Writer::default();
     let mut at = 0;
@@ -39,8 +39,8 @@ pub(super) fn plain(smiles: &str) -> Option<Plain> {
     Some(plain)
 }
 
-/// The parts of a text in the order in which they begin. Each ring has a label of its own, so rings keep their partners
-/// where parts move.
+/// Writes the parts of a text in the order in which they begin. The labels of rings are unique over all parts, so rings
+/// keep their partners where parts move.
 struct Writer {
     /// Pieces of text with their places.
     parts: Vec<Vec<(String, usize)>>,

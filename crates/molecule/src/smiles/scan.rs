@@ -29,12 +29,12 @@ pub(super) struct Positions {
 }
 
 impl Positions {
-    /// The place of an atom, numbered as the parser numbers atoms.
+    /// Returns the place of an atom, numbered as the parser numbers atoms.
     pub(super) fn atom(&self, index: usize) -> usize {
         self.atoms.get(index).copied().unwrap_or(0)
     }
 
-    /// The last ring label that begins before `position`.
+    /// Returns the last ring label that begins before `position`.
     pub(super) fn ring_label_before(&self, position: usize) -> usize {
         self.ring_labels.iter().rev().copied().find(|&l| l < position).unwrap_or(position)
     }
@@ -49,13 +49,14 @@ pub(super) fn scan(smiles: &str) -> Result<Positions, Error> {
         return Err(Error::smiles(0, message));
     }
     if smiles.len() > MAX_LENGTH {
-        let found = smiles.len();
-        let message = format!("the SMILES has {found} bytes; at most {MAX_LENGTH} are read");
+        let length = smiles.len();
+        let message = format!("the SMILES has {length} bytes; at most {MAX_LENGTH} are read");
         return Err(Error::smiles(MAX_LENGTH, message));
     }
-    if let Some((position, found)) = smiles.char_indices().find(|(_, c)| !c.is_ascii_graphic()) {
+    if let Some((position, character)) = smiles.char_indices().find(|(_, c)| !c.is_ascii_graphic())
+    {
         let expected = "a SMILES is written in printable ASCII without spaces";
-        return Err(unexpected(position, found, expected));
+        return Err(unexpected(position, character, expected));
     }
     let mut walk = Walk { expects_atom: true, ..Walk::default() };
     let mut at = 0;
@@ -77,7 +78,7 @@ pub(super) fn scan(smiles: &str) -> Result<Positions, Error> {
     }
 }
 
-/// What to do with a text that names a molecule in another way.
+/// Returns advice for a text that is no SMILES but names a molecule in another notation.
 fn other_name(text: &str) -> Option<&'static str> {
     let key = || {
         let letters = |part: &str| part.bytes().all(|byte| byte.is_ascii_uppercase());
@@ -200,17 +201,17 @@ impl Walk {
     }
 }
 
-/// The error for a character that no SMILES has at this place.
-pub(super) fn unexpected(position: usize, found: char, expected: &str) -> Error {
-    Error::smiles(position, format!("unexpected {found:?}; {expected}"))
+/// Returns the error for a character that no SMILES has at this place.
+pub(super) fn unexpected(position: usize, character: char, expected: &str) -> Error {
+    Error::smiles(position, format!("unexpected {character:?}; {expected}"))
 }
 
-/// The error for a parenthesis or bracket without its partner.
-fn unbalanced(position: usize, found: char) -> Error {
-    Error::smiles(position, format!("{found:?} has no partner"))
+/// Returns the error for a parenthesis or bracket without its partner.
+fn unbalanced(position: usize, character: char) -> Error {
+    Error::smiles(position, format!("{character:?} has no partner"))
 }
 
-/// A ring label and the bytes that it takes: a digit, `%nn`, or `%(n…)`.
+/// Returns a ring label and the bytes that it takes: a digit, `%nn`, or `%(n…)`.
 pub(super) fn ring_label(text: &[u8]) -> Option<(u32, usize)> {
     let number = |digits: &[u8]| std::str::from_utf8(digits).ok()?.parse().ok();
     match text {
@@ -269,13 +270,13 @@ pub(super) fn check_wildcards(parsed: &Parsed, places: &Positions) -> Result<(),
     Err(Error::smiles(places.atom(idx.0 as usize), message))
 }
 
-/// Whether a text has aromatic atoms or bonds.
+/// Returns whether a text has aromatic atoms or bonds.
 pub(super) fn has_aromatic(parsed: &Parsed) -> bool {
     parsed.atoms().any(|(_, atom)| atom.aromatic)
         || parsed.bonds().any(|(_, bond)| bond.order == Order::Aromatic)
 }
 
-/// The error for lower-case atoms that admit no alternation of single and double bonds.
+/// Returns the error for lower-case atoms that admit no alternation of single and double bonds.
 pub(super) fn no_kekule(position: usize, reason: &str) -> Error {
     Error::smiles(position, format!("the aromatic atoms have no Kekulé structure: {reason}"))
 }

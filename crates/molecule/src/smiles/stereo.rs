@@ -7,7 +7,7 @@ use chematic_core::{
 
 use crate::molecule::{BondOrder, Center, Geometry, HYDROGEN, Molecule};
 
-/// Whether a bond of an end of a double bond is written with a direction, and no second one contradicts it.
+/// Returns whether a bond of an end of a double bond is written with a direction, and no second one contradicts it.
 pub(super) fn directed(view: &Parsed, double_bond: BondIdx, end: AtomIdx) -> bool {
     let mut bonds = view.neighbors(end);
     let has_mark = bonds.any(|(_, bond)| {
@@ -19,7 +19,7 @@ pub(super) fn directed(view: &Parsed, double_bond: BondIdx, end: AtomIdx) -> boo
     has_mark && (sides.len() < 2 || sides[0] != sides[1])
 }
 
-/// Tetrahedral centres. `index` maps chematic's atoms to ours; `usize::MAX` is a folded hydrogen.
+/// Returns tetrahedral centres. `index` maps chematic's atoms to ours; `usize::MAX` is a folded hydrogen.
 pub(super) fn centers(view: &Parsed, index: &[usize], molecule: &Molecule) -> Vec<Center> {
     let center = |(idx, atom): (AtomIdx, &chematic_core::Atom)| {
         let clockwise = match atom.chirality {
@@ -27,7 +27,7 @@ pub(super) fn centers(view: &Parsed, index: &[usize], molecule: &Molecule) -> Ve
             Chirality::CounterClockwise => false,
             _ => return None,
         };
-        let own = *index.get(idx.0 as usize).filter(|&&own| own != HYDROGEN)?;
+        let atom = *index.get(idx.0 as usize).filter(|&&atom| atom != HYDROGEN)?;
         let ligands = view.stereo_neighbor_order(idx)?.iter().map(|&ligand| match ligand {
             STEREO_H_SENTINEL => Some(HYDROGEN),
             ligand => index.get(ligand as usize).copied(),
@@ -36,22 +36,22 @@ pub(super) fn centers(view: &Parsed, index: &[usize], molecule: &Molecule) -> Ve
         let hydrogens = ligands.iter().filter(|&&ligand| ligand == HYDROGEN).count();
         let fits = (3..=4).contains(&ligands.len())
             && hydrogens <= 1
-            && hydrogens == usize::from(molecule.atoms()[own].hydrogens)
-            && ligands.len() - hydrogens == molecule.degree(own);
-        fits.then_some(Center { atom: own, ligands, clockwise })
+            && hydrogens == usize::from(molecule.atoms()[atom].hydrogens)
+            && ligands.len() - hydrogens == molecule.degree(atom);
+        fits.then_some(Center { atom, ligands, clockwise })
     };
     view.atoms().filter_map(center).collect()
 }
 
-/// Geometries of double bonds outside aromatic systems.
+/// Returns geometries of double bonds outside aromatic systems.
 pub(super) fn geometries(view: &Parsed, index: &[usize], molecule: &Molecule) -> Vec<Geometry> {
     if !view.has_bond_directions()
         && !view.bonds().any(|(_, bond)| matches!(bond.order, Order::Up | Order::Down))
     {
         return Vec::new();
     }
-    let own = |atom: AtomIdx| Some(index[atom.0 as usize]).filter(|&own| own != HYDROGEN);
-    let bond = |a: AtomIdx, b: AtomIdx| molecule.bond_between(own(a)?, own(b)?);
+    let parsed_atom = |atom: AtomIdx| Some(index[atom.0 as usize]).filter(|&atom| atom != HYDROGEN);
+    let bond = |a: AtomIdx, b: AtomIdx| molecule.bond_between(parsed_atom(a)?, parsed_atom(b)?);
     let mut geometries = Vec::new();
     for (idx, entry) in view.bonds().filter(|(_, bond)| bond.order == Order::Double) {
         let Some(bond) = bond(entry.atom1, entry.atom2) else { continue };
@@ -68,8 +68,9 @@ pub(super) fn geometries(view: &Parsed, index: &[usize], molecule: &Molecule) ->
                 return None;
             }
             let single = |atom: AtomIdx| {
-                let bond = molecule.bonds()[molecule.bond_between(own(end)?, own(atom)?)?];
-                own(atom).filter(|_| bond.order == BondOrder::Single && !bond.aromatic)
+                let bond = molecule.bonds()
+                    [molecule.bond_between(parsed_atom(end)?, parsed_atom(atom)?)?];
+                parsed_atom(atom).filter(|_| bond.order == BondOrder::Single && !bond.aromatic)
             };
             // A hydrogen that was written is folded; the other substituent lies opposite.
             let opposite = || {

@@ -3,7 +3,7 @@
 use crate::error::Error;
 use crate::molecule::{Atom, BondOrder, Element, Molecule};
 
-/// Refuses atoms with more bonds than RDKit allows them. `places` are those of the atoms.
+/// Refuses atoms with more bonds than RDKit allows. `places` has the positions of the atoms in the text.
 ///
 /// An atom with a charge has as many bonds as the neutral atom with as many electrons: N⁺ as carbon, O⁻ as fluorine.
 /// Sulfur and phosphorus with more electrons than sulfur, and selenium and arsenic with more than selenium, have as many as
@@ -23,7 +23,7 @@ pub(super) fn check_valences(molecule: &Molecule, places: &[usize]) -> Result<()
     Ok(())
 }
 
-/// The most bonds of an atom; none where there is no limit.
+/// Returns the most bonds of an atom; none where there is no limit.
 fn most(atom: &Atom) -> Option<u32> {
     let number = i16::from(atom.element.atomic_number());
     let neutral = most_of_neutral(number)?;
@@ -42,7 +42,8 @@ fn most(atom: &Atom) -> Option<u32> {
     most_of_neutral(electrons)
 }
 
-/// The most bonds of the neutral atom with so many electrons, as in RDKit's periodic table; none of a metal or wildcard.
+/// Returns the most bonds of the neutral atom with so many electrons, as in RDKit's periodic table; none of a metal or
+/// wildcard.
 fn most_of_neutral(electrons: i16) -> Option<u32> {
     match electrons {
         2 | 10 | 18 | 36 | 86 => Some(0),
@@ -56,8 +57,8 @@ fn most_of_neutral(electrons: i16) -> Option<u32> {
     }
 }
 
-/// The error for an atom with more bonds than its element can have.
-pub(super) fn too_many_bonds(position: usize, element: &str, found: u32, most: u32) -> Error {
-    let message = format!("{element} has valence {found}, at most {most} is possible");
+/// Returns the error for an atom with more bonds than its element can have.
+pub(super) fn too_many_bonds(position: usize, element: &str, valence: u32, most: u32) -> Error {
+    let message = format!("{element} has valence {valence}, at most {most} is possible");
     Error::smiles(position, message)
 }

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-/// A file or folder under the data root (`DSOKR_DATA`, else `../shared/data` from the workspace), or
+/// Returns a file or folder under the data root (`DSOKR_DATA`, else `../shared/data` from the workspace), or
 /// `None` with a line that says which test is skipped.
 pub fn data(test: &str, name: &str) -> Option<PathBuf> {
     let root = std::env::var_os("DSOKR_DATA").map_or_else(

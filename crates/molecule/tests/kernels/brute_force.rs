@@ -17,11 +17,11 @@ fn inner(a: &Counted, b: &Counted) -> f64 {
     a.iter().filter_map(|(name, value)| Some(value * b.get(name)?)).sum()
 }
 
-/// Lengths of shortest paths by Floyd and Warshall's algorithm; `None` where there is no path.
+/// Returns lengths of shortest paths by Floyd and Warshall's algorithm; `None` where there is no path.
 fn lengths(graph: &Graph) -> Vec<Vec<Option<usize>>> {
     let nodes = graph.len();
     let mut lengths = vec![vec![None; nodes]; nodes];
-    lengths.iter_mut().enumerate().for_each(|(node, own)| own[node] = Some(0));
+    lengths.iter_mut().enumerate().for_each(|(node, distances)| distances[node] = Some(0));
     for (a, b, _) in graph.edges() {
         lengths[a][b] = Some(1);
         lengths[b][a] = Some(1);
@@ -53,7 +53,7 @@ fn shortest_paths(graph: &Graph, labels: &[String]) -> Counted {
     counts
 }
 
-/// All shortest paths between all ordered pairs of nodes, each pair named by the labels of its ends
+/// Returns all shortest paths between all ordered pairs of nodes, each pair named by the labels of its ends
 /// and the tree of the edges' labels, written out.
 fn labelled_paths(graph: &Graph) -> Counted {
     fn tree(graph: &Graph, lengths: &[Vec<Option<usize>>], from: usize, to: usize) -> String {
@@ -81,7 +81,7 @@ fn labelled_paths(graph: &Graph) -> Counted {
     counts
 }
 
-/// The labels of each refinement, as texts that spell out the trees.
+/// Returns the labels of each refinement, as texts that spell out the trees.
 fn refinements(graph: &Graph, iterations: usize, edges: bool) -> Vec<Vec<String>> {
     let mut levels = vec![graph.labels().iter().map(u64::to_string).collect::<Vec<_>>()];
     for _ in 0..iterations {
@@ -118,7 +118,7 @@ fn refined_paths(graph: &Graph, iterations: usize) -> Counted {
     counts
 }
 
-/// Nodes of the k-core: those with fewer than k neighbours are taken away until none is left.
+/// Returns nodes of the k-core: those with fewer than k neighbours are taken away until none is left.
 fn core(graph: &Graph, k: usize) -> Vec<bool> {
     let mut stays = vec![true; graph.len()];
     loop {
@@ -130,7 +130,7 @@ fn core(graph: &Graph, k: usize) -> Vec<bool> {
     }
 }
 
-/// Node labels of all cores up to the degeneracy.
+/// Returns the node labels of all cores up to the degeneracy.
 fn core_histogram(graph: &Graph) -> Counted {
     let mut counts = Counted::new();
     for k in 0..=graph.len() {
@@ -142,7 +142,7 @@ fn core_histogram(graph: &Graph) -> Counted {
     counts
 }
 
-/// The paper's code of the neighbourhood of a node, written out.
+/// Returns the paper's code of the neighbourhood of a node, written out.
 fn neighborhood(graph: &Graph, root: usize, radius: usize, edges: bool) -> String {
     let from_root = &lengths(graph)[root];
     let members: Vec<usize> =
@@ -206,10 +206,10 @@ fn agrees(
 ) -> Result<(), TestCaseError> {
     let kernel = kernel(text);
     for (a, b) in [(a, b), (a, a), (b, b)] {
-        let found = value(&kernel, a, b);
+        let actual = value(&kernel, a, b);
         let expected = inner(&counted(a), &counted(b));
-        let close = (found - expected).abs() <= 1e-12 * expected.abs().max(1.0);
-        prop_assert!(close, "{}: {} and not {}", text, found, expected);
+        let close = (actual - expected).abs() <= 1e-12 * expected.abs().max(1.0);
+        prop_assert!(close, "{}: {} and not {}", text, actual, expected);
     }
     Ok(())
 }

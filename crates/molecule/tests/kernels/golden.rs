@@ -11,7 +11,7 @@ use serde_json::Value;
 use crate::data::data;
 use crate::support::kernel;
 
-/// The first graphs of the golden file, read without the library's own loader.
+/// Returns the first graphs of the golden file, read without the library's own loader.
 fn graphs(folder: &std::path::Path, count: usize) -> Vec<Graph> {
     let file = std::fs::File::open(folder.join("rdkit_graphs.jsonl")).unwrap();
     let graph = |line: std::io::Result<String>| {

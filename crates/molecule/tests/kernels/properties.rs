@@ -1,4 +1,4 @@
-//! What holds for every kernel on every graph.
+//! Properties that hold for every kernel on every graph.
 
 use dsokr_basis::kernel::OutputKernel;
 use dsokr_basis::{Features, Kernel};
@@ -166,8 +166,9 @@ fn a_sum_is_that_of_the_normalised_kernels() {
             assert!((value(&sum, a, b) - expected).abs() < 1e-12);
         }
     }
-    for (of, count) in [(String::new(), 0), (vec![parts[0]; 17].join(", "), 17)] {
-        let error = kernel(&format!(r#"{{"name": "sum", "of": [{of}]}}"#)).validate().unwrap_err();
+    for (summands, count) in [(String::new(), 0), (vec![parts[0]; 17].join(", "), 17)] {
+        let error =
+            kernel(&format!(r#"{{"name": "sum", "of": [{summands}]}}"#)).validate().unwrap_err();
         let said = error.to_string();
         assert!(
             said.contains(&format!("of = {count} kernels")) && said.contains("1 to 16"),

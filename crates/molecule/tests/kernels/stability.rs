@@ -6,7 +6,7 @@ use dsokr_molecule::{Molecule, kernels::GraphKernel};
 
 use crate::support::all_kernels;
 
-/// One number for all features of a graph.
+/// Returns one number for all features of a graph.
 fn digest(kernel: &GraphKernel, graph: &Graph) -> u64 {
     let mut bytes = Vec::new();
     for (feature, value) in kernel.features(graph).unwrap() {
@@ -19,7 +19,7 @@ fn digest(kernel: &GraphKernel, graph: &Graph) -> u64 {
 #[test]
 fn features_of_a_molecule_never_change() {
     let graph = Graph::from(&Molecule::parse("CC(=O)Oc1ccccc1C(=O)O").unwrap());
-    let found: Vec<(usize, u64)> = all_kernels()
+    let actual: Vec<(usize, u64)> = all_kernels()
         .iter()
         .map(|kernel| (kernel.features(&graph).unwrap().len(), digest(kernel, &graph)))
         .collect();
@@ -41,5 +41,5 @@ fn features_of_a_molecule_never_change() {
         (181, 0xb8ed_8355_f261_092d),
         (59, 0x26b2_71a0_674d_2381),
     ];
-    assert_eq!(found, expected, "{found:#018x?}");
+    assert_eq!(actual, expected, "{actual:#018x?}");
 }

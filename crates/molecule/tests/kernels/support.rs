@@ -4,7 +4,7 @@ use dsokr_molecule::graph::Graph;
 use dsokr_molecule::kernels::GraphKernel;
 use proptest::prelude::*;
 
-/// Graphs of up to `most` nodes with three node labels and two edge labels, sparse to complete.
+/// Returns graphs of up to `most` nodes with three node labels and two edge labels, sparse to complete.
 pub fn graphs(most: usize) -> impl Strategy<Value = Graph> {
     (0..=most, 1u32..=10).prop_flat_map(|(nodes, share)| {
         let pairs = nodes * nodes.saturating_sub(1) / 2;
@@ -22,7 +22,7 @@ pub fn graphs(most: usize) -> impl Strategy<Value = Graph> {
     })
 }
 
-/// A graph and the same graph with its nodes in another order.
+/// Returns a graph and the same graph with its nodes in another order.
 pub fn reordered(most: usize) -> impl Strategy<Value = (Graph, Graph)> {
     graphs(most).prop_flat_map(|graph| {
         let order = Just((0..graph.len()).collect::<Vec<_>>()).prop_shuffle();
@@ -30,7 +30,7 @@ pub fn reordered(most: usize) -> impl Strategy<Value = (Graph, Graph)> {
     })
 }
 
-/// Node i of the graph becomes node `order[i]`; edges are listed backwards, their ends swapped.
+/// Returns the graph in which node i is node `order[i]`; edges are listed backwards, their ends swapped.
 pub fn permuted(graph: &Graph, order: &[usize]) -> Graph {
     let mut labels = vec![0; graph.len()];
     order.iter().zip(graph.labels()).for_each(|(&to, &label)| labels[to] = label);
@@ -39,7 +39,7 @@ pub fn permuted(graph: &Graph, order: &[usize]) -> Graph {
     Graph::new(labels, &edges).unwrap()
 }
 
-/// Every kernel with every switch, and nested ones.
+/// Returns every kernel with every switch, and nested ones.
 pub fn all_kernels() -> Vec<GraphKernel> {
     [
         r#"{"name": "vertex-histogram"}"#,
@@ -64,12 +64,12 @@ pub fn all_kernels() -> Vec<GraphKernel> {
     .collect()
 }
 
-/// A kernel from its JSON text.
+/// Returns a kernel from its JSON text.
 pub fn kernel(text: &str) -> GraphKernel {
     serde_json::from_str(text).unwrap()
 }
 
-/// The raw kernel of two graphs: the inner product of their features.
+/// Returns the raw kernel of two graphs: the inner product of their features.
 pub fn value(kernel: &GraphKernel, a: &Graph, b: &Graph) -> f64 {
     let a = kernel.features(a).unwrap();
     let b = kernel.features(b).unwrap();

@@ -36,12 +36,12 @@ proptest! {
             // the rows are the features, each in the column of its place in the vocabulary
             for (number, graph) in list.iter().enumerate() {
                 let (columns, values) = rows.row(number);
-                let found: Vec<_> = columns.iter().zip(values).map(|(&column, &value)| {
+                let actual: Vec<_> = columns.iter().zip(values).map(|(&column, &value)| {
                     (features[column as usize], value)
                 }).collect();
                 let expected = kernel.features(graph).unwrap();
                 let expected: Vec<_> = expected.into_iter().map(|(f, v)| (f, v as f32)).collect();
-                prop_assert_eq!(found, expected);
+                prop_assert_eq!(actual, expected);
             }
         }
     }
@@ -74,8 +74,8 @@ fn rows_of_known_features_are_those_of_the_fit() {
 fn graphs_without_nodes_give_no_vocabulary() {
     for graphs in [vec![], vec![nodes(&[]), nodes(&[])]] {
         let error = GraphVocabulary::fit_rows(histogram(), &graphs).unwrap_err();
-        let found = graphs.len();
-        let said = format!("none of the {found} graphs has a feature");
+        let count = graphs.len();
+        let said = format!("none of the {count} graphs has a feature");
         assert!(error.to_string().ends_with(&said), "{error}");
     }
     let wl = kernel(r#"{"name": "weisfeiler-lehman", "iterations": 1000}"#);

@@ -1,4 +1,4 @@
-//! The same text for the same molecule, and a text that reads back as it.
+//! Equal molecules have the same canonical text, and the text reads back as the same molecule.
 
 use std::collections::BTreeMap;
 
@@ -22,7 +22,7 @@ fn check(smiles: &str, orders: u64) {
     }
 }
 
-/// What no renumbering changes: how many atoms and bonds of each kind there are.
+/// Returns the number of atoms and bonds of each kind, which no renumbering changes.
 fn inventory(molecule: &Molecule) -> BTreeMap<String, usize> {
     let mut counts = BTreeMap::new();
     let kind = |atom: &Atom| {
@@ -133,10 +133,10 @@ fn long_chains_of_double_bonds_keep_their_geometries() {
     let ladder = format!("F/C(C)=C(/F){}O", "\\C(C)=C(/F)".repeat(14));
     for smiles in [long, dense, ladder] {
         let molecule = parse(&smiles);
-        let known = molecule.bonds().iter().filter(|bond| bond.stereo).count();
+        let configured = molecule.bonds().iter().filter(|bond| bond.stereo).count();
         let again = parse(&molecule.canonical_smiles());
-        assert!(known > 12, "{smiles}");
-        assert_eq!(again.bonds().iter().filter(|bond| bond.stereo).count(), known, "{smiles}");
+        assert!(configured > 12, "{smiles}");
+        assert_eq!(again.bonds().iter().filter(|bond| bond.stereo).count(), configured, "{smiles}");
         check(&smiles, 8);
     }
 }

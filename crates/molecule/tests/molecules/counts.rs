@@ -45,8 +45,8 @@ fn rows_hold_what_the_molecules_have() {
         assert_eq!(charge, molecule.charge() as f32);
         assert_eq!(value("rings"), molecule.rings().len() as f32);
         for element in ["C", "N", "O", "S", "Cl"] {
-            let own = molecule.atoms().iter().filter(|a| a.element.symbol() == element).count();
-            assert_eq!(value(&format!("atom {element}")), own as f32);
+            let count = molecule.atoms().iter().filter(|a| a.element.symbol() == element).count();
+            assert_eq!(value(&format!("atom {element}")), count as f32);
         }
     }
 }
@@ -54,7 +54,7 @@ fn rows_hold_what_the_molecules_have() {
 #[test]
 fn unusual_atoms_and_bonds_have_columns() {
     let names = Composition::columns();
-    let found = |smiles: &str| -> Vec<(String, f32)> {
+    let counts = |smiles: &str| -> Vec<(String, f32)> {
         let rows = Composition {}.counts(&[parse(smiles)]).unwrap();
         let (columns, values) = rows.row(0);
         columns.iter().zip(values).map(|(&c, &v)| (names[c as usize].clone(), v)).collect()
@@ -62,18 +62,18 @@ fn unusual_atoms_and_bonds_have_columns() {
     let expect = |list: &[(&str, f32)]| -> Vec<_> {
         list.iter().map(|&(name, value)| (name.to_owned(), value)).collect()
     };
-    assert_eq!(found("*#*"), expect(&[("atom *", 2.0), ("bond triple", 1.0)]));
-    assert_eq!(found("[U]$[U]"), expect(&[("atom U", 2.0), ("bond quadruple", 1.0)]));
+    assert_eq!(counts("*#*"), expect(&[("atom *", 2.0), ("bond triple", 1.0)]));
+    assert_eq!(counts("[U]$[U]"), expect(&[("atom U", 2.0), ("bond quadruple", 1.0)]));
     assert_eq!(
-        found("c1ccccc1"),
+        counts("c1ccccc1"),
         expect(&[("atom H", 6.0), ("atom C", 6.0), ("bond aromatic", 6.0), ("rings", 1.0)])
     );
-    assert_eq!(found("[Ca+2]"), expect(&[("atom Ca", 1.0), ("charge positive", 2.0)]));
-    let stereo = found(r"F/C=C/[C@H](F)Cl");
+    assert_eq!(counts("[Ca+2]"), expect(&[("atom Ca", 1.0), ("charge positive", 2.0)]));
+    let stereo = counts(r"F/C=C/[C@H](F)Cl");
     assert!(stereo.contains(&("stereo centers".to_owned(), 1.0)), "{stereo:?}");
     assert!(stereo.contains(&("stereo double bonds".to_owned(), 1.0)), "{stereo:?}");
     assert_eq!(
-        found("N->[Fe]"),
+        counts("N->[Fe]"),
         expect(&[("atom H", 3.0), ("atom N", 1.0), ("atom Fe", 1.0), ("bond dative", 1.0)])
     );
 }
@@ -107,8 +107,8 @@ fn formulas_and_masses_are_those_of_pubchem() {
     ] {
         let molecule = parse(smiles);
         assert_eq!(molecule.formula(), formula, "{smiles}");
-        let found = molecule.molar_mass();
-        assert!((found - mass).abs() < 0.011, "{smiles}: {found}");
+        let actual = molecule.molar_mass();
+        assert!((actual - mass).abs() < 0.011, "{smiles}: {actual}");
     }
     assert_eq!(Element::from_symbol("Xy"), None);
 }

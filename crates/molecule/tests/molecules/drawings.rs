@@ -19,8 +19,8 @@ fn elements(svg: &str) -> Vec<String> {
         let text = &rest[..at];
         assert!(!text.contains('>'), "{text}");
         for entity in text.split('&').skip(1) {
-            let known = ["amp;", "lt;", "gt;", "quot;", "apos;", "#"];
-            assert!(known.iter().any(|known| entity.starts_with(known)), "{text}");
+            let entities = ["amp;", "lt;", "gt;", "quot;", "apos;", "#"];
+            assert!(entities.iter().any(|allowed| entity.starts_with(allowed)), "{text}");
         }
         assert!(at == 0 || !open.is_empty() || text.trim().is_empty(), "text outside: {text}");
         let end = rest.find('>').unwrap_or_else(|| panic!("no end of tag: {rest}"));
@@ -100,8 +100,8 @@ fn graphs_of_any_kind_are_drawn() {
     assert!(drawn(&large).contains("101 nodes, 1 edges"));
 }
 
-/// The stress of the drawing of a graph whose nodes have these distances: squared relative errors of the distances between
-/// circles, whose unit is an edge of 42 pixels.
+/// Returns the stress of the drawing of a graph whose nodes have these distances: squared relative errors of the
+/// distances between circles, whose unit is an edge of 42 pixels.
 fn stress(edges: &str, nodes: usize, apart: impl Fn(usize, usize) -> f64) -> f64 {
     let text = format!("{{\"nodes\": [0{}], \"edges\": [{edges}]}}", ", 0".repeat(nodes - 1));
     let svg = parse_json_lines(text.as_bytes(), Path::new("g")).unwrap()[0].svg();
@@ -139,8 +139,8 @@ fn distances_are_those_of_the_graph_where_the_plane_has_room() {
                 }
             }
         };
-        let found = stress(edges, nodes, apart);
-        assert!(found < most, "{name}: {found}");
+        let actual = stress(edges, nodes, apart);
+        assert!(actual < most, "{name}: {actual}");
     }
 }
 
@@ -180,7 +180,7 @@ fn large_molecules_have_blocks_of_the_newer_version() {
     assert_eq!(small.lines().nth(3), Some("999998  0  0  0  0  0  0  0  0999 V2000"));
 }
 
-/// The numbers in quotes of a tag, after the names given.
+/// Returns the numbers in quotes of a tag, after the names given.
 fn numbers<const N: usize>(tag: &str, names: [&str; N]) -> [f64; N] {
     names.map(|name| {
         let (_, rest) = tag.split_once(&format!(" {name}=\"")).unwrap();
@@ -217,12 +217,12 @@ fn bonds_end_before_labels() {
             |&([_, _, size], count): &([f64; 3], usize)| [0.3 * size * count as f64, 0.35 * size];
         for (at, one @ ([x, y, _], _)) in texts.iter().enumerate() {
             let [width, height] = half(one);
-            let own = *y - half(one)[1];
+            let side_y = *y - half(one)[1];
             for tag in svg.split("<line").skip(1) {
                 let [x1, y1, x2, y2] = numbers(tag, ["x1", "y1", "x2", "y2"]);
                 let touches = (0..=50).map(f64::from).any(|step| {
                     let [px, py] = [x1 + (x2 - x1) * step / 50.0, y1 + (y2 - y1) * step / 50.0];
-                    (px - x).abs() < width && (py - own).abs() < height
+                    (px - x).abs() < width && (py - side_y).abs() < height
                 });
                 assert!(!touches, "{smiles}: {tag}");
             }
@@ -248,7 +248,7 @@ fn aromatic_bonds_are_drawn_as_double_and_single_ones() {
     assert_eq!(lengths.iter().filter(|&&length| length < 31.0).count(), 3, "{lengths:?}");
 }
 
-/// The last field of each bond of a block: 1 and 6 are wedges, 3 is a double bond of unknown geometry.
+/// Returns the last field of each bond of a block: 1 and 6 are wedges, 3 is a double bond of unknown geometry.
 fn stereo(smiles: &str) -> Vec<u32> {
     let block = parse(smiles).mol_block("");
     let counts = block.lines().nth(3).unwrap();
@@ -270,8 +270,8 @@ fn wedges_and_open_double_bonds_are_in_blocks() {
         assert_eq!(one.iter().map(opposite).collect::<Vec<_>>(), other, "{smiles}");
     }
     assert_eq!(stereo("CC=CC").iter().max(), Some(&3));
-    for known in ["C/C=C/C", "CC=C", "C1CC=CC1", "CC(C)=O"] {
-        assert_eq!(stereo(known).iter().max(), Some(&0), "{known}");
+    for smiles in ["C/C=C/C", "CC=C", "C1CC=CC1", "CC(C)=O"] {
+        assert_eq!(stereo(smiles).iter().max(), Some(&0), "{smiles}");
     }
     let hashed = parse("C[C@H](N)C(=O)O").svg();
     let solid = parse("C[C@@H](N)C(=O)O").svg();
@@ -297,15 +297,15 @@ fn unusual_numbers_of_hydrogens_are_in_blocks() {
 
 #[test]
 fn what_differs_is_marked() {
-    let marks = |own: &str, from: &str| {
-        let [own, from] = [own, from].map(parse);
-        let svg = own.svg_with_difference(&from);
+    let marks = |smiles: &str, from: &str| {
+        let [molecule, from] = [smiles, from].map(parse);
+        let svg = molecule.svg_with_difference(&from);
         // marks lie behind the molecule, which is drawn as it is without them
         let unmarked: Vec<&str> = svg.lines().filter(|line| !line.contains("differs")).collect();
-        assert_eq!(unmarked.join("\n"), own.svg().trim_end());
+        assert_eq!(unmarked.join("\n"), molecule.svg().trim_end());
         let paths = svg.lines().filter(|line| line.contains("differs"));
         let [bonds, atoms] =
-            [" L", " h"].map(|end| paths.clone().filter(|own| own.contains(end)).count());
+            [" L", " h"].map(|end| paths.clone().filter(|path| path.contains(end)).count());
         (atoms, bonds)
     };
     assert_eq!(marks("OCC", "CCO"), (0, 0));

@@ -4,14 +4,14 @@ use dsokr_molecule::Fact;
 
 use crate::support::{parse, quickstart};
 
-/// Which molecules, `yes` and `no`, a fact holds of.
+/// Asserts that a fact holds for the molecules `yes` and not for the molecules `no`.
 fn check(fact: &str, yes: &[&str], no: &[&str]) {
     let parsed: Fact = fact.parse().unwrap();
     for (smiles, expected) in
         yes.iter().map(|yes| (yes, true)).chain(no.iter().map(|no| (no, false)))
     {
-        let found = Fact::which(std::slice::from_ref(&parsed), parse(smiles));
-        assert_eq!(found, [Some(expected)], "{fact} of {smiles}");
+        let actual = Fact::which(std::slice::from_ref(&parsed), parse(smiles));
+        assert_eq!(actual, [Some(expected)], "{fact} of {smiles}");
     }
 }
 
@@ -104,7 +104,7 @@ fn parts_are_found_by_elements_rings_and_multiple_bonds() {
     check(&format!("part {steroid}"), &[cholesterol], &["C1CCC2C(C1)CCC1C2CCCC1"]);
 }
 
-/// A sheet of rings of six atoms, each row of atoms bound to the next.
+/// Returns a sheet of rings of six atoms, each row of atoms bound to the next.
 fn sheet(rows: usize, columns: usize) -> String {
     // rows are chains; the bond between rows that a ring closure writes has the number of its column
     let mut chains = Vec::new();
@@ -130,23 +130,23 @@ fn what_a_search_that_is_given_up_looks_for_is_not_known() {
     let facts =
         [&ring, "part C1CCC2CCCCC2C1", &format!("{ring} | atom Cl"), &format!("{ring} | atom C")];
     let facts: Vec<Fact> = facts.iter().map(|fact| fact.parse().unwrap()).collect();
-    let found = Fact::which(&facts, parse(&sheet(10, 14)));
-    assert_eq!(found, [None, Some(true), None, Some(true)]);
+    let actual = Fact::which(&facts, parse(&sheet(10, 14)));
+    assert_eq!(actual, [None, Some(true), None, Some(true)]);
 }
 
 #[test]
 fn a_molecule_has_itself_as_a_part_however_it_is_written() {
-    let mut found = 0;
+    let mut count = 0;
     for smiles in quickstart().filter(|smiles| !smiles.contains('.')).take(200) {
         let molecule = parse(smiles);
         if molecule.atoms().len() <= 64 {
             let fact: Fact = format!("part {smiles}").parse().unwrap();
             let written = parse(&molecule.canonical_smiles());
             assert_eq!(Fact::which(&[fact], written), [Some(true)], "{smiles}");
-            found += 1;
+            count += 1;
         }
     }
-    assert!(found > 100, "{found}");
+    assert!(count > 100, "{count}");
 }
 
 #[test]

@@ -18,11 +18,11 @@ fn tanimoto(a: &[u64], b: &[u64]) -> f64 {
 
 fn pearson(pairs: &[(f64, f64)]) -> f64 {
     let count = pairs.len() as f64;
-    let mean = |of: fn(&(f64, f64)) -> f64| pairs.iter().map(of).sum::<f64>() / count;
+    let mean = |value: fn(&(f64, f64)) -> f64| pairs.iter().map(value).sum::<f64>() / count;
     let x = mean(|p| p.0);
     let y = mean(|p| p.1);
     let sum =
-        |of: &dyn Fn(f64, f64) -> f64| pairs.iter().map(|p| of(p.0 - x, p.1 - y)).sum::<f64>();
+        |term: &dyn Fn(f64, f64) -> f64| pairs.iter().map(|p| term(p.0 - x, p.1 - y)).sum::<f64>();
     sum(&|a, b| a * b) / (sum(&|a, _| a * a) * sum(&|_, b| b * b)).sqrt()
 }
 
@@ -48,16 +48,16 @@ fn similarities_of_chebi_pairs_correlate_with_rdkit_s() {
     let molecules: Vec<Molecule> = chosen.iter().map(|&row| parse(&rows[row])).collect();
     let ours = Morgan::default().bits(&molecules).unwrap();
     let row = |at: usize| &ours.values()[32 * at..32 * (at + 1)];
-    let of = |number: usize| row(chosen.binary_search(&number).unwrap());
+    let actual = |number: usize| row(chosen.binary_search(&number).unwrap());
     let golden = |number: usize| &theirs.values()[32 * number..32 * (number + 1)];
     let similarities: Vec<(f64, f64)> = pairs
         .iter()
-        .map(|&(a, b)| (tanimoto(of(a), of(b)), tanimoto(golden(a), golden(b))))
+        .map(|&(a, b)| (tanimoto(actual(a), actual(b)), tanimoto(golden(a), golden(b))))
         .collect();
     let correlation = pearson(&similarities);
     println!("Pearson correlation {correlation:.5}");
     assert!(correlation >= 0.98, "{correlation}");
-    let same = chosen.iter().filter(|&&number| of(number) == golden(number)).count();
+    let same = chosen.iter().filter(|&&number| actual(number) == golden(number)).count();
     println!("{same} of {} fingerprints equal RDKit's bit for bit", chosen.len());
     assert!(same * 20 > chosen.len() * 19, "{same}");
 }
@@ -126,9 +126,9 @@ fn rows_are_the_molecules_codes_in_their_columns() {
             expected[(code % 4096) as usize] += count as f32;
         }
         let (columns, values) = counts.row(row);
-        let mut found = vec![0.0; 4096];
-        columns.iter().zip(values).for_each(|(&column, &value)| found[column as usize] = value);
-        assert_eq!(found, expected);
+        let mut actual = vec![0.0; 4096];
+        columns.iter().zip(values).for_each(|(&column, &value)| actual[column as usize] = value);
+        assert_eq!(actual, expected);
         for (column, &value) in expected.iter().enumerate() {
             let bit = bits.values()[64 * row + column / 64] >> (column % 64) & 1;
             assert_eq!(bit == 1, value > 0.0);

@@ -19,11 +19,11 @@ fn skeletons_are_those_of_rdkit() {
         ("CC(=O)c1ccccc1CC1CC1=O", "O=C1CC1Cc1ccccc1"),
         ("CC=C1CCCCC1", "C=C1CCCCC1"),
     ] {
-        let found = parse(smiles).skeleton();
+        let graph = parse(smiles).skeleton();
         // the skeleton of a skeleton is itself, with all its atoms
         let expected = parse(skeleton);
-        assert_eq!(found.len(), expected.atoms().len(), "{smiles}");
-        assert_eq!(found.invariant(), expected.skeleton().invariant(), "{smiles}");
+        assert_eq!(graph.len(), expected.atoms().len(), "{smiles}");
+        assert_eq!(graph.invariant(), expected.skeleton().invariant(), "{smiles}");
     }
     assert!(parse("CC(C)CO.[Na+]").skeleton().is_empty());
 }

@@ -8,8 +8,8 @@ fn combine(hash: u32, value: u32) -> u32 {
     hash ^ value.wrapping_add(0x9e37_79b9).wrapping_add(hash << 6).wrapping_add(hash >> 2)
 }
 
-/// How often the features hold each name, 1 (R or Z), 2 (S or E) and 3 (none), with the code of an atom that `marked`
-/// gives for it.
+/// Returns how often the features hold each name, 1 (R or Z), 2 (S or E) and 3 (none), with the code of an atom that
+/// `marked` gives for it.
 fn names(molecule: &Molecule, marked: impl Fn(u32, u32) -> u32) -> [u32; 3] {
     let codes = Stereo { radius: 0, ..Stereo::default() }.codes(molecule);
     let ring = |at: usize| molecule.rings().iter().any(|ring| ring.atoms.contains(&at));
@@ -30,7 +30,7 @@ fn names(molecule: &Molecule, marked: impl Fn(u32, u32) -> u32) -> [u32; 3] {
     [1, 2, 3].map(|name| atoms.iter().filter_map(|&atom| codes.get(&marked(atom, name))).sum())
 }
 
-/// How many centres are R, S, and neither.
+/// Returns how many centres are R, S, and neither.
 fn centers(smiles: &str) -> [u32; 3] {
     names(&parse(smiles), combine)
 }

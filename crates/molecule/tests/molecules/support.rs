@@ -4,14 +4,14 @@ use dsokr_molecule::Molecule;
 
 use crate::data::data;
 
-/// The SMILES of all rows of ChEBI.
+/// Returns the SMILES of all rows of ChEBI.
 pub fn chebi(test: &str) -> Option<Vec<String>> {
     let text = std::fs::read_to_string(data(test, "chebi20/molecules.tsv")?).unwrap();
     let smiles = text.lines().skip(1).map(|line| line.split('\t').nth(1).unwrap().to_owned());
     Some(smiles.collect())
 }
 
-/// The SMILES of the committed quickstart set.
+/// Returns the SMILES of the committed quickstart set.
 pub fn quickstart() -> impl Iterator<Item = &'static str> {
     let table = include_str!("../../../../datasets/quickstart/molecules.tsv");
     table.lines().skip(1).map(|line| line.split('\t').nth(1).unwrap())

@@ -101,7 +101,7 @@ impl Config {
         Ok(Self { is_bert: name == BERT, class, architecture, json: keys.json })
     }
 
-    /// The configuration of a body that is written back in 32-bit floats.
+    /// Returns the configuration of a body that is written back in 32-bit floats.
     pub(super) fn of_written_body(&self) -> Map<String, Value> {
         let mut json = self.json.clone();
         json.insert("architectures".into(), vec![self.class].into());
@@ -129,14 +129,14 @@ impl JsonFile {
         Ok(Self { path: path.to_path_buf(), json })
     }
 
-    /// The error for a key's value.
+    /// Returns the error for a key's value.
     pub(super) fn refuse(&self, key: &str, allowed: &str) -> Error {
-        let found = self.json.get(key).map_or_else(|| "nothing".into(), Value::to_string);
-        Error::file(&self.path, format!("{key} = {found}: {allowed}"))
+        let value = self.json.get(key).map_or_else(|| "nothing".into(), Value::to_string);
+        Error::file(&self.path, format!("{key} = {value}: {allowed}"))
     }
 
-    /// A value as `read` converts it; `read` returns `None` for a value that is not allowed; `default` stands for a missing key,
-    /// and `None` requires one.
+    /// Returns a value as `read` converts it; `read` returns `None` for a value that is not allowed; `default` stands
+    /// for a missing key, and `None` requires one.
     pub(super) fn value<T>(
         &self,
         key: &str,
@@ -150,7 +150,7 @@ impl JsonFile {
         }
     }
 
-    /// A whole number in a range.
+    /// Returns a whole number in a range.
     fn integer(
         &self,
         key: &str,

@@ -81,7 +81,8 @@ impl Pretrained {
         Ok(model)
     }
 
-    /// As [`open`](Self::open) for a folder of the [`files`](Self::files), whose weights lie elsewhere.
+    /// Opens a folder like [`open`](Self::open), where it has only the [`files`](Self::files) and the weights lie
+    /// elsewhere.
     ///
     /// # Errors
     /// As [`open`](Self::open), except for missing weights.
@@ -96,11 +97,11 @@ impl Pretrained {
             let message = "no tokenizer: the folder has neither tokenizer.json nor vocab.txt";
             return Err(Error::file(folder, message));
         };
-        let found = tokenizer.vocabulary();
+        let size = tokenizer.vocabulary();
         let rows = config.architecture.vocabulary;
-        if found > rows {
+        if size > rows {
             let allowed = format!("at most {rows}, vocab_size in config.json");
-            let message = format!("size of the vocabulary = {found}: {allowed}");
+            let message = format!("size of the vocabulary = {size}: {allowed}");
             return Err(Error::file(path, message));
         }
         let mut companions = Vec::new();
@@ -123,7 +124,7 @@ impl Pretrained {
         Ok(())
     }
 
-    /// Sizes and rates of the body, from config.json.
+    /// Returns sizes and rates of the body, from config.json.
     pub fn architecture(&self) -> &Architecture {
         &self.config.architecture
     }
@@ -144,7 +145,7 @@ impl Pretrained {
     /// `norm.gamma`, `layers.0.qkv.weight`, …), and the sorted names of the tensors that a body does
     /// not use.
     ///
-    /// Matrices are `[in, out]`; those of query, key and value lie side by side, `[d, 3 d]`.
+    /// Matrices are `[in, out]`. The matrices of query, key and value lie side by side, `[d, 3 d]`.
     ///
     /// # Errors
     /// [`dsokr_core::Error::File`] for a file that cannot be read, or if the folder was opened without weights;
@@ -157,7 +158,7 @@ impl Pretrained {
         }
     }
 
-    /// A body with these weights, and the names of the tensors that it does not use.
+    /// Returns a body with these weights, and the names of the tensors that it does not use.
     ///
     /// # Errors
     /// As [`parameters`](Self::parameters).
@@ -185,7 +186,7 @@ pub struct PretrainedConfig {
     /// Longer texts are truncated, and their number is reported.
     #[serde(default = "max_length")]
     pub max_length: usize,
-    /// Which token vectors the head reads.
+    /// The token vectors that the head reads.
     #[serde(default = "pooling")]
     pub pooling: Pooling,
     /// Number of the lowest layers that are frozen, together with the embeddings; 0 freezes nothing.
@@ -230,7 +231,7 @@ impl PretrainedConfig {
         check(self.freeze <= layers, "freeze", self.freeze, allowed)
     }
 
-    /// Its size with `coordinates` coordinates, on texts of `length` tokens.
+    /// Returns the size of the encoder with `coordinates` coordinates, on texts of `length` tokens.
     pub fn size(&self, model: &Pretrained, length: f64, coordinates: usize) -> Vec<PartSize> {
         let mut architecture = model.architecture().clone();
         self.set(&mut architecture);
@@ -246,8 +247,8 @@ impl PretrainedConfig {
         }
     }
 
-    /// An encoder, and the names of the weight file's tensors that it does not use. The offset becomes the bias of its
-    /// head. If the folder was opened without weights,
+    /// Returns an encoder, and the names of the weight file's tensors that it does not use. The offset becomes the bias
+    /// of its head. If the folder was opened without weights,
     /// the body is drawn, and its parameters are to be read from elsewhere.
     ///
     /// # Errors

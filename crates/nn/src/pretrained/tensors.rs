@@ -20,7 +20,7 @@ const CANDIDATES: [&str; 4] = [
     "pytorch_model.bin.index.json",
 ];
 
-/// The weight file of a folder, or the index of several.
+/// Returns the weight file of a folder, or the index of several.
 pub(super) fn weight_file(folder: &Path) -> Result<PathBuf, Error> {
     CANDIDATES.iter().map(|name| folder.join(name)).find(|path| path.exists()).ok_or_else(|| {
         let message = format!("no weights: the folder has none of {}", CANDIDATES.join(", "));
@@ -61,7 +61,7 @@ impl Tensors {
     }
 }
 
-/// The file itself, or the shards that an index names.
+/// Returns the file itself, or the shards that an index names.
 fn files(path: &Path) -> Result<Vec<PathBuf>, Error> {
     if path.extension().is_none_or(|extension| extension != "json") {
         return Ok(vec![path.to_path_buf()]);
@@ -111,7 +111,7 @@ fn open(file: &Path) -> Result<Vec<Tensor>, Error> {
     Ok(reader.into_tensors().into_iter().map(tensor).collect())
 }
 
-/// Numbers of a type of floats.
+/// Returns numbers of a type of floats.
 fn decode(kind: &str, bytes: &[u8]) -> Result<Vec<f32>, String> {
     fn each<const N: usize>(bytes: &[u8], number: impl Fn([u8; N]) -> f32) -> Vec<f32> {
         bytes.as_chunks().0.iter().map(|element| number(*element)).collect()
@@ -126,17 +126,17 @@ fn decode(kind: &str, bytes: &[u8]) -> Result<Vec<f32>, String> {
 }
 
 impl Tensor {
-    /// File and name, for messages.
+    /// Returns the file and name, for messages.
     pub(super) fn place(&self) -> String {
         format!("{}: `{}`", self.path.display(), self.name)
     }
 
-    /// The values, row-major.
+    /// Returns the values, row-major.
     pub(super) fn read(&self) -> Result<Vec<f32>, Error> {
         (self.read)().map_err(|e| Error::file(&self.path, format!("`{}` {e}", self.name)))
     }
 
-    /// The values, all of them finite.
+    /// Returns the values, all of them finite.
     pub(super) fn read_finite(&self) -> Result<Vec<f32>, Error> {
         let values = self.read()?;
         match values.iter().position(|value| !value.is_finite()) {

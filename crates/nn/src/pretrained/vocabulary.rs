@@ -64,7 +64,7 @@ pub(super) fn read(path: &Path, word_pieces: bool) -> Result<Tokenizer, Error> {
     let last = required("sep_token", "[SEP]")?;
     let pad = special("pad_token", "[PAD]")?;
     let mask = special("mask_token", "[MASK]")?;
-    let known: Vec<AddedToken> = [&pad, &unknown, &first.0, &last.0, &mask]
+    let special_tokens: Vec<AddedToken> = [&pad, &unknown, &first.0, &last.0, &mask]
         .into_iter()
         .filter(|token| vocabulary.contains_key(*token))
         .map(|token| AddedToken::from(token.as_str(), true))
@@ -83,7 +83,7 @@ pub(super) fn read(path: &Path, word_pieces: bool) -> Result<Tokenizer, Error> {
     inner.with_pre_tokenizer(Some(BertPreTokenizer));
     inner.with_post_processor(Some(BertProcessing::new(last, first)));
     inner.with_decoder(Some(tokenizers::decoders::wordpiece::WordPiece::default()));
-    inner.add_special_tokens(known).map_err(library)?;
+    inner.add_special_tokens(special_tokens).map_err(library)?;
     let json = inner.to_string(true).map_err(library)?;
     Tokenizer::checked(inner, path, json)
 }

@@ -1,5 +1,5 @@
-//! Where each parameter of a body lies in a weight file, for reading and for writing, and the tensors of a file as
-//! parameters.
+//! The layout of weight files: where each parameter of a body lies, for reading and for writing, and the tensors of a
+//! file as parameters.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use crate::error::{Error, check_names};
 use crate::parameters::{Parameter, Parameters};
 use crate::transformer::Architecture;
 
-/// The tensor that locates a body in a file: the prefix of its name is that of all tensors.
+/// The tensor that locates a body in a file: all names of tensors have the same prefix as its name.
 const WORDS: &str = "embeddings.word_embeddings.weight";
 /// Integer buffers that older versions of transformers saved.
 const BUFFERS: [&str; 2] = ["embeddings.position_ids", "embeddings.token_type_ids"];
@@ -18,18 +18,18 @@ const BUFFERS: [&str; 2] = ["embeddings.position_ids", "embeddings.token_type_id
 const HEADS: [&str; 5] = [POOLER, "cls.", "lm_head.", "classifier.", "qa_outputs."];
 const POOLER: &str = "pooler.";
 
-/// One parameter of the body, and the tensors of the file that it consists of.
+/// A parameter of the body, and the tensors of the file that it consists of.
 pub(super) struct Piece {
     /// Path of the parameter in the body.
     pub(super) path: String,
-    /// Its shape.
+    /// The shape of the parameter.
     pub(super) shape: Vec<usize>,
     /// The tensors, side by side along the parameter's last dimension: one tensor, or query, key and
     /// value.
     pub(super) names: Vec<String>,
 }
 
-/// All parameters of a body.
+/// Returns all parameters of a body.
 pub(super) fn layout(architecture: &Architecture) -> Vec<Piece> {
     let Architecture { width: d, feed_forward: ff, vocabulary, positions, types, .. } =
         *architecture;
@@ -45,11 +45,11 @@ pub(super) fn layout(architecture: &Architecture) -> Vec<Piece> {
     let mut pieces: Vec<Piece> = tables.map(table).into();
     let norm = ["gamma", "beta"];
     let linear = ["weight", "bias"];
-    let mut add = |path: String, own: [&str; 2], names: &[String], shape: &[usize]| {
+    let mut add = |path: String, leaves: [&str; 2], names: &[String], shape: &[usize]| {
         let shapes = [shape, &shape[shape.len() - 1..]];
-        for ((own, end), shape) in own.into_iter().zip(linear).zip(shapes) {
+        for ((leaf, end), shape) in leaves.into_iter().zip(linear).zip(shapes) {
             let names = names.iter().map(|name| format!("{name}.{end}")).collect();
-            pieces.push(Piece { path: format!("{path}.{own}"), shape: shape.to_vec(), names });
+            pieces.push(Piece { path: format!("{path}.{leaf}"), shape: shape.to_vec(), names });
         }
     };
     add("norm".into(), norm, &["embeddings.LayerNorm".into()], &[d]);
@@ -68,13 +68,13 @@ pub(super) fn layout(architecture: &Architecture) -> Vec<Piece> {
 }
 
 impl Piece {
-    /// Whether the tensors are matrices `[out, in]`, as in PyTorch's linear layers, while the parameter
+    /// Returns whether the tensors are matrices `[out, in]`, as in PyTorch's linear layers, while the parameter
     /// is `[in, out]`.
     fn is_transposed(&self) -> bool {
         self.path.ends_with(".weight")
     }
 
-    /// Shape of each tensor.
+    /// Returns the shape of each tensor.
     pub(super) fn file_shape(&self) -> Vec<usize> {
         let mut shape = self.shape.clone();
         // only parameters of several tensors are wider than their tensors
@@ -87,7 +87,7 @@ impl Piece {
         shape
     }
 
-    /// The parameter's values from `tensors` in the order of `names`, each of the
+    /// Returns the parameter's values from `tensors` in the order of `names`, each of the
     /// [`file_shape`](Self::file_shape).
     pub(super) fn join(&self, tensors: Vec<Vec<f32>>) -> Vec<f32> {
         let values = tensors.concat();
@@ -99,7 +99,7 @@ impl Piece {
         }
     }
 
-    /// The inverse of [`join`](Self::join), for `values` that fill the parameter's shape.
+    /// Returns the inverse of [`join`](Self::join), for `values` that fill the parameter's shape.
     pub(super) fn split(&self, values: &[f32]) -> Vec<Vec<f32>> {
         let values =
             if self.is_transposed() { &transposed(values, self.shape[1])[..] } else { values };
@@ -107,13 +107,13 @@ impl Piece {
     }
 }
 
-/// The transpose of a matrix with rows of `width` values.
+/// Returns the transpose of a matrix with rows of `width` values.
 pub(super) fn transposed(values: &[f32], width: usize) -> Vec<f32> {
     let column = |j| values.iter().skip(j).step_by(width).copied();
     (0..width).flat_map(column).collect()
 }
 
-/// The body's parameters, and the sorted names of the known tensors that it does not use.
+/// Returns the body's parameters, and the sorted names of the known tensors that it does not use.
 pub(super) fn body(
     tensors: &Tensors,
     architecture: &Architecture,
@@ -150,9 +150,9 @@ pub(super) fn body(
     for (name, tensor) in &used {
         let expected = &shapes[name.as_str()];
         if tensor.shape != *expected {
-            let found = tensor.shape.clone();
+            let actual = tensor.shape.clone();
             let expected = expected.clone();
-            return Err(Error::Shape { tensor: tensor.place(), found, expected });
+            return Err(Error::Shape { tensor: tensor.place(), found: actual, expected });
         }
     }
     let read = |piece: &Piece| -> Result<Parameter, Error> {
@@ -167,7 +167,7 @@ pub(super) fn body(
     Ok((named.collect::<Result<_, Error>>()?, unused))
 }
 
-/// The pooler's tensors by their names in a body; empty if the file has no pooler.
+/// Returns the pooler's tensors by their names in a body; empty if the file has no pooler.
 pub(super) fn pooler(tensors: &Tensors) -> Result<Vec<(String, Parameter)>, Error> {
     let prefix = prefix(tensors)?;
     let named = tensors.by_name.iter().filter_map(|(full, tensor)| {
@@ -181,7 +181,7 @@ pub(super) fn pooler(tensors: &Tensors) -> Result<Vec<(String, Parameter)>, Erro
     named.map(read).collect()
 }
 
-/// The prefix of the names of the body's tensors: nothing, `bert.`, `state_dict.roberta.`, …
+/// Returns the prefix of the names of the body's tensors: nothing, `bert.`, `state_dict.roberta.`, …
 fn prefix(tensors: &Tensors) -> Result<&str, Error> {
     let ends = tensors.by_name.keys().filter_map(|name| name.strip_suffix(WORDS));
     let prefixes: Vec<&str> = ends.filter(|end| end.is_empty() || end.ends_with('.')).collect();
@@ -195,13 +195,13 @@ fn prefix(tensors: &Tensors) -> Result<&str, Error> {
     }
 }
 
-/// The name of a tensor outside of the body, without the outer part of the body's `prefix`.
+/// Returns the name of a tensor outside of the body, without the outer part of the body's `prefix`.
 fn outside<'n>(full: &'n str, prefix: &str) -> &'n str {
     let outer = prefix.trim_end_matches('.').rsplit_once('.').map_or("", |(outer, _)| outer);
     full.strip_prefix(outer).map_or(full, |name| name.strip_prefix('.').unwrap_or(name))
 }
 
-/// A tensor's current name; BERT's first files use `gamma` and `beta`.
+/// Returns a tensor's current name; BERT's first files use `gamma` and `beta`.
 fn present(name: &str) -> String {
     let renamed = |old: &str, new: &str| {
         name.strip_suffix(old)

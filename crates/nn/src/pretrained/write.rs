@@ -23,10 +23,10 @@ const MODULES: &str = "modules.json";
 const POOLING: &str = "1_Pooling";
 const HEAD: &str = "2_Dense";
 
-/// Whether [`Pretrained::export`] gives a file, or a folder, this name.
+/// Returns whether [`Pretrained::export`] gives a file, or a folder, this name.
 pub fn is_exported(name: &str) -> bool {
-    let own = [CONFIG, TOKENIZER, WEIGHTS, BERT, SENTENCES, MODULES, POOLING, HEAD];
-    own.iter().chain(&COMPANIONS).any(|own| *own == name)
+    let written = [CONFIG, TOKENIZER, WEIGHTS, BERT, SENTENCES, MODULES, POOLING, HEAD];
+    written.iter().chain(&COMPANIONS).any(|file| *file == name)
 }
 
 impl Pretrained {
@@ -80,9 +80,8 @@ impl Pretrained {
         write_weights(folder, "transformer-body", &tensors.chain(unchanged).collect::<Vec<_>>())
     }
 
-    /// Name and text of the small files: config.json, tokenizer.json and those of the tokenizer's
-    /// other files that are text. [`open_without_weights`](Self::open_without_weights) reads a folder
-    /// that holds them.
+    /// Returns the name and text of the small files: config.json, tokenizer.json and the other text files of the
+    /// tokenizer. [`open_without_weights`](Self::open_without_weights) reads a folder that holds them.
     pub fn files(&self) -> Vec<(&'static str, String)> {
         let config = format!("{:#}", Value::Object(self.config.json.clone()));
         let mut files = vec![(CONFIG, config), (TOKENIZER, self.tokenizer.json.clone())];
@@ -116,8 +115,8 @@ impl Pretrained {
         let is = |pooling| encoder.pooling == pooling;
         let pooling = folder.join(POOLING);
         let head = folder.join(HEAD);
-        let own = json!({ "max_seq_length": max_length, "do_lower_case": false });
-        write_json(folder, BERT, &own)?;
+        let settings = json!({ "max_seq_length": max_length, "do_lower_case": false });
+        write_json(folder, BERT, &settings)?;
         // candidates are ranked by inner products
         let ranking =
             json!({ "prompts": {}, "default_prompt_name": null, "similarity_fn_name": "dot" });

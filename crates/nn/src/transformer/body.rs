@@ -16,7 +16,7 @@ use crate::init;
 use crate::onnx::{Attribute, Dimension, Graph, Type, Value};
 use crate::pass::Pass;
 
-/// Which of a text's token vectors the head reads.
+/// The token vectors of a text that the head reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Pooling {
@@ -30,8 +30,8 @@ pub enum Pooling {
 
 /// A transformer without its head: maps the token ids of a text to one vector of width d.
 ///
-/// Texts of a batch lie one after the other without padding ([`Sequences::packed`]), so the cost of a
-/// batch is that of its tokens.
+/// Texts of a batch lie one after the other without padding ([`Sequences::packed`]), so the cost of a batch is the cost
+/// of its tokens.
 #[derive(Module, Debug)]
 pub struct Body {
     pub(super) tokens: Param<Tensor<2>>,
@@ -63,12 +63,12 @@ impl Body {
         }
     }
 
-    /// The device of the parameters.
+    /// Returns the device of the parameters.
     pub fn device(&self) -> Device {
         self.tokens.device()
     }
 
-    /// Vectors `[n, d]` of all tokens of non-empty texts, before the first layer.
+    /// Returns vectors `[n, d]` of all tokens of non-empty texts, before the first layer.
     fn embed(&self, tokens: Tokens, sequences: &Arc<Sequences>, pass: Pass) -> Tensor<2> {
         let Architecture { first_position, width, epsilon, dropout: p, .. } = self.architecture;
         // every token is of the first type
@@ -90,7 +90,7 @@ impl Body {
         masked(x, pass.row_dropout(0, p, width, |masks| masks.lengths))
     }
 
-    /// Vectors `[n, d]` of all tokens after the last layer, text by text.
+    /// Returns vectors `[n, d]` of all tokens after the last layer, text by text.
     ///
     /// # Panics
     /// If a text is empty or longer than [`Architecture::longest`], or if an id is not in the
@@ -132,7 +132,7 @@ impl Body {
         })
     }
 
-    /// One vector per text, `[texts, d]`.
+    /// Returns one vector per text, `[texts, d]`.
     ///
     /// # Panics
     /// As [`hidden`](Self::hidden).
@@ -141,11 +141,11 @@ impl Body {
         self.pooled_tokens(tokens, &lengths, pooling, pass)
     }
 
-    /// The same of texts of these lengths, whose tokens have features `[tokens × vocabulary]`, row-major, which the table
-    /// of tokens maps to vectors.
+    /// Returns the vectors of [`pooled`](Self::pooled) for texts of these lengths, whose tokens have features
+    /// `[tokens × vocabulary]`, row-major. The table of tokens maps the features to vectors.
     ///
     /// # Panics
-    /// As [`hidden`](Self::hidden); if there are not so many features.
+    /// The panics of [`hidden`](Self::hidden); if there are not so many features.
     pub fn pooled_features(
         &self,
         features: Vec<f32>,
@@ -194,7 +194,7 @@ impl Body {
         self.onnx_of(graph, tokens, pooling)
     }
 
-    /// The same of the vectors of tokens `[batch, length, d]`.
+    /// Adds the body to an ONNX graph, from the vectors of tokens `[batch, length, d]`.
     pub(super) fn onnx_of(&self, graph: &mut Graph, tokens: Value, pooling: Pooling) -> Value {
         let Architecture { first_position, epsilon, .. } = self.architecture;
         let shape = ["batch", "length"].map(Dimension::Any);
@@ -253,7 +253,8 @@ impl Body {
         }
     }
 
-    /// A batch and, on a GPU, texts that nobody reads: with a round number of tokens, sums over them can be divided.
+    /// Returns a batch and, on a GPU, texts that nobody reads: with a round number of tokens, sums over them can be
+    /// divided.
     fn padded(&self, mut tokens: Tokens, lengths: &[usize]) -> (Tokens, Arc<Sequences>) {
         let mut lengths = lengths.to_vec();
         let count: usize = lengths.iter().sum();
@@ -298,12 +299,12 @@ enum Tokens {
     Features(Vec<f32>),
 }
 
-/// The tokens of texts, and the number of each text's.
+/// Returns the tokens of texts, and the number of each text's.
 fn ids(batch: &[&[u32]]) -> (Tokens, Vec<usize>) {
     (Tokens::Ids(batch.concat()), batch.iter().map(|ids| ids.len()).collect())
 }
 
-/// The first rows of a matrix.
+/// Returns the first rows of a matrix.
 fn first(x: Tensor<2>, rows: usize) -> Tensor<2> {
     if x.dims()[0] == rows { x } else { x.narrow(0, 0, rows) }
 }

@@ -37,7 +37,7 @@ impl Affine {
         dsokr_kernels::product(x, self.weight.val(), precision)
     }
 
-    /// `x w + b`.
+    /// Computes `x w + b`.
     fn forward(&self, x: Tensor<2>, precision: Precision) -> Tensor<2> {
         linear(x, self.weight.val(), self.bias.val(), precision)
     }
@@ -67,7 +67,7 @@ impl Norm {
         Self { gamma: init::constant([d], 1.0, device), beta: init::constant([d], 0.0, device) }
     }
 
-    /// `norm(x + dropout(r + bias))`.
+    /// Computes `norm(x + dropout(r + bias))`.
     pub(super) fn forward(
         &self,
         x: Tensor<2>,
@@ -79,7 +79,7 @@ impl Norm {
         residual_norm(x, r, [bias, self.gamma.val(), self.beta.val()], epsilon, dropout)
     }
 
-    /// `norm(x + r)`, as operators of ONNX.
+    /// Computes `norm(x + r)`, as operators of ONNX.
     pub(super) fn onnx(&self, graph: &mut Graph, x: &Value, r: &Value, epsilon: f64) -> Value {
         let sum = graph.node("Add", &[x, r], &[]);
         let gamma = graph.parameter(&self.gamma);
@@ -114,7 +114,7 @@ pub(super) struct Shared {
 }
 
 impl Shared {
-    /// The attention of a layer; `preceding` rows of probabilities precede these in the batch.
+    /// Returns the attention of a layer; `preceding` rows of probabilities precede these in the batch.
     fn attention(&self, index: usize, preceding: impl Fn(Masks) -> u32) -> Attention {
         let Architecture { heads, attention_dropout, precision, .. } = self.architecture;
         let dropout = self.pass.row_dropout(site(index, 0), attention_dropout, heads, preceding);
@@ -140,7 +140,7 @@ impl Layer {
         }
     }
 
-    /// The layer's input and its parameters.
+    /// Returns the layer's input and its parameters.
     fn inputs(&self, x: Tensor<2>) -> [DispatchTensor; INPUTS] {
         struct Inputs(Vec<DispatchTensor>);
 
@@ -176,7 +176,7 @@ impl Layer {
         self.after_attention(first, context, shared, index, |masks| masks.inputs)
     }
 
-    /// The rest of the layer; `preceding` rows of x precede these in the batch.
+    /// Returns the rest of the layer; `preceding` rows of x precede these in the batch.
     fn after_attention(
         &self,
         x: Tensor<2>,
@@ -221,9 +221,9 @@ impl Layer {
         let orders = [[0, 2, 1, 3], [0, 2, 3, 1], [0, 2, 1, 3]];
         let [q, k, v] = [0, 1, 2].map(|which| {
             let index = graph.int(which);
-            let own = graph.node("Gather", &[&qkv, &index], &[("axis", Attribute::Int(2))]);
+            let part = graph.node("Gather", &[&qkv, &index], &[("axis", Attribute::Int(2))]);
             let order = Attribute::Ints(&orders[which as usize]);
-            graph.node("Transpose", &[&own], &[("perm", order)])
+            graph.node("Transpose", &[&part], &[("perm", order)])
         });
         let scale = graph.floats(&[], &[1.0 / (head as f32).sqrt()]);
         let scores = graph.node("MatMul", &[&q, &k], &[]);
@@ -257,7 +257,7 @@ impl Layer {
     }
 }
 
-/// The dropout site of a place in a layer; site 0 belongs to the embeddings.
+/// Returns the dropout site of a place in a layer; site 0 belongs to the embeddings.
 fn site(layer: usize, place: u64) -> u64 {
     1 + SITES * layer as u64 + place
 }
@@ -301,11 +301,12 @@ where
         let layer = self.layer.clone().train();
         let dy = Tensor::<2>::from_primitive::<B>(dy);
         let y = layer.forward(x.clone(), &self.shared, self.index);
-        let mut own = (y * dy.autodiff()).sum().backward();
+        let mut gradients = (y * dy.autodiff()).sum().backward();
         layer.inputs(x).map(|leaf| {
             // of any number of dimensions
             let leaf = Tensor::<1>::from_dispatch(leaf);
-            leaf.grad_remove(&mut own).map(|gradient| of_backend::<B>(gradient.into_dispatch()))
+            leaf.grad_remove(&mut gradients)
+                .map(|gradient| of_backend::<B>(gradient.into_dispatch()))
         })
     }
 }

@@ -51,7 +51,7 @@ pub struct TransformerConfig {
     /// sub-layers' outputs.
     #[default(0.1)]
     pub dropout: f32,
-    /// Which token vectors the head reads.
+    /// The token vectors that the head reads.
     #[default(Pooling::Mean)]
     pub pooling: Pooling,
     /// The numbers that matrix products multiply; all else has 32 bits. `bf16` is fast on GPUs
@@ -91,7 +91,8 @@ impl TransformerConfig {
         }
     }
 
-    /// Its size over `vocabulary` tokens with `coordinates` coordinates, on texts of `length` tokens.
+    /// Returns the size of the encoder over `vocabulary` tokens with `coordinates` coordinates, on texts of `length`
+    /// tokens.
     pub fn size(&self, vocabulary: usize, length: f64, coordinates: usize) -> Vec<PartSize> {
         self.architecture(vocabulary).size(length, coordinates)
     }
@@ -110,7 +111,7 @@ pub struct Transformer {
     pub body: Body,
     /// A linear layer onto the coordinates.
     pub head: Linear,
-    /// Which token vectors the head reads.
+    /// The token vectors that the head reads.
     #[module(skip)]
     pub pooling: Pooling,
 }
@@ -208,12 +209,12 @@ impl Architecture {
         check_dropout("inner_dropout", self.inner_dropout)
     }
 
-    /// Longest text in tokens.
+    /// Returns longest text in tokens.
     pub fn longest(&self) -> usize {
         self.positions.saturating_sub(self.first_position)
     }
 
-    /// The size of a transformer with a head onto `coordinates`, on texts of `length` tokens.
+    /// Returns the size of a transformer with a head onto `coordinates`, on texts of `length` tokens.
     pub(crate) fn size(&self, length: f64, coordinates: usize) -> Vec<PartSize> {
         let Self { vocabulary, positions, types, layers, width, heads, feed_forward, .. } = *self;
         let [width, inner, depth] = [width, feed_forward, layers].map(|size| size as f64);

@@ -44,7 +44,7 @@ pub struct PeakTransformerConfig {
     /// Share of units dropped in training, in `[0, 1)`.
     #[default(0.1)]
     pub dropout: f32,
-    /// Which token vectors the head reads; `first` is the precursor's.
+    /// The token vectors that the head reads; `first` is the precursor's.
     #[default(Pooling::Mean)]
     pub pooling: Pooling,
 }
@@ -64,7 +64,7 @@ impl PeakTransformerConfig {
         self.inner().architecture(features(self.wavelengths)).validate()
     }
 
-    /// The transformer over the features of peaks, in the place of a vocabulary.
+    /// Returns the transformer over the features of peaks, in the place of a vocabulary.
     fn inner(&self) -> TransformerConfig {
         TransformerConfig {
             max_length: self.max_peaks + 1,
@@ -78,12 +78,12 @@ impl PeakTransformerConfig {
         }
     }
 
-    /// Number of tokens of a spectrum: its peaks, and the precursor.
+    /// Returns the number of tokens of a spectrum: its peaks, and the precursor.
     pub fn length(&self, (_, peaks): &PeakList) -> usize {
         tokens(peaks.len(), self.max_peaks)
     }
 
-    /// Its size with `coordinates` coordinates, on spectra of `length` tokens.
+    /// Returns the size of the encoder with `coordinates` coordinates, on spectra of `length` tokens.
     pub fn size(&self, length: f64, coordinates: usize) -> Vec<PartSize> {
         self.inner().size(features(self.wavelengths), length, coordinates)
     }
@@ -96,7 +96,8 @@ impl PeakTransformerConfig {
     }
 }
 
-/// Number of features of a peak: sine and cosine of m/z and of loss at each wavelength, intensity, precursor.
+/// Returns the number of features of a peak: sine and cosine of m/z and of loss at each wavelength, intensity,
+/// precursor.
 fn features(wavelengths: usize) -> usize {
     4 * wavelengths + 2
 }
@@ -189,7 +190,7 @@ impl Encoder for PeakTransformer {
         let peaks = graph.node("Sub", &[&one, &first], &[]);
         let intensity = graph.node("Mul", &[&intensity, &peaks], &[]);
         let root = graph.node("Sqrt", &[&intensity], &[]);
-        let last = [root, first].map(|own| graph.node("Unsqueeze", &[&own, &axes[2]], &[]));
+        let last = [root, first].map(|column| graph.node("Unsqueeze", &[&column, &axes[2]], &[]));
         let features = graph.node("Concat", &[&waves, &last[0], &last[1]], &along(2));
         let Transformer { body, head, pooling } = &self.inner;
         let tokens = graph.linear(&features, &body.tokens, None);
@@ -201,7 +202,8 @@ impl Encoder for PeakTransformer {
 impl PeakTransformer {
     fn each_wavelength(&self) -> impl Iterator<Item = f64> {
         let ratio = (LONGEST / SHORTEST).powf(1.0 / (self.wavelengths - 1) as f64);
-        std::iter::successors(Some(SHORTEST), move |own| Some(own * ratio)).take(self.wavelengths)
+        std::iter::successors(Some(SHORTEST), move |wavelength| Some(wavelength * ratio))
+            .take(self.wavelengths)
     }
 
     /// Adds the features of a peak, or of the precursor, which has no intensity.

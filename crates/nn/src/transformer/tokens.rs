@@ -20,7 +20,7 @@ use crate::tokenizer::{Tokenizer, parsed};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum TokenKind {
-    /// One character, for strings such as SMILES.
+    /// Single characters, for strings such as SMILES.
     Characters,
     /// Byte-pair encoding, learned from the training texts.
     BytePairs,
@@ -119,7 +119,7 @@ impl Tokenizer {
     }
 }
 
-/// The tokenizer of texts that start with `[CLS]`, which files of earlier versions do not say.
+/// Returns the tokenizer of texts that start with `[CLS]`, which files of earlier versions do not say.
 fn with_first(
     mut tokenizer: tokenizers::Tokenizer,
     path: &Path,

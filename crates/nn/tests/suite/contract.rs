@@ -5,7 +5,7 @@ use burn::tensor::{Device, Tensor, activation};
 use dsokr_core::random::generator;
 use dsokr_nn::{Encoder, Pass, contract, dropout, init, pad};
 
-/// What is wrong with an encoder of tokens.
+/// A mistake that an encoder of tokens makes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Mistake {
     None,

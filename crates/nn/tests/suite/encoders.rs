@@ -130,7 +130,7 @@ fn keeps_the_contract<E: Encoder>((encoder, inputs): (E, Vec<E::Input>)) {
     }
 }
 
-/// The rows of a batch, encoded in two parts, are those of the whole batch, dropout included.
+/// The rows of a batch that is encoded in two parts equal those of the whole batch, dropout included.
 fn parts_have_the_masks_of_the_batch<E: Encoder>((encoder, inputs): (E, Vec<E::Input>)) {
     let model = Model::new(stepped(encoder, &inputs));
     let all: Vec<&E::Input> = inputs.iter().collect();
@@ -138,7 +138,7 @@ fn parts_have_the_masks_of_the_batch<E: Encoder>((encoder, inputs): (E, Vec<E::I
     for first in 1..all.len() {
         let (before, rest) = all.split_at(first);
         let part = |preceding: &[&E::Input], part: &[&E::Input]| {
-            host(model.encoder.forward(part, model.pass_behind(9, preceding.iter().copied())))
+            host(model.encoder.forward(part, model.pass_after(9, preceding.iter().copied())))
         };
         let parts = [part(&[], before), part(before, rest)].concat();
         let apart = whole.iter().zip(&parts).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max);
@@ -286,7 +286,7 @@ fn a_head_starts_at_the_targets_scale_whatever_their_number() {
     }
 }
 
-/// More than 2²² ids go to a file.
+/// Ids in memory and in a file (more than 2²²) are the ids that were given.
 #[test]
 fn ids_in_memory_and_in_a_file_are_those_that_were_given() {
     assert!(TokenIdsBuilder::default().finish().unwrap().is_empty());

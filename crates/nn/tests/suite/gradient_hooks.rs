@@ -19,9 +19,9 @@ type Log = Arc<Mutex<Vec<(u64, Vec<f32>)>>>;
 
 fn log() -> (Log, Receive) {
     let log = Log::default();
-    let own = log.clone();
+    let shared_log = log.clone();
     let receive = move |id: ParamId, gradient: &[f32]| {
-        own.lock().unwrap().push((id.val(), gradient.to_vec()));
+        shared_log.lock().unwrap().push((id.val(), gradient.to_vec()));
     };
     (log, Arc::new(receive))
 }
@@ -88,18 +88,20 @@ fn gradients_that_are_handed_over_are_those_of_the_pass() {
                 Gradients::from(GradientsParams::from_grads(loss.backward(), body))
             };
             let mut expected = Vec::new();
-            let mut own = gradients(&body);
+            let mut all_gradients = gradients(&body);
             visit(&body, |_, parameter| {
-                let gradient = parameter.take_gradient(&mut own);
+                let gradient = parameter.take_gradient(&mut all_gradients);
                 expected.extend(gradient.map(|gradient| (parameter.id().val(), gradient)));
             });
             let (log, receive) = log();
             let watched = GradientHooks::new(&body).watch(body.clone(), receive);
             assert!(gradients(&watched).is_empty());
-            let mut found = log.lock().unwrap().clone();
-            found.sort_by_key(|(id, _)| expected.iter().position(|(own, _)| own == id));
-            assert_eq!(found.len(), trained);
-            assert!(found == expected, "bit for bit");
+            let mut received = log.lock().unwrap().clone();
+            received.sort_by_key(|(id, _)| {
+                expected.iter().position(|(expected_id, _)| expected_id == id)
+            });
+            assert_eq!(received.len(), trained);
+            assert!(received == expected, "bit for bit");
         }
     }
 }

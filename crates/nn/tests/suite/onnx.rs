@@ -13,9 +13,9 @@ type Field<'a> = (u64, Result<u64, &'a [u8]>);
 
 fn varint(bytes: &mut &[u8]) -> u64 {
     let end = bytes.iter().position(|byte| byte >> 7 == 0).unwrap();
-    let (own, rest) = bytes.split_at(end + 1);
+    let (digits, rest) = bytes.split_at(end + 1);
     *bytes = rest;
-    own.iter().rev().fold(0, |sum, byte| sum << 7 | u64::from(byte & 127))
+    digits.iter().rev().fold(0, |sum, byte| sum << 7 | u64::from(byte & 127))
 }
 
 fn fields(mut bytes: &[u8]) -> Vec<Field<'_>> {
@@ -26,9 +26,9 @@ fn fields(mut bytes: &[u8]) -> Vec<Field<'_>> {
             0 => Ok(varint(&mut bytes)),
             kind => {
                 let size = if kind == 5 { 4 } else { varint(&mut bytes) as usize };
-                let (own, rest) = bytes.split_at(size);
+                let (content, rest) = bytes.split_at(size);
                 bytes = rest;
-                Err(own)
+                Err(content)
             }
         };
         all.push((key >> 3, content));
@@ -36,15 +36,15 @@ fn fields(mut bytes: &[u8]) -> Vec<Field<'_>> {
     all
 }
 
-fn messages<'a>(of: &[Field<'a>], number: u64) -> Vec<&'a [u8]> {
-    of.iter().filter(|field| field.0 == number).map(|field| field.1.unwrap_err()).collect()
+fn messages<'a>(fields: &[Field<'a>], number: u64) -> Vec<&'a [u8]> {
+    fields.iter().filter(|field| field.0 == number).map(|field| field.1.unwrap_err()).collect()
 }
 
-fn ints(of: &[Field], number: u64) -> Vec<u64> {
-    of.iter().filter(|field| field.0 == number).map(|field| field.1.unwrap()).collect()
+fn ints(fields: &[Field], number: u64) -> Vec<u64> {
+    fields.iter().filter(|field| field.0 == number).map(|field| field.1.unwrap()).collect()
 }
 
-/// Each operator reads what was there before it, and every parameter of the encoder is in the file.
+/// Asserts that each operator reads what was there before it, and that every parameter of the encoder is in the file.
 fn is_whole<E: Encoder>((encoder, inputs): (E, Vec<E::Input>), names: &[&str]) {
     assert!(!inputs.is_empty());
     let mut graph = Graph::default();
@@ -60,29 +60,31 @@ fn is_whole<E: Encoder>((encoder, inputs): (E, Vec<E::Input>), names: &[&str]) {
     let graph = fields(messages(&model, 7)[0]);
     let tensors = messages(&graph, 5).into_iter().map(fields);
     let tensors: Vec<_> = tensors
-        .map(|own| (ints(&own, 1), ints(&own, 2), messages(&own, 8)[0], messages(&own, 9)[0]))
+        .map(|tensor| {
+            (ints(&tensor, 1), ints(&tensor, 2), messages(&tensor, 8)[0], messages(&tensor, 9)[0])
+        })
         .collect();
     for (shape, kind, _, bytes) in &tensors {
         // 32-bit floats, or 64-bit integers or floats
         let width = if kind[..] == [1] { 4 } else { 8 };
         assert_eq!(bytes.len() as u64, width * shape.iter().product::<u64>());
     }
-    let found: Vec<&[u8]> =
+    let inputs: Vec<&[u8]> =
         messages(&graph, 11).iter().map(|input| messages(&fields(input), 1)[0]).collect();
-    assert_eq!(found, names.iter().map(|name| name.as_bytes()).collect::<Vec<_>>());
-    let mut known: BTreeSet<&[u8]> =
-        found.into_iter().chain(tensors.iter().map(|tensor| tensor.2)).collect();
+    assert_eq!(inputs, names.iter().map(|name| name.as_bytes()).collect::<Vec<_>>());
+    let mut defined: BTreeSet<&[u8]> =
+        inputs.into_iter().chain(tensors.iter().map(|tensor| tensor.2)).collect();
     for node in messages(&graph, 1).into_iter().map(fields) {
-        assert!(messages(&node, 1).iter().all(|input| known.contains(input)));
-        assert!(known.insert(messages(&node, 2)[0]));
+        assert!(messages(&node, 1).iter().all(|input| defined.contains(input)));
+        assert!(defined.insert(messages(&node, 2)[0]));
     }
-    assert!(known.contains(&b"coordinates"[..]));
+    assert!(defined.contains(&b"coordinates"[..]));
 
     for (name, parameter) in parameters::collect(&encoder) {
         let shape: Vec<u64> = parameter.shape.iter().map(|&size| size as u64).collect();
         let bytes: Vec<u8> =
             parameter.values.iter().flat_map(|value| value.to_le_bytes()).collect();
-        assert!(tensors.iter().any(|own| own.0 == shape && own.3 == bytes), "{name}");
+        assert!(tensors.iter().any(|tensor| tensor.0 == shape && tensor.3 == bytes), "{name}");
     }
 }
 

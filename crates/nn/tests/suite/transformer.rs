@@ -1,4 +1,4 @@
-//! What transformers are made of: tokens, packed texts, and the body with its options.
+//! The parts of transformers: tokens, packed texts, and the body with its options.
 
 use burn::optim::GradientsParams;
 use burn::tensor::Device;
@@ -59,7 +59,7 @@ fn pooled_vectors_are_those_of_the_hidden_ones() {
     }
 }
 
-/// Value and all gradients of a sum of squares in training.
+/// Returns the value and all gradients of a sum of squares in training.
 fn outcome(body: &Body, pooling: Pooling) -> (Vec<f32>, Vec<(String, Vec<f32>)>) {
     let y = body.pooled(&TEXTS, pooling, Pass::train(8));
     let value = host(y.clone());
@@ -79,10 +79,10 @@ fn recomputation_changes_neither_values_nor_gradients() {
     let lean = with(&plain, |sizes| sizes.recompute = true);
     for pooling in [Pooling::First, Pooling::Mean] {
         let expected = outcome(&plain, pooling);
-        let found = outcome(&lean, pooling);
-        assert_eq!(expected.0, found.0);
+        let recomputed = outcome(&lean, pooling);
+        assert_eq!(expected.0, recomputed.0);
         assert_eq!(expected.1.len(), 3 + 2 + 3 * 12);
-        assert_eq!(expected.1, found.1);
+        assert_eq!(expected.1, recomputed.1);
     }
 }
 
@@ -101,13 +101,13 @@ fn narrow_products_are_near() {
             let narrow = with(&plain, |sizes| {
                 (sizes.precision, sizes.recompute) = (precision, recompute);
             });
-            let (value, found) = outcome(&narrow, pooling);
+            let (value, narrow_gradients) = outcome(&narrow, pooling);
             let difference = apart(&expected, &value);
             assert!(difference > 0.0 && difference < bound, "{precision:?}: {difference}");
-            assert_eq!(found.len(), gradients.len());
+            assert_eq!(narrow_gradients.len(), gradients.len());
             // of first tokens the value is bounded, and not the gradients
             let gradients = gradients.iter().filter(|_| pooling == Pooling::Mean);
-            for ((_, a), (_, b)) in gradients.zip(&found) {
+            for ((_, a), (_, b)) in gradients.zip(&narrow_gradients) {
                 assert!(apart(a, b) < 10.0 * bound, "{precision:?}");
             }
         }

@@ -25,7 +25,7 @@ impl Folder {
         path
     }
 
-    /// An error's message with the folder taken out, so that it can be compared whole.
+    /// Returns an error's message with the folder taken out, so that it can be compared whole.
     fn message(&self, error: impl std::fmt::Display) -> String {
         let folder = format!("{}/", self.0.path().display());
         let message = error.to_string();
@@ -34,7 +34,7 @@ impl Folder {
     }
 }
 
-/// A published file under the data root, or `None` with a line that says what is skipped.
+/// Returns a published file under the data root, or `None` with a line that says what is skipped.
 ///
 /// The root is `DSOKR_DATA`, default `../shared/data`, both from the workspace's root: tests run in
 /// the crate's folder.

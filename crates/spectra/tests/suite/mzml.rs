@@ -36,9 +36,9 @@ fn mzml_has_the_same_spectrum() {
     let other = "181.1 adduct=[M+H]+ 85.02841:0.25 127.03897:1";
     assert_eq!(row(&table, 1, &columns), ["scan=4", "positive", other]);
     assert_eq!(table.line(0), 14);
-    let own =
+    let second =
         first.split_once("<spectrum index=\"1\"").unwrap().1.split_once("</spectrum>").unwrap().0;
-    let pasted = format!("<spectrum index=\"1\"{own}</spectrum>")
+    let pasted = format!("<spectrum index=\"1\"{second}</spectrum>")
         .replace("<referenceableParamGroupRef ref=\"mz\"/>", "<cvParam accession=\"MS:1000514\"/>")
         .replace(
             "<referenceableParamGroupRef ref=\"other\"/>",
@@ -108,7 +108,7 @@ fn what_is_wrong_in_mzml_has_its_line_and_its_spectrum() {
     }
 }
 
-/// The spectra of a text in mzML.
+/// Returns the spectra of a text in mzML.
 fn spectra_of(text: &str) -> Vec<String> {
     let folder = Folder::new();
     let table = Table::read_rows(&folder.file("a.mzml", text), &["spectrum"], OnBadRow::default());

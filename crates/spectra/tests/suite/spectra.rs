@@ -263,7 +263,7 @@ fn spectra_of(name: &str, file: &str) -> Vec<String> {
     table.unwrap().column("spectrum").unwrap().to_vec()
 }
 
-/// One spectrum in MGF with these fields, whose peaks are 50 and 60.
+/// Returns one spectrum in MGF with these fields, whose peaks are 50 and 60.
 fn mgf(fields: &str) -> String {
     format!("BEGIN IONS\nPEPMASS=181.07\n{fields}\n50 1\n60 2\nEND IONS\n")
 }
@@ -397,8 +397,8 @@ fn published_spectra_are_read() {
     }
 }
 
-fn block(of: PeaksOf, bin: f64, shift: f64) -> PeakFeatures {
-    PeakFeatures { of, bin, shift, power: 0.5, min_spectra: 2, ppm: None }
+fn block(peaks: PeaksOf, bin: f64, shift: f64) -> PeakFeatures {
+    PeakFeatures { of: peaks, bin, shift, power: 0.5, min_spectra: 2, ppm: None }
 }
 
 /// `tests/golden/spectra.py` made the values.
@@ -415,11 +415,11 @@ fn kernels_have_the_values_of_numpy() {
         let gram = kernel.block(&rows, &rows).unwrap();
         for i in 0..rows.len() {
             for j in 0..rows.len() {
-                let found = gram[(i, j)];
+                let actual = gram[(i, j)];
                 let expected = golden[name][i][j].as_f64().unwrap();
                 assert!(
-                    (found - expected).abs() < tolerance,
-                    "{name} {i} {j}: {found}, {expected}"
+                    (actual - expected).abs() < tolerance,
+                    "{name} {i} {j}: {actual}, {expected}"
                 );
             }
         }
@@ -445,13 +445,13 @@ fn kernels_have_the_values_of_numpy() {
     let again: FittedPeaks = serde_json::from_str(&serde_json::to_string(&bins).unwrap()).unwrap();
     assert_eq!(again, bins);
     // positions are rounded to 1e-5 Da, weights to 32 bits
-    for (name, of, power, deviation, values) in [
+    for (name, peaks, power, deviation, values) in [
         ("peaks", PeaksOf::Peaks, 0.5, 0.005, None),
         ("losses", PeaksOf::Losses, 1.0, 0.01, None),
         ("values", PeaksOf::Peaks, 0.5, 0.01, Some(0.2)),
     ] {
         let kernel = ProbabilityProduct { deviation: deviation * POSITIONS, values };
-        same(name, &kernel, of.positions(power, &spectra).unwrap(), 1e-6);
+        same(name, &kernel, peaks.positions(power, &spectra).unwrap(), 1e-6);
     }
 }
 

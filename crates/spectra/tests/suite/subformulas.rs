@@ -9,9 +9,9 @@ fn ion(formula: &str, adduct: &str) -> Subformulas {
     Subformulas::new(&read_formula(formula).unwrap(), &adduct).unwrap()
 }
 
-/// Elements by their symbols, each with its count.
+/// Returns elements by their symbols, each with its count.
 fn written(atoms: &ElementCounts) -> String {
-    let mut all: Vec<_> = atoms.iter().map(|(own, count)| (own.symbol(), count)).collect();
+    let mut all: Vec<_> = atoms.iter().map(|(element, count)| (element.symbol(), count)).collect();
     all.sort();
     all.iter().map(|(symbol, count)| format!("{symbol}{count}")).collect()
 }
@@ -27,14 +27,15 @@ fn parts_of_ions_are_those_of_numpy() {
         let ion = ion(molecule, adduct);
         for peak in case["peaks"].as_array().unwrap() {
             let [mz, ppm] = [0, 1].map(|at| peak[at].as_f64().unwrap());
-            let found = ion.at(mz, ppm).unwrap();
-            let mut parts: Vec<String> = found.iter().map(|own| written(&own.atoms)).collect();
+            let fragments = ion.at(mz, ppm).unwrap();
+            let mut parts: Vec<String> =
+                fragments.iter().map(|fragment| written(&fragment.atoms)).collect();
             parts.sort();
             some += parts.len();
             let expected: Vec<String> = serde_json::from_value(peak[2].clone()).unwrap();
             assert_eq!(parts, expected, "{molecule} {adduct} {mz} {ppm}");
-            for own in found {
-                assert!((own.mz - mz).abs() <= mz * ppm * 1e-6);
+            for part in fragments {
+                assert!((part.mz - mz).abs() <= mz * ppm * 1e-6);
                 let rest = exact_mass(
                     &adduct
                         .parse::<Adduct>()
@@ -42,8 +43,8 @@ fn parts_of_ions_are_those_of_numpy() {
                         .ion(&read_formula(molecule).unwrap())
                         .unwrap(),
                 );
-                let lost = exact_mass(&own.lost);
-                assert!((exact_mass(&own.atoms) + lost - rest).abs() < 1e-6);
+                let lost = exact_mass(&part.lost);
+                assert!((exact_mass(&part.atoms) + lost - rest).abs() < 1e-6);
             }
         }
     }
@@ -61,8 +62,8 @@ proptest! {
         prop_assume!(counts.iter().sum::<usize>() > 0);
         let symbols = ["C", "H", "N", "O", "S"];
         let formula: String =
-            symbols.iter().zip(counts).filter(|own| own.1 > 0).map(|(own, count)| format!("{own}{count}")).collect();
-        let found = ion(&formula, "[M+H]+").at(mz, ppm).unwrap();
+            symbols.iter().zip(counts).filter(|pair| pair.1 > 0).map(|(symbol, count)| format!("{symbol}{count}")).collect();
+        let fragments = ion(&formula, "[M+H]+").at(mz, ppm).unwrap();
         let mut expected = 0;
         let hydrogens = counts[1] + 1;
         for c in 0..=counts[0] {
@@ -78,7 +79,7 @@ proptest! {
                 }
             }
         }
-        prop_assert_eq!(found.len(), expected, "{} {} {}", formula, mz, ppm);
+        prop_assert_eq!(fragments.len(), expected, "{} {} {}", formula, mz, ppm);
     }
 }
 
@@ -86,18 +87,18 @@ proptest! {
 fn what_has_too_many_parts_or_no_formula_is_an_error() {
     let all: String = ["C", "H", "N", "O", "S", "P", "F", "Cl", "Br", "I", "Si", "B", "Se"]
         .iter()
-        .map(|own| format!("{own}99"))
+        .map(|symbol| format!("{symbol}99"))
         .collect();
     let error = ion(&all, "[M+H]+").at(900.0, 10.0).unwrap_err().to_string();
     assert!(error.contains("the parts of the formula") && error.contains("1000000"), "{error}");
-    let of = |text: &str| Subformulas::from_spectrum(&text.parse::<Spectrum>().unwrap());
+    let subformulas = |text: &str| Subformulas::from_spectrum(&text.parse::<Spectrum>().unwrap());
     for (text, says) in [
         ("100.1 50.1:1", "the spectrum's formula = absent: expected a formula such as C9H8O4"),
         ("100.1 formula=Xx 50.1:1", "the spectrum's formula = \"Xx\""),
         ("100.1 adduct=[M+H-H2O]+ formula=CH4 50.1:1", "with the adduct \"[M+H-H2O]+\""),
         ("100.1 adduct=M formula=CH4 50.1:1", "the adduct = \"M\""),
     ] {
-        let error = of(text).unwrap_err().to_string();
+        let error = subformulas(text).unwrap_err().to_string();
         assert!(error.contains(says), "{error}");
     }
 }

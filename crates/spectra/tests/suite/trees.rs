@@ -16,15 +16,15 @@ fn texts(golden: &Value) -> Vec<&str> {
     golden["spectra"].as_array().unwrap().iter().map(|text| text.as_str().unwrap()).collect()
 }
 
-fn block(of: &str, power: f64) -> PeakFeatures {
-    serde_json::from_value(json!({"of": of, "power": power})).unwrap()
+fn block(peaks: &str, power: f64) -> PeakFeatures {
+    serde_json::from_value(json!({"of": peaks, "power": power})).unwrap()
 }
 
 #[test]
 fn kernels_of_trees_and_subformulas_have_the_values_of_numpy() {
     let golden = golden();
     let texts = texts(&golden);
-    for of in [
+    for kind in [
         "tree-fragments",
         "tree-losses",
         "tree-root-losses",
@@ -32,8 +32,8 @@ fn kernels_of_trees_and_subformulas_have_the_values_of_numpy() {
         "subformulas",
         "subformula-losses",
     ] {
-        for case in golden[of].as_array().unwrap() {
-            let block = block(of, case[0].as_f64().unwrap());
+        for case in golden[kind].as_array().unwrap() {
+            let block = block(kind, case[0].as_f64().unwrap());
             block.validate("b").unwrap();
             let fitted = FittedPeaks::fit(&[block], &texts).unwrap();
             let stored = serde_json::to_string(&fitted).unwrap();
@@ -42,9 +42,12 @@ fn kernels_of_trees_and_subformulas_have_the_values_of_numpy() {
             let gram = Kernel::Linear.block(&rows, &rows).unwrap();
             for (i, row) in case[1].as_array().unwrap().iter().enumerate() {
                 for (j, expected) in row.as_array().unwrap().iter().enumerate() {
-                    let found = gram[(i, j)];
+                    let actual = gram[(i, j)];
                     let expected = expected.as_f64().unwrap();
-                    assert!((found - expected).abs() < 1e-6, "{of} {i} {j}: {found}, {expected}");
+                    assert!(
+                        (actual - expected).abs() < 1e-6,
+                        "{kind} {i} {j}: {actual}, {expected}"
+                    );
                 }
             }
         }
@@ -75,10 +78,10 @@ fn trees_are_read_from_fields_and_from_files_of_sirius() {
         let read = fitted.rows(read.column("spectrum").unwrap()).unwrap();
         let expected = fitted.rows(&given).unwrap();
         for row in 0..spectra.len() {
-            let found = read.row(row);
+            let actual = read.row(row);
             let expected = expected.row(row);
-            assert_eq!(found.0, expected.0, "{name} {row}");
-            assert!(found.1.iter().zip(expected.1).all(|(a, b)| (a - b).abs() < 1e-6));
+            assert_eq!(actual.0, expected.0, "{name} {row}");
+            assert!(actual.1.iter().zip(expected.1).all(|(a, b)| (a - b).abs() < 1e-6));
         }
     }
     // spectra without tree, or without peaks of its fragments, have empty rows

@@ -63,7 +63,7 @@ fn after_the_passes<E: Encoder>(problem: &Problem<E::Input>, model: Model<E>) ->
             continue;
         }
         let input = |&i: &usize| &problem.inputs[i];
-        let pass = model.pass_behind(key, part[..from].iter().map(input));
+        let pass = model.pass_after(key, part[..from].iter().map(input));
         let own = &part[from..to];
         let z = model.encoder.forward(&own.iter().map(input).collect::<Vec<_>>(), pass);
         let targets = own.iter().flat_map(|&i| problem.targets[2 * i..][..2].to_vec()).collect();

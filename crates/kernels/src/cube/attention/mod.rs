@@ -214,7 +214,7 @@ fn attention_backward_keys<F: Float, N: Size>(
     }
 }
 
-/// Units for a row of a width: each has at most 32 columns if four can do that.
+/// Returns units for a row of a width: each has at most 32 columns if four can do that.
 fn parts(width: usize) -> usize {
     let halves = |parts: usize| width.is_multiple_of(2 * parts) && width > 32 * parts;
     [1, 2].into_iter().find(|&parts| !halves(parts)).unwrap_or(4)
@@ -231,7 +231,7 @@ struct Launch {
     keys: usize,
 }
 
-/// Cubes for the queries, or keys, of a head of the longest text.
+/// Returns cubes for the queries, or keys, of a head of the longest text.
 fn tiles(longest: usize) -> usize {
     longest.div_ceil(ROWS as usize).max(1)
 }
@@ -259,7 +259,7 @@ impl Attention {
         }
     }
 
-    /// The cubes of a launch, some for each head of each text.
+    /// Returns the cubes of a launch, some for each head of each text.
     fn cubes(&self, like: &CubeTensor, longest: usize) -> CubeCount {
         if self.sequences.texts() == 0 {
             return CubeCount::Static(0, 0, 0);

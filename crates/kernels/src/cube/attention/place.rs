@@ -17,7 +17,7 @@ pub struct Shape {
 }
 
 impl Shape {
-    /// Vectors of a unit's part of a row.
+    /// Returns vectors of a unit's part of a row.
     pub fn own(self) -> u32 {
         self.width / self.parts
     }
@@ -26,12 +26,12 @@ impl Shape {
         self.heads * self.width
     }
 
-    /// Distance between rows of queries, and of keys and values.
+    /// Returns the distance between rows of queries, and of keys and values.
     pub fn strides(self) -> [u32; 2] {
         if self.packed { [3 * self.d(); 2] } else { [self.d(), 2 * self.d()] }
     }
 
-    /// The column of the first key.
+    /// Returns the column of the first key.
     pub fn keys(self) -> u32 {
         if self.packed { self.d() } else { 0 }
     }
@@ -50,15 +50,15 @@ pub struct Place {
     pub column: u32,
     /// Number of its first probability among all.
     pub number: u32,
-    /// Number of the cube among those of the text's head.
+    /// The number of the cube among the cubes of the text's head.
     pub tile: u32,
     /// Whether there is such a text. Else the place is that of the last one.
     pub exists: bool,
 }
 
-/// `texts` holds the row of each text's first token, the number of rows, and the sum of the squares of the lengths of
-/// the texts before each, which number its first probability. Of one query a text, that is the sum of the lengths. There
-/// are `tiles` cubes for each head of each of `count` texts.
+/// Returns the place of this cube. `texts` holds the row of each text's first token, the number of rows, and the sum of
+/// the squares of the lengths of the texts before each, which is the number of its first probability. With one query a
+/// text, it holds the sum of the lengths instead. There are `tiles` cubes for each head of each of `count` texts.
 #[cube]
 pub fn own_place(texts: &[u32], count: u32, tiles: u32, #[comptime] shape: Shape) -> Place {
     let cube = CUBE_POS as u32;
@@ -96,7 +96,7 @@ pub struct Own {
     pub part: u32,
 }
 
-/// The unit's query, or key, of the `count` of a text whose rows begin at `from`.
+/// Returns the unit's query, or key, of the `count` of a text whose rows begin at `from`.
 #[cube]
 pub fn own_row(
     place: &Place,

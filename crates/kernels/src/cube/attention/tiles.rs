@@ -8,7 +8,7 @@ use cubecl::prelude::*;
 use super::super::total;
 use super::place::Shape;
 
-/// The scalar product of a row and one of a tile. The unit's part begins at `position`. Units that share a row
+/// Returns the scalar product of a row and one of a tile. The unit's part begins at `position`. Units that share a row
 /// take it together.
 #[cube]
 pub fn dot<N: Size>(
@@ -26,7 +26,7 @@ pub fn dot<N: Size>(
     over_parts(total::<N>(sum), shape)
 }
 
-/// The scalar product of two rows of the same units.
+/// Returns the scalar product of two rows of the same units.
 #[cube]
 pub fn product<N: Size>(
     a: &Array<Vector<f32, N>>,
@@ -42,7 +42,7 @@ pub fn product<N: Size>(
     over_parts(total::<N>(sum), shape)
 }
 
-/// The sum of the values of the units that share a row.
+/// Returns the sum of the values of the units that share a row.
 #[cube]
 fn over_parts(value: f32, #[comptime] shape: Shape) -> f32 {
     let mut sum = value;
@@ -55,7 +55,7 @@ fn over_parts(value: f32, #[comptime] shape: Shape) -> f32 {
     sum
 }
 
-/// `a ← a + factor · row`.
+/// Computes `a ← a + factor · row`.
 #[cube]
 pub fn add<N: Size>(
     a: &mut Array<Vector<f32, N>>,

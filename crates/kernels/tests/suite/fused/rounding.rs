@@ -84,8 +84,8 @@ fn a_layer_in_16_bits_is_near_one_in_32_on_a_gpu_that_multiplies_them() {
     if let Some(gpu) = gpu {
         for (by, bound) in [(FULL, 2e-5), (Precision::Tf32, 5e-3), (Precision::Bf16, 4e-2)] {
             if by.check(&gpu).is_ok() {
-                let found = layer(by)(&gpu);
-                for (i, (a, b)) in found.iter().zip(&expected).enumerate() {
+                let outcome = layer(by)(&gpu);
+                for (i, (a, b)) in outcome.iter().zip(&expected).enumerate() {
                     let apart = difference(a, b);
                     assert!(apart < bound, "{by:?}, part {i}: {apart}");
                 }
@@ -94,7 +94,7 @@ fn a_layer_in_16_bits_is_near_one_in_32_on_a_gpu_that_multiplies_them() {
     }
 }
 
-/// `a b [+ bias]` of rounded operands in 64 bits, and a bound on its error in 32 bits.
+/// Computes `a b [+ bias]` of rounded operands in 64 bits, and a bound on its error in 32 bits.
 fn exact(
     (m, n, k): (usize, usize, usize),
     a: impl Fn(usize, usize) -> f32,
@@ -122,16 +122,16 @@ fn rounded_products_and_their_gradients_are_within_their_error() {
         let dy = factors([m, n]);
         let (x, w) = (|i: usize, j: usize| x[i * k + j], |i: usize, j: usize| w[i * n + j]);
         let dy = |i: usize, j: usize| dy[i * n + j];
-        let found = inputs.outcome(DType::F32, |[x, w], [b]| linear(x, w, b, Precision::Bf16));
+        let outcome = inputs.outcome(DType::F32, |[x, w], [b]| linear(x, w, b, Precision::Bf16));
         let expected = [
             exact((m, n, k), x, w, Some(&bias)),
             exact((m, k, n), dy, |i, j| w(j, i), None),
             exact((k, n, m), |i, j| x(j, i), dy, None),
         ];
-        for (part, (found, expected)) in found.iter().zip(expected).enumerate() {
-            assert_eq!(found.len(), expected.len());
-            for (found, (exact, bound)) in found.iter().zip(expected) {
-                let error = (f64::from(*found) - exact).abs();
+        for (part, (actual, expected)) in outcome.iter().zip(expected).enumerate() {
+            assert_eq!(actual.len(), expected.len());
+            for (value, (exact, bound)) in actual.iter().zip(expected) {
+                let error = (f64::from(*value) - exact).abs();
                 assert!(error <= bound, "[{m}, {n}, {k}], part {part}: {error} > {bound}");
             }
         }
@@ -164,11 +164,11 @@ fn softmax_has_the_relative_error_of_its_exponential() {
     let kv = x.iter().flat_map(|&x| [x, 1.0, 0.0, 0.0]).collect();
     let kv = TensorData::new::<f32, _>(kv, [2 * x.len(), 2]);
     let kv = Tensor::<2>::from_data(kv, &Device::flex());
-    let found =
+    let actual =
         host(attention_first(column(vec![1.0; x.len()]), kv, own(&sequences, 1, FULL, None)));
-    for (x, found) in x.into_iter().zip(found) {
+    for (x, value) in x.into_iter().zip(actual) {
         let exact = f64::from(x).exp() / (1.0 + f64::from(x).exp());
-        let error = (f64::from(found) - exact).abs() / exact;
+        let error = (f64::from(value) - exact).abs() / exact;
         assert!(error < 4e-7, "{x}: {error}");
     }
 }

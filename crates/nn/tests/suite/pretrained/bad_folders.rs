@@ -1,17 +1,17 @@
-//! Every broken folder gives an error that names the file, what was found and what is allowed.
+//! Every broken folder gives an error that names the file, its content and what is allowed.
 
 use dsokr_nn::Error;
 use serde_json::{Value, json};
 
-use super::folder::Made;
+use super::folder::Fixture;
 
 /// Opens the folder and reads the weights, which must fail with all the parts in the message.
-fn refused(made: &Made, parts: &[&str]) {
-    let error = made.open().and_then(|model| model.parameters()).unwrap_err().to_string();
+fn refused(fixture: &Fixture, parts: &[&str]) {
+    let error = fixture.open().and_then(|model| model.parameters()).unwrap_err().to_string();
     for part in parts {
         assert!(error.contains(part), "{error}: no {part:?}");
     }
-    assert!(error.contains(&made.path().display().to_string()), "{error}: no path");
+    assert!(error.contains(&fixture.path().display().to_string()), "{error}: no path");
 }
 
 #[test]
@@ -43,12 +43,12 @@ fn configurations_that_cannot_be_are_refused() {
         ("attention_probs_dropout_prob", json!(-0.1), &["= -0.1", "[0, 1)"]),
     ];
     for (key, value, parts) in cases {
-        let mut made = Made::bert();
-        made.set(key, value);
-        refused(&made, parts);
-        refused(&made, &["config.json", key]);
+        let mut fixture = Fixture::bert();
+        fixture.set(key, value);
+        refused(&fixture, parts);
+        refused(&fixture, &["config.json", key]);
     }
-    let mut roberta = Made::roberta();
+    let mut roberta = Fixture::roberta();
     roberta.set("max_position_embeddings", json!(2));
     refused(&roberta, &["max_position_embeddings = 2", "at least 3"]);
     roberta.set("pad_token_id", json!("1"));
@@ -58,10 +58,10 @@ fn configurations_that_cannot_be_are_refused() {
 #[test]
 fn files_that_are_missing_or_broken_are_named() {
     let without = |name: &str| {
-        let made = Made::bert();
-        made.write();
-        std::fs::remove_file(made.file(name)).unwrap();
-        let model = dsokr_nn::pretrained::Pretrained::open(made.path());
+        let fixture = Fixture::bert();
+        fixture.write();
+        std::fs::remove_file(fixture.file(name)).unwrap();
+        let model = dsokr_nn::pretrained::Pretrained::open(fixture.path());
         model.unwrap_err().to_string()
     };
     assert!(without("config.json").contains("config.json"));
@@ -98,50 +98,50 @@ fn files_that_are_missing_or_broken_are_named() {
         ("tokenizer_config.json", "{\"cls_token\": 1}", &["cls_token = 1", "string"]),
     ];
     for (name, text, parts) in cases {
-        let made = Made::bert();
-        made.write();
-        std::fs::write(made.file(name), text).unwrap();
-        let error = dsokr_nn::pretrained::Pretrained::open(made.path()).unwrap_err().to_string();
+        let fixture = Fixture::bert();
+        fixture.write();
+        std::fs::write(fixture.file(name), text).unwrap();
+        let error = dsokr_nn::pretrained::Pretrained::open(fixture.path()).unwrap_err().to_string();
         for part in parts {
             assert!(error.contains(part), "{error}: no {part:?}");
         }
-        assert!(error.contains(&made.path().display().to_string()), "{error}");
+        assert!(error.contains(&fixture.path().display().to_string()), "{error}");
     }
-    let made = Made::bert();
-    made.write();
-    std::fs::write(made.file("vocab.txt"), b"[PAD]\n\xff\xfe").unwrap();
-    let error = dsokr_nn::pretrained::Pretrained::open(made.path()).unwrap_err().to_string();
+    let fixture = Fixture::bert();
+    fixture.write();
+    std::fs::write(fixture.file("vocab.txt"), b"[PAD]\n\xff\xfe").unwrap();
+    let error = dsokr_nn::pretrained::Pretrained::open(fixture.path()).unwrap_err().to_string();
     assert!(error.contains("vocab.txt") && error.contains("UTF-8"), "{error}");
 }
 
 #[test]
 fn truncated_weights_are_refused() {
-    let fixture = include_bytes!("half.bin");
+    let half = include_bytes!("half.bin");
     let legacy = include_bytes!("legacy.bin");
-    let made = Made::bert();
-    made.write();
-    let whole = std::fs::read(made.file("model.safetensors")).unwrap();
-    std::fs::remove_file(made.file("model.safetensors")).unwrap();
+    let fixture = Fixture::bert();
+    fixture.write();
+    let whole = std::fs::read(fixture.file("model.safetensors")).unwrap();
+    std::fs::remove_file(fixture.file("model.safetensors")).unwrap();
     let files = [
         ("model.safetensors", whole.as_slice()),
-        ("pytorch_model.bin", fixture.as_slice()),
+        ("pytorch_model.bin", half.as_slice()),
         ("pytorch_model.bin", legacy.as_slice()),
     ];
     for (name, bytes) in files {
         for length in [0, 5, bytes.len() / 3, bytes.len() / 2, bytes.len() - 1] {
-            std::fs::write(made.file(name), &bytes[..length]).unwrap();
-            let model = dsokr_nn::pretrained::Pretrained::open(made.path()).unwrap();
+            std::fs::write(fixture.file(name), &bytes[..length]).unwrap();
+            let model = dsokr_nn::pretrained::Pretrained::open(fixture.path()).unwrap();
             let error = model.parameters().unwrap_err();
             assert!(matches!(error, Error::Basis(_)), "{error}");
             assert!(error.to_string().contains(name), "{error}");
         }
-        std::fs::remove_file(made.file(name)).unwrap();
+        std::fs::remove_file(fixture.file(name)).unwrap();
     }
 }
 
 #[test]
 fn tensors_of_another_architecture_are_named_with_their_shapes() {
-    let mut missing = Made::bert();
+    let mut missing = Fixture::bert();
     missing.tensors.remove("encoder.layer.1.attention.self.key.bias").unwrap();
     refused(
         &missing,
@@ -151,17 +151,17 @@ fn tensors_of_another_architecture_are_named_with_their_shapes() {
             "0 unknown",
         ],
     );
-    let mut unknown = Made::bert();
+    let mut unknown = Fixture::bert();
     unknown.tensors.insert("encoder.layer.0.adapter.weight".into(), (vec![2, 3], vec![0.0; 6]));
     refused(&unknown, &["0 missing; 1 (`encoder.layer.0.adapter.weight` [2, 3]) unknown"]);
 
     // a file with a layer more than the configuration says
-    let mut more = Made::bert();
+    let mut more = Fixture::bert();
     more.set("num_hidden_layers", json!(1));
     refused(&more, &["16 (`encoder.layer.1.", "…) unknown"]);
 
     // DistilBERT's names: all are listed in the error's value
-    let mut other = Made::bert();
+    let mut other = Fixture::bert();
     other.tensors = std::mem::take(&mut other.tensors)
         .into_iter()
         .map(|(name, tensor)| {
@@ -174,14 +174,14 @@ fn tensors_of_another_architecture_are_named_with_their_shapes() {
     assert_eq!((missing.len(), unknown.len()), (32, 32), "{error}");
 
     // without the table of tokens there is no prefix to go by
-    let mut none = Made::roberta();
+    let mut none = Fixture::roberta();
     none.tensors.remove("roberta.embeddings.word_embeddings.weight");
     refused(&none, &["`embeddings.word_embeddings.weight` [16, 4]", "missing", "unknown"]);
-    let mut two = Made::bert();
+    let mut two = Fixture::bert();
     let table = two.tensors["embeddings.word_embeddings.weight"].clone();
     two.tensors.insert("teacher.embeddings.word_embeddings.weight".into(), table);
     refused(&two, &["several encoders", "`teacher.embeddings"]);
-    let mut both = Made::bert();
+    let mut both = Fixture::bert();
     let bias = both.tensors["embeddings.LayerNorm.bias"].clone();
     both.tensors.insert("embeddings.LayerNorm.beta".into(), bias);
     refused(&both, &["embeddings.LayerNorm.b", "old and its new name"]);
@@ -189,27 +189,27 @@ fn tensors_of_another_architecture_are_named_with_their_shapes() {
 
 #[test]
 fn wrong_shapes_types_and_values_are_named() {
-    let mut shape = Made::bert();
+    let mut shape = Fixture::bert();
     shape.set("vocab_size", json!(17));
     refused(&shape, &["`embeddings.word_embeddings.weight`", "[16, 4]", "[17, 4]"]);
-    let mut transposed = Made::bert();
+    let mut transposed = Fixture::bert();
     transposed.tensors.get_mut("encoder.layer.0.output.dense.weight").unwrap().0 = vec![6, 4];
     refused(&transposed, &["`encoder.layer.0.output.dense.weight`", "[6, 4]", "[4, 6]"]);
-    let double = Made { dtype: safetensors::Dtype::F64, ..Made::bert() };
+    let double = Fixture { dtype: safetensors::Dtype::F64, ..Fixture::bert() };
     refused(&double, &["model.safetensors", "is F64", "F32, F16 or BF16"]);
     for broken in [f32::NAN, f32::INFINITY, f32::NEG_INFINITY] {
         for dtype in [safetensors::Dtype::F32, safetensors::Dtype::BF16] {
-            let mut made = Made { dtype, ..Made::bert() };
+            let mut fixture = Fixture { dtype, ..Fixture::bert() };
             let name = "encoder.layer.1.intermediate.dense.weight";
-            made.tensors.get_mut(name).unwrap().1[13] = broken;
-            refused(&made, &[name, "not finite", "element 13"]);
+            fixture.tensors.get_mut(name).unwrap().1[13] = broken;
+            refused(&fixture, &[name, "not finite", "element 13"]);
         }
     }
 }
 
 #[test]
 fn lengths_out_of_range_are_refused_with_both_values() {
-    let model = Made::bert();
+    let model = Fixture::bert();
     let model = model.open().unwrap();
     assert!(model.check(3).is_ok() && model.check(8).is_ok());
     let error = model.check(9).unwrap_err().to_string();

@@ -14,7 +14,7 @@ pub const VOCABULARY: [&str; 16] = [
     ".", ",", "the",
 ];
 
-/// Element k of the made-up tensor of this name: multiples of 1/256 in (-0.5, 0.5), which 16-bit
+/// Returns the element k of the made-up tensor of this name: multiples of 1/256 in (-0.5, 0.5), which 16-bit
 /// floats hold exactly.
 pub fn value(name: &str, k: usize) -> f32 {
     let h: usize = name.bytes().map(usize::from).sum();
@@ -24,8 +24,8 @@ pub fn value(name: &str, k: usize) -> f32 {
 /// Shape and values.
 pub type Values = (Vec<usize>, Vec<f32>);
 
-/// The folder's content. It lies in a temporary folder of its own, removed at the end.
-pub struct Made {
+/// The content of a pretrained folder. It lies in a temporary folder of its own, removed at the end.
+pub struct Fixture {
     pub config: Value,
     /// Files that are neither configuration nor weights.
     pub files: BTreeMap<&'static str, String>,
@@ -34,8 +34,8 @@ pub struct Made {
     pub folder: tempfile::TempDir,
 }
 
-impl Made {
-    /// A BERT of width 4 with two layers, two heads and 16 tokens.
+impl Fixture {
+    /// Creates a BERT of width 4 with two layers, two heads and 16 tokens.
     pub fn bert() -> Self {
         let config = json!({
             "model_type": "bert", "vocab_size": 16, "hidden_size": 4, "num_hidden_layers": 2,
@@ -52,15 +52,15 @@ impl Made {
         }
     }
 
-    /// A RoBERTa of the same sizes: no second token type, positions from `pad_token_id + 1`, a
+    /// Creates a RoBERTa of the same sizes: no second token type, positions from `pad_token_id + 1`, a
     /// byte-pair tokenizer whose file asks for padding and truncation.
     pub fn roberta() -> Self {
-        let mut made = Self::bert();
-        made.set("model_type", "roberta".into());
-        made.set("pad_token_id", 1.into());
-        made.set("type_vocab_size", 1.into());
-        made.set("max_position_embeddings", 10.into());
-        made.tensors = tensors("roberta.", 10, 1);
+        let mut fixture = Self::bert();
+        fixture.set("model_type", "roberta".into());
+        fixture.set("pad_token_id", 1.into());
+        fixture.set("type_vocab_size", 1.into());
+        fixture.set("max_position_embeddings", 10.into());
+        fixture.tensors = tensors("roberta.", 10, 1);
         let special = |(id, content)| {
             json!({"id": id, "content": content, "single_word": false, "lstrip": false,
                    "rstrip": false, "normalized": false, "special": true})
@@ -87,8 +87,8 @@ impl Made {
                                 "Ġ": 6, "Ġa": 7, "ac": 8},
                       "merges": [["Ġ", "a"], ["a", "c"]]},
         });
-        made.files = BTreeMap::from([("tokenizer.json", tokenizer.to_string())]);
-        made
+        fixture.files = BTreeMap::from([("tokenizer.json", tokenizer.to_string())]);
+        fixture
     }
 
     /// Sets a key of the configuration; null removes it.
@@ -128,7 +128,7 @@ impl Made {
     }
 }
 
-/// All tensors of the made-up body.
+/// Returns all tensors of the made-up body.
 fn tensors(prefix: &str, positions: usize, types: usize) -> BTreeMap<String, Values> {
     let d = 4;
     let ff = 6;

@@ -14,7 +14,7 @@ use serde_json::Value;
 
 use crate::host;
 
-/// A path under the data root, `DSOKR_DATA` or `../shared/data` beside the workspace.
+/// Returns a path under the data root, `DSOKR_DATA` or `../shared/data` beside the workspace.
 fn data(test: &str, name: &str) -> Option<PathBuf> {
     let default = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/data");
     let root = std::env::var_os("DSOKR_DATA").map_or(PathBuf::from(default), PathBuf::from);
@@ -26,7 +26,7 @@ fn data(test: &str, name: &str) -> Option<PathBuf> {
     Some(path)
 }
 
-/// The golden model's folder.
+/// Returns the golden model's folder.
 pub fn golden(test: &str) -> Option<PathBuf> {
     data(test, "golden/tiny-bert")
 }
@@ -69,12 +69,12 @@ fn golden_ids_and_tokens() {
     let words: Vec<&str> = words.lines().collect();
     for (text, tokens) in texts.iter().zip(expected["tokens"].as_array().unwrap()) {
         let (ids, _) = model.tokenizer.encode(text, 64).unwrap();
-        let found: Vec<&str> = ids.iter().map(|id| words[*id as usize]).collect();
-        assert_eq!(found, strings(tokens));
+        let actual: Vec<&str> = ids.iter().map(|id| words[*id as usize]).collect();
+        assert_eq!(actual, strings(tokens));
     }
 }
 
-/// The golden texts' ids, without padding.
+/// Returns the golden texts' ids, without padding.
 fn golden_ids(folder: &Path) -> Vec<TokenIds> {
     let expected = folder.join("expected.safetensors");
     let (shape, ids) = tensor(&expected, "input_ids", i32::from_le_bytes);
@@ -91,13 +91,13 @@ fn floats(folder: &Path, name: &str) -> Vec<f32> {
     tensor(&folder.join("expected.safetensors"), name, f32::from_le_bytes).1
 }
 
-fn assert_close(found: &[f32], expected: &[f32], tolerance: f32, what: &str) {
-    assert_eq!(found.len(), expected.len(), "{what}");
-    let apart = found.iter().zip(expected).fold(0.0f32, |m, (a, b)| m.max((a - b).abs()));
+fn assert_close(actual: &[f32], expected: &[f32], tolerance: f32, what: &str) {
+    assert_eq!(actual.len(), expected.len(), "{what}");
+    let apart = actual.iter().zip(expected).fold(0.0f32, |m, (a, b)| m.max((a - b).abs()));
     assert!(apart <= tolerance, "{what}: {apart}");
 }
 
-/// The golden model with its head.
+/// Returns the golden model with its head.
 fn golden_encoder(folder: &Path, device: &Device) -> Transformer {
     let (body, unused) = Pretrained::open(folder).unwrap().body(device).unwrap();
     assert!(unused.is_empty(), "{unused:?}");
@@ -138,7 +138,7 @@ fn golden_states_and_predictions() {
     }
 }
 
-/// The mean square error on the golden targets.
+/// Returns the mean square error on the golden targets.
 fn golden_loss(encoder: &Transformer, folder: &Path, device: &Device) -> Tensor<1> {
     let ids = golden_ids(folder);
     let target = floats(folder, "target");
@@ -171,8 +171,8 @@ fn golden_gradients() {
     let query = golden("encoder.layer.0.attention.self.query.weight");
     let d = 32;
     let qkv = matrix("body.layers.0.qkv.weight");
-    let found: Vec<f32> = (0..d * d).map(|i| qkv[(i % d) * 3 * d + i / d]).collect();
-    assert_close(&found, &query, 1e-4, "query");
+    let actual: Vec<f32> = (0..d * d).map(|i| qkv[(i % d) * 3 * d + i / d]).collect();
+    assert_close(&actual, &query, 1e-4, "query");
     let inner = golden("encoder.layer.0.intermediate.dense.bias");
     assert_close(&vector("body.layers.0.up.bias"), &inner, 1e-4, "intermediate");
     let norm = golden("encoder.layer.1.output.LayerNorm.weight");
@@ -208,8 +208,8 @@ fn minilm_is_read_whole() {
     let Some(texts) = data(test, "golden/minilm_texts.json") else { return };
     let model = Pretrained::open(Path::new(&folder)).unwrap();
     let (body, unused) = model.body(&Device::flex()).unwrap();
-    let known = ["embeddings.position_ids", "pooler.dense.bias", "pooler.dense.weight"];
-    assert_eq!(unused, known);
+    let expected = ["embeddings.position_ids", "pooler.dense.bias", "pooler.dense.weight"];
+    assert_eq!(unused, expected);
     let expected = texts.with_file_name("minilm_expected.safetensors");
     let texts: Value = serde_json::from_str(&std::fs::read_to_string(&texts).unwrap()).unwrap();
     let texts = strings(&texts["texts"]);
@@ -218,6 +218,6 @@ fn minilm_is_read_whole() {
     let ids: Vec<Vec<u32>> =
         texts.iter().map(|text| model.tokenizer.encode(text, 64).unwrap().0).collect();
     let texts: Vec<&[u32]> = ids.iter().map(Vec::as_slice).collect();
-    let found = host(body.pooled(&texts, Pooling::Mean, Pass::Evaluate));
-    assert_close(&found, &pooled, 1e-4, "mean pooling");
+    let actual = host(body.pooled(&texts, Pooling::Mean, Pass::Evaluate));
+    assert_close(&actual, &pooled, 1e-4, "mean pooling");
 }

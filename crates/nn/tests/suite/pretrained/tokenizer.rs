@@ -3,7 +3,7 @@
 use dsokr_nn::pretrained::{Pretrained, Tokenizer};
 use serde_json::json;
 
-use super::folder::{Made, VOCABULARY};
+use super::folder::{Fixture, VOCABULARY};
 use super::golden::golden;
 
 fn ids(tokenizer: &Tokenizer, text: &str) -> Vec<u32> {
@@ -12,16 +12,16 @@ fn ids(tokenizer: &Tokenizer, text: &str) -> Vec<u32> {
     ids
 }
 
-/// The vocabulary with a tokenizer_config.json.
+/// Returns the vocabulary with a tokenizer_config.json.
 fn word_pieces(settings: serde_json::Value) -> Tokenizer {
-    let mut made = Made::bert();
-    made.files.insert("tokenizer_config.json", settings.to_string());
-    made.open().unwrap().tokenizer
+    let mut fixture = Fixture::bert();
+    fixture.files.insert("tokenizer_config.json", settings.to_string());
+    fixture.open().unwrap().tokenizer
 }
 
 #[test]
 fn a_vocabulary_is_read_as_bert_reads_it() {
-    let tokenizer = Made::bert().open().unwrap().tokenizer;
+    let tokenizer = Fixture::bert().open().unwrap().tokenizer;
     assert_eq!((tokenizer.vocabulary(), tokenizer.special_tokens), (16, 2));
     let expected: [(&str, &[u32]); 9] = [
         ("", &[2, 3]),
@@ -58,7 +58,7 @@ fn the_tokenizer_configuration_is_obeyed() {
 
 #[test]
 fn long_texts_are_cut_between_the_special_tokens() {
-    let tokenizer = Made::bert().open().unwrap().tokenizer;
+    let tokenizer = Fixture::bert().open().unwrap().tokenizer;
     let encode = |text, length| tokenizer.encode(text, length).unwrap();
     assert_eq!(encode("The ÁCA, é.", 6), (vec![2, 15, 5, 8, 7, 3], true));
     assert_eq!(encode("a c a c a c a c a c", 6), (vec![2, 5, 6, 5, 6, 3], true));
@@ -76,7 +76,7 @@ fn long_texts_are_cut_between_the_special_tokens() {
 #[test]
 fn padding_and_truncation_of_the_file_are_switched_off() {
     // expected ids by the tokenizers library for Python, with its truncation to 5 for the last
-    let tokenizer = Made::roberta().open().unwrap().tokenizer;
+    let tokenizer = Fixture::roberta().open().unwrap().tokenizer;
     assert_eq!(ids(&tokenizer, ""), [0, 2]);
     assert_eq!(ids(&tokenizer, "ac a caac"), [0, 8, 7, 6, 5, 4, 8, 2]);
     assert_eq!(ids(&tokenizer, "b"), [0, 3, 2]);
@@ -85,10 +85,10 @@ fn padding_and_truncation_of_the_file_are_switched_off() {
 
 #[test]
 fn a_run_folder_gives_back_the_tokenizer() {
-    let mut cased = Made::bert();
+    let mut cased = Fixture::bert();
     cased.files.insert("tokenizer_config.json", json!({"do_lower_case": false}).to_string());
-    for made in [Made::bert(), cased, Made::roberta()] {
-        let model = made.open().unwrap();
+    for fixture in [Fixture::bert(), cased, Fixture::roberta()] {
+        let model = fixture.open().unwrap();
         let run = tempfile::tempdir().unwrap();
         for (name, text) in model.files() {
             std::fs::write(run.path().join(name), text).unwrap();
@@ -143,31 +143,31 @@ fn a_vocabulary_alone_gives_the_ids_of_the_golden_tokenizer_file() {
 
 #[test]
 fn a_tokenizer_that_does_not_fit_is_refused() {
-    let refused = |made: &Made, parts: &[&str]| {
-        let error = made.open().unwrap_err().to_string();
+    let refused = |fixture: &Fixture, parts: &[&str]| {
+        let error = fixture.open().unwrap_err().to_string();
         for part in parts {
             assert!(error.contains(part), "{error}: no {part:?}");
         }
     };
-    let mut larger = Made::bert();
+    let mut larger = Fixture::bert();
     larger.set("vocab_size", 15.into());
     refused(&larger, &["vocab.txt", "vocabulary = 16", "at most 15, vocab_size in config.json"]);
-    let mut padded = Made::bert();
+    let mut padded = Fixture::bert();
     padded.set("vocab_size", 20.into());
     assert!(padded.open().is_ok(), "a table of token vectors may have rows to spare");
 
     for token in ["[UNK]", "[CLS]", "[SEP]"] {
-        let mut made = Made::bert();
+        let mut fixture = Fixture::bert();
         let words = VOCABULARY.map(|word| if word == token { "other" } else { word });
-        made.files.insert("vocab.txt", words.join("\n"));
-        refused(&made, &["vocab.txt", "_token", token]);
+        fixture.files.insert("vocab.txt", words.join("\n"));
+        refused(&fixture, &["vocab.txt", "_token", token]);
     }
     let edited = |edit: &dyn Fn(&mut serde_json::Value)| {
-        let mut made = Made::roberta();
-        let mut file = serde_json::from_str(&made.files["tokenizer.json"]).unwrap();
+        let mut fixture = Fixture::roberta();
+        let mut file = serde_json::from_str(&fixture.files["tokenizer.json"]).unwrap();
         edit(&mut file);
-        made.files.insert("tokenizer.json", file.to_string());
-        made
+        fixture.files.insert("tokenizer.json", file.to_string());
+        fixture
     };
     let absent = edited(&|file| file["post_processor"]["sep"] = json!(["</t>", 2]));
     refused(&absent, &["tokenizer.json", "`</t>` is not token 2"]);
@@ -188,18 +188,18 @@ fn a_tokenizer_that_does_not_fit_is_refused() {
 
 #[test]
 fn a_vocabulary_of_another_tokenizer_is_refused() {
-    let class = |made: &mut Made, class: &str| {
+    let class = |fixture: &mut Fixture, class: &str| {
         let settings = json!({"tokenizer_class": class}).to_string();
-        made.files.insert("tokenizer_config.json", settings);
-        made.open()
+        fixture.files.insert("tokenizer_config.json", settings);
+        fixture.open()
     };
-    let error = class(&mut Made::bert(), "BertJapaneseTokenizer").unwrap_err().to_string();
+    let error = class(&mut Fixture::bert(), "BertJapaneseTokenizer").unwrap_err().to_string();
     for part in ["tokenizer_config.json", "tokenizer_class", "BertJapanese", "BertTokenizerFast"] {
         assert!(error.contains(part), "{error}");
     }
     // what a RoBERTa's vocab.txt holds must be said
-    let mut roberta = Made::roberta();
-    roberta.files = Made::bert().files.clone();
+    let mut roberta = Fixture::roberta();
+    roberta.files = Fixture::bert().files.clone();
     let error = roberta.open().unwrap_err().to_string();
     assert!(error.contains("tokenizer_class = nothing"), "{error}");
     assert!(class(&mut roberta, "BertTokenizer").is_ok());

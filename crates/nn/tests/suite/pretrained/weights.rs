@@ -8,9 +8,9 @@ use dsokr_nn::pretrained::Pretrained;
 use safetensors::Dtype;
 use serde_json::json;
 
-use super::folder::{Made, value, write_safetensors};
+use super::folder::{Fixture, value, write_safetensors};
 
-/// What the body of the made-up BERT must be, written out from the layout that is documented.
+/// Asserts that the body of the artificial BERT has the documented layout.
 fn assert_made(parameters: &Parameters, positions: usize, types: usize) {
     let d = 4;
     let ff = 6;
@@ -71,17 +71,17 @@ fn assert_made(parameters: &Parameters, positions: usize, types: usize) {
     let paths: Vec<_> = expected.keys().collect();
     assert_eq!(parameters.keys().collect::<Vec<_>>(), paths);
     for (path, (shape, values)) in &expected {
-        let found = &parameters[path];
-        assert_eq!(&found.shape, shape, "{path}");
-        assert_eq!(*found.values, *values, "{path}");
+        let parameter = &parameters[path];
+        assert_eq!(&parameter.shape, shape, "{path}");
+        assert_eq!(*parameter.values, *values, "{path}");
     }
 }
 
 #[test]
 fn safetensors_of_every_type_give_the_body() {
     for dtype in [Dtype::F32, Dtype::F16, Dtype::BF16] {
-        let made = Made { dtype, ..Made::bert() };
-        let (parameters, unused) = made.open().unwrap().parameters().unwrap();
+        let fixture = Fixture { dtype, ..Fixture::bert() };
+        let (parameters, unused) = fixture.open().unwrap().parameters().unwrap();
         assert_made(&parameters, 8, 2);
         assert!(unused.is_empty(), "{unused:?}");
     }
@@ -89,47 +89,47 @@ fn safetensors_of_every_type_give_the_body() {
 
 #[test]
 fn configuration_becomes_architecture() {
-    let model = Made::bert().open().unwrap();
+    let model = Fixture::bert().open().unwrap();
     let bert = model.architecture();
     assert_eq!((bert.vocabulary, bert.positions, bert.first_position, bert.types), (16, 8, 0, 2));
     assert_eq!((bert.layers, bert.width, bert.heads, bert.feed_forward), (2, 4, 2, 6));
     assert_eq!((bert.dropout, bert.attention_dropout, bert.inner_dropout), (0.1, 0.2, 0.0));
     assert_eq!((bert.epsilon, bert.longest()), (1e-12, 8));
     // what older files leave out
-    let mut made = Made::bert();
+    let mut fixture = Fixture::bert();
     for key in ["hidden_act", "pad_token_id", "layer_norm_eps", "hidden_dropout_prob"] {
-        made.set(key, json!(null));
+        fixture.set(key, json!(null));
     }
-    assert_eq!(made.open().unwrap().architecture(), bert);
+    assert_eq!(fixture.open().unwrap().architecture(), bert);
 }
 
 #[test]
 fn robertas_positions_start_after_the_padding_token() {
     for family in ["roberta", "xlm-roberta", "camembert"] {
-        let mut made = Made::roberta();
-        made.set("model_type", family.into());
-        let head = made.tensors["roberta.embeddings.LayerNorm.bias"].clone();
-        made.tensors.insert("lm_head.layer_norm.bias".into(), head.clone());
-        made.tensors.insert("classifier.out_proj.bias".into(), head.clone());
-        made.tensors.insert("roberta.pooler.dense.bias".into(), head);
-        let model = made.open().unwrap();
+        let mut fixture = Fixture::roberta();
+        fixture.set("model_type", family.into());
+        let head = fixture.tensors["roberta.embeddings.LayerNorm.bias"].clone();
+        fixture.tensors.insert("lm_head.layer_norm.bias".into(), head.clone());
+        fixture.tensors.insert("classifier.out_proj.bias".into(), head.clone());
+        fixture.tensors.insert("roberta.pooler.dense.bias".into(), head);
+        let model = fixture.open().unwrap();
         assert_eq!((model.architecture().first_position, model.architecture().longest()), (2, 8));
         assert!(model.check(8).is_ok());
         assert!(model.check(9).is_err());
         let (parameters, unused) = model.parameters().unwrap();
         assert_made(&parameters, 10, 1);
-        let known =
+        let expected =
             ["classifier.out_proj.bias", "lm_head.layer_norm.bias", "roberta.pooler.dense.bias"];
-        assert_eq!(unused, known);
+        assert_eq!(unused, expected);
     }
 }
 
-fn with_pytorch_file(name: &str) -> (Made, Pretrained) {
-    let made = Made::bert();
+fn with_pytorch_file(name: &str) -> (Fixture, Pretrained) {
+    let fixture = Fixture::bert();
     let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/suite/pretrained");
-    std::fs::copy(fixtures.join(name), made.file("pytorch_model.bin")).unwrap();
-    let model = Pretrained::open(made.write_description()).unwrap();
-    (made, model)
+    std::fs::copy(fixtures.join(name), fixture.file("pytorch_model.bin")).unwrap();
+    let model = Pretrained::open(fixture.write_description()).unwrap();
+    (fixture, model)
 }
 
 #[test]
@@ -147,7 +147,7 @@ fn pytorchs_first_files_give_the_body() {
     let (_made, model) = with_pytorch_file("legacy.bin");
     let (parameters, unused) = model.parameters().unwrap();
     assert_made(&parameters, 8, 2);
-    let known = [
+    let expected = [
         "bert.embeddings.position_ids",
         "bert.pooler.dense.bias",
         "bert.pooler.dense.weight",
@@ -156,36 +156,38 @@ fn pytorchs_first_files_give_the_body() {
         "cls.predictions.transform.LayerNorm.gamma",
         "cls.seq_relationship.weight",
     ];
-    assert_eq!(unused, known);
+    assert_eq!(unused, expected);
 }
 
 #[test]
 fn safetensors_are_preferred() {
-    let (made, _) = with_pytorch_file("half.bin");
-    std::fs::write(made.file("pytorch_model.bin"), "not read").unwrap();
-    assert_made(&made.open().unwrap().parameters().unwrap().0, 8, 2);
+    let (fixture, _) = with_pytorch_file("half.bin");
+    std::fs::write(fixture.file("pytorch_model.bin"), "not read").unwrap();
+    assert_made(&fixture.open().unwrap().parameters().unwrap().0, 8, 2);
 }
 
 #[test]
 fn shards_give_the_body() {
-    let made = Made::bert();
-    let names: Vec<_> = made.tensors.keys().cloned().collect();
+    let fixture = Fixture::bert();
+    let names: Vec<_> = fixture.tensors.keys().cloned().collect();
     let mut map = serde_json::Map::new();
     for (shard, part) in names.chunks(14).enumerate() {
         let file = format!("model-{shard}.safetensors");
-        let tensors = part.iter().map(|name| (name.clone(), made.tensors[name].clone())).collect();
-        write_safetensors(&made.file(&file), Dtype::F32, &tensors);
+        let tensors =
+            part.iter().map(|name| (name.clone(), fixture.tensors[name].clone())).collect();
+        write_safetensors(&fixture.file(&file), Dtype::F32, &tensors);
         map.extend(part.iter().map(|name| (name.clone(), file.clone().into())));
     }
-    let index = made.file("model.safetensors.index.json");
+    let index = fixture.file("model.safetensors.index.json");
     std::fs::write(&index, json!({"weight_map": map}).to_string()).unwrap();
-    let open = || Pretrained::open(made.write_description()).unwrap().parameters();
+    let open = || Pretrained::open(fixture.write_description()).unwrap().parameters();
     assert_made(&open().unwrap().0, 8, 2);
 
-    std::fs::remove_file(made.file("model-1.safetensors")).unwrap();
+    std::fs::remove_file(fixture.file("model-1.safetensors")).unwrap();
     let error = open().unwrap_err().to_string();
     assert!(error.contains("model-1.safetensors"), "{error}");
-    std::fs::copy(made.file("model-0.safetensors"), made.file("model-1.safetensors")).unwrap();
+    std::fs::copy(fixture.file("model-0.safetensors"), fixture.file("model-1.safetensors"))
+        .unwrap();
     let error = open().unwrap_err().to_string();
     assert!(error.contains("model-1.safetensors") && error.contains("is also in"), "{error}");
     let outside = json!({"weight_map": {"a": "../model-0.safetensors"}});
@@ -199,14 +201,14 @@ fn shards_give_the_body() {
 #[test]
 fn prefixes_of_training_scripts_are_stripped() {
     for prefix in ["model.", "module.bert.", "0.auto_model."] {
-        let mut made = Made::bert();
-        let tensors = std::mem::take(&mut made.tensors);
-        made.tensors =
+        let mut fixture = Fixture::bert();
+        let tensors = std::mem::take(&mut fixture.tensors);
+        fixture.tensors =
             tensors.into_iter().map(|(name, t)| (format!("{prefix}{name}"), t)).collect();
         let outer = prefix.strip_suffix("bert.").unwrap_or("");
         let head = format!("{outer}cls.predictions.bias");
-        made.tensors.insert(head.clone(), (vec![1], vec![0.0]));
-        let (parameters, unused) = made.open().unwrap().parameters().unwrap();
+        fixture.tensors.insert(head.clone(), (vec![1], vec![0.0]));
+        let (parameters, unused) = fixture.open().unwrap().parameters().unwrap();
         assert_made(&parameters, 8, 2);
         assert_eq!(unused, [head]);
     }

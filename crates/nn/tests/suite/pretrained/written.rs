@@ -1,4 +1,4 @@
-//! What is written back is what transformers reads, and what was read.
+//! Folders that are written back are what was read, and transformers reads them.
 
 use std::collections::BTreeMap;
 
@@ -7,20 +7,20 @@ use dsokr_nn::pretrained::Pretrained;
 use safetensors::SafeTensors;
 use serde_json::{Value, json};
 
-use super::folder::{Made, value};
+use super::folder::{Fixture, value};
 
 #[test]
 fn a_body_comes_back_in_the_same_layout() {
-    let mut made = Made::bert();
-    made.set("architectures", json!(["BertForMaskedLM"]));
-    made.set("torch_dtype", json!("float16"));
-    made.set("id2label", json!({"0": "kept"}));
-    made.dtype = safetensors::Dtype::F16;
-    made.files.insert("special_tokens_map.json", "{\"kept\": true}".into());
+    let mut fixture = Fixture::bert();
+    fixture.set("architectures", json!(["BertForMaskedLM"]));
+    fixture.set("torch_dtype", json!("float16"));
+    fixture.set("id2label", json!({"0": "kept"}));
+    fixture.dtype = safetensors::Dtype::F16;
+    fixture.files.insert("special_tokens_map.json", "{\"kept\": true}".into());
     let pooler: Vec<f32> = (0..16).map(|k| value("pooler", k)).collect();
-    made.tensors.insert("pooler.dense.weight".into(), (vec![4, 4], pooler));
-    made.tensors.insert("cls.predictions.bias".into(), (vec![16], vec![0.5; 16]));
-    let model = made.open().unwrap();
+    fixture.tensors.insert("pooler.dense.weight".into(), (vec![4, 4], pooler));
+    fixture.tensors.insert("cls.predictions.bias".into(), (vec![16], vec![0.5; 16]));
+    let model = fixture.open().unwrap();
     let (parameters, _) = model.parameters().unwrap();
     let target = tempfile::tempdir().unwrap();
     let folder = target.path().join("deeper").join("folder");
@@ -35,8 +35,8 @@ fn a_body_comes_back_in_the_same_layout() {
     let (_, metadata) = SafeTensors::read_metadata(&bytes).unwrap();
     assert_eq!(metadata.metadata().as_ref().unwrap()["format"], "pt");
     let file = SafeTensors::deserialize(&bytes).unwrap();
-    made.tensors.remove("cls.predictions.bias");
-    let found: BTreeMap<String, (Vec<usize>, Vec<f32>)> = file
+    fixture.tensors.remove("cls.predictions.bias");
+    let written: BTreeMap<String, (Vec<usize>, Vec<f32>)> = file
         .iter()
         .map(|(name, view)| {
             assert_eq!(view.dtype(), safetensors::Dtype::F32);
@@ -45,17 +45,17 @@ fn a_body_comes_back_in_the_same_layout() {
             (name.to_owned(), (view.shape().to_vec(), floats))
         })
         .collect();
-    assert!(found == made.tensors);
+    assert!(written == fixture.tensors);
 
     let text = std::fs::read_to_string(folder.join("config.json")).unwrap();
     let config: Value = serde_json::from_str(&text).unwrap();
-    let mut expected = made.config.clone();
+    let mut expected = fixture.config.clone();
     expected["architectures"] = json!(["BertModel"]);
     expected["dtype"] = json!("float32");
     expected["torch_dtype"] = json!("float32");
     assert_eq!(config, expected);
     for name in ["vocab.txt", "special_tokens_map.json"] {
-        assert_eq!(std::fs::read_to_string(folder.join(name)).unwrap(), made.files[name]);
+        assert_eq!(std::fs::read_to_string(folder.join(name)).unwrap(), fixture.files[name]);
     }
     let tokenizer = std::fs::read_to_string(folder.join("tokenizer.json")).unwrap();
     assert_eq!(tokenizer, model.tokenizer.json);
@@ -63,8 +63,8 @@ fn a_body_comes_back_in_the_same_layout() {
 
 #[test]
 fn a_run_folder_without_the_weights_can_write_a_body() {
-    let made = Made::roberta();
-    let model = made.open().unwrap();
+    let fixture = Fixture::roberta();
+    let model = fixture.open().unwrap();
     let run = tempfile::tempdir().unwrap();
     for (name, text) in model.files() {
         std::fs::write(run.path().join(name), text).unwrap();
@@ -75,13 +75,13 @@ fn a_run_folder_without_the_weights_can_write_a_body() {
     described.write(run.path(), &body).unwrap();
     let (again, unused) = Pretrained::open(run.path()).unwrap().parameters().unwrap();
     assert_eq!((again, unused), (body, vec![]));
-    let original = &made.files["tokenizer.json"];
+    let original = &fixture.files["tokenizer.json"];
     assert_eq!(&std::fs::read_to_string(run.path().join("tokenizer.json")).unwrap(), original);
 }
 
 #[test]
 fn a_body_that_does_not_fit_is_refused_before_anything_is_written() {
-    let model = Made::bert();
+    let model = Fixture::bert();
     let model = model.open().unwrap();
     let (body, _) = model.parameters().unwrap();
     let target = tempfile::tempdir().unwrap();
@@ -117,11 +117,11 @@ fn change(body: &mut Parameters, element: usize, value: f32) {
 
 #[test]
 fn the_weights_that_were_read_are_not_overwritten() {
-    let made = Made::bert();
-    let model = made.open().unwrap();
+    let fixture = Fixture::bert();
+    let model = fixture.open().unwrap();
     let (mut body, _) = model.parameters().unwrap();
     change(&mut body, 0, 9.0);
-    let error = model.write(made.path(), &body).unwrap_err().to_string();
+    let error = model.write(fixture.path(), &body).unwrap_err().to_string();
     assert!(error.contains("write to a different one"), "{error}");
     assert_ne!(model.parameters().unwrap().0, body);
 }
