@@ -5,7 +5,7 @@ use smart_default::SmartDefault;
 
 use crate::error::{Error, ensure};
 
-/// The coordinates of answers.
+/// The coordinates of predictions.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema, SmartDefault)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum AnswersConfig {
@@ -23,8 +23,8 @@ pub enum AnswersConfig {
     Embedded(EmbeddingConfig),
 }
 
-/// A learned output embedding: answers are projected on few directions of the output space, those that
-/// predictions and outputs vary along most, and answers and candidates are coordinates along these. Rank, c and λ are
+/// A learned output embedding: predictions are projected on few directions of the output space, those that
+/// predictions and outputs vary along most, and predictions and candidates are coordinates along these. Rank, c and λ are
 /// chosen together on the validation split, by `evaluation.metric`; the run keeps all that was tried, as `embedding.json`.
 ///
 /// The directions minimise

@@ -13,7 +13,7 @@ use crate::error::{Error, ensure};
 /// atom more, a ring closed or a group exchanged, and scores them as candidates are scored. The candidates and their
 /// ranks stay what they are; the molecule that is found is shown next to them. For models whose features of outputs
 /// are of kind `molecules` or `substructures`; an ensemble combines the members' scores of a molecule as those of a
-/// candidate, by a rule of scores, not of ranks. After a second look the answer is the best of the molecules that were
+/// candidate, by a rule of scores, not of ranks. With a reranker the answer is the best of the molecules that were
 /// found and of `starts`, as if these were candidates. It takes some tenths of a second a query of small molecules, and
 /// seconds of molecules of 30 atoms.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema, SmartDefault)]

@@ -25,7 +25,7 @@ pub enum Search {
     /// All label sets, all rankings without ties, or all rows of numbers: the predicted output is the one with the
     /// highest score, whether it is a candidate or not. Of more than 16 items under the kernel `kemeny` it is the best
     /// ranking of a local search, which moves one item at a time. Ranks remain those among the candidates. Numbers are those
-    /// of the answer itself (thesis, equation 5.22), in the units of the table.
+    /// of the prediction itself (thesis, equation 5.22), in the units of the table.
     Exact,
 }
 
@@ -37,29 +37,29 @@ pub struct DecodingConfig {
     /// that is linear in features: `linear`, `cosine`, `kemeny` or `hamming`; Lehmer codes and numbers the kernel
     /// `linear`, numbers also `output.scaling = "standard"`.
     pub search: Search,
-    /// Whether answers z are scaled to unit length. It changes no order of candidates that have no
-    /// constants; with constants, and together with other models, long and short answers then weigh the same.
+    /// Whether predictions z are scaled to unit length. It changes no order of candidates that have no
+    /// constants; with constants, and together with other models, long and short predictions then weigh the same.
     /// Always so with `hubs` and `second_look`.
     pub normalise: bool,
     /// The correction for hubs; none, if left out.
     pub hubs: Option<HubConfig>,
     /// Predicts the label set with the largest expected F1; the first candidate, if left out.
     pub expected_f1: Option<ExpectedF1Config>,
-    /// The second look at the first candidates of a query; none, if left out.
+    /// The reranker, which scores the first candidates of a query anew; none, if left out.
     pub second_look: Option<SecondLookConfig>,
     /// The search for molecules that are not candidates; none, if left out.
     pub beyond: Option<BeyondConfig>,
-    /// Whether the run keeps answers to training inputs by models that were fitted without their pair, as
+    /// Whether the run keeps held-out predictions: for training inputs, by models that were fitted without their pair, as
     /// `held-out.safetensors`. The members of an ensemble with `ensemble.weights = "held-out"` always do.
     pub held_out: bool,
 }
 
-/// The correction for hubs, candidates that are near every answer:
-/// `b(c) −= weight · (mean of the largest ⟨z_i, ψ̃(c)⟩)` over answers to training inputs by models that
+/// The correction for hubs, candidates that are near every prediction:
+/// `b(c) −= weight · (mean of the largest ⟨z_i, ψ̃(c)⟩)` over predictions for training inputs by models that
 /// were fitted without their pair.
 ///
-/// A kernel machine's leave-one-out answers are known in closed form. For an encoder as many more are trained
-/// as there are `folds`, each without a part of the pairs, which it then answers: that many trainings
+/// A kernel machine's leave-one-out predictions are known in closed form. For an encoder as many more are trained
+/// as there are `folds`, each without a part of the pairs, for which it then predicts: that many trainings
 /// more, for constants that are kept with the candidates. Of several weights and numbers of neighbours
 /// the best on the validation split is kept, by `evaluation.metric`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema, SmartDefault)]
@@ -77,16 +77,16 @@ pub struct HubConfig {
     /// constants that are little worse.
     pub answered: Option<usize>,
     /// `false`, with `answered = 1`: no further encoder is trained. The run's own is trained without that
-    /// part, and answers it.
+    /// part, and predicts for it.
     pub refit: Option<bool>,
 }
 
-/// The first candidates of a query are scored anew by a small network on what the training pairs say whose
-/// held-out answers lie nearest to the answer of the query. The other candidates keep their ranks.
+/// The reranker: a small network scores the first candidates of a query anew, by the training pairs whose held-out
+/// predictions lie nearest to the prediction for the query. The other candidates keep their ranks.
 ///
-/// For a kernel machine with the solver `closed-form` or `sketched` whose answers are those of a basis, by itself or in
+/// For a kernel machine with the solver `closed-form` or `sketched` whose predictions are coordinates of a basis, by itself or in
 /// an ensemble. The network learns from training pairs: the machine is fitted once more for
-/// each of the answered `folds`, without its pairs, which it then answers. The validation split plays no part.
+/// each of the answered `folds`, without its pairs, for which it then predicts. The validation split plays no part.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema, SmartDefault)]
 #[serde(deny_unknown_fields, default)]
 pub struct SecondLookConfig {
@@ -111,7 +111,7 @@ pub struct SecondLookConfig {
     pub words: Option<WordsConfig>,
 }
 
-/// Words of texts together with facts about molecules, as a further number of the second look: how much likelier a text
+/// Words of texts together with facts about molecules, as a further feature of the reranker: how much likelier a text
 /// with these words is for a molecule with these facts, by the training pairs (`decode::Words`).
 ///
 /// Inputs are texts, and `output.label` is the column of SMILES.
@@ -154,7 +154,7 @@ pub struct ExpectedF1Config {
     /// How many of the first distinct label sets are possible.
     #[default(200)]
     pub candidates: usize,
-    /// By how much scores differ where one set is e times as likely as the other. Scores of unit answers under a
+    /// By how much scores differ where one set is e times as likely as the other. Scores of unit predictions under a
     /// normalised kernel are within −1 and 1.
     #[default(0.05)]
     pub temperature: f64,
@@ -327,7 +327,7 @@ impl DecodingConfig {
         ensure(holds, "decoding.hubs.neighbours", format!("{neighbours:?}"), "numbers from 1")
     }
 
-    /// Whether answers to training inputs by models that have not seen their pair are needed.
+    /// Whether held-out predictions are needed: for training inputs, by models that were not trained on that pair.
     pub(crate) fn needs_held_out(&self) -> bool {
         self.held_out || self.hubs.is_some() || self.second_look.is_some()
     }

@@ -32,10 +32,10 @@ pub struct EnsembleConfig {
     pub combination: Combination,
     /// Queries on which weights have the largest MRR: of the validation split, or, for `held-out`, training pairs by models
     /// that were fitted without them, which leaves that split clean. Kernel machines know their
-    /// leave-one-out answers; encoders are trained without parts of the pairs, as for `decoding.hubs`.
+    /// leave-one-out predictions; encoders are trained without parts of the pairs, as for `decoding.hubs`.
     pub weights: Option<MemberWeights>,
-    /// The name of a member with `decoding.second_look`: members without a second look of their own have that
-    /// one. Its network and its neighbours are in coordinates of the basis, which must be the same, so they
+    /// The name of a member with a reranker, `decoding.second_look`: members without one have that
+    /// one too. Its network and its neighbours are in coordinates of the basis, which must be the same, so they
     /// score the first candidates of an encoder too.
     pub second_look: Option<String>,
     /// How many times each member is trained, with the configuration's seed and those after it: several
@@ -129,7 +129,7 @@ impl Checked {
     }
 }
 
-/// Checks that the member of this name has a second look, which is in the coordinates of those that share it.
+/// Checks that the member of this name has a reranker, in the coordinates of the members that share it.
 fn check_second_look(name: &str, members: &[Checked]) -> Result<(), Error> {
     let refused =
         |allowed: String| Err(Error::value("ensemble.second_look", format!("{name:?}"), &allowed));

@@ -5,7 +5,7 @@ use dsokr_data::{Dataset, divide};
 
 use crate::error::{Error, ensure};
 
-/// How training pairs are divided. A model is fitted without each of the first parts, and answers it.
+/// How training pairs are divided. A model is fitted without each of the first parts, and predicts for it.
 #[derive(Clone, Copy)]
 pub(crate) struct Folds {
     /// The table of the configuration that says so.
@@ -52,7 +52,7 @@ impl Folds {
 /// One of so many pairs that a model was fitted to is [repeated].
 pub(crate) const REPEATED: usize = 8;
 
-/// The pairs that a model was fitted to and answers all the same.
+/// The pairs that a model was fitted to and predicts for all the same.
 pub(crate) fn repeated(learned: &[usize]) -> Vec<usize> {
     learned.iter().copied().step_by(REPEATED).collect()
 }

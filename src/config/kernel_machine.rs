@@ -48,7 +48,7 @@ pub struct KernelMachineConfig {
     /// The way in which one of several λ is chosen; `leave-one-out` where that is known, if left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lambda_by: Option<LambdaChoice>,
-    /// The coordinates of answers.
+    /// The coordinates of predictions.
     #[serde(default)]
     pub answers: AnswersConfig,
     /// How the columns of outputs share what they learn; if left out, not at all, and quantiles by `γ = 1`.
@@ -157,12 +157,12 @@ impl KernelMachineConfig {
         ensure(any, "encoder.kernels", "weights that are all 0", "at least one above 0")
     }
 
-    /// The first λ, by which machines are fitted whose answers choose something else.
+    /// The first λ, by which machines are fitted whose predictions choose something else.
     pub(crate) fn first_lambda(&self) -> f64 {
         self.lambda.values().first().copied().unwrap_or(f64::NAN)
     }
 
-    /// The learned embedding of the outputs, if answers have one.
+    /// The learned embedding of the outputs, if predictions have one.
     pub(crate) fn embedding(&self) -> Option<&EmbeddingConfig> {
         let AnswersConfig::Embedded(embedding) = &self.answers else { return None };
         Some(embedding)
@@ -173,7 +173,7 @@ impl KernelMachineConfig {
         matches!(self.solver, Solver::Lipschitz(_))
     }
 
-    /// Whether leave-one-out answers are known in closed form.
+    /// Whether leave-one-out predictions are known in closed form.
     pub(crate) fn has_held_out_answers(&self) -> bool {
         self.is_least_squares() && self.embedding().is_none()
     }
@@ -231,7 +231,7 @@ impl KernelMachineConfig {
         matches!(self.solver, Solver::ClosedForm(_) | Solver::Sketched(_))
     }
 
-    /// Levels of the quantiles that answers are, if they are quantiles.
+    /// Levels of the quantiles that predictions are, if they are quantiles.
     pub(crate) fn levels(&self) -> Option<&[f64]> {
         let Solver::Lipschitz(options) = &self.solver else { return None };
         options.loss.levels()

@@ -51,7 +51,7 @@ pub struct OutputConfig {
     /// above then change the sum, which is normalised by default where all kernels are.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub kernels: Vec<SummandConfig>,
-    /// `held-out`: the weights of `kernels` are those under which leave-one-out answers to training pairs make
+    /// `held-out`: the weights of `kernels` are those under which leave-one-out predictions for training pairs make
     /// their outputs most likely, for kernel machines and normalised kernels. A kernel's own `weight` is then
     /// 1, or 0, which leaves it out.
     pub weights: Option<HeldOutWeights>,
@@ -79,7 +79,7 @@ pub(crate) const NAMES_IN_USE: [&str; 14] = [
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum HeldOutWeights {
-    /// From leave-one-out answers to training pairs.
+    /// From leave-one-out predictions for training pairs.
     HeldOut,
 }
 
@@ -301,7 +301,7 @@ impl OutputConfig {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema, SmartDefault)]
 #[serde(deny_unknown_fields, default)]
 pub struct SketchConfig {
-    /// No sketch, and the other keys are not used. A kernel machine then answers with weights of all
+    /// No sketch, and the other keys are not used. A kernel machine then predicts weights of all
     /// training outputs, as IOKR and SIOKR do. Any other encoder learns the feature rows themselves, which is
     /// plain regression: for dense rows under the kernels `linear` and `cosine`.
     pub full: bool,

@@ -11,7 +11,7 @@ use crate::error::{Error, ensure};
 
 /// M of a decomposable kernel `k(x, x') M`, a symmetric, positive semi-definite d × d matrix that says how the d
 /// columns of outputs share what they learn (thesis, section 3.2.2): the larger M_ij, the closer columns i and j are
-/// predicted. A ridge regression is solved for each eigenvalue of M. A learned M is of the coordinates of answers.
+/// predicted. A ridge regression is solved for each eigenvalue of M. A learned M is of the coordinates of predictions.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum OutputMatrixConfig {
@@ -43,7 +43,7 @@ pub enum OutputMatrixConfig {
 const KEY: &str = "encoder.output_matrix";
 
 impl OutputMatrixConfig {
-    /// Checks what does not depend on data, with a solver, the levels of a pinball loss, and whether answers are in `all`
+    /// Checks what does not depend on data, with a solver, the levels of a pinball loss, and whether predictions are in `all`
     /// coordinates.
     pub(super) fn validate(
         &self,
