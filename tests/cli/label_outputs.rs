@@ -304,8 +304,8 @@ fn each_label_set_is_shown_once() {
     let predict = ["predict", "runs/small", "texts.txt", "--top", "3", "--format", "tsv"];
     let rows = sandbox.succeed(&predict);
     let rows: Vec<Vec<&str>> = rows.lines().map(|line| line.split('\t').collect()).collect();
-    assert_eq!((rows.len(), rows[0][6], rows[6][2]), (7, "duplicates", "21"));
-    assert_eq!(rows[6][6].split(' ').count(), 9, "{rows:?}");
+    assert_eq!((rows.len(), rows[0][8], rows[6][2]), (7, "duplicates", "21"));
+    assert_eq!(rows[6][8].split(' ').count(), 9, "{rows:?}");
     sandbox.fail(&["search", "runs/small", "a ring", "--top", "81"], 2, &["81"]);
 }
 

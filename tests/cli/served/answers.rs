@@ -284,7 +284,7 @@ fn molecules_are_explained_filtered_drawn_and_exported() {
     };
     let csv = export("csv");
     assert_eq!(csv.lines().count(), 8);
-    assert!(csv.starts_with("rank,id,label,score,formula,mass,duplicates\r\n1,"), "{csv}");
+    assert!(csv.starts_with("rank,id,label,score,gap,tied,duplicates,formula,mass\r\n1,"), "{csv}");
     assert_eq!(export("smiles").lines().count(), 7);
     let sdf = export("sdf");
     assert_eq!((sdf.matches("$$$$\n").count(), sdf.matches("V2000").count()), (7, 7), "{sdf}");
@@ -294,12 +294,12 @@ fn molecules_are_explained_filtered_drawn_and_exported() {
         let body = json!({"format": format, "search": search}).to_string();
         send(&served.address, "POST", "/api/export", "application/json", body.as_bytes()).body
     };
-    // seven items a record, and a title that looks like one
+    // nine items a record, and a title that looks like one
     let csv = rare("csv");
     let sdf = rare("sdf");
     assert!(csv.contains(",'=1+1,C[Xe],"), "{csv}");
     let count = |begin: &str| sdf.split('\n').filter(|line| line.starts_with(begin)).count();
-    assert_eq!((count("$$$$"), count("> <"), sdf.lines().count()), (5, 36, 5 * 27 + 35), "{sdf}");
+    assert_eq!((count("$$$$"), count("> <"), sdf.lines().count()), (5, 46, 5 * 33 + 35), "{sdf}");
     // how sure an answer is comes once the validation queries are read
     for attempt in 0..100 {
         let confidence = &served.ask("/api/search", &query)["answers"][0]["confidence"];
