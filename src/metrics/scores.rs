@@ -64,6 +64,10 @@ pub struct Scores {
     /// The metrics of molecules that a search found beyond the candidates.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub beyond: Option<BeyondScores>,
+    /// Metrics that have no field here, by name: an entry of the list of metrics, with the values of queries that it
+    /// summarises, is all that one needs.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub further: BTreeMap<String, f64>,
 }
 
 /// Metrics that compare predicted outputs with the true ones.
@@ -277,6 +281,9 @@ impl Scores {
 
     /// The number of a name in their JSON, as reports have them; none where it is not known or not finite.
     pub fn number(&self, name: &str) -> Option<f64> {
+        if let Some(&value) = self.further.get(name) {
+            return Some(value);
+        }
         serde_json::to_value(self).ok()?.get(name)?.as_f64()
     }
 

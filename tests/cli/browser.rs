@@ -197,6 +197,17 @@ fn the_page_searches_filters_copies_and_turns_pages() {
     browser.wait("document.querySelectorAll('.card').length > 0 && document.getElementById('formula').value === 'Br*'");
     browser.click("#clear");
     browser.wait("document.querySelectorAll('.card').length === 0 && location.search === ''");
+    // a condition is the same text as that of the command
+    browser.open(&format!("{page}?q=An+acid.&condition=mass+%3C+150"));
+    browser.wait("/pass the filters/.test(document.getElementById('summary').textContent)");
+    browser.wait(
+        "[...document.querySelectorAll('.facts .small')].every(mass => Number.parseFloat(mass.textContent) < 150)",
+    );
+    browser.keys("#condition", &format!(" 2{ENTER}"));
+    browser.wait("/at position/.test(document.getElementById('error').textContent)");
+    browser.wait("document.activeElement.id === 'condition'");
+    browser.click("#clear");
+    browser.wait("document.querySelectorAll('.card').length === 0 && location.search === ''");
     browser.click("#examples button");
     browser.wait("document.querySelectorAll('.card').length === 20");
     // page and keys

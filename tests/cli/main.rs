@@ -33,6 +33,7 @@ mod init;
 mod kernel_loss;
 mod kernels;
 mod label_outputs;
+mod lists;
 mod machines;
 mod median;
 mod memory;

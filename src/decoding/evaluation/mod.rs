@@ -26,7 +26,7 @@ use crate::config::Checked;
 use crate::decoding::beyond::BeyondSearch;
 use crate::decoding::decoder::{Decoder, PredictedOutput};
 use crate::error::{Error, ensure};
-use crate::metrics::metric::{RESAMPLES, intervals};
+use crate::metrics::metric::{RESAMPLES, further_metrics, intervals};
 use crate::metrics::quantiles::{QuantileScores, gold_numbers};
 use crate::metrics::scores::{Evaluation, OutputScores, Scores};
 use crate::run_dir::Report;
@@ -276,7 +276,9 @@ impl<'a> Models<'a> {
         {
             found.scores.squared_error = found.mean("squared_error", errors);
         }
-        Ok((Evaluation { golds, named, ..found }, decoded))
+        let mut found = Evaluation { golds, named, ..found };
+        found.scores.further = further_metrics(&found);
+        Ok((found, decoded))
     }
 
     /// The rule for right outputs that are not candidates.
