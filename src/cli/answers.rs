@@ -170,10 +170,10 @@ impl AnswerTable {
     /// of all outputs has the rank `all` and no id, the molecules that a search found, best first, the rank `new` and, where
     /// they are candidates, their ids.
     pub fn rows(&self, id: &str, text: Option<&str>, answer: &Answer) -> Vec<Vec<String>> {
-        let mut found: Vec<Vec<(&str, String)>> = Vec::new();
+        let mut lines: Vec<Vec<(&str, String)>> = Vec::new();
         if let Some(best) = &answer.exact {
             let label = best.label.clone();
-            found.push(vec![
+            lines.push(vec![
                 ("rank", "all".to_owned()),
                 ("label", label),
                 ("score", best.score.to_string()),
@@ -181,7 +181,7 @@ impl AnswerTable {
         }
         for molecule in &answer.beyond {
             let candidate = molecule.search.as_ref().filter(|facts| facts.in_table);
-            found.push(vec![
+            lines.push(vec![
                 ("rank", "new".to_owned()),
                 ("id", candidate.map_or_else(String::new, |facts| facts.nearest.clone())),
                 ("label", molecule.label.clone()),
@@ -189,22 +189,22 @@ impl AnswerTable {
             ]);
         }
         for hit in &answer.hits {
-            found.push(hit.cells().map(|(name, cell)| (name, cell.to_string())).collect());
+            lines.push(hit.cells().map(|(name, cell)| (name, cell.to_string())).collect());
         }
-        if found.is_empty() {
-            found.push(Vec::new());
+        if lines.is_empty() {
+            lines.push(Vec::new());
         }
         let query: Vec<String> = [id.to_owned()].into_iter().chain(self.query.cell(text)).collect();
         let quantiles: Vec<String> =
             answer.quantiles.iter().map(|quantile| quantile.value.to_string()).collect();
-        let row = |known: Vec<(&str, String)>| {
+        let row = |named: Vec<(&str, String)>| {
             let cell = |name: &String| {
-                let cell = known.iter().find(|(own, _)| own == name);
+                let cell = named.iter().find(|(other, _)| other == name);
                 cell.map_or_else(String::new, |(_, cell)| cell.clone())
             };
             let cells = self.cells.iter().map(cell);
             query.iter().cloned().chain(cells).chain(quantiles.iter().cloned()).collect()
         };
-        found.into_iter().map(row).collect()
+        lines.into_iter().map(row).collect()
     }
 }

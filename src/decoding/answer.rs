@@ -109,16 +109,12 @@ impl Serialize for Hit {
 }
 
 /// Names and cells as a map, in their order.
-#[derive(Serialize)]
-pub(crate) struct FurtherColumns<'h>(
-    #[serde(serialize_with = "serialize_pairs")] pub &'h [(String, String)],
-);
+struct FurtherColumns<'h>(&'h [(String, String)]);
 
-fn serialize_pairs<S: Serializer>(
-    pairs: &[(String, String)],
-    serializer: S,
-) -> Result<S::Ok, S::Error> {
-    serializer.collect_map(pairs.iter().map(|(name, cell)| (name, cell)))
+impl Serialize for FurtherColumns<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(self.0.iter().map(|(name, cell)| (name, cell)))
+    }
 }
 
 impl Hit {

@@ -69,10 +69,10 @@ impl EnsembleRun {
     /// # Errors
     /// Candidates in shards that cannot be read.
     pub(crate) fn are_molecules(&self) -> Result<bool, Error> {
-        if let Some(&known) = self.molecules.are_molecules.get() {
-            return Ok(known);
+        if let Some(&are_molecules) = self.molecules.are_molecules.get() {
+            return Ok(are_molecules);
         }
-        let found = match &self.config().output.features {
+        let are_molecules = match &self.config().output.features {
             OutputFeatures::Molecules(_) => true,
             OutputFeatures::File(_)
             | OutputFeatures::Ngrams(_)
@@ -87,7 +87,7 @@ impl EnsembleRun {
             | OutputFeatures::Rankings(_)
             | OutputFeatures::Numbers(_) => false,
         };
-        Ok(*self.molecules.are_molecules.get_or_init(|| found))
+        Ok(*self.molecules.are_molecules.get_or_init(|| are_molecules))
     }
 
     /// The properties of candidates that are molecules: of all, or of those in the shards of this process. It takes long

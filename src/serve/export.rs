@@ -128,7 +128,7 @@ fn sdf(hit: &ExplainedHit) -> String {
             "mass" => "molar_mass",
             name => name,
         };
-        record += &format!("> <{name}>\n{}\n\n", value(&text));
+        record += &format!("> <{}>\n{}\n\n", line(name), value(&text));
     }
     record + "$$$$\n"
 }

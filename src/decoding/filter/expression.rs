@@ -17,134 +17,12 @@ use std::sync::Arc;
 
 use dsokr_core::Place;
 
+use super::condition::{Comparison, Condition, Stated, Value};
+use super::tokens::{Token, tokenize};
 use crate::error::Error;
 
 /// How deep brackets and `not` may be nested.
 const DEEPEST: usize = 64;
-
-/// What is to hold of a candidate.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Condition {
-    /// The opposite of a condition.
-    Not(Box<Condition>),
-    /// All of some conditions.
-    All(Vec<Condition>),
-    /// At least one of some conditions.
-    Any(Vec<Condition>),
-    /// A comparison.
-    Holds(Comparison),
-}
-
-/// A comparison of what a candidate has with a value.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Comparison {
-    /// What is compared: a column, or a property of molecules.
-    pub name: String,
-    /// The text in brackets behind the name.
-    pub argument: Option<String>,
-    /// How it is compared.
-    pub operator: Operator,
-    /// What it is compared with.
-    pub value: Value,
-    /// Where the name, the operator and the value are stated, for messages.
-    pub(super) places: [Stated; 3],
-}
-
-impl Comparison {
-    /// A comparison that no text holds, but the key `place`.
-    pub fn at(
-        place: impl Into<Place>,
-        name: &str,
-        argument: Option<&str>,
-        operator: Operator,
-        value: Value,
-    ) -> Self {
-        let stated = Stated { place: place.into(), within: None };
-        let places = [stated.clone(), stated.clone(), stated];
-        let argument = argument.map(str::to_owned);
-        Self { name: name.to_owned(), argument, operator, value, places }
-    }
-}
-
-/// How a value is compared.
-#[derive(Clone, Copy, Debug, derive_more::Display, PartialEq, Eq)]
-pub enum Operator {
-    /// Less than the value.
-    #[display("<")]
-    Less,
-    /// The value or less.
-    #[display("<=")]
-    AtMost,
-    /// The value.
-    #[display("=")]
-    Equal,
-    /// Anything but the value.
-    #[display("!=")]
-    Unequal,
-    /// The value or more.
-    #[display(">=")]
-    AtLeast,
-    /// More than the value.
-    #[display(">")]
-    Greater,
-}
-
-impl Operator {
-    const ALL: [Self; 6] =
-        [Self::AtMost, Self::AtLeast, Self::Unequal, Self::Less, Self::Greater, Self::Equal];
-
-    /// Whether a number holds the comparison with another one.
-    pub fn holds(self, number: f64, value: f64) -> bool {
-        match self {
-            Self::Less => number < value,
-            Self::AtMost => number <= value,
-            Self::Equal => number == value,
-            Self::Unequal => number != value,
-            Self::AtLeast => number >= value,
-            Self::Greater => number > value,
-        }
-    }
-
-    /// Whether it asks for equality (true) or its opposite (false); none of an order.
-    pub fn equality(self) -> Option<bool> {
-        match self {
-            Self::Equal => Some(true),
-            Self::Unequal => Some(false),
-            Self::Less | Self::AtMost | Self::AtLeast | Self::Greater => None,
-        }
-    }
-}
-
-/// What a candidate is compared with.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Value {
-    /// A finite number, compared as one.
-    Number(f64),
-    /// A text.
-    Text(String),
-}
-
-/// Where a part of a filter is stated.
-#[derive(Clone, Debug, PartialEq)]
-pub(super) struct Stated {
-    /// The key or the argument.
-    pub place: Place,
-    /// Within an expression: its text, and the position of the part in characters, from 1.
-    pub within: Option<(Arc<str>, usize)>,
-}
-
-impl Stated {
-    /// The error for a part of a filter.
-    pub fn error(&self, found: &str, allowed: &str) -> Error {
-        match &self.within {
-            None => Error::value(self.place.clone(), found, allowed),
-            Some((text, position)) => {
-                let found = format_args!("{text:?}, at position {position} {found}");
-                Error::value(self.place.clone(), found, allowed)
-            }
-        }
-    }
-}
 
 /// Reads an expression, which messages call `place`.
 ///
@@ -154,45 +32,12 @@ pub(super) fn parse(place: Place, text: &str) -> Result<Condition, Error> {
     let stated = Stated { place, within: None };
     let whole: Arc<str> = text.into();
     let mut parser = Parser { tokens: Vec::new(), next: 0, stated, text: whole };
-    parser.tokens = parser.tokenize()?;
+    parser.tokens = tokenize(text, |position| parser.at(position))?;
     let condition = parser.alternatives(0)?;
-    match parser.peek() {
-        Token::End => Ok(condition),
-        _ => Err(parser.unexpected("\"and\", \"or\" or the end")),
+    if *parser.peek() != Token::End {
+        return Err(parser.unexpected("\"and\", \"or\" or the end"));
     }
-}
-
-/// A word, a sign or the end of an expression.
-#[derive(Clone, Debug, PartialEq)]
-enum Token {
-    Word(String),
-    Quoted(String),
-    Operator(Operator),
-    Open,
-    Close,
-    End,
-}
-
-impl Token {
-    /// Whether it is this word, in any case.
-    fn is(&self, keyword: &str) -> bool {
-        matches!(self, Self::Word(word) if word.eq_ignore_ascii_case(keyword))
-    }
-
-    fn is_keyword(&self) -> bool {
-        ["and", "or", "not"].iter().any(|keyword| self.is(keyword))
-    }
-
-    /// The token as messages show it.
-    fn shown(&self) -> String {
-        match self {
-            Self::Word(text) | Self::Quoted(text) => format!("{text:?}"),
-            Self::Operator(operator) => format!("\"{operator}\""),
-            Self::Open => "\"(\"".to_owned(),
-            Self::Close => "\")\"".to_owned(),
-            Self::End => "the end".to_owned(),
-        }
-    }
+    Ok(condition)
 }
 
 struct Parser {
@@ -210,54 +55,6 @@ impl Parser {
         Stated { place: self.stated.place.clone(), within }
     }
 
-    fn tokenize(&self) -> Result<Vec<(Token, usize)>, Error> {
-        let letters: Vec<char> = self.text.chars().collect();
-        let mut tokens = Vec::new();
-        let mut place = 0;
-        while let Some(&letter) = letters.get(place) {
-            let position = place + 1;
-            if letter.is_whitespace() {
-                place += 1;
-                continue;
-            }
-            let token = match letter {
-                '(' => {
-                    place += 1;
-                    Token::Open
-                }
-                ')' => {
-                    place += 1;
-                    Token::Close
-                }
-                '"' | '\'' => {
-                    let (text, end) = quoted(&letters, place).ok_or_else(|| {
-                        let expected = format!("a second {letter} that ends the text");
-                        self.at(position).error("a quotation mark", &expected)
-                    })?;
-                    place = end;
-                    Token::Quoted(text)
-                }
-                '<' | '>' | '=' | '!' => {
-                    let (operator, end) = operator(&letters, place).ok_or_else(|| {
-                        self.at(position).error("\"!\"", "one of <, <=, =, !=, >=, >")
-                    })?;
-                    place = end;
-                    Token::Operator(operator)
-                }
-                _ => {
-                    let start = place;
-                    while letters.get(place).is_some_and(|&letter| is_of_word(letter)) {
-                        place += 1;
-                    }
-                    Token::Word(letters[start..place].iter().collect())
-                }
-            };
-            tokens.push((token, position));
-        }
-        tokens.push((Token::End, letters.len() + 1));
-        Ok(tokens)
-    }
-
     fn peek(&self) -> &Token {
         &self.tokens[self.next].0
     }
@@ -267,10 +64,8 @@ impl Parser {
     }
 
     /// Goes on behind the token at hand; the end stays.
-    fn advance(&mut self) -> (Token, usize) {
-        let token = self.tokens[self.next].clone();
+    fn advance(&mut self) {
         self.next = (self.next + 1).min(self.tokens.len() - 1);
-        token
     }
 
     fn unexpected(&self, expected: &str) -> Error {
@@ -339,7 +134,9 @@ impl Parser {
         let value = match self.peek() {
             Token::Word(word) if !self.peek().is_keyword() => read_value(word),
             Token::Quoted(text) => Value::Text(text.clone()),
-            _ => return Err(self.unexpected("a number or a text")),
+            Token::Word(_) | Token::Operator(_) | Token::Open | Token::Close | Token::End => {
+                return Err(self.unexpected("a number or a text"));
+            }
         };
         self.advance();
         let places = [name_at, operator_at, value_at];
@@ -351,28 +148,20 @@ impl Parser {
         if self.peek().is_keyword() {
             return Err(self.unexpected(expected));
         }
-        match self.peek() {
-            Token::Word(_) | Token::Quoted(_) => match self.advance().0 {
-                Token::Word(text) | Token::Quoted(text) => Ok(text),
-                Token::Operator(_) | Token::Open | Token::Close | Token::End => Ok(String::new()),
-            },
+        let text = match self.peek() {
+            Token::Word(text) | Token::Quoted(text) => text.clone(),
             Token::Operator(_) | Token::Open | Token::Close | Token::End => {
-                Err(self.unexpected(expected))
+                return Err(self.unexpected(expected));
             }
-        }
+        };
+        self.advance();
+        Ok(text)
     }
 }
 
 /// One condition as it is, several joined.
 fn single_or(mut all: Vec<Condition>, join: fn(Vec<Condition>) -> Condition) -> Condition {
-    match all.pop() {
-        Some(only) if all.is_empty() => only,
-        Some(last) => {
-            all.push(last);
-            join(all)
-        }
-        None => join(all),
-    }
+    if all.len() == 1 { all.swap_remove(0) } else { join(all) }
 }
 
 /// A word as a number if it is a finite one, else as a text.
@@ -381,43 +170,6 @@ fn read_value(word: &str) -> Value {
         Ok(number) if number.is_finite() => Value::Number(number),
         Ok(_) | Err(_) => Value::Text(word.to_owned()),
     }
-}
-
-/// Whether a character is part of a word.
-fn is_of_word(letter: char) -> bool {
-    !letter.is_whitespace() && !"<>=!()\"'".contains(letter)
-}
-
-/// The text in quotation marks that starts at `place`, and the place behind it; none without a second mark.
-fn quoted(letters: &[char], place: usize) -> Option<(String, usize)> {
-    let mark = letters[place];
-    let mut text = String::new();
-    let mut place = place + 1;
-    loop {
-        let letter = *letters.get(place)?;
-        place += 1;
-        if letter != mark {
-            text.push(letter);
-            continue;
-        }
-        if letters.get(place) != Some(&mark) {
-            return Some((text, place));
-        }
-        text.push(mark);
-        place += 1;
-    }
-}
-
-/// The operator at `place`, and the place behind it.
-fn operator(letters: &[char], place: usize) -> Option<(Operator, usize)> {
-    let rest: String = letters[place..].iter().take(2).collect();
-    // as many languages write equality
-    if rest == "==" {
-        return Some((Operator::Equal, place + 2));
-    }
-    // those of two signs come first
-    let operator = Operator::ALL.into_iter().find(|one| rest.starts_with(&one.to_string()))?;
-    Some((operator, place + operator.to_string().len()))
 }
 
 #[cfg(test)]

@@ -2,8 +2,10 @@
 //!
 //! The command, the server, its page and Python all read the same text, [`Filter`].
 
+mod condition;
 mod expression;
 mod molecules;
+mod tokens;
 
 use std::str::FromStr;
 
@@ -12,7 +14,7 @@ use dsokr_data::cells::{NumberNotation, is_missing};
 use dsokr_decode::{Candidates, Columns};
 use rayon::prelude::*;
 
-pub use expression::{Comparison, Condition, Operator, Value};
+pub use condition::{Comparison, Condition, Operator, Value};
 pub(crate) use molecules::{MOST, MoleculeProperties, PROPERTIES, fingerprint, tanimoto};
 
 use crate::error::Error;
@@ -103,8 +105,8 @@ impl Filter {
             let test = Test::read(&self.0, columns, are_molecules)?;
             let first = wanted.len();
             let each = (0..candidates.len()).into_par_iter().map(|candidate| {
-                let own = molecules.and_then(|all| all.get(first + candidate));
-                test.holds(columns, candidate, own) == Some(true)
+                let molecule = molecules.and_then(|all| all.get(first + candidate));
+                test.holds(columns, candidate, molecule) == Some(true)
             });
             wanted.extend(each.collect::<Vec<bool>>());
         }
@@ -178,20 +180,20 @@ impl Test {
     }
 
     /// Whether it holds of a candidate; none where that is not known, because a cell is missing or is no number.
-    fn holds(&self, columns: &Columns, candidate: usize, own: Option<&Properties>) -> Option<bool> {
+    fn holds(&self, columns: &Columns, candidate: usize, molecule: Option<&Properties>) -> Option<bool> {
         let each = |all: &[Self], decides: bool| {
-            let mut known = true;
+            let mut all_decided = true;
             for test in all {
-                match test.holds(columns, candidate, own) {
+                match test.holds(columns, candidate, molecule) {
                     Some(holds) if holds == decides => return Some(decides),
                     Some(_) => {}
-                    None => known = false,
+                    None => all_decided = false,
                 }
             }
-            known.then_some(!decides)
+            all_decided.then_some(!decides)
         };
         match self {
-            Self::Not(inner) => inner.holds(columns, candidate, own).map(|holds| !holds),
+            Self::Not(inner) => inner.holds(columns, candidate, molecule).map(|holds| !holds),
             Self::All(all) => each(all, false),
             Self::Any(all) => each(all, true),
             Self::Text { column, text, equal } => {
@@ -199,10 +201,10 @@ impl Test {
                 (!is_missing(cell)).then(|| (cell.trim() == text.trim()) == *equal)
             }
             Self::Number { column, operator, number } => {
-                let own = read_number(columns.cell(*column, candidate))?;
-                Some(operator.holds(own, *number))
+                let cell = read_number(columns.cell(*column, candidate))?;
+                Some(operator.holds(cell, *number))
             }
-            Self::Molecule(test) => own.map(|own| test.holds(own)),
+            Self::Molecule(test) => molecule.map(|molecule| test.holds(molecule)),
         }
     }
 }

@@ -6,7 +6,7 @@ use dsokr_molecule::{
 };
 use rayon::prelude::*;
 
-use super::expression::{Comparison, Operator, Value};
+use super::condition::{Comparison, Operator, Value};
 use crate::error::{Error, listed};
 
 /// The most candidates whose properties are kept.
@@ -132,13 +132,13 @@ impl MoleculeTest {
         Ok(Some(test))
     }
 
-    pub fn holds(&self, own: &Properties) -> bool {
+    pub fn holds(&self, molecule: &Properties) -> bool {
         match self {
-            Self::Mass(operator, value) => operator.holds(own.mass, *value),
-            Self::Formula { atoms, more, equal } => own.has(atoms, *more) == *equal,
-            Self::Group { bit, has } => (own.groups & bit != 0) == *has,
+            Self::Mass(operator, value) => operator.holds(molecule.mass, *value),
+            Self::Formula { atoms, more, equal } => molecule.has(atoms, *more) == *equal,
+            Self::Group { bit, has } => (molecule.groups & bit != 0) == *has,
             Self::Similarity(bits, operator, value) => {
-                operator.holds(tanimoto(bits, &own.fingerprint), *value)
+                operator.holds(tanimoto(bits, &molecule.fingerprint), *value)
             }
         }
     }
@@ -148,7 +148,7 @@ impl Properties {
     /// Whether the molecule has these atoms, or also `more`.
     fn has(&self, atoms: &ElementCounts, more: bool) -> bool {
         let holds = |(element, wanted): (&Element, &usize)| {
-            let count = self.composition.iter().find(|(own, _)| own == element);
+            let count = self.composition.iter().find(|(other, _)| other == element);
             let count = count.map_or(0, |(_, count)| *count);
             count == *wanted || (more && count > *wanted)
         };
