@@ -62,7 +62,11 @@ fn every_metric_of_ranks_is_wherever_metrics_are() {
         let models: Value = serde_json::from_str(&served.get("/api/models").body).unwrap();
         let shown = models["models"][0]["metrics"].as_array().unwrap();
         for metric in &RANK_METRICS {
-            assert!(shown.iter().any(|one| one["name"] == metric.name), "{}: {models}", metric.name);
+            assert!(
+                shown.iter().any(|one| one["name"] == metric.name),
+                "{}: {models}",
+                metric.name
+            );
         }
     }
 }

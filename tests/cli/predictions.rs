@@ -88,8 +88,7 @@ fn predictions_are_those_of_the_search_however_texts_are_written() {
         ["predict", "runs/small", "texts.csv", "--column", "text", "--format", "tsv", "--top", "2"];
     let rows = sandbox.succeed(&call);
     let rows: Vec<Vec<&str>> = rows.lines().map(|line| line.split('\t').collect()).collect();
-    let names =
-        ["id", "query", "rank", "candidate", "label", "score", "gap", "tied", "duplicates"];
+    let names = ["id", "query", "rank", "candidate", "label", "score", "gap", "tied", "duplicates"];
     assert_eq!(rows[0], names);
     assert_eq!(rows.len(), 21);
     assert_eq!(rows[20][..3], ["10", &texts[9][..], "2"]);

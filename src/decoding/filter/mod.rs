@@ -180,7 +180,12 @@ impl Test {
     }
 
     /// Whether it holds of a candidate; none where that is not known, because a cell is missing or is no number.
-    fn holds(&self, columns: &Columns, candidate: usize, molecule: Option<&Properties>) -> Option<bool> {
+    fn holds(
+        &self,
+        columns: &Columns,
+        candidate: usize,
+        molecule: Option<&Properties>,
+    ) -> Option<bool> {
         let each = |all: &[Self], decides: bool| {
             let mut all_decided = true;
             for test in all {

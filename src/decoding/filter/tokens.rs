@@ -71,9 +71,8 @@ pub(super) fn tokenize(
                 Token::Quoted(text)
             }
             '<' | '>' | '=' | '!' => {
-                let (operator, end) = operator(&letters, place).ok_or_else(|| {
-                    at(position).error("\"!\"", "one of <, <=, =, !=, >=, >")
-                })?;
+                let (operator, end) = operator(&letters, place)
+                    .ok_or_else(|| at(position).error("\"!\"", "one of <, <=, =, !=, >=, >"))?;
                 place = end;
                 Token::Operator(operator)
             }
