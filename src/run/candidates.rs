@@ -319,7 +319,7 @@ pub fn shard_candidates(
     OUTPUT.write(&folder, |here| {
         let fingerprint = &*stored.checksum;
         let metadata = &metadata;
-        let set = ShardSet { folder: here, of: parts, precision, fingerprint, metadata };
+        let set = ShardSet { folder: here, count: parts, precision, fingerprint, metadata };
         Shards::write(&all, &set)?;
         for entry in fs::read_dir(here).map_err(Error::io(here))? {
             bytes += entry.and_then(|entry| entry.metadata()).map_err(Error::io(here))?.len();

@@ -21,17 +21,17 @@ pub struct ScoreBlock<'a> {
 ///
 /// [`Candidates`](crate::Candidates) holds them in memory; other implementations may compute them on the fly.
 pub trait CandidateBlocks: Sync {
-    /// Dimension p of a row.
+    /// Returns the dimension p of a row.
     fn dim(&self) -> usize;
 
-    /// Number of distinct rows.
+    /// Returns the number of distinct rows.
     fn rows(&self) -> usize;
 
-    /// Number of candidates: the sum of all multiplicities.
+    /// Returns the number of candidates: the sum of all multiplicities.
     fn candidates(&self) -> u64;
 
-    /// The rows of a range in 8 bits, where they are kept, with all but their coordinates. [`Candidates`](crate::Candidates)
-    /// of a large file have them; there is no other way to make them.
+    /// Returns the rows of a range in 8 bits, where they are kept, with all but their coordinates.
+    /// [`Candidates`](crate::Candidates) of a large file have them; there is no other way to make them.
     ///
     /// # Errors
     /// As [`block`](Self::block).
@@ -39,19 +39,20 @@ pub trait CandidateBlocks: Sync {
         Ok(None)
     }
 
-    /// The rows that this process scores: of several [`Processes`] its part, so that each row is scored by one of them.
+    /// Returns the rows that this process scores: of several [`Processes`] its part, so that each row is scored by one
+    /// of them.
     fn scored(&self) -> Vec<Range<usize>> {
         vec![Processes::current().part(self.rows())]
     }
 
-    /// The rows of a range, always the same for the same range, from any thread.
+    /// Returns the rows of a range, always the same for the same range, from any thread.
     ///
     /// # Errors
     /// [`Error::OutOfRange`] for rows that do not exist; errors from reading or computing the rows.
     fn block(&self, rows: Range<usize>) -> Result<ScoreBlock<'_>, Error>;
 }
 
-/// A block of candidates, of the size that it should have.
+/// Returns a block of candidates, of the size that it should have.
 pub(crate) fn fetch(
     candidates: &dyn CandidateBlocks,
     range: Range<usize>,

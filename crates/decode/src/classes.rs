@@ -11,38 +11,38 @@ use crate::error::Error;
 pub(crate) struct Classes {
     /// Number of rows.
     pub rows: usize,
-    /// Row of each candidate; empty, as the other lists, where each has the row of its own number.
-    of: Vec<u32>,
+    /// The row of each candidate; empty, as the other lists, where the row of each candidate is its number.
+    row_of: Vec<u32>,
     /// The candidates of row r: `members[offsets[r]..offsets[r + 1]]`, ascending.
     offsets: Array<u64>,
     members: Array<u32>,
 }
 
 impl Classes {
-    /// Each of so many candidates has the row of its own number.
+    /// Creates the classes in which the row of each candidate is its number.
     pub(crate) fn single(rows: usize) -> Self {
-        Self { rows, of: Vec::new(), offsets: Vec::new().into(), members: Vec::new().into() }
+        Self { rows, row_of: Vec::new(), offsets: Vec::new().into(), members: Vec::new().into() }
     }
 
     /// Groups candidates by the rows `0..rows` that `of` gives them.
-    pub(crate) fn new(of: Vec<u32>, rows: usize) -> Self {
-        if rows == of.len() && of.iter().copied().eq(0..) {
+    pub(crate) fn new(row_of: Vec<u32>, rows: usize) -> Self {
+        if rows == row_of.len() && row_of.iter().copied().eq(0..) {
             return Self::single(rows);
         }
         let mut offsets = vec![0u64; rows + 1];
-        of.iter().for_each(|&row| offsets[row as usize + 1] += 1);
+        row_of.iter().for_each(|&row| offsets[row as usize + 1] += 1);
         (0..rows).for_each(|row| offsets[row + 1] += offsets[row]);
         let mut next = offsets.clone();
-        let mut members = vec![0; of.len()];
-        for (candidate, &row) in (0..).zip(&of) {
+        let mut members = vec![0; row_of.len()];
+        for (candidate, &row) in (0..).zip(&row_of) {
             let next = &mut next[row as usize];
             members[*next as usize] = candidate;
             *next += 1;
         }
-        Self { rows, of, offsets: offsets.into(), members: members.into() }
+        Self { rows, row_of, offsets: offsets.into(), members: members.into() }
     }
 
-    /// The groups of `count` candidates that a file holds; `check` refuses what is wrong with them.
+    /// Creates the groups of `count` candidates that a file holds; `check` refuses what is wrong with them.
     pub(crate) fn stored(
         offsets: Array<u64>,
         members: Array<u32>,
@@ -58,46 +58,49 @@ impl Classes {
             starts == rows + 1 && listed == count,
             format_args!("{starts} row offsets and {listed} members {expected}"),
         )?;
-        let mut of = vec![NONE; count];
+        let mut row_of = vec![NONE; count];
         for row in 0..rows {
-            let own = members.get(offsets[row] as usize..offsets[row + 1] as usize);
-            let own = own.unwrap_or_default();
+            let row_members = members.get(offsets[row] as usize..offsets[row + 1] as usize);
+            let row_members = row_members.unwrap_or_default();
             let next = row + 1;
-            check(!own.is_empty(), format_args!("row offsets {row} and {next} hold no members"))?;
+            check(
+                !row_members.is_empty(),
+                format_args!("row offsets {row} and {next} hold no members"),
+            )?;
             let mut least = 0;
-            for &member in own {
-                let place = of.get_mut(member as usize);
-                let place = place.filter(|of| **of == NONE && member >= least);
+            for &member in row_members {
+                let place = row_of.get_mut(member as usize);
+                let place = place.filter(|slot| **slot == NONE && member >= least);
                 let expected = "expected those of no other row, ascending";
                 check(
                     place.is_some(),
                     format_args!("row {row} has the member {member}, {expected}"),
                 )?;
-                place.into_iter().for_each(|of| *of = row as u32);
+                place.into_iter().for_each(|slot| *slot = row as u32);
                 least = member + 1;
             }
         }
-        let left = of.iter().position(|&row| row == NONE);
+        let left = row_of.iter().position(|&row| row == NONE);
         let candidate = left.unwrap_or_default();
         check(left.is_none(), format_args!("candidate {candidate} belongs to no row"))?;
-        if rows == count && of.iter().copied().eq(0..) {
+        if rows == count && row_of.iter().copied().eq(0..) {
             Ok(Self::single(rows))
         } else {
-            Ok(Self { rows, of, offsets, members })
+            Ok(Self { rows, row_of, offsets, members })
         }
     }
 
-    /// Whether each candidate has a row of its own.
+    /// Returns whether the row of each candidate is its number.
     pub(crate) fn is_single(&self) -> bool {
-        self.of.is_empty()
+        self.row_of.is_empty()
     }
 
-    /// Row of a candidate.
-    pub(crate) fn of(&self, candidate: usize) -> u32 {
-        if self.is_single() { candidate as u32 } else { self.of[candidate] }
+    /// Returns the row of a candidate.
+    pub(crate) fn row_of_candidate(&self, candidate: usize) -> u32 {
+        if self.is_single() { candidate as u32 } else { self.row_of[candidate] }
     }
 
-    /// How many candidates share each of some rows.
+    /// Returns how many candidates share each of some rows.
     pub(crate) fn counts(&self, rows: Range<usize>) -> Vec<u32> {
         if self.is_single() {
             return vec![1; rows.len()];
@@ -106,12 +109,12 @@ impl Classes {
         ends.map(|ends| (ends[1] - ends[0]) as u32).collect()
     }
 
-    /// How many candidates share a row.
+    /// Returns how many candidates share a row.
     pub(crate) fn count(&self, row: usize) -> u32 {
         if self.is_single() { 1 } else { (self.offsets[row + 1] - self.offsets[row]) as u32 }
     }
 
-    /// Candidates of consecutive rows, row by row, those of a row ascending.
+    /// Returns the candidates of consecutive rows, row by row, ascending within a row.
     pub(crate) fn members(&self, rows: Range<usize>) -> Cow<'_, [u32]> {
         if self.is_single() {
             (rows.start as u32..rows.end as u32).collect()
@@ -121,7 +124,7 @@ impl Classes {
         }
     }
 
-    /// Where the candidates of each row start in the list of all, and where the last ends.
+    /// Returns the position at which the candidates of each row start in the list of all, and where the last ends.
     pub(crate) fn offsets(&self) -> Cow<'_, [u64]> {
         if self.is_single() { (0..=self.rows as u64).collect() } else { self.offsets[..].into() }
     }

@@ -50,7 +50,7 @@ pub(crate) fn check_queries(count: usize) -> Result<(), Error> {
     check_least(count, 1, "no queries")
 }
 
-/// The error for a gold candidate that is not among those of its query.
+/// Returns the error for a gold candidate that is not among the candidates of its query.
 pub(crate) fn missing_gold(query: &str, gold: &str) -> Error {
     Error::inconsistent(format_args!(
         "query {query}: its gold candidate {gold} is not among its candidates"

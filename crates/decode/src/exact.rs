@@ -32,12 +32,11 @@ pub enum Encoding {
 /// Decoding without candidates: the best of all rankings, of all label sets, or of all rows of numbers, for each
 /// prediction.
 ///
-/// It needs an output kernel that is linear in scaled features, `k(y, y') = s(y) s(y') ⟨y, y'⟩` (the
-/// linear, cosine, n-gram, Kemeny and Hamming kernels), because a prediction is then a direction w in
-/// feature space, and `⟨z, ψ̃(y)⟩ = s(y) ⟨w, y⟩`. Predictions are either coordinates in a
-/// [basis](ExactSearch::in_basis), with `w = (Ω R Φ)ᵀ z`, or coefficients of
-/// [training outputs](ExactSearch::on_outputs), with `w = Σ_j α_j s(u_j) u_j`. The empty label set has a feature
-/// of its own under a normalised kernel, and is then searched with the others.
+/// The output kernel must be linear in scaled features, `k(y, y') = s(y) s(y') ⟨y, y'⟩` (the linear, cosine, n-gram,
+/// Kemeny and Hamming kernels): then a prediction is a direction w in feature space, and `⟨z, ψ̃(y)⟩ = s(y) ⟨w, y⟩`.
+/// Predictions are either coordinates in a [basis](ExactSearch::in_basis), with `w = (Ω R Φ)ᵀ z`, or coefficients of
+/// [training outputs](ExactSearch::on_outputs), with `w = Σ_j α_j s(u_j) u_j`. Under a normalised kernel the empty
+/// label set has a feature of its own, and is then searched with the others.
 ///
 /// ```
 /// use dsokr_data::featurizers::hamming_one_hot;
@@ -70,21 +69,21 @@ enum Space<'a> {
 }
 
 impl<'a> ExactSearch<'a> {
-    /// For predictions z in the coordinates of a basis. Predictions of fewer numbers are of its
+    /// Creates the search for predictions z in the coordinates of a basis. Predictions with fewer numbers are in its
     /// leading coordinates.
     ///
     /// # Errors
-    /// [`Error::Unsupported`] for a basis that holds anchors or is tempered, and for rows whose width
-    /// is not that of the encoding; [`Error::OutOfRange`] for a number of items that is not searched
-    /// exactly and for set sizes beyond the number of labels.
+    /// [`Error::Unsupported`] for a basis that holds anchors or is tempered, and for rows whose width does not fit the
+    /// encoding; [`Error::OutOfRange`] for a number of items that is not searched exactly and for set sizes beyond the
+    /// number of labels.
     pub fn in_basis(basis: &'a Basis, encoding: Encoding) -> Result<Self, Error> {
         let kernel = basis.kernel();
         let space = Space::Basis(basis);
         Self { kernel, space, encoding }.checked(basis.dimension())
     }
 
-    /// For predictions α(x), one coefficient for each row of `outputs`, as a kernel machine gives
-    /// them that has no output sketch: `h(x) = Σ_j α_j(x) ψ(u_j)`.
+    /// Creates the search for predictions α(x), one coefficient for each row of `outputs`, which a kernel machine
+    /// without an output sketch gives: `h(x) = Σ_j α_j(x) ψ(u_j)`.
     ///
     /// # Errors
     /// As [`ExactSearch::in_basis`], with [`Error::Unsupported`] for a kernel that is not linear in
@@ -109,10 +108,10 @@ impl<'a> ExactSearch<'a> {
         self.one(&vec![0.0; dim.max(1)]).map(|_| self)
     }
 
-    /// The best structure for each prediction.
+    /// Returns the best structure for each prediction.
     ///
-    /// Runs on the current rayon pool; the result does not depend on its size. Of structures that tie
-    /// the first is taken: the lexicographically first order, the first labels, the smaller set.
+    /// The search runs on the current rayon pool; the result does not depend on its size. If structures tie, the first
+    /// is taken: the lexicographically first order, the first labels, the smaller set.
     ///
     /// # Errors
     /// [`Error::Shape`] for predictions of a different number of coordinates;
@@ -145,8 +144,8 @@ impl<'a> ExactSearch<'a> {
         }
     }
 
-    /// A prediction h in feature space, `⟨h, ψ(y)⟩ = s(y) ⟨w, y⟩` for every row y but the zero row: w, a number for
-    /// each column, and `⟨h, ψ(0)⟩`, which is 0 unless the kernel is normalised.
+    /// Returns a prediction h in feature space, `⟨h, ψ(y)⟩ = s(y) ⟨w, y⟩` for every row y but the zero row: w, a number
+    /// for each column, and `⟨h, ψ(0)⟩`, which is 0 unless the kernel is normalised.
     fn direction(&self, z: &[f32]) -> Result<(Vec<f32>, f64), Error> {
         match &self.space {
             Space::Basis(basis) => {
@@ -177,7 +176,7 @@ impl<'a> ExactSearch<'a> {
     }
 }
 
-/// `s(y) y` of each row, row-major.
+/// Computes `s(y) y` of each row, row-major.
 fn scaled(kernel: &dyn OutputKernel, block: &Block) -> Result<Vec<f32>, Error> {
     let mut values = Vec::with_capacity(block.len() * block.width());
     for (row, squared) in block.squared_norms().into_iter().enumerate() {
@@ -190,7 +189,7 @@ fn scaled(kernel: &dyn OutputKernel, block: &Block) -> Result<Vec<f32>, Error> {
     Ok(values)
 }
 
-/// The scale of rows of a squared norm, under a kernel that is linear in scaled features.
+/// Returns the scale of rows of a squared norm, under a kernel that is linear in scaled features.
 fn scale(kernel: &dyn OutputKernel, squared_norm: f64) -> Result<f64, Error> {
     kernel.feature_scale(squared_norm).ok_or_else(|| {
         Error::unsupported(format_args!(
@@ -209,23 +208,22 @@ fn check_unscaled(kernel: &dyn OutputKernel, rows: &str) -> Result<(), Error> {
     })
 }
 
-/// The best of all rows of numbers for a direction w in feature space: w itself, which minimises `‖w − y‖²` (thesis,
-/// equation 5.22). Its score `⟨w, y⟩ − ½‖y‖²` is `½‖w‖²`.
+/// Returns the best of all rows of numbers for a direction w in feature space: w itself, which minimises `‖w − y‖²`
+/// (thesis, equation 5.22). Its score `⟨w, y⟩ − ½‖y‖²` is `½‖w‖²`.
 fn best_numbers(weights: Vec<f32>) -> Result<Structure, Error> {
     all_finite(&weights, |at| format!("number {at}"))?;
     let squared: f64 = weights.iter().map(|&weight| f64::from(weight).powi(2)).sum();
     Ok(Structure { numbers: weights, score: 0.5 * squared, ..Structure::default() })
 }
 
-/// The best of all sets of labels for a direction w in feature space: of the sets Y of `sizes` labels the one with
+/// Returns the best of all sets of labels for a direction w in feature space: the set Y whose size is in `sizes` with
 /// the largest `⟨z, ψ̃(Y)⟩ + b(Y)`, exactly.
 ///
-/// Rows are of zeros and ones with a column for each label, as
-/// `dsokr_data::featurizers::LabelVocabulary` makes them, under a kernel that is
-/// linear in rows scaled by s(|Y|). As in decoding `b(Y) = −½ k(Y, Y) = −½ s(|Y|)² |Y|`, and 0 under a
-/// normalised kernel. The best set of k labels is that of the k largest weights, so that one pass over sorted weights
-/// sees every size. Of equal weights the first label is taken, of equal scores the smaller set. The empty set has the
-/// score that a normalised kernel gives it by its own feature ([`zero_row`](dsokr_basis::Basis::zero_row)).
+/// Rows are zeros and ones with a column for each label, as `dsokr_data::featurizers::LabelVocabulary` makes them,
+/// under a kernel that is linear in rows scaled by s(|Y|). As in decoding `b(Y) = −½ k(Y, Y) = −½ s(|Y|)² |Y|`, and 0
+/// under a normalised kernel. The best set of k labels has the k largest weights, so one pass over sorted weights sees
+/// every size. If weights are equal the first label is taken, if scores are equal the smaller set. The empty set has
+/// the score that a normalised kernel gives it by its own feature ([`zero_row`](dsokr_basis::Basis::zero_row)).
 fn best_labels(
     kernel: &dyn OutputKernel,
     weights: &[f32],

@@ -3,17 +3,17 @@ use std::collections::BTreeMap;
 use crate::error::{Error, check_range};
 use crate::permutations::Structure;
 
-/// The set of labels with the largest expected F1, where the true set is one of `outcomes`, each with a
-/// weight w_c, and `p_c = w_c / Σ w` is its probability. It need not be one of them.
+/// Returns the set of labels with the largest expected F1, where the true set is one of `outcomes`, each with a weight
+/// w_c, and `p_c = w_c / Σ w` is its probability. The returned set need not be one of them.
 ///
 /// `E[F1(Y)] = Σ_c p_c 2|Y ∩ c| / (|Y| + |c|)` is, among the sets of k labels, a sum over the labels of Y:
-/// `Σ_{l ∈ Y} Δ(l, k)` with `Δ(l, k) = Σ_{c ∋ l} p_c 2 / (k + |c|)`. So the best set of k labels is that of the k
-/// largest Δ, and the best of all sets is found exactly (Dembczyński, Waegeman, Cheng and Hüllermeier, NeurIPS
-/// 2011). Sizes are tried until no larger set can be better: L distinct labels in sets of S different sizes take
-/// O(L S) for each. Of equal Δ the first label is taken, of equal expectations the smaller set.
+/// `Σ_{l ∈ Y} Δ(l, k)` with `Δ(l, k) = Σ_{c ∋ l} p_c 2 / (k + |c|)`. So the best set of k labels has the k largest Δ,
+/// and the best of all sets is found exactly (Dembczyński, Waegeman, Cheng and Hüllermeier, NeurIPS 2011). Sizes are
+/// tried until no larger set can be better: L distinct labels in sets of S different sizes take O(L S) for each. If Δ
+/// are equal the first label is taken, if expectations are equal the smaller set.
 ///
-/// An outcome is a set of columns, each at most once. The score of the answer is its expected F1. That of the empty set
-/// is the probability of an empty outcome: F1 is 1 where both sets are empty, as in
+/// An outcome is a set of columns, each at most once. The score of the result is its expected F1. The score of the
+/// empty set is the probability of an empty outcome: F1 is 1 where both sets are empty, as in
 /// [`MultiLabelMetrics`](crate::MultiLabelMetrics).
 ///
 /// # Errors
@@ -48,8 +48,8 @@ pub fn best_expected_f1(outcomes: &[(f64, &[u32])]) -> Result<Structure, Error> 
     let mut labels: BTreeMap<u32, Vec<f64>> = BTreeMap::new();
     for &(weight, outcome) in outcomes {
         for &label in outcome {
-            let own = labels.entry(label).or_insert_with(|| vec![0.0; sizes.len()]);
-            own[places[&outcome.len()]] += weight / total;
+            let by_size = labels.entry(label).or_insert_with(|| vec![0.0; sizes.len()]);
+            by_size[places[&outcome.len()]] += weight / total;
         }
     }
     let largest = sizes.last_key_value().map_or(0, |(&size, _)| size);
@@ -63,8 +63,8 @@ pub fn best_expected_f1(outcomes: &[(f64, &[u32])]) -> Result<Structure, Error> 
             break;
         }
         gains.clear();
-        gains.extend(labels.iter().map(|(&label, own)| {
-            let terms = own.iter().zip(sizes.keys()).map(|(p, &size)| p * factor(size));
+        gains.extend(labels.iter().map(|(&label, probabilities)| {
+            let terms = probabilities.iter().zip(sizes.keys()).map(|(p, &size)| p * factor(size));
             (terms.sum(), label)
         }));
         gains.sort_unstable_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));

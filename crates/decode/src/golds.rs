@@ -7,13 +7,13 @@ use crate::rank::Rank;
 
 /// The right candidates of each query, and candidates that do not compete.
 ///
-/// A query may have several right candidates. The one that is ranked best counts; the others, and
-/// those that are *known*, such as outputs that a training pair gives the same query, do not push it
-/// down. These are the filtered ranks of link prediction (Bordes et al. 2013, *Translating embeddings
-/// for modeling multi-relational data*, section 4.2).
+/// A query may have several right candidates. The one that is ranked best counts. The others do not push it down, and
+/// neither do candidates that are *known*, such as outputs that a training pair gives the same query. These are the
+/// filtered ranks of link prediction (Bordes et al. 2013, *Translating embeddings for modeling multi-relational data*,
+/// section 4.2).
 ///
-/// Every right or known candidate of a query is a row, which is ranked like a gold candidate of its
-/// own, by any rule. [`choose`](Self::choose) makes the filtered ranks from the ranks of the rows.
+/// Every right or known candidate of a query is a row, which is ranked like a gold candidate, by any rule.
+/// [`choose`](Self::choose) makes the filtered ranks from the ranks of the rows.
 ///
 /// ```
 /// use dsokr_decode::{Golds, Rank};
@@ -45,24 +45,24 @@ pub struct Golds {
 /// The right candidate of a query that counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ChosenGold {
-    /// Its row.
+    /// The row of the candidate.
     pub row: usize,
-    /// Its rank among the candidates that compete; none where no right candidate is ranked.
+    /// The rank among the candidates that compete; none where no right candidate is ranked.
     pub rank: Option<Rank>,
 }
 
 impl Golds {
-    /// The candidate of each row, by id: of a query the right ones, then the known ones.
+    /// Returns the candidate of each row, by id: of a query the right ones, then the known ones.
     pub fn ids(&self) -> &[String] {
         &self.ids
     }
 
-    /// The query of each row.
+    /// Returns the query of each row.
     pub fn queries(&self) -> &[usize] {
         &self.queries
     }
 
-    /// The right candidates of each query, at least one, and its known ones, none or a list a query;
+    /// Creates the right candidates of each query, at least one, and its known ones, none or a list a query;
     /// each counts once.
     ///
     /// # Errors
@@ -79,54 +79,54 @@ impl Golds {
             right: Vec::with_capacity(right.len()),
         };
         for (query, right) in right.iter().enumerate() {
-            let known = known.get(query).map_or(&[][..], Vec::as_slice);
+            let known_ids = known.get(query).map_or(&[][..], Vec::as_slice);
             let start = golds.ids.len();
-            let mut seen: HashSet<&str> = HashSet::with_capacity(right.len() + known.len());
+            let mut seen: HashSet<&str> = HashSet::with_capacity(right.len() + known_ids.len());
             golds.ids.extend(right.iter().filter(|id| seen.insert(id)).cloned());
             let count = golds.ids.len() - start;
             check_least(count, 1, format_args!("query {query}: no right candidates"))?;
             golds.right.push(count);
-            golds.ids.extend(known.iter().filter(|id| seen.insert(id)).cloned());
+            golds.ids.extend(known_ids.iter().filter(|id| seen.insert(id)).cloned());
             golds.queries.resize(golds.ids.len(), query);
             golds.starts.push(golds.ids.len());
         }
         Ok(golds)
     }
 
-    /// The rows of the right candidates of a query.
+    /// Returns the rows of the right candidates of a query.
     pub fn right(&self, query: usize) -> Range<usize> {
         self.starts[query]..self.starts[query] + self.right[query]
     }
 
-    /// Values of the queries, `width` of each, repeated for each of their rows.
+    /// Returns values of the queries, `width` of each, repeated for each of their rows.
     pub fn repeat(&self, width: usize, values: &[f32]) -> Vec<f32> {
         self.queries.iter().flat_map(|&query| &values[query * width..][..width]).copied().collect()
     }
 
-    /// Refuses a right candidate that is not among those of its query, unless `missing` allows it;
-    /// `found` says of each row whether it is, and `name` how errors call a query.
+    /// Refuses a right candidate that is not among the candidates of its query, unless `missing` allows it.
+    /// `rows_of_ids` has the row of each id, none where it is no candidate, and `name` is what errors call a query.
     ///
     /// # Errors
     /// [`Error::Inconsistent`].
     pub fn check_missing(
         &self,
-        found: &[Option<u32>],
+        rows_of_ids: &[Option<u32>],
         missing: MissingGold,
         name: impl Fn(usize) -> String,
     ) -> Result<(), Error> {
         (0..self.right.len()).flat_map(|query| self.right(query)).try_for_each(|row| {
-            let holds = found[row].is_some() || missing == MissingGold::RankInfinity;
+            let holds = rows_of_ids[row].is_some() || missing == MissingGold::RankInfinity;
             let query = self.queries[row];
             ensure(holds, || missing_gold(&name(query), &format!("{:?}", self.ids[row])))
         })
     }
 
-    /// For each query the right candidate that counts, with its rank among all candidates less the
-    /// other right and the known ones.
+    /// Returns, for each query, the right candidate that counts, with its rank among all candidates less the other
+    /// right and the known ones.
     ///
-    /// `ranks` are those of the rows among all candidates of their query; a row without one is not a
-    /// candidate. Of right candidates with equal scores the first counts. A candidate is above another
-    /// one if fewer are above it, and tied if as many are, so the ranks are enough to say which do not compete.
+    /// `ranks` are the ranks of the rows among all candidates of their query; a row without a rank is not a candidate.
+    /// If right candidates have equal scores the first counts. A candidate is above another one if fewer are above it,
+    /// and tied if as many are, so the ranks are enough to say which do not compete.
     ///
     /// # Errors
     /// [`Error::Shape`] unless there is one rank a row; for ranks that no

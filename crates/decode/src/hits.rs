@@ -83,7 +83,7 @@ pub fn rank(
     Ok(decode(queries, gold, candidates, 0)?.ranks)
 }
 
-/// The k best candidates of every query, best first, ties in the order of the candidates.
+/// Returns the k best candidates of every query, best first, ties in the order of the candidates.
 ///
 /// Runs on the current rayon pool; the result does not depend on its size.
 ///
@@ -107,11 +107,11 @@ pub fn rank(
 /// ```
 pub fn top_k(queries: &Queries, candidates: &Candidates, k: usize) -> Result<Vec<Vec<Hit>>, Error> {
     check_k(k, candidates.len() as u64)?;
-    let found = decode(queries, &vec![None; queries.len()], candidates, k)?;
-    Ok(of_rows(found.rows, k, |row| candidates.members(row as u32)))
+    let decoded = decode(queries, &vec![None; queries.len()], candidates, k)?;
+    Ok(of_rows(decoded.rows, k, |row| candidates.members(row as u32)))
 }
 
-/// The k best distinct rows of every query, best first, ties in the order of the rows.
+/// Returns the k best distinct rows of every query, best first, ties in the order of the rows.
 ///
 /// One heap of k entries a query, whatever the number of candidates; a row enters it only if it
 /// beats the worst entry. Works on any source of blocks, in particular on files larger than
@@ -125,9 +125,9 @@ pub fn top_rows(
     k: usize,
 ) -> Result<Vec<Vec<RowHit>>, Error> {
     check_k(k, candidates.rows() as u64)?;
-    let found = decode(queries, &vec![None; queries.len()], candidates, k)?;
+    let decoded = decode(queries, &vec![None; queries.len()], candidates, k)?;
     let hit = |(row, score): (usize, f64)| RowHit { row, score: score as f32 };
-    Ok(found.rows.into_iter().map(|rows| rows.into_iter().map(hit).collect()).collect())
+    Ok(decoded.rows.into_iter().map(|rows| rows.into_iter().map(hit).collect()).collect())
 }
 
 /// The results of a pass over all candidates, for each query.
@@ -141,7 +141,7 @@ pub(crate) struct Ranked {
 }
 
 impl Ranked {
-    /// With the k best candidates of the rows, which `members` lists.
+    /// Returns the decoded queries with the k best candidates of the rows, which `members` lists.
     pub(crate) fn decoded<'a>(
         self,
         k: usize,
@@ -190,7 +190,7 @@ pub(crate) fn decode(
     Ok(Ranked { ranks, scores, rows: lists.finish()? })
 }
 
-/// The k best candidates of each query from the k best rows, whose candidates `members` lists.
+/// Returns the k best candidates of each query from the k best rows, whose candidates `members` lists.
 fn of_rows<'a>(
     rows: Vec<Vec<(usize, f64)>>,
     k: usize,
@@ -199,8 +199,8 @@ fn of_rows<'a>(
     rows.into_par_iter().map(|rows| hits(expand(rows, k, &members))).collect()
 }
 
-/// The k best candidates from the k best rows: rows are numbered in the order of their first candidates, so that no
-/// other row can bring one.
+/// Returns the k best candidates from the k best rows: rows are numbered in the order of their first candidates, so
+/// that no other row can bring one.
 pub(crate) fn expand<'a>(
     rows: impl IntoIterator<Item = (usize, f64)>,
     k: usize,
@@ -219,12 +219,12 @@ pub(crate) fn check_k(k: usize, candidates: u64) -> Result<(), Error> {
     check_range(holds, format_args!("the top {k} candidates were asked for"), allowed)
 }
 
-/// The k best of scored candidates, best first, ties by index.
+/// Returns the k best of scored candidates, best first, ties by index.
 pub(crate) fn best(scored: Vec<(u32, f64)>, k: usize) -> Vec<(u32, f64)> {
     first_by(scored, k, |a, b| descending(a.1, b.1).then(a.0.cmp(&b.0)))
 }
 
-/// Hits with their scores rounded to f32.
+/// Returns hits with their scores rounded to f32.
 pub(crate) fn hits(scored: Vec<(u32, f64)>) -> Vec<Hit> {
     let hit =
         |(candidate, score): (u32, f64)| Hit { candidate: candidate as usize, score: score as f32 };

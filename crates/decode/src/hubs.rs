@@ -55,15 +55,14 @@ pub struct Hubs {
 }
 
 impl Hubs {
-    /// h(c) of all distinct rows, k = `neighbours`; the constants of the candidates play no part.
+    /// Computes h(c) of all distinct rows with k = `neighbours`. The constants of the candidates play no part.
     ///
-    /// One pass over the candidates, in tiles: time is that of scoring the predictions, memory that of
-    /// 2k numbers for each row of the blocks at work. Runs on the current rayon pool; the result
-    /// does not depend on its size, on the order of the predictions, or on how the candidates are cut
-    /// into blocks.
+    /// The computation is one pass over the candidates, in tiles. It takes the time of scoring the predictions, and the
+    /// memory of 2k numbers for each row of the blocks at work. It runs on the current rayon pool. The result does not
+    /// depend on the size of the pool, on the order of the predictions, or on how the candidates are cut into blocks.
     ///
     /// # Errors
-    /// [`Error::OutOfRange`] for k of 0 or above the number of predictions; else as
+    /// [`Error::OutOfRange`] for k of 0 or above the number of predictions; the errors of
     /// [`top_rows`](crate::top_rows).
     pub fn fit(
         predictions: &Queries,
@@ -125,7 +124,7 @@ struct Largest {
     k: usize,
     /// A number below it is not among them.
     bar: f32,
-    /// Up to 2k numbers, the k largest so far among them.
+    /// Up to 2k numbers that include the k largest so far.
     kept: Vec<f32>,
 }
 
@@ -151,7 +150,8 @@ impl Largest {
         }
     }
 
-    /// Their mean; in descending order, so that it does not depend on the order they came in.
+    /// Returns the mean of the k largest, added in descending order, so that it does not depend on the order in which
+    /// they came.
     fn mean(mut self) -> f32 {
         self.cut();
         self.kept.sort_unstable_by(|a, b| b.total_cmp(a));

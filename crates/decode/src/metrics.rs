@@ -62,7 +62,7 @@ pub struct PoolSizes {
 }
 
 impl PoolSizes {
-    /// Those of ranks; none where every query has all `candidates`.
+    /// Computes the metrics of ranks; none where every query has all `candidates`.
     fn from_ranks(ranks: &[Option<Rank>], candidates: usize) -> Option<Self> {
         let mut sizes: Vec<u64> = ranks.iter().flatten().map(Rank::pool).collect();
         if sizes.iter().all(|&size| size == candidates as u64) {
@@ -74,7 +74,7 @@ impl PoolSizes {
 }
 
 impl Metrics {
-    /// Metrics of ranks; `None` is rank ∞.
+    /// Creates metrics of ranks; `None` is rank ∞.
     ///
     /// # Errors
     /// [`Error::TooFew`] for no queries.
@@ -96,22 +96,21 @@ impl Metrics {
         })
     }
 
-    /// A metric of ranks by its name; none where it is infinite, or there is none of this name.
+    /// Returns a metric of ranks by its name; none where it is infinite, or there is none of this name.
     pub fn value(&self, name: &str) -> Option<f64> {
         self.of_ranks.get(name)
     }
 
-    /// The mean reciprocal rank, `(1/n) Σ E[1/rank]`, between 0 and 1; 0 of no ranks.
+    /// Returns the mean reciprocal rank, `(1/n) Σ E[1/rank]`, between 0 and 1; 0 of no ranks.
     pub fn mrr(&self) -> f64 {
         self.value(MRR).unwrap_or_default()
     }
 
-    /// The expected metrics of a uniformly random order of the candidates of each query.
+    /// Creates the expected metrics of a uniformly random order of the candidates of each query.
     ///
-    /// For c candidates: `mrr = H_c / c` with the harmonic number `H_c`, `hits@K = min(K/c, 1)`,
-    /// mean and median rank `(c + 1) / 2`; averaged over queries where each has candidates of its
-    /// own. Takes the size of each query's pool from the ranks; a missing gold candidate stays
-    /// missing. A random order has no ties.
+    /// For c candidates: `mrr = H_c / c` with the harmonic number `H_c`, `hits@K = min(K/c, 1)`, mean and median rank
+    /// `(c + 1) / 2`; averaged over queries where each has its own candidates. The size of each query's pool is taken
+    /// from the ranks; a missing gold candidate stays missing. A random order has no ties.
     ///
     /// # Errors
     /// [`Error::TooFew`] for no queries.
@@ -213,7 +212,7 @@ fn ratio(common: u64, all: u64) -> f64 {
 /// The fewest resamples that have at least one in 2.5 % on either side.
 const LEAST: usize = 40;
 
-/// The mean of a value of ranks, and its 95 % confidence interval, `[low, high]`.
+/// Returns the mean of a value of ranks, and its 95 % confidence interval, `[low, high]`.
 ///
 /// Percentile bootstrap over queries (Efron 1979): n queries are drawn with replacement
 /// `resamples` times (1,000 is usual), and the interval reaches from the 2.5th to the 97.5th
@@ -264,7 +263,7 @@ fn resampled_means<const N: usize>(
     })
 }
 
-/// The value of `of` for each of `resamples` resamples, in order: it is called with the `queries`
+/// Returns the value of `of` for each of `resamples` resamples, in order: it is called with the `queries`
 /// positions, drawn with replacement, of one of them.
 ///
 /// Resample b draws from the generator of (`seed`, "bootstrap", b), as in [`bootstrap`], so statistics
@@ -286,7 +285,7 @@ pub fn resampled<T: Send>(
     queries: usize,
     resamples: usize,
     seed: u64,
-    of: impl Fn(&mut dyn Iterator<Item = usize>) -> T + Sync,
+    statistic: impl Fn(&mut dyn Iterator<Item = usize>) -> T + Sync,
 ) -> Result<Vec<T>, Error> {
     check_queries(queries)?;
     check_least(resamples, LEAST, format_args!("{resamples} bootstrap resamples"))?;
@@ -294,12 +293,12 @@ pub fn resampled<T: Send>(
     let resample = |resample| {
         cancellation.check()?;
         let mut random = generator(seed, "bootstrap", resample);
-        Ok(of(&mut (0..queries).map(|_| below(&mut random, queries as u64) as usize)))
+        Ok(statistic(&mut (0..queries).map(|_| below(&mut random, queries as u64) as usize)))
     };
     (0..resamples as u64).into_par_iter().map(resample).collect()
 }
 
-/// From the 2.5th to the 97.5th percentile of at least one value, linear between values.
+/// Returns the 2.5th and the 97.5th percentile of at least one value, linear between values.
 ///
 /// # Panics
 /// For no values.
@@ -308,7 +307,7 @@ pub fn percentile_interval(mut values: Vec<f64>) -> [f64; 2] {
     [quantile(&values, 0.025), quantile(&values, 0.975)]
 }
 
-/// The q-quantile of sorted values, linear between them.
+/// Returns the q-quantile of sorted values, linear between them.
 fn quantile(sorted: &[f64], q: f64) -> f64 {
     let at = q * (sorted.len() - 1) as f64;
     let low = sorted[at.floor() as usize];

@@ -17,11 +17,11 @@ use dsokr_core::assignment::{Matching, NONE, Scratch};
 
 use crate::error::{Error, all_finite, check_range, ensure};
 
-/// Most items whose best order by pairs is found among all orders.
+/// The most items whose best order by pairs is found among all orders.
 const EXACT_ITEMS: usize = 16;
-/// Most items that a local search orders from several starts.
+/// The most items that a local search orders from several starts.
 const RESTARTED_ITEMS: usize = 128;
-/// Most items of a ranking: sums of their weights fit 64 bits.
+/// The most items of a ranking: sums of their weights fit 64 bits.
 const MOST: usize = 2048;
 /// Bits of the largest weight.
 const BITS: i32 = 40;
@@ -38,7 +38,7 @@ pub struct Structure {
 }
 
 impl Structure {
-    /// The rank of every item of a permutation, from 0: what featurizers take.
+    /// Returns the rank of every item of a permutation, from 0, which featurizers take.
     pub fn ranks(&self) -> Vec<u32> {
         let mut ranks = vec![0; self.parts.len()];
         (0..).zip(&self.parts).for_each(|(rank, &item)| ranks[item as usize] = rank);
@@ -46,12 +46,12 @@ impl Structure {
     }
 }
 
-/// The best of all orders of K items for a direction w in feature space, the lexicographically first of those that
-/// tie; `scale` is that of rows. `w_ij` counts for i before j and against j before i, for the pairs i < j in
+/// Returns the best of all orders of K items for a direction w in feature space, the lexicographically first if orders
+/// tie; `scale` is the scale of rows. `w_ij` counts for i before j and against j before i, for the pairs i < j in
 /// lexicographic order, as `dsokr_data::featurizers::kemeny_signs` orders its columns.
 ///
-/// Of up to 16 items by dynamic programming over sets of items (Lawler 1964), 2ᴷ K² steps and 8 · 2ᴷ bytes. Of more
-/// by local search ([`order_locally`]), whose order may be worse than the best one.
+/// Up to 16 items are ordered by dynamic programming over sets of items (Lawler 1964), in 2ᴷ K² steps and 8 · 2ᴷ bytes.
+/// More items are ordered by local search ([`order_locally`]), whose order may be worse than the best one.
 pub(crate) fn best_by_pairs(direction: &[f32], scale: f64) -> Result<Structure, Error> {
     let width = direction.len();
     let items = (1 + 8 * width).isqrt().div_ceil(2);
@@ -72,7 +72,7 @@ pub(crate) fn best_by_pairs(direction: &[f32], scale: f64) -> Result<Structure, 
     Ok(Structure { parts, score: best as f64 * unit, ..Structure::default() })
 }
 
-/// The best order, the first of those that tie, and what it gains: `gains[i · items + j]` for each i before j.
+/// Returns the best order, the first of those that tie, and what it gains: `gains[i · items + j]` for each i before j.
 fn order_exactly(items: usize, gains: &[i64]) -> (Vec<usize>, i64) {
     let members = |set: usize| (0..items).filter(move |item| set >> item & 1 == 1);
     // what an item adds that comes before all others of a set
@@ -96,11 +96,11 @@ fn order_exactly(items: usize, gains: &[i64]) -> (Vec<usize>, i64) {
     (order, best[(1 << items) - 1])
 }
 
-/// An order that no move of one item to a different place improves, and what it gains: from the order by Borda's sums
-/// of gains by [`descend`], and where there are not too many items, also from the best order so far with a run of items
-/// reversed, until no such start leads to a better one (iterated local search; Charon and Hudry 2010).
+/// Returns an order that no move of one item to a different place improves, and what it gains: from the order by
+/// Borda's sums of gains by [`descend`], and where there are not too many items, also from the best order so far with a
+/// run of items reversed, until no such start leads to a better one (iterated local search; Charon and Hudry 2010).
 fn order_locally(items: usize, gains: &[i64]) -> (Vec<usize>, i64) {
-    let sums: Vec<i64> = gains.chunks_exact(items).map(|own| own.iter().sum()).collect();
+    let sums: Vec<i64> = gains.chunks_exact(items).map(|row| row.iter().sum()).collect();
     let mut best: Vec<usize> = (0..items).collect();
     best.sort_by_key(|&item| std::cmp::Reverse(sums[item]));
     let mut most = descend(&mut best, gains);
@@ -128,13 +128,13 @@ fn descend(order: &mut Vec<usize>, gains: &[i64]) -> i64 {
         let Some(from) = order.iter().position(|&other| other == item) else { continue };
         order.remove(from);
         // what the item gains at each place, less what it gains in front of all others
-        let mut own = 0;
+        let mut gained = 0;
         let mut here = 0;
         let mut best = (0, 0);
         for (at, &other) in (1..).zip(order.iter()) {
-            own += 2 * gain(other, item);
-            here = if at == from { own } else { here };
-            best = if own > best.0 { (own, at) } else { best };
+            gained += 2 * gain(other, item);
+            here = if at == from { gained } else { here };
+            best = if gained > best.0 { (gained, at) } else { best };
         }
         let to = if best.0 > here { best.1 } else { from };
         order.insert(to, item);
@@ -149,8 +149,8 @@ fn descend(order: &mut Vec<usize>, gains: &[i64]) -> i64 {
     order.iter().enumerate().map(behind).sum()
 }
 
-/// The ranking whose code is nearest to a row of K numbers: `argmin_σ ‖w − c(σ)‖²`, each `c_i` the whole number in
-/// `0..=i` that is nearest to `w_i`, the smaller of two; its score is `⟨w, c⟩ − ½‖c‖²`.
+/// Returns the ranking whose code is nearest to a row of K numbers: `argmin_σ ‖w − c(σ)‖²`, each `c_i` the whole number
+/// in `0..=i` that is nearest to `w_i`, the smaller of two; its score is `⟨w, c⟩ − ½‖c‖²`.
 ///
 /// Item i is behind all but `c_i` of the items before it, as `dsokr_data::featurizers::lehmer_codes`
 /// counts them.
@@ -169,9 +169,9 @@ pub(crate) fn best_by_codes(weights: &[f32]) -> Result<Structure, Error> {
     Ok(Structure { parts, score, ..Structure::default() })
 }
 
-/// The best of all orders of K items for a direction w in feature space, the lexicographically first of those that
-/// tie; `scale` is that of rows: by the Hungarian method, K³ steps. `w_{iK + r}` counts where item i has rank r, as
-/// `dsokr_data::featurizers::hamming_one_hot` orders its columns.
+/// Returns the best of all orders of K items for a direction w in feature space, the lexicographically first if orders
+/// tie, by the Hungarian method in K³ steps; `scale` is the scale of rows. `w_{iK + r}` counts where item i has rank r,
+/// as `dsokr_data::featurizers::hamming_one_hot` orders its columns.
 pub(crate) fn best_by_positions(direction: &[f32], scale: f64) -> Result<Structure, Error> {
     let items = direction.len().isqrt();
     check_items(items, items * items, direction.len(), "K*K bits", MOST)?;
@@ -190,7 +190,7 @@ pub(crate) fn best_by_positions(direction: &[f32], scale: f64) -> Result<Structu
     Ok(Structure { parts, score: total as f64 * unit, ..Structure::default() })
 }
 
-/// Refuses rows that are not `width` wide, as those of so many items are, and too many items.
+/// Refuses rows whose width does not fit the number of items, and too many items.
 fn check_items(
     items: usize,
     width: usize,
@@ -205,7 +205,7 @@ fn check_items(
     check_range(holds, found, format_args!("1..={most}"))
 }
 
-/// The weights of a direction in feature space, times the scale of rows of permutations, under which
+/// Returns the weights of a direction in feature space, times the scale of rows of permutations, under which
 /// `⟨w, φ(σ)⟩ = ⟨z, ψ̃(σ)⟩`: as whole multiples of a small unit, so that sums are exact, and that unit.
 fn whole_weights(direction: &[f32], scale: f64) -> Result<(Vec<i64>, f64), Error> {
     let weights: Vec<f32> = direction.iter().map(|&w| (f64::from(w) * scale) as f32).collect();

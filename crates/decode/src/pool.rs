@@ -1,4 +1,4 @@
-//! Which candidates each query is ranked against.
+//! The candidates that each query is ranked against.
 
 use std::collections::{HashMap, HashSet};
 use std::fmt::{self, Arguments, Formatter};
@@ -26,24 +26,23 @@ pub enum MissingGold {
     RankInfinity,
 }
 
-/// Which candidates a query is ranked against.
+/// The candidates that a query is ranked against.
 #[derive(Clone, Copy, Debug, Default)]
 pub enum Pool<'a> {
     /// All candidates, the same for every query.
     #[default]
     Shared,
-    /// Its own list of them, made for the candidates at hand; lists made for a different number of
-    /// candidates are refused with [`Error::Inconsistent`].
+    /// A list for each query, made for the candidates at hand. Lists made for a different number of candidates are
+    /// refused with [`Error::Inconsistent`].
     PerQuery(&'a PerQuery),
 }
 
 impl Pool<'_> {
-    /// Distinct rows of the gold candidates, by id; `None` where `missing` allows it.
+    /// Returns distinct rows of the gold candidates, by id; `None` where `missing` allows it.
     ///
     /// # Errors
-    /// [`Error::Shape`] unless there is one gold id (and one list) a query;
-    /// for a gold candidate that is not among those of its query, unless
-    /// `missing` is [`MissingGold::RankInfinity`].
+    /// [`Error::Shape`] unless there is one gold id (and one list) a query; for a gold candidate that is not among the
+    /// candidates of its query, unless `missing` is [`MissingGold::RankInfinity`].
     pub fn gold(
         &self,
         queries: &[String],
@@ -57,8 +56,8 @@ impl Pool<'_> {
         self.listed(name, gold, AllCandidates::Whole(candidates).find(gold)?, missing)
     }
 
-    /// Distinct rows of the gold candidates of as many queries as there are ids, which are at `places`; `name` is how
-    /// errors call a query.
+    /// Returns distinct rows of the gold candidates of as many queries as there are ids, which are at `places`; `name`
+    /// is how errors call a query.
     pub(crate) fn listed(
         &self,
         name: impl Fn(usize) -> String,
@@ -78,8 +77,8 @@ impl Pool<'_> {
         places.into_iter().enumerate().map(listed).collect()
     }
 
-    /// Candidates that any query is ranked against, and duplicates among them: those whose row,
-    /// `row_of` below `distinct`, is that of an earlier one.
+    /// Returns the number of candidates that any query is ranked against, and the number of duplicates among them:
+    /// candidates whose row, `row_of` below `distinct`, is the row of an earlier one.
     pub(crate) fn counts(
         &self,
         candidates: usize,
@@ -90,16 +89,17 @@ impl Pool<'_> {
             return (candidates, candidates - distinct);
         };
         let listed: HashSet<u32> = lists.lists.iter().flatten().copied().collect();
-        let rows: HashSet<u32> = listed.iter().map(|&own| row_of(own as usize)).collect();
+        let rows: HashSet<u32> =
+            listed.iter().map(|&candidate| row_of(candidate as usize)).collect();
         (listed.len(), listed.len() - rows.len())
     }
 
-    /// Whether a query is ranked against a candidate.
+    /// Returns whether a query is ranked against a candidate.
     pub(crate) fn has(&self, query: usize, candidate: u32) -> bool {
         self.list(query).is_none_or(|list| list.contains(&candidate))
     }
 
-    /// The list of a query, where queries have some.
+    /// Returns the list of a query, where queries have some.
     pub(crate) fn list(&self, query: usize) -> Option<&[u32]> {
         match self {
             Self::Shared => None,
@@ -107,12 +107,12 @@ impl Pool<'_> {
         }
     }
 
-    /// Number of candidates of a query.
+    /// Returns the number of candidates of a query.
     pub(crate) fn size(&self, query: usize, candidates: usize) -> u64 {
         self.list(query).map_or(candidates, <[u32]>::len) as u64
     }
 
-    /// One list a query, made for as many candidates as there are.
+    /// Checks that there is one list a query, made for as many candidates as there are.
     pub(crate) fn check(&self, queries: usize, candidates: usize) -> Result<(), Error> {
         let Self::PerQuery(lists) = self else {
             return Ok(());
@@ -121,7 +121,7 @@ impl Pool<'_> {
         Error::check_length("candidates", candidates, lists.candidates)
     }
 
-    /// The most candidates of a query.
+    /// Returns the most candidates of a query.
     pub fn longest(&self, candidates: usize) -> usize {
         match self {
             Self::Shared => candidates,
@@ -176,7 +176,7 @@ impl<'de> Deserialize<'de> for Id {
 }
 
 impl PerQuery {
-    /// The lists of queries 0, 1, … as indices of `candidates`. A query whose list is empty has no hits.
+    /// Creates the lists of queries 0, 1, … as indices of `candidates`. A query whose list is empty has no hits.
     ///
     /// # Errors
     /// [`Error::Inconsistent`] for a list that holds an index out of range, or holds one twice.
@@ -188,11 +188,11 @@ impl PerQuery {
             let check = |holds, reason: Arguments| {
                 check_consistent(holds, format_args!("candidate list {at}: {reason}"))
             };
-            for &own in list {
-                let beyond = format_args!("candidate {own} of {candidates} candidates");
-                check((own as usize) < candidates, beyond)?;
-                let last = replace(&mut seen[own as usize], at);
-                check(last != at, format_args!("candidate {own} occurs twice"))?;
+            for &listed in list {
+                let beyond = format_args!("candidate {listed} of {candidates} candidates");
+                check((listed as usize) < candidates, beyond)?;
+                let last = replace(&mut seen[listed as usize], at);
+                check(last != at, format_args!("candidate {listed} occurs twice"))?;
             }
         }
         Ok(Self { lists: lists.to_vec(), candidates })
@@ -247,20 +247,20 @@ impl PerQuery {
         }
         let list = |query: &String| {
             let message = || format!("no list of candidates for query {query:?}");
-            let found = lists.get(query).map(|(_, list)| list.clone());
-            found.ok_or_else(|| Error::file(path, message()))
+            let given = lists.get(query).map(|(_, list)| list.clone());
+            given.ok_or_else(|| Error::file(path, message()))
         };
         let lists = queries.iter().map(list).collect::<Result<_, Error>>()?;
         Ok(Self { lists, candidates: candidates.len() })
     }
 
-    /// The lists of some queries below [`PerQuery::len`], in a given order; one may come several times.
+    /// Returns the lists of some queries below [`PerQuery::len`], in a given order; one may come several times.
     pub fn select(&self, queries: &[usize]) -> Self {
         let lists = queries.iter().map(|&query| self.lists[query].clone());
         Self { lists: lists.collect(), candidates: self.candidates }
     }
 
-    /// The same lists of `from`, as indices of the same candidates in a different order.
+    /// Returns the same lists of `from`, as indices of the same candidates in a different order.
     ///
     /// # Errors
     /// [`Error::Inconsistent`] for lists of other candidates than `from`; for a listed candidate that
@@ -278,17 +278,17 @@ impl PerQuery {
         Ok(Self { lists, candidates: to.len() })
     }
 
-    /// Number of queries.
+    /// Returns the number of queries.
     pub fn len(&self) -> usize {
         self.lists.len()
     }
 
-    /// Whether there is no query.
+    /// Returns whether there is no query.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Candidates of a query below [`PerQuery::len`], as listed.
+    /// Returns candidates of a query below [`PerQuery::len`], as listed.
     pub fn list(&self, query: usize) -> &[u32] {
         &self.lists[query]
     }

@@ -16,7 +16,7 @@ pub struct Queries<'a> {
 }
 
 impl<'a> Queries<'a> {
-    /// Queries of dimension p = `dim` from `[q × p]` row-major coordinates.
+    /// Creates queries of dimension p = `dim` from `[q × p]` row-major coordinates.
     ///
     /// # Errors
     /// [`Error::Inconsistent`] for dimension 0 and for an incomplete row,
@@ -25,7 +25,7 @@ impl<'a> Queries<'a> {
         Self { dim, rows, names: None, texts: None }.check()
     }
 
-    /// As [`Queries::new`], with an id a query, by which errors name it.
+    /// Creates queries like [`Queries::new`], with an id for each, by which errors name it.
     ///
     /// # Errors
     /// As [`Queries::new`]; [`Error::Shape`] when there is not one name a row.
@@ -33,7 +33,7 @@ impl<'a> Queries<'a> {
         Self { dim, rows, names: Some(names), texts: None }.check()
     }
 
-    /// With the text of each query, whose [words](crate::Words) a second look may read; an empty text is none.
+    /// Sets the text of each query, whose [words](crate::Words) a second look may read; an empty text is none.
     ///
     /// # Errors
     /// [`Error::Shape`] when there is not one text a row.
@@ -55,27 +55,27 @@ impl<'a> Queries<'a> {
         all_finite(rows, place).map(|()| self)
     }
 
-    /// Number of queries q.
+    /// Returns the number of queries q.
     pub fn len(&self) -> usize {
         self.rows.len() / self.dim
     }
 
-    /// Whether there is no query.
+    /// Returns whether there is no query.
     pub fn is_empty(&self) -> bool {
         self.rows.is_empty()
     }
 
-    /// Dimension p.
+    /// Returns the dimension p.
     pub fn dim(&self) -> usize {
         self.dim
     }
 
-    /// All coordinates, `[q × p]` row-major.
+    /// Returns all coordinates, `[q × p]` row-major.
     pub fn rows(&self) -> &'a [f32] {
         self.rows
     }
 
-    /// Some of the queries, which there are.
+    /// Returns some of the queries, which there are.
     pub(crate) fn part(&self, queries: Range<usize>) -> Self {
         let Self { dim, rows, names, texts } = *self;
         Self {
@@ -86,12 +86,12 @@ impl<'a> Queries<'a> {
         }
     }
 
-    /// The prediction for a query.
+    /// Returns the prediction for a query.
     pub(crate) fn row(&self, query: usize) -> &'a [f32] {
         &self.rows[query * self.dim..][..self.dim]
     }
 
-    /// All coordinates with every row scaled to unit length, `[q × p]` row-major; a zero row stays
+    /// Returns all coordinates with every row scaled to unit length, `[q × p]` row-major; a zero row stays
     /// zero.
     ///
     /// The order of the candidates of a query changes only where there are constants, and then because
@@ -117,17 +117,17 @@ impl<'a> Queries<'a> {
         unit
     }
 
-    /// The text of a query, where it has one.
+    /// Returns the text of a query, where it has one.
     pub(crate) fn text(&self, query: usize) -> Option<&'a str> {
         self.texts?.get(query).map(String::as_str).filter(|text| !text.is_empty())
     }
 
-    /// Ids of the queries, where they have some.
+    /// Returns ids of the queries, where they have some.
     pub(crate) fn names(&self) -> Option<&'a [String]> {
         self.names
     }
 
-    /// How errors call query `query`: its id in quotes, else `#` and its position.
+    /// Returns how errors call query `query`: its id in quotes, else `#` and its position.
     pub fn name(&self, query: usize) -> Cow<'a, str> {
         match self.names.and_then(|names| names.get(query)) {
             Some(name) => format!("{name:?}").into(),

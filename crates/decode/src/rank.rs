@@ -2,7 +2,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, check_consistent};
 
-/// Where the gold candidate of a query stands among its candidates, ties included.
+/// The rank of the gold candidate of a query among its candidates, ties included.
 ///
 /// With b candidates above the gold one and k tied with it (itself included), the rank in a
 /// random order of the ties is uniform on b + 1, …, b + k.
@@ -51,7 +51,7 @@ impl Rank {
         check_consistent(holds, message).map(|()| Self { above, tied, pool })
     }
 
-    /// The rank of a candidate with score `bar` among scores that several candidates share, its own
+    /// Creates the rank of a candidate with score `bar` among scores that several candidates share, its own
     /// included.
     pub(crate) fn among(
         scores: impl Iterator<Item = (f64, u32)>,
@@ -67,8 +67,8 @@ impl Rank {
         Self::new(above, tied, pool)
     }
 
-    /// The rank among fewer candidates: without `above` of those above the gold one, `tied` of those
-    /// tied with it, and `pool` in all.
+    /// Returns the rank among fewer candidates: without `above` of the candidates above the gold one and `tied` of
+    /// those tied with it, and with `pool` in all.
     ///
     /// # Errors
     /// [`Error::OutOfRange`] for more than there are.
@@ -81,40 +81,40 @@ impl Rank {
         Self::new(left(self.above, above)?, left(self.tied, tied)?, left(self.pool, pool)?)
     }
 
-    /// Candidates with a higher score than the gold one, b.
+    /// Returns candidates with a higher score than the gold one, b.
     pub fn above(&self) -> u64 {
         self.above
     }
 
-    /// Candidates with the score of the gold one, itself included, k ≥ 1.
+    /// Returns candidates with the score of the gold one, itself included, k ≥ 1.
     pub fn tied(&self) -> u64 {
         self.tied
     }
 
-    /// Candidates of the query, duplicates counted.
+    /// Returns candidates of the query, duplicates counted.
     pub fn pool(&self) -> u64 {
         self.pool
     }
 
-    /// `E[rank] = b + (k + 1) / 2`.
+    /// Computes `E[rank] = b + (k + 1) / 2`.
     pub fn expected_rank(&self) -> f64 {
         self.above as f64 + (self.tied as f64 + 1.0) / 2.0
     }
 
-    /// `E[1/rank] = (1/k) Σ_{i=1..k} 1/(b + i)`.
+    /// Computes `E[1/rank] = (1/k) Σ_{i=1..k} 1/(b + i)`.
     ///
     /// The value is exact but for rounding errors. The time does not depend on the number of ties.
     pub fn expected_reciprocal(&self) -> f64 {
         reciprocals(self.above, self.tied) / self.tied as f64
     }
 
-    /// `E[hit@K] = clip((K − b) / k, 0, 1)`, the probability that the rank is at most K.
+    /// Computes `E[hit@K] = clip((K − b) / k, 0, 1)`, the probability that the rank is at most K.
     pub fn expected_hit(&self, k: u64) -> f64 {
         (k.saturating_sub(self.above) as f64 / self.tied as f64).min(1.0)
     }
 }
 
-/// `Σ_{i=1..k} 1/(b + i) = H(b + k) − H(b)`: small terms one by one, the rest by the
+/// Computes `Σ_{i=1..k} 1/(b + i) = H(b + k) − H(b)`: small terms one by one, the rest by the
 /// Euler–Maclaurin expansion of the harmonic numbers, `ln n + γ + 1/2n − 1/12n² + 1/120n⁴`, which is
 /// off by less than `1/252n⁶`.
 fn reciprocals(b: u64, k: u64) -> f64 {

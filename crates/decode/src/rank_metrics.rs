@@ -9,11 +9,11 @@ use crate::rank::Rank;
 /// A metric of ranks: a summary of a value that each rank has.
 #[derive(Debug)]
 pub struct RankMetric {
-    /// Its name in configurations and reports.
+    /// The name in configurations and reports.
     pub name: &'static str,
-    /// Its name in figures and texts.
+    /// The name in figures and texts.
     pub title: &'static str,
-    /// Its definition.
+    /// The definition of the metric.
     pub meaning: &'static str,
     /// Whether a larger figure is a better one.
     pub larger_is_better: bool,
@@ -32,9 +32,9 @@ pub struct RankMetric {
 /// How the values of queries become one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RankSummary {
-    /// Their mean.
+    /// The mean over queries.
     Mean,
-    /// Their median, the mean of the two in the middle for an even number.
+    /// The median over queries, the mean of the two in the middle for an even number.
     Median,
 }
 
@@ -115,12 +115,12 @@ const RANK: RankMetric = RankMetric {
 };
 
 impl RankMetric {
-    /// The value of a query.
+    /// Returns the value of a query.
     pub fn of(&self, rank: Option<&Rank>) -> f64 {
         rank.map_or(self.missing, self.value)
     }
 
-    /// The metric of values of queries, at least one.
+    /// Returns the metric of values of queries, at least one.
     pub fn summarise(&self, mut values: Vec<f64>) -> f64 {
         match self.summary {
             // an empty sum of f64 is −0
@@ -133,7 +133,7 @@ impl RankMetric {
         }
     }
 
-    /// The metric of ranks, of at least one query; none where it is infinite.
+    /// Returns the metric of ranks, of at least one query; none where it is infinite.
     pub fn of_ranks(&self, ranks: &[Option<Rank>]) -> Option<f64> {
         let values = ranks.iter().map(|rank| self.of(rank.as_ref())).collect();
         Some(self.summarise(values)).filter(|value| value.is_finite())
@@ -151,17 +151,17 @@ impl Default for RankValues {
 }
 
 impl RankValues {
-    /// The metrics of ranks, of at least one query.
+    /// Creates the metrics of ranks, of at least one query.
     pub fn from_ranks(ranks: &[Option<Rank>]) -> Self {
         Self(RANK_METRICS.each_ref().map(|metric| metric.of_ranks(ranks)))
     }
 
-    /// Every metric with its value.
+    /// Returns every metric with its value.
     pub fn iter(&self) -> impl Iterator<Item = (&'static RankMetric, Option<f64>)> {
         RANK_METRICS.iter().zip(self.0)
     }
 
-    /// The value of a metric by its name.
+    /// Returns the value of a metric by its name.
     pub fn get(&self, name: &str) -> Option<f64> {
         self.iter().find(|(metric, _)| metric.name == name).and_then(|(_, value)| value)
     }

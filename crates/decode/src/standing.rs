@@ -1,4 +1,4 @@
-//! Where the best wanted candidates of a query stand among all candidates.
+//! The ranks of the best wanted candidates of a query among all candidates.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -21,13 +21,13 @@ const HITS: usize = 1 << 17;
 pub struct Standing {
     /// The candidates of the row: the first that is wanted, then the others in their order, wanted or not.
     pub candidates: Vec<u32>,
-    /// Their score.
+    /// The score of the candidates.
     pub score: f32,
     /// Number of candidates with a higher score.
     pub above: u64,
     /// Number of candidates of other rows with the same score.
     pub tied: u64,
-    /// The score minus that of the next candidate of a different row; none for the last one.
+    /// The score minus the score of the next candidate of a different row; none for the last one.
     pub gap: Option<f32>,
 }
 
@@ -40,19 +40,20 @@ pub struct Standings {
     pub gap: Option<f32>,
 }
 
-/// Whether each row has a wanted candidate.
+/// Returns whether each row has a wanted candidate.
 pub(crate) fn wanted_rows(classes: &Classes, wanted: &[bool]) -> Vec<bool> {
     let mut rows = vec![false; classes.rows];
     let candidates = wanted.iter().enumerate().filter(|(_, wanted)| **wanted);
-    candidates.for_each(|(candidate, _)| rows[classes.of(candidate) as usize] = true);
+    candidates.for_each(|(candidate, _)| rows[classes.row_of_candidate(candidate) as usize] = true);
     rows
 }
 
-/// The first k candidates of a row, with the first wanted one at the start.
+/// Returns the first k candidates of a row, with the first wanted one at the start.
 pub(crate) fn wanted_first(members: &[u32], wanted: Option<&[bool]>, k: usize) -> Vec<u32> {
-    let is_wanted = |&own: &u32| wanted.is_none_or(|wanted| wanted[own as usize]);
+    let is_wanted = |&member: &u32| wanted.is_none_or(|wanted| wanted[member as usize]);
     let first = members.iter().position(is_wanted).unwrap_or(0);
-    let others = members.iter().enumerate().filter(|&(at, _)| at != first).map(|(_, own)| own);
+    let others =
+        members.iter().enumerate().filter(|&(at, _)| at != first).map(|(_, member)| member);
     members.get(first).into_iter().chain(others).take(k).copied().collect()
 }
 
@@ -61,7 +62,7 @@ pub(crate) fn wanted_first(members: &[u32], wanted: Option<&[bool]>, k: usize) -
 struct Steps(Vec<f64>);
 
 impl Steps {
-    /// The scores of rows, best first.
+    /// Creates the scores of rows, best first.
     fn from_rows(rows: &[(usize, f64)]) -> Self {
         let mut steps: Vec<f64> = rows.iter().map(|&(_, score)| score).collect();
         steps.dedup();
@@ -74,11 +75,11 @@ impl Steps {
     }
 }
 
-/// What is in each slot.
+/// The counts of each slot.
 struct Slots {
     /// Number of candidates.
     counts: Vec<u64>,
-    /// Their highest score.
+    /// The highest score in each slot.
     highest: Vec<f64>,
 }
 
@@ -102,7 +103,7 @@ pub(crate) struct Ladder {
 }
 
 impl Ladder {
-    /// Of the scores of rows, best first.
+    /// Creates the scores of rows, best first.
     pub(crate) fn from_rows(rows: &[(usize, f64)]) -> Self {
         let steps = Steps::from_rows(rows);
         let slots = Slots::new(&steps);
@@ -133,7 +134,7 @@ impl Ladder {
         Ok(())
     }
 
-    /// The numbers of candidates above and of a score, and the next score below.
+    /// Returns the numbers of candidates above and of a score, and the next score below.
     fn place(&self, score: f64) -> (u64, u64, Option<f64>) {
         let Slots { counts, highest } = &self.slots;
         let at = self.steps.slot(score);
@@ -152,7 +153,8 @@ pub(crate) struct Found {
 }
 
 impl Found {
-    /// With the candidates of each row, the first wanted one first. `shown` is the score that answers show.
+    /// Returns the standings with the candidates of each row, the first wanted one first. `shown` gives the score that
+    /// answers show.
     pub(crate) fn standings(
         self,
         shown: impl Fn(f64) -> f64,
@@ -177,8 +179,8 @@ impl Found {
     }
 }
 
-/// The best wanted rows of each query at some places, in blocks of candidates that are scored twice. Memory is
-/// that of the rows, whatever the number of candidates.
+/// Returns the best wanted rows of each query at some places, in blocks of candidates that are scored twice. Memory is
+/// proportional to the rows, whatever the number of candidates.
 pub(crate) fn find(
     queries: &Queries,
     candidates: &dyn CandidateBlocks,
@@ -190,7 +192,7 @@ pub(crate) fn find(
     let last = places.end.min(candidates.rows());
     scoring::check(queries, candidates)?;
     check_k(last, all as u64)?;
-    let mut found = Vec::with_capacity(queries.len());
+    let mut standings = Vec::with_capacity(queries.len());
     let size = (HITS / last).max(1);
     for start in (0..queries.len()).step_by(size) {
         let queries = &queries.part(start..(start + size).min(queries.len()));
@@ -218,9 +220,9 @@ pub(crate) fn find(
             ladders.map(|(steps, slots)| Ladder { steps, slots }).collect();
         Ladder::merge(&mut ladders)?;
         let each = rows.into_iter().zip(ladders).zip(first.finish()?);
-        found.extend(each.map(|((rows, ladder), first)| Found { rows, ladder, first }));
+        standings.extend(each.map(|((rows, ladder), first)| Found { rows, ladder, first }));
     }
-    Ok(found)
+    Ok(standings)
 }
 
 /// Counts the candidates in each slot for the queries of a tile.
@@ -230,22 +232,22 @@ struct Counter<'l> {
     slots: &'l [Mutex<Slots>],
 }
 
-/// What is counted of a query before its slots are locked.
+/// The counts of a query before its slots are locked.
 struct Counted<'l> {
     steps: &'l Steps,
     /// Slot, number of candidates and their highest score; most candidates have the slot of the one before.
-    found: Vec<(usize, u64, f64)>,
+    counts: Vec<(usize, u64, f64)>,
 }
 
 impl Counted<'_> {
     fn count(&mut self, score: f64, candidates: u64) {
         let slot = self.steps.slot(score);
-        match self.found.last_mut() {
+        match self.counts.last_mut() {
             Some((last, count, highest)) if *last == slot => {
                 *count += candidates;
                 *highest = highest.max(score);
             }
-            Some(_) | None => self.found.push((slot, candidates, score)),
+            Some(_) | None => self.counts.push((slot, candidates, score)),
         }
     }
 }
@@ -255,7 +257,7 @@ impl<'l> Reduce<f32> for Counter<'l> {
 
     fn open(&self, group: usize) -> Self::Group {
         let steps = self.steps.iter().skip(group * LANES).take(LANES);
-        steps.map(|steps| Counted { steps, found: Vec::new() }).collect()
+        steps.map(|steps| Counted { steps, counts: Vec::new() }).collect()
     }
 
     fn row(&self, kept: &mut Self::Group, _row: usize, scores: &[f32; LANES], weight: u32) {
@@ -264,14 +266,14 @@ impl<'l> Reduce<f32> for Counter<'l> {
     }
 
     fn close(&mut self, group: usize, kept: Self::Group) {
-        for (slots, Counted { found, .. }) in self.slots.iter().skip(group * LANES).zip(kept) {
+        for (slots, Counted { counts, .. }) in self.slots.iter().skip(group * LANES).zip(kept) {
             let mut slots = slots.lock().unwrap_or_else(PoisonError::into_inner);
-            found.into_iter().for_each(|(slot, count, score)| slots.add(slot, count, score));
+            counts.into_iter().for_each(|(slot, count, score)| slots.add(slot, count, score));
         }
     }
 }
 
-/// The best wanted rows of a query at some places, from the scores of all rows.
+/// Returns the best wanted rows of a query at some places, from the scores of all rows.
 pub(crate) fn among(
     scores: &[f64],
     count: impl Fn(usize) -> u32,

@@ -1,4 +1,4 @@
-//! No member's score matrix ever exists. In a process of its own, so that the peak is its own.
+//! No member's score matrix ever exists. The test is in a process of its own to measure its peak of memory.
 #![cfg(target_os = "linux")]
 
 #[path = "suite/common/mod.rs"]
@@ -10,7 +10,7 @@ use dsokr_decode::{Combination, Ensemble, Member, Pool, Queries};
 const QUERIES: usize = 1000;
 const CANDIDATES: usize = 40_000; // a matrix of scores takes 153 MiB
 
-/// The largest resident memory so far, in MiB.
+/// Returns the largest resident memory so far, in MiB.
 fn peak() -> usize {
     let status = std::fs::read_to_string("/proc/self/status").unwrap();
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();

@@ -1,5 +1,5 @@
-//! Rules of ranks do not copy the coordinates of a mapped file to which candidates were added. In a process of its own, so that the
-//! peak is its own.
+//! Rules of ranks do not copy the coordinates of a mapped file to which candidates were added. The test is in a process
+//! of its own to measure its peak of memory.
 #![cfg(target_os = "linux")]
 
 use std::collections::BTreeMap;
@@ -9,8 +9,8 @@ use dsokr_decode::{CandidateParts, Candidates, Combination, Ensemble, Member, Po
 const DIM: usize = 256;
 const ROWS: usize = 30_000; // 29 MiB of coordinates, and as much that is added
 
-/// A line of the status of this process, in MiB: `VmHWM`, the largest resident memory so far, or `VmRSS`, what is
-/// resident now.
+/// Returns a line of the status of this process, in MiB: `VmHWM`, the largest resident memory so far, or `VmRSS`, what
+/// is resident now.
 fn resident(line: &str) -> usize {
     let status = std::fs::read_to_string("/proc/self/status").unwrap();
     let line = status.lines().find_map(|found| found.strip_prefix(line)).unwrap();

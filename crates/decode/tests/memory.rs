@@ -1,4 +1,4 @@
-//! Streamed candidates do not pile up in memory. In a process of its own, so that the peak is its own.
+//! Streamed candidates do not pile up in memory. The test is in a process of its own to measure its peak of memory.
 #![cfg(target_os = "linux")]
 
 use std::ops::Range;
@@ -35,7 +35,7 @@ impl CandidateBlocks for Generated {
     }
 }
 
-/// A line of the status of this process, in KiB: `VmHWM`, the largest resident memory so far, or
+/// Returns a line of the status of this process, in KiB: `VmHWM`, the largest resident memory so far, or
 /// `VmRSS`, what is resident now.
 fn resident(line: &str) -> usize {
     let status = std::fs::read_to_string("/proc/self/status").unwrap();
@@ -43,7 +43,7 @@ fn resident(line: &str) -> usize {
     line.trim_start_matches(':').trim().trim_end_matches(" kB").parse().unwrap()
 }
 
-/// Resident memory is that of the process, so this file has one test.
+/// Resident memory belongs to the process, so this file has one test.
 #[test]
 fn resident_memory_does_not_grow_with_the_candidates() {
     // Every thread has a block in flight, and 100,000 rows do not keep many threads busy.

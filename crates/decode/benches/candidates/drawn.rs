@@ -1,4 +1,4 @@
-//! What the benchmark searches among, and what for.
+//! The candidates and queries of the benchmark.
 
 use std::ops::Range;
 
@@ -65,7 +65,7 @@ impl CandidateBlocks for Drawn {
     }
 }
 
-/// Candidates, one after another, with noise of 1, 1.5 and 2 times their length, and which ones they are.
+/// Returns candidates, one after another, with noise of 1, 1.5 and 2 times their length, and which ones they are.
 pub fn questions(drawn: &Drawn, count: usize) -> (Vec<f32>, Vec<Option<u32>>) {
     let golds = (0..count).map(|query| (query * (drawn.rows / count) + query) % drawn.rows);
     let golds: Vec<usize> = golds.collect();

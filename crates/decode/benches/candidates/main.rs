@@ -6,9 +6,9 @@
 //! | `check FOLDER` | compares hits and ranks with those of the plain scan of the same candidates, made on the fly |
 //! | `time FOLDER` | opens the shards, and times hits and ranks of 1, 16 and 256 queries |
 //!
-//! Each prints JSON lines. `time` first drops the files from the system's cache, so that its first numbers are those
-//! of the disk; `limits` has the bandwidths that the others are to be compared with. Without a task all three
-//! run on 700,000 candidates in a temporary folder.
+//! Each prints JSON lines. `time` first drops the files from the system's cache, so its first numbers measure the disk;
+//! `limits` has the bandwidths to compare the others with. Without a task all three run on 700,000 candidates in a
+//! temporary folder.
 
 mod drawn;
 mod system;
@@ -33,7 +33,7 @@ type Failure = Box<dyn std::error::Error>;
 
 /// Hits of a query.
 const TOP: usize = 10;
-/// What the shards are written as.
+/// The fingerprint of the shards.
 const FINGERPRINT: &str = "drawn";
 
 fn main() -> Result<(), Failure> {
@@ -66,7 +66,7 @@ fn write(folder: &Path, rows: usize, dim: usize, shards: usize) -> Result<(), Fa
     let start = Instant::now();
     let set = ShardSet {
         folder,
-        of: shards,
+        count: shards,
         precision: Precision::F16,
         fingerprint: FINGERPRINT,
         metadata: &BTreeMap::new(),
@@ -97,7 +97,7 @@ fn files(folder: &Path) -> Result<Vec<PathBuf>, Failure> {
     Ok(files)
 }
 
-/// The candidates that the shards are of.
+/// Returns the candidates that the shards are of.
 fn drawn(shards: &Shards) -> Drawn {
     Drawn { rows: shards.distinct(), dim: shards.dim(), rounded: true }
 }
@@ -226,7 +226,7 @@ fn time(folder: &Path) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Seconds that something takes, and bytes that it reads from disk.
+/// Returns seconds that something takes, and bytes that it reads from disk.
 fn measured<T>(run: impl FnOnce() -> Result<T, Failure>) -> Result<(Value, T), Failure> {
     let before = bytes_read()?;
     let start = Instant::now();
@@ -237,7 +237,7 @@ fn measured<T>(run: impl FnOnce() -> Result<T, Failure>) -> Result<(Value, T), F
 
 /// Shards as one set of candidates, which counts rows whose coordinates are read.
 struct Counted<'s> {
-    /// Of each shard its first row and its candidates.
+    /// The first row and the candidates of each shard.
     parts: Vec<(usize, &'s Candidates)>,
     read: AtomicU64,
 }
@@ -252,7 +252,7 @@ impl<'s> Counted<'s> {
         Self { parts: parts.collect(), read: AtomicU64::new(0) }
     }
 
-    /// The candidates that have some rows, and their rows among these.
+    /// Returns the candidates that have some rows, and their rows among these.
     fn part(&self, rows: Range<usize>) -> (&'s Candidates, Range<usize>) {
         let at = self.parts.partition_point(|&(first, _)| first <= rows.start) - 1;
         let (first, own) = self.parts[at];

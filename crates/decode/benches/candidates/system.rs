@@ -1,4 +1,4 @@
-//! What the system says about this process, its files and its memory.
+//! What the system reports about this process, its files and its memory.
 
 use std::fs::{self, File};
 use std::io::Read;
@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use crate::Failure;
 
-/// The value of a line of a file of the kernel about this process.
+/// Returns the value of a line of a file of the kernel about this process.
 fn kernel(file: &str, key: &str) -> Result<u64, Failure> {
     let text = fs::read_to_string(format!("/proc/self/{file}"))?;
     let line = text.lines().find_map(|line| line.strip_prefix(key));
@@ -29,7 +29,8 @@ pub fn memory() -> Result<Value, Failure> {
     Ok(json!({"peak_mb": mb("VmHWM:")?, "files_mb": mb("RssFile:")?, "other_mb": mb("RssAnon:")?}))
 }
 
-/// Bytes a second of reading a file from disk in order, after all are dropped from the cache; they are then, too.
+/// Returns the bytes a second of reading a file from disk in order. All files are dropped from the cache before and
+/// after.
 pub fn disk_bandwidth(files: &[PathBuf]) -> Result<f64, Failure> {
     let forget = || {
         files.iter().try_for_each(|file| {
@@ -58,8 +59,8 @@ pub fn disk_bandwidth(files: &[PathBuf]) -> Result<f64, Failure> {
     Ok(bandwidth)
 }
 
-/// Bytes a second of adding up numbers by all threads, in memory and in a mapped file that the system has in its
-/// cache; the best of five times.
+/// Returns bytes a second of adding up numbers by all threads, in memory and in a mapped file that the system has in
+/// its cache; the best of five times.
 pub fn memory_bandwidth(file: &Path) -> Result<(f64, f64), Failure> {
     // SAFETY: nothing writes to the file meanwhile
     let map = unsafe { memmap2::Mmap::map(&File::open(file)?)? };

@@ -40,7 +40,7 @@ struct Column {
 }
 
 impl Columns {
-    /// Ids and labels; no labels stand for empty ones.
+    /// Creates ids and labels; no labels stand for empty ones.
     ///
     /// # Errors
     /// [`Error::Shape`] unless there is a label for each id, or none.
@@ -54,7 +54,7 @@ impl Columns {
         Ok(Self(vec![id, label]))
     }
 
-    /// These columns and one more.
+    /// Returns these columns and one more.
     ///
     /// # Errors
     /// [`Error::Inconsistent`] for a name that is empty or that a column has already; [`Error::Shape`] unless there is a
@@ -72,42 +72,42 @@ impl Columns {
         check_consistent(self.find(name).is_none(), message)
     }
 
-    /// Number of candidates.
+    /// Returns the number of candidates.
     pub fn len(&self) -> usize {
         self.ids().len()
     }
 
-    /// Whether there is no candidate.
+    /// Returns whether there is no candidate.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The names of all columns, in their order.
+    /// Returns the names of all columns, in their order.
     pub fn names(&self) -> impl ExactSizeIterator<Item = &str> {
         self.0.iter().map(|column| column.name.as_str())
     }
 
-    /// The names of the columns behind ids and labels.
+    /// Returns the names of the columns behind ids and labels.
     pub fn further_names(&self) -> impl ExactSizeIterator<Item = &str> {
         self.0[2..].iter().map(|column| column.name.as_str())
     }
 
-    /// The place of a column among the [names](Self::names).
+    /// Returns the place of a column among the [names](Self::names).
     pub fn find(&self, name: &str) -> Option<usize> {
-        self.names().position(|known| known == name)
+        self.names().position(|column| column == name)
     }
 
-    /// The cell of a candidate in the column at a place below the number of [names](Self::names).
+    /// Returns the cell of a candidate in the column at a place below the number of [names](Self::names).
     pub fn cell(&self, column: usize, candidate: usize) -> &str {
         self.0[column].cells.get(candidate)
     }
 
-    /// All cells of a candidate, in the order of the columns.
+    /// Returns all cells of a candidate, in the order of the columns.
     pub fn row(&self, candidate: usize) -> impl Iterator<Item = &str> {
         self.0.iter().map(move |column| column.cells.get(candidate))
     }
 
-    /// The names and cells of a candidate behind its id and its label.
+    /// Returns the names and cells of a candidate behind its id and its label.
     pub fn further(&self, candidate: usize) -> impl Iterator<Item = (&str, &str)> {
         self.0[2..].iter().map(move |column| (column.name.as_str(), column.cells.get(candidate)))
     }
@@ -120,7 +120,7 @@ impl Columns {
         &self.0[1].cells
     }
 
-    /// The columns of some candidates, in a given order.
+    /// Returns the columns of some candidates, in a given order.
     pub(crate) fn select(&self, candidates: &[u32]) -> Self {
         let chosen = |column: &Column| {
             let cells = candidates.iter().map(|&candidate| column.cells.get(candidate as usize));
@@ -129,7 +129,7 @@ impl Columns {
         Self(self.0.iter().map(chosen).collect())
     }
 
-    /// Columns with these names, of candidates whose cells are `rows`, a cell for each name.
+    /// Creates columns with these names, of candidates whose cells are `rows`, a cell for each name.
     pub(crate) fn from_rows(names: &[String], rows: &[Vec<String>]) -> Self {
         let column = |(at, name): (usize, &String)| {
             let cells = Texts::from_strings(rows.iter().map(|row| &row[at]));
@@ -138,7 +138,7 @@ impl Columns {
         Self(names.iter().enumerate().map(column).collect())
     }
 
-    /// These candidates, and more behind them.
+    /// Returns the columns of these candidates followed by those of more candidates.
     ///
     /// # Errors
     /// [`Error::Inconsistent`] for columns of other names.
@@ -162,7 +162,8 @@ impl Columns {
         ensure(self.names().eq(more.names()), message)
     }
 
-    /// The tensors of a file, which [`read`](Self::read) reads: all cells of a column joined, and where each starts.
+    /// Returns the tensors of a file, which [`read`](Self::read) reads: all cells of a column joined, and where each
+    /// starts.
     pub(crate) fn tensors(&self) -> Vec<Tensor<'_>> {
         let tensors = self.0.iter().enumerate().flat_map(|(at, column)| {
             let [bytes, offsets] = tensor_names(at);
@@ -183,7 +184,7 @@ impl Columns {
         }
     }
 
-    /// The columns of a file, in the file if it stays `mapped`.
+    /// Creates the columns of a file, in the file if it stays `mapped`.
     ///
     /// # Errors
     /// [`Error::File`] for cells that are no texts, columns of different lengths, or names that are none.
@@ -213,7 +214,7 @@ impl Columns {
     }
 }
 
-/// The names of the tensors of a column: its cells, and where each starts.
+/// Returns the names of the tensors of a column: its cells, and where each starts.
 fn tensor_names(column: usize) -> [String; 2] {
     match column {
         0 => ["ids".to_owned(), "id_offsets".to_owned()],

@@ -18,15 +18,14 @@ pub(crate) const PRECISION: &str = "precision";
 #[derive(Clone, Copy, Debug, Default, derive_more::Display, PartialEq, Eq)]
 #[display(rename_all = "lowercase")]
 pub enum Precision {
-    /// As they are, in 32 bits; from 256 MiB of them on with codes of 8 bits in addition. Answers are those of
-    /// the candidates.
+    /// Coordinates in 32 bits, without rounding; from 256 MiB on with codes of 8 bits in addition. Results are exact.
     #[default]
     F32,
-    /// Rounded to 16 bits, half the bytes, with codes as [`F32`](Self::F32) has them. Answers are those of the
-    /// candidates with rounded coordinates.
+    /// Coordinates rounded to 16 bits, half the bytes, with codes as for [`F32`](Self::F32). Results are exact for the
+    /// rounded coordinates.
     F16,
-    /// As they are, with codes of 8 bits in addition, a quarter more bytes, which are read in their place for all
-    /// but the few candidates that the bound on their error leaves in doubt. Answers are those of the candidates.
+    /// Coordinates in 32 bits with codes of 8 bits in addition, a quarter more bytes. The codes are read in their place
+    /// for all but the few candidates that the bound on their error leaves in doubt. Results are exact.
     I8,
 }
 
@@ -35,7 +34,7 @@ impl FromStr for Precision {
 
     fn from_str(text: &str) -> Result<Self, String> {
         let all = [Self::F32, Self::F16, Self::I8];
-        let named = all.into_iter().find(|own| own.to_string() == text);
+        let named = all.into_iter().find(|precision| precision.to_string() == text);
         named.ok_or_else(|| format!("{text:?} is not a precision: f32, f16 or i8"))
     }
 }
@@ -65,11 +64,11 @@ impl From<Vec<f32>> for Coordinates {
 }
 
 impl Coordinates {
-    /// The shape of those of a file, and where they are.
+    /// Returns the shape and the coordinates of a file.
     pub fn read(stored: &Arc<Stored>) -> Result<(Vec<usize>, Self), Error> {
         const NAME: &str = "coordinates";
         let rounded = stored.metadata.get(PRECISION);
-        let (shape, file) = if rounded.is_some_and(|own| *own == Precision::F16.to_string()) {
+        let (shape, file) = if rounded.is_some_and(|name| *name == Precision::F16.to_string()) {
             let whole = || Error::file(stored.path(), "coordinates of 16 bits in one block");
             let (shape, values) = stored.checked_array(NAME, 2)?.ok_or_else(whole)?;
             (shape, Mapped::Rounded(scattered(stored, values)))
@@ -84,7 +83,7 @@ impl Coordinates {
         Ok((shape, Self { file, end, more: Vec::new() }))
     }
 
-    /// Whether some of them are in a mapped file.
+    /// Returns whether some of them are in a mapped file.
     pub fn mapped(&self) -> bool {
         self.file.is_some()
     }
@@ -93,7 +92,7 @@ impl Coordinates {
         self.end + self.more.len()
     }
 
-    /// Those of a range, which there is, of rows of `dim`.
+    /// Returns a range of rows of width `dim`. The range must exist.
     pub fn get(&self, range: Range<usize>, dim: usize) -> Result<Cow<'_, [f32]>, Error> {
         let end = self.end;
         let first = range.start..range.end.min(end);
@@ -108,14 +107,14 @@ impl Coordinates {
         Ok(if rest == 0 { first } else { [&first, &self.more[..rest]].concat().into() })
     }
 
-    /// These, and more behind them.
+    /// Returns these coordinates, and more behind them.
     pub fn with_more(mut self, more: &[f32]) -> Self {
         self.more.extend_from_slice(more);
         self
     }
 }
 
-/// Few of the coordinates are read where there are codes.
+/// Returns few of the coordinates are read where there are codes.
 fn scattered<T: Pod>(stored: &Stored, values: CheckedArray<T>) -> Arc<CheckedArray<T>> {
     Arc::new(if StoredCodes::are_in(stored) { values.scattered() } else { values })
 }
@@ -128,7 +127,7 @@ fn verified<T: Pod + Into<f32>>(
     file.get(range, |start, values| check_finite(start, values, dim))
 }
 
-/// Refuses a coordinate that is not finite; the first value is that of `start`, of rows of `dim`.
+/// Refuses a coordinate that is not finite; the first value belongs to row `start`, of rows of width `dim`.
 pub(super) fn check_finite<T: Copy + Into<f32>>(
     start: usize,
     values: &[T],

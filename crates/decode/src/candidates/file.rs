@@ -37,10 +37,10 @@ const ADDED: &str = "added";
 /// Integers up to here are exact in f32.
 const EXACT: u32 = 1 << 24;
 
-/// Where the candidates of each row start, and the candidates.
+/// The position at which the candidates of each row start, and the candidates.
 type Groups<'g> = (Cow<'g, [u64]>, Cow<'g, [u32]>);
 
-/// The columns, the order of candidates by ids, and the candidates of each row, as files hold them.
+/// Returns the columns, the order of candidates by ids, and the candidates of each row, as files hold them.
 pub(crate) fn named<'a>(
     columns: &'a Columns,
     by_id: &'a [u32],
@@ -82,7 +82,7 @@ impl Candidates {
         self.save_in(path, metadata, bytes >= LARGE, bytes >= HUGE)
     }
 
-    /// As [`save`](Self::save), with coordinates in blocks and codes, of whatever size they are.
+    /// Saves candidates like [`save`](Self::save), with coordinates in blocks and codes, whatever their size.
     ///
     /// # Errors
     /// As [`save`](Self::save).
@@ -160,12 +160,12 @@ impl Candidates {
         Stored::open_versions(path, KIND, WHOLE..=MAPPED)
     }
 
-    /// Reads an open candidate file; see [`Candidates::open`]. Of one with coordinates in blocks everything
-    /// stays in the file, which must not be truncated or written in place; coordinates are verified when
-    /// they are first used, all else was when the file was opened.
+    /// Reads an open candidate file; see [`Candidates::open`]. If its coordinates are in blocks, everything stays in
+    /// the file, which must not be truncated or written in place. Coordinates are then verified when they are first
+    /// used, everything else when the file is opened.
     ///
     /// # Errors
-    /// As [`Candidates::load`].
+    /// The errors of [`Candidates::load`].
     pub fn read(stored: &Arc<Stored>) -> Result<Self, Error> {
         let check = |holds, reason: Arguments| ensure(holds, || Error::file(stored.path(), reason));
         let (shape, coordinates) = Coordinates::read(stored)?;
@@ -186,7 +186,7 @@ impl Candidates {
             Some(offsets) => {
                 let members = array(stored, "members", mapped)?;
                 let classes = Classes::stored(offsets, members, rows, count, check)?;
-                let class = (0..count).map(|candidate| classes.of(candidate));
+                let class = (0..count).map(|candidate| classes.row_of_candidate(candidate));
                 check_order(class, |candidate| ids.get(candidate), rows)?;
                 classes
             }
@@ -212,16 +212,16 @@ impl Candidates {
             None => sorted(ids)?.into(),
         };
         Error::check_length("candidates by id", by_id.len(), count)?;
-        for &own in &by_id[..] {
-            let message = format_args!("by_id names the candidate {own} of {count}");
-            check((own as usize) < count, message)?;
+        for &candidate in &by_id[..] {
+            let message = format_args!("by_id names the candidate {candidate} of {count}");
+            check((candidate as usize) < count, message)?;
         }
         // a mapped file keeps its ids on the disk, where a wrong order only leaves ids unfound
         for pair in by_id.windows(2).filter(|_| !mapped) {
             let before = ids.get(pair[0] as usize);
             let after = ids.get(pair[1] as usize);
-            let found = format_args!("by_id has {before:?} before {after:?}");
-            check(before < after, format_args!("{found}, expected the order of ids"))?;
+            let pair_of_ids = format_args!("by_id has {before:?} before {after:?}");
+            check(before < after, format_args!("{pair_of_ids}, expected the order of ids"))?;
         }
         let added = if stored.metadata.contains_key(ADDED) {
             stored.parsed(ADDED, "a number of candidates")?

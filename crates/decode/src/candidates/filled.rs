@@ -37,7 +37,7 @@ struct Made<'a> {
 }
 
 impl FilledRows<'_> {
-    /// The tensors that [`fill`](Self::fill) fills.
+    /// Returns the tensors that [`fill`](Self::fill) fills.
     pub fn tensors(&self) -> Vec<Tensor<'static>> {
         let rows = self.rows.len();
         let dim = self.source.dim();
@@ -63,7 +63,7 @@ impl FilledRows<'_> {
         let mut now = self.wave(self.rows.start)?;
         let rows = BLOCKS * self.block();
         for start in self.rows.clone().step_by(rows) {
-            let write = || now.iter().try_for_each(|made| self.append(made, filling));
+            let write = || now.iter().try_for_each(|filled| self.append(filled, filling));
             let (written, next) = rayon::join(write, || self.wave(start + rows));
             written?;
             now = next?;
@@ -71,35 +71,35 @@ impl FilledRows<'_> {
         Ok(())
     }
 
-    fn append(&self, made: &Made, filling: &mut Filling) -> Result<(), Error> {
+    fn append(&self, filled: &Made, filling: &mut Filling) -> Result<(), Error> {
         if self.rounded {
-            filling.append("coordinates", &made.halves)?
+            filling.append("coordinates", &filled.halves)?
         } else {
-            filling.append("coordinates", &made.block.coordinates)?
+            filling.append("coordinates", &filled.block.coordinates)?
         }
-        if let Some(codes) = &made.codes {
+        if let Some(codes) = &filled.codes {
             codes.append(filling)?;
         }
         if self.weights {
-            let counts = made.block.multiplicities.iter().map(|&count| count as f32);
-            filling.append("weights", &interleaved(&made.block.constants, counts))?;
+            let counts = filled.block.multiplicities.iter().map(|&count| count as f32);
+            filling.append("weights", &interleaved(&filled.block.constants, counts))?;
         }
         Ok(())
     }
 
-    /// Rows of a block.
+    /// Returns rows of a block.
     fn block(&self) -> usize {
         ((1 << 20) / (4 * self.source.dim())).max(1)
     }
 
-    /// Some blocks of rows, from `start` on.
+    /// Returns some blocks of rows, from `start` on.
     fn wave(&self, start: usize) -> Result<Vec<Made<'_>>, Error> {
         let rows = self.block();
         let end = self.rows.end.min(start + BLOCKS * rows);
         let starts: Vec<usize> = (start..end).step_by(rows).collect();
-        let made = starts.into_par_iter().map(|start| self.made(start..end.min(start + rows)));
+        let blocks = starts.into_par_iter().map(|start| self.made(start..end.min(start + rows)));
         // the first error, not that of the first thread
-        made.collect::<Vec<_>>().into_iter().collect()
+        blocks.collect::<Vec<_>>().into_iter().collect()
     }
 
     fn made(&self, rows: Range<usize>) -> Result<Made<'_>, Error> {
@@ -128,7 +128,7 @@ impl FilledRows<'_> {
     }
 }
 
-/// Two columns, row by row.
+/// Returns two columns, row by row.
 pub(super) fn interleaved(first: &[f32], second: impl Iterator<Item = f32>) -> Vec<f32> {
     first.iter().zip(second).flat_map(|(&first, second)| [first, second]).collect()
 }

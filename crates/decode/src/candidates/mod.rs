@@ -44,12 +44,12 @@ pub struct Candidates {
     classes: Classes,
     dim: usize,
     coordinates: Coordinates,
-    /// The same in 8 bits, where the file has them.
+    /// The codes of 8 bits, where the file has them.
     codes: Option<Arc<StoredCodes>>,
     constants: Vec<f32>,
     /// Hashes of the feature rows of the distinct rows; empty where they are not known.
     hashes: Array<u64>,
-    /// How many of the last candidates were added to those of a training.
+    /// The number of the last candidates that were added to those of a training.
     added: usize,
     /// Candidates in the order of their ids.
     by_id: Array<u32>,
@@ -76,8 +76,8 @@ pub struct CandidateParts {
     pub labels: Vec<String>,
     /// Further columns: the name of each, and a cell for each candidate.
     pub columns: Vec<(String, Vec<String>)>,
-    /// Distinct row of each candidate, by default one of its own. Rows are numbered in the order in
-    /// which they first appear, so the first is 0.
+    /// The distinct row of each candidate; by default each has its own. Rows are numbered in the order in which they
+    /// first appear, so the first is 0.
     pub class: Vec<u32>,
     /// Dimension p.
     pub dim: usize,
@@ -91,7 +91,7 @@ pub struct CandidateParts {
 }
 
 impl CandidateParts {
-    /// The points of rows in a basis, without ids, labels and classes: coordinates `ψ̃(c)` and constants
+    /// Creates the points of rows in a basis, without ids, labels and classes: coordinates `ψ̃(c)` and constants
     /// `b(c) = −½ k(c, c)`, shifted by ½ for normalised kernels, where they then vanish. The [`Processes`](dsokr_core::Processes) of the scope share the work.
     ///
     /// # Errors
@@ -106,8 +106,8 @@ impl CandidateParts {
 }
 
 impl Candidates {
-    /// Candidates with these columns at `groups` of equal rows: `place` gives the points of some rows, those that are first
-    /// of their group.
+    /// Creates candidates with these columns at `groups` of equal rows: `place` gives the points of some rows, those
+    /// that are first of their group.
     ///
     /// # Errors
     /// As [`Candidates::new`]; errors of `place`.
@@ -139,7 +139,7 @@ impl Candidates {
         Self::with_columns(columns, parts)
     }
 
-    /// Candidates with these columns; ids, labels and columns of `parts` are not read.
+    /// Creates candidates with these columns; ids, labels and columns of `parts` are not read.
     pub(crate) fn with_columns(columns: Columns, parts: CandidateParts) -> Result<Self, Error> {
         let CandidateParts { mut class, dim, coordinates, mut constants, hashes, .. } = parts;
         let ids = columns.ids();
@@ -176,73 +176,73 @@ impl Candidates {
         })
     }
 
-    /// Number of candidates, duplicates counted.
+    /// Returns the number of candidates, duplicates counted.
     pub fn len(&self) -> usize {
         self.columns.len()
     }
 
-    /// Always false: there is at least one candidate.
+    /// Returns false: there is at least one candidate.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Number of distinct rows k.
+    /// Returns the number of distinct rows k.
     pub fn distinct(&self) -> usize {
         self.constants.len()
     }
 
-    /// Candidates that are not the first of their row: `len − distinct`.
+    /// Returns candidates that are not the first of their row: `len − distinct`.
     pub fn duplicates(&self) -> usize {
         self.len() - self.distinct()
     }
 
-    /// Index of the candidate with this id.
+    /// Returns the index of the candidate with this id.
     pub fn find(&self, id: &str) -> Option<usize> {
         let key = |&candidate: &u32| self.id(candidate as usize).cmp(id);
         self.by_id.binary_search_by(key).ok().map(|at| self.by_id[at] as usize)
     }
 
-    /// All ids, in order.
+    /// Returns all ids, in order.
     pub fn ids(&self) -> impl ExactSizeIterator<Item = &str> {
         self.columns.ids().iter()
     }
 
-    /// Id of a candidate, an index below [`Candidates::len`].
+    /// Returns the id of a candidate, an index below [`Candidates::len`].
     pub fn id(&self, candidate: usize) -> &str {
         self.columns.ids().get(candidate)
     }
 
-    /// The text to show for a candidate, an index below [`Candidates::len`].
+    /// Returns the text to show for a candidate, an index below [`Candidates::len`].
     pub fn label(&self, candidate: usize) -> &str {
         self.columns.labels().get(candidate)
     }
 
-    /// The columns of all candidates: ids, labels and further ones.
+    /// Returns the columns of all candidates: ids, labels and further ones.
     pub fn columns(&self) -> &Columns {
         &self.columns
     }
 
-    /// Distinct row of a candidate, an index below [`Candidates::len`].
+    /// Returns distinct row of a candidate, an index below [`Candidates::len`].
     pub fn class_of(&self, candidate: usize) -> u32 {
-        self.classes.of(candidate)
+        self.classes.row_of_candidate(candidate)
     }
 
     pub(crate) fn classes(&self) -> &Classes {
         &self.classes
     }
 
-    /// The hash of the features of a distinct row, by which candidates that are added find their equals; none where hashes
-    /// are not known.
+    /// Returns the hash of the features of a distinct row, by which candidates that are added find their equals; none
+    /// where hashes are not known.
     pub fn hash(&self, row: usize) -> Option<u64> {
         self.hashes.get(row).copied()
     }
 
-    /// Candidates of a distinct row below [`Candidates::distinct`], ascending.
+    /// Returns candidates of a distinct row below [`Candidates::distinct`], ascending.
     pub fn members(&self, class: u32) -> Cow<'_, [u32]> {
         self.classes.members(class as usize..class as usize + 1)
     }
 
-    /// Coordinates `ψ̃(c)` of all distinct rows, `[k × p]` row-major.
+    /// Returns coordinates `ψ̃(c)` of all distinct rows, `[k × p]` row-major.
     ///
     /// # Errors
     /// As [`point`](Self::point).
@@ -250,7 +250,7 @@ impl Candidates {
         self.coordinates.get(0..self.coordinates.len(), self.dim)
     }
 
-    /// Coordinates `ψ̃(c)` of some distinct rows, which there are, `[n × p]` row-major.
+    /// Returns coordinates `ψ̃(c)` of some distinct rows, which there are, `[n × p]` row-major.
     ///
     /// # Errors
     /// As [`point`](Self::point).
@@ -258,7 +258,7 @@ impl Candidates {
         self.coordinates.get(rows.start * self.dim..rows.end * self.dim, self.dim)
     }
 
-    /// Coordinates `ψ̃(c)` of a distinct row below [`Candidates::distinct`].
+    /// Returns coordinates `ψ̃(c)` of a distinct row below [`Candidates::distinct`].
     ///
     /// # Errors
     /// Of a mapped file that is damaged there: [`Error::File`], and [`Error::NotFiniteAt`].
@@ -266,14 +266,13 @@ impl Candidates {
         self.points(row..row + 1)
     }
 
-    /// Constants `b(c)` of all distinct rows, corrected for [`hubs`](Self::hubs) if there is a
+    /// Returns constants `b(c)` of all distinct rows, corrected for [`hubs`](Self::hubs) if there is a
     /// correction.
     pub fn constants(&self) -> &[f32] {
         &self.constants
     }
 
-    /// With the constants `b(c) − w h(c)`, w = `weight`, in the place of b(c); an earlier correction is
-    /// replaced, not added to.
+    /// Sets the constants to `b(c) − w h(c)` with w = `weight`. An earlier correction is replaced.
     ///
     /// [`constants`](Self::constants) are then the corrected ones, which all decoding uses, and a file
     /// holds both these and what they are made of.
@@ -295,19 +294,19 @@ impl Candidates {
         Ok(candidates)
     }
 
-    /// Corrected for hubs of answers of unit length `[n × p]` as `others` are: by as many neighbours, n at most, and by
-    /// the same weight; unchanged where the others are not corrected.
+    /// Returns corrected for hubs of answers of unit length `[n × p]` as `others` are: by as many neighbours, n at
+    /// most, and by the same weight; unchanged where the others are not corrected.
     ///
     /// # Errors
     /// As [`Hubs::fit`] and [`with_hubs`](Self::with_hubs).
     pub fn with_hubs_like(self, others: &Self, unit: &[f32]) -> Result<Self, Error> {
         let Some((hubs, weight)) = others.hubs() else { return Ok(self) };
         let queries = Queries::new(self.dim, unit)?;
-        let found = Hubs::fit(&queries, &self, hubs.neighbours.min(queries.len()))?;
-        self.with_hubs(found, weight)
+        let fitted = Hubs::fit(&queries, &self, hubs.neighbours.min(queries.len()))?;
+        self.with_hubs(fitted, weight)
     }
 
-    /// With the constants b(c) as they were before any correction.
+    /// Sets the constants b(c) to their values before any correction.
     pub fn without_hubs(mut self) -> Self {
         if let Some(correction) = self.correction.take() {
             self.constants = correction.before;
@@ -315,7 +314,7 @@ impl Candidates {
         self
     }
 
-    /// The hubs that the constants are corrected for, and the weight w.
+    /// Returns the hubs that the constants are corrected for, and the weight w.
     pub fn hubs(&self) -> Option<(&Hubs, f32)> {
         self.correction.as_ref().map(|correction| (&correction.hubs, correction.weight))
     }
@@ -364,7 +363,7 @@ impl PartialEq for Candidates {
         self.columns == other.columns
             && self.classes == other.classes
             && self.dim == other.dim
-            && matches!(coordinates, (Ok(own), Ok(others)) if own == others)
+            && matches!(coordinates, (Ok(values), Ok(others)) if values == others)
             && self.constants == other.constants
             && self.hashes == other.hashes
             && self.added == other.added

@@ -8,18 +8,18 @@ use crate::error::{Error, check_consistent};
 use crate::hubs::Hubs;
 
 impl Candidates {
-    /// How many candidates, the last ones, were [added](Self::with_more) to those that a training had.
+    /// Returns how many candidates, the last ones, were [added](Self::with_more) to those that a training had.
     pub fn added(&self) -> usize {
         self.added
     }
 
-    /// These candidates, and behind them more in the same coordinates. One whose feature row is that of an
-    /// earlier candidate shares its distinct row. Coordinates of a mapped file stay there.
+    /// Returns these candidates, followed by more in the same coordinates. A candidate with the feature row of an
+    /// earlier one shares its distinct row. Coordinates of a mapped file stay there.
     ///
     /// # Errors
-    /// [`Error::Inconsistent`] for an id that both have, for other columns, for hashes of feature rows that are not known, and
-    /// for a correction for hubs that is not the same; for different dimensions;
-    /// for too many; those of [`point`](Self::point).
+    /// [`Error::Inconsistent`] for an id that both have, for other columns, for hashes of feature rows that are not
+    /// known, for a correction for hubs that is not the same, for different dimensions, and for too many candidates;
+    /// the errors of [`point`](Self::point).
     pub fn with_more(self, more: Self) -> Result<Self, Error> {
         Error::check_length("coordinates of a candidate", more.dim, self.dim)?;
         check_count(self.len() as u64 + more.len() as u64)?;
@@ -38,34 +38,34 @@ impl Candidates {
             rows.push(earlier.unwrap_or((self.distinct() + new.len()) as u32));
             new.extend(earlier.is_none().then_some(row));
         }
-        let means = |of: &Self| of.hubs().map_or_else(Vec::new, |(hubs, _)| hubs.means.clone());
+        let means = |set: &Self| set.hubs().map_or_else(Vec::new, |(hubs, _)| hubs.means.clone());
         let mut all_means = means(&self);
         let more_means = means(&more);
         if corrected.is_some() {
             all_means.extend(new.iter().map(|&row| more_means[row]));
         }
-        let own = self.without_hubs();
+        let plain = self.without_hubs();
         let more = more.without_hubs();
-        let mut points = Vec::with_capacity(new.len() * own.dim);
+        let mut points = Vec::with_capacity(new.len() * plain.dim);
         for &row in &new {
             points.extend_from_slice(&more.point(row)?);
         }
         let pick = |values: &[f32]| new.iter().map(|&row| values[row]).collect::<Vec<f32>>();
-        let hashes = own.hashes.iter().copied();
+        let hashes = plain.hashes.iter().copied();
         let hashes: Vec<u64> = hashes.chain(new.iter().map(|&row| more.hashes[row])).collect();
-        let class = (0..own.len()).map(|candidate| own.class_of(candidate));
+        let class = (0..plain.len()).map(|candidate| plain.class_of(candidate));
         let more_class = (0..more.len()).map(|candidate| rows[more.class_of(candidate) as usize]);
         let class = class.chain(more_class).collect();
         let all = Self {
-            columns: own.columns.with_more(&more.columns)?,
+            columns: plain.columns.with_more(&more.columns)?,
             classes: Classes::new(class, hashes.len()),
-            constants: [&own.constants[..], &pick(&more.constants)].concat(),
-            coordinates: own.coordinates.with_more(&points),
+            constants: [&plain.constants[..], &pick(&more.constants)].concat(),
+            coordinates: plain.coordinates.with_more(&points),
             codes: None,
             hashes: hashes.into(),
-            added: own.added + more.len(),
+            added: plain.added + more.len(),
             by_id: by_id.into(),
-            dim: own.dim,
+            dim: plain.dim,
             correction: None,
         };
         match corrected {
@@ -76,36 +76,36 @@ impl Candidates {
         }
     }
 
-    /// For each distinct row of further candidates the row of these with the same features, if there is one.
+    /// Returns, for each distinct row of further candidates, the row of these with the same features, if there is one.
     fn earlier_rows(&self, more: &Self) -> Vec<Option<u32>> {
         let places: HashMap<u64, usize> =
             more.hashes.iter().enumerate().map(|(row, &hash)| (hash, row)).collect();
         let mut rows = vec![None; more.distinct()];
-        for (own, hash) in (0..).zip(&self.hashes[..]) {
+        for (position, hash) in (0..).zip(&self.hashes[..]) {
             if let Some(&row) = places.get(hash) {
-                rows[row] = Some(own);
+                rows[row] = Some(position);
             }
         }
         rows
     }
 
-    /// The order by ids of these candidates with further ones behind them.
+    /// Returns the order by ids of these candidates with further ones behind them.
     fn by_id_with(&self, more: &Self) -> Result<Vec<u32>, Error> {
         let mut order = Vec::with_capacity(self.len() + more.len());
-        let mut own = &self.by_id[..];
+        let mut left = &self.by_id[..];
         for &next in &more.by_id[..] {
             let id = more.id(next as usize);
-            let before = own.partition_point(|&candidate| self.id(candidate as usize) < id);
-            let (smaller, rest) = own.split_at(before);
+            let before = left.partition_point(|&candidate| self.id(candidate as usize) < id);
+            let (smaller, rest) = left.split_at(before);
             let next = self.len() as u32 + next;
             if let Some(&same) = rest.first().filter(|&&first| self.id(first as usize) == id) {
                 return Err(same_id(same, next, id));
             }
             order.extend_from_slice(smaller);
             order.push(next);
-            own = rest;
+            left = rest;
         }
-        order.extend_from_slice(own);
+        order.extend_from_slice(left);
         Ok(order)
     }
 }

@@ -4,7 +4,7 @@ use dsokr_core::store::{Array, Element, Stored};
 
 use crate::error::Error;
 
-/// The elements of a tensor of one dimension, in the file if it stays mapped.
+/// Returns the elements of a tensor of one dimension, in the file if it stays mapped.
 pub(super) fn array<T: Element>(
     stored: &Stored,
     name: &str,
@@ -14,7 +14,7 @@ pub(super) fn array<T: Element>(
     Ok(if mapped { values } else { values.to_vec().into() })
 }
 
-/// The elements of a tensor of one dimension that a file may lack.
+/// Returns the elements of a tensor of one dimension that a file may lack.
 pub(super) fn optional<T: Element>(
     stored: &Stored,
     name: &str,
@@ -23,7 +23,7 @@ pub(super) fn optional<T: Element>(
     stored.has(name).then(|| array(stored, name, mapped)).transpose()
 }
 
-/// The columns of a tensor of two columns.
+/// Returns the columns of a tensor of two columns.
 pub(super) fn pairs(stored: &Stored, name: &str, rows: usize) -> Result<[Vec<f32>; 2], Error> {
     let values = stored.shaped::<f32>(name, &[rows, 2])?;
     Ok([0, 1].map(|at| values.iter().skip(at).step_by(2).copied().collect()))

@@ -22,7 +22,7 @@ impl Texts {
         Self { bytes: bytes.into(), offsets: offsets.into() }
     }
 
-    /// Those of a file, which calls them `name`, checked without being taken apart.
+    /// Reads the texts of a file, which calls them `name`, and checks them without taking them apart.
     pub fn checked(
         bytes: Array<u8>,
         offsets: Array<u64>,
@@ -63,7 +63,7 @@ impl Texts {
         (0..self.len()).map(|at| self.get(at))
     }
 
-    /// These, and others behind them.
+    /// Returns these texts, and others behind them.
     pub fn with_more(&self, more: &Self) -> Self {
         let end = self.bytes.len() as u64;
         let offsets = self.offsets.iter().copied();
@@ -75,7 +75,7 @@ impl Texts {
     }
 }
 
-/// Candidates in the order of their ids; an id that occurs twice is an error.
+/// Returns candidates in the order of their ids; an id that occurs twice is an error.
 pub(crate) fn sorted(ids: &Texts) -> Result<Vec<u32>, Error> {
     let mut order: Vec<u32> = (0..ids.len() as u32).collect();
     let key = |candidate: u32| (ids.get(candidate as usize), candidate);

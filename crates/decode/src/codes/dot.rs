@@ -2,7 +2,7 @@
 
 use super::{CodedBlock, Doubt, GROUP, LANES, TileCodes, UNIT};
 
-/// Whether dot products of bytes are faster than exact ones.
+/// Returns whether dot products of bytes are faster than exact ones.
 pub(crate) fn supported() -> bool {
     #[cfg(target_arch = "x86_64")]
     return std::is_x86_feature_detected!("avx512f") && std::is_x86_feature_detected!("avx512vnni");
@@ -75,9 +75,10 @@ impl<'a> Comparison<'a> {
     fn new(tile: &'a TileCodes, rows: &'a CodedBlock<'a>, bars: &[f32]) -> Self {
         // the largest |bar| / ‖z‖ and the largest 1 / ‖z‖ of the queries
         let finite = bars.iter().zip(&tile.inverse).filter(|(bar, _)| bar.is_finite());
-        let (bar, inverse) = finite.fold((0.0f32, 0.0f32), |(bar, largest), (own, inverse)| {
-            (bar.max(own.abs() * inverse), largest.max(*inverse))
-        });
+        let (bar, inverse) =
+            finite.fold((0.0f32, 0.0f32), |(bar, largest), (query_bar, inverse)| {
+                (bar.max(query_bar.abs() * inverse), largest.max(*inverse))
+            });
         let slack = rows.slack;
         let count = rows.numbers.len();
         let mut offsets = vec![0; count];
@@ -105,17 +106,17 @@ impl<'a> Comparison<'a> {
         Self { tile, rows, constants, weights, bars, shifted, offsets, scales, bounds }
     }
 
-    /// Codes of a row.
+    /// Returns codes of a row.
     fn row(&self, row: usize) -> &[i8] {
         &self.rows.codes[row * self.rows.width..][..self.rows.width]
     }
 
-    /// Codes of a group of lanes.
+    /// Returns codes of a group of lanes.
     fn group(&self, group: usize) -> &[u8] {
         &self.tile.codes[group * self.tile.width..][..self.tile.width]
     }
 
-    /// Codes of a query, in the order of the coordinates, with zeros up to whole vectors.
+    /// Returns codes of a query, in the order of the coordinates, with zeros up to whole vectors.
     #[cfg(target_arch = "x86_64")]
     fn query(&self, lane: usize) -> Vec<u8> {
         let fours = self.group(lane / LANES)[lane % LANES * GROUP..].chunks(GROUP * LANES);
@@ -165,10 +166,10 @@ mod x86 {
     /// Rows and groups of lanes whose sums are kept in registers.
     const ROWS: usize = 4;
     const GROUPS: usize = 4;
-    /// Queries up to which sums along the codes of a row are faster than those of many lanes at once.
+    /// The most queries for which sums along the codes of a row are faster than sums of many lanes at once.
     const FEW: usize = 8;
 
-    /// As [`Comparison::portable`], in a different order of rows and groups.
+    /// Compares like [`Comparison::portable`], in a different order of rows and groups.
     ///
     /// # Safety
     /// On a processor with AVX-512's foundation and dot products of bytes; what belongs to rows and lanes has
@@ -223,15 +224,15 @@ mod x86 {
         above: &mut [u32],
         doubts: &mut [Vec<Doubt>],
     ) {
-        let own = row..row + R;
-        let scales = &each.scales[own.clone()];
-        let bounds = &each.bounds[own.clone()];
-        let constants = &each.constants[own.clone()];
-        let weights = &each.weights[own.clone()];
+        let of_block = row..row + R;
+        let scales = &each.scales[of_block.clone()];
+        let bounds = &each.bounds[of_block.clone()];
+        let constants = &each.constants[of_block.clone()];
+        let weights = &each.weights[of_block.clone()];
         let codes: [*const i8; R] = std::array::from_fn(|r| each.row(row + r).as_ptr());
         let queries: [*const u8; G] = std::array::from_fn(|g| each.group(group + g).as_ptr());
         let mut sums = [[_mm512_setzero_si512(); G]; R];
-        for (sums, &offset) in sums.iter_mut().zip(&each.offsets[own]) {
+        for (sums, &offset) in sums.iter_mut().zip(&each.offsets[of_block]) {
             *sums = [_mm512_set1_epi32(offset); G];
         }
         // SAFETY: a row has `width` codes, and a group of lanes has LANES times as many
@@ -243,9 +244,10 @@ mod x86 {
                     *four = _mm512_loadu_si512(query.add(at * LANES).cast());
                 }
                 for (sums, codes) in sums.iter_mut().zip(codes) {
-                    let own = _mm512_set1_epi32(codes.add(at).cast::<i32>().read_unaligned());
+                    let four_codes =
+                        _mm512_set1_epi32(codes.add(at).cast::<i32>().read_unaligned());
                     for (sum, four) in sums.iter_mut().zip(four) {
-                        *sum = _mm512_dpbusd_epi32(*sum, four, own);
+                        *sum = _mm512_dpbusd_epi32(*sum, four, four_codes);
                     }
                 }
             }
@@ -309,12 +311,12 @@ mod x86 {
             unsafe {
                 let codes = rows.codes.as_ptr().add(first * width);
                 for at in (0..width).step_by(64) {
-                    let own = _mm512_loadu_si512(query.as_ptr().add(at).cast());
+                    let codes_of_query = _mm512_loadu_si512(query.as_ptr().add(at).cast());
                     let there = u16::MAX >> (LANES - LANES.min((width - at) / GROUP));
                     for (r, sum) in sums.iter_mut().enumerate() {
                         let codes = codes.add(r.min(used - 1) * width + at);
                         let codes = _mm512_maskz_loadu_epi32(there, codes.cast());
-                        *sum = _mm512_dpbusd_epi32(*sum, own, codes);
+                        *sum = _mm512_dpbusd_epi32(*sum, codes_of_query, codes);
                     }
                 }
                 let row = |terms: &[f32]| _mm512_maskz_loadu_ps(mask, terms.as_ptr().add(first));
@@ -346,17 +348,17 @@ mod x86 {
         }
     }
 
-    /// The sum of the numbers of each of 16 vectors.
+    /// Returns the sum of the numbers of each of 16 vectors.
     #[target_feature(enable = "avx512f")]
     fn total(rows: [__m512i; LANES]) -> __m512i {
         let mut pairs = [_mm512_setzero_si512(); 8];
-        for (pair, own) in pairs.iter_mut().zip(rows.as_chunks().0) {
-            let [a, b] = *own;
+        for (pair, two_rows) in pairs.iter_mut().zip(rows.as_chunks().0) {
+            let [a, b] = *two_rows;
             *pair = _mm512_add_epi32(_mm512_unpacklo_epi32(a, b), _mm512_unpackhi_epi32(a, b));
         }
         let mut fours = [_mm512_setzero_si512(); 4];
-        for (four, own) in fours.iter_mut().zip(pairs.as_chunks().0) {
-            let [a, b] = *own;
+        for (four, two_pairs) in fours.iter_mut().zip(pairs.as_chunks().0) {
+            let [a, b] = *two_pairs;
             *four = _mm512_add_epi32(_mm512_unpacklo_epi64(a, b), _mm512_unpackhi_epi64(a, b));
         }
         let halves = |a, b| {

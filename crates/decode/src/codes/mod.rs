@@ -7,13 +7,13 @@
 //! |⟨z, x⟩ − στ⟨w, k⟩| ≤ ‖z‖ ‖x' − σk‖ + ‖z' − τw‖ ‖σk‖
 //! ```
 //!
-//! by Cauchy and Schwarz. A score that is farther than that from the one that it is compared with needs no exact
-//! product. The bound is about 0.007 ‖z‖ for 100 coordinates. The rotation `Q`, a few rounds of sums and differences
-//! of pairs, spreads large coordinates over many; without it the scale is that of the largest, and the bound three
-//! times as wide.
+//! by Cauchy and Schwarz. A score that is farther than this bound from the score that it is compared with needs no
+//! exact product. The bound is about 0.007 ‖z‖ for 100 coordinates. The rotation `Q`, a few rounds of sums and
+//! differences of pairs, spreads large coordinates over many. Without it the scale is that of the largest coordinate,
+//! and the bound is three times as wide.
 //!
-//! Ranks and hits do not change in a bit: bounds count every rounding in 32 bits, that of the exact scores included,
-//! and what they leave undecided is scored exactly.
+//! Ranks and hits do not change in a bit: bounds count every rounding in 32 bits, including the rounding of the exact
+//! scores, and what they leave undecided is scored exactly.
 
 mod dot;
 
@@ -46,7 +46,7 @@ pub struct CodedBlock<'a> {
     /// Bytes of a row.
     width: usize,
     codes: Cow<'a, [i8]>,
-    /// Of each row σ, Σk, ‖x' − σk‖ and ‖x‖.
+    /// σ, Σk, ‖x' − σk‖ and ‖x‖ of each row.
     numbers: Cow<'a, [[f32; 4]]>,
     /// The share of ‖x‖ that roundings add to a bound.
     slack: f32,
@@ -98,7 +98,7 @@ pub(crate) struct Doubt {
     pub lanes: u16,
 }
 
-/// Bytes of a row of p coordinates.
+/// Returns bytes of a row of p coordinates.
 fn width(dim: usize) -> usize {
     dim.next_multiple_of(GROUP)
 }
@@ -143,12 +143,12 @@ impl Coded {
 }
 
 impl StoredCodes {
-    /// Whether a file has codes.
+    /// Returns whether a file has codes.
     pub(crate) fn are_in(stored: &Stored) -> bool {
         stored.has(CODES)
     }
 
-    /// The codes of k rows of p coordinates, where the file has them.
+    /// Creates the codes of k rows of p coordinates, where the file has them.
     pub(crate) fn read(
         stored: &Arc<Stored>,
         rows: usize,
@@ -168,7 +168,7 @@ impl StoredCodes {
         Ok(Some(Self { dim, codes, numbers }))
     }
 
-    /// The codes of some rows, or none where scores might overflow.
+    /// Returns the codes of some rows, or none where scores might overflow.
     pub(crate) fn block<'a>(
         &'a self,
         rows: Range<usize>,
@@ -185,7 +185,7 @@ impl StoredCodes {
 }
 
 impl<'a> CodedBlock<'a> {
-    /// The codes of rows `[n × p]`, or none for rows so large that their scores might overflow.
+    /// Creates the codes of rows `[n × p]`, or none for rows so large that their scores might overflow.
     pub(crate) fn new(
         dim: usize,
         rows: &[f32],
@@ -196,7 +196,7 @@ impl<'a> CodedBlock<'a> {
         Self::from_coded(dim, (codes.into(), numbers.into()), constants, multiplicities)
     }
 
-    /// Those of [`Coded`] rows, as [`new`](Self::new).
+    /// Creates the bounds of [`Coded`] rows, like [`new`](Self::new).
     fn from_coded(
         dim: usize,
         (codes, numbers): (Cow<'a, [i8]>, Cow<'a, [[f32; 4]]>),
@@ -206,12 +206,14 @@ impl<'a> CodedBlock<'a> {
         const SIGN: u32 = 1 << 31;
         // as integers, the bits of what is negative, infinite or not a number are greater than those of all others
         let mut most = [0; 4];
-        for own in &numbers[..] {
-            let bits = own.map(f32::to_bits);
+        for bounds in &numbers[..] {
+            let bits = bounds.map(f32::to_bits);
             let bits = [bits[0], bits[1] & !SIGN, bits[2], bits[3]];
             most = std::array::from_fn(|at| most[at].max(bits[at]));
         }
-        let constant = constants.iter().fold(0, |most, own| (own.to_bits() & !SIGN).max(most));
+        let constant = constants
+            .iter()
+            .fold(0, |most, constant_of_row| (constant_of_row.to_bits() & !SIGN).max(most));
         let [scale, sum, error, norm] = most;
         let finite = [scale, error, norm, constant].iter().all(|&most| most < FINITE.to_bits());
         let whole = sum <= ((127 * LARGEST) as f32).to_bits();
@@ -222,14 +224,14 @@ impl<'a> CodedBlock<'a> {
         usable.then_some(Self { width, codes, numbers, slack, largest, constants, multiplicities })
     }
 
-    /// Whether every score with the queries of a tile is finite.
+    /// Returns whether every score with the queries of a tile is finite.
     pub(crate) fn finite_with(&self, tile: &TileCodes) -> bool {
         tile.largest * self.largest.0 + self.largest.1 < FINITE
     }
 }
 
 impl TileCodes {
-    /// The codes of up to a tile of queries `[q × p]`, padded with queries of zeros.
+    /// Creates the codes of up to a tile of queries `[q × p]`, padded with queries of zeros.
     pub(crate) fn new(dim: usize, queries: &[f32]) -> Self {
         let count = queries.len() / dim;
         let lanes = count.next_multiple_of(LANES);
@@ -239,11 +241,11 @@ impl TileCodes {
         let mut norm = 0.0f32;
         let mut largest = 0.0f32;
         for (unit, inverse) in units.chunks_exact_mut(dim).zip(&mut inverse) {
-            let own = squares(unit).sqrt() as f32;
-            *inverse = if own > SMALL { 1.0 / own } else { 0.0 };
+            let length = squares(unit).sqrt() as f32;
+            *inverse = if length > SMALL { 1.0 / length } else { 0.0 };
             unit.iter_mut().for_each(|value| *value *= *inverse);
             rotate(unit);
-            (norm, largest) = (norm.max(own), largest.max(largest_of(unit)));
+            (norm, largest) = (norm.max(length), largest.max(largest_of(unit)));
         }
         let scale = largest / 127.0;
         let mut codes = vec![128; lanes / LANES * width];
@@ -261,7 +263,7 @@ impl TileCodes {
     }
 }
 
-/// `Σ x²`
+/// Computes `Σ x²`
 fn squares(row: &[f32]) -> f64 {
     row.iter().map(|&value| f64::from(value) * f64::from(value)).sum()
 }
@@ -270,12 +272,12 @@ fn largest_of(row: &[f32]) -> f32 {
     row.iter().fold(0.0, |largest, value| largest.max(value.abs()))
 }
 
-/// The next numbers up, more than a rounding away.
+/// Returns the next numbers up, more than a rounding away.
 fn up(value: f32) -> f32 {
     value * (1.0 + 4.0 * UNIT)
 }
 
-/// Whole numbers `k` for a rotated row; how far σk is from it, rounded up.
+/// Returns whole numbers `k` for a rotated row; how far σk is from it, rounded up.
 fn round(rotated: &[f32], scale: f32, whole: &mut [f32]) -> f32 {
     /// Numbers of at most 22 bits lose their fraction when this is added.
     const WHOLE: f32 = 1.5 * (1u32 << 23) as f32;
@@ -289,8 +291,8 @@ fn round(rotated: &[f32], scale: f32, whole: &mut [f32]) -> f32 {
     up(missed.sqrt() as f32)
 }
 
-/// The share of ‖z‖ ‖x‖ that roundings add to a bound: those of an exact product of p coordinates and of the sum
-/// with its constant, of two rotations with log₂ p rounds, and of comparing.
+/// Returns the share of ‖z‖ ‖x‖ that roundings add to a bound: of an exact product of p coordinates, of the sum with
+/// its constant, of two rotations with log₂ p rounds, and of the comparison.
 fn slack(dim: usize) -> f32 {
     let rounds = dim.next_power_of_two().ilog2();
     (1.05 * dim as f32 + 16.0 * rounds as f32 + 64.0) * UNIT

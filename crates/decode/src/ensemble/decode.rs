@@ -21,12 +21,11 @@ use crate::standing::{self, Found, Standings, wanted_first, wanted_rows};
 
 impl Ensemble<'_> {
     /// Ranks the gold candidates and finds the k best candidates, in one pass; k may be 0. A query whose list has fewer
-    /// has fewer hits.
+    /// candidates has fewer hits.
     ///
-    /// `gold` holds distinct rows of the ensemble, as [`Ensemble::gold`] gives them, and `None` for
-    /// queries without. The combined score is f64; a candidate is above the gold one if its score
-    /// is greater, and tied if it is equal. With one member, ranks and hits are those of
-    /// [`rank`](crate::rank) and [`top_k`](crate::top_k).
+    /// `gold` holds distinct rows of the ensemble, as [`Ensemble::gold`] gives them, and `None` for queries without a
+    /// gold candidate. The combined score is f64. A candidate is above the gold one if its score is greater, and tied
+    /// if it is equal. With one member, ranks and hits equal [`rank`](crate::rank) and [`top_k`](crate::top_k).
     ///
     /// Scores of members are combined tile by tile as they are computed, and no member's score
     /// matrix ever exists. Where all scores of a query are needed at once (rules of ranks,
@@ -61,9 +60,9 @@ impl Ensemble<'_> {
         let sweep = Sweep { ensemble: self, pool, combiner: &combiner, gold };
         match (&self.members[..], pool) {
             ([member], _) if let Some(look) = self.looks[0] => {
-                let found = looked(look, pool, member, gold, k);
-                let found = found.map_err(|error| member_error(member, error))?;
-                Ok(found.into_iter().map(|(decoded, _)| decoded).collect())
+                let decoded = looked(look, pool, member, gold, k);
+                let decoded = decoded.map_err(|error| member_error(member, error))?;
+                Ok(decoded.into_iter().map(|(decoded, _)| decoded).collect())
             }
             ([member], Pool::Shared) if plain => {
                 self.scanned(gold, k).map_err(|error| member_error(member, error))
@@ -75,17 +74,17 @@ impl Ensemble<'_> {
         }
     }
 
-    /// The best wanted candidates of each query at some places, with where they stand among all candidates;
-    /// `wanted` says it of each candidate, or of those of [`Shards::held`](crate::Shards::held), and all are without
-    /// it. Of the places only those that there are.
+    /// Returns the best wanted candidates of each query at some places, with their ranks among all candidates. `wanted`
+    /// has an entry for each candidate, or for each candidate of [`Shards::held`](crate::Shards::held); without it all
+    /// are wanted. Places that do not exist are left out.
     ///
     /// Scores are those of [`decode`](Self::decode), and candidates tie whose combined scores, in f64, are equal.
-    /// Memory does not grow with the product of queries and candidates: scores of one model are compared as they
-    /// are computed, and where all scores of a query are needed at once, which is so here for several members too, each
-    /// thread of the current rayon pool holds two million of them, or those of one query.
+    /// Memory does not grow with the product of queries and candidates: scores of one model are compared as they are
+    /// computed. Where all scores of a query are needed at once, which here includes several members, each thread of
+    /// the current rayon pool holds two million of them, or the scores of one query.
     ///
     /// # Errors
-    /// [`Error::Shape`] unless `wanted` has an entry a candidate; else as [`decode`](Self::decode).
+    /// [`Error::Shape`] unless `wanted` has an entry a candidate; the errors of [`decode`](Self::decode).
     pub fn standings(
         &self,
         rule: &Combination,
@@ -99,28 +98,32 @@ impl Ensemble<'_> {
         if (looked || sharded) && self.members.len() == 1 {
             combiner = Combiner::sum(Values::Scores, 1, None);
         }
-        let standings = |found: Vec<Found>| {
-            let rows = found.iter().flat_map(|found| &found.rows).map(|&(row, _)| row);
+        let standings = |standings_of_queries: Vec<Found>| {
+            let rows = standings_of_queries
+                .iter()
+                .flat_map(|standing| &standing.rows)
+                .map(|&(row, _)| row);
             // the first wanted one first
             let members: HashMap<usize, Vec<u32>> = match self.all {
                 AllCandidates::Shards(shards) => shards.members(rows, usize::MAX, wanted)?,
                 AllCandidates::Whole(_) => {
-                    let own = |row| self.classes.members(row..row + 1);
-                    rows.map(|row| (row, wanted_first(&own(row), wanted, usize::MAX))).collect()
+                    let members_of_row = |row| self.classes.members(row..row + 1);
+                    rows.map(|row| (row, wanted_first(&members_of_row(row), wanted, usize::MAX)))
+                        .collect()
                 }
             };
-            let each = found.into_iter();
-            Ok(each.map(|found| found.standings(|score| combiner.shown(score), &members)).collect())
+            let each = standings_of_queries.into_iter();
+            Ok(each.map(|query| query.standings(|score| combiner.shown(score), &members)).collect())
         };
         match &self.members[..] {
             [member] if !looked && combiner.values == Values::Scores => {
                 let queries = &member.queries;
                 let none = std::iter::empty();
-                let found = self
+                let searched = self
                     .all
                     .with_rows(none, |all| standing::find(queries, all, rows.as_ref(), places));
-                let found = found.and_then(standings);
-                found.map_err(|error| member_error(member, error))
+                let searched = searched.and_then(standings);
+                searched.map_err(|error| member_error(member, error))
             }
             _ => {
                 let pool = Pool::Shared;
@@ -135,15 +138,15 @@ impl Ensemble<'_> {
     fn scanned(&self, gold: &[Option<u32>], k: usize) -> Result<Vec<Decoded>, Error> {
         let queries = &self.members[0].queries;
         let golds = gold.iter().flatten().map(|&row| row as usize);
-        let found = self.all.with_rows(golds, |all| hits::decode(queries, gold, all, k))?;
+        let hits = self.all.with_rows(golds, |all| hits::decode(queries, gold, all, k))?;
         let AllCandidates::Shards(shards) = self.all else {
-            return Ok(found.decoded(k, |row| self.classes.members(row..row + 1)));
+            return Ok(hits.decoded(k, |row| self.classes.members(row..row + 1)));
         };
-        let members = shards.members(found.rows.iter().flatten().map(|&(row, _)| row), k, None)?;
-        Ok(found.decoded(k, |row| members.get(&row).map_or(&[][..], Vec::as_slice).into()))
+        let members = shards.members(hits.rows.iter().flatten().map(|&(row, _)| row), k, None)?;
+        Ok(hits.decoded(k, |row| members.get(&row).map_or(&[][..], Vec::as_slice).into()))
     }
 
-    /// The distinct rows with a wanted candidate.
+    /// Returns the distinct rows with a wanted candidate.
     fn wanted_rows(&self, wanted: &[bool]) -> Result<WantedRows, Error> {
         match self.all {
             AllCandidates::Shards(shards) => shards.wanted_rows(wanted),
@@ -168,7 +171,7 @@ impl Ensemble<'_> {
         Ok(decoded.into_iter().map(|query| query.rank).collect())
     }
 
-    /// The k best candidates of every query, best first, ties in the order of the candidates; see
+    /// Returns the k best candidates of every query, best first, ties in the order of the candidates; see
     /// [`Ensemble::decode`].
     ///
     /// # Errors
@@ -187,12 +190,12 @@ pub(super) type Scored = (usize, f32, u32);
 enum AtHand<'p> {
     /// The best of all candidates, with what is true beyond them.
     Best(Ranked),
-    /// Those of the lists.
+    /// The candidates of the lists.
     Listed(&'p PerQuery),
 }
 
 impl<'p> AtHand<'p> {
-    /// The `count` best rows of all candidates, or all those of the lists.
+    /// Returns the `count` best rows of all candidates, or all rows of the lists.
     fn find(
         pool: Pool<'p>,
         member: &Member,
@@ -207,7 +210,7 @@ impl<'p> AtHand<'p> {
         })
     }
 
-    /// Those of a query, best first.
+    /// Returns the rows of a query, best first.
     fn rows(
         &self,
         listed: &mut Listed,
@@ -224,7 +227,7 @@ impl<'p> AtHand<'p> {
             }
             Self::Listed(lists) => {
                 let list = lists.list(query).iter();
-                listed.gather(list.map(|&own| candidates.class_of(own as usize)));
+                listed.gather(list.map(|&candidate| candidates.class_of(candidate as usize)));
                 let scores = listed.score(queries, query, candidates)?;
                 let rows = listed.rows.iter().zip(scores).zip(&listed.counts);
                 rows.map(|((&row, score), &count)| (row as usize, score, count)).collect()
@@ -235,7 +238,7 @@ impl<'p> AtHand<'p> {
     }
 }
 
-/// The first rows of each query of a member, as many as are scored anew.
+/// Returns the first rows of each query of a member, as many as are scored anew.
 pub(super) fn first_rows(
     look: &SecondLook,
     pool: Pool,
@@ -279,9 +282,12 @@ pub(super) fn looked(
             members.iter().copied().filter(|&candidate| pool.has(query, candidate)).collect()
         };
         let scored = rows.iter().map(|&(row, ..)| row).zip(scores.iter().copied());
-        let found = hits(expand(scored, k, members));
+        let hits_of_query = hits(expand(scored, k, members));
         let Some(gold) = gold[query] else {
-            return Ok((Decoded { rank: None, gold_score: None, hits: found }, anew.to_vec()));
+            return Ok((
+                Decoded { rank: None, gold_score: None, hits: hits_of_query },
+                anew.to_vec(),
+            ));
         };
         let place = rows.iter().position(|&(row, ..)| row == gold as usize);
         let (rank, score) = match (place, &at_hand) {
@@ -298,7 +304,7 @@ pub(super) fn looked(
                 return Err(missing_gold(&queries.name(query), &format!("of row {gold}")));
             }
         };
-        Ok((Decoded { rank, gold_score: score, hits: found }, anew.to_vec()))
+        Ok((Decoded { rank, gold_score: score, hits: hits_of_query }, anew.to_vec()))
     };
     (0..queries.len()).into_par_iter().map_init(Listed::default, one).collect()
 }

@@ -22,21 +22,20 @@ const TRIES: usize = 3;
 /// Weights that were fitted, and how.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FittedWeights {
-    /// One weight a member; not negative, with sum one.
+    /// The weights, one a member; not negative, with sum one.
     pub weights: Vec<f64>,
     /// Mean reciprocal rank that they reach.
     pub mrr: f64,
 }
 
-/// Weights of the members that maximise the mean reciprocal rank of the gold candidates.
+/// Returns weights of the members that maximise the mean reciprocal rank of the gold candidates.
 ///
-/// Coordinate ascent on the simplex. The search starts with the weights of `rule`, with equal ones
-/// if it has none. In each step, the weight of every member in turn is set to 0, 0.05, …, 1 and to
-/// itself ± 0.01, …, 0.04, and the other weights are scaled so that all sum to one; the best of
-/// these moves is taken, the first one of equals. Where none gains anything, a tenth, a half or all
-/// of a member's weight is passed on to a different one, and the best such move is taken; the search ends
-/// where that gains nothing either (after 200 steps at most). So weights stay equal when nothing is
-/// gained, and the end is a maximum along these lines, not always the global one.
+/// The method is coordinate ascent on the simplex. The search starts with the weights of `rule`, or with equal ones if
+/// it has none. In each step, the weight of every member in turn is set to 0, 0.05, …, 1 and to itself ± 0.01, …, 0.04,
+/// and the other weights are scaled so that all sum to one. The best of these moves is taken, the first one of equals.
+/// Where none gains anything, a tenth, a half or all of a member's weight is passed on to a different one, and the best
+/// such move is taken. The search ends where that gains nothing either (after 200 steps at most). So weights stay equal
+/// when nothing is gained, and the end is a maximum along these lines, not always the global one.
 ///
 /// Every metric is exact, as [`Ensemble::rank`] and [`Metrics::from_ranks`] give it. Trials look only at
 /// rivals, the candidates that are not below the gold one under every member, because all
@@ -45,8 +44,8 @@ pub struct FittedWeights {
 /// of a step, at most three, are evaluated on all candidates of these queries before one is taken.
 /// Missing gold candidates count with rank ∞.
 ///
-/// The weights are those of `rule` with its standardisation or constant; see
-/// [`Combination::with_weights`]. Give it queries that were kept for this, not those to be reported.
+/// The weights belong to `rule` with its standardisation or constant; see [`Combination::with_weights`]. Fit them on
+/// queries that were kept for this, not on those to be reported.
 ///
 /// # Errors
 /// [`Error::Unsupported`] for [`Combination::Max`]; [`Error::TooFew`] for no queries; else as
@@ -112,8 +111,8 @@ pub fn fit_weights(
         let mut ranks = rivals.ranks(&with(weights))?;
         if let Some(hardest) = &hardest {
             let rule = rule.with_weights(Some(weights.to_vec()))?;
-            let found = hardest.rank(hard_pool, &rule, &hard_gold)?;
-            hard.iter().zip(found).for_each(|(&query, rank)| ranks[query] = rank);
+            let hard_ranks = hardest.rank(hard_pool, &rule, &hard_gold)?;
+            hard.iter().zip(hard_ranks).for_each(|(&query, rank)| ranks[query] = rank);
         }
         Ok::<f64, Error>(Metrics::from_ranks(&ranks, 0, 0)?.mrr())
     };
@@ -122,14 +121,14 @@ pub fn fit_weights(
     for _ in 0..STEPS {
         let best = |moves: Vec<Vec<f64>>| {
             let combiners: Vec<Combiner> = moves.iter().map(|weights| with(weights)).collect();
-            let found = rivals.mrr(&combiners)?;
+            let mrr_of_moves = rivals.mrr(&combiners)?;
             let mut promising: Vec<usize> =
-                (0..moves.len()).filter(|&at| found[at] > listed + GAIN).collect();
-            promising.sort_by(|&a, &b| found[b].total_cmp(&found[a]));
+                (0..moves.len()).filter(|&at| mrr_of_moves[at] > listed + GAIN).collect();
+            promising.sort_by(|&a, &b| mrr_of_moves[b].total_cmp(&mrr_of_moves[a]));
             for at in promising.into_iter().take(TRIES) {
                 let reached = exact(&moves[at])?;
                 if reached > mrr + GAIN {
-                    return Ok(Some((moves[at].clone(), found[at], reached)));
+                    return Ok(Some((moves[at].clone(), mrr_of_moves[at], reached)));
                 }
             }
             Ok::<_, Error>(None)
@@ -144,16 +143,23 @@ pub fn fit_weights(
     Ok(FittedWeights { weights, mrr })
 }
 
-/// Weights that differ in one member's, the others scaled.
+/// Returns weights that differ in one member's, the others scaled.
 fn moves(weights: &[f64]) -> Vec<Vec<f64>> {
     let mut moves = Vec::new();
-    for (member, &own) in weights.iter().enumerate() {
+    for (member, &weight_of_member) in weights.iter().enumerate() {
         let coarse = (0..=20).map(|twentieth| f64::from(twentieth) / 20.0);
-        let fine = [-4, -3, -2, -1, 1, 2, 3, 4].map(|percent| own + f64::from(percent) / 100.0);
-        for new in coarse.chain(fine).filter(|new| (0.0..=1.0).contains(new) && *new != own) {
+        let fine = [-4, -3, -2, -1, 1, 2, 3, 4]
+            .map(|percent| weight_of_member + f64::from(percent) / 100.0);
+        for new in
+            coarse.chain(fine).filter(|new| (0.0..=1.0).contains(new) && *new != weight_of_member)
+        {
             let share = (1.0 - new) / (weights.len() - 1).max(1) as f64;
             let other = |&weight: &f64| {
-                if own < 1.0 { weight * ((1.0 - new) / (1.0 - own)) } else { share }
+                if weight_of_member < 1.0 {
+                    weight * ((1.0 - new) / (1.0 - weight_of_member))
+                } else {
+                    share
+                }
             };
             let mut moved: Vec<f64> = weights.iter().map(other).collect();
             moved[member] = new;
@@ -163,15 +169,16 @@ fn moves(weights: &[f64]) -> Vec<Vec<f64>> {
     if weights.len() == 1 { Vec::new() } else { moves }
 }
 
-/// The weights after each move of a share from one member to a different one.
+/// Returns the weights after each move of a share from one member to a different one.
 fn transfers(weights: &[f64]) -> Vec<Vec<f64>> {
     let mut moves = Vec::new();
-    for (from, &own) in weights.iter().enumerate().filter(|(_, own)| **own > 0.0) {
+    for (from, &weight_of_member) in weights.iter().enumerate().filter(|(_, weight)| **weight > 0.0)
+    {
         for to in (0..weights.len()).filter(|&to| to != from) {
             for share in [0.1, 0.5, 1.0] {
                 let mut moved = weights.to_vec();
-                moved[from] = own * (1.0 - share);
-                moved[to] += own * share;
+                moved[from] = weight_of_member * (1.0 - share);
+                moved[to] += weight_of_member * share;
                 moves.push(moved);
             }
         }

@@ -15,20 +15,21 @@ use crate::hits::Hit;
 use crate::pool::Pool;
 use crate::second_look::Seen;
 
-/// How outputs that are not candidates are scored for the queries of an ensemble: as they would be if they were
-/// candidates, but for the mean and the deviation by which scores are standardised, which are those of the candidates.
+/// Scores outputs that are not candidates for the queries of an ensemble, as if they were candidates. The mean and the
+/// deviation by which scores are standardised stay those of the candidates.
 #[derive(Debug)]
 pub struct Further<'e> {
     ensemble: &'e Ensemble<'e>,
     combiner: Combiner,
-    /// Of each query the mean and the deviation of the scores under each member; empty where scores are as they are.
+    /// The mean and the deviation of the scores of each query under each member; empty where scores are not
+    /// standardised.
     scales: Vec<Vec<(f64, f64)>>,
-    /// Of each member with a second look the first rows of each query.
+    /// The first rows of each query, for each member with a second look.
     first: Vec<Option<Vec<Vec<Scored>>>>,
 }
 
 impl Ensemble<'_> {
-    /// The scorer of outputs that are not candidates, and the k best candidates of every query, as of
+    /// Returns the scorer of outputs that are not candidates, and the k best candidates of every query, as of
     /// [`top_k`](Self::top_k), which a search for such outputs starts with.
     ///
     /// # Errors
@@ -60,10 +61,10 @@ impl Ensemble<'_> {
         };
         let (hits, first) = match (&self.members[..], self.looks[0]) {
             ([member], Some(look)) => {
-                let found = looked(look, pool, member, &none, k);
-                let found = found.map_err(|error| member_error(member, error))?;
-                let found = found.into_iter().map(|(decoded, rows)| (decoded.hits, rows));
-                let (hits, rows) = found.unzip();
+                let decoded = looked(look, pool, member, &none, k);
+                let decoded = decoded.map_err(|error| member_error(member, error))?;
+                let hits_and_rows = decoded.into_iter().map(|(decoded, rows)| (decoded.hits, rows));
+                let (hits, rows) = hits_and_rows.unzip();
                 (hits, vec![Some(rows)])
             }
             _ => {
@@ -78,7 +79,7 @@ impl Ensemble<'_> {
         Ok((Further { ensemble: self, combiner, scales, first }, hits))
     }
 
-    /// The mean and the deviation, 1 in the place of 0, of the scores of each query under each member.
+    /// Returns the mean and the deviation, 1 in the place of 0, of the scores of each query under each member.
     fn scales(&self, pool: Pool) -> Result<Vec<Vec<(f64, f64)>>, Error> {
         let members = self.members.len();
         let combiner = &Combiner::sum(Values::Scores, members, None);
@@ -110,17 +111,18 @@ impl Ensemble<'_> {
 }
 
 impl Further<'_> {
-    /// The members.
+    /// Returns the members.
     pub fn members(&self) -> &[Member<'_>] {
         self.ensemble.members()
     }
 
-    /// Whether some member has a second look, so that [`scores`](Self::scores) are not [combined](Self::combined) ones.
+    /// Returns whether some member has a second look, so that [`scores`](Self::scores) are not
+    /// [combined](Self::combined) ones.
     pub fn looks(&self) -> bool {
         self.first.iter().any(Option::is_some)
     }
 
-    /// The combined score of an output from its scores for a query under each member, without a second look.
+    /// Returns the combined score of an output from its scores for a query under each member, without a second look.
     pub fn combined(&self, query: usize, scores: impl Iterator<Item = f64>) -> f64 {
         let scales = self.scales.get(query);
         let mut combined = self.combiner.start();
@@ -135,9 +137,9 @@ impl Further<'_> {
         self.combiner.shown(combined)
     }
 
-    /// The combined scores of outputs for a query, as if all of them were candidates. `outputs` has them under each
-    /// member, in one order; one with the features of a candidate is that candidate. `less` is subtracted from the score
-    /// of an output under a member.
+    /// Returns the combined scores of outputs for a query, as if all of them were candidates. `outputs` has them under
+    /// each member, in one order; one with the features of a candidate is that candidate. `less` is subtracted from the
+    /// score of an output under a member.
     ///
     /// # Errors
     /// [`Error::Shape`] unless each member has the same number of them.
@@ -150,27 +152,32 @@ impl Further<'_> {
         let ensemble = self.ensemble;
         Error::check_length("members with further outputs", outputs.len(), ensemble.members.len())?;
         let mut all = Vec::with_capacity(outputs.len());
-        for (at, own) in outputs.iter().enumerate() {
-            Error::check_length("further outputs", own.len(), outputs[0].len())?;
-            all.push(self.member_scores(at, query, own)?);
+        for (at, member_outputs) in outputs.iter().enumerate() {
+            Error::check_length("further outputs", member_outputs.len(), outputs[0].len())?;
+            all.push(self.member_scores(at, query, member_outputs)?);
         }
         let combined = |output: usize| {
-            let own = all.iter().enumerate();
-            self.combined(query, own.map(|(at, scores)| scores[output] - less(at, output)))
+            let numbered = all.iter().enumerate();
+            self.combined(query, numbered.map(|(at, scores)| scores[output] - less(at, output)))
         };
         Ok((0..outputs.first().map_or(0, Candidates::len)).map(combined).collect())
     }
 
-    /// The scores of outputs under one member.
-    fn member_scores(&self, at: usize, query: usize, own: &Candidates) -> Result<Vec<f64>, Error> {
+    /// Returns the scores of outputs under one member.
+    fn member_scores(
+        &self,
+        at: usize,
+        query: usize,
+        outputs: &Candidates,
+    ) -> Result<Vec<f64>, Error> {
         let Member { queries, candidates, .. } = &self.ensemble.members[at];
         let z = queries.row(query);
         let score = |row: usize| -> Result<f32, Error> {
             let product = |(a, b): (&f32, &f32)| f64::from(*a) * f64::from(*b);
-            let sum: f64 = z.iter().zip(&*own.point(row)?).map(product).sum();
-            Ok(sum as f32 + own.constants()[row])
+            let sum: f64 = z.iter().zip(&*outputs.point(row)?).map(product).sum();
+            Ok(sum as f32 + outputs.constants()[row])
         };
-        let plain: Vec<f32> = (0..own.distinct()).map(score).collect::<Result<_, Error>>()?;
+        let plain: Vec<f32> = (0..outputs.distinct()).map(score).collect::<Result<_, Error>>()?;
         let mut scores: Vec<f64> = plain.iter().map(|&score| f64::from(score)).collect();
         if let Some(look) = self.ensemble.looks[at]
             && let Some(first) = &self.first[at]
@@ -179,13 +186,13 @@ impl Further<'_> {
             let mut seen: Vec<Seen> =
                 first.map(|&(row, score, _)| Seen::candidate(candidates, row, score)).collect();
             // one with the features of an earlier row is that row
-            let is_row = |seen: &Seen, row: usize| match own.hash(row) {
-                Some(hash) => seen.of.hash(seen.row) == Some(hash),
+            let is_row = |seen: &Seen, row: usize| match outputs.hash(row) {
+                Some(hash) => seen.candidates.hash(seen.row) == Some(hash),
                 None => !seen.is_candidate && seen.row == row,
             };
             for (row, &score) in plain.iter().enumerate() {
                 if !seen.iter().any(|seen| is_row(seen, row)) {
-                    seen.push(Seen { of: own, row, score, is_candidate: false });
+                    seen.push(Seen { candidates: outputs, row, score, is_candidate: false });
                 }
             }
             seen.sort_by(|a, b| b.score.total_cmp(&a.score));
@@ -197,6 +204,6 @@ impl Further<'_> {
                 }
             }
         }
-        Ok((0..own.len()).map(|output| scores[own.class_of(output) as usize]).collect())
+        Ok((0..outputs.len()).map(|output| scores[outputs.class_of(output) as usize]).collect())
     }
 }

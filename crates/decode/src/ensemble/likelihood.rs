@@ -22,7 +22,7 @@ const GAIN: f64 = 1e-10;
 /// Weights that were fitted by maximum likelihood.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LikelyWeights {
-    /// One weight a member; not negative, with sum one.
+    /// The weights, one a member; not negative, with sum one.
     pub weights: Vec<f64>,
     /// The factor of combined values in the exponent, 1 over the temperature.
     pub sharpness: f64,
@@ -30,7 +30,7 @@ pub struct LikelyWeights {
     pub log_likelihood: f64,
 }
 
-/// Weights of the members under which the gold candidates are most likely.
+/// Returns weights of the members under which the gold candidates are most likely.
 ///
 /// The probability of a candidate c is `exp(Σ_t v_t s_t(q, c))` over the sum of the same for the 300 candidates
 /// of the query that are first under equal weights and the gold one, where `s_t` are the values that `rule`
@@ -138,7 +138,7 @@ impl Local {
         })
     }
 
-    /// Of one query: its values count from those of the gold candidate.
+    /// Creates the likelihood of one query. Its values count from the gold candidate's.
     fn from_rivals(field: &QueryRivals, factors: &[f64]) -> Self {
         let members = factors.len();
         let rows = field.counts.len();
@@ -175,7 +175,7 @@ impl Local {
         Self { value: -(most + sum.ln()), gradient, curvature }
     }
 
-    /// The step that maximises the quadratic model with factors not below 0, by coordinates.
+    /// Returns the step that maximises the quadratic model with factors not below 0, by coordinates.
     fn direction(&self, factors: &[f64]) -> Vec<f64> {
         let members = factors.len();
         let trace: f64 = (0..members).map(|i| self.curvature[i * (members + 1)]).sum();

@@ -30,26 +30,25 @@ pub use further::Further;
 pub use likelihood::{LikelyWeights, likely_weights};
 pub use rule::Combination;
 
-/// One model of an ensemble: what it predicts for the queries, and the candidates as it sees them.
+/// A model of an ensemble: its predictions for the queries, and its candidates.
 #[derive(Clone, Copy, Debug)]
 pub struct Member<'a> {
     /// How errors call it, such as the folder of its run; an empty name is not mentioned.
     pub name: &'a str,
-    /// Its predictions, of its own dimension.
+    /// The predictions, in the member's dimension.
     pub queries: Queries<'a>,
-    /// Its candidates, with coordinates, constants and classes of its own.
+    /// The candidates, with the member's coordinates, constants and classes.
     pub candidates: &'a Candidates,
-    /// Whether its kernel is normalised, `k(c, c) = 1` for all candidates, so that its scores are
-    /// comparable with those of other normalised kernels.
+    /// Whether the kernel is normalised, `k(c, c) = 1` for all candidates, so that scores are comparable with those of
+    /// other normalised kernels.
     pub normalised: bool,
 }
 
 /// Several models that rank the same candidates for the same queries.
 ///
-/// The candidates of the ensemble are those of the first member, in its order; all indices and all
-/// [`PerQuery`](crate::PerQuery) lists refer to them. Other members may have them in a different
-/// order. Candidates that are the same point under every member are one row of the ensemble (the
-/// common refinement of the members' classes) and tie bit for bit.
+/// The ensemble has the candidates of the first member, in its order; all indices and all [`PerQuery`](crate::PerQuery)
+/// lists refer to them. Other members may have them in a different order. Candidates that are the same point under
+/// every member are one row of the ensemble (the common refinement of the members' classes) and tie bit for bit.
 ///
 /// ```
 /// use dsokr_decode::{CandidateParts, Candidates, Combination, Ensemble, Member, MissingGold, Pool, Queries};
@@ -75,24 +74,23 @@ pub struct Member<'a> {
 #[derive(Debug)]
 pub struct Ensemble<'a> {
     members: Vec<Member<'a>>,
-    /// Candidates by the rows of the ensemble, which are numbered as they first appear. Candidates are those of the
-    /// first member, in its order.
+    /// The classes of candidates in the rows of the ensemble, which are numbered as they first appear. Candidates are
+    /// in the order of the first member.
     classes: Cow<'a, Classes>,
     /// Row under member t of row r: `rows[t][r]`.
     rows: Vec<Vec<u32>>,
     /// The second look at the first candidates of each member.
     looks: Vec<Option<&'a SecondLook>>,
-    /// The candidates that are ranked. Of those in shards, members, classes and rows have a part.
+    /// The candidates that are ranked. Where they are in shards, members, classes and rows cover a part of them.
     all: AllCandidates<'a>,
 }
 
 impl<'a> Ensemble<'a> {
-    /// An ensemble of at least one member.
+    /// Creates an ensemble of at least one member.
     ///
-    /// # Errors
-    /// [`Error::TooFew`] for no members; [`Error::At`] for queries and candidates of different
-    /// dimensions; [`Error::Inconsistent`], with the first difference, for members whose queries (in
-    /// number, or by id where they have ids) or candidates are not those of the first.
+    /// [`Error::TooFew`] for no members; [`Error::At`] for queries and candidates of different dimensions;
+    /// [`Error::Inconsistent`], with the first difference, for members whose queries (in number, or by id where they
+    /// have ids) or candidates differ from the first member's.
     pub fn new(members: Vec<Member<'a>>) -> Result<Self, Error> {
         for (at, member) in members.iter().enumerate() {
             scoring::check(&member.queries, member.candidates)
@@ -105,8 +103,8 @@ impl<'a> Ensemble<'a> {
         Ok(Self { members, classes, rows, looks, all })
     }
 
-    /// An ensemble of one model, with a second look at its first candidates where there is one. Its errors do not
-    /// name a member.
+    /// Creates an ensemble of one model, with a second look at its first candidates where there is one. Its errors do
+    /// not name a member.
     ///
     /// # Errors
     /// As [`Ensemble::new`] and [`with_second_looks`](Self::with_second_looks).
@@ -119,9 +117,9 @@ impl<'a> Ensemble<'a> {
         Self::new(vec![member])?.with_second_looks(vec![look])
     }
 
-    /// An ensemble of one model, whose candidates are in shards. All [`Processes`](dsokr_core::Processes) that have
-    /// opened them call the same methods in the same order. The rule does not matter to one model, and queries share
-    /// all candidates.
+    /// Creates an ensemble of one model, whose candidates are in shards. All [`Processes`](dsokr_core::Processes) that
+    /// have opened them call the same methods in the same order. The rule does not matter to one model, and queries
+    /// share all candidates.
     ///
     /// # Errors
     /// As [`Ensemble::new`].
@@ -133,7 +131,7 @@ impl<'a> Ensemble<'a> {
         Ok(Self { all, ..Self::new(members.collect())? })
     }
 
-    /// With a second look at the first candidates of some members, an entry a member; see [`SecondLook`].
+    /// Sets a second look at the first candidates of some members, an entry a member; see [`SecondLook`].
     ///
     /// # Errors
     /// [`Error::Shape`] unless there is one entry a member; for a second look at queries of a different
@@ -147,22 +145,22 @@ impl<'a> Ensemble<'a> {
         Ok(Self { looks, ..self })
     }
 
-    /// The members.
+    /// Returns the members.
     pub fn members(&self) -> &[Member<'a>] {
         &self.members
     }
 
-    /// The candidates, which those of all members are by id: the first member's.
+    /// Returns the candidates of the first member, which all members have, by id.
     pub fn candidates(&self) -> AllCandidates<'a> {
         self.all
     }
 
-    /// Number of queries.
+    /// Returns the number of queries.
     pub fn queries(&self) -> usize {
         self.members[0].queries.len()
     }
 
-    /// Number of distinct rows: candidates that differ under some member.
+    /// Returns the number of distinct rows: candidates that differ under some member.
     pub fn distinct(&self) -> usize {
         match self.all {
             AllCandidates::Whole(_) => self.classes.rows,
@@ -170,12 +168,13 @@ impl<'a> Ensemble<'a> {
         }
     }
 
-    /// Distinct row of the ensemble of a candidate, an index below the number of candidates, which are not in shards.
+    /// Returns distinct row of the ensemble of a candidate, an index below the number of candidates, which are not in
+    /// shards.
     pub fn class_of(&self, candidate: usize) -> u32 {
-        self.classes.of(candidate)
+        self.classes.row_of_candidate(candidate)
     }
 
-    /// Distinct rows of the ensemble of the gold candidates, by id; see [`Pool::gold`].
+    /// Returns distinct rows of the ensemble of the gold candidates, by id; see [`Pool::gold`].
     ///
     /// # Errors
     /// As [`Pool::gold`] and [`AllCandidates::find`].
@@ -190,12 +189,15 @@ impl<'a> Ensemble<'a> {
         self.check_pool(pool, gold.len())?;
         let mut places = self.all.find(gold)?;
         if let AllCandidates::Whole(_) = self.all {
-            places.iter_mut().flatten().for_each(|own| own.row = self.class_of(own.candidate));
+            places
+                .iter_mut()
+                .flatten()
+                .for_each(|place| place.row = self.class_of(place.candidate));
         }
         pool.listed(|query| queries.name(query).into_owned(), gold, places, missing)
     }
 
-    /// Metrics of the ranks of all queries.
+    /// Returns metrics of the ranks of all queries.
     ///
     /// For [`Pool::PerQuery`], [`Metrics::candidates`] counts the candidates that occur in any list, each once, and
     /// [`Metrics::duplicate_candidates`] those among them that are the same point under every member as an earlier
@@ -225,7 +227,7 @@ impl<'a> Ensemble<'a> {
     }
 }
 
-/// An error that says whose it is.
+/// Returns an error that says whose it is.
 fn member_error(member: &Member, error: Error) -> Error {
     match member.name {
         "" => error,
@@ -238,24 +240,24 @@ fn same_queries(first: &Member, member: &Member) -> Result<(), Error> {
     let ours = &first.queries;
     let theirs = &member.queries;
     let count = ours.len();
-    let found = theirs.len();
+    let their_count = theirs.len();
     let named = ours.names().zip(theirs.names());
     let differs = named.and_then(|(a, b)| a.iter().zip(b).position(|(a, b)| a != b));
-    let at = differs.unwrap_or(count.min(found));
+    let at = differs.unwrap_or(count.min(their_count));
     let name = |queries: &Queries| {
         if at < queries.len() { queries.name(at).into_owned() } else { "missing".to_owned() }
     };
-    ensure(differs.is_none() && count == found, || {
-        let own = name(ours);
+    ensure(differs.is_none() && count == their_count, || {
+        let our_name = name(ours);
         let other = name(theirs);
         let [first, member] = [first, member].map(|member| member.name);
         Error::inconsistent(format_args!(
-            "query {at} is {own} for ensemble member {first:?} and {other} for {member:?}"
+            "query {at} is {our_name} for ensemble member {first:?} and {other} for {member:?}"
         ))
     })
 }
 
-/// The common refinement of the classes of several members, and the row under each member of each refined row.
+/// Returns the common refinement of the classes of several members, and the row under each member of each refined row.
 ///
 /// Two candidates share a refined row if they share a row under every member.
 fn refined<'a>(members: &[Member<'a>]) -> Result<(Cow<'a, Classes>, Vec<Vec<u32>>), Error> {
@@ -279,13 +281,17 @@ fn refined<'a>(members: &[Member<'a>]) -> Result<(Cow<'a, Classes>, Vec<Vec<u32>
     }
     let distinct = class.iter().max().map_or(0, |&last| last as usize + 1);
     let classes = Classes::new(class, distinct);
-    let row = |of: &Vec<u32>, row: usize| of[classes.members(row..row + 1)[0] as usize];
-    let rows = |of| (0..distinct).map(|at| row(of, at)).collect();
+    let row = |candidate_rows: &Vec<u32>, row: usize| {
+        candidate_rows[classes.members(row..row + 1)[0] as usize]
+    };
+    let rows = |candidate_rows_of_member| {
+        (0..distinct).map(|at| row(candidate_rows_of_member, at)).collect()
+    };
     let rows = by_member.iter().map(rows).collect();
     Ok((Cow::Owned(classes), rows))
 }
 
-/// The rows under a member of the candidates of the first member, found by id.
+/// Returns the rows under a member of the candidates of the first member, found by id.
 fn classes_of(first: &Member, member: &Member) -> Result<Vec<u32>, Error> {
     let ours: &Candidates = first.candidates;
     let theirs: &Candidates = member.candidates;
@@ -295,7 +301,7 @@ fn classes_of(first: &Member, member: &Member) -> Result<Vec<u32>, Error> {
             has.name, lacks.name
         ))
     };
-    let of = |(at, id): (usize, &str)| {
+    let class_of_id = |(at, id): (usize, &str)| {
         // The same order is usual, and then nothing is searched.
         let candidate = if at < theirs.len() && theirs.id(at) == id {
             at
@@ -304,7 +310,7 @@ fn classes_of(first: &Member, member: &Member) -> Result<Vec<u32>, Error> {
         };
         Ok::<u32, Error>(theirs.class_of(candidate))
     };
-    let classes = ours.ids().enumerate().map(of).collect::<Result<_, _>>()?;
+    let classes = ours.ids().enumerate().map(class_of_id).collect::<Result<_, _>>()?;
     match theirs.ids().find(|id| ours.find(id).is_none()) {
         // Ids are unique, so that as many of them are the same ones.
         Some(id) if theirs.len() != ours.len() => Err(differs(id, member, first)),

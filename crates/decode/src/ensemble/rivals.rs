@@ -12,9 +12,9 @@ use crate::shards::AllCandidates;
 
 /// Candidates that may be above or tied with the gold one of a query for some weights.
 ///
-/// Weights are not negative. A candidate whose value is below that of the gold one under every
-/// member is below it in every weighted sum, also after rounding, which is monotone. It therefore
-/// never has to be looked at again, and the ranks for any weights follow from the others.
+/// Weights are not negative. A candidate whose value is below the gold one's under every member is below it in every
+/// weighted sum, also after rounding, which is monotone. It need not be looked at again, and the ranks for any weights
+/// follow from the others.
 pub(super) struct Rivals {
     /// None for queries without a gold candidate.
     pub queries: Vec<Option<QueryRivals>>,
@@ -37,26 +37,26 @@ pub(super) struct QueryRivals {
 }
 
 impl Rivals {
-    /// Up to `limit` rivals a query, those with the largest sums of values if there are more. With `all` those are
-    /// rivals too that cannot be above the gold one.
+    /// Collects up to `limit` rivals a query, those with the largest sums of values if there are more. With `all`,
+    /// candidates that cannot be above the gold one are rivals too.
     pub(super) fn from_sweep(sweep: &Sweep, limit: usize, all: bool) -> Result<Self, Error> {
         let message = "the weights of models whose candidates are in shards";
         let whole = matches!(sweep.ensemble.all, AllCandidates::Whole(_));
         ensure(whole, || Error::unsupported(message))?;
         let cancellation = Cancellation::current();
         let tasks = sweep.tasks(QUERIES).into_par_iter();
-        let found = tasks.map_init(Scratch::default, |scratch, task| {
+        let fields_of_tasks = tasks.map_init(Scratch::default, |scratch, task| {
             cancellation.check()?;
             rivals(sweep, task, (limit, all), scratch)
         });
-        let fields = found.collect::<Result<Vec<_>, Error>>()?.into_iter().flatten();
+        let fields = fields_of_tasks.collect::<Result<Vec<_>, Error>>()?.into_iter().flatten();
         let mut queries = Vec::new();
         let mut incomplete = Vec::new();
-        for (query, found) in fields.enumerate() {
-            if found.as_ref().is_some_and(|(_, complete)| !complete) {
+        for (query, field_of_query) in fields.enumerate() {
+            if field_of_query.as_ref().is_some_and(|(_, complete)| !complete) {
                 incomplete.push(query);
             }
-            queries.push(found.map(|(field, _)| field));
+            queries.push(field_of_query.map(|(field, _)| field));
         }
         Ok(Self { queries, incomplete })
     }
@@ -69,17 +69,17 @@ impl Rivals {
         self.queries.par_iter().map_init(Vec::new, one).collect()
     }
 
-    /// Mean reciprocal rank under each rule; too high if rivals are left out.
+    /// Returns the mean reciprocal rank under each rule; too high if rivals are left out.
     pub(super) fn mrr(&self, combiners: &[Combiner]) -> Result<Vec<f64>, Error> {
         let cancellation = Cancellation::current();
         let one = |combined: &mut Vec<f64>, field: &Option<QueryRivals>| match field {
             None => Ok(vec![0.0; combiners.len()]),
             Some(field) => {
                 cancellation.check()?;
-                let of = |combiner| {
+                let reciprocal = |combiner| {
                     field.rank(combiner, combined).map(|rank| rank.expected_reciprocal())
                 };
-                combiners.iter().map(of).collect()
+                combiners.iter().map(reciprocal).collect()
             }
         };
         let reciprocals = self.queries.par_iter().map_init(Vec::new, one);
@@ -93,7 +93,7 @@ impl Rivals {
 }
 
 impl QueryRivals {
-    /// The value of a rival row under a member.
+    /// Returns the value of a rival row under a member.
     pub(super) fn value(&self, member: usize, row: usize) -> f64 {
         self.values[member * self.counts.len() + row]
     }
@@ -116,7 +116,7 @@ impl QueryRivals {
     }
 }
 
-/// The rivals of each query of a task, and whether they are all.
+/// Returns the rivals of each query of a task, and whether they are all.
 ///
 /// Members are swept twice, to find the rivals and to take their values, so that the values of
 /// one member exist at a time.

@@ -77,7 +77,7 @@ pub enum Combination {
 dsokr_core::defaults!(sixty: f64 = 60.0);
 
 impl Combination {
-    /// The name of the rule, as it is written in a configuration file.
+    /// Returns the name of the rule, as it is written in a configuration file.
     pub fn name(&self) -> &'static str {
         match self {
             Self::Mean { .. } => "mean",
@@ -87,12 +87,12 @@ impl Combination {
         }
     }
 
-    /// Whether ranks are combined.
+    /// Returns whether ranks are combined.
     pub fn is_of_ranks(&self) -> bool {
         matches!(self, Self::Rank { .. } | Self::ReciprocalRank { .. })
     }
 
-    /// The weights, where there are some.
+    /// Returns the weights, where there are some.
     pub fn weights(&self) -> Option<&[f64]> {
         match self {
             Self::Max { .. } => None,
@@ -102,7 +102,7 @@ impl Combination {
         }
     }
 
-    /// The rule with other weights; `None` weighs all members the same.
+    /// Returns the rule with other weights; `None` weighs all members the same.
     ///
     /// # Errors
     /// [`Error::Unsupported`] for [`Combination::Max`].
@@ -144,7 +144,7 @@ impl Combination {
         )
     }
 
-    /// The rule for members at hand.
+    /// Returns the rule for members at hand.
     pub(super) fn combiner(&self, members: &[Member]) -> Result<Combiner, Error> {
         let values = match *self {
             Self::Mean { standardise: false, .. } | Self::Max { standardise: false } => {
@@ -177,11 +177,11 @@ impl Combination {
 /// The values of a member that are combined.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Values {
-    /// Its scores.
+    /// The scores.
     Scores,
-    /// Its scores less their mean over the candidates, divided by their standard deviation.
+    /// The scores less their mean over the candidates, divided by their standard deviation.
     Standardised,
-    /// Its ranks from 1, ties averaged, negative so that a greater value is better.
+    /// The ranks from 1, ties averaged, negative so that a greater value is better.
     Ranks,
     /// 1 / (constant + rank).
     Reciprocals { constant: f64 },
@@ -200,16 +200,16 @@ pub(super) struct Combiner {
 }
 
 impl Combiner {
-    /// Weights that are all the same are treated like none, so that both give the same bits.
+    /// Creates weights that are all the same are treated like none, so that both give the same bits.
     pub(super) fn sum(values: Values, members: usize, weights: Option<&[f64]>) -> Self {
-        let differ = |own: &&[f64]| own.iter().any(|weight| *weight != own[0]);
+        let differ = |list: &&[f64]| list.iter().any(|weight| *weight != list[0]);
         let weights = weights.filter(differ);
         let equal = || vec![1.0; members];
         let weighted = weights.is_some();
         Self { values, max: false, weighted, weights: weights.map_or_else(equal, <[f64]>::to_vec) }
     }
 
-    /// Members that contribute, ascending; never none.
+    /// Returns members that contribute, ascending; never none.
     pub(super) fn active(&self) -> impl Iterator<Item = usize> + '_ {
         (0..self.weights.len()).filter(|&member| self.weighs(member))
     }
@@ -218,12 +218,12 @@ impl Combiner {
         self.weights[member] != 0.0
     }
 
-    /// The initial value of combined scores.
+    /// Returns the initial value of combined scores.
     pub(super) fn start(&self) -> f64 {
         if self.max { f64::NEG_INFINITY } else { 0.0 }
     }
 
-    /// The quantum of terms, a power of two; 0 where terms are not rounded. `pool` is the number
+    /// Returns the quantum of terms, a power of two; 0 where terms are not rounded. `pool` is the number
     /// of candidates.
     pub(super) fn quantum(&self, pool: u64) -> f64 {
         let members = self.weights.len().next_power_of_two() as f64;
@@ -236,27 +236,27 @@ impl Combiner {
         }
     }
 
-    /// Combined scores that differ by at most this are the same. Weighted ranks, and their reciprocals, are rounded
-    /// before they are quantised, so that sums that are equal in real numbers may be some quanta apart; sums that
-    /// are not weighted are exact.
+    /// Returns combined scores that differ by at most this are the same. Weighted ranks, and their reciprocals, are
+    /// rounded before they are quantised, so that sums that are equal in real numbers may be some quanta apart; sums
+    /// that are not weighted are exact.
     pub(super) fn tolerance(&self, pool: u64) -> f64 {
         if self.weighted { 2.0 * self.weights.len() as f64 * self.quantum(pool) } else { 0.0 }
     }
 
-    /// How the values of one member enter combined scores.
+    /// Returns how the values of one member enter combined scores.
     pub(super) fn step(&self, member: usize, pool: u64) -> Step {
         // Adding 1.5 · 2⁵² quanta leaves no bits below the quantum.
         let shift = 1.5 * (1u64 << 52) as f64 * self.quantum(pool);
         Step { max: self.max, weight: self.weights[member], shift }
     }
 
-    /// The score that is shown for a combined one: the mean where a sum was taken.
+    /// Returns the score that is shown for a combined one: the mean where a sum was taken.
     pub(super) fn shown(&self, combined: f64) -> f64 {
         if self.max || self.weighted { combined } else { combined / self.weights.len() as f64 }
     }
 }
 
-/// A score, or the one that it ties with.
+/// Returns a score, or the one that it ties with.
 pub(super) fn tied(score: f64, bar: f64, tolerance: f64) -> f64 {
     if (score - bar).abs() <= tolerance { bar } else { score }
 }

@@ -20,17 +20,17 @@ use crate::scoring::{
 /// A member whose scores enter the combined ones.
 struct Source<'e> {
     member: &'e Member<'e>,
-    /// Its row of each row of the ensemble.
+    /// The member's row for each row of the ensemble.
     rows: &'e [u32],
     step: Step,
     tiles: Vec<QueryTile>,
 }
 
-/// Some rows of a member, and which rows they are.
+/// Some rows of a member, with their numbers.
 type Block<'e> = (&'e [u32], ScoreBlock<'e>);
 
 impl Source<'_> {
-    /// The rows of a member, in place where they are consecutive.
+    /// Returns the rows of a member, in place where they are consecutive.
     fn block<'s>(&'s self, rows: &'s [u32]) -> Result<Block<'s>, Error> {
         let dim = self.member.queries.dim();
         let candidates = self.member.candidates;
@@ -97,10 +97,11 @@ impl Sources<'_> {
         Ok(())
     }
 
-    /// The combined scores of some rows, as a table.
+    /// Returns the combined scores of some rows, as a table.
     fn score(&self, tile: usize, rows: &[u32]) -> Result<(Vec<f64>, Vec<f32>), Error> {
-        let own = |source: &Source| rows.iter().map(|&row| source.rows[row as usize]).collect();
-        let each: Vec<Vec<u32>> = self.members.iter().map(own).collect();
+        let rows_of_member =
+            |source: &Source| rows.iter().map(|&row| source.rows[row as usize]).collect();
+        let each: Vec<Vec<u32>> = self.members.iter().map(rows_of_member).collect();
         let blocks = self.members.iter().zip(&each).map(|(source, rows)| source.block(rows));
         let blocks = blocks.collect::<Result<Vec<Block>, Error>>()?;
         let mut buffers = Buffers::default();

@@ -10,7 +10,7 @@ pub(super) struct Valuation {
 }
 
 impl Valuation {
-    /// Values of finite `scores`; `counts` says how many candidates have each.
+    /// Returns values of finite `scores`; `counts` says how many candidates have each.
     pub(super) fn of(&mut self, what: Values, scores: &[f32], counts: &[u32]) -> &[f64] {
         self.values.clear();
         match what {
@@ -58,7 +58,7 @@ impl Valuation {
     }
 }
 
-/// An integer that falls as the finite score rises; −0 is 0.
+/// Returns an integer that falls as the finite score rises; −0 is 0.
 fn descending(score: f32) -> u32 {
     let bits = (score + 0.0).to_bits();
     match bits >> 31 {
@@ -67,7 +67,7 @@ fn descending(score: f32) -> u32 {
     }
 }
 
-/// `Σ weight · term`, in eight sums so that additions need not wait for one another.
+/// Computes `Σ weight · term`, in eight sums so that additions need not wait for one another.
 fn sum(counts: &[u32], term: impl Fn(usize) -> (f64, f64)) -> f64 {
     let mut sums = [0.0; 8];
     for at in 0..counts.len() {
@@ -80,7 +80,7 @@ fn sum(counts: &[u32], term: impl Fn(usize) -> (f64, f64)) -> f64 {
 /// Bits that a pass looks at.
 const DIGIT: u32 = 11;
 
-/// Fewer keys are compared, for counting would look at more counters than keys.
+/// The number of keys below which they are compared, since counting would visit more counters than keys.
 const FEW: usize = 2048;
 
 /// Sorts keys by their upper 32 bits, where equal ones are in ascending order of the lower 32.

@@ -31,18 +31,18 @@ const SCORES: usize = 1 << 21;
 pub(super) struct Column<'c> {
     values: &'c [f64],
     /// Position in `values` of each point.
-    of: &'c [u32],
+    value_of_row: &'c [u32],
 }
 
 impl Column<'_> {
-    /// The value of a point.
+    /// Returns the value of a point.
     pub(super) fn get(&self, point: usize) -> f64 {
-        self.values[self.of[point] as usize]
+        self.values[self.value_of_row[point] as usize]
     }
 
-    /// Values of all points.
+    /// Returns values of all points.
     pub(super) fn iter(&self) -> impl Iterator<Item = f64> + '_ {
-        self.of.iter().map(|&at| self.values[at as usize])
+        self.value_of_row.iter().map(|&at| self.values[at as usize])
     }
 }
 
@@ -61,14 +61,14 @@ pub(super) struct Sweep<'e> {
 pub(super) struct Scratch {
     list: Listed,
     buffers: Buffers,
-    /// Of one member at `[query · rows + row]`.
+    /// The scores of one member at `[query · rows + row]`.
     scores: Vec<f32>,
-    of: Vec<u32>,
+    value_of_row: Vec<u32>,
     valuation: Valuation,
 }
 
 impl Sweep<'_> {
-    /// Queries that are swept together: so many, or one with a list.
+    /// Returns queries that are swept together: so many, or one with a list.
     pub(super) fn tasks(&self, size: usize) -> Vec<Range<usize>> {
         let (queries, size) = match self.pool {
             Pool::Shared => (self.ensemble.queries(), size),
@@ -78,17 +78,17 @@ impl Sweep<'_> {
         (0..queries).step_by(size).map(task).collect()
     }
 
-    /// Number of points of a query.
+    /// Returns the number of points of a query.
     pub(super) fn points(&self, query: usize) -> usize {
         self.pool.list(query).map_or(self.ensemble.distinct(), <[u32]>::len)
     }
 
-    /// Number of candidates of a query.
+    /// Returns the number of candidates of a query.
     pub(super) fn candidates(&self, query: usize) -> u64 {
         self.pool.size(query, self.ensemble.all.len())
     }
 
-    /// Candidates that are a point.
+    /// Returns candidates that are a point.
     pub(super) fn count(&self, point: usize) -> u32 {
         match self.pool {
             Pool::Shared => self.ensemble.classes.count(point),
@@ -96,12 +96,12 @@ impl Sweep<'_> {
         }
     }
 
-    /// The first point of a query in row `row` of the ensemble.
+    /// Returns the first point of a query in row `row` of the ensemble.
     pub(super) fn point(&self, query: usize, row: u32) -> Result<usize, Error> {
         let Some(list) = self.pool.list(query) else { return Ok(row as usize) };
-        let found = list.iter().position(|&c| self.ensemble.class_of(c as usize) == row);
+        let place = list.iter().position(|&c| self.ensemble.class_of(c as usize) == row);
         let name = || self.ensemble.members[0].queries.name(query);
-        found.ok_or_else(|| missing_gold(&name(), &format!("of row {row}")))
+        place.ok_or_else(|| missing_gold(&name(), &format!("of row {row}")))
     }
 
     /// Calls `look` with the number of a query within a task, a member and its values, member after
@@ -113,7 +113,7 @@ impl Sweep<'_> {
         scratch: &mut Scratch,
         mut look: impl FnMut(usize, usize, Column),
     ) -> Result<(), Error> {
-        let Scratch { list, buffers, scores, of, valuation } = scratch;
+        let Scratch { list, buffers, scores, value_of_row, valuation } = scratch;
         // a task with a list is one query
         let listed = self.pool.list(task.start);
         for at in members {
@@ -127,15 +127,15 @@ impl Sweep<'_> {
                     scored.map_err(|error| member_error(member, error))?;
                     (candidates.classes().counts(0..candidates.rows()).into(), own_rows)
                 }
-                Some(own) => {
+                Some(listed_candidates) => {
                     let row = |&c: &u32| own_rows[self.ensemble.class_of(c as usize) as usize];
-                    list.gather(own.iter().map(row));
-                    let found = list.score(queries, task.start, candidates);
-                    *scores = found.map_err(|error| member_error(member, error))?;
+                    list.gather(listed_candidates.iter().map(row));
+                    let scored_list = list.score(queries, task.start, candidates);
+                    *scores = scored_list.map_err(|error| member_error(member, error))?;
                     let place = |candidate| list.place(row(candidate)).unwrap_or_default() as u32;
-                    of.clear();
-                    of.extend(own.iter().map(place));
-                    (list.counts.as_slice().into(), of)
+                    value_of_row.clear();
+                    value_of_row.extend(listed_candidates.iter().map(place));
+                    (list.counts.as_slice().into(), value_of_row)
                 }
             };
             for (lane, scores) in scores.chunks_exact_mut(counts.len()).enumerate() {
@@ -145,24 +145,24 @@ impl Sweep<'_> {
                     look.rescore(queries, task.start + lane, row, scores, candidates, is_single)?;
                 }
                 let values = valuation.of(self.combiner.values, scores, &counts);
-                look(lane, at, Column { values, of });
+                look(lane, at, Column { values, value_of_row: of });
             }
         }
         Ok(())
     }
 
-    /// The k best candidates from the k best rows of the ensemble.
+    /// Returns the k best candidates from the k best rows of the ensemble.
     pub(super) fn hits(&self, rows: Vec<(usize, f64)>, k: usize) -> Vec<Hit> {
         self.shown(expand(rows, k, |row| self.ensemble.classes.members(row..row + 1)))
     }
 
-    /// Hits with the scores that are shown.
+    /// Returns hits with the scores that are shown.
     fn shown(&self, scored: Vec<(u32, f64)>) -> Vec<Hit> {
         let shown = |(candidate, score)| (candidate, self.combiner.shown(score));
         hits(scored.into_iter().map(shown).collect())
     }
 
-    /// The results of `finish` for each query and its combined scores of all points, so many queries at a time.
+    /// Returns the results of `finish` for each query and its combined scores of all points, so many queries at a time.
     fn combined<T: Send>(
         &self,
         size: usize,
@@ -208,11 +208,11 @@ fn scored(
     for start in (0..rows).step_by(blocking.span) {
         let span = start..(start + blocking.span).min(rows);
         let span = Span::new(candidates, span, false)?;
-        Pass::new(&tile, &span, blocking.rows, buffers).each(|found| {
+        Pass::new(&tile, &span, blocking.rows, buffers).each(|block| {
             for (lane, scores) in scores.chunks_exact_mut(rows).enumerate() {
-                let products = found.table[lane..].iter().step_by(found.lanes);
-                let scores = scores[found.first_row..].iter_mut();
-                let sums = scores.zip(products.zip(found.constants));
+                let products = block.table[lane..].iter().step_by(block.lanes);
+                let scores = scores[block.first_row..].iter_mut();
+                let sums = scores.zip(products.zip(block.constants));
                 sums.for_each(|(score, (product, constant))| *score = product + constant);
             }
             Ok(())
@@ -252,7 +252,8 @@ pub(super) fn decode(sweep: &Sweep, k: usize) -> Result<Vec<Decoded>, Error> {
     })
 }
 
-/// The best wanted rows of all queries at some places. A thread holds [`SCORES`] scores, or those of one query.
+/// Returns the best wanted rows of all queries at some places. A thread holds [`SCORES`] scores, or the scores of one
+/// query.
 pub(super) fn find(
     sweep: &Sweep,
     wanted: Option<&WantedRows>,
@@ -271,7 +272,7 @@ pub(super) fn find(
     })
 }
 
-/// Gives those of a descending list that tie with the one before the same score.
+/// Gives entries of a descending list that tie with the one before the same score.
 fn level<T>(list: &mut [(T, f64)], tolerance: f64) {
     let mut bar = f64::INFINITY;
     for (_, score) in list {

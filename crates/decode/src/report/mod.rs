@@ -48,10 +48,10 @@ pub struct HitsPoint {
     pub high: f64,
 }
 
-/// Hits@k for k = 1, …, `most`, each with a 95 % bootstrap interval over queries.
+/// Computes hits@k for k = 1, …, `most`, each with a 95 % bootstrap interval over queries.
 ///
-/// The resamples are those of [`bootstrap`](crate::bootstrap), so that the points at 1, 5 and 10
-/// agree with it. Missing gold candidates are never hit. Holds resamples × most numbers.
+/// The resamples equal those of [`bootstrap`](crate::bootstrap), so the points at 1, 5 and 10 agree with it. Missing
+/// gold candidates are never hit. The computation holds resamples × most numbers.
 ///
 /// # Errors
 /// [`Error::TooFew`] for `most` = 0; for no queries and less than 40 resamples.
@@ -104,7 +104,7 @@ pub struct RankBin {
     pub queries: f64,
 }
 
-/// Histogram of ranks with `per_decade` bins between a power of ten and the next.
+/// Returns the histogram of ranks with `per_decade` bins between a power of ten and the next.
 ///
 /// Bin i starts at `⌈10^(i / per_decade)⌉`; bins that hold no whole number are left out. 4 gives
 /// 1, 2–3, 4–5, 6–9, 10–17, …
@@ -141,7 +141,7 @@ pub fn rank_histogram(ranks: &[Option<Rank>], per_decade: u32) -> Result<RankHis
     Ok(RankHistogram { bins, missing })
 }
 
-/// `⌈10^(step / per_decade)⌉`, exact for whole decades; none beyond the largest integer.
+/// Computes `⌈10^(step / per_decade)⌉`, exact for whole decades; none beyond the largest integer.
 fn start(step: u32, per_decade: u32) -> Option<u64> {
     let decade = 10u64.checked_pow(step / per_decade)?;
     if step.is_multiple_of(per_decade) {
@@ -168,7 +168,7 @@ pub struct Comparison {
 pub struct Difference {
     /// The metric of the first model.
     pub first: f64,
-    /// That of the second.
+    /// The value of the second model.
     pub second: f64,
     /// First less second.
     pub difference: f64,
@@ -179,15 +179,14 @@ pub struct Difference {
     pub first_better: f64,
 }
 
-/// Paired bootstrap: both models are compared on each resample of the queries.
+/// Compares both models on each resample of the queries (paired bootstrap).
 ///
-/// Percentile intervals over the resamples of [`bootstrap`](crate::bootstrap). Both models profit
-/// from the easy queries of a resample, so the interval of the difference is narrower than those of
-/// the metrics suggest. Ties are averaged; `None` is rank ∞.
+/// The intervals are percentiles over the resamples of [`bootstrap`](crate::bootstrap). Both models profit from the
+/// easy queries of a resample, so the interval of the difference is narrower than those of the metrics suggest. Ties
+/// are averaged; `None` is rank ∞.
 ///
 /// # Errors
-/// [`Error::TooFew`] unless there are as many ranks of each; for no queries and
-/// less than 40 resamples.
+/// [`Error::TooFew`] unless there are as many ranks of each; for no queries and less than 40 resamples.
 pub fn compare(
     first: &[Option<Rank>],
     second: &[Option<Rank>],

@@ -27,9 +27,9 @@ pub struct QueryRow {
     pub reciprocal: f64,
     /// Id of the candidate that was ranked first, the first of those that tie.
     pub first: String,
-    /// Its label.
+    /// The label of the first hit.
     pub first_label: String,
-    /// Its score.
+    /// The score of the first hit.
     pub first_score: f32,
     /// Score of the gold candidate; none where it is missing.
     pub gold_score: Option<f32>,
@@ -49,7 +49,7 @@ impl QueryRow {
         "gold_score",
     ];
 
-    /// The row as texts, for a table; empty where there is nothing. Ids and labels are as they are,
+    /// Returns the row as texts, for a table; empty where there is nothing. Ids and labels are as they are,
     /// numbers are written so that reading them gives the same number.
     pub fn cells(&self) -> [String; 9] {
         let some = |value: Option<String>| value.unwrap_or_default();
@@ -67,10 +67,10 @@ impl QueryRow {
     }
 }
 
-/// A row for each decoded query, in their order.
+/// Returns a row for each decoded query, in their order.
 ///
-/// `decoded` is from [`Ensemble::decode`](crate::Ensemble::decode) with k ≥ 1 (an ensemble of one
-/// member for one model), `candidates` are those of the ensemble.
+/// `decoded` is from [`Ensemble::decode`](crate::Ensemble::decode) with k ≥ 1 (an ensemble of one member for one
+/// model), `candidates` are the candidates of the ensemble.
 ///
 /// # Errors
 /// [`Error::Shape`] unless there is one id and one gold id a query; for a query
@@ -106,7 +106,7 @@ pub fn query_rows(
     queries.iter().zip(gold).zip(decoded).map(row).collect()
 }
 
-/// Positions of the `count` queries with the largest `E[rank]`, or of all if there are fewer; worst
+/// Returns positions of the `count` queries with the largest `E[rank]`, or of all if there are fewer; worst
 /// first, missing gold candidates before all others, equal ones in their order.
 pub fn worst(ranks: &[Option<Rank>], count: usize) -> Vec<usize> {
     let rank = |&query: &usize| ranks[query].map_or(f64::INFINITY, |rank| rank.expected_rank());
@@ -139,21 +139,21 @@ impl ReliabilityBin {
     /// Names of the columns of [`ReliabilityBin::cells`].
     pub const COLUMNS: [&str; 7] = ["from", "to", "mean_score", "queries", "right", "low", "high"];
 
-    /// The bin that holds a score, else the one whose scores are nearest; of several the one with higher scores. None
-    /// where there are no bins.
+    /// Creates the bin that holds a score, else the one whose scores are nearest; of several the one with higher
+    /// scores. None where there are no bins.
     pub fn nearest(bins: &[Self], score: f64) -> Option<&Self> {
         let apart = |bin: &Self| (bin.from - score).max(score - bin.to).max(0.0);
         bins.iter().rev().min_by(|a, b| apart(a).total_cmp(&apart(b)))
     }
 
-    /// The bin as texts, for a table.
+    /// Returns the bin as texts, for a table.
     pub fn cells(&self) -> [String; 7] {
         let Self { from, to, mean_score, queries, right, low, high } = *self;
         [from, to, mean_score, queries as f64, right, low, high].map(|value| value.to_string())
     }
 }
 
-/// How often the first candidate is right, for queries in the order of its score: at most `most` bins of
+/// Returns how often the first candidate is right, for queries in the order of its score: at most `most` bins of
 /// equally many queries, ten at least in each where there are as many.
 ///
 /// A gold candidate that ties with others for the first place counts in part; a missing one is not first.
@@ -191,10 +191,10 @@ pub fn reliability(decoded: &[Decoded], most: usize) -> Result<Vec<ReliabilityBi
     Ok(bins.collect())
 }
 
-/// The bin of some queries, at least one, in ascending order of their scores.
+/// Returns the bin of some queries, at least one, in ascending order of their scores.
 fn bin(queries: &[(f64, f64)]) -> ReliabilityBin {
     let n = queries.len() as f64;
-    let mean = |of: fn(&(f64, f64)) -> f64| queries.iter().map(of).sum::<f64>() / n;
+    let mean = |value_of: fn(&(f64, f64)) -> f64| queries.iter().map(value_of).sum::<f64>() / n;
     let mean_score = mean(|query| query.0);
     let right = mean(|query| query.1);
     let square = NORMAL * NORMAL / n;

@@ -1,4 +1,4 @@
-//! Where the gold candidates stand.
+//! Scores of gold candidates, and counts of the candidates above them.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -38,8 +38,8 @@ pub(crate) struct Gold<S> {
 }
 
 impl<S: Score> Gold<S> {
-    /// Of queries in tiles; `score` gives the table of a tile with some rows, `[row · lanes + lane]`, and
-    /// their constants.
+    /// Scores the gold candidates of queries in tiles. `score` gives the table of a tile with some rows,
+    /// `[row · lanes + lane]`, and their constants.
     pub(crate) fn new(
         queries: &Queries,
         tiles: &[QueryTile],
@@ -53,7 +53,7 @@ impl<S: Score> Gold<S> {
         Ok(Self { tiles: tiles.collect::<Result<_, _>>()?, tally })
     }
 
-    /// The counter for a tile of queries.
+    /// Returns the counter for a tile of queries.
     pub(crate) fn counter(&self, tile: &QueryTile) -> Counter<'_, S> {
         let queries = tile.queries.clone();
         Counter {
@@ -64,12 +64,12 @@ impl<S: Score> Gold<S> {
         }
     }
 
-    /// The score of the gold candidate of a query that has one.
+    /// Returns the score of the gold candidate of a query that has one.
     pub(crate) fn score(&self, query: usize) -> S {
         self.tiles[query / QUERIES].bars[query % QUERIES]
     }
 
-    /// The ranks of the gold candidates among `pool` candidates. Each of several [`Processes`] has
+    /// Returns the ranks of the gold candidates among `pool` candidates. Each of several [`Processes`] has
     /// counted its part of them.
     pub(crate) fn ranks(
         &self,
@@ -100,9 +100,9 @@ impl<S: Score> GoldTile<S> {
         gold: &[Option<u32>],
         score: impl FnOnce(&[u32]) -> Result<(Vec<S>, Vec<f32>), Error>,
     ) -> Result<Self, Error> {
-        let own = gold[tile.queries.clone()].iter().zip(0..);
+        let golds_of_tile = gold[tile.queries.clone()].iter().zip(0..);
         let mut golds: Vec<(u32, usize)> =
-            own.filter_map(|(gold, lane)| Some(((*gold)?, lane))).collect();
+            golds_of_tile.filter_map(|(gold, lane)| Some(((*gold)?, lane))).collect();
         golds.sort_unstable();
         let rows: Vec<u32> = golds.iter().map(|&(row, _)| row).collect();
         let (table, constants) = if rows.is_empty() { Default::default() } else { score(&rows)? };
@@ -128,7 +128,7 @@ pub(crate) struct Counter<'g, S> {
     tied: Vec<u32>,
 }
 
-/// Those of a group of lanes.
+/// The counts of a group of lanes.
 pub(crate) struct Counts<S> {
     bars: [S; LANES],
     above: [u32; LANES],
@@ -184,11 +184,12 @@ impl<S: Score> Reduce<S> for Counter<'_, S> {
         let singles: Vec<f32> = bars.iter().map(|&bar| bar.into() as f32).collect();
         pass.compare(&singles, Some(&mut surely), |row, lane, score, weight| {
             let place = (row as u32, lane);
-            let own = places.binary_search_by_key(&place, |&(row, lane, _)| (row, lane)).is_ok();
+            let is_gold =
+                places.binary_search_by_key(&place, |&(row, lane, _)| (row, lane)).is_ok();
             let score = f64::from(score);
             let bar = bars[lane].into();
-            above[lane] += if score > bar && !own { weight } else { 0 };
-            tied[lane] += if score == bar || own { weight } else { 0 };
+            above[lane] += if score > bar && !is_gold { weight } else { 0 };
+            tied[lane] += if score == bar || is_gold { weight } else { 0 };
         })?;
         above.iter_mut().zip(surely).for_each(|(above, more)| *above += more);
         Ok(())

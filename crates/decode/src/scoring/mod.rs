@@ -31,9 +31,10 @@ pub(crate) use tile::{Blocking, QueryTile, product};
 
 /// Refuses queries and candidates of different dimensions, and sets that cannot be counted.
 pub(crate) fn check(queries: &Queries, candidates: &dyn CandidateBlocks) -> Result<(), Error> {
-    let own = queries.dim();
+    let query_dim = queries.dim();
     let others = candidates.dim();
-    let message = format_args!("queries of dimension {own}, candidates of dimension {others}");
-    check_consistent(own == others, message)?;
+    let message =
+        format_args!("queries of dimension {query_dim}, candidates of dimension {others}");
+    check_consistent(query_dim == others, message)?;
     check_count(if candidates.rows() == 0 { 0 } else { candidates.candidates() })
 }

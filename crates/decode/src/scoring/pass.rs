@@ -49,12 +49,12 @@ pub(crate) struct Span<'c> {
     candidates: &'c dyn CandidateBlocks,
     range: Range<usize>,
     block: OnceCell<ScoreBlock<'c>>,
-    /// Their codes, of the file or made here.
+    /// The codes of the rows, from the file or made here.
     coded: Option<CodedBlock<'c>>,
 }
 
 impl<'c> Span<'c> {
-    /// Rows with codes if they are of use: those of the file, or else new ones.
+    /// Creates rows with codes if they are of use: from the file, or else new ones.
     pub(crate) fn new(
         candidates: &'c dyn CandidateBlocks,
         range: Range<usize>,
@@ -99,7 +99,7 @@ impl<'c> Span<'c> {
 pub(crate) struct Pass<'p, 'c> {
     tile: &'p QueryTile,
     span: &'p Span<'c>,
-    /// Both in 8 bits, where these are of use and every score is finite.
+    /// The codes of the tile and of the rows, where these are of use and every score is finite.
     codes: Option<(&'p TileCodes, &'p CodedBlock<'c>)>,
     /// Rows that are scored exactly at once.
     rows: usize,
@@ -127,7 +127,7 @@ impl<'p, 'c> Pass<'p, 'c> {
         Self { tile, span, codes, rows, buffers }
     }
 
-    /// Whether there are codes that [`compare`](Self::compare) goes by.
+    /// Returns whether there are codes that [`compare`](Self::compare) goes by.
     pub(super) fn coded(&self) -> bool {
         self.codes.is_some()
     }
@@ -192,13 +192,13 @@ impl<'p, 'c> Pass<'p, 'c> {
     }
 }
 
-/// The error for a score that is not finite.
+/// Returns the error for a score that is not finite.
 #[cold]
 pub(crate) fn not_finite(queries: &Queries, query: usize, row: usize, score: f32) -> Error {
     Error::NotFiniteAt { place: place(queries, query, row), value: score }
 }
 
-/// How errors call the score of a candidate row.
+/// Returns how errors call the score of a candidate row.
 pub(crate) fn place(queries: &Queries, query: usize, row: usize) -> String {
     format!("query {}, candidate row {row}, score", queries.name(query))
 }
@@ -241,7 +241,7 @@ impl Listed {
         self.rows.dedup();
     }
 
-    /// The place of a row.
+    /// Returns the place of a row.
     pub(crate) fn place(&self, row: u32) -> Option<usize> {
         self.rows.binary_search(&row).ok()
     }

@@ -16,10 +16,10 @@ use crate::queries::Queries;
 pub(crate) trait Score:
     Copy + PartialOrd + From<f32> + Into<f64> + Add<Output = Self> + Send + Sync
 {
-    /// A score that was kept in 64 bits.
+    /// Creates a score that was kept in 64 bits.
     fn kept(score: f64) -> Self;
 
-    /// A number that is largest for a score that is not finite, and for no other.
+    /// Returns a number that is largest for a score that is not finite, and for no other.
     fn magnitude(self) -> u32;
 }
 
@@ -49,7 +49,7 @@ impl Score for f64 {
     }
 }
 
-/// Whether scores with this largest [magnitude](Score::magnitude) are finite.
+/// Returns whether scores with this largest [magnitude](Score::magnitude) are finite.
 pub(crate) fn finite(largest: u32) -> bool {
     largest < f32::INFINITY.to_bits()
 }
@@ -71,7 +71,7 @@ pub(crate) trait Reduce<S> {
 
     fn close(&mut self, _group: usize, _kept: Self::Group) {}
 
-    /// Whether codes of 8 bits can decide by now what becomes of most scores.
+    /// Returns whether codes of 8 bits can decide by now what becomes of most scores.
     fn ready(&self) -> bool {
         false
     }
@@ -155,10 +155,11 @@ impl<S: Score> Scores<'_, S> {
     }
 }
 
-/// Visits all scores: every candidate is fetched by spans, every span meets every tile of queries. Of several
-/// [`Processes`] each visits the scores of its part of the candidates, and an error of one is that of all.
+/// Visits all scores: every candidate is fetched by spans, every span meets every tile of queries. Each of several
+/// [`Processes`] visits the scores of its part of the candidates, and an error of one is an error of all.
 ///
-/// `start` makes what takes in the scores of a tile with a span, on the threads of the current rayon pool, in no
+/// `start` creates the reducer of the scores of a tile with a span, on the threads of the current rayon pool, in no
+/// particular order.
 /// particular order.
 pub(crate) fn scan<R: Reduce<f32>>(
     queries: &Queries,
@@ -220,7 +221,7 @@ pub(crate) fn each_span<T, B: Default>(
     Processes::current().agree(scanned)
 }
 
-/// Spans of candidate rows, each with the tiles of queries that it meets at once.
+/// Returns spans of candidate rows, each with the tiles of queries that it meets at once.
 ///
 /// A span meets all tiles, unless there are so few spans that the tiles have to be split for all
 /// threads of the current rayon pool to have work.

@@ -35,14 +35,14 @@ impl<'w> TopK<'w> {
         Self { lists: (0..queries).map(|_| Shortlist::new(k)).collect(), wanted }
     }
 
-    /// The reducer for a tile of queries.
+    /// Returns the reducer for a tile of queries.
     pub(crate) fn tile(&self, tile: &QueryTile) -> TopTile<'_> {
         let Self { lists, wanted } = self;
         TopTile { lists: &lists[tile.queries.clone()], lanes: tile.lanes, wanted: *wanted }
     }
 
-    /// The rows of all queries with their scores, best first. Each of several [`Processes`] has found those of
-    /// its part.
+    /// Returns the rows of all queries with their scores, best first. Each of several [`Processes`] has found the rows
+    /// of its part.
     pub(crate) fn finish(self) -> Result<Vec<Vec<(usize, f64)>>, Error> {
         Shortlist::merge(&self.lists)?;
         Ok(self.lists.into_par_iter().map(Shortlist::into_sorted).collect())
@@ -91,7 +91,7 @@ impl<'l, S: Score> Reduce<S> for TopTile<'l> {
         }
     }
 
-    /// Nothing can be left out before the lists are full.
+    /// Returns whether the lists are full: nothing can be left out before.
     fn ready(&self) -> bool {
         self.lists.iter().all(|list| list.bar() > f64::NEG_INFINITY)
     }
@@ -107,8 +107,8 @@ impl<'l, S: Score> Reduce<S> for TopTile<'l> {
     }
 }
 
-/// The bars after a row is offered to each list whose bar it reaches. By value, so that both stay in registers where
-/// none is.
+/// Returns the bars after a row is offered to each list whose bar it reaches. By value, so that both stay in registers
+/// where none is.
 #[cold]
 #[inline(never)]
 fn offered<S: Score>(
@@ -125,7 +125,7 @@ fn offered<S: Score>(
     bars
 }
 
-/// The best `k` wanted rows of all and their scores, best first.
+/// Returns the best `k` wanted rows of all and their scores, best first.
 pub(crate) fn leading(scores: &[f64], k: usize, wanted: Option<&WantedRows>) -> Vec<(usize, f64)> {
     let list = Shortlist::new(k.min(scores.len()));
     let mut bar = list.bar();
@@ -137,7 +137,7 @@ pub(crate) fn leading(scores: &[f64], k: usize, wanted: Option<&WantedRows>) -> 
     list.into_sorted()
 }
 
-/// The first `k` of some things in a total order, or all.
+/// Returns the first `k` of some things in a total order, or all.
 pub(crate) fn first_by<T>(
     mut all: Vec<T>,
     k: usize,
@@ -151,7 +151,7 @@ pub(crate) fn first_by<T>(
     all
 }
 
-/// Descending order of finite scores; 0 and −0 are equal, as they are for ranks.
+/// Returns descending order of finite scores; 0 and −0 are equal, as they are for ranks.
 pub(crate) fn descending(a: f64, b: f64) -> Ordering {
     b.partial_cmp(&a).unwrap_or(Ordering::Equal)
 }
@@ -164,7 +164,8 @@ pub(crate) struct Shortlist {
     k: usize,
     /// Bits of the score that a row must reach; it only rises, so an old value is safe.
     bar: AtomicU64,
-    /// Of each row a number that falls as its score rises, the row, and the bits of the score; the greatest is the worst.
+    /// For each row a number that falls as its score rises, the row, and the bits of the score; the greatest is the
+    /// worst.
     heap: Mutex<BinaryHeap<(u64, usize, u64)>>,
 }
 
@@ -174,7 +175,7 @@ impl Shortlist {
         Self { k, bar, heap: Mutex::default() }
     }
 
-    /// The score that a row must reach to enter.
+    /// Returns the score that a row must reach to enter.
     pub(crate) fn bar(&self) -> f64 {
         f64::from_bits(self.bar.load(Relaxed))
     }
@@ -204,20 +205,20 @@ impl Shortlist {
         if ranks.size() == 1 {
             return Ok(());
         }
-        let mut own = Vec::new();
+        let mut packed = Vec::new();
         for list in lists {
             let heap = list.heap.lock().unwrap_or_else(PoisonError::into_inner);
-            own.push(heap.len() as u64);
-            own.extend(heap.iter().flat_map(|&(_, row, score)| [row as u64, score]));
+            packed.push(heap.len() as u64);
+            packed.extend(heap.iter().flat_map(|&(_, row, score)| [row as u64, score]));
         }
-        let mut all = ranks.gather_numbers(&own)?;
+        let mut all = ranks.gather_numbers(&packed)?;
         all.remove(ranks.rank());
-        for found in all {
-            let mut found = found.into_iter();
+        for rank_lists in all {
+            let mut numbers = rank_lists.into_iter();
             for list in lists {
-                for _ in 0..found.next().unwrap_or(0) {
-                    if let Some(row) = found.next()
-                        && let Some(score) = found.next()
+                for _ in 0..numbers.next().unwrap_or(0) {
+                    if let Some(row) = numbers.next()
+                        && let Some(score) = numbers.next()
                     {
                         list.offer(row as usize, f64::from_bits(score));
                     }
@@ -227,7 +228,7 @@ impl Shortlist {
         Ok(())
     }
 
-    /// Rows and scores, best first.
+    /// Returns rows and scores, best first.
     pub(crate) fn into_sorted(self) -> Vec<(usize, f64)> {
         let heap = self.heap.into_inner().unwrap_or_else(PoisonError::into_inner);
         let sorted = heap.into_sorted_vec().into_iter();
@@ -235,7 +236,7 @@ impl Shortlist {
     }
 }
 
-/// An integer that falls as the score rises; −0 is 0, as it is for ranks.
+/// Returns an integer that falls as the score rises; −0 is 0, as it is for ranks.
 fn falling(score: f64) -> u64 {
     let bits = (score + 0.0).to_bits();
     if bits >> 63 == 0 { (u64::MAX >> 1) - bits } else { bits }

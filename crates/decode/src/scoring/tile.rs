@@ -32,7 +32,7 @@ pub(crate) struct Blocking {
 }
 
 impl Blocking {
-    /// Tiles of 192 × 256 scores (192 KiB), candidates fetched by about half a MiB.
+    /// Creates tiles of 192 × 256 scores (192 KiB), candidates fetched by about half a MiB.
     pub(crate) fn for_dim(dim: usize) -> Self {
         let span = ((512 << 10) / (4 * dim)).clamp(64, 4096);
         Self { rows: span.min(256), span }
@@ -43,10 +43,10 @@ impl Blocking {
 pub(crate) struct QueryTile {
     /// The queries, without the padding.
     pub queries: Range<usize>,
-    /// Their number rounded up to a multiple of [`LANES`].
+    /// The number of queries rounded up to a multiple of [`LANES`].
     pub lanes: usize,
     transposed: Vec<f32>,
-    /// The same in 8 bits, where many candidates are compared.
+    /// The codes of 8 bits, where many candidates are compared.
     codes: Option<TileCodes>,
     /// Whether codes left so many scores in doubt that exact ones are faster.
     doubtful: AtomicBool,
@@ -65,7 +65,7 @@ impl QueryTile {
         Self { queries, lanes, transposed, codes: None, doubtful: AtomicBool::new(false) }
     }
 
-    /// All queries in tiles, with codes or without.
+    /// Creates all queries in tiles, with codes or without.
     pub(crate) fn all(queries: &Queries, coded: bool) -> Vec<Self> {
         let dim = queries.dim();
         let rows = queries.rows().par_chunks(QUERIES * dim).enumerate();
@@ -77,40 +77,40 @@ impl QueryTile {
         .collect()
     }
 
-    /// All queries in tiles, with [codes](crate::codes) where these make comparisons with bars faster: where
+    /// Creates all queries in tiles, with [codes](crate::codes) where these make comparisons with bars faster: where
     /// candidates have codes too, or codes of candidates are worth their making.
     pub(crate) fn all_to_compare(
         queries: &Queries,
         candidates: &dyn CandidateBlocks,
     ) -> Result<Vec<Self>, Error> {
-        let made = queries.len() >= MANY && queries.dim() >= DEEP && codes::supported();
+        let is_worth_coding = queries.len() >= MANY && queries.dim() >= DEEP && codes::supported();
         let few = queries.len() <= FEW || codes::supported();
-        let coded = made || few && candidates.coded(0..0)?.is_some();
+        let coded = is_worth_coding || few && candidates.coded(0..0)?.is_some();
         Ok(Self::all(queries, coded))
     }
 
-    /// The queries in 8 bits, where these are of use.
+    /// Returns the queries in 8 bits, where these are of use.
     pub(super) fn codes(&self) -> Option<&TileCodes> {
         self.codes.as_ref().filter(|_| !self.doubtful.load(Relaxed))
     }
 
-    /// From now on exact scores are faster.
+    /// Gives up codes: from now on exact scores are faster.
     pub(super) fn leave_codes(&self) {
         self.doubtful.store(true, Relaxed);
     }
 }
 
-/// `⟨z_q, ψ̃(c)⟩` for the queries of a tile and candidate rows `[n × p]`, into `out[c · lanes + q]`.
+/// Computes `⟨z_q, ψ̃(c)⟩` for the queries of a tile and candidate rows `[n × p]`, into `out[c · lanes + q]`.
 ///
 /// The bits of an element depend only on the two rows (see the module).
 pub(crate) fn product(tile: &QueryTile, dim: usize, rows: &[f32], out: &mut Vec<f32>) {
     product_of(tile, 0..tile.lanes, dim, rows, out);
 }
 
-/// As [`product`], only for whole groups of [`LANES`] queries.
+/// Computes the [`product`] for whole groups of [`LANES`] queries only.
 pub(super) fn product_of(
     tile: &QueryTile,
-    own: Range<usize>,
+    rows_of_tile: Range<usize>,
     dim: usize,
     rows: &[f32],
     out: &mut Vec<f32>,
@@ -120,13 +120,13 @@ pub(super) fn product_of(
     if rows.is_empty() {
         return;
     }
-    let lanes = own.len();
+    let lanes = rows_of_tile.len();
     let (count, rows) = match rows.len() / dim {
         1 => (2, Cow::Owned(rows.repeat(2))),
         count => (count, Cow::Borrowed(rows)),
     };
     assert!(tile.transposed.len() == tile.lanes * dim && rows.len() == count * dim);
-    assert!(own.end <= tile.lanes);
+    assert!(rows_of_tile.end <= tile.lanes);
     out.resize(lanes * count, 0.0);
     for start in (0..dim).step_by(DEPTH) {
         let depth = DEPTH.min(dim - start);
@@ -142,7 +142,7 @@ pub(super) fn product_of(
                 lanes as isize,
                 1,
                 start > 0,
-                tile.transposed.as_ptr().add(start * tile.lanes + own.start),
+                tile.transposed.as_ptr().add(start * tile.lanes + rows_of_tile.start),
                 tile.lanes as isize,
                 1,
                 rows.as_ptr().add(start),

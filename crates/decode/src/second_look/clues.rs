@@ -22,14 +22,14 @@ const FEATURES: usize = MEANS + FIRST + 5 + BANDS + AGREEMENT;
 /// Number of the first of them, which few examples suffice for: scores, similarities and means.
 const MEANS: usize = 4 + 2 * SHARPNESS.len();
 
-/// Training pairs as later queries are compared with them: held-out answers z_i at unit length, and outputs ψ_i.
+/// Training pairs to compare later queries with: held-out predictions z_i at unit length, and outputs ψ_i.
 ///
 /// The neighbours of a query z are the k pairs with the largest `w_i = ⟨z, z_i⟩`. The features of a candidate c are
 ///
 /// - its score and its constant b(c);
 /// - `max_i w_i ⟨ψ_i, ψ̃(c)⟩` and `max_i ⟨ψ_i, ψ̃(c)⟩`: whether some neighbour's output is like it;
 /// - `⟨Σ_i e_i ψ_i, ψ̃(c)⟩` and `⟨Σ_i e_i z_i, ψ̃(c)⟩` with `e_i ∝ exp(T w_i)`, Σ e_i = 1, for T = 2, 5, 10, 20 and 40:
-///   the mean of the outputs around the query, and that of the answers, whose difference is the error
+///   the mean of the outputs around the query, and the mean of the predictions, whose difference is the error
 ///   that the model makes there;
 /// - the cosines `m_i` of ψ_i and ψ̃(c): m_1, m_2 and m_3, `max_i m_i`, `max_i w_i m_i`, the largest of five, the mean
 ///   and the mean of twenty;
@@ -71,7 +71,7 @@ impl Neighbourhood {
         Ok(Self { dim, answers, outputs, neighbours })
     }
 
-    /// The features of the first rows of a query, `[rows × FEATURES]`.
+    /// Returns the features of the first rows of a query, `[rows × FEATURES]`.
     pub(super) fn features(&self, z: &[f32], first: &[Seen]) -> Result<Vec<f32>, Error> {
         let p = self.dim;
         let nearest = self.nearest(z);
@@ -91,7 +91,7 @@ impl Neighbourhood {
                 means.push(mean);
             }
         }
-        let points = first.iter().map(|seen| seen.of.point(seen.row));
+        let points = first.iter().map(|seen| seen.candidates.point(seen.row));
         let points: Vec<Cow<[f32]>> = points.collect::<Result<_, Error>>()?;
         let outputs: Vec<&[f32]> =
             nearest.iter().map(|&(at, _)| &self.outputs[at * p..][..p]).collect();
@@ -99,15 +99,18 @@ impl Neighbourhood {
         let scores: Vec<f32> = first.iter().map(|seen| seen.score).collect();
         let mut features = Vec::with_capacity(first.len() * FEATURES);
         let rows = first.iter().zip(&points).zip(agreement(&scores, &points));
-        for ((&Seen { of, row, score, .. }, point), agreement) in rows {
+        for ((&Seen { candidates, row, score, .. }, point), agreement) in rows {
             let alike = dots(point, outputs.iter().copied());
             let weighted = nearest.iter().zip(&alike).map(|(&(_, w), alike)| w * alike);
-            features.extend([score, of.constants()[row], largest(weighted)]);
+            features.extend([score, candidates.constants()[row], largest(weighted)]);
             features.push(largest(alike.iter().copied()));
             features.extend(dots(point, means.iter().map(Vec::as_slice)));
-            let own = length(point);
-            let cosines: Vec<f32> =
-                alike.iter().zip(&lengths).map(|(alike, other)| alike / (own * other)).collect();
+            let point_length = length(point);
+            let cosines: Vec<f32> = alike
+                .iter()
+                .zip(&lengths)
+                .map(|(alike, other)| alike / (point_length * other))
+                .collect();
             features.extend((0..FIRST).map(|at| cosines.get(at).copied().unwrap_or(0.0)));
             let weighted = nearest.iter().zip(&cosines).map(|(&(_, w), cosine)| w * cosine);
             features.extend([largest(cosines.iter().copied()), largest(weighted)]);
@@ -115,15 +118,15 @@ impl Neighbourhood {
             features.extend([mean(&cosines), mean(&cosines[..cosines.len().min(20)])]);
             features.extend((0..BANDS).map(|band| {
                 let band = band * p / BANDS..(band + 1) * p / BANDS;
-                let own = &point[band.clone()];
-                several(own, &[&z[band]])[0] / length(own)
+                let part_of_point = &point[band.clone()];
+                several(part_of_point, &[&z[band]])[0] / length(part_of_point)
             }));
             features.extend(agreement);
         }
         Ok(features)
     }
 
-    /// The nearest pairs and their similarities, the nearest first, ties by pair.
+    /// Returns the nearest pairs and their similarities, the nearest first, ties by pair.
     fn nearest(&self, z: &[f32]) -> Vec<(usize, f32)> {
         let answers = self.answers.chunks_exact(self.dim);
         let all = dots(z, answers).into_iter().enumerate().collect();
@@ -141,24 +144,24 @@ pub struct Clues {
 }
 
 impl Clues {
-    /// Numbers that describe a candidate, with words or without.
+    /// Returns numbers that describe a candidate, with words or without.
     pub(super) fn features(words: bool) -> usize {
         2 * Self::values(words)
     }
 
-    /// Whether a number is one of those that few examples suffice for.
+    /// Returns whether a number is one of those that few examples suffice for.
     pub(super) fn is_first(feature: usize, words: bool) -> bool {
         feature < MEANS || (words && feature == FEATURES)
     }
 
-    /// The same without ranks.
+    /// Returns the same without ranks.
     fn values(words: bool) -> usize {
         FEATURES + usize::from(words)
     }
 
-    /// The numbers of the first rows of a query, `[rows × features]`: values, each less its mean over the rows, and then
-    /// `ln(1 + r)` of each, where r rows have a larger value. What a value is worth depends on those of the other rows,
-    /// which the network does not see.
+    /// Returns the features of the first rows of a query, `[rows × features]`: values, each less its mean over the
+    /// rows, and then `ln(1 + r)` of each, where r rows have a larger value. The worth of a value depends on the values
+    /// of the other rows, which the network does not see.
     pub(super) fn of(
         &self,
         queries: &Queries,

@@ -34,19 +34,18 @@ const NEIGHBOURS: &str = "neighbours";
 
 /// Scores the first candidates of each query anew.
 ///
-/// A ridge regression weighs all training pairs alike. The second look asks the training pairs whose held-out
-/// answers lie nearest to the answer of the query: [`Neighbourhood`] has the features of a candidate, to which
-/// [`Words`] add what the query's text says of it. The mean over the first candidates of a query is subtracted from each
-/// feature, whose rank among them is a feature too. A network of one hidden layer, the same for every candidate, maps them
-/// to u(c). It is fitted by maximum likelihood, the softmax of u over the first candidates of a query
-/// ([`SecondLook::fit`]).
+/// A ridge regression weighs all training pairs alike. The second look compares a query with the training pairs whose
+/// held-out predictions lie nearest to the prediction of the query: [`Neighbourhood`] has the features of a candidate,
+/// to which [`Words`] add what the query's text says about it. The mean over the first candidates of a query is
+/// subtracted from each feature, and the rank of a feature among them is a feature too. A network of one hidden layer,
+/// the same for every candidate, maps the features to u(c). It is fitted by maximum likelihood, the softmax of u over
+/// the first candidates of a query ([`SecondLook::fit`]).
 ///
-/// The first `size` distinct rows of a query are ordered by u and have the scores
-/// `s₀ + 1 / (1 + max u − u(c))`, where s₀ is the lowest score among them before. All others keep score and rank,
-/// and so does a query's set of first rows.
-/// [`Ensemble::with_second_looks`](crate::Ensemble::with_second_looks) applies it. In an ensemble of several members the first rows of a
-/// member have the scores `s₀ + (u(c) − min u) / 30` instead, which are those of its other rows in kind: a
-/// logit of an unseen query grows by about 30 with each unit of a score.
+/// The first `size` distinct rows of a query are ordered by u and have the scores `s₀ + 1 / (1 + max u − u(c))`, where
+/// s₀ is the lowest score among them before. All others keep score and rank, and so does a query's set of first rows.
+/// [`Ensemble::with_second_looks`](crate::Ensemble::with_second_looks) applies it. In an ensemble of several members
+/// the first rows of a member have the scores `s₀ + (u(c) − min u) / 30` instead, which are on the scale of its other
+/// rows: a logit of an unseen query grows by about 30 with each unit of a score.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SecondLook {
     size: usize,
@@ -58,7 +57,7 @@ pub struct SecondLook {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Seen<'c> {
     /// The candidates that it is a row of.
-    pub of: &'c Candidates,
+    pub candidates: &'c Candidates,
     pub row: usize,
     pub score: f32,
     /// Whether it is a row of the candidates, not of further outputs.
@@ -66,8 +65,8 @@ pub(crate) struct Seen<'c> {
 }
 
 impl<'c> Seen<'c> {
-    pub fn candidate(of: &'c Candidates, row: usize, score: f32) -> Self {
-        Self { of, row, score, is_candidate: true }
+    pub fn candidate(candidates: &'c Candidates, row: usize, score: f32) -> Self {
+        Self { candidates, row, score, is_candidate: true }
     }
 }
 
@@ -75,40 +74,41 @@ impl<'c> Seen<'c> {
 #[derive(Clone, Debug)]
 pub struct LookExamples {
     size: usize,
-    /// Whether features have those of words; none where there are no queries yet.
+    /// Whether the features include those of words; none where there are no queries yet.
     words: Option<bool>,
-    /// Of each query: the features of its first rows, row by row, and the position of the gold row.
+    /// The features of the first rows of each query, row by row, and the position of the gold row.
     queries: Vec<(Vec<f32>, usize)>,
 }
 
 impl LookExamples {
-    /// No queries yet. The first `size` rows of each will count.
+    /// Creates no queries yet. The first `size` rows of each will count.
     pub fn new(size: usize) -> Self {
         Self { size, words: None, queries: Vec::new() }
     }
 
-    /// Number of queries.
+    /// Returns the number of queries.
     pub fn len(&self) -> usize {
         self.queries.len()
     }
 
-    /// Whether there is none.
+    /// Returns whether there is none.
     pub fn is_empty(&self) -> bool {
         self.queries.is_empty()
     }
 
-    /// Those behind the first `count`.
+    /// Returns the examples behind the first `count`.
     pub fn without_first(&self, count: usize) -> Self {
         let queries = self.queries[count.min(self.len())..].to_vec();
         Self { size: self.size, words: self.words, queries }
     }
 
-    /// Adds those of some queries whose gold row is among their first rows. Neither the clues nor the hubs of the
-    /// candidates may have seen the queries' golds.
+    /// Adds the queries whose gold row is among their first rows. Neither the clues nor the hubs of the candidates may
+    /// have seen the queries' gold outputs.
     ///
     /// # Errors
-    /// As [`top_rows`]; [`Error::Inconsistent`] where some examples have words and others do not; unless there is a gold entry a query, and words are for the rows of the
-    /// candidates; [`Error::Unsupported`] for a query without text where there are words.
+    /// The errors of [`top_rows`]; [`Error::Inconsistent`] where some examples have words and others do not, unless
+    /// there is a gold entry a query, and unless words are for the rows of the candidates; [`Error::Unsupported`] for a
+    /// query without text where there are words.
     pub fn add(
         &mut self,
         queries: &Queries,
@@ -127,8 +127,8 @@ impl LookExamples {
             let place = list.iter().position(|hit| Some(hit.row) == gold.map(|gold| gold as usize));
             let seen = list.iter().map(|hit| Seen::candidate(candidates, hit.row, hit.score));
             let seen: Vec<Seen> = seen.collect();
-            let own = |place| Ok((clues.of(queries, query, &seen)?, place));
-            place.map(own).transpose()
+            let examples_of_query = |place| Ok((clues.of(queries, query, &seen)?, place));
+            place.map(examples_of_query).transpose()
         };
         let lists = lists.into_par_iter().zip(gold).enumerate();
         let added = lists.map(one).collect::<Result<Vec<_>, Error>>()?;
@@ -142,19 +142,21 @@ impl LookExamples {
 fn same_words(examples: Option<bool>, clues: &Clues) -> Result<(), Error> {
     let with = |words| if words { "with" } else { "without" };
     let clues = clues.words.is_some();
-    let [own, others] = [examples.unwrap_or(clues), clues].map(with);
-    let message = format_args!("a second look has examples {own} words and clues {others} words");
-    check_consistent(own == others, message)
+    let [with_words, others] = [examples.unwrap_or(clues), clues].map(with);
+    let message =
+        format_args!("a second look has examples {with_words} words and clues {others} words");
+    check_consistent(with_words == others, message)
 }
 
 impl SecondLook {
     /// The key of the lexicon in the metadata of a file.
     pub const LEXICON: &'static str = "lexicon";
 
-    /// Fits the network to examples. `clues` are those of later queries, with words if the examples have words.
+    /// Fits the network to examples. `clues` are for later queries, with words if the examples have words.
     ///
     /// # Errors
-    /// [`Error::Inconsistent`] for clues that differ from the examples in that; for no examples, or fewer than two candidates.
+    /// [`Error::Inconsistent`] where only one of clues and examples has words, for no examples, and for fewer than two
+    /// candidates.
     pub fn fit(examples: &LookExamples, clues: Clues, seed: u64) -> Result<Self, Error> {
         check_least(examples.size, 2, format_args!("a second look at {}", examples.size))?;
         check_least(examples.len(), 1, "no query whose gold is among its first candidates")?;
@@ -166,30 +168,30 @@ impl SecondLook {
         Ok(Self { size: examples.size, clues, network })
     }
 
-    /// Bytes of the examples, and multiplications of [`fit`](Self::fit), with so many queries whose first `size`
-    /// rows are scored anew, with words or without.
+    /// Returns bytes of the examples, and multiplications of [`fit`](Self::fit), with so many queries whose first
+    /// `size` rows are scored anew, with words or without.
     pub fn cost(queries: f64, size: f64, words: bool) -> [f64; 2] {
         let rows = queries * size;
         let features = Clues::features(words);
         [4.0 * rows * features as f64, rows * Network::multiplications(features) as f64]
     }
 
-    /// How many distinct rows of a query are scored anew.
+    /// Returns how many distinct rows of a query are scored anew.
     pub fn size(&self) -> usize {
         self.size
     }
 
-    /// Dimension p of queries.
+    /// Returns the dimension p of queries.
     pub fn dim(&self) -> usize {
         self.clues.neighbourhood.dim
     }
 
-    /// The words that texts of queries are compared with candidates by.
+    /// Returns the words that texts of queries are compared with candidates by.
     pub fn words(&self) -> Option<&Words> {
         self.clues.words.as_ref()
     }
 
-    /// For some candidates, whose labels its words are compared with.
+    /// Sets the candidates, whose labels are compared with words.
     ///
     /// # Errors
     /// [`Error::Inconsistent`] for candidates of a different dimension.
@@ -203,17 +205,17 @@ impl SecondLook {
 
     /// Refuses candidates of a different dimension, and others than its words are compared with.
     pub(crate) fn check(&self, candidates: &Candidates) -> Result<(), Error> {
-        let found = self.dim();
+        let dim = self.dim();
         let expected = candidates.dim();
-        let queries = format_args!("a second look at queries of dimension {found}");
+        let queries = format_args!("a second look at queries of dimension {dim}");
         let message = format_args!("{queries}, candidates of dimension {expected}");
-        check_consistent(found == expected, message)?;
+        check_consistent(dim == expected, message)?;
         let rows = self.words().map_or(candidates.distinct(), Words::rows);
         Error::check_length("rows of the words", rows, candidates.distinct())
     }
 
-    /// Scores the first rows of a query anew; they are given best first. The scores of a single model only order its rows.
-    /// Those of a member of an ensemble are on the scale of its other rows, so that members can be combined.
+    /// Scores the first rows of a query anew; they are given best first. The scores of a single model only order its
+    /// rows. The scores of a member of an ensemble are on the scale of its other rows, so that members can be combined.
     pub(crate) fn scores(
         &self,
         queries: &Queries,
@@ -235,8 +237,7 @@ impl SecondLook {
         Ok(logits.into_iter().map(score).collect())
     }
 
-    /// Replaces the scores of the first rows of a query among those of more; `row` is the row that a score belongs
-    /// to.
+    /// Replaces the scores of the first rows of a query among those of more rows; `row` gives the row of a score.
     pub(crate) fn rescore(
         &self,
         queries: &Queries,
@@ -258,8 +259,8 @@ impl SecondLook {
         Ok(())
     }
 
-    /// The same for other candidates, in coordinates with a different origin, which are larger by `by`: outputs are
-    /// moved, and answers are moved and scaled to unit length again.
+    /// Returns the same for other candidates, in coordinates with a different origin, which are larger by `by`: outputs
+    /// are moved, and answers are moved and scaled to unit length again.
     ///
     /// # Errors
     /// [`Error::Shape`] for a different number of coordinates; else as [`Queries::new`].
@@ -275,7 +276,7 @@ impl SecondLook {
         Ok(Self { clues: Clues { neighbourhood, words }, ..self.clone() })
     }
 
-    /// The held-out answers that queries are compared with, at unit length, `[n × p]`.
+    /// Returns the held-out answers that queries are compared with, at unit length, `[n × p]`.
     pub fn answers(&self) -> &[f32] {
         &self.clues.neighbourhood.answers
     }
@@ -312,8 +313,8 @@ impl SecondLook {
         Stored::open(path, KIND, VERSION)
     }
 
-    /// Reads an open file; see [`open`](Self::open). `lexicon` is that of the [text](Self::LEXICON) in its
-    /// metadata, where there is one.
+    /// Reads an open file; see [`open`](Self::open). `lexicon` is read from the [text](Self::LEXICON) in its metadata,
+    /// where there is one.
     ///
     /// # Errors
     /// [`Error::File`] when its tensors contradict one another or the lexicon.
@@ -340,10 +341,10 @@ impl SecondLook {
                 })?)
             }
         };
-        let found = weights.len();
+        let count = weights.len();
         let features = Clues::features(words.is_some());
         let network = Network::from_weights(features, weights.to_vec()).ok_or_else(|| {
-            bad(format!("{found} weights, expected {} finite numbers", Network::size(features)))
+            bad(format!("{count} weights, expected {} finite numbers", Network::size(features)))
         })?;
         Ok(Self { size, clues: Clues { neighbourhood, words }, network })
     }

@@ -14,8 +14,8 @@ const DECAY: f64 = 1e-4;
 /// The initial weight of a candidate's score in its logit.
 pub(super) const SCORE: f64 = 30.0;
 
-/// Where the weights begin for a number of features: those of the features themselves come first, then those of the
-/// hidden units' inputs, their biases, and their outputs; behind all that is trained the scale of each feature.
+/// The positions of the weights for a number of features. The weights of the features come first, then the hidden
+/// units' inputs, biases and outputs. The scale of each feature follows behind all that is trained.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct WeightRanges {
     input: usize,
@@ -39,17 +39,17 @@ pub(super) struct Network {
 }
 
 impl Network {
-    /// Number of weights for a number of features, scales among them.
+    /// Returns the number of weights for a number of features, scales among them.
     pub(super) fn size(features: usize) -> usize {
         WeightRanges::for_features(features).trained + features
     }
 
-    /// Multiplications of a fit a row: forwards, and twice as many backwards.
+    /// Returns multiplications of a fit a row: forwards, and twice as many backwards.
     pub(super) fn multiplications(features: usize) -> usize {
         3 * EPOCHS * WeightRanges::for_features(features).trained
     }
 
-    /// A network of stored weights; none for a wrong number, or one that is not finite.
+    /// Creates a network of stored weights; none for a wrong number, or one that is not finite.
     pub(super) fn from_weights(features: usize, weights: Vec<f64>) -> Option<Self> {
         let finite = weights.iter().all(|value| value.is_finite());
         (weights.len() == Self::size(features) && finite).then_some(Self { features, weights })
@@ -59,7 +59,7 @@ impl Network {
         WeightRanges::for_features(self.features)
     }
 
-    /// The logits of rows of features.
+    /// Returns the logits of rows of features.
     pub(super) fn logits(&self, features: &[f32]) -> Vec<f64> {
         let rows = features.chunks_exact(self.features);
         rows.map(|row| self.logit(&self.scaled(row), &mut [0.0; HIDDEN])).collect()
@@ -70,7 +70,7 @@ impl Network {
         row.iter().zip(scales).map(|(&value, scale)| f64::from(value) * scale).collect()
     }
 
-    /// The logit of scaled features, with the values of the hidden units in `hidden`.
+    /// Returns the logit of scaled features, with the values of the hidden units in `hidden`.
     fn logit(&self, row: &[f64], hidden: &mut [f64; HIDDEN]) -> f64 {
         let WeightRanges { input, bias, output, trained } = self.ranges();
         hidden.copy_from_slice(&self.weights[bias..output]);
@@ -87,7 +87,7 @@ impl Network {
         logit
     }
 
-    /// The most likely network: Adam on the mean logarithm of the gold rows' softmax. Each query has
+    /// Creates the most likely network: Adam on the mean logarithm of the gold rows' softmax. Each query has
     /// the `features` of its rows, and the position of its gold row. Features that are not `used` count as 0.
     pub(super) fn fit(
         features: usize,
@@ -108,15 +108,16 @@ impl Network {
             let mut order: Vec<usize> = (0..queries.len()).collect();
             shuffle(&mut order, &mut generator(seed, "second look", 1 + epoch as u64));
             for batch in order.chunks(BATCH) {
-                let own =
+                let gradients =
                     batch.par_iter().map(|&at| network.gradient(&queries[at].0, queries[at].1));
                 // summed in the order of the batch, whatever the threads
-                let own: Vec<Vec<f64>> = own.collect();
+                let gradients: Vec<Vec<f64>> = gradients.collect();
                 step += 1;
                 let rate = RATE * (1.0 - f64::from(step) / steps as f64);
                 let corrected = |beta: f64| 1.0 - beta.powi(step);
                 for at in 0..trained {
-                    let gradient = own.iter().map(|own| own[at]).sum::<f64>() / batch.len() as f64;
+                    let gradient =
+                        gradients.iter().map(|query| query[at]).sum::<f64>() / batch.len() as f64;
                     first[at] = 0.9 * first[at] + 0.1 * gradient;
                     second[at] = 0.999 * second[at] + 0.001 * gradient * gradient;
                     let length = (second[at] / corrected(0.999)).sqrt() + 1e-8;
@@ -128,7 +129,7 @@ impl Network {
         network
     }
 
-    /// The network before its fit: it orders by score, and the scales are those of the features.
+    /// Creates the network before its fit: it orders by score, and its scales are those of the features.
     fn new(features: usize, queries: &[(Vec<f32>, usize)], seed: u64) -> Self {
         let WeightRanges { input, bias, output, trained } = WeightRanges::for_features(features);
         let mut squares = vec![0.0; features];
@@ -152,7 +153,7 @@ impl Network {
         Self { features, weights }
     }
 
-    /// The gradient of the negative log-likelihood of one query.
+    /// Returns the gradient of the negative log-likelihood of one query.
     fn gradient(&self, features: &[f32], gold: usize) -> Vec<f64> {
         let WeightRanges { input, bias, output, trained } = self.ranges();
         let mut forward: Vec<(Vec<f64>, [f64; HIDDEN], f64)> = Vec::new();
@@ -176,8 +177,8 @@ impl Network {
             }
             for (feature, value) in scaled.iter().enumerate() {
                 gradient[feature] += error * value;
-                let own = &mut gradient[input + feature * HIDDEN..][..HIDDEN];
-                own.iter_mut().zip(&back).for_each(|(sum, back)| *sum += value * back);
+                let sums = &mut gradient[input + feature * HIDDEN..][..HIDDEN];
+                sums.iter_mut().zip(&back).for_each(|(sum, back)| *sum += value * back);
             }
         }
         gradient

@@ -8,7 +8,7 @@ const SHARPNESS: [f32; 2] = [10.0, 40.0];
 /// Number of features of [`agreement`].
 pub(super) const AGREEMENT: usize = SHARPNESS.len() + 2;
 
-/// How alike each of some points with `scores` is to the others.
+/// Returns how alike each of some points with `scores` is to the others.
 pub(super) fn agreement(scores: &[f32], points: &[Cow<[f32]>]) -> Vec<[f32; AGREEMENT]> {
     let lengths: Vec<f32> = points.iter().map(|point| length(point)).collect();
     let best = largest(scores.iter().copied());
@@ -37,12 +37,12 @@ pub(super) fn mean(values: &[f32]) -> f32 {
     values.iter().sum::<f32>() / values.len() as f32
 }
 
-/// The length of a row, and a small number for zeros, which are divided by it.
+/// Returns the length of a row, and a small number for zeros, which are divided by it.
 pub(super) fn length(row: &[f32]) -> f32 {
     several(row, &[row])[0].sqrt().max(1e-9)
 }
 
-/// Each value less its mean over the rows, and behind those of a row the logarithms of their ranks.
+/// Returns each value less its mean over the rows, and behind the values of a row the logarithms of their ranks.
 pub(super) fn among_rows(values: &[f32], width: usize) -> Vec<f32> {
     let rows = values.len() / width;
     let mut features = vec![0.0; 2 * values.len()];
@@ -60,24 +60,24 @@ pub(super) fn among_rows(values: &[f32], width: usize) -> Vec<f32> {
     features
 }
 
-/// The inner products of a row with others, each in eight sums, whatever the machine. A sum waits for the one before it,
-/// so several rows at a time are several times as fast.
-pub(super) fn dots<'r>(own: &[f32], rows: impl Iterator<Item = &'r [f32]>) -> Vec<f32> {
+/// Returns the inner products of a row with others, each in eight sums, whatever the machine. A sum waits for the one
+/// before it, so several rows at a time are several times as fast.
+pub(super) fn dots<'r>(vector: &[f32], rows: impl Iterator<Item = &'r [f32]>) -> Vec<f32> {
     const ROWS: usize = 6;
     let rows: Vec<&[f32]> = rows.collect();
     let (some, rest) = rows.as_chunks::<ROWS>();
-    let products = some.iter().flat_map(|rows| several(own, rows));
-    products.chain(rest.iter().flat_map(|row| several(own, &[row]))).collect()
+    let products = some.iter().flat_map(|rows| several(vector, rows));
+    products.chain(rest.iter().flat_map(|row| several(vector, &[row]))).collect()
 }
 
-pub(super) fn several<const N: usize>(own: &[f32], rows: &[&[f32]; N]) -> [f32; N] {
+pub(super) fn several<const N: usize>(vector: &[f32], rows: &[&[f32]; N]) -> [f32; N] {
     let mut sums = [[0.0; 8]; N];
-    let (chunks, last) = own.as_chunks::<8>();
+    let (chunks, last) = vector.as_chunks::<8>();
     let others = rows.map(|row| row.as_chunks::<8>());
-    for (at, own) in chunks.iter().enumerate() {
+    for (at, chunk) in chunks.iter().enumerate() {
         // chunks whose length the compiler knows
         for (sums, (others, _)) in sums.iter_mut().zip(&others) {
-            let pairs = own.iter().zip(&others[at]);
+            let pairs = chunk.iter().zip(&others[at]);
             sums.iter_mut().zip(pairs).for_each(|(sum, (a, b))| *sum += a * b);
         }
     }

@@ -9,22 +9,22 @@ use crate::error::Error;
 
 /// Pairs of words that a text may have and a fact that may hold of an output.
 pub trait Lexicon: Debug + Send + Sync {
-    /// Number of pairs.
+    /// Returns the number of pairs.
     fn len(&self) -> usize;
 
-    /// Whether there is none.
+    /// Returns whether there is none.
     fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Of each pair whether a text has the words.
+    /// Returns, for each pair, whether a text has the words.
     fn said(&self, text: &str) -> Vec<bool>;
 
-    /// Of each pair whether the fact holds of the output with this [label](crate::Candidates::label); none where
-    /// that is not known.
+    /// Returns, for each pair, whether the fact holds for the output with this [label](crate::Candidates::label); none
+    /// where that is not known.
     fn holds(&self, label: &str) -> Vec<Option<bool>>;
 
-    /// The lexicon as a text, which the file of a second look keeps.
+    /// Returns the lexicon as a text, which the file of a second look keeps.
     fn text(&self) -> &str;
 }
 
@@ -42,7 +42,7 @@ pub trait Lexicon: Debug + Send + Sync {
 #[derive(Clone, Debug)]
 pub struct Words {
     lexicon: Arc<dyn Lexicon>,
-    /// Of each pair of words and fact the weight at `2 s + h`.
+    /// The weight of each pair of words and fact at `2 s + h`.
     pub(super) weights: Vec<[f64; 4]>,
     /// The facts of each distinct row of the candidates, found when they are needed.
     rows: Arc<Vec<OnceLock<Vec<Option<bool>>>>>,
@@ -90,7 +90,7 @@ impl Words {
         Ok(Self { lexicon, weights, rows: Arc::default() })
     }
 
-    /// Those with stored weights, `[pairs × 4]` row-major; none for a wrong number, or one that is not finite.
+    /// Creates words with stored weights, `[pairs × 4]` row-major; none for a wrong number, or one that is not finite.
     pub(super) fn from_weights(lexicon: Arc<dyn Lexicon>, weights: &[f64]) -> Option<Self> {
         let (weights, rest) = weights.as_chunks::<4>();
         let finite = weights.iter().flatten().all(|weight| weight.is_finite());
@@ -98,31 +98,32 @@ impl Words {
         whole.then(|| Self { lexicon, weights: weights.to_vec(), rows: Arc::default() })
     }
 
-    /// Replaces the candidates by others, of `distinct` rows. What holds of a row is found when it is first needed.
+    /// Replaces the candidates by others, of `distinct` rows. The facts of a row are found when they are first needed.
     pub fn for_rows(self, distinct: usize) -> Self {
         Self { rows: Arc::new((0..distinct).map(|_| OnceLock::new()).collect()), ..self }
     }
 
-    /// Shares with `other` what holds of the rows. Both have the same candidates and the same lexicon.
+    /// Returns shares with `other` what holds of the rows. Both have the same candidates and the same lexicon.
     pub fn with_rows_of(self, other: &Self) -> Self {
         Self { rows: Arc::clone(&other.rows), ..self }
     }
 
-    /// The pairs of words and facts.
+    /// Returns the pairs of words and facts.
     pub fn lexicon(&self) -> &dyn Lexicon {
         self.lexicon.as_ref()
     }
 
-    /// Of how many distinct rows what holds is kept.
+    /// Returns the number of distinct rows whose facts are kept.
     pub(super) fn rows(&self) -> usize {
         self.rows.len()
     }
 
-    /// The scores of some distinct rows by the words of a text.
+    /// Returns the scores of some distinct rows by the words of a text.
     pub(super) fn scores(&self, text: &str, rows: &[Seen]) -> Vec<f32> {
         let said = self.lexicon.said(text);
-        let score = |&Seen { of, row, is_candidate, .. }: &Seen| {
-            let holds = || self.lexicon.holds(of.label(of.members(row as u32)[0] as usize));
+        let score = |&Seen { candidates, row, is_candidate, .. }: &Seen| {
+            let holds =
+                || self.lexicon.holds(candidates.label(candidates.members(row as u32)[0] as usize));
             let holds = if is_candidate {
                 Cow::Borrowed(self.rows[row].get_or_init(holds))
             } else {

@@ -19,14 +19,14 @@ use crate::standing::{wanted_first, wanted_rows};
 /// All candidates, in one place or in shards.
 #[derive(Clone, Copy, Debug)]
 pub enum AllCandidates<'a> {
-    /// Those of a set that each process has whole.
+    /// A set of candidates that each process has whole.
     Whole(&'a Candidates),
     /// Candidates in shards, of which each process holds some.
     Shards(&'a Shards),
 }
 
 impl<'a> AllCandidates<'a> {
-    /// Number of candidates, duplicates counted.
+    /// Returns the number of candidates, duplicates counted.
     #[expect(clippy::len_without_is_empty, reason = "there is at least one candidate")]
     pub fn len(self) -> usize {
         match self {
@@ -35,7 +35,7 @@ impl<'a> AllCandidates<'a> {
         }
     }
 
-    /// The names of the columns behind ids and labels.
+    /// Returns the names of the columns behind ids and labels.
     pub fn further_names(self) -> Vec<&'a str> {
         match self {
             Self::Whole(all) => all.columns().further_names().collect(),
@@ -43,7 +43,7 @@ impl<'a> AllCandidates<'a> {
         }
     }
 
-    /// Where candidates are, by id; none for an id without a candidate.
+    /// Finds the places of candidates by id; none for an id without a candidate.
     ///
     /// # Errors
     /// As [`Shards::find`].
@@ -57,7 +57,7 @@ impl<'a> AllCandidates<'a> {
         }
     }
 
-    /// Candidates that have these numbers, with all columns, coordinates and constants: all of a whole set, of
+    /// Returns candidates that have these numbers, with all columns, coordinates and constants: all of a whole set, of
     /// shards those with the numbers, or of no numbers the first.
     ///
     /// # Errors
@@ -74,7 +74,7 @@ impl<'a> AllCandidates<'a> {
         }
     }
 
-    /// The result of `scan` over all candidates; every process is given the distinct rows `rows` of them.
+    /// Returns the result of `scan` over all candidates; every process is given the distinct rows `rows` of them.
     pub(crate) fn with_rows<T>(
         self,
         rows: impl Iterator<Item = usize>,
@@ -87,12 +87,12 @@ impl<'a> AllCandidates<'a> {
     }
 }
 
-/// Where a candidate is among all.
+/// The place of a candidate among all.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CandidatePlace {
-    /// Its number.
+    /// The number of the candidate.
     pub candidate: usize,
-    /// Its distinct row.
+    /// The distinct row of the candidate.
     pub row: u32,
 }
 
@@ -101,12 +101,12 @@ pub struct CandidatePlace {
 pub struct SomeCandidates<'a> {
     /// The candidates, in their order; some of those in shards have the distinct rows numbered anew.
     pub candidates: Cow<'a, Candidates>,
-    /// Their numbers among all, ascending; none where these are all.
+    /// The numbers of the candidates among all, ascending; none where these are all.
     pub numbers: Option<Vec<usize>>,
 }
 
 impl SomeCandidates<'_> {
-    /// The place among these of a candidate by its number among all.
+    /// Returns the place among these of a candidate by its number among all.
     ///
     /// # Errors
     /// [`Error::OutOfRange`] for a candidate that is not here.
@@ -123,7 +123,7 @@ impl SomeCandidates<'_> {
 /// The rows of this rank, and some rows that all ranks have been given.
 struct GivenRows<'s> {
     shards: &'s Shards,
-    /// Of each of those rows its coordinates and its constant, and how many candidates share it.
+    /// The coordinates and the constant of each of these rows, and how many candidates share it.
     given: HashMap<usize, (Vec<f32>, u32)>,
 }
 
@@ -137,9 +137,9 @@ impl<'s> GivenRows<'s> {
         }
         let mut numbers = Vec::<u64>::new();
         let mut points = Vec::<f32>::new();
-        let read = shards.answering().try_for_each(|own| {
-            for &row in wanted.range(own.rows.clone()) {
-                let block = own.block(row..row + 1)?;
+        let read = shards.answering().try_for_each(|shard| {
+            for &row in wanted.range(shard.rows.clone()) {
+                let block = shard.block(row..row + 1)?;
                 numbers.extend([row as u64, block.multiplicities[0].into()]);
                 points.extend_from_slice(&block.coordinates);
                 points.push(block.constants[0]);
@@ -171,15 +171,15 @@ impl CandidateBlocks for GivenRows<'_> {
     }
 
     fn scored(&self) -> Vec<Range<usize>> {
-        self.shards.own.iter().map(|own| own.scored.clone()).collect()
+        self.shards.held.iter().map(|shard| shard.scored.clone()).collect()
     }
 
     fn coded(&self, rows: Range<usize>) -> Result<Option<CodedBlock<'_>>, Error> {
         if rows.is_empty() {
-            return self.shards.own[0].candidates.coded(0..0);
+            return self.shards.held[0].candidates.coded(0..0);
         }
-        let Some(own) = self.shards.holder(&rows) else { return Ok(None) };
-        own.candidates.coded(rows.start - own.rows.start..rows.end - own.rows.start)
+        let Some(holder) = self.shards.holder(&rows) else { return Ok(None) };
+        holder.candidates.coded(rows.start - holder.rows.start..rows.end - holder.rows.start)
     }
 
     fn block(&self, rows: Range<usize>) -> Result<ScoreBlock<'_>, Error> {
@@ -193,49 +193,50 @@ impl CandidateBlocks for GivenRows<'_> {
                 multiplicities: Cow::Borrowed(std::slice::from_ref(count)),
             });
         }
-        let own = self.shards.holder(&rows).ok_or_else(|| {
-            let own = self.shards.own.iter().map(|own| format!("{:?}", own.rows));
+        let shard = self.shards.holder(&rows).ok_or_else(|| {
+            let held_rows = self.shards.held.iter().map(|shard| format!("{:?}", shard.rows));
             let found = format!("distinct candidate rows {}..{}", rows.start, rows.end);
-            let allowed = own.collect::<Vec<_>>().join(" and ");
+            let allowed = held_rows.collect::<Vec<_>>().join(" and ");
             Error::out_of_range(found, format!("{allowed}, the rows of this rank"))
         })?;
-        own.block(rows)
+        shard.block(rows)
     }
 }
 
 impl Shards {
-    /// Where candidates are, by id; none for an id without a candidate.
+    /// Finds the places of candidates by id; none for an id without a candidate.
     ///
     /// # Errors
     /// [`Error::Process`] for a rank that cannot be reached.
     pub fn find<S: AsRef<str>>(&self, ids: &[S]) -> Result<Vec<Option<CandidatePlace>>, Error> {
-        let mut found = Vec::new();
-        for own in self.answering() {
+        let mut records = Vec::new();
+        for shard in self.answering() {
             for (at, id) in ids.iter().enumerate() {
-                if let Some(candidate) = own.candidates.find(id.as_ref()) {
-                    found.push((at, own.number(candidate), own.row_of(candidate)));
+                if let Some(candidate) = shard.candidates.find(id.as_ref()) {
+                    records.push((at, shard.number(candidate), shard.row_of(candidate)));
                 }
             }
         }
         let mut places = vec![None; ids.len()];
-        for (at, candidate, row) in self.joined::<(usize, u32, usize)>(found)? {
+        for (at, candidate, row) in self.joined::<(usize, u32, usize)>(records)? {
             places[at] = Some(CandidatePlace { candidate: candidate as usize, row: row as u32 });
         }
         Ok(places)
     }
 
-    /// The records of all ranks, those of the first before those of the second.
-    fn joined<T: Serialize + DeserializeOwned>(&self, own: Vec<T>) -> Result<Vec<T>, Error> {
+    /// Returns the records of all ranks, in the order of the ranks.
+    fn joined<T: Serialize + DeserializeOwned>(&self, records: Vec<T>) -> Result<Vec<T>, Error> {
         let json = |error: serde_json::Error| Error::inconsistent(error.to_string());
-        let all = self.ranks()?.gather(&serde_json::to_vec(&own).map_err(json)?)?;
-        let read = |own: &Vec<u8>| serde_json::from_slice::<Vec<T>>(own).map_err(json);
+        let all = self.ranks()?.gather(&serde_json::to_vec(&records).map_err(json)?)?;
+        let read = |bytes: &Vec<u8>| serde_json::from_slice::<Vec<T>>(bytes).map_err(json);
         Ok(all.iter().map(read).collect::<Result<Vec<_>, _>>()?.into_iter().flatten().collect())
     }
 
-    /// Some candidates, by number, with all columns, coordinates and constants, each once; the first for no numbers.
+    /// Returns some candidates, by number, with all columns, coordinates and constants, each once; the first for no
+    /// numbers.
     ///
     /// # Errors
-    /// Those of damaged files; [`Error::Process`] for those of other ranks.
+    /// The errors of damaged files; [`Error::Process`] for errors of other ranks.
     pub fn some(
         &self,
         numbers: impl IntoIterator<Item = usize>,
@@ -245,12 +246,12 @@ impl Shards {
             wanted.insert(0);
         }
         let mut records = Vec::new();
-        for own in self.answering() {
+        for shard in self.answering() {
             for &number in &wanted {
-                let Some(at) = own.candidate(number) else { continue };
+                let Some(at) = shard.candidate(number) else { continue };
                 let cells: Vec<String> =
-                    own.candidates.columns().row(at).map(str::to_owned).collect();
-                records.push((number, own.row_of(at), cells));
+                    shard.candidates.columns().row(at).map(str::to_owned).collect();
+                records.push((number, shard.row_of(at), cells));
             }
         }
         let mut records = self.joined(records)?;
@@ -277,8 +278,8 @@ impl Shards {
         Ok(SomeCandidates { candidates, numbers: Some(numbers) })
     }
 
-    /// The first k candidates of some rows, by number; the first wanted one first, where `wanted` says it of the
-    /// candidates of [`held`](Self::held).
+    /// Returns the first k candidates of some rows, by number; the first wanted one first, where `wanted` says it of
+    /// the candidates of [`held`](Self::held).
     pub(crate) fn members(
         &self,
         rows: impl Iterator<Item = usize>,
@@ -288,60 +289,61 @@ impl Shards {
         let wanted = wanted.map(|wanted| self.each_shard(wanted)).transpose()?;
         let chosen: BTreeSet<usize> = rows.collect();
         let mut listed = Vec::new();
-        for (at, own) in self.own.iter().enumerate().filter(|(_, own)| own.answers) {
-            let rows = &own.rows;
+        for (at, shard) in self.held.iter().enumerate().filter(|(_, shard)| shard.answers) {
+            let rows = &shard.rows;
             let wanted = wanted.as_ref().map(|wanted| wanted[at]);
             for &row in chosen.range(rows.clone()) {
-                let members = own.candidates.members((row - rows.start) as u32);
+                let members = shard.candidates.members((row - rows.start) as u32);
                 let members = wanted_first(&members, wanted, k);
-                let numbers = members.into_iter().map(|at| own.number(at as usize));
+                let numbers = members.into_iter().map(|at| shard.number(at as usize));
                 listed.push((row, numbers.collect()));
             }
         }
         Ok(self.joined::<(usize, Vec<u32>)>(listed)?.into_iter().collect())
     }
 
-    /// The shards about which this rank answers the others.
+    /// Returns the shards about which this rank answers the others.
     fn answering(&self) -> impl Iterator<Item = &Shard> {
-        self.own.iter().filter(|own| own.answers)
+        self.held.iter().filter(|shard| shard.answers)
     }
 
-    /// The shard of this rank that has these rows.
+    /// Returns the shard of this rank that has these rows.
     fn holder(&self, rows: &Range<usize>) -> Option<&Shard> {
-        let has = |own: &&Shard| own.rows.start <= rows.start && rows.end <= own.rows.end;
-        self.own.iter().find(has)
+        let has = |shard: &&Shard| shard.rows.start <= rows.start && rows.end <= shard.rows.end;
+        self.held.iter().find(has)
     }
 
-    /// The distinct rows with a wanted candidate, where `wanted` says it of the candidates of [`held`](Self::held).
+    /// Returns the distinct rows with a wanted candidate, where `wanted` says it of the candidates of
+    /// [`held`](Self::held).
     pub(crate) fn wanted_rows(&self, wanted: &[bool]) -> Result<WantedRows, Error> {
-        let rows = |(own, wanted): (&Shard, _)| {
-            (own.rows.start, wanted_rows(own.candidates.classes(), wanted))
+        let rows = |(shard, wanted): (&Shard, _)| {
+            (shard.rows.start, wanted_rows(shard.candidates.classes(), wanted))
         };
-        Ok(WantedRows(self.own.iter().zip(self.each_shard(wanted)?).map(rows).collect()))
+        Ok(WantedRows(self.held.iter().zip(self.each_shard(wanted)?).map(rows).collect()))
     }
 
-    /// The given values of the candidates of [`held`](Self::held), shard by shard.
+    /// Returns the given values of the candidates of [`held`](Self::held), shard by shard.
     fn each_shard<'w>(&self, wanted: &'w [bool]) -> Result<Vec<&'w [bool]>, Error> {
         let held = self.held().map(Candidates::len).sum();
         self.ranks()?.agree(Error::check_length("wanted candidates", wanted.len(), held))?;
         let mut rest = wanted;
-        let each = self.held().map(|own| {
-            let (own, others) = rest.split_at(own.len());
+        let each = self.held().map(|candidates| {
+            let (shard_wanted, others) = rest.split_at(candidates.len());
             rest = others;
-            own
+            shard_wanted
         });
         Ok(each.collect())
     }
 
-    /// Number of the candidates of all ranks for which `wanted` is true, which is about those of
-    /// [`held`](Self::held).
+    /// Returns the number of candidates of all ranks for which `wanted` is true. `wanted` has an entry for each
+    /// candidate of [`held`](Self::held).
     ///
     /// # Errors
     /// [`Error::Shape`] unless `wanted` has an entry a candidate; [`Error::Process`] for a rank that
     /// cannot be reached.
     pub fn count_wanted(&self, wanted: &[bool]) -> Result<usize, Error> {
         let each = self.each_shard(wanted)?;
-        let answering = self.own.iter().zip(each).filter(|(own, _)| own.answers);
+        let answering = self.held.iter().zip(each).filter(|(shard, _)| shard.answers);
         let count = |wanted: &[bool]| wanted.iter().filter(|&&wanted| wanted).count() as u64;
         let mut sum: [u64; 1] = [answering.map(|(_, wanted)| count(wanted)).sum()];
         self.ranks()?.sum(&mut sum)?;

@@ -33,10 +33,10 @@ const NUMBERS: &str = "numbers";
 /// The files of shards that are written.
 #[derive(Clone, Copy, Debug)]
 pub struct ShardSet<'a> {
-    /// Where they are written.
+    /// The folder of the shards.
     pub folder: &'a Path,
     /// Number of shards.
-    pub of: usize,
+    pub count: usize,
     /// How coordinates are kept.
     pub precision: Precision,
     /// The fingerprint of the set of candidates.
@@ -53,7 +53,7 @@ pub(crate) struct ShardCandidates {
 }
 
 impl ShardCandidates {
-    /// Those of some distinct rows.
+    /// Returns the part of the candidates with some distinct rows.
     pub fn from_candidates(all: &Candidates, rows: Range<usize>) -> Result<Self, Error> {
         let classes = all.classes();
         check_counts(&classes.counts(rows.clone()), rows.start)?;
@@ -61,12 +61,12 @@ impl ShardCandidates {
         numbers.sort_unstable();
         let columns = all.columns().select(&numbers);
         // in the order in which they first appear, as those of all candidates are
-        let row = |&own: &u32| classes.of(own as usize) - rows.start as u32;
+        let row = |&number: &u32| classes.row_of_candidate(number as usize) - rows.start as u32;
         let classes = Classes::new(numbers.iter().map(row).collect(), rows.len());
         Ok(Self { numbers, columns, classes })
     }
 
-    /// One candidate of each of some rows, with these columns.
+    /// Creates one candidate of each of some rows, with these columns.
     pub fn from_columns(rows: Range<usize>, columns: Columns) -> Result<Self, Error> {
         Error::check_length("candidates of the columns", columns.len(), rows.len())?;
         let classes = Classes::single(rows.len());
@@ -81,7 +81,7 @@ impl ShardSet<'_> {
         source: &dyn CandidateBlocks,
         part_of: impl Fn(Range<usize>) -> Result<ShardCandidates, Error>,
     ) -> Result<(), Error> {
-        let Self { folder, of, precision, fingerprint, metadata } = *self;
+        let Self { folder, count: of, precision, fingerprint, metadata } = *self;
         let all = source.rows();
         let candidates = source.candidates() as usize;
         let dim = source.dim();
@@ -90,8 +90,8 @@ impl ShardSet<'_> {
         let found = format_args!("codes of 8 bits for {dim} coordinates");
         let holds = precision != Precision::I8 || dim <= LARGEST;
         check_range(holds, found, format_args!("at most {LARGEST}"))?;
-        for at in 0..of {
-            let rows = part(all, at, of);
+        for shard in 0..of {
+            let rows = part(all, shard, of);
             let ShardCandidates { numbers, columns, classes } = part_of(rows.clone())?;
             let by_id = sorted(columns.ids())?;
             let groups =
@@ -110,29 +110,30 @@ impl ShardSet<'_> {
             };
             tensors.extend(filled.tensors());
             let mut metadata = metadata.clone();
-            let counts = [(SHARD, at), (SHARDS, of), (ROWS, all), (CANDIDATES, candidates)];
+            let counts = [(SHARD, shard), (SHARDS, of), (ROWS, all), (CANDIDATES, candidates)];
             metadata.extend(counts.map(|(key, count)| (key.to_owned(), count.to_string())));
             metadata.insert(PRECISION.to_owned(), precision.to_string());
             columns.describe(&mut metadata);
             metadata.insert(FINGERPRINT.to_owned(), fingerprint.to_owned());
             let contents = Contents::new(KIND, VERSION, &metadata, &tensors);
-            contents.write_filled(&folder.join(name(at, of)), |filling| filled.fill(filling))?;
+            contents.write_filled(&folder.join(name(shard, of)), |filling| filled.fill(filling))?;
         }
         Ok(())
     }
 }
 
-/// The name of a shard's file.
-fn name(at: usize, of: usize) -> String {
-    format!("shard-{at}-of-{of}.safetensors")
+/// Returns the name of a shard's file.
+fn name(at: usize, count: usize) -> String {
+    format!("shard-{at}-of-{count}.safetensors")
 }
 
 /// A part of the distinct rows of candidates, with the candidates of these rows, that this rank holds.
 #[derive(Debug)]
 pub(super) struct Shard {
-    /// Those of the shard, numbered in their order.
+    /// The candidates of the shard, numbered in their order.
     pub candidates: Candidates,
-    /// Their numbers among all, ascending; none where each of all candidates has a row of its own, whose number it has.
+    /// The numbers of the candidates among all, ascending; none where the number of each candidate is the number of its
+    /// row.
     numbers: Option<Array<u32>>,
     /// The rows among all.
     pub rows: Range<usize>,
@@ -152,30 +153,34 @@ impl Shard {
     /// shares of it this rank scores.
     pub fn open(
         folder: &Path,
-        of: usize,
+        count: usize,
         (at, share, sharing): (usize, usize, usize),
         fingerprint: &str,
     ) -> Result<Self, Error> {
-        let stored = Arc::new(Stored::open(&folder.join(name(at, of)), KIND, VERSION)?);
+        let stored = Arc::new(Stored::open(&folder.join(name(at, count)), KIND, VERSION)?);
         let check = |holds, message: Arguments| {
             ensure(holds, || Error::file(stored.path(), message.to_string()))
         };
         let number = |key: &str| stored.parsed::<usize>(key, "a number");
-        let own = number(SHARD)?;
+        let number_of_file = number(SHARD)?;
         let shards = number(SHARDS)?;
-        let expected = format_args!("expected shard {at} of {of}");
-        check((own, shards) == (at, of), format_args!("shard {own} of {shards}, {expected}"))?;
+        let expected = format_args!("expected shard {at} of {count}");
+        check(
+            (number_of_file, shards) == (at, count),
+            format_args!("shard {number_of_file} of {shards}, {expected}"),
+        )?;
         let all = (number(ROWS)?, number(CANDIDATES)?);
         let precision = stored.parsed(PRECISION, "f32, f16 or i8")?;
         let candidates = Candidates::read(&stored)?;
         let single = all.0 == all.1 && !stored.has(NUMBERS);
         let numbers = (!single).then(|| stored.read::<u32>(NUMBERS, 1)).transpose()?;
         let numbers = numbers.map(|(_, numbers)| numbers);
-        let rows = part(all.0, at, of);
-        let found = candidates.distinct();
+        let rows = part(all.0, at, count);
+        let rows_in_file = candidates.distinct();
         let expected = rows.len();
-        let message = format_args!("{found} distinct rows, expected {expected} of {}", all.0);
-        check(found == expected, message)?;
+        let message =
+            format_args!("{rows_in_file} distinct rows, expected {expected} of {}", all.0);
+        check(rows_in_file == expected, message)?;
         let right = match &numbers {
             None => candidates.len() == rows.len(),
             Some(numbers) => {
@@ -183,23 +188,25 @@ impl Shard {
                 numbers.len() == candidates.len() && numbers.is_sorted_by(|a, b| a < b) && last
             }
         };
-        let own = candidates.len();
+        let held = candidates.len();
         let whole = all.1;
-        let message = format_args!("{NUMBERS} are not {own} of the {whole} candidates, ascending");
+        let message = format_args!("{NUMBERS} are not {held} of the {whole} candidates, ascending");
         check(right, message)?;
-        let found = stored.metadata(FINGERPRINT)?;
+        let stored_fingerprint = stored.metadata(FINGERPRINT)?;
         let expected = format_args!("that of the run's is {fingerprint}");
         check(
-            found == fingerprint,
-            format_args!("a shard of other candidates: their fingerprint is {found}, {expected}"),
+            stored_fingerprint == fingerprint,
+            format_args!(
+                "a shard of other candidates: their fingerprint is {stored_fingerprint}, {expected}"
+            ),
         )?;
-        let own = part(rows.len(), share, sharing);
-        let scored = rows.start + own.start..rows.start + own.end;
+        let share_rows = part(rows.len(), share, sharing);
+        let scored = rows.start + share_rows.start..rows.start + share_rows.end;
         let answers = share == 0;
         Ok(Self { candidates, numbers, rows, scored, answers, all, precision, stored })
     }
 
-    /// The number among all of a candidate of the shard.
+    /// Returns the number among all of a candidate of the shard.
     pub fn number(&self, candidate: usize) -> u32 {
         match &self.numbers {
             None => (self.rows.start + candidate) as u32,
@@ -207,7 +214,7 @@ impl Shard {
         }
     }
 
-    /// The candidate of the shard with a number among all.
+    /// Returns the candidate of the shard with a number among all.
     pub fn candidate(&self, number: usize) -> Option<usize> {
         match &self.numbers {
             None => self.rows.contains(&number).then(|| number - self.rows.start),
@@ -215,12 +222,12 @@ impl Shard {
         }
     }
 
-    /// The distinct row among all of a candidate of the shard.
+    /// Returns the distinct row among all of a candidate of the shard.
     pub fn row_of(&self, candidate: usize) -> usize {
         self.rows.start + self.candidates.class_of(candidate) as usize
     }
 
-    /// Rows of the shard, by their numbers among all.
+    /// Returns rows of the shard, by their numbers among all.
     pub fn block(&self, rows: Range<usize>) -> Result<ScoreBlock<'_>, Error> {
         self.candidates.block(rows.start - self.rows.start..rows.end - self.rows.start)
     }

@@ -63,55 +63,58 @@ pub struct Shards {
     candidates: usize,
     /// The names of the columns of candidates.
     columns: Vec<String>,
-    /// Those that this rank holds, at least one, in their order.
-    own: Vec<Shard>,
-    /// The number of this rank, and that of all ranks.
+    /// The shards that this rank holds, at least one, in their order.
+    held: Vec<Shard>,
+    /// The number of this rank, and the number of all ranks.
     opened_by: (usize, usize),
 }
 
 impl Shards {
-    /// How coordinates are kept.
+    /// Returns how coordinates are kept.
     pub fn precision(&self) -> Precision {
         self.precision
     }
 
-    /// Number of shards.
+    /// Returns the number of shards.
     pub fn count(&self) -> usize {
         self.count
     }
 
-    /// Dimension p.
+    /// Returns the dimension p.
     pub fn dim(&self) -> usize {
         self.dim
     }
 
-    /// Number of distinct rows.
+    /// Returns the number of distinct rows.
     pub fn distinct(&self) -> usize {
         self.distinct
     }
 
     /// Writes candidates as shards into a folder, as `shard-0-of-4.safetensors` and so on.
     ///
-    /// Each holds a part of the distinct rows, with the candidates of these. The file has the tensors of
-    /// [`Candidates::save`] for those candidates, which are numbered anew in their order, with `coordinates` and `weights`
-    /// in blocks, and the former in F16 if they are rounded; without `hashes` and `hubs`. `numbers` U32 `[c]` are their
-    /// numbers among all, ascending. `row_offsets` and `members` are left out where each candidate of the shard has a
-    /// row of its own, `numbers` where each of all has. In addition to `metadata` it has `shard` and `shards` (which of how many it is), `rows` and `candidates`
-    /// (of all shards), `precision`, and `candidates.checksum`, the fingerprint.
+    /// Each shard holds a part of the distinct rows, with the candidates of these. The file has the tensors of
+    /// [`Candidates::save`] for those candidates, which are numbered anew in their order, with `coordinates` and
+    /// `weights` in blocks, the former in F16 if they are rounded, and without `hashes` and `hubs`. `numbers` U32 `[c]`
+    /// are their numbers among all, ascending. `row_offsets` and `members` are left out where each candidate of the
+    /// shard has its own row, `numbers` where each of all candidates has. In addition to `metadata` the file has
+    /// `shard` and `shards` (its number and the number of all), `rows` and `candidates` (of all shards), `precision`,
+    /// and `candidates.checksum`, the fingerprint.
     ///
     /// # Errors
     /// [`Error::OutOfRange`] for more shards than rows, coordinates that 16 bits do not hold, and rows of more
-    /// coordinates than codes have; else as [`Candidates::save`].
+    /// coordinates than codes have; the errors of [`Candidates::save`].
     pub fn write(candidates: &Candidates, set: &ShardSet) -> Result<(), Error> {
         set.write(candidates, |rows| ShardCandidates::from_candidates(candidates, rows))
     }
 
-    /// As [`write`](Self::write), for any number of candidates, each with a row of its own: coordinates and constants
-    /// are made block by block as they are written, and of the columns, which `columns` gives for a range of rows, those of
-    /// one shard are in memory at once. Rows that are equal are not found; they tie all the same.
+    /// Writes shards like [`write`](Self::write), for any number of candidates, each with its own row. Coordinates and
+    /// constants are computed block by block as they are written, and the columns of one shard, which `columns` gives
+    /// for a range of rows, are in memory at once. Equal rows are not detected; they tie all the same.
     ///
     /// # Errors
-    /// As [`write`](Self::write); [`Error::Inconsistent`] for a row of several candidates and two candidates of one
+    /// The errors of [`write`](Self::write); [`Error::Inconsistent`] for a row of several candidates and two candidates
+    /// of one id in a shard; [`Error::NotFiniteAt`] for a number that is not finite; errors of the source and of
+    /// `columns`.
     /// id in a shard; [`Error::NotFiniteAt`] for a number that is not finite; errors of the source and of `columns`.
     pub fn write_rows(
         rows: &dyn CandidateBlocks,
@@ -128,12 +131,12 @@ impl Shards {
         set.write(rows, |rows| ShardCandidates::from_columns(rows.clone(), columns(rows)?))
     }
 
-    /// The names of the columns of candidates, ids and labels among them.
+    /// Returns the names of the columns of candidates, ids and labels among them.
     pub fn columns(&self) -> &[String] {
         &self.columns
     }
 
-    /// Whether a file in a folder of shards has the name of one.
+    /// Returns whether a file in a folder of shards has the name of one.
     pub fn is_file(name: &str) -> bool {
         count_of(name).is_some()
     }
@@ -150,11 +153,13 @@ impl Shards {
         let ranks = Processes::current();
         ranks.check_same("number of shards", &count.to_string())?;
         ranks.check_same("fingerprint of the candidates", fingerprint)?;
-        let own = assigned(ranks.rank(), ranks.size(), count).into_par_iter();
-        let own = own.map(|own| Shard::open(folder, count, own, fingerprint));
+        let assigned_shards = assigned(ranks.rank(), ranks.size(), count).into_par_iter();
+        let opened =
+            assigned_shards.map(|assigned| Shard::open(folder, count, assigned, fingerprint));
         // the first error, not that of the first thread
-        let own: Vec<_> = own.collect::<Vec<_>>().into_iter().collect::<Result<_, Error>>()?;
-        let Some(first) = own.first() else { return Err(Error::too_few("no shards", 1)) };
+        let opened_shards: Vec<_> =
+            opened.collect::<Vec<_>>().into_iter().collect::<Result<_, Error>>()?;
+        let Some(first) = opened_shards.first() else { return Err(Error::too_few("no shards", 1)) };
         let dim = first.candidates.dim();
         let precision = first.precision;
         let (distinct, candidates) = first.all;
@@ -166,7 +171,7 @@ impl Shards {
             "{distinct} rows of {dim} coordinates ({precision}), with the columns {}",
             columns.join(", ")
         );
-        for shard in &own {
+        for shard in &opened_shards {
             let shape = (shard.candidates.dim(), shard.precision, shard.all);
             if shape != (dim, precision, first.all) || names(shard) != columns {
                 let reason = format!("not one of the shards of {described}");
@@ -175,50 +180,60 @@ impl Shards {
         }
         ranks.check_same("set of shards", &described)?;
         let opened_by = (ranks.rank(), ranks.size());
-        Ok(Self { precision, count, dim, distinct, candidates, columns, own, opened_by })
+        Ok(Self {
+            precision,
+            count,
+            dim,
+            distinct,
+            candidates,
+            columns,
+            held: opened_shards,
+            opened_by,
+        })
     }
 
-    /// Number of candidates, duplicates counted.
+    /// Returns the number of candidates, duplicates counted.
     pub fn len(&self) -> usize {
         self.candidates
     }
 
-    /// Always false: there is at least one candidate.
+    /// Returns false: there is at least one candidate.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The candidates that this rank holds, shard by shard. Ranks that share a shard hold the same ones.
+    /// Returns the candidates that this rank holds, shard by shard. Ranks that share a shard hold the same ones.
     pub fn held(&self) -> impl Iterator<Item = &Candidates> {
-        self.own.iter().map(|own| &own.candidates)
+        self.held.iter().map(|shard| &shard.candidates)
     }
 
-    /// The ranks, which must be those that have opened the shards: others hold other parts.
+    /// Returns the ranks, which must be those that have opened the shards: others hold other parts.
     fn ranks(&self) -> Result<Processes, Error> {
         let ranks = Processes::current();
-        let own = ranks.rank();
+        let this_rank = ranks.rank();
         let size = ranks.size();
         let (opener, openers) = self.opened_by;
         let opened = format_args!("shards that rank {opener} of {openers} has opened");
-        let message = format_args!("rank {own} of {size} asks {opened}");
-        check_consistent((own, size) == self.opened_by, message)?;
+        let message = format_args!("rank {this_rank} of {size} asks {opened}");
+        check_consistent((this_rank, size) == self.opened_by, message)?;
         Ok(ranks)
     }
 
-    /// The file of a shard that this rank holds, for its metadata.
+    /// Returns the file of a shard that this rank holds, for its metadata.
     pub fn stored(&self) -> &Stored {
-        &self.own[0].stored
+        &self.held[0].stored
     }
 }
 
-/// Whether a file has the name of a shard, and of how many.
+/// Returns whether a file has the name of a shard, and of how many.
 fn count_of(name: &str) -> Option<usize> {
-    let (at, of) = name.strip_prefix("shard-")?.strip_suffix(".safetensors")?.split_once("-of-")?;
+    let (at, count) =
+        name.strip_prefix("shard-")?.strip_suffix(".safetensors")?.split_once("-of-")?;
     at.parse::<usize>().ok()?;
-    of.parse().ok()
+    count.parse().ok()
 }
 
-/// Of how many shards those in a folder are.
+/// Returns the number of shards that the names of files in a folder state.
 fn count_in(folder: &Path) -> Result<usize, Error> {
     let io = |e: std::io::Error| Error::file(folder, e);
     let mut counts = BTreeSet::new();
@@ -230,17 +245,17 @@ fn count_in(folder: &Path) -> Result<usize, Error> {
     match counts[..] {
         [] => bad("no shards of candidates"),
         [0] => bad("a file name says: of 0 shards"),
-        [of] => Ok(of),
+        [count] => Ok(count),
         _ => bad(&format!("shards of several sets, of {counts:?} shards; expected one set")),
     }
 }
 
-/// The shards of a rank, with which of how many equal shares of each it scores.
-fn assigned(rank: usize, size: usize, of: usize) -> Vec<(usize, usize, usize)> {
-    if size <= of {
-        return part(of, rank, size).map(|at| (at, 0, 1)).collect();
+/// Returns the shards of a rank, with which of how many equal shares of each it scores.
+fn assigned(rank: usize, size: usize, shards: usize) -> Vec<(usize, usize, usize)> {
+    if size <= shards {
+        return part(shards, rank, size).map(|at| (at, 0, 1)).collect();
     }
-    let at = rank * of / size;
-    let first = |at: usize| (at * size).div_ceil(of);
+    let at = rank * shards / size;
+    let first = |at: usize| (at * size).div_ceil(shards);
     vec![(at, rank - first(at), first(at + 1) - first(at))]
 }

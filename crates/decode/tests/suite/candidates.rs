@@ -224,7 +224,7 @@ fn files_that_contradict_themselves_are_refused() {
     assert!(matches!(Stored::open(&path, "basis", 1), Err(dsokr_core::Error::File { .. })));
 }
 
-/// A set whose coordinates fill two blocks of a file, the file, and where the coordinates lie in it.
+/// Returns a set whose coordinates fill two blocks of a file, the file, and where the coordinates lie in it.
 fn mapped(folder: &Path) -> (Candidates, std::path::PathBuf, std::ops::Range<usize>) {
     let path = folder.join("candidates.safetensors");
     let candidates = Set::reals(3, 900, 700, 600).candidates();

@@ -11,7 +11,7 @@ use dsokr_decode::{
 };
 use proptest::prelude::*;
 
-/// No further metadata.
+/// The metadata of a file without any.
 static NONE: BTreeMap<String, String> = BTreeMap::new();
 
 fn numbered(dim: usize, coordinates: Vec<f32>, constants: Vec<f32>) -> Candidates {
@@ -20,14 +20,14 @@ fn numbered(dim: usize, coordinates: Vec<f32>, constants: Vec<f32>) -> Candidate
     Candidates::new(parts).expect("finite")
 }
 
-/// The same candidates in a file with codes.
+/// Returns the same candidates in a file with codes.
 fn mapped(candidates: &Candidates, folder: &Path) -> Result<Candidates, Error> {
     let path = folder.join("candidates");
     candidates.save_mapped(&path, &NONE)?;
     Candidates::load(&path)
 }
 
-/// Numbers of very different sizes, many of them equal.
+/// Returns numbers of very different sizes, many of them equal.
 fn number() -> impl Strategy<Value = f32> {
     prop_oneof![
         4 => -1.0f32..1.0,
@@ -79,7 +79,7 @@ proptest! {
     /// Files and shards with codes give the ranks and hits of the plain scan, whether they are written from
     /// candidates or from a source of rows.
     #[test]
-    fn codes_are_scanned_exactly((dim, rows, z, constants, gold) in sets(), of in 1usize..3) {
+    fn codes_are_scanned_exactly((dim, rows, z, constants, gold) in sets(), count in 1usize..3) {
         let plain = numbered(dim, rows, constants);
         let folder = tempfile::tempdir().expect("a folder");
         let coded = mapped(&plain, folder.path()).expect("written");
@@ -88,7 +88,7 @@ proptest! {
             let folder = folder.path().join(name);
             std::fs::create_dir(&folder).expect("a folder");
             let precision = Precision::I8;
-            let set = ShardSet { folder: &folder, of, precision, fingerprint: "these", metadata: &NONE };
+            let set = ShardSet { folder: &folder, count, precision, fingerprint: "these", metadata: &NONE };
             let columns = |rows: Range<usize>| {
                 Columns::new(rows.map(|row| plain.id(row).to_owned()).collect(), Vec::new())
             };
@@ -119,8 +119,8 @@ proptest! {
     }
 }
 
-/// Candidates as bases make them, leading coordinates larger than others, every tenth equal to that before it but
-/// for a last digit, and queries with golds.
+/// Returns candidates as bases make them, leading coordinates larger than others, every tenth equal to that before it
+/// but for a last digit, and queries with golds.
 fn drawn(dim: usize, rows: usize, queries: usize) -> (Candidates, Vec<f32>, Vec<Option<u32>>) {
     let mut random = generator(0, "codes", 0);
     let mut numbers = |count: usize| -> Vec<f32> {

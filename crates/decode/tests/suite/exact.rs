@@ -8,13 +8,13 @@ use dsokr_decode::{Encoding, ExactSearch, Queries, Structure};
 
 use crate::common::message;
 
-/// The ranks of the items in all orders of four items.
+/// Returns the ranks of the items in all orders of four items.
 fn rankings() -> Vec<Vec<u32>> {
     let all = (0..256u32).map(|code| (0..4).map(|item| code >> (2 * item) & 3).collect());
     all.filter(|ranks: &Vec<u32>| (0..4).all(|rank| ranks.contains(&rank))).collect()
 }
 
-/// All sets of five labels.
+/// Returns all sets of five labels.
 fn sets() -> Vec<Vec<u32>> {
     (0..32u32).map(|mask| (0..5).filter(|label| mask >> label & 1 == 1).collect()).collect()
 }
@@ -24,7 +24,7 @@ fn reals(count: usize, seed: u64) -> Vec<f32> {
     (0..count).map(|_| (unit(&mut random) - 0.4) as f32).collect()
 }
 
-/// All structures as rows, and how they are encoded.
+/// Returns all structures as rows, and how they are encoded.
 fn problems() -> Vec<(Kernel, Features, Encoding)> {
     let signs = Features::Dense(kemeny_signs(&rankings()).unwrap());
     let one_hot = Features::Bits(hamming_one_hot(&rankings()).unwrap());
@@ -41,7 +41,7 @@ fn problems() -> Vec<(Kernel, Features, Encoding)> {
     ]
 }
 
-/// The row of a structure among all, and its score without the constant that all rankings share.
+/// Returns the row of a structure among all, and its score without the constant that all rankings share.
 fn place(found: &Structure, encoding: &Encoding) -> (usize, f64) {
     let place = match encoding {
         Encoding::LabelBits(_) => sets().iter().position(|other| *other == found.parts),
@@ -72,7 +72,7 @@ fn check(found: &Structure, scores: &[f64], encoding: &Encoding, constants: &[f6
     assert!((score - own).abs() < 1e-4, "{score} {own}");
 }
 
-/// `−½ k(y, y)`, and 0 under normalised kernels.
+/// Computes `−½ k(y, y)`, and 0 under normalised kernels.
 fn constants(kernel: &Kernel, all: &Features) -> Vec<f64> {
     let scale = if kernel.is_normalised() { 0.0 } else { -0.5 };
     kernel.diagonal(all).into_iter().map(|k| scale * k).collect()

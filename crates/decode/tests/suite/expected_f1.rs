@@ -3,7 +3,7 @@
 use dsokr_core::random::{below, generator};
 use dsokr_decode::best_expected_f1;
 
-/// The expected F1 of a set, from its definition.
+/// Returns the expected F1 of a set, from its definition.
 fn expected(set: u32, outcomes: &[(f64, u32)]) -> f64 {
     let total: f64 = outcomes.iter().map(|(weight, _)| weight).sum();
     let f1 = |other: u32| match set.count_ones() + other.count_ones() {

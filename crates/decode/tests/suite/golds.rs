@@ -15,7 +15,7 @@ fn names(prefix: &str, count: usize) -> Vec<String> {
     (0..count).map(|at| format!("{prefix}{at}")).collect()
 }
 
-/// Small whole numbers, so that many scores tie, and candidates that share a row.
+/// Returns small whole numbers, so that many scores tie, and candidates that share a row.
 fn candidates(seed: u64) -> Candidates {
     let mut random = generator(seed, "candidates", 0);
     let class: Vec<u32> =
@@ -31,7 +31,7 @@ fn queries(seed: u64) -> Vec<f32> {
     (0..QUERIES * 2).map(|_| below(&mut random, 5) as f32 - 2.0).collect()
 }
 
-/// Some candidates of each query, drawn.
+/// Returns some candidates of each query, drawn.
 fn drawn(seed: u64, purpose: &str, least: usize) -> Vec<Vec<String>> {
     let mut random = generator(seed, purpose, 0);
     let mut list = || {
@@ -41,7 +41,7 @@ fn drawn(seed: u64, purpose: &str, least: usize) -> Vec<Vec<String>> {
     (0..QUERIES).map(|_| list()).collect()
 }
 
-/// The best `E[1/rank]` of the right candidates, each among those that are neither right nor known.
+/// Returns the best `E[1/rank]` of the right candidates, each among those that are neither right nor known.
 fn naive(
     scores: impl Fn(usize) -> f64,
     list: &[usize],

@@ -9,7 +9,7 @@ use proptest::prelude::*;
 
 use crate::common::{Set, integer_queries, message, real_queries};
 
-/// The mean of the k largest products with each row, all of them formed and sorted.
+/// Returns the mean of the k largest products with each row, all of them formed and sorted.
 fn brute_force(set: &Set, predictions: &[f32], k: usize) -> Vec<f64> {
     let product = |z: &[f32], row: &[f32]| -> f64 {
         z.iter().zip(row).map(|(&z, &c)| f64::from(z) * f64::from(c)).sum()

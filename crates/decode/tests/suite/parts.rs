@@ -91,7 +91,7 @@ impl CandidateBlocks for Damaged<'_> {
     }
 }
 
-/// What each of three ranks says of some work of which one part fails on rank 2.
+/// Asserts what each of three ranks reports about work of which one part fails on rank 2.
 fn check_errors<T>(work: impl Fn(bool) -> Result<T, Error> + Sync, expected: &str) {
     let found = threads(3, || {
         let ranks = Processes::current();

@@ -8,7 +8,7 @@ use dsokr_decode::{Encoding, Error, ExactSearch, Queries, Structure};
 
 use crate::common::message;
 
-/// The best ranking for a direction in feature space: coefficients of the unit vectors.
+/// Returns the best ranking for a direction in feature space: coefficients of the unit vectors.
 fn best(encoding: Encoding, weights: &[f32]) -> Result<Structure, Error> {
     let dim = weights.len();
     let unit = |at: usize| if at / dim == at % dim { 1.0 } else { 0.0 };
@@ -30,7 +30,7 @@ fn by_positions(weights: &[f32]) -> Structure {
     best(Encoding::HammingOneHot, weights).unwrap()
 }
 
-/// All orders of `items` items, in lexicographic order.
+/// Returns all orders of `items` items, in lexicographic order.
 fn orders(items: usize) -> Vec<Vec<u32>> {
     let mut orders = vec![Vec::new()];
     for _ in 0..items {
@@ -48,7 +48,7 @@ fn ranks(order: &[u32]) -> Vec<u32> {
     (0..order.len() as u32).map(rank).collect()
 }
 
-/// `⟨w, φ⟩` with the features of the featurizer, in whole numbers or `f64`.
+/// Computes `⟨w, φ⟩` with the features of the featurizer, in whole numbers or `f64`.
 fn kemeny_score(weights: &[f32], order: &[u32]) -> f64 {
     let signs = kemeny_signs(&[ranks(order)]).unwrap();
     weights.iter().zip(signs.values()).map(|(&w, &s)| f64::from(w) * f64::from(s)).sum()
@@ -60,7 +60,7 @@ fn hamming_score(weights: &[f32], order: &[u32]) -> f64 {
     (0..weights.len()).filter(|&at| set(at)).map(|at| f64::from(weights[at])).sum()
 }
 
-/// The first order with the best score.
+/// Returns the first order with the best score.
 fn enumerated(items: usize, score: impl Fn(&[u32]) -> f64) -> (Vec<u32>, f64) {
     let mut best = (Vec::new(), f64::NEG_INFINITY);
     for order in orders(items) {
@@ -72,7 +72,7 @@ fn enumerated(items: usize, score: impl Fn(&[u32]) -> f64) -> (Vec<u32>, f64) {
     best
 }
 
-/// Small whole numbers, so that sums are exact and tie often; or real ones.
+/// Returns small whole numbers, so that sums are exact and tie often; or real ones.
 fn weights(random: &mut Generator, count: usize, whole: bool) -> Vec<f32> {
     let real = |random: &mut Generator| (unit(random) - 0.5) as f32;
     let draw = |random: &mut Generator| below(random, 5) as f32 - 2.0;
@@ -144,7 +144,7 @@ fn pairs_that_agree_give_their_order() {
     assert_eq!((found.parts, found.score), (hidden, 120.0));
 }
 
-/// Of more than 16 items no order is better that differs by one move.
+/// For more than 16 items no order that differs by one move is better.
 #[test]
 fn no_move_improves_an_order_of_many_items() {
     let mut random = generator(6, "test weights", 0);
@@ -164,8 +164,8 @@ fn no_move_improves_an_order_of_many_items() {
     assert_eq!(by_pairs(signs.values()).parts, hidden);
 }
 
-/// Of 12 items, and six more behind them that nothing moves, the local search finds the best order in nine of ten draws
-/// that have no order at all in them, and one that is nearly as good in the others.
+/// For 12 items, and six more behind them that nothing moves, the local search finds the best order in nine of ten
+/// draws without any order in them, and one that is nearly as good in the others.
 #[test]
 fn local_search_is_near_the_best_order() {
     let mut random = generator(7, "test weights", 0);
@@ -191,7 +191,7 @@ fn local_search_is_near_the_best_order() {
     assert!(optimal * 10 >= rounds * 9, "{optimal} of {rounds}");
 }
 
-/// A basis on rankings of 5 items and a prediction in it, and every ranking in the same rows.
+/// Returns a basis on rankings of 5 items and a prediction in it, and every ranking in the same rows.
 fn fitted(kernel: Kernel, embed: fn(&[Vec<u32>]) -> Features) -> (Basis, Vec<f32>, Features) {
     let all: Vec<Vec<u32>> = orders(5).iter().map(|order| ranks(order)).collect();
     let some: Vec<Vec<u32>> = all.iter().step_by(3).cloned().collect();

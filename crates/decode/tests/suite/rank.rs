@@ -238,7 +238,7 @@ fn generated_candidates_are_ranked() {
     );
 }
 
-/// Average of f over all orders of the tied candidates, each order listed.
+/// Returns the average of f over all orders of the tied candidates, each order listed.
 fn over_all_orders(above: usize, tied: usize, f: impl Fn(usize) -> f64) -> f64 {
     fn orders(items: &mut Vec<usize>, from: usize, visit: &mut impl FnMut(&[usize])) {
         if from == items.len() {

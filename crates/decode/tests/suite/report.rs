@@ -15,7 +15,7 @@ fn texts(texts: &[&str]) -> Vec<String> {
     texts.iter().map(|text| text.to_string()).collect()
 }
 
-/// Random ranks among 500, some tied, some missing.
+/// Returns random ranks among 500, some tied, some missing.
 fn ranks(seed: u64, count: usize) -> Vec<Option<Rank>> {
     let mut random = generator(seed, "ranks", 0);
     let rank = |_| {

@@ -12,18 +12,18 @@ use dsokr_decode::{
 
 use crate::common::{Set, golds, integer_queries, message, real_queries};
 
-/// No further metadata.
+/// The metadata of shards without any.
 static NONE: BTreeMap<String, String> = BTreeMap::new();
 
 fn files(folder: &Path, of: usize, precision: Precision) -> ShardSet<'_> {
-    ShardSet { folder, of, precision, fingerprint: "these", metadata: &NONE }
+    ShardSet { folder, count: of, precision, fingerprint: "these", metadata: &NONE }
 }
 
 fn write(candidates: &Candidates, folder: &Path, of: usize, precision: Precision) {
     Shards::write(candidates, &files(folder, of, precision)).unwrap();
 }
 
-/// The candidates with coordinates that 16 bits hold: the nearest, for numbers from 2⁻¹⁴ to 1.
+/// Returns the candidates with coordinates that 16 bits hold: the nearest, for numbers from 2⁻¹⁴ to 1.
 fn rounded(set: &Set) -> Candidates {
     let round = |value: &f32| {
         let unit = 2f32.powi(value.abs().log2().floor() as i32 - 10);

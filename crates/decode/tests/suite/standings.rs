@@ -1,4 +1,4 @@
-//! Where wanted candidates stand among all, against comparing every score.
+//! The ranks of wanted candidates among all equal those from comparing every score.
 
 use dsokr_core::processes::threads;
 use dsokr_decode::{
@@ -8,7 +8,7 @@ use dsokr_decode::{
 
 use crate::common::{Set, integer_queries, message, real_queries};
 
-/// The hits of a query at some places by brute force, from the score of each candidate.
+/// Returns the hits of a query at some places by brute force, from the score of each candidate.
 fn expected(
     set: &Set,
     score: impl Fn(usize) -> f64,
@@ -78,7 +78,7 @@ fn wanted_candidates_stand_where_every_comparison_says() {
         let of = distinct.min(3);
         let files = ShardSet {
             folder: folder.path(),
-            of,
+            count: of,
             precision: Precision::F32,
             fingerprint: "x",
             metadata: &Default::default(),

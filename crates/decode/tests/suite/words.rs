@@ -9,7 +9,7 @@ use dsokr_decode::{
 
 use crate::common::message;
 
-/// The text has the letter, and so has the label. Of a label with a question mark, nothing is known.
+/// A text has the letter, and so has the label. Nothing is known about a label with a question mark.
 #[derive(Debug)]
 struct Letters(&'static str);
 
@@ -40,12 +40,12 @@ impl Lexicon for Letters {
 
 const GROUPS: usize = 30;
 
-/// Of each group a candidate A and a candidate B, which lie side by side.
+/// A candidate A and a candidate B of each group, which lie side by side.
 fn candidates() -> Candidates {
     labelled(["A", "B"])
 }
 
-/// The same with other labels.
+/// Returns the same with other labels.
 fn labelled(labels: [&str; 2]) -> Candidates {
     let count = 2 * GROUPS;
     let point = |candidate: usize| {
@@ -65,7 +65,7 @@ fn labelled(labels: [&str; 2]) -> Candidates {
     .unwrap()
 }
 
-/// Queries between the two candidates of their group; the text of each is the letter of one of them.
+/// Returns queries between the two candidates of their group; the text of each is the letter of one of them.
 fn queries() -> (Vec<f32>, Vec<String>, Vec<Option<u32>>) {
     let angle = |group: usize| 0.2 * group as f32 + 0.0005;
     let z = (0..GROUPS).flat_map(|group| [angle(group).cos(), angle(group).sin()]).collect();

@@ -6,12 +6,12 @@ use dsokr_decode::{
     CandidateParts, Candidates, Combination, Ensemble, Error, Hit, Metrics, Pool, Queries, Rank,
 };
 
-/// The message of an error.
+/// Returns the message of an error.
 pub fn message<T: std::fmt::Debug>(result: Result<T, Error>) -> String {
     result.unwrap_err().to_string()
 }
 
-/// The ranks of one model.
+/// Returns the ranks of one model.
 pub fn rank_in(
     pool: Pool,
     queries: &Queries,
@@ -21,7 +21,7 @@ pub fn rank_in(
     Ensemble::one(*queries, candidates, None)?.rank(pool, &Combination::default(), gold)
 }
 
-/// The hits of one model.
+/// Returns the hits of one model.
 pub fn top_k_in(
     pool: Pool,
     queries: &Queries,
@@ -31,7 +31,7 @@ pub fn top_k_in(
     Ensemble::one(*queries, candidates, None)?.top_k(pool, &Combination::default(), k)
 }
 
-/// The metrics of the ranks of one model.
+/// Returns the metrics of the ranks of one model.
 pub fn metrics_in(
     pool: Pool,
     ranks: &[Option<Rank>],
@@ -57,7 +57,7 @@ impl Set {
         Self::draw(seed, count, distinct, dim, |random| below(random, 3) as f32 - 1.0)
     }
 
-    /// The same with real coordinates.
+    /// Creates the same with real coordinates.
     pub fn reals(seed: u64, count: usize, distinct: usize, dim: usize) -> Self {
         Self::draw(seed, count, distinct, dim, |random| unit(random) as f32 - 0.5)
     }
@@ -107,7 +107,7 @@ impl Set {
         .unwrap()
     }
 
-    /// The score of a candidate in f64.
+    /// Returns the score of a candidate in f64.
     pub fn score(&self, query: &[f32], candidate: usize) -> f64 {
         let row = self.class[candidate] as usize;
         let product: f64 =
@@ -115,7 +115,7 @@ impl Set {
         product + f64::from(self.constants[row])
     }
 
-    /// The rank of a gold candidate among `pool`, by comparing the full row of scores.
+    /// Returns the rank of a gold candidate among `pool`, by comparing the full row of scores.
     pub fn rank(&self, query: &[f32], gold: usize, pool: &[usize]) -> Rank {
         let reference = self.score(query, gold);
         let scores = || pool.iter().map(|&candidate| self.score(query, candidate));
@@ -124,7 +124,7 @@ impl Set {
         Rank::new(above as u64, tied as u64, pool.len() as u64).unwrap()
     }
 
-    /// All candidates of `pool`, best first, ties by index.
+    /// Returns all candidates of `pool`, best first, ties by index.
     pub fn sorted(&self, query: &[f32], pool: &[usize]) -> Vec<(usize, f64)> {
         let mut scored: Vec<_> = pool.iter().map(|&c| (c, self.score(query, c))).collect();
         scored.sort_by(|a, b| b.1.total_cmp(&(a.1)).then(a.0.cmp(&b.0)));
@@ -150,7 +150,7 @@ pub fn real_queries(seed: u64, count: usize, dim: usize) -> Vec<f32> {
     (0..count * dim).map(|_| unit(&mut random) as f32 - 0.5).collect()
 }
 
-/// A gold candidate a query.
+/// Returns a gold candidate a query.
 pub fn golds(seed: u64, queries: usize, candidates: usize) -> Vec<usize> {
     let mut random = generator(seed, "test gold", 0);
     (0..queries).map(|_| below(&mut random, candidates as u64) as usize).collect()

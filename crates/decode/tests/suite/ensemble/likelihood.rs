@@ -33,7 +33,7 @@ fn ensemble(models: &[(Vec<f32>, Candidates)]) -> Ensemble<'_> {
     Ensemble::new(members.collect()).unwrap()
 }
 
-/// The mean log-likelihood from its definition.
+/// Returns the mean log-likelihood from its definition.
 fn likelihood(models: &[(Vec<f32>, Candidates)], factors: &[f64]) -> f64 {
     let exponent = |query: usize, candidate: usize| -> f64 {
         let score = |(rows, candidates): &(Vec<f32>, Candidates)| -> f64 {

@@ -20,7 +20,7 @@ fn classes(ensemble: &Ensemble, gold: &[usize]) -> Vec<Option<u32>> {
     gold.iter().map(|&candidate| Some(ensemble.class_of(candidate))).collect()
 }
 
-/// Random lists and a gold candidate in each.
+/// Returns random lists and a gold candidate in each.
 fn lists(seed: u64, models: &Models) -> (Vec<Vec<u32>>, Vec<usize>) {
     let mut random = generator(seed, "lists", 0);
     let list = |_| {
@@ -246,7 +246,7 @@ fn candidates_that_tie_under_every_member_tie() {
     assert_eq!((metrics.candidates, metrics.duplicate_candidates), (5, 2));
 }
 
-/// Members side by side: their coordinates concatenated, their constants added.
+/// Returns members side by side: their coordinates concatenated, their constants added.
 fn concatenated(models: &Models) -> (usize, Vec<f32>, Candidates) {
     let dim = models.models.iter().map(|model| model.set.dim).sum();
     let rows = |c: usize| models.models.iter().map(move |m| &m.set.rows[m.set.class[c] as usize]);

@@ -5,7 +5,7 @@ use dsokr_decode::{CandidateParts, Candidates, Combination, Ensemble, Member, Qu
 
 use crate::common::{Set, integer_queries, real_queries};
 
-/// One model in the open.
+/// A model whose points and queries are visible.
 pub struct Model {
     pub name: String,
     pub set: Set,
@@ -20,7 +20,7 @@ pub struct Models {
 }
 
 impl Models {
-    /// Models with small integers, whose scores are exact and tie; all but the first have their
+    /// Creates models with small integers, whose scores are exact and tie; all but the first have their
     /// candidates in an order of their own.
     pub fn integers(seed: u64, members: usize, queries: usize, count: usize) -> Self {
         Self::draw(seed, members, queries, count, Set::integers, integer_queries)
@@ -77,7 +77,7 @@ impl Models {
         pool.iter().map(|&candidate| set.score(query, candidate)).collect()
     }
 
-    /// What a rule makes of the scores of each member, `[member][candidate of pool]`.
+    /// Returns the values that a rule computes from the scores of each member, `[member][candidate of pool]`.
     fn values(&self, rule: &Combination, query: usize, pool: &[usize]) -> Vec<Vec<f64>> {
         let values = |member| {
             let scores = self.scores(member, query, pool);
@@ -94,7 +94,7 @@ impl Models {
         (0..self.models.len()).map(values).collect()
     }
 
-    /// Combined scores of a query, one a candidate of `pool`, straight from the definitions.
+    /// Returns combined scores of a query, one a candidate of `pool`, straight from the definitions.
     pub fn combined(&self, rule: &Combination, query: usize, pool: &[usize]) -> Vec<f64> {
         let members = self.models.len();
         let weights = rule.weights().map_or(vec![1.0 / members as f64; members], <[f64]>::to_vec);
@@ -106,7 +106,7 @@ impl Models {
         (0..pool.len()).map(one).collect()
     }
 
-    /// Whether two candidates have combined scores that are equal but for rounding, and not because
+    /// Returns whether two candidates have combined scores that are equal but for rounding, and not because
     /// they are sums of the same numbers. Standardised scores of few candidates can have that (±1
     /// for two of them) and so can reciprocal ranks (1/3 + 1/6 is 1/4 + 1/4), and nothing says
     /// whether such candidates tie. Sums of integers and of ranks are exact.
@@ -140,7 +140,7 @@ impl Models {
         order.array_windows().filter(|pair| close(pair)).any(|&pair| !same(pair))
     }
 
-    /// The rank of candidate `gold` among `pool`; scores closer than rounding tie.
+    /// Returns the rank of candidate `gold` among `pool`; scores closer than rounding tie.
     pub fn rank(&self, rule: &Combination, query: usize, gold: usize, pool: &[usize]) -> Rank {
         let scores = self.combined(rule, query, pool);
         let bar = scores[pool.iter().position(|&c| c == gold).unwrap()];
@@ -149,7 +149,7 @@ impl Models {
         Rank::new(above as u64, tied as u64, pool.len() as u64).unwrap()
     }
 
-    /// The candidates of `pool` with their scores, best first, ties by index.
+    /// Returns the candidates of `pool` with their scores, best first, ties by index.
     pub fn sorted(&self, rule: &Combination, query: usize, pool: &[usize]) -> Vec<(usize, f64)> {
         let scores = self.combined(rule, query, pool);
         let mut rest: Vec<(usize, f64)> = pool.iter().copied().zip(scores).collect();
@@ -187,7 +187,7 @@ fn ranks(scores: &[f64]) -> Vec<f64> {
     scores.iter().map(rank).collect()
 }
 
-/// The candidates of a set in another order; ids stay with them.
+/// Returns the candidates of a set in another order; ids stay with them.
 pub fn reordered(set: &Set, order: &[usize]) -> Candidates {
     let mut renumbered = vec![None; set.rows.len()];
     let mut class = Vec::new();
@@ -215,7 +215,7 @@ pub fn reordered(set: &Set, order: &[usize]) -> Candidates {
     .unwrap()
 }
 
-/// Weights without small integer relations between them.
+/// Returns weights without small integer relations between them.
 pub fn weights(seed: u64, members: usize) -> Vec<f64> {
     let mut random = generator(seed, "weights", 0);
     let drawn: Vec<f64> = (0..members).map(|_| unit(&mut random)).collect();
@@ -223,7 +223,7 @@ pub fn weights(seed: u64, members: usize) -> Vec<f64> {
     drawn.iter().map(|weight| weight / sum).collect()
 }
 
-/// Every rule, with and without weights and standardisation.
+/// Returns every rule, with and without weights and standardisation.
 pub fn rules(seed: u64, members: usize) -> Vec<Combination> {
     let some = || Some(weights(seed, members));
     vec![

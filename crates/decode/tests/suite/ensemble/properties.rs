@@ -1,4 +1,4 @@
-//! What holds of every ensemble.
+//! Properties of every ensemble.
 
 use super::*;
 use proptest::prelude::*;
