@@ -23,7 +23,7 @@ use std::error::Error;
 use std::time::Instant;
 
 use burn::tensor::Device;
-use dsokr::config::TrainingConfig;
+use dsokr::config::{Every, TrainingConfig};
 use dsokr::core::Processes;
 use dsokr::device::Processor;
 use dsokr::train::{Event, Observer, Pairs, Task, Validation, train};
@@ -145,7 +145,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         batch: setting.batch,
         learning_rate: 1e-4,
         warmup: 0,
-        evaluate_every: 1 + TIMED,
+        evaluate_every: Every::Epochs(1 + TIMED),
         checkpoint_seconds: u64::MAX,
         ..TrainingConfig::default()
     };

@@ -29,7 +29,7 @@ pub(crate) use decoding::IN_ENSEMBLES;
 pub use decoding::{
     DecodingConfig, ExpectedF1Config, HubConfig, Search, SecondLookConfig, WordsConfig,
 };
-pub use dsokr_train::{Decay, GroupConfig, LossConfig, OptimizerName, TrainingConfig};
+pub use dsokr_train::{Decay, Every, GroupConfig, LossConfig, OptimizerName, TrainingConfig};
 pub use encoder::EncoderTable;
 pub(crate) use encoder::{EncoderSettings, register};
 pub use ensemble::{EnsembleConfig, MemberWeights};

@@ -172,7 +172,7 @@ fn still_learning(evidence: &Evidence) -> Result<Option<String>, Error> {
     let [.., before, last] = evidence.log else { return Ok(None) };
     let epochs = evidence.problem.config.training.epochs;
     let falls = last.loss < (1.0 - FALLS) * before.loss;
-    let whole = last.epoch == epochs as u64;
+    let whole = last.epoch == epochs as f64;
     let line = || {
         format!(
             "the loss still falls at the last epoch (from {:.4} to {:.4}), and the model is the best there: \

@@ -74,9 +74,10 @@ pub fn of_training(
     // an evaluation keeps nothing for a backward pass
     let inputs = (config.at_once().min(pairs) as f64).max(batch.min(validation) as f64 / 4.0);
     let epochs = config.epochs as f64;
-    let steps = epochs * pairs.div_ceil(config.batch.max(1)) as f64;
+    let per_epoch = pairs.div_ceil(config.batch.max(1));
+    let steps = epochs * per_epoch as f64;
     let batch_size = config.batch.min(pairs) as f64;
-    let evaluations = epochs / config.evaluate_every.max(1) as f64;
+    let evaluations = config.evaluate_every.times(config.epochs, per_epoch);
     let passes = 3.0 * epochs * pairs as f64 + evaluations * validation as f64;
     let needs = |part: &PartSize| {
         let keys = part.clone().inside("encoder").keys;

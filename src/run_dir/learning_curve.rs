@@ -47,13 +47,10 @@ impl LearningCurve {
         for folder in folders {
             let run = RunDir::at(&folder);
             let Some(lines) = run.log()? else { continue };
-            let Some(last) = lines.last() else { continue };
-            // the log counts whole epochs; an evaluation within one lies between
-            let steps = last.step as f64 / last.epoch.max(1) as f64;
             let metric = run.config()?.evaluation.metric;
             let point = |line: &LogLine<Scores>| {
                 let value = Some(metric.value(&line.metrics)).filter(|value| value.is_finite());
-                LearningPoint { epoch: line.step as f64 / steps.max(1.0), loss: line.loss, value }
+                LearningPoint { epoch: line.epoch, loss: line.loss, value }
             };
             let name = folder.file_name().unwrap_or(folder.as_os_str()).to_string_lossy();
             curves.push(Self {

@@ -113,7 +113,9 @@ pub(crate) fn of_outputs(config: &Checked, dataset: &Dataset) -> Vec<Need> {
     let width = if rows.kind() == RowKind::Dense { rows.width() as f64 } else { 0.0 };
     // those of a training, and the report of about as many queries
     let evaluations = if config.encoder.abilities().trains_in_steps {
-        config.training.epochs as f64 / config.training.evaluate_every.max(1) as f64
+        let training = &config.training;
+        let per_epoch = dataset.train.ids.len().div_ceil(training.batch.max(1));
+        training.evaluate_every.times(training.epochs, per_epoch)
     } else {
         1.0
     };

@@ -324,6 +324,38 @@ fn the_best_evaluation_is_kept_and_training_stops_early() {
 }
 
 #[test]
+fn evaluations_may_follow_steps() {
+    let sandbox = Sandbox::new();
+    let train = |out: &str, changes: &[&str]| {
+        let mut arguments = vec!["train", "small.toml", "--quiet", "--out", out];
+        arguments.extend(changes.iter().flat_map(|change| ["--set", change]));
+        sandbox.succeed(&arguments);
+        let log = sandbox.read(&format!("{out}/log.jsonl"));
+        log.lines()
+            .map(|line| serde_json::from_str(line).unwrap())
+            .collect::<Vec<serde_json::Value>>()
+    };
+    let by_epochs = train("epochs", &["training.epochs=3"]);
+    let per_epoch = by_epochs[0]["step"].as_u64().unwrap();
+    let all = 3 * per_epoch;
+    assert!(per_epoch > 3 && all % 5 != 0, "{per_epoch} steps an epoch");
+    let by_steps = train("steps", &["training.epochs=3", "training.evaluate_every={steps=5}"]);
+    let steps: Vec<u64> = by_steps.iter().map(|line| line["step"].as_u64().unwrap()).collect();
+    let expected: Vec<u64> = (1..=all).filter(|step| step % 5 == 0 || *step == all).collect();
+    assert_eq!(steps, expected);
+    for line in &by_steps {
+        let epoch = line["step"].as_f64().unwrap() / per_epoch as f64;
+        assert_eq!(line["epoch"].as_f64().unwrap(), epoch);
+    }
+    // an evaluation changes nothing in the steps
+    assert_eq!(by_steps.last().unwrap()["metrics"], by_epochs.last().unwrap()["metrics"]);
+    let refused = ["train", "small.toml", "--set", "training.evaluate_every={steps=0}"];
+    sandbox.fail(&refused, 2, &["training.evaluate_every.steps = 0", "at least 1"]);
+    let refused = ["train", "small.toml", "--set", "training.evaluate_every={batches=2}"];
+    sandbox.fail(&refused, 2, &["a number of epochs, or { steps = NUMBER }"]);
+}
+
+#[test]
 fn a_run_is_not_resumed_on_other_data() {
     let sandbox = Sandbox::new();
     sandbox.succeed(&["train", "small.toml", "--quiet", "--out", "run"]);

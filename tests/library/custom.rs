@@ -5,7 +5,7 @@ use burn::tensor::{Device, Tensor, TensorData};
 use dsokr::basis::features::DenseRows;
 use dsokr::basis::kernel::{self, OutputKernel};
 use dsokr::basis::{Basis, Block, Features, Kernel, Mat, RowSource, SketchKind, SketchOptions};
-use dsokr::config::TrainingConfig;
+use dsokr::config::{Every, TrainingConfig};
 use dsokr::core::random::generator;
 use dsokr::core::{Error, Processes, RowWeights};
 use dsokr::data::{FittedFeatures, Outputs};
@@ -167,7 +167,7 @@ fn an_own_kernel_is_learnt_and_decoded() {
         batch: 10,
         learning_rate: 0.01,
         warmup: 0,
-        evaluate_every: 20,
+        evaluate_every: Every::Epochs(20),
         ..TrainingConfig::default()
     };
     let task = Task {

@@ -5,7 +5,7 @@ use std::str::FromStr;
 use dsokr_core::store::{self, Stored, Tensor};
 use dsokr_nn::Values;
 use dsokr_nn::parameters::{Parameter, Parameters};
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, Serializer};
 
 use crate::error::Error;
 
@@ -169,8 +169,9 @@ pub fn read_parameters(stored: &Stored, prefix: &str) -> Result<Parameters, Erro
 pub struct LogLine<M> {
     /// Steps done.
     pub step: u64,
-    /// Epochs done.
-    pub epoch: u64,
+    /// Epochs done; a fraction within an epoch. Whole numbers are written without a point.
+    #[serde(serialize_with = "whole_or_fraction")]
+    pub epoch: f64,
     /// Mean of the loss over the steps since the last evaluation.
     pub loss: f64,
     /// Mean of r(y) over the training outputs: the lower bound of the square loss.
@@ -189,6 +190,14 @@ pub struct LogLine<M> {
     pub device_bytes: Option<u64>,
     /// Metrics of the validation split.
     pub metrics: M,
+}
+
+fn whole_or_fraction<S: Serializer>(number: &f64, serializer: S) -> Result<S::Ok, S::Error> {
+    if number.fract() == 0.0 {
+        serializer.serialize_u64(*number as u64)
+    } else {
+        serializer.serialize_f64(*number)
+    }
 }
 
 /// The store of a training's state. By default, and by `()`, nothing is stored.

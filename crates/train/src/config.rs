@@ -30,6 +30,51 @@ pub enum Decay {
     Cosine,
 }
 
+/// How often something is done: after so many epochs, or after so many steps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged, expecting = "expected a number of epochs, or { steps = NUMBER }")]
+pub enum Every {
+    /// After so many epochs.
+    Epochs(usize),
+    /// After so many steps, written as `{ steps = 500 }`.
+    #[serde(deny_unknown_fields)]
+    Steps {
+        /// The number of steps.
+        steps: usize,
+    },
+}
+
+impl Every {
+    /// Whether it is due when `step` steps have been done, in epochs of `per_epoch` steps.
+    pub(crate) fn is_due(self, step: u64, per_epoch: u64) -> bool {
+        let period = match self {
+            Self::Epochs(epochs) => epochs as u64 * per_epoch,
+            Self::Steps { steps } => steps as u64,
+        };
+        step.is_multiple_of(period)
+    }
+
+    /// How many times it is done in a training of so many epochs, of `per_epoch` steps each.
+    pub fn times(self, epochs: usize, per_epoch: usize) -> f64 {
+        match self {
+            Self::Epochs(every) => epochs as f64 / every.max(1) as f64,
+            Self::Steps { steps } => (epochs * per_epoch) as f64 / steps.max(1) as f64,
+        }
+    }
+
+    /// Checks a value of a training of so many epochs.
+    fn validate(self, key: &str, epochs: usize) -> Result<(), Error> {
+        match self {
+            Self::Epochs(every) => {
+                Error::ensure((1..=epochs).contains(&every), key, every, "1 to training.epochs")
+            }
+            Self::Steps { steps } => {
+                Error::ensure(steps > 0, format_args!("{key}.steps"), steps, "at least 1")
+            }
+        }
+    }
+}
+
 /// Optimisation of the mean loss.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema, SmartDefault)]
 #[serde(deny_unknown_fields, default)]
@@ -76,9 +121,10 @@ pub struct TrainingConfig {
     /// Gradients longer than this (over all parameters) are shortened to it; 0 leaves them.
     #[default(1.0)]
     pub clip: f32,
-    /// Epochs between two evaluations on the validation split.
-    #[default(1)]
-    pub evaluate_every: usize,
+    /// Epochs between two evaluations on the validation split; or steps, as `{ steps = 500 }`. The last step is always
+    /// followed by one.
+    #[default(Every::Epochs(1))]
+    pub evaluate_every: Every,
     /// Evaluations without improvement after which training stops; 0 never stops early.
     pub patience: usize,
     /// Seconds between two checkpoints for `--resume`; the first is taken after the first evaluation.
@@ -183,9 +229,7 @@ impl TrainingConfig {
             let holds = single(rate) && rate >= 0.0;
             Error::ensure(holds, "training.groups.learning_rate", rate, NOT_NEGATIVE)?;
         }
-        let every = self.evaluate_every;
-        let allowed = "1 to training.epochs";
-        Error::ensure(every > 0 && every <= self.epochs, "training.evaluate_every", every, allowed)
+        self.evaluate_every.validate("training.evaluate_every", self.epochs)
     }
 }
 

@@ -12,33 +12,32 @@ use crate::hooks::Hook;
 use crate::progress::Progress;
 use crate::task::{Event, Validation};
 
-/// Evaluates the model after the epochs that the configuration names and after the last one, and notes which
+/// Evaluates the model after the epochs or steps that the configuration names and after the last step, and notes which
 /// evaluation is the best.
 pub(crate) struct Evaluation;
 
 impl<E: Encoder, M: Display + 'static> Hook<E, M> for Evaluation {
     fn reads_loss(&mut self, progress: &Progress<E, M>) -> bool {
-        progress.is_end_of_epoch()
+        progress.is_end_of_epoch() || is_due(progress)
     }
 
     fn after_step(&mut self, progress: &mut Progress<E, M>, model: &Model<E>) -> Result<(), Error> {
-        if !progress.is_end_of_epoch() {
-            return Ok(());
-        }
-        let epochs = progress.state.step / progress.per_epoch;
-        let is_due = epochs.is_multiple_of(progress.task.config.evaluate_every as u64);
-        if is_due || progress.left() == 0 {
-            evaluate(progress, model, epochs)?;
+        if is_due(progress) || progress.left() == 0 {
+            evaluate(progress, model)?;
         }
         Ok(())
     }
+}
+
+/// Whether the configuration asks for an evaluation after the step that has been done.
+fn is_due<E: Encoder, M>(progress: &Progress<E, M>) -> bool {
+    progress.task.config.evaluate_every.is_due(progress.state.step, progress.per_epoch)
 }
 
 /// Evaluates the model, on rank 0 of several.
 fn evaluate<E: Encoder, M: Display + 'static>(
     progress: &mut Progress<E, M>,
     model: &Model<E>,
-    epochs: u64,
 ) -> Result<(), Error> {
     let ranks = progress.task.ranks;
     if ranks.size() > 1 {
@@ -64,7 +63,7 @@ fn evaluate<E: Encoder, M: Display + 'static>(
         progress.state.stale += 1;
         progress.keep_best();
     }
-    log(progress, metrics, epochs, is_best)?;
+    log(progress, metrics, is_best)?;
     ranks.broadcast_number(progress.state.stale as u64)?;
     if progress.is_exhausted() && progress.left() > 0 {
         let evaluations = progress.state.stale;
@@ -77,11 +76,11 @@ fn evaluate<E: Encoder, M: Display + 'static>(
 fn log<E: Encoder, M: Display + 'static>(
     progress: &mut Progress<E, M>,
     metrics: M,
-    epoch: u64,
     best: bool,
 ) -> Result<(), Error> {
     let task = progress.task;
     let step = progress.state.step;
+    let epoch = step as f64 / progress.per_epoch as f64;
     let loss = progress.state.loss_sum / progress.state.loss_steps.max(1) as f64;
     let seconds = progress.begun.elapsed().as_secs_f64();
     let each = seconds / progress.steps().max(1) as f64;

@@ -22,7 +22,7 @@ mod task;
 
 pub use batches::embed;
 pub use checkpoint::{Checkpoint, CheckpointSink, LogLine, Moments, check_basis, read_parameters};
-pub use config::{Decay, GroupConfig, LossConfig, OptimizerName, TrainingConfig};
+pub use config::{Decay, Every, GroupConfig, LossConfig, OptimizerName, TrainingConfig};
 pub use error::Error;
 pub use optimizer::Update;
 pub use steps::train;

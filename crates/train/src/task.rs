@@ -193,8 +193,8 @@ pub enum Event<'a> {
     Evaluation {
         /// Steps done.
         step: u64,
-        /// Epochs done.
-        epoch: u64,
+        /// Epochs done; a fraction within an epoch.
+        epoch: f64,
         /// Mean loss since the last evaluation.
         loss: f64,
         /// The metrics.
@@ -258,6 +258,7 @@ impl fmt::Display for Event<'_> {
                 write!(out, "about {} s of training, evaluations not counted", left.as_secs())
             }
             Self::Evaluation { epoch, loss, metrics, best, .. } => {
+                let epoch = (epoch * 100.0).round() / 100.0;
                 let best = if *best { " (best)" } else { "" };
                 write!(out, "epoch {epoch}: loss {loss:.4}, validation {metrics}{best}")
             }
