@@ -17,11 +17,11 @@ use crate::cli::meant::check_runs;
 use crate::cli::output::{print, print_json};
 use crate::cli::plot::check_svg;
 use crate::cli::report;
-use crate::cli::report::Evaluated;
+use crate::cli::report::{Evaluated, compared_molecules};
 use crate::config::candidate_rule::CandidateRule;
 use crate::error::{Error, ensure};
 use crate::metrics::metric::{Metric, RESAMPLES, intervals};
-use crate::metrics::molecules::{EXAMPLES, are_smiles, drawing};
+use crate::metrics::molecules::{EXAMPLES, drawing};
 use crate::metrics::scores::Scores;
 use crate::run::{
     EnsembleRun, LearningCurve, QueryAnswers, QueryRequest, Run, counts_line, metrics_table,
@@ -265,8 +265,16 @@ impl Shown {
             let decoded = &decoded;
             let ranks = &ranks;
             let gaps = &gaps;
-            let evaluated =
-                Evaluated { runs, answers, evaluation, decoded, ranks, gaps, learning: &learning };
+            let evaluated = Evaluated {
+                runs,
+                answers,
+                evaluation,
+                decoded,
+                ranks,
+                gaps,
+                learning: &learning,
+                intervals: &results.intervals,
+            };
             report::FOLDER.write(folder, |here| report::fill(here, &evaluated, &results))?;
         }
         if self.json {
@@ -333,30 +341,6 @@ impl Shown {
         }
         print(&text)
     }
-}
-
-/// The right and the predicted molecules of the first `count` queries, where labels of candidates are SMILES; none where
-/// they are not, and where a right output is not a candidate.
-///
-/// # Errors
-/// A label that is not a SMILES.
-fn compared_molecules(
-    golds: &[String],
-    decoded: &[Decoded],
-    candidates: &Candidates,
-    count: usize,
-) -> Result<Option<(Truth, Truth)>, Error> {
-    if !are_smiles(candidates) {
-        return Ok(None);
-    }
-    let right = golds.iter().take(count).map(|gold| candidates.find(gold));
-    let first = decoded.iter().take(count).map(|query| query.hits.first().map(|hit| hit.candidate));
-    let truth = |all: Vec<usize>| {
-        let molecule = |&at: &usize| Structure::from_label(candidates.label(at));
-        all.iter().map(molecule).collect::<Result<Vec<_>, _>>().map(Truth::Molecules)
-    };
-    let both = right.collect::<Option<Vec<usize>>>().zip(first.collect::<Option<Vec<usize>>>());
-    both.map(|(right, first)| Ok((truth(right)?, truth(first)?))).transpose()
 }
 
 /// The learning curves of all runs; those of one name have their folders before it.

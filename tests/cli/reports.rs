@@ -40,6 +40,16 @@ fn reports_say_what_happened_to_each_query() {
     assert!(figure.contains("share right") && figure.contains("its gap to the next one"));
     // kernel machines have no epochs
     assert!(!sandbox.path("report/learning.svg").exists());
+    // one page that stands by itself
+    let page = sandbox.read("report/report.html");
+    assert_eq!(page.matches("<tr data-result=").count(), 10);
+    let shown_right = page.matches("<tr data-result=\"right\"").count() as f64 / 10.0;
+    assert!(shown_right >= number(&found, "hits@1"), "{shown_right}");
+    assert!(page.matches("<figure><svg").count() == 3 && page.contains("95 % interval"), "{page}");
+    for elsewhere in ["http://", "https://", "src=", "{{"] {
+        let inside = page.replace("http://www.w3.org/2000/svg", "");
+        assert!(!inside.contains(elsewhere), "{elsewhere}");
+    }
     let kept = json(&sandbox.read("report/metrics.json").replace('\n', " "));
     assert!(kept["mrr_ci95"].is_array() && kept["mrr"] == found["mrr"], "{kept}");
     // names in the place of directories

@@ -1,23 +1,29 @@
 //! The folder that `evaluate --report` writes.
 
+mod page;
+
+use std::collections::BTreeMap;
+use std::fs;
 use std::path::Path;
 
+use dsokr_core::Error as FileError;
 use dsokr_core::store::write_atomically;
-use dsokr_data::Truth;
+use dsokr_data::{Structure, Truth};
 use dsokr_decode::report::{
     QueryRow, ReliabilityBin, hits_curve, query_rows, rank_histogram, reliability, worst,
 };
-use dsokr_decode::{Decoded, Rank};
+use dsokr_decode::{Candidates, Decoded, Rank};
 use serde::Serialize;
 
+use self::page::{Page, Query};
 use crate::cli::plot;
 use crate::error::Error;
 use crate::metrics::labels::LabelScores;
 use crate::metrics::metric::RESAMPLES;
-use crate::metrics::molecules::{EXAMPLES, drawing};
+use crate::metrics::molecules::{EXAMPLES, are_smiles, drawing};
 use crate::metrics::scores::Evaluation;
 use crate::metrics::table::Table;
-use crate::run::{EnsembleRun, LearningCurve, OutputFolder, QueryAnswers};
+use crate::run::{EnsembleRun, LearningCurve, OutputFolder, QueryAnswers, counts_line};
 
 /// The largest k of the curve of hits@k.
 const MOST: usize = 50;
@@ -50,6 +56,8 @@ pub struct Evaluated<'a> {
     pub gaps: &'a [ReliabilityBin],
     /// The learning curves of the runs.
     pub learning: &'a [LearningCurve],
+    /// 95 % intervals of metrics, by their names.
+    pub intervals: &'a BTreeMap<String, [f64; 2]>,
 }
 
 /// The folder of a report.
@@ -61,7 +69,18 @@ pub const FOLDER: OutputFolder = OutputFolder {
 
 /// The files that a report may have.
 const FILES: &str = "metrics.json ranks.tsv worst.tsv quantiles.tsv labels.tsv reliability.tsv hits.svg ranks.svg \
-                     reliability.svg learning.svg examples.svg";
+                     reliability.svg learning.svg examples.svg report.html";
+
+/// The figures of the page, with their captions.
+const FIGURES: [(&str, &str); 4] = [
+    ("hits.svg", "Share of queries whose right output is among the first k candidates."),
+    ("ranks.svg", "Ranks of the right outputs."),
+    (
+        "reliability.svg",
+        "How often the first candidate is right, by its score and by its gap to the next one.",
+    ),
+    ("learning.svg", "Loss and validation metric by epochs."),
+];
 
 /// Writes the files that book/src/files.md describes. Where ranks carry no information, `ranks.tsv` is the only
 /// file about ranks, and `worst.tsv` is about edit distances.
@@ -102,7 +121,11 @@ pub fn fill(folder: &Path, evaluated: &Evaluated, metrics: &impl Serialize) -> R
         let rows = labels.iter().map(LabelScores::cells);
         put("labels.tsv", &Table::new(LabelScores::COLUMNS, 1).with(rows).tsv())?;
     }
-    let drawn = outputs.as_ref().map(|outputs| drawing(inputs, outputs, EXAMPLES)).transpose()?;
+    let examples = match outputs {
+        Some(outputs) => Some(outputs.clone()),
+        None => compared_molecules(golds, evaluated.decoded, candidates, EXAMPLES)?,
+    };
+    let drawn = examples.map(|outputs| drawing(inputs, &outputs, EXAMPLES)).transpose()?;
     if let Some(svg) = drawn.flatten() {
         put("examples.svg", &svg)?;
     }
@@ -147,7 +170,61 @@ pub fn fill(folder: &Path, evaluated: &Evaluated, metrics: &impl Serialize) -> R
         histograms.push((name.clone(), rank_histogram(ranks, PER_DECADE)?));
     }
     plot::hits(&folder.join("hits.svg"), &hits)?;
-    plot::ranks(&folder.join("ranks.svg"), &histograms)
+    plot::ranks(&folder.join("ranks.svg"), &histograms)?;
+
+    let label = |id: &String| candidates.find(id).map_or("", |at| candidates.label(at));
+    let texts = inputs.texts().unwrap_or_default();
+    let queries = rows.iter().zip(golds).enumerate();
+    let queries = queries.map(|(at, (row, gold))| Query {
+        text: texts.get(at).map_or("", |text| text),
+        gold_label: label(gold),
+        row,
+    });
+    let page = Page {
+        title: evaluated.ranks[0].0.clone(),
+        subtitle: counts_line("evaluation", scores),
+        scores,
+        intervals: &|name| evaluated.intervals.get(name).copied(),
+        figures: figures(folder)?,
+        queries: queries.collect(),
+    };
+    put("report.html", &page.html())
+}
+
+/// The figures that the folder has, as SVG documents.
+fn figures(folder: &Path) -> Result<Vec<(&'static str, String)>, Error> {
+    let mut figures = Vec::new();
+    for (name, caption) in FIGURES {
+        let path = folder.join(name);
+        if path.exists() {
+            figures.push((caption, fs::read_to_string(&path).map_err(FileError::io(&path))?));
+        }
+    }
+    Ok(figures)
+}
+
+/// The right and the predicted molecules of the first `count` queries, where labels of candidates are SMILES; none where
+/// they are not, and where a right output is not a candidate.
+///
+/// # Errors
+/// A label that is not a SMILES.
+pub fn compared_molecules(
+    golds: &[String],
+    decoded: &[Decoded],
+    candidates: &Candidates,
+    count: usize,
+) -> Result<Option<(Truth, Truth)>, Error> {
+    if !are_smiles(candidates) {
+        return Ok(None);
+    }
+    let right = golds.iter().take(count).map(|gold| candidates.find(gold));
+    let first = decoded.iter().take(count).map(|query| query.hits.first().map(|hit| hit.candidate));
+    let truth = |all: Vec<usize>| {
+        let molecule = |&at: &usize| Structure::from_label(candidates.label(at));
+        all.iter().map(molecule).collect::<Result<Vec<_>, _>>().map(Truth::Molecules)
+    };
+    let both = right.collect::<Option<Vec<usize>>>().zip(first.collect::<Option<Vec<usize>>>());
+    both.map(|(right, first)| Ok((truth(right)?, truth(first)?))).transpose()
 }
 
 /// The queries of the largest distances, the largest first.

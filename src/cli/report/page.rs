@@ -1,0 +1,140 @@
+//! The report as one page that stands by itself: `report.html`.
+
+use std::fmt::Write;
+
+use dsokr_decode::report::QueryRow;
+use dsokr_molecule::Molecule;
+
+use crate::metrics::metric::Metric;
+use crate::metrics::scores::Scores;
+
+const TEMPLATE: &str = include_str!("page.html");
+
+/// The most queries whose molecules are drawn. Of more, the worst are drawn: a drawing has some kilobytes.
+const DRAWN: usize = 400;
+
+/// What the page shows.
+pub struct Page<'a> {
+    /// Its heading: the evaluated runs.
+    pub title: String,
+    /// What was evaluated.
+    pub subtitle: String,
+    pub scores: &'a Scores,
+    /// The 95 % interval of a metric by its name.
+    pub intervals: &'a dyn Fn(&str) -> Option<[f64; 2]>,
+    /// SVG documents with their captions.
+    pub figures: Vec<(&'static str, String)>,
+    pub queries: Vec<Query<'a>>,
+}
+
+/// A query with its decoded output.
+pub struct Query<'a> {
+    /// The text of the query; empty for inputs of other kinds.
+    pub text: &'a str,
+    pub gold_label: &'a str,
+    pub row: &'a QueryRow,
+}
+
+impl Query<'_> {
+    /// Whether the right output is the first candidate, or ties with it.
+    fn is_right(&self) -> bool {
+        self.row.rank.is_some_and(|rank| rank - self.row.tied as f64 / 2.0 <= 1.0)
+    }
+
+    /// The rank by which queries are sorted; queries without a gold come last.
+    fn rank(&self) -> f64 {
+        self.row.rank.unwrap_or(f64::MAX)
+    }
+}
+
+impl Page<'_> {
+    /// The page as HTML.
+    pub fn html(&self) -> String {
+        let drawn = self.drawn();
+        let rows = self.queries.iter().zip(&drawn).map(|(query, drawn)| row(query, *drawn));
+        let note = if drawn.iter().all(|drawn| *drawn) {
+            "A click on a heading sorts the table.".to_owned()
+        } else {
+            format!(
+                "A click on a heading sorts the table. Molecules of the {DRAWN} worst queries are drawn."
+            )
+        };
+        TEMPLATE
+            .replace("{{title}}", &escape(&self.title))
+            .replace("{{subtitle}}", &escape(&self.subtitle))
+            .replace("{{note}}", &note)
+            .replace("{{metrics}}", &self.metrics())
+            .replace("{{figures}}", &self.figures())
+            .replace("{{queries}}", &rows.collect::<Vec<_>>().join("\n"))
+    }
+
+    /// Which queries have drawings.
+    fn drawn(&self) -> Vec<bool> {
+        let mut worst: Vec<usize> = (0..self.queries.len()).collect();
+        worst.sort_by(|&a, &b| self.queries[b].rank().total_cmp(&self.queries[a].rank()));
+        let mut drawn = vec![false; self.queries.len()];
+        for &query in worst.iter().take(DRAWN) {
+            drawn[query] = true;
+        }
+        drawn
+    }
+
+    fn metrics(&self) -> String {
+        let mut rows = String::new();
+        for (metric, value) in Metric::known_of(self.scores) {
+            let interval = (self.intervals)(metric.name());
+            let interval = interval.map(|[low, high]| format!("{low:.4} to {high:.4}"));
+            let _ = writeln!(
+                rows,
+                "<tr><td>{}</td><td class=\"number\">{value:.4}</td><td>{}</td></tr>",
+                escape(metric.title()),
+                interval.unwrap_or_default()
+            );
+        }
+        rows
+    }
+
+    fn figures(&self) -> String {
+        let figure = |(caption, svg): &(&str, String)| {
+            format!("<figure>{svg}<figcaption>{}</figcaption></figure>", escape(caption))
+        };
+        self.figures.iter().map(figure).collect::<Vec<_>>().join("\n")
+    }
+}
+
+/// The row of a query.
+fn row(query: &Query, drawn: bool) -> String {
+    let QueryRow { query: id, gold, rank, first, first_label, first_score, .. } = query.row;
+    let result = if query.is_right() { "right" } else { "wrong" };
+    let rank = rank.map_or_else(|| "no candidate".to_owned(), |rank| rank.to_string());
+    format!(
+        "<tr data-result=\"{result}\"><td>{}</td><td>{}</td><td>{}</td><td>{}</td>\
+         <td class=\"number\" data-value=\"{}\">{rank}<br><span class=\"{result}\">{result}</span></td>\
+         <td class=\"number\" data-value=\"{first_score}\">{first_score:.4}</td></tr>",
+        escape(id),
+        escape(query.text),
+        output(gold, query.gold_label, drawn),
+        output(first, first_label, drawn),
+        query.rank(),
+    )
+}
+
+/// An output: its drawing if its label is a SMILES, its label and its id.
+fn output(id: &str, label: &str, drawn: bool) -> String {
+    let molecule = if drawn { Molecule::parse(label).ok() } else { None };
+    let drawing = molecule
+        .filter(|_| !label.is_empty())
+        .map(|molecule| format!("<div class=\"drawing\">{}</div>", molecule.svg()));
+    format!(
+        "{}<div class=\"label\">{}</div><div class=\"soft\">{}</div>",
+        drawing.unwrap_or_default(),
+        escape(label),
+        escape(id)
+    )
+}
+
+/// Text as HTML shows it.
+fn escape(text: &str) -> String {
+    let text = text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
+    text.replace('"', "&quot;")
+}
