@@ -32,12 +32,15 @@ pub enum Decay {
 
 /// How often something is done: after so many epochs, or after so many steps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(untagged, expecting = "expected a number of epochs, or { steps = NUMBER }")]
+#[serde(
+    untagged,
+    deny_unknown_fields,
+    expecting = "expected a number of epochs, or { steps = NUMBER }"
+)]
 pub enum Every {
     /// After so many epochs.
     Epochs(usize),
     /// After so many steps, written as `{ steps = 500 }`.
-    #[serde(deny_unknown_fields)]
     Steps {
         /// The number of steps.
         steps: usize,

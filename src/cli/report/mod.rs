@@ -188,7 +188,7 @@ pub fn fill(folder: &Path, evaluated: &Evaluated, metrics: &impl Serialize) -> R
         figures: figures(folder)?,
         queries: queries.collect(),
     };
-    put("report.html", &page.html())
+    Ok(put("report.html", &page.html())?)
 }
 
 /// The figures that the folder has, as SVG documents.
