@@ -23,7 +23,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         _ => return Err("usage: beyond RUN TEXTS [SETTINGS]".into()),
     };
     let settings: BeyondConfig = settings.parse()?;
-    let run = Run::open(Path::new(run))?.with_beyond(settings)?;
+    let run = Run::open(run)?.with_beyond(Some(&settings))?;
     let texts = std::fs::read_to_string(texts)?;
     let before = processor_seconds()?;
     let mut scored = 0;

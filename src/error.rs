@@ -261,6 +261,21 @@ impl Error {
         }
     }
 
+    /// Whether the work was ended by its [`Cancellation`](dsokr_core::Cancellation). A training that says so has kept its
+    /// state, from which it goes on.
+    pub fn is_cancelled(&self) -> bool {
+        use dsokr_core::Error::Cancelled;
+        use dsokr_train::Error::Interrupted;
+        match self {
+            Self::Member { source, .. } => source.is_cancelled(),
+            Self::Basis(error) | Self::Train(dsokr_train::Error::Basis(error)) => {
+                matches!(error, Cancelled)
+            }
+            Self::Train(error) => matches!(error, Interrupted { .. }),
+            _ => false,
+        }
+    }
+
     /// Whether the request was wrong (a flag, a configuration, a file), rather than the run.
     pub fn is_request(&self) -> bool {
         use dsokr_core::Error::{Cancelled, Io};

@@ -9,10 +9,50 @@
 //! let trained = dsokr::fit(&config, &out)?;
 //! println!("{}", trained.report);
 //!
-//! let run = dsokr::Run::open(&out)?;
-//! for hit in run.search("A carboxylic acid with a bromine atom on a benzene ring.", 3)?.hits {
+//! let text = "A carboxylic acid with a bromine atom on a benzene ring.";
+//! for hit in trained.run.search(text, 3)?.hits {
 //!     println!("{:.4}  {}", hit.score, hit.label);
 //! }
+//! # assert!(trained.report.metrics.mrr() > 0.3, "{}", trained.report);
+//! # let again = dsokr::Run::open(&out)?.search(text, 3)?;
+//! # assert_eq!(again, trained.run.search(text, 3)?);
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! A program that has pairs and no configuration calls [`fit_pairs`]. One that shows progress gives an [`Observer`], and
+//! ends the training from any thread by a [`Cancellation`]; the state is kept, and the same request with `resume` goes on:
+//!
+//! ```
+//! use dsokr::{Cancellation, Config, Event, Observer, Request};
+//!
+//! struct Progress(std::sync::mpsc::Sender<u64>);
+//!
+//! impl Observer for Progress {
+//!     fn event(&mut self, event: &Event) {
+//!         if let Event::Evaluation { epoch, .. } = event {
+//!             println!("{event}");
+//!             let _ = self.0.send(*epoch);
+//!         }
+//!     }
+//! }
+//!
+//! # fn main() -> Result<(), dsokr::Error> {
+//! # let folder = tempfile::tempdir().unwrap();
+//! # let out = folder.path().join("run");
+//! let config = Config::load("configs/quickstart.toml")?;
+//! let request = Request { out: Some(out), ..Request::new(&config)? };
+//! let (progress, epochs) = std::sync::mpsc::channel();
+//! let cancellation = Cancellation::default();
+//! let button = cancellation.clone();
+//! let presses = std::thread::spawn(move || epochs.recv().map(|_| button.cancel()));
+//! match cancellation.scope(|| request.run(&mut Progress(progress))) {
+//!     Ok(trained) => println!("{}", trained.report),
+//!     Err(error) if error.is_cancelled() => println!("{error}"),
+//!     Err(error) => return Err(error),
+//! }
+//! # presses.join().unwrap().unwrap();
+//! # let trained = Request { resume: true, ..request }.run(&mut ())?;
 //! # assert!(trained.report.metrics.mrr() > 0.3, "{}", trained.report);
 //! # Ok(())
 //! # }
@@ -65,6 +105,7 @@ mod pages {
 
 pub use dsokr_basis as basis;
 pub use dsokr_core as core;
+pub use dsokr_core::Cancellation;
 pub use dsokr_data as data;
 pub use dsokr_decode as decode;
 #[cfg(feature = "fetch")]
@@ -75,6 +116,7 @@ pub use dsokr_nn as nn;
 pub use dsokr_nn::Start;
 pub use dsokr_spectra as spectra;
 pub use dsokr_train as train;
+pub use dsokr_train::{Event, Observer};
 
 /// The memory that a run needs, estimated before it is taken and compared with what there is.
 pub mod memory {
@@ -114,6 +156,7 @@ pub use metrics::regression::{RegressionScores, TargetScores};
 pub use metrics::scores::{Evaluation, OutputScores, RankingScores, Scores};
 pub use metrics::structures::{BeyondScores, MoleculeScores, StructureScores};
 pub use metrics::{compare, table};
-pub use run::{EnsembleRun, Run};
+pub use run::{Member, Run};
 pub use run_dir::{HeldOut, PreparationFile, RunDir, SolvedLine};
+pub use studies::pairs::{fit_pairs, write_pairs};
 pub use studies::{init, quickstart, sketch, sweep};

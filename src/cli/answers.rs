@@ -8,7 +8,7 @@ use crate::config::Abilities;
 use crate::decoding::beyond::SearchEnd;
 use crate::decoding::decoder::PredictedOutput;
 use crate::metrics::table::Table;
-use crate::run::{Answer, EnsembleRun, Hit, Quantile};
+use crate::run::{Answer, Hit, Quantile, Run};
 
 /// The answer to one query, as JSON.
 #[derive(Serialize)]
@@ -145,7 +145,7 @@ pub struct AnswerTable {
 
 impl AnswerTable {
     /// The table of the answers of runs.
-    pub fn new(runs: &EnsembleRun) -> Self {
+    pub fn new(runs: &Run) -> Self {
         let levels = match runs.members() {
             [_] => runs.config().encoder.abilities().levels.unwrap_or_default(),
             _ => &[],

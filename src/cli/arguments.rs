@@ -15,7 +15,7 @@ use dsokr_decode::Combination::{Max, Mean};
 use crate::config::BeyondConfig;
 use crate::decoding::filter::Filter;
 use crate::error::{Error, ensure};
-use crate::run::{EnsembleRun, Run, Wanted};
+use crate::run::{Member, Run, Wanted};
 
 /// Where texts are in a file.
 #[derive(clap::Args)]
@@ -58,7 +58,7 @@ fn queries(ids: Vec<String>, inputs: Inputs) -> Split {
 }
 
 /// Some queries as a run reads them.
-pub fn read(batch: &Split, run: &Run) -> Result<Split, Error> {
+pub fn read(batch: &Split, run: &Member) -> Result<Split, Error> {
     match &batch.inputs {
         // lists of candidates name the queries
         Inputs::Texts(texts) => Ok(Split { ids: batch.ids.clone(), ..run.texts(texts)? }),
@@ -82,7 +82,7 @@ impl Queries {
 
 impl Texts {
     /// The queries of a file, or of standard input for `-`: vectors for a run that reads them.
-    pub fn open(&self, file: &Path, run: &Run) -> Result<Queries, Error> {
+    pub fn open(&self, file: &Path, run: &Member) -> Result<Queries, Error> {
         match run.config.encoder.abilities().reads {
             InputKind::Vectors => self.vectors(file, run),
             // a run that reads kernels refuses texts
@@ -92,7 +92,7 @@ impl Texts {
         }
     }
 
-    fn vectors(&self, file: &Path, run: &Run) -> Result<Queries, Error> {
+    fn vectors(&self, file: &Path, run: &Member) -> Result<Queries, Error> {
         for (argument, given) in [("column", &self.column), ("id", &self.id)] {
             let found = format_args!("{:?}", given.as_deref().unwrap_or_default());
             let allowed = "absent: this run reads vectors, which have no columns with names";
@@ -116,7 +116,7 @@ impl Texts {
         Ok(Queries::Vectors(0..count, Box::new(read)))
     }
 
-    fn texts(&self, file: &Path, run: &Run) -> Result<TextReader<Box<dyn Read>>, Error> {
+    fn texts(&self, file: &Path, run: &Member) -> Result<TextReader<Box<dyn Read>>, Error> {
         let facts = run.config.data.facts();
         let format = self.input.unwrap_or_else(|| match TextFormat::from_path(file) {
             // each line is a graph
@@ -191,14 +191,14 @@ pub struct Wants {
 
 impl Wants {
     /// The candidates that are wanted; none where all are.
-    pub fn of(&self, runs: &EnsembleRun) -> Result<Option<Wanted>, Error> {
+    pub fn of(&self, runs: &Run) -> Result<Option<Wanted>, Error> {
         self.filter.as_ref().map(|filter| runs.wanted(filter)).transpose()
     }
 }
 
 impl Combine {
     /// Gives `runs` the rule that was asked for, if one was.
-    pub fn apply(&self, runs: &mut EnsembleRun) -> Result<(), Error> {
+    pub fn apply(&self, runs: &mut Run) -> Result<(), Error> {
         if let Some(name) = &self.combine {
             runs.rule = serde_json::from_value(serde_json::json!({"name": name}))?;
             if let Mean { standardise, .. } | Max { standardise } = &mut runs.rule {

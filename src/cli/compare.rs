@@ -8,7 +8,7 @@ use crate::cli::output::print;
 use crate::error::{Error, ensure};
 use crate::metrics::compare::{EvaluatedRun, Format, compare};
 use crate::metrics::metric::RESAMPLES;
-use crate::run::Run;
+use crate::run::Member;
 use crate::studies::sweep::{Sweep, compare_folds};
 
 /// Compares runs on the same queries: all metrics with 95 % intervals, and paired differences from
@@ -62,7 +62,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Error> {
     let open = |path| queries.open(std::slice::from_ref(path), None);
     let runs = arguments.runs.iter().map(open).collect::<Result<Vec<_>, Error>>()?;
     let request = queries.request(&runs[0]);
-    let answers = runs.iter().map(|run| request.ask(run, Run::coordinates));
+    let answers = runs.iter().map(|run| request.ask(run, Member::coordinates));
     let answers = answers.collect::<Result<Vec<_>, Error>>()?;
     let mut evaluated = Vec::new();
     for ((run, answers), name) in runs.iter().zip(&answers).zip(names) {

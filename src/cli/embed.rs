@@ -2,7 +2,7 @@ use crate::error::ensure;
 use std::path::PathBuf;
 
 use crate::error::Error;
-use crate::run::{Run, check_not_read, check_output};
+use crate::run::{Member, check_not_read, check_output};
 use dsokr_data::config::OnBadRow;
 use dsokr_data::write_matrix;
 use dsokr_decode::CandidateBlocks;
@@ -47,7 +47,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Error> {
     check_output("out", &arguments.out)?;
     check_not_read("out", &arguments.out, &arguments.file)?;
     let device = arguments.device.open()?;
-    let mut run = Run::open_on(&arguments.run, &device)?;
+    let mut run = Member::open_on(&arguments.run, &device)?;
     let file = &arguments.file;
     let out = &arguments.out;
     let width = run.candidates.dim();

@@ -1,7 +1,7 @@
 use std::path::PathBuf;
 
 use crate::error::Error;
-use crate::run::{QueryRequest, Run};
+use crate::run::{Member, QueryRequest};
 use dsokr_data::SplitName;
 
 use crate::cli::arguments::{Beyond, Combine};
@@ -44,8 +44,8 @@ pub fn run(arguments: &Arguments) -> Result<(), Error> {
         let file = None;
         let split = Some(SplitName::Validation);
         let validation = QueryRequest { file, split, ..request.clone() };
-        runs.fit_weights(&validation.ask(&runs, Run::coordinates)?)?;
+        runs.fit_weights(&validation.ask(&runs, Member::coordinates)?)?;
     }
-    let answers = request.ask(&runs, Run::coordinates)?;
+    let answers = request.ask(&runs, Member::coordinates)?;
     shown.show((&runs, &arguments.runs), &answers, &request, queries.device)
 }

@@ -24,7 +24,7 @@ use crate::metrics::metric::{Metric, RESAMPLES, intervals};
 use crate::metrics::molecules::{EXAMPLES, drawing};
 use crate::metrics::scores::Scores;
 use crate::run::{
-    EnsembleRun, LearningCurve, QueryAnswers, QueryRequest, Run, counts_line, metrics_table,
+    LearningCurve, Member, QueryAnswers, QueryRequest, Run, counts_line, metrics_table,
 };
 
 /// Which queries are ranked, among which candidates.
@@ -160,14 +160,14 @@ impl Queries {
     }
 
     /// Opens runs that read the queries.
-    pub fn open(&self, runs: &[PathBuf], shards: Option<&Path>) -> Result<EnsembleRun, Error> {
+    pub fn open(&self, runs: &[PathBuf], shards: Option<&Path>) -> Result<Run, Error> {
         check_runs(runs)?;
-        let runs = EnsembleRun::open_shared(runs, shards, None, &self.device.open()?)?;
+        let runs = Run::open_shared(runs, shards, None, &self.device.open()?)?;
         runs.on_bad_row(self.on_bad_row)
     }
 
     /// The queries that the command names, else the split that the configuration of the runs evaluates.
-    pub fn request(&self, runs: &EnsembleRun) -> QueryRequest {
+    pub fn request(&self, runs: &Run) -> QueryRequest {
         let evaluated = runs.config().evaluation.split;
         let evaluated = self.file.is_none().then_some(evaluated);
         QueryRequest {
@@ -188,7 +188,7 @@ impl Shown {
     /// directories.
     pub fn show(
         &self,
-        (runs, folders): (&EnsembleRun, &[PathBuf]),
+        (runs, folders): (&Run, &[PathBuf]),
         answers: &QueryAnswers,
         request: &QueryRequest,
         device: Processor,
@@ -240,8 +240,8 @@ impl Shown {
         }
         let mut against = None;
         if let Some(name) = &self.against {
-            let other = EnsembleRun::open(std::slice::from_ref(name), &device.open()?)?;
-            let (theirs, _) = other.evaluate(&request.ask(&other, Run::coordinates)?)?;
+            let other = Run::open_all(std::slice::from_ref(name), &device.open()?)?;
+            let (theirs, _) = other.evaluate(&request.ask(&other, Member::coordinates)?)?;
             against = Some(compare(&evaluation.ranks, &theirs.ranks, RESAMPLES, seed)?);
             ranks.push((names[runs.members().len()].clone(), theirs.ranks));
         }
@@ -284,7 +284,7 @@ impl Shown {
     }
 
     /// The names of the runs, and behind them that of the run they are compared with.
-    fn names(&self, runs: &EnsembleRun) -> Result<Vec<String>, Error> {
+    fn names(&self, runs: &Run) -> Result<Vec<String>, Error> {
         let other = self.against.iter().map(|other| other.display().to_string());
         let names: Vec<String> = runs.names().into_iter().chain(other).collect();
         let all = names.len();
@@ -299,7 +299,7 @@ impl Shown {
     /// Prints the metrics for people.
     fn text(
         &self,
-        runs: &EnsembleRun,
+        runs: &Run,
         results: &Found,
         chance: &Scores,
         names: &[String],

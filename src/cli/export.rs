@@ -1,7 +1,7 @@
 use std::path::PathBuf;
 
 use crate::error::Error;
-use crate::run::Run;
+use crate::run::Member;
 
 use crate::cli::output::print;
 
@@ -33,7 +33,7 @@ pub struct Arguments {
 
 pub fn run(arguments: &Arguments) -> Result<(), Error> {
     let Arguments { run, out, onnx, candidates } = arguments;
-    let run: Run = Run::open(run)?;
+    let run: Member = Member::open(run)?;
     let what = match (onnx, candidates) {
         (true, _) => {
             run.export_onnx(out, *candidates)?;

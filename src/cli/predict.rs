@@ -5,7 +5,7 @@ use tracing::info;
 use crate::config::candidate_rule::CandidateRule;
 use crate::error::Error;
 use crate::metrics::table::{csv_line, tsv_line};
-use crate::run::{Calibration, EnsembleRun};
+use crate::run::{Calibration, Run};
 use dsokr_data::Split;
 use dsokr_data::config::OnBadRow;
 use dsokr_nn::Processor;
@@ -94,7 +94,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Error> {
     let Some((file, runs)) = arguments.paths.split_last() else { return Ok(()) };
     check_runs(runs)?;
     let device = arguments.device.open()?;
-    let mut runs = EnsembleRun::open(runs, &device)?.on_bad_row(arguments.on_bad_row)?;
+    let mut runs = Run::open_all(runs, &device)?.on_bad_row(arguments.on_bad_row)?;
     arguments.combine.apply(&mut runs)?;
     runs = runs.with_beyond(arguments.beyond.beyond.as_ref())?;
     let first = &runs.members()[0];

@@ -12,7 +12,7 @@ use crate::cli::meant::{check_order, check_runs};
 use crate::cli::output::{json_line, print, print_error, print_part};
 use crate::config::candidate_rule::CandidateRule;
 use crate::error::Error;
-use crate::run::{EnsembleRun, Wanted};
+use crate::run::{Run, Wanted};
 
 /// Ranks the candidates for one text, or for each text that is typed.
 ///
@@ -62,7 +62,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Error> {
     check_runs(std::slice::from_ref(&arguments.run))?;
     let device = arguments.device.open()?;
     let runs = std::slice::from_ref(&arguments.run);
-    let run = EnsembleRun::open_shared(runs, arguments.shards.as_deref(), None, &device)?;
+    let run = Run::open_shared(runs, arguments.shards.as_deref(), None, &device)?;
     let run = run.with_beyond(arguments.beyond.beyond.as_ref())?;
     let wanted = arguments.wants.of(&run)?;
     let search = Search { arguments, run: &run, wanted: wanted.as_ref() };
@@ -78,7 +78,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Error> {
 /// What each text is asked of.
 struct Search<'s> {
     arguments: &'s Arguments,
-    run: &'s EnsembleRun,
+    run: &'s Run,
     wanted: Option<&'s Wanted>,
 }
 

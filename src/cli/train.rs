@@ -105,15 +105,15 @@ pub fn run(arguments: &Arguments) -> Result<(), Error> {
     let trained = request.run(&mut Progress::new())?;
     output::clear();
     let first = Processes::current().is_first();
-    if first && let Some(curve) = EmbeddingCurve::read(&trained.path)? {
-        plot::embedding(&trained.path.join("embedding.svg"), &curve)?;
+    if first && let Some(curve) = EmbeddingCurve::read(trained.path())? {
+        plot::embedding(&trained.path().join("embedding.svg"), &curve)?;
     }
     let report = &trained.report;
     if arguments.json {
         trained.advice.iter().for_each(|line| tracing::warn!("advice: {line}"));
         return print_json(report);
     }
-    let path = trained.path.display();
+    let path = trained.path().display();
     let advice: String = trained.advice.iter().map(|line| format!("advice: {line}\n")).collect();
     let advice = if advice.is_empty() { advice } else { format!("\n{advice}") };
     let next = match config.encoder.abilities().reads {

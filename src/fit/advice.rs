@@ -358,7 +358,7 @@ fn duplicate_candidates(evidence: &Evidence) -> Result<Option<String>, Error> {
 }
 
 /// A member of an ensemble.
-pub(crate) struct Member<'a> {
+pub(crate) struct AdvisedMember<'a> {
     pub name: &'a str,
     pub metrics: &'a Scores,
     /// Its own advice.
@@ -367,11 +367,15 @@ pub(crate) struct Member<'a> {
 
 /// The advice on an ensemble, a line each. What applies to every member is said once, and what applies to
 /// some of them names them; lines that differ only in numbers are one.
-pub(crate) fn of_ensemble(config: &Checked, report: &Report, members: &[Member]) -> Vec<String> {
+pub(crate) fn of_ensemble(
+    config: &Checked,
+    report: &Report,
+    members: &[AdvisedMember],
+) -> Vec<String> {
     let mut lines: Vec<String> = below_chance("the ensemble", config, report).into_iter().collect();
     lines.extend(worse_than_member(config, report, members));
     let mut groups: Vec<(String, Vec<(&str, &str)>)> = Vec::new();
-    for Member { name, advice, .. } in members {
+    for AdvisedMember { name, advice, .. } in members {
         for line in *advice {
             let words: String = line.chars().filter(|c| !c.is_ascii_digit() && *c != '.').collect();
             match groups.iter_mut().find(|(known, _)| *known == words) {
@@ -405,8 +409,12 @@ fn members_named(names: &[&str]) -> String {
 }
 
 /// Whether a single member is better than the ensemble.
-fn worse_than_member(config: &Checked, report: &Report, members: &[Member]) -> Option<String> {
-    let known = members.iter().filter_map(|Member { name, metrics, .. }| {
+fn worse_than_member(
+    config: &Checked,
+    report: &Report,
+    members: &[AdvisedMember],
+) -> Option<String> {
+    let known = members.iter().filter_map(|AdvisedMember { name, metrics, .. }| {
         Some((name, comparable(&report.metrics, metrics, config.evaluation.metric)?))
     });
     let better =

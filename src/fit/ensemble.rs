@@ -14,8 +14,8 @@ use super::{Request, Trained, fit_one};
 use crate::config::{EnsembleConfig, MemberWeights};
 use crate::decoding::evaluation::report;
 use crate::error::Error;
-use crate::fit::advice::{Member, of_ensemble};
-use crate::run::{EnsembleRun, QueryRequest, Run};
+use crate::fit::advice::{AdvisedMember, of_ensemble};
+use crate::run::{Member, QueryRequest, Run};
 use crate::run_dir::candidates::settle;
 use crate::run_dir::{MEMBERS, RULE, Report, RunDir, inner, place_of, replace_json};
 use dsokr_data::SplitName;
@@ -28,7 +28,8 @@ pub(super) fn run(
 ) -> Result<Trained, Error> {
     let path = place_of(&request.config.name, request.out.as_deref(), request.resume)?;
     let members = request.config.members()?;
-    let trained: Vec<OnceLock<Trained>> = members.iter().map(|_| OnceLock::new()).collect();
+    let trained: Vec<OnceLock<(Report, Vec<String>)>> =
+        members.iter().map(|_| OnceLock::new()).collect();
     let run = RunDir::at(&path);
     let _lock = if request.resume && path.exists() {
         let resumed = Resumed::lock(&run, request.config)?;
@@ -61,7 +62,7 @@ pub(super) fn run(
                 }
             },
         )?;
-        let _ = trained[at].set(done);
+        let _ = trained[at].set((done.report, done.advice));
         Ok(())
     };
     match settings.parallel {
@@ -69,21 +70,21 @@ pub(super) fn run(
         threads => at_once(members.len(), threads, observer, train)?,
     }
     if let Some(report) = run.report()? {
-        return Ok(Trained { path, report, advice: Vec::new() });
+        return Trained::open(&path, &request.processor.open()?, report, Vec::new());
     }
-    let mut report = evaluate(request, settings, &path)?;
+    let (ensemble, mut report) = evaluate(request, settings, &path)?;
     let trained = members.iter().zip(&trained);
     let trained: Vec<_> = trained.filter_map(|(own, done)| Some((own, done.get()?))).collect();
-    let skipped = trained.iter().flat_map(|(_, done)| done.report.skipped_rows.clone());
+    let skipped = trained.iter().flat_map(|(_, (report, _))| report.skipped_rows.clone());
     report.skipped_rows = skipped.collect();
     run.finish(request.config, &report)?;
-    let members = trained.iter().map(|(own, Trained { report, advice, .. })| Member {
+    let members = trained.iter().map(|(own, (report, advice))| AdvisedMember {
         name: &own.name,
         metrics: &report.metrics,
         advice,
     });
     let advice = of_ensemble(request.config, &report, &members.collect::<Vec<_>>());
-    Ok(Trained { path, report, advice })
+    Ok(Trained { run: ensemble, report, advice })
 }
 
 /// Trains several members at a time, each on its share of the threads.
@@ -137,13 +138,17 @@ impl Observer for Shared<'_, '_> {
 }
 
 /// Fits the weights, if the configuration asks for it, and evaluates the ensemble.
-fn evaluate(request: &Request, settings: &EnsembleConfig, path: &Path) -> Result<Report, Error> {
+fn evaluate(
+    request: &Request,
+    settings: &EnsembleConfig,
+    path: &Path,
+) -> Result<(Run, Report), Error> {
     let device = request.processor.open()?;
-    let mut run = EnsembleRun::open_members(path, request.config, &request.root, &device)?;
+    let mut run = Run::open_members(path, request.config, &request.root, &device)?;
     run.rule = settings.combination.clone();
-    let ask = |run: &EnsembleRun, name| {
+    let ask = |run: &Run, name| {
         let request = QueryRequest { split: Some(name), ..QueryRequest::default() };
-        request.ask(run, Run::coordinates)
+        request.ask(run, Member::coordinates)
     };
     let name = request.config.evaluation.split;
     let asked = ask(&run, name)?;
@@ -165,5 +170,6 @@ fn evaluate(request: &Request, settings: &EnsembleConfig, path: &Path) -> Result
     }
     replace_json(path, RULE, &run.rule)?;
     let (found, _) = run.evaluate(&asked)?;
-    report(name, found, &run.members()[0].candidates, run.config())
+    let report = report(name, found, &run.members()[0].candidates, run.config())?;
+    Ok((run, report))
 }

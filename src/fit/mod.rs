@@ -11,22 +11,24 @@ mod report;
 mod resume;
 mod second_look;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 
+use burn::tensor::Device;
 use dsokr_core::Processes;
 use dsokr_data::DataRoot;
 use dsokr_machines::LastSystem;
 use dsokr_nn::Processor;
 use dsokr_train::Observer;
 
-use self::decoding::Corrections;
+use self::decoding::{Corrections, Decoding};
 use self::job::{Begun, Job, check_shared};
 use self::predictions::Predictions;
 use crate::config::Checked;
 use crate::decoding::evaluator::Evaluator;
 use crate::error::Error;
-use crate::run_dir::{Report, RunDir, place_of};
+use crate::run::{Member, Run};
+use crate::run_dir::{Report, place_of};
 
 pub use plan::Plan;
 
@@ -47,10 +49,10 @@ pub struct Request<'a> {
     pub force: bool,
 }
 
-/// A trained run's directory and its final report.
+/// A trained run and its final report.
 pub struct Trained {
-    /// The run directory.
-    pub path: PathBuf,
+    /// The run: it searches, and evaluates other queries.
+    pub run: Run,
     /// Metrics, chance and perfect h.
     pub report: Report,
     /// Advice on the configuration and the data, a line each, where some applies; none for a run that
@@ -143,7 +145,9 @@ fn fit_one(
     let begun = job.begin(&problem, &targets, &candidates, lexicon, learner.files()?)?;
     let mut run = match begun {
         Begun::Unfinished(run) => run,
-        Begun::Complete(run, report) => return Ok(Trained::before(&run, *report)),
+        Begun::Complete(run, report) => {
+            return Trained::open(run.path(), &problem.device, *report, Vec::new());
+        }
     };
 
     // 6. fit
@@ -154,6 +158,7 @@ fn fit_one(
     }
 
     // 7. decoding: hubs, the reranker and added candidates; 8. report: by the first process, for all
+    let mut fitted_decoding = None;
     let (report, advice) = job.first(|| {
         let mut run = fitted.save(run.clone(), &problem.config)?;
         let predictions = Predictions::new(&evaluator, &fitted)?;
@@ -164,14 +169,32 @@ fn fit_one(
         let reported = report::report(&evaluator, &fitted, predictions, &run)?;
         run.finish(&problem.config, &reported.report)?;
         let advice = reported.advice(&evaluator, &fitted, &decoding, &run)?;
+        fitted_decoding = Some(decoding);
         Ok((reported.report, advice))
     })?;
-    Ok(Trained { path: run.path().into(), report, advice })
+    let Some(Decoding { candidates: corrected, reranker, .. }) = fitted_decoding else {
+        return Trained::open(run.path(), &problem.device, report, advice);
+    };
+    let candidates = corrected.unwrap_or(candidates);
+    let predictor = fitted.predictor;
+    let model = Member::of_fit(&problem, &run, targets.space, candidates, reranker, predictor)?;
+    Ok(Trained { run: Run::of_one(model)?, report, advice })
 }
 
 impl Trained {
-    /// A run that was complete before.
-    fn before(run: &RunDir, report: Report) -> Self {
-        Self { path: run.path().into(), report, advice: Vec::new() }
+    /// Reads a trained run from its directory.
+    fn open(
+        path: &Path,
+        device: &Device,
+        report: Report,
+        advice: Vec<String>,
+    ) -> Result<Self, Error> {
+        let run = Run::open_all(&[path.to_path_buf()], device)?;
+        Ok(Self { run, report, advice })
+    }
+
+    /// The run directory.
+    pub fn path(&self) -> &Path {
+        self.run.path().unwrap_or(Path::new("."))
     }
 }

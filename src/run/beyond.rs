@@ -2,22 +2,13 @@
 
 use std::path::Path;
 
-use super::Run;
+use super::Member;
 use crate::config::BeyondConfig;
 use crate::decoding::beyond::{BeyondSearch, Placer};
 use crate::error::Error;
 use crate::targets::OutputSpace;
 
-impl Run {
-    /// The same run with a search for molecules beyond its candidates; its own, if it has one, is replaced.
-    ///
-    /// # Errors
-    /// Outputs that have no moves; settings out of range; a run that was not read from its directory.
-    pub fn with_beyond(mut self, settings: BeyondConfig) -> Result<Self, Error> {
-        self.search = Some(search_of(std::slice::from_mut(&mut self), settings)?);
-        Ok(self)
-    }
-
+impl Member {
     /// The folder that it was read from.
     fn stored(&self) -> Result<&Path, Error> {
         let wrong =
@@ -27,7 +18,10 @@ impl Run {
 }
 
 /// A search for molecules beyond the candidates of runs, which read their spaces where they have not yet.
-pub(super) fn search_of(runs: &mut [Run], settings: BeyondConfig) -> Result<BeyondSearch, Error> {
+pub(super) fn search_of(
+    runs: &mut [Member],
+    settings: BeyondConfig,
+) -> Result<BeyondSearch, Error> {
     for run in runs.iter_mut() {
         run.config.output.source().check_made()?;
         if run.space.is_none() {
@@ -38,7 +32,7 @@ pub(super) fn search_of(runs: &mut [Run], settings: BeyondConfig) -> Result<Beyo
 }
 
 /// The same of runs whose spaces are known, and whose outputs have moves.
-pub(crate) fn search_by(runs: &[Run], settings: BeyondConfig) -> Result<BeyondSearch, Error> {
+pub(crate) fn search_by(runs: &[Member], settings: BeyondConfig) -> Result<BeyondSearch, Error> {
     let placers = runs.iter().map(|run| Placer::open(run.stored()?, &run.candidates));
     let placers = placers.collect::<Result<_, Error>>()?;
     let models = runs.iter().map(|run| (&run.config, &run.candidates)).collect::<Vec<_>>();

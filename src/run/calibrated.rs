@@ -9,14 +9,14 @@ use dsokr_data::{Split, SplitName};
 use dsokr_decode::{MissingGold, Pool, Standings};
 
 use super::coverage::{CalibratingQueries, CalibratingQuery, CandidateSet, CandidateSets, FIRST};
-use super::{Answer, EnsembleRun, QueryAnswers, Run};
+use super::{Answer, Member, QueryAnswers, Run};
 use crate::config::candidate_rule::CandidateRule;
 use crate::decoding::answer::distinct;
 use crate::decoding::evaluation::Models;
 use crate::error::{Error, ensure};
 use crate::run_dir::{HELD_OUT, HELD_OUT_PART};
 
-impl EnsembleRun {
+impl Run {
     /// Sets of candidates with this coverage, calibrated on [`calibrating_queries`](Self::calibrating_queries), which are
     /// kept for the next calls.
     ///
@@ -76,7 +76,7 @@ impl EnsembleRun {
                 ("validation".to_owned(), Vec::from_iter(chosen))
             }
         };
-        let read = |run: &Run| match file {
+        let read = |run: &Member| match file {
             Some(file) => run.read_queries(file, None, data),
             None => run.read_split(SplitName::Validation, data),
         };
@@ -105,7 +105,7 @@ impl EnsembleRun {
             "absent, or a run with a validation split in files or with decoding.held_out, or a file of queries with \
              their right outputs ({calibration})"
         );
-        let lacks = |run: &Run| {
+        let lacks = |run: &Member| {
             let has = |file| run.folder.as_ref().is_some_and(|own| own.join(file).exists());
             let own = run.config.decoding.second_look.is_some();
             let unseen =
@@ -133,7 +133,7 @@ impl EnsembleRun {
         let mut known = vec![
             "each is answered by a model without it, in a basis that knows its output".to_owned(),
         ];
-        let chosen = |run: &Run| run.config.encoder.abilities().chosen_on_held_out;
+        let chosen = |run: &Member| run.config.encoder.abilities().chosen_on_held_out;
         if let Some(chosen) = self.members().iter().find_map(chosen) {
             known.push(format!("{chosen} chosen on all of them"));
         }

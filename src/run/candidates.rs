@@ -283,7 +283,7 @@ pub struct WrittenShards {
 
 /// Writes the candidates of a trained run of one model as `parts` shards into the folder `out`, by default
 /// `shards` in the run directory; shards that are there are replaced, all at once. Evaluation and search by several processes
-/// use them, each process its own ([`EnsembleRun::open_shared`](super::EnsembleRun::open_shared)).
+/// use them, each process its own ([`Run::open_shared`](super::Run::open_shared)).
 ///
 /// # Errors
 /// A run that is not complete, an ensemble, a run with a second look; more shards than distinct candidates; a

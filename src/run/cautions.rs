@@ -6,14 +6,14 @@ use dsokr_data::Split;
 use dsokr_decode::PerQuery;
 use dsokr_spectra::Spectrum;
 
-use super::EnsembleRun;
+use super::Run;
 use crate::config::candidate_rule::CandidateRule;
 use crate::metrics::molecules::are_smiles;
 
 /// Millionths of the precursor's m/z in which a search looks for molecules by default.
 const PPM: f64 = 10.0;
 
-impl EnsembleRun {
+impl Run {
     /// The rule that a search goes by: the one that is given, else for a model of spectra whose candidates are
     /// molecules `mass:10`; none where all candidates are ranked.
     pub fn rule_of_search(&self, given: Option<&CandidateRule>) -> Option<CandidateRule> {

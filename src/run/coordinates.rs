@@ -14,7 +14,7 @@ use dsokr_decode::CandidateBlocks;
 use dsokr_nn::onnx::{Attribute, Dimension, Graph};
 use dsokr_nn::pretrained::is_exported;
 
-use super::{OutputFolder, Run};
+use super::{Member, OutputFolder};
 use crate::error::{Error, ensure_run};
 use crate::metrics::table::tsv_line;
 use crate::targets::{OutputSpace, standardise};
@@ -41,7 +41,7 @@ fn output(folder: &Path) -> OutputFolder<'static> {
     OutputFolder { argument: "out", holds: "an earlier export only", is_own }
 }
 
-impl Run {
+impl Member {
     /// Writes a fine-tuned encoder as a folder that the Python libraries transformers and
     /// sentence-transformers load, and the candidates next to it.
     ///
@@ -203,7 +203,7 @@ const COMPARED: usize = 32;
 /// The largest difference between coordinates that were computed twice.
 const ROUNDING: f32 = 1e-3;
 
-impl Run {
+impl Member {
     /// The targets of the outputs that the rows of a table name: their coordinates ψ̃(y) among the
     /// predictions, `[rows × p]` row-major. The column `column` (default: `output.id`) holds the ids.
     ///

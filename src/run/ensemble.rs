@@ -5,11 +5,12 @@ use std::path::{Path, PathBuf};
 
 use burn::tensor::Device;
 use dsokr_core::Argument;
+use dsokr_core::store::ScratchFolder;
 use dsokr_data::DataRoot;
 use dsokr_data::config::OnBadRow;
 use dsokr_decode::{AllCandidates, Candidates, Combination, Shards};
 
-use super::Run;
+use super::Member;
 use super::beyond::search_of;
 use super::candidates::open_shards;
 use super::coverage::Calibrations;
@@ -21,10 +22,14 @@ use crate::decoding::evaluation::Models;
 use crate::error::{Error, ensure};
 use crate::run_dir::{RULE, RunDir, candidates, inner, name, read_json};
 
-/// Trained runs with the same candidates, and the rule that combines them.
-pub struct EnsembleRun {
+/// A trained run: one model, or an ensemble of models with the same candidates and the rule that combines them.
+pub struct Run {
+    /// The run directory; none of several that were opened together, and of a model that was made from its parts.
+    pub(super) folder: Option<PathBuf>,
     /// At least one.
-    pub(super) members: Vec<Run>,
+    pub(super) members: Vec<Member>,
+    /// The temporary folder of the run directory, which is removed after the members have been dropped.
+    scratch: Option<ScratchFolder>,
     /// How their scores are combined.
     pub rule: Combination,
     /// The candidates of the one run, if they are in shards.
@@ -41,25 +46,33 @@ pub struct EnsembleRun {
     pub(super) calibrations: Calibrations,
 }
 
-impl EnsembleRun {
-    /// Reads run directories, of one model each, or one of an ensemble. An ensemble's directory has
-    /// its rule; otherwise the rule is the mean of standardised scores. A single run is an
-    /// ensemble of one, which ranks like the run.
+impl Run {
+    /// Reads a run directory, of one model or of an ensemble, with encoders on the CPU.
     ///
     /// # Errors
-    /// As [`Run::open`].
-    pub fn open(paths: &[PathBuf], device: &Device) -> Result<Self, Error> {
+    /// A file that is missing, damaged, of a different version, or that belongs to a different
+    /// basis; a run without an evaluation, which has no model yet.
+    pub fn open(path: impl AsRef<Path>) -> Result<Self, Error> {
+        Self::open_all(&[path.as_ref().to_path_buf()], &Device::flex())
+    }
+
+    /// Reads run directories, of one model each, or one of an ensemble, as one run. An ensemble's directory has
+    /// its rule; otherwise the rule is the mean of standardised scores.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open).
+    pub fn open_all(paths: &[PathBuf], device: &Device) -> Result<Self, Error> {
         Self::open_shared(paths, None, None, device)
     }
 
-    /// As [`open`](Self::open), for several [`Processes`](dsokr_core::Processes), which share the candidates of a run
+    /// As [`open_all`](Self::open_all), for several [`Processes`](dsokr_core::Processes), which share the candidates of a run
     /// of one model if they are in shards ([`shard_candidates`](super::shard_candidates)): in the folder `shards`, by
     /// default that of the run directory. Each rank then opens its own shards; the [`candidates`](Run::candidates) of
     /// the run are only one of them, and answers come with those that they name. One rank uses shards only if they are
     /// named. `encoder` has what the files of the runs cannot hold of their encoder's settings ([`Checked::given`]).
     ///
     /// # Errors
-    /// As [`open`](Self::open) and [`Shards::open`]; [`dsokr_core::Error::Value`] for shards of several runs or an ensemble.
+    /// As [`open_all`](Self::open_all) and [`Shards::open`]; [`dsokr_core::Error::Value`] for shards of several runs or an ensemble.
     pub fn open_shared(
         paths: &[PathBuf],
         shards: Option<&Path>,
@@ -88,12 +101,12 @@ impl EnsembleRun {
         for (path, config) in paths.iter().zip(configs) {
             match (&config.ensemble, &shards) {
                 (None, None) => {
-                    members.push(Run::open_with(path, config, candidates::open(path)?, device)?);
+                    members.push(Member::open_with(path, config, candidates::open(path)?, device)?);
                 }
                 (None, Some(shards)) => {
                     // of the candidates, for their dimension
                     let first = shards.some([0])?.candidates.into_owned();
-                    members.push(Run::read(path, config, shards.stored(), first, device)?);
+                    members.push(Member::read(path, config, shards.stored(), first, device)?);
                 }
                 (Some(ensemble), _) => {
                     if let [_] = paths {
@@ -108,7 +121,8 @@ impl EnsembleRun {
                 }
             }
         }
-        let runs = Self::from_members(members, rule, look_of)?;
+        let folder = if let [path] = paths { Some(path.clone()) } else { None };
+        let runs = Self { folder, ..Self::from_members(members, rule, look_of)? };
         let reads = shards.is_none() || runs.config().decoding.expected_f1.is_none();
         let allowed = "absent: the label sets of candidates in shards are not read";
         ensure(reads, "decoding.expected_f1", "given", allowed)?;
@@ -127,12 +141,13 @@ impl EnsembleRun {
         for run in &mut members {
             run.config.trained_on = root.folder().map(Path::to_path_buf);
         }
-        Self::from_members(members, Combination::default(), look_of)?
-            .with_beyond(config.decoding.beyond.as_ref())
+        let run = Self::from_members(members, Combination::default(), look_of)?;
+        let run = Self { folder: Some(path.to_path_buf()), ..run };
+        run.with_beyond(config.decoding.beyond.as_ref())
     }
 
     fn from_members(
-        members: Vec<Run>,
+        members: Vec<Member>,
         rule: Combination,
         look_of: Option<String>,
     ) -> Result<Self, Error> {
@@ -140,14 +155,16 @@ impl EnsembleRun {
             return Err(dsokr_decode::Error::too_few("an ensemble of no members", 1).into());
         }
         let several = members.len() > 1;
-        for Run { name, config, .. } in members.iter().filter(|_| several) {
+        for Member { name, config, .. } in members.iter().filter(|_| several) {
             if let Some((key, found)) = config.decoding.of_one_model() {
                 return Err(Error::value(format!("{key} of {name}"), found, IN_ENSEMBLES));
             }
         }
         let rule = if several { rule } else { Combination::default() };
         Ok(Self {
+            folder: None,
             members,
+            scratch: None,
             rule,
             shards: None,
             search: None,
@@ -162,7 +179,8 @@ impl EnsembleRun {
     /// is replaced.
     ///
     /// # Errors
-    /// As [`Run::with_beyond`]; candidates in shards.
+    /// Outputs that have no moves; settings out of range; members that were not read from their directories; candidates in
+    /// shards.
     pub fn with_beyond(mut self, settings: Option<&BeyondConfig>) -> Result<Self, Error> {
         let Some(settings) = settings else { return Ok(self) };
         let allowed =
@@ -185,13 +203,34 @@ impl EnsembleRun {
         Ok(self)
     }
 
+    /// The run of one model, which is searched beyond its candidates as its configuration says.
+    ///
+    /// # Errors
+    /// As [`with_beyond`](Self::with_beyond).
+    pub fn of_one(member: Member) -> Result<Self, Error> {
+        let folder = member.folder.clone();
+        let settings = member.config.decoding.beyond.clone();
+        let run = Self::from_members(vec![member], Combination::default(), None)?;
+        Self { folder, ..run }.with_beyond(settings.as_ref())
+    }
+
+    /// Keeps the temporary folder of the run directory while the run is open.
+    pub(crate) fn keep_while_open(&mut self, scratch: ScratchFolder) {
+        self.scratch = Some(scratch);
+    }
+
+    /// The run directory; none of several that were opened together, and of a model that was made from its parts.
+    pub fn path(&self) -> Option<&Path> {
+        self.folder.as_deref()
+    }
+
     /// The names of the members.
     pub fn names(&self) -> Vec<String> {
         self.members.iter().map(|run| run.name.clone()).collect()
     }
 
     /// The members; at least one.
-    pub fn members(&self) -> &[Run] {
+    pub fn members(&self) -> &[Member] {
         &self.members
     }
 
@@ -202,7 +241,7 @@ impl EnsembleRun {
 
     /// The members as models.
     pub(super) fn models<'a>(&'a self) -> Models<'a> {
-        let model = |run: &'a Run| (run.name.as_str(), run.decoder());
+        let model = |run: &'a Member| (run.name.as_str(), run.decoder());
         Models {
             each: self.members.iter().map(model).collect(),
             rule: self.rule.clone(),
@@ -256,16 +295,16 @@ impl EnsembleRun {
 }
 
 /// The members of an ensemble, each with the name of its folder.
-fn open_inner(path: &Path, config: &Checked, device: &Device) -> Result<Vec<Run>, Error> {
+fn open_inner(path: &Path, config: &Checked, device: &Device) -> Result<Vec<Member>, Error> {
     let places = inner(path, config)?;
     let given = Some(&config.encoder);
-    let configs = places.iter().map(|place| Ok(Run::config_of_one(place)?.given(given)));
+    let configs = places.iter().map(|place| Ok(Member::config_of_one(place)?.given(given)));
     let configs = configs.collect::<Result<Vec<_>, Error>>()?;
     let stored = candidates::open_all(path, &places)?;
     let mut opened = Vec::new();
     for ((place, config), stored) in places.iter().zip(configs).zip(stored) {
-        let run = Run::open_with(place, config, stored, device)?;
-        opened.push(Run { name: name(place), ..run });
+        let run = Member::open_with(place, config, stored, device)?;
+        opened.push(Member { name: name(place), ..run });
     }
     same_candidates(path, &opened)?;
     let shared = config.ensemble.as_ref().and_then(|settings| settings.second_look.as_ref());
@@ -283,7 +322,7 @@ fn open_inner(path: &Path, config: &Checked, device: &Device) -> Result<Vec<Run>
 }
 
 /// Refuses members of an ensemble whose candidates differ.
-fn same_candidates(path: &Path, opened: &[Run]) -> Result<(), Error> {
+fn same_candidates(path: &Path, opened: &[Member]) -> Result<(), Error> {
     let Some((first, others)) = opened.split_first() else { return Ok(()) };
     for (has, lacks) in others.iter().flat_map(|other| [(first, other), (other, first)]) {
         let ours = &has.candidates;

@@ -11,7 +11,7 @@ use dsokr_decode::{
     CandidateBlocks, Candidates, Combination, MissingGold, Pool, SecondLook, fit_weights,
 };
 
-use super::{EnsembleRun, QueryAnswers, Run};
+use super::{Member, QueryAnswers, Run};
 use crate::decoding::evaluation::Models;
 use crate::decoding::lexicon::read_look;
 use crate::error::{Error, ensure};
@@ -23,7 +23,7 @@ const MEMORY: usize = 256 << 20;
 
 /// Answers of all members to the same training pairs, each by a model that was fitted without the pair.
 pub(super) struct HeldOutQueries<'a> {
-    runs: &'a EnsembleRun,
+    runs: &'a Run,
     /// The pairs, in rising order.
     pub pairs: Vec<usize>,
     /// Their queries, with empty texts where nothing keeps them.
@@ -45,7 +45,7 @@ impl<'a> HeldOutQueries<'a> {
     }
 }
 
-impl EnsembleRun {
+impl Run {
     /// Those that `choose` chooses of the pairs that all members answer, by their number. A member with a second look, its own or that of a
     /// different member, answers pairs that no part of that look has seen.
     ///
@@ -56,7 +56,7 @@ impl EnsembleRun {
         (key, found): (&str, &str),
         choose: impl Fn(usize) -> Vec<usize>,
     ) -> Result<HeldOutQueries<'_>, Error> {
-        let place = |run: &Run, file: &str| -> Result<PathBuf, Error> {
+        let place = |run: &Member, file: &str| -> Result<PathBuf, Error> {
             let folder = run.folder.as_ref();
             let allowed = "absent, of runs that no folder holds";
             folder.map(|own| own.join(file)).ok_or_else(|| Error::value(key, found, allowed))
@@ -64,7 +64,7 @@ impl EnsembleRun {
         let other = self.members.iter().find(|run| Some(&run.name) == self.look_of.as_ref());
         let shared = match other {
             Some(other) => {
-                let look = Run::unseen_look(&place(other, "")?)?;
+                let look = Member::unseen_look(&place(other, "")?)?;
                 Some((other, look))
             }
             None => None,
@@ -164,7 +164,7 @@ impl Models<'_> {
     }
 }
 
-impl Run {
+impl Member {
     /// The second look of a different member of an ensemble, in the coordinates of this one.
     pub(super) fn second_look_from(
         &self,

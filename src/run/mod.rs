@@ -9,9 +9,9 @@ mod coverage;
 mod ensemble;
 mod found;
 mod held_out;
+mod member;
 mod queries;
 mod search;
-mod trained;
 mod wanted;
 
 pub use crate::decoding::answer::{Answer, Cell, Hit, Quantile};
@@ -25,8 +25,8 @@ pub use candidates::{
 pub use coverage::{
     CalibratingQueries, CalibratingQuery, Calibration, CandidateSet, CandidateSets,
 };
-pub use ensemble::EnsembleRun;
+pub use ensemble::Run;
 pub use found::{FoundCandidate, read_found};
+pub use member::Member;
 pub use queries::{QueryAnswers, QueryRequest};
-pub use trained::Run;
 pub use wanted::Wanted;

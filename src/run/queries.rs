@@ -7,7 +7,7 @@ use dsokr_core::{Argument, Processes};
 use dsokr_data::{Split, SplitName};
 use dsokr_decode::{CandidateBlocks, Decoded, PerQuery, Pool, SecondLook};
 
-use super::{EnsembleRun, Run};
+use super::{Member, Run};
 use crate::config::candidate_rule::CandidateRule;
 use crate::error::{Error, ensure};
 use crate::metrics::scores::Evaluation;
@@ -69,18 +69,18 @@ pub struct QueryRequest {
 
 impl QueryRequest {
     /// The predictions of every run for the queries, with the coordinates that `predict` gives, such as
-    /// [`Run::coordinates`].
+    /// [`Member::coordinates`].
     ///
     /// # Errors
-    /// As [`EnsembleRun::ask_with`], and those of reading the queries.
+    /// As [`Run::ask_with`], and those of reading the queries.
     pub fn ask(
         &self,
-        runs: &EnsembleRun,
-        predict: impl Fn(&Run, &Split) -> Result<Vec<f32>, Error>,
+        runs: &Run,
+        predict: impl Fn(&Member, &Split) -> Result<Vec<f32>, Error>,
     ) -> Result<QueryAnswers, Error> {
         let data = self.data.as_deref();
         let name = self.split.unwrap_or(runs.config().evaluation.split);
-        let read = |run: &Run| {
+        let read = |run: &Member| {
             let split = match &self.file {
                 Some(file) => run.read_queries(file, self.query_id.as_deref(), data)?,
                 None => run.read_split(name, data)?,
@@ -130,18 +130,18 @@ impl QueryAnswers {
     }
 }
 
-impl EnsembleRun {
+impl Run {
     /// The predictions of every member for the queries that `read` reads for it, with all
     /// candidates or with those that the rule `lists` gives each.
     ///
     /// # Errors
-    /// As [`Run::coordinates`]; errors of `read`; a rule that does not hold for the queries.
+    /// As [`Member::coordinates`]; errors of `read`; a rule that does not hold for the queries.
     pub fn ask(
         &self,
-        read: impl Fn(&Run) -> Result<Split, Error>,
+        read: impl Fn(&Member) -> Result<Split, Error>,
         lists: Option<&CandidateRule>,
     ) -> Result<QueryAnswers, Error> {
-        self.ask_with(read, lists, Run::coordinates)
+        self.ask_with(read, lists, Member::coordinates)
     }
 
     /// The same with the coordinates that `predict` gives in the place of each member's own.
@@ -150,9 +150,9 @@ impl EnsembleRun {
     /// Errors of `read` and `predict`; a rule that does not hold for the queries; coordinates that are not finite.
     pub fn ask_with(
         &self,
-        read: impl Fn(&Run) -> Result<Split, Error>,
+        read: impl Fn(&Member) -> Result<Split, Error>,
         lists: Option<&CandidateRule>,
-        predict: impl Fn(&Run, &Split) -> Result<Vec<f32>, Error>,
+        predict: impl Fn(&Member, &Split) -> Result<Vec<f32>, Error>,
     ) -> Result<QueryAnswers, Error> {
         if let Some(rule) = lists
             && let Some(_) = &self.shards
@@ -170,7 +170,7 @@ impl EnsembleRun {
             let rule = lists;
             let lists = rule.map(list).transpose()?.flatten();
             let cautions = self.cautions(&splits[0], rule, lists.as_ref());
-            let answer = |(run, split): (&Run, &Split)| {
+            let answer = |(run, split): (&Member, &Split)| {
                 let z = predict(run, split)?;
                 run.config.decoding.scaled(&z, run.candidates.dim())
             };
@@ -203,7 +203,7 @@ impl EnsembleRun {
         let words = self.members[0].look.as_ref().and_then(SecondLook::words);
         let allowed = "texts: the second look of the run compares their words with candidates";
         ensure(words.is_none(), key, "given", allowed)?;
-        let read = |_: &Run| Ok(Split::texts(vec![String::new(); queries]));
+        let read = |_: &Member| Ok(Split::texts(vec![String::new(); queries]));
         self.ask_with(read, None, |_, _| Ok(z.to_vec()))
     }
 
@@ -226,11 +226,11 @@ impl EnsembleRun {
     /// The evaluation of each member by itself, on the queries as it reads them.
     ///
     /// # Errors
-    /// As [`Run::evaluate`]; lists that name a candidate which a member lacks.
+    /// As [`Member::evaluate`]; lists that name a candidate which a member lacks.
     pub fn evaluate_members(&self, asked: &QueryAnswers) -> Result<Vec<Evaluation>, Error> {
         let first = &self.members[0].candidates;
         let data = asked.data.as_deref();
-        let own = |((run, split), z): ((&Run, &Split), &Vec<f32>)| match asked.pool() {
+        let own = |((run, split), z): ((&Member, &Split), &Vec<f32>)| match asked.pool() {
             // lists hold places, which differ where members order their candidates differently
             Pool::PerQuery(lists) if !run.candidates.ids().eq(first.ids()) => {
                 let lists = lists.moved(first, &run.candidates)?;

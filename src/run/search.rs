@@ -7,7 +7,7 @@ use dsokr_data::{Split, Truth};
 use dsokr_decode::report::{ReliabilityBin, reliability};
 use dsokr_decode::{CandidateBlocks, Candidates, Decoded, Hit, MissingGold, Pool, Rank, Standings};
 
-use super::{EnsembleRun, QueryAnswers, Run, Wanted};
+use super::{Member, QueryAnswers, Run, Wanted};
 use crate::config::Checked;
 use crate::config::candidate_rule::CandidateRule;
 use crate::decoding::answer;
@@ -17,7 +17,7 @@ use crate::decoding::evaluation::Models;
 use crate::error::{Error, ensure};
 use crate::metrics::quantiles::number;
 
-impl EnsembleRun {
+impl Run {
     /// The answer to a text: the `top` best candidates, by the default [rule](Self::rule_of_search), and what else the
     /// configuration predicts. Duplicates are one hit, so there may be fewer.
     ///
@@ -38,7 +38,7 @@ impl EnsembleRun {
     /// [`ask`](Self::ask).
     pub fn answer_queries(
         &self,
-        read: impl Fn(&Run) -> Result<Split, Error>,
+        read: impl Fn(&Member) -> Result<Split, Error>,
         among: Option<&CandidateRule>,
         wanted: Option<&Wanted>,
         top: usize,
@@ -104,7 +104,7 @@ impl EnsembleRun {
     ) -> Result<Vec<Vec<Decoded>>, Error> {
         let rows =
             || chosen.iter().enumerate().flat_map(|(query, own)| own.iter().map(move |_| query));
-        let repeat = |(run, z): (&Run, &Vec<f32>)| -> Vec<f32> {
+        let repeat = |(run, z): (&Member, &Vec<f32>)| -> Vec<f32> {
             let p = run.candidates.dim();
             rows().flat_map(|query| &z[query * p..][..p]).copied().collect()
         };
@@ -187,21 +187,7 @@ impl EnsembleRun {
     }
 }
 
-impl Run {
-    /// The answer to a text: the `top` best candidates, and what else the configuration predicts.
-    ///
-    /// # Errors
-    /// `top` above the number of candidates, or a model that reads no text.
-    pub fn search(&self, text: &str, top: usize) -> Result<Answer, Error> {
-        check_top(top, self.candidates.len())?;
-        let split = self.texts(&[text])?;
-        let z = self.coordinates(&split)?;
-        let z = self.config.decoding.scaled(&z, self.candidates.dim())?;
-        let models = Models::one(self.decoder(), self.search.as_ref());
-        let answers = models.answers(&split, &[z], Pool::Shared, 0..top, None)?;
-        Ok(answers.into_iter().next().unwrap_or_default())
-    }
-
+impl Member {
     /// Texts as queries without outputs, prepared as the configuration prepares its own.
     ///
     /// # Errors
@@ -229,7 +215,7 @@ impl Run {
 }
 
 impl Models<'_> {
-    /// The answer to each query with these predictions; see [`EnsembleRun::distinct`].
+    /// The answer to each query with these predictions; see [`Run::distinct`].
     pub(super) fn answers(
         &self,
         split: &Split,

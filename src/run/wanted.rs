@@ -4,7 +4,7 @@ use std::sync::OnceLock;
 
 use dsokr_data::config::OutputFeatures;
 
-use super::EnsembleRun;
+use super::Run;
 use crate::decoding::filter::{Filter, MOST, MoleculeProperties};
 use crate::error::{Error, ensure};
 use crate::metrics::molecules::{are_smiles, labels_looked_at};
@@ -36,7 +36,7 @@ pub(super) struct MoleculeFacts {
     properties: OnceLock<MoleculeProperties>,
 }
 
-impl EnsembleRun {
+impl Run {
     /// The candidates for which a filter holds.
     ///
     /// # Errors

@@ -257,13 +257,10 @@ fn usage(config: &Checked) -> String {
             format!(" {} is the data root, which holds {}.", code("DATA"), code(folder)),
         ),
     };
-    let (rust, python) = match config.ensemble {
-        None => ("let run = dsokr::Run::open(\".\".as_ref())?;\n", "dsokr.Model.load(\".\")"),
-        Some(_) => (
-            "let device = dsokr::device::Processor::Cpu.open()?;\n\
-             let run = dsokr::EnsembleRun::open(&[\".\".into()], &device)?;\n",
-            "dsokr.Ensemble.load([\".\"])",
-        ),
+    let rust = "let run = dsokr::Run::open(\".\")?;\n";
+    let python = match config.ensemble {
+        None => "dsokr.Model.load(\".\")",
+        Some(_) => "dsokr.Ensemble.load([\".\"])",
     };
     let [search, found, hits] = match (config.data.facts().inputs, &config.ensemble) {
         (InputKind::Texts, _) => [
@@ -273,7 +270,7 @@ fn usage(config: &Checked) -> String {
         ],
         (InputKind::Vectors | InputKind::Kernels, None) => [
             "dsokr predict . FILE",
-            "let z = run.coordinates(&run.read_queries(\"FILE\".as_ref(), None, None)?)?;\n",
+            "let model = &run.members()[0];\nlet z = model.coordinates(&model.read_queries(\"FILE\".as_ref(), None, None)?)?;\n",
             "",
         ],
         (InputKind::Vectors | InputKind::Kernels, Some(_)) => ["dsokr predict . FILE", "", ""],

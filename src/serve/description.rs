@@ -8,7 +8,7 @@ use utoipa::ToSchema;
 
 use crate::error::Error;
 use crate::metrics::metric::Metric;
-use crate::run::EnsembleRun;
+use crate::run::Run;
 use crate::run_dir::Report;
 
 /// The model of an answer.
@@ -123,7 +123,7 @@ const EXAMPLES: usize = 4;
 const LONGEST: usize = 300;
 
 /// The kind of the candidates of runs.
-pub(super) fn outputs(runs: &EnsembleRun) -> Result<Outputs, Error> {
+pub(super) fn outputs(runs: &Run) -> Result<Outputs, Error> {
     Ok(match &runs.config().output.features {
         OutputFeatures::Molecules(_) => Outputs::Molecules,
         OutputFeatures::Graphs(_) => Outputs::Graphs,

@@ -20,7 +20,7 @@ use crate::decoding::beyond::BeyondSearch;
 use crate::decoding::filter::MOST;
 use crate::error::{Error, ensure};
 use crate::run::beyond::search_by;
-use crate::run::{EnsembleRun, Record, Run};
+use crate::run::{Member, Record, Run};
 use crate::run_dir::MEMBERS;
 
 /// How often the files of a run are looked at.
@@ -32,7 +32,7 @@ const BINS: usize = 10;
 /// A model to serve: a run directory, of one model or of an ensemble, as it was when it was opened.
 pub struct Model {
     folder: PathBuf,
-    pub(super) runs: EnsembleRun,
+    pub(super) runs: Run,
     pub(super) outputs: Outputs,
     files: Files,
     /// When the files were looked at last, and whether they had changed.
@@ -62,23 +62,23 @@ impl Model {
     /// Reads a run directory. The name of the model is that of the folder.
     ///
     /// # Errors
-    /// As [`EnsembleRun::open`].
+    /// As [`Run::open`].
     pub fn open(folder: &Path, device: &Device) -> Result<Self, Error> {
         Self::open_shared(folder, None, device)
     }
 
     /// The same for several [`Processes`](dsokr_core::Processes), with the candidates in shards if they are; see
-    /// [`EnsembleRun::open_shared`].
+    /// [`Run::open_shared`].
     ///
     /// # Errors
-    /// As [`EnsembleRun::open_shared`].
+    /// As [`Run::open_shared`].
     pub fn open_shared(
         folder: &Path,
         shards: Option<&Path>,
         device: &Device,
     ) -> Result<Self, Error> {
         let files = files(folder);
-        let runs = EnsembleRun::open_shared(&[folder.to_path_buf()], shards, None, device)?;
+        let runs = Run::open_shared(&[folder.to_path_buf()], shards, None, device)?;
         let whole = folder.canonicalize().unwrap_or_else(|_| folder.to_path_buf());
         let name = whole.file_name().unwrap_or(folder.as_os_str()).to_string_lossy().into_owned();
         let outputs = outputs(&runs)?;
@@ -104,7 +104,7 @@ impl Model {
     }
 
     /// The first member, for what members share.
-    pub(super) fn run(&self) -> &Run {
+    pub(super) fn run(&self) -> &Member {
         &self.runs.members()[0]
     }
 
@@ -169,7 +169,7 @@ impl Model {
     /// Whether outputs beyond the candidates can be searched.
     fn is_searchable(&self) -> bool {
         let can =
-            |run: &Run| run.space.is_some() && run.config.output.source().check_made().is_ok();
+            |run: &Member| run.space.is_some() && run.config.output.source().check_made().is_ok();
         self.runs.shards().is_none() && self.runs.members().iter().all(can)
     }
 
@@ -200,7 +200,7 @@ impl Model {
             if self.outputs == Outputs::Numbers {
                 return Err("the predicted quantiles say it".to_owned());
             }
-            let read = |run: &Run| run.read_split(SplitName::Validation, None);
+            let read = |run: &Member| run.read_split(SplitName::Validation, None);
             let asked = self.runs.ask(read, None).map_err(text)?;
             self.runs.gap_reliability(&asked, BINS).map_err(text)
         };

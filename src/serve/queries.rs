@@ -11,7 +11,7 @@ use super::model::{Known, Model};
 use super::problem::Problem;
 use crate::config::candidate_rule::CandidateRule;
 use crate::error::Error;
-use crate::run::{QueryAnswers, Run};
+use crate::run::{Member, QueryAnswers};
 
 use super::Limits;
 
@@ -119,7 +119,7 @@ impl<'a> Asked<'a> {
     }
 
     /// The queries as a run reads them.
-    pub(super) fn read(&self, run: &Run) -> Result<Split, Error> {
+    pub(super) fn read(&self, run: &Member) -> Result<Split, Error> {
         if let Some(texts) = self.texts {
             return run.texts(texts);
         }

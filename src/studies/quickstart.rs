@@ -66,5 +66,6 @@ pub fn demo(folder: &Path) -> Result<PathBuf, Error> {
     let path = write(folder)?;
     let machine =
         MACHINE.parse().map_err(|message| Error::Config { path: path.clone(), message })?;
-    Ok(fit(&Config::load_with(&path, &[machine])?, folder.join("demo"))?.path)
+    let trained = fit(&Config::load_with(&path, &[machine])?, folder.join("demo"))?;
+    Ok(trained.path().to_path_buf())
 }

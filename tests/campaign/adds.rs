@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use dsokr::core::random::unit;
 use dsokr::device::Processor;
-use dsokr::run::EnsembleRun;
+use dsokr::run::Run;
 
 use crate::command::{Limits, call, start, wait};
 use crate::runs::{VOTERS, World, below, copy};
@@ -101,7 +101,7 @@ fn open_all(folder: &Path, before: usize, done: &AtomicBool) -> Result<usize, St
 /// The number of candidates, the same for all members.
 fn candidates(folder: &Path) -> Result<usize, String> {
     let device = Processor::Cpu.open().map_err(|e| e.to_string())?;
-    let runs = EnsembleRun::open(&[folder.join("run")], &device).map_err(|e| e.to_string())?;
+    let runs = Run::open_all(&[folder.join("run")], &device).map_err(|e| e.to_string())?;
     let counts: Vec<usize> = runs.members().iter().map(|run| run.candidates.len()).collect();
     if counts.iter().all(|count| *count == counts[0]) {
         Ok(counts[0])

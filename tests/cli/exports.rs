@@ -20,7 +20,7 @@ pub const TEXTS: [&str; 4] = [
 ];
 
 /// Trains a small model, and exports it into `tuned`.
-fn exported(changes: &[&str]) -> (Sandbox, Run) {
+fn exported(changes: &[&str]) -> (Sandbox, Member) {
     let sandbox = Sandbox::new();
     model(&sandbox);
     let sets = changes.iter().flat_map(|change| ["--set", *change]);
@@ -28,12 +28,12 @@ fn exported(changes: &[&str]) -> (Sandbox, Run) {
         &["train", "small.toml", "--out", "run"].into_iter().chain(sets).collect::<Vec<_>>(),
     );
     sandbox.succeed(&["export", "run", "--out", "tuned"]);
-    let run = Run::open(&sandbox.path("run")).unwrap();
+    let run = Member::open(&sandbox.path("run")).unwrap();
     (sandbox, run)
 }
 
 /// The coordinates that the run ranks candidates by.
-fn coordinates(run: &Run) -> Vec<Vec<f32>> {
+fn coordinates(run: &Member) -> Vec<Vec<f32>> {
     let unit = run.config.decoding.unit_length();
     let row = |text: &str| {
         let z = run.coordinates(&Split::texts(vec![text.into()])).unwrap();
@@ -151,7 +151,10 @@ fn sentence_transformers_returns_the_coordinates_of_the_run() {
     let rows: Vec<Vec<f32>> =
         rows.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     assert_eq!(rows.len(), 2 * TEXTS.len() * cases.len());
-    for (((_, run), rows), changes) in runs.iter().zip(rows.chunks(2 * TEXTS.len())).zip(cases) {
+    for (((sandbox, run), rows), changes) in
+        runs.iter().zip(rows.chunks(2 * TEXTS.len())).zip(cases)
+    {
+        let searched = Run::open(sandbox.path("run")).unwrap();
         let (z, scores) = rows.split_at(TEXTS.len());
         for (expected, found) in coordinates(run).iter().zip(z) {
             assert_eq!(expected.len(), found.len());
@@ -160,7 +163,7 @@ fn sentence_transformers_returns_the_coordinates_of_the_run() {
         }
         // a search refuses the empty text
         for (text, scores) in TEXTS.iter().zip(scores).filter(|(text, _)| !text.is_empty()) {
-            let best = &run.search(text, 1).unwrap().hits[0];
+            let best = &searched.search(text, 1).unwrap().hits[0];
             let candidate = run.candidates.find(&best.id).unwrap();
             let largest = scores.iter().copied().fold(f32::MIN, f32::max);
             assert!((largest - best.score).abs() < 2e-5, "{changes:?}: {text}");
@@ -182,7 +185,8 @@ fn candidates_are_exported_for_searches_by_distance() {
             &[kernel, "a run directory"],
         );
         sandbox.succeed(&["export", kernel, "--candidates", "--out", "found"]);
-        let run = Run::open(&sandbox.path(kernel)).unwrap();
+        let searched = Run::open(sandbox.path(kernel)).unwrap();
+        let run = &searched.members()[0];
         let vectors = read_matrix(&sandbox.path("found/candidates-l2.npy")).unwrap();
         let points = read_matrix(&sandbox.path("found/candidates.npy")).unwrap();
         assert_eq!((vectors.nrows(), vectors.ncols()), (run.candidates.len(), points.ncols() + 1));
@@ -192,7 +196,7 @@ fn candidates_are_exported_for_searches_by_distance() {
             z.iter().map(|&z| f64::from(z)).chain([0.0]).enumerate().map(apart).sum::<f64>()
         };
         let distances: Vec<f64> = (0..run.candidates.len()).map(distance).collect();
-        let hits = run.search("a ring of kind METH", run.candidates.len()).unwrap().hits;
+        let hits = searched.search("a ring of kind METH", run.candidates.len()).unwrap().hits;
         // the linear kernel has constants of candidates
         let constants = run.candidates.constants();
         assert_eq!(constants.iter().all(|&constant| constant == 0.0), kernel == "ngram");

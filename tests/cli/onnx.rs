@@ -41,14 +41,14 @@ const BINS: &str = "./bag.toml";
 const PEAKS: &str = "transformer.toml";
 
 /// Trains with changes, and exports the run with its scores.
-fn exported(sandbox: &Sandbox, config: &str, name: &str, changes: &[&str]) -> Run {
+fn exported(sandbox: &Sandbox, config: &str, name: &str, changes: &[&str]) -> Member {
     let sets = changes.iter().flat_map(|change| ["--set", *change]);
     let train = ["train", config, "--quiet", "--out", name];
     sandbox.succeed(&train.into_iter().chain(sets).collect::<Vec<_>>());
     let out = format!("{name}-onnx");
     let said = sandbox.succeed(&["export", name, "--onnx", "--candidates", "--out", &out]);
     assert!(said.contains("coordinates and scores"), "{said}");
-    Run::open(&sandbox.path(name)).unwrap()
+    Member::open(&sandbox.path(name)).unwrap()
 }
 
 /// The rows, each as long as the longest.

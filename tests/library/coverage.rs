@@ -8,7 +8,7 @@ use burn::tensor::Device;
 use dsokr::config::Checked;
 use dsokr::core::random::{generator, shuffle};
 use dsokr::data::SplitName;
-use dsokr::run::{CalibratingQueries, CalibratingQuery, CandidateSets, EnsembleRun};
+use dsokr::run::{CalibratingQueries, CalibratingQuery, CandidateSets, Run};
 use dsokr::{CandidateRule, Config, fit};
 
 use crate::Folder;
@@ -108,7 +108,7 @@ fn sets_hold_the_right_output_as_often_as_they_say() {
     let config = load(path.as_ref(), &changes);
     let folder = Folder::new();
     let trained = fit(&config, folder.path("run")).unwrap();
-    let run = EnsembleRun::open(&[trained.path], &Device::flex()).unwrap();
+    let run = trained.run;
     let candidates: Vec<String> = run.members()[0].candidates.ids().map(String::from).collect();
     let mut all = Vec::new();
     let mut listed = Vec::new();
@@ -202,7 +202,7 @@ encoder.inputs = { kind = "ngrams", blocks = [{ kind = "characters", min = 1, ma
     for seed in 0..splits {
         let config = load(&path, &[&format!("data.splits.seed={seed}")]);
         let trained = fit(&config, folder.path(&format!("run{seed}"))).unwrap();
-        let run = EnsembleRun::open(&[trained.path], &Device::flex()).unwrap();
+        let run = trained.run;
         let sets = run.sets(coverage, None, None, None).unwrap();
         assert_eq!(
             (sets.calibration.on.as_str(), sets.calibration.queries),

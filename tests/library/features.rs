@@ -139,8 +139,8 @@ lambda = {LAMBDA}
 
     // what the columns are is read from the run
     let run = Run::open(&out).unwrap();
-    let split = run.read_split(SplitName::Validation, None).unwrap();
-    let again = run.evaluate(&split, Pool::Shared).unwrap().scores.squared_error.unwrap();
+    let asked = run.ask(|member| member.read_split(SplitName::Validation, None), None).unwrap();
+    let again = run.evaluate(&asked).unwrap().0.scores.squared_error.unwrap();
     assert!((again / error - 1.0).abs() < 1e-6, "{encoder}: {again}, {error}");
 }
 

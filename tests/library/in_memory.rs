@@ -7,7 +7,6 @@ use dsokr::config::{KernelConfig, KernelMachineConfig, Lambda, MachineInputsConf
 use dsokr::data::SplitName;
 use dsokr::data::config::{LabelFeatures, NumberFeatures, OutputFeatures};
 use dsokr::data::featurizers::{NgramConfig, NgramKind};
-use dsokr::decode::Pool;
 use dsokr::{Config, EncoderTable, Error, OutputScores, Run, fit};
 
 use crate::Folder;
@@ -41,18 +40,18 @@ fn pairs_in_memory_are_learned_searched_and_evaluated_on_a_file() {
     let Some(OutputScores::Labels(found)) = &metrics.outputs else { panic!("no label sets") };
     assert_eq!((metrics.queries, found.f1), (6, 1.0));
 
-    let run = Run::open(&trained.path).unwrap();
-    assert_eq!(run.config.to_toml().unwrap(), config.to_toml().unwrap());
+    let run = Run::open(trained.path()).unwrap();
+    let member = &run.members()[0];
+    assert_eq!(member.config.to_toml().unwrap(), config.to_toml().unwrap());
     let answer = run.search("a round thing, and it is blue", 2).unwrap();
     assert_eq!(answer.hits[0].label, "blue,round");
     // the pairs themselves are gone, and a file stands for them
-    let error = run.read_split(SplitName::Validation, None).unwrap_err().to_string();
+    let error = member.read_split(SplitName::Validation, None).unwrap_err().to_string();
     assert!(error.contains("data.source") && error.contains("file of queries"), "{error}");
     let file = folder.path("queries.tsv");
     fs::write(&file, "id\tdescription\tlabels\n3\tflat and red\tred,flat\n").unwrap();
-    let queries = run.read_queries(&file, None, None).unwrap();
-    let found = run.evaluate(&queries, Pool::Shared);
-    assert_eq!(found.unwrap().ranks.len(), 1);
+    let asked = run.ask(|member| member.read_queries(&file, None, None), None).unwrap();
+    assert_eq!(run.evaluate(&asked).unwrap().0.ranks.len(), 1);
 }
 
 #[test]

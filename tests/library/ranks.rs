@@ -11,7 +11,7 @@ use dsokr::decode::report::ReliabilityBin;
 use dsokr::decode::{Candidates, Decoded, Hit, Precision, Rank};
 use dsokr::run::{Answer, shard_candidates};
 use dsokr::train::{Event, Observer};
-use dsokr::{Config, EnsembleRun, Error, Request, Run, Scores, Trained, fit};
+use dsokr::{Config, Error, Member, Request, Run, Scores, Trained, fit};
 
 use crate::Folder;
 
@@ -74,7 +74,7 @@ fn trained_alone(changes: &str) -> (Folder, Checked, PathBuf) {
 
 /// The answers of a run.
 fn values(out: &Path) -> Vec<f32> {
-    let run = Run::open(out).expect("a run");
+    let run = Member::open(out).expect("a run");
     let split = run.read_split(SplitName::Test, None).expect("a split");
     run.coordinates(&split).expect("answers")
 }
@@ -224,8 +224,8 @@ fn several_ranks_evaluate_and_search_as_one() {
     let folder = Folder::new();
     let out = quickstart_run(&folder);
     let find = || {
-        let runs = EnsembleRun::open(std::slice::from_ref(&out), &Device::flex())?;
-        let read = |run: &Run| run.read_split(SplitName::Test, None);
+        let runs = Run::open(&out)?;
+        let read = |run: &Member| run.read_split(SplitName::Test, None);
         let (found, decoded) = runs.evaluate(&runs.ask(read, None)?)?;
         let answer = runs.search("A carboxylic acid with a bromine atom.", 30)?;
         Ok::<_, Error>((found.scores, found.ranks, decoded, answer))
@@ -252,10 +252,10 @@ struct Named {
     reliability: Vec<ReliabilityBin>,
 }
 
-fn named(runs: &EnsembleRun) -> Result<Named, Error> {
+fn named(runs: &Run) -> Result<Named, Error> {
     let run = &runs.members()[0];
     let text = "A carboxylic acid with a bromine atom.";
-    let read = |run: &Run| run.read_split(SplitName::Test, None);
+    let read = |run: &Member| run.read_split(SplitName::Test, None);
     let asked = runs.ask(read, None)?;
     let (found, decoded) = runs.evaluate(&asked)?;
     let candidates = found.named.as_ref().unwrap_or(&run.candidates);
@@ -289,7 +289,7 @@ fn ranks_with_shards_of_the_candidates_answer_as_one_with_all_of_them() {
     let out = quickstart_run(&folder);
     let runs = std::slice::from_ref(&out);
     let device = Device::flex();
-    let one = named(&EnsembleRun::open(runs, &device).expect("a run")).expect("an evaluation");
+    let one = named(&Run::open_all(runs, &device).expect("a run")).expect("an evaluation");
     let elsewhere = folder.path("elsewhere");
     for (parts, precision, place) in
         [(3, Precision::F32, None), (2, Precision::I8, Some(&elsewhere)), (3, Precision::I8, None)]
@@ -299,7 +299,7 @@ fn ranks_with_shards_of_the_candidates_answer_as_one_with_all_of_them() {
         assert_eq!(written.folder, place.map_or(out.join("shards"), Path::to_path_buf));
         for size in [1, 2, 5] {
             let find = || {
-                let runs = EnsembleRun::open_shared(runs, place, None, &device)?;
+                let runs = Run::open_shared(runs, place, None, &device)?;
                 assert_eq!(runs.candidates(), written.candidates);
                 // one process has shards that are named
                 let of_shards = runs.members()[0].candidates.len() == 1;

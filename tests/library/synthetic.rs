@@ -5,7 +5,7 @@ use dsokr::config::Checked;
 use dsokr::data::{DataRoot, Dataset, Split, SplitName};
 use dsokr::decode::{CandidateBlocks, Pool};
 use dsokr::machines::OutputSpace;
-use dsokr::run::{EmbeddingCurve, Run};
+use dsokr::run::{EmbeddingCurve, Member, Run};
 use dsokr::{Config, Request, fit};
 use faer::Mat;
 use faer::prelude::Solve;
@@ -123,7 +123,7 @@ fn inputs_have_the_covariance_and_outputs_the_rank_that_are_asked_for() {
 /// `‖ŷ − y‖²` in the outputs' own space, mean over the test pairs.
 fn by_hand(config: &Checked, run: &std::path::Path) -> f64 {
     let data = dataset(config);
-    let opened = Run::open(run).unwrap();
+    let opened = Member::open(run).unwrap();
     let test = data.test.as_ref().unwrap();
     let basis = Basis::load(&run.join("basis.safetensors")).unwrap();
     let z = opened.coordinates(test).unwrap();
@@ -173,7 +173,8 @@ fn the_squared_error_is_that_in_the_space_of_the_outputs() {
 
         let run = Run::open(&out).unwrap();
         let split = config.source().read_split(SplitName::Test, &root).unwrap();
-        let again = run.evaluate(&split, Pool::Shared).unwrap().scores.squared_error.unwrap();
+        let asked = run.ask(|_| Ok(split.clone()), None).unwrap();
+        let again = run.evaluate(&asked).unwrap().0.scores.squared_error.unwrap();
         assert!((again / found - 1.0).abs() < 1e-6, "{name}: {again} against {found}");
     }
 }
@@ -207,9 +208,10 @@ fn an_embedding_is_chosen_by_the_validation_error() {
     // The run answers as the chosen embedding does: a projection of rank 4, in four numbers.
     assert!((by_hand(&config, &out) / report.metrics.squared_error.unwrap() - 1.0).abs() < 1e-4);
     let run = Run::open(&out).unwrap();
-    assert_eq!(run.candidates.dim(), 4);
+    assert_eq!(run.members()[0].candidates.dim(), 4);
     let validation = config.source().read_split(SplitName::Validation, &root).unwrap();
-    let scores = run.evaluate(&validation, Pool::Shared).unwrap().scores;
+    let asked = run.ask(|_| Ok(validation.clone()), None).unwrap();
+    let scores = run.evaluate(&asked).unwrap().0.scores;
     assert!((scores.squared_error.unwrap() / least - 1.0).abs() < 1e-4);
 }
 

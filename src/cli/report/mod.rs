@@ -23,7 +23,7 @@ use crate::metrics::metric::RESAMPLES;
 use crate::metrics::molecules::{EXAMPLES, are_smiles, drawing};
 use crate::metrics::scores::Evaluation;
 use crate::metrics::table::Table;
-use crate::run::{EnsembleRun, LearningCurve, OutputFolder, QueryAnswers, counts_line};
+use crate::run::{Run, LearningCurve, OutputFolder, QueryAnswers, counts_line};
 
 /// The largest k of the curve of hits@k.
 const MOST: usize = 50;
@@ -43,7 +43,7 @@ const DISTANCES: [&str; 2] = ["ged", "ged_bonds"];
 /// The contents of a report.
 pub struct Evaluated<'a> {
     /// The evaluated runs.
-    pub runs: &'a EnsembleRun,
+    pub runs: &'a Run,
     /// The queries and the predictions for them.
     pub answers: &'a QueryAnswers,
     pub evaluation: &'a Evaluation,

@@ -12,7 +12,7 @@ fn replacement_is_of_all_members(sandbox: &Sandbox, files: &[String; 2], old: &[
     let switch = place("part/candidates.next");
     let device = dsokr::device::Processor::Cpu;
     let counts = || -> Vec<usize> {
-        let run = EnsembleRun::open(&[place("part")], &device.open().unwrap()).unwrap();
+        let run = Run::open_all(&[place("part")], &device.open().unwrap()).unwrap();
         run.members().iter().map(|member| member.candidates.len()).collect()
     };
     (0..2).for_each(|at| fs::write(&files[at], &old[at]).unwrap());

@@ -6,7 +6,7 @@ use std::fs;
 
 use dsokr::data::read_matrix;
 use dsokr::decode::Candidates;
-use dsokr::run::{EnsembleRun, Run};
+use dsokr::run::{Member, Run};
 use serde_json::Value;
 
 use crate::sandbox::{Sandbox, json, npy, number};
@@ -123,7 +123,7 @@ fn add(sandbox: &Sandbox, files: &[&str]) -> Value {
 }
 
 fn candidates(sandbox: &Sandbox, run: &str) -> Candidates {
-    Run::open(&sandbox.path(run)).unwrap().candidates
+    Member::open(&sandbox.path(run)).unwrap().candidates
 }
 
 fn point(candidates: &Candidates, id: &str) -> (Vec<f32>, f32, String) {

@@ -19,7 +19,7 @@ use dsokr::nn::{
     Encoder, MlpConfig, Padded, Pass, PeakTransformerConfig, TokenIds, TransformerConfig, dropout,
     init, pad,
 };
-use dsokr::run::Run;
+use dsokr::run::{Member, Run};
 use dsokr::train::{Event, LogLine, Observer};
 use dsokr::{
     BagBesideConfig, BothInputs, Config, Error, Network, NgramBagConfig, PeakBagConfig, Prepare,
@@ -159,13 +159,15 @@ fn an_own_encoder_is_trained_saved_read_and_searched_with() {
 
     // the directory alone is all that is read
     std::fs::rename(folder.path("run"), folder.path("moved")).unwrap();
-    let run = Run::open(&folder.path("moved")).unwrap();
+    let run = Run::open(folder.path("moved")).unwrap();
+    let member = &run.members()[0];
     let root = DataRoot::find("words", None, Some(&folder.path(""))).unwrap();
-    let test = run.config.source().load(&root).unwrap().test.unwrap();
-    let again = run.evaluate(&test, Pool::Shared).unwrap();
+    let test = member.config.source().load(&root).unwrap().test.unwrap();
+    let asked = run.ask(|_| Ok(test.clone()), None).unwrap();
+    let (again, _) = run.evaluate(&asked).unwrap();
     assert_eq!(again.scores, report.metrics);
-    let count = run.candidates.len();
-    let duplicates = run.candidates.duplicates();
+    let count = member.candidates.len();
+    let duplicates = member.candidates.duplicates();
     let metrics = Metrics::from_ranks(&again.ranks, count, duplicates).unwrap();
     assert_eq!(metrics, report.metrics.ranks);
     let hits = run.search("begins fo and finishes with endba", 3).unwrap().hits;
@@ -180,7 +182,7 @@ fn an_own_encoder_is_trained_saved_read_and_searched_with() {
     assert!(error.contains("\"mean\""), "{error}");
 }
 
-fn network(run: &Run) -> &Network<MeanConfig> {
+fn network(run: &Member) -> &Network<MeanConfig> {
     let predictor: &dyn Any = run.predictor.as_ref();
     predictor.downcast_ref().expect("a network")
 }
@@ -190,16 +192,18 @@ fn a_run_that_is_written_from_its_parts_is_the_same_run() {
     let folder = Folder::new();
     let file = words(&folder);
     train(&folder, &file, "run", false, &mut ()).unwrap();
-    let mut run = Run::open(&folder.path("run")).unwrap();
+    let mut run = Member::open(&folder.path("run")).unwrap();
     run.save(&folder.path("copy")).unwrap();
-    let copy = Run::open(&folder.path("copy")).unwrap();
-    let values = |run: &Run| -> Vec<Vec<f32>> {
+    let copy = Member::open(&folder.path("copy")).unwrap();
+    let values = |run: &Member| -> Vec<Vec<f32>> {
         let parameters = dsokr::nn::parameters::collect(&network(run).model);
         parameters.into_values().map(|parameter| parameter.values.to_vec()).collect()
     };
     assert_eq!(values(&copy), values(&run));
     let text = "begins fo and finishes with endba";
-    assert_eq!(copy.search(text, 3).unwrap(), run.search(text, 3).unwrap());
+    let [found, expected] =
+        ["copy", "run"].map(|out| Run::open(folder.path(out)).unwrap().search(text, 3).unwrap());
+    assert_eq!(found, expected);
 
     // nothing is written over, and there is nothing to resume from
     let error = run.save(&folder.path("copy")).unwrap_err();
@@ -261,7 +265,7 @@ fn an_own_encoders_run_is_resumed_bit_for_bit() {
     let resumed = train(&folder, &file, "parts", true, &mut ()).unwrap();
     assert_eq!(resumed.report, whole.report);
     let bytes = |out: &str| {
-        let run = Run::open(&folder.path(out)).unwrap();
+        let run = Member::open(&folder.path(out)).unwrap();
         dsokr::nn::parameters::collect(&network(&run).model)
             .into_values()
             .map(|p| p.values)

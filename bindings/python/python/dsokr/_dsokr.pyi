@@ -6,7 +6,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, Final, SupportsFloat, SupportsIndex, final
 
-__all__ = ["__version__", "Basis", "Candidates", "Evaluation", "Graph", "GraphVocabulary", "KernelMachine", "Ranks", "Rows", "Runs", "canonical_smiles", "compare_runs", "demo", "drawing", "edit_distances", "init", "kernel_matrix", "leverage_scores", "molecule_features", "molecule_graphs", "quickstart", "rank_ensemble", "rank_scores", "sketch_matrix", "train"]
+__all__ = ["__version__", "Basis", "Candidates", "Evaluation", "Graph", "GraphVocabulary", "KernelMachine", "Ranks", "Rows", "Runs", "canonical_smiles", "compare_runs", "demo", "drawing", "edit_distances", "kernel_matrix", "leverage_scores", "molecule_features", "molecule_graphs", "quickstart", "rank_ensemble", "rank_scores", "sketch_matrix", "train", "write_pairs"]
 
 __version__: Final[str]
 
@@ -445,11 +445,6 @@ def edit_distances(pairs: SupportsGetItem[int, tuple[Graph, Graph]], states: Sup
     (lower bound, upper bound, mapping, states) of the edit distance of each pair of graphs, in parallel.
     """
 
-def init(table: str | PathLike[str], input: str | None, output: str | None, out: str | PathLike[str]) -> None:
-    """
-    Looks at a table and writes the configuration for it.
-    """
-
 def kernel_matrix(a: Rows, b: Rows, kernel: str) -> NDArray[float64]:
     """
     `k(a_i, b_j)` of all pairs of rows; `kernel` is a table of a configuration as JSON.
@@ -495,4 +490,10 @@ def train(config: str | PathLike[str], text: str | None, overrides: SupportsGetI
     """
     Trains the model of a configuration, of a file or, with `text`, of this TOML; `overrides` are `section.key=value`, and `listener` hears the
     lines of the log as JSON. Returns the run directory and the advice on the configuration.
+    """
+
+def write_pairs(folder: str | PathLike[str], lines: SupportsGetItem[int, str]) -> Path:
+    """
+    Writes the lines of a table of pairs and the recommended configuration into a folder, and returns the configuration's
+    path.
     """

@@ -129,13 +129,11 @@ def fit(
     if config.exists():
         raise file_error(f"{config} exists: name a different folder", str(config), errno.EEXIST)
     is_new = not folder.exists()
-    folder.mkdir(parents=True, exist_ok=True)
     try:
         with shown(progress):
-            _write(table, *cells)
-            _dsokr.init(table, "input", "output", config)
+            _warn_of_lacking(*cells)
             return train(
-                config,
+                _dsokr.write_pairs(folder, list(lines(*cells))),
                 out=folder / "run",
                 set=set,
                 seed=seed,
@@ -148,19 +146,17 @@ def fit(
         if not (folder / "run").exists():
             table.unlink(missing_ok=True)
             config.unlink(missing_ok=True)
-            if is_new:
+            if is_new and folder.exists():
                 folder.rmdir()
         raise
 
 
-def _write(table: Path, inputs: list[Cell], outputs: list[Cell]) -> None:
-    """Writes the pairs that have both an input and an output, and warns of the others."""
+def _warn_of_lacking(inputs: list[Cell], outputs: list[Cell]) -> None:
+    """Warns of pairs that lack an input or an output, which are left out."""
     lacking = [at for at, pair in enumerate(zip(inputs, outputs, strict=True)) if None in pair]
     if lacking:
         message = "%d of %d pairs lack an input or an output and are left out, the first one at %d"
         LOGGER.warning(message, len(lacking), len(inputs), lacking[0])
-    with table.open("w", encoding="utf-8") as file:
-        file.writelines(lines(inputs, outputs))
 
 
 def demo() -> Model:

@@ -1,7 +1,7 @@
 //! Evaluations of trained models.
 
 use dsokr::compare::{EvaluatedRun, Format, compare};
-use dsokr::run::{EnsembleRun, QueryAnswers, metrics_table};
+use dsokr::run::{QueryAnswers, Run, metrics_table};
 use dsokr::{Error, RESAMPLES, Scores, StoredEvaluation, intervals};
 use pyo3::prelude::*;
 
@@ -33,7 +33,7 @@ pub struct Evaluation {
 
 impl Evaluation {
     /// Evaluates runs on queries.
-    pub fn from_answers(runs: &EnsembleRun, answers: &QueryAnswers) -> Result<Self, Error> {
+    pub fn from_answers(runs: &Run, answers: &QueryAnswers) -> Result<Self, Error> {
         let (inner, decoded) = runs.evaluate(answers)?;
         let split = answers.split();
         let texts = split.inputs.texts().ok();

@@ -9,7 +9,6 @@ use std::path::PathBuf;
 
 use dsokr::config::{Config, Override};
 use dsokr::device::Processor;
-use dsokr::init::{Choices, Survey};
 use dsokr::train::{Event, LogLine, Observer};
 use dsokr::{Request, Scores, SolvedLine};
 use pyo3::prelude::*;
@@ -57,7 +56,7 @@ pub fn train(
         let request = Request { config: &config, root, out, resume, processor, force };
         request.run(&mut Progress(teller))
     })?;
-    Ok((trained.path, trained.advice))
+    Ok((trained.path().to_path_buf(), trained.advice))
 }
 
 /// Writes the quickstart data and configuration into a folder, and returns the configuration's path.
@@ -72,17 +71,11 @@ pub fn demo(py: Python, folder: PathBuf) -> PyResult<PathBuf> {
     work(py, || dsokr::quickstart::demo(&folder))
 }
 
-/// Looks at a table and writes the configuration for it.
+/// Writes the lines of a table of pairs and the recommended configuration into a folder, and returns the configuration's
+/// path.
 #[pyfunction]
-pub fn init(
-    py: Python,
-    table: PathBuf,
-    input: Option<String>,
-    output: Option<String>,
-    out: PathBuf,
-) -> PyResult<()> {
-    let choices = Choices { input, outputs: output.into_iter().collect(), ..Choices::default() };
-    work(py, || Survey::read(&table, &choices)?.write(&out, false))
+pub fn write_pairs(py: Python, folder: PathBuf, lines: Vec<String>) -> PyResult<PathBuf> {
+    work(py, || dsokr::write_pairs(&folder, &lines))
 }
 
 fn processor(device: &str) -> Result<Processor, Failure> {

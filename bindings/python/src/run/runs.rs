@@ -6,7 +6,7 @@ use dsokr::basis::Argument;
 use dsokr::config::{BeyondConfig, Config};
 use dsokr::data::{Inputs, Split, SplitName};
 use dsokr::decode::{CandidateBlocks, Combination};
-use dsokr::run::{CandidateSets, EnsembleRun, QueryRequest, Run};
+use dsokr::run::{CandidateSets, Member, QueryRequest, Run};
 use dsokr::{CandidateRule, Error, Filter};
 use pyo3::prelude::*;
 
@@ -28,7 +28,7 @@ type Answer = (Vec<(String, String, f32)>, String, Option<(String, f64)>, Vec<(f
 /// One trained model, or several that are combined.
 #[pyclass(frozen, module = "dsokr._dsokr")]
 pub struct Runs {
-    inner: EnsembleRun,
+    inner: Run,
     /// Where the data are, if not where the run was trained.
     data: Option<PathBuf>,
     /// Whether a member's encoder is a module of PyTorch.
@@ -88,15 +88,14 @@ impl Runs {
         let root = data.clone();
         let calls_python = encoder.is_some();
         let inner = work_apart(py, || {
-            let mut runs =
-                EnsembleRun::open_shared(&paths, None, encoder.as_ref(), &processor.open()?)?;
+            let mut runs = Run::open_shared(&paths, None, encoder.as_ref(), &processor.open()?)?;
             if let Some(rule) = rule {
                 runs.rule = rule;
             }
             if fit_weights {
                 let split = Some(SplitName::Validation);
                 let validation = QueryRequest { split, data, ..QueryRequest::default() };
-                let answers = validation.ask(&runs, Run::coordinates)?;
+                let answers = validation.ask(&runs, Member::coordinates)?;
                 runs.fit_weights(&answers)?;
             }
             runs.with_beyond(beyond.as_ref())
@@ -169,7 +168,7 @@ impl Runs {
         if queries.len() == 0 {
             return Ok(Vec::new());
         }
-        let read = |run: &Run| queries.read(run, 0..queries.len());
+        let read = |run: &Member| queries.read(run, 0..queries.len());
         let answers = self.work(py, || match coverage {
             None => {
                 let wanted = filter.map(|filter| runs.wanted(&filter)).transpose()?;
@@ -255,7 +254,7 @@ impl Asked {
     }
 
     /// Some of them as a run reads them.
-    fn read(&self, run: &Run, chosen: std::ops::Range<usize>) -> Result<Split, Error> {
+    fn read(&self, run: &Member, chosen: std::ops::Range<usize>) -> Result<Split, Error> {
         match self {
             Self::Texts(texts) => {
                 run.texts(&texts[chosen].iter().map(String::as_str).collect::<Vec<_>>())

@@ -1,4 +1,4 @@
-//! A trained run of one model.
+//! A trained model, which its run has alone or as a member of an ensemble.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -17,7 +17,6 @@ use rayon::prelude::*;
 
 use crate::config::candidate_rule::CandidateRule;
 use crate::config::{Checked, Search};
-use crate::decoding::beyond::BeyondSearch;
 use crate::decoding::decoder::Decoder;
 use crate::decoding::evaluation::Models;
 use crate::decoding::lexicon::read_look;
@@ -28,12 +27,12 @@ use crate::metrics::constants::Constants;
 use crate::metrics::scores::Evaluation;
 use crate::run_dir::{
     BASIS, CANDIDATES, FEATURES, POLARITIES, RunDir, SECOND_LOOK, candidates, load_constants,
-    read_json, save_candidates, save_constants,
+    load_data_folder, read_json, save_candidates, save_constants,
 };
-use crate::targets::{OutputSpace, load_scaling, save_scaling, standardise};
+use crate::targets::{OutputSpace, Problem, load_scaling, save_scaling, standardise};
 
-/// A trained run, read only from its directory.
-pub struct Run {
+/// A trained model: the only one of its run, or a member of an ensemble.
+pub struct Member {
     /// The path that it was read from; that of its folder for a member of an ensemble.
     pub name: String,
     /// The resolved configuration.
@@ -54,34 +53,27 @@ pub struct Run {
     pub(super) labels: Vec<String>,
     /// Where it was read from; none of a run that was made from its parts.
     pub(super) folder: Option<PathBuf>,
-    /// Searches molecules beyond the candidates.
-    pub(super) search: Option<BeyondSearch>,
     /// The polarities of the training spectra.
     pub(super) polarities: Polarities,
 }
 
-impl Run {
-    /// Reads a run directory.
+impl Member {
+    /// Reads the run directory of one model.
     ///
     /// # Errors
     /// A file that is missing, damaged, of a different version, or that belongs to a different
-    /// basis; a run without an evaluation, which has no model yet.
+    /// basis; a run without an evaluation, which has no model yet; an ensemble.
     pub fn open(path: &Path) -> Result<Self, Error> {
         Self::open_on(path, &Device::flex())
     }
 
-    /// Reads a run directory, with the encoder on a device.
+    /// Reads the run directory of one model, with the encoder on a device.
     ///
     /// # Errors
     /// As [`open`](Self::open).
     pub fn open_on(path: &Path, device: &Device) -> Result<Self, Error> {
         let config = Self::config_of_one(path)?;
-        let settings = config.decoding.beyond.clone();
-        let run = Self::open_with(path, config, candidates::open(path)?, device)?;
-        match settings {
-            Some(settings) => run.with_beyond(settings),
-            None => Ok(run),
-        }
+        Self::open_with(path, config, candidates::open(path)?, device)
     }
 
     /// The configuration of the run of one model.
@@ -151,6 +143,41 @@ impl Run {
         Self::from_parts(config, space, candidates, Box::new(predictor))
     }
 
+    /// The model of a fit, whose files lie in its run.
+    ///
+    /// # Errors
+    /// A run whose folder of data cannot be read.
+    pub(crate) fn of_fit(
+        problem: &Problem,
+        run: &RunDir,
+        space: OutputSpace,
+        candidates: Candidates,
+        look: Option<SecondLook>,
+        predictor: Box<dyn Predictor>,
+    ) -> Result<Self, Error> {
+        let mut config = Checked::clone(&problem.config);
+        config.trained_on = load_data_folder(run.path())?;
+        let mut labels = Vec::new();
+        if config.decoding.search == Search::Exact && config.output.features.are_labels() {
+            labels = problem.dataset.outputs.features.terms().to_vec();
+        }
+        let polarities = if config.encoder.abilities().spectra {
+            Polarities::of_split(&problem.dataset.train)?
+        } else {
+            Polarities::default()
+        };
+        Ok(Self {
+            name: run.path().display().to_string(),
+            look,
+            scaling: problem.scaling.clone(),
+            constants: problem.constants.clone(),
+            labels,
+            folder: Some(run.path().to_path_buf()),
+            polarities,
+            ..Self::from_parts(config, Some(space), candidates, predictor)
+        })
+    }
+
     fn from_parts(
         config: Checked,
         space: Option<OutputSpace>,
@@ -170,7 +197,6 @@ impl Run {
             constants: None,
             labels,
             folder: None,
-            search: None,
             polarities: Polarities::default(),
         }
     }
@@ -360,19 +386,6 @@ impl Run {
         Error::NotFound { path, hint }
     }
 
-    /// Evaluates the model on a split: the rank of each query's gold candidate, and for molecules,
-    /// graphs, sets of labels and rankings the distance between predicted and true outputs. Of several
-    /// right outputs the best-ranked one counts, and the others do not compete, nor do
-    /// [`Split::known`] ones.
-    ///
-    /// # Errors
-    /// A gold that is not a candidate, unless the configuration counts it as rank ∞.
-    pub fn evaluate(&self, split: &Split, pool: Pool) -> Result<Evaluation, Error> {
-        let z = self.coordinates(split)?;
-        let z = self.config.decoding.scaled(&z, self.candidates.dim())?;
-        self.judge(split, &z, pool, None)
-    }
-
     /// The evaluation of predictions, as they are scored; `data` is the data root.
     pub(super) fn judge(
         &self,
@@ -386,7 +399,7 @@ impl Run {
         let fitted = fitted.as_ref();
         let held = held.as_ref();
         let decoder = Decoder { fitted, held, ..self.decoder() };
-        let models = Models::one(decoder, self.search.as_ref());
+        let models = Models::one(decoder, None);
         Ok(models.evaluate(split, std::slice::from_ref(z), pool)?.0)
     }
 
