@@ -9,7 +9,6 @@
 mod process;
 
 use std::error::Error;
-use std::path::Path;
 use std::time::Instant;
 
 use dsokr::config::BeyondConfig;

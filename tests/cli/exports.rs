@@ -3,8 +3,8 @@
 use std::fs;
 use std::process::Command;
 
-use dsokr::Run;
 use dsokr::data::{Split, read_matrix};
+use dsokr::{Member, Run};
 use safetensors::SafeTensors;
 use serde_json::{Value, json};
 

@@ -4,7 +4,7 @@
 use std::fs;
 use std::path::Path;
 
-use dsokr::Run;
+use dsokr::Member;
 use dsokr::basis::RowSource;
 use dsokr::basis::features::SparseRow;
 use dsokr::data::featurizers::TfIdf;

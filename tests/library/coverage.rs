@@ -4,11 +4,10 @@ use std::collections::HashMap;
 use std::f64::consts::LN_2;
 use std::path::Path;
 
-use burn::tensor::Device;
 use dsokr::config::Checked;
 use dsokr::core::random::{generator, shuffle};
 use dsokr::data::SplitName;
-use dsokr::run::{CalibratingQueries, CalibratingQuery, CandidateSets, Run};
+use dsokr::run::{CalibratingQueries, CalibratingQuery, CandidateSets};
 use dsokr::{CandidateRule, Config, fit};
 
 use crate::Folder;

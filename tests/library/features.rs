@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use dsokr::data::{Split, SplitName};
-use dsokr::decode::Pool;
+
 use dsokr::run::Run;
 use dsokr::{Config, fit};
 use faer::Mat;

@@ -3,7 +3,7 @@
 use dsokr::basis::{Basis, Block, RowSource, SketchKind, SketchOptions};
 use dsokr::config::Checked;
 use dsokr::data::{DataRoot, Dataset, Split, SplitName};
-use dsokr::decode::{CandidateBlocks, Pool};
+use dsokr::decode::CandidateBlocks;
 use dsokr::machines::OutputSpace;
 use dsokr::run::{EmbeddingCurve, Member, Run};
 use dsokr::{Config, Request, fit};

@@ -13,7 +13,7 @@ use dsokr::basis::Features;
 use dsokr::basis::features::DenseRows;
 use dsokr::core::Cancellation;
 use dsokr::data::{DataRoot, Inputs, Split};
-use dsokr::decode::{Metrics, Pool};
+use dsokr::decode::Metrics;
 use dsokr::device::Processor;
 use dsokr::nn::{
     Encoder, MlpConfig, Padded, Pass, PeakTransformerConfig, TokenIds, TransformerConfig, dropout,
