@@ -1,6 +1,7 @@
 //! Perfect h of a sketch: the metrics of a model that meets the targets of the validation outputs exactly.
 
 use dsokr_basis::{Basis, Projection};
+use dsokr_core::Processes;
 use dsokr_data::SplitName;
 
 use crate::decoding::beyond::BeyondSearch;
@@ -29,7 +30,7 @@ impl DrawnSketch {
     pub(crate) fn draw(problem: &Problem, size: usize, seed: u64) -> Result<Self, Error> {
         let outputs = problem.weighted_rows();
         let basis = fit_basis(&problem.config, problem.kernel()?, &outputs, size, seed)?;
-        let targets = basis.project_shared(&problem.rows())?;
+        let targets = basis.project_shared(&Processes::current(), &problem.rows())?;
         Ok(Self { basis, targets })
     }
 

@@ -317,7 +317,7 @@ pub fn shard_candidates(
     let metadata = fingerprints(&stored)?;
     let mut bytes = 0;
     OUTPUT.write(&folder, |here| {
-        let fingerprint = &*stored.checksum;
+        let fingerprint = stored.checksum();
         let metadata = &metadata;
         let set = ShardSet { folder: here, count: parts, precision, fingerprint, metadata };
         Shards::write(&all, &set)?;

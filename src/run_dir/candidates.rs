@@ -30,7 +30,7 @@ pub(crate) fn open_all(ensemble: &Path, members: &[PathBuf]) -> Result<Vec<Store
         // where none has changed since the last one was opened, all were so at that moment
         let mut each = members.iter().zip(&opened);
         if each.try_fold(true, |same, (member, own)| {
-            Ok::<_, Error>(same && checksum(member)? == own.checksum)
+            Ok::<_, Error>(same && checksum(member)? == own.checksum())
         })? {
             return Ok(opened);
         }

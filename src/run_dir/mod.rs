@@ -233,7 +233,7 @@ pub(crate) fn replace(run: &Path, name: &str, text: &str) -> Result<(), Error> {
 
 fn load(run: &Path) -> Result<Option<BTreeMap<String, String>>, Error> {
     let file = run.join(FINGERPRINTS);
-    let open = || Ok(Stored::open(&file, KIND, VERSION)?.metadata.clone());
+    let open = || Ok(Stored::open(&file, KIND, VERSION)?.all_metadata().clone());
     file.exists().then(open).transpose()
 }
 

@@ -1,7 +1,7 @@
 //! The sketch study: which kind and size of sketch, and which power of the kernel. It evaluates
 //! *perfect h* for growing sketch sizes, and also the model itself if its fit is in closed form.
 
-use dsokr_core::Argument;
+use dsokr_core::{Argument, Processes};
 use std::time::Instant;
 
 use dsokr_basis::{SketchKind, leverage};
@@ -189,7 +189,8 @@ impl Study {
         let pilot = ((problem.len() as f64).sqrt() as usize).max(1);
         let kernel = problem.kernel()?.clone();
         let seed = problem.config.seed;
-        let mut scores = leverage::scores(kernel, &problem.rows(), lambda, pilot, seed)?;
+        let mut scores =
+            leverage::scores(kernel, &problem.rows(), lambda, pilot, seed, &Processes::current())?;
         let dimension = scores.iter().sum();
         scores.sort_by(|a, b| b.total_cmp(a));
         scores.truncate(SCORES);

@@ -12,8 +12,8 @@ use dsokr_basis::{
     Basis, Features, Kernel, OutputKernel, Projection, RowKind, RowSource, SketchKind,
     SketchOptions,
 };
-use dsokr_core::RowWeights;
 use dsokr_core::store::Tensor;
+use dsokr_core::{Processes, RowWeights};
 use dsokr_data::{Dataset, Inputs};
 use dsokr_decode::Candidates;
 use dsokr_machines::{OutputSpace as MachineSpace, Targets};
@@ -55,7 +55,7 @@ impl OutputTargets {
     /// As [`Problem::basis`].
     pub fn in_basis(problem: &Problem) -> Result<Self, Error> {
         let basis = problem.basis(false)?;
-        let projection = basis.project_shared(&problem.rows())?;
+        let projection = basis.project_shared(&Processes::current(), &problem.rows())?;
         let space = OutputSpace::Basis(basis);
         let values = TargetValues::Projection(projection);
         Ok(Self { space, values })
@@ -189,10 +189,20 @@ pub(crate) fn fit_basis(
         let units = Features::Dense(DenseRows::new(width, units)?);
         let all = SketchKind::Subsampling { replacement: false };
         let options = SketchOptions::new(all, count).with_seed(seed);
-        return Ok(Basis::fit(kernel.clone(), &units, &options.with_tolerance(sketch.tolerance))?);
+        return Ok(Basis::fit_shared(
+            &Processes::current(),
+            kernel.clone(),
+            &units,
+            &options.with_tolerance(sketch.tolerance),
+        )?);
     }
     let basis = sketched_basis(sketch, kernel, outputs, size, seed)?;
-    Ok(basis.tempered_weighted(&config.output.tempering(), outputs, weights)?)
+    Ok(basis.tempered_weighted(
+        &config.output.tempering(),
+        outputs,
+        weights,
+        &Processes::current(),
+    )?)
 }
 
 /// The basis of a kernel by a sketch of outputs, of which equal ones are one row where the settings say so.
@@ -208,12 +218,22 @@ fn sketched_basis(
         options.with_seed(seed).with_tolerance(sketch.tolerance)
     };
     if !sketch.is_of_distinct(outputs.len()) {
-        return Basis::fit(kernel.clone(), outputs, &options(outputs.len(), size));
+        return Basis::fit_shared(
+            &Processes::current(),
+            kernel.clone(),
+            outputs,
+            &options(outputs.len(), size),
+        );
     }
     let Distinct { representative, .. } = distinct(outputs)?;
     let count = representative.len();
     let rows = Selected::new(outputs, &representative);
-    Basis::fit(kernel.clone(), &rows, &options(count, size.min(count)))
+    Basis::fit_shared(
+        &Processes::current(),
+        kernel.clone(),
+        &rows,
+        &options(count, size.min(count)),
+    )
 }
 
 fn has_zero_row(rows: &dyn RowSource) -> Result<bool, Error> {

@@ -3,6 +3,7 @@ use std::path::Path;
 
 use dsokr_basis::features::{Block, PartRows, Selected, distinct};
 use dsokr_basis::{Basis, Projection, RowKind, RowSource};
+use dsokr_core::Processes;
 use dsokr_data::{DataRoot, Dataset, Outputs};
 use dsokr_decode::{CandidateParts, Candidates, Columns};
 use dsokr_machines::{OutputSpace as MachineSpace, Points, Scaling};
@@ -61,7 +62,9 @@ impl OutputSpace {
     /// The rows of outputs as candidates' points, with their constants.
     pub(crate) fn place(&self, rows: &dyn RowSource) -> Result<CandidateParts, Error> {
         let (dim, coordinates, constants) = match self {
-            Self::Basis(basis) => return Ok(CandidateParts::in_basis(basis, rows)?),
+            Self::Basis(basis) => {
+                return Ok(CandidateParts::in_basis(basis, rows, &Processes::current())?);
+            }
             Self::Machine(space) => {
                 let Points { dimension, coordinates, constants } = space.points(rows)?;
                 (dimension, coordinates, constants)
@@ -114,7 +117,7 @@ impl OutputSpace {
 /// # Errors
 /// Rows that the basis does not project; outputs without a candidate.
 pub fn candidates(basis: &Basis, outputs: &Outputs) -> Result<Candidates, Error> {
-    candidates_at(outputs, |rows| Ok(CandidateParts::in_basis(basis, rows)?))
+    candidates_at(outputs, |rows| Ok(CandidateParts::in_basis(basis, rows, &Processes::current())?))
 }
 
 /// The candidates in the coordinates of one of several kernels, without constants.
@@ -125,7 +128,8 @@ pub(crate) fn summand_candidates(
 ) -> Result<Candidates, Error> {
     candidates_at(outputs, |rows| {
         let parts = PartRows::all(rows);
-        let Projection { dimension, coordinates, .. } = basis.project_shared(&parts[place])?;
+        let Projection { dimension, coordinates, .. } =
+            basis.project_shared(&Processes::current(), &parts[place])?;
         Ok(CandidateParts { dim: dimension, coordinates, ..CandidateParts::default() })
     })
 }

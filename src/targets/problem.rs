@@ -209,8 +209,9 @@ impl Problem {
         let kernel = summand.kernel.fit(&key, rows, seed)?;
         let basis = sketched_basis(&self.config.sketch, &kernel, rows, summand.size, seed);
         let tempering = summand.tempering();
-        let basis =
-            basis.and_then(|basis| basis.tempered_weighted(&tempering, rows, &outputs.weights));
+        let basis = basis.and_then(|basis| {
+            basis.tempered_weighted(&tempering, rows, &outputs.weights, &Processes::current())
+        });
         basis.map_err(|error| match error {
             ZeroKernel { .. } | Numeric(_) => {
                 let found = format!("{:?} ({error})", summand.kernel.name());
@@ -229,8 +230,19 @@ impl Problem {
     ) -> Result<Basis, Error> {
         let parts = weights.iter().copied().zip(bases).collect();
         let WeightedRows { rows, weights } = outputs;
-        let basis = Basis::sum_weighted(parts, self.config.sketch.size, rows, weights)?;
-        Ok(basis.tempered_weighted(&self.config.output.tempering(), rows, weights)?)
+        let basis = Basis::sum_weighted(
+            parts,
+            self.config.sketch.size,
+            rows,
+            weights,
+            &Processes::current(),
+        )?;
+        Ok(basis.tempered_weighted(
+            &self.config.output.tempering(),
+            rows,
+            weights,
+            &Processes::current(),
+        )?)
     }
 
     /// The configuration's basis, fitted on the training outputs and, if `unlabelled`, on the outputs without a pair
@@ -260,7 +272,7 @@ impl Problem {
             self.sum(self.summands(&outputs)?, &weights.collect::<Vec<f64>>(), &outputs)?
         };
         let rank = fitted.dimension();
-        let size = fitted.options.size;
+        let size = fitted.options().size;
         if rank < size && config.output.kernels.is_empty() {
             info!(
                 rank,

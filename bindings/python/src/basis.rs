@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use dsokr_basis::kernel::OutputKernel;
 use dsokr_basis::{Kernel, SketchKind, SketchOptions, Tempering, features, leverage};
-use dsokr_core::Cancellation;
+use dsokr_core::{Cancellation, Processes};
 use pyo3::prelude::*;
 
 use crate::arrays::{Matrix, Vector, matrix, vector};
@@ -118,8 +118,8 @@ impl Basis {
     fn description(&self) -> PyResult<String> {
         let basis = &self.inner;
         let kernel = self.inner.kernel();
-        let SketchOptions { kind, size, seed, tolerance, .. } = &basis.options;
-        let rows = basis.trained_rows;
+        let SketchOptions { kind, size, seed, tolerance, .. } = basis.options();
+        let rows = basis.trained_rows();
         let width = basis.width();
         let tempering = basis.tempering();
         let normalised = basis.is_normalised();
@@ -173,7 +173,9 @@ pub fn leverage_scores<'py>(
 ) -> PyResult<Vector<'py, f64>> {
     let kernel: Kernel = table("kernel", kernel)?;
     let rows = rows.get();
-    let scores = || leverage::scores(kernel.clone(), rows.source(), lambda_, pilot, seed);
+    let scores = || {
+        leverage::scores(kernel.clone(), rows.source(), lambda_, pilot, seed, &Processes::default())
+    };
     let scores = work(py, || scores().map_err(named));
     Ok(vector(py, scores?))
 }

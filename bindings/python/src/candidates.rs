@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use dsokr_basis::features::{self, DenseRows, distinct};
 use dsokr_basis::{Features, RowSource};
+use dsokr_core::Processes;
 use dsokr_decode::{
     CandidateBlocks, CandidateParts, Columns, Combination, Ensemble, Hubs, Member, MissingGold,
     PerQuery, Pool, Queries,
@@ -54,7 +55,9 @@ impl Candidates {
         let normalised = basis.is_normalised();
         let inner = work(py, || {
             let columns = named_columns(ids, labels, columns)?;
-            placed(rows.source(), columns, |rows| Ok(CandidateParts::in_basis(basis, rows)?))
+            placed(rows.source(), columns, |rows| {
+                Ok(CandidateParts::in_basis(basis, rows, &Processes::default())?)
+            })
         });
         Ok(Self::new(inner?, normalised))
     }

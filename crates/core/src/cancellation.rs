@@ -109,15 +109,30 @@ impl Cancellation {
 
     /// Calls `work`, which [`cancel`](Self::cancel) ends. An inner scope hides the outer one.
     ///
-    /// The scope covers the calling thread. Other threads that `work` starts have their own scopes.
+    /// The scope covers the calling thread. The parallel loops of all crates take the request on the thread that calls
+    /// them, before they are divided, so that every worker checks it. A thread that `work` starts by other means begins
+    /// without a scope: it gets the request and opens one.
+    ///
+    /// ```
+    /// use dsokr_core::Cancellation;
+    ///
+    /// let cancellation = Cancellation::default();
+    /// cancellation.cancel();
+    /// let heard = cancellation.scope(|| {
+    ///     let request = Cancellation::current();
+    ///     let part = || request.scope(|| Cancellation::current().is_cancelled());
+    ///     std::thread::scope(|threads| threads.spawn(part).join())
+    /// });
+    /// assert!(heard.unwrap());
+    /// ```
     pub fn scope<T>(&self, work: impl FnOnce() -> T) -> T {
         scoped(&CURRENT, Some(self.clone()), work)
     }
 
-    /// Creates the request that the innermost scope of this thread checks for.
+    /// Returns the request that the innermost scope of this thread checks for.
     ///
-    /// Parallel work takes it before it is divided: while a thread of a pool waits, it may run tasks of another
-    /// scope.
+    /// Parallel work takes it before it is divided, and its tasks check what they were given: a worker of a pool has no
+    /// scope of its own, and while a thread of a pool waits, it may run tasks of another scope.
     pub fn current() -> Self {
         CURRENT.with_borrow(Clone::clone).unwrap_or_default()
     }
@@ -126,6 +141,7 @@ impl Cancellation {
     ///
     /// Within a scope it runs on a thread of its own. A cancelled caller does not wait for it: its
     /// result is dropped.
+    ///
     /// # Errors
     /// [`Error::Cancelled`]; [`Error::Unsupported`] where no thread can be started.
     pub fn wait_for<T: Send + 'static>(

@@ -2,10 +2,13 @@ use std::fmt::Display;
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 
+use crate::misfit::Misfit;
 use crate::place::Place;
 
-/// Everything that can go wrong in this crate; each message holds the place, the value and what is
-/// allowed.
+/// What can go wrong in this crate and in those that compute. Each message holds the place, the value and what is
+/// expected.
+///
+/// A variant holds values where a caller can do something with them. It holds a text where a caller can only show it.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -24,7 +27,7 @@ pub enum Error {
         path: PathBuf,
         /// The line, where it matters.
         line: Option<usize>,
-        /// The contents, and what is expected.
+        /// The contents, and what is expected. It is a text, because readers of files of other crates say it too.
         message: String,
     },
     /// A file that does not exist.
@@ -48,7 +51,7 @@ pub enum Error {
     /// A number of a query, a candidate or a score is NaN or infinite.
     #[error("{place}: {value} is not a finite number")]
     NotFiniteAt {
-        /// The place of the number.
+        /// The place of the number: a text with the names of a query, a candidate and a member.
         place: String,
         /// The number.
         value: f32,
@@ -58,7 +61,7 @@ pub enum Error {
     Row {
         /// Row, from 0.
         row: usize,
-        /// The value, and what is allowed.
+        /// The value, and what is allowed. It is a text, because kernels of users say what they allow.
         message: String,
     },
     /// A number or a choice is outside of its range.
@@ -66,9 +69,9 @@ pub enum Error {
     Value {
         /// The name of the key, after the name of its container.
         key: Place,
-        /// The value of the key.
+        /// The value of the key as it is displayed: it can be of any type.
         found: String,
-        /// The values allowed.
+        /// The values allowed, in words.
         allowed: String,
     },
     /// A value that is possible by itself, and that other values rule out.
@@ -84,7 +87,7 @@ pub enum Error {
     /// There is less than is needed.
     #[error("{found}, at least {least} {} needed", if *least == 1 { "is" } else { "are" })]
     TooFew {
-        /// What there is.
+        /// What there is, in words with its number.
         found: String,
         /// How many are needed.
         least: usize,
@@ -92,17 +95,17 @@ pub enum Error {
     /// A number, with what it is of, is outside of its range.
     #[error("{found}, allowed: {allowed}")]
     OutOfRange {
-        /// The number, and what it is of.
+        /// The number and what it counts, in words.
         found: String,
-        /// The numbers allowed.
+        /// The numbers allowed, in words.
         allowed: String,
     },
-    /// Inputs that contradict one another.
+    /// Inputs that contradict one another. The text names both sides.
     #[error("{0}")]
     Inconsistent(String),
     /// Rows or a matrix of a number, kind or width that does not fit, or a matrix that is not a kernel matrix.
     #[error("{0}")]
-    Shape(String),
+    Shape(Misfit),
     /// The sketched kernel matrix is zero: every row has k(y, y) = 0.
     #[error(
         "the sketched kernel matrix is zero (largest eigenvalue {largest}): are all rows zero?"
@@ -111,10 +114,11 @@ pub enum Error {
         /// The largest eigenvalue.
         largest: f64,
     },
-    /// A computation that overflows, does not converge, or meets a numerically singular matrix.
+    /// A computation that overflows, does not converge, or meets a numerically singular matrix. The text has its numbers and
+    /// the remedy, which differ from computation to computation.
     #[error("{0}")]
     Numeric(String),
-    /// An operation that does not exist for these data or this object.
+    /// An operation that does not exist for these data or this object. The text says why, and what exists.
     #[error("{0}")]
     Unsupported(String),
     /// A rank of a job of several processes that cannot be reached, or whose work differs from the work of the others.
@@ -122,7 +126,7 @@ pub enum Error {
     Process {
         /// The number of the rank, from 0.
         rank: usize,
-        /// The error of the rank.
+        /// The error of the rank as a text, which is what ranks send to one another.
         message: String,
     },
     /// One of several kernel matrices cannot be used.
@@ -136,7 +140,7 @@ pub enum Error {
     /// An error in one of several parts, such as a member of an ensemble.
     #[error("{place}: {source}")]
     At {
-        /// The part.
+        /// The name of the part.
         place: String,
         /// The error.
         source: Box<Error>,
@@ -155,18 +159,18 @@ fn wanted(allowed: &str) -> String {
 }
 
 impl Error {
-    /// Creates the operating system refused to read or write a file: for `map_err`.
+    /// Returns what makes the error of a file that the operating system refused to read or write: for `map_err`.
     pub fn io(path: &Path) -> impl Fn(std::io::Error) -> Self {
         let path = path.to_owned();
         move |source| Self::Io { path: path.clone(), source }
     }
 
-    /// Creates the content of a file is not what is expected.
+    /// Creates the error for a file whose content is not what is expected.
     pub fn file(path: &Path, message: impl Display) -> Self {
         Self::at_line(path, None, message)
     }
 
-    /// Creates the content of a line of a file, or of the whole, is not what is expected.
+    /// Creates the error for a line of a file, or a whole file, whose content is not what is expected.
     pub fn at_line(path: &Path, line: impl Into<Option<usize>>, message: impl Display) -> Self {
         let path = path.to_owned();
         let line = line.into();
@@ -174,37 +178,39 @@ impl Error {
         Self::File { path, line, message }
     }
 
-    /// Creates rows of the kind `found` where `expected` ones are needed.
+    /// Creates the error for rows of the kind `found` where `expected` ones are needed.
     pub fn kind(found: impl Display, expected: impl Display) -> Self {
-        Self::Shape(format!("{found} rows where {expected} rows are needed"))
+        let found = found.to_string();
+        let expected = expected.to_string();
+        Self::Shape(Misfit::Kind { found, expected })
     }
 
-    /// Creates rows of the width `found` where `expected` is needed.
+    /// Creates the error for rows of the width `found` where `expected` is needed.
     pub fn width(found: usize, expected: usize) -> Self {
-        Self::Shape(format!("rows of width {found} where width {expected} is needed"))
+        Self::Shape(Misfit::Width { found, expected })
     }
 
-    /// Creates the rows `start..end` of a set of `len`.
+    /// Creates the error for the rows `start..end` of a set of `len`, which has fewer.
     pub fn range(start: usize, end: usize, len: usize) -> Self {
-        Self::Shape(format!("rows {start}..{end} of a set of {len}"))
+        Self::Shape(Misfit::Range { start, end, len })
     }
 
-    /// Creates no rows where at least one is needed.
+    /// Creates the error for no rows where at least one is needed.
     pub fn no_rows() -> Self {
-        Self::Shape("no rows: at least one is needed".into())
+        Self::Shape(Misfit::Rows { found: 0, least: 1 })
     }
 
-    /// Creates rows wider than 32-bit indices address.
+    /// Creates the error for rows wider than 32-bit indices address.
     pub fn too_wide(width: usize) -> Self {
-        Self::Shape(format!("rows of width {width}: at most {} columns are allowed", u32::MAX))
+        Self::Shape(Misfit::Columns { width })
     }
 
-    /// Creates a row that holds what is not allowed.
+    /// Creates the error for a row that holds what is not allowed.
     pub fn row(row: usize, message: impl Display) -> Self {
         Self::Row { row, message: message.to_string() }
     }
 
-    /// Creates a column of a row that has only `width` columns.
+    /// Creates the error for a column of a row that has only `width` columns.
     pub fn column(row: usize, column: usize, width: usize) -> Self {
         Self::row(row, format!("column {column} is outside of 0..{width}"))
     }
@@ -214,17 +220,17 @@ impl Error {
         Self::TooFew { found: found.to_string(), least }
     }
 
-    /// Creates a number, with what it is of, outside of its range.
+    /// Creates the error for a number outside of its range; `found` says what it counts.
     pub fn out_of_range(found: impl Display, allowed: impl Display) -> Self {
         Self::OutOfRange { found: found.to_string(), allowed: allowed.to_string() }
     }
 
-    /// Creates inputs that contradict one another.
+    /// Creates the error for inputs that contradict one another.
     pub fn inconsistent(message: impl Display) -> Self {
         Self::Inconsistent(message.to_string())
     }
 
-    /// Creates an operation that does not exist for these data or this object.
+    /// Creates the error for an operation that does not exist for these data or this object.
     pub fn unsupported(message: impl Display) -> Self {
         Self::Unsupported(message.to_string())
     }
@@ -234,7 +240,7 @@ impl Error {
         Self::At { place, source: Box::new(self) }
     }
 
-    /// Creates a number or a choice that is not allowed.
+    /// Creates the error for a number or a choice that is not allowed.
     pub fn value(key: impl Into<Place>, found: impl Display, allowed: impl Display) -> Self {
         let [found, allowed] = [found.to_string(), allowed.to_string()];
         Self::Value { key: key.into(), found, allowed }
@@ -299,7 +305,7 @@ impl Error {
         if found == expected {
             Ok(())
         } else {
-            Err(Self::Shape(format!("{found} {what}, expected {expected}")))
+            Err(Self::Shape(Misfit::Length { what: what.to_owned(), found, expected }))
         }
     }
 

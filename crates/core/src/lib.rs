@@ -6,6 +6,7 @@ compile_error!("files hold little-endian numbers that are read in place");
 mod cancellation;
 mod defaults;
 mod error;
+mod misfit;
 mod place;
 mod versions;
 mod weights;
@@ -20,6 +21,7 @@ pub mod store;
 
 pub use cancellation::Cancellation;
 pub use error::Error;
+pub use misfit::Misfit;
 pub use place::{Argument, ArgumentStyle, Place, print_arguments_as};
 pub use processes::Processes;
 pub use weights::RowWeights;

@@ -172,8 +172,8 @@ fn run(
         "f1": rounded(metrics.f1, 4), "micro_f1": rounded(metrics.micro_f1, 4),
         "macro_f1": rounded(metrics.macro_f1, 4),
         "hamming_loss": rounded(metrics.hamming_loss, 5), "rank": rank,
-        "condition": model.summary.ridge().map(|ridge| ridge.condition),
-        "jitter": model.summary.ridge().map(|ridge| ridge.jitter),
+        "condition": model.summary().ridge().map(|ridge| ridge.condition),
+        "jitter": model.summary().ridge().map(|ridge| ridge.jitter),
         "memory_mib": process::peak_mib(),
     });
     println!("{line}");

@@ -121,7 +121,10 @@ fn main() -> Result<(), Failure> {
         &SketchOptions::new(sketch.clone(), *size).with_seed(*seed),
     )?;
     if options.power > 0.0 {
-        basis = basis.tempered(&Tempering::from_power(options.power), &train_rows)?;
+        basis = basis.tempered(
+            &Tempering { power: options.power, centred: true, normalised: true },
+            &train_rows,
+        )?;
     }
     let targets = Targets::from_projection(&basis.project(&train_rows)?)?;
     let basis_s = start.elapsed().as_secs_f64() - tf_idf_s;
@@ -173,7 +176,7 @@ fn main() -> Result<(), Failure> {
             "kernel": basis.kernel().name(), "rank": rank, "fit_s": fit_s, "tf_idf_s": tf_idf_s,
             "basis_s": basis_s, "hubs_s": hubs_s, "predict_s": predict_s, "mrr": metrics.mrr(),
             "hits@1": metrics.value("hits@1"), "hits@10": metrics.value("hits@10"), "mean_rank": metrics.value("mean_rank"),
-            "condition": fitted.model.summary.ridge().map(|ridge| ridge.condition), "memory_mib": process::peak_mib(),
+            "condition": fitted.model.summary().ridge().map(|ridge| ridge.condition), "memory_mib": process::peak_mib(),
         })
     );
     Ok(())

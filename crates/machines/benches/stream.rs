@@ -155,7 +155,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         }
     };
     let z = model.predict(&new)?;
-    let summary = model.summary.to_string();
+    let summary = model.summary().to_string();
     println!(
         "{}",
         serde_json::json!({"solver": solver, "rows": rows, "anchors": anchors,

@@ -175,9 +175,9 @@ fn table(seeds: u64, sizes: &[usize], loss: &Loss) -> Result<(), Failure> {
                 let features = InputFeatures::new(basis, &train.x)?;
                 let machine = fit_lipschitz(&features, &targets, &problem, &Stop::default())?;
                 let end = cpu_seconds();
-                let solution = machine.summary.lipschitz().ok_or("a Lipschitz loss")?;
+                let solution = machine.summary().lipschitz().ok_or("a Lipschitz loss")?;
                 if !solution.converged {
-                    println!("not converged: {}", machine.summary);
+                    println!("not converged: {}", machine.summary());
                 }
                 let predicted = machine.predict(&test.x)?;
                 let inner = ROWS - OUTLYING;
@@ -270,7 +270,7 @@ fn solver() -> Result<(), Failure> {
             let machine = fit_lipschitz(&features, targets, &problem, &Stop::default())?;
             println!(
                 "{}; {:.2} s, {:.2} s CPU",
-                machine.summary,
+                machine.summary(),
                 clock.elapsed().as_secs_f64(),
                 cpu_seconds() - cpu
             );

@@ -25,13 +25,24 @@ const ROWS: usize = 2048;
 #[derive(Clone, Debug, PartialEq)]
 pub struct OutputEmbedding {
     /// Gᵀ, q × p: a direction a column.
-    pub directions: Mat<f64>,
+    directions: Mat<f64>,
     /// All q eigenvalues of the mixed covariance, descending; the sum beyond the p-th is what the
     /// embedding loses.
-    pub spectrum: Vec<f64>,
+    spectrum: Vec<f64>,
 }
 
 impl OutputEmbedding {
+    /// Gᵀ, q × p: a direction a column.
+    pub fn directions(&self) -> MatRef<'_, f64> {
+        self.directions.as_ref()
+    }
+
+    /// All q eigenvalues of the mixed covariance, descending; the sum beyond the p-th is what the
+    /// embedding loses.
+    pub fn spectrum(&self) -> &[f64] {
+        &self.spectrum
+    }
+
     /// Learns `rank` directions from the predictions of the training inputs, and from outputs in
     /// the share 1 − c that c = `supervised` leaves them; both row-major, `width` coordinates a row.
     ///

@@ -88,7 +88,7 @@ impl Checkpoint {
     /// A file that is missing, damaged, of a different version, or of a different basis.
     pub fn load(path: &Path, basis: &str) -> Result<Self, Error> {
         let stored = Stored::open_versions(path, KIND, 1..=VERSION)?;
-        if stored.version == 1 {
+        if stored.version() == 1 {
             let message = "a checkpoint of an earlier version, whose optimiser cannot be read: go on with the version \
                            of dsokr that wrote it, or train anew";
             return Err(dsokr_core::Error::file(path, message).into());

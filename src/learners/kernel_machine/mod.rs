@@ -13,6 +13,7 @@ use std::sync::Arc;
 use burn::tensor::Device;
 use dsokr_basis::RowSource;
 use dsokr_basis::features::Selected;
+use dsokr_core::Processes;
 use dsokr_machines::{
     Cost, Coupling, KernelModel, LastSystem, OutputSpace, Solver, Targets, TrainingInputs,
 };
@@ -214,7 +215,7 @@ impl<'a> PreparedMachine<'a> {
         embedding.ranks_in(space.dimension())?;
         let unlabelled = match space.as_basis() {
             Some(basis) if embedding.is_mixed() => {
-                basis.project_shared(&problem.unlabelled()?)?.coordinates
+                basis.project_shared(&Processes::current(), &problem.unlabelled()?)?.coordinates
             }
             Some(_) | None => Vec::new(),
         };
@@ -436,7 +437,7 @@ impl PreparedMachine<'_> {
     ) -> Fitted {
         let config = &self.problem.config;
         let dataset = &self.problem.dataset;
-        let mut summary = model.summary.to_string();
+        let mut summary = model.summary().to_string();
         if let Some(basis) = targets.space.basis()
             && let Some(_) = config.output.weights
         {

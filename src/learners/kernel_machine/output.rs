@@ -3,6 +3,7 @@
 
 use dsokr_basis::features::PartRows;
 use dsokr_basis::{Basis, Projection, RowKind, RowSource};
+use dsokr_core::Processes;
 use dsokr_data::Dataset;
 use dsokr_decode::{
     CandidateBlocks, Candidates, Combination, Ensemble, Hubs, Member, MissingGold, Pool, Queries,
@@ -34,7 +35,8 @@ pub(super) fn weighted_basis(
     let dataset = &problem.dataset;
     let weighted = problem.weighted_rows();
     let bases = problem.summands(&weighted)?;
-    let project = |(basis, rows): (&Basis, PartRows)| basis.project_shared(&rows);
+    let project =
+        |(basis, rows): (&Basis, PartRows)| basis.project_shared(&Processes::current(), &rows);
     let projections: Vec<Projection> =
         bases.iter().zip(PartRows::all(&weighted.rows)).map(project).collect::<Result<_, _>>()?;
     let answers = answers(settings, inputs, problem, &projections)?;

@@ -255,7 +255,7 @@ impl LambdaSearch<'_> {
         let larger_is_better = metric.larger_is_better();
         let metric = metric.to_string();
         let curve = EmbeddingCurve { metric, larger_is_better, points, chosen };
-        Ok((model.mapped(embedding.directions.transpose())?, embedding, curve))
+        Ok((model.mapped(embedding.directions().transpose())?, embedding, curve))
     }
 
     /// The model of the given λ, or of the best of several: by leave-one-out errors if the solver
@@ -293,7 +293,7 @@ impl LambdaSearch<'_> {
             let (model, _) = self.fit(lambda, false)?;
             let z = self.validation.predictions(&model)?;
             let (score, value) = self.score(&z)?;
-            info!(lambda, metric = %metric, value, "{}", model.summary);
+            info!(lambda, metric = %metric, value, "{}", model.summary());
             worst = worst.min(score);
             if best.as_ref().is_none_or(|(least, ..)| score > *least) {
                 best = Some((score, lambda, model));

@@ -64,7 +64,7 @@ impl Basis {
     /// kernel that is not built in.
     pub fn load(path: &Path) -> Result<Self, Error> {
         let stored = Stored::open_versions(path, KIND, FITTED..=ZERO_ROW)?;
-        if stored.version == SUM {
+        if stored.version() == SUM {
             stored.metadata(PARTS)?;
         }
         Self::read(&stored, "")
@@ -72,7 +72,9 @@ impl Basis {
 
     /// The basis whose entries have a prefix, of built-in kernels.
     fn read(stored: &Stored, prefix: &str) -> Result<Self, Error> {
-        if stored.version >= SUM && stored.metadata.contains_key(&format!("{prefix}{PARTS}")) {
+        if stored.version() >= SUM
+            && stored.all_metadata().contains_key(&format!("{prefix}{PARTS}"))
+        {
             let sum = read_parts(stored, prefix)?;
             return Self::read_with(stored, prefix, sum.kernel(), Some(sum));
         }
@@ -115,7 +117,7 @@ impl Basis {
         } else if stored.has(&name("matrix")) {
             check_width(width)?;
             let matrix = stored.shaped(&name("matrix"), &[dimension, width])?;
-            let zero = if stored.version >= ZERO_ROW && stored.has(&name("zero")) {
+            let zero = if stored.version() >= ZERO_ROW && stored.has(&name("zero")) {
                 stored.shaped(&name("zero"), &[dimension])?
             } else {
                 Vec::new()
@@ -271,8 +273,8 @@ fn read_tempered(
     spectrum: &[f64],
 ) -> Result<Option<Tempered>, Error> {
     let key = format!("{prefix}{TEMPERING}");
-    let absent = stored.version >= SUM && !stored.metadata.contains_key(&key);
-    if stored.version < TEMPERED || absent {
+    let absent = stored.version() >= SUM && !stored.all_metadata().contains_key(&key);
+    if stored.version() < TEMPERED || absent {
         return Ok(None);
     }
     let tempering: Tempering = stored.json(&key)?;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use dsokr_core::Error;
+use dsokr_core::{Error, Processes};
 
 use super::Basis;
 use super::leverage::scores;
@@ -22,10 +22,8 @@ impl Basis {
     /// (n-grams hashed into millions of columns), cost a² / 2 kernel evaluations in `f64` and
     /// O(m a) memory, a the number of anchors; n × n is never formed, but with a dense sketch a = n.
     ///
-    /// The result depends on the options and the rows, not on the number of threads. The
-    /// [`Processes`](dsokr_core::Processes) of the scope share the work. All of them call this function with the same
-    /// options and rows, and each reads its blocks of the rows; with [anchors](Self::anchors) each reads all of
-    /// these. All get the basis of one process, bit for bit.
+    /// The result depends on the options and the rows, not on the number of threads. This process works alone;
+    /// [`fit_shared`](Self::fit_shared) divides the work.
     ///
     /// # Errors
     /// [`Error::Shape`] without rows, [`Error::Value`] for m > n and a tolerance outside of its
@@ -37,20 +35,37 @@ impl Basis {
         rows: &dyn RowSource,
         options: &SketchOptions,
     ) -> Result<Self, Error> {
+        Self::fit_shared(&Processes::default(), kernel, rows, options)
+    }
+
+    /// As [`fit`](Self::fit); these processes share the work. All of them call this function with the same options and
+    /// rows, and each reads its blocks of the rows; with [anchors](Self::anchors) each reads all of these. All get the
+    /// basis of one process, bit for bit.
+    ///
+    /// # Errors
+    /// As [`fit`](Self::fit); as [`Processes::gather`].
+    pub fn fit_shared(
+        processes: &Processes,
+        kernel: impl IntoKernel,
+        rows: &dyn RowSource,
+        options: &SketchOptions,
+    ) -> Result<Self, Error> {
         let kernel = kernel.into_kernel();
         kernel.validate(rows.kind())?;
         options.validate(rows.len())?;
-        let drawn = Sketch::fit(options, Arc::clone(&kernel), rows)?;
-        Self::from_sketch(kernel, rows, &drawn, options.tolerance)
+        let drawn = Sketch::fit(processes, options, Arc::clone(&kernel), rows)?;
+        Self::from_sketch(processes, kernel, rows, &drawn, options.tolerance)
     }
 }
 
 impl Sketch {
-    /// Draws a sketch of any kind for the given outputs; only the leverage-score kind reads them.
+    /// Draws a sketch of any kind for the given outputs; only the leverage-score kind reads them, and these
+    /// processes share its work.
     ///
     /// # Errors
     /// Errors of [`draw`](Self::draw), [`by_scores`](Self::by_scores) and [`scores`].
     pub fn fit(
+        processes: &Processes,
         options: &SketchOptions,
         kernel: impl IntoKernel,
         rows: &dyn RowSource,
@@ -58,7 +73,7 @@ impl Sketch {
         let &SketchOptions { ref kind, size, seed, .. } = options;
         kind.validate(size, rows.len())?;
         if let SketchKind::Leverage { lambda, pilot } = *kind {
-            let scores = scores(kernel, rows, lambda, pilot, seed)?;
+            let scores = scores(kernel, rows, lambda, pilot, seed, processes)?;
             return Self::by_scores(kind, size, &scores, seed);
         }
         Self::draw(kind, size, rows.len(), seed)

@@ -23,8 +23,8 @@ const ROWS: usize = 1024;
 /// B (n × s) with `B Bᵀ = K_{·S} K_{SS}⁺ K_{S·} ≈ K` comes from s = `pilot` columns S, which `seed` samples
 /// uniformly without replacement: its rows are the coordinates in the basis of a sub-sampling
 /// sketch. With s = n the scores are exact, `(K (K + nλI)⁻¹)_ii`, up to `f32` coordinates (about
-/// `1e-7 · k(y,y) / nλ`). Two passes over the rows; O(s²) memory in addition to a block. The [`Processes`] of the scope
-/// share the work, as in [`Basis::fit`].
+/// `1e-7 · k(y,y) / nλ`). Two passes over the rows; O(s²) memory in addition to a block. The processes
+/// share the work, as in [`Basis::fit_shared`].
 ///
 /// # Errors
 /// Errors of [`Basis::fit`] with a sub-sampling sketch of size `pilot`; [`Error::Value`]
@@ -36,17 +36,17 @@ pub fn scores(
     lambda: f64,
     pilot: usize,
     seed: u64,
+    processes: &Processes,
 ) -> Result<Vec<f64>, Error> {
     let kernel = kernel.into_kernel();
     kernel.validate(rows.kind())?;
     SketchKind::Leverage { lambda, pilot }.validate(1, rows.len())?;
     let uniform = SketchKind::Subsampling { replacement: false };
     let drawn = Sketch::draw(&uniform, pilot, rows.len(), seed)?;
-    let basis = Basis::from_sketch(kernel, rows, &drawn, SketchOptions::TOLERANCE)?;
+    let basis = Basis::from_sketch(processes, kernel, rows, &drawn, SketchOptions::TOLERANCE)?;
     let rank = basis.dimension();
 
     let n = rows.len();
-    let processes = Processes::current();
     let project = |start: usize| {
         let start = n.min(start);
         let projection = basis.project_range(rows, start..n.min(start + ROWS))?;

@@ -42,10 +42,8 @@ use tempering::Tempered;
 #[derive(Clone, Debug)]
 pub struct Basis {
     kernel: Arc<dyn OutputKernel>,
-    /// The sketch that it was fitted with: its distribution, m, the seed, and the eigenvalue cut-off.
-    pub options: SketchOptions,
-    /// n, the number of outputs it was fitted on.
-    pub trained_rows: usize,
+    options: SketchOptions,
+    trained_rows: usize,
     pub(crate) spectrum: Vec<f64>,
     pub(crate) kind: RowKind,
     pub(crate) width: usize,
@@ -86,6 +84,16 @@ impl Basis {
     /// The kernel that it was fitted with, before any tempering.
     pub fn kernel(&self) -> &dyn OutputKernel {
         self.kernel.as_ref()
+    }
+
+    /// The sketch that it was fitted with: its distribution, m, the seed, and the eigenvalue cut-off.
+    pub fn options(&self) -> &SketchOptions {
+        &self.options
+    }
+
+    /// n, the number of outputs it was fitted on.
+    pub fn trained_rows(&self) -> usize {
+        self.trained_rows
     }
 
     /// The p eigenvalues that were kept, descending: of K̃, or, for a [tempered](Self::tempered) basis, of the

@@ -92,13 +92,16 @@ impl Basis {
         self.project_range(rows, 0..rows.len())
     }
 
-    /// As [`project`](Self::project); each of the [`Processes`] of the scope computes its part and gives it to
-    /// the others. All of them call it with the same rows, and get what one process gets, bit for bit.
+    /// As [`project`](Self::project); each of these processes computes its part and gives it to the others. All of them
+    /// call it with the same rows, and get what one process gets, bit for bit.
     ///
     /// # Errors
     /// As [`project`](Self::project), for rows of its part; as [`Processes::gather`].
-    pub fn project_shared(&self, rows: &dyn RowSource) -> Result<Projection, Error> {
-        let processes = Processes::current();
+    pub fn project_shared(
+        &self,
+        processes: &Processes,
+        rows: &dyn RowSource,
+    ) -> Result<Projection, Error> {
         let own = self.project_range(rows, processes.part_in_blocks(rows.len(), ROWS))?;
         Ok(Projection {
             dimension: own.dimension,
@@ -137,7 +140,7 @@ impl Basis {
     /// Memory is that of one block, whatever the number of rows; a block is projected in parallel.
     ///
     /// # Errors
-    /// As [`project`](Self::project); [`Error::Shape`] for blocks of 0 rows; whatever `found`
+    /// As [`project`](Self::project); [`Error::TooFew`] for blocks of 0 rows; whatever `found`
     /// returns, after which no further block is read.
     pub fn project_blocks<E: From<Error>>(
         &self,
@@ -146,7 +149,7 @@ impl Basis {
         mut found: impl FnMut(Range<usize>, Projection) -> Result<(), E>,
     ) -> Result<(), E> {
         if block_rows == 0 {
-            return Err(Error::Shape("blocks of 0 rows: at least 1 is needed".into()).into());
+            return Err(Error::too_few("blocks of 0 rows", 1).into());
         }
         for range in features::ranges(0..rows.len(), block_rows) {
             found(range.clone(), self.project_range(rows, range)?)?;

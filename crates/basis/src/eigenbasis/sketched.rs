@@ -23,6 +23,7 @@ const CHUNK: usize = 4096;
 impl Basis {
     /// The basis of a drawn sketch of the rows; see [`Basis::fit`].
     pub(crate) fn from_sketch(
+        processes: &Processes,
         kernel: Arc<dyn OutputKernel>,
         rows: &dyn RowSource,
         drawn: &Sketch,
@@ -33,9 +34,9 @@ impl Basis {
         let linear = kernel.feature_scale(1.0).is_some()
             && drawn.m().checked_mul(width).is_some_and(|elements| elements <= LINEAR_ELEMENTS);
         let (spectrum, map) = if linear {
-            fit_linear(kernel.as_ref(), rows, drawn, tolerance)?
+            fit_linear(processes, kernel.as_ref(), rows, drawn, tolerance)?
         } else {
-            fit_anchored(kernel.as_ref(), rows, drawn, tolerance)?
+            fit_anchored(processes, kernel.as_ref(), rows, drawn, tolerance)?
         };
         Ok(Self {
             kernel,
@@ -56,6 +57,7 @@ impl Basis {
 }
 
 fn fit_linear(
+    processes: &Processes,
     kernel: &dyn OutputKernel,
     rows: &dyn RowSource,
     sketch: &Sketch,
@@ -63,7 +65,7 @@ fn fit_linear(
 ) -> Result<(Vec<f64>, Projector), Error> {
     let m = sketch.m();
     let d = rows.width();
-    let (sketched, zero) = sketched_features(kernel, rows, sketch)?;
+    let (sketched, zero) = sketched_features(processes, kernel, rows, sketch)?;
     let mut sketched = match rows.kind() {
         RowKind::Dense => MatRef::from_row_major_slice(&sketched, m, d),
         RowKind::Bits | RowKind::Sparse => MatRef::from_column_major_slice(&sketched, m, d),
@@ -110,6 +112,7 @@ impl Projector {
 /// columns of R that belong to zero rows, m numbers, where these have a feature of their own and some of the
 /// numbers are not 0; else empty.
 fn sketched_features(
+    processes: &Processes,
     kernel: &dyn OutputKernel,
     rows: &dyn RowSource,
     sketch: &Sketch,
@@ -117,7 +120,6 @@ fn sketched_features(
     let m = sketch.m();
     let d = rows.width();
     let cancellation = Cancellation::current();
-    let processes = Processes::current();
     let dense = rows.kind() == RowKind::Dense;
     // the elements that this process adds up
     let columns = processes.part_in_blocks(d, product::SPAN);
@@ -126,7 +128,7 @@ fn sketched_features(
     let mut sum = vec![0.0f64; share.len()];
     let mut zero = Vec::new();
     let bytes = size_of::<f32>() * (m * COLUMNS + if dense { m * d } else { 0 });
-    let wave = wave(&processes, bytes)?;
+    let wave = wave(processes, bytes)?;
     for start in (0..sketch.blocks()).step_by(wave) {
         let own = processes.part(wave.min(sketch.blocks() - start));
         let blocks = (start + own.start..start + own.end).into_par_iter().map(|block| {
@@ -176,7 +178,7 @@ fn sketched_features(
         if dense {
             sums = processes.divide(sums, m * d)?.into_iter().flatten().collect();
         } else if processes.size() > 1 {
-            factors = gather(&processes, factors, d)?;
+            factors = gather(processes, factors, d)?;
         }
         // Every element is summed in the order of the blocks, whoever computed them.
         sum.par_chunks_mut(CHUNK).enumerate().for_each(|(chunk, sum)| {
@@ -235,6 +237,7 @@ fn read<'a>(
 }
 
 fn fit_anchored(
+    processes: &Processes,
     kernel: &dyn OutputKernel,
     rows: &dyn RowSource,
     sketch: &Sketch,
@@ -257,9 +260,8 @@ fn fit_anchored(
 
     // K̃ = S + Sᵀ, S = Σ_I W_I (½ K_II W_Iᵀ + Σ_{J>I} K_IJ W_Jᵀ): each K_IJ is formed once.
     let cancellation = Cancellation::current();
-    let processes = Processes::current();
     let mut half = vec![0.0; processes.part(m * m).len()];
-    let wave = wave(&processes, size_of::<f64>() * m * m)?;
+    let wave = wave(processes, size_of::<f64>() * m * m)?;
     let order: Vec<usize> = (0..mixing.len()).collect();
     for wave in order.chunks(wave) {
         // the first blocks have the most to be multiplied with

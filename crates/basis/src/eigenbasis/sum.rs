@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use dsokr_core::{Error, RowWeights};
+use dsokr_core::{Error, Processes, RowWeights};
 use faer::{ColRef, Mat};
 
 use super::algebra::{self, Eigen, Number, multiply_wide};
@@ -180,10 +180,11 @@ impl Basis {
         size: usize,
         outputs: &dyn RowSource,
     ) -> Result<Self, Error> {
-        Self::sum_weighted(parts, size, outputs, &RowWeights::equal())
+        Self::sum_weighted(parts, size, outputs, &RowWeights::equal(), &Processes::default())
     }
 
-    /// As [`sum`](Self::sum), where an output counts in the second moments as often as its weight says.
+    /// As [`sum`](Self::sum), where an output counts in the second moments as often as its weight says. The
+    /// processes share the work, as in [`Basis::fit_shared`].
     ///
     /// # Errors
     /// As [`sum`](Self::sum); [`Error::Shape`] unless there is one weight for each output, or none.
@@ -192,6 +193,7 @@ impl Basis {
         size: usize,
         outputs: &dyn RowSource,
         output_weights: &RowWeights,
+        processes: &Processes,
     ) -> Result<Self, Error> {
         for (weight, _) in &parts {
             let holds = *weight >= 0.0 && weight.is_finite();
@@ -234,7 +236,7 @@ impl Basis {
         if outputs.is_empty() {
             return Err(Error::no_rows());
         }
-        let (_, moments) = basis.moments(outputs, output_weights, false)?;
+        let (_, moments) = basis.moments(outputs, output_weights, false, processes)?;
         let Eigen { values, vectors } = leading_few(moments, size, basis.options.tolerance)?;
         Ok(basis.turned(values, &vectors.transpose().to_owned(), None))
     }

@@ -56,7 +56,7 @@ pub(super) const DOUBLE: f64 = 1e-12;
 /// use dsokr_basis::Tempering;
 ///
 /// let read: Tempering = serde_json::from_str(r#"{"power": 0.5, "centred": true, "normalised": true}"#)?;
-/// assert_eq!(read, Tempering::from_power(0.5));
+/// assert_eq!(read, Tempering { power: 0.5, centred: true, normalised: true });
 /// assert!(serde_json::from_str::<Tempering>("{}")?.changes_nothing());
 /// # Ok::<(), serde_json::Error>(())
 /// ```
@@ -72,11 +72,6 @@ pub struct Tempering {
 }
 
 impl Tempering {
-    /// The best choice where a power above 0 helps: centred, and normalised.
-    pub fn from_power(power: f64) -> Self {
-        Self { power, centred: true, normalised: true }
-    }
-
     /// Whether it leaves every basis as it is: power 0, neither centred nor normalised.
     pub fn changes_nothing(&self) -> bool {
         *self == Self::default()
@@ -151,8 +146,7 @@ impl Basis {
     ///
     /// `outputs` are usually those of the fit, but any will do that the basis can project, such as
     /// all candidates. They are projected once, block by block; what is kept of them is p × p. The result
-    /// depends on their order up to rounding, and not on the number of threads. The [`Processes`] of the scope
-    /// share the work, as in [`Basis::fit`]. A tempering that changes nothing returns the basis as it is, bit
+    /// depends on their order up to rounding, and not on the number of threads. A tempering that changes nothing returns the basis as it is, bit
     /// for bit, without reading the outputs.
     ///
     /// # Errors
@@ -174,11 +168,11 @@ impl Basis {
     /// # Ok::<(), dsokr_core::Error>(())
     /// ```
     pub fn tempered(self, tempering: &Tempering, outputs: &dyn RowSource) -> Result<Self, Error> {
-        self.tempered_weighted(tempering, outputs, &RowWeights::equal())
+        self.tempered_weighted(tempering, outputs, &RowWeights::equal(), &Processes::default())
     }
 
     /// As [`tempered`](Self::tempered), where an output counts in mean and covariance as often as its weight says:
-    /// `μ = Σ_i w_i P ψ(y_i) / Σ_i w_i`.
+    /// `μ = Σ_i w_i P ψ(y_i) / Σ_i w_i`. The processes share the work, as in [`Basis::fit_shared`].
     ///
     /// # Errors
     /// As [`tempered`](Self::tempered); [`Error::Shape`] unless there is one weight for each output, or none.
@@ -187,6 +181,7 @@ impl Basis {
         tempering: &Tempering,
         outputs: &dyn RowSource,
         weights: &RowWeights,
+        processes: &Processes,
     ) -> Result<Self, Error> {
         tempering.validate()?;
         if self.tempered.is_some() {
@@ -200,7 +195,7 @@ impl Basis {
         if tempering.changes_nothing() {
             return Ok(self);
         }
-        let (mean, covariance) = self.moments(outputs, weights, tempering.centred)?;
+        let (mean, covariance) = self.moments(outputs, weights, tempering.centred, processes)?;
         let size = mean.iter().map(|v| v * v).sum::<f64>()
             + covariance.diagonal().column_vector().iter().sum::<f64>();
         let same = || {
@@ -274,11 +269,11 @@ impl Basis {
         outputs: &dyn RowSource,
         weights: &RowWeights,
         centred: bool,
+        processes: &Processes,
     ) -> Result<(Vec<f64>, Mat<f64>), Error> {
         weights.check(outputs.len())?;
         let dimension = self.dimension();
         let count = outputs.len();
-        let processes = Processes::current();
         let mut shift = vec![0.0; dimension];
         let mut sum = vec![0.0; dimension];
         let mut products = Mat::<f64>::zeros(dimension, dimension);
@@ -320,7 +315,7 @@ impl Basis {
                 });
             }
         }
-        sum_over_ranks(&processes, &mut products)?;
+        sum_over_ranks(processes, &mut products)?;
         let n = weights.total(count);
         let difference: Vec<f64> = sum.iter().map(|sum| sum / n).collect();
         let covariance = Mat::from_fn(dimension, dimension, |i, j| {

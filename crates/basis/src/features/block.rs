@@ -1,7 +1,7 @@
 use std::ops::Range;
 
-use dsokr_core::Error;
 use dsokr_core::store::{Stored, Tensor};
+use dsokr_core::{Error, Misfit};
 
 use super::{BitBlock, DenseBlock, RowKind, SparseBlock, check_alike};
 
@@ -291,9 +291,7 @@ pub fn read<S: RowSource + ?Sized>(source: &S, range: Range<usize>) -> Result<Bl
     check_alike((block.kind(), block.width()), (source.kind(), source.width()))?;
     match block.len() {
         found if found == end - start => Ok(block),
-        found => {
-            Err(Error::Shape(format!("a row source returned {found} rows for rows {start}..{end}")))
-        }
+        found => Err(Error::Shape(Misfit::Block { start, end, found })),
     }
 }
 

@@ -1,6 +1,6 @@
 use std::ops::Range;
 
-use dsokr_core::Error;
+use dsokr_core::{Error, Misfit};
 
 use super::block::check_range;
 use super::{
@@ -39,9 +39,7 @@ impl JoinedRows {
         let len = parts.first().map_or(0, |part| part.len());
         if let Some(other) = parts.iter().find(|part| part.len() != len) {
             let found = other.len();
-            return Err(Error::Shape(format!(
-                "sources have {found} and {len} rows, expected equal numbers"
-            )));
+            return Err(Error::Shape(Misfit::Sources { found, expected: len }));
         }
         let width = parts.iter().map(|part| part.width()).sum();
         check_width(width)?;

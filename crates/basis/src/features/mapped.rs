@@ -41,7 +41,7 @@ impl MappedRows {
     /// # Errors
     /// As [`open`](Self::open).
     pub fn tensors(path: &Path) -> Result<Vec<String>, Error> {
-        Ok(Mapping::open(path)?.entries.into_keys().collect())
+        Ok(Mapping::open(path)?.entries().keys().cloned().collect())
     }
 
     /// A tensor of a verified file.

@@ -21,7 +21,7 @@ pub use packed::{BitBlock, BitRows, DenseBlock, DenseRows, Packed, PackedBlock};
 pub use product::{ColumnIndex, inner};
 pub use sparse::{SparseBlock, SparseRow, SparseRows, sorted_by_place};
 
-use dsokr_core::Error;
+use dsokr_core::{Error, Misfit};
 
 /// The three kinds of feature rows.
 #[derive(Clone, Copy, Debug, derive_more::Display, PartialEq, Eq, Hash)]
@@ -53,7 +53,7 @@ impl std::str::FromStr for RowKind {
 /// [`Error::Shape`].
 pub fn check_width(width: usize) -> Result<(), Error> {
     match width {
-        0 => Err(Error::Shape("rows of width 0: at least one column is needed".into())),
+        0 => Err(Error::Shape(Misfit::Columns { width })),
         width if u32::try_from(width).is_err() => Err(Error::too_wide(width)),
         _ => Ok(()),
     }

@@ -1,8 +1,8 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
-use dsokr_core::Error;
 use dsokr_core::store::{Element, Stored, Tensor};
+use dsokr_core::{Error, Misfit};
 
 use super::{check_width, simd};
 
@@ -241,5 +241,5 @@ impl BitBlock<'_> {
 
 /// The error for values that do not fill their last row.
 fn ragged(values: usize, per_row: usize) -> Error {
-    Error::Shape(format!("{values} values are not a whole number of rows of {per_row}"))
+    Error::Shape(Misfit::Ragged { values, per_row })
 }

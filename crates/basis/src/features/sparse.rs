@@ -2,7 +2,7 @@ use std::borrow::Cow;
 use std::ops::Range;
 
 use dsokr_core::store::{Stored, Tensor};
-use dsokr_core::{Error, Processes};
+use dsokr_core::{Error, Misfit, Processes};
 
 use super::{check_width, packed::first_not_finite};
 
@@ -322,12 +322,12 @@ fn by_column_and_value(a: &(u32, f32), b: &(u32, f32)) -> std::cmp::Ordering {
 fn check(width: usize, offsets: &[usize], columns: &[u32], values: &[f32]) -> Result<(), Error> {
     check_width(width)?;
     if columns.len() != values.len() {
-        let indices = columns.len();
+        let columns = columns.len();
         let values = values.len();
-        return Err(Error::Shape(format!("{indices} column indices for {values} values")));
+        return Err(Error::Shape(Misfit::Entries { columns, values }));
     }
-    let bad = |position: usize, found: usize, low: usize, high: usize| {
-        Error::Shape(format!("sparse offset {position} is {found}, allowed {low}..={high}"))
+    let bad = |position: usize, found: usize, least: usize, most: usize| {
+        Error::Shape(Misfit::Offset { position, found, least, most })
     };
     if offsets.first() != Some(&0) {
         return Err(bad(0, offsets.first().copied().unwrap_or(0), 0, 0));

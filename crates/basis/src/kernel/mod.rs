@@ -12,8 +12,8 @@ mod mixture;
 mod output;
 mod sum;
 
-use dsokr_core::Error;
 use dsokr_core::random::{below, generator};
+use dsokr_core::{Error, Misfit};
 use faer::Mat;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -154,10 +154,11 @@ impl OutputKernel for Kernel {
         if defined.contains(&rows) {
             return Ok(());
         }
-        let allowed = defined.iter().map(RowKind::to_string).collect::<Vec<_>>().join(" or ");
-        Err(Error::Shape(format!(
-            "kernel {name} is not defined on {rows} rows, allowed: {allowed}"
-        )))
+        Err(Error::Shape(Misfit::Kernel {
+            kernel: name.to_owned(),
+            found: rows.to_string(),
+            allowed: defined.iter().map(RowKind::to_string).collect(),
+        }))
     }
 
     /// N-gram counts are not negative, Kemeny rows hold −1, 0 and 1, Hamming rows 0 and 1; the
@@ -272,7 +273,7 @@ pub fn median_squared_distance(
     seed: u64,
 ) -> Result<f64, Error> {
     if rows.len() < 2 {
-        return Err(Error::Shape(format!("{} rows; a median distance needs two", rows.len())));
+        return Err(Error::Shape(Misfit::Rows { found: rows.len(), least: 2 }));
     }
     let n = rows.len() as u64;
     let mut random = generator(seed, "median distance", 0);

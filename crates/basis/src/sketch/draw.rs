@@ -24,7 +24,7 @@ pub struct Columns {
 
 impl Columns {
     /// Whether every column of the block is zero.
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.rows.is_empty()
     }
 }

@@ -190,7 +190,7 @@ impl SketchOptions {
     ///
     /// # Errors
     /// As [`SketchKind::validate`]; [`Error::Value`] for a tolerance outside of its range.
-    pub fn validate(&self, rows: usize) -> Result<(), Error> {
+    pub(crate) fn validate(&self, rows: usize) -> Result<(), Error> {
         self.kind.validate(self.size, rows)?;
         let holds = (1e-12..1.0).contains(&self.tolerance);
         Error::ensure(holds, "sketch: tolerance", self.tolerance, "1e-12 to below 1")

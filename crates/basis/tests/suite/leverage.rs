@@ -2,6 +2,7 @@
 
 use dsokr_basis::leverage;
 use dsokr_basis::{Basis, Kernel, SketchKind, SketchOptions};
+use dsokr_core::Processes;
 use dsokr_core::random::generator;
 
 use crate::support::*;
@@ -21,7 +22,9 @@ fn scores_are_exact_with_all_columns() {
     for (kernel, rows) in cases(40) {
         let k = gram(&kernel, &expand(&rows));
         for lambda in [1e-3, 0.1] {
-            let found = leverage::scores(kernel.clone(), &rows, lambda, 40, 0).unwrap();
+            let found =
+                leverage::scores(kernel.clone(), &rows, lambda, 40, 0, &Processes::default())
+                    .unwrap();
             let what = format!("{}, λ = {lambda}", describe(&kernel, &rows));
             assert_close(&vec![found], &vec![exact(&k, lambda)], 1e-4, &what);
         }
@@ -34,7 +37,9 @@ fn fewer_pilots_bound_the_scores_from_below() {
     for (kernel, rows) in cases(60) {
         let expected = exact(&gram(&kernel, &expand(&rows)), 0.01);
         for pilot in [3, 20] {
-            let found = leverage::scores(kernel.clone(), &rows, 0.01, pilot, 5).unwrap();
+            let found =
+                leverage::scores(kernel.clone(), &rows, 0.01, pilot, 5, &Processes::default())
+                    .unwrap();
             let what = describe(&kernel, &rows);
             for (found, expected) in found.iter().zip(&expected) {
                 assert!(*found >= 0.0 && *found <= expected + 1e-4, "{what}: {found}, {expected}");
@@ -54,7 +59,8 @@ fn an_outlier_stands_out() {
     let rows = dense(4, 5, &mut random);
     let indices: Vec<usize> = [vec![0; 199], vec![1]].concat();
     let rows = dsokr_basis::RowSource::select(&rows, &indices).unwrap();
-    let scores = leverage::scores(Kernel::Cosine, &rows, 1e-3, 200, 0).unwrap();
+    let scores =
+        leverage::scores(Kernel::Cosine, &rows, 1e-3, 200, 0, &Processes::default()).unwrap();
     assert!(scores[199] > 50.0 * scores[0], "{} and {}", scores[199], scores[0]);
     let kind = SketchKind::Leverage { lambda: 1e-3, pilot: 200 };
     let ranks = |kind: &SketchKind| -> usize {
@@ -79,11 +85,13 @@ fn an_outlier_stands_out() {
 fn bad_parameters_are_refused() {
     let (kernel, rows) = cases(30).swap_remove(0);
     for lambda in [0.0, -1.0, f64::NAN, f64::INFINITY] {
-        let error = leverage::scores(kernel.clone(), &rows, lambda, 5, 0).unwrap_err();
+        let error = leverage::scores(kernel.clone(), &rows, lambda, 5, 0, &Processes::default())
+            .unwrap_err();
         assert!(error.to_string().contains("lambda = "), "{error}");
     }
     for pilot in [0, 31] {
-        let error = leverage::scores(kernel.clone(), &rows, 0.1, pilot, 0).unwrap_err();
+        let error = leverage::scores(kernel.clone(), &rows, 0.1, pilot, 0, &Processes::default())
+            .unwrap_err();
         assert!(error.to_string().contains("pilot = "), "{error}");
     }
 }

@@ -5,8 +5,8 @@ use dsokr_basis::kernel::{OutputKernel, contract};
 use dsokr_basis::{
     Basis, Block, Features, Kernel, Mat, RowSource, SketchKind, SketchOptions, leverage,
 };
-use dsokr_core::Error;
 use dsokr_core::random::generator;
+use dsokr_core::{Error, Processes};
 
 use crate::support::{assert_close, counts, dense, expand, from_faer, refused};
 
@@ -111,8 +111,8 @@ fn an_own_kernel_takes_every_path_of_a_built_in_one() {
         };
         assert_close(&gram(&a), &gram(&b), 1e-5, &format!("{sketch:?}"));
     }
-    let a = leverage::scores(gaussian.clone(), &rows, 0.01, 20, 4).unwrap();
-    let b = leverage::scores(built_in.clone(), &rows, 0.01, 20, 4).unwrap();
+    let a = leverage::scores(gaussian.clone(), &rows, 0.01, 20, 4, &Processes::default()).unwrap();
+    let b = leverage::scores(built_in.clone(), &rows, 0.01, 20, 4, &Processes::default()).unwrap();
     assert!(a.iter().zip(&b).all(|(a, b)| (a - b).abs() < 1e-5), "{a:?} {b:?}");
 }
 

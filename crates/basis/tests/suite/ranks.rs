@@ -6,9 +6,9 @@ use dsokr_basis::features::{JoinedRows, SparseRows};
 use dsokr_basis::{
     Basis, Features, Kernel, Projection, RowSource, SketchKind, SketchOptions, Tempering, leverage,
 };
-use dsokr_core::Error;
 use dsokr_core::processes::{same_on_threads, threads};
 use dsokr_core::random::generator;
+use dsokr_core::{Error, Processes, RowWeights};
 
 use crate::support::*;
 
@@ -28,7 +28,7 @@ fn assert_shared<T: PartialEq + Send>(
 
 /// What tells bases apart: a checksum of all numbers, and coordinates.
 fn fitted(basis: &Basis, rows: &dyn RowSource) -> Result<(String, Projection), Error> {
-    Ok((basis.fingerprint(), basis.project_shared(rows)?))
+    Ok((basis.fingerprint(), basis.project_shared(&Processes::current(), rows)?))
 }
 
 #[test]
@@ -58,7 +58,10 @@ fn several_ranks_fit_the_basis_of_one() {
             let options = SketchOptions::new(kind.clone(), 6).with_seed(3);
             // more ranks than blocks too
             assert_shared(&[1, 2, 3, 7], &what, || {
-                fitted(&Basis::fit(kernel.clone(), rows, &options)?, rows)
+                fitted(
+                    &Basis::fit_shared(&Processes::current(), kernel.clone(), rows, &options)?,
+                    rows,
+                )
             });
         }
     }
@@ -71,7 +74,7 @@ fn blocks_that_fill_the_memory_are_summed_in_their_order() {
     let rows = dense(2300, 3000, &mut random);
     let options = SketchOptions::new(SketchKind::Gaussian, 300);
     assert_shared(&[2], "wide rows", || {
-        Ok(Basis::fit(Kernel::Linear, &rows, &options)?.fingerprint())
+        Ok(Basis::fit_shared(&Processes::current(), Kernel::Linear, &rows, &options)?.fingerprint())
     });
 }
 
@@ -84,8 +87,17 @@ fn more_ranks_than_rows_fit_the_basis_of_one() {
             let options = SketchOptions::new(kind.clone(), 2).with_seed(1);
             let tempering = Tempering { power: 0.5, centred: false, ..Tempering::default() };
             assert_shared(&[3, 6], &what, || {
-                let basis = Basis::fit(kernel.clone(), &rows, &options)?;
-                fitted(&basis.tempered(&tempering, &rows)?, &rows)
+                let basis =
+                    Basis::fit_shared(&Processes::current(), kernel.clone(), &rows, &options)?;
+                fitted(
+                    &basis.tempered_weighted(
+                        &tempering,
+                        &rows,
+                        &RowWeights::equal(),
+                        &Processes::current(),
+                    )?,
+                    &rows,
+                )
             });
         }
     }
@@ -101,8 +113,16 @@ fn several_ranks_temper_and_sum_as_one() {
     for centred in [false, true] {
         let tempering = Tempering { power: 0.5, centred, normalised: true };
         assert_shared(&[2, 3, 5], &format!("{tempering:?}"), || {
-            let basis = Basis::fit(Kernel::Linear, &rows, &options)?;
-            fitted(&basis.tempered(&tempering, &rows)?, &rows)
+            let basis = Basis::fit_shared(&Processes::current(), Kernel::Linear, &rows, &options)?;
+            fitted(
+                &basis.tempered_weighted(
+                    &tempering,
+                    &rows,
+                    &RowWeights::equal(),
+                    &Processes::current(),
+                )?,
+                &rows,
+            )
         });
     }
     let options = SketchOptions::new(SketchKind::Gaussian, 6);
@@ -110,9 +130,18 @@ fn several_ranks_temper_and_sum_as_one() {
     let boxed = |rows: &Features| Box::new(rows.clone()) as Box<dyn RowSource>;
     let joined = JoinedRows::new(vec![boxed(&rows), boxed(&bits)]).unwrap();
     assert_shared(&[2, 3, 5], "a sum", || {
-        let first = Basis::fit(Kernel::Linear, &rows, &options)?;
-        let second = Basis::fit(Kernel::Tanimoto, &bits, &options)?;
-        fitted(&Basis::sum(vec![(0.6, first), (0.4, second)], 7, &joined)?, &joined)
+        let first = Basis::fit_shared(&Processes::current(), Kernel::Linear, &rows, &options)?;
+        let second = Basis::fit_shared(&Processes::current(), Kernel::Tanimoto, &bits, &options)?;
+        fitted(
+            &Basis::sum_weighted(
+                vec![(0.6, first), (0.4, second)],
+                7,
+                &joined,
+                &RowWeights::equal(),
+                &Processes::current(),
+            )?,
+            &joined,
+        )
     });
 }
 
@@ -120,16 +149,22 @@ fn several_ranks_temper_and_sum_as_one() {
 fn several_ranks_find_the_leverage_scores_of_one() {
     let mut random = generator(2, "ranks", 0);
     let rows = counts(2100, 37, &mut random);
-    assert_shared(&[1, 2, 3, 5], "scores", || leverage::scores(Kernel::Cosine, &rows, 1e-3, 60, 4));
+    assert_shared(&[1, 2, 3, 5], "scores", || {
+        leverage::scores(Kernel::Cosine, &rows, 1e-3, 60, 4, &Processes::current())
+    });
 }
 
 #[test]
 fn several_ranks_project_as_one() {
     for (kernel, rows) in cases(700) {
         let options = SketchOptions::new(UNIFORM, 5);
-        let basis = Basis::fit(kernel.clone(), &rows, &options).unwrap();
-        assert_shared(&[1, 2, 5], &describe(&kernel, &rows), || basis.project_shared(&rows));
-        let shared = same_on_threads(3, || basis.project_shared(&rows).unwrap());
+        let basis =
+            Basis::fit_shared(&Processes::current(), kernel.clone(), &rows, &options).unwrap();
+        assert_shared(&[1, 2, 5], &describe(&kernel, &rows), || {
+            basis.project_shared(&Processes::current(), &rows)
+        });
+        let shared =
+            same_on_threads(3, || basis.project_shared(&Processes::current(), &rows).unwrap());
         assert!(shared == basis.project(&rows).unwrap());
     }
 }
@@ -145,7 +180,8 @@ fn a_rank_reads_its_part() {
             read.fetch_add(rows.len(), Ordering::Relaxed);
             RowSource::block(own, rows)
         });
-        Basis::fit(Kernel::Cosine, &counted, &options).map(|_| read.load(Ordering::Relaxed))
+        Basis::fit_shared(&Processes::current(), Kernel::Cosine, &counted, &options)
+            .map(|_| read.load(Ordering::Relaxed))
     });
     let read: Vec<usize> = read.into_iter().map(|rank| rank.unwrap()).collect();
     assert_eq!(read, [2 * 512, 2 * 512 + 100]);
@@ -156,7 +192,9 @@ fn a_row_that_a_kernel_refuses_is_named_by_the_rank_that_reads_it() {
     let row = |i: usize| vec![(0, 1.0), (2, if i == 1090 { -3.0 } else { 2.0 })];
     let rows = Features::Sparse(SparseRows::from_rows(4, (0..1100).map(row)).unwrap());
     let options = SketchOptions::new(SketchKind::Gaussian, 2);
-    let refused = threads(2, || Basis::fit(Kernel::NGram, &rows, &options).map(|_| ()));
+    let refused = threads(2, || {
+        Basis::fit_shared(&Processes::current(), Kernel::NGram, &rows, &options).map(|_| ())
+    });
     assert!(matches!(refused[0], Err(Error::Process { rank: 1, .. })));
     assert!(matches!(refused[1], Err(Error::Row { row: 1090, .. })), "{refused:?}");
 }

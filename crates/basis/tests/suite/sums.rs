@@ -27,8 +27,11 @@ fn joined(sources: &[Features]) -> JoinedRows {
 /// A basis of each source: two tempered, one as it was fitted.
 fn bases(sources: &[Features]) -> Vec<Basis> {
     let kernels = [Kernel::Linear, Kernel::Tanimoto, Kernel::Cosine];
-    let temperings =
-        [Tempering::from_power(0.5), Tempering::from_power(0.25), Tempering::default()];
+    let temperings = [
+        Tempering { power: 0.5, centred: true, normalised: true },
+        Tempering { power: 0.25, centred: true, normalised: true },
+        Tempering::default(),
+    ];
     let fit = |((rows, kernel), tempering): ((&Features, Kernel), Tempering)| {
         let options = SketchOptions::new(SketchKind::Gaussian, 9).with_seed(5);
         Basis::fit(kernel, rows, &options).unwrap().tempered(&tempering, rows).unwrap()
@@ -121,7 +124,8 @@ fn a_sum_keeps_the_contract_of_kernels() {
     let parts = vec![(1.0, linear), (1.0, bases(&sources).swap_remove(1))];
     let of_two = Basis::sum(parts, 12, &joined(&sources[..2])).unwrap();
     assert!(!of_two.is_normalised(), "the linear kernel is not");
-    let tempered = sum.tempered(&Tempering::from_power(0.5), &rows).unwrap();
+    let tempered =
+        sum.tempered(&Tempering { power: 0.5, centred: true, normalised: true }, &rows).unwrap();
     assert!(tempered.is_normalised());
     let tempered: Vec<Basis> = bases(&sources).drain(..2).collect();
     let two = joined(&sources[..2]);
@@ -135,7 +139,10 @@ fn a_loaded_sum_is_the_saved_one() {
     let sources = sources();
     let rows = joined(&sources);
     let sum = Basis::sum(weighted(bases(&sources), &[0.5, 0.0, 0.5]), 12, &rows).unwrap();
-    let tempered = sum.clone().tempered(&Tempering::from_power(0.5), &rows).unwrap();
+    let tempered = sum
+        .clone()
+        .tempered(&Tempering { power: 0.5, centred: true, normalised: true }, &rows)
+        .unwrap();
     assert_ne!(sum.fingerprint(), tempered.fingerprint());
     for basis in [sum, tempered] {
         basis.save(&path).unwrap();

@@ -22,7 +22,7 @@ fn a_tempering_that_changes_nothing_leaves_the_basis_as_it_is() {
         assert_eq!(same.offset(), None);
         same.save(&path).unwrap();
         let version = if basis.zero_row().is_some() { 4 } else { 1 };
-        assert_eq!(Stored::open(&path, "basis", version).unwrap().version, version);
+        assert_eq!(Stored::open(&path, "basis", version).unwrap().version(), version);
     }
 }
 
@@ -92,7 +92,7 @@ fn a_tempered_file_that_contradicts_itself_is_an_error() {
     };
     assert_eq!(
         load(2, &metadata, Some(&offset[..2])).unwrap().tempering(),
-        Tempering::from_power(0.5)
+        Tempering { power: 0.5, centred: true, normalised: true }
     );
     let error = load(3, &metadata, Some(&offset[..2])).unwrap_err();
     assert!(error.to_string().contains("no metadata \"parts\""), "{error}");
@@ -135,14 +135,19 @@ fn what_cannot_be_tempered_is_refused() {
     let basis = whole(&Kernel::Linear, &rows);
     let temper = |tempering: Tempering, rows: &Features| basis.clone().tempered(&tempering, rows);
     for power in [-0.1, 1.1, f64::NAN, f64::INFINITY, -f64::MIN_POSITIVE] {
-        let error = temper(Tempering::from_power(power), &rows).unwrap_err();
+        let error =
+            temper(Tempering { power: power, centred: true, normalised: true }, &rows).unwrap_err();
         assert!(error.to_string().contains("tempering: power = "), "{error}");
     }
-    let once = temper(Tempering::from_power(0.5), &rows).unwrap();
+    let once = temper(Tempering { power: 0.5, centred: true, normalised: true }, &rows).unwrap();
     assert_eq!(once.feature_direction(&[1.0, 0.0]).unwrap(), None);
-    let error = once.tempered(&Tempering::from_power(0.5), &rows).unwrap_err();
+    let error = once
+        .tempered(&Tempering { power: 0.5, centred: true, normalised: true }, &rows)
+        .unwrap_err();
     assert!(error.to_string().contains("tempered already"), "{error}");
-    let refused = |rows: &Features| temper(Tempering::from_power(0.5), rows).unwrap_err();
+    let refused = |rows: &Features| {
+        temper(Tempering { power: 0.5, centred: true, normalised: true }, rows).unwrap_err()
+    };
     let dense =
         |width, values: &[f32]| Features::Dense(DenseRows::new(width, values.to_vec()).unwrap());
     assert!(

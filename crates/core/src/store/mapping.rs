@@ -18,7 +18,7 @@ pub struct Mapping {
     map: memmap2::Mmap,
     pub(super) metadata: BTreeMap<String, String>,
     /// Tensors by name.
-    pub entries: BTreeMap<String, Entry>,
+    pub(super) entries: BTreeMap<String, Entry>,
 }
 
 /// The type, shape and place of a tensor in the file.
@@ -81,6 +81,11 @@ impl Mapping {
     /// Returns the path of the file.
     pub fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// Returns the tensors by name, sorted.
+    pub fn entries(&self) -> &BTreeMap<String, Entry> {
+        &self.entries
     }
 
     /// Returns a tensor.

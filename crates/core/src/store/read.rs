@@ -21,11 +21,9 @@ use crate::error::Error;
 pub struct Stored {
     mapping: Arc<Mapping>,
     /// All metadata, but for kind, version and checksum.
-    pub metadata: BTreeMap<String, String>,
-    /// The version of the layout.
-    pub version: u32,
-    /// The verified checksum: eight hexadecimal digits.
-    pub checksum: String,
+    metadata: BTreeMap<String, String>,
+    version: u32,
+    checksum: String,
 }
 
 impl Stored {
@@ -102,6 +100,21 @@ impl Stored {
     /// Returns the path of the file.
     pub fn path(&self) -> &Path {
         &self.mapping.path
+    }
+
+    /// The version of the layout.
+    pub fn version(&self) -> u32 {
+        self.version
+    }
+
+    /// The verified checksum: eight hexadecimal digits.
+    pub fn checksum(&self) -> &str {
+        &self.checksum
+    }
+
+    /// All metadata, but for kind, version and checksum.
+    pub fn all_metadata(&self) -> &BTreeMap<String, String> {
+        &self.metadata
     }
 
     /// Names of the tensors, sorted.

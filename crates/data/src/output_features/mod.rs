@@ -395,7 +395,7 @@ impl FittedFeatures {
                 kept: stored.read::<u32>(&format!("{i}.kept"), 1)?.1.to_vec(),
             })
         };
-        let count = stored.metadata.len();
+        let count = stored.all_metadata().len();
         Ok(Self { parts: (0..count).map(part).collect::<Result<_, _>>()? })
     }
 }

@@ -190,7 +190,7 @@ impl Columns {
     /// [`Error::File`] for cells that are no texts, columns of different lengths, or names that are none.
     pub(crate) fn read(stored: &Stored, mapped: bool) -> Result<Self, Error> {
         let bad = |reason: String| Error::file(stored.path(), reason);
-        let further: Vec<String> = match stored.metadata.get(NAMES) {
+        let further: Vec<String> = match stored.all_metadata().get(NAMES) {
             Some(names) => serde_json::from_str(names)
                 .map_err(|error| bad(format!("names of columns: {error}")))?,
             None => Vec::new(),

@@ -67,7 +67,7 @@ impl Coordinates {
     /// Returns the shape and the coordinates of a file.
     pub fn read(stored: &Arc<Stored>) -> Result<(Vec<usize>, Self), Error> {
         const NAME: &str = "coordinates";
-        let rounded = stored.metadata.get(PRECISION);
+        let rounded = stored.all_metadata().get(PRECISION);
         let (shape, file) = if rounded.is_some_and(|name| *name == Precision::F16.to_string()) {
             let whole = || Error::file(stored.path(), "coordinates of 16 bits in one block");
             let (shape, values) = stored.checked_array(NAME, 2)?.ok_or_else(whole)?;

@@ -223,7 +223,7 @@ impl Candidates {
             let pair_of_ids = format_args!("by_id has {before:?} before {after:?}");
             check(before < after, format_args!("{pair_of_ids}, expected the order of ids"))?;
         }
-        let added = if stored.metadata.contains_key(ADDED) {
+        let added = if stored.all_metadata().contains_key(ADDED) {
             stored.parsed(ADDED, "a number of candidates")?
         } else {
             0

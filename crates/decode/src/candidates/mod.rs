@@ -13,6 +13,7 @@ mod texts;
 
 use dsokr_basis::features::Distinct;
 use dsokr_basis::{Basis, Projection, RowSource};
+use dsokr_core::Processes;
 use dsokr_core::store::Array;
 
 use crate::blocks::{CandidateBlocks, ScoreBlock, check_count};
@@ -92,13 +93,18 @@ pub struct CandidateParts {
 
 impl CandidateParts {
     /// Creates the points of rows in a basis, without ids, labels and classes: coordinates `ψ̃(c)` and constants
-    /// `b(c) = −½ k(c, c)`, shifted by ½ for normalised kernels, where they then vanish. The [`Processes`](dsokr_core::Processes) of the scope share the work.
+    /// `b(c) = −½ k(c, c)`, shifted by ½ for normalised kernels, where they then vanish. The
+    /// processes share the work.
     ///
     /// # Errors
     /// As [`Basis::project_shared`].
-    pub fn in_basis(basis: &Basis, rows: &dyn RowSource) -> Result<Self, Error> {
+    pub fn in_basis(
+        basis: &Basis,
+        rows: &dyn RowSource,
+        processes: &Processes,
+    ) -> Result<Self, Error> {
         let Projection { dimension, coordinates, squared_norms, .. } =
-            basis.project_shared(rows)?;
+            basis.project_shared(processes, rows)?;
         let shift = if basis.is_normalised() { 0.5 } else { 0.0 };
         let constants = squared_norms.iter().map(|k| (shift - 0.5 * k) as f32).collect();
         Ok(Self { dim: dimension, coordinates, constants, ..Self::default() })

@@ -62,7 +62,7 @@ impl Damaged<'_> {
     const ROW: usize = 0;
 
     fn check(&self, damaged: bool) -> Result<(), Error> {
-        let error = || dsokr_core::Error::Shape("it is damaged".into());
+        let error = || dsokr_core::Error::unsupported("it is damaged");
         if self.1 && damaged { Err(error()) } else { Ok(()) }
     }
 }

@@ -61,7 +61,7 @@ pub struct LipschitzProblem {
 /// let targets = Targets::new(1, y)?;
 /// let features = InputFeatures::new(basis, &x)?;
 /// let machine = fit_lipschitz(&features, &targets, &problem, &Stop::default())?;
-/// assert!(machine.summary.lipschitz().is_some_and(|solution| solution.converged));
+/// assert!(machine.summary().lipschitz().is_some_and(|solution| solution.converged));
 /// assert!((machine.predict(&x)?[20] - 2.0f32.sin()).abs() < 0.1);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```

@@ -41,7 +41,7 @@ pub struct KernelModel {
     /// b, p numbers; empty for 0.
     pub(crate) offset: Vec<f64>,
     /// The size and the accuracy of the fit.
-    pub summary: Summary,
+    pub(crate) summary: Summary,
     /// The anchors by their columns, where the kernel's values come from those; made when first used.
     index: OnceLock<Option<Arc<LinearIndex>>>,
 }
@@ -82,6 +82,11 @@ impl Weights {
 }
 
 impl KernelModel {
+    /// How it was fitted.
+    pub fn summary(&self) -> &Summary {
+        &self.summary
+    }
+
     pub(crate) fn new(map: Expansion, weights: Weights, summary: Summary) -> Self {
         let width = summary.width;
         let offset = Vec::new();

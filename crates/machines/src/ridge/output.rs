@@ -192,7 +192,7 @@ impl OutputSpace {
             "of a different kind",
             "the coordinates of a basis",
         )?;
-        let turn = embedding.directions.transpose();
+        let turn = embedding.directions().transpose();
         let turned = |values: &[f64]| -> Vec<f64> {
             let columns = MatRef::from_column_major_slice(values, width, values.len() / width);
             let turned = multiply(turn, columns);
@@ -202,7 +202,7 @@ impl OutputSpace {
         let map = self.map.clone();
         let values = Values::Coordinates(turned(targets.values()?));
         let targets = Targets { values, width: embedding.rank(), ..targets.clone() };
-        Ok((Self { map, directions: Some(embedding.directions.clone()), centre }, targets))
+        Ok((Self { map, directions: Some(embedding.directions().to_owned()), centre }, targets))
     }
 
     /// Computes `Gᵀ z` of points z of a learned embedding, row-major, with the number of coordinates of the basis,

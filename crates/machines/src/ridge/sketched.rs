@@ -89,6 +89,7 @@ impl SketchedInputs {
         let kernel = kernel.into_kernel();
         kernel.validate(rows.kind())?;
         let drawn = Sketch::fit(
+            &Processes::current(),
             &SketchOptions::new(method.clone(), *size).with_seed(seed),
             Arc::clone(&kernel),
             rows,

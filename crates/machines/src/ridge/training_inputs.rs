@@ -7,7 +7,7 @@ use dsokr_basis::eigenbasis::leading;
 use dsokr_basis::features::{ColumnIndex, SparseRows, read};
 use dsokr_basis::kernel::{IntoKernel, zero_rows};
 use dsokr_basis::{Block, OutputKernel, RowKind, RowSource};
-use dsokr_core::{Cancellation, Error};
+use dsokr_core::{Cancellation, Error, Misfit};
 use faer::{Mat, MatRef};
 
 use crate::linear::{Factor, Panels, Scalar, check_finite};
@@ -114,9 +114,7 @@ pub(super) fn checked(gram: MatRef<f64>) -> Result<Panels<f64>, Error> {
             let value = gram[(row, column)];
             let mirrored = gram[(column, row)];
             if (value - mirrored).abs() > TOLERANCE * largest {
-                return Err(Error::Shape(format!(
-                    "the kernel matrix is not symmetric: [{row}, {column}] is {value}, [{column}, {row}] is {mirrored}"
-                )));
+                return Err(Error::Shape(Misfit::Asymmetric { row, column, value, mirrored }));
             }
         }
     }
@@ -136,10 +134,7 @@ pub(super) fn checked(gram: MatRef<f64>) -> Result<Panels<f64>, Error> {
         let element = |i: usize, j: usize| f64::from(u8::from(i == j)) * trace - whole[(i, j)];
         let values = leading(Mat::from_fn(n, n, element), f64::NEG_INFINITY)?.values;
         let [smallest, largest] = [values[0], values[n - 1]].map(|value| trace - value);
-        return Err(Error::Shape(format!(
-            "the kernel matrix is not positive semi-definite: its smallest eigenvalue is {smallest}, its largest is \
-             {largest}"
-        )));
+        return Err(Error::Shape(Misfit::Indefinite { smallest, largest }));
     }
     Ok(panels)
 }

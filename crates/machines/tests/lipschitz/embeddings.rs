@@ -169,7 +169,7 @@ fn directions_are_orthonormal_and_every_one_is_the_identity() {
         let kept = few.restore(&few.project(values(&rows)).unwrap()).unwrap();
         let squares = kept.iter().zip(values(&rows)).map(|(a, b)| f64::from(a - b).powi(2));
         let lost = squares.sum::<f64>() / 50.0;
-        let expected: f64 = few.spectrum[rank..].iter().sum();
+        let expected: f64 = few.spectrum()[rank..].iter().sum();
         assert!((lost - expected).abs() < 1e-5, "{rank}: {lost}, {expected}");
         let again = OutputEmbedding::learn(6, values(&rows), &[], 1.0, rank).unwrap();
         assert_eq!(few, again);

@@ -30,7 +30,7 @@ fn a_loaded_machine_predicts_the_same_bits() {
     let loaded = load(folder.path()).unwrap();
     let (x, _) = regression(30, 1);
     assert_eq!(loaded.predict(&x).unwrap(), saved.predict(&x).unwrap());
-    assert_eq!(loaded.summary, saved.summary);
+    assert_eq!(loaded.summary(), saved.summary());
     assert_eq!(loaded.offset(), saved.offset());
 }
 

@@ -56,7 +56,7 @@ fn every_row_as_an_anchor_is_the_machine_without_a_sketch() {
         let fit = |kind: &SketchKind| {
             let machine = fit_on(basis(&x, kind, 60), &x, &targets, &problem, &tight(1e-9));
             let machine = machine.unwrap();
-            assert!(solved(&machine).converged, "{}", machine.summary);
+            assert!(solved(&machine).converged, "{}", machine.summary());
             (machine.predict(&x).unwrap(), solved(&machine).objective)
         };
         let (plain, least) = fit(&EVERY);
@@ -92,7 +92,7 @@ fn the_gap_bounds_what_the_objective_lacks() {
         let fit = |stop: Stop| fit_on(basis(&x, &kind, 30), &x, &targets, &problem, &stop).unwrap();
         let long = fit(tight(1e-9));
         let least = solved(&long).objective;
-        assert!(solved(&long).converged, "{}", long.summary);
+        assert!(solved(&long).converged, "{}", long.summary());
         assert!(solved(&long).gap() <= 1e-9 * solved(&long).start);
         let mut tested = 0;
         for steps in [1, 2, 5, 20, 60] {
@@ -110,18 +110,18 @@ fn the_gap_bounds_what_the_objective_lacks() {
             assert!(
                 (recomputed - summary.objective).abs() < 1e-9 * recomputed,
                 "{recomputed}, {}",
-                short.summary
+                short.summary()
             );
             assert!(summary.objective >= least - 1e-9 * summary.start);
             assert!(
                 summary.bound <= least + 1e-12 * summary.start,
                 "{}, least {least}",
-                short.summary
+                short.summary()
             );
             if !summary.converged {
                 tested += 1;
                 assert_eq!(summary.steps, steps);
-                assert!(short.summary.to_string().contains("not converged"));
+                assert!(short.summary().to_string().contains("not converged"));
             }
         }
         assert!(tested >= 1, "{:?}: every short run converged", problem.loss);
@@ -140,7 +140,7 @@ fn the_solution_is_a_minimum_in_every_direction() {
             Targets::new(2, values.clone()).unwrap().with_residuals(residuals.clone()).unwrap();
         let features = basis(&x, &EVERY, 12);
         let machine = fit_on(features.clone(), &x, &targets, &problem, &tight(1e-10)).unwrap();
-        assert!(solved(&machine).converged, "{}", machine.summary);
+        assert!(solved(&machine).converged, "{}", machine.summary());
         let at = |weights: &[f64]| {
             objective(&features, &x, &values, &residuals, &problem, (weights, machine.offset()))
         };
@@ -248,7 +248,7 @@ fn prepared_inputs_serve_many_fits() {
         let once = fit_on(basis(&x, &kind, 25), &x, &targets, &problem, &Stop::default());
         let once = once.unwrap();
         assert_eq!(many.weights(), once.weights());
-        assert_eq!(many.summary, once.summary);
+        assert_eq!(many.summary(), once.summary());
     }
     let other = Targets::new(1, vec![0.0; 699]).unwrap();
     let output = OutputMatrix::identity(1).unwrap();
@@ -271,7 +271,7 @@ fn targets_that_the_offset_fits_need_no_steps() {
         let targets = Targets::new(1, vec![2.5; 50]).unwrap();
         let machine =
             fit_on(basis(&x, &EVERY, 10), &x, &targets, &problem, &Stop::default()).unwrap();
-        assert!(solved(&machine).converged, "{}", machine.summary);
+        assert!(solved(&machine).converged, "{}", machine.summary());
         assert!(machine.predict(&x).unwrap().iter().all(|f| (f - 2.5).abs() < 1e-6));
     }
 }

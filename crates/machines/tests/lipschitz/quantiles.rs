@@ -28,7 +28,7 @@ fn fit(x: &Features, y: &[f64], levels: &[f64], output: OutputMatrix, lambda: f6
     let problem = LipschitzProblem { loss, output, lambda, offset: Offset::Constant };
     let targets = Targets::repeated(levels.len(), y).unwrap();
     let machine = fit_on(basis, x, &targets, &problem, &Stop::default()).unwrap();
-    assert!(solved(&machine).converged, "{}", machine.summary);
+    assert!(solved(&machine).converged, "{}", machine.summary());
     machine
 }
 
@@ -52,7 +52,7 @@ fn a_constant_kernel_gives_the_empirical_quantile() {
         let targets = Targets::new(1, y.clone()).unwrap();
         let stop = Stop { gap: 1e-10, steps: 100_000 };
         let machine = fit_on(basis, &x, &targets, &problem, &stop).unwrap();
-        assert!(solved(&machine).converged, "{}", machine.summary);
+        assert!(solved(&machine).converged, "{}", machine.summary());
         let expected = sorted[(level * n as f64).ceil() as usize - 1];
         let actual = machine.predict(&x).unwrap()[0];
         assert!((f64::from(actual) - expected).abs() < 1e-5, "{level}: {actual}, {expected}");

@@ -48,7 +48,7 @@ fn residuals_outside_of_the_basis_belong_to_the_loss() {
         let features = basis(&x, &EVERY, 40);
         let stop = Stop { gap: 1e-8, steps: 100_000 };
         let machine = fit_on(features.clone(), &x, &targets, &problem, &stop).unwrap();
-        assert!(solved(&machine).converged, "{}", machine.summary);
+        assert!(solved(&machine).converged, "{}", machine.summary());
         // Eq. 5.16 in kernel values: u = ‖f(x)‖² − 2⟨f(x), ψ̃(y)⟩ + k(y, y).
         let predicted = machine.predict(&x).unwrap();
         let mut expected = 0.0;
@@ -118,7 +118,7 @@ fn robust_losses_withstand_wrong_outputs() {
             let problem = LipschitzProblem { loss, output, lambda, offset: Offset::Zero };
             let basis = basis(&x, &EVERY, 80);
             let machine = fit_on(basis, &x, &targets, &problem, &Stop::default()).unwrap();
-            assert!(solved(&machine).converged, "{}", machine.summary);
+            assert!(solved(&machine).converged, "{}", machine.summary());
             let z = machine.predict(&x).unwrap();
             let squares = z.iter().zip(&truth.coordinates).map(|(z, y)| f64::from(z - y).powi(2));
             squares.sum::<f64>() / 300.0

@@ -132,5 +132,5 @@ pub fn coupled() -> OutputMatrix {
 }
 
 pub fn solved(machine: &KernelModel) -> &LipschitzSummary {
-    machine.summary.lipschitz().unwrap()
+    machine.summary().lipschitz().unwrap()
 }

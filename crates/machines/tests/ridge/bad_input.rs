@@ -111,7 +111,7 @@ fn a_singular_system_is_refused_and_named() {
     assert!(error.to_string().starts_with("the system of 40 unknowns is not"), "{error}");
     // with a sketch the span of the anchors is all that matters, one number here
     let fitted = fit_sketched(kernel_x(), &x, &targets, &EVERY, 40, 0, 1e-12).unwrap();
-    assert_eq!(fitted.model.summary.unknowns, 1);
+    assert_eq!(fitted.model.summary().unknowns, 1);
     let z = fitted.model.predict(&x).unwrap();
     assert!((z[0] - 1.0).abs() < 1e-6, "{}", z[0]);
 }

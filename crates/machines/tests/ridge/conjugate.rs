@@ -79,8 +79,8 @@ fn an_ill_conditioned_system_is_solved_as_its_formula() {
         let x = problem.inputs();
         let model =
             fit_conjugate_gradients(kernel, &x, &targets, &EVERY, n, 0, lambda, &tight()).unwrap();
-        assert!(solved(&model).convergence.unwrap().converged(), "{}", model.summary);
-        let what = format!("gamma {gamma}, lambda {lambda:e}: {}", model.summary);
+        assert!(solved(&model).convergence.unwrap().converged(), "{}", model.summary());
+        let what = format!("gamma {gamma}, lambda {lambda:e}: {}", model.summary());
         assert_close(&predictions(&model, &queries), &expected, 1e-5, &what);
     }
 }
@@ -164,9 +164,9 @@ fn a_fit_that_runs_out_of_iterations_says_so() {
     let convergence = solved(&model).convergence.unwrap();
     assert!(!convergence.converged() && convergence.iterations == 2);
     assert!(convergence.residual > 1e-8);
-    let text = model.summary.to_string();
+    let text = model.summary().to_string();
     assert!(text.contains("not converged in 2 iterations"), "{text}");
-    let text = fit(100).summary.to_string();
+    let text = fit(100).summary().to_string();
     assert!(!text.contains("not") && text.contains("converged in"), "{text}");
     // a coordinate that is 0 everywhere is predicted as 0, after no iteration
     let z = predictions(&model, &problem);
@@ -174,7 +174,7 @@ fn a_fit_that_runs_out_of_iterations_says_so() {
     let folder = tempfile::tempdir().unwrap();
     model.save(folder.path(), &std::collections::BTreeMap::new()).unwrap();
     let stored = KernelModel::open(folder.path()).unwrap().unwrap();
-    assert_eq!(KernelModel::read(&stored).unwrap().summary, model.summary);
+    assert_eq!(KernelModel::read(&stored).unwrap().summary(), model.summary());
 }
 
 #[test]

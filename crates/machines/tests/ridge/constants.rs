@@ -38,7 +38,7 @@ fn candidates_of_a_tempered_basis_have_the_constants_of_its_own_kernel() {
     let outputs = problem.outputs();
     for kernel in [kernel_y(), Kernel::Linear, Kernel::Cosine] {
         for tempering in [
-            Tempering::from_power(0.5),
+            Tempering { power: 0.5, centred: true, normalised: true },
             Tempering { power: 0.5, centred: true, normalised: false },
             Tempering { power: 0.0, centred: false, normalised: true },
         ] {

@@ -79,7 +79,7 @@ fn predictions_and_left_out_ones_are_those_of_the_kronecker_system() {
         for solver in [Solver::default(), Solver::Sketched(Sketched { sketch: every() })] {
             let prepared = prepared(&solver, &x, &matrix);
             let (model, held_out) = prepared.fit(&y, LAMBDA, true).unwrap();
-            assert_eq!((model.width(), model.summary.lambda), (3, LAMBDA));
+            assert_eq!((model.width(), model.summary().lambda), (3, LAMBDA));
             let actual = model.predict(&x).unwrap();
             (0..2).for_each(|at| close(&actual, 4 * at, fitted[at], 1e-5));
             let actual = held_out.unwrap();

@@ -257,7 +257,7 @@ fn threads_do_not_change_the_numbers() {
                 full.model.predict(&x).unwrap(),
                 full.leave_one_out(&targets).unwrap(),
                 sketched.model.predict(&x).unwrap(),
-                full.model.summary.clone(),
+                full.model.summary().clone(),
             )
         })
     };

@@ -264,7 +264,7 @@ pub fn sketched_spectrum(
 }
 
 pub fn solved(model: &KernelModel) -> &RidgeSummary {
-    model.summary.ridge().unwrap()
+    model.summary().ridge().unwrap()
 }
 
 /// Returns the numbers that a message says that things are.

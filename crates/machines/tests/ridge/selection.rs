@@ -163,7 +163,7 @@ fn the_error_that_chooses_lambda_is_that_of_the_fitted_model() {
                 let all = error(&all.leave_one_out(&targets).unwrap());
                 let fitted =
                     fit_sketched(kernel.clone(), &x, &targets, &sketch, n, 4, lambda).unwrap();
-                cut += usize::from(fitted.model.summary.unknowns < n);
+                cut += usize::from(fitted.model.summary().unknowns < n);
                 let left_out_error = error(&fitted.leave_one_out(&x, &targets).unwrap());
                 let chosen = spectrum.errors(&[lambda], &space).unwrap()[0];
                 let case = format!("γ {gamma}, λ {lambda}, {}", sketch.name());

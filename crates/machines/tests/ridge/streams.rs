@@ -49,7 +49,7 @@ fn many_rows_are_fitted_block_by_block() {
     let kernel = Kernel::Gaussian { gamma: 1.0 };
     let fitted =
         fit_sketched(kernel, &Circle(n), &Circle(n).targets(), &EVERY, 40, 0, 1e-7).unwrap();
-    let summary = &fitted.model.summary;
+    let summary = &fitted.model.summary();
     // I_k(2) / I_0(2), the eigenvalues on a circle, are above 1e-12 for |k| up to 13
     assert_eq!((summary.rows, summary.unknowns, fitted.model.anchors()), (n, 27, 40));
     let z = wide(2, &fitted.model.predict(&Circle(100)).unwrap());

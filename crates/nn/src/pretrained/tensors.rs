@@ -94,7 +94,7 @@ fn open(file: &Path) -> Result<Vec<Tensor>, Error> {
             let read = move || decode(&entry.dtype.to_string(), mapping.bytes(entry.bytes.clone()));
             Tensor { path, name, shape, read: Box::new(read) }
         };
-        return Ok(mapping.entries.iter().map(tensor).collect());
+        return Ok(mapping.entries().iter().map(tensor).collect());
     }
     let reader = PytorchReader::new(&path).map_err(|e| {
         Error::file(file, format!("not a file of PyTorch's tensors, or a truncated one: {e}"))

@@ -6,9 +6,9 @@ use dsokr_basis::features::{DenseRows, SparseRows};
 use dsokr_basis::{
     Basis, Features, Kernel, OutputKernel, Projection, RowSource, Sketch, SketchKind, SketchOptions,
 };
-use dsokr_core::Error;
 use dsokr_core::random::{generator, unit};
 use dsokr_core::store::Stored;
+use dsokr_core::{Error, Processes};
 
 use crate::support::*;
 
@@ -64,6 +64,7 @@ fn agrees_with_the_dense_implementation() {
             )
             .unwrap();
             let drawn = Sketch::fit(
+                &Processes::default(),
                 &SketchOptions::new(kind.clone(), 6).with_seed(9),
                 kernel.clone(),
                 &rows,

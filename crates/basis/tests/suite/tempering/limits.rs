@@ -15,7 +15,12 @@ fn outputs_are_streamed_and_threads_change_nothing() {
             assert!(rows.len() <= 2048, "{} rows at once", rows.len());
             own.block(rows)
         });
-        let tempered = || basis.clone().tempered(&Tempering::from_power(0.5), &watched).unwrap();
+        let tempered = || {
+            basis
+                .clone()
+                .tempered(&Tempering { power: 0.5, centred: true, normalised: true }, &watched)
+                .unwrap()
+        };
         pool.install(tempered)
     };
     let one = on(1);
@@ -25,7 +30,7 @@ fn outputs_are_streamed_and_threads_change_nothing() {
     let points = along_axes(
         &coordinates(&basis.project(&rows).unwrap()),
         &coordinates(&basis.project(&few).unwrap()),
-        &Tempering::from_power(0.5),
+        &Tempering { power: 0.5, centred: true, normalised: true },
     );
     let found = products(&one.project(&few).unwrap());
     assert_close(&found, &product(&points, &transpose(&points)), 1e-4, "5,000 rows");
@@ -35,7 +40,9 @@ fn outputs_are_streamed_and_threads_change_nothing() {
 fn wide_coordinates_are_the_same_with_more_digits() {
     for (kernel, rows) in cases(40) {
         let basis = Basis::fit(kernel.clone(), &rows, &SketchOptions::new(EVERY, 9)).unwrap();
-        let basis = basis.tempered(&Tempering::from_power(0.75), &rows).unwrap();
+        let basis = basis
+            .tempered(&Tempering { power: 0.75, centred: true, normalised: true }, &rows)
+            .unwrap();
         let narrow = coordinates(&basis.project(&rows).unwrap());
         let wide = from_faer(&basis.project_wide(&rows, 0..40).unwrap());
         let what = describe(&kernel, &rows);
@@ -97,8 +104,9 @@ fn an_output_at_the_mean_is_outside_of_the_span() {
         let rows = Features::Dense(DenseRows::new(2, values).unwrap());
         for kernel in [Kernel::Linear, Kernel::Gaussian { gamma: 1e-4 }] {
             let train = rows.select(&[0, 1, 2, 3]).unwrap();
-            let basis =
-                whole(&kernel, &train).tempered(&Tempering::from_power(0.5), &train).unwrap();
+            let basis = whole(&kernel, &train)
+                .tempered(&Tempering { power: 0.5, centred: true, normalised: true }, &train)
+                .unwrap();
             let found = basis.project(&rows).unwrap();
             assert!(found.coordinates.iter().all(|value| value.is_finite()));
             assert_eq!(found.squared_norms, [1.0; 5]);

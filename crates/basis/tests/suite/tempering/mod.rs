@@ -9,8 +9,8 @@ use dsokr_basis::{
     Basis, Features, Kernel, OutputKernel, Projection, RowSource, SketchKind, SketchOptions,
     Tempering,
 };
-use dsokr_core::RowWeights;
 use dsokr_core::random::generator;
+use dsokr_core::{Processes, RowWeights};
 use proptest::prelude::*;
 
 use crate::support::*;
@@ -120,7 +120,10 @@ fn outputs_count_as_often_as_they_weigh() {
         let weights = RowWeights::new(&each).unwrap();
         for tempering in temperings() {
             let basis = whole(&kernel, &rows);
-            let weighted = basis.clone().tempered_weighted(&tempering, &rows, &weights).unwrap();
+            let weighted = basis
+                .clone()
+                .tempered_weighted(&tempering, &rows, &weights, &Processes::default())
+                .unwrap();
             let repeated = basis.clone().tempered(&tempering, &copies).unwrap();
             let [found, expected] =
                 [&weighted, &repeated].map(|basis| products(&basis.project(&rows).unwrap()));
@@ -206,9 +209,10 @@ fn what_a_sketch_spans_is_tempered() {
             )
             .unwrap();
             let z = coordinates(&basis.project(&rows).unwrap());
-            for tempering in
-                [Tempering::from_power(0.5), Tempering { power: 1.0, ..Tempering::default() }]
-            {
+            for tempering in [
+                Tempering { power: 0.5, centred: true, normalised: true },
+                Tempering { power: 1.0, ..Tempering::default() },
+            ] {
                 let what = format!("{}, {sketch:?}, {tempering:?}", describe(&kernel, &rows));
                 let tempered = basis.clone().tempered(&tempering, &rows).unwrap();
                 let points = along_axes(&z, &z, &tempering);
@@ -270,7 +274,10 @@ fn the_order_of_the_training_rows_does_not_matter() {
         let basis = Basis::fit(kernel.clone(), &rows, &SketchOptions::new(EVERY, 12)).unwrap();
         let reversed = rows.select(&(0..40).rev().collect::<Vec<_>>()).unwrap();
         let of = |outputs: &Features| {
-            let basis = basis.clone().tempered(&Tempering::from_power(0.5), outputs).unwrap();
+            let basis = basis
+                .clone()
+                .tempered(&Tempering { power: 0.5, centred: true, normalised: true }, outputs)
+                .unwrap();
             products(&basis.project(&rows).unwrap())
         };
         assert_close(&of(&rows), &of(&reversed), 1e-5, &describe(&kernel, &rows));
@@ -284,7 +291,7 @@ fn it_keeps_the_contract_of_kernels() {
         for tempering in [
             Tempering::default(),
             Tempering { power: 0.0, centred: true, normalised: false },
-            Tempering::from_power(0.5),
+            Tempering { power: 0.5, centred: true, normalised: true },
             Tempering { power: 1.0, centred: false, normalised: true },
         ] {
             let tempered = basis.clone().tempered(&tempering, &rows).unwrap();
