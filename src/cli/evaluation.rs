@@ -8,8 +8,8 @@ use dsokr_core::store::write_atomically;
 use dsokr_core::{Argument, Processes};
 use dsokr_data::config::OnBadRow;
 use dsokr_data::{Inputs, SplitName, Truth};
-use dsokr_decode::report::{Comparison, compare};
 use dsokr_decode::RANK_METRICS;
+use dsokr_decode::report::{Comparison, compare};
 use dsokr_nn::Processor;
 use serde::Serialize;
 
