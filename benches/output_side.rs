@@ -244,7 +244,7 @@ impl CandidateBlocks for Generated {
         self.rows as u64
     }
 
-    fn block(&self, rows: Range<usize>) -> Result<ScoreBlock<'_>, dsokr_decode::Error> {
+    fn block(&self, rows: Range<usize>) -> Result<ScoreBlock<'_>, dsokr_core::Error> {
         Ok(ScoreBlock {
             constants: Cow::Owned(vec![0.0; rows.len()]),
             multiplicities: Cow::Owned(vec![1; rows.len()]),

@@ -56,7 +56,7 @@ impl Learner for NeighboursConfig {
         _: &Device,
     ) -> Result<Box<dyn Predictor>, Error> {
         let read: Result<Neighbours, _> = serde_json::from_str(&run.read_text(FILE)?);
-        Ok(Box::new(read.map_err(|e| dsokr::basis::Error::file(&run.path().join(FILE), e))?))
+        Ok(Box::new(read.map_err(|e| dsokr::core::Error::file(&run.path().join(FILE), e))?))
     }
 }
 

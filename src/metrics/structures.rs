@@ -65,7 +65,7 @@ pub(crate) fn mean(values: &[f64]) -> (f64, f64) {
 
 pub(crate) fn check_queries<T>(queries: &[T]) -> Result<(), Error> {
     if queries.is_empty() {
-        Err(dsokr_decode::Error::too_few("no queries", 1).into())
+        Err(dsokr_core::Error::too_few("no queries", 1).into())
     } else {
         Ok(())
     }

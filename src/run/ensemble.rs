@@ -152,7 +152,7 @@ impl Run {
         look_of: Option<String>,
     ) -> Result<Self, Error> {
         if members.is_empty() {
-            return Err(dsokr_decode::Error::too_few("an ensemble of no members", 1).into());
+            return Err(dsokr_core::Error::too_few("an ensemble of no members", 1).into());
         }
         let several = members.len() > 1;
         for Member { name, config, .. } in members.iter().filter(|_| several) {

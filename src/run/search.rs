@@ -264,6 +264,6 @@ fn check_top(top: usize, candidates: usize) -> Result<(), Error> {
     } else {
         let found = format_args!("the top {top} candidates were asked for");
         let allowed = format_args!("1..={candidates}");
-        Err(dsokr_decode::Error::out_of_range(found, allowed).into())
+        Err(dsokr_core::Error::out_of_range(found, allowed).into())
     }
 }

@@ -89,8 +89,8 @@ impl Ranks {
                 let (mean, ci95) = bootstrap(&self.ranks, hit, count, seed)?;
                 Ok((k, mean, ci95))
             });
-            let hits = hits.collect::<Result<Vec<_>, dsokr_decode::Error>>()?;
-            Ok::<_, dsokr_decode::Error>((metrics, interval, hits))
+            let hits = hits.collect::<Result<Vec<_>, dsokr_core::Error>>()?;
+            Ok::<_, dsokr_core::Error>((metrics, interval, hits))
         })?;
         let table = PyDict::new(py);
         table.set_item("queries", metrics.queries)?;

@@ -27,11 +27,6 @@ pub mod features;
 pub mod kernel;
 pub mod sketch;
 
-// these names have moved to dsokr-core
-pub use dsokr_core::{
-    Argument, ArgumentStyle, Cancellation, Error, Place, Processes, RowWeights, assignment,
-    defaults, loss, memory, print_arguments_as, processes, random, store, versions,
-};
 pub use eigenbasis::{Basis, Projection, Tempering, leverage};
 // the type that a kernel of a user returns, of the version that it has to be
 pub use faer::Mat;

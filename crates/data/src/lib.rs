@@ -31,10 +31,6 @@ mod root;
 pub mod table;
 mod truth;
 
-// these names have moved to dsokr-core and dsokr-spectra
-pub use dsokr_core::store::check_inside;
-pub use dsokr_spectra as spectra;
-
 pub use config::Source;
 pub use dataset::{Dataset, Split, SplitName};
 pub use error::Error;

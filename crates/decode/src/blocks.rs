@@ -1,10 +1,10 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
-use dsokr_core::Processes;
+use dsokr_core::{Error, Processes};
 
 use crate::codes::CodedBlock;
-use crate::error::{Error, check_least, check_range};
+use crate::error::{check_least, check_range};
 
 /// Consecutive distinct rows of a candidate set.
 #[derive(Clone, Debug)]

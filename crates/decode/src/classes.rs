@@ -2,9 +2,8 @@ use std::borrow::Cow;
 use std::fmt::Arguments;
 use std::ops::Range;
 
+use dsokr_core::Error;
 use dsokr_core::store::Array;
-
-use crate::error::Error;
 
 /// Candidates grouped by the distinct row that they share.
 #[derive(Clone, Debug, PartialEq)]

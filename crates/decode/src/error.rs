@@ -1,6 +1,6 @@
 use std::fmt::Display;
 
-pub use dsokr_core::Error;
+use dsokr_core::Error;
 
 /// Refuses what does not hold, with an error that is made only then.
 pub(crate) fn ensure(holds: bool, error: impl FnOnce() -> Error) -> Result<(), Error> {

@@ -3,10 +3,10 @@
 use std::ops::RangeInclusive;
 
 use dsokr_basis::{Basis, Block, OutputKernel, RowKind, RowSource};
-use dsokr_core::Cancellation;
+use dsokr_core::{Cancellation, Error};
 use rayon::prelude::*;
 
-use crate::error::{Error, all_finite, check_range, ensure};
+use crate::error::{all_finite, check_range, ensure};
 use crate::permutations::{Structure, best_by_codes, best_by_pairs, best_by_positions};
 use crate::queries::Queries;
 

@@ -1,6 +1,8 @@
 use std::collections::BTreeMap;
 
-use crate::error::{Error, check_range};
+use dsokr_core::Error;
+
+use crate::error::check_range;
 use crate::permutations::Structure;
 
 /// Returns the set of labels with the largest expected F1, where the true set is one of `outcomes`, each with a weight
@@ -27,7 +29,7 @@ use crate::permutations::Structure;
 /// let best = best_expected_f1(&outcomes)?;
 /// assert_eq!(best.parts, [3, 5]);
 /// assert!((best.score - 0.8).abs() < 1e-15);
-/// # Ok::<(), dsokr_decode::Error>(())
+/// # Ok::<(), dsokr_core::Error>(())
 /// ```
 pub fn best_expected_f1(outcomes: &[(f64, &[u32])]) -> Result<Structure, Error> {
     let total: f64 = outcomes.iter().map(|(weight, _)| weight).sum();

@@ -1,7 +1,9 @@
 use std::collections::HashSet;
 use std::ops::Range;
 
-use crate::error::{Error, check_least, ensure, missing_gold};
+use dsokr_core::Error;
+
+use crate::error::{check_least, ensure, missing_gold};
 use crate::pool::MissingGold;
 use crate::rank::Rank;
 
@@ -28,7 +30,7 @@ use crate::rank::Rank;
 /// assert_eq!(golds.ids()[chosen[0].row], "b");
 /// // without a and d, b is second of three
 /// assert_eq!(chosen[0].rank, Some(Rank::new(1, 1, 3)?));
-/// # Ok::<(), dsokr_decode::Error>(())
+/// # Ok::<(), dsokr_core::Error>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Golds {

@@ -2,12 +2,12 @@
 
 use std::borrow::Cow;
 
-use dsokr_core::Processes;
+use dsokr_core::{Error, Processes};
 use rayon::prelude::*;
 
 use crate::blocks::CandidateBlocks;
 use crate::candidates::Candidates;
-use crate::error::{Error, check_range};
+use crate::error::check_range;
 use crate::queries::Queries;
 use crate::rank::Rank;
 use crate::scoring::{
@@ -71,7 +71,7 @@ pub struct Decoded {
 /// let ranks = rank(&queries, &[candidates.find("c").map(|c| candidates.class_of(c))], &candidates)?;
 /// let rank = ranks[0].expect("c is a candidate");
 /// assert_eq!((rank.above(), rank.tied(), rank.pool()), (1, 2, 3));
-/// # Ok::<(), dsokr_decode::Error>(())
+/// # Ok::<(), dsokr_core::Error>(())
 /// ```
 ///
 /// [`Candidates::class_of`]: crate::Candidates::class_of
@@ -103,7 +103,7 @@ pub fn rank(
 /// let hits = top_k(&Queries::new(2, &[0.0, 2.0])?, &candidates, 2)?;
 /// let found: Vec<_> = hits[0].iter().map(|hit| (candidates.id(hit.candidate), hit.score)).collect();
 /// assert_eq!(found, [("b", 2.0), ("c", 2.0)]);
-/// # Ok::<(), dsokr_decode::Error>(())
+/// # Ok::<(), dsokr_core::Error>(())
 /// ```
 pub fn top_k(queries: &Queries, candidates: &Candidates, k: usize) -> Result<Vec<Vec<Hit>>, Error> {
     check_k(k, candidates.len() as u64)?;

@@ -1,8 +1,8 @@
-use dsokr_core::Cancellation;
+use dsokr_core::{Cancellation, Error};
 use rayon::prelude::*;
 
 use crate::blocks::CandidateBlocks;
-use crate::error::{Error, check_range};
+use crate::error::check_range;
 use crate::queries::Queries;
 use crate::scoring::{
     self, Blocking, Buffers, Pass, QueryTile, Score, Span, finite, refuse_infinite,
@@ -44,7 +44,7 @@ use crate::scoring::{
 ///     winners.push(candidates.id(top_k(&query, &candidates, 1)?[0][0].candidate).to_owned());
 /// }
 /// assert_eq!(winners, ["hub", "other"]);
-/// # Ok::<(), dsokr_decode::Error>(())
+/// # Ok::<(), dsokr_core::Error>(())
 /// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct Hubs {

@@ -30,7 +30,7 @@
 //! let metrics = model.metrics(pool, &model.rank(pool, &rule, &gold)?)?;
 //! assert_eq!((metrics.mrr(), metrics.tied_queries), (1.0, 0));
 //! assert_eq!(candidates.label(model.top_k(pool, &rule, 1)?[1][0].candidate), "c1ccccc1");
-//! # Ok::<(), dsokr_decode::Error>(())
+//! # Ok::<(), dsokr_core::Error>(())
 //! ```
 
 mod blocks;
@@ -63,7 +63,6 @@ pub use ensemble::{
     Combination, Ensemble, FittedWeights, Further, LikelyWeights, Member, fit_weights,
     likely_weights,
 };
-pub use error::Error;
 pub use exact::{Encoding, ExactSearch};
 pub use expected_f1::best_expected_f1;
 pub use golds::{ChosenGold, Golds};

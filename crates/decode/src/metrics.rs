@@ -1,10 +1,10 @@
 use dsokr_basis::features::BitRows;
-use dsokr_core::Cancellation;
 use dsokr_core::random::{below, generator};
+use dsokr_core::{Cancellation, Error};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
-use crate::error::{Error, check_least, check_queries};
+use crate::error::{check_least, check_queries};
 use crate::rank::Rank;
 use crate::rank_metrics::{MRR, RankValues};
 
@@ -24,7 +24,7 @@ use crate::rank_metrics::{MRR, RankValues};
 /// assert_eq!(metrics.value("hits@5"), Some(1.0));
 /// assert_eq!(metrics.value("mean_rank"), Some((1.0 + 2.5) / 2.0));
 /// assert_eq!(metrics.tied_queries, 1);
-/// # Ok::<(), dsokr_decode::Error>(())
+/// # Ok::<(), dsokr_core::Error>(())
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Metrics {
@@ -233,7 +233,7 @@ const LEAST: usize = 40;
 /// assert!(0.68 < low && low < 0.72 && 0.78 < high && high < 0.82);
 /// let (hits_at_1, _) = bootstrap(&ranks, |rank| rank.expected_hit(1), 1000, 0)?;
 /// assert_eq!(hits_at_1, 0.5);
-/// # Ok::<(), dsokr_decode::Error>(())
+/// # Ok::<(), dsokr_core::Error>(())
 /// ```
 pub fn bootstrap(
     ranks: &[Option<Rank>],
@@ -279,7 +279,7 @@ fn resampled_means<const N: usize>(
 /// let means = resampled(values.len(), 1000, 0, |drawn| drawn.map(|at| values[at]).sum::<f64>() / 4.0)?;
 /// let [low, high] = percentile_interval(means);
 /// assert!(low < 0.75 && 0.75 < high);
-/// # Ok::<(), dsokr_decode::Error>(())
+/// # Ok::<(), dsokr_core::Error>(())
 /// ```
 pub fn resampled<T: Send>(
     queries: usize,

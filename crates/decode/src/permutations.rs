@@ -13,9 +13,10 @@
 //! exactly: equal scores are equal whatever the order of the sums. `f32` weights within 2⁻¹⁶ of the
 //! largest are not rounded at all.
 
+use dsokr_core::Error;
 use dsokr_core::assignment::{Matching, NONE, Scratch};
 
-use crate::error::{Error, all_finite, check_range, ensure};
+use crate::error::{all_finite, check_range, ensure};
 
 /// The most items whose best order by pairs is found among all orders.
 const EXACT_ITEMS: usize = 16;

@@ -6,13 +6,14 @@ use std::io::{BufRead, BufReader};
 use std::mem::replace;
 use std::path::Path;
 
+use dsokr_core::Error;
 use dsokr_core::store::{BYTE_ORDER_MARK, open_input};
 use schemars::JsonSchema;
 use serde::de::Visitor;
 use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::candidates::Candidates;
-use crate::error::{Error, check_consistent, ensure, missing_gold};
+use crate::error::{check_consistent, ensure, missing_gold};
 use crate::shards::{AllCandidates, CandidatePlace};
 
 /// How to rank a query whose gold candidate is not among its candidates.

@@ -1,7 +1,9 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
-use crate::error::{Error, all_finite, check_least, check_whole_rows};
+use dsokr_core::Error;
+
+use crate::error::{all_finite, check_least, check_whole_rows};
 
 /// Predictions `z_1 … z_q` in R^p, one row a query, that are scored against candidates.
 ///
@@ -104,7 +106,7 @@ impl<'a> Queries<'a> {
     ///
     /// let unit = Queries::new(2, &[3.0, 4.0, 0.0, 0.0])?.normalised();
     /// assert_eq!(unit, [0.6, 0.8, 0.0, 0.0]);
-    /// # Ok::<(), dsokr_decode::Error>(())
+    /// # Ok::<(), dsokr_core::Error>(())
     /// ```
     pub fn normalised(&self) -> Vec<f32> {
         let mut unit = Vec::with_capacity(self.rows.len());

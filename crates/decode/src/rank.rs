@@ -1,6 +1,7 @@
+use dsokr_core::Error;
 use serde::{Deserialize, Serialize};
 
-use crate::error::{Error, check_consistent};
+use crate::error::check_consistent;
 
 /// The rank of the gold candidate of a query among its candidates, ties included.
 ///
@@ -14,7 +15,7 @@ use crate::error::{Error, check_consistent};
 /// assert_eq!(rank.expected_rank(), 2.5);
 /// assert_eq!(rank.expected_reciprocal(), (1.0 / 2.0 + 1.0 / 3.0) / 2.0);
 /// assert_eq!(rank.expected_hit(2), 0.5);
-/// # Ok::<(), dsokr_decode::Error>(())
+/// # Ok::<(), dsokr_core::Error>(())
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(try_from = "(u64, u64, u64)", into = "(u64, u64, u64)")]

@@ -4,11 +4,10 @@ use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
 
-use dsokr_core::Processes;
+use dsokr_core::{Error, Processes};
 
 use crate::blocks::CandidateBlocks;
 use crate::classes::Classes;
-use crate::error::Error;
 use crate::hits::check_k;
 use crate::queries::Queries;
 use crate::scoring::{self, Blocking, LANES, QueryTile, Reduce, TopK, WantedRows, leading, scan};

@@ -3,7 +3,8 @@
 
 use std::ops::Range;
 
-use dsokr_decode::{CandidateBlocks, Error, Queries, ScoreBlock, rank, top_rows};
+use dsokr_core::Error;
+use dsokr_decode::{CandidateBlocks, Queries, ScoreBlock, rank, top_rows};
 
 const DIM: usize = 32;
 

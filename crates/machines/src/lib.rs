@@ -31,7 +31,6 @@ mod solver;
 mod summary;
 mod targets;
 
-pub use dsokr_core::Error;
 pub use embedding::OutputEmbedding;
 pub use lipschitz::{
     InputFeatures, LipschitzProblem, Offset, Stop, coverage, crossing_loss, fit_lipschitz,

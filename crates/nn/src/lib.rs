@@ -42,9 +42,6 @@ pub use device::{Processor, backward, in_pool};
 pub use dsokr_kernels::{
     Dropout, Gradient, Precision, RowGradient, RowGradients, device_memory, emulated,
 };
-// these names have moved to dsokr-kernels
-pub use dsokr_kernels as fused;
-pub use dsokr_kernels::{is_cpu_engine, on_cpu_engine};
 pub use encoder::{Encoder, Model, PartSize};
 pub use error::Error;
 pub use gradient_hooks::{GradientHooks, Receive};

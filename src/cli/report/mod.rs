@@ -23,7 +23,7 @@ use crate::metrics::metric::RESAMPLES;
 use crate::metrics::molecules::{EXAMPLES, are_smiles, drawing};
 use crate::metrics::scores::Evaluation;
 use crate::metrics::table::Table;
-use crate::run::{Run, LearningCurve, OutputFolder, QueryAnswers, counts_line};
+use crate::run::{LearningCurve, OutputFolder, QueryAnswers, Run, counts_line};
 
 /// The largest k of the curve of hits@k.
 const MOST: usize = 50;

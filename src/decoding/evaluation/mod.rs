@@ -69,7 +69,7 @@ impl GoldRows {
         split: &Split,
         found: &[Option<u32>],
         missing: MissingGold,
-    ) -> Result<(), dsokr_decode::Error> {
+    ) -> Result<(), dsokr_core::Error> {
         self.golds.check_missing(found, missing, |query| format!("{:?}", split.names()[query]))
     }
 }

@@ -2,8 +2,8 @@
 
 use std::path::PathBuf;
 
-use dsokr::basis::Argument;
 use dsokr::config::{BeyondConfig, Config};
+use dsokr::core::Argument;
 use dsokr::data::{Inputs, Split, SplitName};
 use dsokr::decode::{CandidateBlocks, Combination};
 use dsokr::run::{CandidateSets, Member, QueryRequest, Run};

@@ -2,8 +2,9 @@
 
 use std::ops::Range;
 
+use dsokr_core::Error;
 use dsokr_core::random::generator;
-use dsokr_decode::{CandidateBlocks, Error, ScoreBlock};
+use dsokr_decode::{CandidateBlocks, ScoreBlock};
 use half::f16;
 use half::slice::HalfFloatSliceExt;
 use half::vec::HalfFloatVecExt;

@@ -20,8 +20,9 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Instant;
 
+use dsokr_core::Error;
 use dsokr_decode::{
-    CandidateBlocks, Candidates, CodedBlock, Columns, Combination, Decoded, Ensemble, Error, Pool,
+    CandidateBlocks, Candidates, CodedBlock, Columns, Combination, Decoded, Ensemble, Pool,
     Precision, Queries, ScoreBlock, ShardSet, Shards, rank, top_rows,
 };
 use serde_json::{Value, json};

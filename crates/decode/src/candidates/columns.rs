@@ -1,10 +1,11 @@
 use std::collections::BTreeMap;
 
+use dsokr_core::Error;
 use dsokr_core::store::{Stored, Tensor};
 
 use super::tensors::array;
 use super::texts::Texts;
-use crate::error::{Error, check_consistent, ensure};
+use crate::error::{check_consistent, ensure};
 
 /// The column of the ids.
 const ID: &str = "id";
@@ -28,7 +29,7 @@ const NAMES: &str = "columns";
 /// assert_eq!(columns.names().collect::<Vec<_>>(), ["id", "label", "price"]);
 /// let price = columns.find("price").expect("it is a column");
 /// assert_eq!((columns.cell(0, 1), columns.cell(price, 0)), ("b", "9.5"));
-/// # Ok::<(), dsokr_decode::Error>(())
+/// # Ok::<(), dsokr_core::Error>(())
 /// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct Columns(Vec<Column>);

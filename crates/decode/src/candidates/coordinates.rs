@@ -4,12 +4,13 @@ use std::str::FromStr;
 use std::sync::Arc;
 
 use bytemuck::Pod;
+use dsokr_core::Error;
 use dsokr_core::store::{CheckedArray, Stored};
 use half::f16;
 use half::slice::HalfFloatSliceExt;
 
 use crate::codes::StoredCodes;
-use crate::error::{Error, all_finite};
+use crate::error::all_finite;
 
 /// Metadata key of the precision of a shard.
 pub(crate) const PRECISION: &str = "precision";

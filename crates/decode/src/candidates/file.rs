@@ -5,6 +5,7 @@ use std::num::NonZeroUsize;
 use std::path::Path;
 use std::sync::Arc;
 
+use dsokr_core::Error;
 use dsokr_core::store::{Array, Contents, Stored, Tensor};
 
 use super::columns::Columns;
@@ -16,7 +17,7 @@ use super::{Candidates, check_constants, check_order};
 use crate::blocks::check_count;
 use crate::classes::Classes;
 use crate::codes::{LARGEST, StoredCodes};
-use crate::error::{Error, check_least, check_range, ensure};
+use crate::error::{check_least, check_range, ensure};
 use crate::hubs::Hubs;
 
 /// The kind of candidate files.

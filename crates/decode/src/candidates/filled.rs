@@ -1,6 +1,7 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
+use dsokr_core::Error;
 use dsokr_core::store::{Filling, Tensor};
 use half::f16;
 use half::slice::HalfFloatSliceExt;
@@ -11,7 +12,7 @@ use super::check_constants;
 use super::coordinates::check_finite;
 use crate::blocks::{CandidateBlocks, ScoreBlock, fetch};
 use crate::codes::Coded;
-use crate::error::{Error, check_range};
+use crate::error::check_range;
 
 /// Blocks of rows, of a MiB of coordinates each, that are made before they are written.
 const BLOCKS: usize = 16;

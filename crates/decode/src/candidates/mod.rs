@@ -13,14 +13,14 @@ mod texts;
 
 use dsokr_basis::features::Distinct;
 use dsokr_basis::{Basis, Projection, RowSource};
-use dsokr_core::Processes;
 use dsokr_core::store::Array;
+use dsokr_core::{Error, Processes};
 
 use crate::blocks::{CandidateBlocks, ScoreBlock, check_count};
 use crate::classes::Classes;
 use crate::codes::{CodedBlock, StoredCodes};
 use crate::error::{
-    Error, all_finite, check_consistent, check_least, check_range, check_whole_rows, ensure,
+    all_finite, check_consistent, check_least, check_range, check_whole_rows, ensure,
 };
 use crate::hubs::Hubs;
 use crate::queries::Queries;

@@ -1,10 +1,12 @@
 use std::collections::HashMap;
 
+use dsokr_core::Error;
+
 use super::Candidates;
 use super::texts::same_id;
 use crate::blocks::check_count;
 use crate::classes::Classes;
-use crate::error::{Error, check_consistent};
+use crate::error::check_consistent;
 use crate::hubs::Hubs;
 
 impl Candidates {

@@ -1,8 +1,7 @@
 //! Tensors of a file of candidates.
 
+use dsokr_core::Error;
 use dsokr_core::store::{Array, Element, Stored};
-
-use crate::error::Error;
 
 /// Returns the elements of a tensor of one dimension, in the file if it stays mapped.
 pub(super) fn array<T: Element>(

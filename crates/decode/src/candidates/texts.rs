@@ -1,8 +1,7 @@
 use std::path::Path;
 
+use dsokr_core::Error;
 use dsokr_core::store::Array;
-
-use crate::error::Error;
 
 /// Texts, all in one, with where each starts and the last ends, in bytes.
 #[derive(Clone, Debug, PartialEq)]

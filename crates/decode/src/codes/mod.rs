@@ -21,10 +21,9 @@ use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::Arc;
 
-use dsokr_core::store::{CheckedArray, Filling, Stored, Tensor};
-
-use crate::error::Error;
 pub(crate) use dot::{compare, supported};
+use dsokr_core::Error;
+use dsokr_core::store::{CheckedArray, Filling, Stored, Tensor};
 
 /// Largest dimension: sums of products stay whole numbers in 32 bits.
 pub(crate) const LARGEST: usize = 1 << 15;

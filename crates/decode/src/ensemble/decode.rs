@@ -4,13 +4,13 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 use std::ops::Range;
 
-use dsokr_core::Cancellation;
+use dsokr_core::{Cancellation, Error};
 use rayon::prelude::*;
 
 use super::rule::{Combiner, Values};
 use super::whole::{self, Sweep};
 use super::{Combination, Ensemble, Member, member_error, streamed};
-use crate::error::{Error, missing_gold};
+use crate::error::missing_gold;
 use crate::hits::{self, Decoded, Hit, Ranked, check_k, expand, hits};
 use crate::pool::{PerQuery, Pool};
 use crate::rank::Rank;

@@ -1,8 +1,10 @@
+use dsokr_core::Error;
+
 use super::rivals::Rivals;
 use super::rule::Combiner;
 use super::whole::Sweep;
 use super::{Combination, Ensemble, Member};
-use crate::error::{Error, check_queries};
+use crate::error::check_queries;
 use crate::metrics::Metrics;
 use crate::pool::Pool;
 use crate::queries::Queries;
@@ -60,7 +62,7 @@ pub struct FittedWeights {
 /// let candidates = Candidates::new(parts)?;
 /// let (good, bad) = ([0.1, -0.1], [-1.0, 1.0]);
 /// let member = |name, rows| {
-///     Ok::<_, dsokr_decode::Error>(Member {
+///     Ok::<_, dsokr_core::Error>(Member {
 ///         name,
 ///         queries: Queries::new(1, rows)?,
 ///         candidates: &candidates,
@@ -72,7 +74,7 @@ pub struct FittedWeights {
 /// let fitted = fit_weights(&ensemble, Pool::Shared, &rule, &gold, 1 << 20)?;
 /// assert_eq!(fitted.mrr, 1.0);
 /// assert!(fitted.weights[0] > 0.9);
-/// # Ok::<(), dsokr_decode::Error>(())
+/// # Ok::<(), dsokr_core::Error>(())
 /// ```
 pub fn fit_weights(
     ensemble: &Ensemble,

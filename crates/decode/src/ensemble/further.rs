@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use dsokr_core::Cancellation;
+use dsokr_core::{Cancellation, Error};
 use rayon::prelude::*;
 
 use super::decode::{Scored, first_rows, looked};
@@ -10,7 +10,7 @@ use super::rule::{Combiner, Values};
 use super::whole::{QUERIES, Scratch, Sweep};
 use super::{Combination, Ensemble, Member, member_error};
 use crate::candidates::Candidates;
-use crate::error::{Error, ensure};
+use crate::error::ensure;
 use crate::hits::Hit;
 use crate::pool::Pool;
 use crate::second_look::Seen;

@@ -1,11 +1,12 @@
 //! Weights of members by maximum likelihood.
 
+use dsokr_core::Error;
 use rayon::prelude::*;
 
 use super::rivals::{QueryRivals, Rivals};
 use super::whole::Sweep;
 use super::{Combination, Ensemble};
-use crate::error::{Error, check_queries};
+use crate::error::check_queries;
 use crate::pool::Pool;
 
 /// Number of a query's candidates in the likelihood, in addition to the gold one.
@@ -55,7 +56,7 @@ pub struct LikelyWeights {
 /// let candidates = Candidates::new(parts)?;
 /// let (good, bad) = ([0.1, -0.1, 0.1], [-1.0, 1.0, 0.1]);
 /// let member = |name, rows| {
-///     Ok::<_, dsokr_decode::Error>(Member {
+///     Ok::<_, dsokr_core::Error>(Member {
 ///         name,
 ///         queries: Queries::new(1, rows)?,
 ///         candidates: &candidates,
@@ -66,7 +67,7 @@ pub struct LikelyWeights {
 /// let gold = [Some(0), Some(1), Some(1)];
 /// let found = likely_weights(&ensemble, Pool::Shared, &Combination::default(), &gold)?;
 /// assert_eq!(found.weights, [1.0, 0.0]);
-/// # Ok::<(), dsokr_decode::Error>(())
+/// # Ok::<(), dsokr_core::Error>(())
 /// ```
 pub fn likely_weights(
     ensemble: &Ensemble,

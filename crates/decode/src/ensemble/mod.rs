@@ -13,9 +13,11 @@ mod whole;
 use std::borrow::Cow;
 use std::collections::HashMap;
 
+use dsokr_core::Error;
+
 use crate::candidates::Candidates;
 use crate::classes::Classes;
-use crate::error::{Error, ensure};
+use crate::error::ensure;
 use crate::hits::check_k;
 use crate::metrics::Metrics;
 use crate::pool::{MissingGold, Pool};
@@ -69,7 +71,7 @@ pub struct Member<'a> {
 /// let found = ensemble.decode(Pool::Shared, &Combination::default(), &gold, 1)?;
 /// assert_eq!(found[0].rank.map(|rank| rank.expected_rank()), Some(1.0));
 /// assert!((found[0].hits[0].score - (0.8 + 0.9) / 2.0).abs() < 1e-6);
-/// # Ok::<(), dsokr_decode::Error>(())
+/// # Ok::<(), dsokr_core::Error>(())
 /// ```
 #[derive(Debug)]
 pub struct Ensemble<'a> {

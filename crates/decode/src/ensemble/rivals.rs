@@ -1,11 +1,11 @@
 use std::ops::Range;
 
-use dsokr_core::Cancellation;
+use dsokr_core::{Cancellation, Error};
 use rayon::prelude::*;
 
 use super::rule::{Combiner, tied};
 use super::whole::{QUERIES, Scratch, Sweep};
-use crate::error::{Error, ensure};
+use crate::error::ensure;
 use crate::rank::Rank;
 use crate::scoring::first_by;
 use crate::shards::AllCandidates;

@@ -7,12 +7,13 @@
 //! that is coarse enough for sums to be exact and far below the gap between neighbouring ranks. Where members
 //! weigh differently, sums that are some quanta apart tie.
 
+use dsokr_core::Error;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use smart_default::SmartDefault;
 
 use super::Member;
-use crate::error::{Error, check_consistent, check_range};
+use crate::error::{check_consistent, check_range};
 
 /// How far from 1 the weights of an ensemble may sum.
 const TOLERANCE: f64 = 1e-6;

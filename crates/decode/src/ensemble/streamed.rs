@@ -3,14 +3,13 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
-use dsokr_core::Processes;
+use dsokr_core::{Error, Processes};
 
 use super::rule::Step;
 use super::whole::Sweep;
 use super::{Member, member_error};
 use crate::blocks::{CandidateBlocks, ScoreBlock};
 use crate::classes::Classes;
-use crate::error::Error;
 use crate::hits::Decoded;
 use crate::scoring::{
     self, Blocking, Gold, QueryTile, Reduce, Score, Scores, TopK, each_span, finite, gather,

@@ -4,7 +4,7 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
-use dsokr_core::Cancellation;
+use dsokr_core::{Cancellation, Error};
 use rayon::prelude::*;
 
 use super::rule::{Combiner, tied};
@@ -12,7 +12,7 @@ use super::values::Valuation;
 use super::{Ensemble, member_error};
 use crate::blocks::CandidateBlocks;
 use crate::candidates::Candidates;
-use crate::error::{Error, all_finite, missing_gold};
+use crate::error::{all_finite, missing_gold};
 use crate::hits::{Decoded, Hit, best, expand, hits};
 use crate::pool::Pool;
 use crate::queries::Queries;

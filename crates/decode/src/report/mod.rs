@@ -16,16 +16,17 @@
 //! let mrr = &comparison.metrics["mrr"];
 //! assert!(mrr.difference > 0.0 && mrr.first_better > 0.9);
 //! assert_eq!(report::worst(&two, 2), [2, 1]);
-//! # Ok::<(), dsokr_decode::Error>(())
+//! # Ok::<(), dsokr_core::Error>(())
 //! ```
 
 mod rows;
 
 use std::collections::BTreeMap;
 
+use dsokr_core::Error;
 use serde::{Deserialize, Serialize};
 
-use crate::error::{Error, check_queries, check_range};
+use crate::error::{check_queries, check_range};
 use crate::metrics::{percentile_interval, resampled};
 use crate::rank::Rank;
 use crate::rank_metrics::{RANK_METRICS, RankMetric};

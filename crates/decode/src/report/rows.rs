@@ -2,10 +2,11 @@
 
 use std::cmp::Ordering;
 
+use dsokr_core::Error;
 use serde::{Deserialize, Serialize};
 
 use crate::candidates::Candidates;
-use crate::error::{Error, check_queries, check_range};
+use crate::error::{check_queries, check_range};
 use crate::hits::Decoded;
 use crate::rank::Rank;
 
@@ -172,7 +173,7 @@ impl ReliabilityBin {
 /// let bins = report::reliability(&queries, 10)?;
 /// assert_eq!((bins.len(), bins[0].right, bins[1].right), (2, 0.0, 1.0));
 /// assert!(bins[1].low > 0.6 && bins[1].high == 1.0);
-/// # Ok::<(), dsokr_decode::Error>(())
+/// # Ok::<(), dsokr_core::Error>(())
 /// ```
 pub fn reliability(decoded: &[Decoded], most: usize) -> Result<Vec<ReliabilityBin>, Error> {
     check_queries(decoded.len())?;

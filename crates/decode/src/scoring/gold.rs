@@ -3,14 +3,14 @@
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use dsokr_core::Processes;
+use dsokr_core::{Error, Processes};
 use rayon::prelude::*;
 
 use super::pass::{Pass, not_finite};
 use super::reduce::{Reduce, Score};
 use super::tile::{QUERIES, QueryTile};
 use crate::codes::LANES;
-use crate::error::{Error, ensure};
+use crate::error::ensure;
 use crate::queries::Queries;
 use crate::rank::Rank;
 

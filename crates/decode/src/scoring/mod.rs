@@ -18,8 +18,10 @@ mod reduce;
 mod shortlist;
 mod tile;
 
+use dsokr_core::Error;
+
 use crate::blocks::{CandidateBlocks, check_count};
-use crate::error::{Error, check_consistent};
+use crate::error::check_consistent;
 use crate::queries::Queries;
 
 pub(crate) use crate::codes::LANES;

@@ -1,10 +1,12 @@
 use std::cell::OnceCell;
 use std::ops::Range;
 
+use dsokr_core::Error;
+
 use super::tile::{QueryTile, product, product_of};
 use crate::blocks::{CandidateBlocks, ScoreBlock, fetch};
 use crate::codes::{CodedBlock, Doubt, LANES, TileCodes, compare};
-use crate::error::{Error, all_finite, ensure};
+use crate::error::{all_finite, ensure};
 use crate::queries::Queries;
 
 /// Codes are left when more than one in so many groups of scores is in doubt.

@@ -2,14 +2,13 @@
 
 use std::ops::{Add, Range};
 
-use dsokr_core::{Cancellation, Processes};
+use dsokr_core::{Cancellation, Error, Processes};
 use rayon::prelude::*;
 
 use super::pass::{Buffers, Pass, Scores, Span, refuse_infinite};
 use super::tile::{Blocking, QueryTile};
 use crate::blocks::CandidateBlocks;
 use crate::codes::LANES;
-use crate::error::Error;
 use crate::queries::Queries;
 
 /// A score: of one member in 32 bits, or combined in 64.

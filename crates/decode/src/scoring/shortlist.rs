@@ -5,14 +5,13 @@ use std::collections::BinaryHeap;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, PoisonError};
 
-use dsokr_core::Processes;
+use dsokr_core::{Error, Processes};
 use rayon::prelude::*;
 
 use super::pass::Pass;
 use super::reduce::{Reduce, Score};
 use super::tile::QueryTile;
 use crate::codes::LANES;
-use crate::error::Error;
 
 /// Distinct rows with a wanted candidate, of rows from a first one on.
 pub(crate) struct WantedRows(pub Vec<(usize, Vec<bool>)>);

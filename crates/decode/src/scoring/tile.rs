@@ -2,11 +2,11 @@ use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
+use dsokr_core::Error;
 use rayon::prelude::*;
 
 use crate::blocks::CandidateBlocks;
 use crate::codes::{self, LANES, TileCodes};
-use crate::error::Error;
 use crate::queries::Queries;
 
 /// Sums are cut into pieces of this many coordinates.

@@ -2,10 +2,12 @@
 
 use std::borrow::Cow;
 
+use dsokr_core::Error;
+
 use super::Seen;
 use super::rows::{AGREEMENT, agreement, among_rows, dots, largest, length, mean, several};
 use super::words::Words;
-use crate::error::{Error, check_range, check_whole_rows};
+use crate::error::{check_range, check_whole_rows};
 use crate::queries::Queries;
 use crate::scoring::first_by;
 

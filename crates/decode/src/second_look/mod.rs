@@ -17,9 +17,11 @@ pub use clues::{Clues, Neighbourhood};
 use network::Network;
 pub use words::{Lexicon, Words};
 
+use dsokr_core::Error;
+
 use crate::blocks::CandidateBlocks;
 use crate::candidates::Candidates;
-use crate::error::{Error, check_consistent, check_least};
+use crate::error::{check_consistent, check_least};
 use crate::hits::{RowHit, top_rows};
 use crate::queries::Queries;
 use crate::scoring::first_by;

@@ -4,8 +4,9 @@ use std::borrow::Cow;
 use std::fmt::Debug;
 use std::sync::{Arc, OnceLock};
 
+use dsokr_core::Error;
+
 use super::Seen;
-use crate::error::Error;
 
 /// Pairs of words that a text may have and a fact that may hold of an output.
 pub trait Lexicon: Debug + Send + Sync {

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::collections::{BTreeSet, HashMap};
 use std::ops::Range;
 
+use dsokr_core::Error;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -12,7 +13,6 @@ use super::file::Shard;
 use crate::blocks::{CandidateBlocks, ScoreBlock};
 use crate::candidates::{CandidateParts, Candidates, Columns};
 use crate::codes::CodedBlock;
-use crate::error::Error;
 use crate::scoring::WantedRows;
 use crate::standing::{wanted_first, wanted_rows};
 

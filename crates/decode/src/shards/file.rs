@@ -6,6 +6,7 @@ use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 
+use dsokr_core::Error;
 use dsokr_core::processes::part;
 use dsokr_core::store::{Array, Contents, Stored, Tensor};
 
@@ -15,7 +16,7 @@ use crate::candidates::{
 };
 use crate::classes::Classes;
 use crate::codes::LARGEST;
-use crate::error::{Error, check_range, ensure};
+use crate::error::{check_range, ensure};
 
 /// The kind of files of shards.
 const KIND: &str = "candidate shard";

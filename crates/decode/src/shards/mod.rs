@@ -8,14 +8,14 @@ use std::fs;
 use std::ops::Range;
 use std::path::Path;
 
-use dsokr_core::Processes;
 use dsokr_core::processes::part;
 use dsokr_core::store::Stored;
+use dsokr_core::{Error, Processes};
 use rayon::prelude::*;
 
 use crate::blocks::{CandidateBlocks, check_count};
 use crate::candidates::{Candidates, Columns, Precision};
-use crate::error::{Error, check_consistent};
+use crate::error::check_consistent;
 
 pub use answers::{AllCandidates, CandidatePlace, SomeCandidates};
 use file::Shard;

@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use dsokr_core::Error;
 use dsokr_core::store::{Contents, Stored, Tensor};
-use dsokr_decode::{CandidateBlocks, CandidateParts, Candidates, Error, Queries, top_k};
+use dsokr_decode::{CandidateBlocks, CandidateParts, Candidates, Queries, top_k};
 
 use crate::common::{Set, message};
 

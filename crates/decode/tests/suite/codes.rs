@@ -4,10 +4,11 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::path::Path;
 
+use dsokr_core::Error;
 use dsokr_core::random::{generator, unit};
 use dsokr_decode::{
-    CandidateBlocks, CandidateParts, Candidates, Columns, Combination, Ensemble, Error, Pool,
-    Precision, Queries, Rank, RowHit, ShardSet, Shards, rank, top_k, top_rows,
+    CandidateBlocks, CandidateParts, Candidates, Columns, Combination, Ensemble, Pool, Precision,
+    Queries, Rank, RowHit, ShardSet, Shards, rank, top_k, top_rows,
 };
 use proptest::prelude::*;
 

@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
+use dsokr_core::Error;
 use dsokr_core::store::{Contents, Stored, Tensor};
-use dsokr_decode::{CandidateBlocks, Candidates, Error, Hubs, Queries, ScoreBlock, rank, top_k};
+use dsokr_decode::{CandidateBlocks, Candidates, Hubs, Queries, ScoreBlock, rank, top_k};
 use proptest::prelude::*;
 
 use crate::common::{Set, integer_queries, message, real_queries};

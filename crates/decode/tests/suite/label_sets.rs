@@ -2,8 +2,9 @@
 
 use dsokr_basis::features::{BitRows, DenseRows};
 use dsokr_basis::{Basis, Features, Kernel, SketchKind, SketchOptions, Tempering};
+use dsokr_core::Error;
 use dsokr_core::random::{below, generator, unit};
-use dsokr_decode::{Encoding, Error, ExactSearch, Queries, Structure};
+use dsokr_decode::{Encoding, ExactSearch, Queries, Structure};
 
 use crate::common::message;
 

@@ -3,10 +3,11 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
+use dsokr_core::Error;
 use dsokr_core::processes::{Processes, threads};
 use dsokr_decode::{
-    CandidateBlocks, Candidates, CodedBlock, Combination, Decoded, Ensemble, Error, Hit, Member,
-    Pool, Queries, Rank, ScoreBlock, rank, top_k, top_rows,
+    CandidateBlocks, Candidates, CodedBlock, Combination, Decoded, Ensemble, Hit, Member, Pool,
+    Queries, Rank, ScoreBlock, rank, top_k, top_rows,
 };
 
 use crate::common::{Set, golds, integer_queries, real_queries};

@@ -2,10 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
+use dsokr_core::Error;
 use dsokr_core::random::{below, generator};
-use dsokr_decode::{
-    CandidateParts, Candidates, Error, Metrics, MissingGold, PerQuery, Pool, Queries,
-};
+use dsokr_decode::{CandidateParts, Candidates, Metrics, MissingGold, PerQuery, Pool, Queries};
 
 use crate::common::{
     Set, golds, integer_queries, message, metrics_in, rank_in, real_queries, top_k_in,

@@ -2,9 +2,10 @@
 
 use dsokr_basis::features::{BitRows, DenseRows};
 use dsokr_basis::{Basis, Features, Kernel, RowSource, SketchKind, SketchOptions};
+use dsokr_core::Error;
 use dsokr_core::random::{Generator, below, generator, unit};
 use dsokr_data::featurizers::{hamming_one_hot, kemeny_signs};
-use dsokr_decode::{Encoding, Error, ExactSearch, Queries, Structure};
+use dsokr_decode::{Encoding, ExactSearch, Queries, Structure};
 
 use crate::common::message;
 

@@ -1,11 +1,13 @@
 //! Exact ranks against brute force, and what they must not depend on.
 
-use crate::common::{Set, golds, integer_queries, message, real_queries};
+use dsokr_core::Error;
 use dsokr_decode::{
-    CandidateBlocks, CandidateParts, Candidates, Error, Metrics, MissingGold, Pool, Queries, Rank,
+    CandidateBlocks, CandidateParts, Candidates, Metrics, MissingGold, Pool, Queries, Rank,
     ScoreBlock, rank,
 };
 use proptest::prelude::*;
+
+use crate::common::{Set, golds, integer_queries, message, real_queries};
 
 fn classes(candidates: &Candidates, gold: &[usize]) -> Vec<Option<u32>> {
     gold.iter().map(|&candidate| Some(candidates.class_of(candidate))).collect()

@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
+use dsokr_core::Error;
 use dsokr_core::processes::{Processes, threads};
 use dsokr_decode::{
-    CandidateBlocks, CandidateParts, Candidates, Combination, Decoded, Ensemble, Error, Member,
+    CandidateBlocks, CandidateParts, Candidates, Combination, Decoded, Ensemble, Member,
     MissingGold, PerQuery, Pool, Precision, Queries, ShardSet, Shards, fit_weights,
 };
 

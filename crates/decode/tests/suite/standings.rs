@@ -1,9 +1,10 @@
 //! The ranks of wanted candidates among all equal those from comparing every score.
 
+use dsokr_core::Error;
 use dsokr_core::processes::threads;
 use dsokr_decode::{
-    Candidates, Combination, Ensemble, Error, Member, Precision, Queries, ShardSet, Shards,
-    Standing, Standings,
+    Candidates, Combination, Ensemble, Member, Precision, Queries, ShardSet, Shards, Standing,
+    Standings,
 };
 
 use crate::common::{Set, integer_queries, message, real_queries};

@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
+use dsokr_core::Error;
 use dsokr_decode::{
-    CandidateParts, Candidates, Clues, Combination, Ensemble, Error, Hit, Lexicon, LookExamples,
+    CandidateParts, Candidates, Clues, Combination, Ensemble, Hit, Lexicon, LookExamples,
     Neighbourhood, PerQuery, Pool, Queries, Rank, SecondLook, Words,
 };
 

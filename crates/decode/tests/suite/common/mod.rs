@@ -1,9 +1,10 @@
 //! Random candidate sets and a brute force that shares nothing with the crate.
 #![allow(dead_code)] // the test of memory uses a part
 
+use dsokr_core::Error;
 use dsokr_core::random::{below, generator, unit};
 use dsokr_decode::{
-    CandidateParts, Candidates, Combination, Ensemble, Error, Hit, Metrics, Pool, Queries, Rank,
+    CandidateParts, Candidates, Combination, Ensemble, Hit, Metrics, Pool, Queries, Rank,
 };
 
 /// Returns the message of an error.

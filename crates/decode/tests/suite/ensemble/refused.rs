@@ -1,6 +1,7 @@
 //! Ensembles that are none.
 
-use dsokr_decode::{Combination, Ensemble, Error, Member, Pool, Queries, fit_weights};
+use dsokr_core::Error;
+use dsokr_decode::{Combination, Ensemble, Member, Pool, Queries, fit_weights};
 
 use super::models::{Models, reordered};
 use crate::common::{Set, integer_queries};
