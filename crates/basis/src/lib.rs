@@ -1,10 +1,10 @@
 //! The output side of Deep Sketched Output Kernel Regression.
 //!
-//! Structured outputs become rows of features ([`features`]), a [`kernel`] is a scalar function of
-//! the products of two rows, or any function of them ([`OutputKernel`]), a [`sketch`] compresses the training outputs, and the
-//! [`eigenbasis`] turns any output y into p coordinates `ψ̃(y) = Ω R k^y`, such that
-//! `⟨ψ̃(y), ψ̃(y')⟩ ≈ k(y, y')`. Those coordinates are the targets of training and the
-//! candidates of decoding. [`leverage`] scores say how large a sketch should be.
+//! Structured outputs become rows of features ([`features`]). A [`kernel`] is a scalar function of the products of two
+//! rows, or any function of them ([`OutputKernel`]). A [`sketch`] compresses the training outputs, and the
+//! [`eigenbasis`] turns any output y into p coordinates `ψ̃(y) = Ω R k^y`, such that `⟨ψ̃(y), ψ̃(y')⟩ ≈ k(y, y')`.
+//! These coordinates are the targets of training and the candidates of decoding. [`leverage`] scores say how large a
+//! sketch should be.
 //!
 //! ```
 //! use dsokr_basis::{Basis, Features, Kernel, SketchKind, SketchOptions, features::DenseRows};

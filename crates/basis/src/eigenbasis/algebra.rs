@@ -30,19 +30,19 @@ pub(super) const TILE: usize = 128;
 pub struct Eigen {
     /// Eigenvalues, descending; of [`leading`] those above the cut-off.
     pub values: Vec<f64>,
-    /// One eigenvector a column, in the same order.
+    /// The eigenvectors, one a column, in the same order.
     pub vectors: Mat<f64>,
 }
 
 impl Eigen {
-    /// The first `count` pairs, or all where they are fewer.
+    /// Returns the first `count` pairs, or all where they are fewer.
     pub(super) fn first(mut self, count: usize) -> Self {
         self.values.truncate(count);
         let vectors = self.vectors.as_ref().subcols(0, self.values.len()).to_owned();
         Self { vectors, ..self }
     }
 
-    /// Each column of a matrix over the root of its eigenvalue.
+    /// Returns each column of a matrix over the root of its eigenvalue.
     pub fn over_roots(values: &[f64], mut columns: Mat<f64>) -> Mat<f64> {
         for (column, value) in columns.col_iter_mut().zip(values) {
             column.iter_mut().for_each(|element| *element /= value.sqrt());
@@ -51,7 +51,7 @@ impl Eigen {
     }
 }
 
-/// Eigenvalues above `tolerance` times the largest one, and their eigenvectors.
+/// Returns eigenvalues above `tolerance` times the largest one, and their eigenvectors.
 ///
 /// On one thread, so that the result does not depend on their number.
 ///
@@ -106,7 +106,7 @@ pub(super) fn multiply_wide(a: MatRef<f64>, b: MatRef<f64>) -> Mat<f64> {
     out
 }
 
-/// All eigenvalues, descending, and eigenvectors of a symmetric matrix of finite numbers; its lower half
+/// Returns all eigenvalues, descending, and eigenvectors of a symmetric matrix of finite numbers; its lower half
 /// is read.
 ///
 /// On one thread, so that the result does not depend on their number.
@@ -144,21 +144,21 @@ pub fn multiply(a: MatRef<f64>, b: MatRef<f64>) -> Mat<f64> {
 pub(super) trait Number:
     ComplexField + Copy + Default + Mul<Output = Self> + MulAssign + SubAssign
 {
-    /// The nearest number of this type.
+    /// Creates the nearest number of this type.
     fn from_f64(value: f64) -> Self {
         from_f64(value)
     }
 
-    /// The same numbers in this type.
+    /// Creates the same numbers in this type.
     fn numbers(values: &[f32]) -> Cow<'_, [Self]>;
 
-    /// `out += factor · values`.
+    /// Computes `out += factor · values`.
     fn add_scaled(out: &mut [Self], factor: f32, values: &[f32]);
 
-    /// `s(⟨y,y⟩)` of each row, and the rows that they apply to.
+    /// Computes `s(⟨y,y⟩)` of each row, and the rows that they apply to.
     fn scaled<'a>(kernel: &dyn OutputKernel, rows: Block<'a>) -> (Vec<Self>, Block<'a>);
 
-    /// `Σ v²` in `f64`, in eight sums so that it vectorises.
+    /// Computes `Σ v²` in `f64`, in eight sums so that it vectorises.
     fn squared_length(values: &[Self]) -> f64;
 
     /// Divides all values.
@@ -174,7 +174,7 @@ impl Number for f32 {
         simd::add_scaled(out, factor, values);
     }
 
-    /// Rows are scaled themselves, and the scales are 1, where a scale is so large or so small that
+    /// Creates rows are scaled themselves, and the scales are 1, where a scale is so large or so small that
     /// sums of unscaled numbers could overflow or lose digits.
     fn scaled<'a>(kernel: &dyn OutputKernel, rows: Block<'a>) -> (Vec<Self>, Block<'a>) {
         let (scales, rows) = f64::scaled(kernel, rows);
@@ -227,7 +227,7 @@ impl Number for f64 {
     }
 }
 
-/// `out = Y Mᵀ`: the coordinates of rows, n × p row-major. `matrix` is M, p × d row-major, and
+/// Computes `out = Y Mᵀ`: the coordinates of rows, n × p row-major. `matrix` is M, p × d row-major, and
 /// `transposed` is Mᵀ, which bits and sparse rows are multiplied with.
 pub(super) fn project<T: Number>(matrix: &[f32], transposed: &[f32], rows: &Block, out: &mut [T]) {
     let width = rows.width();
@@ -243,7 +243,7 @@ pub(super) fn project<T: Number>(matrix: &[f32], transposed: &[f32], rows: &Bloc
     }
 }
 
-/// `out = X Mᵀ` for rows of `width` numbers, p numbers a row; `matrix` is M, p × width row-major.
+/// Computes `out = X Mᵀ` for rows of `width` numbers, p numbers a row; `matrix` is M, p × width row-major.
 pub(super) fn turn<T: Number>(matrix: &[f32], width: usize, rows: &[T], out: &mut [T]) {
     let dimension = matrix.len() / width;
     let len = rows.len() / width;
@@ -270,7 +270,7 @@ pub fn sum_over_ranks(processes: &Processes, matrix: &mut Mat<f64>) -> Result<()
     Ok(())
 }
 
-/// The error for features whose products overflow.
+/// Returns the error for features whose products overflow.
 pub(super) fn overflow(place: impl Display, value: impl Display) -> Error {
     Error::Numeric(format!(
         "features so large that their products overflow{place}: {value}; scale them down"

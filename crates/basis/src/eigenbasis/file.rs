@@ -24,8 +24,8 @@ const TEMPERED: u32 = 2;
 /// The version of the layout of a basis of a sum of kernels.
 const SUM: u32 = 3;
 
-/// The version of the layout of a basis that is, or has as a part, one in which the zero row has coordinates of
-/// its own.
+/// The version of the layout of a basis in which the zero row has its own coordinates, or that has such a basis as a
+/// part.
 const ZERO_ROW: u32 = 4;
 
 /// Metadata key of the weights and columns of a sum.
@@ -70,7 +70,7 @@ impl Basis {
         Self::read(&stored, "")
     }
 
-    /// The basis whose entries have a prefix, of built-in kernels.
+    /// Creates the basis whose entries have a prefix, of built-in kernels.
     fn read(stored: &Stored, prefix: &str) -> Result<Self, Error> {
         if stored.version() >= SUM
             && stored.all_metadata().contains_key(&format!("{prefix}{PARTS}"))
@@ -154,13 +154,13 @@ impl Basis {
         Ok(basis)
     }
 
-    /// The checksum that the file of this basis has, eight hexadecimal digits: what is trained on
+    /// Returns the checksum that the file of this basis has, eight hexadecimal digits: what is trained on
     /// the basis can name it by this.
     pub fn fingerprint(&self) -> String {
         store::Contents::new(KIND, self.version(), &self.metadata(), &self.tensors()).checksum()
     }
 
-    /// Whether a zero row has coordinates of its own, in a part of a sum too.
+    /// Returns whether a zero row has its own coordinates, in a part of a sum too.
     fn has_zero_row(&self) -> bool {
         match &self.map {
             Projector::Linear { zero, .. } => !zero.is_empty(),
@@ -179,7 +179,7 @@ impl Basis {
     }
 
     fn metadata(&self) -> BTreeMap<String, String> {
-        let of = match &self.map {
+        let projector = match &self.map {
             Projector::Sum { sum, .. } => {
                 let listed = sum.parts.iter().map(|part| (part.weight, part.columns.start));
                 (PARTS, json(&listed.collect::<Vec<_>>()))
@@ -189,7 +189,7 @@ impl Basis {
             }
         };
         let entries = [
-            of,
+            projector,
             ("sketch", json(&self.options.kind)),
             ("size", self.options.size.to_string()),
             ("seed", self.options.seed.to_string()),
@@ -230,9 +230,12 @@ impl Basis {
             Projector::Sum { sum, turn } => {
                 tensors.push(Tensor::f32("turn", &[dimension, sum.coordinates()], turn));
                 for (at, part) in sum.parts.iter().enumerate() {
-                    let own = part.basis.tensors().into_iter();
+                    let part_tensors = part.basis.tensors().into_iter();
                     tensors.extend(
-                        own.map(|own| Tensor { name: format!("{at}.{}", own.name), ..own }),
+                        part_tensors.map(|tensor| Tensor {
+                            name: format!("{at}.{}", tensor.name),
+                            ..tensor
+                        }),
                     );
                 }
             }
@@ -244,7 +247,7 @@ impl Basis {
     }
 }
 
-/// The bases of a sum.
+/// Returns the bases of a sum.
 fn read_parts(stored: &Stored, prefix: &str) -> Result<SummedBases, Error> {
     let key = format!("{prefix}{PARTS}");
     let listed: Vec<(f64, usize)> = stored.json(&key)?;
@@ -266,7 +269,7 @@ fn read_parts(stored: &Stored, prefix: &str) -> Result<SummedBases, Error> {
     Ok(SummedBases { parts, width })
 }
 
-/// How the basis in a file is tempered, if it is.
+/// Returns how the basis in a file is tempered, if it is.
 fn read_tempered(
     stored: &Stored,
     prefix: &str,
@@ -298,7 +301,7 @@ fn read_tempered(
     Ok(Some(Tempered::new(tempering, rows, spectrum, offset)))
 }
 
-/// A sketch or a tempering as JSON; they hold names and finite numbers, which always serialise.
+/// Returns a sketch or a tempering as JSON; they hold names and finite numbers, which always serialise.
 fn json(value: &impl serde::Serialize) -> String {
     serde_json::to_string(value).unwrap_or_default()
 }

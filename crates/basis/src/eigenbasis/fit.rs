@@ -13,14 +13,13 @@ use crate::sketch::{Sketch, SketchKind, SketchOptions};
 impl Basis {
     /// Fits a basis on the training outputs `rows` with a sketch of m rows (`options.size`).
     ///
-    /// A kernel that is linear in scaled features costs O(n m d) time, and memory that does not
-    /// depend on n: `R Φ` is summed block by block, in `f32` within a block (a rounded `R Φ` is
-    /// that of a slightly different sketch) and in `f64` between blocks, and
-    /// `K̃ = (R Φ)(R Φ)ᵀ` in `f64`. In addition to those, O(m d + min(m, d)²), every thread has
-    /// (or for more blocks, while they take at most 8 MiB) a block of rows with its m columns of R
-    /// and, for dense rows, its m × d product in `f32`. The other kernels, and rows so wide that m · d exceeds 2²⁶
-    /// (n-grams hashed into millions of columns), cost a² / 2 kernel evaluations in `f64` and
-    /// O(m a) memory, a the number of anchors; n × n is never formed, but with a dense sketch a = n.
+    /// A kernel that is linear in scaled features costs O(n m d) time, and memory that does not depend on n. `R Φ` is
+    /// summed block by block, in `f32` within a block (a rounded `R Φ` belongs to a slightly different sketch) and in
+    /// `f64` between blocks, and `K̃ = (R Φ)(R Φ)ᵀ` in `f64`. In addition to these matrices, O(m d + min(m, d)²), every
+    /// thread has a block of rows with its m columns of R and, for dense rows, its m × d product in `f32` (or more
+    /// blocks, while they take at most 8 MiB). The other kernels, and rows so wide that m · d exceeds 2²⁶ (n-grams
+    /// hashed into millions of columns), cost a² / 2 kernel evaluations in `f64` and O(m a) memory, where a is the
+    /// number of anchors. An n × n matrix is never formed, but with a dense sketch a = n.
     ///
     /// The result depends on the options and the rows, not on the number of threads. This process works alone;
     /// [`fit_shared`](Self::fit_shared) divides the work.

@@ -18,7 +18,7 @@ use crate::sketch::{Sketch, SketchKind, SketchOptions};
 /// Rows in a block of B.
 const ROWS: usize = 1024;
 
-/// Approximate ridge leverage score of each row, `ℓ̃_i = B_i (BᵀB + nλI)⁻¹ B_iᵀ`, in [0, 1].
+/// Returns approximate ridge leverage score of each row, `ℓ̃_i = B_i (BᵀB + nλI)⁻¹ B_iᵀ`, in [0, 1].
 ///
 /// B (n × s) with `B Bᵀ = K_{·S} K_{SS}⁺ K_{S·} ≈ K` comes from s = `pilot` columns S, which `seed` samples
 /// uniformly without replacement: its rows are the coordinates in the basis of a sub-sampling
@@ -55,8 +55,8 @@ pub fn scores(
     let mut covariance = Mat::<f64>::zeros(rank, rank);
     // a block of each rank at once
     for start in (0..n).step_by(ROWS * processes.size()) {
-        let own = project(start + ROWS * processes.rank())?;
-        for block in processes.gather_numbers(&own)? {
+        let projected = project(start + ROWS * processes.rank())?;
+        for block in processes.gather_numbers(&projected)? {
             let wide = widen(&block);
             let b = MatRef::from_column_major_slice(&wide, rank, wide.len() / rank);
             matmul(covariance.as_mut(), Accum::Add, b, b.transpose(), 1.0, Par::Seq);
@@ -72,8 +72,8 @@ pub fn scores(
     })?;
 
     let mut scores = Vec::new();
-    let own = processes.part_in_blocks(n, ROWS);
-    for start in own.step_by(ROWS) {
+    let rank_rows = processes.part_in_blocks(n, ROWS);
+    for start in rank_rows.step_by(ROWS) {
         let wide = widen(&project(start)?);
         let mut b = MatRef::from_column_major_slice(&wide, rank, wide.len() / rank).to_owned();
         solve_lower_triangular_in_place(covariance.as_ref(), b.as_mut(), Par::Seq);

@@ -4,8 +4,7 @@
 //! coordinates of ψ(y) in the orthonormal basis `e_j = σ_j^{-1/2} Σ_i (Rᵀu_j)_i ψ(y_i)` of the space
 //! that the sketch spans (thesis, proposition 5.2 and equation 2.73).
 //!
-//! A [`Tempering`] changes the spectrum of a basis: the result is a basis again, that of a kernel of
-//! its own.
+//! A [`Tempering`] changes the spectrum of a basis. The result is a basis again, of a different kernel.
 
 mod algebra;
 mod file;
@@ -60,7 +59,7 @@ enum Projector {
         matrix: Vec<f32>,
         /// Mᵀ, d × p row-major, for rows of bits and sparse rows; empty for dense rows.
         transposed: Vec<f32>,
-        /// ψ̃(0), p numbers, where the zero row has a feature of its own in which some anchor is not zero; else
+        /// ψ̃(0), p numbers, where the zero row has its own feature and some anchor in it is not zero. Else the list is
         /// empty, and ψ̃(0) = 0.
         zero: Vec<f32>,
     },
@@ -81,43 +80,43 @@ enum Projector {
 }
 
 impl Basis {
-    /// The kernel that it was fitted with, before any tempering.
+    /// Returns the kernel that it was fitted with, before any tempering.
     pub fn kernel(&self) -> &dyn OutputKernel {
         self.kernel.as_ref()
     }
 
-    /// The sketch that it was fitted with: its distribution, m, the seed, and the eigenvalue cut-off.
+    /// Returns the sketch that it was fitted with: its distribution, m, the seed, and the eigenvalue cut-off.
     pub fn options(&self) -> &SketchOptions {
         &self.options
     }
 
-    /// n, the number of outputs it was fitted on.
+    /// Returns n, the number of outputs it was fitted on.
     pub fn trained_rows(&self) -> usize {
         self.trained_rows
     }
 
-    /// The p eigenvalues that were kept, descending: of K̃, or, for a [tempered](Self::tempered) basis, of the
+    /// Returns the p eigenvalues that were kept, descending: of K̃, or, for a [tempered](Self::tempered) basis, of the
     /// covariance of the outputs that it was tempered with.
     pub fn spectrum(&self) -> &[f64] {
         &self.spectrum
     }
 
-    /// Kind of the rows that it was fitted on, and that it projects.
+    /// Returns the kind of the rows that it was fitted on, and that it projects.
     pub fn kind(&self) -> RowKind {
         self.kind
     }
 
-    /// Width of the rows that it was fitted on, and that it projects.
+    /// Returns the width of the rows that it was fitted on, and that it projects.
     pub fn width(&self) -> usize {
         self.width
     }
 
-    /// How it was [tempered](Self::tempered); one that changes nothing where it was not.
+    /// Returns how it was [tempered](Self::tempered); one that changes nothing where it was not.
     pub fn tempering(&self) -> Tempering {
         self.tempered.as_ref().map_or_else(Tempering::default, |tempered| tempered.tempering)
     }
 
-    /// The vector subtracted from the product of the frozen matrix with scaled rows, or with
+    /// Returns the vector subtracted from the product of the frozen matrix with scaled rows, or with
     /// the kernel's values with the anchors: `Λ^{−α/2} Vᵀ μ`, p numbers, for a basis that was
     /// tempered and centred.
     pub fn offset(&self) -> Option<&[f64]> {
@@ -125,7 +124,7 @@ impl Basis {
         tempered.map(|tempered| &tempered.offset[..])
     }
 
-    /// Whether `k(y, y) = 1` for every output: of the tempered kernel for a basis that was
+    /// Returns whether `k(y, y) = 1` for every output: of the tempered kernel for a basis that was
     /// [tempered](Self::tempered); else of the [`kernel`](Self::kernel).
     ///
     /// It is the k(y, y) that [`squared_norms`](Projection::squared_norms) hold. Decoding needs no
@@ -142,13 +141,13 @@ impl Basis {
         self.spectrum.len()
     }
 
-    /// The rows of the anchors; none where the basis is one matrix `Ω R Φ`, which is for a kernel
+    /// Returns the rows of the anchors; none where the basis is one matrix `Ω R Φ`, which is for a kernel
     /// that is linear in scaled features on rows with m · d ≤ 2²⁶, and of a [sum](Self::sum).
     pub fn anchors(&self) -> Option<&Features> {
         if let Projector::Anchored { anchors, .. } = &self.map { Some(anchors) } else { None }
     }
 
-    /// The [`anchors`](Self::anchors) with the matrix A, p × a, of `ψ̃(y) = A (k(y, anchor_j))_j`.
+    /// Returns the [`anchors`](Self::anchors) with the matrix A, p × a, of `ψ̃(y) = A (k(y, anchor_j))_j`.
     pub fn expansion(&self) -> Option<(&Features, MatRef<'_, f64>)> {
         let Projector::Anchored { weights, anchors } = &self.map else { return None };
         let p = self.dimension();
@@ -156,15 +155,15 @@ impl Basis {
         Some((anchors, MatRef::from_column_major_slice(weights, p, a)))
     }
 
-    /// The coordinates of the zero row, p numbers, where the basis is one matrix, the kernel is normalised and the
-    /// sketch has taken a zero row: it then has a feature of its own, in addition to those of the
-    /// matrix. None where they are zeros or those of any other row.
+    /// Returns the coordinates of the zero row, p numbers. They exist where the basis is one matrix, the kernel is
+    /// normalised and the sketch has taken a zero row, which then has a feature of its own in addition to those of the
+    /// matrix. None where the coordinates are zeros or computed as for any other row.
     pub fn zero_row(&self) -> Option<&[f32]> {
         let Projector::Linear { zero, .. } = &self.map else { return None };
         (!zero.is_empty()).then_some(zero)
     }
 
-    /// The direction in feature space that coordinates z stand for: `w = (Ω R Φ)ᵀ z`, d numbers with
+    /// Returns the direction in feature space that coordinates z stand for: `w = (Ω R Φ)ᵀ z`, d numbers with
     /// `⟨z, ψ̃(y)⟩ = s(⟨y,y⟩) ⟨w, y⟩` for every row y but the [`zero_row`](Self::zero_row), s the kernel's
     /// [`feature_scale`](OutputKernel::feature_scale). None where there are [`anchors`](Self::anchors),
     /// and for a [tempered](Self::tempered) basis, whose coordinates are shifted and scaled by what

@@ -34,18 +34,18 @@ pub struct Projection {
 }
 
 impl Projection {
-    /// Number of outputs.
+    /// Returns the number of outputs.
     pub fn len(&self) -> usize {
         self.squared_norms.len()
     }
 
-    /// Whether there are no outputs.
+    /// Returns whether there are no outputs.
     pub fn is_empty(&self) -> bool {
         self.squared_norms.is_empty()
     }
 
-    /// The weighted mean of the coordinates over the outputs, `Σ_i w_i ψ̃(y_i) / Σ_i w_i`, p numbers: where an encoder
-    /// best starts.
+    /// Returns the weighted mean of the coordinates over the outputs, `Σ_i w_i ψ̃(y_i) / Σ_i w_i`, p numbers: where an
+    /// encoder best starts.
     pub fn mean(&self, weights: &RowWeights) -> Vec<f32> {
         let mut sum = vec![0.0f64; self.dimension];
         for (at, row) in self.coordinates.chunks_exact(self.dimension.max(1)).enumerate() {
@@ -56,7 +56,7 @@ impl Projection {
         sum.into_iter().map(|sum| (sum / total) as f32).collect()
     }
 
-    /// The given outputs, in that order.
+    /// Returns the given outputs, in that order.
     ///
     /// # Panics
     /// With an output that there is not.
@@ -82,18 +82,17 @@ impl Projection {
 }
 
 impl Basis {
-    /// Coordinates of the given outputs, all at once, in parallel.
+    /// Returns coordinates of the given outputs, all at once, in parallel.
     ///
     /// # Errors
-    /// [`Error::Shape`] for rows that differ from those of the
-    /// fit, [`Error::Row`], [`Error::Numeric`] for coordinates that are not finite, and
-    /// errors from reading the rows.
+    /// [`Error::Shape`] for rows that differ in kind or width from the rows of the fit, [`Error::Row`],
+    /// [`Error::Numeric`] for coordinates that are not finite, and errors from reading the rows.
     pub fn project(&self, rows: &dyn RowSource) -> Result<Projection, Error> {
         self.project_range(rows, 0..rows.len())
     }
 
-    /// As [`project`](Self::project); each of these processes computes its part and gives it to the others. All of them
-    /// call it with the same rows, and get what one process gets, bit for bit.
+    /// Projects like [`project`](Self::project), where each of these processes computes its part and gives it to the
+    /// others. All of them call it with the same rows, and get what one process would get, bit for bit.
     ///
     /// # Errors
     /// As [`project`](Self::project), for rows of its part; as [`Processes::gather`].
@@ -102,25 +101,25 @@ impl Basis {
         processes: &Processes,
         rows: &dyn RowSource,
     ) -> Result<Projection, Error> {
-        let own = self.project_range(rows, processes.part_in_blocks(rows.len(), ROWS))?;
+        let rank_projection = self.project_range(rows, processes.part_in_blocks(rows.len(), ROWS))?;
         Ok(Projection {
-            dimension: own.dimension,
-            coordinates: processes.join(own.coordinates)?,
-            squared_norms: processes.join(own.squared_norms)?,
-            residuals: processes.join(own.residuals)?,
+            dimension: rank_projection.dimension,
+            coordinates: processes.join(rank_projection.coordinates)?,
+            squared_norms: processes.join(rank_projection.squared_norms)?,
+            residuals: processes.join(rank_projection.residuals)?,
         })
     }
 
-    /// The share of each output that the basis does not know: `‖ψ(y) − P ψ(y)‖² / ‖ψ(y)‖²` from 0 to 1, with
+    /// Returns the share of each output that the basis does not know: `‖ψ(y) − P ψ(y)‖² / ‖ψ(y)‖²` from 0 to 1, with
     /// P ψ(y) the nearest point of the span; 1 for an output with ψ(y) = 0. Values below about 1e-6 are
     /// rounding.
     ///
-    /// ψ is that of the [`kernel`](Self::kernel) that was fitted, before any tempering: from `t = Λ^{−α/2} Vᵀ
-    /// ψ̃(y)` of a tempered basis, `‖P ψ(y)‖² = Σ_j λ_j^α t_j²`, over the axes that it kept. The kernel of a
-    /// sum is that of its parts as they are, tempered or not.
+    /// ψ belongs to the [`kernel`](Self::kernel) that was fitted, before any tempering: from `t = Λ^{−α/2} Vᵀ ψ̃(y)` of
+    /// a tempered basis, `‖P ψ(y)‖² = Σ_j λ_j^α t_j²`, over the axes that it kept. The kernel of a sum is the sum of
+    /// the kernels of its parts as they are, tempered or not.
     ///
     /// # Errors
-    /// As [`project`](Self::project).
+    /// The errors of [`project`](Self::project).
     pub fn unknown_shares(&self, rows: &dyn RowSource) -> Result<Vec<f64>, Error> {
         let power = self.tempering().power;
         let scales: Vec<f64> = self.spectrum.iter().map(|value| value.powf(power)).collect();
@@ -135,24 +134,25 @@ impl Basis {
         Ok(rows.zip(&squared_norms).map(share).collect())
     }
 
-    /// Coordinates of the given outputs, `block_rows` at a time, in order.
+    /// Computes the coordinates of the given outputs, `block_rows` at a time, in order, and passes each block to
+    /// `receive`.
     ///
-    /// Memory is that of one block, whatever the number of rows; a block is projected in parallel.
+    /// Memory is one block, whatever the number of rows; a block is projected in parallel.
     ///
     /// # Errors
-    /// As [`project`](Self::project); [`Error::TooFew`] for blocks of 0 rows; whatever `found`
-    /// returns, after which no further block is read.
+    /// The errors of [`project`](Self::project); [`Error::TooFew`] for blocks of 0 rows; any error of `receive`, after
+    /// which no further block is read.
     pub fn project_blocks<E: From<Error>>(
         &self,
         rows: &dyn RowSource,
         block_rows: usize,
-        mut found: impl FnMut(Range<usize>, Projection) -> Result<(), E>,
+        mut receive: impl FnMut(Range<usize>, Projection) -> Result<(), E>,
     ) -> Result<(), E> {
         if block_rows == 0 {
             return Err(Error::too_few("blocks of 0 rows", 1).into());
         }
         for range in features::ranges(0..rows.len(), block_rows) {
-            found(range.clone(), self.project_range(rows, range)?)?;
+            receive(range.clone(), self.project_range(rows, range)?)?;
         }
         Ok(())
     }
@@ -196,7 +196,7 @@ impl Basis {
         rows: &dyn RowSource,
         range: Range<usize>,
         out: &mut [T],
-        found: impl Fn(usize, &[T], Vec<f64>) -> Result<R, Error> + Sync,
+        finish: impl Fn(usize, &[T], Vec<f64>) -> Result<R, Error> + Sync,
     ) -> Result<Vec<R>, Error> {
         self.check_rows(rows.kind(), rows.width())?;
         let dimension = self.dimension();
@@ -207,12 +207,12 @@ impl Basis {
             let block = features::read(rows, start..start + out.len() / dimension)?;
             self.kernel.check(&block).map_err(|error| error.at_rows(|row| start + row))?;
             let norms = self.coordinates(block, out)?;
-            found(start, out, norms)
+            finish(start, out, norms)
         });
         blocks.collect()
     }
 
-    /// Coordinates of one block, on one thread, p numbers a row, and k(y, y) of each row.
+    /// Returns coordinates of one block, on one thread, p numbers a row, and k(y, y) of each row.
     pub(super) fn coordinates<T: Number>(
         &self,
         rows: Block,
@@ -273,7 +273,7 @@ impl Basis {
         }
     }
 
-    /// Coordinates of the rows of `range` in `f64`, p × len, one output a column.
+    /// Returns coordinates of the rows of `range` in `f64`, p × len, one output a column.
     ///
     /// Where the kernel is nearly constant (a Gaussian much wider than the outputs are apart), the
     /// differences of outputs are below the rounding of `f32` coordinates. With anchors, and
@@ -298,7 +298,7 @@ impl Basis {
         Ok(MatRef::from_column_major_slice(&out, dimension, count).to_owned())
     }
 
-    /// Coordinates of the rows of `range` in `f64`, p numbers a row.
+    /// Returns coordinates of the rows of `range` in `f64`, p numbers a row.
     pub(super) fn wide(
         &self,
         rows: &dyn RowSource,

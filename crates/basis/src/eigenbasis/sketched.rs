@@ -21,7 +21,7 @@ const WAVE_BYTES: usize = 8 << 20;
 const CHUNK: usize = 4096;
 
 impl Basis {
-    /// The basis of a drawn sketch of the rows; see [`Basis::fit`].
+    /// Creates the basis of a drawn sketch of the rows; see [`Basis::fit`].
     pub(crate) fn from_sketch(
         processes: &Processes,
         kernel: Arc<dyn OutputKernel>,
@@ -89,13 +89,13 @@ fn fit_linear(
     let features = columns.subrows(0, d);
     let matrix: Vec<f32> =
         features.col_iter().flat_map(|column| column.iter().map(|&v| v as f32)).collect();
-    let own = columns.subrows(d, columns.nrows() - d);
-    let zero = own.row_iter().flat_map(|row| row.iter().map(|&v| v as f32)).collect();
+    let below = columns.subrows(d, columns.nrows() - d);
+    let zero = below.row_iter().flat_map(|row| row.iter().map(|&v| v as f32)).collect();
     Ok((spectrum, Projector::linear(matrix, zero, d, rows.kind())))
 }
 
 impl Projector {
-    /// From M, p × d row-major, and ψ̃(0).
+    /// Creates the projector from M, p × d row-major, and ψ̃(0).
     pub(super) fn linear(matrix: Vec<f32>, zero: Vec<f32>, width: usize, kind: RowKind) -> Self {
         let dimension = matrix.len() / width;
         let transposed = match kind {
@@ -130,36 +130,37 @@ fn sketched_features(
     let bytes = size_of::<f32>() * (m * COLUMNS + if dense { m * d } else { 0 });
     let wave = wave(processes, bytes)?;
     for start in (0..sketch.blocks()).step_by(wave) {
-        let own = processes.part(wave.min(sketch.blocks() - start));
-        let blocks = (start + own.start..start + own.end).into_par_iter().map(|block| {
-            cancellation.check()?;
-            let mut columns = sketch.columns(block);
-            if columns.is_empty() {
-                return Ok(None);
-            }
-            let rows = read(kernel, rows, &columns.rows)?;
-            // the sum of the columns of zero rows
-            let zeros = zero_rows(kernel, &rows);
-            let mut zero = vec![0.0; if zeros.is_empty() { 0 } else { m }];
-            for row in zeros {
-                let column = &columns.values[row * m..(row + 1) * m];
-                zero.iter_mut().zip(column).for_each(|(sum, &value)| *sum += f64::from(value));
-            }
-            let (scales, rows) = match kernel.built_in() {
-                Some(Kernel::Linear) => (Vec::new(), rows),
-                _ => f32::scaled(kernel, rows),
-            };
-            for (column, scale) in columns.values.chunks_exact_mut(m).zip(scales) {
-                column.iter_mut().for_each(|value| *value *= scale);
-            }
-            // the product of dense rows, the factors of others
-            Ok(Some(match rows {
-                Block::Dense(rows) => {
-                    (product::sketch_dense(&columns.values, m, &rows), None, zero)
+        let rank_blocks = processes.part(wave.min(sketch.blocks() - start));
+        let blocks =
+            (start + rank_blocks.start..start + rank_blocks.end).into_par_iter().map(|block| {
+                cancellation.check()?;
+                let mut columns = sketch.columns(block);
+                if columns.is_empty() {
+                    return Ok(None);
                 }
-                rows => (columns.values, Some(rows), zero),
-            }))
-        });
+                let rows = read(kernel, rows, &columns.rows)?;
+                // the sum of the columns of zero rows
+                let zeros = zero_rows(kernel, &rows);
+                let mut zero = vec![0.0; if zeros.is_empty() { 0 } else { m }];
+                for row in zeros {
+                    let column = &columns.values[row * m..(row + 1) * m];
+                    zero.iter_mut().zip(column).for_each(|(sum, &value)| *sum += f64::from(value));
+                }
+                let (scales, rows) = match kernel.built_in() {
+                    Some(Kernel::Linear) => (Vec::new(), rows),
+                    _ => f32::scaled(kernel, rows),
+                };
+                for (column, scale) in columns.values.chunks_exact_mut(m).zip(scales) {
+                    column.iter_mut().for_each(|value| *value *= scale);
+                }
+                // the product of dense rows, the factors of others
+                Ok(Some(match rows {
+                    Block::Dense(rows) => {
+                        (product::sketch_dense(&columns.values, m, &rows), None, zero)
+                    }
+                    rows => (columns.values, Some(rows), zero),
+                }))
+            });
         let parts = blocks.collect::<Result<Vec<_>, Error>>()?;
         let mut sums = Vec::new();
         let mut factors = Vec::new();
@@ -199,28 +200,28 @@ fn sketched_features(
 
 /// Blocks of all ranks that are computed between two sums; a block takes so many bytes.
 fn wave(processes: &Processes, bytes: usize) -> Result<usize, Error> {
-    let own = rayon::current_num_threads().max(WAVE_BYTES / bytes);
+    let blocks_of_rank = rayon::current_num_threads().max(WAVE_BYTES / bytes);
     // ranks may have different numbers of threads
-    Ok(processes.broadcast_number(own as u64)? as usize * processes.size())
+    Ok(processes.broadcast_number(blocks_of_rank as u64)? as usize * processes.size())
 }
 
-/// The factors of all processes, those of each as one block of sparse rows.
+/// Returns the factors of all processes, each as one block of sparse rows.
 fn gather(
     processes: &Processes,
-    own: Vec<(Vec<f32>, Block)>,
+    rank_blocks: Vec<(Vec<f32>, Block)>,
     width: usize,
 ) -> Result<Vec<(Vec<f32>, Block<'static>)>, Error> {
     let mut weights = Vec::new();
     let mut rows = SparseRows::empty(width)?;
-    for (own, block) in own {
-        weights.extend(own);
+    for (block_weights, block) in rank_blocks {
+        weights.extend(block_weights);
         rows.append(&block.to_sparse(0..width)?);
     }
     let weights = processes.gather_numbers(&weights)?.into_iter();
     Ok(weights.zip(rows.gather(processes)?.into_iter().map(Block::Sparse)).collect())
 }
 
-/// The rows of the given increasing indices, checked by the kernel; borrowed when they are consecutive.
+/// Returns the rows of the given increasing indices, checked by the kernel; borrowed when they are consecutive.
 fn read<'a>(
     kernel: &dyn OutputKernel,
     rows: &'a dyn RowSource,
@@ -265,9 +266,9 @@ fn fit_anchored(
     let order: Vec<usize> = (0..mixing.len()).collect();
     for wave in order.chunks(wave) {
         // the first blocks have the most to be multiplied with
-        let own: Vec<usize> =
+        let rank_pairs: Vec<usize> =
             wave.iter().copied().skip(processes.rank()).step_by(processes.size()).collect();
-        let parts: Vec<Vec<f64>> = own
+        let parts: Vec<Vec<f64>> = rank_pairs
             .into_par_iter()
             .map(|i| {
                 let rows = part(i)?;

@@ -23,10 +23,10 @@ const SPARE: usize = 16;
 const STEPS: usize = 30;
 const GROWTH: f64 = 1e-4;
 
-/// The most that an element of `YᵀY` may differ from that of the identity.
+/// The most that an element of `YᵀY` may differ from the identity's.
 const DEPARTURE: f64 = 1e-12;
 
-/// The `count` largest of the eigenvalues above `tolerance` times the largest one, and their eigenvectors.
+/// Returns the `count` largest of the eigenvalues above `tolerance` times the largest one, and their eigenvectors.
 ///
 /// Where they are fewer than half of all, by subspace iteration on a quarter more of them, which ends when
 /// a step adds less than 10⁻⁴ of their sum: the vectors are orthonormal, and the values are the matrix's
@@ -48,13 +48,13 @@ pub(super) fn leading_few(matrix: Mat<f64>, count: usize, tolerance: f64) -> Res
     Ok(leading(matrix, tolerance)?.first(count))
 }
 
-/// An orthonormal basis of nearly the space of the `width` leading eigenvectors of a positive semi-definite
+/// Returns an orthonormal basis of nearly the space of the `width` leading eigenvectors of a positive semi-definite
 /// matrix, a vector a column; none where its rank is smaller.
 fn subspace(matrix: MatRef<f64>, width: usize) -> Option<Mat<f64>> {
     let mut random = generator(0, "subspace", 0);
     let start = Mat::from_fn(matrix.nrows(), width, |_, _| unit(&mut random) - 0.5);
     let mut axes = orthonormal(start)?;
-    let mut known = 0.0;
+    let mut last_sum = 0.0;
     for _ in 0..STEPS {
         let next = multiply_wide(matrix, axes.as_ref());
         let columns = axes.col_iter().zip(next.col_iter());
@@ -62,15 +62,15 @@ fn subspace(matrix: MatRef<f64>, width: usize) -> Option<Mat<f64>> {
             columns.map(|(a, b)| a.iter().zip(b.iter()).map(|(a, b)| a * b).sum::<f64>()).sum();
         axes = orthonormal(next)?;
         // not so for a sum that is not finite, which `leading` reports
-        if sum - known <= GROWTH * sum {
+        if sum - last_sum <= GROWTH * sum {
             break;
         }
-        known = sum;
+        last_sum = sum;
     }
     Some(axes)
 }
 
-/// The columns of a matrix of full rank made orthonormal; none where its rank is smaller.
+/// Returns the columns of a matrix of full rank made orthonormal; none where its rank is smaller.
 ///
 /// By the Cholesky factor, `Y L⁻ᵀ` with `YᵀY = L Lᵀ`, twice, since once leaves an error of the squared condition number
 /// (CholeskyQR2). Where that is beyond 10⁸ the columns are not orthonormal then, or there is no factor: they are found by
@@ -125,7 +125,7 @@ fn reflected(mut columns: Mat<f64>) -> Option<Mat<f64>> {
     Some(orthonormal)
 }
 
-/// The largest element of `YᵀY − I`; NaN where one is.
+/// Returns the largest element of `YᵀY − I`; NaN where one is.
 fn departure(columns: MatRef<f64>) -> f64 {
     let gram = multiply_wide(columns.transpose(), columns);
     let mut largest = 0.0f64;

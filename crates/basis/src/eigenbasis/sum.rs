@@ -32,7 +32,7 @@ pub(super) struct WeightedBasis {
 }
 
 impl SummedBases {
-    /// `k(y, y') = Σ_i w_i k_i(y_i, y'_i)`: the weighted sum of the kernels of the bases, the
+    /// Computes `k(y, y') = Σ_i w_i k_i(y_i, y'_i)`: the weighted sum of the kernels of the bases, the
     /// [tempered](crate::Tempering) ones where bases are tempered.
     pub(super) fn kernel(&self) -> Arc<dyn OutputKernel> {
         let summand = |WeightedBasis { weight, columns, basis }: &WeightedBasis| Summand {
@@ -53,7 +53,7 @@ impl SummedBases {
         self.parts.iter().map(|part| part.basis.dimension()).sum()
     }
 
-    /// The coordinates `√w_i ψ̃_i(y)` of all parts, one part behind the other, times the p × P matrix
+    /// Returns the coordinates `√w_i ψ̃_i(y)` of all parts, one part behind the other, times the p × P matrix
     /// `turn`, the identity where it is empty, into p numbers a row; returns k(y, y) of each row.
     pub(super) fn project<T: Number>(
         &self,
@@ -68,14 +68,20 @@ impl SummedBases {
         for part in &self.parts {
             let dimension = part.basis.dimension();
             let scale = T::from_f64(part.weight.sqrt());
-            let mut own = vec![T::default(); rows.len() * dimension];
-            let squared = part
-                .basis
-                .coordinates(rows.columns(part.columns.clone(), part.basis.kind)?, &mut own)?;
-            norms.iter_mut().zip(squared).for_each(|(norm, own)| *norm += part.weight * own);
-            for (out, own) in joined.chunks_exact_mut(all).zip(own.chunks_exact(dimension)) {
+            let mut part_coordinates = vec![T::default(); rows.len() * dimension];
+            let squared = part.basis.coordinates(
+                rows.columns(part.columns.clone(), part.basis.kind)?,
+                &mut part_coordinates,
+            )?;
+            norms
+                .iter_mut()
+                .zip(squared)
+                .for_each(|(norm, part_norm)| *norm += part.weight * part_norm);
+            for (out, part_row) in
+                joined.chunks_exact_mut(all).zip(part_coordinates.chunks_exact(dimension))
+            {
                 let out = out[start..start + dimension].iter_mut();
-                out.zip(own).for_each(|(out, &value)| *out = value * scale);
+                out.zip(part_row).for_each(|(out, &value)| *out = value * scale);
             }
             start += dimension;
         }
@@ -124,33 +130,32 @@ impl OutputKernel for TemperedKernel {
     /// NaN for rows that the basis does not project.
     fn diagonal(&self, rows: &Block) -> Vec<f64> {
         let mut coordinates = vec![0.0f64; rows.len() * self.0.dimension()];
-        let found = self.0.coordinates(rows.clone(), &mut coordinates);
-        found.unwrap_or_else(|_| vec![f64::NAN; rows.len()])
+        let norms = self.0.coordinates(rows.clone(), &mut coordinates);
+        norms.unwrap_or_else(|_| vec![f64::NAN; rows.len()])
     }
 }
 
 impl Basis {
-    /// The weight of each kernel of a [sum](Self::sum) whose weight is above 0, with the columns that it reads;
+    /// Returns the weight of each kernel of a [sum](Self::sum) whose weight is above 0, with the columns that it reads;
     /// none of other bases.
     pub fn weights(&self) -> Vec<(Range<usize>, f64)> {
         let Projector::Sum { sum, .. } = &self.map else { return Vec::new() };
         sum.parts.iter().map(|part| (part.columns.clone(), part.weight)).collect()
     }
 
-    /// The basis of a weighted sum of kernels, `k(y, y') = Σ_i w_i k_i(y, y')`: each has a basis of its own,
-    /// which may be [tempered](Self::tempered), and reads its own columns of the outputs' rows, those of the
-    /// first basis first ([`JoinedRows`](crate::features::JoinedRows)).
+    /// Creates the basis of a weighted sum of kernels, `k(y, y') = Σ_i w_i k_i(y, y')`. Each kernel has its own basis,
+    /// which may be [tempered](Self::tempered), and reads its own columns of the outputs' rows, those of the first
+    /// basis first ([`JoinedRows`](crate::features::JoinedRows)).
     ///
-    /// The coordinates of the sum are `√w_i ψ̃_i(y)`, one basis after the other. They are turned to the
-    /// principal axes of their second moments over `outputs`, about zero, and the leading `size` axes are
-    /// kept, as in a kernel principal component analysis of the sum. Where that is less than half of
-    /// them they are found by subspace iteration, which ends when a step adds less than 10⁻⁴ of what the
-    /// axes hold. The weights are divided by their sum, so a sum of normalised kernels is normalised; a basis
-    /// of weight 0 only takes its columns. The [kernel](Self::kernel) is the sum, the
-    /// [spectrum](Self::spectrum) holds the second moments along the axes, and the
-    /// [options](Self::options) are those of the first basis with the given size.
+    /// The coordinates of the sum are `√w_i ψ̃_i(y)`, one basis after the other. They are turned to the principal axes
+    /// of their second moments over `outputs`, about zero, and the leading `size` axes are kept, as in a kernel
+    /// principal component analysis of the sum. Where fewer than half of the axes are kept, they are found by subspace
+    /// iteration, which ends when a step adds less than 10⁻⁴ of what the axes hold. The weights are divided by their
+    /// sum, so a sum of normalised kernels is normalised; a basis of weight 0 only takes its columns. The
+    /// [kernel](Self::kernel) is the sum, the [spectrum](Self::spectrum) holds the second moments along the axes, and
+    /// the [options](Self::options) are the first basis's with the given size.
     ///
-    /// The result is a basis as any other; it can be tempered once more.
+    /// The result is an ordinary basis and can be tempered once more.
     ///
     /// ```
     /// use dsokr_basis::features::{DenseRows, JoinedRows};
@@ -172,8 +177,8 @@ impl Basis {
     /// ```
     ///
     /// # Errors
-    /// [`Error::Value`] for a weight below 0 or not finite, for weights that are all 0, and for a size
-    /// of 0; [`Error::Shape`] for rows that are not sparse or not as wide as the bases together; as
+    /// [`Error::Value`] for a weight below 0 or not finite, for weights that are all 0, and for a size of 0;
+    /// [`Error::Shape`] for rows that are not sparse or not as wide as the bases together; the errors of
     /// [`project`](Self::project) for rows that a basis cannot project.
     pub fn sum(
         parts: Vec<(f64, Self)>,
@@ -183,7 +188,7 @@ impl Basis {
         Self::sum_weighted(parts, size, outputs, &RowWeights::equal(), &Processes::default())
     }
 
-    /// As [`sum`](Self::sum), where an output counts in the second moments as often as its weight says. The
+    /// Creates a [`sum`](Self::sum) where an output counts in the second moments as often as its weight says. The
     /// processes share the work, as in [`Basis::fit_shared`].
     ///
     /// # Errors

@@ -21,22 +21,20 @@ const SAME: f64 = 1e-22;
 pub(super) const SINGLE: f64 = 1e-6;
 pub(super) const DOUBLE: f64 = 1e-12;
 
-/// How the spectrum of a basis is changed: a power on it, a centre, and unit length.
+/// A change of the spectrum of a basis: a power on it, a centre, and unit length.
 ///
-/// With `P ψ(y)` the point of an output in the span of the basis, `μ` the mean of the training
-/// outputs' points (0 unless `centred`) and `C = (1/n) Σ_i (P ψ(y_i) − μ) ⊗ (P ψ(y_i) − μ)` their
-/// covariance, the tempered basis is that of the kernel
-///
+/// Let `P ψ(y)` be the point of an output in the span of the basis, `μ` the mean of the training outputs' points (0
+/// unless `centred`) and `C = (1/n) Σ_i (P ψ(y_i) − μ) ⊗ (P ψ(y_i) − μ)` their covariance. The tempered basis belongs
+/// to the kernel
 /// ```text
 /// k_α(y, y') = ⟨P ψ(y) − μ, C^{−α} (P ψ(y') − μ)⟩,
 /// ```
 ///
-/// α the `power`, the inverse taken where C is not zero; and where `normalised` of the kernel
-/// `k_α(y, y') / √(k_α(y, y) k_α(y', y'))`. In coordinates, with `C = V Λ Vᵀ`,
-/// `t(y) = Λ^{−α/2} Vᵀ (ψ̃(y) − μ)` and `u(y) = t(y) / ‖t(y)‖`. Each principal axis is divided by its
-/// standard deviation to the power α: 0 keeps kernel principal components, 1 whitens them. It is a
-/// kernel whatever the outputs, since it is an inner product of their images; nothing in it is an
-/// approximation beyond the span of the basis.
+/// where α is the `power`, and the inverse is taken where C is not zero. If `normalised`, the kernel is
+/// `k_α(y, y') / √(k_α(y, y) k_α(y', y'))`. In coordinates, with `C = V Λ Vᵀ`, `t(y) = Λ^{−α/2} Vᵀ (ψ̃(y) − μ)` and
+/// `u(y) = t(y) / ‖t(y)‖`. Each principal axis is divided by its standard deviation to the power α: 0 keeps kernel
+/// principal components, 1 whitens them. This is a kernel whatever the outputs, since it is an inner product of their
+/// images. Nothing in it is an approximation beyond the span of the basis.
 ///
 /// An output without a direction, whose `t(y)` is numerically 0 (one at the mean, or one that has
 /// nothing in common with any training output), is normalised to a unit vector outside of the span,
@@ -72,7 +70,7 @@ pub struct Tempering {
 }
 
 impl Tempering {
-    /// Whether it leaves every basis as it is: power 0, neither centred nor normalised.
+    /// Returns whether it leaves every basis as it is: power 0, neither centred nor normalised.
     pub fn changes_nothing(&self) -> bool {
         *self == Self::default()
     }
@@ -101,7 +99,7 @@ pub(super) struct Tempered {
 }
 
 impl Tempered {
-    /// Of the covariance of `rows` outputs with the eigenvalues `spectrum`.
+    /// Creates the change for the covariance of `rows` outputs with the eigenvalues `spectrum`.
     pub(super) fn new(
         tempering: Tempering,
         rows: usize,
@@ -114,7 +112,7 @@ impl Tempered {
         Self { tempering, rows, offset, size }
     }
 
-    /// From `Λ^{−α/2} Vᵀ ψ̃(y)` to the coordinates of one output, in place; returns `k(y, y)`.
+    /// Turns `Λ^{−α/2} Vᵀ ψ̃(y)` into the coordinates of one output, in place; returns `k(y, y)`.
     ///
     /// `noise` is the share of rounding in the product: [`SINGLE`] or [`DOUBLE`].
     pub(super) fn finish<T: Number>(&self, coordinates: &mut [T], noise: f64) -> f64 {
@@ -134,24 +132,24 @@ impl Tempered {
 }
 
 impl Basis {
-    /// The same span under a [`Tempering`], whose covariance is that of the training outputs.
+    /// Returns a basis of the same span under a [`Tempering`], with the covariance of the training outputs.
     ///
-    /// The result is a basis as any other: its [`dimension`](Self::dimension) q counts the axes of C above the
-    /// relative tolerance of the basis's [options](Self::options) (at most p), its [`spectrum`](Self::spectrum) is Λ,
-    /// and a projection costs what it did: `Λ^{−α/2} Vᵀ` is multiplied into the frozen matrix. Its
-    /// kernel is `k_α`, which lives in the span, so that [`residuals`](super::Projection::residuals)
-    /// are 0, and [`squared_norms`](super::Projection::squared_norms) are `k_α(y, y)`: 1 where it is
-    /// normalised. (The exception are outputs without a direction, see [`Tempering`].) What [`kernel`](Self::kernel)
-    /// returns stays the kernel that was fitted.
+    /// The result is an ordinary basis. Its [`dimension`](Self::dimension) q counts the axes of C above the relative
+    /// tolerance of the basis's [options](Self::options) (at most p), its [`spectrum`](Self::spectrum) is Λ, and a
+    /// projection costs as much as before: `Λ^{−α/2} Vᵀ` is multiplied into the frozen matrix. Its kernel is `k_α`,
+    /// which lives in the span. So [`residuals`](super::Projection::residuals) are 0, and
+    /// [`squared_norms`](super::Projection::squared_norms) are `k_α(y, y)`: 1 where it is normalised. (Outputs without
+    /// a direction are the exception, see [`Tempering`].) [`kernel`](Self::kernel) still returns the kernel that was
+    /// fitted.
     ///
-    /// `outputs` are usually those of the fit, but any will do that the basis can project, such as
-    /// all candidates. They are projected once, block by block; what is kept of them is p × p. The result
+    /// `outputs` are usually the outputs of the fit, but any outputs that the basis can project will do, such as
+    /// all candidates. They are projected once, block by block, and only p × p numbers are kept. The result
     /// depends on their order up to rounding, and not on the number of threads. A tempering that changes nothing returns the basis as it is, bit
     /// for bit, without reading the outputs.
     ///
     /// # Errors
-    /// As [`Tempering::validate`]; [`Error::Unsupported`] for a basis that is tempered already;
-    /// [`Error::Shape`] for no outputs; [`Error::Numeric`] when all outputs are the same (or zero); as
+    /// The errors of [`Tempering::validate`]; [`Error::Unsupported`] for a basis that is tempered already;
+    /// [`Error::Shape`] for no outputs; [`Error::Numeric`] when all outputs are the same (or zero); the errors of
     /// [`project`](Self::project) for rows that it cannot project.
     ///
     /// ```
@@ -171,7 +169,7 @@ impl Basis {
         self.tempered_weighted(tempering, outputs, &RowWeights::equal(), &Processes::default())
     }
 
-    /// As [`tempered`](Self::tempered), where an output counts in mean and covariance as often as its weight says:
+    /// Tempers like [`tempered`](Self::tempered), where an output counts in mean and covariance as often as its weight says:
     /// `μ = Σ_i w_i P ψ(y_i) / Σ_i w_i`. The processes share the work, as in [`Basis::fit_shared`].
     ///
     /// # Errors
@@ -204,7 +202,7 @@ impl Basis {
         };
         let Eigen { values, vectors } = match leading(covariance, self.options.tolerance) {
             Err(Error::ZeroKernel { .. }) => return Err(same()),
-            found => found?,
+            eigen => eigen?,
         };
         if values.first().is_none_or(|&largest| largest <= SAME * size) {
             return Err(same());
@@ -219,7 +217,7 @@ impl Basis {
         Ok(self.turned(values, &turn, Some(tempered)))
     }
 
-    /// With `G ψ̃(y) − offset` in the place of `ψ̃(y)`.
+    /// Returns the projector with `G ψ̃(y) − offset` in the place of `ψ̃(y)`.
     pub(super) fn turned(
         mut self,
         spectrum: Vec<f64>,
@@ -259,11 +257,11 @@ impl Basis {
         self
     }
 
-    /// Weighted mean and covariance of the coordinates of outputs; about 0, and then a mean of zeros, where
-    /// they are not centred.
+    /// Returns weighted mean and covariance of the coordinates of outputs. If they are not centred, the covariance is
+    /// about 0 and the mean is zeros.
     ///
-    /// In one pass: sums are taken about the mean of the first block, which is near enough to that
-    /// of all for their difference to cancel no digits that count.
+    /// This takes one pass: sums are taken about the mean of the first block. It is near enough to the mean of all for
+    /// their difference to cancel no digits that count.
     pub(super) fn moments(
         &self,
         outputs: &dyn RowSource,
@@ -281,10 +279,10 @@ impl Basis {
         let size = processes.size();
         // a block of each process at once, and every process adds up its tiles
         for start in (0..count).step_by(ROWS * size) {
-            let own = count.min(start + ROWS * place);
-            let own = self.wide(outputs, own..count.min(own + ROWS))?;
+            let first_row = count.min(start + ROWS * place);
+            let rank_points = self.wide(outputs, first_row..count.min(first_row + ROWS))?;
             let mut first = start;
-            for (at, mut block) in processes.gather_numbers(&own)?.into_iter().enumerate() {
+            for (at, mut block) in processes.gather_numbers(&rank_points)?.into_iter().enumerate() {
                 let len = block.len() / dimension;
                 let roots = weights.roots(first..first + len);
                 first += len;
@@ -309,9 +307,9 @@ impl Basis {
                     let first = tile * TILE;
                     let width = out.ncols();
                     let lower = block.subrows(first, dimension - first);
-                    let own = block.subrows(first, width).transpose();
+                    let left = block.subrows(first, width).transpose();
                     let out = out.subrows_mut(first, dimension - first);
-                    matmul(out, Accum::Add, lower, own, 1.0, Par::Seq);
+                    matmul(out, Accum::Add, lower, left, 1.0, Par::Seq);
                 });
             }
         }
@@ -326,7 +324,7 @@ impl Basis {
     }
 }
 
-/// The product of a matrix with one of `inner` rows and `width` columns in `f32`, row-major.
+/// Returns the product of a matrix with one of `inner` rows and `width` columns in `f32`, row-major.
 fn times(turn: &Mat<f64>, matrix: &[f32], inner: usize, width: usize) -> Vec<f32> {
     let wide = product::widen(matrix);
     let wide = MatRef::from_row_major_slice(&wide, inner, width);

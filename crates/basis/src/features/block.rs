@@ -21,7 +21,7 @@ pub enum Block<'a> {
 /// Feature rows in memory.
 pub type Features = Block<'static>;
 
-/// The same expression for rows of each kind.
+/// Evaluates one expression for rows of each kind.
 macro_rules! each_kind {
     ($block:expr, $rows:ident => $value:expr) => {
         match $block {
@@ -33,7 +33,7 @@ macro_rules! each_kind {
 }
 
 impl Block<'_> {
-    /// No rows of a kind and width, to [`append`](Self::append) to.
+    /// Creates no rows of a kind and width, to [`append`](Self::append) to.
     ///
     /// # Errors
     /// [`Error::Shape`] for width 0, and for one that 32-bit indices cannot address.
@@ -60,7 +60,7 @@ impl Block<'_> {
         Ok(())
     }
 
-    /// The rows as rows of `kind`, which dense ones can become: sparse rows without the zeros, or bits.
+    /// Returns the rows as rows of `kind`, which dense ones can become: sparse rows without the zeros, or bits.
     ///
     /// # Errors
     /// [`Error::Shape`] for rows of a different kind that are not dense; [`Error::Row`] for a number that is
@@ -82,7 +82,7 @@ impl Block<'_> {
         self.columns(0..self.width(), kind)
     }
 
-    /// One row as `width` numbers; none when there is no such row.
+    /// Returns one row as `width` numbers; none when there is no such row.
     pub fn dense_row(&self, row: usize) -> Vec<f32> {
         if row >= self.len() {
             return Vec::new();
@@ -132,12 +132,12 @@ impl Block<'_> {
         }
     }
 
-    /// `⟨y, y⟩` of each row, in `f64`.
+    /// Computes `⟨y, y⟩` of each row, in `f64`.
     pub fn squared_norms(&self) -> Vec<f64> {
         each_kind!(self, rows => rows.squared_norms())
     }
 
-    /// Each row times its scale; rows of bits stay as they are, whose norms need no care.
+    /// Returns each row times its scale; rows of bits stay as they are, whose norms need no care.
     pub(crate) fn scaled(self, scales: &[f64]) -> Self {
         match self {
             Self::Dense(rows) => Self::Dense(rows.scaled(scales)),
@@ -146,7 +146,7 @@ impl Block<'_> {
         }
     }
 
-    /// The tensors that hold these rows in a file, named `prefix.…`.
+    /// Returns the tensors that hold these rows in a file, named `prefix.…`.
     ///
     /// Dense: `prefix.dense` F32 `[n, d]`. Bits: `prefix.bits` U64 `[n, ⌈d/64⌉]`, column j at bit
     /// j mod 64 of word ⌊j/64⌋. Sparse: `prefix.offsets` U64 `[n + 1]`, `prefix.columns` U32,
@@ -155,7 +155,7 @@ impl Block<'_> {
         each_kind!(self, rows => rows.tensors(prefix))
     }
 
-    /// The same in less space: sparse rows have `prefix.gaps` U8 in the place of `prefix.columns`, each column
+    /// Returns the same in less space: sparse rows have `prefix.gaps` U8 in the place of `prefix.columns`, each column
     /// less the one before it in its row, 7 bits a byte, the lowest first, the highest bit set where more
     /// follow.
     pub fn packed_tensors<'s>(&'s self, prefix: &str) -> Vec<Tensor<'s>> {
@@ -165,7 +165,7 @@ impl Block<'_> {
         }
     }
 
-    /// The rows that [`tensors`](Self::tensors) or [`packed_tensors`](Self::packed_tensors) wrote, copied and
+    /// Creates the rows that [`tensors`](Self::tensors) or [`packed_tensors`](Self::packed_tensors) wrote, copied and
     /// checked.
     ///
     /// # Errors
@@ -238,33 +238,33 @@ impl RowSource for Block<'_> {
 /// # Ok::<(), Error>(())
 /// ```
 pub trait RowSource: Sync {
-    /// Number of rows.
+    /// Returns the number of rows.
     fn len(&self) -> usize;
 
-    /// Number of columns.
+    /// Returns the number of columns.
     fn width(&self) -> usize;
 
-    /// Kind of the rows.
+    /// Returns the kind of the rows.
     fn kind(&self) -> RowKind;
 
-    /// The rows of `rows`, all of them.
+    /// Returns the rows of `rows`, all of them.
     ///
     /// # Errors
     /// [`Error::Shape`] when they are not within `0..len()`, and errors from reading the rows.
     fn block(&self, rows: Range<usize>) -> Result<Block<'_>, Error>;
 
-    /// Whether there are no rows.
+    /// Returns whether there are no rows.
     fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Kind and width of each source that the rows are [joined](super::JoinedRows) of, in their order; the
+    /// Returns the kind and width of each source that the rows are [joined](super::JoinedRows) of, in their order; the
     /// rows' own where they are not joined.
     fn parts(&self) -> Vec<(RowKind, usize)> {
         vec![(self.kind(), self.width())]
     }
 
-    /// The rows of the given indices, in their order, copied; an index may be repeated.
+    /// Returns the rows of the given indices, in their order, copied; an index may be repeated.
     ///
     /// # Errors
     /// As [`block`](Self::block).
@@ -280,7 +280,7 @@ pub trait RowSource: Sync {
     }
 }
 
-/// The rows of `range`, checked to have the kind, width and number that the source promises: a source
+/// Returns the rows of `range`, checked to have the kind, width and number that the source promises: a source
 /// may be custom code.
 ///
 /// # Errors
@@ -290,12 +290,12 @@ pub fn read<S: RowSource + ?Sized>(source: &S, range: Range<usize>) -> Result<Bl
     let block = source.block(range)?;
     check_alike((block.kind(), block.width()), (source.kind(), source.width()))?;
     match block.len() {
-        found if found == end - start => Ok(block),
-        found => Err(Error::Shape(Misfit::Block { start, end, found })),
+        count if count == end - start => Ok(block),
+        count => Err(Error::Shape(Misfit::Block { start, end, found: count })),
     }
 }
 
-/// Consecutive ranges of `size` rows. The last one may be shorter.
+/// Returns consecutive ranges of `size` rows. The last one may be shorter.
 pub fn ranges(rows: Range<usize>, size: usize) -> impl DoubleEndedIterator<Item = Range<usize>> {
     let end = rows.end;
     rows.step_by(size).map(move |start| start..end.min(start.saturating_add(size)))

@@ -6,12 +6,12 @@ use rayon::prelude::*;
 
 use super::{Block, RowSource, read};
 
-/// Which rows are the same, bit for bit.
+/// The classes of rows that are the same, bit for bit.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Distinct {
     /// The first occurrence of each distinct row, in order of appearance.
     pub representative: Vec<usize>,
-    /// For each row, which distinct row it is: an index into `representative`.
+    /// The distinct row of each row: an index into `representative`.
     pub class: Vec<u32>,
     /// The hash of each distinct row: 64 bits that equal rows share, on every machine and within a major
     /// version.
@@ -19,7 +19,7 @@ pub struct Distinct {
 }
 
 impl Distinct {
-    /// How many rows each distinct row stands for.
+    /// Returns how many rows each distinct row stands for.
     pub fn multiplicity(&self) -> Vec<usize> {
         let mut count = vec![0; self.representative.len()];
         for &class in &self.class {
@@ -51,7 +51,7 @@ pub fn distinct(rows: &dyn RowSource) -> Result<Distinct, Error> {
     if u32::try_from(len).is_err() {
         return Err(Error::range(0, len, u32::MAX as usize));
     }
-    let mut found = Distinct { class: Vec::with_capacity(len), ..Distinct::default() };
+    let mut classes = Distinct { class: Vec::with_capacity(len), ..Distinct::default() };
     // Classes of one hash form a chain: `newest` holds its head, `older` the links.
     let mut newest: HashMap<u64, u32> = HashMap::new();
     let mut older: Vec<Option<u32>> = Vec::new();
@@ -71,7 +71,7 @@ pub fn distinct(rows: &dyn RowSource) -> Result<Distinct, Error> {
             for (row, &hash) in hashes.iter().enumerate() {
                 let mut candidate = newest.get(&hash).copied();
                 while let Some(class) = candidate {
-                    let representative = found.representative[class as usize];
+                    let representative = classes.representative[class as usize];
                     let same = match representative.checked_sub(start) {
                         Some(within) => bytes(block, row) == bytes(block, within),
                         None => {
@@ -84,12 +84,12 @@ pub fn distinct(rows: &dyn RowSource) -> Result<Distinct, Error> {
                     }
                     candidate = older[class as usize];
                 }
-                found.class.push(match candidate {
+                classes.class.push(match candidate {
                     Some(class) => class,
                     None => {
-                        let class = found.representative.len() as u32;
-                        found.representative.push(start + row);
-                        found.hashes.push(hash);
+                        let class = classes.representative.len() as u32;
+                        classes.representative.push(start + row);
+                        classes.hashes.push(hash);
                         older.push(newest.insert(hash, class));
                         class
                     }
@@ -97,10 +97,10 @@ pub fn distinct(rows: &dyn RowSource) -> Result<Distinct, Error> {
             }
         }
     }
-    Ok(found)
+    Ok(classes)
 }
 
-/// The hash of a row: of each part its length, then its bytes, eight at a time.
+/// Returns the hash of a row: of each part its length, then its bytes, eight at a time.
 fn hash(block: &Block, row: usize) -> u64 {
     let word = |hash: u64, word: u64| finalise(hash.rotate_left(32) ^ word).wrapping_add(1);
     bytes(block, row).iter().fold(0, |hash, part| {
@@ -112,7 +112,7 @@ fn hash(block: &Block, row: usize) -> u64 {
     })
 }
 
-/// The bytes of a row.
+/// Returns the bytes of a row.
 fn bytes<'b>(block: &'b Block, row: usize) -> [&'b [u8]; 2] {
     match block {
         Block::Dense(rows) => [bytemuck::cast_slice(rows.row(row)), &[]],

@@ -7,8 +7,8 @@ use super::{
     BitRows, Block, DenseRows, Features, RowKind, RowSource, SparseRows, check_width, read,
 };
 
-/// The rows of several sources side by side, as sparse rows: the columns of the first source, then
-/// those of the second, and so on.
+/// The rows of several sources side by side, as sparse rows: the columns of the first source, then the columns of the
+/// second, and so on.
 ///
 /// Nothing is copied; rows are joined as they are read. Zeros are not stored.
 ///
@@ -30,7 +30,7 @@ pub struct JoinedRows {
 }
 
 impl JoinedRows {
-    /// Rows of at least one source, all of the same number of rows.
+    /// Creates rows of at least one source, all of the same number of rows.
     ///
     /// # Errors
     /// [`Error::Shape`] for no sources, for sources of different lengths, and for more columns than 32-bit
@@ -51,8 +51,8 @@ impl JoinedRows {
             let mut entries = Vec::new();
             let mut start = 0;
             for block in blocks {
-                let own = block.non_zeros(row, 0..block.width()).into_iter();
-                entries.extend(own.map(|(column, value)| (start + column, value)));
+                let cells = block.non_zeros(row, 0..block.width()).into_iter();
+                entries.extend(cells.map(|(column, value)| (start + column, value)));
                 start += block.width() as u32;
             }
             entries
@@ -97,7 +97,7 @@ pub struct PartRows<'a> {
 }
 
 impl<'a> PartRows<'a> {
-    /// Each part of a source ([`RowSource::parts`]).
+    /// Creates each part of a source ([`RowSource::parts`]).
     pub fn all(source: &'a dyn RowSource) -> Vec<Self> {
         let mut start = 0;
         let part = |(kind, width)| {
@@ -131,14 +131,14 @@ impl RowSource for PartRows<'_> {
     }
 }
 
-/// Some rows of a source, in any order, repeats allowed; read as they are asked for.
+/// Some rows of a source, in any order, repeats allowed. They are read when they are needed.
 pub struct Selected<'a> {
     source: &'a dyn RowSource,
     rows: &'a [usize],
 }
 
 impl<'a> Selected<'a> {
-    /// The rows of `source` at the indices `rows`.
+    /// Creates the rows of `source` at the indices `rows`.
     pub fn new(source: &'a dyn RowSource, rows: &'a [usize]) -> Self {
         Self { source, rows }
     }
@@ -168,7 +168,7 @@ impl RowSource for Selected<'_> {
 }
 
 impl Block<'_> {
-    /// The numbers of a row that are not 0 in some columns, which count from the first of these.
+    /// Returns the numbers of a row that are not 0 in some columns, which count from the first of these.
     fn non_zeros(&self, row: usize, columns: Range<usize>) -> Vec<(u32, f32)> {
         let mut entries = Vec::new();
         let start = columns.start;
@@ -180,7 +180,7 @@ impl Block<'_> {
         entries
     }
 
-    /// Some columns, as rows of a kind; every number that is not 0 is a 1 where that is bits.
+    /// Returns some columns, as rows of a kind; every number that is not 0 is a 1 where that is bits.
     ///
     /// # Errors
     /// [`Error::Shape`] for no columns.
@@ -204,7 +204,7 @@ impl Block<'_> {
         })
     }
 
-    /// Some columns, as sparse rows.
+    /// Returns some columns, as sparse rows.
     pub(crate) fn to_sparse(&self, columns: Range<usize>) -> Result<SparseRows, Error> {
         let rows = (0..self.len()).map(|row| self.non_zeros(row, columns.clone()));
         SparseRows::from_rows(columns.len(), rows)

@@ -36,7 +36,7 @@ impl MappedRows {
         Self::from_mapping(Arc::new(Mapping::open(path)?), key)
     }
 
-    /// The names of the tensors of any safetensors file, sorted.
+    /// Returns the names of the tensors of any safetensors file, sorted.
     ///
     /// # Errors
     /// As [`open`](Self::open).
@@ -44,7 +44,7 @@ impl MappedRows {
         Ok(Mapping::open(path)?.entries().keys().cloned().collect())
     }
 
-    /// A tensor of a verified file.
+    /// Creates a tensor of a verified file.
     ///
     /// # Errors
     /// [`Error::File`] for a missing tensor, and one of a type or a shape that holds no rows;
@@ -58,9 +58,9 @@ impl MappedRows {
         let columns = match entry.dtype {
             Dtype::F32 | Dtype::F16 | Dtype::BF16 | Dtype::F64 => 1,
             Dtype::U8 => 8,
-            found => {
+            other => {
                 let allowed = "F32, F16, BF16, F64 (dense rows), U8 (packed bits)";
-                return Err(mapping.bad_dtype(key, found, allowed));
+                return Err(mapping.bad_dtype(key, other, allowed));
             }
         };
         let &[len, width] = entry.shape.as_slice() else {

@@ -1,8 +1,8 @@
 //! Outputs as rows of features: dense numbers, packed bits, or sparse counts.
 //!
-//! A [`Block`] holds rows in memory, its own ([`Features`]) or borrowed; a [`MappedRows`] reads them
-//! from a file. Both are a [`RowSource`], which hands out [`Block`]s of rows, and so is anything that
-//! makes rows on the fly. Rows of texts, labels and rankings come from `dsokr-data`, those of molecules from `dsokr-molecule`.
+//! A [`Block`] holds rows in memory, owned ([`Features`]) or borrowed; a [`MappedRows`] reads them from a file. Both
+//! are a [`RowSource`], which hands out [`Block`]s of rows, and so is anything that computes rows on the fly.
+//! `dsokr-data` makes rows of texts, labels and rankings, `dsokr-molecule` of molecules.
 
 mod block;
 mod distinct;
@@ -30,7 +30,7 @@ use dsokr_core::{Error, Misfit};
 pub enum RowKind {
     /// `f32` numbers, every column stored.
     Dense,
-    /// One bit a column.
+    /// Bits, one a column.
     #[display("bit")]
     Bits,
     /// `f32` numbers, only the non-zero columns stored.
@@ -40,7 +40,7 @@ pub enum RowKind {
 impl std::str::FromStr for RowKind {
     type Err = ();
 
-    /// From the name that it is displayed by.
+    /// Reads the name that the kind is displayed by.
     fn from_str(name: &str) -> Result<Self, ()> {
         let mut kinds = [Self::Dense, Self::Bits, Self::Sparse].into_iter();
         kinds.find(|kind| kind.to_string() == name).ok_or(())
@@ -60,10 +60,10 @@ pub fn check_width(width: usize) -> Result<(), Error> {
 }
 
 /// Checks that rows have the kind and width of others.
-pub(crate) fn check_alike(found: (RowKind, usize), needed: (RowKind, usize)) -> Result<(), Error> {
-    match (found.0 == needed.0, found.1 == needed.1) {
+pub(crate) fn check_alike(actual: (RowKind, usize), needed: (RowKind, usize)) -> Result<(), Error> {
+    match (actual.0 == needed.0, actual.1 == needed.1) {
         (true, true) => Ok(()),
-        (true, false) => Err(Error::width(found.1, needed.1)),
-        (false, _) => Err(Error::kind(found.0, needed.0)),
+        (true, false) => Err(Error::width(actual.1, needed.1)),
+        (false, _) => Err(Error::kind(actual.0, needed.0)),
     }
 }

@@ -19,7 +19,7 @@ pub trait Packed: Element + PartialEq {
     /// How the name of the tensor ends that holds the rows in a file.
     const TENSOR: &'static str;
 
-    /// The number of values in a row of so many columns.
+    /// Returns the number of values in a row of so many columns.
     fn per_row(width: usize) -> usize;
 
     /// Checks the values of whole rows.
@@ -28,12 +28,12 @@ pub trait Packed: Element + PartialEq {
     /// The first value that no row holds.
     fn check(width: usize, values: &[Self]) -> Result<(), Error>;
 
-    /// `⟨y, y⟩` of a row.
+    /// Computes `⟨y, y⟩` of a row.
     fn squared_norm(row: &[Self]) -> f64;
 }
 
 impl<'a, T: Packed> PackedBlock<'a, T> {
-    /// Rows of `width` columns from their values, owned or borrowed.
+    /// Creates rows of `width` columns from their values, owned or borrowed.
     ///
     /// # Errors
     /// [`Error::Shape`] for width 0, and when the values are not a whole number of rows;
@@ -50,28 +50,28 @@ impl<'a, T: Packed> PackedBlock<'a, T> {
         Ok(Self { width, values })
     }
 
-    /// Number of rows.
+    /// Returns the number of rows.
     pub fn len(&self) -> usize {
         self.values.len() / self.per_row()
     }
 
-    /// Whether there are no rows.
+    /// Returns whether there are no rows.
     pub fn is_empty(&self) -> bool {
         self.values.is_empty()
     }
 
-    /// Number of columns.
+    /// Returns the number of columns.
     pub fn width(&self) -> usize {
         self.width
     }
 
-    /// The values of a row; empty when there is no such row.
+    /// Returns the values of a row; empty when there is no such row.
     pub fn row(&self, row: usize) -> &[T] {
         let per_row = self.per_row();
         self.values.get(row * per_row..(row + 1) * per_row).unwrap_or(&[])
     }
 
-    /// All values, row after row.
+    /// Returns all values, row after row.
     pub fn values(&self) -> &[T] {
         &self.values
     }
@@ -137,7 +137,7 @@ impl Packed for f32 {
 }
 
 impl DenseBlock<'_> {
-    /// Each row times its scale.
+    /// Returns each row times its scale.
     pub(super) fn scaled(mut self, scales: &[f64]) -> Self {
         let rows = self.values.to_mut().chunks_exact_mut(self.width);
         for (row, &scale) in rows.zip(scales) {
@@ -147,7 +147,7 @@ impl DenseBlock<'_> {
     }
 }
 
-/// Where the first NaN or infinity is. Scans in chunks without branches inside, so that it vectorises.
+/// Returns the position of the first NaN or infinity. Scans in chunks without branches inside, so that it vectorises.
 pub(super) fn first_not_finite(values: &[f32]) -> Option<usize> {
     const CHUNK: usize = 1024;
     let finite = |chunk: &[f32]| chunk.iter().fold(true, |all, value| all & value.is_finite());
@@ -184,7 +184,7 @@ impl Packed for u64 {
 }
 
 impl BitBlock<'_> {
-    /// Rows of `width` bits from packed bytes, ⌈width/8⌉ bytes a row, the most significant bit
+    /// Creates rows of `width` bits from packed bytes, ⌈width/8⌉ bytes a row, the most significant bit
     /// first: column j is bit 7 − j mod 8 of byte ⌊j/8⌋ (the layout of `numpy.packbits`).
     ///
     /// # Errors
@@ -206,7 +206,7 @@ impl BitBlock<'_> {
         Self::new(width, words)
     }
 
-    /// Rows of `width` bits from the columns of their ones, in any order.
+    /// Creates rows of `width` bits from the columns of their ones, in any order.
     ///
     /// # Errors
     /// [`Error::Shape`] for width 0, [`Error::Row`] for a column outside of the width.
@@ -230,7 +230,7 @@ impl BitBlock<'_> {
         Ok(Self { width, values: Cow::Owned(words) })
     }
 
-    /// The columns of the ones of a row, increasing; none when there is no such row.
+    /// Returns the columns of the ones of a row, increasing; none when there is no such row.
     pub fn ones(&self, row: usize) -> impl Iterator<Item = usize> + '_ {
         let words = self.row(row).iter().enumerate();
         let is_one = |word: u64| move |bit: &usize| word >> bit & 1 == 1;
@@ -239,7 +239,7 @@ impl BitBlock<'_> {
     }
 }
 
-/// The error for values that do not fill their last row.
+/// Returns the error for values that do not fill their last row.
 fn ragged(values: usize, per_row: usize) -> Error {
     Error::Shape(Misfit::Ragged { values, per_row })
 }

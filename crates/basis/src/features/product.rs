@@ -19,7 +19,7 @@ pub(crate) const SPAN: usize = 256;
 /// Sparse rows to be multiplied with fewer than this many others are not sorted by column first.
 const FEW: usize = 16;
 
-/// `⟨a_i, b_j⟩` for all pairs of rows, `a.len()` × `b.len()`, in `f64`.
+/// Computes `⟨a_i, b_j⟩` for all pairs of rows, `a.len()` × `b.len()`, in `f64`.
 ///
 /// Dense: a matrix product; bits: counts of common ones; sparse: sums over common columns.
 /// `f32` products are exact in `f64`, so the result carries rounding of 1e-16, not of 1e-7, and
@@ -31,7 +31,7 @@ pub fn inner(a: &Block, b: &Block) -> Result<Mat<f64>, Error> {
     inner_columns(a, b, |_, _| {})
 }
 
-/// The products of all rows of a with each row j of b, after `f(products, j)`, in parallel over tiles of b.
+/// Returns the products of all rows of a with each row j of b, after `f(products, j)`, in parallel over tiles of b.
 pub(crate) fn inner_columns(
     a: &Block,
     b: &Block,
@@ -95,7 +95,7 @@ pub(crate) fn inner_columns(
 /// A function that fills in the products with row j.
 type Column<'a> = dyn Fn(usize, &mut [f64]) + Sync + 'a;
 
-/// `⟨x, y⟩` of two sparse rows by walking both.
+/// Computes `⟨x, y⟩` of two sparse rows by walking both.
 fn merged(x: (&[u32], &[f32]), y: (&[u32], &[f32])) -> f64 {
     let mut i = 0;
     let mut j = 0;
@@ -147,7 +147,7 @@ pub(crate) fn sketch_sparse(blocks: &[(Vec<f32>, Block)], m: usize, first: usize
     });
 }
 
-/// The same numbers in `f64`.
+/// Returns the same numbers in `f64`.
 pub(crate) fn widen(values: &[f32]) -> Vec<f64> {
     values.iter().map(|&value| value.into()).collect()
 }
@@ -166,7 +166,7 @@ struct ByColumn {
 }
 
 impl ByColumn {
-    /// Of the entries whose column is kept.
+    /// Creates the lists of the entries whose column is kept.
     fn new(rows: &SparseBlock, keep: impl Fn(u32) -> bool) -> Self {
         let row = |row: usize| rows.cells(row).filter(|&(column, _)| keep(column));
         let all = || (0..rows.len()).flat_map(row);
@@ -210,10 +210,10 @@ impl ByColumn {
         for (&column, &value) in y.0.iter().zip(y.1) {
             let Some(place) = place(column) else { continue };
             let value = T::from(value);
-            for &(row, own) in &self.entries[self.offsets[place]..self.offsets[place + 1]] {
+            for &(row, entry) in &self.entries[self.offsets[place]..self.offsets[place + 1]] {
                 // rows increase
                 let Some(sum) = products.get_mut(row as usize) else { break };
-                *sum += T::from(own) * value;
+                *sum += T::from(entry) * value;
             }
         }
     }
@@ -252,7 +252,7 @@ const FREQUENT: usize = 10;
 pub struct ColumnIndex {
     width: usize,
     rows: usize,
-    /// For each column its place among the frequent ones, or none.
+    /// The place of each column among the frequent ones, or none.
     place: Vec<u32>,
     /// The frequent columns, row by row.
     dense: Vec<f32>,
@@ -264,7 +264,7 @@ pub struct ColumnIndex {
 const RARE: u32 = u32::MAX;
 
 impl ColumnIndex {
-    /// Of the given rows.
+    /// Creates the index of the given rows.
     pub fn new(rows: &SparseBlock) -> Self {
         let width = rows.width();
         let len = rows.len();
@@ -277,7 +277,7 @@ impl ColumnIndex {
         Self { width, rows: len, place, dense, frequent, rare }
     }
 
-    /// `⟨x_i, q_j⟩` of the first `limit` rows with each query, `limit` × queries, in parallel.
+    /// Computes `⟨x_i, q_j⟩` of the first `limit` rows with each query, `limit` × queries, in parallel.
     ///
     /// A value depends on the two rows and on which columns are frequent, not on the number of
     /// threads.
@@ -302,11 +302,12 @@ impl ColumnIndex {
         let limit = out.nrows();
         let count = out.ncols();
         if self.frequent > 0 && limit > 0 {
-            let own = frequent_columns(queries, start..start + count, &self.place, self.frequent);
+            let frequent =
+                frequent_columns(queries, start..start + count, &self.place, self.frequent);
             let rows = &self.dense[..limit * self.frequent];
             let rows = MatRef::from_row_major_slice(rows, limit, self.frequent);
-            let own = MatRef::from_column_major_slice(&own, self.frequent, count);
-            matmul(out.as_mut(), Accum::Replace, rows, own, 1.0, Par::Seq);
+            let frequent = MatRef::from_column_major_slice(&frequent, self.frequent, count);
+            matmul(out.as_mut(), Accum::Replace, rows, frequent, 1.0, Par::Seq);
         }
         let mut sum = vec![0.0f32; limit];
         for j in 0..count {
@@ -317,7 +318,7 @@ impl ColumnIndex {
     }
 }
 
-/// The `count` frequent columns of some rows, row by row.
+/// Returns the `count` frequent columns of some rows, row by row.
 fn frequent_columns(
     rows: &SparseBlock,
     range: Range<usize>,

@@ -15,7 +15,7 @@ macro_rules! widest {
 }
 
 widest! {
-    /// `Σ vᵢ²` in `f64`.
+    /// Computes `Σ vᵢ²` in `f64`.
     pub(crate) fn squared_norm(values: &[f32]) -> f64 {
         let mut lanes = [0.0f64; 8];
         let (chunks, rest) = values.as_chunks::<8>();
@@ -32,7 +32,7 @@ widest! {
 }
 
 widest! {
-    /// `out[i] = |a_i ∧ b|` for the rows a_i of `words.len()` words each.
+    /// Computes `out[i] = |a_i ∧ b|` for the rows a_i of `words.len()` words each.
     pub(super) fn common_ones(rows: &[u64], words: &[u64], out: &mut [f64]) -> () {
         for (row, out) in rows.chunks_exact(words.len()).zip(out) {
             let common = row.iter().zip(words).map(|(a, b)| u64::from((a & b).count_ones()));
@@ -42,7 +42,7 @@ widest! {
 }
 
 widest! {
-    /// `out += factor · values`, element by element.
+    /// Computes `out += factor · values`, element by element.
     pub(crate) fn add_scaled_f64(out: &mut [f64], factor: f64, values: &[f32]) -> () {
         for (out, &value) in out.iter_mut().zip(values) {
             *out += factor * f64::from(value);
@@ -51,7 +51,7 @@ widest! {
 }
 
 widest! {
-    /// `out += factor · values`, element by element.
+    /// Computes `out += factor · values`, element by element.
     pub(crate) fn add_scaled(out: &mut [f32], factor: f32, values: &[f32]) -> () {
         for (out, &value) in out.iter_mut().zip(values) {
             *out += factor * value;
@@ -60,7 +60,7 @@ widest! {
 }
 
 widest! {
-    /// `values[i] ← exp(−γ max(aa[i] + bb − 2 values[i], 0))`: the Gaussian kernel of products.
+    /// Computes `values[i] ← exp(−γ max(aa[i] + bb − 2 values[i], 0))`: the Gaussian kernel of products.
     pub(crate) fn gaussian(values: &mut [f64], gamma: f64, aa: &[f64], bb: f64) -> () {
         for (value, &aa) in values.iter_mut().zip(aa) {
             *value = exp_negative(-gamma * (aa + bb - 2.0 * *value).max(0.0));

@@ -22,7 +22,7 @@ pub struct SparseBlock<'a> {
 pub type SparseRows = SparseBlock<'static>;
 
 impl<'a> SparseBlock<'a> {
-    /// Rows of `width` columns in compressed form, owned or borrowed: row i has the entries
+    /// Creates rows of `width` columns in compressed form, owned or borrowed: row i has the entries
     /// `offsets[i]..offsets[i + 1]` of `columns` and `values`; its columns increase.
     ///
     /// # Errors
@@ -41,7 +41,7 @@ impl<'a> SparseBlock<'a> {
         Ok(Self { width, offsets, columns, values })
     }
 
-    /// Rows of `width` columns from (column, value) pairs in increasing order of the columns.
+    /// Creates rows of `width` columns from (column, value) pairs in increasing order of the columns.
     ///
     /// # Errors
     /// As [`new`](Self::new).
@@ -62,32 +62,32 @@ impl<'a> SparseBlock<'a> {
         Self::new(width, offsets, columns, values)
     }
 
-    /// No rows of a width.
+    /// Creates no rows of a width.
     pub(crate) fn empty(width: usize) -> Result<Self, Error> {
         Self::new(width, vec![0], Vec::new(), Vec::new())
     }
 
-    /// Number of rows.
+    /// Returns the number of rows.
     pub fn len(&self) -> usize {
         self.offsets.len() - 1
     }
 
-    /// Whether there are no rows.
+    /// Returns whether there are no rows.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Number of columns.
+    /// Returns the number of columns.
     pub fn width(&self) -> usize {
         self.width
     }
 
-    /// Number of stored entries.
+    /// Returns the number of stored entries.
     pub fn entries(&self) -> usize {
         self.values.len()
     }
 
-    /// Columns and values of a row; empty when there is no such row.
+    /// Returns columns and values of a row; empty when there is no such row.
     pub fn row(&self, row: usize) -> (&[u32], &[f32]) {
         match self.offsets.get(row..row + 2) {
             Some(&[start, end]) => (&self.columns[start..end], &self.values[start..end]),
@@ -95,13 +95,13 @@ impl<'a> SparseBlock<'a> {
         }
     }
 
-    /// The entries of a row, as (column, value).
+    /// Returns the entries of a row, as (column, value).
     pub(super) fn cells(&self, row: usize) -> impl Iterator<Item = (u32, f32)> + Clone {
         let (columns, values) = self.row(row);
         columns.iter().copied().zip(values.iter().copied())
     }
 
-    /// The rows with `ln(1 + v)` in the place of each value v: the second occurrence of a thing then says
+    /// Returns the rows with `ln(1 + v)` in the place of each value v: the second occurrence of a thing then says
     /// less than its first.
     ///
     /// # Errors
@@ -111,7 +111,7 @@ impl<'a> SparseBlock<'a> {
         Self::new(self.width, self.offsets, self.columns, values)
     }
 
-    /// The values that the columns have, as (column, value) in the order of the columns and, within one,
+    /// Returns the values that the columns have, as (column, value) in the order of the columns and, within one,
     /// of the values. Zeros that are not stored are left out.
     pub fn levels(&self) -> Vec<(u32, f32)> {
         let entries = self.columns.iter().copied().zip(self.values.iter().copied());
@@ -121,7 +121,7 @@ impl<'a> SparseBlock<'a> {
         levels
     }
 
-    /// A column for each of some [levels](Self::levels), with a 1 in the rows that have it: rows then agree
+    /// Returns a column for each of some [levels](Self::levels), with a 1 in the rows that have it: rows then agree
     /// where their counts are the same, and nearly the same does not count. Other values are left out.
     ///
     /// # Errors
@@ -135,14 +135,14 @@ impl<'a> SparseBlock<'a> {
         Self::from_rows(levels.len(), (0..self.len()).map(row))
     }
 
-    /// The columns that have entries in at least `rows` rows, ascending; 0 and 1 give all that have any.
+    /// Returns the columns that have entries in at least `rows` rows, ascending; 0 and 1 give all that have any.
     pub fn common(&self, rows: usize) -> Vec<u32> {
         let mut counts = vec![0; self.width];
         self.columns.iter().for_each(|&column| counts[column as usize] += 1);
         (0..self.width as u32).filter(|&column| counts[column as usize] >= rows.max(1)).collect()
     }
 
-    /// The rows with some of their columns, ascending, numbered anew in their order.
+    /// Returns the rows with some of their columns, ascending, numbered anew in their order.
     ///
     /// # Errors
     /// [`Error::Shape`] for no columns.
@@ -158,7 +158,7 @@ impl<'a> SparseBlock<'a> {
         Self::from_rows(columns.len(), (0..self.len()).map(row))
     }
 
-    /// The columns as rows: row j has the entries `(i, x_ij)`, by increasing i.
+    /// Returns the columns as rows: row j has the entries `(i, x_ij)`, by increasing i.
     ///
     /// # Errors
     /// [`Error::Shape`] for no rows, and for too many.
@@ -172,7 +172,8 @@ impl<'a> SparseBlock<'a> {
         SparseBlock::new(self.len(), offsets, rows, values)
     }
 
-    /// A slice that starts behind the first entry has offsets of its own, which start at 0 too.
+    /// Returns a slice of the rows. If it starts behind the first entry it has offsets of its own, which start at 0
+    /// too.
     pub(super) fn slice(&self, rows: Range<usize>) -> SparseBlock<'_> {
         let offsets = &self.offsets[rows.start..=rows.end];
         let start = self.offsets[rows.start];
@@ -195,7 +196,7 @@ impl<'a> SparseBlock<'a> {
         self.values.to_mut().extend_from_slice(&block.values);
     }
 
-    /// The rows that every process gives, in the order of ranks.
+    /// Returns the rows that every process gives, in the order of ranks.
     pub(crate) fn gather(&self, processes: &Processes) -> Result<Vec<SparseRows>, Error> {
         let offsets = processes.gather_numbers(&self.offsets)?.into_iter();
         let columns = processes.gather_numbers(&self.columns)?;
@@ -207,7 +208,7 @@ impl<'a> SparseBlock<'a> {
         .collect()
     }
 
-    /// Each row times its scale.
+    /// Returns each row times its scale.
     pub(super) fn scaled(mut self, scales: &[f64]) -> Self {
         let values = self.values.to_mut();
         for (row, &scale) in self.offsets.windows(2).zip(scales) {
@@ -233,7 +234,7 @@ impl<'a> SparseBlock<'a> {
         ]
     }
 
-    /// The tensors with gaps in the place of columns.
+    /// Returns the tensors with gaps in the place of columns.
     pub(super) fn packed_tensors(&self, prefix: &str) -> Vec<Tensor<'_>> {
         let gaps: Vec<u8> = (0..self.len()).flat_map(|row| gaps(self.row(row).0)).collect();
         let mut tensors = self.tensors(prefix);
@@ -257,7 +258,7 @@ impl<'a> SparseBlock<'a> {
     }
 }
 
-/// Cells in the order of their places, and of one place in the given order; those of place k are
+/// Returns cells in the order of their places, and within a place in the given order. The cells of place k are
 /// `offsets[k]..offsets[k + 1]`.
 pub fn sorted_by_place<T: Copy + Default>(
     places: usize,
@@ -280,7 +281,7 @@ pub fn sorted_by_place<T: Copy + Default>(
 /// The end of the name of the tensor that holds gaps.
 const GAPS: &str = ".gaps";
 
-/// The columns of a row, each less the one before it, the first less 0: 7 bits a byte, the lowest first, the
+/// Returns the columns of a row, each less the one before it, the first less 0: 7 bits a byte, the lowest first, the
 /// highest bit set where more follow.
 fn gaps(columns: &[u32]) -> impl Iterator<Item = u8> {
     let before = std::iter::once(&0).chain(columns);
@@ -294,7 +295,7 @@ fn gaps(columns: &[u32]) -> impl Iterator<Item = u8> {
     })
 }
 
-/// The columns whose [`gaps`] are these. Gaps that no columns have give columns that no rows have.
+/// Returns the columns whose [`gaps`] are these. Gaps that no columns have give columns that no rows have.
 fn columns(gaps: &[u8], offsets: &[usize]) -> Vec<u32> {
     let gap = |bytes: &[u8]| {
         let bits = bytes.iter().rev().fold(0, |bits: u64, byte| {

@@ -16,7 +16,7 @@ const TOLERANCE: f64 = 1e-12;
 /// - A value depends only on its two rows: other blocks and other numbers of threads give the same
 ///   Gram matrix, the first to 1e-12 of its largest value, the second bit for bit.
 /// - The matrix is symmetric and positive semi-definite, both to 1e-12 of the largest (eigen)value.
-/// - The diagonal is that of the matrix, and 1 for every row if the kernel is normalised.
+/// - The diagonal equals the matrix's, and is 1 for every row if the kernel is normalised.
 /// - A kernel with a feature scale is the inner product of scaled rows, and 1 for two zero rows if it is
 ///   normalised.
 ///
@@ -50,9 +50,11 @@ pub fn check(kernel: &dyn OutputKernel, rows: &dyn RowSource) -> Result<(), Stri
         // blocks of several sizes: one row, and the rows behind it
         for end in [start + 1, n] {
             let part = rows.block(start..end).map_err(words)?;
-            let found = kernel.block(&part, &all).map_err(words)?;
-            let mut own = pairs(n).filter(|(i, _)| (start..end).contains(i));
-            if let Some((i, j)) = own.find(|&(i, j)| !close(found[(i - start, j)], gram[(i, j)])) {
+            let part_gram = kernel.block(&part, &all).map_err(words)?;
+            let mut part_pairs = pairs(n).filter(|(i, _)| (start..end).contains(i));
+            if let Some((i, j)) =
+                part_pairs.find(|&(i, j)| !close(part_gram[(i - start, j)], gram[(i, j)]))
+            {
                 return Err(format!(
                     "k({i}, {j}) has a different value in a block of rows {start}..{end}"
                 ));
@@ -80,14 +82,14 @@ fn diagonal(
     gram: &Mat<f64>,
     close: impl Fn(f64, f64) -> bool,
 ) -> Result<(), String> {
-    let found = kernel.diagonal(all);
-    if found.len() != all.len() {
-        return Err(format!("the diagonal of {} rows has {} values", all.len(), found.len()));
+    let values = kernel.diagonal(all);
+    if values.len() != all.len() {
+        return Err(format!("the diagonal of {} rows has {} values", all.len(), values.len()));
     }
-    for (i, &value) in found.iter().enumerate() {
-        let own = gram[(i, i)];
-        if !close(value, own) {
-            return Err(format!("the diagonal of row {i} is {value}, k({i}, {i}) = {own}"));
+    for (i, &value) in values.iter().enumerate() {
+        let expected = gram[(i, i)];
+        if !close(value, expected) {
+            return Err(format!("the diagonal of row {i} is {value}, k({i}, {i}) = {expected}"));
         }
         if kernel.is_normalised() && !close(value, 1.0) {
             return Err(format!("the kernel is normalised, but k({i}, {i}) = {value}"));

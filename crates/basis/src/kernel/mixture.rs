@@ -14,16 +14,16 @@ const TILE: usize = 32;
 const REACH: f64 = 12.0;
 
 /// The probability product kernel of mixtures of Gaussians (Jebara, Kondor and Howard 2004), divided by the lengths of
-/// both mixtures. Of a sparse row, columns are positions on a line and values are the weights w of the Gaussians
-/// there:
+/// both mixtures. The columns of a sparse row are positions on a line, and the values are the weights w of the
+/// Gaussians there:
 ///
 /// ```text
 /// p_a(x) = Σ_i w_i N(x; i, σ²),   ∫ p_a p_b dx ∝ Σ_i Σ_j w_i v_j exp(−(i − j)² / (4 σ²)) = ⟨a, b⟩
 /// k(a, b) = ⟨a, b⟩ / √(⟨a, a⟩ ⟨b, b⟩)
 /// ```
 ///
-/// With τ, `values`, the values are positions too, in a second dimension, and all weights are equal: the kernel of
-/// spectra of Heinonen, Shen, Zamboni and Rousu (2012), `Σ_i Σ_j exp(−(i − j)²/(4σ²)) exp(−(w_i − v_j)²/(4τ²))`.
+/// With τ, `values`, the values are positions too, in a second dimension, and all weights are equal. This is the kernel
+/// of spectra of Heinonen, Shen, Zamboni and Rousu (2012), `Σ_i Σ_j exp(−(i − j)²/(4σ²)) exp(−(w_i − v_j)²/(4τ²))`.
 ///
 /// ```
 /// use dsokr_basis::kernel::{OutputKernel, ProbabilityProduct};
@@ -47,7 +47,7 @@ pub struct ProbabilityProduct {
 type Row<'a> = (&'a [u32], &'a [f32]);
 
 impl ProbabilityProduct {
-    /// `⟨a, b⟩`, in the order of a's positions.
+    /// Computes `⟨a, b⟩`, in the order of a's positions.
     fn product(&self, a: Row, b: Row) -> f64 {
         let reach = (REACH * self.deviation).min(f64::from(u32::MAX)) as u32;
         let scale = -0.25 / (self.deviation * self.deviation);
@@ -76,7 +76,7 @@ impl ProbabilityProduct {
         sum
     }
 
-    /// `√⟨a, a⟩` of each row.
+    /// Computes `√⟨a, a⟩` of each row.
     fn lengths(&self, rows: &SparseBlock) -> Vec<f64> {
         let all = (0..rows.len()).into_par_iter();
         all.map(|row| self.product(rows.row(row), rows.row(row)).sqrt()).collect()
@@ -108,7 +108,7 @@ impl OutputKernel for ProbabilityProduct {
         }
     }
 
-    /// Two rows without positions are equal, k = 1.
+    /// Computes the kernel. Two rows without positions are equal, k = 1.
     fn block(&self, a: &Block, b: &Block) -> Result<Mat<f64>, Error> {
         self.validate(a.kind())?;
         check_alike((b.kind(), b.width()), (a.kind(), a.width()))?;

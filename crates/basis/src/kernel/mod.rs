@@ -86,7 +86,7 @@ fn cosine(ab: f64, aa: f64, bb: f64) -> f64 {
 }
 
 impl Kernel {
-    /// The name in configuration files.
+    /// Returns the name in configuration files.
     pub fn name(&self) -> &'static str {
         match self {
             Self::Linear => "linear",
@@ -100,7 +100,7 @@ impl Kernel {
         }
     }
 
-    /// `f(⟨a,b⟩, ⟨a,a⟩, ⟨b,b⟩)`.
+    /// Computes `f(⟨a,b⟩, ⟨a,a⟩, ⟨b,b⟩)`.
     pub fn evaluate(&self, ab: f64, aa: f64, bb: f64) -> f64 {
         match *self {
             Self::Linear => ab,
@@ -115,8 +115,8 @@ impl Kernel {
         }
     }
 
-    /// The kinds of rows that the kernel is defined on, and the values that they may hold; none where any finite
-    /// number is allowed.
+    /// Returns the kinds of rows that the kernel is defined on, and the values that they may hold; none where any
+    /// finite number is allowed.
     fn domain(&self) -> (&'static [RowKind], Option<Values>) {
         use RowKind::{Bits, Dense, Sparse};
         match self {
@@ -192,7 +192,7 @@ impl OutputKernel for Kernel {
         }
     }
 
-    /// All but the linear kernel are.
+    /// Returns all but the linear kernel are.
     ///
     /// Two zero rows are equal: k = 1. Under cosine, Tanimoto, n-gram, Kemeny and Hamming kernels a zero row
     /// has `k(y, ·) = 0` with every other row.
@@ -249,9 +249,9 @@ const ROWS: u64 = 1000;
 /// Squared distances below this share of the squared norms are rounding.
 const ROUNDING: f64 = 1e-13;
 
-/// The median of `k(a, a) + k(b, b) − 2 k(a, b)`, the squared distances of a and b in the feature space of
-/// a kernel, over all pairs of 1000 rows that `seed` draws, or of all rows where there are no more. Of an
-/// even number of pairs it is the mean of the two in the middle. The number of threads changes nothing.
+/// Returns the median of `k(a, a) + k(b, b) − 2 k(a, b)`, the squared distances of a and b in the feature space of a
+/// kernel, over all pairs of 1000 rows that `seed` draws, or of all rows where there are no more. For an even number of
+/// pairs it is the mean of the two in the middle. The number of threads changes nothing.
 ///
 /// The median heuristic (Garreau, Jitkrittum and Kanagawa 2017) takes `γ = 1/median` for
 /// `exp(−γ d²)`, so that half of the pairs have a kernel above 1/e.

@@ -8,7 +8,7 @@ use super::{Kernel, OutputKernel};
 const BUILT_IN: &str = "kernel";
 const CUSTOM: &str = "own_kernel";
 
-/// The metadata key and value of a kernel.
+/// Returns the metadata key and value of a kernel.
 pub fn entry(kernel: &dyn OutputKernel) -> (&'static str, String) {
     match kernel.built_in() {
         // names and finite numbers: serialising them cannot fail
@@ -17,7 +17,7 @@ pub fn entry(kernel: &dyn OutputKernel) -> (&'static str, String) {
     }
 }
 
-/// The built-in kernel that a file names, under keys that start with `prefix`.
+/// Returns the built-in kernel that a file names, under keys that start with `prefix`.
 ///
 /// # Errors
 /// [`Error::File`] for a custom kernel, and for none.
@@ -41,12 +41,12 @@ pub fn read(stored: &Stored, prefix: &str) -> Result<Kernel, Error> {
 pub fn check(stored: &Stored, kernel: &dyn OutputKernel) -> Result<(), Error> {
     let (key, given) = entry(kernel);
     match stored.metadata(key) {
-        Ok(found) if found == given => Ok(()),
+        Ok(stored_name) if stored_name == given => Ok(()),
         _ => {
-            let found = stored.metadata(CUSTOM).or_else(|_| stored.metadata(BUILT_IN))?;
+            let kernel = stored.metadata(CUSTOM).or_else(|_| stored.metadata(BUILT_IN))?;
             Err(Error::file(
                 stored.path(),
-                format!("fitted with the kernel {found}, not with {given}"),
+                format!("fitted with the kernel {kernel}, not with {given}"),
             ))
         }
     }

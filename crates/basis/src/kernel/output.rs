@@ -58,10 +58,10 @@ use crate::features::{Block, RowKind};
 /// # Ok::<(), Error>(())
 /// ```
 pub trait OutputKernel: Debug + Send + Sync {
-    /// Name and parameters, on one line: what identifies it in logs and in the file of a basis.
+    /// Returns the name and parameters, on one line: what identifies it in logs and in the file of a basis.
     fn name(&self) -> String;
 
-    /// Which of the built-in kernels this is; none for a custom kernel.
+    /// Returns which of the built-in kernels this is; none for a custom kernel.
     fn built_in(&self) -> Option<&Kernel> {
         None
     }
@@ -87,7 +87,7 @@ pub trait OutputKernel: Debug + Send + Sync {
         Ok(())
     }
 
-    /// `k(a_i, b_j)` for all pairs of rows, `a.len()` × `b.len()`, of rows of one kind and width.
+    /// Computes `k(a_i, b_j)` for all pairs of rows, `a.len()` × `b.len()`, of rows of one kind and width.
     ///
     /// A value depends only on its two rows: beyond rounding not on the other rows of the blocks, and
     /// not at all on the number of threads.
@@ -96,18 +96,18 @@ pub trait OutputKernel: Debug + Send + Sync {
     /// Errors of [`validate`](Self::validate); [`Error::Shape`] for rows that differ in kind or width.
     fn block(&self, a: &Block, b: &Block) -> Result<Mat<f64>, Error>;
 
-    /// `k(y, y)` of each row.
+    /// Computes `k(y, y)` of each row.
     fn diagonal(&self, rows: &Block) -> Vec<f64>;
 
-    /// Whether `k(y, y) = 1` for every row, the zero row too (default: false). Decoding then needs no
+    /// Returns whether `k(y, y) = 1` for every row, the zero row too (default: false). Decoding then needs no
     /// constants.
     fn is_normalised(&self) -> bool {
         false
     }
 
-    /// s(⟨y,y⟩) for a kernel that is linear in scaled rows, `k(a, b) = ⟨s(⟨a,a⟩) a, s(⟨b,b⟩) b⟩`;
-    /// none (the default) for the others. Where such a kernel is [normalised](Self::is_normalised), the zero row
-    /// has a feature of its own: `k(0, 0) = 1`, and `k(0, b) = 0` for every other row b.
+    /// Returns s(⟨y,y⟩) for a kernel that is linear in scaled rows, `k(a, b) = ⟨s(⟨a,a⟩) a, s(⟨b,b⟩) b⟩`; none (the
+    /// default) for other kernels. Where such a kernel is [normalised](Self::is_normalised), the zero row has a feature
+    /// of its own: `k(0, 0) = 1`, and `k(0, b) = 0` for every other row b.
     ///
     /// Such a kernel needs no training rows after fitting (see [`Basis`](crate::Basis)).
     fn feature_scale(&self, squared_norm: f64) -> Option<f64> {
@@ -118,7 +118,7 @@ pub trait OutputKernel: Debug + Send + Sync {
 
 /// A kernel, or a shared one: what a basis keeps.
 pub trait IntoKernel {
-    /// The kernel, shared.
+    /// Returns the kernel, shared.
     fn into_kernel(self) -> Arc<dyn OutputKernel>;
 }
 
@@ -134,7 +134,7 @@ impl IntoKernel for Arc<dyn OutputKernel> {
     }
 }
 
-/// The zero rows of a block under a kernel that gives them a feature of their own; none under the others.
+/// Returns the zero rows of a block under a kernel that gives them a feature of their own; none under the others.
 pub fn zero_rows(kernel: &dyn OutputKernel, rows: &Block) -> Vec<usize> {
     if !kernel.is_normalised() {
         return Vec::new();

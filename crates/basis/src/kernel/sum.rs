@@ -1,4 +1,4 @@
-//! A weighted sum of kernels, each on columns of its own.
+//! A weighted sum of kernels, each on its own columns.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -12,8 +12,8 @@ use crate::features::{Block, Features, RowKind, RowSource, SparseRows};
 /// The difference from 1 of a sum of weights that is rounding.
 const ROUNDING: f64 = 1e-12;
 
-/// `k(a, b) = Σ_s w_s k_s(a_s, b_s)` of rows whose columns are those of several kinds of rows side by side, as
-/// [`JoinedRows`](crate::features::JoinedRows) are.
+/// `k(a, b) = Σ_s w_s k_s(a_s, b_s)` of rows that have several kinds of rows side by side, as
+/// [`JoinedRows`](crate::features::JoinedRows) do.
 ///
 /// ```
 /// use dsokr_basis::kernel::{OutputKernel, SumKernel};
@@ -42,7 +42,7 @@ pub(crate) struct Summand {
 }
 
 impl SumKernel {
-    /// The sum with one kernel more, of the next `width` columns as rows of a kind.
+    /// Returns the sum with one kernel more, of the next `width` columns as rows of a kind.
     pub fn with(
         mut self,
         weight: f64,
@@ -57,20 +57,20 @@ impl SumKernel {
         self
     }
 
-    /// Number of columns of all kernels.
+    /// Returns the number of columns of all kernels.
     pub fn width(&self) -> usize {
         self.width
     }
 
-    /// Number of columns of [`linear_rows`](Self::linear_rows): one for each column of the sum, and behind these one for
-    /// each [normalised](OutputKernel::is_normalised) kernel, which only its zero rows have.
+    /// Returns the number of columns of [`linear_rows`](Self::linear_rows): one for each column of the sum, and behind
+    /// these one for each [normalised](OutputKernel::is_normalised) kernel, which only its zero rows have.
     pub fn linear_width(&self) -> usize {
         let normalised = self.summands.iter().filter(|part| part.kernel.is_normalised());
         self.width + normalised.count()
     }
 
-    /// Rows of [`linear_width`](Self::linear_width) columns whose products `⟨a, b⟩` are the sum, where every kernel is
-    /// linear in scaled rows; none where one is not.
+    /// Returns rows of [`linear_width`](Self::linear_width) columns whose products `⟨a, b⟩` are the sum, where every
+    /// kernel is linear in scaled rows; none where one is not.
     ///
     /// # Errors
     /// Rows that do not have the columns of the sum; [`Error::NotFinite`] for a number that overflows.
@@ -110,14 +110,14 @@ impl SumKernel {
     }
 
     fn check_width(&self, rows: &Block) -> Result<(), Error> {
-        let found = rows.width();
+        let width = rows.width();
         let expected = self.width;
-        if found == expected { Ok(()) } else { Err(Error::width(found, expected)) }
+        if width == expected { Ok(()) } else { Err(Error::width(width, expected)) }
     }
 }
 
 impl OutputKernel for SumKernel {
-    /// Weights, kernels and their columns.
+    /// Returns weights, kernels and their columns.
     fn name(&self) -> String {
         let part = |Summand { weight, kernel, kind, columns }: &Summand| {
             let (_, kernel) = named::entry(kernel.as_ref());
@@ -154,7 +154,7 @@ impl OutputKernel for SumKernel {
         Ok(sum)
     }
 
-    /// Whether every kernel is, and the weights sum to 1.
+    /// Returns whether every kernel is, and the weights sum to 1.
     fn is_normalised(&self) -> bool {
         let sum: f64 = self.summands.iter().map(|part| part.weight).sum();
         (sum - 1.0).abs() < ROUNDING && self.summands.iter().all(|part| part.kernel.is_normalised())
@@ -164,8 +164,10 @@ impl OutputKernel for SumKernel {
         let mut sum = vec![0.0; rows.len()];
         for Summand { weight, kernel, kind, columns } in &self.summands {
             // rows that a block was made of have these columns
-            let Ok(own) = rows.columns(columns.clone(), *kind) else { continue };
-            sum.iter_mut().zip(kernel.diagonal(&own)).for_each(|(sum, own)| *sum += weight * own);
+            let Ok(part) = rows.columns(columns.clone(), *kind) else { continue };
+            sum.iter_mut()
+                .zip(kernel.diagonal(&part))
+                .for_each(|(sum, part_value)| *sum += weight * part_value);
         }
         sum
     }

@@ -18,12 +18,12 @@ pub(crate) const COLUMNS: usize = 512;
 pub struct Columns {
     /// The outputs they belong to, increasing.
     pub rows: Vec<usize>,
-    /// Their values, m for each output, in the order of `rows`.
+    /// The values, m for each output, in the order of `rows`.
     pub values: Vec<f32>,
 }
 
 impl Columns {
-    /// Whether every column of the block is zero.
+    /// Returns whether every column of the block is zero.
     pub(crate) fn is_empty(&self) -> bool {
         self.rows.is_empty()
     }
@@ -34,7 +34,7 @@ fn signed<T: std::ops::Neg<Output = T>>(random: &mut impl Rng, weight: T) -> T {
     if random.next_u32() >> 31 == 1 { weight } else { -weight }
 }
 
-/// A number from N(0, 1).
+/// Returns a number from N(0, 1).
 fn normal(random: &mut impl Rng) -> f32 {
     StandardNormal.sample(random)
 }
@@ -62,7 +62,7 @@ impl Picked {
         Self { anchors: columns.into_keys().collect(), entries }
     }
 
-    /// The columns of one block of anchors, m values each.
+    /// Returns the columns of one block of anchors, m values each.
     pub(super) fn columns(&self, m: usize, block: usize) -> Columns {
         let len = self.anchors.len();
         let start = block.saturating_mul(COLUMNS).min(len);
@@ -76,13 +76,13 @@ impl Picked {
 }
 
 impl Sketch {
-    /// The generator of one block of columns; of the whole sketch for kinds that pick outputs, which
+    /// Returns the generator of one block of columns; of the whole sketch for kinds that pick outputs, which
     /// use block 0.
     fn generator(&self, block: usize) -> Generator {
         generator(self.seed, &format!("sketch/{}", self.kind.name()), block as u64)
     }
 
-    /// The outputs whose columns are in one block.
+    /// Returns the outputs whose columns are in one block.
     fn outputs(&self, block: usize) -> Range<usize> {
         let start = block.saturating_mul(COLUMNS).min(self.n);
         start..self.n.min(start + COLUMNS)
@@ -135,7 +135,7 @@ impl Sketch {
         }
     }
 
-    /// The independent columns of one block that are not zero, always the same ones; none where entries are
+    /// Returns the independent columns of one block that are not zero, always the same ones; none where entries are
     /// [picked](Self::pick).
     pub(super) fn independent(&self, block: usize) -> Columns {
         let m = self.m;
@@ -197,8 +197,8 @@ impl Sketch {
     }
 }
 
-/// Independent entries that are not zero with probability `density`; only these are drawn: the gap to the next one is
-/// geometric, so the cost is their number. `entry` draws one, of the weight `1/√(m·density)`.
+/// Returns independent entries that are not zero with probability `density`; only these are drawn: the gap to the next
+/// one is geometric, so the cost is their number. `entry` draws one, of the weight `1/√(m·density)`.
 fn sparsified(
     m: usize,
     outputs: Range<usize>,

@@ -84,7 +84,7 @@ dsokr_core::defaults! {
 }
 
 impl SketchKind {
-    /// Every kind, each with its usual parameters for n outputs: densities of 20/n (at most
+    /// Creates every kind, each with its usual parameters for n outputs: densities of 20/n (at most
     /// 1), pilots of 200 columns (at most n), and otherwise the defaults.
     pub fn all(n: usize) -> Vec<Self> {
         let density = (20.0 / n as f64).min(1.0);
@@ -99,7 +99,7 @@ impl SketchKind {
         ]
     }
 
-    /// The name in configuration files.
+    /// Returns the name in configuration files.
     pub fn name(&self) -> &'static str {
         match self {
             Self::Subsampling { .. } => "subsampling",
@@ -112,7 +112,7 @@ impl SketchKind {
         }
     }
 
-    /// Whether R only picks outputs: each of its rows has one non-zero entry.
+    /// Returns whether R only picks outputs: each of its rows has one non-zero entry.
     pub fn picks_rows(&self) -> bool {
         matches!(self, Self::Subsampling { .. } | Self::Leverage { .. })
     }
@@ -171,17 +171,17 @@ impl SketchOptions {
     /// The default relative eigenvalue cut-off, 1e-10.
     pub const TOLERANCE: f64 = 1e-10;
 
-    /// A sketch of `size` rows, with the default seed and tolerance.
+    /// Creates a sketch of `size` rows, with the default seed and tolerance.
     pub fn new(kind: SketchKind, size: usize) -> Self {
         Self { kind, size, seed: 0, tolerance: Self::TOLERANCE }
     }
 
-    /// The same with a seed.
+    /// Returns the same with a seed.
     pub fn with_seed(self, seed: u64) -> Self {
         Self { seed, ..self }
     }
 
-    /// The same with a relative eigenvalue cut-off.
+    /// Returns the same with a relative eigenvalue cut-off.
     pub fn with_tolerance(self, tolerance: f64) -> Self {
         Self { tolerance, ..self }
     }
@@ -238,9 +238,8 @@ impl Sketch {
     /// `E[RᵀR]` is the identity on the outputs whose score is not zero.
     ///
     /// # Errors
-    /// [`Error::Unsupported`] unless `kind` is [`SketchKind::Leverage`]; those of
-    /// [`SketchKind::validate`]; [`Error::Row`] for scores that are negative, not finite,
-    /// or all zero.
+    /// [`Error::Unsupported`] unless `kind` is [`SketchKind::Leverage`]; the errors of [`SketchKind::validate`];
+    /// [`Error::Row`] for scores that are negative, not finite, or all zero.
     pub fn by_scores(
         kind: &SketchKind,
         m: usize,
@@ -269,13 +268,13 @@ impl Sketch {
         self.n
     }
 
-    /// Number of blocks of columns that [`columns`](Self::columns) can draw.
+    /// Returns the number of blocks of columns that [`columns`](Self::columns) can draw.
     pub fn blocks(&self) -> usize {
         let columns = self.picked.as_ref().map_or(self.n(), |picked| picked.anchors.len());
         columns.div_ceil(COLUMNS)
     }
 
-    /// The columns of R in one block that are not zero; always the same ones. Empty for a block
+    /// Returns the columns of R in one block that are not zero; always the same ones. Empty for a block
     /// beyond [`blocks`](Self::blocks).
     pub fn columns(&self, block: usize) -> Columns {
         match &self.picked {
@@ -284,7 +283,7 @@ impl Sketch {
         }
     }
 
-    /// The outputs that R touches, increasing.
+    /// Returns the outputs that R touches, increasing.
     pub fn anchors(&self) -> Vec<usize> {
         match &self.picked {
             Some(picked) => picked.anchors.clone(),

@@ -253,7 +253,7 @@ proptest! {
         );
     }
 
-    /// Products of sparse rows, merged (few rows) or by column (16 and more), are those of dense ones.
+    /// Products of sparse rows, merged (few rows) or by column (16 and more), equal those of dense rows.
     #[test]
     fn sparse_products_are_dense_products(
         rows in proptest::collection::vec(proptest::collection::btree_map(0u32..40, -5i8..5, 0..20), 1..40),

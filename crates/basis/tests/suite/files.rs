@@ -59,7 +59,7 @@ fn another_seed_has_another_fingerprint() {
     assert_ne!(fingerprint(0), fingerprint(1));
 }
 
-/// Every single flipped bit and every truncation of two whole files.
+/// Tests every single flipped bit and every truncation of two whole files.
 #[test]
 fn damage_is_an_error_and_never_another_basis() {
     let folder = tempfile::tempdir().unwrap();

@@ -7,7 +7,7 @@ use dsokr_core::random::generator;
 
 use crate::support::*;
 
-/// `(K (K + nλI)⁻¹)_ii` by eigenvalues.
+/// Computes `(K (K + nλI)⁻¹)_ii` by eigenvalues.
 fn exact(k: &Rows, lambda: f64) -> Vec<f64> {
     let n = k.len();
     let (values, vectors) = jacobi(k);

@@ -231,7 +231,7 @@ fn resident_memory_does_not_grow_with_the_file() {
     assert!(most < 2048, "{most} KiB of {} KiB are resident", rows * width * 4 / 1024);
 }
 
-/// Resident KiB of the mappings of a file.
+/// Returns resident KiB of the mappings of a file.
 #[cfg(target_os = "linux")]
 fn resident_kib(path: &Path) -> usize {
     let maps = std::fs::read_to_string("/proc/self/smaps").unwrap();

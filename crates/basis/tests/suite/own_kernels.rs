@@ -52,7 +52,7 @@ fn dot(a: &[f64], b: &[f64]) -> f64 {
     a.iter().zip(b).map(|(a, b)| a * b).sum()
 }
 
-/// Histogram intersection, which is no function of the three products.
+/// Returns the histogram intersection, which is no function of the three products.
 fn intersection() -> Own {
     own("intersection", |a, b| a.iter().zip(b).map(|(a, b)| a.min(*b)).sum())
 }

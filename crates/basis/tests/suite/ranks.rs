@@ -14,7 +14,7 @@ use crate::support::*;
 
 const UNIFORM: SketchKind = SketchKind::Subsampling { replacement: false };
 
-/// Several ranks find what one process finds, bit for bit.
+/// Asserts that several ranks find what one process finds, bit for bit.
 fn assert_shared<T: PartialEq + Send>(
     sizes: &[usize],
     what: &str,
@@ -26,7 +26,7 @@ fn assert_shared<T: PartialEq + Send>(
     }
 }
 
-/// What tells bases apart: a checksum of all numbers, and coordinates.
+/// Returns what distinguishes bases: a checksum of all numbers, and coordinates.
 fn fitted(basis: &Basis, rows: &dyn RowSource) -> Result<(String, Projection), Error> {
     Ok((basis.fingerprint(), basis.project_shared(&Processes::current(), rows)?))
 }

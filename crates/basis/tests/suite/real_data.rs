@@ -7,7 +7,7 @@ use dsokr_basis::{Basis, Kernel, RowSource, SketchKind, SketchOptions};
 
 use crate::support::{assert_close, brute_force, expand, product, transpose};
 
-/// A file under the data root, `DSOKR_DATA` or `../shared/data` beside the workspace.
+/// Returns a file under the data root, `DSOKR_DATA` or `../shared/data` beside the workspace.
 pub fn data(test: &str, name: &str) -> Option<PathBuf> {
     let default = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/data");
     let root = std::env::var_os("DSOKR_DATA").map_or(PathBuf::from(default), PathBuf::from);

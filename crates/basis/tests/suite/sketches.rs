@@ -18,7 +18,7 @@ fn kinds() -> Vec<SketchKind> {
     ]
 }
 
-/// A sketch of any kind; leverage scores are made up.
+/// Returns a sketch of any kind; leverage scores are made up.
 fn draw(kind: &SketchKind, m: usize, n: usize, seed: u64) -> Sketch {
     match kind {
         SketchKind::Leverage { .. } => {
@@ -112,7 +112,7 @@ fn anchors_and_mixing_decompose_the_sketch() {
     }
 }
 
-/// What each kind promises about where its entries are and how large.
+/// The places and sizes of entries follow the definition of each kind.
 #[test]
 fn entries_are_those_of_the_definition() {
     let m = 50;

@@ -13,7 +13,7 @@ const N: usize = 40;
 
 const WEIGHTS: [f64; 3] = [0.5, 0.3, 0.2];
 
-/// Rows of three kinds.
+/// Returns rows of three kinds.
 fn sources() -> Vec<Features> {
     let mut random = generator(3, "sums", 0);
     vec![dense(N, 11, &mut random), bits(N, 70, &mut random), counts(N, 37, &mut random)]
@@ -24,7 +24,7 @@ fn joined(sources: &[Features]) -> JoinedRows {
     JoinedRows::new(sources.iter().map(boxed).collect()).unwrap()
 }
 
-/// A basis of each source: two tempered, one as it was fitted.
+/// Returns a basis of each source: two tempered, one as it was fitted.
 fn bases(sources: &[Features]) -> Vec<Basis> {
     let kernels = [Kernel::Linear, Kernel::Tanimoto, Kernel::Cosine];
     let temperings = [
@@ -188,7 +188,7 @@ fn what_cannot_be_summed_is_refused() {
     assert!(error.to_string().contains("sparse rows are needed"), "{error}");
 }
 
-/// Rows of bits in two parts of ten columns each, the last of which are zero in one part or in both.
+/// Returns rows of bits in two parts of ten columns each, the last of which are zero in one part or in both.
 fn parts_of_ten() -> Features {
     let rows = [vec![0, 3, 12], vec![3, 9, 10, 19], vec![12, 19], vec![1, 3], vec![], vec![]];
     BitRows::from_indices(20, rows).unwrap().into()

@@ -9,7 +9,7 @@ use dsokr_core::random::{below, generator, unit};
 use dsokr_data::featurizers::{hamming_one_hot, kemeny_signs};
 use rand_chacha::ChaCha8Rng;
 
-/// Rows whose blocks are read by a function.
+/// Returns rows whose blocks are read by a function.
 pub fn through<'a, F>(rows: &'a Features, block: F) -> Through<'a, F>
 where
     F: Fn(&'a Features, Range<usize>) -> Result<Block<'a>, Error> + Sync,
@@ -17,7 +17,7 @@ where
     Through(rows, block)
 }
 
-/// What [`through`] gives.
+/// The rows that [`through`] gives.
 pub struct Through<'a, F>(&'a Features, F);
 
 impl<'a, F> RowSource for Through<'a, F>
@@ -44,7 +44,7 @@ where
 /// A matrix as rows of `f64`.
 pub type Rows = Vec<Vec<f64>>;
 
-/// Every kernel on every kind of rows that it is defined on, `n` rows each.
+/// Returns every kernel on every kind of rows that it is defined on, `n` rows each.
 ///
 /// Rows 1 and 2 are equal; row 3 is zero where the kernel and the featurizer allow it.
 pub fn cases(n: usize) -> Vec<(Kernel, Features)> {
@@ -124,7 +124,7 @@ pub fn to_sparse(rows: &Features) -> Features {
     Features::Sparse(SparseRows::from_rows(rows.width(), entries).unwrap())
 }
 
-/// The rows of a block, every column written out.
+/// Returns the rows of a block, every column written out.
 pub fn expand(block: &Block) -> Rows {
     let width = block.width();
     let mut rows = vec![vec![0.0; width]; block.len()];
@@ -152,7 +152,7 @@ pub fn expand(block: &Block) -> Rows {
     rows
 }
 
-/// The kernel of two rows from its definition, not from the three products.
+/// Returns the kernel of two rows from its definition, not from the three products.
 pub fn brute_force(kernel: &Kernel, a: &[f64], b: &[f64]) -> f64 {
     let dot = |x: &[f64], y: &[f64]| x.iter().zip(y).map(|(x, y)| x * y).sum::<f64>();
     let tanimoto = |x: &[f64], y: &[f64]| {
@@ -225,7 +225,7 @@ pub fn from_faer(a: &faer::Mat<f64>) -> Rows {
     (0..a.nrows()).map(|i| (0..a.ncols()).map(|j| a[(i, j)]).collect()).collect()
 }
 
-/// Eigenvalues, descending, and eigenvectors (as rows) of a symmetric matrix, by Jacobi rotations.
+/// Returns eigenvalues, descending, and eigenvectors (as rows) of a symmetric matrix, by Jacobi rotations.
 pub fn jacobi(matrix: &Rows) -> (Vec<f64>, Rows) {
     let n = matrix.len();
     let mut a = matrix.clone();
@@ -273,7 +273,7 @@ pub fn assert_close(found: &Rows, expected: &Rows, tolerance: f64, what: &str) {
     }
 }
 
-/// Whether a result is an error whose message holds `part`.
+/// Returns whether a result is an error whose message holds `part`.
 pub fn refused<T>(result: Result<T, Error>, part: &str) -> bool {
     result.is_err_and(|error| error.to_string().contains(part))
 }

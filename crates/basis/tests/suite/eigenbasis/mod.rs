@@ -34,13 +34,13 @@ fn coordinates(projection: &Projection) -> Rows {
         .collect()
 }
 
-/// `⟨ψ̃(y_i), ψ̃(y_j)⟩`: what does not depend on signs and rotations of eigenvectors.
+/// Computes `⟨ψ̃(y_i), ψ̃(y_j)⟩`: what does not depend on signs and rotations of eigenvectors.
 fn products(projection: &Projection) -> Rows {
     let z = coordinates(projection);
     product(&z, &transpose(&z))
 }
 
-/// Spectrum of K̃ = R K Rᵀ and `K Rᵀ K̃⁺ R K`, in plain loops.
+/// Returns the spectrum of K̃ = R K Rᵀ and `K Rᵀ K̃⁺ R K`, in plain loops.
 fn textbook(kernel: &Kernel, rows: &Features, r: &Rows) -> (Vec<f64>, Rows) {
     let k = gram(kernel, &expand(rows));
     let rk = product(r, &k);
@@ -83,7 +83,7 @@ fn agrees_with_the_dense_implementation() {
     }
 }
 
-/// Several blocks of columns, with and without blocks and columns of zeros.
+/// Rows are read in several blocks of columns, with and without blocks and columns of zeros.
 #[test]
 fn many_rows_agree_with_the_dense_implementation() {
     let mut random = generator(0, "many rows", 0);
@@ -184,7 +184,7 @@ fn residual_is_what_the_projection_misses() {
     }
 }
 
-/// The p rows of M, or of A with anchors, as the file of a basis has them.
+/// Returns the p rows of M, or of A with anchors, as the file of a basis has them.
 fn frozen_matrix(basis: &Basis) -> Rows {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("basis.safetensors");
@@ -265,7 +265,7 @@ fn cut_off_is_relative() {
     }
 }
 
-/// Rounding in `f32` must not pass for directions of its own.
+/// Rounding in `f32` must not pass for further directions.
 #[test]
 fn a_constant_kernel_has_rank_one() {
     let mut random = generator(4, "constant", 0);

@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// Several blocks of rows and several tiles of the covariance.
+/// The outputs take several blocks of rows and several tiles of the covariance.
 #[test]
 fn outputs_are_streamed_and_threads_change_nothing() {
     let mut random = generator(2, "tempering", 0);
@@ -76,8 +76,8 @@ fn the_unit_of_rows_does_not_matter() {
     }
 }
 
-/// Where the kernel is nearly constant (a Gaussian much wider than the rows are apart), what tells them
-/// apart is a hundred-thousandth of it, below what `f32` coordinates hold, and all that is left after centring.
+/// Where the kernel is nearly constant (a Gaussian much wider than the rows are apart), rows differ by a
+/// hundred-thousandth of it. This is below what `f32` coordinates hold, and all that is left after centring.
 #[test]
 fn a_nearly_constant_kernel_keeps_its_digits() {
     let rows = dense(60, 7, &mut generator(3, "tempering", 0));

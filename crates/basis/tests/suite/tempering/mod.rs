@@ -28,7 +28,7 @@ pub fn temperings() -> Vec<Tempering> {
     all
 }
 
-/// A basis of the whole span of the training rows.
+/// Returns a basis of the whole span of the training rows.
 pub fn whole(kernel: &Kernel, rows: &Features) -> Basis {
     Basis::fit(kernel.clone(), rows, &SketchOptions::new(EVERY, rows.len())).unwrap()
 }
@@ -56,7 +56,7 @@ fn unit(rows: Rows) -> Rows {
     rows.into_iter().map(scaled).collect()
 }
 
-/// Points of R^d tempered along the principal axes of `train`.
+/// Returns points of R^d tempered along the principal axes of `train`.
 fn along_axes(train: &Rows, points: &Rows, tempering: &Tempering) -> Rows {
     let centre = if tempering.centred { mean(train) } else { vec![0.0; train[0].len()] };
     let less = |rows: &Rows| -> Rows {
@@ -75,9 +75,8 @@ fn along_axes(train: &Rows, points: &Rows, tempering: &Tempering) -> Rows {
     if tempering.normalised { unit(found) } else { found }
 }
 
-/// The tempered kernel of rows from exact values of the kernel with the training rows alone: the
-/// principal axis j is `(n λ_j)^{−½} Σ_i u_ij (ψ(y_i) − μ)`, `λ_j` and `u_j` those of the centred Gram
-/// matrix over n.
+/// Returns the tempered kernel of rows from exact values of the kernel with the training rows alone. The principal axis
+/// j is `(n λ_j)^{−½} Σ_i u_ij (ψ(y_i) − μ)`, where `λ_j` and `u_j` belong to the centred Gram matrix over n.
 fn exact(kernel: &Kernel, train: &Rows, rows: &Rows, tempering: &Tempering) -> Rows {
     let n = train.len() as f64;
     let k = gram(kernel, train);
@@ -170,7 +169,7 @@ fn a_tempered_basis_is_that_of_the_exact_kernel() {
     }
 }
 
-/// As a singular value decomposition of the rows does it, on rows with a mean far from 0.
+/// The tempering equals a singular value decomposition of the rows, on rows with a mean far from 0.
 #[test]
 fn on_a_linear_kernel_it_is_the_tempering_of_the_rows() {
     let mut random = generator(1, "tempering", 0);
@@ -345,7 +344,7 @@ fn tempered_nothing(power: f64, centred: bool) -> bool {
     power == 0.0 && !centred
 }
 
-/// The shares do not depend on the tempering, and those of a whole span are 0.
+/// The shares do not depend on the tempering, and are 0 where the span is everything.
 #[test]
 fn shares_outside_of_the_basis_are_those_of_the_fitted_kernel() {
     let row = |i: u32| (0..6).map(move |j| ((i * 7 + j * j * 3) % 11) as f32 - 4.0);
