@@ -2,7 +2,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Subcommand;
 use dsokr_core::store::{Prepared, prepare};
-use dsokr_decode::Precision;
+use dsokr_decode::StorageType;
 use serde::Serialize;
 
 use crate::cli::output::{print, print_json};
@@ -76,7 +76,7 @@ struct Shard {
     /// in their place for all but a few candidates; f16 rounded, in half the bytes. Answers from f32 and i8 are
     /// those of the run to the last digit, from f16 those of the rounded coordinates.
     #[arg(long, default_value_t)]
-    precision: Precision,
+    precision: StorageType,
     /// The folder for the shards, outside of run directories; default: shards in the run directory. Shards that it
     /// holds are replaced, all at once.
     #[arg(long, value_name = "FOLDER")]

@@ -419,7 +419,7 @@ impl KernelMachineConfig {
     /// [`dsokr_core::Error::Value`] of the key.
     pub(crate) fn check_pairs(&self, pairs: usize) -> Result<(), Error> {
         let (key, count, parts) = match &self.solver {
-            Solver::Averaged(settings) => ("parts", settings.parts, settings.parts),
+            Solver::DivideAndConquer(settings) => ("parts", settings.parts, settings.parts),
             Solver::ConjugateGradients(settings) => ("sample", settings.sample.unwrap_or(1), 1),
             Solver::ClosedForm(_) | Solver::Sketched(_) | Solver::Lipschitz(_) => ("name", 1, 1),
         };
@@ -439,7 +439,7 @@ fn lower_solver_sizes(solver: &mut Solver, pairs: usize, lowered: &mut Vec<Lower
     let (sketch, most) = match solver {
         Solver::ClosedForm(_) => return,
         Solver::Sketched(sketched) => (&mut sketched.sketch, pairs),
-        Solver::Averaged(averaged) => (&mut averaged.sketch, pairs / averaged.parts.max(1)),
+        Solver::DivideAndConquer(averaged) => (&mut averaged.sketch, pairs / averaged.parts.max(1)),
         Solver::ConjugateGradients(iterated) => {
             if let Some(sample) = &mut iterated.sample {
                 lower("encoder.solver.sample", sample, pairs, lowered);

@@ -5,7 +5,7 @@ use std::fmt::{self, Display, Formatter};
 use std::ops::Range;
 
 use dsokr_decode::{
-    self as decode, Combination, Ensemble, Pool, SomeCandidates, Standing, Standings,
+    self as decode, Combination, Ensemble, Pool, RankedHit, RankedHits, SomeCandidates,
 };
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
@@ -145,11 +145,11 @@ impl Hit {
     /// A distinct candidate with its ids and its label. A number without a label is its own label; `levels` are
     /// those of a model of quantiles.
     pub(crate) fn from_standing(
-        found: Standing,
+        found: RankedHit,
         names: &SomeCandidates,
         levels: Option<&[f64]>,
     ) -> Result<Self, Error> {
-        let Standing { candidates, score, above, tied, gap } = found;
+        let RankedHit { candidates, score, above, tied, gap } = found;
         let all = &names.candidates;
         let places = candidates.iter().map(|&number| names.place(number as usize));
         let places = places.collect::<Result<Vec<_>, _>>()?;
@@ -190,7 +190,7 @@ impl Quantile {
 const HITS: usize = 1 << 18;
 
 /// The distinct candidates of each query, and what reads their numbers.
-pub(crate) type Found<'a> = (Vec<Standings>, SomeCandidates<'a>);
+pub(crate) type Found<'a> = (Vec<RankedHits>, SomeCandidates<'a>);
 
 /// The distinct wanted candidates at some places of each query and where they stand among all.
 pub(crate) fn distinct<'a>(
@@ -234,7 +234,7 @@ pub(crate) fn distinct<'a>(
             return Ok((found, names));
         }
     }
-    let found = ensemble.standings(rule, wanted, places)?;
+    let found = ensemble.ranked_hits(rule, wanted, places)?;
     let hits = found.iter().flat_map(|own| &own.hits);
     let numbers = hits.flat_map(|hit| &hit.candidates).map(|&number| number as usize);
     let names = all.some(numbers)?;
@@ -247,8 +247,8 @@ fn folded(
     class_of: impl Fn(usize) -> Result<u32, Error>,
     hits: &[decode::Hit],
     whole: bool,
-) -> Result<Standings, Error> {
-    let mut found = Standings { hits: Vec::new(), gap: None };
+) -> Result<RankedHits, Error> {
+    let mut found = RankedHits { hits: Vec::new(), gap: None };
     let mut above = 0;
     for tied in hits.chunk_by(|a, b| a.score == b.score) {
         let score = tied[0].score;
@@ -268,7 +268,7 @@ fn folded(
         }
         found.hits.extend(rows.into_values().map(|candidates| {
             let others = (tied.len() - candidates.len()) as u64;
-            Standing { candidates, score, above: above as u64, tied: others, gap }
+            RankedHit { candidates, score, above: above as u64, tied: others, gap }
         }));
         above = end;
     }

@@ -6,7 +6,7 @@ use dsokr_core::Cancellation;
 use dsokr_data::config::{NumberFeatures, OutputFeatures, RankingEmbedding};
 use dsokr_data::{FittedFeatures, Outputs};
 use dsokr_decode::{
-    Candidates, Encoding, ExactSearch, Pool, Queries, RowHit, SecondLook, Structure,
+    Candidates, DecodedOutput, Encoding, ExactSearch, Pool, Queries, Reranker, RowHit,
     best_expected_f1, top_rows,
 };
 use dsokr_machines::{OutputSpace as MachineSpace, Scaling};
@@ -26,7 +26,7 @@ pub(crate) struct Decoder<'a> {
     /// The candidates that are ranked.
     pub candidates: &'a Candidates,
     /// The second look at the first of them.
-    pub look: Option<&'a SecondLook>,
+    pub reranker: Option<&'a Reranker>,
     /// The space of candidates and predictions, where it is known.
     pub space: Option<&'a OutputSpace>,
     /// The configuration of the model.
@@ -195,7 +195,7 @@ pub(crate) struct ExactDecoder<'a> {
 
 impl ExactDecoder<'_> {
     /// An output as the column of outputs writes it.
-    fn label(&self, found: &Structure) -> String {
+    fn label(&self, found: &DecodedOutput) -> String {
         if !found.numbers.is_empty() {
             let restored = self.scaling.map(|scaling| scaling.restore(&found.numbers));
             return NumberFeatures::cell(restored.as_ref().unwrap_or(&found.numbers));
@@ -220,7 +220,7 @@ impl ExactDecoder<'_> {
             None => self.search.best(queries)?,
         };
         let centre = self.machine.map_or(&[][..], |space| space.centre());
-        let output = |(found, z): (Structure, &[f32])| {
+        let output = |(found, z): (DecodedOutput, &[f32])| {
             let centre: f64 = z.iter().zip(centre).map(|(&z, mean)| f64::from(z) * mean).sum();
             let label = self.label(&found);
             PredictedOutput { label, score: found.score + self.constant - centre, search: None }

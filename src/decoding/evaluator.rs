@@ -3,7 +3,7 @@
 use dsokr_basis::features::Selected;
 use dsokr_data::config::OutputFeatures;
 use dsokr_data::{Split, SplitName};
-use dsokr_decode::{CandidateBlocks, CandidateParts, Candidates, PerQuery, Pool, SecondLook};
+use dsokr_decode::{CandidateBlocks, CandidateParts, Candidates, PerQuery, Pool, Reranker};
 use dsokr_train::Validation;
 
 use crate::config::candidate_rule::CandidateMasses;
@@ -41,7 +41,7 @@ impl<'a> Evaluator<'a> {
         let held = (fitted.is_some() || config.evaluation.compares()).then_some(outputs);
         let decoder = Decoder {
             candidates,
-            look: None,
+            reranker: None,
             space: Some(space),
             config,
             labels: outputs.features.terms(),
@@ -96,10 +96,10 @@ impl<'a> Evaluator<'a> {
     pub(crate) fn among<'b>(
         &'b self,
         candidates: &'b Candidates,
-        look: Option<&'b SecondLook>,
+        reranker: Option<&'b Reranker>,
     ) -> Result<Evaluator<'b>, Error> {
         let problem = self.problem;
-        let decoder = Decoder { candidates, look, ..self.decoder };
+        let decoder = Decoder { candidates, reranker, ..self.decoder };
         if candidates.len() == self.decoder.candidates.len() {
             Ok(Evaluator { problem, decoder, lists: self.lists.clone() })
         } else {

@@ -1,7 +1,7 @@
 //! How predictions of a fitted model are decoded: candidates that are corrected for hubs, the reranker, and candidates
 //! that have been added to the run.
 
-use dsokr_decode::{Candidates, SecondLook};
+use dsokr_decode::{Candidates, Reranker};
 
 use super::hubs;
 use super::predictions::Predictions;
@@ -25,7 +25,7 @@ pub(super) struct Decoding {
     /// The candidates, where they are not as the targets place them.
     pub candidates: Option<Candidates>,
     /// The reranker of the first candidates.
-    pub reranker: Option<SecondLook>,
+    pub reranker: Option<Reranker>,
     /// The values that were chosen from lists.
     pub choices: Vec<Choice>,
 }
@@ -133,9 +133,9 @@ impl<'a> Corrections<'a> {
 
 /// Writes a reranker into a run, and with it the one that has not seen a part of the training pairs.
 fn save_reranker(run: &RunDir, reranked: &Reranked) -> Result<(), Error> {
-    run.save_second_look(SECOND_LOOK, &reranked.reranker)?;
+    run.save_reranker(SECOND_LOOK, &reranked.reranker)?;
     if let Some((held_out, reranker)) = &reranked.without_part {
-        run.save_second_look(SECOND_LOOK_PART, reranker)?;
+        run.save_reranker(SECOND_LOOK_PART, reranker)?;
         held_out.save(&run.path().join(HELD_OUT_PART), true)?;
     }
     Ok(())

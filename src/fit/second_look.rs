@@ -4,8 +4,8 @@ use std::sync::{Arc, OnceLock};
 
 use dsokr_data::{DataRoot, Dataset};
 use dsokr_decode::{
-    CandidateBlocks, Candidates, Clues, Lexicon, LookExamples, Neighbourhood, Queries, SecondLook,
-    Words,
+    CandidateBlocks, Candidates, Lexicon, Neighbourhood, Queries, Reranker, RerankerExamples,
+    RerankerFeatures, Words,
 };
 use rayon::prelude::*;
 use tracing::info;
@@ -120,9 +120,9 @@ pub(super) fn without_parts(
 
 /// A fitted reranker.
 pub(super) struct Reranked {
-    pub reranker: SecondLook,
+    pub reranker: Reranker,
     /// Where a run keeps held-out predictions: those for its first part, with a reranker that has not seen that part.
-    pub without_part: Option<(HeldOut, SecondLook)>,
+    pub without_part: Option<(HeldOut, Reranker)>,
 }
 
 /// What a training pair shows of an unseen query, with a part of the pairs left out.
@@ -130,7 +130,7 @@ struct UnseenPart {
     /// Number of examples of this part.
     examples: usize,
     predictions: HeldOut,
-    clues: Clues,
+    reranker_features: RerankerFeatures,
 }
 
 /// Fits the reranker of candidates that are corrected for hubs as the configuration says. Each of the `parts` has
@@ -156,7 +156,7 @@ pub(super) fn fit(
     let seed = problem.config.seed;
     let ids = &problem.dataset.train.ids;
     let outputs = targets.coordinates()?;
-    let mut examples = LookExamples::new(settings.candidates);
+    let mut examples = RerankerExamples::new(settings.candidates);
     let mut first: Option<UnseenPart> = None;
     let all_words = match words {
         Some(words) => Some(words.fit(0..ids.len())?.for_rows(candidates.distinct())),
@@ -172,7 +172,7 @@ pub(super) fn fit(
         let part_words = words
             .zip(all_words.as_ref())
             .map(|(words, all)| Ok::<_, Error>(words.fit(rest.iter().copied())?.with_rows_of(all)));
-        let clues = Clues { neighbourhood, words: part_words.transpose()? };
+        let reranker_features = RerankerFeatures { neighbourhood, words: part_words.transpose()? };
         let of_model = [part.part.predictions.as_slice(), &part.fitted].concat();
         let mut predictions = Queries::new(p, &of_model)?.normalised();
         let mut texts: Option<Vec<String>> =
@@ -184,12 +184,12 @@ pub(super) fn fit(
         };
         let row = |&pair: &usize| among.find(&ids[pair]).map(|at| among.class_of(at));
         let gold: Vec<Option<u32>> = shown.iter().map(row).collect();
-        examples.add(&queries, &gold, &among, &clues)?;
+        examples.add(&queries, &gold, &among, &reranker_features)?;
         if first.is_none() && problem.config.decoding.held_out {
             predictions.truncate(part.part.predictions.len());
             texts.iter_mut().for_each(|texts| texts.truncate(part.part.pairs.len()));
             let predictions = HeldOut { predictions, texts, ..part.part.clone() };
-            first = Some(UnseenPart { examples: examples.len(), predictions, clues });
+            first = Some(UnseenPart { examples: examples.len(), predictions, reranker_features });
         }
     }
     if examples.is_empty() {
@@ -198,16 +198,16 @@ pub(super) fn fit(
     }
     let unit = Queries::new(p, &held_out.predictions)?.normalised();
     let neighbourhood = Neighbourhood::new(p, unit, outputs, settings.neighbours)?;
-    let clues = Clues { neighbourhood, words: all_words };
+    let reranker_features = RerankerFeatures { neighbourhood, words: all_words };
     info!(queries = examples.len(), "second look fitted");
     let without_part = match first {
         Some(unseen) => {
             let others = examples.without_first(unseen.examples);
             // a single part has no others
             let others = if others.is_empty() { &examples } else { &others };
-            Some((unseen.predictions, SecondLook::fit(others, unseen.clues, seed)?))
+            Some((unseen.predictions, Reranker::fit(others, unseen.reranker_features, seed)?))
         }
         None => None,
     };
-    Ok(Reranked { reranker: SecondLook::fit(&examples, clues, seed)?, without_part })
+    Ok(Reranked { reranker: Reranker::fit(&examples, reranker_features, seed)?, without_part })
 }

@@ -1,7 +1,7 @@
 //! The memory and time that the fit of a learner takes.
 
 use dsokr_data::Dataset;
-use dsokr_decode::SecondLook;
+use dsokr_decode::Reranker;
 use dsokr_machines::Cost;
 use dsokr_nn::PartSize;
 use dsokr_train::{LossConfig, OptimizerName, TrainingConfig};
@@ -37,7 +37,7 @@ pub(crate) fn of_second_look(
     let rest = n - part;
     let queries = parts * (part + rest / REPEATED as f64);
     let hubs = if config.decoding.hubs.is_some() { rest * candidates * p } else { 0.0 };
-    let [examples, network] = SecondLook::cost(queries, size, words.is_some());
+    let [examples, network] = Reranker::cost(queries, size, words.is_some());
     // scores of all candidates and pairs, and those of the first ones with their neighbours' outputs
     let found = queries * p * (candidates + rest + size * neighbours);
     // answers of all fits, the outputs and what is compared with them, and the candidates again

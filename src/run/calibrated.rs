@@ -6,7 +6,7 @@ use std::sync::{Arc, PoisonError};
 use dsokr_core::Argument;
 use dsokr_data::config::DataSource;
 use dsokr_data::{Split, SplitName};
-use dsokr_decode::{MissingGold, Pool, Standings};
+use dsokr_decode::{MissingGold, Pool, RankedHits};
 
 use super::coverage::{CalibratingQueries, CalibratingQuery, CandidateSet, CandidateSets, FIRST};
 use super::{Answer, Member, QueryAnswers, Run};
@@ -108,8 +108,11 @@ impl Run {
         let lacks = |run: &Member| {
             let has = |file| run.folder.as_ref().is_some_and(|own| own.join(file).exists());
             let own = run.config.decoding.second_look.is_some();
-            let unseen =
-                if own { has(HELD_OUT_PART) } else { run.look.is_none() || self.look_of.is_some() };
+            let unseen = if own {
+                has(HELD_OUT_PART)
+            } else {
+                run.reranker.is_none() || self.reranker_of.is_some()
+            };
             !(has(HELD_OUT) && unseen)
         };
         let lacking = self.members().iter().find(|run| lacks(run)).map(|run| &run.name);
@@ -198,7 +201,7 @@ impl Models<'_> {
         let (found, _) = distinct(&ensemble, &self.rule, pool, 0..FIRST, None)?;
         let missing = MissingGold::RankInfinity;
         let golds = self.rank_golds(&ensemble, split, answers, pool, missing)?;
-        let query = |(found, gold): (Standings, Option<f32>)| {
+        let query = |(found, gold): (RankedHits, Option<f32>)| {
             let first = found.hits.iter().map(|hit| hit.score).collect();
             CalibratingQuery { first, gold }
         };

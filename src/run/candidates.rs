@@ -9,7 +9,7 @@ use std::sync::Arc;
 use dsokr_core::store::Stored;
 use dsokr_core::{Argument, Processes};
 use dsokr_data::{FittedFeatures, Outputs, Source};
-use dsokr_decode::{Candidates, Precision, ShardSet, Shards};
+use dsokr_decode::{Candidates, ShardSet, Shards, StorageType};
 use dsokr_molecule::Molecule;
 use rayon::prelude::*;
 use serde::Serialize;
@@ -291,7 +291,7 @@ pub struct WrittenShards {
 pub fn shard_candidates(
     run: &Path,
     parts: usize,
-    precision: Precision,
+    precision: StorageType,
     out: Option<&Path>,
 ) -> Result<WrittenShards, Error> {
     let config = RunDir::at(run).config()?;

@@ -41,7 +41,7 @@ pub struct Run {
     /// What filters need to know of candidates that are molecules.
     pub(super) molecules: MoleculeFacts,
     /// The member whose second look the others share.
-    pub(super) look_of: Option<String>,
+    pub(super) reranker_of: Option<String>,
     /// The last calibrations of candidate sets.
     pub(super) calibrations: Calibrations,
 }
@@ -97,7 +97,7 @@ impl Run {
         }
         let mut members = Vec::new();
         let mut rule = Combination::Mean { weights: None, standardise: true };
-        let mut look_of = None;
+        let mut reranker_of = None;
         for (path, config) in paths.iter().zip(configs) {
             match (&config.ensemble, &shards) {
                 (None, None) => {
@@ -115,14 +115,14 @@ impl Run {
                         let message =
                             format_args!("the ensemble is not complete: go on with {resume}");
                         rule = read_json(&file)?.ok_or_else(|| Error::run(file, message))?;
-                        look_of = ensemble.second_look.clone();
+                        reranker_of = ensemble.second_look.clone();
                     }
                     members.extend(open_inner(path, &config, device)?);
                 }
             }
         }
         let folder = if let [path] = paths { Some(path.clone()) } else { None };
-        let runs = Self { folder, ..Self::from_members(members, rule, look_of)? };
+        let runs = Self { folder, ..Self::from_members(members, rule, reranker_of)? };
         let reads = shards.is_none() || runs.config().decoding.expected_f1.is_none();
         let allowed = "absent: the label sets of candidates in shards are not read";
         ensure(reads, "decoding.expected_f1", "given", allowed)?;
@@ -136,12 +136,12 @@ impl Run {
         root: &DataRoot,
         device: &Device,
     ) -> Result<Self, Error> {
-        let look_of = config.ensemble.as_ref().and_then(|own| own.second_look.clone());
+        let reranker_of = config.ensemble.as_ref().and_then(|own| own.second_look.clone());
         let mut members = open_inner(path, config, device)?;
         for run in &mut members {
             run.config.trained_on = root.folder().map(Path::to_path_buf);
         }
-        let run = Self::from_members(members, Combination::default(), look_of)?;
+        let run = Self::from_members(members, Combination::default(), reranker_of)?;
         let run = Self { folder: Some(path.to_path_buf()), ..run };
         run.with_beyond(config.decoding.beyond.as_ref())
     }
@@ -149,7 +149,7 @@ impl Run {
     fn from_members(
         members: Vec<Member>,
         rule: Combination,
-        look_of: Option<String>,
+        reranker_of: Option<String>,
     ) -> Result<Self, Error> {
         if members.is_empty() {
             return Err(dsokr_core::Error::too_few("an ensemble of no members", 1).into());
@@ -170,7 +170,7 @@ impl Run {
             search: None,
             masses: CandidateMasses::default(),
             molecules: MoleculeFacts::default(),
-            look_of,
+            reranker_of,
             calibrations: Calibrations::default(),
         })
     }
@@ -312,10 +312,10 @@ fn open_inner(path: &Path, config: &Checked, device: &Device) -> Result<Vec<Memb
     for (at, of) in (0..opened.len()).zip(of.into_iter().cycle()) {
         let run = &opened[at];
         let other = &opened[of];
-        if run.look.is_none()
-            && let Some(look) = &other.look
+        if run.reranker.is_none()
+            && let Some(reranker) = &other.reranker
         {
-            opened[at].look = Some(run.second_look_from(look, other)?);
+            opened[at].reranker = Some(run.reranker_from(reranker, other)?);
         }
     }
     Ok(opened)

@@ -8,12 +8,12 @@ use dsokr_basis::Basis;
 use dsokr_core::Argument;
 use dsokr_data::Split;
 use dsokr_decode::{
-    CandidateBlocks, Candidates, Combination, MissingGold, Pool, SecondLook, fit_weights,
+    CandidateBlocks, Candidates, Combination, MissingGold, Pool, Reranker, fit_weights,
 };
 
 use super::{Member, QueryAnswers, Run};
 use crate::decoding::evaluation::Models;
-use crate::decoding::lexicon::read_look;
+use crate::decoding::lexicon::read_reranker;
 use crate::error::{Error, ensure};
 use crate::run_dir::{HELD_OUT, HELD_OUT_PART, SECOND_LOOK_PART, drawn_pairs, held_out};
 use crate::targets::OutputSpace;
@@ -31,15 +31,15 @@ pub(super) struct HeldOutQueries<'a> {
     /// Of each member, as they are scored.
     pub answers: Vec<Vec<f32>>,
     /// Of each member the candidates and the second look, which have not seen the pairs.
-    places: Vec<(Cow<'a, Candidates>, Option<SecondLook>)>,
+    places: Vec<(Cow<'a, Candidates>, Option<Reranker>)>,
 }
 
 impl<'a> HeldOutQueries<'a> {
     /// The members as models that have not seen the pairs.
     pub fn models(&'a self) -> Models<'a> {
         let mut models = self.runs.models();
-        for ((_, model), (candidates, look)) in models.each.iter_mut().zip(&self.places) {
-            (model.candidates, model.look) = (candidates, look.as_ref());
+        for ((_, model), (candidates, reranker)) in models.each.iter_mut().zip(&self.places) {
+            (model.candidates, model.reranker) = (candidates, reranker.as_ref());
         }
         models
     }
@@ -61,11 +61,11 @@ impl Run {
             let allowed = "absent, of runs that no folder holds";
             folder.map(|own| own.join(file)).ok_or_else(|| Error::value(key, found, allowed))
         };
-        let other = self.members.iter().find(|run| Some(&run.name) == self.look_of.as_ref());
+        let other = self.members.iter().find(|run| Some(&run.name) == self.reranker_of.as_ref());
         let shared = match other {
             Some(other) => {
-                let look = Member::unseen_look(&place(other, "")?)?;
-                Some((other, look))
+                let reranker = Member::unseen_reranker(&place(other, "")?)?;
+                Some((other, reranker))
             }
             None => None,
         };
@@ -78,11 +78,12 @@ impl Run {
             places.push(match &shared {
                 _ if own => {
                     parts.push(held_out::load(&place(run, HELD_OUT_PART)?, run.candidates.dim())?);
-                    let (candidates, look) = run.candidates_for_held_out_part(&place(run, "")?)?;
-                    (Cow::Owned(candidates), Some(look))
+                    let (candidates, reranker) =
+                        run.candidates_for_held_out_part(&place(run, "")?)?;
+                    (Cow::Owned(candidates), Some(reranker))
                 }
-                Some((other, look)) => {
-                    (Cow::Borrowed(&run.candidates), Some(run.second_look_from(look, other)?))
+                Some((other, reranker)) => {
+                    (Cow::Borrowed(&run.candidates), Some(run.reranker_from(reranker, other)?))
                 }
                 None => (Cow::Borrowed(&run.candidates), None),
             });
@@ -166,11 +167,11 @@ impl Models<'_> {
 
 impl Member {
     /// The second look of a different member of an ensemble, in the coordinates of this one.
-    pub(super) fn second_look_from(
+    pub(super) fn reranker_from(
         &self,
-        look: &SecondLook,
+        reranker: &Reranker,
         other: &Self,
-    ) -> Result<SecondLook, Error> {
+    ) -> Result<Reranker, Error> {
         let basis =
             |run: &Self| run.space.as_ref().and_then(OutputSpace::basis).map(Basis::fingerprint);
         let own = &self.config.name;
@@ -179,18 +180,18 @@ impl Member {
         ensure(basis(self) == basis(other), "ensemble.second_look", name, allowed)?;
         let origin = |run: &'_ Self| -> Vec<f64> {
             let origin = run.space.as_ref().and_then(OutputSpace::origin);
-            origin.map_or_else(|| vec![0.0; look.dim()], Cow::into_owned)
+            origin.map_or_else(|| vec![0.0; reranker.dim()], Cow::into_owned)
         };
         let ours = origin(self);
         let theirs = origin(other);
         let by = |at| (theirs[at] - ours[at]) as f32;
-        let look = look.moved(&(0..look.dim()).map(by).collect::<Vec<f32>>())?;
-        Ok(look.among(&self.candidates)?)
+        let reranker = reranker.moved(&(0..reranker.dim()).map(by).collect::<Vec<f32>>())?;
+        Ok(reranker.among(&self.candidates)?)
     }
 
     /// The second look that has not seen the part of the training pairs that `held-out-part.safetensors` answers.
-    pub(super) fn unseen_look(path: &Path) -> Result<SecondLook, Error> {
-        read_look(&SecondLook::open(&path.join(SECOND_LOOK_PART))?)
+    pub(super) fn unseen_reranker(path: &Path) -> Result<Reranker, Error> {
+        read_reranker(&Reranker::open(&path.join(SECOND_LOOK_PART))?)
     }
 
     /// The candidates as they are to the part of the training pairs that `held-out-part.safetensors` answers, of a run with
@@ -198,9 +199,9 @@ impl Member {
     pub(super) fn candidates_for_held_out_part(
         &self,
         path: &Path,
-    ) -> Result<(Candidates, SecondLook), Error> {
-        let look = Self::unseen_look(path)?.among(&self.candidates)?;
+    ) -> Result<(Candidates, Reranker), Error> {
+        let reranker = Self::unseen_reranker(path)?.among(&self.candidates)?;
         let own = &self.candidates;
-        Ok((own.clone().with_hubs_like(own, look.answers())?, look))
+        Ok((own.clone().with_hubs_like(own, reranker.answers())?, reranker))
     }
 }

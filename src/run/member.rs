@@ -10,7 +10,7 @@ use dsokr_core::Argument;
 use dsokr_core::store::Stored;
 use dsokr_data::config::DataSource;
 use dsokr_data::{DataRoot, FittedFeatures, Outputs, Source, Split, SplitName, canonical};
-use dsokr_decode::{CandidateBlocks, Candidates, MissingGold, Pool, SecondLook};
+use dsokr_decode::{CandidateBlocks, Candidates, MissingGold, Pool, Reranker};
 use dsokr_machines::Scaling;
 use dsokr_train::check_basis;
 use rayon::prelude::*;
@@ -19,7 +19,7 @@ use crate::config::candidate_rule::CandidateRule;
 use crate::config::{Checked, Search};
 use crate::decoding::decoder::Decoder;
 use crate::decoding::evaluation::Models;
-use crate::decoding::lexicon::read_look;
+use crate::decoding::lexicon::read_reranker;
 use crate::encoders::spectrum_inputs::Polarities;
 use crate::error::{Error, ensure_run};
 use crate::learners::learner::Predictor;
@@ -40,7 +40,7 @@ pub struct Member {
     /// The candidates.
     pub candidates: Candidates,
     /// The second look at the first candidates of each query.
-    pub look: Option<SecondLook>,
+    pub reranker: Option<Reranker>,
     /// The fitted model, which maps inputs to coordinates.
     pub predictor: Box<dyn Predictor>,
     /// The space of candidates and predictions; none where outputs are not sketched and nothing needs it.
@@ -116,11 +116,11 @@ impl Member {
         let run = RunDir::at(path).in_space(own);
         let width = candidates.dim();
         let predictor = config.encoder.learner().load(&run, &config, width, device)?;
-        let mut look = None;
+        let mut reranker = None;
         if config.decoding.second_look.is_some() {
-            let stored = SecondLook::open(&path.join(SECOND_LOOK))?;
+            let stored = Reranker::open(&path.join(SECOND_LOOK))?;
             check_basis(&stored, own)?;
-            look = Some(read_look(&stored)?.among(&candidates)?);
+            reranker = Some(read_reranker(&stored)?.among(&candidates)?);
         }
         let scaling = load_scaling(path)?;
         let constants = load_constants(path, scaling.as_ref())?;
@@ -128,7 +128,7 @@ impl Member {
         let folder = Some(path.into());
         let run = Self::from_parts(config, space, candidates, predictor);
         let polarities = read_json(&path.join(POLARITIES))?.unwrap_or_default();
-        Ok(Self { name, look, scaling, constants, labels, folder, polarities, ..run })
+        Ok(Self { name, reranker, scaling, constants, labels, folder, polarities, ..run })
     }
 
     /// A run of a predictor that was not made by [`fit`](crate::fit()), with candidates in the
@@ -152,7 +152,7 @@ impl Member {
         run: &RunDir,
         space: OutputSpace,
         candidates: Candidates,
-        look: Option<SecondLook>,
+        reranker: Option<Reranker>,
         predictor: Box<dyn Predictor>,
     ) -> Result<Self, Error> {
         let mut config = Checked::clone(&problem.config);
@@ -168,7 +168,7 @@ impl Member {
         };
         Ok(Self {
             name: run.path().display().to_string(),
-            look,
+            reranker,
             scaling: problem.scaling.clone(),
             constants: problem.constants.clone(),
             labels,
@@ -190,7 +190,7 @@ impl Member {
             name,
             config,
             candidates,
-            look: None,
+            reranker: None,
             predictor,
             space,
             scaling: None,
@@ -431,7 +431,7 @@ impl Member {
     pub(crate) fn decoder(&self) -> Decoder<'_> {
         Decoder {
             candidates: &self.candidates,
-            look: self.look.as_ref(),
+            reranker: self.reranker.as_ref(),
             space: self.space.as_ref(),
             config: &self.config,
             labels: &self.labels,

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use dsokr_core::store::Tensor;
 use dsokr_core::{Argument, Processes};
 use dsokr_data::{Split, SplitName};
-use dsokr_decode::{CandidateBlocks, Decoded, PerQuery, Pool, SecondLook};
+use dsokr_decode::{CandidateBlocks, Decoded, PerQuery, Pool, Reranker};
 
 use super::{Member, Run};
 use crate::config::candidate_rule::CandidateRule;
@@ -200,7 +200,7 @@ impl Run {
         let count = self.members.len();
         let found = format_args!("given, for {count} members");
         ensure(count == 1, key, found, "a run of one model")?;
-        let words = self.members[0].look.as_ref().and_then(SecondLook::words);
+        let words = self.members[0].reranker.as_ref().and_then(Reranker::words);
         let allowed = "texts: the second look of the run compares their words with candidates";
         ensure(words.is_none(), key, "given", allowed)?;
         let read = |_: &Member| Ok(Split::texts(vec![String::new(); queries]));

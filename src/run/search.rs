@@ -5,7 +5,9 @@ use std::ops::Range;
 
 use dsokr_data::{Split, Truth};
 use dsokr_decode::report::{ReliabilityBin, reliability};
-use dsokr_decode::{CandidateBlocks, Candidates, Decoded, Hit, MissingGold, Pool, Rank, Standings};
+use dsokr_decode::{
+    CandidateBlocks, Candidates, Decoded, Hit, MissingGold, Pool, Rank, RankedHits,
+};
 
 use super::{Member, QueryAnswers, Run, Wanted};
 use crate::config::Checked;
@@ -234,7 +236,7 @@ impl Models<'_> {
         let config = decoder.config;
         let mut quantiles = quantiles_of(config, answers).into_iter();
         let levels = config.encoder.abilities().levels;
-        let answer = |Standings { hits, gap }: Standings| {
+        let answer = |RankedHits { hits, gap }: RankedHits| {
             let hits = hits.into_iter().map(|hit| answer::Hit::from_standing(hit, &names, levels));
             let hits = hits.collect::<Result<_, Error>>()?;
             let quantiles = quantiles.next().unwrap_or_default();

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use dsokr_core::store::{Contents, Stored, Tensor, read_text, sync_file, sync_folder};
-use dsokr_decode::{Candidates, SecondLook};
+use dsokr_decode::{Candidates, Reranker};
 use dsokr_nn::parameters::Parameters;
 use dsokr_train::{Checkpoint, CheckpointSink, LogLine, check_basis, read_parameters};
 
@@ -257,8 +257,8 @@ impl RunDir {
     }
 
     /// Writes a second look at the candidates into the file `name`.
-    pub(crate) fn save_second_look(&self, name: &str, look: &SecondLook) -> Result<(), Error> {
-        Ok(look.save(&self.path.join(name), &named([("basis", &self.space)]))?)
+    pub(crate) fn save_reranker(&self, name: &str, reranker: &Reranker) -> Result<(), Error> {
+        Ok(reranker.save(&self.path.join(name), &named([("basis", &self.space)]))?)
     }
 
     /// Replaces the configuration by one with other settings of the optimisation, and

@@ -8,7 +8,7 @@ use dsokr::core::Cancellation;
 use dsokr::core::processes::{Processes, threads};
 use dsokr::data::{DataRoot, SplitName};
 use dsokr::decode::report::ReliabilityBin;
-use dsokr::decode::{Candidates, Decoded, Hit, Precision, Rank};
+use dsokr::decode::{Candidates, Decoded, Hit, Rank, StorageType};
 use dsokr::run::{Answer, shard_candidates};
 use dsokr::train::{Event, Observer};
 use dsokr::{Config, Error, Member, Request, Run, Scores, Trained, fit};
@@ -291,9 +291,11 @@ fn ranks_with_shards_of_the_candidates_answer_as_one_with_all_of_them() {
     let device = Device::flex();
     let one = named(&Run::open_all(runs, &device).expect("a run")).expect("an evaluation");
     let elsewhere = folder.path("elsewhere");
-    for (parts, precision, place) in
-        [(3, Precision::F32, None), (2, Precision::I8, Some(&elsewhere)), (3, Precision::I8, None)]
-    {
+    for (parts, precision, place) in [
+        (3, StorageType::F32, None),
+        (2, StorageType::I8, Some(&elsewhere)),
+        (3, StorageType::I8, None),
+    ] {
         let place = place.map(PathBuf::as_path);
         let written = shard_candidates(&out, parts, precision, place).expect("shards");
         assert_eq!(written.folder, place.map_or(out.join("shards"), Path::to_path_buf));
@@ -311,7 +313,7 @@ fn ranks_with_shards_of_the_candidates_answer_as_one_with_all_of_them() {
             }
         }
     }
-    let refused = shard_candidates(&out, 2, Precision::F32, Some(&out)).expect_err("an error");
+    let refused = shard_candidates(&out, 2, StorageType::F32, Some(&out)).expect_err("an error");
     assert!(refused.to_string().contains("expected a path outside of"), "{refused}");
 }
 

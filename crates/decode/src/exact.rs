@@ -7,7 +7,7 @@ use dsokr_core::{Cancellation, Error};
 use rayon::prelude::*;
 
 use crate::error::{all_finite, check_range, ensure};
-use crate::permutations::{Structure, best_by_codes, best_by_pairs, best_by_positions};
+use crate::permutations::{DecodedOutput, best_by_codes, best_by_pairs, best_by_positions};
 use crate::queries::Queries;
 
 /// The meaning of the columns of output rows, which decides how the best structure is found.
@@ -116,7 +116,7 @@ impl<'a> ExactSearch<'a> {
     /// # Errors
     /// [`Error::Shape`] for predictions of a different number of coordinates;
     /// [`Error::NotFiniteAt`], in [`Error::At`] with the query, for weights that overflow.
-    pub fn best(&self, queries: &Queries) -> Result<Vec<Structure>, Error> {
+    pub fn best(&self, queries: &Queries) -> Result<Vec<DecodedOutput>, Error> {
         let cancellation = Cancellation::current();
         let rows = queries.rows().par_chunks_exact(queries.dim()).enumerate();
         rows.map(|(at, z)| {
@@ -126,7 +126,7 @@ impl<'a> ExactSearch<'a> {
         .collect()
     }
 
-    fn one(&self, z: &[f32]) -> Result<Structure, Error> {
+    fn one(&self, z: &[f32]) -> Result<DecodedOutput, Error> {
         let (weights, zero) = self.direction(z)?;
         let scale = |squared: usize| scale(self.kernel, squared as f64);
         match &self.encoding {
@@ -210,10 +210,10 @@ fn check_unscaled(kernel: &dyn OutputKernel, rows: &str) -> Result<(), Error> {
 
 /// Returns the best of all rows of numbers for a direction w in feature space: w itself, which minimises `‖w − y‖²`
 /// (thesis, equation 5.22). Its score `⟨w, y⟩ − ½‖y‖²` is `½‖w‖²`.
-fn best_numbers(weights: Vec<f32>) -> Result<Structure, Error> {
+fn best_numbers(weights: Vec<f32>) -> Result<DecodedOutput, Error> {
     all_finite(&weights, |at| format!("number {at}"))?;
     let squared: f64 = weights.iter().map(|&weight| f64::from(weight).powi(2)).sum();
-    Ok(Structure { numbers: weights, score: 0.5 * squared, ..Structure::default() })
+    Ok(DecodedOutput { numbers: weights, score: 0.5 * squared, ..DecodedOutput::default() })
 }
 
 /// Returns the best of all sets of labels for a direction w in feature space: the set Y whose size is in `sizes` with
@@ -229,7 +229,7 @@ fn best_labels(
     weights: &[f32],
     zero: f64,
     sizes: RangeInclusive<usize>,
-) -> Result<Structure, Error> {
+) -> Result<DecodedOutput, Error> {
     let labels = weights.len();
     check_range(
         !sizes.is_empty() && *sizes.end() <= labels,
@@ -256,5 +256,5 @@ fn best_labels(
     let (size, score) = best.unwrap_or_default();
     order.truncate(size);
     order.sort_unstable();
-    Ok(Structure { parts: order, score, ..Structure::default() })
+    Ok(DecodedOutput { parts: order, score, ..DecodedOutput::default() })
 }

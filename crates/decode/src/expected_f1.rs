@@ -3,7 +3,7 @@ use std::collections::BTreeMap;
 use dsokr_core::Error;
 
 use crate::error::check_range;
-use crate::permutations::Structure;
+use crate::permutations::DecodedOutput;
 
 /// Returns the set of labels with the largest expected F1, where the true set is one of `outcomes`, each with a weight
 /// w_c, and `p_c = w_c / Σ w` is its probability. The returned set need not be one of them.
@@ -31,7 +31,7 @@ use crate::permutations::Structure;
 /// assert!((best.score - 0.8).abs() < 1e-15);
 /// # Ok::<(), dsokr_core::Error>(())
 /// ```
-pub fn best_expected_f1(outcomes: &[(f64, &[u32])]) -> Result<Structure, Error> {
+pub fn best_expected_f1(outcomes: &[(f64, &[u32])]) -> Result<DecodedOutput, Error> {
     let total: f64 = outcomes.iter().map(|(weight, _)| weight).sum();
     for (weight, _) in outcomes {
         let holds = *weight >= 0.0 && weight.is_finite();
@@ -55,7 +55,7 @@ pub fn best_expected_f1(outcomes: &[(f64, &[u32])]) -> Result<Structure, Error> 
         }
     }
     let largest = sizes.last_key_value().map_or(0, |(&size, _)| size);
-    let mut best = Structure { score: empty, ..Structure::default() };
+    let mut best = DecodedOutput { score: empty, ..DecodedOutput::default() };
     let mut gains: Vec<(f64, u32)> = Vec::with_capacity(labels.len());
     for k in 1..=labels.len() {
         let factor = |size: usize| 2.0 / (k + size) as f64;
@@ -74,7 +74,7 @@ pub fn best_expected_f1(outcomes: &[(f64, &[u32])]) -> Result<Structure, Error> 
         if score > best.score {
             let mut chosen: Vec<u32> = gains[..k].iter().map(|&(_, label)| label).collect();
             chosen.sort_unstable();
-            best = Structure { parts: chosen, score, ..Structure::default() };
+            best = DecodedOutput { parts: chosen, score, ..DecodedOutput::default() };
         }
     }
     Ok(best)

@@ -4,7 +4,7 @@
 //! `b(c)` each ([`CandidateBlocks`] is anything that makes them block by block). Scores are computed tile by tile and looked at once: to [`rank`] the gold
 //! candidate, ties counted exactly, or to keep the [`top_k`]. The queries × candidates matrix never
 //! exists. A [`Pool`] says whether queries share the candidates or have a list each ([`PerQuery`]).
-//! [`Golds`] are the right candidates of queries that have several, and those that do not compete.
+//! [`GoldOutputs`] are the right candidates of queries that have several, and those that do not compete.
 //! Candidates in [`Shards`] are spread over several processes, which answer together.
 //! [`Hubs`] take their advantage from candidates that are near everything.
 //! Several models rank as an [`Ensemble`] by a [`Combination`] of their scores or ranks.
@@ -41,7 +41,7 @@ mod ensemble;
 mod error;
 mod exact;
 mod expected_f1;
-mod golds;
+mod gold_outputs;
 mod hits;
 mod hubs;
 mod metrics;
@@ -50,35 +50,35 @@ mod pool;
 mod queries;
 mod rank;
 mod rank_metrics;
+mod ranked_hits;
 pub mod report;
+mod reranker;
 mod scoring;
-mod second_look;
 mod shards;
-mod standing;
 
 pub use blocks::{CandidateBlocks, ScoreBlock};
-pub use candidates::{CandidateParts, Candidates, Columns, Precision};
+pub use candidates::{CandidateParts, Candidates, Columns, StorageType};
 pub use codes::CodedBlock;
 pub use ensemble::{
-    Combination, Ensemble, FittedWeights, Further, LikelyWeights, Member, fit_weights,
+    Combination, Ensemble, FittedWeights, LikelyWeights, Member, OutOfPoolScores, fit_weights,
     likely_weights,
 };
 pub use exact::{Encoding, ExactSearch};
 pub use expected_f1::best_expected_f1;
-pub use golds::{ChosenGold, Golds};
+pub use gold_outputs::{ChosenGold, GoldOutputs};
 pub use hits::{Decoded, Hit, RowHit, rank, top_k, top_rows};
 pub use hubs::Hubs;
 pub use metrics::{
     Metrics, MultiLabelMetrics, PoolSizes, bootstrap, percentile_interval, resampled,
 };
-pub use permutations::Structure;
+pub use permutations::DecodedOutput;
 pub use pool::{MissingGold, PerQuery, Pool};
 pub use queries::Queries;
 pub use rank::Rank;
 pub use rank_metrics::{MRR, RANK_METRICS, RankMetric, RankSummary, RankValues};
-pub use second_look::{Clues, Lexicon, LookExamples, Neighbourhood, SecondLook, Words};
+pub use ranked_hits::{RankedHit, RankedHits};
+pub use reranker::{Lexicon, Neighbourhood, Reranker, RerankerExamples, RerankerFeatures, Words};
 pub use shards::{AllCandidates, CandidatePlace, ShardSet, Shards, SomeCandidates};
-pub use standing::{Standing, Standings};
 
 /// The program of the README, which runs as a test.
 #[cfg(doctest)]

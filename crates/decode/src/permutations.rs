@@ -29,7 +29,7 @@ const BITS: i32 = 40;
 
 /// A permutation of items, a set of labels or a row of numbers, and its score.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Structure {
+pub struct DecodedOutput {
     /// The items, first to last, or the columns of the labels, ascending.
     pub parts: Vec<u32>,
     /// The numbers of a row; none of the others.
@@ -38,7 +38,7 @@ pub struct Structure {
     pub score: f64,
 }
 
-impl Structure {
+impl DecodedOutput {
     /// Returns the rank of every item of a permutation, from 0, which featurizers take.
     pub fn ranks(&self) -> Vec<u32> {
         let mut ranks = vec![0; self.parts.len()];
@@ -53,7 +53,7 @@ impl Structure {
 ///
 /// Up to 16 items are ordered by dynamic programming over sets of items (Lawler 1964), in 2ᴷ K² steps and 8 · 2ᴷ bytes.
 /// More items are ordered by local search ([`order_locally`]), whose order may be worse than the best one.
-pub(crate) fn best_by_pairs(direction: &[f32], scale: f64) -> Result<Structure, Error> {
+pub(crate) fn best_by_pairs(direction: &[f32], scale: f64) -> Result<DecodedOutput, Error> {
     let width = direction.len();
     let items = (1 + 8 * width).isqrt().div_ceil(2);
     check_items(items, items * (items - 1) / 2, width, "K(K-1)/2 pair signs", MOST)?;
@@ -70,7 +70,7 @@ pub(crate) fn best_by_pairs(direction: &[f32], scale: f64) -> Result<Structure, 
         order_locally(items, &gains)
     };
     let parts = order.into_iter().map(|item| item as u32).collect();
-    Ok(Structure { parts, score: best as f64 * unit, ..Structure::default() })
+    Ok(DecodedOutput { parts, score: best as f64 * unit, ..DecodedOutput::default() })
 }
 
 /// Returns the best order, the first of those that tie, and what it gains: `gains[i · items + j]` for each i before j.
@@ -155,7 +155,7 @@ fn descend(order: &mut Vec<usize>, gains: &[i64]) -> i64 {
 ///
 /// Item i is behind all but `c_i` of the items before it, as `dsokr_data::featurizers::lehmer_codes`
 /// counts them.
-pub(crate) fn best_by_codes(weights: &[f32]) -> Result<Structure, Error> {
+pub(crate) fn best_by_codes(weights: &[f32]) -> Result<DecodedOutput, Error> {
     check_items(weights.len(), weights.len(), weights.len(), "K numbers", MOST)?;
     all_finite(weights, |at| format!("weight {at}"))?;
     let mut parts = Vec::with_capacity(weights.len());
@@ -167,13 +167,13 @@ pub(crate) fn best_by_codes(weights: &[f32]) -> Result<Structure, Error> {
         score += weight * code - 0.5 * code * code;
         parts.insert(item - code as usize, item as u32);
     }
-    Ok(Structure { parts, score, ..Structure::default() })
+    Ok(DecodedOutput { parts, score, ..DecodedOutput::default() })
 }
 
 /// Returns the best of all orders of K items for a direction w in feature space, the lexicographically first if orders
 /// tie, by the Hungarian method in K³ steps; `scale` is the scale of rows. `w_{iK + r}` counts where item i has rank r,
 /// as `dsokr_data::featurizers::hamming_one_hot` orders its columns.
-pub(crate) fn best_by_positions(direction: &[f32], scale: f64) -> Result<Structure, Error> {
+pub(crate) fn best_by_positions(direction: &[f32], scale: f64) -> Result<DecodedOutput, Error> {
     let items = direction.len().isqrt();
     check_items(items, items * items, direction.len(), "K*K bits", MOST)?;
     let (whole, unit) = whole_weights(direction, scale)?;
@@ -188,7 +188,7 @@ pub(crate) fn best_by_positions(direction: &[f32], scale: f64) -> Result<Structu
     make_first(&mut matching, row);
     let order = matching.column_of;
     let parts = order.into_iter().map(|item| item as u32).collect();
-    Ok(Structure { parts, score: total as f64 * unit, ..Structure::default() })
+    Ok(DecodedOutput { parts, score: total as f64 * unit, ..DecodedOutput::default() })
 }
 
 /// Refuses rows whose width does not fit the number of items, and too many items.

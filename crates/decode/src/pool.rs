@@ -142,7 +142,7 @@ pub struct PerQuery {
 /// A line of a file of candidate lists.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Line {
+struct ListLine {
     query: Id,
     candidates: Vec<Id>,
 }
@@ -226,7 +226,7 @@ impl PerQuery {
             }
             let bad = |message: String| Error::at_line(path, line, message);
             let form = r#"{"query": "id", "candidates": ["id", ...]}"#;
-            let Line { query: Id(query), candidates: ids } = serde_json::from_slice(bytes)
+            let ListLine { query: Id(query), candidates: ids } = serde_json::from_slice(bytes)
                 .map_err(|error| bad(format!("{error}; expected {form}")))?;
             if let Some((first, _)) = lists.get(&query) {
                 return Err(bad(format!("query {query:?} has a list in line {first} already")));

@@ -35,7 +35,7 @@ impl<'a> Queries<'a> {
         Self { dim, rows, names: Some(names), texts: None }.check()
     }
 
-    /// Sets the text of each query, whose [words](crate::Words) a second look may read; an empty text is none.
+    /// Sets the text of each query, whose [words](crate::Words) a reranker may read; an empty text is none.
     ///
     /// # Errors
     /// [`Error::Shape`] when there is not one text a row.

@@ -20,8 +20,8 @@ use dsokr_basis::{Block, Kernel, Mat, RowKind, RowSource};
 use dsokr_core::random::{generator, unit};
 use dsokr_core::{Error, Error as BasisError};
 use dsokr_machines::{
-    Averaged, ConjugateGradients, InputSketch, RidgeProblem, Targets, fit_averaged,
-    fit_conjugate_gradients, fit_sketched,
+    ConjugateGradients, DivideAndConquer, InputSketch, RidgeProblem, Targets,
+    fit_conjugate_gradients, fit_divide_and_conquer, fit_sketched,
 };
 
 const WIDTH: usize = 100;
@@ -143,7 +143,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let model = match &solver[..] {
         "average" => {
             let sketch = InputSketch::subsampling(anchors / 2);
-            fit_averaged(problem, &Averaged { sketch, parts })?
+            fit_divide_and_conquer(problem, &DivideAndConquer { sketch, parts })?
         }
         "direct" => fit_sketched(problem, &InputSketch::subsampling(anchors))?.model,
         _ => {

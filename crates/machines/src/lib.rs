@@ -8,7 +8,7 @@
 //! | ISOKR | [`fit`] | [`OutputSpace::basis`] of a sketch |
 //! | SIOKR | [`fit_sketched`] | [`OutputSpace::training`] |
 //! | SISOKR | [`fit_sketched`] | [`OutputSpace::basis`] of a sketch |
-//! | SIOKR, SISOKR with many anchors | [`fit_conjugate_gradients`], [`fit_averaged`] | either |
+//! | SIOKR, SISOKR with many anchors | [`fit_conjugate_gradients`], [`fit_divide_and_conquer`] | either |
 //! | Kernel Dependency Estimation | [`fit`] | the leading coordinates of a basis of every output |
 //! | joint quantile regression | [`fit_lipschitz`] with [`Loss::Pinball`] | [`Targets::repeated`] |
 //! | IOKR with robust losses | [`fit_lipschitz`] | [`Targets::from_projection`] |
@@ -40,10 +40,10 @@ pub use loss::{Loss, Pinball};
 pub use output_matrix::{Coupling, OutputMatrix};
 pub use prepared::PreparedSolver;
 pub use ridge::{
-    Averaged, ConjugateGradients, Fitted, Ideal, InputSketch, KernelModel, KernelWeighting,
-    LastSystem, Leading, OutputSpace, Points, RidgeProblem, RidgeSystem, Scaling, SketchedFit,
-    Spectrum, TrainingInputs, alignf, anchored, combine, fit, fit_averaged,
-    fit_conjugate_gradients, fit_sketched, held_out_weights,
+    ConjugateGradients, DivideAndConquer, Fitted, InputSketch, KernelModel, KernelWeighting,
+    LastSystem, OutputSpace, Points, PrefixFit, RidgeProblem, RidgeSystem, Scaling, SketchedFit,
+    Spectrum, TargetGram, TrainingInputs, alignf, combine, fit, fit_conjugate_gradients,
+    fit_divide_and_conquer, fit_sketched, held_out_weights, nystrom_features,
 };
 pub use solver::{ClosedForm, Cost, Lipschitz, Sketched, Solver};
 pub use summary::{

@@ -11,8 +11,8 @@ use faer::Mat;
 use crate::lipschitz::{InputFeatures, fit_lipschitz};
 use crate::output_matrix::Coupling;
 use crate::ridge::{
-    GramKernel, InputSketch, KernelModel, LastSystem, Leading, OutputSpace, RidgeProblem, Spectrum,
-    TrainingInputs, fit_averaged, fit_conjugate_gradients, fit_sketched,
+    GramKernel, InputSketch, KernelModel, LastSystem, OutputSpace, PrefixFit, RidgeProblem,
+    Spectrum, TrainingInputs, fit_conjugate_gradients, fit_divide_and_conquer, fit_sketched,
 };
 use crate::solver::{ClosedForm, Sketched, Solver};
 use crate::targets::{Targets, check};
@@ -48,7 +48,7 @@ impl Solver {
             (
                 Self::Sketched(_)
                 | Self::ConjugateGradients(_)
-                | Self::Averaged(_)
+                | Self::DivideAndConquer(_)
                 | Self::Lipschitz(_),
                 TrainingInputs::Gram(gram),
             ) => {
@@ -112,7 +112,7 @@ impl PreparedSolver<'_> {
     /// the others. `targets` has a row for each input.
     ///
     /// # Errors
-    /// Those of [`RidgeSystem::new`](crate::RidgeSystem::new), [`RidgeSystem::fit`](crate::RidgeSystem::fit), [`fit_sketched`], [`fit_conjugate_gradients`], [`fit_averaged`] and
+    /// Those of [`RidgeSystem::new`](crate::RidgeSystem::new), [`RidgeSystem::fit`](crate::RidgeSystem::fit), [`fit_sketched`], [`fit_conjugate_gradients`], [`fit_divide_and_conquer`] and
     /// [`fit_lipschitz`]; [`Error::Value`] for a precomputed kernel and a solver that needs rows, and for a
     /// solver that has no leave-one-out predictions in closed form, or of no [`spectrum`](Self::spectrum) with a learned output
     /// matrix, and for a λ for which that is 0.
@@ -183,7 +183,7 @@ impl PreparedSolver<'_> {
                 return Ok((self.answering(fitted.model), held_out.transpose()?));
             }
             (Solver::ConjugateGradients(options), _) => fit_conjugate_gradients(problem, options)?,
-            (Solver::Averaged(options), _) => fit_averaged(problem, options)?,
+            (Solver::DivideAndConquer(options), _) => fit_divide_and_conquer(problem, options)?,
             (Solver::Lipschitz(options), Some(features)) => {
                 let output = match &self.output {
                     Some(Coupling::Learned { .. }) => return Err(self.solver.unfit(LEARNED)),
@@ -202,17 +202,17 @@ impl PreparedSolver<'_> {
     }
 
     /// Fits like [`fit`](Self::fit) with leave-one-out predictions, together with the model of the first `rows` rows
-    /// with the same nλ. Both come from one factored system ([`Fitted::with_leading`](crate::Fitted::with_leading)).
+    /// with the same nλ. Both come from one factored system ([`Fitted::with_prefix`](crate::Fitted::with_prefix)).
     ///
     /// # Errors
-    /// Those of [`fit`](Self::fit) and of [`Fitted::with_leading`](crate::Fitted::with_leading); [`Error::Value`] for
+    /// Those of [`fit`](Self::fit) and of [`Fitted::with_prefix`](crate::Fitted::with_prefix); [`Error::Value`] for
     /// a solver other than the closed form.
-    pub fn fit_with_leading(
+    pub fn fit_with_prefix(
         &self,
         targets: &Targets,
         lambda: f64,
         rows: usize,
-    ) -> Result<(KernelModel, Leading), Error> {
+    ) -> Result<(KernelModel, PrefixFit), Error> {
         let Solver::ClosedForm(ClosedForm { precision }) = self.solver else {
             return Err(self.solver.unfit("closed-form for the model of leading rows"));
         };
@@ -221,7 +221,7 @@ impl PreparedSolver<'_> {
         check(self.inputs.len(), targets, lambda)?;
         let system = self.systems.get(&self.inputs, &targets.weights, lambda, precision)?;
         let fitted = system.fit(targets)?;
-        let leading = fitted.with_leading(targets, rows)?;
+        let leading = fitted.with_prefix(targets, rows)?;
         Ok((fitted.model, leading))
     }
 
@@ -282,7 +282,10 @@ impl PreparedSolver<'_> {
                 let (rows, kernel) = self.compared()?;
                 Spectrum::sketched(kernel, rows, targets, sketch, self.seed)
             }
-            (Solver::ConjugateGradients(_) | Solver::Averaged(_) | Solver::Lipschitz(_), _) => {
+            (
+                Solver::ConjugateGradients(_) | Solver::DivideAndConquer(_) | Solver::Lipschitz(_),
+                _,
+            ) => {
                 return Ok(None);
             }
         };

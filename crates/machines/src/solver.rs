@@ -6,7 +6,7 @@ use smart_default::SmartDefault;
 use crate::lipschitz::{LipschitzProblem, Offset, Stop};
 use crate::loss::{Loss, tag};
 use crate::output_matrix::OutputMatrix;
-use crate::ridge::{Averaged, ConjugateGradients, InputSketch};
+use crate::ridge::{ConjugateGradients, DivideAndConquer, InputSketch};
 use crate::summary::Arithmetic;
 
 /// How a kernel machine is fitted.
@@ -32,7 +32,8 @@ pub enum Solver {
     /// The system of `sketched`, solved by preconditioned conjugate gradients: for thousands of sketched inputs.
     ConjugateGradients(ConjugateGradients),
     /// The mean of `sketched` models on parts of the rows.
-    Averaged(Averaged),
+    #[serde(rename = "averaged")]
+    DivideAndConquer(DivideAndConquer),
     /// A Lipschitz loss in the span of a sketch of the inputs.
     Lipschitz(Lipschitz),
 }
@@ -101,7 +102,7 @@ impl Solver {
             Self::ClosedForm(_) => None,
             Self::Sketched(Sketched { sketch })
             | Self::ConjugateGradients(ConjugateGradients { sketch, .. })
-            | Self::Averaged(Averaged { sketch, .. })
+            | Self::DivideAndConquer(DivideAndConquer { sketch, .. })
             | Self::Lipschitz(Lipschitz { sketch, .. }) => Some(sketch),
         }
     }
@@ -115,7 +116,7 @@ impl Solver {
         match self {
             Self::ClosedForm(_) | Self::Sketched(_) => Ok(()),
             Self::ConjugateGradients(options) => options.validate(),
-            Self::Averaged(options) => Error::check_count("number of parts", options.parts),
+            Self::DivideAndConquer(options) => Error::check_count("number of parts", options.parts),
             Self::Lipschitz(options) => {
                 let width = options.loss.levels().map_or(1, <[f64]>::len);
                 options.loss.validate(width)?;
@@ -177,7 +178,7 @@ impl Solver {
                 let multiplications = fits * (multiplications + steps);
                 Cost { bytes: bytes + kept + 48.0 * m * p, multiplications }
             }
-            Self::Averaged(_) => {
+            Self::DivideAndConquer(_) => {
                 Cost { bytes: 2.0 * bytes, multiplications: fits * multiplications }
             }
             Self::Lipschitz(_) => {

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use dsokr_decode::{Further, Member};
+use dsokr_decode::{Member, OutOfPoolScores};
 use rayon::prelude::*;
 
 use super::SearchEnd;
@@ -28,7 +28,7 @@ pub(super) struct Beam<'a> {
     query: usize,
     /// Its coordinates for each model.
     z: Vec<&'a [f32]>,
-    further: &'a Further<'a>,
+    further: &'a OutOfPoolScores<'a>,
     settings: &'a BeyondConfig,
     /// The molecules that the search starts with.
     starts: Vec<u32>,
@@ -50,7 +50,7 @@ impl<'a> Beam<'a> {
     /// The search for a query, whose answer has `count` molecules.
     pub fn new(
         query: usize,
-        further: &'a Further<'a>,
+        further: &'a OutOfPoolScores<'a>,
         settings: &'a BeyondConfig,
         count: usize,
     ) -> Self {
@@ -85,7 +85,7 @@ impl<'a> Beam<'a> {
     pub fn best(&self, pool: &MoleculePool) -> Result<Vec<ScoredMolecule>, Error> {
         let kept = !self.best_kept.is_empty();
         let best = if kept { &self.best_kept } else { &self.best };
-        if !self.further.looks() {
+        if !self.further.reranks() {
             return Ok(best.iter().take(self.count).copied().collect());
         }
         // however many an answer has, the first is the same

@@ -18,8 +18,8 @@ use std::time::{Duration, Instant};
 use dsokr_core::Cancellation;
 use dsokr_data::FittedFeatures;
 use dsokr_decode::{
-    CandidateBlocks, Candidates, Combination, Ensemble, Further, Hit, Pool as CandidatePool,
-    Queries, RowHit, top_rows,
+    CandidateBlocks, Candidates, Combination, Ensemble, Hit, OutOfPoolScores,
+    Pool as CandidatePool, Queries, RowHit, top_rows,
 };
 use dsokr_molecule::{Element, Molecule, Moves, Palette};
 use rayon::prelude::*;
@@ -201,7 +201,7 @@ impl BeyondSearch {
     /// The `count` best molecules for each query of an ensemble, whose members are `models`, best first; at least one.
     ///
     /// # Errors
-    /// As [`Ensemble::further`]; a search that is cancelled; features that cannot be computed.
+    /// As [`Ensemble::out_of_pool_scores`]; a search that is cancelled; features that cannot be computed.
     pub(crate) fn best(
         &self,
         models: &[SearchedModel],
@@ -212,7 +212,7 @@ impl BeyondSearch {
     ) -> Result<Vec<Vec<FoundMolecule>>, Error> {
         let candidates = models[0].candidates;
         let starts = self.settings.starts.min(candidates.len());
-        let (further, starts) = ensemble.further(pool, rule, starts)?;
+        let (further, starts) = ensemble.out_of_pool_scores(pool, rule, starts)?;
         let further = &further;
         // one search at a time: a later one gains from what the first one evaluates
         let pool = &mut *self.molecules.lock().unwrap_or_else(PoisonError::into_inner);
@@ -237,7 +237,7 @@ impl BeyondSearch {
 struct Climb<'a> {
     search: &'a BeyondSearch,
     models: &'a [SearchedModel<'a>],
-    further: &'a Further<'a>,
+    further: &'a OutOfPoolScores<'a>,
     pool: &'a mut MoleculePool,
     /// How many molecules an answer has.
     count: usize,

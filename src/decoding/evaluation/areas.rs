@@ -61,13 +61,13 @@ fn first_sets(
     pool: Pool,
     count: usize,
 ) -> Result<Vec<ScoredSets>, Error> {
-    let (standings, names) = distinct(ensemble, &models.rule, pool, 0..count, None)?;
-    let sets = standings.into_iter().map(|standings| {
-        let set = |hit: dsokr_decode::Standing| {
+    let (ranked, names) = distinct(ensemble, &models.rule, pool, 0..count, None)?;
+    let sets = ranked.into_iter().map(|ranked| {
+        let set = |hit: dsokr_decode::RankedHit| {
             let place = names.place(hit.candidates[0] as usize)?;
             Ok((names.candidates.label(place).to_owned(), f64::from(hit.score)))
         };
-        standings.hits.into_iter().map(set).collect::<Result<_, Error>>()
+        ranked.hits.into_iter().map(set).collect::<Result<_, Error>>()
     });
     sets.collect()
 }

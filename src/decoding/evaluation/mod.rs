@@ -12,8 +12,8 @@ use dsokr_core::Argument;
 use dsokr_core::random::generator;
 use dsokr_data::{Split, SplitName, Truth};
 use dsokr_decode::{
-    AllCandidates, CandidateBlocks, Candidates, Combination, Decoded, Ensemble, Golds, Member,
-    MissingGold, PerQuery, Pool, Queries, Shards,
+    AllCandidates, CandidateBlocks, Candidates, Combination, Decoded, Ensemble, GoldOutputs,
+    Member, MissingGold, PerQuery, Pool, Queries, Shards,
 };
 use rand::RngExt;
 
@@ -33,7 +33,7 @@ use crate::run_dir::Report;
 
 /// Queries with a row for each right and each known output.
 pub(crate) struct GoldRows {
-    golds: Golds,
+    golds: GoldOutputs,
     lists: Option<PerQuery>,
     /// The query of each row.
     rows: Split,
@@ -45,7 +45,7 @@ impl GoldRows {
         if !split.is_filtered() {
             return Ok(None);
         }
-        let golds = Golds::new(&split.golds(), &split.known)?;
+        let golds = GoldOutputs::new(&split.golds(), &split.known)?;
         let lists = match pool {
             Pool::Shared => None,
             Pool::PerQuery(lists) => {
@@ -193,8 +193,8 @@ impl<'a> Models<'a> {
             Ok(Member { name, queries, candidates, normalised })
         };
         let members = self.each.iter().zip(answers).map(member).collect::<Result<_, Error>>()?;
-        let looks = self.each.iter().map(|(_, decoder)| decoder.look).collect();
-        Ok(Ensemble::new(members)?.with_second_looks(looks)?)
+        let rerankers = self.each.iter().map(|(_, decoder)| decoder.reranker).collect();
+        Ok(Ensemble::new(members)?.with_rerankers(rerankers)?)
     }
 
     /// Ranks the right outputs of each query of a split under each model's predictions, as they are scored, and

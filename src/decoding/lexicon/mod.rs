@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use dsokr_core::store::{Stored, read_text};
-use dsokr_decode::{Lexicon, SecondLook};
+use dsokr_decode::{Lexicon, Reranker};
 use dsokr_molecule::{Fact, Molecule};
 use regex::{Regex, RegexSet, RegexSetBuilder};
 
@@ -27,12 +27,12 @@ const MOST: usize = 10_000;
 const LONGEST: usize = 10_000;
 
 /// Reads a second look with the lexicon in its file.
-pub(crate) fn read_look(stored: &Stored) -> Result<SecondLook, Error> {
+pub(crate) fn read_reranker(stored: &Stored) -> Result<Reranker, Error> {
     let parse = |text| -> Result<Arc<dyn Lexicon>, Error> {
         Ok(Arc::new(MoleculeLexicon::parse(text, stored.path())?))
     };
-    let lexicon = stored.metadata(SecondLook::LEXICON).ok().map(parse).transpose()?;
-    Ok(SecondLook::read(stored, lexicon)?)
+    let lexicon = stored.metadata(Reranker::LEXICON).ok().map(parse).transpose()?;
+    Ok(Reranker::read(stored, lexicon)?)
 }
 
 /// Pairs of a regular expression on the text in lower case and a [`Fact`] about the molecule of a label.

@@ -9,7 +9,7 @@ use dsokr_basis::kernel::{OutputKernel, SumKernel};
 use dsokr_basis::{Features, Kernel, RowKind, RowSource};
 use dsokr_core::store::Stored;
 use dsokr_machines::{
-    Ideal, KernelModel, KernelWeighting, Scaling, TrainingInputs, anchored, combine,
+    KernelModel, KernelWeighting, Scaling, TargetGram, TrainingInputs, combine, nystrom_features,
 };
 use faer::Mat;
 use serde::{Deserialize, Serialize};
@@ -78,7 +78,7 @@ impl MachineInputs {
                 let n = pairs.len();
                 if let Some(anchors) = values.anchors.get(at) {
                     let own = Mat::from_fn(n, anchors.nrows(), |i, j| all[(pairs[i], j)]);
-                    let rows = anchored(own.as_ref(), anchors.as_ref())?;
+                    let rows = nystrom_features(own.as_ref(), anchors.as_ref())?;
                     return Ok(Cow::Owned(Kernel::Linear.block(&rows, &rows)?));
                 }
                 Ok(if n == all.nrows() {
@@ -246,7 +246,7 @@ impl MachineInputs {
                 if values.anchors.is_empty() {
                     return Ok(MachineRows::Gram(all));
                 }
-                let rows = anchored(all.as_ref(), sum(&values.anchors)?.as_ref())?;
+                let rows = nystrom_features(all.as_ref(), sum(&values.anchors)?.as_ref())?;
                 Ok(MachineRows::Features(Cow::Owned(rows), Arc::new(Kernel::Linear)))
             }
         }
@@ -316,14 +316,16 @@ fn weights<'v>(
     let grams = (0..names.len()).map(values).collect::<Result<Vec<_>, Error>>()?;
     let grams: Vec<_> = grams.iter().map(|gram| gram.as_ref().as_ref()).collect();
     let rows = problem.rows();
-    let ideal = Ideal { kernel: problem.kernel()?, rows: &Selected::new(&rows, &pairs) };
+    let target_gram = TargetGram { kernel: problem.kernel()?, rows: &Selected::new(&rows, &pairs) };
     let weights =
-        rule.weights(&grams, &ideal, settings.first_lambda()).map_err(|error| match error {
-            dsokr_core::Error::Kernel { kernel, source } => {
-                Error::Kernel { file: names[kernel].clone(), source }
-            }
-            other => other.into(),
-        })?;
+        rule.weights(&grams, &target_gram, settings.first_lambda()).map_err(
+            |error| match error {
+                dsokr_core::Error::Kernel { kernel, source } => {
+                    Error::Kernel { file: names[kernel].clone(), source }
+                }
+                other => other.into(),
+            },
+        )?;
     tracing::info!(weights = ?weights, "kernels combined");
     Ok(weights)
 }

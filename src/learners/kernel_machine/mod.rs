@@ -54,7 +54,7 @@ impl Learner for KernelMachineConfig {
             needs_cpu: true,
             shares_training: matches!(
                 self.solver,
-                Solver::Sketched(_) | Solver::ConjugateGradients(_) | Solver::Averaged(_)
+                Solver::Sketched(_) | Solver::ConjugateGradients(_) | Solver::DivideAndConquer(_)
             ),
             trains_in_steps: false,
             needs_validation: !self.fits_without_validation(),

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use dsokr_basis::features::Selected;
 use dsokr_basis::{Features, Kernel};
 use dsokr_machines::{
-    Cost, Coupling, KernelModel, LastSystem, Leading, OutputEmbedding, OutputSpace, PreparedSolver,
-    Scaling, Targets, TrainingInputs,
+    Cost, Coupling, KernelModel, LastSystem, OutputEmbedding, OutputSpace, PrefixFit,
+    PreparedSolver, Scaling, Targets, TrainingInputs,
 };
 use dsokr_train::Validation;
 use tracing::info;
@@ -313,11 +313,11 @@ impl LambdaSearch<'_> {
             let (model, held_out) = self.fit(lambda, leave_one_out)?;
             return Ok(BestModel { model, held_out, leading: None, lambda, flat });
         };
-        let (model, leading) = self.prepared.fit_with_leading(self.targets, lambda, rows)?;
-        let Leading { model: first, of_leading, of_all } = leading;
-        let leading = Some((of_raw_rows(first, self.scaled)?, of_leading));
+        let (model, leading) = self.prepared.fit_with_prefix(self.targets, lambda, rows)?;
+        let PrefixFit { model: first, held_out_of_prefix, held_out_of_all } = leading;
+        let leading = Some((of_raw_rows(first, self.scaled)?, held_out_of_prefix));
         let model = of_raw_rows(model, self.scaled)?;
-        Ok(BestModel { model, held_out: Some(of_all), leading, lambda, flat })
+        Ok(BestModel { model, held_out: Some(held_out_of_all), leading, lambda, flat })
     }
 }
 

@@ -101,7 +101,8 @@ impl Basis {
         processes: &Processes,
         rows: &dyn RowSource,
     ) -> Result<Projection, Error> {
-        let rank_projection = self.project_range(rows, processes.part_in_blocks(rows.len(), ROWS))?;
+        let rank_projection =
+            self.project_range(rows, processes.part_in_blocks(rows.len(), ROWS))?;
         Ok(Projection {
             dimension: rank_projection.dimension,
             coordinates: processes.join(rank_projection.coordinates)?,

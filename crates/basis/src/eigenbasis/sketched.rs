@@ -36,7 +36,7 @@ impl Basis {
         let (spectrum, map) = if linear {
             fit_linear(processes, kernel.as_ref(), rows, drawn, tolerance)?
         } else {
-            fit_anchored(processes, kernel.as_ref(), rows, drawn, tolerance)?
+            fit_nystrom(processes, kernel.as_ref(), rows, drawn, tolerance)?
         };
         Ok(Self {
             kernel,
@@ -237,7 +237,7 @@ fn read<'a>(
     Ok(block)
 }
 
-fn fit_anchored(
+fn fit_nystrom(
     processes: &Processes,
     kernel: &dyn OutputKernel,
     rows: &dyn RowSource,

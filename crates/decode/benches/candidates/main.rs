@@ -23,7 +23,7 @@ use std::time::Instant;
 use dsokr_core::Error;
 use dsokr_decode::{
     CandidateBlocks, Candidates, CodedBlock, Columns, Combination, Decoded, Ensemble, Pool,
-    Precision, Queries, ScoreBlock, ShardSet, Shards, rank, top_rows,
+    Queries, ScoreBlock, ShardSet, Shards, StorageType, rank, top_rows,
 };
 use serde_json::{Value, json};
 
@@ -68,7 +68,7 @@ fn write(folder: &Path, rows: usize, dim: usize, shards: usize) -> Result<(), Fa
     let set = ShardSet {
         folder,
         count: shards,
-        precision: Precision::F16,
+        precision: StorageType::F16,
         fingerprint: FINGERPRINT,
         metadata: &BTreeMap::new(),
     };

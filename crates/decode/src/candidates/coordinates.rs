@@ -18,7 +18,7 @@ pub(crate) const PRECISION: &str = "precision";
 /// How shards keep the coordinates of candidates.
 #[derive(Clone, Copy, Debug, Default, derive_more::Display, PartialEq, Eq)]
 #[display(rename_all = "lowercase")]
-pub enum Precision {
+pub enum StorageType {
     /// Coordinates in 32 bits, without rounding; from 256 MiB on with codes of 8 bits in addition. Results are exact.
     #[default]
     F32,
@@ -30,7 +30,7 @@ pub enum Precision {
     I8,
 }
 
-impl FromStr for Precision {
+impl FromStr for StorageType {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
@@ -69,7 +69,7 @@ impl Coordinates {
     pub fn read(stored: &Arc<Stored>) -> Result<(Vec<usize>, Self), Error> {
         const NAME: &str = "coordinates";
         let rounded = stored.all_metadata().get(PRECISION);
-        let (shape, file) = if rounded.is_some_and(|name| *name == Precision::F16.to_string()) {
+        let (shape, file) = if rounded.is_some_and(|name| *name == StorageType::F16.to_string()) {
             let whole = || Error::file(stored.path(), "coordinates of 16 bits in one block");
             let (shape, values) = stored.checked_array(NAME, 2)?.ok_or_else(whole)?;
             (shape, Mapped::Rounded(scattered(stored, values)))

@@ -30,7 +30,7 @@ pub(crate) struct FilledRows<'a> {
 }
 
 /// The written parts of some rows.
-struct Made<'a> {
+struct FilledBlock<'a> {
     block: ScoreBlock<'a>,
     /// Coordinates in 16 bits, where they are rounded.
     halves: Vec<f16>,
@@ -72,7 +72,7 @@ impl FilledRows<'_> {
         Ok(())
     }
 
-    fn append(&self, filled: &Made, filling: &mut Filling) -> Result<(), Error> {
+    fn append(&self, filled: &FilledBlock, filling: &mut Filling) -> Result<(), Error> {
         if self.rounded {
             filling.append("coordinates", &filled.halves)?
         } else {
@@ -94,16 +94,17 @@ impl FilledRows<'_> {
     }
 
     /// Returns some blocks of rows, from `start` on.
-    fn wave(&self, start: usize) -> Result<Vec<Made<'_>>, Error> {
+    fn wave(&self, start: usize) -> Result<Vec<FilledBlock<'_>>, Error> {
         let rows = self.block();
         let end = self.rows.end.min(start + BLOCKS * rows);
         let starts: Vec<usize> = (start..end).step_by(rows).collect();
-        let blocks = starts.into_par_iter().map(|start| self.made(start..end.min(start + rows)));
+        let blocks =
+            starts.into_par_iter().map(|start| self.filled_block(start..end.min(start + rows)));
         // the first error, not that of the first thread
         blocks.collect::<Vec<_>>().into_iter().collect()
     }
 
-    fn made(&self, rows: Range<usize>) -> Result<Made<'_>, Error> {
+    fn filled_block(&self, rows: Range<usize>) -> Result<FilledBlock<'_>, Error> {
         let dim = self.source.dim();
         let block = fetch(self.source, rows.clone())?;
         check_finite(rows.start * dim, &block.coordinates, dim)?;
@@ -125,7 +126,7 @@ impl FilledRows<'_> {
         }
         let codes = self.coded.then(|| Coded::new(dim, &written));
         drop(written);
-        Ok(Made { block, halves, codes })
+        Ok(FilledBlock { block, halves, codes })
     }
 }
 

@@ -27,7 +27,7 @@ use crate::queries::Queries;
 
 pub use columns::Columns;
 pub(crate) use coordinates::PRECISION;
-pub use coordinates::Precision;
+pub use coordinates::StorageType;
 use coordinates::{Coordinates, check_finite};
 pub(crate) use file::{HUGE, check_counts, named};
 pub(crate) use filled::FilledRows;

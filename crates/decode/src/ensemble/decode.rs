@@ -1,4 +1,4 @@
-//! Ranks, hits and standings of an ensemble.
+//! Ranks, hits and ranked hits of an ensemble.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -14,10 +14,10 @@ use crate::error::missing_gold;
 use crate::hits::{self, Decoded, Hit, Ranked, check_k, expand, hits};
 use crate::pool::{PerQuery, Pool};
 use crate::rank::Rank;
+use crate::ranked_hits::{self, Found, RankedHits, wanted_first, wanted_rows};
+use crate::reranker::{Reranker, Seen};
 use crate::scoring::{Listed, WantedRows};
-use crate::second_look::{SecondLook, Seen};
 use crate::shards::AllCandidates;
-use crate::standing::{self, Found, Standings, wanted_first, wanted_rows};
 
 impl Ensemble<'_> {
     /// Ranks the gold candidates and finds the k best candidates, in one pass; k may be 0. A query whose list has fewer
@@ -32,7 +32,7 @@ impl Ensemble<'_> {
     /// standardised scores), each thread of the current rayon pool holds the scores of 32 queries
     /// with all candidates for one member at a time, and their combined scores: 384 bytes a
     /// candidate. A thread takes 32 queries at a time then, so a single query keeps one thread busy.
-    /// The scores of members with a [second look](Self::with_second_looks) are those after it; all scores of a query
+    /// The scores of members with a [reranker](Self::with_rerankers) are those after it; all scores of a query
     /// are needed at once then.
     ///
     /// The result does not depend on the number of threads. The order of the members changes sums of scores by
@@ -59,15 +59,15 @@ impl Ensemble<'_> {
         let plain = combiner.values == Values::Scores || sharded;
         let sweep = Sweep { ensemble: self, pool, combiner: &combiner, gold };
         match (&self.members[..], pool) {
-            ([member], _) if let Some(look) = self.looks[0] => {
-                let decoded = looked(look, pool, member, gold, k);
+            ([member], _) if let Some(reranker) = self.rerankers[0] => {
+                let decoded = reranked(reranker, pool, member, gold, k);
                 let decoded = decoded.map_err(|error| member_error(member, error))?;
                 Ok(decoded.into_iter().map(|(decoded, _)| decoded).collect())
             }
             ([member], Pool::Shared) if plain => {
                 self.scanned(gold, k).map_err(|error| member_error(member, error))
             }
-            (_, Pool::Shared) if plain && self.looks.iter().all(Option::is_none) => {
+            (_, Pool::Shared) if plain && self.rerankers.iter().all(Option::is_none) => {
                 streamed::decode(&sweep, k)
             }
             (_, Pool::Shared | Pool::PerQuery(_)) => whole::decode(&sweep, k),
@@ -85,24 +85,21 @@ impl Ensemble<'_> {
     ///
     /// # Errors
     /// [`Error::Shape`] unless `wanted` has an entry a candidate; the errors of [`decode`](Self::decode).
-    pub fn standings(
+    pub fn ranked_hits(
         &self,
         rule: &Combination,
         wanted: Option<&[bool]>,
         places: Range<usize>,
-    ) -> Result<Vec<Standings>, Error> {
+    ) -> Result<Vec<RankedHits>, Error> {
         let mut combiner = rule.combiner(&self.members)?;
         let rows = wanted.map(|wanted| self.wanted_rows(wanted)).transpose()?;
-        let looked = self.looks.iter().any(Option::is_some);
+        let reranked = self.rerankers.iter().any(Option::is_some);
         let sharded = matches!(self.all, AllCandidates::Shards(_));
-        if (looked || sharded) && self.members.len() == 1 {
+        if (reranked || sharded) && self.members.len() == 1 {
             combiner = Combiner::sum(Values::Scores, 1, None);
         }
-        let standings = |standings_of_queries: Vec<Found>| {
-            let rows = standings_of_queries
-                .iter()
-                .flat_map(|standing| &standing.rows)
-                .map(|&(row, _)| row);
+        let ranked = |ladders: Vec<Found>| {
+            let rows = ladders.iter().flat_map(|ladder| &ladder.rows).map(|&(row, _)| row);
             // the first wanted one first
             let members: HashMap<usize, Vec<u32>> = match self.all {
                 AllCandidates::Shards(shards) => shards.members(rows, usize::MAX, wanted)?,
@@ -112,24 +109,26 @@ impl Ensemble<'_> {
                         .collect()
                 }
             };
-            let each = standings_of_queries.into_iter();
-            Ok(each.map(|query| query.standings(|score| combiner.shown(score), &members)).collect())
+            let each = ladders.into_iter();
+            Ok(each
+                .map(|query| query.ranked_hits(|score| combiner.shown(score), &members))
+                .collect())
         };
         match &self.members[..] {
-            [member] if !looked && combiner.values == Values::Scores => {
+            [member] if !reranked && combiner.values == Values::Scores => {
                 let queries = &member.queries;
                 let none = std::iter::empty();
                 let searched = self
                     .all
-                    .with_rows(none, |all| standing::find(queries, all, rows.as_ref(), places));
-                let searched = searched.and_then(standings);
+                    .with_rows(none, |all| ranked_hits::find(queries, all, rows.as_ref(), places));
+                let searched = searched.and_then(ranked);
                 searched.map_err(|error| member_error(member, error))
             }
             _ => {
                 let pool = Pool::Shared;
                 let combiner = &combiner;
                 let sweep = Sweep { ensemble: self, pool, combiner, gold: &[] };
-                standings(whole::find(&sweep, rows.as_ref(), places)?)
+                ranked(whole::find(&sweep, rows.as_ref(), places)?)
             }
         }
     }
@@ -240,26 +239,26 @@ impl<'p> AtHand<'p> {
 
 /// Returns the first rows of each query of a member, as many as are scored anew.
 pub(super) fn first_rows(
-    look: &SecondLook,
+    reranker: &Reranker,
     pool: Pool,
     member: &Member,
 ) -> Result<Vec<Vec<Scored>>, Error> {
     let queries = member.queries.len();
-    let at_hand = AtHand::find(pool, member, &vec![None; queries], look.size())?;
+    let at_hand = AtHand::find(pool, member, &vec![None; queries], reranker.size())?;
     let cancellation = Cancellation::current();
     let one = |listed: &mut Listed, query: usize| {
         cancellation.check()?;
         let mut rows = at_hand.rows(listed, member, query)?;
-        rows.truncate(look.size());
+        rows.truncate(reranker.size());
         Ok(rows)
     };
     (0..queries).into_par_iter().map_init(Listed::default, one).collect()
 }
 
-/// Ranks the gold rows and finds the k best candidates of a member with a second look; with the first rows of each query,
+/// Ranks the gold rows and finds the k best candidates of a member with a reranker; with the first rows of each query,
 /// as they were before it.
-pub(super) fn looked(
-    look: &SecondLook,
+pub(super) fn reranked(
+    reranker: &Reranker,
     pool: Pool,
     member: &Member,
     gold: &[Option<u32>],
@@ -267,15 +266,15 @@ pub(super) fn looked(
 ) -> Result<Vec<(Decoded, Vec<Scored>)>, Error> {
     let queries = &member.queries;
     let candidates = member.candidates;
-    let at_hand = AtHand::find(pool, member, gold, look.size().max(k))?;
+    let at_hand = AtHand::find(pool, member, gold, reranker.size().max(k))?;
     let cancellation = Cancellation::current();
     let one = |listed: &mut Listed, query: usize| {
         cancellation.check()?;
         let rows = at_hand.rows(listed, member, query)?;
-        let (anew, old) = rows.split_at(look.size().min(rows.len()));
+        let (anew, old) = rows.split_at(reranker.size().min(rows.len()));
         let seen = anew.iter().map(|&(row, score, _)| Seen::candidate(candidates, row, score));
         let seen: Vec<Seen> = seen.collect();
-        let mut scores = look.scores(queries, query, &seen, true)?;
+        let mut scores = reranker.scores(queries, query, &seen, true)?;
         scores.extend(old.iter().map(|&(_, score, _)| f64::from(score)));
         let members = |row: usize| -> Cow<[u32]> {
             let members = candidates.members(row as u32);

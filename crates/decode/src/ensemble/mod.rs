@@ -2,8 +2,8 @@
 
 mod decode;
 mod fit;
-mod further;
 mod likelihood;
+mod out_of_pool;
 mod rivals;
 mod rule;
 mod streamed;
@@ -23,13 +23,13 @@ use crate::metrics::Metrics;
 use crate::pool::{MissingGold, Pool};
 use crate::queries::Queries;
 use crate::rank::Rank;
+use crate::reranker::Reranker;
 use crate::scoring::{self, check_gold};
-use crate::second_look::SecondLook;
 use crate::shards::{AllCandidates, Shards};
 
 pub use fit::{FittedWeights, fit_weights};
-pub use further::Further;
 pub use likelihood::{LikelyWeights, likely_weights};
+pub use out_of_pool::OutOfPoolScores;
 pub use rule::Combination;
 
 /// A model of an ensemble: its predictions for the queries, and its candidates.
@@ -81,8 +81,8 @@ pub struct Ensemble<'a> {
     classes: Cow<'a, Classes>,
     /// Row under member t of row r: `rows[t][r]`.
     rows: Vec<Vec<u32>>,
-    /// The second look at the first candidates of each member.
-    looks: Vec<Option<&'a SecondLook>>,
+    /// The reranker of the first candidates of each member.
+    rerankers: Vec<Option<&'a Reranker>>,
     /// The candidates that are ranked. Where they are in shards, members, classes and rows cover a part of them.
     all: AllCandidates<'a>,
 }
@@ -100,23 +100,23 @@ impl<'a> Ensemble<'a> {
             same_queries(&members[0], &members[at])?;
         }
         let (classes, rows) = refined(&members)?;
-        let looks = vec![None; members.len()];
+        let rerankers = vec![None; members.len()];
         let all = AllCandidates::Whole(members[0].candidates);
-        Ok(Self { members, classes, rows, looks, all })
+        Ok(Self { members, classes, rows, rerankers, all })
     }
 
-    /// Creates an ensemble of one model, with a second look at its first candidates where there is one. Its errors do
+    /// Creates an ensemble of one model, with a reranker of its first candidates where there is one. Its errors do
     /// not name a member.
     ///
     /// # Errors
-    /// As [`Ensemble::new`] and [`with_second_looks`](Self::with_second_looks).
+    /// As [`Ensemble::new`] and [`with_rerankers`](Self::with_rerankers).
     pub fn one(
         queries: Queries<'a>,
         candidates: &'a Candidates,
-        look: Option<&'a SecondLook>,
+        reranker: Option<&'a Reranker>,
     ) -> Result<Self, Error> {
         let member = Member { name: "", queries, candidates, normalised: false };
-        Self::new(vec![member])?.with_second_looks(vec![look])
+        Self::new(vec![member])?.with_rerankers(vec![reranker])
     }
 
     /// Creates an ensemble of one model, whose candidates are in shards. All [`Processes`](dsokr_core::Processes) that
@@ -133,18 +133,18 @@ impl<'a> Ensemble<'a> {
         Ok(Self { all, ..Self::new(members.collect())? })
     }
 
-    /// Sets a second look at the first candidates of some members, an entry a member; see [`SecondLook`].
+    /// Sets a reranker of the first candidates of some members, an entry a member; see [`Reranker`].
     ///
     /// # Errors
-    /// [`Error::Shape`] unless there is one entry a member; for a second look at queries of a different
+    /// [`Error::Shape`] unless there is one entry a member; for a reranker of queries of a different
     /// dimension, or at the words of other candidates.
-    pub fn with_second_looks(self, looks: Vec<Option<&'a SecondLook>>) -> Result<Self, Error> {
-        Error::check_length("second looks", looks.len(), self.members.len())?;
-        for (member, look) in self.members.iter().zip(&looks) {
-            let checked = look.map_or(Ok(()), |look| look.check(member.candidates));
+    pub fn with_rerankers(self, rerankers: Vec<Option<&'a Reranker>>) -> Result<Self, Error> {
+        Error::check_length("rerankers", rerankers.len(), self.members.len())?;
+        for (member, reranker) in self.members.iter().zip(&rerankers) {
+            let checked = reranker.map_or(Ok(()), |reranker| reranker.check(member.candidates));
             checked.map_err(|error| member_error(member, error))?;
         }
-        Ok(Self { looks, ..self })
+        Ok(Self { rerankers, ..self })
     }
 
     /// Returns the members.

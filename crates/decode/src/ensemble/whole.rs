@@ -17,8 +17,8 @@ use crate::hits::{Decoded, Hit, best, expand, hits};
 use crate::pool::Pool;
 use crate::queries::Queries;
 use crate::rank::Rank;
+use crate::ranked_hits::{self, Found};
 use crate::scoring::{self, Blocking, Buffers, Listed, Pass, QueryTile, Span, WantedRows, leading};
-use crate::standing::{self, Found};
 
 /// Queries whose scores a thread holds.
 pub(super) const QUERIES: usize = 32;
@@ -111,7 +111,7 @@ impl Sweep<'_> {
         task: Range<usize>,
         members: impl Iterator<Item = usize>,
         scratch: &mut Scratch,
-        mut look: impl FnMut(usize, usize, Column),
+        mut visit: impl FnMut(usize, usize, Column),
     ) -> Result<(), Error> {
         let Scratch { list, buffers, scores, value_of_row, valuation } = scratch;
         // a task with a list is one query
@@ -139,13 +139,20 @@ impl Sweep<'_> {
                 }
             };
             for (lane, scores) in scores.chunks_exact_mut(counts.len()).enumerate() {
-                if let Some(look) = self.ensemble.looks[at] {
+                if let Some(reranker) = self.ensemble.rerankers[at] {
                     let row = |at: usize| listed.map_or(at, |_| list.rows[at] as usize);
                     let is_single = listed.is_none() && self.ensemble.members.len() == 1;
-                    look.rescore(queries, task.start + lane, row, scores, candidates, is_single)?;
+                    reranker.rescore(
+                        queries,
+                        task.start + lane,
+                        row,
+                        scores,
+                        candidates,
+                        is_single,
+                    )?;
                 }
                 let values = valuation.of(self.combiner.values, scores, &counts);
-                look(lane, at, Column { values, value_of_row: of });
+                visit(lane, at, Column { values, value_of_row: of });
             }
         }
         Ok(())
@@ -268,7 +275,7 @@ pub(super) fn find(
             level(&mut rows, tolerance);
             rows.into_iter().for_each(|(row, score)| scores.to_mut()[row] = score);
         }
-        Ok(standing::among(&scores, |row| sweep.count(row), wanted, places.clone()))
+        Ok(ranked_hits::among(&scores, |row| sweep.count(row), wanted, places.clone()))
     })
 }
 

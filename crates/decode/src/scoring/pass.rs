@@ -141,7 +141,7 @@ impl<'p, 'c> Pass<'p, 'c> {
         &mut self,
         bars: &[f32],
         above: Option<&mut [u32]>,
-        mut look: impl FnMut(usize, usize, f32, u32),
+        mut visit: impl FnMut(usize, usize, f32, u32),
     ) -> Result<(), Error> {
         let Self { tile, span, codes, .. } = *self;
         let Some((queries, coded)) = codes else { return Ok(()) };
@@ -158,7 +158,7 @@ impl<'p, 'c> Pass<'p, 'c> {
                 let row = doubt.row as usize;
                 for lane in (0..LANES).filter(|lane| doubt.lanes >> lane & 1 == 1) {
                     let score = products[lane] + coded.constants[row];
-                    look(span.range.start + row, first + lane, score, coded.multiplicities[row]);
+                    visit(span.range.start + row, first + lane, score, coded.multiplicities[row]);
                 }
             }
         }
@@ -173,7 +173,7 @@ impl<'p, 'c> Pass<'p, 'c> {
     /// Calls `look` for each tile of scores, in the order of the candidates.
     pub(crate) fn each(
         &mut self,
-        mut look: impl FnMut(Scores) -> Result<(), Error>,
+        mut visit: impl FnMut(Scores) -> Result<(), Error>,
     ) -> Result<(), Error> {
         let block = self.span.block()?;
         let dim = self.span.candidates.dim();
@@ -182,7 +182,7 @@ impl<'p, 'c> Pass<'p, 'c> {
         for start in (0..end - first_row).step_by(self.rows) {
             let rows = start..(start + self.rows).min(end - first_row);
             product(self.tile, dim, &block.coordinates[rows.start * dim..rows.end * dim], products);
-            look(Scores {
+            visit(Scores {
                 table: &mut products[..rows.len() * self.tile.lanes],
                 lanes: self.tile.lanes,
                 first_row: first_row + start,

@@ -13,8 +13,8 @@ use super::file::Shard;
 use crate::blocks::{CandidateBlocks, ScoreBlock};
 use crate::candidates::{CandidateParts, Candidates, Columns};
 use crate::codes::CodedBlock;
+use crate::ranked_hits::{wanted_first, wanted_rows};
 use crate::scoring::WantedRows;
-use crate::standing::{wanted_first, wanted_rows};
 
 /// All candidates, in one place or in shards.
 #[derive(Clone, Copy, Debug)]

@@ -12,7 +12,7 @@ use dsokr_core::store::{Array, Contents, Stored, Tensor};
 
 use crate::blocks::{CandidateBlocks, ScoreBlock};
 use crate::candidates::{
-    Candidates, Columns, FilledRows, HUGE, PRECISION, Precision, check_counts, named, sorted,
+    Candidates, Columns, FilledRows, HUGE, PRECISION, StorageType, check_counts, named, sorted,
 };
 use crate::classes::Classes;
 use crate::codes::LARGEST;
@@ -39,7 +39,7 @@ pub struct ShardSet<'a> {
     /// Number of shards.
     pub count: usize,
     /// How coordinates are kept.
-    pub precision: Precision,
+    pub precision: StorageType,
     /// The fingerprint of the set of candidates.
     pub fingerprint: &'a str,
     /// Further metadata of each file.
@@ -89,7 +89,7 @@ impl ShardSet<'_> {
         let allowed = format_args!("1 to {all}, the distinct candidates");
         check_range((1..=all).contains(&of), format_args!("{of} shards"), allowed)?;
         let found = format_args!("codes of 8 bits for {dim} coordinates");
-        let holds = precision != Precision::I8 || dim <= LARGEST;
+        let holds = precision != StorageType::I8 || dim <= LARGEST;
         check_range(holds, found, format_args!("at most {LARGEST}"))?;
         for shard in 0..of {
             let rows = part(all, shard, of);
@@ -105,8 +105,8 @@ impl ShardSet<'_> {
             let filled = FilledRows {
                 source,
                 rows,
-                rounded: precision == Precision::F16,
-                coded: large || precision == Precision::I8,
+                rounded: precision == StorageType::F16,
+                coded: large || precision == StorageType::I8,
                 weights: true,
             };
             tensors.extend(filled.tensors());
@@ -144,7 +144,7 @@ pub(super) struct Shard {
     pub answers: bool,
     /// The rows and the candidates of all shards.
     pub all: (usize, usize),
-    pub precision: Precision,
+    pub precision: StorageType,
     /// The file.
     pub stored: Arc<Stored>,
 }

@@ -14,7 +14,7 @@ use dsokr_core::{Error, Processes};
 use rayon::prelude::*;
 
 use crate::blocks::{CandidateBlocks, check_count};
-use crate::candidates::{Candidates, Columns, Precision};
+use crate::candidates::{Candidates, Columns, StorageType};
 use crate::error::check_consistent;
 
 pub use answers::{AllCandidates, CandidatePlace, SomeCandidates};
@@ -26,11 +26,11 @@ pub use file::ShardSet;
 ///
 /// All ranks call the same methods in the same order. Candidates and rows are numbered as in the whole set, and
 /// ranks, ties, hits and scores are those that [`Pool::Shared`](crate::Pool) gives for it, bit for bit, unless its
-/// coordinates were rounded ([`Precision::F16`]).
+/// coordinates were rounded ([`StorageType::F16`]).
 ///
 /// ```
 /// use dsokr_decode::{
-///     CandidateParts, Candidates, Combination, Ensemble, Pool, Precision, Queries, ShardSet, Shards,
+///     CandidateParts, Candidates, Combination, Ensemble, Pool, StorageType, Queries, ShardSet, Shards,
 /// };
 ///
 /// let ids = ["a", "b", "c"].map(String::from).to_vec();
@@ -41,7 +41,7 @@ pub use file::ShardSet;
 /// let set = ShardSet {
 ///     folder: folder.path(),
 ///     of: 2,
-///     precision: Precision::F32,
+///     precision: StorageType::F32,
 ///     fingerprint: "run 1",
 ///     metadata: &Default::default(),
 /// };
@@ -56,7 +56,7 @@ pub use file::ShardSet;
 /// ```
 #[derive(Debug)]
 pub struct Shards {
-    precision: Precision,
+    precision: StorageType,
     count: usize,
     pub(crate) dim: usize,
     pub(crate) distinct: usize,
@@ -71,7 +71,7 @@ pub struct Shards {
 
 impl Shards {
     /// Returns how coordinates are kept.
-    pub fn precision(&self) -> Precision {
+    pub fn precision(&self) -> StorageType {
         self.precision
     }
 

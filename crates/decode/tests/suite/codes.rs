@@ -7,8 +7,8 @@ use std::path::Path;
 use dsokr_core::Error;
 use dsokr_core::random::{generator, unit};
 use dsokr_decode::{
-    CandidateBlocks, CandidateParts, Candidates, Columns, Combination, Ensemble, Pool, Precision,
-    Queries, Rank, RowHit, ShardSet, Shards, rank, top_k, top_rows,
+    CandidateBlocks, CandidateParts, Candidates, Columns, Combination, Ensemble, Pool, Queries,
+    Rank, RowHit, ShardSet, Shards, StorageType, rank, top_k, top_rows,
 };
 use proptest::prelude::*;
 
@@ -88,7 +88,7 @@ proptest! {
         let [whole, streamed] = ["whole", "streamed"].map(|name| {
             let folder = folder.path().join(name);
             std::fs::create_dir(&folder).expect("a folder");
-            let precision = Precision::I8;
+            let precision = StorageType::I8;
             let set = ShardSet { folder: &folder, count, precision, fingerprint: "these", metadata: &NONE };
             let columns = |rows: Range<usize>| {
                 Columns::new(rows.map(|row| plain.id(row).to_owned()).collect(), Vec::new())

@@ -4,7 +4,7 @@ use dsokr_basis::features::{BitRows, DenseRows};
 use dsokr_basis::{Basis, Features, Kernel, OutputKernel, RowSource, SketchKind, SketchOptions};
 use dsokr_core::random::{generator, unit};
 use dsokr_data::featurizers::{hamming_one_hot, kemeny_signs, lehmer_codes};
-use dsokr_decode::{Encoding, ExactSearch, Queries, Structure};
+use dsokr_decode::{DecodedOutput, Encoding, ExactSearch, Queries};
 
 use crate::common::message;
 
@@ -42,7 +42,7 @@ fn problems() -> Vec<(Kernel, Features, Encoding)> {
 }
 
 /// Returns the row of a structure among all, and its score without the constant that all rankings share.
-fn place(found: &Structure, encoding: &Encoding) -> (usize, f64) {
+fn place(found: &DecodedOutput, encoding: &Encoding) -> (usize, f64) {
     let place = match encoding {
         Encoding::LabelBits(_) => sets().iter().position(|other| *other == found.parts),
         Encoding::KemenySigns | Encoding::HammingOneHot | Encoding::LehmerCodes => {
@@ -54,7 +54,7 @@ fn place(found: &Structure, encoding: &Encoding) -> (usize, f64) {
 }
 
 /// Checks that what is found has the largest of `scores`, one for each structure.
-fn check(found: &Structure, scores: &[f64], encoding: &Encoding, constants: &[f64]) {
+fn check(found: &DecodedOutput, scores: &[f64], encoding: &Encoding, constants: &[f64]) {
     let allowed = |&row: &usize| match encoding {
         Encoding::LabelBits(sizes) => sizes.contains(&sets()[row].len()),
         Encoding::KemenySigns | Encoding::HammingOneHot | Encoding::LehmerCodes => true,

@@ -4,7 +4,7 @@ use dsokr_basis::features::{BitRows, DenseRows};
 use dsokr_basis::{Basis, Features, Kernel, SketchKind, SketchOptions, Tempering};
 use dsokr_core::Error;
 use dsokr_core::random::{below, generator, unit};
-use dsokr_decode::{Encoding, ExactSearch, Queries, Structure};
+use dsokr_decode::{DecodedOutput, Encoding, ExactSearch, Queries};
 
 use crate::common::message;
 
@@ -14,7 +14,7 @@ fn best_labels(
     basis: &Basis,
     z: &[f32],
     sizes: std::ops::RangeInclusive<usize>,
-) -> Result<Structure, Error> {
+) -> Result<DecodedOutput, Error> {
     let search = ExactSearch::in_basis(basis, Encoding::LabelBits(sizes))?;
     Ok(search.best(&Queries::new(z.len(), z)?)?.into_iter().next().unwrap())
 }

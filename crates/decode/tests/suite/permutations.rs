@@ -5,12 +5,12 @@ use dsokr_basis::{Basis, Features, Kernel, RowSource, SketchKind, SketchOptions}
 use dsokr_core::Error;
 use dsokr_core::random::{Generator, below, generator, unit};
 use dsokr_data::featurizers::{hamming_one_hot, kemeny_signs};
-use dsokr_decode::{Encoding, ExactSearch, Queries, Structure};
+use dsokr_decode::{DecodedOutput, Encoding, ExactSearch, Queries};
 
 use crate::common::message;
 
 /// Returns the best ranking for a direction in feature space: coefficients of the unit vectors.
-fn best(encoding: Encoding, weights: &[f32]) -> Result<Structure, Error> {
+fn best(encoding: Encoding, weights: &[f32]) -> Result<DecodedOutput, Error> {
     let dim = weights.len();
     let unit = |at: usize| if at / dim == at % dim { 1.0 } else { 0.0 };
     let rows: Vec<f32> = (0..dim * dim).map(unit).collect();
@@ -19,15 +19,15 @@ fn best(encoding: Encoding, weights: &[f32]) -> Result<Structure, Error> {
     Ok(ranking(search.best(&Queries::new(dim, weights)?)?))
 }
 
-fn ranking(found: Vec<Structure>) -> Structure {
+fn ranking(found: Vec<DecodedOutput>) -> DecodedOutput {
     found.into_iter().next().unwrap()
 }
 
-fn by_pairs(weights: &[f32]) -> Structure {
+fn by_pairs(weights: &[f32]) -> DecodedOutput {
     best(Encoding::KemenySigns, weights).unwrap()
 }
 
-fn by_positions(weights: &[f32]) -> Structure {
+fn by_positions(weights: &[f32]) -> DecodedOutput {
     best(Encoding::HammingOneHot, weights).unwrap()
 }
 
@@ -80,7 +80,7 @@ fn weights(random: &mut Generator, count: usize, whole: bool) -> Vec<f32> {
     (0..count).map(|_| if whole { draw(random) } else { real(random) }).collect()
 }
 
-fn check(found: &Structure, expected: &(Vec<u32>, f64), whole: bool) {
+fn check(found: &DecodedOutput, expected: &(Vec<u32>, f64), whole: bool) {
     assert_eq!(found.parts, expected.0);
     assert!((found.score - expected.1).abs() <= 1e-9, "{} {}", found.score, expected.1);
     assert!(!whole || found.score == expected.1);

@@ -8,7 +8,7 @@ use dsokr_core::Error;
 use dsokr_core::processes::{Processes, threads};
 use dsokr_decode::{
     CandidateBlocks, CandidateParts, Candidates, Combination, Decoded, Ensemble, Member,
-    MissingGold, PerQuery, Pool, Precision, Queries, ShardSet, Shards, fit_weights,
+    MissingGold, PerQuery, Pool, Queries, ShardSet, Shards, StorageType, fit_weights,
 };
 
 use crate::common::{Set, golds, integer_queries, message, real_queries};
@@ -16,11 +16,11 @@ use crate::common::{Set, golds, integer_queries, message, real_queries};
 /// The metadata of shards without any.
 static NONE: BTreeMap<String, String> = BTreeMap::new();
 
-fn files(folder: &Path, of: usize, precision: Precision) -> ShardSet<'_> {
+fn files(folder: &Path, of: usize, precision: StorageType) -> ShardSet<'_> {
     ShardSet { folder, count: of, precision, fingerprint: "these", metadata: &NONE }
 }
 
-fn write(candidates: &Candidates, folder: &Path, of: usize, precision: Precision) {
+fn write(candidates: &Candidates, folder: &Path, of: usize, precision: StorageType) {
     Shards::write(candidates, &files(folder, of, precision)).unwrap();
 }
 
@@ -58,9 +58,9 @@ fn shards_find_what_all_candidates_do() {
             let gold = golds(seed, queries, count).into_iter();
             let mut gold: Vec<String> = gold.map(|gold| format!("c{gold}")).collect();
             gold[0] = "missing".into();
-            for precision in [Precision::F32, Precision::F16, Precision::I8] {
+            for precision in [StorageType::F32, StorageType::F16, StorageType::I8] {
                 let all = match (precision, &rounded) {
-                    (Precision::F16, Some(rounded)) => rounded,
+                    (StorageType::F16, Some(rounded)) => rounded,
                     _ => &all,
                 };
                 let one = decode(&rows, all, &gold, k);
@@ -119,9 +119,12 @@ fn shards_that_are_not_those_of_the_candidates_are_refused() {
         message(written)
     };
     assert!(open("these").ends_with("no shards of candidates"), "{}", open("these"));
-    assert_eq!(refused(31, Precision::F32), "31 shards, allowed: 1 to 30, the distinct candidates");
-    assert_eq!(refused(0, Precision::F32), "0 shards, allowed: 1 to 30, the distinct candidates");
-    write(&all, folder.path(), 3, Precision::I8);
+    assert_eq!(
+        refused(31, StorageType::F32),
+        "31 shards, allowed: 1 to 30, the distinct candidates"
+    );
+    assert_eq!(refused(0, StorageType::F32), "0 shards, allowed: 1 to 30, the distinct candidates");
+    write(&all, folder.path(), 3, StorageType::I8);
     assert_eq!(open("these"), "");
     let other = open("those");
     let expected = "shard-0-of-3.safetensors: a shard of other candidates: their fingerprint is these, that of the \
@@ -129,7 +132,7 @@ fn shards_that_are_not_those_of_the_candidates_are_refused() {
     assert!(other.ends_with(expected), "{other}");
     // ranks with different candidates, and with different folders
     let empty = tempfile::tempdir().unwrap();
-    write(&all, empty.path(), 2, Precision::F32);
+    write(&all, empty.path(), 2, StorageType::F32);
     let found = threads(2, || {
         let own = if Processes::current().rank() == 1 { "those" } else { "these" };
         let candidates = Shards::open(folder.path(), own).err().map(|error| error.to_string());
@@ -155,7 +158,7 @@ fn shards_that_are_not_those_of_the_candidates_are_refused() {
     fs::remove_file(file(last)).unwrap();
     assert!(open("these").ends_with(&format!("{last}: no such file")), "{}", open("these"));
     fs::write(file(last), &kept).unwrap();
-    write(&all, folder.path(), 2, Precision::I8);
+    write(&all, folder.path(), 2, StorageType::I8);
     let expected = "shards of several sets, of [2, 3] shards; expected one set";
     assert!(open("these").ends_with(expected), "{}", open("these"));
 }
@@ -164,7 +167,7 @@ fn shards_that_are_not_those_of_the_candidates_are_refused() {
 fn damaged_coordinates_and_scores_that_overflow_are_errors_of_all_ranks() {
     let folder = tempfile::tempdir().unwrap();
     let set = Set::reals(1, 40, 30, 4);
-    write(&set.candidates(), folder.path(), 2, Precision::F32);
+    write(&set.candidates(), folder.path(), 2, StorageType::F32);
     let file = folder.path().join("shard-1-of-2.safetensors");
     let mut bytes = fs::read(&file).unwrap();
     let last = set.rows[29].iter().flat_map(|value| value.to_le_bytes()).collect::<Vec<u8>>();
@@ -183,7 +186,7 @@ fn damaged_coordinates_and_scores_that_overflow_are_errors_of_all_ranks() {
         assert!(error.contains("damaged: checksum of block 0 of \"coordinates\""), "{error}");
         assert_eq!(error.starts_with("rank 2: "), rank != 2, "{error}");
     }
-    write(&set.candidates(), folder.path(), 2, Precision::F32);
+    write(&set.candidates(), folder.path(), 2, StorageType::F32);
     assert!(find(vec![1.0; 4]).iter().all(Result::is_ok));
     // elsewhere than on the ranks that have opened them
     let alone = threads(2, || {
@@ -201,7 +204,7 @@ fn damaged_coordinates_and_scores_that_overflow_are_errors_of_all_ranks() {
 fn lists_and_weights_need_all_candidates_in_one_place() {
     let folder = tempfile::tempdir().unwrap();
     let all = Set::reals(1, 40, 30, 4).candidates();
-    write(&all, folder.path(), 2, Precision::F32);
+    write(&all, folder.path(), 2, StorageType::F32);
     let shards = Shards::open(folder.path(), "these").unwrap();
     let ensemble = Ensemble::sharded("run", Queries::new(4, &[1.0; 4]).unwrap(), &shards).unwrap();
     let lists = PerQuery::new(&[vec![0]], &all).unwrap();
@@ -223,7 +226,7 @@ fn sixteen_bits_hold_coordinates_up_to_65504() {
     let parts = CandidateParts { ids, dim: 2, coordinates, ..CandidateParts::default() };
     let candidates = Candidates::new(parts).unwrap();
     let folder = tempfile::tempdir().unwrap();
-    let written = Shards::write(&candidates, &files(folder.path(), 1, Precision::F16));
+    let written = Shards::write(&candidates, &files(folder.path(), 1, StorageType::F16));
     let expected = "candidate row 1, coordinate 0: -65520 in 16 bits, allowed: -65504 to 65504";
     assert_eq!(message(written), expected);
 }

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use dsokr_core::Error;
 use dsokr_decode::{
-    CandidateParts, Candidates, Clues, Combination, Ensemble, Hit, Lexicon, LookExamples,
-    Neighbourhood, PerQuery, Pool, Queries, Rank, SecondLook, Words,
+    CandidateParts, Candidates, Combination, Ensemble, Hit, Lexicon, Neighbourhood, PerQuery, Pool,
+    Queries, Rank, Reranker, RerankerExamples, RerankerFeatures, Words,
 };
 
 use crate::common::message;
@@ -94,37 +94,40 @@ fn words() -> Words {
     Words::fit(lexicon(), (0..30).map(pair)).unwrap()
 }
 
-fn look(candidates: &Candidates) -> SecondLook {
+fn reranker(candidates: &Candidates) -> Reranker {
     let (z, texts, gold) = queries();
     let known = Queries::new(2, &z).unwrap();
     let neighbourhood = Neighbourhood::new(2, z.clone(), z.clone(), 3).unwrap();
-    let mut clues = Clues { neighbourhood, words: Some(words()) };
-    let mut examples = LookExamples::new(6);
-    let error = message(examples.add(&known, &gold, candidates, &clues));
+    let mut reranker_features = RerankerFeatures { neighbourhood, words: Some(words()) };
+    let mut examples = RerankerExamples::new(6);
+    let error = message(examples.add(&known, &gold, candidates, &reranker_features));
     assert!(error.contains("0 rows of the words, expected 60"), "{error}");
-    clues.words = clues.words.map(|words| words.for_rows(candidates.distinct()));
-    let error = message(examples.add(&known, &gold, candidates, &clues));
+    reranker_features.words =
+        reranker_features.words.map(|words| words.for_rows(candidates.distinct()));
+    let error = message(examples.add(&known, &gold, candidates, &reranker_features));
     // all are without, and any thread may say it first
     assert!(error.contains("query #") && error.contains(" has no text"), "{error}");
     // from 30 queries the network would take only 16 steps
     for _ in 0..20 {
-        examples.add(&known.with_texts(&texts).unwrap(), &gold, candidates, &clues).unwrap();
+        examples
+            .add(&known.with_texts(&texts).unwrap(), &gold, candidates, &reranker_features)
+            .unwrap();
     }
     // features without words are not those with words
-    let without = Clues { words: None, ..clues.clone() };
+    let without = RerankerFeatures { words: None, ..reranker_features.clone() };
     let error = message(examples.add(&known, &gold, candidates, &without));
-    assert_eq!(error, "a second look has examples with words and clues without words");
-    assert_eq!(error, message(SecondLook::fit(&examples.without_first(1), without, 0)));
-    SecondLook::fit(&examples, clues, 0).unwrap()
+    assert_eq!(error, "a reranker has examples with words and features without words");
+    assert_eq!(error, message(Reranker::fit(&examples.without_first(1), without, 0)));
+    Reranker::fit(&examples, reranker_features, 0).unwrap()
 }
 
 fn ranks(
     queries: Queries,
     gold: &[Option<u32>],
     candidates: &Candidates,
-    look: Option<&SecondLook>,
+    reranker: Option<&Reranker>,
 ) -> Result<Vec<Option<Rank>>, Error> {
-    Ensemble::one(queries, candidates, look)?.rank(Pool::Shared, &Combination::default(), gold)
+    Ensemble::one(queries, candidates, reranker)?.rank(Pool::Shared, &Combination::default(), gold)
 }
 
 fn hits(
@@ -132,15 +135,15 @@ fn hits(
     queries: Queries,
     k: usize,
     candidates: &Candidates,
-    look: &SecondLook,
+    reranker: &Reranker,
 ) -> Result<Vec<Vec<Hit>>, Error> {
-    Ensemble::one(queries, candidates, Some(look))?.top_k(pool, &Combination::default(), k)
+    Ensemble::one(queries, candidates, Some(reranker))?.top_k(pool, &Combination::default(), k)
 }
 
 #[test]
 fn words_decide_between_candidates_that_lie_side_by_side() {
     let plain = candidates();
-    let look = look(&plain);
+    let reranker = reranker(&plain);
     let (z, texts, gold) = queries();
     let queries = Queries::new(2, &z).unwrap();
     let right = |ranks: Vec<Option<dsokr_decode::Rank>>| {
@@ -148,24 +151,24 @@ fn words_decide_between_candidates_that_lie_side_by_side() {
     };
     assert!(right(ranks(queries, &gold, &plain, None).unwrap()) < GROUPS);
     let with = queries.with_texts(&texts).unwrap();
-    assert_eq!(right(ranks(with, &gold, &plain, Some(&look)).unwrap()), GROUPS);
+    assert_eq!(right(ranks(with, &gold, &plain, Some(&reranker)).unwrap()), GROUPS);
     // the other letter is said
     let other: Vec<String> =
         texts.iter().map(|text| if text == "a" { "b" } else { "a" }.to_owned()).collect();
     let with_other = queries.with_texts(&other).unwrap();
-    assert_eq!(right(ranks(with_other, &gold, &plain, Some(&look)).unwrap()), 0);
+    assert_eq!(right(ranks(with_other, &gold, &plain, Some(&reranker)).unwrap()), 0);
     let lists = vec![(0..6).collect::<Vec<u32>>(); GROUPS];
     let lists = PerQuery::new(&lists, &plain).unwrap();
-    let hits = hits(Pool::PerQuery(&lists), with, 1, &plain, &look).unwrap();
+    let hits = hits(Pool::PerQuery(&lists), with, 1, &plain, &reranker).unwrap();
     assert_eq!(hits[0][0].candidate, 0);
 }
 
 #[test]
 fn what_is_not_known_of_a_candidate_is_no_evidence() {
     let unknown = labelled(["C", "?"]);
-    // moved by nothing, a second look has no facts of other candidates
-    let look = look(&candidates()).moved(&[0.0; 2]).unwrap();
-    let look = look.among(&unknown).unwrap();
+    // moved by nothing, a reranker has no facts of other candidates
+    let reranker = reranker(&candidates()).moved(&[0.0; 2]).unwrap();
+    let reranker = reranker.among(&unknown).unwrap();
     let (z, ..) = queries();
     // of C neither letter holds
     let texts = vec!["ab".to_owned(); GROUPS];
@@ -174,7 +177,7 @@ fn what_is_not_known_of_a_candidate_is_no_evidence() {
     let first = |at: usize| (2 * at).saturating_sub(2).min(2 * GROUPS - 6) as u32;
     let lists: Vec<Vec<u32>> = (0..GROUPS).map(|at| (first(at)..first(at) + 6).collect()).collect();
     let lists = PerQuery::new(&lists, &unknown).unwrap();
-    let hits = hits(Pool::PerQuery(&lists), queries, 1, &unknown, &look).unwrap();
+    let hits = hits(Pool::PerQuery(&lists), queries, 1, &unknown, &reranker).unwrap();
     let first: Vec<usize> = hits.iter().map(|hits| hits[0].candidate).collect();
     assert_eq!(first, (0..GROUPS).map(|at| 2 * at + 1).collect::<Vec<_>>());
 }
@@ -182,14 +185,15 @@ fn what_is_not_known_of_a_candidate_is_no_evidence() {
 #[test]
 fn a_query_without_text_is_refused() {
     let plain = candidates();
-    let look = look(&plain);
+    let reranker = reranker(&plain);
     let (z, mut texts, gold) = queries();
     let queries = Queries::new(2, &z).unwrap();
-    let says = "has no text: the second look compares its words with candidates";
-    let error = message(ranks(queries, &gold, &plain, Some(&look)));
+    let says = "has no text: the reranker compares its words with candidates";
+    let error = message(ranks(queries, &gold, &plain, Some(&reranker)));
     assert!(error.contains(says), "{error}");
     texts[4].clear();
-    let error = message(hits(Pool::Shared, queries.with_texts(&texts).unwrap(), 2, &plain, &look));
+    let error =
+        message(hits(Pool::Shared, queries.with_texts(&texts).unwrap(), 2, &plain, &reranker));
     assert!(error.contains("query #4") && error.contains(says), "{error}");
     let error = message(queries.with_texts(&texts[1..]));
     assert!(error.contains("29 texts of queries, expected 30"), "{error}");
@@ -198,15 +202,15 @@ fn a_query_without_text_is_refused() {
 #[test]
 fn a_file_keeps_the_weights_and_the_lexicon() {
     let plain = candidates();
-    let look = look(&plain);
+    let reranker = reranker(&plain);
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("look");
     let again = folder.path().join("again");
-    look.save(&file, &Default::default()).unwrap();
-    let stored = SecondLook::open(&file).unwrap();
-    assert_eq!(stored.metadata(SecondLook::LEXICON).unwrap(), "abx");
-    let read = SecondLook::read(&stored, Some(lexicon())).unwrap();
-    assert_eq!(read, look);
+    reranker.save(&file, &Default::default()).unwrap();
+    let stored = Reranker::open(&file).unwrap();
+    assert_eq!(stored.metadata(Reranker::LEXICON).unwrap(), "abx");
+    let read = Reranker::read(&stored, Some(lexicon())).unwrap();
+    assert_eq!(read, reranker);
     read.save(&again, &Default::default()).unwrap();
     assert_eq!(std::fs::read(&file).unwrap(), std::fs::read(&again).unwrap());
     let read = read.among(&plain).unwrap();
@@ -215,7 +219,7 @@ fn a_file_keeps_the_weights_and_the_lexicon() {
     let ranks = ranks(with, &gold, &plain, Some(&read)).unwrap();
     assert!(ranks.iter().flatten().all(|rank| rank.above() == 0));
 
-    let error = |lexicon: Option<Arc<dyn Lexicon>>| message(SecondLook::read(&stored, lexicon));
+    let error = |lexicon: Option<Arc<dyn Lexicon>>| message(Reranker::read(&stored, lexicon));
     let other = error(Some(Arc::new(Letters("ab"))));
     assert!(other.contains("expected finite numbers [2, 4]"), "{other}");
     let none = error(None);
@@ -230,14 +234,18 @@ fn weights_are_logarithms_of_counts_over_expected_counts() {
     let plain = candidates();
     let (z, texts, gold) = queries();
     let neighbourhood = Neighbourhood::new(2, z.clone(), z.clone(), 3).unwrap();
-    let clues = Clues { neighbourhood, words: Some(words.for_rows(plain.distinct())) };
+    let reranker_features =
+        RerankerFeatures { neighbourhood, words: Some(words.for_rows(plain.distinct())) };
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("look");
-    let mut examples = LookExamples::new(6);
+    let mut examples = RerankerExamples::new(6);
     let queries = Queries::new(2, &z).unwrap();
-    examples.add(&queries.with_texts(&texts).unwrap(), &gold, &plain, &clues).unwrap();
-    SecondLook::fit(&examples, clues, 0).unwrap().save(&file, &Default::default()).unwrap();
-    let (shape, weights) = SecondLook::open(&file)
+    examples.add(&queries.with_texts(&texts).unwrap(), &gold, &plain, &reranker_features).unwrap();
+    Reranker::fit(&examples, reranker_features, 0)
+        .unwrap()
+        .save(&file, &Default::default())
+        .unwrap();
+    let (shape, weights) = Reranker::open(&file)
         .and_then(|stored| {
             let (shape, weights) = stored.read::<f64>("words", 2)?;
             Ok((shape.to_vec(), weights.to_vec()))

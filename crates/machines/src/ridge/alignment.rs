@@ -24,14 +24,14 @@ const ROUNDING: f64 = 1e-10;
 /// The Gram matrix of the outputs, `Y_ij = k(y_i, y_j)`, which is read by blocks of columns and never
 /// held: n² evaluations for each of two passes.
 #[derive(Clone, Copy)]
-pub struct Ideal<'a> {
+pub struct TargetGram<'a> {
     /// The output kernel.
     pub kernel: &'a dyn OutputKernel,
     /// The training outputs.
     pub rows: &'a dyn RowSource,
 }
 
-impl Ideal<'_> {
+impl TargetGram<'_> {
     /// Calls `visit` with ranges of columns of Y, n × len, in parallel, and returns what it made in
     /// their order.
     fn columns<T: Send>(
@@ -68,12 +68,12 @@ impl Ideal<'_> {
 ///
 /// ```
 /// use dsokr_basis::{Features, Kernel, Mat, features::BitRows};
-/// use dsokr_machines::{Ideal, alignf};
+/// use dsokr_machines::{TargetGram, alignf};
 ///
 /// let y = Features::Bits(BitRows::from_indices(2, [vec![0], vec![0], vec![1], vec![1]])?);
 /// let informed = Mat::from_fn(4, 4, |i, j| if i / 2 == j / 2 { 1.0 } else { 0.2 });
 /// let noise = Mat::from_fn(4, 4, |i, j| if i == j { 1.0 } else { 0.0 });
-/// let ideal = Ideal { kernel: &Kernel::Linear, rows: &y };
+/// let ideal = TargetGram { kernel: &Kernel::Linear, rows: &y };
 /// assert_eq!(alignf(&[informed.as_ref(), noise.as_ref()], &ideal)?, [1.0, 0.0]);
 /// # Ok::<(), dsokr_core::Error>(())
 /// ```
@@ -83,16 +83,16 @@ impl Ideal<'_> {
 /// semi-definite, or that is zero; [`Error::Numeric`] for a constant kernel, constant outputs, and where no kernel has
 /// an alignment above 0; [`Error::Value`] for no kernels; the errors of the output kernel's checks and of reading the
 /// outputs.
-pub fn alignf(kernels: &[MatRef<f64>], ideal: &Ideal) -> Result<Vec<f64>, Error> {
-    let n = ideal.rows.len();
+pub fn alignf(kernels: &[MatRef<f64>], target_gram: &TargetGram) -> Result<Vec<f64>, Error> {
+    let n = target_gram.rows.len();
     check(kernels, n)?;
     let sums = |matrix: MatRef<f64>| -> Vec<f64> { matrix.col_iter().map(|c| c.sum()).collect() };
     let means: Vec<Means> = kernels.iter().map(|kernel| Means::new(sums(*kernel))).collect();
-    let sums = ideal.columns(|_, y| sums(y.as_ref()))?;
+    let sums = target_gram.columns(|_, y| sums(y.as_ref()))?;
     let means_of_outputs = Means::new(sums.concat());
     let count = kernels.len();
     // Products of all pairs of the kernels and, as the last of them, of Y.
-    let parts = ideal.columns(|range, y| {
+    let parts = target_gram.columns(|range, y| {
         let mut products = Mat::<f64>::zeros(count + 1, count + 1);
         let mut centred = Mat::<f64>::zeros(n, count + 1);
         for (at, column) in range.enumerate() {

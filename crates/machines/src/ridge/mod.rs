@@ -14,16 +14,18 @@ mod system;
 mod training_inputs;
 mod weighting;
 
-pub use alignment::{Ideal, alignf, combine};
+pub use alignment::{TargetGram, alignf, combine};
 pub use conjugate::{ConjugateGradients, fit_conjugate_gradients};
 pub use model::KernelModel;
 pub(crate) use model::{Expansion, Weights};
 pub use output::{OutputSpace, Points};
 pub(crate) use precomputed::GramKernel;
-pub use precomputed::anchored;
+pub use precomputed::nystrom_features;
 pub use scaling::Scaling;
-pub use sketched::{Averaged, InputSketch, RidgeProblem, SketchedFit, fit_averaged, fit_sketched};
+pub use sketched::{
+    DivideAndConquer, InputSketch, RidgeProblem, SketchedFit, fit_divide_and_conquer, fit_sketched,
+};
 pub use spectrum::Spectrum;
-pub use system::{Fitted, LastSystem, Leading, RidgeSystem, fit};
+pub use system::{Fitted, LastSystem, PrefixFit, RidgeSystem, fit};
 pub use training_inputs::TrainingInputs;
 pub use weighting::{KernelWeighting, held_out_weights};

@@ -109,7 +109,7 @@ impl KernelModel {
         } else if stored.metadata("row_kind")? == "precomputed" {
             Expansion::Precomputed { inputs: stored.parsed("row_width", COLUMNS)? }
         } else {
-            anchored(stored, Arc::new(named::read(stored, "")?))?
+            anchor_expansion(stored, Arc::new(named::read(stored, "")?))?
         };
         Self::from_stored(stored, map)
     }
@@ -121,7 +121,7 @@ impl KernelModel {
     pub fn read_with(stored: &Stored, kernel: impl IntoKernel) -> Result<Self, Error> {
         let kernel = kernel.into_kernel();
         named::check(stored, kernel.as_ref())?;
-        Self::from_stored(stored, anchored(stored, kernel)?)
+        Self::from_stored(stored, anchor_expansion(stored, kernel)?)
     }
 
     fn from_stored(stored: &Stored, map: Expansion) -> Result<Self, Error> {
@@ -158,7 +158,7 @@ impl KernelModel {
 const COLUMNS: &str = "a number of columns";
 
 /// Returns the kernel's values with the anchors of a file.
-fn anchored(stored: &Stored, kernel: Arc<dyn OutputKernel>) -> Result<Expansion, Error> {
+fn anchor_expansion(stored: &Stored, kernel: Arc<dyn OutputKernel>) -> Result<Expansion, Error> {
     let anchors = Arc::new(read_rows(stored, "anchors", kernel.as_ref())?);
     Ok(Expansion::Kernel { kernel, anchors })
 }

@@ -74,7 +74,7 @@ impl OutputKernel for GramKernel {
 /// # Errors
 /// [`Error::Shape`] for other sizes, and anchors whose matrix is not symmetric and positive semi-definite;
 /// [`Error::Numeric`] for a matrix of zeros; [`Error::NotFinite`].
-pub fn anchored(values: MatRef<f64>, anchors: MatRef<f64>) -> Result<Features, Error> {
+pub fn nystrom_features(values: MatRef<f64>, anchors: MatRef<f64>) -> Result<Features, Error> {
     Error::check_length("columns of a kernel matrix", values.ncols(), anchors.nrows())?;
     let Eigen { values: roots, vectors } = leading(checked(anchors)?.whole(), DEPENDENT)?;
     let turn = Eigen::over_roots(&roots, vectors);

@@ -309,7 +309,7 @@ impl SketchedFit {
 /// The mean of models on parts of the rows.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Averaged {
+pub struct DivideAndConquer {
     /// The sketch of the inputs of each part.
     pub sketch: InputSketch,
     /// B, the number of parts, 1 to n.
@@ -325,9 +325,9 @@ pub struct Averaged {
 /// # Errors
 /// [`Error::Value`] unless there are from 1 to n parts; as [`fit_sketched`], m being at most the
 /// number of rows in a part.
-pub fn fit_averaged(
+pub fn fit_divide_and_conquer(
     problem: RidgeProblem<impl IntoKernel>,
-    Averaged { sketch, parts }: &Averaged,
+    DivideAndConquer { sketch, parts }: &DivideAndConquer,
 ) -> Result<KernelModel, Error> {
     let RidgeProblem { kernel, rows, targets, lambda, seed } = problem;
     let n = rows.len();

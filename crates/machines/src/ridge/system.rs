@@ -239,7 +239,7 @@ impl Fitted {
     ///
     /// # Errors
     /// [`Error::Shape`] for targets that are not those of the fit; [`Error::Value`] unless there are 1 to n rows.
-    pub fn with_leading(&self, targets: &Targets, rows: usize) -> Result<Leading, Error> {
+    pub fn with_prefix(&self, targets: &Targets, rows: usize) -> Result<PrefixFit, Error> {
         let n = self.model.summary.rows;
         Error::check_length("rows of targets", targets.len(), n)?;
         Error::check_length("coordinates", targets.width(), self.model.width)?;
@@ -256,21 +256,25 @@ impl Fitted {
         };
         let summary = Summary { rows, unknowns: rows, ..self.model.summary.clone() };
         let model = self.model.with_weights(weights, summary);
-        let of_leading = left_out(&model, targets, &leading);
-        Ok(Leading { model, of_leading, of_all: left_out(&self.model, targets, &whole) })
+        let held_out_of_prefix = left_out(&model, targets, &leading);
+        Ok(PrefixFit {
+            model,
+            held_out_of_prefix,
+            held_out_of_all: left_out(&self.model, targets, &whole),
+        })
     }
 }
 
 /// The model of the first rows of a fit, and leave-one-out predictions of both.
 #[derive(Clone, Debug)]
-pub struct Leading {
+pub struct PrefixFit {
     /// The model of the first m rows. It has all anchors, with weights 0 behind the first m. Its summary has the λ and
     /// the condition number of the whole fit.
     pub model: KernelModel,
     /// The leave-one-out predictions of the model of the first m rows, m × p row-major.
-    pub of_leading: Vec<f32>,
+    pub held_out_of_prefix: Vec<f32>,
     /// The leave-one-out predictions of the whole fit, n × p row-major.
-    pub of_all: Vec<f32>,
+    pub held_out_of_all: Vec<f32>,
 }
 
 /// Computes `ψ_i − α_i / d_i` with the diagonal d of the inverse.

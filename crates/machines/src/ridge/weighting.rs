@@ -8,7 +8,7 @@ use faer::{Accum, Mat, MatRef};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::alignment::{Ideal, alignf, check, combine};
+use super::alignment::{TargetGram, alignf, check, combine};
 use crate::linear::{Factor, PANEL, Panels, product};
 use crate::targets::check_lambda;
 
@@ -45,16 +45,16 @@ impl KernelWeighting {
     pub fn weights(
         self,
         kernels: &[MatRef<f64>],
-        ideal: &Ideal,
+        target_gram: &TargetGram,
         lambda: f64,
     ) -> Result<Vec<f64>, Error> {
         match self {
             Self::Uniform => {
-                check(kernels, ideal.rows.len())?;
+                check(kernels, target_gram.rows.len())?;
                 Ok(vec![1.0 / kernels.len() as f64; kernels.len()])
             }
-            Self::Alignf => alignf(kernels, ideal),
-            Self::HeldOut => held_out_weights(kernels, ideal, lambda),
+            Self::Alignf => alignf(kernels, target_gram),
+            Self::HeldOut => held_out_weights(kernels, target_gram, lambda),
         }
     }
 }
@@ -72,18 +72,18 @@ impl KernelWeighting {
 /// The errors of [`alignf`] for kernels and outputs that are not valid; [`Error::Value`] for a λ that is not above 0.
 pub fn held_out_weights(
     kernels: &[MatRef<f64>],
-    ideal: &Ideal,
+    target_gram: &TargetGram,
     lambda: f64,
 ) -> Result<Vec<f64>, Error> {
-    let n = ideal.rows.len();
+    let n = target_gram.rows.len();
     check(kernels, n)?;
     check_lambda(lambda)?;
-    ideal.kernel.validate(ideal.rows.kind())?;
-    let outputs = read(ideal.rows, 0..n)?;
-    ideal.kernel.check(&outputs)?;
+    target_gram.kernel.validate(target_gram.rows.kind())?;
+    let outputs = read(target_gram.rows, 0..n)?;
+    target_gram.kernel.check(&outputs)?;
     let search = Search {
         kernels,
-        outputs: ideal.kernel.block(&outputs, &outputs)?,
+        outputs: target_gram.kernel.block(&outputs, &outputs)?,
         ridge: n as f64 * lambda,
     };
     let mut best: Option<(Found, Vec<f64>)> = None;

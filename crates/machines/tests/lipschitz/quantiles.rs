@@ -108,12 +108,12 @@ fn quantiles_cover_their_share_and_follow_the_true_ones() {
     }
     assert!(worst.iter().all(|&error| error < 0.1), "{worst:?}");
     // And their loss is near that of the true quantiles.
-    let ideal: Vec<f32> = rows
+    let target_gram: Vec<f32> = rows
         .values()
         .iter()
         .flat_map(|&x| normal_quantiles.map(|q| x + (0.2 + x / 2.0) * q as f32))
         .collect();
-    let least = pinball_loss(&levels, &ideal, &y).unwrap();
+    let least = pinball_loss(&levels, &target_gram, &y).unwrap();
     let actual = pinball_loss(&levels, &predicted, &y).unwrap();
     assert!(actual < 1.02 * least, "{actual}, {least}");
 }

@@ -4,7 +4,7 @@ use dsokr_basis::{Basis, Kernel, Mat, SketchKind, SketchOptions};
 use dsokr_core::Error;
 use dsokr_core::random::{generator, unit};
 use dsokr_machines::{
-    Arithmetic, Ideal, KernelWeighting, Targets, TrainingInputs, alignf, combine, fit,
+    Arithmetic, KernelWeighting, TargetGram, Targets, TrainingInputs, alignf, combine, fit,
 };
 
 use crate::naive::*;
@@ -51,8 +51,8 @@ fn weights_have_the_largest_centred_alignment() {
     let matrices: Vec<Mat<f64>> = kernels.iter().map(matrix).collect();
     let grams: Vec<_> = matrices.iter().map(Mat::as_ref).collect();
     let outputs = problem.outputs();
-    let ideal = Ideal { kernel: &kernel_y(), rows: &outputs };
-    let weights = alignf(&grams, &ideal).unwrap();
+    let target_gram = TargetGram { kernel: &kernel_y(), rows: &outputs };
+    let weights = alignf(&grams, &target_gram).unwrap();
 
     let y = centred_gram(&gaussian(GAMMA_Y, &problem.y, &problem.y));
     let parts: Vec<Rows> = kernels.iter().map(centred_gram).collect();
@@ -64,7 +64,7 @@ fn weights_have_the_largest_centred_alignment() {
     let combined = aligned(&weights);
     let length: f64 = weights.iter().map(|w| w * w).sum();
     assert!((length - 1.0).abs() < 1e-12 && weights.iter().all(|&w| w >= 0.0));
-    let uniform = KernelWeighting::Uniform.weights(&grams, &ideal, 1.0).unwrap();
+    let uniform = KernelWeighting::Uniform.weights(&grams, &target_gram, 1.0).unwrap();
     assert_eq!(uniform, [0.2; 5]);
     assert!(combined > aligned(&uniform) + 0.01);
     // no step that keeps the weights above 0 gains
@@ -83,7 +83,7 @@ fn weights_have_the_largest_centred_alignment() {
             assert!(other_alignment < combined + 1e-10, "{other:?}: {other_alignment}");
         }
     }
-    assert_eq!(KernelWeighting::Alignf.weights(&grams, &ideal, 1.0).unwrap(), weights);
+    assert_eq!(KernelWeighting::Alignf.weights(&grams, &target_gram, 1.0).unwrap(), weights);
 }
 
 /// The linear kernel of all coordinates of the outputs is their kernel.
@@ -97,9 +97,9 @@ fn coordinates_give_what_the_kernel_gives() {
     let basis = Basis::fit(kernel_y(), &outputs, &SketchOptions::new(every.clone(), N)).unwrap();
     let projected = basis.project(&outputs).unwrap();
     let rows = dense(&wide(projected.dimension, &projected.coordinates));
-    let in_coordinates = Ideal { kernel: &Kernel::Linear, rows: &rows };
+    let in_coordinates = TargetGram { kernel: &Kernel::Linear, rows: &rows };
     let by_coordinates = alignf(&grams, &in_coordinates).unwrap();
-    let by_kernel = alignf(&grams, &Ideal { kernel: &kernel_y(), rows: &outputs }).unwrap();
+    let by_kernel = alignf(&grams, &TargetGram { kernel: &kernel_y(), rows: &outputs }).unwrap();
     for (a, b) in by_coordinates.iter().zip(&by_kernel) {
         assert!((a - b).abs() < 1e-5, "{a}, {b}");
     }
@@ -114,12 +114,12 @@ fn coordinates_give_what_the_kernel_gives() {
 fn kernels_that_are_none_are_named() {
     let problem = Problem::new(N, 72);
     let outputs = problem.outputs();
-    let ideal = Ideal { kernel: &kernel_y(), rows: &outputs };
+    let target_gram = TargetGram { kernel: &kernel_y(), rows: &outputs };
     let good = matrix(&gaussian(0.4, &problem.x, &problem.x));
     let refused = |bad: &Mat<f64>| {
-        let error = alignf(&[good.as_ref(), bad.as_ref()], &ideal).unwrap_err();
+        let error = alignf(&[good.as_ref(), bad.as_ref()], &target_gram).unwrap_err();
         let both = [good.as_ref(), bad.as_ref()];
-        let uniform = KernelWeighting::Uniform.weights(&both, &ideal, 1.0);
+        let uniform = KernelWeighting::Uniform.weights(&both, &target_gram, 1.0);
         if let Error::Kernel { kernel: 1, source } = error {
             assert!(matches!(uniform, Err(Error::Kernel { kernel: 1, .. })));
             return *source;
@@ -135,7 +135,7 @@ fn kernels_that_are_none_are_named() {
     let values = jacobi(&gaussian(0.4, &problem.x, &problem.x)).0;
     let smallest = numbers(&refused(&bad))[0];
     assert!((smallest - (values[N - 1] - 0.25)).abs() < 1e-8, "{smallest}");
-    let text = alignf(&[good.as_ref(), bad.as_ref()], &ideal).unwrap_err().to_string();
+    let text = alignf(&[good.as_ref(), bad.as_ref()], &target_gram).unwrap_err().to_string();
     assert!(text.starts_with("kernel 1: the kernel matrix is not positive"), "{text}");
     let zero = Mat::<f64>::zeros(N, N);
     assert!(refused(&zero).to_string().starts_with("the kernel matrix is zero"));
@@ -148,16 +148,16 @@ fn kernels_that_are_none_are_named() {
     assert!(refused(&narrow).to_string().starts_with("3 columns of the kernel matrix"));
     let constant = Mat::from_fn(N, N, |_, _| 0.7);
     assert!(refused(&constant).to_string().starts_with("kernel 1 is constant"));
-    assert!(matches!(alignf(&[], &ideal), Err(Error::Value { .. })));
+    assert!(matches!(alignf(&[], &target_gram), Err(Error::Value { .. })));
 
     let numbers = |values: Vec<f64>| dense(&values.into_iter().map(|value| vec![value]).collect());
     let same = numbers(vec![1.0; N]);
-    let same = Ideal { kernel: &Kernel::Linear, rows: &same };
+    let same = TargetGram { kernel: &Kernel::Linear, rows: &same };
     let error = alignf(&[good.as_ref()], &same).unwrap_err();
     assert!(error.to_string().starts_with("the outputs' kernel is constant"), "{error}");
     // inputs of one label are as unlike each other as they can be
     let signs = numbers((0..N).map(|i| if i % 2 == 0 { 1.0 } else { -1.0 }).collect());
-    let signs = Ideal { kernel: &Kernel::Linear, rows: &signs };
+    let signs = TargetGram { kernel: &Kernel::Linear, rows: &signs };
     let apart = Mat::from_fn(N, N, |i, j| match (i == j, i % 2 == j % 2) {
         (true, _) => 1.0,
         (_, true) => 0.0,
@@ -192,9 +192,9 @@ fn sums_of_kernels() {
     assert!(matches!(combine(&[], &[]), Err(Error::Value { .. })));
     let kernel = Kernel::Kemeny;
     let bits = Problem::new(2, 73).outputs();
-    let ideal = Ideal { kernel: &kernel, rows: &bits };
+    let target_gram = TargetGram { kernel: &kernel, rows: &bits };
     let one = Mat::from_fn(2, 2, |i, j| f64::from(u8::from(i == j)));
-    assert!(matches!(alignf(&[one.as_ref()], &ideal), Err(Error::Shape(_))));
+    assert!(matches!(alignf(&[one.as_ref()], &target_gram), Err(Error::Shape(_))));
 }
 
 /// The weights are v/‖v‖ of the minimum of `vᵀ M v − 2 vᵀ a` over `v ≥ 0`: the conditions of Karush, Kuhn and
@@ -218,7 +218,7 @@ fn no_kernel_of_weight_0_would_join_and_no_other_would_change() {
         let grams: Vec<_> = matrices.iter().map(Mat::as_ref).collect();
         let outputs = [shared[0].clone(), shared[rank / 2].clone(), column(&mut random)];
         let rows = dense(&(0..n).map(|i| outputs.iter().map(|c| c[i]).collect()).collect());
-        let w = alignf(&grams, &Ideal { kernel: &Kernel::Linear, rows: &rows }).unwrap();
+        let w = alignf(&grams, &TargetGram { kernel: &Kernel::Linear, rows: &rows }).unwrap();
 
         let dot = |a: &Rows, b: &Rows| -> f64 {
             a.iter().flatten().zip(b.iter().flatten()).map(|(a, b)| a * b).sum()

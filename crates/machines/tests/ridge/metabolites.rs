@@ -9,7 +9,8 @@ use dsokr_decode::{
     Queries, Rank, bootstrap,
 };
 use dsokr_machines::{
-    Arithmetic, Ideal, KernelWeighting, OutputSpace, Spectrum, TrainingInputs, alignf, combine, fit,
+    Arithmetic, KernelWeighting, OutputSpace, Spectrum, TargetGram, TrainingInputs, alignf,
+    combine, fit,
 };
 
 use crate::naive::*;
@@ -136,12 +137,12 @@ fn aligned_kernels_identify_metabolites_among_those_of_their_mass() {
         let grams: Vec<_> = matrices.iter().map(Mat::as_ref).collect();
         let outputs = set.fingerprints.select(&(0..TRAIN).collect::<Vec<_>>()).unwrap();
         let kernel = Kernel::GaussianTanimoto { gamma: 1.0 };
-        let ideal = Ideal { kernel: &kernel, rows: &outputs };
-        let weights = alignf(&grams, &ideal).unwrap();
+        let target_gram = TargetGram { kernel: &kernel, rows: &outputs };
+        let weights = alignf(&grams, &target_gram).unwrap();
         // not 0: its diagonal is like that of the outputs' kernel
         let least = weights[..3].iter().copied().fold(f64::INFINITY, f64::min);
         assert!(weights[3] < least, "{:?}", weights);
-        let uniform = KernelWeighting::Uniform.weights(&grams, &ideal, 1.0).unwrap();
+        let uniform = KernelWeighting::Uniform.weights(&grams, &target_gram, 1.0).unwrap();
         let aligned = set.ranks(&weights);
         let uniform = set.ranks(&uniform);
         let metrics = |ranks: &[Option<Rank>]| Metrics::from_ranks(ranks, LISTED, 0).unwrap();

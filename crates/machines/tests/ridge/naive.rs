@@ -5,8 +5,8 @@ use dsokr_basis::{Features, Kernel, OutputKernel, RowSource, SketchKind};
 use dsokr_core::Error;
 use dsokr_core::random::{below, generator, unit};
 use dsokr_machines::{
-    Arithmetic, Averaged, ConjugateGradients, Fitted, InputSketch, KernelModel, RidgeProblem,
-    RidgeSummary, SketchedFit, Spectrum, Targets, TrainingInputs,
+    Arithmetic, ConjugateGradients, DivideAndConquer, Fitted, InputSketch, KernelModel,
+    RidgeProblem, RidgeSummary, SketchedFit, Spectrum, Targets, TrainingInputs,
 };
 
 pub type Rows = Vec<Vec<f64>>;
@@ -238,7 +238,7 @@ pub fn fit_conjugate_gradients(
 }
 
 #[allow(clippy::too_many_arguments)]
-pub fn fit_averaged(
+pub fn fit_divide_and_conquer(
     kernel: impl OutputKernel + 'static,
     rows: &dyn RowSource,
     targets: &Targets,
@@ -249,7 +249,10 @@ pub fn fit_averaged(
     parts: usize,
 ) -> Result<KernelModel, Error> {
     let problem = RidgeProblem { kernel, rows, targets, lambda, seed };
-    dsokr_machines::fit_averaged(problem, &Averaged { sketch: input_sketch(sketch, m), parts })
+    dsokr_machines::fit_divide_and_conquer(
+        problem,
+        &DivideAndConquer { sketch: input_sketch(sketch, m), parts },
+    )
 }
 
 pub fn sketched_spectrum(

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use dsokr_basis::features::DenseRows;
 use dsokr_basis::{Features, Kernel, Mat, OutputKernel, RowSource};
-use dsokr_machines::{KernelModel, LastSystem, Solver, Targets, TrainingInputs, anchored};
+use dsokr_machines::{KernelModel, LastSystem, Solver, Targets, TrainingInputs, nystrom_features};
 
 use crate::naive::{Rows, add, product, solve, transpose};
 
@@ -75,7 +75,7 @@ fn values_with_anchors_give_the_sketched_solution() {
     let among = block(&picked, &picked);
     let targets = Targets::new(1, (0..N).map(|at| (at as f64 * 0.37).sin()).collect::<Vec<_>>());
     let lambda = 1e-3;
-    let features = |values: &Mat<f64>| anchored(values.as_ref(), among.as_ref()).unwrap();
+    let features = |values: &Mat<f64>| nystrom_features(values.as_ref(), among.as_ref()).unwrap();
     let of_train = features(&values);
     let of_new = features(&new_values);
     let inputs = TrainingInputs::rows(Kernel::Linear, &of_train);
@@ -94,5 +94,5 @@ fn values_with_anchors_give_the_sketched_solution() {
     for (value, expected) in actual.iter().zip(expected) {
         assert!((f64::from(*value) - expected[0]).abs() < 1e-5, "{value} {expected:?}");
     }
-    assert!(anchored(values.as_ref(), values.as_ref()).is_err());
+    assert!(nystrom_features(values.as_ref(), values.as_ref()).is_err());
 }

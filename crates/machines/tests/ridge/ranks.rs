@@ -66,7 +66,8 @@ fn several_ranks_fit_the_ridge_regression_of_one() {
                 fitted.predict(&x)
             });
             assert_shared(&what, || {
-                let averaged = fit_averaged(kernel_x(), &x, &targets, &PICKED, 3, 1, 1e-2, 3)?;
+                let averaged =
+                    fit_divide_and_conquer(kernel_x(), &x, &targets, &PICKED, 3, 1, 1e-2, 3)?;
                 averaged.predict(&x)
             });
         }

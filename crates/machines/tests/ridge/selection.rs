@@ -197,15 +197,15 @@ fn leading_rows_are_fitted_from_the_factor_of_all() {
             let inputs = TrainingInputs::rows(kernel_x(), &x);
             for (precision, tolerance) in [(Arithmetic::Double, 2e-6), (Arithmetic::Single, 2e-3)] {
                 let fitted = fit(&inputs, &targets, lambda, precision).unwrap();
-                let leading = fitted.with_leading(&targets, rows).unwrap();
-                assert_eq!(leading.of_all, fitted.leave_one_out(&targets).unwrap());
+                let leading = fitted.with_prefix(&targets, rows).unwrap();
+                assert_eq!(leading.held_out_of_all, fitted.leave_one_out(&targets).unwrap());
                 // the same λ Σw
                 let same =
                     lambda * targets.weights().total(n) / first_targets.weights().total(rows);
                 let first_inputs = TrainingInputs::rows(kernel_x(), &first_rows);
                 let alone = fit(&first_inputs, &first_targets, same, Arithmetic::Double).unwrap();
                 let expected = wide(targets.width(), &alone.leave_one_out(&first_targets).unwrap());
-                let actual = wide(targets.width(), &leading.of_leading);
+                let actual = wide(targets.width(), &leading.held_out_of_prefix);
                 assert_close(&actual, &expected, tolerance, &format!("{rows} of {n}, left out"));
                 let expected = wide(targets.width(), &alone.model.predict(&x).unwrap());
                 let actual = wide(targets.width(), &leading.model.predict(&x).unwrap());
@@ -213,7 +213,7 @@ fn leading_rows_are_fitted_from_the_factor_of_all() {
             }
             let fitted = fit(&inputs, &targets, lambda, Arithmetic::Double).unwrap();
             for rows in [0, n + 1] {
-                assert!(matches!(fitted.with_leading(&targets, rows), Err(Error::Value { .. })));
+                assert!(matches!(fitted.with_prefix(&targets, rows), Err(Error::Value { .. })));
             }
         }
     }

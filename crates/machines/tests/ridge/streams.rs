@@ -65,7 +65,8 @@ fn parts_are_fitted_by_themselves_and_averaged() {
     let problem = Problem::new(n, 31);
     let (_, targets) = OutputSpace::training(kernel_y(), &problem.outputs()).unwrap();
     let x = problem.inputs();
-    let average = fit_averaged(kernel_x(), &x, &targets, &EVERY, m, 5, lambda, 4).unwrap();
+    let average =
+        fit_divide_and_conquer(kernel_x(), &x, &targets, &EVERY, m, 5, lambda, 4).unwrap();
     assert_eq!(average.anchors(), 4 * m);
     let rank = average.width();
     let mut sum = vec![vec![0.0; rank]; n];
@@ -79,9 +80,9 @@ fn parts_are_fitted_by_themselves_and_averaged() {
         sum = add(&sum, 0.25, &predicted);
     }
     assert_close(&wide(rank, &average.predict(&x).unwrap()), &sum, 1e-6, "average");
-    let parts = fit_averaged(kernel_x(), &x, &targets, &EVERY, m, 5, lambda, 91);
+    let parts = fit_divide_and_conquer(kernel_x(), &x, &targets, &EVERY, m, 5, lambda, 91);
     assert_eq!(parts.unwrap_err().to_string(), "number of parts = 91: expected 1..=90");
-    let parts = fit_averaged(kernel_x(), &x, &targets, &EVERY, 31, 5, lambda, 3);
+    let parts = fit_divide_and_conquer(kernel_x(), &x, &targets, &EVERY, 31, 5, lambda, 3);
     assert!(
         matches!(parts, Err(error) if error.to_string().contains("size = 31: expected 1..=30,"))
     );

@@ -4,7 +4,7 @@ use dsokr_basis::features::DenseRows;
 use dsokr_basis::{Features, Kernel, Mat};
 use dsokr_core::Error;
 use dsokr_machines::{
-    Ideal, KernelWeighting, OutputSpace, Spectrum, TrainingInputs, combine, held_out_weights,
+    KernelWeighting, OutputSpace, Spectrum, TargetGram, TrainingInputs, combine, held_out_weights,
 };
 
 const N: usize = 30;
@@ -30,14 +30,14 @@ fn weights_have_the_least_leave_one_out_error() {
     let values: Vec<f32> = (0..N).flat_map(output).collect();
     let outputs: Features = DenseRows::new(2, values).unwrap().into();
     let (space, targets) = OutputSpace::training(Kernel::Linear, &outputs).unwrap();
-    let ideal = Ideal { kernel: &Kernel::Linear, rows: &outputs };
+    let target_gram = TargetGram { kernel: &Kernel::Linear, rows: &outputs };
     let error = |weights: &[f64], lambda: f64| {
         let sum = combine(&grams, weights).unwrap();
         let spectrum = Spectrum::full(&TrainingInputs::Gram(sum.as_ref()), &targets).unwrap();
         spectrum.errors(&[lambda], &space).unwrap()[0]
     };
     let lambda = 0.01;
-    let weights = held_out_weights(&grams, &ideal, lambda).unwrap();
+    let weights = held_out_weights(&grams, &target_gram, lambda).unwrap();
     assert!((weights.iter().sum::<f64>() - 1.0).abs() < 1e-12);
     for (weight, expected) in weights.iter().zip([0.5488, 0.2969, 0.1543, 0.0]) {
         assert!((weight - expected).abs() < 0.005, "{weight}, {expected}");
@@ -45,15 +45,15 @@ fn weights_have_the_least_leave_one_out_error() {
     let best = [0.5488, 0.2969, 0.1543, 0.0].map(|w| 1.8233 * w);
     assert!((error(&best, lambda) - 0.064383).abs() < 1e-5, "{}", error(&best, lambda));
     assert!((error(&[0.25; 4], lambda) - 0.072233).abs() < 1e-5);
-    assert_eq!(KernelWeighting::HeldOut.weights(&grams, &ideal, lambda).unwrap(), weights);
+    assert_eq!(KernelWeighting::HeldOut.weights(&grams, &target_gram, lambda).unwrap(), weights);
     // whatever λ is
     for other in [1e-4, 0.3] {
         for (weight, expected) in
-            held_out_weights(&grams, &ideal, other).unwrap().iter().zip(&weights)
+            held_out_weights(&grams, &target_gram, other).unwrap().iter().zip(&weights)
         {
             assert!((weight - expected).abs() < 0.005, "{other}: {weight}, {expected}");
         }
     }
-    assert!(matches!(held_out_weights(&grams, &ideal, 0.0), Err(Error::Value { .. })));
-    assert!(matches!(held_out_weights(&[], &ideal, 1.0), Err(Error::Value { .. })));
+    assert!(matches!(held_out_weights(&grams, &target_gram, 0.0), Err(Error::Value { .. })));
+    assert!(matches!(held_out_weights(&[], &target_gram, 1.0), Err(Error::Value { .. })));
 }

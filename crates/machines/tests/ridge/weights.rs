@@ -4,8 +4,9 @@ use dsokr_basis::{Basis, Features, Kernel, Mat, RowSource, SketchKind, SketchOpt
 use dsokr_core::RowWeights;
 use dsokr_core::loss::{Huber, Square};
 use dsokr_machines::{
-    Arithmetic, Averaged, ClosedForm, ConjugateGradients, InputSketch, LastSystem, Lipschitz, Loss,
-    Offset, OutputSpace, Scaling, Sketched, Solver, Stop, Targets, TrainingInputs, fit,
+    Arithmetic, ClosedForm, ConjugateGradients, DivideAndConquer, InputSketch, LastSystem,
+    Lipschitz, Loss, Offset, OutputSpace, Scaling, Sketched, Solver, Stop, Targets, TrainingInputs,
+    fit,
 };
 
 use crate::naive::*;
@@ -112,7 +113,7 @@ fn a_weight_of_two_is_a_row_twice() {
         (Solver::Sketched(Sketched { sketch: all() }), 1e-5),
         (Solver::ConjugateGradients(conjugate), 1e-5),
         (Solver::ConjugateGradients(little_memory), 1e-5),
-        (Solver::Averaged(Averaged { sketch: all(), parts: 2 }), 1e-5),
+        (Solver::DivideAndConquer(DivideAndConquer { sketch: all(), parts: 2 }), 1e-5),
         (lipschitz(Loss::Square(Square {}), Offset::Constant), 1e-3),
         (lipschitz(Loss::Huber(Huber { kappa: 0.3 }), Offset::Constant), 1e-3),
         (lipschitz(Loss::pinball([0.1, 0.5]), Offset::Constant), 1e-3),

@@ -6,7 +6,7 @@ mod v3000;
 
 use crate::error::Error;
 use crate::molecule::{Atom, Bond, BondOrder, Element, HYDROGEN, Molecule};
-use crate::moves::draft::valences;
+use crate::moves::builder::valences;
 
 /// A line of a block, counted from 0, and what is wrong with it.
 type Wrong = (usize, String);

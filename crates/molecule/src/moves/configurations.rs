@@ -1,9 +1,9 @@
 //! Configurations of a structure that is being edited.
 
-use super::draft::Draft;
+use super::builder::Builder;
 use crate::molecule::{Atom, BondOrder, Center, Element, Geometry, HYDROGEN};
 
-impl Draft {
+impl Builder {
     /// Turns a configuration round, or adds one.
     pub(super) fn flip_center(&mut self, atom: usize) {
         match self.centers.iter_mut().find(|center| center.atom == atom) {

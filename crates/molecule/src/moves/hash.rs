@@ -1,13 +1,13 @@
 //! A hash of a Kekulé structure that does not depend on the numbering of its atoms.
 
-use super::draft::Draft;
+use super::builder::Builder;
 use crate::graph::{Distances, Graph};
 use crate::refinement::{mix, unordered};
 
 /// Rounds of refinement of a hash, whose first colours know the distances of all atoms.
 const ROUNDS: usize = 4;
 
-impl Draft {
+impl Builder {
     /// Returns the atoms, labelled by what is known of each, and the bonds, labelled by their orders.
     pub(super) fn graph(&self) -> Graph {
         let edges = self.bonds.iter().map(|bond| (bond.atoms[0], bond.atoms[1], bond.order as u64));

@@ -1,11 +1,11 @@
 //! Moves: the outputs that differ from one by a single change, for a search in the space of all outputs.
 //!
-//! A molecule is changed in its Kekulé structure ([`Draft`](draft::Draft)), written, and read again, which checks its
+//! A molecule is changed in its Kekulé structure ([`Builder`](builder::Builder)), written, and read again, which checks its
 //! valences and perceives what is aromatic.
 
 mod atoms;
+pub(crate) mod builder;
 mod configurations;
-pub(crate) mod draft;
 mod graphs;
 mod groups;
 mod hash;
@@ -16,7 +16,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use rayon::prelude::*;
 
-use self::draft::Draft;
+use self::builder::Builder;
 use crate::molecule::Molecule;
 
 pub use graphs::GraphPalette;
@@ -111,27 +111,27 @@ impl Molecule {
         palette: &Palette,
         seen: &SeenStructures,
     ) -> (BTreeMap<String, Option<Self>>, SeenStructures) {
-        let draft = Draft::from_molecule(self);
+        let builder = Builder::from_molecule(self);
         let most = palette.unusual(self);
-        let mut edits = Edits::new(&draft, palette, seen, most);
-        edits.change_atoms(&draft);
-        edits.change_bonds(&draft);
-        edits.close_rings(&draft);
-        edits.move_substituents(&draft);
-        edits.change_groups(&draft);
-        edits.fuse_rings(&draft);
-        edits.change_charges(&draft);
-        edits.change_radicals(&draft);
-        edits.flip(&draft);
+        let mut edits = Edits::new(&builder, palette, seen, most);
+        edits.change_atoms(&builder);
+        edits.change_bonds(&builder);
+        edits.close_rings(&builder);
+        edits.move_substituents(&builder);
+        edits.change_groups(&builder);
+        edits.fuse_rings(&builder);
+        edits.change_charges(&builder);
+        edits.change_radicals(&builder);
+        edits.flip(&builder);
         for other in self.other_kekule_forms() {
             edits.change_bonds(&other);
         }
         let read = edits.structures.into_par_iter().filter_map(|edit| {
-            let (hash, draft) = match edit {
+            let (hash, builder) = match edit {
                 Edited::Known(key) => return Some((None, 0, Some((key?, None)))),
-                Edited::New(hash, draft) => (hash, draft),
+                Edited::New(hash, builder) => (hash, builder),
             };
-            let molecule = draft.read()?;
+            let molecule = builder.read()?;
             let unusual = palette.unusual(&molecule);
             let neighbour =
                 (unusual <= most).then(|| (molecule.canonical_smiles(), Some(molecule)));
@@ -152,7 +152,7 @@ impl Molecule {
 /// An edited structure.
 enum Edited {
     /// A new structure, with its hash where it has one.
-    New(Option<u64>, Draft),
+    New(Option<u64>, Builder),
     /// The key of one that is known; none for one that is left out.
     Known(Option<String>),
 }
@@ -169,37 +169,37 @@ struct Edits<'a> {
 
 impl<'a> Edits<'a> {
     fn new(
-        draft: &Draft,
+        builder: &Builder,
         palette: &'a Palette,
         seen_before: &'a SeenStructures,
         most: usize,
     ) -> Self {
-        let seen = draft.hash().into_iter().collect();
+        let seen = builder.hash().into_iter().collect();
         Self { structures: Vec::new(), seen, palette, seen_before, most }
     }
 
     /// Makes an edit of a copy; the edit is left out where it gives none.
-    fn try_edit(&mut self, from: &Draft, edit: impl FnOnce(&mut Draft) -> Option<()>) {
+    fn try_edit(&mut self, from: &Builder, edit: impl FnOnce(&mut Builder) -> Option<()>) {
         if self.structures.len() >= self.palette.moves {
             return;
         }
-        let mut draft = from.clone();
-        if edit(&mut draft).is_none() {
+        let mut builder = from.clone();
+        if edit(&mut builder).is_none() {
             return;
         }
-        let hash = draft.hash();
+        let hash = builder.hash();
         if hash.is_none_or(|hash| self.seen.insert(hash)) {
             self.structures.push(match hash.and_then(|hash| self.seen_before.get(&hash)) {
                 Some((unusual, _)) if *unusual > self.most => Edited::Known(None),
                 Some((_, Some(key))) => Edited::Known(Some(key.clone())),
-                Some((_, None)) | None => Edited::New(hash, draft),
+                Some((_, None)) | None => Edited::New(hash, builder),
             });
         }
     }
 
     /// Returns how many atoms may be added.
-    fn room(&self, draft: &Draft) -> usize {
-        self.palette.atoms.saturating_sub(draft.len())
+    fn room(&self, builder: &Builder) -> usize {
+        self.palette.atoms.saturating_sub(builder.len())
     }
 }
 
@@ -209,11 +209,11 @@ const FORMS: usize = 3;
 impl Molecule {
     /// Returns further Kekulé structures, in which single and double bonds change places in an aromatic ring, or round
     /// two rings.
-    fn other_kekule_forms(&self) -> Vec<Draft> {
+    fn other_kekule_forms(&self) -> Vec<Builder> {
         if self.bonds().iter().all(|bond| !bond.aromatic) {
             return Vec::new();
         }
-        let mut forms = vec![Draft::from_molecule(self)];
+        let mut forms = vec![Builder::from_molecule(self)];
         let rings = self.rings().iter().map(|ring| self.ring_bonds(ring).collect());
         let mut cycles: Vec<BTreeSet<usize>> = rings.collect();
         for first in 1..cycles.len() {

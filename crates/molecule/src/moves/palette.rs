@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
-use super::draft::{Draft, valences};
+use super::builder::{Builder, valences};
 use super::usual;
 use crate::molecule::{Atom, Bond, BondOrder, Element, Molecule};
 use crate::refinement::{mix, unordered};
@@ -55,9 +55,9 @@ impl Palette {
     /// Creates the palette of known molecules.
     pub fn from_known(molecules: &[Molecule]) -> Self {
         let radicals = |molecule: &Molecule| {
-            let draft = Draft::from_molecule(molecule);
-            let radical_atoms = (0..draft.len()).filter(|&atom| draft.is_radical(atom));
-            radical_atoms.map(|atom| draft.atoms[atom].element).collect()
+            let builder = Builder::from_molecule(molecule);
+            let radical_atoms = (0..builder.len()).filter(|&atom| builder.is_radical(atom));
+            radical_atoms.map(|atom| builder.atoms[atom].element).collect()
         };
         // an element is that of an atom of any charge
         let kinds = |molecule: &Molecule| {
@@ -116,11 +116,11 @@ fn environments(molecule: &Molecule) -> impl Iterator<Item = u64> {
 fn groups(molecules: &[Molecule]) -> Vec<Group> {
     let mut counted: BTreeMap<String, Group> = BTreeMap::new();
     for molecule in molecules.iter().step_by(molecules.len().div_ceil(CUT).max(1)) {
-        let draft = Draft::from_molecule(molecule);
-        for bond in 0..draft.bonds.len() {
-            let [a, b] = draft.bonds[bond].atoms;
+        let builder = Builder::from_molecule(molecule);
+        for bond in 0..builder.bonds.len() {
+            let [a, b] = builder.bonds[bond].atoms;
             for from in [a, b] {
-                if let Some(group) = cut(&draft, bond, from) {
+                if let Some(group) = cut(&builder, bond, from) {
                     counted.entry(group.smiles.clone()).or_insert(group).count += 1;
                 }
             }
@@ -133,15 +133,15 @@ fn groups(molecules: &[Molecule]) -> Vec<Group> {
 }
 
 /// Returns the group on the side of `from` of a bond; none where it is not a group of ordinary atoms.
-fn cut(draft: &Draft, bond: usize, from: usize) -> Option<Group> {
-    if draft.bonds[bond].order != BondOrder::Single {
+fn cut(builder: &Builder, bond: usize, from: usize) -> Option<Group> {
+    if builder.bonds[bond].order != BondOrder::Single {
         return None;
     }
-    let side = draft.side(bond, from).filter(|side| side.len() > 1)?;
-    if !side.iter().all(|&atom| draft.is_plain(atom)) {
+    let side = builder.side(bond, from).filter(|side| side.len() > 1)?;
+    if !side.iter().all(|&atom| builder.is_plain(atom)) {
         return None;
     }
-    let mut rest = draft.clone();
+    let mut rest = builder.clone();
     rest.disconnect(bond)?;
     let place = |atom: usize| side.iter().position(|&side_atom| side_atom == atom);
     let bonds = rest.bonds.iter().filter_map(|bond| {

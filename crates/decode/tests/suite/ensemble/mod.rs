@@ -5,7 +5,7 @@ mod likelihood;
 mod models;
 mod properties;
 mod refused;
-mod second_look;
+mod reranker;
 
 use dsokr_core::random::{below, generator};
 use dsokr_decode::{

@@ -15,7 +15,7 @@ const SUBSTITUENT: usize = 8;
 /// Configurations stay where the ligands stay; a ligand that takes the place of a hydrogen takes its place in the
 /// configuration too.
 #[derive(Clone)]
-pub(super) struct Draft {
+pub(super) struct Builder {
     pub(super) atoms: Vec<Atom>,
     /// The bonds, in Kekulé form: none of them is aromatic.
     pub(super) bonds: Vec<Bond>,
@@ -46,12 +46,12 @@ pub(crate) fn valences(element: Element, charge: i8) -> &'static [u8] {
     }
 }
 
-impl Draft {
+impl Builder {
     pub(super) fn from_molecule(molecule: &Molecule) -> Self {
         let atoms = molecule.atoms().iter();
         let bonds = molecule.bonds().iter();
         let count = molecule.atoms().len();
-        let mut draft = Self {
+        let mut builder = Self {
             atoms: atoms.map(|a| Atom { aromatic: false, stereo: false, ..*a }).collect(),
             bonds: bonds.map(|b| Bond { aromatic: false, stereo: false, ..*b }).collect(),
             fixed: vec![None; count],
@@ -61,15 +61,15 @@ impl Draft {
             components: molecule.components().len(),
         };
         for index in 0..count {
-            let Atom { element, charge, hydrogens, .. } = draft.atoms[index];
-            let used = draft.used(index);
-            let odd = draft.is_odd(index);
+            let Atom { element, charge, hydrogens, .. } = builder.atoms[index];
+            let used = builder.used(index);
+            let odd = builder.is_odd(index);
             let total = used.saturating_add(hydrogens);
             if odd || !valences(element, charge).contains(&total) {
-                draft.fixed[index] = Some(total);
+                builder.fixed[index] = Some(total);
             }
         }
-        draft
+        builder
     }
 
     pub(super) fn len(&self) -> usize {

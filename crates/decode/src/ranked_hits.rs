@@ -17,7 +17,7 @@ const HITS: usize = 1 << 17;
 
 /// A distinct row of candidates, with its place among all candidates.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Standing {
+pub struct RankedHit {
     /// The candidates of the row: the first that is wanted, then the others in their order, wanted or not.
     pub candidates: Vec<u32>,
     /// The score of the candidates.
@@ -32,9 +32,9 @@ pub struct Standing {
 
 /// The best wanted candidates of a query.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Standings {
+pub struct RankedHits {
     /// The hits, best first, ties in the order of the rows.
-    pub hits: Vec<Standing>,
+    pub hits: Vec<RankedHit>,
     /// The gap of the best candidate of all, wanted or not.
     pub gap: Option<f32>,
 }
@@ -152,13 +152,13 @@ pub(crate) struct Found {
 }
 
 impl Found {
-    /// Returns the standings with the candidates of each row, the first wanted one first. `shown` gives the score that
+    /// Returns the ranked hits with the candidates of each row, the first wanted one first. `shown` gives the score that
     /// answers show.
-    pub(crate) fn standings(
+    pub(crate) fn ranked_hits(
         self,
         shown: impl Fn(f64) -> f64,
         members: &HashMap<usize, Vec<u32>>,
-    ) -> Standings {
+    ) -> RankedHits {
         let shown = |score| shown(score) as f32;
         let standing = |&(row, score): &(usize, f64)| {
             let candidates = members.get(&row).cloned().unwrap_or_default();
@@ -167,14 +167,14 @@ impl Found {
             let tied = same.saturating_sub(candidates.len() as u64);
             let next = if tied > 0 { Some(score) } else { next };
             let gap = next.map(|next| shown(score) - shown(next));
-            Standing { candidates, score: shown(score), above, tied, gap }
+            RankedHit { candidates, score: shown(score), above, tied, gap }
         };
         let hits = self.rows.iter().map(standing).collect();
         let gap = match self.first[..] {
             [(_, best), (_, next), ..] => Some(shown(best) - shown(next)),
             _ => None,
         };
-        Standings { hits, gap }
+        RankedHits { hits, gap }
     }
 }
 
@@ -191,7 +191,7 @@ pub(crate) fn find(
     let last = places.end.min(candidates.rows());
     scoring::check(queries, candidates)?;
     check_k(last, all as u64)?;
-    let mut standings = Vec::with_capacity(queries.len());
+    let mut searched = Vec::with_capacity(queries.len());
     let size = (HITS / last).max(1);
     for start in (0..queries.len()).step_by(size) {
         let queries = &queries.part(start..(start + size).min(queries.len()));
@@ -219,9 +219,9 @@ pub(crate) fn find(
             ladders.map(|(steps, slots)| Ladder { steps, slots }).collect();
         Ladder::merge(&mut ladders)?;
         let each = rows.into_iter().zip(ladders).zip(first.finish()?);
-        standings.extend(each.map(|((rows, ladder), first)| Found { rows, ladder, first }));
+        searched.extend(each.map(|((rows, ladder), first)| Found { rows, ladder, first }));
     }
-    Ok(standings)
+    Ok(searched)
 }
 
 /// Counts the candidates in each slot for the queries of a tile.

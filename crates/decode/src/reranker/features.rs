@@ -138,14 +138,14 @@ impl Neighbourhood {
 
 /// Features that tell the first candidates of a query apart.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Clues {
+pub struct RerankerFeatures {
     /// The training pairs that are near.
     pub neighbourhood: Neighbourhood,
     /// The words of the query's text; then every query needs a [text](Queries::with_texts).
     pub words: Option<Words>,
 }
 
-impl Clues {
+impl RerankerFeatures {
     /// Returns numbers that describe a candidate, with words or without.
     pub(super) fn features(words: bool) -> usize {
         2 * Self::values(words)
@@ -177,7 +177,7 @@ impl Clues {
                 let text = queries.text(query).ok_or_else(|| {
                     let query = queries.name(query);
                     Error::unsupported(format_args!(
-                        "query {query} has no text: the second look compares its words with candidates"
+                        "query {query} has no text: the reranker compares its words with candidates"
                     ))
                 })?;
                 let says = words.scores(text, first);

@@ -1,7 +1,7 @@
 //! The first candidates of a query scored anew, by what the nearest training answers and the words of its text say of
 //! them.
 
-mod clues;
+mod features;
 mod network;
 mod rows;
 mod words;
@@ -13,7 +13,7 @@ use std::sync::Arc;
 use dsokr_core::store::{Contents, Stored, Tensor};
 use rayon::prelude::*;
 
-pub use clues::{Clues, Neighbourhood};
+pub use features::{Neighbourhood, RerankerFeatures};
 use network::Network;
 pub use words::{Lexicon, Words};
 
@@ -36,22 +36,22 @@ const NEIGHBOURS: &str = "neighbours";
 
 /// Scores the first candidates of each query anew.
 ///
-/// A ridge regression weighs all training pairs alike. The second look compares a query with the training pairs whose
+/// A ridge regression weighs all training pairs alike. The reranker compares a query with the training pairs whose
 /// held-out predictions lie nearest to the prediction of the query: [`Neighbourhood`] has the features of a candidate,
 /// to which [`Words`] add what the query's text says about it. The mean over the first candidates of a query is
 /// subtracted from each feature, and the rank of a feature among them is a feature too. A network of one hidden layer,
 /// the same for every candidate, maps the features to u(c). It is fitted by maximum likelihood, the softmax of u over
-/// the first candidates of a query ([`SecondLook::fit`]).
+/// the first candidates of a query ([`Reranker::fit`]).
 ///
 /// The first `size` distinct rows of a query are ordered by u and have the scores `s₀ + 1 / (1 + max u − u(c))`, where
 /// s₀ is the lowest score among them before. All others keep score and rank, and so does a query's set of first rows.
-/// [`Ensemble::with_second_looks`](crate::Ensemble::with_second_looks) applies it. In an ensemble of several members
+/// [`Ensemble::with_rerankers`](crate::Ensemble::with_rerankers) applies it. In an ensemble of several members
 /// the first rows of a member have the scores `s₀ + (u(c) − min u) / 30` instead, which are on the scale of its other
 /// rows: a logit of an unseen query grows by about 30 with each unit of a score.
 #[derive(Clone, Debug, PartialEq)]
-pub struct SecondLook {
+pub struct Reranker {
     size: usize,
-    clues: Clues,
+    reranker_features: RerankerFeatures,
     network: Network,
 }
 
@@ -74,7 +74,7 @@ impl<'c> Seen<'c> {
 
 /// Queries whose gold is known, with the features of their first candidates.
 #[derive(Clone, Debug)]
-pub struct LookExamples {
+pub struct RerankerExamples {
     size: usize,
     /// Whether the features include those of words; none where there are no queries yet.
     words: Option<bool>,
@@ -82,7 +82,7 @@ pub struct LookExamples {
     queries: Vec<(Vec<f32>, usize)>,
 }
 
-impl LookExamples {
+impl RerankerExamples {
     /// Creates no queries yet. The first `size` rows of each will count.
     pub fn new(size: usize) -> Self {
         Self { size, words: None, queries: Vec::new() }
@@ -104,7 +104,7 @@ impl LookExamples {
         Self { size: self.size, words: self.words, queries }
     }
 
-    /// Adds the queries whose gold row is among their first rows. Neither the clues nor the hubs of the candidates may
+    /// Adds the queries whose gold row is among their first rows. Neither the features nor the hubs of the candidates may
     /// have seen the queries' gold outputs.
     ///
     /// # Errors
@@ -116,11 +116,11 @@ impl LookExamples {
         queries: &Queries,
         gold: &[Option<u32>],
         candidates: &Candidates,
-        clues: &Clues,
+        reranker_features: &RerankerFeatures,
     ) -> Result<(), Error> {
         Error::check_length("gold entries", gold.len(), queries.len())?;
-        same_words(self.words, clues)?;
-        if let Some(words) = &clues.words {
+        same_words(self.words, reranker_features)?;
+        if let Some(words) = &reranker_features.words {
             Error::check_length("rows of the words", words.rows(), candidates.distinct())?;
         }
         let size = self.size.min(candidates.distinct());
@@ -129,52 +129,58 @@ impl LookExamples {
             let place = list.iter().position(|hit| Some(hit.row) == gold.map(|gold| gold as usize));
             let seen = list.iter().map(|hit| Seen::candidate(candidates, hit.row, hit.score));
             let seen: Vec<Seen> = seen.collect();
-            let examples_of_query = |place| Ok((clues.of(queries, query, &seen)?, place));
+            let examples_of_query =
+                |place| Ok((reranker_features.of(queries, query, &seen)?, place));
             place.map(examples_of_query).transpose()
         };
         let lists = lists.into_par_iter().zip(gold).enumerate();
         let added = lists.map(one).collect::<Result<Vec<_>, Error>>()?;
         self.queries.extend(added.into_iter().flatten());
-        self.words = Some(clues.words.is_some());
+        self.words = Some(reranker_features.words.is_some());
         Ok(())
     }
 }
 
 /// Refuses clues with words for examples without, and the reverse: their features are not the same.
-fn same_words(examples: Option<bool>, clues: &Clues) -> Result<(), Error> {
+fn same_words(examples: Option<bool>, reranker_features: &RerankerFeatures) -> Result<(), Error> {
     let with = |words| if words { "with" } else { "without" };
-    let clues = clues.words.is_some();
-    let [with_words, others] = [examples.unwrap_or(clues), clues].map(with);
+    let reranker_features = reranker_features.words.is_some();
+    let [with_words, others] = [examples.unwrap_or(reranker_features), reranker_features].map(with);
     let message =
-        format_args!("a second look has examples {with_words} words and clues {others} words");
+        format_args!("a reranker has examples {with_words} words and features {others} words");
     check_consistent(with_words == others, message)
 }
 
-impl SecondLook {
+impl Reranker {
     /// The key of the lexicon in the metadata of a file.
     pub const LEXICON: &'static str = "lexicon";
 
-    /// Fits the network to examples. `clues` are for later queries, with words if the examples have words.
+    /// Fits the network to examples. `reranker_features` are for later queries, with words if the examples have words.
     ///
     /// # Errors
-    /// [`Error::Inconsistent`] where only one of clues and examples has words, for no examples, and for fewer than two
+    /// [`Error::Inconsistent`] where only one of features and examples has words, for no examples, and for fewer than two
     /// candidates.
-    pub fn fit(examples: &LookExamples, clues: Clues, seed: u64) -> Result<Self, Error> {
-        check_least(examples.size, 2, format_args!("a second look at {}", examples.size))?;
+    pub fn fit(
+        examples: &RerankerExamples,
+        reranker_features: RerankerFeatures,
+        seed: u64,
+    ) -> Result<Self, Error> {
+        check_least(examples.size, 2, format_args!("a reranker of {}", examples.size))?;
         check_least(examples.len(), 1, "no query whose gold is among its first candidates")?;
-        same_words(examples.words, &clues)?;
-        let words = clues.words.is_some();
+        same_words(examples.words, &reranker_features)?;
+        let words = reranker_features.words.is_some();
         let few = examples.len() < FEW;
-        let used = |feature| !few || Clues::is_first(feature, words);
-        let network = Network::fit(Clues::features(words), used, &examples.queries, seed);
-        Ok(Self { size: examples.size, clues, network })
+        let used = |feature| !few || RerankerFeatures::is_first(feature, words);
+        let network =
+            Network::fit(RerankerFeatures::features(words), used, &examples.queries, seed);
+        Ok(Self { size: examples.size, reranker_features, network })
     }
 
     /// Returns bytes of the examples, and multiplications of [`fit`](Self::fit), with so many queries whose first
     /// `size` rows are scored anew, with words or without.
     pub fn cost(queries: f64, size: f64, words: bool) -> [f64; 2] {
         let rows = queries * size;
-        let features = Clues::features(words);
+        let features = RerankerFeatures::features(words);
         [4.0 * rows * features as f64, rows * Network::multiplications(features) as f64]
     }
 
@@ -185,12 +191,12 @@ impl SecondLook {
 
     /// Returns the dimension p of queries.
     pub fn dim(&self) -> usize {
-        self.clues.neighbourhood.dim
+        self.reranker_features.neighbourhood.dim
     }
 
     /// Returns the words that texts of queries are compared with candidates by.
     pub fn words(&self) -> Option<&Words> {
-        self.clues.words.as_ref()
+        self.reranker_features.words.as_ref()
     }
 
     /// Sets the candidates, whose labels are compared with words.
@@ -200,7 +206,7 @@ impl SecondLook {
     pub fn among(mut self, candidates: &Candidates) -> Result<Self, Error> {
         let rows = candidates.distinct();
         let fit = |words: Words| if words.rows() == rows { words } else { words.for_rows(rows) };
-        self.clues.words = self.clues.words.map(fit);
+        self.reranker_features.words = self.reranker_features.words.map(fit);
         self.check(candidates)?;
         Ok(self)
     }
@@ -209,7 +215,7 @@ impl SecondLook {
     pub(crate) fn check(&self, candidates: &Candidates) -> Result<(), Error> {
         let dim = self.dim();
         let expected = candidates.dim();
-        let queries = format_args!("a second look at queries of dimension {dim}");
+        let queries = format_args!("a reranker of queries of dimension {dim}");
         let message = format_args!("{queries}, candidates of dimension {expected}");
         check_consistent(dim == expected, message)?;
         let rows = self.words().map_or(candidates.distinct(), Words::rows);
@@ -225,7 +231,7 @@ impl SecondLook {
         first: &[Seen],
         is_single: bool,
     ) -> Result<Vec<f64>, Error> {
-        let logits = self.network.logits(&self.clues.of(queries, query, first)?);
+        let logits = self.network.logits(&self.reranker_features.of(queries, query, first)?);
         let lowest = first.iter().map(|seen| f64::from(seen.score)).fold(f64::INFINITY, f64::min);
         let best = logits.iter().copied().fold(f64::NEG_INFINITY, f64::max);
         let least = logits.iter().copied().fold(f64::INFINITY, f64::min);
@@ -267,20 +273,21 @@ impl SecondLook {
     /// # Errors
     /// [`Error::Shape`] for a different number of coordinates; else as [`Queries::new`].
     pub fn moved(&self, by: &[f32]) -> Result<Self, Error> {
-        let Neighbourhood { dim, answers, outputs, neighbours } = &self.clues.neighbourhood;
+        let Neighbourhood { dim, answers, outputs, neighbours } =
+            &self.reranker_features.neighbourhood;
         Error::check_length("coordinates of the origin", by.len(), *dim)?;
         let moved = |rows: &[f32]| -> Vec<f32> {
             rows.iter().zip(by.iter().cycle()).map(|(value, by)| value + by).collect()
         };
         let answers = Queries::new(*dim, &moved(answers))?.normalised();
         let neighbourhood = Neighbourhood::new(*dim, answers, moved(outputs), *neighbours)?;
-        let words = self.clues.words.clone().map(|words| words.for_rows(0));
-        Ok(Self { clues: Clues { neighbourhood, words }, ..self.clone() })
+        let words = self.reranker_features.words.clone().map(|words| words.for_rows(0));
+        Ok(Self { reranker_features: RerankerFeatures { neighbourhood, words }, ..self.clone() })
     }
 
     /// Returns the held-out answers that queries are compared with, at unit length, `[n × p]`.
     pub fn answers(&self) -> &[f32] {
-        &self.clues.neighbourhood.answers
+        &self.reranker_features.neighbourhood.answers
     }
 
     /// Writes a file with `metadata`: versioned, checksummed, replaced atomically.
@@ -288,7 +295,8 @@ impl SecondLook {
     /// # Errors
     /// [`Error::Io`] if the file cannot be written.
     pub fn save(&self, path: &Path, metadata: &BTreeMap<String, String>) -> Result<(), Error> {
-        let Neighbourhood { dim, answers, outputs, neighbours } = &self.clues.neighbourhood;
+        let Neighbourhood { dim, answers, outputs, neighbours } =
+            &self.reranker_features.neighbourhood;
         let shape = [answers.len() / dim, *dim];
         let weights = &self.network.weights;
         let mut tensors = vec![
@@ -344,11 +352,11 @@ impl SecondLook {
             }
         };
         let count = weights.len();
-        let features = Clues::features(words.is_some());
+        let features = RerankerFeatures::features(words.is_some());
         let network = Network::from_weights(features, weights.to_vec()).ok_or_else(|| {
             bad(format!("{count} weights, expected {} finite numbers", Network::size(features)))
         })?;
-        Ok(Self { size, clues: Clues { neighbourhood, words }, network })
+        Ok(Self { size, reranker_features: RerankerFeatures { neighbourhood, words }, network })
     }
 }
 

@@ -2,8 +2,8 @@
 
 use crate::common::{golds, real_queries};
 use dsokr_decode::{
-    CandidateBlocks, Clues, Combination, Ensemble, LookExamples, Neighbourhood, PerQuery, Pool,
-    Queries, SecondLook,
+    CandidateBlocks, Combination, Ensemble, Neighbourhood, PerQuery, Pool, Queries, Reranker,
+    RerankerExamples, RerankerFeatures,
 };
 
 use super::models::Models;
@@ -19,28 +19,28 @@ fn a_second_look_orders_a_member_as_it_orders_the_candidates_alone() {
     let known = first.queries.normalised();
     let outputs = real_queries(9, queries, dim);
     let neighbourhood = Neighbourhood::new(dim, known, outputs, 5).unwrap();
-    let clues = Clues { neighbourhood, words: None };
-    let mut examples = LookExamples::new(20);
+    let reranker_features = RerankerFeatures { neighbourhood, words: None };
+    let mut examples = RerankerExamples::new(20);
     let some = real_queries(8, 60, dim);
     let known_golds: Vec<_> =
         (0..60).map(|row| Some(row % first.candidates.rows() as u32)).collect();
     let some = Queries::new(dim, &some).unwrap();
-    examples.add(&some, &known_golds, first.candidates, &clues).unwrap();
+    examples.add(&some, &known_golds, first.candidates, &reranker_features).unwrap();
     assert!(examples.len() > 2);
     assert_eq!(examples.without_first(2).len(), examples.len() - 2);
     assert!(examples.without_first(99).is_empty());
-    let look = SecondLook::fit(&examples, clues, 0).unwrap();
-    assert_eq!(look.answers(), first.queries.normalised());
-    let moved: Vec<f32> = look.answers().iter().map(|value| value + 0.5).collect();
+    let reranker = Reranker::fit(&examples, reranker_features, 0).unwrap();
+    assert_eq!(reranker.answers(), first.queries.normalised());
+    let moved: Vec<f32> = reranker.answers().iter().map(|value| value + 0.5).collect();
     let moved = Queries::new(dim, &moved).unwrap().normalised();
-    assert_eq!(look.moved(&vec![0.5; dim]).unwrap().answers(), moved);
-    assert!(look.moved(&[0.5]).unwrap_err().to_string().contains("coordinates of the origin"));
-    let look = look.among(first.candidates).unwrap();
+    assert_eq!(reranker.moved(&vec![0.5; dim]).unwrap().answers(), moved);
+    assert!(reranker.moved(&[0.5]).unwrap_err().to_string().contains("coordinates of the origin"));
+    let reranker = reranker.among(first.candidates).unwrap();
     // one model: the hits of a search with filters are those without
-    let alone = Ensemble::one(first.queries, first.candidates, Some(&look)).unwrap();
+    let alone = Ensemble::one(first.queries, first.candidates, Some(&reranker)).unwrap();
     let rule = Combination::default();
     let hits = alone.top_k(Pool::Shared, &rule, 40).unwrap();
-    for (found, hits) in alone.standings(&rule, None, 0..40).unwrap().iter().zip(&hits) {
+    for (found, hits) in alone.ranked_hits(&rule, None, 0..40).unwrap().iter().zip(&hits) {
         let listed =
             found.hits.iter().flat_map(|own| own.candidates.iter().map(|&c| (c, own.score)));
         let hits = hits.iter().map(|hit| (hit.candidate as u32, hit.score));
@@ -48,7 +48,7 @@ fn a_second_look_orders_a_member_as_it_orders_the_candidates_alone() {
     }
     let plain = Ensemble::one(first.queries, first.candidates, None).unwrap();
     let ensemble = Ensemble::new(vec![first, second]).unwrap();
-    let ensemble = ensemble.with_second_looks(vec![Some(&look), None]).unwrap();
+    let ensemble = ensemble.with_rerankers(vec![Some(&reranker), None]).unwrap();
     let (lists, listed) = lists(3, &models);
     let lists = PerQuery::new(&lists, first.candidates).unwrap();
     for (pool, gold) in [(Pool::Shared, golds(3, queries, count)), (Pool::PerQuery(&lists), listed)]

@@ -25,7 +25,7 @@ pub trait Lexicon: Debug + Send + Sync {
     /// where that is not known.
     fn holds(&self, label: &str) -> Vec<Option<bool>>;
 
-    /// Returns the lexicon as a text, which the file of a second look keeps.
+    /// Returns the lexicon as a text, which the file of a reranker keeps.
     fn text(&self) -> &str;
 }
 

@@ -18,11 +18,11 @@ use crate::rank::Rank;
 /// [`choose`](Self::choose) makes the filtered ranks from the ranks of the rows.
 ///
 /// ```
-/// use dsokr_decode::{Golds, Rank};
+/// use dsokr_decode::{GoldOutputs, Rank};
 ///
 /// let text = |ids: &[&str]| ids.iter().map(|id| id.to_string()).collect::<Vec<_>>();
 /// // b or d is right; a is known
-/// let golds = Golds::new(&[text(&["d", "b"])], &[text(&["a"])])?;
+/// let golds = GoldOutputs::new(&[text(&["d", "b"])], &[text(&["a"])])?;
 /// assert_eq!(golds.ids(), ["d", "b", "a"]);
 /// // of five candidates a is first, b third, d last
 /// let at = |above| Rank::new(above, 1, 5).ok();
@@ -33,7 +33,7 @@ use crate::rank::Rank;
 /// # Ok::<(), dsokr_core::Error>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Golds {
+pub struct GoldOutputs {
     /// The candidate of each row, by id: of a query the right ones, then the known ones.
     ids: Vec<String>,
     /// The query of each row.
@@ -53,7 +53,7 @@ pub struct ChosenGold {
     pub rank: Option<Rank>,
 }
 
-impl Golds {
+impl GoldOutputs {
     /// Returns the candidate of each row, by id: of a query the right ones, then the known ones.
     pub fn ids(&self) -> &[String] {
         &self.ids

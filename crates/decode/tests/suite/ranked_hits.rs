@@ -3,8 +3,8 @@
 use dsokr_core::Error;
 use dsokr_core::processes::threads;
 use dsokr_decode::{
-    Candidates, Combination, Ensemble, Member, Precision, Queries, ShardSet, Shards, Standing,
-    Standings,
+    Candidates, Combination, Ensemble, Member, Queries, RankedHit, RankedHits, ShardSet, Shards,
+    StorageType,
 };
 
 use crate::common::{Set, integer_queries, message, real_queries};
@@ -15,7 +15,7 @@ fn expected(
     score: impl Fn(usize) -> f64,
     wanted: &[bool],
     places: (usize, usize),
-) -> Standings {
+) -> RankedHits {
     let scores: Vec<f64> = set.all().into_iter().map(score).collect();
     let members = |row: usize| -> Vec<usize> {
         set.all().into_iter().filter(|&c| set.class[c] as usize == row).collect()
@@ -28,7 +28,7 @@ fn expected(
         let others = || set.all().into_iter().filter(|&c| set.class[c] as usize != row);
         let next = others().map(|c| scores[c]).filter(|&other| other <= score);
         let next = next.fold(f64::NEG_INFINITY, f64::max);
-        Some(Standing {
+        Some(RankedHit {
             candidates: [first].iter().chain(&own).map(|&c| c as u32).collect(),
             score: score as f32,
             above: scores.iter().filter(|&&other| other > score).count() as u64,
@@ -36,13 +36,13 @@ fn expected(
             gap: next.is_finite().then_some(score as f32 - next as f32),
         })
     };
-    let mut hits: Vec<Standing> = (0..set.rows.len()).filter_map(standing).collect();
+    let mut hits: Vec<RankedHit> = (0..set.rows.len()).filter_map(standing).collect();
     hits.sort_by(|a, b| b.score.partial_cmp(&a.score).unwrap());
     let mut rows: Vec<f64> = (0..set.rows.len()).map(|row| scores[members(row)[0]]).collect();
     rows.sort_by(|a, b| b.partial_cmp(a).unwrap());
     let gap = rows.get(1).map(|next| rows[0] as f32 - *next as f32);
     let hits = hits.into_iter().skip(places.0).take(places.1 - places.0).collect();
-    Standings { hits, gap }
+    RankedHits { hits, gap }
 }
 
 /// Filters that keep all, every third, one, the last duplicates, and none.
@@ -80,14 +80,14 @@ fn wanted_candidates_stand_where_every_comparison_says() {
         let files = ShardSet {
             folder: folder.path(),
             count: of,
-            precision: Precision::F32,
+            precision: StorageType::F32,
             fingerprint: "x",
             metadata: &Default::default(),
         };
         Shards::write(&candidates, &files).unwrap();
         for wanted in filters(count) {
             for places in [(0, 1), (0, 12), (5, 9), (distinct - 1, distinct + 5)] {
-                let of = |score: &dyn Fn(usize, usize) -> f64| -> Vec<Standings> {
+                let of = |score: &dyn Fn(usize, usize) -> f64| -> Vec<RankedHits> {
                     let one = |query| expected(&set, |c| score(query, c), &wanted, places);
                     (0..queries).map(one).collect()
                 };
@@ -98,13 +98,13 @@ fn wanted_candidates_stand_where_every_comparison_says() {
                 let single = of(&|query, c| score(&rows, query, c));
                 let range = places.0..places.1;
                 assert_eq!(
-                    ensemble.standings(&rule, Some(&wanted), range.clone()).unwrap(),
+                    ensemble.ranked_hits(&rule, Some(&wanted), range.clone()).unwrap(),
                     single
                 );
                 let mean = of(&|query, c| (score(&rows, query, c) + score(&other, query, c)) / 2.0);
-                assert_eq!(pair.standings(&rule, Some(&wanted), range.clone()).unwrap(), mean);
+                assert_eq!(pair.ranked_hits(&rule, Some(&wanted), range.clone()).unwrap(), mean);
                 if wanted.iter().all(|&wanted| wanted) {
-                    assert_eq!(ensemble.standings(&rule, None, range.clone()).unwrap(), single);
+                    assert_eq!(ensemble.ranked_hits(&rule, None, range.clone()).unwrap(), single);
                 }
                 for size in [1, 5] {
                     let find = || {
@@ -115,7 +115,7 @@ fn wanted_candidates_stand_where_every_comparison_says() {
                         let count = shards.count_wanted(&own)?;
                         assert_eq!(count, wanted.iter().filter(|&&wanted| wanted).count());
                         let ensemble = Ensemble::sharded("", Queries::new(dim, &rows)?, &shards)?;
-                        ensemble.standings(&rule, Some(&own), range.clone())
+                        ensemble.ranked_hits(&rule, Some(&own), range.clone())
                     };
                     for found in threads(size, find) {
                         assert_eq!(
@@ -140,7 +140,7 @@ fn standings_agree_with_ranks_and_hits() {
     let rows = real_queries(7, queries, dim);
     let ensemble = Ensemble::new(vec![member("a", &rows, &candidates)]).unwrap();
     let rule = Combination::default();
-    let found = ensemble.standings(&rule, None, 0..6).unwrap();
+    let found = ensemble.ranked_hits(&rule, None, 0..6).unwrap();
     let hits = ensemble.top_k(dsokr_decode::Pool::Shared, &rule, 6).unwrap();
     for (query, (found, hits)) in found.iter().zip(&hits).enumerate() {
         let listed =
@@ -155,6 +155,6 @@ fn standings_agree_with_ranks_and_hits() {
             assert_eq!(rank.unwrap().above(), found.hits[2].above);
         }
     }
-    let short = ensemble.standings(&rule, Some(&[true]), 0..1);
+    let short = ensemble.ranked_hits(&rule, Some(&[true]), 0..1);
     assert!(message(short).contains("wanted candidates"));
 }

@@ -2,7 +2,7 @@
 
 use dsokr_core::random::{below, generator};
 use dsokr_decode::{
-    CandidateParts, Candidates, Combination, Ensemble, Golds, Member, Metrics, MissingGold,
+    CandidateParts, Candidates, Combination, Ensemble, GoldOutputs, Member, Metrics, MissingGold,
     PerQuery, Pool, Queries, Rank,
 };
 
@@ -72,7 +72,7 @@ fn filtered_ranks_are_those_of_a_naive_loop() {
         let z = queries(seed);
         let right = drawn(seed, "right", 1);
         let known = drawn(seed, "known", 0);
-        let golds = Golds::new(&right, &known).unwrap();
+        let golds = GoldOutputs::new(&right, &known).unwrap();
         let mut random = generator(seed, "lists", 0);
         let mut lists: Vec<Vec<u32>> = Vec::new();
         for _ in 0..QUERIES {
@@ -132,7 +132,7 @@ fn filtered_ranks_are_those_of_a_naive_loop() {
 fn one_right_candidate_ranks_as_without_a_filter() {
     let right: Vec<Vec<String>> =
         drawn(3, "right", 1).into_iter().map(|ids| vec![ids[0].clone()]).collect();
-    let golds = Golds::new(&right, &[]).unwrap();
+    let golds = GoldOutputs::new(&right, &[]).unwrap();
     let candidates = candidates(3);
     let z = queries(3);
     let queries = Queries::new(2, &z).unwrap();
@@ -150,7 +150,7 @@ fn one_right_candidate_ranks_as_without_a_filter() {
 fn sizes_and_missing_golds_are_reported() {
     let text = |ids: &[&str]| ids.iter().map(|id| id.to_string()).collect::<Vec<_>>();
     let golds =
-        Golds::new(&[text(&["a", "b", "a"]), text(&["c"])], &[text(&["b", "d"]), text(&[])])
+        GoldOutputs::new(&[text(&["a", "b", "a"]), text(&["c"])], &[text(&["b", "d"]), text(&[])])
             .unwrap();
     assert_eq!(
         (golds.ids(), golds.queries()),
@@ -168,8 +168,10 @@ fn sizes_and_missing_golds_are_reported() {
     let sizes = Metrics::from_ranks(&ranks, 9, 0).unwrap().candidates_per_query.unwrap();
     assert_eq!((sizes.least, sizes.median, sizes.most), (8, 9, 9));
 
-    assert!(message(Golds::new(&[Vec::new()], &[])).contains("query 0: no right candidates"));
-    assert!(message(Golds::new(&[text(&["a"])], &[Vec::new(), Vec::new()])).contains("known"));
+    assert!(message(GoldOutputs::new(&[Vec::new()], &[])).contains("query 0: no right candidates"));
+    assert!(
+        message(GoldOutputs::new(&[text(&["a"])], &[Vec::new(), Vec::new()])).contains("known")
+    );
     assert!(message(golds.choose(&[None])).contains("ranks"));
     assert!(message(at(0, 1).unwrap().without(1, 0, 0)).contains("1 candidates are left out of 0"));
 }

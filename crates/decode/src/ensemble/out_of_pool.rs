@@ -5,7 +5,7 @@ use std::ops::Range;
 use dsokr_core::{Cancellation, Error};
 use rayon::prelude::*;
 
-use super::decode::{Scored, first_rows, looked};
+use super::decode::{Scored, first_rows, reranked};
 use super::rule::{Combiner, Values};
 use super::whole::{QUERIES, Scratch, Sweep};
 use super::{Combination, Ensemble, Member, member_error};
@@ -13,18 +13,18 @@ use crate::candidates::Candidates;
 use crate::error::ensure;
 use crate::hits::Hit;
 use crate::pool::Pool;
-use crate::second_look::Seen;
+use crate::reranker::Seen;
 
 /// Scores outputs that are not candidates for the queries of an ensemble, as if they were candidates. The mean and the
 /// deviation by which scores are standardised stay those of the candidates.
 #[derive(Debug)]
-pub struct Further<'e> {
+pub struct OutOfPoolScores<'e> {
     ensemble: &'e Ensemble<'e>,
     combiner: Combiner,
     /// The mean and the deviation of the scores of each query under each member; empty where scores are not
     /// standardised.
     scales: Vec<Vec<(f64, f64)>>,
-    /// The first rows of each query, for each member with a second look.
+    /// The first rows of each query, for each member with a reranker.
     first: Vec<Option<Vec<Vec<Scored>>>>,
 }
 
@@ -35,12 +35,12 @@ impl Ensemble<'_> {
     /// # Errors
     /// [`Error::Unsupported`] for a rule of ranks, which says of no two outputs that are above all candidates which is
     /// better, and for candidates in shards; else as [`Ensemble::top_k`].
-    pub fn further(
+    pub fn out_of_pool_scores(
         &self,
         pool: Pool,
         rule: &Combination,
         k: usize,
-    ) -> Result<(Further<'_>, Vec<Vec<Hit>>), Error> {
+    ) -> Result<(OutOfPoolScores<'_>, Vec<Vec<Hit>>), Error> {
         let combiner = match self.members.len() {
             1 => Combiner::sum(Values::Scores, 1, None),
             _ => rule.combiner(&self.members)?,
@@ -59,24 +59,25 @@ impl Ensemble<'_> {
             Values::Standardised => self.scales(pool)?,
             Values::Scores | Values::Ranks | Values::Reciprocals { .. } => Vec::new(),
         };
-        let (hits, first) = match (&self.members[..], self.looks[0]) {
-            ([member], Some(look)) => {
-                let decoded = looked(look, pool, member, &none, k);
+        let (hits, first) = match (&self.members[..], self.rerankers[0]) {
+            ([member], Some(reranker)) => {
+                let decoded = reranked(reranker, pool, member, &none, k);
                 let decoded = decoded.map_err(|error| member_error(member, error))?;
                 let hits_and_rows = decoded.into_iter().map(|(decoded, rows)| (decoded.hits, rows));
                 let (hits, rows) = hits_and_rows.unzip();
                 (hits, vec![Some(rows)])
             }
             _ => {
-                let first = self.members.iter().zip(&self.looks).map(|(member, look)| {
-                    let rows = look.map(|look| first_rows(look, pool, member)).transpose();
+                let first = self.members.iter().zip(&self.rerankers).map(|(member, reranker)| {
+                    let rows =
+                        reranker.map(|reranker| first_rows(reranker, pool, member)).transpose();
                     rows.map_err(|error| member_error(member, error))
                 });
                 let first = first.collect::<Result<_, Error>>()?;
                 (self.top_k(pool, rule, k)?, first)
             }
         };
-        Ok((Further { ensemble: self, combiner, scales, first }, hits))
+        Ok((OutOfPoolScores { ensemble: self, combiner, scales, first }, hits))
     }
 
     /// Returns the mean and the deviation, 1 in the place of 0, of the scores of each query under each member.
@@ -110,19 +111,19 @@ impl Ensemble<'_> {
     }
 }
 
-impl Further<'_> {
+impl OutOfPoolScores<'_> {
     /// Returns the members.
     pub fn members(&self) -> &[Member<'_>] {
         self.ensemble.members()
     }
 
-    /// Returns whether some member has a second look, so that [`scores`](Self::scores) are not
+    /// Returns whether some member has a reranker, so that [`scores`](Self::scores) are not
     /// [combined](Self::combined) ones.
-    pub fn looks(&self) -> bool {
+    pub fn reranks(&self) -> bool {
         self.first.iter().any(Option::is_some)
     }
 
-    /// Returns the combined score of an output from its scores for a query under each member, without a second look.
+    /// Returns the combined score of an output from its scores for a query under each member, without a reranker.
     pub fn combined(&self, query: usize, scores: impl Iterator<Item = f64>) -> f64 {
         let scales = self.scales.get(query);
         let mut combined = self.combiner.start();
@@ -179,7 +180,7 @@ impl Further<'_> {
         };
         let plain: Vec<f32> = (0..outputs.distinct()).map(score).collect::<Result<_, Error>>()?;
         let mut scores: Vec<f64> = plain.iter().map(|&score| f64::from(score)).collect();
-        if let Some(look) = self.ensemble.looks[at]
+        if let Some(reranker) = self.ensemble.rerankers[at]
             && let Some(first) = &self.first[at]
         {
             let first = first[query].iter();
@@ -196,8 +197,8 @@ impl Further<'_> {
                 }
             }
             seen.sort_by(|a, b| b.score.total_cmp(&a.score));
-            seen.truncate(look.size());
-            let anew = look.scores(queries, query, &seen, self.ensemble.members.len() == 1)?;
+            seen.truncate(reranker.size());
+            let anew = reranker.scores(queries, query, &seen, self.ensemble.members.len() == 1)?;
             for (row, score) in scores.iter_mut().enumerate() {
                 if let Some(place) = seen.iter().position(|seen| is_row(seen, row)) {
                     *score = anew[place];
