@@ -26,7 +26,7 @@
 //! ```
 //! use dsokr::{Cancellation, Config, Event, Observer, Request};
 //!
-//! struct Progress(std::sync::mpsc::Sender<u64>);
+//! struct Progress(std::sync::mpsc::Sender<f64>);
 //!
 //! impl Observer for Progress {
 //!     fn event(&mut self, event: &Event) {
