@@ -22,7 +22,7 @@ use tokio::sync::Semaphore;
 use tokio_io_timeout::TimeoutStream;
 
 use super::problem::Problem;
-use super::{Server, replicas};
+use super::{Server, handlers, replicas};
 use crate::error::{Error, ensure};
 
 /// How long to wait after a connection that could not be accepted, such as for lack of file handles.
@@ -43,7 +43,7 @@ pub fn block_on(
     let workers = &server.0.workers;
     match (workers.are_ranks(), Processes::current().is_first()) {
         (false, _) => listen(server, address, listening),
-        (true, false) => replicas::run_replica(server),
+        (true, false) => handlers::run_replica(server),
         (true, true) => {
             replicas::prepare(server)?;
             // the exchanges of ranks are those of this thread

@@ -9,11 +9,12 @@ use axum::extract::{MatchedPath, Query, Request, State};
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
-use axum::routing::get;
+use axum::routing::{get, post};
 use axum::{Json, Router};
 use dsokr_molecule::FunctionalGroup;
 use serde::Serialize;
-use serde_json::{Map, json};
+use serde::de::Error as _;
+use serde_json::{Map, Value, json};
 use utoipa::{OpenApi, ToSchema};
 
 use super::candidates::{
@@ -25,8 +26,9 @@ use super::export::ExportRequest;
 use super::model::{Known, Model};
 use super::problem::{Body, ErrorBody, Problem};
 use super::queries::Endpoint;
+use super::replicas::{self, Passed};
 use super::search::{SearchRequest, SearchResponse};
-use super::{Limits, Server, replicas};
+use super::{Limits, Server};
 use crate::error::{Error, listed};
 
 /// All models.
@@ -130,7 +132,7 @@ pub(super) fn page() -> Router<Server> {
     })
 }
 
-pub(super) async fn openapi(State(server): State<Server>) -> Response {
+async fn openapi(State(server): State<Server>) -> Response {
     typed("application/json", server.0.openapi.clone())
 }
 
@@ -143,7 +145,7 @@ fn typed(kind: &'static str, body: String) -> Response {
     (status = 200, body = ModelsResponse),
     ErrorBody,
 ))]
-pub(super) async fn models(State(server): State<Server>) -> Result<Json<ModelsResponse>, Problem> {
+async fn models(State(server): State<Server>) -> Result<Json<ModelsResponse>, Problem> {
     let shared = Arc::clone(&server.0);
     for model in &shared.models {
         // what is not read by then is said to be missing
@@ -162,34 +164,6 @@ pub(super) async fn models(State(server): State<Server>) -> Result<Json<ModelsRe
     }))
 }
 
-/// Requests whose answers are JSON.
-macro_rules! endpoints {
-    ($($(#[$doc:meta])* $name:ident $path:literal $request:ident -> $answer:ident;)*) => {$(
-        $(#[$doc])*
-        #[utoipa::path(post, path = $path, request_body = $request, responses(
-            (status = 200, body = $answer),
-            ErrorBody,
-        ))]
-        pub(super) async fn $name(
-            State(server): State<Server>,
-            Body(request): Body<$request>,
-        ) -> Result<Json<$answer>, Problem> {
-            server.answer(request).await.map(Json)
-        }
-    )*};
-}
-
-endpoints! {
-    /// The best candidates of texts, vectors or coordinates.
-    search "/api/search" SearchRequest -> SearchResponse;
-    /// Predicted coordinates.
-    embed "/api/embed" EmbedRequest -> EmbedResponse;
-    /// Ranks and scores of chosen candidates among all.
-    rank "/api/rank" RankRequest -> RankResponse;
-    /// Candidates by id.
-    candidates "/api/candidates" CandidatesRequest -> CandidatesResponse;
-}
-
 /// The answer to one query as a file.
 #[utoipa::path(post, path = "/api/export", request_body = ExportRequest, responses(
     (status = 200, description = "The file", content(
@@ -197,7 +171,7 @@ endpoints! {
     )),
     ErrorBody,
 ))]
-pub(super) async fn export(
+async fn export(
     State(server): State<Server>,
     Body(request): Body<ExportRequest>,
 ) -> Result<Response, Problem> {
@@ -210,7 +184,7 @@ pub(super) async fn export(
     (status = 200, body = String, content_type = "image/svg+xml"),
     ErrorBody,
 ))]
-pub(super) async fn drawing(
+async fn drawing(
     State(server): State<Server>,
     request: Result<Query<DrawingRequest>, QueryRejection>,
 ) -> Result<Response, Problem> {
@@ -222,23 +196,115 @@ pub(super) async fn drawing(
 #[utoipa::path(get, path = "/metrics", responses(
     (status = 200, body = String, content_type = "text/plain"),
 ))]
-pub(super) async fn metrics(State(server): State<Server>) -> Response {
+async fn metrics(State(server): State<Server>) -> Response {
     let text = server.0.counters.text(server.0.workers.inside.load(Relaxed));
     typed("text/plain; version=0.0.4", text)
 }
 
-/// The description of the API.
-#[derive(OpenApi)]
-#[openapi(
-    info(
-        title = "dsokr",
-        description = "Search by trained runs of dsokr. Answers to requests that cannot be answered hold \
-                       `error`, which says what was found and what is allowed."
-    ),
-    paths(models, search, embed, rank, candidates, export, drawing, metrics,),
-    components(schemas(ErrorBody))
-)]
-struct Description;
+/// The requests about a model: of their one list the handlers of those with JSON answers, the routes, the description, and
+/// what other ranks compute are made.
+macro_rules! endpoints {
+    (
+        json { $($(#[$doc:meta])* $name:ident $path:literal $request:ident -> $answer:ident;)* }
+        files { $($file:ident $method:ident $file_path:literal $file_request:ident;)* }
+    ) => {
+        $(
+            $(#[$doc])*
+            #[utoipa::path(post, path = $path, request_body = $request, responses(
+                (status = 200, body = $answer),
+                ErrorBody,
+            ))]
+            async fn $name(
+                State(server): State<Server>,
+                Body(request): Body<$request>,
+            ) -> Result<Json<$answer>, Problem> {
+                server.answer(request).await.map(Json)
+            }
+        )*
+
+        /// The routes of the API.
+        pub(super) fn api() -> Router<Server> {
+            Router::new()
+                .route("/api", get(openapi))
+                .route("/api/models", get(models))
+                .route("/metrics", get(metrics))
+                $(.route($path, post($name)))*
+                $(.route($file_path, $method($file)))*
+        }
+
+        /// Computes with rank 0 the request of a name that it passes on.
+        fn compute_passed(server: &Server, name: &str, request: Value) -> serde_json::Result<()> {
+            match name {
+                $(<$request as Endpoint>::NAME => {
+                    compute::<$request>(server, serde_json::from_value(request)?);
+                    Ok(())
+                })*
+                $(<$file_request as Endpoint>::NAME => {
+                    compute::<$file_request>(server, serde_json::from_value(request)?);
+                    Ok(())
+                })*
+                other => Err(serde_json::Error::custom(format_args!("{other:?}"))),
+            }
+        }
+
+        /// The description of the API.
+        #[derive(OpenApi)]
+        #[openapi(
+            info(
+                title = "dsokr",
+                description = "Search by trained runs of dsokr. Answers to requests that cannot be answered hold \
+                               `error`, which says what was found and what is allowed."
+            ),
+            paths(models, $($name,)* $($file,)* metrics,),
+            components(schemas(ErrorBody))
+        )]
+        struct Description;
+    };
+}
+
+endpoints! {
+    json {
+        /// The best candidates of texts, vectors or coordinates.
+        search "/api/search" SearchRequest -> SearchResponse;
+        /// Predicted coordinates.
+        embed "/api/embed" EmbedRequest -> EmbedResponse;
+        /// Ranks and scores of chosen candidates among all.
+        rank "/api/rank" RankRequest -> RankResponse;
+        /// Candidates by id.
+        candidates "/api/candidates" CandidatesRequest -> CandidatesResponse;
+    }
+    files {
+        export post "/api/export" ExportRequest;
+        drawing get "/api/drawing" DrawingRequest;
+    }
+}
+
+/// Computes an answer that rank 0 gives; its problems are rank 0's too.
+fn compute<A: Endpoint>(server: &Server, request: A) {
+    if let Ok(model) = server.model(request.asked().model) {
+        let _ = request.answer(&model, &server.0.limits);
+    }
+}
+
+/// Computes with rank 0 what it passes on, until it stops. Signals to stop are rank 0's to obey.
+pub(super) fn run_replica(server: &Server) -> Result<(), Error> {
+    #[cfg(unix)]
+    for signal in [libc::SIGINT, libc::SIGTERM] {
+        // SAFETY: signal(2) with valid arguments; no other thread sets the actions of these signals
+        unsafe { libc::signal(signal, libc::SIG_IGN) };
+    }
+    loop {
+        match replicas::next()? {
+            Passed::Stop => return Ok(()),
+            Passed::Reliability(at) => {
+                server.0.models.get(at).into_iter().for_each(|model| model.read_reliability());
+            }
+            Passed::Request { name, content } => {
+                compute_passed(server, &name, content).map_err(replicas::wrong)?;
+            }
+        }
+    }
+}
 
 /// The description as JSON. What the types of requests leave open is added: that queries are of one kind, and how
 /// many and how long they may be.

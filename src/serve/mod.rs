@@ -55,7 +55,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
-use axum::routing::{get, post};
 
 use crate::error::Error;
 
@@ -169,15 +168,7 @@ impl Server {
     /// All that is served; `checked` is whether the names are checked that requests are addressed to.
     fn routes(&self, checked: bool) -> Router {
         let mut served = handlers::page()
-            .route("/api", get(handlers::openapi))
-            .route("/api/models", get(handlers::models))
-            .route("/api/search", post(handlers::search))
-            .route("/api/embed", post(handlers::embed))
-            .route("/api/rank", post(handlers::rank))
-            .route("/api/candidates", post(handlers::candidates))
-            .route("/api/export", post(handlers::export))
-            .route("/api/drawing", get(handlers::drawing))
-            .route("/metrics", get(handlers::metrics))
+            .merge(handlers::api())
             .fallback(problem::not_found)
             .method_not_allowed_fallback(problem::not_allowed)
             .layer(axum::extract::DefaultBodyLimit::max(self.0.limits.body))

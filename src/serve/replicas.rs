@@ -4,30 +4,23 @@
 //! all meet in every exchange. Only the answer of rank 0 is used.
 
 use std::collections::BTreeMap;
+use std::fmt::Display;
 
 use dsokr_core::Processes;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
+use serde_json::Value;
 
 use super::Server;
-use super::candidates::{CandidatesRequest, DrawingRequest, EmbedRequest, RankRequest};
-use super::export::ExportRequest;
-use super::queries::Endpoint;
-use super::search::SearchRequest;
 use crate::error::Error;
 
-/// A message of rank 0 to the others; requests by their [`Endpoint::NAME`].
-#[derive(Deserialize)]
-#[serde(rename_all = "lowercase")]
-enum Passed {
-    Search(SearchRequest),
-    Embed(EmbedRequest),
-    Rank(RankRequest),
-    Candidates(CandidatesRequest),
-    Export(ExportRequest),
-    Drawing(DrawingRequest),
+/// A message of rank 0 to the others.
+pub(super) enum Passed {
+    /// A request, by its [`Endpoint::NAME`](super::queries::Endpoint::NAME).
+    Request { name: String, content: Value },
     /// How often first candidates of a model are right, by the place of the model.
     Reliability(usize),
-    Stop(()),
+    /// The end of the work of the other ranks.
+    Stop,
 }
 
 /// Names other than those of requests; the last ends the work of the other ranks.
@@ -55,39 +48,24 @@ pub(super) fn prepare(server: &Server) -> Result<(), Error> {
     })
 }
 
-/// Computes with rank 0 what it passes on, until it stops. Signals to stop are rank 0's to obey.
-pub(super) fn run_replica(server: &Server) -> Result<(), Error> {
-    #[cfg(unix)]
-    for signal in [libc::SIGINT, libc::SIGTERM] {
-        // SAFETY: signal(2) with valid arguments; no other thread sets the actions of these signals
-        unsafe { libc::signal(signal, libc::SIG_IGN) };
-    }
+/// Waits for what rank 0 passes on.
+pub(super) fn next() -> Result<Passed, Error> {
     let ranks = Processes::current();
-    loop {
-        ranks.wait()?;
-        let passed = ranks.broadcast(Vec::new)?;
-        let passed = serde_json::from_slice(&passed).map_err(|e| {
-            let message = format!("it passes on something other than a request: {e}");
-            Error::from(dsokr_core::Error::Process { rank: 0, message })
-        })?;
-        match passed {
-            Passed::Search(request) => compute(server, &request),
-            Passed::Embed(request) => compute(server, &request),
-            Passed::Rank(request) => compute(server, &request),
-            Passed::Candidates(request) => compute(server, &request),
-            Passed::Export(request) => compute(server, &request),
-            Passed::Drawing(request) => compute(server, &request),
-            Passed::Reliability(at) => {
-                server.0.models.get(at).into_iter().for_each(|model| model.read_reliability());
-            }
-            Passed::Stop(()) => return Ok(()),
-        }
+    ranks.wait()?;
+    let passed = ranks.broadcast(Vec::new)?;
+    let passed: BTreeMap<String, Value> = serde_json::from_slice(&passed).map_err(wrong)?;
+    let Some((name, content)) = passed.into_iter().next() else {
+        return Err(wrong("nothing"));
+    };
+    match name.as_str() {
+        STOP => Ok(Passed::Stop),
+        RELIABILITY => serde_json::from_value(content).map(Passed::Reliability).map_err(wrong),
+        _ => Ok(Passed::Request { name, content }),
     }
 }
 
-/// Computes an answer that rank 0 gives; its problems are rank 0's too.
-fn compute(server: &Server, request: &impl Endpoint) {
-    if let Ok(model) = server.model(request.asked().model) {
-        let _ = request.answer(&model, &server.0.limits);
-    }
+/// The error for a message of rank 0 that is none.
+pub(super) fn wrong(reason: impl Display) -> Error {
+    let message = format!("it passes on something other than a request: {reason}");
+    dsokr_core::Error::Process { rank: 0, message }.into()
 }
