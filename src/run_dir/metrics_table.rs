@@ -25,9 +25,6 @@ const GROUPS: [Group; 10] = [
     &[Needs::Rankings, Needs::GraphsOrRankings],
 ];
 
-/// The least width of a column.
-const LEAST: usize = 6;
-
 /// Metrics as text, one row each under one heading; what a search found beyond the candidates has a row below.
 pub fn metrics_table(rows: &[(&str, &Scores)]) -> String {
     let beyond: Vec<Option<Scores>> = rows.iter().map(|(_, scores)| scores.found()).collect();
@@ -49,8 +46,8 @@ fn group_text(group: Group, rows: &[(&str, &Scores)]) -> String {
     let columns = Metric::all().filter(|metric| group.contains(&metric.needs()));
     let columns = columns.filter_map(|metric| Some((metric, metric.heading()?)));
     let (metrics, headings): (Vec<Metric>, Vec<&str>) = columns.unzip();
-    // values of one kind are below one another in several tables
-    let headings = headings.into_iter().map(|heading| format!("{heading:>LEAST$}"));
+    let headings = metrics.iter().zip(headings);
+    let headings = headings.map(|(metric, heading)| format!("{heading:>0$}", metric.width()));
     let shares = (kind == Needs::Quantiles).then(|| " at most quantile".to_owned());
     // names have ten characters or more, as in other tables of a report
     let mut table = Table::new([" ".repeat(10)].into_iter().chain(headings).chain(shares), 1);

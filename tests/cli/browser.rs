@@ -203,6 +203,7 @@ fn the_page_searches_filters_copies_and_turns_pages() {
     browser.wait(
         "[...document.querySelectorAll('.facts .small')].every(mass => Number.parseFloat(mass.textContent) < 150)",
     );
+    browser.click("#filters summary");
     browser.keys("#condition", &format!(" 2{ENTER}"));
     browser.wait("/at position/.test(document.getElementById('error').textContent)");
     browser.wait("document.activeElement.id === 'condition'");

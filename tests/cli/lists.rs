@@ -37,7 +37,7 @@ fn every_metric_of_ranks_is_wherever_metrics_are() {
         for (place, metrics) in [
             ("train --json", &report),
             ("evaluate --json", &evaluated),
-            ("metrics.json", &stored["metrics"]),
+            ("metrics.json", &stored),
             ("log.jsonl", &log["metrics"]),
         ] {
             let found = metrics.get(name).or(metrics["metrics"].get(name));

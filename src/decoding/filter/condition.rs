@@ -48,6 +48,11 @@ impl Comparison {
         let argument = argument.map(str::to_owned);
         Self { name: name.to_owned(), argument, operator, value, places }
     }
+
+    /// The name as messages show it; a key that stands for the comparison says it itself.
+    pub(super) fn shown_name(&self) -> String {
+        if self.places[0].within.is_some() { format!("{:?}", self.name) } else { "given".into() }
+    }
 }
 
 /// How a value is compared.

@@ -163,20 +163,20 @@ impl Test {
                 }
             });
         }
-        if molecules && let Some(test) = MoleculeTest::read(comparison)? {
-            return Ok(Self::Molecule(test));
+        if let Some(test) = MoleculeTest::read(comparison)? {
+            if molecules {
+                return Ok(Self::Molecule(test));
+            }
+            let allowed = "absent: candidates are not molecules";
+            return Err(places[0].error(&comparison.shown_name(), allowed));
         }
         let names = columns.names().collect::<Vec<_>>().join(", ");
         let mut allowed = format!("a column of the candidates: {names}");
-        let is_property = PROPERTIES.iter().any(|(property, _)| property == name);
-        if is_property && !molecules {
-            allowed += "; the candidates are no molecules";
-        }
         if molecules {
             let examples = PROPERTIES.map(|(_, example)| example).join("; ");
             allowed += &format!("; or a property of molecules: {examples}");
         }
-        Err(places[0].error(&format!("{name:?}"), &allowed))
+        Err(places[0].error(&comparison.shown_name(), &allowed))
     }
 
     /// Whether it holds of a candidate; none where that is not known, because a cell is missing or is no number.

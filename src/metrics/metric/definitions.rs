@@ -20,10 +20,12 @@ const OF_OUTPUTS: [Definition; 21] = [
         Needs::Graphs,
         "Mean graph edit distance of predicted molecules",
     )
-    .places(3),
+    .places(3)
+    .width(15),
     smaller("ged_bonds", "edit distance with bonds", Needs::Graphs, "The same with bonds compared")
         .heading("with bonds")
-        .places(3),
+        .places(3)
+    .width(15),
     larger("accuracy", "accuracy", Needs::Classes, "Share of queries whose class is predicted")
         .over(Over::Classes(PredictedClasses::accuracy)),
     larger(
@@ -79,21 +81,24 @@ const OF_OUTPUTS: [Definition; 21] = [
     .heading("exact")
     .places(3),
     smaller("mae", "MAE", Needs::Numbers, "Mean absolute error of numbers, averaged over targets")
-        .over(Over::Numbers(PredictedTarget::mae)),
+        .over(Over::Numbers(PredictedTarget::mae))
+    .width(10),
     smaller(
         "rmse",
         "RMSE",
         Needs::Numbers,
         "Root of the mean squared error of numbers, averaged over targets",
     )
-    .over(Over::Numbers(PredictedTarget::rmse)),
+    .over(Over::Numbers(PredictedTarget::rmse))
+    .width(10),
     larger(
         "r2",
         "R²",
         Needs::Numbers,
         "Coefficient of determination of numbers, averaged over targets",
     )
-    .over(Over::Numbers(PredictedTarget::r2)),
+    .over(Over::Numbers(PredictedTarget::r2))
+    .width(8),
     larger(
         "spearman",
         "Spearman's rho",
@@ -107,28 +112,32 @@ const OF_OUTPUTS: [Definition; 21] = [
         Needs::Numbers,
         "Root of the squared error of numbers over that of the training mean, averaged over targets",
     )
-    .over(Over::Numbers(PredictedTarget::rrmse)),
+    .over(Over::Numbers(PredictedTarget::rrmse))
+    .width(8),
     smaller(
         "squared_error",
         "squared error",
         Needs::FeatureSpace,
         "Mean squared distance of answers from the outputs in the kernel's feature space",
     )
-    .places(6),
+    .places(6)
+    .width(14),
     smaller(
         "kernel_loss",
         "kernel loss",
         Needs::ComparedOutputs,
         "Mean squared distance of the chosen outputs from the right ones in the kernel's feature space",
     )
-    .places(6),
+    .places(6)
+    .width(14),
     smaller(
         "mces",
         "MCES at 1",
         Needs::Asked,
         "Mean myopic MCES distance of the first molecules from the right ones, of `evaluate --mces`; it does not choose",
     )
-    .places(3),
+    .places(3)
+    .width(10),
     smaller(
         "pinball",
         "pinball loss",
@@ -136,7 +145,8 @@ const OF_OUTPUTS: [Definition; 21] = [
         "Mean pinball loss of predicted quantiles",
     )
     .heading("pinball")
-    .places(6),
+    .places(6)
+    .width(11),
     smaller(
         "crossing",
         "crossing loss",
@@ -144,8 +154,12 @@ const OF_OUTPUTS: [Definition; 21] = [
         "Mean of how far quantiles lie below those of the level before",
     )
     .heading("crossing")
-    .places(6),
+    .places(6)
+    .width(11),
 ];
+
+/// The least width of a column in tables, unless a metric says another one.
+const LEAST_WIDTH: usize = 6;
 
 /// A metric of ranks.
 fn of_ranks(metric: &'static RankMetric) -> Definition {
@@ -159,6 +173,7 @@ fn of_ranks(metric: &'static RankMetric) -> Definition {
         over: Over::Ranks(metric),
         heading: metric.in_tables.then_some(metric.title),
         places: metric.places,
+        width: LEAST_WIDTH,
     }
 }
 
@@ -178,6 +193,7 @@ const fn smaller(
         over: Over::Kept,
         heading: Some(title),
         places: 4,
+        width: LEAST_WIDTH,
     }
 }
 
@@ -200,6 +216,11 @@ impl Definition {
     /// The same, with a shorter heading in tables.
     const fn heading(self, heading: &'static str) -> Self {
         Self { heading: Some(heading), ..self }
+    }
+
+    /// The same, with a wider column in tables.
+    const fn width(self, width: usize) -> Self {
+        Self { width, ..self }
     }
 
     /// The same, with so many decimal places in tables.

@@ -38,6 +38,8 @@ struct Definition {
     heading: Option<&'static str>,
     /// Decimal places in tables.
     places: usize,
+    /// The least width of its column in tables.
+    width: usize,
 }
 
 /// The values of single queries that a metric summarises.
@@ -190,6 +192,11 @@ impl Metric {
     /// Its heading in tables; none of a metric that they leave out.
     pub(crate) fn heading(self) -> Option<&'static str> {
         self.0.heading
+    }
+
+    /// The least width of its column in tables.
+    pub(crate) fn width(self) -> usize {
+        self.0.width
     }
 
     /// Decimal places in tables.
