@@ -72,8 +72,8 @@ impl Cancellation {
         self.requested.store(true, Relaxed);
     }
 
-    /// Requests the end of the work because of an error, which the one who began the work [takes](Self::take_cause). The
-    /// first cause is kept.
+    /// Requests the end of the work because of an error, which the one who began the work [takes](Self::take_cause).
+    /// The first cause is kept.
     ///
     /// It is for code that cannot return an error, such as a pass of an encoder that calls a different language.
     pub fn cancel_because(&self, cause: impl Any + Send) {

@@ -114,8 +114,8 @@ pub enum Error {
         /// The largest eigenvalue.
         largest: f64,
     },
-    /// A computation that overflows, does not converge, or meets a numerically singular matrix. The text has its numbers and
-    /// the remedy, which differ from computation to computation.
+    /// A computation that overflows, does not converge, or meets a numerically singular matrix. The text has its
+    /// numbers and the remedy, which differ from computation to computation.
     #[error("{0}")]
     Numeric(String),
     /// An operation that does not exist for these data or this object. The text says why, and what exists.

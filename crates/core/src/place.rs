@@ -97,8 +97,8 @@ pub type ArgumentStyle = fn(&Argument, &mut Formatter) -> fmt::Result;
 
 static STYLE: OnceLock<ArgumentStyle> = OnceLock::new();
 
-/// Has messages name arguments as the front end of this process does. Like a locale, it is for the program to choose, once:
-/// a second call changes nothing.
+/// Has messages name arguments as the front end of this process does. Like a locale, it is for the program to choose,
+/// once: a second call changes nothing.
 pub fn print_arguments_as(style: ArgumentStyle) {
     STYLE.get_or_init(|| style);
 }

@@ -49,10 +49,10 @@ pub struct DataConfig {
     /// number are among those of a larger one, for learning curves. Outputs and candidates stay, and inputs
     /// are not kernels.
     pub limit: Option<usize>,
-    /// Whether a row of a table that cannot be read stops the reading or is skipped. Such a row has a wrong number of fields, is not
-    /// UTF-8 or JSON, is blank, has an empty id or repeats a unique one, holds an invalid SMILES, ranking or
-    /// number, or is a training pair whose output is unknown; a mass spectrum also has no peaks, no precursor or is a profile. Rows
-    /// that a matrix follows are never skipped.
+    /// Whether a row of a table that cannot be read stops the reading or is skipped. Such a row has a wrong number of
+    /// fields, is not UTF-8 or JSON, is blank, has an empty id or repeats a unique one, holds an invalid SMILES,
+    /// ranking or number, or is a training pair whose output is unknown; a mass spectrum also has no peaks, no
+    /// precursor or is a profile. Rows that a matrix follows are never skipped.
     #[serde(default)]
     pub on_bad_row: OnBadRow,
     /// The licence of the data, such as `"CC-BY-4.0"`, for the card of the run; unknown if left out.
@@ -212,7 +212,8 @@ impl Source<'_> {
     /// Reads a split without the features of its outputs, for evaluation.
     ///
     /// # Errors
-    /// As [`Source::load`]; [`dsokr_core::Error::Value`] for a test split where the configuration names none.
+    /// The errors of [`Source::load`]; [`dsokr_core::Error::Value`] for a test split where the configuration names
+    /// none.
     pub fn read_split(&self, name: SplitName, root: &DataRoot) -> Result<Split, Error> {
         let split_argument = Argument::new("split").with(SplitName::Validation);
         let queries_argument = Argument::new("queries");
@@ -254,7 +255,7 @@ impl Source<'_> {
     /// ids `FILE row LINE`. Returns the table too, for messages about its rows.
     ///
     /// # Errors
-    /// As [`Source::load`]; a label that the training did not know; rows of a different width.
+    /// The errors of [`Source::load`]; a label that the training did not know; rows of a different width.
     pub fn read_further(
         &self,
         path: &Path,
@@ -334,7 +335,7 @@ impl Source<'_> {
     /// it has no labels.
     ///
     /// # Errors
-    /// As [`Source::load`].
+    /// The errors of [`Source::load`].
     pub fn output_labels(
         &self,
         split: &Split,

@@ -26,12 +26,13 @@ pub struct FoldConfig {
     #[serde(default)]
     pub seed: u64,
     /// The groups that parts do not share: the values of a column of the tables of pairs, or `"scaffold"` (also
-    /// `"skeleton"`), the Bemis-Murcko scaffolds of the molecules that outputs are, else inputs; molecules without rings
-    /// are one group. Left out, the groups of `splits.group` and rows of one query stay together, and other pairs are divided
-    /// one by one.
+    /// `"skeleton"`), the Bemis-Murcko scaffolds of the molecules that outputs are, else inputs; molecules without
+    /// rings are one group. Left out, the groups of `splits.group` and rows of one query stay together, and other pairs
+    /// are divided one by one.
     pub group: Option<String>,
-    /// Whether the part is the test split. Validation pairs are then drawn from the other parts, as large a share of them
-    /// as before and again whole groups, so that nothing is chosen on the part. Else the part is the validation split.
+    /// Whether the part is the test split. Validation pairs are then drawn from the other parts, as large a share of
+    /// them as before and again whole groups, so that nothing is chosen on the part. Else the part is the validation
+    /// split.
     #[serde(default)]
     pub nested: bool,
 }

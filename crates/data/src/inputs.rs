@@ -119,7 +119,8 @@ impl Inputs {
     }
 }
 
-/// Values of some inputs with the n training inputs, or with m anchors, of one or several kernels: a row for each input.
+/// Values of some inputs with the n training inputs, or with m anchors, of one or several kernels: a row for each
+/// input.
 #[derive(Clone, Debug, PartialEq)]
 pub struct KernelRows {
     /// The values of each kernel, rows × n or rows × m.

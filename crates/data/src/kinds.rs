@@ -35,8 +35,8 @@ macro_rules! kinds {
 
 pub(crate) use kinds;
 
-/// Reads the keys of a table that have not been read, `others`, as an enum that serde tags with the key `tag`, which has the
-/// value `default` if it is not there; the message about an unknown key of the table names the others too.
+/// Reads the keys of a table that have not been read, `others`, as an enum that serde tags with the key `tag`, which
+/// has the value `default` if it is not there; the message about an unknown key of the table names the others too.
 pub(crate) fn tagged<'de, T: DeserializeOwned, D: Deserializer<'de>>(
     deserializer: D,
     tag: &str,

@@ -161,9 +161,10 @@ struct Attribute {
 /// first value of a nominal attribute: 1 of `{1,0}`. Inputs are sparse rows when the first row is sparse, else dense.
 ///
 /// # Errors
-/// [`Error::Io`]; [`dsokr_core::Error::File`] with the line and what is wrong with it, a missing value (`?`) among others,
-/// and the number of such rows, and for a file without data; [`dsokr_core::Error::Value`] unless at least one attribute is a label and one is none,
-/// for a number of labels that neither the file nor the argument says, and for two that differ.
+/// [`Error::Io`]; [`dsokr_core::Error::File`] with the line and what is wrong with it, a missing value (`?`) among
+/// others, and the number of such rows, and for a file without data; [`dsokr_core::Error::Value`] unless at least one
+/// attribute is a label and one is none, for a number of labels that neither the file nor the argument says, and for
+/// two that differ.
 pub fn read_arff(path: &Path, labels: impl Into<Option<usize>>) -> Result<MultiLabel, Error> {
     let (read, bad) = arff_labels(path, labels.into())?;
     check_rows(bad).map(|()| read)

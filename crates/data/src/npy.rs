@@ -162,7 +162,8 @@ impl<'p, R: Read> Npy<'p, R> {
         Ok((self.element.number)(u64::from_le_bytes(word)))
     }
 
-    /// Streams the elements of a matrix as `narrow` makes them, which must be finite, to their place in row-major order.
+    /// Streams the elements of a matrix as `narrow` makes them, which must be finite, to their place in row-major
+    /// order.
     fn numbers<T: Copy + Default + Into<f64>>(
         mut self,
         allowed: &str,

@@ -50,7 +50,8 @@ pub struct TableOptions<'a> {
     pub on_bad_row: OnBadRow,
     /// The name of a column of the numbers of the lines, if there is to be one.
     pub numbers: Option<&'a str>,
-    /// Whether the first line of a .csv or .tsv file is a row as others; columns are then `column_1`, `column_2` and so on.
+    /// Whether the first line of a .csv or .tsv file is a row as others; columns are then `column_1`, `column_2` and so
+    /// on.
     pub headless: bool,
 }
 
@@ -120,7 +121,7 @@ impl Table {
     /// Reads a table like [`read_rows`](Self::read_rows), with further options.
     ///
     /// # Errors
-    /// As [`read_rows`](Self::read_rows).
+    /// The errors of [`read_rows`](Self::read_rows).
     pub fn read_with(path: &Path, columns: &[&str], options: TableOptions) -> Result<Table, Error> {
         let names = columns.iter().copied().filter(|&name| options.numbers != Some(name));
         Self::collect(path, named_format(path)?, distinct(names), options)

@@ -1,4 +1,5 @@
-//! Outputs as what they are: sets of labels, classes, rankings, numbers, graphs, and molecules that are read from SMILES.
+//! Outputs as what they are: sets of labels, classes, rankings, numbers, graphs, and molecules that are read from
+//! SMILES.
 
 use dsokr_core::message::shorten;
 use dsokr_molecule::Molecule;

@@ -34,7 +34,7 @@ pub trait CandidateBlocks: Sync {
     /// [`Candidates`](crate::Candidates) of a large file have them; there is no other way to make them.
     ///
     /// # Errors
-    /// As [`block`](Self::block).
+    /// The errors of [`block`](Self::block).
     fn coded(&self, _rows: Range<usize>) -> Result<Option<CodedBlock<'_>>, Error> {
         Ok(None)
     }

@@ -86,7 +86,7 @@ impl<'a> ExactSearch<'a> {
     /// without an output sketch gives: `h(x) = Σ_j α_j(x) ψ(u_j)`.
     ///
     /// # Errors
-    /// As [`ExactSearch::in_basis`], with [`Error::Unsupported`] for a kernel that is not linear in
+    /// The errors of [`ExactSearch::in_basis`], with [`Error::Unsupported`] for a kernel that is not linear in
     /// scaled features; errors from reading the rows.
     pub fn on_outputs(
         kernel: &'a dyn OutputKernel,

@@ -118,7 +118,7 @@ pub fn top_k(queries: &Queries, candidates: &Candidates, k: usize) -> Result<Vec
 /// memory.
 ///
 /// # Errors
-/// As [`top_k`], with k at most the number of distinct rows; errors from fetching a block.
+/// The errors of [`top_k`], with k at most the number of distinct rows; errors from fetching a block.
 pub fn top_rows(
     queries: &Queries,
     candidates: &dyn CandidateBlocks,

@@ -20,8 +20,8 @@ use crate::scoring::{
 /// Two promises are the caller's. The predictions have not seen their own targets (leave-one-out or
 /// cross-fitted): others lie on their targets, which become hubs whatever they are. And all
 /// predictions, these and the queries that are decoded, are on one scale, for h(c) is subtracted from
-/// scores of both long and short ones: give both at unit length ([`Queries::normalised`](crate::Queries::normalised)), which takes
-/// candidates of a normalised kernel, whose other constants are 0.
+/// scores of both long and short ones: give both at unit length ([`Queries::normalised`](crate::Queries::normalised)),
+/// which takes candidates of a normalised kernel, whose other constants are 0.
 ///
 /// The means do not depend on the weight, so that it is chosen on validation queries without computing
 /// them again:

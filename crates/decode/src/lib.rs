@@ -1,15 +1,16 @@
 //! From predictions to ranks: scores `⟨z_q, ψ̃(c)⟩ + b(c)` of queries against candidates.
 //!
 //! [`Queries`] are predictions `z ∈ R^p`, [`Candidates`] are points `ψ̃(c) ∈ R^p` with a constant
-//! `b(c)` each ([`CandidateBlocks`] is anything that makes them block by block). Scores are computed tile by tile and looked at once: to [`rank`] the gold
-//! candidate, ties counted exactly, or to keep the [`top_k`]. The queries × candidates matrix never
-//! exists. A [`Pool`] says whether queries share the candidates or have a list each ([`PerQuery`]).
-//! [`GoldOutputs`] are the right candidates of queries that have several, and those that do not compete.
-//! Candidates in [`Shards`] are spread over several processes, which answer together.
+//! `b(c)` each ([`CandidateBlocks`] is anything that makes them block by block). Scores are computed tile by tile and
+//! looked at once: to [`rank`] the gold candidate, ties counted exactly, or to keep the [`top_k`]. The queries ×
+//! candidates matrix never exists. A [`Pool`] says whether queries share the candidates or have a list each
+//! ([`PerQuery`]). [`GoldOutputs`] are the right candidates of queries that have several, and those that do not
+//! compete. Candidates in [`Shards`] are spread over several processes, which answer together.
 //! [`Hubs`] take their advantage from candidates that are near everything.
 //! Several models rank as an [`Ensemble`] by a [`Combination`] of their scores or ranks.
 //! [`Metrics`] summarise ranks, [`bootstrap`] says how sure they are, [`report`] looks closer.
-//! Without candidates, [`ExactSearch`] finds the best of all rankings or of all label sets. [`best_expected_f1`] finds the label set with the largest expected F1.
+//! Without candidates, [`ExactSearch`] finds the best of all rankings or of all label sets. [`best_expected_f1`] finds
+//! the label set with the largest expected F1.
 //!
 //! ```
 //! use dsokr_decode::{CandidateParts, Candidates, Combination, Ensemble, MissingGold, Pool, Queries};

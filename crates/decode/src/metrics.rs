@@ -10,8 +10,8 @@ use crate::rank_metrics::{MRR, RankValues};
 
 /// Metrics of n queries, ties averaged.
 ///
-/// Serialised under the keys `queries`, `candidates`, the names of [`RANK_METRICS`](crate::RANK_METRICS) (`mrr`, `hits@1`,
-/// …), `tied_queries`, `duplicate_candidates`, `missing_gold`, where queries have candidates of their own
+/// Serialised under the keys `queries`, `candidates`, the names of [`RANK_METRICS`](crate::RANK_METRICS) (`mrr`,
+/// `hits@1`, …), `tied_queries`, `duplicate_candidates`, `missing_gold`, where queries have candidates of their own
 /// `candidates_per_query`, and where it is known `mrr_ci95`.
 ///
 /// ```

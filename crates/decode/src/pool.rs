@@ -205,7 +205,8 @@ impl PerQuery {
     /// {"query": "q1", "candidates": ["c7", "c2"]}
     /// ```
     ///
-    /// An id may be a whole number, without quotes. Lists may come in any order. Lists of other queries are checked like all others. Empty lines are skipped.
+    /// An id may be a whole number, without quotes. Lists may come in any order. Lists of other queries are checked
+    /// like all others. Empty lines are skipped.
     ///
     /// # Errors
     /// [`Error::File`] for a file that cannot be read, a line that is not such an object, a list that is empty or

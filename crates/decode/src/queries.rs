@@ -30,7 +30,7 @@ impl<'a> Queries<'a> {
     /// Creates queries like [`Queries::new`], with an id for each, by which errors name it.
     ///
     /// # Errors
-    /// As [`Queries::new`]; [`Error::Shape`] when there is not one name a row.
+    /// The errors of [`Queries::new`]; [`Error::Shape`] when there is not one name a row.
     pub fn named(names: &'a [String], dim: usize, rows: &'a [f32]) -> Result<Self, Error> {
         Self { dim, rows, names: Some(names), texts: None }.check()
     }

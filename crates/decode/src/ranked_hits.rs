@@ -152,8 +152,8 @@ pub(crate) struct Found {
 }
 
 impl Found {
-    /// Returns the ranked hits with the candidates of each row, the first wanted one first. `shown` gives the score that
-    /// answers show.
+    /// Returns the ranked hits with the candidates of each row, the first wanted one first. `shown` gives the score
+    /// that answers show.
     pub(crate) fn ranked_hits(
         self,
         shown: impl Fn(f64) -> f64,

@@ -13,7 +13,7 @@ const ROWS: usize = 30_000; // 29 MiB of coordinates, and as much that is added
 /// is resident now.
 fn resident(line: &str) -> usize {
     let status = std::fs::read_to_string("/proc/self/status").unwrap();
-    let line = status.lines().find_map(|found| found.strip_prefix(line)).unwrap();
+    let line = status.lines().find_map(|actual| actual.strip_prefix(line)).unwrap();
     line.trim_start_matches(':').trim().trim_end_matches(" kB").parse::<usize>().unwrap() >> 10
 }
 

@@ -40,7 +40,7 @@ impl CandidateBlocks for Generated {
 /// `VmRSS`, what is resident now.
 fn resident(line: &str) -> usize {
     let status = std::fs::read_to_string("/proc/self/status").unwrap();
-    let line = status.lines().find_map(|found| found.strip_prefix(line)).unwrap();
+    let line = status.lines().find_map(|actual| actual.strip_prefix(line)).unwrap();
     line.trim_start_matches(':').trim().trim_end_matches(" kB").parse().unwrap()
 }
 

@@ -41,8 +41,8 @@ struct Model<'a> {
 /// downloaded.
 ///
 /// # Errors
-/// [`dsokr_core::Error::Value`] for an invalid name; [`Error::Download`] for a model that cannot be downloaded and is not in the
-/// cache; what the file system reports.
+/// [`dsokr_core::Error::Value`] for an invalid name; [`Error::Download`] for a model that cannot be downloaded and is
+/// not in the cache; what the file system reports.
 pub fn folder(name: &str, network: &Network) -> Result<PathBuf, Error> {
     let model = Model::new(name)?;
     let reference = model.cache.join("refs").join(model.revision);

@@ -125,8 +125,8 @@ impl Table {
     /// over those of the same name.
     ///
     /// # Errors
-    /// [`Error::Table`] for a file that is not such a table; [`dsokr_core::Error::Value`] for a path that leaves the data
-    /// root, or an invalid SHA-256 or git id.
+    /// [`Error::Table`] for a file that is not such a table; [`dsokr_core::Error::Value`] for a path that leaves the
+    /// data root, or an invalid SHA-256 or git id.
     pub fn with(file: Option<&Path>) -> Result<Self, Error> {
         let parse = |path: &Path, text: &str| {
             let parsed = toml::from_str::<Self>(text);

@@ -1,5 +1,5 @@
-//! The fused operations of dsokr's encoders and optimiser: one pass over memory where Burn's operations take many, with hand-written backward
-//! passes, as loops on the CPU engine and as CubeCL kernels on GPUs (features `wgpu` and `cuda`).
+//! The fused operations of dsokr's encoders and optimiser: one pass over memory where Burn's operations take many, with
+//! hand-written backward passes, as loops on the CPU engine and as CubeCL kernels on GPUs (features `wgpu` and `cuda`).
 //!
 //! | function | value |
 //! |---|---|

@@ -1,7 +1,8 @@
 //! Operations with their own backward passes, as operations of Burn; on the CPU engine the memory of their tensors, and
 //! products of matrices that lie there.
 //!
-//! Large buffers are not cleared before they are written (`Box::new_uninit_slice`): that would take a tenth of a step's time.
+//! Large buffers are not cleared before they are written (`Box::new_uninit_slice`): that would take a tenth of a step's
+//! time.
 
 use std::fmt::Debug;
 use std::marker::PhantomData;

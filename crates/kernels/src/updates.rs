@@ -13,8 +13,8 @@ use crate::device::on_cpu_engine;
 use crate::row_gradient::Gradient;
 
 /// Steps of the parameters of a model. On the CPU engine each is made at once. On a GPU they are collected until
-/// [`finish`](Self::finish), and then made in few launches, in place; before that, the tensors that [`adam`](Self::adam)
-/// returns have the values of before the step.
+/// [`finish`](Self::finish), and then made in few launches, in place; before that, the tensors that
+/// [`adam`](Self::adam) returns have the values of before the step.
 #[derive(Clone, Debug, Default)]
 pub struct Updates {
     factor: Arc<Mutex<Option<Tensor<1>>>>,

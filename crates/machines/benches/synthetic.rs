@@ -12,8 +12,8 @@
 //!
 //! Errors are relative mean squared errors, `Σ (f(x) − y)² / Σ y²`. Times are CPU seconds of the process,
 //! all threads together, from reading the rows to the fitted machine: wall-clock times on a machine
-//! that does other things say little. `--seeds N` (default 3) and `--sizes a,b,c` change the table, and `--epsilon E` takes the
-//! ε-insensitive loss in the place of κ-Huber (the thesis's figures A.2 and A.3).
+//! that does other things say little. `--seeds N` (default 3) and `--sizes a,b,c` change the table, and `--epsilon E`
+//! takes the ε-insensitive loss in the place of κ-Huber (the thesis's figures A.2 and A.3).
 //!
 //! What it showed (5 seeds, AVX-512 machine, γ = 0.05, λ = 1e-7, κ = 1, the least error of `select`, at the edge of
 //! its grid). The 100 outlying rows, whose y reach thousands, make up almost all of the error of

@@ -130,7 +130,7 @@ impl OutputEmbedding {
     /// `GᵀG ĥ(x)`, restored from projected predictions.
     ///
     /// # Errors
-    /// As [`project`](Self::project).
+    /// The errors of [`project`](Self::project).
     pub fn restore(&self, embedded: &[f32]) -> Result<Vec<f32>, Error> {
         check("embedded points", self.rank(), embedded)?;
         Ok(map(self.directions.as_ref(), embedded))

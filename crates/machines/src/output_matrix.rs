@@ -35,7 +35,8 @@ pub enum Coupling {
     /// A given matrix.
     #[from]
     Given(OutputMatrix),
-    /// A matrix of at most this rank, learned with a ridge regression ([`Spectrum::output_matrix`](crate::Spectrum::output_matrix)).
+    /// A matrix of at most this rank, learned with a ridge regression
+    /// ([`Spectrum::output_matrix`](crate::Spectrum::output_matrix)).
     Learned {
         /// The rank; any where none is given.
         rank: Option<usize>,

@@ -112,10 +112,11 @@ impl PreparedSolver<'_> {
     /// the others. `targets` has a row for each input.
     ///
     /// # Errors
-    /// Those of [`RidgeSystem::new`](crate::RidgeSystem::new), [`RidgeSystem::fit`](crate::RidgeSystem::fit), [`fit_sketched`], [`fit_conjugate_gradients`], [`fit_divide_and_conquer`] and
-    /// [`fit_lipschitz`]; [`Error::Value`] for a precomputed kernel and a solver that needs rows, and for a
-    /// solver that has no leave-one-out predictions in closed form, or of no [`spectrum`](Self::spectrum) with a learned output
-    /// matrix, and for a λ for which that is 0.
+    /// The errors of [`RidgeSystem::new`](crate::RidgeSystem::new), [`RidgeSystem::fit`](crate::RidgeSystem::fit),
+    /// [`fit_sketched`], [`fit_conjugate_gradients`], [`fit_divide_and_conquer`] and [`fit_lipschitz`];
+    /// [`Error::Value`] for a precomputed kernel and a solver that needs rows, and for a solver that has no
+    /// leave-one-out predictions in closed form, or of no [`spectrum`](Self::spectrum) with a learned output matrix,
+    /// and for a λ for which that is 0.
     pub fn fit(
         &self,
         targets: &Targets,
@@ -205,8 +206,8 @@ impl PreparedSolver<'_> {
     /// with the same nλ. Both come from one factored system ([`Fitted::with_prefix`](crate::Fitted::with_prefix)).
     ///
     /// # Errors
-    /// Those of [`fit`](Self::fit) and of [`Fitted::with_prefix`](crate::Fitted::with_prefix); [`Error::Value`] for
-    /// a solver other than the closed form.
+    /// The errors of [`fit`](Self::fit) and of [`Fitted::with_prefix`](crate::Fitted::with_prefix); [`Error::Value`]
+    /// for a solver other than the closed form.
     pub fn fit_with_prefix(
         &self,
         targets: &Targets,
@@ -243,7 +244,7 @@ impl PreparedSolver<'_> {
     /// [`Spectrum`]; none for a solver whose λ is chosen on validation data.
     ///
     /// # Errors
-    /// As [`fit`](Self::fit) and [`Spectrum::errors`].
+    /// The errors of [`fit`](Self::fit) and [`Spectrum::errors`].
     pub fn errors(
         &self,
         targets: &Targets,
@@ -274,7 +275,7 @@ impl PreparedSolver<'_> {
     /// λ is chosen on validation data.
     ///
     /// # Errors
-    /// As [`fit`](Self::fit).
+    /// The errors of [`fit`](Self::fit).
     pub fn spectrum(&self, targets: &Targets) -> Result<Option<Spectrum>, Error> {
         let spectrum = match (&self.solver, &self.inputs) {
             (Solver::ClosedForm(_), inputs) => Spectrum::full(inputs, targets),

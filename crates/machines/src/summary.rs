@@ -62,8 +62,8 @@ pub enum Solution {
 pub struct RidgeSummary {
     /// The rows that carry the model.
     pub inputs: Inputs,
-    /// Condition number of the system that was solved, estimated from below (power iteration); infinite where it is beyond
-    /// the range of numbers.
+    /// Condition number of the system that was solved, estimated from below (power iteration); infinite where it is
+    /// beyond the range of numbers.
     #[serde(deserialize_with = "finite_or_infinite")]
     pub condition: f64,
     /// The number added to the diagonal to make the system numerically positive definite.

@@ -47,7 +47,7 @@ impl Targets {
     /// Creates one number a row, that each of `width` outputs estimates: quantiles of one variable.
     ///
     /// # Errors
-    /// As [`new`](Self::new).
+    /// The errors of [`new`](Self::new).
     pub fn repeated(width: usize, values: &[f64]) -> Result<Self, Error> {
         Error::check_finite("targets", 1, values)?;
         let repeated = values.iter().flat_map(|&value| std::iter::repeat_n(value, width));
@@ -58,7 +58,7 @@ impl Targets {
     /// equation 5.16).
     ///
     /// # Errors
-    /// As [`new`](Self::new) and [`with_residuals`](Self::with_residuals).
+    /// The errors of [`new`](Self::new) and [`with_residuals`](Self::with_residuals).
     pub fn from_projection(projection: &Projection) -> Result<Self, Error> {
         let values: Vec<f64> = projection.coordinates.iter().map(|&value| value.into()).collect();
         Self::new(projection.dimension, values)?.with_residuals(projection.residuals.clone())

@@ -1,7 +1,8 @@
 //! Prints what this crate reads in molecules, for a comparison with another program (`benches/rdkit_molecules.py`).
 //!
 //! Reads SMILES, one a line, from standard input, and writes a JSON object for each:
-//! `{"canonical", "formula", "mass", "centers", "double_bonds", "names", "aromatic", "rings", "groups"}`, or `{"error"}`.
+//! `{"canonical", "formula", "mass", "centers", "double_bonds", "names", "aromatic", "rings", "groups"}`, or
+//! `{"error"}`.
 //!
 //! `centers` and `double_bonds` count configurations; `names` says which of R, S, E and Z occur.
 

@@ -28,8 +28,8 @@ pub enum Error {
         /// The message.
         message: String,
     },
-    /// A file of graphs, a setting out of range, and rows that the features do not allow, such as those with more columns
-    /// than can be numbered.
+    /// A file of graphs, a setting out of range, and rows that the features do not allow, such as those with more
+    /// columns than can be numbered.
     #[error(transparent)]
     Basis(#[from] dsokr_core::Error),
 }

@@ -22,16 +22,16 @@ impl Element {
     }
 }
 
-/// Returns the mass in Da of the isotope of an element with this mass number; none of one that neither occurs in nature nor
-/// is used as a label.
+/// Returns the mass in Da of the isotope of an element with this mass number; none of one that neither occurs in nature
+/// nor is used as a label.
 pub fn isotope_mass(element: Element, number: u16) -> Option<f64> {
     let key = (element.atomic_number(), number);
     let place = ISOTOPES.binary_search_by_key(&key, |&(element, number, _)| (element, number));
     place.ok().map(|place| ISOTOPES[place].2)
 }
 
-/// Masses in Da of the most abundant isotopes by atomic number, from hydrogen; where no isotope is stable, of that which RDKit
-/// takes.
+/// Masses in Da of the most abundant isotopes by atomic number, from hydrogen; where no isotope is stable, of that
+/// which RDKit takes.
 #[rustfmt::skip]
 const MOST_ABUNDANT: [f64; 118] = [
     1.007_825, 4.002_603, 7.016_003, 9.012_182, 11.009_305, 12.000_000,

@@ -172,7 +172,8 @@ impl PartialEq for Molecule {
 impl Eq for Molecule {}
 
 impl Molecule {
-    /// Assembles the graph without configurations. Its rings are those that no dative bond closes, none of them aromatic.
+    /// Assembles the graph without configurations. Its rings are those that no dative bond closes, none of them
+    /// aromatic.
     pub(crate) fn assemble(atoms: Vec<Atom>, bonds: Vec<Bond>) -> Self {
         let mut neighbors = vec![Vec::new(); atoms.len()];
         for (index, bond) in bonds.iter().enumerate() {

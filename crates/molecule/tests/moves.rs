@@ -103,7 +103,8 @@ fn moves_have_inverses() {
     check_inverses(&all, &palette, 5);
 }
 
-/// Moves that make a molecule smaller until one carbon is left, each counted once; fails where there is none, or none back.
+/// Moves that make a molecule smaller until one carbon is left, each counted once; fails where there is none, or none
+/// back.
 fn check_reduced(molecules: &[Molecule], palette: &Palette) {
     let seen = Mutex::new(HashSet::new());
     let reduce = |molecule: &Molecule| {

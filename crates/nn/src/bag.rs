@@ -1,5 +1,5 @@
-//! The bag: a sparse row is a weighted sum of embeddings (`dsokr_kernels::bag`), and a linear path and an MLP map the sum to
-//! coordinates.
+//! The bag: a sparse row is a weighted sum of embeddings (`dsokr_kernels::bag`), and a linear path and an MLP map the
+//! sum to coordinates.
 
 use std::sync::Arc;
 

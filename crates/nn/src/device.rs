@@ -32,8 +32,8 @@ pub enum Processor {
     Cpu,
     /// The best available GPU, through Vulkan, Metal or DirectX. Needs the feature `wgpu`.
     Wgpu,
-    /// The NVIDIA GPU with this number; by default 0, or the [processes](dsokr_core::Processes) of a machine take its GPUs
-    /// in turn. Needs the feature `cuda`.
+    /// The NVIDIA GPU with this number; by default 0, or the [processes](dsokr_core::Processes) of a machine take its
+    /// GPUs in turn. Needs the feature `cuda`.
     #[display("cuda{}", _0.map(|number| format!(":{number}")).unwrap_or_default())]
     Cuda(Option<usize>),
 }

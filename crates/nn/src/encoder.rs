@@ -36,9 +36,9 @@ pub trait Encoder: Module + ModuleDisplay {
         0
     }
 
-    /// Returns the encoder whose tables give their gradients [by rows](dsokr_kernels::RowGradient) to `gradients` when a batch
-    /// reads few of their rows (default: Burn gets all gradients). Training asks for it where gradients are neither
-    /// summed over parts of a batch nor over processes.
+    /// Returns the encoder whose tables give their gradients [by rows](dsokr_kernels::RowGradient) to `gradients` when
+    /// a batch reads few of their rows (default: Burn gets all gradients). Training asks for it where gradients are
+    /// neither summed over parts of a batch nor over processes.
     fn with_row_gradients(self, gradients: &RowGradients) -> Self {
         self
     }
@@ -89,7 +89,8 @@ impl<E: Encoder> Model<E> {
     }
 }
 
-/// The size of a part of a model, counted from its settings before any memory is taken. The numbers are `f64`, because configured sizes may overflow an integer.
+/// The size of a part of a model, counted from its settings before any memory is taken. The numbers are `f64`, because
+/// configured sizes may overflow an integer.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PartSize {
     /// The keys of the settings that determine it.

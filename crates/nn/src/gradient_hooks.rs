@@ -20,9 +20,9 @@ const STRIDE: usize = 16;
 /// Burn executes the steps of a backward pass by their depth in the graph, the deepest first. A step at a parameter, a
 /// leaf of the graph, would come last of all. So [`watch`](Self::watch) puts an identity between a parameter and its
 /// uses. Its second input is a constant, which gives it a depth and nothing else. The depth grows with the place of the
-/// parameter in the module. Modules list their parameters in the order of use, so the backward step of the identity comes after
-/// the last of the uses and before the steps of earlier layers. In a module that lists them in a different order,
-/// gradients are complete all the same, and handed over later.
+/// parameter in the module. Modules list their parameters in the order of use, so the backward step of the identity
+/// comes after the last of the uses and before the steps of earlier layers. In a module that lists them in a different
+/// order, gradients are complete all the same, and handed over later.
 ///
 /// This applies to parameters in 32 bits on the CPU engine.
 pub struct GradientHooks {

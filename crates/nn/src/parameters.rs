@@ -85,8 +85,8 @@ pub trait FloatParameter {
     /// Returns values in the parameter's type as a vector on its device, without autodiff.
     fn vector(&self, values: Values) -> Tensor<1>;
 
-    /// Returns the gradient of the parameter as a vector. A gradient [by rows](dsokr_kernels::RowGradient) has the numbers of
-    /// these rows.
+    /// Returns the gradient of the parameter as a vector. A gradient [by rows](dsokr_kernels::RowGradient) has the
+    /// numbers of these rows.
     fn flat_gradient(&self, gradients: &Gradients) -> Option<Tensor<1>>;
 
     /// Returns the sum of the squares of its gradient.

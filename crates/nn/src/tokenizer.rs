@@ -110,8 +110,9 @@ pub(crate) fn parsed(path: &Path) -> Result<(tokenizers::Tokenizer, String), Err
 /// The most times that a normalizer may make a text longer.
 const MOST_GROWTH: f64 = 1000.0;
 
-/// Refuses a tokenizer.json at which the library panics, or does not end: what is not JSON, damaged tables of characters, merges without a token, and normalizers that let
-/// a text grow without bound: replacements one after the other multiply.
+/// Refuses a tokenizer.json at which the library panics, or does not end: what is not JSON, damaged tables of
+/// characters, merges without a token, and normalizers that let a text grow without bound: replacements one after the
+/// other multiply.
 fn check_file(path: &Path, json: &str) -> Result<(), Error> {
     let not_one = |e: String| Error::file(path, format!("not a tokenizer: {e}"));
     let read: Result<Value, _> = serde_json::from_str(json);

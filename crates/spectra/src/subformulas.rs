@@ -67,7 +67,8 @@ impl Subformulas {
     /// Creates the subformulas of the precursor of a spectrum, by its formula and its adduct.
     ///
     /// # Errors
-    /// A formula that is absent or cannot be read, an adduct that cannot be read, and one that lost what the formula lacks.
+    /// A formula that is absent or cannot be read, an adduct that cannot be read, and one that lost what the formula
+    /// lacks.
     pub fn from_spectrum(spectrum: &Spectrum) -> Result<Self, Error> {
         Self::new(&spectrum.molecule()?, &spectrum.ion()?).ok_or_else(|| {
             let formula = spectrum.formula.as_deref().unwrap_or_default();
@@ -113,8 +114,8 @@ struct Search<'a> {
 }
 
 impl Search<'_> {
-    /// Tries the counts of the element `at` and those behind it, which `rest` Da are left for; false where there are too
-    /// many.
+    /// Tries the counts of the element `at` and those behind it, which `rest` Da are left for; false where there are
+    /// too many.
     fn visit(&mut self, at: usize, rest: f64) -> bool {
         let Some(left) = self.left.checked_sub(1) else { return false };
         self.left = left;

@@ -257,7 +257,7 @@ pub(super) fn turn<T: Number>(matrix: &[f32], width: usize, rows: &[T], out: &mu
 /// Replaces a matrix by its sum over all ranks, as [`Processes::sum`].
 ///
 /// # Errors
-/// As [`Processes::sum`].
+/// The errors of [`Processes::sum`].
 pub fn sum_over_ranks(processes: &Processes, matrix: &mut Mat<f64>) -> Result<(), Error> {
     if processes.size() == 1 {
         return Ok(());

@@ -59,7 +59,7 @@ impl Basis {
     /// Reads a basis of a built-in kernel that [`save`](Self::save) wrote.
     ///
     /// # Errors
-    /// Those of [`Stored::open`] for a file that is missing, damaged, or of a different kind or
+    /// The errors of [`Stored::open`] for a file that is missing, damaged, or of a different kind or
     /// version; [`Error::File`] for one that contradicts itself, and for a
     /// kernel that is not built in.
     pub fn load(path: &Path) -> Result<Self, Error> {
@@ -87,7 +87,7 @@ impl Basis {
     /// that computes something else gives wrong coordinates.
     ///
     /// # Errors
-    /// Those of [`load`](Self::load); [`Error::File`] for a file of a different kernel.
+    /// The errors of [`load`](Self::load); [`Error::File`] for a file of a different kernel.
     pub fn load_with(path: &Path, kernel: impl IntoKernel) -> Result<Self, Error> {
         let stored = Stored::open_versions(path, KIND, FITTED..=ZERO_ROW)?;
         let kernel = kernel.into_kernel();

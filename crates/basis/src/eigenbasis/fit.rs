@@ -26,8 +26,8 @@ impl Basis {
     ///
     /// # Errors
     /// [`Error::Shape`] without rows, [`Error::Value`] for m > n and a tolerance outside of its
-    /// range, the other errors of the kernel's and the sketch's validation, [`Error::ZeroKernel`] when every k(y, y) is 0,
-    /// [`Error::Numeric`] when features are so large that the kernel is not finite, and errors
+    /// range, the other errors of the kernel's and the sketch's validation, [`Error::ZeroKernel`] when every k(y, y) is
+    /// 0, [`Error::Numeric`] when features are so large that the kernel is not finite, and errors
     /// from reading the rows. A constant kernel has rank 1 and is accepted.
     pub fn fit(
         kernel: impl IntoKernel,
@@ -42,7 +42,7 @@ impl Basis {
     /// basis of one process, bit for bit.
     ///
     /// # Errors
-    /// As [`fit`](Self::fit); as [`Processes::gather`].
+    /// The errors of [`fit`](Self::fit); the errors of [`Processes::gather`].
     pub fn fit_shared(
         processes: &Processes,
         kernel: impl IntoKernel,

@@ -95,7 +95,7 @@ impl Basis {
     /// others. All of them call it with the same rows, and get what one process would get, bit for bit.
     ///
     /// # Errors
-    /// As [`project`](Self::project), for rows of its part; as [`Processes::gather`].
+    /// The errors of [`project`](Self::project), for rows of its part; the errors of [`Processes::gather`].
     pub fn project_shared(
         &self,
         processes: &Processes,
@@ -282,7 +282,7 @@ impl Basis {
     /// has `f32` coordinates, widened.
     ///
     /// # Errors
-    /// As [`project`](Self::project).
+    /// The errors of [`project`](Self::project).
     pub fn project_wide(
         &self,
         rows: &dyn RowSource,

@@ -33,7 +33,7 @@ const DEPARTURE: f64 = 1e-12;
 /// along them. The result does not depend on the number of threads.
 ///
 /// # Errors
-/// As [`leading`].
+/// The errors of [`leading`].
 pub(super) fn leading_few(matrix: Mat<f64>, count: usize, tolerance: f64) -> Result<Eigen, Error> {
     let size = matrix.nrows();
     let width = count + (count / 4).max(SPARE);
@@ -73,8 +73,8 @@ fn subspace(matrix: MatRef<f64>, width: usize) -> Option<Mat<f64>> {
 /// Returns the columns of a matrix of full rank made orthonormal; none where its rank is smaller.
 ///
 /// By the Cholesky factor, `Y L⁻ᵀ` with `YᵀY = L Lᵀ`, twice, since once leaves an error of the squared condition number
-/// (CholeskyQR2). Where that is beyond 10⁸ the columns are not orthonormal then, or there is no factor: they are found by
-/// Householder reflections.
+/// (CholeskyQR2). Where that is beyond 10⁸ the columns are not orthonormal then, or there is no factor: they are found
+/// by Householder reflections.
 fn orthonormal(columns: Mat<f64>) -> Option<Mat<f64>> {
     match cholesky_twice(columns.clone()) {
         Some(orthonormal) if departure(orthonormal.as_ref()) <= DEPARTURE => Some(orthonormal),

@@ -192,7 +192,7 @@ impl Basis {
     /// processes share the work, as in [`Basis::fit_shared`].
     ///
     /// # Errors
-    /// As [`sum`](Self::sum); [`Error::Shape`] unless there is one weight for each output, or none.
+    /// The errors of [`sum`](Self::sum); [`Error::Shape`] unless there is one weight for each output, or none.
     pub fn sum_weighted(
         parts: Vec<(f64, Self)>,
         size: usize,

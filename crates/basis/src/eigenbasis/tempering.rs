@@ -144,8 +144,8 @@ impl Basis {
     ///
     /// `outputs` are usually the outputs of the fit, but any outputs that the basis can project will do, such as
     /// all candidates. They are projected once, block by block, and only p × p numbers are kept. The result
-    /// depends on their order up to rounding, and not on the number of threads. A tempering that changes nothing returns the basis as it is, bit
-    /// for bit, without reading the outputs.
+    /// depends on their order up to rounding, and not on the number of threads. A tempering that changes nothing
+    /// returns the basis as it is, bit for bit, without reading the outputs.
     ///
     /// # Errors
     /// The errors of [`Tempering::validate`]; [`Error::Unsupported`] for a basis that is tempered already;
@@ -169,11 +169,12 @@ impl Basis {
         self.tempered_weighted(tempering, outputs, &RowWeights::equal(), &Processes::default())
     }
 
-    /// Tempers like [`tempered`](Self::tempered), where an output counts in mean and covariance as often as its weight says:
-    /// `μ = Σ_i w_i P ψ(y_i) / Σ_i w_i`. The processes share the work, as in [`Basis::fit_shared`].
+    /// Tempers like [`tempered`](Self::tempered), where an output counts in mean and covariance as often as its weight
+    /// says: `μ = Σ_i w_i P ψ(y_i) / Σ_i w_i`. The processes share the work, as in [`Basis::fit_shared`].
     ///
     /// # Errors
-    /// As [`tempered`](Self::tempered); [`Error::Shape`] unless there is one weight for each output, or none.
+    /// The errors of [`tempered`](Self::tempered); [`Error::Shape`] unless there is one weight for each output, or
+    /// none.
     pub fn tempered_weighted(
         self,
         tempering: &Tempering,

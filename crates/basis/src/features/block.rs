@@ -92,8 +92,8 @@ impl Block<'_> {
         dense
     }
 
-    /// Calls `add` with column and value of the stored entries of a row in a range of columns, by increasing column. Dense
-    /// rows store every column, zeros too.
+    /// Calls `add` with column and value of the stored entries of a row in a range of columns, by increasing column.
+    /// Dense rows store every column, zeros too.
     pub fn entries(&self, row: usize, columns: Range<usize>, mut add: impl FnMut(usize, f32)) {
         let Range { start, end } = columns;
         match self {
@@ -267,7 +267,7 @@ pub trait RowSource: Sync {
     /// Returns the rows of the given indices, in their order, copied; an index may be repeated.
     ///
     /// # Errors
-    /// As [`block`](Self::block).
+    /// The errors of [`block`](Self::block).
     fn select(&self, indices: &[usize]) -> Result<Features, Error> {
         let mut selected = Features::empty(self.kind(), self.width())?;
         for run in indices.chunk_by(|&a, &b| a.checked_add(1) == Some(b)) {
@@ -284,7 +284,7 @@ pub trait RowSource: Sync {
 /// may be custom code.
 ///
 /// # Errors
-/// As [`RowSource::block`]; [`Error::Shape`] for a block that breaks the promise.
+/// The errors of [`RowSource::block`]; [`Error::Shape`] for a block that breaks the promise.
 pub fn read<S: RowSource + ?Sized>(source: &S, range: Range<usize>) -> Result<Block<'_>, Error> {
     let Range { start, end } = range;
     let block = source.block(range)?;

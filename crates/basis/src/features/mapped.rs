@@ -39,7 +39,7 @@ impl MappedRows {
     /// Returns the names of the tensors of any safetensors file, sorted.
     ///
     /// # Errors
-    /// As [`open`](Self::open).
+    /// The errors of [`open`](Self::open).
     pub fn tensors(path: &Path) -> Result<Vec<String>, Error> {
         Ok(Mapping::open(path)?.entries().keys().cloned().collect())
     }

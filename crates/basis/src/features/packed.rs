@@ -188,7 +188,7 @@ impl BitBlock<'_> {
     /// first: column j is bit 7 − j mod 8 of byte ⌊j/8⌋ (the layout of `numpy.packbits`).
     ///
     /// # Errors
-    /// As [`new`](Self::new).
+    /// The errors of [`new`](Self::new).
     pub fn from_packed(width: usize, bytes: &[u8]) -> Result<Self, Error> {
         check_width(width)?;
         let per_row = width.div_ceil(8);

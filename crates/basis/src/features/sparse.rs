@@ -44,7 +44,7 @@ impl<'a> SparseBlock<'a> {
     /// Creates rows of `width` columns from (column, value) pairs in increasing order of the columns.
     ///
     /// # Errors
-    /// As [`new`](Self::new).
+    /// The errors of [`new`](Self::new).
     pub fn from_rows<R>(width: usize, rows: impl IntoIterator<Item = R>) -> Result<Self, Error>
     where
         R: IntoIterator<Item = (u32, f32)>,

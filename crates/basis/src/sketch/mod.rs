@@ -189,7 +189,7 @@ impl SketchOptions {
     /// Checks all of it for `rows` training outputs.
     ///
     /// # Errors
-    /// As [`SketchKind::validate`]; [`Error::Value`] for a tolerance outside of its range.
+    /// The errors of [`SketchKind::validate`]; [`Error::Value`] for a tolerance outside of its range.
     pub(crate) fn validate(&self, rows: usize) -> Result<(), Error> {
         self.kind.validate(self.size, rows)?;
         let holds = (1e-12..1.0).contains(&self.tolerance);
@@ -223,7 +223,7 @@ impl Sketch {
     /// Draws a sketch of m rows for n outputs, of any kind that does not depend on the data.
     ///
     /// # Errors
-    /// Those of [`SketchKind::validate`]; [`Error::Unsupported`] when a sparsified sketch has no
+    /// The errors of [`SketchKind::validate`]; [`Error::Unsupported`] when a sparsified sketch has no
     /// non-zero, and for [`SketchKind::Leverage`], which is drawn by [`fit`](Self::fit).
     pub fn draw(kind: &SketchKind, m: usize, n: usize, seed: u64) -> Result<Self, Error> {
         kind.validate(m, n)?;

@@ -11,8 +11,8 @@ fn a_cancelled_caller_does_not_wait_for_a_decomposition() {
     // takes far longer than a caller waits between two looks at the request
     let matrix = |size| Mat::from_fn(size, size, |i, j| 1.0 / (1 + i + j) as f64);
     let cancellation = Cancellation::default();
-    let found = cancellation.scope(|| leading(matrix(520), 0.1).map(|eigen| eigen.values.len()));
-    assert_eq!(found.unwrap(), leading(matrix(520), 0.1).unwrap().values.len());
+    let actual = cancellation.scope(|| leading(matrix(520), 0.1).map(|eigen| eigen.values.len()));
+    assert_eq!(actual.unwrap(), leading(matrix(520), 0.1).unwrap().values.len());
     cancellation.cancel();
     let cancelled = cancellation.scope(|| leading(matrix(1200), 0.1));
     assert!(matches!(cancelled, Err(Error::Cancelled)));
@@ -26,7 +26,7 @@ fn workers_check_the_request_of_the_thread_that_called_them() {
     let rows = Features::Dense(DenseRows::new(2, values).unwrap());
     let cancelled = Cancellation::default();
     cancelled.cancel();
-    let found = pool.install(|| {
+    let actual = pool.install(|| {
         let requests = [Some(&cancelled), None, Some(&cancelled), None];
         let work = |request: &Option<&Cancellation>| match request {
             Some(request) => request.scope(|| distinct(&rows)),
@@ -34,7 +34,7 @@ fn workers_check_the_request_of_the_thread_that_called_them() {
         };
         requests.par_iter().map(work).collect::<Vec<_>>()
     });
-    for (at, found) in found.into_iter().enumerate() {
-        assert_eq!(matches!(found, Err(Error::Cancelled)), at % 2 == 0, "{at}: {found:?}");
+    for (at, actual) in actual.into_iter().enumerate() {
+        assert_eq!(matches!(actual, Err(Error::Cancelled)), at % 2 == 0, "{at}: {actual:?}");
     }
 }

@@ -37,9 +37,9 @@ fn numbers_that_are_not_finite_are_named() {
             let mut values = vec![1.0; 3000];
             values[at] = value;
             match DenseRows::new(10, values).unwrap_err() {
-                Error::NotFinite { row, column, value: found, .. } => {
+                Error::NotFinite { row, column, value: actual, .. } => {
                     assert_eq!(
-                        (10 * row + column, found.to_bits()),
+                        (10 * row + column, actual.to_bits()),
                         (at, f64::from(value).to_bits())
                     );
                 }
@@ -135,8 +135,9 @@ fn a_source_that_returns_other_rows_is_refused() {
     };
     let good = basis(&rows).unwrap();
     // one row too few, from some row on
-    let short =
-        through(&rows, |own, rows| own.block(rows.start..rows.end - usize::from(rows.end > 4)));
+    let short = through(&rows, |source, rows| {
+        source.block(rows.start..rows.end - usize::from(rows.end > 4))
+    });
     for error in [
         basis(&short).unwrap_err(),
         good.project(&short).unwrap_err(),
@@ -164,11 +165,11 @@ let end = bounds.1.min(width);
         let expected: Vec<(usize, f32)> =
             columns.clone().filter(|&at| whole[at] != 0.0).map(|at| (at, whole[at])).collect();
         for rows in [&bits, &dense, &sparse] {
-            let mut found = Vec::new();
+            let mut actual = Vec::new();
             rows.entries(0, columns.clone(), |column, value| {
-                found.extend((value != 0.0).then_some((column, value)));
+                actual.extend((value != 0.0).then_some((column, value)));
             });
-            prop_assert_eq!(&found, &expected, "{:?} of {:?}", columns, rows.kind());
+            prop_assert_eq!(&actual, &expected, "{:?} of {:?}", columns, rows.kind());
         }
     }
 }
@@ -204,7 +205,7 @@ fn dense_rows_become_rows_of_other_kinds() {
 fn distinct_rows_of_every_kind() {
     for (_, rows) in cases(600) {
         let expanded = expand(&rows);
-        let found = distinct(&rows).unwrap();
+        let actual = distinct(&rows).unwrap();
         let mut first: Vec<usize> = Vec::new();
         let classes: Vec<u32> = (0..600)
             .map(|i| match first.iter().position(|&at| expanded[at] == expanded[i]) {
@@ -215,10 +216,10 @@ fn distinct_rows_of_every_kind() {
                 }
             })
             .collect();
-        assert_eq!((&found.representative, &found.class), (&first, &classes));
-        let multiplicity = found.multiplicity();
+        assert_eq!((&actual.representative, &actual.class), (&first, &classes));
+        let multiplicity = actual.multiplicity();
         assert_eq!(multiplicity.iter().sum::<usize>(), 600);
-        assert!(multiplicity[found.class[1] as usize] >= 2);
+        assert!(multiplicity[actual.class[1] as usize] >= 2);
     }
 }
 
@@ -226,9 +227,9 @@ fn distinct_rows_of_every_kind() {
 #[test]
 fn distinct_rows_across_blocks() {
     let values: Vec<f32> = (0..30_000).map(|i| (i % 7919) as f32).collect();
-    let found = distinct(&Features::Dense(DenseRows::new(1, values).unwrap())).unwrap();
-    assert_eq!(found.representative, (0..7919).collect::<Vec<_>>());
-    assert!(found.class.iter().enumerate().all(|(i, &class)| class as usize == i % 7919));
+    let actual = distinct(&Features::Dense(DenseRows::new(1, values).unwrap())).unwrap();
+    assert_eq!(actual.representative, (0..7919).collect::<Vec<_>>());
+    assert!(actual.class.iter().enumerate().all(|(i, &class)| class as usize == i % 7919));
     let zeros = Features::Dense(DenseRows::new(1, vec![0.0, -0.0, 0.0]).unwrap());
     assert_eq!(distinct(&zeros).unwrap().class, [0, 1, 0]);
 }
@@ -267,8 +268,8 @@ proptest! {
         let expanded = expand(&narrow);
         let expected = product(&expanded, &transpose(&expanded));
         for features in [narrow, wide] {
-            let found = inner(&features, &features).unwrap();
-            prop_assert_eq!(crate::support::from_faer(&found), expected.clone());
+            let actual = inner(&features, &features).unwrap();
+            prop_assert_eq!(crate::support::from_faer(&actual), expected.clone());
         }
     }
 }
@@ -326,15 +327,15 @@ fn products_of_indexed_columns_equal_those_of_pairs() {
     assert!(frequent.len() > 2 && rare.iter().sum::<usize>() > 100);
     let all = Features::Sparse(SparseRows::from_rows(61, rows).unwrap());
     let queries = all.block(70..150).unwrap();
-    let Block::Sparse(own) = &all else { panic!("sparse rows") };
+    let Block::Sparse(sparse_rows) = &all else { panic!("sparse rows") };
     let Block::Sparse(other) = &queries else { panic!("sparse rows") };
-    let index = ColumnIndex::new(own);
+    let index = ColumnIndex::new(sparse_rows);
     let exact = inner(&all, &queries).unwrap();
     for limit in [0, 1, 93, 150] {
-        let found = index.products(other, limit).unwrap();
-        assert_eq!((found.nrows(), found.ncols()), (limit, 80));
+        let actual = index.products(other, limit).unwrap();
+        assert_eq!((actual.nrows(), actual.ncols()), (limit, 80));
         for (i, j) in (0..80).flat_map(|j| (0..limit).map(move |i| (i, j))) {
-            assert_eq!(f64::from(found[(i, j)]), exact[(i, j)], "{i}, {j}");
+            assert_eq!(f64::from(actual[(i, j)]), exact[(i, j)], "{i}, {j}");
         }
     }
     assert!(refused(index.products(other, 151), "rows 0..151 of a set of"));

@@ -23,24 +23,24 @@ fn every_kernel_keeps_the_public_contract() {
 fn block_is_pointwise_brute_force() {
     for (kernel, rows) in cases(23) {
         let what = describe(&kernel, &rows);
-        let found = from_faer(&kernel.block(&rows, &rows).unwrap());
-        assert_close(&found, &gram(&kernel, &expand(&rows)), 1e-12, &what);
+        let actual = from_faer(&kernel.block(&rows, &rows).unwrap());
+        assert_close(&actual, &gram(&kernel, &expand(&rows)), 1e-12, &what);
     }
 }
 
 #[test]
 fn block_is_symmetric() {
     for (kernel, rows) in cases(N) {
-        let found = from_faer(&kernel.block(&rows, &rows).unwrap());
-        assert_close(&found, &transpose(&found), 1e-14, &describe(&kernel, &rows));
+        let actual = from_faer(&kernel.block(&rows, &rows).unwrap());
+        assert_close(&actual, &transpose(&actual), 1e-14, &describe(&kernel, &rows));
     }
 }
 
 #[test]
 fn gram_matrix_is_positive_semi_definite() {
     for (kernel, rows) in cases(40) {
-        let found = from_faer(&kernel.block(&rows, &rows).unwrap());
-        let (values, _) = jacobi(&found);
+        let actual = from_faer(&kernel.block(&rows, &rows).unwrap());
+        let (values, _) = jacobi(&actual);
         let largest = values[0];
         let smallest = values[values.len() - 1];
         let what = describe(&kernel, &rows);
@@ -115,13 +115,13 @@ fn feature_scale_makes_the_kernel_linear() {
                 row.iter().map(|v| scale * v).collect()
             })
             .collect();
-        let mut found = gram(&Kernel::Linear, &scaled);
+        let mut actual = gram(&Kernel::Linear, &scaled);
         // the zero row has a feature of its own
         for (i, row) in expand(&rows).iter().enumerate().filter(|_| kernel.is_normalised()) {
-            found[i][i] += f64::from(row.iter().all(|&value| value == 0.0));
+            actual[i][i] += f64::from(row.iter().all(|&value| value == 0.0));
         }
         let what = describe(&kernel, &rows);
-        assert_close(&found, &gram(&kernel, &expand(&rows)), 1e-12, &what);
+        assert_close(&actual, &gram(&kernel, &expand(&rows)), 1e-12, &what);
     }
 }
 
@@ -203,9 +203,9 @@ fn values_without_meaning_are_refused_with_their_place() {
 fn hamming_rows_with_different_numbers_of_ones_have_their_cosine() {
     let uneven = Features::Bits(BitRows::from_indices(4, [vec![0, 2], vec![2]]).unwrap());
     Kernel::Hamming.check(&uneven).unwrap();
-    let found = Kernel::Hamming.block(&uneven, &uneven).unwrap();
-    assert!((found[(0, 1)] - 0.5f64.sqrt()).abs() < 1e-15, "{}", found[(0, 1)]);
-    assert_eq!((found[(0, 0)], found[(1, 1)]), (1.0, 1.0));
+    let actual = Kernel::Hamming.block(&uneven, &uneven).unwrap();
+    assert!((actual[(0, 1)] - 0.5f64.sqrt()).abs() < 1e-15, "{}", actual[(0, 1)]);
+    assert_eq!((actual[(0, 0)], actual[(1, 1)]), (1.0, 1.0));
 }
 
 #[test]

@@ -22,11 +22,11 @@ fn scores_are_exact_with_all_columns() {
     for (kernel, rows) in cases(40) {
         let k = gram(&kernel, &expand(&rows));
         for lambda in [1e-3, 0.1] {
-            let found =
+            let actual =
                 leverage::scores(kernel.clone(), &rows, lambda, 40, 0, &Processes::default())
                     .unwrap();
             let what = format!("{}, λ = {lambda}", describe(&kernel, &rows));
-            assert_close(&vec![found], &vec![exact(&k, lambda)], 1e-4, &what);
+            assert_close(&vec![actual], &vec![exact(&k, lambda)], 1e-4, &what);
         }
     }
 }
@@ -37,14 +37,17 @@ fn fewer_pilots_bound_the_scores_from_below() {
     for (kernel, rows) in cases(60) {
         let expected = exact(&gram(&kernel, &expand(&rows)), 0.01);
         for pilot in [3, 20] {
-            let found =
+            let actual =
                 leverage::scores(kernel.clone(), &rows, 0.01, pilot, 5, &Processes::default())
                     .unwrap();
             let what = describe(&kernel, &rows);
-            for (found, expected) in found.iter().zip(&expected) {
-                assert!(*found >= 0.0 && *found <= expected + 1e-4, "{what}: {found}, {expected}");
+            for (actual, expected) in actual.iter().zip(&expected) {
+                assert!(
+                    *actual >= 0.0 && *actual <= expected + 1e-4,
+                    "{what}: {actual}, {expected}"
+                );
             }
-            let sum: f64 = found.iter().sum();
+            let sum: f64 = actual.iter().sum();
             assert!(
                 sum <= pilot as f64 && sum > 0.3 * expected.iter().sum::<f64>().min(pilot as f64)
             );

@@ -44,8 +44,8 @@ fn every_element_type_is_read() {
         assert_eq!((rows.len(), rows.width(), rows.kind()), (12, 5, RowKind::Dense));
         let expected = Features::Dense(DenseRows::new(5, expected).unwrap());
         for range in [0..12, 3..4, 7..12, 5..5] {
-            let found = expand(&rows.block(range.clone()).unwrap());
-            assert_eq!(found, expand(&expected.block(range).unwrap()), "{dtype}");
+            let actual = expand(&rows.block(range.clone()).unwrap());
+            assert_eq!(actual, expand(&expected.block(range).unwrap()), "{dtype}");
         }
         assert_eq!(rows.select(&[11, 0, 1]).unwrap(), expected.select(&[11, 0, 1]).unwrap());
     }

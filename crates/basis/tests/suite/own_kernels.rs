@@ -72,11 +72,11 @@ fn a_basis_of_an_own_kernel_reproduces_it() {
         &SketchOptions::new(every.clone(), 40).with_tolerance(1e-12),
     )
     .unwrap();
-    let found = basis.project(&rows).unwrap();
+    let actual = basis.project(&rows).unwrap();
     let values = expand(&rows);
     for i in 0..40 {
         for j in 0..40 {
-            let product: f32 = found.row(i).iter().zip(found.row(j)).map(|(a, b)| a * b).sum();
+            let product: f32 = actual.row(i).iter().zip(actual.row(j)).map(|(a, b)| a * b).sum();
             let exact = (intersection().value)(&values[i], &values[j]);
             assert!((f64::from(product) - exact).abs() < 1e-4, "{i}, {j}: {product}, {exact}");
         }
@@ -104,9 +104,9 @@ fn an_own_kernel_takes_every_path_of_a_built_in_one() {
         .unwrap();
         // eigenvectors are free in sign, so what is compared does not depend on it
         let gram = |basis: &Basis| {
-            let found = basis.project(&rows).unwrap();
-            let row = |i| found.row(i).iter().map(|&v| f64::from(v)).collect::<Vec<f64>>();
-            let all: Vec<Vec<f64>> = (0..found.len()).map(row).collect();
+            let actual = basis.project(&rows).unwrap();
+            let row = |i| actual.row(i).iter().map(|&v| f64::from(v)).collect::<Vec<f64>>();
+            let all: Vec<Vec<f64>> = (0..actual.len()).map(row).collect();
             all.iter().map(|a| all.iter().map(|b| dot(a, b)).collect()).collect::<Vec<Vec<f64>>>()
         };
         assert_close(&gram(&a), &gram(&b), 1e-5, &format!("{sketch:?}"));
@@ -154,8 +154,8 @@ fn a_file_of_an_own_kernel_is_loaded_with_that_kernel_alone() {
 fn the_contract_notices_what_is_no_kernel() {
     let breach = |kernel: &dyn OutputKernel, part: &str| {
         let rows = dense(12, 4, &mut generator(5, "own kernels", 1));
-        let found = contract::check(kernel, &rows).unwrap_err();
-        assert!(found.contains(part), "{found}");
+        let actual = contract::check(kernel, &rows).unwrap_err();
+        assert!(actual.contains(part), "{actual}");
     };
     let distance = |a: &[f64], b: &[f64]| dot(a, a) + dot(b, b) - 2.0 * dot(a, b);
     breach(&own("distance", distance), "positive semi-definite");

@@ -176,9 +176,9 @@ fn a_rank_reads_its_part() {
     let options = SketchOptions::new(SketchKind::Gaussian, 4);
     let read = threads(2, || {
         let read = AtomicUsize::new(0);
-        let counted = through(&rows, |own, rows| {
+        let counted = through(&rows, |source, rows| {
             read.fetch_add(rows.len(), Ordering::Relaxed);
-            RowSource::block(own, rows)
+            RowSource::block(source, rows)
         });
         Basis::fit_shared(&Processes::current(), Kernel::Cosine, &counted, &options)
             .map(|_| read.load(Ordering::Relaxed))

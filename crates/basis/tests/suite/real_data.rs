@@ -35,9 +35,12 @@ fn check(kernel: &Kernel, rows: &MappedRows, sketch: &SketchKind, m: usize, unex
         for (j, b) in few.iter().enumerate() {
             let exact = brute_force(kernel, &expanded[i], &expanded[j]);
             let terms = projection.row(*a).iter().zip(projection.row(*b));
-            let found: f64 = terms.map(|(&x, &y)| f64::from(x) * f64::from(y)).sum();
+            let actual: f64 = terms.map(|(&x, &y)| f64::from(x) * f64::from(y)).sum();
             let bound = (projection.residuals[*a] * projection.residuals[*b]).sqrt();
-            assert!((found - exact).abs() <= bound + 1e-5, "{a}, {b}: {found}, {exact}, ± {bound}");
+            assert!(
+                (actual - exact).abs() <= bound + 1e-5,
+                "{a}, {b}: {actual}, {exact}, ± {bound}"
+            );
         }
     }
 }
@@ -93,6 +96,6 @@ fn mol2vec_has_duplicates() {
     let candidates: Vec<usize> =
         lines.filter(|(_, line)| line.ends_with("\t1")).map(|(row, _)| row).collect();
     assert_eq!(candidates.len(), 33_010);
-    let found = distinct(&rows.select(&candidates).unwrap()).unwrap();
-    assert_eq!(found.representative.len(), 28_066);
+    let actual = distinct(&rows.select(&candidates).unwrap()).unwrap();
+    assert_eq!(actual.representative.len(), 28_066);
 }

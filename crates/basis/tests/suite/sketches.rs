@@ -182,9 +182,9 @@ fn gaussian_entries_are_normal() {
         assert!((moment(k) - expected).abs() < allowed, "moment {k}: {}", moment(k));
     }
     for (bound, share) in [(1.0, 0.317_310_5), (2.0, 0.045_500_3), (3.6, 0.000_318_2)] {
-        let found = scaled.iter().filter(|v| v.abs() > bound).count() as f64;
+        let actual = scaled.iter().filter(|v| v.abs() > bound).count() as f64;
         let allowed = 5.0 * (count * share).sqrt();
-        assert!((found - count * share).abs() < allowed, "beyond {bound}: {found}");
+        assert!((actual - count * share).abs() < allowed, "beyond {bound}: {actual}");
     }
 }
 
@@ -273,11 +273,11 @@ fn golden_entries() {
         entries.filter(|entry| entry.2 != 0.0).take(3).collect()
     };
     for (kind, expected) in GOLDEN_KINDS.iter().zip(GOLDEN) {
-        let found = first(kind);
-        assert_eq!(found.len(), 3, "{kind:?}");
-        for (found, expected) in found.iter().zip(expected) {
-            assert_eq!((found.0, found.1), (expected.0, expected.1), "{kind:?}");
-            assert!((found.2 - expected.2).abs() < 1e-6, "{kind:?}: {found:?}");
+        let actual = first(kind);
+        assert_eq!(actual.len(), 3, "{kind:?}");
+        for (actual, expected) in actual.iter().zip(expected) {
+            assert_eq!((actual.0, actual.1), (expected.0, expected.1), "{kind:?}");
+            assert!((actual.2 - expected.2).abs() < 1e-6, "{kind:?}: {actual:?}");
         }
     }
 }

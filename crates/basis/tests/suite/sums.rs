@@ -57,19 +57,20 @@ fn a_sum_is_the_concatenation_of_its_parts() {
         bases.iter().zip(&sources).map(|(basis, rows)| basis.project(rows).unwrap()).collect();
     // weights are divided by their sum
     let sum = Basis::sum(weighted(bases, &WEIGHTS.map(|weight| 4.0 * weight)), 100, &rows).unwrap();
-    let found = sum.project(&rows).unwrap();
+    let actual = sum.project(&rows).unwrap();
     assert_eq!((sum.kind(), sum.width()), (RowKind::Sparse, 118));
     for i in 0..N {
         for j in 0..N {
             let expected: f64 =
                 parts.iter().zip(WEIGHTS).map(|(part, weight)| weight * product(part, i, j)).sum();
-            assert!((product(&found, i, j) - expected).abs() < 1e-5, "{i}, {j}");
+            assert!((product(&actual, i, j) - expected).abs() < 1e-5, "{i}, {j}");
         }
-        let own: f64 = parts.iter().zip(WEIGHTS).map(|(p, w)| w * p.squared_norms[i]).sum();
-        assert!((found.squared_norms[i] - own).abs() < 1e-5, "{i}");
+        let squared_norm: f64 =
+            parts.iter().zip(WEIGHTS).map(|(p, w)| w * p.squared_norms[i]).sum();
+        assert!((actual.squared_norms[i] - squared_norm).abs() < 1e-5, "{i}");
     }
     let wide = sum.project_wide(&rows, 0..N).unwrap();
-    for (i, row) in found.coordinates.chunks_exact(found.dimension).enumerate() {
+    for (i, row) in actual.coordinates.chunks_exact(actual.dimension).enumerate() {
         let same = row.iter().enumerate().all(|(j, &v)| (f64::from(v) - wide[(j, i)]).abs() < 1e-5);
         assert!(same, "{i}");
     }
@@ -206,10 +207,10 @@ fn a_sum_of_kernels_is_the_sum_of_their_blocks_for_parts_inside_of_words() {
         for kind in [RowKind::Bits, RowKind::Sparse, RowKind::Dense] {
             let [first, second] = kernels.clone();
             let sum = SumKernel::default().with(0.25, first, kind, 10).with(0.75, second, kind, 10);
-            let found = sum.block(&rows, &rows).unwrap();
+            let actual = sum.block(&rows, &rows).unwrap();
             let [a, b] = [0, 1].map(|at| kernels[at].block(&halves[at], &halves[at]).unwrap());
             let expected = faer::Scale(0.25) * a + faer::Scale(0.75) * b;
-            assert!((&found - &expected).norm_max() < 1e-12, "{kernels:?}, {kind}");
+            assert!((&actual - &expected).norm_max() < 1e-12, "{kernels:?}, {kind}");
             contract::check(&sum, &rows).unwrap();
             assert_eq!(sum.is_normalised(), kernels[1] != Kernel::Linear);
         }
@@ -225,9 +226,9 @@ fn linear_rows_have_the_kernel_of_the_sum_for_empty_parts_too() {
         .with(0.25, Kernel::NGram, RowKind::Sparse, 5);
     let linear = sum.linear_rows(&rows).unwrap().unwrap();
     assert_eq!((linear.width(), sum.linear_width()), (22, 22));
-    let found = Kernel::Linear.block(&linear, &linear).unwrap();
+    let actual = Kernel::Linear.block(&linear, &linear).unwrap();
     let expected = sum.block(&rows, &rows).unwrap();
-    assert!((&found - &expected).norm_max() < 1e-6, "{found:?} {expected:?}");
+    assert!((&actual - &expected).norm_max() < 1e-6, "{actual:?} {expected:?}");
     let gaussian = Kernel::Gaussian { gamma: 1.0 };
     assert!(sum.with(1.0, gaussian, RowKind::Sparse, 3).linear_rows(&rows).is_err(), "23 columns");
 }

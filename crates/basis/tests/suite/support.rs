@@ -263,9 +263,9 @@ pub fn jacobi(matrix: &Rows) -> (Vec<f64>, Rows) {
 
 /// Asserts that two matrices agree entry by entry up to `tolerance`.
 #[track_caller]
-pub fn assert_close(found: &Rows, expected: &Rows, tolerance: f64, what: &str) {
-    assert_eq!(found.len(), expected.len(), "{what}: number of rows");
-    for (i, (x, y)) in found.iter().zip(expected).enumerate() {
+pub fn assert_close(actual: &Rows, expected: &Rows, tolerance: f64, what: &str) {
+    assert_eq!(actual.len(), expected.len(), "{what}: number of rows");
+    for (i, (x, y)) in actual.iter().zip(expected).enumerate() {
         assert_eq!(x.len(), y.len(), "{what}: length of row {i}");
         for (j, (x, y)) in x.iter().zip(y).enumerate() {
             assert!((x - y).abs() <= tolerance, "{what}: [{i}, {j}] is {x}, expected {y}");

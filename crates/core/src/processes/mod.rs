@@ -145,7 +145,7 @@ impl Processes {
     /// On rank 0: ends the [`wait`](Self::wait) of the other ranks.
     ///
     /// # Errors
-    /// As [`Exchange::wake`].
+    /// The errors of [`Exchange::wake`].
     pub fn wake(&self) -> Result<(), Error> {
         self.0.as_ref().map_or(Ok(()), |exchange| exchange.wake())
     }
@@ -153,7 +153,7 @@ impl Processes {
     /// On other ranks: waits until rank 0 [wakes](Self::wake) it, however long.
     ///
     /// # Errors
-    /// As [`Exchange::wait`].
+    /// The errors of [`Exchange::wait`].
     pub fn wait(&self) -> Result<(), Error> {
         self.0.as_ref().map_or(Ok(()), |exchange| exchange.wait())
     }
@@ -172,7 +172,7 @@ impl Processes {
     /// Returns the numbers that every rank gives, in the order of ranks.
     ///
     /// # Errors
-    /// As [`gather`](Self::gather).
+    /// The errors of [`gather`](Self::gather).
     pub fn gather_numbers<T: Pod>(&self, values: &[T]) -> Result<Vec<Vec<T>>, Error> {
         let numbers = |bytes: Vec<u8>| pod_collect_to_vec(&bytes);
         Ok(self.gather(cast_slice(values))?.into_iter().map(numbers).collect())
@@ -181,7 +181,7 @@ impl Processes {
     /// Returns the numbers that all ranks give, those of rank 0 first. A single process gets its numbers back.
     ///
     /// # Errors
-    /// As [`gather`](Self::gather).
+    /// The errors of [`gather`](Self::gather).
     pub fn join<T: Pod>(&self, part: Vec<T>) -> Result<Vec<T>, Error> {
         if self.size() == 1 { Ok(part) } else { Ok(self.gather_numbers(&part)?.concat()) }
     }
@@ -190,7 +190,7 @@ impl Processes {
     /// order. The rank can then add the numbers up in any order of the lists.
     ///
     /// # Errors
-    /// As [`gather`](Self::gather).
+    /// The errors of [`gather`](Self::gather).
     pub fn divide<T: Pod>(&self, lists: Vec<Vec<T>>, n: usize) -> Result<Vec<Vec<Vec<T>>>, Error> {
         let Some(exchange) = &self.0 else { return Ok(vec![lists]) };
         let part = |rank: usize| {
@@ -208,7 +208,7 @@ impl Processes {
     /// Returns the bytes of rank 0, which `message_of_first` makes there. It is not called on other ranks.
     ///
     /// # Errors
-    /// As [`gather`](Self::gather).
+    /// The errors of [`gather`](Self::gather).
     pub fn broadcast(&self, message_of_first: impl FnOnce() -> Vec<u8>) -> Result<Vec<u8>, Error> {
         let message = if self.is_first() { message_of_first() } else { Vec::new() };
         Ok(self.gather(&message)?.into_iter().next().unwrap_or_default())
@@ -217,7 +217,7 @@ impl Processes {
     /// Returns the number of rank 0.
     ///
     /// # Errors
-    /// As [`gather`](Self::gather).
+    /// The errors of [`gather`](Self::gather).
     pub fn broadcast_number<T: Pod>(&self, value: T) -> Result<T, Error> {
         Ok(pod_read_unaligned(&self.broadcast(|| bytes_of(&value).to_vec())?))
     }
@@ -228,7 +228,7 @@ impl Processes {
     /// receives about twice the values, however many ranks there are.
     ///
     /// # Errors
-    /// As [`gather`](Self::gather); values that are not as many on every rank.
+    /// The errors of [`gather`](Self::gather); values that are not as many on every rank.
     pub fn sum<T: Pod + AddAssign>(&self, values: &mut [T]) -> Result<(), Error> {
         let Some(exchange) = &self.0 else { return Ok(()) };
         for bucket in values.chunks_mut(BUCKET) {
@@ -262,7 +262,7 @@ impl Processes {
     /// wait for it in the next exchange. A single process changes nothing.
     ///
     /// # Errors
-    /// Its own; [`Error::Process`] with the first rank that has failed; as [`gather`](Self::gather).
+    /// Its own; [`Error::Process`] with the first rank that has failed; the errors of [`gather`](Self::gather).
     pub fn agree<T, E: From<Error> + Display>(&self, result: Result<T, E>) -> Result<T, E> {
         if self.size() == 1 {
             return result;
@@ -281,7 +281,7 @@ impl Processes {
     /// Returns the result of `work` on rank 0, on all ranks. An error of rank 0 is an error of all.
     ///
     /// # Errors
-    /// As [`agree`](Self::agree); a result that cannot be written as JSON or read again.
+    /// The errors of [`agree`](Self::agree); a result that cannot be written as JSON or read again.
     pub fn of_first<T, E>(&self, work: impl FnOnce() -> Result<T, E>) -> Result<T, E>
     where
         T: Serialize + DeserializeOwned,

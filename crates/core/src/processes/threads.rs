@@ -102,7 +102,8 @@ pub struct Background {
 
 impl Processes {
     /// Sums in the background; `None` for a single process, and where only one thread may exchange. All ranks
-    /// start the same sums in the same order, and give one another nothing else from the start of a sum until they have it.
+    /// start the same sums in the same order, and give one another nothing else from the start of a sum until they have
+    /// it.
     pub fn background(&self) -> Option<Background> {
         let exchange = self.0.as_ref()?.beside()?;
         let (started, waiting) = channel::<Vec<f32>>();
@@ -131,7 +132,7 @@ impl Background {
     /// Returns the next sum, in the order in which they were started; waits for it.
     ///
     /// # Errors
-    /// As [`Processes::sum`].
+    /// The errors of [`Processes::sum`].
     pub fn receive(&self) -> Result<Vec<f32>, Error> {
         let ended = || Error::Process {
             rank: self.rank,

@@ -16,8 +16,8 @@ use crate::error::Error;
 /// The content goes to a temporary file `.NAME.XXXXXX.partial` in the same directory, which is
 /// synced and renamed; then the directory is synced, where its file system can do that. Writes are
 /// buffered (1 MiB); readers of the old file keep reading the old content. A process that is killed
-/// meanwhile leaves the temporary file; the next write of `path` removes it, as does [`remove_partial`]. One that is asked
-/// to end removes it by [`end_writing`](super::end_writing).
+/// meanwhile leaves the temporary file; the next write of `path` removes it, as does [`remove_partial`]. One that is
+/// asked to end removes it by [`end_writing`](super::end_writing).
 ///
 /// # Errors
 /// [`Error::Io`] with `path` and what the operating system or `write` said. Up to the renaming,
@@ -34,7 +34,7 @@ pub fn write_atomically(
 /// [placed](Prepared::place). So what can fail has not failed, and something else can be done first.
 ///
 /// # Errors
-/// As [`write_atomically`]; `path` is untouched.
+/// The errors of [`write_atomically`]; `path` is untouched.
 ///
 /// ```
 /// use dsokr_core::store::prepare;
@@ -91,7 +91,7 @@ impl Prepared {
     /// Puts the file into its place.
     ///
     /// # Errors
-    /// As [`write_atomically`].
+    /// The errors of [`write_atomically`].
     pub fn place(self) -> Result<(), Error> {
         let Self { temporary, listed, path } = self;
         let placed = place(|| temporary.persist(&path).map_err(|failed| failed.error));
@@ -166,7 +166,7 @@ pub fn new_folder<E: From<Error>>(
 /// that `path` holds all of the old one or all of the new one. Else the old one is moved aside just before.
 ///
 /// # Errors
-/// As [`new_folder`]. `path` is untouched then.
+/// The errors of [`new_folder`]. `path` is untouched then.
 pub fn replace_folder<E: From<Error>>(
     path: &Path,
     fill: impl FnOnce(&Path) -> Result<(), E>,

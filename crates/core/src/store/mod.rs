@@ -134,7 +134,7 @@ pub fn open_input(path: &Path) -> io::Result<File> {
 /// Returns the bytes of a file, as [`open_input`] opens it.
 ///
 /// # Errors
-/// As [`open_input`].
+/// The errors of [`open_input`].
 pub fn read_bytes(path: &Path) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     open_input(path)?.read_to_end(&mut bytes)?;
@@ -144,7 +144,7 @@ pub fn read_bytes(path: &Path) -> io::Result<Vec<u8>> {
 /// Returns the text of a file of at most [`LONGEST_TEXT`] bytes, without a byte-order mark.
 ///
 /// # Errors
-/// As [`open_input`]; [`ErrorKind::FileTooLarge`]; [`ErrorKind::InvalidData`] for bytes that are not
+/// The errors of [`open_input`]; [`ErrorKind::FileTooLarge`]; [`ErrorKind::InvalidData`] for bytes that are not
 /// UTF-8.
 ///
 /// ```

@@ -41,7 +41,7 @@ impl Stored {
     /// Opens a file like [`open`](Self::open), for a kind with several readable versions.
     ///
     /// # Errors
-    /// As [`open`](Self::open).
+    /// The errors of [`open`](Self::open).
     pub fn open_versions(
         path: &Path,
         kind: &str,
@@ -174,7 +174,7 @@ impl Stored {
     /// Returns the elements of a tensor of `T` that has this shape, copied.
     ///
     /// # Errors
-    /// As [`read`](Self::read); [`Error::File`] for a different shape.
+    /// The errors of [`read`](Self::read); [`Error::File`] for a different shape.
     pub fn shaped<T: Element>(&self, name: &str, expected: &[usize]) -> Result<Vec<T>, Error> {
         let (shape, elements) = self.read::<T>(name, expected.len())?;
         if shape == expected {
@@ -188,7 +188,7 @@ impl Stored {
     /// tensor has no checksums by blocks.
     ///
     /// # Errors
-    /// As [`read`](Self::read); [`Error::File`] for a wrong number of checksums.
+    /// The errors of [`read`](Self::read); [`Error::File`] for a wrong number of checksums.
     pub fn checked_array<T: Element>(
         &self,
         name: &str,

@@ -174,7 +174,7 @@ impl<'a> Contents<'a> {
     /// filled](Tensor::to_fill), so that they need not be in memory at once.
     ///
     /// # Errors
-    /// As [`write`](Self::write); errors of `fill`. The file is not replaced then.
+    /// The errors of [`write`](Self::write); errors of `fill`. The file is not replaced then.
     pub fn write_filled<E: From<Error>>(
         &self,
         path: &Path,

@@ -13,8 +13,8 @@ fn sums_are_taken_in_the_order_of_ranks_and_are_the_same_everywhere() {
             let value = |rank: usize, i: usize| (i % 1000) as f32 * 0.1 + 1e7 * rank as f32;
             let sums = threads(size, || {
                 let processes = Processes::current();
-                let mut own: Vec<f32> = (0..n).map(|i| value(processes.rank(), i)).collect();
-                processes.sum(&mut own).map(|()| own)
+                let mut list: Vec<f32> = (0..n).map(|i| value(processes.rank(), i)).collect();
+                processes.sum(&mut list).map(|()| list)
             });
             let expected = |i| (1..size).fold(value(0, i), |sum, rank| sum + value(rank, i));
             let expected: Vec<f32> = (0..n).map(expected).collect();
@@ -29,30 +29,30 @@ fn sums_are_taken_in_the_order_of_ranks_and_are_the_same_everywhere() {
 fn sums_in_the_background_are_those_in_the_foreground() {
     let lists = |rank: usize| (0..5).map(move |k| vec![0.1 * (rank + k) as f32; 7 * k]);
     for size in [2, 5] {
-        let found = threads(size, || {
+        let actual = threads(size, || {
             let processes = Processes::current();
             let background = processes.background().unwrap();
             let start = background.starter();
             lists(processes.rank()).for_each(|list| start.send(list).unwrap());
             let sums: Result<Vec<_>, _> = (0..5).map(|_| background.receive()).collect();
             let mut expected: Vec<_> = lists(processes.rank()).collect();
-            let own = expected.iter_mut().try_for_each(|list| processes.sum(list));
-            (sums.ok(), own.ok().map(|()| expected))
+            let summed = expected.iter_mut().try_for_each(|list| processes.sum(list));
+            (sums.ok(), summed.ok().map(|()| expected))
         });
-        assert!(found.iter().all(|(sums, expected)| sums.is_some() && sums == expected));
+        assert!(actual.iter().all(|(sums, expected)| sums.is_some() && sums == expected));
     }
     assert!(Processes::default().background().is_none());
 }
 
 #[test]
 fn the_rank_that_differs_is_named() {
-    let found = threads(3, || {
+    let actual = threads(3, || {
         let processes = Processes::current();
         let text = if processes.rank() == 2 { "0.2" } else { "0.1" };
         processes.check_same("version", text).map_err(|error| error.to_string())
     });
     let expected = Err("rank 2: its version is 0.2, that of rank 0 is 0.1".to_string());
-    assert_eq!(found, vec![expected; 3]);
+    assert_eq!(actual, vec![expected; 3]);
     assert!(
         threads(3, || Processes::current().check_same("version", "0.1").is_ok())
             .iter()
@@ -62,38 +62,38 @@ fn the_rank_that_differs_is_named() {
 
 #[test]
 fn an_error_of_one_rank_is_that_of_all() {
-    let found = threads(3, || {
+    let actual = threads(3, || {
         let processes = Processes::current();
-        let own = match processes.rank() {
+        let result = match processes.rank() {
             1 => Err(Error::Numeric("it overflows".into())),
             rank => Ok(rank),
         };
         let after = processes.agree::<_, Error>(Ok(processes.rank()));
-        (processes.agree(own).map_err(|error| error.to_string()), after.ok())
+        (processes.agree(result).map_err(|error| error.to_string()), after.ok())
     });
-    let [first, own, last] = &found[..] else { panic!("{found:?}") };
+    let [first, failed, last] = &actual[..] else { panic!("{actual:?}") };
     let named = Err("rank 1: it overflows".to_owned());
     assert_eq!((first, last), (&(named.clone(), Some(0)), &(named, Some(2))));
-    assert_eq!(own, &(Err("it overflows".to_owned()), Some(1)));
+    assert_eq!(failed, &(Err("it overflows".to_owned()), Some(1)));
 }
 
 #[test]
 fn a_rank_that_has_ended_is_named() {
-    let found = threads(2, || match Processes::current().rank() {
+    let actual = threads(2, || match Processes::current().rank() {
         0 => Processes::current().gather(&[1]).err().map(|error| error.to_string()),
         _ => None,
     });
-    assert_eq!(found[0].as_deref(), Some("rank 1: it has ended"));
+    assert_eq!(actual[0].as_deref(), Some("rank 1: it has ended"));
 }
 
 #[test]
 fn rank_0_gives_its_value_to_all() {
-    let found = threads(3, || {
+    let actual = threads(3, || {
         let processes = Processes::current();
         let number = processes.broadcast_number(10.5 * (1 + processes.rank()) as f64);
         (number.ok(), processes.broadcast(|| b"text".to_vec()).ok())
     });
-    assert_eq!(found, vec![(Some(10.5), Some(b"text".to_vec())); 3]);
+    assert_eq!(actual, vec![(Some(10.5), Some(b"text".to_vec())); 3]);
     let alone = Processes::default();
     assert_eq!((alone.rank(), alone.size(), alone.part(7)), (0, 1, 0..7));
     assert_eq!(alone.broadcast_number(3u64).ok(), Some(3));

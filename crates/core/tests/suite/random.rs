@@ -7,7 +7,7 @@ use rand_chacha::rand_core::Rng;
 #[test]
 fn golden_values() {
     let first = |seed, purpose, step| generator(seed, purpose, step).next_u64();
-    let found = [
+    let actual = [
         first(0, "", 0),
         first(0, "sketch/gaussian", 0),
         first(1, "sketch/gaussian", 0),
@@ -22,7 +22,7 @@ fn golden_values() {
         675226440353166655,
         14575632019156714749,
     ];
-    assert_eq!(found, expected);
+    assert_eq!(actual, expected);
 }
 
 /// The hashes must not change: they decide which column a hashed term has.

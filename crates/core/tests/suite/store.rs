@@ -198,8 +198,8 @@ fn a_failed_write_changes_nothing_and_leaves_nothing() {
         Err(std::io::Error::other("power cut"))
     });
     match failed.unwrap_err() {
-        Error::Io { path: found, source } => {
-            assert_eq!((found, source.to_string().as_str()), (path.clone(), "power cut"));
+        Error::Io { path: actual, source } => {
+            assert_eq!((actual, source.to_string().as_str()), (path.clone(), "power cut"));
         }
         other => panic!("{other}"),
     }
@@ -338,9 +338,9 @@ let u64s = format!("{name} u64");
         store::Contents::new("any", 1, &metadata, &tensors).write(&path).unwrap();
         let stored = Stored::open(&path, "any", 1).unwrap();
         prop_assert_eq!(stored.metadata(&key).unwrap(), value);
-        let (_, found) = stored.read::<f32>(&f32s, 1).unwrap();
-        let same = found.iter().zip(&values).all(|(a, b)| a.to_bits() == b.to_bits());
-        prop_assert!(same && found.len() == values.len());
+        let (_, actual) = stored.read::<f32>(&f32s, 1).unwrap();
+        let same = actual.iter().zip(&values).all(|(a, b)| a.to_bits() == b.to_bits());
+        prop_assert!(same && actual.len() == values.len());
         prop_assert_eq!(&*stored.read::<u64>(&u64s, 1).unwrap().1, &words[..]);
         prop_assert_eq!(stored.checksum(), store::Contents::new("any", 1, &metadata, &tensors).checksum());
     }

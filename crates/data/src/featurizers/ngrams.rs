@@ -37,7 +37,8 @@ fn each(lengths: &RangeInclusive<usize>, text: &str, visit: &mut dyn FnMut(&str)
 }
 
 impl NgramVocabulary {
-    /// The n-grams of these lengths, all runs of so many Unicode characters, that occur in `texts`, sorted by their bytes.
+    /// The n-grams of these lengths, all runs of so many Unicode characters, that occur in `texts`, sorted by their
+    /// bytes.
     ///
     /// # Errors
     /// [`Error::Value`] for lengths that are not 1 and more; [`Error::Shape`] when
@@ -57,7 +58,7 @@ impl NgramVocabulary {
     /// The vocabulary of n-grams that were fitted before, in any order.
     ///
     /// # Errors
-    /// As [`fit`](Self::fit).
+    /// The errors of [`fit`](Self::fit).
     pub fn from_ngrams(
         lengths: RangeInclusive<usize>,
         ngrams: impl IntoIterator<Item = String>,
@@ -76,7 +77,7 @@ impl NgramVocabulary {
     /// Counts of the n-grams of each text; n-grams outside of the vocabulary are not counted.
     ///
     /// # Errors
-    /// As [`SparseRows::from_rows`], which accepts the rows of a fitted vocabulary.
+    /// The errors of [`SparseRows::from_rows`], which accepts the rows of a fitted vocabulary.
     pub fn rows<S: AsRef<str> + Sync>(&self, texts: &[S]) -> Result<SparseRows, Error> {
         let row = |text: &S| {
             let mut counts: BTreeMap<u32, f32> = BTreeMap::new();

@@ -74,7 +74,7 @@ pub fn hamming_one_hot(ranks: &[Vec<u32>]) -> Result<BitRows, Error> {
 /// ```
 ///
 /// # Errors
-/// As [`hamming_one_hot`].
+/// The errors of [`hamming_one_hot`].
 pub fn lehmer_codes(ranks: &[Vec<u32>]) -> Result<DenseRows, Error> {
     let items = permutations(ranks)?;
     let code = |ranks: &Vec<u32>, i: usize| ranks[..i].iter().filter(|&&j| j > ranks[i]).count();

@@ -23,8 +23,8 @@ impl TfIdf {
     /// Collects the vocabulary and the document frequencies of `texts`, in parallel.
     ///
     /// # Errors
-    /// As [`NgramConfig::validate`]; [`Error::Unsupported`] when no n-gram occurs often enough; [`Error::Shape`] for
-    /// more columns than 32 bits number.
+    /// The errors of [`NgramConfig::validate`]; [`Error::Unsupported`] when no n-gram occurs often enough;
+    /// [`Error::Shape`] for more columns than 32 bits number.
     pub fn fit<'t>(
         configs: &[NgramConfig],
         texts: impl Iterator<Item = &'t str> + Clone,
@@ -37,7 +37,7 @@ impl TfIdf {
     /// that no n-gram is left out because its text weighs less than 1.
     ///
     /// # Errors
-    /// As [`fit`](Self::fit); [`Error::Shape`] unless there is one weight for each text, or none.
+    /// The errors of [`fit`](Self::fit); [`Error::Shape`] unless there is one weight for each text, or none.
     pub fn fit_weighted<'t>(
         configs: &[NgramConfig],
         texts: impl Iterator<Item = &'t str> + Clone,
@@ -160,7 +160,7 @@ impl NgramBlock {
     /// Counts in how many texts each n-gram occurs, in parallel.
     ///
     /// # Errors
-    /// As [`NgramConfig::validate`].
+    /// The errors of [`NgramConfig::validate`].
     fn fit(ngrams: &NgramConfig, texts: &[CasedText], weights: &RowWeights) -> Result<Self, Error> {
         ngrams.validate()?;
         let count = weights.total(texts.len());

@@ -22,8 +22,8 @@ use merging::merged;
 
 /// The reference spectra of a file, and the molecules that they or a table of candidates name.
 ///
-/// Two spectra are of one molecule where the first blocks of their InChIKeys, or without such keys their structures apart
-/// from stereo, are the same.
+/// Two spectra are of one molecule where the first blocks of their InChIKeys, or without such keys their structures
+/// apart from stereo, are the same.
 #[derive(Clone, Debug)]
 pub struct Library {
     spectra: Vec<Reference>,
@@ -35,8 +35,8 @@ pub struct Library {
 /// A molecule of a library.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LibraryMolecule {
-    /// The first block of its InChIKey where it is known, else a canonical SMILES without stereo; of a candidate its own
-    /// id.
+    /// The first block of its InChIKey where it is known, else a canonical SMILES without stereo; of a candidate its
+    /// own id.
     pub id: String,
     /// The SMILES as the file writes it.
     pub smiles: String,

@@ -17,7 +17,8 @@ use crate::truth::{Truth, bad};
 #[serde(deny_unknown_fields)]
 pub struct ClassFeatures {
     /// The column. A cell is the name of a class, of one or several words; spaces around it are ignored. A cell that is
-    /// empty or says that there is no value, such as `NA`, is one that cannot be read; `none` and `unknown` are classes.
+    /// empty or says that there is no value, such as `NA`, is one that cannot be read; `none` and `unknown` are
+    /// classes.
     pub column: String,
     /// The class that the metrics `f1`, `roc_auc` and `pr_auc` are about, such as `"active"`; left out, they are means
     /// over classes.

@@ -19,8 +19,8 @@ use crate::truth::{Truth, bad};
 pub struct LabelFeatures {
     /// The column.
     pub column: String,
-    /// The separator of two labels; spaces around labels are ignored. A cell that is a list as JSON or Python writes it,
-    /// as in `["a", "b"]`, is the set of its parts.
+    /// The separator of two labels; spaces around labels are ignored. A cell that is a list as JSON or Python writes
+    /// it, as in `["a", "b"]`, is the set of its parts.
     #[serde(default = "separator")]
     pub separator: char,
 }

@@ -47,8 +47,8 @@ kinds! {
         /// Sets of labels: one bit for each label that occurs. A column holds the labels of each output with
         /// a separator between; an empty cell is the empty set.
         Labels(LabelFeatures) = "labels",
-        /// Classes: every output is one of a few names, such as `active` and `inactive`, which a column holds. Rows of a
-        /// pool that have one class share one output, whose id is the class.
+        /// Classes: every output is one of a few names, such as `active` and `inactive`, which a column holds. Rows of
+        /// a pool that have one class share one output, whose id is the class.
         Classes(ClassFeatures) = "classes",
         /// Rankings of items, whole or partial. A column holds the rank of each item, from 1, the best, with spaces
         /// between, or orders of named `items`. Predictions are compared with the true rankings by Kendall's τ of the

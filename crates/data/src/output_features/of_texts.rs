@@ -38,7 +38,8 @@ impl TextFeatures {
     /// Finds the columns in the training texts.
     ///
     /// # Errors
-    /// A text that cannot be read, such as one that is not a SMILES; features that are neither of a column nor of graphs.
+    /// A text that cannot be read, such as one that is not a SMILES; features that are neither of a column nor of
+    /// graphs.
     pub fn fit(features: &OutputFeatures, texts: &[String]) -> Result<Self, Error> {
         let (columns, _) = read(features, texts, None)?;
         Ok(Self { features: features.clone(), columns })
@@ -71,7 +72,7 @@ impl TextFeatures {
     /// without a column, 0 for the training texts: `⟨x, x⟩` is exact, and so are kernels of a text and a training text.
     ///
     /// # Errors
-    /// As [`fit`](Self::fit).
+    /// The errors of [`fit`](Self::fit).
     pub fn rows(&self, texts: &[String]) -> Result<Features, Error> {
         let fitted = &self.columns;
         // the known columns are among those of all that texts have, but nothing can be fitted to texts without any feature

@@ -166,8 +166,8 @@ impl InputsConfig {
         }
     }
 
-    /// Reads the files, if there are any, and gives what reads the inputs that are in the `column` of a table, or that it
-    /// names; `training` finds the rows of the training inputs, which only kernels need.
+    /// Reads the files, if there are any, and gives what reads the inputs that are in the `column` of a table, or that
+    /// it names; `training` finds the rows of the training inputs, which only kernels need.
     pub(super) fn reader<'a>(
         &'a self,
         column: &'a str,
@@ -277,8 +277,8 @@ pub struct TextConfig {
     /// Whether each text is a vector, for encoders that read no text: numbers with spaces between, as many as in the
     /// first row.
     pub numbers: bool,
-    /// Whether each text must be a SMILES. Names of molecules and extensions behind one are left out, and a row with any
-    /// other text is one that cannot be read.
+    /// Whether each text must be a SMILES. Names of molecules and extensions behind one are left out, and a row with
+    /// any other text is one that cannot be read.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub smiles: bool,
     /// The number of further SMILES that are put behind each text, with a space between, where texts are SMILES. They

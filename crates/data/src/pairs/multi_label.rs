@@ -21,7 +21,8 @@ use crate::outputs::OutputSource;
 use crate::root::{A_BYTE_OF_NUMBERS, DataRoot};
 use crate::table::{OnBadRow, Table};
 
-/// A file with a vector and a set of labels, or numbers to predict, in each row; ids are the numbers of the rows, from 1.
+/// A file with a vector and a set of labels, or numbers to predict, in each row; ids are the numbers of the rows, from
+/// 1.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct MultiLabelConfig {
@@ -31,8 +32,8 @@ pub struct MultiLabelConfig {
     pub folder: String,
     /// A multi-label file (.arff, .libsvm, .svm), or a multi-target file (.arff).
     pub file: String,
-    /// Number of labels, or of numbers to predict: of an .arff file the last attributes, unless its relation says `-C n`,
-    /// as files of MEKA do; of other files as many labels as occur, if left out.
+    /// Number of labels, or of numbers to predict: of an .arff file the last attributes, unless its relation says
+    /// `-C n`, as files of MEKA do; of other files as many labels as occur, if left out.
     pub labels: Option<usize>,
     /// Whether the features of a .libsvm file count from 0. If left out, they do where one is 0, or where the file of
     /// the training pairs begins with the header of the Extreme Classification Repository.

@@ -57,7 +57,8 @@ fn is_true(value: &bool) -> bool {
 }
 
 impl PoolConfig {
-    /// Reads ids, texts and the given columns of outputs; `group` is the column of the groups that splits do not divide.
+    /// Reads ids, texts and the given columns of outputs; `group` is the column of the groups that splits do not
+    /// divide.
     fn read<'a>(
         &'a self,
         path: &Path,
@@ -244,7 +245,8 @@ impl MemoryConfig {
     /// validation.
     ///
     /// # Errors
-    /// [`dsokr_core::Error::Value`] for lists of different lengths, less than two pairs, and features that are not of a column.
+    /// [`dsokr_core::Error::Value`] for lists of different lengths, less than two pairs, and features that are not of a
+    /// column.
     pub fn new(
         texts: Vec<String>,
         outputs: Vec<String>,

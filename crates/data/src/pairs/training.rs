@@ -37,8 +37,8 @@ pub enum TrainingFile {
 pub struct WeightedFile {
     /// The file.
     pub path: String,
-    /// The weight of each of its pairs, above 0; 1 for a pair of a file without weight. A pair of weight 2 counts as two
-    /// equal pairs.
+    /// The weight of each of its pairs, above 0; 1 for a pair of a file without weight. A pair of weight 2 counts as
+    /// two equal pairs.
     pub weight: f64,
 }
 

@@ -1,4 +1,5 @@
-//! The formats of tables: one list, which says the extensions of each, how its bytes become text, and how rows are in it.
+//! The formats of tables: one list, which says the extensions of each, how its bytes become text, and how rows are in
+//! it.
 
 use std::borrow::Cow;
 use std::fs::File;
@@ -17,8 +18,8 @@ pub enum TextFormat {
     Lines,
     /// Fields separated by tabs; the first line has the names of the columns.
     Tabs,
-    /// Fields separated by commas, or by semicolons, tabs or vertical bars where the first lines say so, quoted as in RFC
-    /// 4180; the first record has the names of the columns.
+    /// Fields separated by commas, or by semicolons, tabs or vertical bars where the first lines say so, quoted as in
+    /// RFC 4180; the first record has the names of the columns.
     Commas,
     /// One JSON object a line.
     JsonLines,

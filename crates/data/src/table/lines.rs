@@ -1,4 +1,5 @@
-//! Lines of a UTF-8 text file, numbered, one in memory at a time, and records of separated values, quoted as in RFC 4180.
+//! Lines of a UTF-8 text file, numbered, one in memory at a time, and records of separated values, quoted as in RFC
+//! 4180.
 
 use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};

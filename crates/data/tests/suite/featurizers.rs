@@ -26,8 +26,8 @@ fn ngrams_are_all_substrings() {
     for (i, text) in texts.iter().enumerate() {
         let (columns, values) = rows.row(i);
         let names = columns.iter().map(|&column| names[column as usize].to_owned());
-        let found: BTreeMap<String, f32> = names.zip(values.iter().copied()).collect();
-        assert_eq!(found, count(text), "{text:?}");
+        let actual: BTreeMap<String, f32> = names.zip(values.iter().copied()).collect();
+        assert_eq!(actual, count(text), "{text:?}");
     }
     let vocabulary = NgramVocabulary::fit(1..=1, &["ab"]).unwrap();
     assert_eq!(vocabulary.rows(&["zbz"]).unwrap().row(0), (&[1][..], &[1.0][..]));

@@ -28,10 +28,10 @@ impl Drawn {
         let first = rows.start - rows.start % Self::ROWS;
         for start in (first..rows.end).step_by(Self::ROWS) {
             generator(0, "many candidates", (start / Self::ROWS) as u64).fill_bytes(&mut bytes);
-            let own = rows.start.max(start) - start..rows.end.min(start + Self::ROWS) - start;
-            let own = &bytes[8 * own.start * self.dim..8 * own.end * self.dim];
+            let part = rows.start.max(start) - start..rows.end.min(start + Self::ROWS) - start;
+            let part = &bytes[8 * part.start * self.dim..8 * part.end * self.dim];
             // the sum of four uniform numbers, of variance 1
-            points.extend(own.chunks_exact(8).map(|eight| {
+            points.extend(part.chunks_exact(8).map(|eight| {
                 let sum: i32 = eight
                     .chunks_exact(2)
                     .map(|two| i32::from(u16::from_le_bytes([two[0], two[1]])))

@@ -1,4 +1,5 @@
-//! Search and ranks among very many candidates in files: `cargo bench -p dsokr-decode --bench candidates -- TASK FOLDER …`.
+//! Search and ranks among very many candidates in files:
+//! `cargo bench -p dsokr-decode --bench candidates -- TASK FOLDER …`.
 //!
 //! | task | does |
 //! |---|---|
@@ -125,20 +126,20 @@ fn check(folder: &Path) -> Result<(), Failure> {
     let hits = top_rows(&queries, &drawn, TOP)?;
     let plain_s = start.elapsed().as_secs_f64();
     for at_once in [1, 16, 48] {
-        for (first, own) in gold.chunks(at_once).enumerate() {
+        for (first, part_gold) in gold.chunks(at_once).enumerate() {
             let first = first * at_once;
-            let rows = &rows[first * drawn.dim..][..own.len() * drawn.dim];
-            let found = decode(&shards, Queries::new(drawn.dim, rows)?, own, TOP)?;
-            for (at, found) in found.iter().enumerate() {
+            let rows = &rows[first * drawn.dim..][..part_gold.len() * drawn.dim];
+            let actual = decode(&shards, Queries::new(drawn.dim, rows)?, part_gold, TOP)?;
+            for (at, actual) in actual.iter().enumerate() {
                 let query = first + at;
-                let same = found
+                let same = actual
                     .hits
                     .iter()
                     .map(|hit| (hit.candidate, hit.score.to_bits()))
                     .eq(hits[query].iter().map(|hit| (hit.row, hit.score.to_bits())));
-                if !same || found.rank != ranks[query] {
+                if !same || actual.rank != ranks[query] {
                     return Err(format!(
-                        "query {query} of {at_once} at once: {found:?} in place of {:?} and {:?}",
+                        "query {query} of {at_once} at once: {actual:?} in place of {:?} and {:?}",
                         ranks[query], hits[query]
                     )
                     .into());
@@ -160,16 +161,16 @@ fn time(folder: &Path) -> Result<(), Failure> {
     println!("{}", json!({"open_cold": opened}));
     let drawn = drawn(&shards);
     let (rows, gold) = questions(&drawn, 256);
-    let of = |first: usize, count: usize| {
-        let own = &rows[first * drawn.dim..(first + count) * drawn.dim];
-        Ok::<_, Error>((Queries::new(drawn.dim, own)?, &gold[first..first + count]))
+    let part = |first: usize, count: usize| {
+        let part_rows = &rows[first * drawn.dim..(first + count) * drawn.dim];
+        Ok::<_, Error>((Queries::new(drawn.dim, part_rows)?, &gold[first..first + count]))
     };
     let top = |first, count| {
-        measured(|| Ok(decode(&shards, of(first, count)?.0, &vec![None; count], TOP)?))
+        measured(|| Ok(decode(&shards, part(first, count)?.0, &vec![None; count], TOP)?))
     };
     let ranks = |first, count| {
         measured(|| {
-            let (queries, gold) = of(first, count)?;
+            let (queries, gold) = part(first, count)?;
             Ok(decode(&shards, queries, gold, 0)?)
         })
     };
@@ -181,12 +182,12 @@ fn time(folder: &Path) -> Result<(), Failure> {
             let before = bytes_read()?;
             for at in 0..times {
                 let first = at * count % 256;
-                let own = if rank { ranks(first, count)?.0 } else { top(first, count)?.0 };
-                seconds.push(own["s"].as_f64().unwrap_or(f64::NAN) / count as f64);
+                let measured = if rank { ranks(first, count)?.0 } else { top(first, count)?.0 };
+                seconds.push(measured["s"].as_f64().unwrap_or(f64::NAN) / count as f64);
             }
             seconds.sort_by(f64::total_cmp);
             let counted = Counted::new(&shards);
-            let (queries, gold) = of(0, count)?;
+            let (queries, gold) = part(0, count)?;
             if rank {
                 drop(dsokr_decode::rank(&queries, gold, &counted)?)
             } else {
@@ -200,17 +201,20 @@ fn time(folder: &Path) -> Result<(), Failure> {
         }
         println!("{line}");
     }
-    let found = ranks(0, 256)?.1;
-    let mut found: Vec<f64> =
-        found.iter().flat_map(|own| own.rank).map(|rank| rank.above() as f64 + 1.0).collect();
-    found.sort_by(f64::total_cmp);
+    let actual = ranks(0, 256)?.1;
+    let mut actual: Vec<f64> = actual
+        .iter()
+        .flat_map(|decoded| decoded.rank)
+        .map(|rank| rank.above() as f64 + 1.0)
+        .collect();
+    actual.sort_by(f64::total_cmp);
     println!(
         "{}",
-        json!({"ranks": {"least": found[0], "median": found[128], "most": found[255]}, "memory": memory()?})
+        json!({"ranks": {"least": actual[0], "median": actual[128], "most": actual[255]}, "memory": memory()?})
     );
     drop(shards);
     let (opened, shards) = measured(|| Ok(Shards::open(folder, FINGERPRINT)?))?;
-    let first = measured(|| Ok(decode(&shards, of(0, 1)?.0, &[None], TOP)?))?.0;
+    let first = measured(|| Ok(decode(&shards, part(0, 1)?.0, &[None], TOP)?))?.0;
     println!("{}", json!({"open_warm": opened, "first_query_warm": first}));
     drop(shards);
     let codes = (drawn.rows * (drawn.dim.next_multiple_of(4) + 24)) as f64;
@@ -231,9 +235,9 @@ fn time(folder: &Path) -> Result<(), Failure> {
 fn measured<T>(run: impl FnOnce() -> Result<T, Failure>) -> Result<(Value, T), Failure> {
     let before = bytes_read()?;
     let start = Instant::now();
-    let made = run()?;
+    let result = run()?;
     let seconds = start.elapsed().as_secs_f64();
-    Ok((json!({"s": seconds, "bytes_from_disk": bytes_read()? - before}), made))
+    Ok((json!({"s": seconds, "bytes_from_disk": bytes_read()? - before}), result))
 }
 
 /// Shards as one set of candidates, which counts rows whose coordinates are read.
@@ -245,10 +249,10 @@ struct Counted<'s> {
 
 impl<'s> Counted<'s> {
     fn new(shards: &'s Shards) -> Self {
-        let parts = shards.held().scan(0, |end, own| {
+        let parts = shards.held().scan(0, |end, shard| {
             let first = *end;
-            *end += own.rows();
-            Some((first, own))
+            *end += shard.rows();
+            Some((first, shard))
         });
         Self { parts: parts.collect(), read: AtomicU64::new(0) }
     }
@@ -256,8 +260,8 @@ impl<'s> Counted<'s> {
     /// Returns the candidates that have some rows, and their rows among these.
     fn part(&self, rows: Range<usize>) -> (&'s Candidates, Range<usize>) {
         let at = self.parts.partition_point(|&(first, _)| first <= rows.start) - 1;
-        let (first, own) = self.parts[at];
-        (own, rows.start - first..rows.end - first)
+        let (first, shard) = self.parts[at];
+        (shard, rows.start - first..rows.end - first)
     }
 }
 
@@ -267,7 +271,7 @@ impl CandidateBlocks for Counted<'_> {
     }
 
     fn rows(&self) -> usize {
-        self.parts.iter().map(|(_, own)| own.rows()).sum()
+        self.parts.iter().map(|(_, shard)| shard.rows()).sum()
     }
 
     fn candidates(&self) -> u64 {
@@ -275,17 +279,17 @@ impl CandidateBlocks for Counted<'_> {
     }
 
     fn scored(&self) -> Vec<Range<usize>> {
-        self.parts.iter().map(|&(first, own)| first..first + own.rows()).collect()
+        self.parts.iter().map(|&(first, shard)| first..first + shard.rows()).collect()
     }
 
     fn coded(&self, rows: Range<usize>) -> Result<Option<CodedBlock<'_>>, Error> {
-        let (own, rows) = self.part(rows);
-        own.coded(rows)
+        let (shard, rows) = self.part(rows);
+        shard.coded(rows)
     }
 
     fn block(&self, rows: Range<usize>) -> Result<ScoreBlock<'_>, Error> {
         self.read.fetch_add(rows.len() as u64, Relaxed);
-        let (own, rows) = self.part(rows);
-        own.block(rows)
+        let (shard, rows) = self.part(rows);
+        shard.block(rows)
     }
 }

@@ -73,7 +73,7 @@ pub fn memory_bandwidth(file: &Path) -> Result<(f64, f64), Failure> {
             let start = Instant::now();
             let sums = numbers
                 .par_chunks(1 << 17)
-                .map(|part| part.iter().fold(0u64, |sum, own| sum.wrapping_add(*own)));
+                .map(|part| part.iter().fold(0u64, |sum, word| sum.wrapping_add(*word)));
             std::hint::black_box(sums.reduce(|| 0, u64::wrapping_add));
             least = least.min(start.elapsed().as_secs_f64());
         }

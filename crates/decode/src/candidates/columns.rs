@@ -17,9 +17,9 @@ const NAMES: &str = "columns";
 
 /// The columns of candidates: in each a text for each candidate.
 ///
-/// The first two are `id`, unique ids, and `label`, the texts that are shown. Further ones have names of their own, such
-/// as `price`. Whatever keeps candidates in a file, in shards or in memory, chooses some, or puts more behind them, does so
-/// with all columns at once, here.
+/// The first two are `id`, unique ids, and `label`, the texts that are shown. Further ones have names of their own,
+/// such as `price`. Whatever keeps candidates in a file, in shards or in memory, chooses some, or puts more behind
+/// them, does so with all columns at once, here.
 ///
 /// ```
 /// use dsokr_decode::Columns;
@@ -58,8 +58,8 @@ impl Columns {
     /// Returns these columns and one more.
     ///
     /// # Errors
-    /// [`Error::Inconsistent`] for a name that is empty or that a column has already; [`Error::Shape`] unless there is a
-    /// cell for each id.
+    /// [`Error::Inconsistent`] for a name that is empty or that a column has already; [`Error::Shape`] unless there is
+    /// a cell for each id.
     pub fn with(mut self, name: &str, cells: Vec<String>) -> Result<Self, Error> {
         self.check_new(name)?;
         Error::check_length(&format!("cells of the column {name:?}"), cells.len(), self.len())?;

@@ -62,18 +62,19 @@ impl Candidates {
     /// Besides `metadata` it holds the tensors `coordinates` F32 `[k, p]`, `weights` F32 `[k, 2]`
     /// (constant, multiplicity), `row_offsets` U64 `[k + 1]` and `members` U32 `[c]` (the
     /// candidates of each row), `ids` and `labels` U8 (all texts joined), `id_offsets` and
-    /// `label_offsets` U64 `[c + 1]`; for each further column `column_N` and `column_offsets_N`, N = 0, 1, …, likewise, whose
-    /// names are the metadata `columns`, a list as JSON; `by_id` U32 `[c]`, the candidates in the order of their ids; `hashes` U64
-    /// `[k]` of the feature rows where they are known, and the metadata `added` where some were added.
-    /// Candidates that are corrected for [`hubs`](Self::hubs) also have `hubs` F32 `[k, 2]` (constant before
+    /// `label_offsets` U64 `[c + 1]`; for each further column `column_N` and `column_offsets_N`, N = 0, 1, …, likewise,
+    /// whose names are the metadata `columns`, a list as JSON; `by_id` U32 `[c]`, the candidates in the order of their
+    /// ids; `hashes` U64 `[k]` of the feature rows where they are known, and the metadata `added` where some were
+    /// added. Candidates that are corrected for [`hubs`](Self::hubs) also have `hubs` F32 `[k, 2]` (constant before
     /// the correction, mean similarity), and the metadata `hub_weight` and `hub_neighbours`; `weights` holds
     /// the corrected constants, so that decoding from the file needs none of these.
     ///
     /// From 64 MiB of coordinates on, `coordinates` are written [in blocks](Tensor::to_fill), in version 2
-    /// of the layout: reading the file maps it, and verifies each MiB of them (64 KiB where there are codes) when it is first used. From 256 MiB
-    /// on, they are followed by `codes` U8 `[k, p rounded up to a multiple of 4]` and `code_numbers` F32 `[k, 4]`, a quarter of their
-    /// size, which search and ranks read in their place: rotated rows x' rounded to `σk` with whole numbers k
-    /// from −127 to 127 (as bytes in two's complement), and σ, Σk, ‖x' − σk‖ and ‖x‖.
+    /// of the layout: reading the file maps it, and verifies each MiB of them (64 KiB where there are codes) when it is
+    /// first used. From 256 MiB on, they are followed by `codes` U8 `[k, p rounded up to a multiple of 4]` and
+    /// `code_numbers` F32 `[k, 4]`, a quarter of their size, which search and ranks read in their place: rotated rows
+    /// x' rounded to `σk` with whole numbers k from −127 to 127 (as bytes in two's complement), and σ, Σk, ‖x' − σk‖
+    /// and ‖x‖.
     ///
     /// # Errors
     /// [`Error::Io`] if the file cannot be written; [`Error::OutOfRange`] when more than 2²⁴
@@ -86,7 +87,7 @@ impl Candidates {
     /// Saves candidates like [`save`](Self::save), with coordinates in blocks and codes, whatever their size.
     ///
     /// # Errors
-    /// As [`save`](Self::save).
+    /// The errors of [`save`](Self::save).
     pub fn save_mapped(
         &self,
         path: &Path,
@@ -146,7 +147,7 @@ impl Candidates {
     /// Reads a file that [`Candidates::save`] wrote.
     ///
     /// # Errors
-    /// As [`Candidates::open`]; [`Error::File`] when its tensors contradict one another; else as
+    /// The errors of [`Candidates::open`]; [`Error::File`] when its tensors contradict one another; else as
     /// [`Candidates::new`].
     pub fn load(path: &Path) -> Result<Self, Error> {
         Self::read(&Arc::new(Self::open(path)?))

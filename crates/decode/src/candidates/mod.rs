@@ -33,8 +33,8 @@ pub(crate) use file::{HUGE, check_counts, named};
 pub(crate) use filled::FilledRows;
 pub(crate) use texts::sorted;
 
-/// Candidates: columns of texts, two of which are ids and labels, and coordinates `ψ̃(c) ∈ R^p` with constants `b(c)`, in
-/// memory or in a file that is mapped.
+/// Candidates: columns of texts, two of which are ids and labels, and coordinates `ψ̃(c) ∈ R^p` with constants `b(c)`,
+/// in memory or in a file that is mapped.
 ///
 /// Candidates that are the same point in feature space share one distinct row. There are k distinct
 /// rows. A row is scored once and counts as often as it has members, so that duplicates tie bit for
@@ -97,7 +97,7 @@ impl CandidateParts {
     /// processes share the work.
     ///
     /// # Errors
-    /// As [`Basis::project_shared`].
+    /// The errors of [`Basis::project_shared`].
     pub fn in_basis(
         basis: &Basis,
         rows: &dyn RowSource,
@@ -116,7 +116,7 @@ impl Candidates {
     /// that are first of their group.
     ///
     /// # Errors
-    /// As [`Candidates::new`]; errors of `place`.
+    /// The errors of [`Candidates::new`]; errors of `place`.
     pub fn placed<E: From<Error>>(
         groups: Distinct,
         columns: Columns,
@@ -251,7 +251,7 @@ impl Candidates {
     /// Returns coordinates `ψ̃(c)` of all distinct rows, `[k × p]` row-major.
     ///
     /// # Errors
-    /// As [`point`](Self::point).
+    /// The errors of [`point`](Self::point).
     pub fn coordinates(&self) -> Result<Cow<'_, [f32]>, Error> {
         self.coordinates.get(0..self.coordinates.len(), self.dim)
     }
@@ -259,7 +259,7 @@ impl Candidates {
     /// Returns coordinates `ψ̃(c)` of some distinct rows, which there are, `[n × p]` row-major.
     ///
     /// # Errors
-    /// As [`point`](Self::point).
+    /// The errors of [`point`](Self::point).
     pub(crate) fn points(&self, rows: Range<usize>) -> Result<Cow<'_, [f32]>, Error> {
         self.coordinates.get(rows.start * self.dim..rows.end * self.dim, self.dim)
     }
@@ -304,7 +304,7 @@ impl Candidates {
     /// most, and by the same weight; unchanged where the others are not corrected.
     ///
     /// # Errors
-    /// As [`Hubs::fit`] and [`with_hubs`](Self::with_hubs).
+    /// The errors of [`Hubs::fit`] and [`with_hubs`](Self::with_hubs).
     pub fn with_hubs_like(self, others: &Self, unit: &[f32]) -> Result<Self, Error> {
         let Some((hubs, weight)) = others.hubs() else { return Ok(self) };
         let queries = Queries::new(self.dim, unit)?;

@@ -36,8 +36,8 @@ impl Ensemble<'_> {
     /// are needed at once then.
     ///
     /// The result does not depend on the number of threads. The order of the members changes sums of scores by
-    /// rounding; it does not change sums of ranks and of reciprocal ranks. (Reciprocal ranks are rounded to multiples of about 10⁻¹⁵ T, which neighbours
-    /// share beyond rank 10⁷.)
+    /// rounding; it does not change sums of ranks and of reciprocal ranks. (Reciprocal ranks are rounded to multiples
+    /// of about 10⁻¹⁵ T, which neighbours share beyond rank 10⁷.)
     ///
     /// # Errors
     /// [`Error::Unsupported`] when unstandardised scores of several members are combined and not all
@@ -159,7 +159,7 @@ impl Ensemble<'_> {
     /// Ranks the gold candidate of every query; see [`Ensemble::decode`].
     ///
     /// # Errors
-    /// As [`Ensemble::decode`].
+    /// The errors of [`Ensemble::decode`].
     pub fn rank(
         &self,
         pool: Pool,
@@ -174,7 +174,7 @@ impl Ensemble<'_> {
     /// [`Ensemble::decode`].
     ///
     /// # Errors
-    /// As [`Ensemble::decode`]; [`Error::OutOfRange`] for k = 0.
+    /// The errors of [`Ensemble::decode`]; [`Error::OutOfRange`] for k = 0.
     pub fn top_k(&self, pool: Pool, rule: &Combination, k: usize) -> Result<Vec<Vec<Hit>>, Error> {
         check_k(k, self.all.len() as u64)?;
         let decoded = self.decode(pool, rule, &vec![None; self.queries()], k)?;

@@ -41,8 +41,8 @@ pub struct FittedWeights {
 ///
 /// Every metric is exact, as [`Ensemble::rank`] and [`Metrics::from_ranks`] give it. Trials look only at
 /// rivals, the candidates that are not below the gold one under every member, because all
-/// others are below it whatever the weights. Their values are kept, up to `memory` bytes (or 16 a query). Of queries with
-/// too many for that the hardest are kept, moves are chosen on those, and the most promising moves
+/// others are below it whatever the weights. Their values are kept, up to `memory` bytes (or 16 a query). Of queries
+/// with too many for that the hardest are kept, moves are chosen on those, and the most promising moves
 /// of a step, at most three, are evaluated on all candidates of these queries before one is taken.
 /// Missing gold candidates count with rank ∞.
 ///

@@ -45,7 +45,7 @@ pub struct LikelyWeights {
 ///
 /// # Errors
 /// [`Error::Unsupported`] for [`Combination::Max`]; [`Error::TooFew`] for no queries, and where no gold is a
-/// candidate; else as [`Ensemble::decode`].
+/// candidate; the errors of [`Ensemble::decode`].
 ///
 /// ```
 /// use dsokr_decode::{CandidateParts, Candidates, Combination, Ensemble, Member, Pool, Queries, likely_weights};

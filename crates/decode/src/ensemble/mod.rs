@@ -109,7 +109,7 @@ impl<'a> Ensemble<'a> {
     /// not name a member.
     ///
     /// # Errors
-    /// As [`Ensemble::new`] and [`with_rerankers`](Self::with_rerankers).
+    /// The errors of [`Ensemble::new`] and [`with_rerankers`](Self::with_rerankers).
     pub fn one(
         queries: Queries<'a>,
         candidates: &'a Candidates,
@@ -124,7 +124,7 @@ impl<'a> Ensemble<'a> {
     /// share all candidates.
     ///
     /// # Errors
-    /// As [`Ensemble::new`].
+    /// The errors of [`Ensemble::new`].
     pub fn sharded(name: &'a str, queries: Queries<'a>, shards: &'a Shards) -> Result<Self, Error> {
         let members = shards.held().take(1);
         let members =
@@ -179,7 +179,7 @@ impl<'a> Ensemble<'a> {
     /// Returns distinct rows of the ensemble of the gold candidates, by id; see [`Pool::gold`].
     ///
     /// # Errors
-    /// As [`Pool::gold`] and [`AllCandidates::find`].
+    /// The errors of [`Pool::gold`] and [`AllCandidates::find`].
     pub fn gold(
         &self,
         pool: Pool,

@@ -34,7 +34,7 @@ impl Ensemble<'_> {
     ///
     /// # Errors
     /// [`Error::Unsupported`] for a rule of ranks, which says of no two outputs that are above all candidates which is
-    /// better, and for candidates in shards; else as [`Ensemble::top_k`].
+    /// better, and for candidates in shards; the errors of [`Ensemble::top_k`].
     pub fn out_of_pool_scores(
         &self,
         pool: Pool,

@@ -124,8 +124,8 @@ impl Combination {
     /// Checks weights and constant for members with these names.
     ///
     /// # Errors
-    /// [`Error::OutOfRange`] for a constant that is not above 0, for weights that are not one a member or below 0, and for a
-    /// sum of weights that is not 1.
+    /// [`Error::OutOfRange`] for a constant that is not above 0, for weights that are not one a member or below 0, and
+    /// for a sum of weights that is not 1.
     pub fn validate(&self, members: &[&str]) -> Result<(), Error> {
         if let Self::ReciprocalRank { constant, .. } = *self {
             let found = format_args!("reciprocal rank constant {constant}");

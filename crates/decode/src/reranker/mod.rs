@@ -104,8 +104,8 @@ impl RerankerExamples {
         Self { size: self.size, words: self.words, queries }
     }
 
-    /// Adds the queries whose gold row is among their first rows. Neither the features nor the hubs of the candidates may
-    /// have seen the queries' gold outputs.
+    /// Adds the queries whose gold row is among their first rows. Neither the features nor the hubs of the candidates
+    /// may have seen the queries' gold outputs.
     ///
     /// # Errors
     /// The errors of [`top_rows`]; [`Error::Inconsistent`] where some examples have words and others do not, unless
@@ -158,8 +158,8 @@ impl Reranker {
     /// Fits the network to examples. `reranker_features` are for later queries, with words if the examples have words.
     ///
     /// # Errors
-    /// [`Error::Inconsistent`] where only one of features and examples has words, for no examples, and for fewer than two
-    /// candidates.
+    /// [`Error::Inconsistent`] where only one of features and examples has words, for no examples, and for fewer than
+    /// two candidates.
     pub fn fit(
         examples: &RerankerExamples,
         reranker_features: RerankerFeatures,
@@ -271,7 +271,7 @@ impl Reranker {
     /// are moved, and answers are moved and scaled to unit length again.
     ///
     /// # Errors
-    /// [`Error::Shape`] for a different number of coordinates; else as [`Queries::new`].
+    /// [`Error::Shape`] for a different number of coordinates; the errors of [`Queries::new`].
     pub fn moved(&self, by: &[f32]) -> Result<Self, Error> {
         let Neighbourhood { dim, answers, outputs, neighbours } =
             &self.reranker_features.neighbourhood;

@@ -46,7 +46,7 @@ impl<'a> AllCandidates<'a> {
     /// Finds the places of candidates by id; none for an id without a candidate.
     ///
     /// # Errors
-    /// As [`Shards::find`].
+    /// The errors of [`Shards::find`].
     pub fn find<S: AsRef<str>>(self, ids: &[S]) -> Result<Vec<Option<CandidatePlace>>, Error> {
         let find = |all: &Candidates, id: &str| {
             all.find(id).map(|candidate| CandidatePlace { candidate, row: all.class_of(candidate) })
@@ -61,7 +61,7 @@ impl<'a> AllCandidates<'a> {
     /// shards those with the numbers, or of no numbers the first.
     ///
     /// # Errors
-    /// As [`Shards::some`].
+    /// The errors of [`Shards::some`].
     pub fn some(
         self,
         numbers: impl IntoIterator<Item = usize>,

@@ -141,8 +141,8 @@ impl Shards {
         count_of(name).is_some()
     }
 
-    /// Opens this rank's shards of those in a folder, of candidates with this fingerprint. Where there are at most as many ranks
-    /// as shards, each takes whole shards in turn; more ranks share them.
+    /// Opens this rank's shards of those in a folder, of candidates with this fingerprint. Where there are at most as
+    /// many ranks as shards, each takes whole shards in turn; more ranks share them.
     ///
     /// # Errors
     /// [`Error::File`] for a folder without shards or with shards of several numbers; a shard that is missing,

@@ -165,7 +165,7 @@ fn flipped_bits_and_truncations_are_noticed() {
 /// A well-formed file with one tensor exchanged, or one more.
 fn forge(path: &Path, exchange: Tensor) {
     let weights = [0.0, 1.0, 0.0, 2.0];
-    let own = [
+    let tensors = [
         Tensor::f32("coordinates", &[2, 1], &[1.0, 2.0]),
         Tensor::f32("weights", &[2, 2], &weights),
         Tensor::u64("row_offsets", &[3], &[0, 1, 3]),
@@ -175,7 +175,7 @@ fn forge(path: &Path, exchange: Tensor) {
         Tensor::u8("labels", &[0], b""),
         Tensor::u64("label_offsets", &[4], &[0, 0, 0, 0]),
     ];
-    let others = own.into_iter().filter(|tensor| tensor.name != exchange.name);
+    let others = tensors.into_iter().filter(|tensor| tensor.name != exchange.name);
     let tensors: Vec<_> = others.chain([exchange.clone()]).collect();
     Contents::new("candidates", 1, &BTreeMap::new(), &tensors).write(path).unwrap();
 }
@@ -277,7 +277,7 @@ fn coordinates_of_a_mapped_file_are_verified_when_they_are_first_used() {
         std::fs::write(&path, &flipped).unwrap();
         let Ok(read) = Candidates::load(&path) else { continue };
         match top_k(&query, &read, 9) {
-            Ok(found) => assert_eq!(found, hits, "bit flipped in byte {at}"),
+            Ok(actual) => assert_eq!(actual, hits, "bit flipped in byte {at}"),
             Err(error) => {
                 let message = error.to_string();
                 assert!(message.contains("of \"code"), "bit flipped in byte {at}: {message}");

@@ -110,10 +110,10 @@ proptest! {
                 prop_assert_eq!(&top_k(&queries, &coded, 2).expect("found"), &hits);
                 for shards in [&whole, &streamed] {
                     let ensemble = Ensemble::sharded("", queries, shards).expect("alike");
-                    let found = ensemble.decode(Pool::Shared, &Combination::default(), gold, 2);
-                    let found = found.expect("decoded");
-                    prop_assert!(found.iter().map(|own| own.rank).eq(ranks.iter().copied()));
-                    prop_assert!(found.iter().map(|own| &own.hits).eq(&hits));
+                    let actual = ensemble.decode(Pool::Shared, &Combination::default(), gold, 2);
+                    let actual = actual.expect("decoded");
+                    prop_assert!(actual.iter().map(|decoded| decoded.rank).eq(ranks.iter().copied()));
+                    prop_assert!(actual.iter().map(|decoded| &decoded.hits).eq(&hits));
                 }
             }
         }
@@ -198,8 +198,8 @@ fn rows_whose_scores_might_overflow_have_no_codes() {
         let coded = coded.unwrap();
         assert_eq!(coded.coded(0..1).unwrap().is_some(), codes, "{coordinates:?}");
         // 2e40 is not finite with codes either
-        let found = top_k(&Queries::new(2, &[1e20, 1e20]).unwrap(), &coded, 1);
+        let actual = top_k(&Queries::new(2, &[1e20, 1e20]).unwrap(), &coded, 1);
         let large = coordinates[0] > 1.0;
-        assert_eq!(matches!(found, Err(Error::NotFiniteAt { .. })), large, "{coordinates:?}");
+        assert_eq!(matches!(actual, Err(Error::NotFiniteAt { .. })), large, "{coordinates:?}");
     }
 }

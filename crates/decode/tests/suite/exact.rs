@@ -42,19 +42,19 @@ fn problems() -> Vec<(Kernel, Features, Encoding)> {
 }
 
 /// Returns the row of a structure among all, and its score without the constant that all rankings share.
-fn place(found: &DecodedOutput, encoding: &Encoding) -> (usize, f64) {
+fn place(actual: &DecodedOutput, encoding: &Encoding) -> (usize, f64) {
     let place = match encoding {
-        Encoding::LabelBits(_) => sets().iter().position(|other| *other == found.parts),
+        Encoding::LabelBits(_) => sets().iter().position(|other| *other == actual.parts),
         Encoding::KemenySigns | Encoding::HammingOneHot | Encoding::LehmerCodes => {
-            rankings().iter().position(|other| *other == found.ranks())
+            rankings().iter().position(|other| *other == actual.ranks())
         }
         Encoding::Numbers => unreachable!("rows of numbers cannot be listed"),
     };
-    (place.unwrap(), found.score)
+    (place.unwrap(), actual.score)
 }
 
 /// Checks that what is found has the largest of `scores`, one for each structure.
-fn check(found: &DecodedOutput, scores: &[f64], encoding: &Encoding, constants: &[f64]) {
+fn check(actual: &DecodedOutput, scores: &[f64], encoding: &Encoding, constants: &[f64]) {
     let allowed = |&row: &usize| match encoding {
         Encoding::LabelBits(sizes) => sizes.contains(&sets()[row].len()),
         Encoding::KemenySigns | Encoding::HammingOneHot | Encoding::LehmerCodes => true,
@@ -62,14 +62,14 @@ fn check(found: &DecodedOutput, scores: &[f64], encoding: &Encoding, constants: 
     };
     let total = |row: usize| scores[row] + constants[row];
     let best = (0..scores.len()).filter(allowed).map(total).fold(f64::NEG_INFINITY, f64::max);
-    let (row, score) = place(found, encoding);
-    assert!(total(row) >= best - 1e-5, "{found:?}: {} below {best}", total(row));
-    let own = match encoding {
+    let (row, score) = place(actual, encoding);
+    assert!(total(row) >= best - 1e-5, "{actual:?}: {} below {best}", total(row));
+    let expected = match encoding {
         Encoding::KemenySigns | Encoding::HammingOneHot => scores[row],
         Encoding::LabelBits(_) | Encoding::LehmerCodes => total(row),
         Encoding::Numbers => unreachable!("rows of numbers cannot be listed"),
     };
-    assert!((score - own).abs() < 1e-4, "{score} {own}");
+    assert!((score - expected).abs() < 1e-4, "{score} {expected}");
 }
 
 /// Computes `−½ k(y, y)`, and 0 under normalised kernels.
@@ -87,14 +87,14 @@ fn coefficients_of_training_outputs_give_the_best_of_all_structures() {
         let search = ExactSearch::on_outputs(&kernel, &outputs, encoding.clone()).unwrap();
         let alpha = reals(20 * rows.len(), at as u64);
         let queries = Queries::new(rows.len(), &alpha).unwrap();
-        let found = search.best(&queries).unwrap();
-        for (found, alpha) in found.iter().zip(alpha.chunks(rows.len())) {
+        let actual = search.best(&queries).unwrap();
+        for (actual, alpha) in actual.iter().zip(alpha.chunks(rows.len())) {
             let score = |row: usize| {
                 let terms = alpha.iter().enumerate().map(|(j, &a)| f64::from(a) * gram[(row, j)]);
                 terms.sum::<f64>()
             };
             let scores: Vec<f64> = (0..all.len()).map(score).collect();
-            check(found, &scores, &encoding, &constants(&kernel, &all));
+            check(actual, &scores, &encoding, &constants(&kernel, &all));
         }
     }
 }
@@ -105,17 +105,17 @@ fn no_row_of_numbers_has_a_higher_score_than_the_answer_itself() {
     let outputs = Features::Dense(DenseRows::new(3, reals(12, 1)).unwrap());
     let search = ExactSearch::on_outputs(&Kernel::Linear, &outputs, Encoding::Numbers).unwrap();
     let alpha = reals(4, 2);
-    let found = search.best(&Queries::new(4, &alpha).unwrap()).unwrap().remove(0);
+    let actual = search.best(&Queries::new(4, &alpha).unwrap()).unwrap().remove(0);
     let score = |row: &[f32]| {
         let row = Features::Dense(DenseRows::new(3, row.to_vec()).unwrap());
         let gram = Kernel::Linear.block(&row, &outputs).unwrap();
         let terms = alpha.iter().enumerate().map(|(j, &a)| f64::from(a) * gram[(0, j)]);
         terms.sum::<f64>() - 0.5 * Kernel::Linear.diagonal(&row)[0]
     };
-    assert!((score(&found.numbers) - found.score).abs() < 1e-6, "{found:?}");
+    assert!((score(&actual.numbers) - actual.score).abs() < 1e-6, "{actual:?}");
     for step in reals(60, 3).chunks(3) {
-        let other: Vec<f32> = found.numbers.iter().zip(step).map(|(a, b)| a + 0.1 * b).collect();
-        assert!(score(&other) < found.score, "{other:?}");
+        let other: Vec<f32> = actual.numbers.iter().zip(step).map(|(a, b)| a + 0.1 * b).collect();
+        assert!(score(&other) < actual.score, "{other:?}");
     }
     let cosine = ExactSearch::on_outputs(&Kernel::Cosine, &outputs, Encoding::Numbers);
     assert!(message(cosine.map(|_| ())).contains("linear kernel"));
@@ -131,14 +131,14 @@ fn coordinates_in_a_basis_give_the_best_of_all_structures() {
         // All coordinates, and the leading ones.
         for dim in [basis.dimension(), basis.dimension() - 1] {
             let z = reals(20 * dim, 100 + at as u64);
-            let found = search.best(&Queries::new(dim, &z).unwrap()).unwrap();
-            for (found, z) in found.iter().zip(z.chunks(dim)) {
+            let actual = search.best(&Queries::new(dim, &z).unwrap()).unwrap();
+            for (actual, z) in actual.iter().zip(z.chunks(dim)) {
                 let score = |row: usize| {
                     let pairs = projected.row(row).iter().zip(z);
                     pairs.map(|(&a, &b)| f64::from(a) * f64::from(b)).sum()
                 };
                 let scores: Vec<f64> = (0..all.len()).map(score).collect();
-                check(found, &scores, &encoding, &constants(&kernel, &all));
+                check(actual, &scores, &encoding, &constants(&kernel, &all));
             }
         }
     }

@@ -32,11 +32,11 @@ fn no_other_set_has_a_larger_expected_f1() {
             sets.iter().map(|&(weight, mask)| (weight, columns(mask))).collect();
         let outcomes: Vec<(f64, &[u32])> =
             listed.iter().map(|(weight, labels)| (*weight, &labels[..])).collect();
-        let found = best_expected_f1(&outcomes).unwrap();
-        let mask = found.parts.iter().fold(0, |mask, label| mask | (1 << label));
+        let actual = best_expected_f1(&outcomes).unwrap();
+        let mask = actual.parts.iter().fold(0, |mask, label| mask | (1 << label));
         let most = (0..1 << LABELS).map(|set| expected(set, &sets)).fold(0.0, f64::max);
-        assert!((found.score - most).abs() < 1e-12, "{sets:?}: {found:?}, {most}");
-        assert!((expected(mask, &sets) - most).abs() < 1e-12, "{sets:?}: {found:?}");
+        assert!((actual.score - most).abs() < 1e-12, "{sets:?}: {actual:?}, {most}");
+        assert!((expected(mask, &sets) - most).abs() < 1e-12, "{sets:?}: {actual:?}");
         beyond += usize::from(sets.iter().all(|&(_, set)| set != mask));
         empty += usize::from(mask == 0 && sets.iter().any(|&(_, set)| set != 0));
     }

@@ -46,10 +46,10 @@ fn naive(
     scores: impl Fn(usize) -> f64,
     list: &[usize],
     right: &[String],
-    known: &[String],
+    known_ids: &[String],
 ) -> (f64, usize) {
     let place = |id: &String| id[1..].parse::<usize>().unwrap();
-    let left_out: Vec<usize> = right.iter().chain(known).map(place).collect();
+    let left_out: Vec<usize> = right.iter().chain(known_ids).map(place).collect();
     let mut best: Option<(f64, usize)> = None;
     for gold in right.iter().map(place).filter(|gold| list.contains(gold)) {
         let rivals: Vec<usize> =
@@ -71,8 +71,8 @@ fn filtered_ranks_are_those_of_a_naive_loop() {
         let candidates = candidates(seed);
         let z = queries(seed);
         let right = drawn(seed, "right", 1);
-        let known = drawn(seed, "known", 0);
-        let golds = GoldOutputs::new(&right, &known).unwrap();
+        let known_ids = drawn(seed, "known", 0);
+        let golds = GoldOutputs::new(&right, &known_ids).unwrap();
         let mut random = generator(seed, "lists", 0);
         let mut lists: Vec<Vec<u32>> = Vec::new();
         for _ in 0..QUERIES {
@@ -80,17 +80,17 @@ fn filtered_ranks_are_those_of_a_naive_loop() {
             list.retain(|_| below(&mut random, 3) > 0);
             lists.push(list);
         }
-        let own = PerQuery::new(&lists, &candidates).unwrap();
+        let per_query = PerQuery::new(&lists, &candidates).unwrap();
         let all: Vec<u32> = (0..CANDIDATES as u32).collect();
         let repeated = golds.repeat(2, &z);
         let rows = Queries::new(2, &repeated).unwrap();
         for shared in [true, false] {
-            let expanded = own.select(golds.queries());
+            let expanded = per_query.select(golds.queries());
             let pool = if shared { Pool::Shared } else { Pool::PerQuery(&expanded) };
             let row_names = names("row", rows.len());
             let missing = MissingGold::RankInfinity;
-            let found = pool.gold(&row_names, golds.ids(), &candidates, missing).unwrap();
-            let ranks = rank_in(pool, &rows, &found, &candidates).unwrap();
+            let actual = pool.gold(&row_names, golds.ids(), &candidates, missing).unwrap();
+            let ranks = rank_in(pool, &rows, &actual, &candidates).unwrap();
             let chosen = golds.choose(&ranks).unwrap();
             for query in 0..QUERIES {
                 let score = |c: usize| {
@@ -100,7 +100,7 @@ fn filtered_ranks_are_those_of_a_naive_loop() {
                 };
                 let list = if shared { &all } else { &lists[query] };
                 let list: Vec<usize> = list.iter().map(|&c| c as usize).collect();
-                let (expected, pool) = naive(score, &list, &right[query], &known[query]);
+                let (expected, pool) = naive(score, &list, &right[query], &known_ids[query]);
                 let rank = chosen[query].rank;
                 let reciprocal = rank.map_or(0.0, |rank| rank.expected_reciprocal());
                 assert!(
@@ -120,8 +120,8 @@ fn filtered_ranks_are_those_of_a_naive_loop() {
                 let members = ["one", "two"][..count].iter().map(|name| member(name)).collect();
                 let ensemble = Ensemble::new(members).unwrap();
                 let rule = Combination::Mean { weights: None, standardise: false };
-                let found = ensemble.gold(pool, golds.ids(), missing).unwrap();
-                let ranks = ensemble.rank(pool, &rule, &found).unwrap();
+                let actual = ensemble.gold(pool, golds.ids(), missing).unwrap();
+                let ranks = ensemble.rank(pool, &rule, &actual).unwrap();
                 assert_eq!(golds.choose(&ranks).unwrap(), chosen);
             }
         }
@@ -136,9 +136,9 @@ fn one_right_candidate_ranks_as_without_a_filter() {
     let candidates = candidates(3);
     let z = queries(3);
     let queries = Queries::new(2, &z).unwrap();
-    let found =
+    let actual =
         Pool::Shared.gold(&names("q", QUERIES), golds.ids(), &candidates, MissingGold::Error);
-    let ranks = rank_in(Pool::Shared, &queries, &found.unwrap(), &candidates).unwrap();
+    let ranks = rank_in(Pool::Shared, &queries, &actual.unwrap(), &candidates).unwrap();
     let chosen: Vec<Option<Rank>> =
         golds.choose(&ranks).unwrap().into_iter().map(|chosen| chosen.rank).collect();
     assert_eq!(chosen, ranks);
@@ -157,9 +157,9 @@ fn sizes_and_missing_golds_are_reported() {
         (&text(&["a", "b", "d", "c"])[..], &[0, 0, 0, 1][..])
     );
     let name = |query: usize| format!("\"q{query}\"");
-    let found = [Some(0), None, None, Some(2)];
-    golds.check_missing(&found, MissingGold::RankInfinity, name).unwrap();
-    let refused = message(golds.check_missing(&found, MissingGold::Error, name));
+    let actual = [Some(0), None, None, Some(2)];
+    golds.check_missing(&actual, MissingGold::RankInfinity, name).unwrap();
+    let refused = message(golds.check_missing(&actual, MissingGold::Error, name));
     assert_eq!(refused, "query \"q0\": its gold candidate \"b\" is not among its candidates");
     let at = |above, pool| Rank::new(above, 1, pool).ok();
     let chosen = golds.choose(&[at(4, 9), None, at(1, 9), at(0, 9)]).unwrap();

@@ -28,8 +28,8 @@ fn check(set: &Set, predictions: &[f32], k: usize, allowed: f64) {
     let hubs = Hubs::fit(&queries, &set.candidates(), k).unwrap();
     assert_eq!((hubs.neighbours, hubs.means.len()), (k, set.rows.len()));
     for (row, expected) in brute_force(set, predictions, k).into_iter().enumerate() {
-        let found = f64::from(hubs.means[row]);
-        assert!((found - expected).abs() <= allowed, "row {row}: {found}, {expected}");
+        let actual = f64::from(hubs.means[row]);
+        assert!((actual - expected).abs() <= allowed, "row {row}: {actual}, {expected}");
     }
 }
 
@@ -62,13 +62,13 @@ fn means_depend_on_neither_threads_nor_order_nor_constants() {
         let queries = Queries::new(dim, rows).unwrap();
         pool.install(|| Hubs::fit(&queries, &set.candidates(), k).unwrap())
     };
-    let found = means(&rows, &set, 1);
-    assert_eq!(found, means(&rows, &set, 4));
+    let actual = means(&rows, &set, 1);
+    assert_eq!(actual, means(&rows, &set, 4));
     let reversed: Vec<f32> = rows.chunks(dim).rev().flatten().copied().collect();
-    assert_eq!(found, means(&reversed, &set, 3));
+    assert_eq!(actual, means(&reversed, &set, 3));
     let mut other = set.clone();
     other.constants.iter_mut().for_each(|constant| *constant += 5.0);
-    assert_eq!(found, means(&rows, &other, 2));
+    assert_eq!(actual, means(&rows, &other, 2));
 }
 
 /// Rows that notice how many of them are asked for at once.
@@ -98,8 +98,8 @@ fn candidates_are_read_in_blocks() {
     let set = Set::integers(8, 40_000, 39_000, 2);
     let predictions = integer_queries(8, 30, 2);
     let queries = Queries::new(2, &predictions).unwrap();
-    let found = Hubs::fit(&queries, &Watched(set.candidates()), 4).unwrap();
-    assert_eq!(found, Hubs::fit(&queries, &set.candidates(), 4).unwrap());
+    let actual = Hubs::fit(&queries, &Watched(set.candidates()), 4).unwrap();
+    assert_eq!(actual, Hubs::fit(&queries, &set.candidates(), 4).unwrap());
 }
 
 #[test]
@@ -115,8 +115,8 @@ fn a_correction_is_subtracted_replaced_and_undone() {
     let mut corrected = plain.clone();
     for weight in [0.5, 0.25, 0.0, 2.0] {
         corrected = corrected.with_hubs(hubs.clone(), weight).unwrap();
-        for (found, expected) in corrected.constants().iter().zip(expected(weight.into())) {
-            assert!((found - expected).abs() < 1e-5, "{found}, {expected}");
+        for (actual, expected) in corrected.constants().iter().zip(expected(weight.into())) {
+            assert!((actual - expected).abs() < 1e-5, "{actual}, {expected}");
         }
         assert_eq!(corrected.hubs(), Some((&hubs, weight)));
     }
@@ -232,10 +232,10 @@ fn what_cannot_be_honoured_is_refused() {
     let candidates = Set::integers(2, 10, 8, 2).candidates();
     let rows = integer_queries(2, 6, 2);
     let queries = Queries::new(2, &rows).unwrap();
-    for found in [0, 7] {
+    for actual in [0, 7] {
         assert_eq!(
-            message(Hubs::fit(&queries, &candidates, found)),
-            format!("{found} neighbours of 6 predictions, allowed: 1 to 6")
+            message(Hubs::fit(&queries, &candidates, actual)),
+            format!("{actual} neighbours of 6 predictions, allowed: 1 to 6")
         );
     }
     let empty = Queries::new(2, &[]).unwrap();

@@ -58,12 +58,12 @@ fn the_best_set_is_that_of_all_sets() {
                 .filter(allowed)
                 .max_by(|&a, &b| score(a).total_cmp(&score(b)))
                 .unwrap();
-            let found = best_labels(&basis, &z, start..=end).unwrap();
-            assert_eq!(found.parts, set(best as u32), "{kernel:?}, seed {seed}, {start}..={end}");
-            assert!((found.score - score(best)).abs() < 1e-5);
+            let actual = best_labels(&basis, &z, start..=end).unwrap();
+            assert_eq!(actual.parts, set(best as u32), "{kernel:?}, seed {seed}, {start}..={end}");
+            assert!((actual.score - score(best)).abs() < 1e-5);
             if end == 7 {
-                sizes_found[found.parts.len()] += 1;
-                empty += u32::from(found.parts.is_empty() && kernel == Kernel::Cosine);
+                sizes_found[actual.parts.len()] += 1;
+                empty += u32::from(actual.parts.is_empty() && kernel == Kernel::Cosine);
             }
         }
     }

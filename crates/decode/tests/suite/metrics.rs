@@ -88,12 +88,12 @@ fn chance_equals_simulated_random_orders() {
     // Five standard errors; a reciprocal rank varies by less than 0.19, a hit by less than 0.45.
     let error = |deviation: f64| 5.0 * deviation / (draws as f64).sqrt();
     assert!((chance.mrr() - simulated.mrr()).abs() < error(0.19));
-    for (exact, found) in [
+    for (exact, actual) in [
         (chance.value("hits@1").unwrap(), simulated.value("hits@1").unwrap()),
         (chance.value("hits@5").unwrap(), simulated.value("hits@5").unwrap()),
         (chance.value("hits@10").unwrap(), simulated.value("hits@10").unwrap()),
     ] {
-        assert!((exact - found).abs() < error(0.45));
+        assert!((exact - actual).abs() < error(0.45));
     }
     assert!(
         (chance.value("mean_rank").unwrap() - simulated.value("mean_rank").unwrap()).abs()

@@ -33,7 +33,7 @@ proptest! {
     #[test]
     fn metrics_equal_their_definitions(pairs in sets(130)) {
         let (truth, predicted): (Sets, Sets) = pairs.iter().cloned().unzip();
-        let found = MultiLabelMetrics::from_sets(&rows(130, &truth), &rows(130, &predicted)).unwrap();
+        let actual = MultiLabelMetrics::from_sets(&rows(130, &truth), &rows(130, &predicted)).unwrap();
         let n = pairs.len() as f64;
         let sample = pairs.iter().map(|(t, p)| f1(t, p)).sum::<f64>() / n;
         let cells = |sets: &Sets| -> BTreeSet<(usize, u32)> {
@@ -47,15 +47,15 @@ let p = cells(&predicted);
         let labels: BTreeSet<u32> = truth.iter().chain(&predicted).flatten().copied().collect();
         let by_label = labels.iter().map(|&j| f1(&column(&truth, j), &column(&predicted, j)));
         let macro_f1 = if labels.is_empty() { 1.0 } else { by_label.sum::<f64>() / labels.len() as f64 };
-        prop_assert_eq!(found.labels, labels.len());
+        prop_assert_eq!(actual.labels, labels.len());
         let hamming = t.symmetric_difference(&p).count() as f64 / (n * 130.0);
-        for (found, expected) in [
-            (found.f1, sample),
-            (found.micro_f1, f1(&t, &p)),
-            (found.macro_f1, macro_f1),
-            (found.hamming_loss, hamming),
+        for (actual, expected) in [
+            (actual.f1, sample),
+            (actual.micro_f1, f1(&t, &p)),
+            (actual.macro_f1, macro_f1),
+            (actual.hamming_loss, hamming),
         ] {
-            prop_assert!((found - expected).abs() < 1e-12, "{} {}", found, expected);
+            prop_assert!((actual - expected).abs() < 1e-12, "{} {}", actual, expected);
         }
     }
 }
@@ -66,12 +66,12 @@ fn what_does_not_belong_together_is_refused() {
     let one = rows(3, &vec![BTreeSet::from([0])]);
     let narrow = rows(2, &vec![BTreeSet::from([0]), BTreeSet::new()]);
     let none = rows(3, &Vec::new());
-    let of = MultiLabelMetrics::from_sets;
-    assert_eq!(message(of(&two, &one)), "1 predicted label sets, expected 2");
-    assert_eq!(message(of(&two, &narrow)), "2 predicted labels, expected 3");
-    assert_eq!(message(of(&none, &none)), "no queries, at least 1 is needed");
+    let metrics = MultiLabelMetrics::from_sets;
+    assert_eq!(message(metrics(&two, &one)), "1 predicted label sets, expected 2");
+    assert_eq!(message(metrics(&two, &narrow)), "2 predicted labels, expected 3");
+    assert_eq!(message(metrics(&none, &none)), "no queries, at least 1 is needed");
     let empty = rows(3, &vec![BTreeSet::new(); 2]);
-    let found = of(&empty, &empty).unwrap();
-    assert_eq!((found.f1, found.micro_f1, found.macro_f1), (1.0, 1.0, 1.0));
-    assert_eq!((found.labels, found.hamming_loss), (0, 0.0));
+    let actual = metrics(&empty, &empty).unwrap();
+    assert_eq!((actual.f1, actual.micro_f1, actual.macro_f1), (1.0, 1.0, 1.0));
+    assert_eq!((actual.labels, actual.hamming_loss), (0, 0.0));
 }

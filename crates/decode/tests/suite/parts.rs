@@ -48,8 +48,8 @@ fn parts_of_the_candidates_find_what_all_of_them_do() {
             let one = find(&rows, &candidates, dim, &gold, k);
             // more ranks than candidates too
             for size in [1, 2, 3, 8] {
-                for found in threads(size, || find(&rows, &candidates, dim, &gold, k)) {
-                    assert!(found == one, "{size} ranks, {count} candidates");
+                for actual in threads(size, || find(&rows, &candidates, dim, &gold, k)) {
+                    assert!(actual == one, "{size} ranks, {count} candidates");
                 }
             }
         }
@@ -94,13 +94,13 @@ impl CandidateBlocks for Damaged<'_> {
 
 /// Asserts what each of three ranks reports about work of which one part fails on rank 2.
 fn check_errors<T>(work: impl Fn(bool) -> Result<T, Error> + Sync, expected: &str) {
-    let found = threads(3, || {
+    let actual = threads(3, || {
         let ranks = Processes::current();
         let error = work(ranks.rank() == 2).err().map(|error| error.to_string());
         // in step they meet in the same exchange
         (error.unwrap_or_default(), ranks.check_same("next step", "the same").is_ok())
     });
-    for (rank, (error, in_step)) in found.iter().enumerate() {
+    for (rank, (error, in_step)) in actual.iter().enumerate() {
         assert!(error.contains(expected) && *in_step, "rank {rank}: {error}");
         assert_eq!(error.starts_with("rank 2: "), rank != 2, "rank {rank}: {error}");
     }

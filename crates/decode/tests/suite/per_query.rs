@@ -27,15 +27,15 @@ fn complete_lists_give_what_the_shared_set_gives() {
         let lists = PerQuery::new(&complete, &candidates).unwrap();
         let queries = Queries::new(dim, &rows).unwrap();
         let shared = Pool::Shared;
-        let own = Pool::PerQuery(&lists);
+        let pool = Pool::PerQuery(&lists);
         assert_eq!(
             rank_in(shared, &queries, &gold, &candidates).unwrap(),
-            rank_in(own, &queries, &gold, &candidates).unwrap()
+            rank_in(pool, &queries, &gold, &candidates).unwrap()
         );
         for k in [1, 10, 800] {
             assert_eq!(
                 top_k_in(shared, &queries, &candidates, k).unwrap(),
-                top_k_in(own, &queries, &candidates, k).unwrap()
+                top_k_in(pool, &queries, &candidates, k).unwrap()
             );
         }
     }
@@ -93,8 +93,8 @@ fn a_gold_candidate_outside_of_its_list_is_missing() {
         message(pool.gold(&names, &gold, &candidates, MissingGold::Error)),
         "query \"y\": its gold candidate \"c1\" is not among its candidates"
     );
-    let found = pool.gold(&names, &gold, &candidates, MissingGold::RankInfinity).unwrap();
-    assert_eq!(found, [Some(candidates.class_of(1)), None]);
+    let actual = pool.gold(&names, &gold, &candidates, MissingGold::RankInfinity).unwrap();
+    assert_eq!(actual, [Some(candidates.class_of(1)), None]);
 
     let queries = Queries::new(2, &[1.0; 4]).unwrap();
     assert_eq!(

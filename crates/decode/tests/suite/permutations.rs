@@ -19,8 +19,8 @@ fn best(encoding: Encoding, weights: &[f32]) -> Result<DecodedOutput, Error> {
     Ok(ranking(search.best(&Queries::new(dim, weights)?)?))
 }
 
-fn ranking(found: Vec<DecodedOutput>) -> DecodedOutput {
-    found.into_iter().next().unwrap()
+fn ranking(actual: Vec<DecodedOutput>) -> DecodedOutput {
+    actual.into_iter().next().unwrap()
 }
 
 fn by_pairs(weights: &[f32]) -> DecodedOutput {
@@ -65,9 +65,9 @@ fn hamming_score(weights: &[f32], order: &[u32]) -> f64 {
 fn enumerated(items: usize, score: impl Fn(&[u32]) -> f64) -> (Vec<u32>, f64) {
     let mut best = (Vec::new(), f64::NEG_INFINITY);
     for order in orders(items) {
-        let found = score(&order);
-        if found > best.1 {
-            best = (order, found);
+        let actual = score(&order);
+        if actual > best.1 {
+            best = (order, actual);
         }
     }
     best
@@ -80,11 +80,11 @@ fn weights(random: &mut Generator, count: usize, whole: bool) -> Vec<f32> {
     (0..count).map(|_| if whole { draw(random) } else { real(random) }).collect()
 }
 
-fn check(found: &DecodedOutput, expected: &(Vec<u32>, f64), whole: bool) {
-    assert_eq!(found.parts, expected.0);
-    assert!((found.score - expected.1).abs() <= 1e-9, "{} {}", found.score, expected.1);
-    assert!(!whole || found.score == expected.1);
-    assert_eq!(found.ranks(), ranks(&found.parts));
+fn check(actual: &DecodedOutput, expected: &(Vec<u32>, f64), whole: bool) {
+    assert_eq!(actual.parts, expected.0);
+    assert!((actual.score - expected.1).abs() <= 1e-9, "{} {}", actual.score, expected.1);
+    assert!(!whole || actual.score == expected.1);
+    assert_eq!(actual.ranks(), ranks(&actual.parts));
 }
 
 #[test]
@@ -141,8 +141,8 @@ fn pairs_that_agree_give_their_order() {
     let mut hidden: Vec<u32> = (0..16).collect();
     (1..16).for_each(|at| hidden.swap(at, below(&mut random, at as u64 + 1) as usize));
     let signs = kemeny_signs(&[ranks(&hidden)]).unwrap();
-    let found = by_pairs(signs.values());
-    assert_eq!((found.parts, found.score), (hidden, 120.0));
+    let actual = by_pairs(signs.values());
+    assert_eq!((actual.parts, actual.score), (hidden, 120.0));
 }
 
 /// For more than 16 items no order that differs by one move is better.
@@ -151,13 +151,13 @@ fn no_move_improves_an_order_of_many_items() {
     let mut random = generator(6, "test weights", 0);
     for items in [17, 30] {
         let pairs = weights(&mut random, items * (items - 1) / 2, false);
-        let found = by_pairs(&pairs);
-        assert!((kemeny_score(&pairs, &found.parts) - found.score).abs() < 1e-6);
+        let actual = by_pairs(&pairs);
+        assert!((kemeny_score(&pairs, &actual.parts) - actual.score).abs() < 1e-6);
         for (from, to) in (0..items).flat_map(|from| (0..items).map(move |to| (from, to))) {
-            let mut order = found.parts.clone();
+            let mut order = actual.parts.clone();
             let item = order.remove(from);
             order.insert(to, item);
-            assert!(kemeny_score(&pairs, &order) <= found.score + 1e-6, "{from} {to}");
+            assert!(kemeny_score(&pairs, &order) <= actual.score + 1e-6, "{from} {to}");
         }
     }
     let hidden: Vec<u32> = (0..40).map(|at| at * 17 % 40).collect();
@@ -174,10 +174,10 @@ fn local_search_is_near_the_best_order() {
     let rounds = 40;
     for _ in 0..rounds {
         let pairs = weights(&mut random, 66, false);
-        let mut own = pairs.iter();
+        let mut strengths = pairs.iter();
         let many = (0..18usize).flat_map(|i| (i + 1..18).map(move |j| (i, j)));
         let many = many.map(|(i, j)| match j {
-            ..12 => *own.next().unwrap(),
+            ..12 => *strengths.next().unwrap(),
             _ if i < 12 => 1.0,
             _ => 0.5,
         });
@@ -229,11 +229,11 @@ fn a_prediction_has_the_same_best_order_in_the_basis_and_in_feature_space() {
         };
         let encoding = [Encoding::KemenySigns, Encoding::HammingOneHot][at % 2].clone();
         let search = ExactSearch::in_basis(&basis, encoding).unwrap();
-        let found = ranking(search.best(&Queries::new(z.len(), &z).unwrap()).unwrap());
+        let actual = ranking(search.best(&Queries::new(z.len(), &z).unwrap()).unwrap());
         let best = (0..120).max_by(|&a, &b| score(a).total_cmp(&score(b))).unwrap();
-        assert_eq!(found.parts, orders(5)[best]);
+        assert_eq!(actual.parts, orders(5)[best]);
         let largest = (0..120).map(|row| score(row).abs()).fold(0.0, f64::max);
-        assert!((found.score - score(best)).abs() <= 1e-5 * largest);
+        assert!((actual.score - score(best)).abs() <= 1e-5 * largest);
     }
 }
 
@@ -269,8 +269,8 @@ fn what_is_no_ranking_is_refused() {
 #[test]
 fn extreme_weights_are_ranked_by_size() {
     for scale in [f32::MAX, 1e-44] {
-        let found = by_pairs(&[-scale, -scale, -scale]);
-        assert_eq!(found.parts, [2, 1, 0]);
-        assert!((found.score / f64::from(scale) - 3.0).abs() < 1e-9);
+        let actual = by_pairs(&[-scale, -scale, -scale]);
+        assert_eq!(actual.parts, [2, 1, 0]);
+        assert!((actual.score / f64::from(scale) - 3.0).abs() < 1e-9);
     }
 }

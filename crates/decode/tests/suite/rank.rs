@@ -15,7 +15,7 @@ fn classes(candidates: &Candidates, gold: &[usize]) -> Vec<Option<u32>> {
 
 fn check(set: &Set, queries: &[f32], gold: &[usize]) {
     let candidates = set.candidates();
-    let found =
+    let actual =
         rank(&Queries::new(set.dim, queries).unwrap(), &classes(&candidates, gold), &candidates)
             .unwrap();
     let expected: Vec<_> = queries
@@ -23,7 +23,7 @@ fn check(set: &Set, queries: &[f32], gold: &[usize]) {
         .zip(gold)
         .map(|(query, &gold)| Some(set.rank(query, gold, &set.all())))
         .collect();
-    assert_eq!(found, expected);
+    assert_eq!(actual, expected);
 }
 
 #[test]
@@ -56,19 +56,20 @@ fn real_scores_are_ranked_as_in_f64_up_to_rounding() {
     let rows = real_queries(1, queries, dim);
     let gold = golds(1, queries, count);
     let candidates = set.candidates();
-    let found = rank(&Queries::new(dim, &rows).unwrap(), &classes(&candidates, &gold), &candidates)
-        .unwrap();
-    for ((query, &gold), found) in rows.chunks(dim).zip(&gold).zip(found) {
-        let found = found.unwrap();
+    let actual =
+        rank(&Queries::new(dim, &rows).unwrap(), &classes(&candidates, &gold), &candidates)
+            .unwrap();
+    for ((query, &gold), actual) in rows.chunks(dim).zip(&gold).zip(actual) {
+        let actual = actual.unwrap();
         let reference = set.score(query, gold);
         let gaps: Vec<f64> =
             set.all().iter().map(|&candidate| set.score(query, candidate) - reference).collect();
         let surely_above = gaps.iter().filter(|&&gap| gap > 1e-5).count() as u64;
         let maybe_above = gaps.iter().filter(|&&gap| gap > -1e-5).count() as u64;
-        assert!(surely_above <= found.above());
-        assert!(found.above() + found.tied() <= maybe_above);
+        assert!(surely_above <= actual.above());
+        assert!(actual.above() + actual.tied() <= maybe_above);
         let members = candidates.members(candidates.class_of(gold)).len() as u64;
-        assert_eq!(found.tied(), members, "only duplicates tie");
+        assert_eq!(actual.tied(), members, "only duplicates tie");
     }
 }
 
@@ -267,7 +268,7 @@ fn ties_are_averaged_over_all_orders() {
     for above in [0, 1, 4, 9, 12] {
         for tied in 1..=6 {
             let rank = Rank::new(above as u64, tied as u64, 100).unwrap();
-            let close = |found: f64, expected: f64| (found - expected).abs() < 1e-12;
+            let close = |actual: f64, expected: f64| (actual - expected).abs() < 1e-12;
             assert!(close(rank.expected_rank(), over_all_orders(above, tied, |r| r as f64)));
             let reciprocal = over_all_orders(above, tied, |r| 1.0 / r as f64);
             assert!(close(rank.expected_reciprocal(), reciprocal));
@@ -287,8 +288,8 @@ fn the_reciprocal_of_many_ties_equals_the_plain_sum() {
             // Smallest terms first, so that the plain sum is accurate.
             let sum: f64 = (1..=tied).rev().map(|i| 1.0 / (above + i) as f64).sum();
             let expected = sum / tied as f64;
-            let found = rank.expected_reciprocal();
-            assert!((found / expected - 1.0).abs() < 1e-13, "{above} {tied}: {found} {expected}");
+            let actual = rank.expected_reciprocal();
+            assert!((actual / expected - 1.0).abs() < 1e-13, "{above} {tied}: {actual} {expected}");
         }
     }
 }

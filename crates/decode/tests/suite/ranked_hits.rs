@@ -21,15 +21,15 @@ fn expected(
         set.all().into_iter().filter(|&c| set.class[c] as usize == row).collect()
     };
     let standing = |row: usize| {
-        let mut own = members(row);
-        let score = scores[own[0]];
-        let first = own.iter().position(|&c| wanted[c])?;
-        let first = own.remove(first);
+        let mut row_members = members(row);
+        let score = scores[row_members[0]];
+        let first = row_members.iter().position(|&c| wanted[c])?;
+        let first = row_members.remove(first);
         let others = || set.all().into_iter().filter(|&c| set.class[c] as usize != row);
         let next = others().map(|c| scores[c]).filter(|&other| other <= score);
         let next = next.fold(f64::NEG_INFINITY, f64::max);
         Some(RankedHit {
-            candidates: [first].iter().chain(&own).map(|&c| c as u32).collect(),
+            candidates: [first].iter().chain(&row_members).map(|&c| c as u32).collect(),
             score: score as f32,
             above: scores.iter().filter(|&&other| other > score).count() as u64,
             tied: others().filter(|&c| scores[c] == score).count() as u64,
@@ -76,10 +76,10 @@ fn wanted_candidates_stand_where_every_comparison_says() {
         let pair = vec![member("a", &rows, &candidates), member("b", &other, &candidates)];
         let pair = Ensemble::new(pair).unwrap();
         let folder = tempfile::tempdir().unwrap();
-        let of = distinct.min(3);
+        let count = distinct.min(3);
         let files = ShardSet {
             folder: folder.path(),
-            count: of,
+            count,
             precision: StorageType::F32,
             fingerprint: "x",
             metadata: &Default::default(),
@@ -87,7 +87,7 @@ fn wanted_candidates_stand_where_every_comparison_says() {
         Shards::write(&candidates, &files).unwrap();
         for wanted in filters(count) {
             for places in [(0, 1), (0, 12), (5, 9), (distinct - 1, distinct + 5)] {
-                let of = |score: &dyn Fn(usize, usize) -> f64| -> Vec<RankedHits> {
+                let ranked = |score: &dyn Fn(usize, usize) -> f64| -> Vec<RankedHits> {
                     let one = |query| expected(&set, |c| score(query, c), &wanted, places);
                     (0..queries).map(one).collect()
                 };
@@ -95,13 +95,14 @@ fn wanted_candidates_stand_where_every_comparison_says() {
                 let score = |rows: &[f32], query: usize, c: usize| {
                     set.score(&rows[query * dim..][..dim], c)
                 };
-                let single = of(&|query, c| score(&rows, query, c));
+                let single = ranked(&|query, c| score(&rows, query, c));
                 let range = places.0..places.1;
                 assert_eq!(
                     ensemble.ranked_hits(&rule, Some(&wanted), range.clone()).unwrap(),
                     single
                 );
-                let mean = of(&|query, c| (score(&rows, query, c) + score(&other, query, c)) / 2.0);
+                let mean =
+                    ranked(&|query, c| (score(&rows, query, c) + score(&other, query, c)) / 2.0);
                 assert_eq!(pair.ranked_hits(&rule, Some(&wanted), range.clone()).unwrap(), mean);
                 if wanted.iter().all(|&wanted| wanted) {
                     assert_eq!(ensemble.ranked_hits(&rule, None, range.clone()).unwrap(), single);
@@ -109,17 +110,17 @@ fn wanted_candidates_stand_where_every_comparison_says() {
                 for size in [1, 5] {
                     let find = || {
                         let shards = Shards::open(folder.path(), "x")?;
-                        let held = shards.held().flat_map(|own| own.ids().map(str::to_owned));
-                        let own = |id: String| wanted[id[1..].parse::<usize>().unwrap()];
-                        let own: Vec<bool> = held.map(own).collect();
-                        let count = shards.count_wanted(&own)?;
+                        let held = shards.held().flat_map(|shard| shard.ids().map(str::to_owned));
+                        let is_wanted = |id: String| wanted[id[1..].parse::<usize>().unwrap()];
+                        let rank_wanted: Vec<bool> = held.map(is_wanted).collect();
+                        let count = shards.count_wanted(&rank_wanted)?;
                         assert_eq!(count, wanted.iter().filter(|&&wanted| wanted).count());
                         let ensemble = Ensemble::sharded("", Queries::new(dim, &rows)?, &shards)?;
-                        ensemble.ranked_hits(&rule, Some(&own), range.clone())
+                        ensemble.ranked_hits(&rule, Some(&rank_wanted), range.clone())
                     };
-                    for found in threads(size, find) {
+                    for actual in threads(size, find) {
                         assert_eq!(
-                            found.unwrap_or_else(|e: Error| panic!("{e}")),
+                            actual.unwrap_or_else(|e: Error| panic!("{e}")),
                             single,
                             "{size}"
                         );
@@ -140,19 +141,19 @@ fn standings_agree_with_ranks_and_hits() {
     let rows = real_queries(7, queries, dim);
     let ensemble = Ensemble::new(vec![member("a", &rows, &candidates)]).unwrap();
     let rule = Combination::default();
-    let found = ensemble.ranked_hits(&rule, None, 0..6).unwrap();
+    let actual = ensemble.ranked_hits(&rule, None, 0..6).unwrap();
     let hits = ensemble.top_k(dsokr_decode::Pool::Shared, &rule, 6).unwrap();
-    for (query, (found, hits)) in found.iter().zip(&hits).enumerate() {
+    for (query, (actual, hits)) in actual.iter().zip(&hits).enumerate() {
         let listed =
-            found.hits.iter().flat_map(|own| own.candidates.iter().map(|&c| (c, own.score)));
+            actual.hits.iter().flat_map(|hit| hit.candidates.iter().map(|&c| (c, hit.score)));
         let hits: Vec<_> = hits.iter().map(|hit| (hit.candidate as u32, hit.score)).collect();
         assert_eq!(listed.take(6).collect::<Vec<_>>(), hits, "{query}");
-        let gold = Some(candidates.class_of(found.hits[2].candidates[0] as usize));
+        let gold = Some(candidates.class_of(actual.hits[2].candidates[0] as usize));
         let mut golds = vec![None; queries];
         golds[query] = gold;
         if query % 50 == 0 {
             let rank = ensemble.rank(dsokr_decode::Pool::Shared, &rule, &golds).unwrap()[query];
-            assert_eq!(rank.unwrap().above(), found.hits[2].above);
+            assert_eq!(rank.unwrap().above(), actual.hits[2].above);
         }
     }
     let short = ensemble.ranked_hits(&rule, Some(&[true]), 0..1);

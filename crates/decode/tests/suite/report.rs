@@ -48,16 +48,16 @@ fn rows_say_what_was_ranked_first() {
     let ids = texts(&["d", "c", "absent"]);
     let gold = ensemble.gold(Pool::Shared, &ids, MissingGold::RankInfinity).unwrap();
     let decoded = ensemble.decode(Pool::Shared, &Combination::default(), &gold, 2).unwrap();
-    let found = query_rows(&names, &ids, &decoded, &candidates).unwrap();
-    let cells: Vec<String> = found.iter().map(|row| row.cells().join("|")).collect();
+    let actual = query_rows(&names, &ids, &decoded, &candidates).unwrap();
+    let cells: Vec<String> = actual.iter().map(|row| row.cells().join("|")).collect();
     assert_eq!(
         cells,
         ["q1|d|2|0|0.5|a|A|2|1", "q2|c|1.5|1|0.75|b|B|1.125|1.125", "q3|absent||0|0|b|B|1.125|"]
     );
-    assert_eq!(QueryRow::COLUMNS.len(), found[0].cells().len());
+    assert_eq!(QueryRow::COLUMNS.len(), actual[0].cells().len());
     let back: Vec<QueryRow> =
-        serde_json::from_str(&serde_json::to_string(&found).unwrap()).unwrap();
-    assert_eq!(back, found);
+        serde_json::from_str(&serde_json::to_string(&actual).unwrap()).unwrap();
+    assert_eq!(back, actual);
 
     let short = query_rows(&names[..2], &ids, &decoded, &candidates);
     assert_eq!(message(short), "2 query ids, expected 3");
@@ -109,8 +109,8 @@ fn the_curve_goes_through_the_metrics_and_their_intervals() {
     assert!(curve.is_sorted_by(|a, b| a.hits <= b.hits + 1e-12 && a.k < b.k));
     assert!(curve.iter().all(|point| point.low <= point.hits && point.hits <= point.high));
     // At the size of the pool, all that are not missing.
-    let found = ranks.iter().flatten().count() as f64 / 300.0;
-    assert!((curve[599].hits - found).abs() < 1e-12);
+    let actual = ranks.iter().flatten().count() as f64 / 300.0;
+    assert!((curve[599].hits - actual).abs() < 1e-12);
     assert_eq!(
         message(hits_curve(&ranks, 0, 200, 7)),
         "a curve to hits@0, allowed: hits@1 and above"
@@ -124,23 +124,23 @@ fn the_curve_goes_through_the_metrics_and_their_intervals() {
 fn histograms_count_every_rank_of_a_tie() {
     let ranks = ranks(2, 400);
     for per_decade in [1, 2, 4, 7, 100] {
-        let found = rank_histogram(&ranks, per_decade).unwrap();
-        assert_eq!(found.missing, ranks.iter().filter(|rank| rank.is_none()).count());
-        assert_eq!(found.bins[0].first, 1);
-        assert!(found.bins.windows(2).all(|bins| bins[0].last + 1 == bins[1].first));
-        for bin in &found.bins {
+        let actual = rank_histogram(&ranks, per_decade).unwrap();
+        assert_eq!(actual.missing, ranks.iter().filter(|rank| rank.is_none()).count());
+        assert_eq!(actual.bins[0].first, 1);
+        assert!(actual.bins.windows(2).all(|bins| bins[0].last + 1 == bins[1].first));
+        for bin in &actual.bins {
             // A rank r falls into a bin with probability P(r ≤ last) − P(r < first).
             let within =
                 |rank: &Rank| rank.expected_hit(bin.last) - rank.expected_hit(bin.first - 1);
             let expected: f64 = ranks.iter().flatten().map(within).sum();
             assert!((bin.queries - expected).abs() < 1e-9, "{bin:?}: {expected}");
         }
-        let total: f64 = found.bins.iter().map(|bin| bin.queries).sum();
-        assert!((total - (400 - found.missing) as f64).abs() < 1e-9);
+        let total: f64 = actual.bins.iter().map(|bin| bin.queries).sum();
+        assert!((total - (400 - actual.missing) as f64).abs() < 1e-9);
     }
     let firsts = |above, per_decade| -> Vec<u64> {
-        let found = rank_histogram(&[Rank::new(above, 1, above + 1).ok()], per_decade).unwrap();
-        found.bins.iter().map(|bin| bin.first).collect()
+        let actual = rank_histogram(&[Rank::new(above, 1, above + 1).ok()], per_decade).unwrap();
+        actual.bins.iter().map(|bin| bin.first).collect()
     };
     assert_eq!(firsts(99, 4), [1, 2, 4, 6, 10, 18, 32, 57, 100]);
     assert_eq!(firsts(1_000_000, 1), [1, 10, 100, 1000, 10_000, 100_000, 1_000_000]);
@@ -149,9 +149,9 @@ fn histograms_count_every_rank_of_a_tie() {
     let huge = rank_histogram(&[Rank::new(u64::MAX - 1, 1, u64::MAX).ok()], 3).unwrap();
     assert_eq!(huge.bins.iter().map(|bin| bin.queries).sum::<f64>(), 1.0);
     assert_eq!(message(rank_histogram(&[], 4)), "no queries, at least 1 is needed");
-    for found in [0, 101] {
-        let refused = rank_histogram(&ranks, found);
-        assert_eq!(message(refused), format!("{found} bins a decade of ranks, allowed: 1..=100"));
+    for actual in [0, 101] {
+        let refused = rank_histogram(&ranks, actual);
+        assert_eq!(message(refused), format!("{actual} bins a decade of ranks, allowed: 1..=100"));
     }
 }
 
@@ -159,12 +159,12 @@ fn histograms_count_every_rank_of_a_tie() {
 fn comparisons_are_paired() {
     let a = ranks(3, 500);
     let b = ranks(4, 500);
-    let found = compare(&a, &b, 1000, 5).unwrap();
+    let actual = compare(&a, &b, 1000, 5).unwrap();
     let one = Metrics::from_ranks(&a, 500, 0).unwrap();
     let two = Metrics::from_ranks(&b, 500, 0).unwrap();
     let backwards = compare(&b, &a, 1000, 5).unwrap();
     for name in ["mrr", "hits@1", "hits@5", "hits@10", "hits@20"] {
-        let x = found.metrics[name];
+        let x = actual.metrics[name];
         let y = backwards.metrics[name];
         assert_eq!((Some(x.first), Some(x.second)), (one.value(name), two.value(name)));
         assert_eq!(x.difference, x.first - x.second);
@@ -191,8 +191,8 @@ fn a_small_gain_on_every_query_is_sure_where_intervals_overlap() {
     // difference hardly does.
     let first: Vec<_> = (0..200).map(|q| Rank::new(q % 40, 1, 500).ok()).collect();
     let second: Vec<_> = (0..200).map(|q| Rank::new(q % 40 + 1, 1, 500).ok()).collect();
-    let found = compare(&first, &second, 1000, 0).unwrap().metrics["mrr"];
-    assert!(found.ci95[0] > 0.0 && found.first_better == 1.0);
+    let actual = compare(&first, &second, 1000, 0).unwrap().metrics["mrr"];
+    assert!(actual.ci95[0] > 0.0 && actual.first_better == 1.0);
     let one = bootstrap(&first, Rank::expected_reciprocal, 1000, 0).unwrap().1;
     let two = bootstrap(&second, Rank::expected_reciprocal, 1000, 0).unwrap().1;
     assert!(two[1] > one[0], "the intervals {one:?} and {two:?} overlap");
@@ -202,14 +202,14 @@ fn a_small_gain_on_every_query_is_sure_where_intervals_overlap() {
 fn intervals_of_differences_have_the_width_of_the_central_limit() {
     let a = ranks(6, 2000);
     let b = ranks(7, 2000);
-    let found = compare(&a, &b, 2000, 1).unwrap().metrics["mrr"];
+    let actual = compare(&a, &b, 2000, 1).unwrap().metrics["mrr"];
     let reciprocal = |rank: &Option<Rank>| rank.map_or(0.0, |rank| rank.expected_reciprocal());
     let differences: Vec<f64> =
         a.iter().zip(&b).map(|(a, b)| reciprocal(a) - reciprocal(b)).collect();
     let mean = differences.iter().sum::<f64>() / 2000.0;
     let variance = differences.iter().map(|d| (d - mean).powi(2)).sum::<f64>() / 2000.0;
     let expected = 2.0 * 1.96 * (variance / 2000.0).sqrt();
-    let width = found.ci95[1] - found.ci95[0];
+    let width = actual.ci95[1] - actual.ci95[0];
     assert!((width / expected - 1.0).abs() < 0.1, "{width} {expected}");
 }
 

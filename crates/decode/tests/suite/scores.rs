@@ -22,8 +22,8 @@ fn in_groups(dim: usize, queries: &[f32], rows: &[f32], per: (usize, usize)) -> 
         };
         let candidates = Candidates::new(parts).unwrap();
         for (a, group) in queries.chunks(per.0 * dim).enumerate() {
-            let found = top_rows(&Queries::new(dim, group).unwrap(), &candidates, count).unwrap();
-            for (query, hits) in found.into_iter().enumerate() {
+            let actual = top_rows(&Queries::new(dim, group).unwrap(), &candidates, count).unwrap();
+            for (query, hits) in actual.into_iter().enumerate() {
                 let query = a * per.0 + query;
                 all.extend(
                     hits.iter().map(|hit| ((query, b * per.1 + hit.row), hit.score.to_bits())),
@@ -45,8 +45,8 @@ fn bits_do_not_depend_on_position_or_block_size() {
         let reference = in_groups(dim, &queries, &rows, (83, 131));
         assert_eq!(reference.len(), 83 * 131);
         for per in [(1, 1), (1, 131), (83, 1), (2, 2), (16, 3), (17, 64), (48, 50), (80, 130)] {
-            let found = in_groups(dim, &queries, &rows, per);
-            assert!(reference == found, "dimension {dim}, groups of {per:?}");
+            let actual = in_groups(dim, &queries, &rows, per);
+            assert!(reference == actual, "dimension {dim}, groups of {per:?}");
         }
     }
 }
@@ -56,8 +56,8 @@ fn scores_equal_inner_products_in_f64() {
     for dim in [1, 2, 7, 256, 300, 1000] {
         let queries = real_queries(3, 20, dim);
         let rows = real_queries(4, 30, dim);
-        let found = in_groups(dim, &queries, &rows, (20, 30));
-        for (at, bits) in found.into_iter().enumerate() {
+        let actual = in_groups(dim, &queries, &rows, (20, 30));
+        for (at, bits) in actual.into_iter().enumerate() {
             let query = at / 30;
             let row = at % 30;
             let pairs = queries[query * dim..].iter().zip(&rows[row * dim..]).take(dim);

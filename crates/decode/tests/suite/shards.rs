@@ -16,12 +16,12 @@ use crate::common::{Set, golds, integer_queries, message, real_queries};
 /// The metadata of shards without any.
 static NONE: BTreeMap<String, String> = BTreeMap::new();
 
-fn files(folder: &Path, of: usize, precision: StorageType) -> ShardSet<'_> {
-    ShardSet { folder, count: of, precision, fingerprint: "these", metadata: &NONE }
+fn files(folder: &Path, count: usize, precision: StorageType) -> ShardSet<'_> {
+    ShardSet { folder, count, precision, fingerprint: "these", metadata: &NONE }
 }
 
-fn write(candidates: &Candidates, folder: &Path, of: usize, precision: StorageType) {
-    Shards::write(candidates, &files(folder, of, precision)).unwrap();
+fn write(candidates: &Candidates, folder: &Path, count: usize, precision: StorageType) {
+    Shards::write(candidates, &files(folder, count, precision)).unwrap();
 }
 
 /// Returns the candidates with coordinates that 16 bits hold: the nearest, for numbers from 2⁻¹⁴ to 1.
@@ -64,13 +64,13 @@ fn shards_find_what_all_candidates_do() {
                     _ => &all,
                 };
                 let one = decode(&rows, all, &gold, k);
-                for (of, size) in [(1, 3), (2, 2), (3, 2), (3, 7), (5, 1), (2, 5), (4, 6)] {
-                    if of > distinct {
+                for (count, size) in [(1, 3), (2, 2), (3, 2), (3, 7), (5, 1), (2, 5), (4, 6)] {
+                    if count > distinct {
                         continue;
                     }
                     let folder = tempfile::tempdir().unwrap();
-                    write(&set.candidates(), folder.path(), of, precision);
-                    for found in threads(size, || {
+                    write(&set.candidates(), folder.path(), count, precision);
+                    for actual in threads(size, || {
                         let shards = Shards::open(folder.path(), "these")?;
                         assert_eq!((shards.len(), shards.distinct()), (count, distinct));
                         let ensemble = Ensemble::sharded("", Queries::new(dim, &rows)?, &shards)?;
@@ -82,10 +82,10 @@ fn shards_find_what_all_candidates_do() {
                         let some = shards.some(hits.map(|hit| hit.candidate))?;
                         Ok::<_, Error>((decoded, some))
                     }) {
-                        let (decoded, some) = found.unwrap();
+                        let (decoded, some) = actual.unwrap();
                         assert!(
                             decoded == one,
-                            "{precision}: {of} shards, {size} ranks, seed {seed}"
+                            "{precision}: {count} shards, {size} ranks, seed {seed}"
                         );
                         for (at, number) in some.numbers.into_iter().flatten().enumerate() {
                             let named = &some.candidates;
@@ -93,9 +93,9 @@ fn shards_find_what_all_candidates_do() {
                             let class = named.class_of(at);
                             assert_eq!(named.id(at), all.id(number));
                             assert_eq!(named.label(at), all.label(number));
-                            let own = named.point(class as usize);
+                            let by_name = named.point(class as usize);
                             let point = all.point(row as usize);
-                            assert_eq!(own.unwrap(), point.unwrap());
+                            assert_eq!(by_name.unwrap(), point.unwrap());
                         }
                     }
                 }
@@ -114,8 +114,8 @@ fn shards_that_are_not_those_of_the_candidates_are_refused() {
         Err(error) => error.to_string(),
     };
     let file = |name: &str| folder.path().join(name);
-    let refused = |of, precision| {
-        let written = Shards::write(&all, &files(folder.path(), of, precision));
+    let refused = |count, precision| {
+        let written = Shards::write(&all, &files(folder.path(), count, precision));
         message(written)
     };
     assert!(open("these").ends_with("no shards of candidates"), "{}", open("these"));
@@ -133,17 +133,18 @@ fn shards_that_are_not_those_of_the_candidates_are_refused() {
     // ranks with different candidates, and with different folders
     let empty = tempfile::tempdir().unwrap();
     write(&all, empty.path(), 2, StorageType::F32);
-    let found = threads(2, || {
-        let own = if Processes::current().rank() == 1 { "those" } else { "these" };
-        let candidates = Shards::open(folder.path(), own).err().map(|error| error.to_string());
-        let own = if Processes::current().rank() == 1 { empty.path() } else { folder.path() };
-        (candidates, Shards::open(own, "these").err().map(|error| error.to_string()))
+    let actual = threads(2, || {
+        let fingerprint = if Processes::current().rank() == 1 { "those" } else { "these" };
+        let candidates =
+            Shards::open(folder.path(), fingerprint).err().map(|error| error.to_string());
+        let place = if Processes::current().rank() == 1 { empty.path() } else { folder.path() };
+        (candidates, Shards::open(place, "these").err().map(|error| error.to_string()))
     });
     let fingerprints =
         "rank 1: its fingerprint of the candidates is those, that of rank 0 is these";
     let counts = "rank 1: its number of shards is 2, that of rank 0 is 3";
     let expected = (Some(fingerprints.to_owned()), Some(counts.to_owned()));
-    assert_eq!(found, [expected.clone(), expected]);
+    assert_eq!(actual, [expected.clone(), expected]);
     // a shard in the place of a different one, a damaged one, a missing one, and those of two sets
     let bytes = fs::read(file("shard-1-of-3.safetensors")).unwrap();
     let last = "shard-2-of-3.safetensors";
@@ -171,7 +172,7 @@ fn damaged_coordinates_and_scores_that_overflow_are_errors_of_all_ranks() {
     let file = folder.path().join("shard-1-of-2.safetensors");
     let mut bytes = fs::read(&file).unwrap();
     let last = set.rows[29].iter().flat_map(|value| value.to_le_bytes()).collect::<Vec<u8>>();
-    let place = bytes.windows(16).position(|own| own == last).unwrap();
+    let place = bytes.windows(16).position(|window| window == last).unwrap();
     bytes[place] ^= 1;
     fs::write(&file, &bytes).unwrap();
     let find = |rows: Vec<f32>| {
@@ -181,8 +182,8 @@ fn damaged_coordinates_and_scores_that_overflow_are_errors_of_all_ranks() {
             ensemble.top_k(Pool::Shared, &Combination::default(), 3)
         })
     };
-    for (rank, found) in find(vec![1.0; 4]).into_iter().enumerate() {
-        let error = message(found);
+    for (rank, actual) in find(vec![1.0; 4]).into_iter().enumerate() {
+        let error = message(actual);
         assert!(error.contains("damaged: checksum of block 0 of \"coordinates\""), "{error}");
         assert_eq!(error.starts_with("rank 2: "), rank != 2, "{error}");
     }
@@ -195,8 +196,8 @@ fn damaged_coordinates_and_scores_that_overflow_are_errors_of_all_ranks() {
     });
     let expected = "rank 0 of 1 asks shards that rank 1 of 2 has opened";
     assert_eq!(message(alone.into_iter().nth(1).unwrap()), expected);
-    for found in find(vec![f32::MAX, f32::MAX, f32::MAX, f32::MAX]) {
-        assert!(message(found).contains("is not a finite number"));
+    for actual in find(vec![f32::MAX, f32::MAX, f32::MAX, f32::MAX]) {
+        assert!(message(actual).contains("is not a finite number"));
     }
 }
 
@@ -209,14 +210,14 @@ fn lists_and_weights_need_all_candidates_in_one_place() {
     let ensemble = Ensemble::sharded("run", Queries::new(4, &[1.0; 4]).unwrap(), &shards).unwrap();
     let lists = PerQuery::new(&[vec![0]], &all).unwrap();
     let rule = Combination::default();
-    let found = ensemble.decode(Pool::PerQuery(&lists), &rule, &[None], 1);
+    let actual = ensemble.decode(Pool::PerQuery(&lists), &rule, &[None], 1);
     let expected = "lists of queries, allowed: all candidates, where they are in shards";
-    assert_eq!(message(found), expected);
-    let found = fit_weights(&ensemble, Pool::Shared, &rule, &[Some(0)], 0);
-    assert_eq!(message(found), "the weights of models whose candidates are in shards");
+    assert_eq!(message(actual), expected);
+    let actual = fit_weights(&ensemble, Pool::Shared, &rule, &[Some(0)], 0);
+    assert_eq!(message(actual), "the weights of models whose candidates are in shards");
     // two queries of one dimension
-    let found = Ensemble::sharded("run", Queries::new(1, &[1.0; 2]).unwrap(), &shards);
-    assert!(message(found).starts_with("ensemble member \"run\": queries of dimension 1"));
+    let actual = Ensemble::sharded("run", Queries::new(1, &[1.0; 2]).unwrap(), &shards);
+    assert!(message(actual).starts_with("ensemble member \"run\": queries of dimension 1"));
 }
 
 #[test]

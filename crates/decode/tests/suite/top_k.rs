@@ -6,10 +6,11 @@ use proptest::prelude::*;
 
 fn check(set: &Set, rows: &[f32], k: usize) {
     let candidates = set.candidates();
-    let found = top_k(&Queries::new(set.dim, rows).unwrap(), &candidates, k).unwrap();
-    for (query, found) in rows.chunks(set.dim).zip(found) {
-        let found: Vec<_> = found.iter().map(|hit| (hit.candidate, f64::from(hit.score))).collect();
-        assert_eq!(found, set.sorted(query, &set.all())[..k]);
+    let actual = top_k(&Queries::new(set.dim, rows).unwrap(), &candidates, k).unwrap();
+    for (query, actual) in rows.chunks(set.dim).zip(actual) {
+        let actual: Vec<_> =
+            actual.iter().map(|hit| (hit.candidate, f64::from(hit.score))).collect();
+        assert_eq!(actual, set.sorted(query, &set.all())[..k]);
     }
 }
 
@@ -42,15 +43,15 @@ fn the_best_do_not_depend_on_threads_and_agree_with_f64() {
         let queries = Queries::new(dim, &rows).unwrap();
         pool.install(|| top_k(&queries, &candidates, k).unwrap())
     };
-    let found = run(1);
-    assert_eq!(found, run(4));
-    for (query, found) in rows.chunks(dim).zip(found) {
+    let actual = run(1);
+    assert_eq!(actual, run(4));
+    for (query, actual) in rows.chunks(dim).zip(actual) {
         let sorted = set.sorted(query, &set.all());
-        for (hit, expected) in found.iter().zip(&sorted) {
+        for (hit, expected) in actual.iter().zip(&sorted) {
             assert!((f64::from(hit.score) - expected.1).abs() < 1e-5);
             assert!((set.score(query, hit.candidate) - f64::from(hit.score)).abs() < 1e-5);
         }
-        assert!(found.windows(2).all(|pair| pair[0].score >= pair[1].score));
+        assert!(actual.windows(2).all(|pair| pair[0].score >= pair[1].score));
     }
 }
 

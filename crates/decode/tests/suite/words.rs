@@ -30,8 +30,8 @@ impl Lexicon for Letters {
     }
 
     fn holds(&self, label: &str) -> Vec<Option<bool>> {
-        let known = |holds: bool| (!label.contains('?')).then_some(holds);
-        self.of(&label.to_lowercase()).into_iter().map(known).collect()
+        let known_fact = |holds: bool| (!label.contains('?')).then_some(holds);
+        self.of(&label.to_lowercase()).into_iter().map(known_fact).collect()
     }
 
     fn text(&self) -> &str {
@@ -96,26 +96,26 @@ fn words() -> Words {
 
 fn reranker(candidates: &Candidates) -> Reranker {
     let (z, texts, gold) = queries();
-    let known = Queries::new(2, &z).unwrap();
+    let queries = Queries::new(2, &z).unwrap();
     let neighbourhood = Neighbourhood::new(2, z.clone(), z.clone(), 3).unwrap();
     let mut reranker_features = RerankerFeatures { neighbourhood, words: Some(words()) };
     let mut examples = RerankerExamples::new(6);
-    let error = message(examples.add(&known, &gold, candidates, &reranker_features));
+    let error = message(examples.add(&queries, &gold, candidates, &reranker_features));
     assert!(error.contains("0 rows of the words, expected 60"), "{error}");
     reranker_features.words =
         reranker_features.words.map(|words| words.for_rows(candidates.distinct()));
-    let error = message(examples.add(&known, &gold, candidates, &reranker_features));
+    let error = message(examples.add(&queries, &gold, candidates, &reranker_features));
     // all are without, and any thread may say it first
     assert!(error.contains("query #") && error.contains(" has no text"), "{error}");
     // from 30 queries the network would take only 16 steps
     for _ in 0..20 {
         examples
-            .add(&known.with_texts(&texts).unwrap(), &gold, candidates, &reranker_features)
+            .add(&queries.with_texts(&texts).unwrap(), &gold, candidates, &reranker_features)
             .unwrap();
     }
     // features without words are not those with words
     let without = RerankerFeatures { words: None, ..reranker_features.clone() };
-    let error = message(examples.add(&known, &gold, candidates, &without));
+    let error = message(examples.add(&queries, &gold, candidates, &without));
     assert_eq!(error, "a reranker has examples with words and features without words");
     assert_eq!(error, message(Reranker::fit(&examples.without_first(1), without, 0)));
     Reranker::fit(&examples, reranker_features, 0).unwrap()
@@ -254,8 +254,8 @@ fn weights_are_logarithms_of_counts_over_expected_counts() {
     assert_eq!(shape, [3, 4]);
     let same = (11.0_f64 / 6.0).ln();
     let other = (1.0_f64 / 6.0).ln();
-    for (found, expected) in weights.iter().zip([same, other, other, same]) {
-        assert!((found - expected).abs() < 1e-12, "{weights:?}");
+    for (actual, expected) in weights.iter().zip([same, other, other, same]) {
+        assert!((actual - expected).abs() < 1e-12, "{weights:?}");
     }
     // nobody says x
     assert_eq!(weights[8..], [0.0; 4]);

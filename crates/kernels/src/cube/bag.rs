@@ -38,8 +38,8 @@ struct Entry {
     batch: u32,
 }
 
-/// Returns the entry j of `count`. `numbers` has both rows of an entry as one number, or first all of the table and then
-/// all of the batch.
+/// Returns the entry j of `count`. `numbers` has both rows of an entry as one number, or first all of the table and
+/// then all of the batch.
 #[cube]
 fn entry(numbers: &[u32], j: u32, rows: u32, count: u32, #[comptime] apart: bool) -> Entry {
     let number = numbers[j as usize];

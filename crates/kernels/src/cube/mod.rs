@@ -1,10 +1,10 @@
 //! The [operations](super) as CubeCL kernels, one source for CUDA, Vulkan and Metal.
 //!
-//! Sums, the gradients of parameters and what layers add up have 32 bits. With [`Precision::Bf16`](crate::Precision) the
-//! results of products, and what only products read, have 16 bits in memory.
+//! Sums, the gradients of parameters and what layers add up have 32 bits. With [`Precision::Bf16`](crate::Precision)
+//! the results of products, and what only products read, have 16 bits in memory.
 //! Texts lie one after the other without padding, as on the CPU engine, and dropout is the same function of a key and
-//! an element's number. Sums run in an order that depends on the shapes only, so a run repeats itself bit for bit on the
-//! same device.
+//! an element's number. Sums run in an order that depends on the shapes only, so a run repeats itself bit for bit on
+//! the same device.
 
 mod attention;
 mod bag;
@@ -154,7 +154,8 @@ fn count(number: usize) -> u32 {
     counted.unwrap_or_else(|_| panic!("{number} elements, a kernel counts at most {}", u32::MAX))
 }
 
-/// The block of rows and the column that a unit of a one-dimensional cube has, where cubes share the columns of a block.
+/// The block of rows and the column that a unit of a one-dimensional cube has, where cubes share the columns of a
+/// block.
 #[derive(CubeType, Clone, Copy)]
 struct BlockPlace {
     block: u32,

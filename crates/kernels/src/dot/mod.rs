@@ -1,4 +1,5 @@
-//! Matrix products of operands rounded to bfloat16, added up in 32 bits, with AVX-512's `vdpbf16ps` or aarch64's `bfdot`.
+//! Matrix products of operands rounded to bfloat16, added up in 32 bits, with AVX-512's `vdpbf16ps` or aarch64's
+//! `bfdot`.
 //!
 //! Operands are 32-bit matrices. Blocks of them are rounded and packed on the way: two neighbours along the
 //! inner dimension side by side in 32 bits, [`ROWS`] rows of the first operand or [`COLUMNS`] columns of the

@@ -17,8 +17,8 @@ pub fn supported() -> bool {
 
 impl Strip {
     /// Rounds and packs: pair p of row `16 g + 8 h + i` goes to
-    /// `target[g · group + h · half + p · pair + i]`. Rows missing in the last group and an odd last value's partner are
-    /// zeros.
+    /// `target[g · group + h · half + p · pair + i]`. Rows missing in the last group and an odd last value's partner
+    /// are zeros.
     ///
     /// # Safety
     /// The rows' values can be read; `target` has room for them.

@@ -195,8 +195,8 @@ impl<T: Scalar> Factor<T> {
         Ok(Ok(Self { lower: matrix }))
     }
 
-    /// Replaces the right-hand sides B by `A⁻¹ B`, 2 n² multiplications and additions a column, for A itself or, where B
-    /// has fewer rows, for its leading block of as many.
+    /// Replaces the right-hand sides B by `A⁻¹ B`, 2 n² multiplications and additions a column, for A itself or, where
+    /// B has fewer rows, for its leading block of as many.
     pub(crate) fn solve(&self, mut sides: MatMut<T>) -> Result<(), Error> {
         let cancellation = &Cancellation::current();
         sides.as_mut().par_col_chunks_mut(SIDES).try_for_each(|mut sides| {

@@ -192,7 +192,7 @@ pub fn crossing_loss(levels: usize, predictions: &[f32]) -> Result<f64, Error> {
 /// calibrated quantiles.
 ///
 /// # Errors
-/// As [`pinball_loss`].
+/// The errors of [`pinball_loss`].
 pub fn coverage(levels: &[f64], predictions: &[f32], observed: &[f64]) -> Result<Vec<f64>, Error> {
     check_quantiles(levels, predictions, observed.len())?;
     let share = |j: usize| {

@@ -22,14 +22,15 @@ const VANISHING: f64 = 1e-6;
 
 impl Spectrum {
     /// M of a decomposable kernel `k(x, x') M` for which the ridge regression has the least
-    /// `Σ_i w_i ‖f(x_i) − ψ_i‖² / Σ_i w_i + λ (‖f‖² + tr M)`, of rank at most `rank`; none where λ is so large that M = 0 is
-    /// best (thesis, (2.133), whose λ is nλ here; Dinuzzo and Fukumizu 2011).
+    /// `Σ_i w_i ‖f(x_i) − ψ_i‖² / Σ_i w_i + λ (‖f‖² + tr M)`, of rank at most `rank`; none where λ is so large that M =
+    /// 0 is best (thesis, (2.133), whose λ is nλ here; Dinuzzo and Fukumizu 2011).
     ///
     /// Block coordinate descent: f for an M is a ridge regression for each of its eigenvalues, and M for an f with the
-    /// coefficients C is `(Cᵀ K C)^½`. The objective is `‖Ψ − K^½ W‖²/n + 2λ‖W‖_*` with the nuclear norm of `W = K^½ C`, which is
-    /// convex, and whose dual bounds how far it is from its minimum. Where eigenvalues of M vanish, which the descent
-    /// reaches slowly, accelerated proximal gradient steps on W follow (Beck and Teboulle 2009). A rank that is given keeps the
-    /// leading eigenvectors of that M, and the best M among these. A step takes 4 r p² + p³ multiplications.
+    /// coefficients C is `(Cᵀ K C)^½`. The objective is `‖Ψ − K^½ W‖²/n + 2λ‖W‖_*` with the nuclear norm of
+    /// `W = K^½ C`, which is convex, and whose dual bounds how far it is from its minimum. Where eigenvalues of M
+    /// vanish, which the descent reaches slowly, accelerated proximal gradient steps on W follow (Beck and Teboulle
+    /// 2009). A rank that is given keeps the leading eigenvectors of that M, and the best M among these. A step takes 4
+    /// r p² + p³ multiplications.
     ///
     /// # Errors
     /// [`Error::Value`] for a λ that is not above 0, and a rank of 0 or above p.

@@ -220,8 +220,9 @@ impl KernelModel {
     /// kind.
     ///
     /// # Errors
-    /// Rows of a different kind that are not dense, or of a different width, [`Error::Value`] for a model of a precomputed kernel,
-    /// [`Error::NotFinite`] for a prediction that overflows `f32`, and errors from reading the rows.
+    /// Rows of a different kind that are not dense, or of a different width, [`Error::Value`] for a model of a
+    /// precomputed kernel, [`Error::NotFinite`] for a prediction that overflows `f32`, and errors from reading the
+    /// rows.
     pub fn predict(&self, rows: &dyn RowSource) -> Result<Vec<f32>, Error> {
         match &self.map {
             Expansion::Basis(basis) => self.predict_in(basis, rows),
@@ -299,7 +300,8 @@ impl KernelModel {
         })
     }
 
-    /// Fills the predictions of some rows; each task is given a range of them and its zeros, to which the offset is added.
+    /// Fills the predictions of some rows; each task is given a range of them and its zeros, to which the offset is
+    /// added.
     fn by_tasks(
         &self,
         rows: Range<usize>,
@@ -382,15 +384,15 @@ impl Scaling {
     ///
     /// Predictions of a model that is linear in sparse rows are `z(x) = Σ_j x_j W_j` with
     /// `W_j = Σ_i x_ij A_i`, a row of p numbers for each column; under the cosine kernel rows have unit length.
-    /// Where the model [standardises](KernelModel::with_scaling) rows by 1/s_j, W_j is divided by s_j: weights are of columns
-    /// as the model is given them. The weight of column j is
+    /// Where the model [standardises](KernelModel::with_scaling) rows by 1/s_j, W_j is divided by s_j: weights are of
+    /// columns as the model is given them. The weight of column j is
     ///
     /// ```text
     /// s_j = ‖W_j‖ / √(mean of ‖W_l‖² over the columns l that about as many rows have)
     /// ```
     ///
-    /// where "about as many" is the same `2 log₂` of the sum of the rows' weights, rounded. Without the mean, columns of few
-    /// rows would lose their weight: a ridge regression shrinks them. A column of no row has weight 1.
+    /// where "about as many" is the same `2 log₂` of the sum of the rows' weights, rounded. Without the mean, columns
+    /// of few rows would lose their weight: a ridge regression shrinks them. A column of no row has weight 1.
     ///
     /// `‖W_j‖²` is the diagonal of the average outer product of the model's gradients, and a fit to rows of
     /// these weights is one step of a recursive feature machine (Radhakrishnan, Beaglehole, Pandit and Belkin,

@@ -26,15 +26,15 @@ const LIPSCHITZ: File = ("machine.safetensors", "machine", 2..=2);
 const INPUTS: &str = "inputs.safetensors";
 
 impl KernelModel {
-    /// Writes the model into a folder, a file atomically. With the anchors and the scaling in it, `ridge.safetensors` (kind
-    /// `ridge`, version 2) needs no other file to predict. A Lipschitz loss has `machine.safetensors` (kind `machine`,
-    /// version 2) and its basis in `inputs.safetensors`.
+    /// Writes the model into a folder, a file atomically. With the anchors and the scaling in it, `ridge.safetensors`
+    /// (kind `ridge`, version 2) needs no other file to predict. A Lipschitz loss has `machine.safetensors` (kind
+    /// `machine`, version 2) and its basis in `inputs.safetensors`.
     ///
     /// Metadata: `kernel` (as in [`Basis::save`]; missing for a precomputed
     /// kernel), `row_kind`, `row_width`, `rank`, `summary` (JSON); of a machine `summary` and `inputs`, the
     /// [fingerprint](Basis::fingerprint) of its basis. Tensors: `weights` F32 or F64
-    /// `[a, p]`, the anchors' rows, `scaling.scale` and `scaling.centre`; of a machine, and of a Lipschitz loss on a precomputed kernel, `offset` F64 `[p]`. `belongs` is further
-    /// metadata, what the model belongs to.
+    /// `[a, p]`, the anchors' rows, `scaling.scale` and `scaling.centre`; of a machine, and of a Lipschitz loss on a
+    /// precomputed kernel, `offset` F64 `[p]`. `belongs` is further metadata, what the model belongs to.
     ///
     /// # Errors
     /// [`Error::Io`].
@@ -80,7 +80,7 @@ impl KernelModel {
     /// none where none has been written.
     ///
     /// # Errors
-    /// Those of a file that is damaged, or of a different kind or version.
+    /// The errors of a file that is damaged, or of a different kind or version.
     pub fn open(folder: &Path) -> Result<Option<Stored>, Error> {
         for (name, kind, versions) in [RIDGE, LIPSCHITZ] {
             let path = folder.join(name);
@@ -117,7 +117,7 @@ impl KernelModel {
     /// Reads a model that was fitted with `kernel`, which need not be a built-in one.
     ///
     /// # Errors
-    /// As [`read`](Self::read); [`Error::File`] for a file of a different kernel.
+    /// The errors of [`read`](Self::read); [`Error::File`] for a file of a different kernel.
     pub fn read_with(stored: &Stored, kernel: impl IntoKernel) -> Result<Self, Error> {
         let kernel = kernel.into_kernel();
         named::check(stored, kernel.as_ref())?;

@@ -86,7 +86,7 @@ impl OutputSpace {
     /// targets have the weights.
     ///
     /// # Errors
-    /// As [`basis`](Self::basis); [`Error::Shape`] unless there is one weight for each output, or none.
+    /// The errors of [`basis`](Self::basis); [`Error::Shape`] unless there is one weight for each output, or none.
     pub fn basis_weighted(
         basis: Basis,
         dimension: Option<usize>,
@@ -118,7 +118,7 @@ impl OutputSpace {
     /// Creates the identity on the distinct rows of the training outputs, and the targets: IOKR.
     ///
     /// # Errors
-    /// Those of the kernel's checks; errors from reading the rows; [`Error::Value`] when
+    /// The errors of the kernel's checks; errors from reading the rows; [`Error::Value`] when
     /// there are no outputs.
     pub fn training(
         kernel: impl IntoKernel,
@@ -131,7 +131,8 @@ impl OutputSpace {
     /// and the targets have the weights.
     ///
     /// # Errors
-    /// As [`training`](Self::training); [`Error::Shape`] unless there is one weight for each output, or none.
+    /// The errors of [`training`](Self::training); [`Error::Shape`] unless there is one weight for each output, or
+    /// none.
     pub fn training_weighted(
         kernel: impl IntoKernel,
         outputs: &dyn RowSource,
@@ -175,8 +176,8 @@ impl OutputSpace {
     /// (output-embedding-learning, algorithm 2; reduced-rank paper, corollary 3), in q multiplications a candidate.
     ///
     /// # Errors
-    /// [`Error::Shape`] for an embedding or targets of a different number of coordinates; [`Error::Value`] for a space without a
-    /// basis, or that is embedded already.
+    /// [`Error::Shape`] for an embedding or targets of a different number of coordinates; [`Error::Value`] for a space
+    /// without a basis, or that is embedded already.
     pub fn embedded(
         &self,
         embedding: &OutputEmbedding,
@@ -371,7 +372,7 @@ impl OutputSpace {
     /// Reads what [`save`](Self::save) wrote; a space of a basis needs that basis.
     ///
     /// # Errors
-    /// Those of a file that is missing, damaged or of a different kind; [`Error::File`] for a file
+    /// The errors of a file that is missing, damaged or of a different kind; [`Error::File`] for a file
     /// whose parts do not belong together, or to the basis given.
     pub fn load(path: &Path, basis: Option<Basis>) -> Result<Self, Error> {
         let stored = Stored::open(path, KIND, VERSION)?;

@@ -39,7 +39,7 @@ impl Scaling {
     /// Fits like [`fit`](Self::fit), counting each row as often as its weight says.
     ///
     /// # Errors
-    /// As [`fit`](Self::fit); [`Error::Shape`] unless there is one weight for each row, or none.
+    /// The errors of [`fit`](Self::fit); [`Error::Shape`] unless there is one weight for each row, or none.
     pub fn fit_weighted(
         rows: &dyn RowSource,
         weights: &RowWeights,
@@ -138,7 +138,7 @@ impl Scaling {
     /// Returns all rows, standardised; see [`apply`](Self::apply).
     ///
     /// # Errors
-    /// As [`apply`](Self::apply); errors from reading the rows.
+    /// The errors of [`apply`](Self::apply); errors from reading the rows.
     pub fn rows(&self, rows: &dyn RowSource) -> Result<Features, Error> {
         let mut scaled = Features::empty(self.kind(rows.kind()), self.width())?;
         for range in ranges(0..rows.len(), ROWS) {

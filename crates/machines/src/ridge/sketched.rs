@@ -317,13 +317,13 @@ pub struct DivideAndConquer {
 }
 
 /// Fits the mean `ĥ = (1/B) Σ ĥ_b` of models on B runs of consecutive rows, whose weights have sums as equal as whole
-/// rows allow: without weights their sizes differ by one at most. Part b is sketched with seed + b. Rows should be in no order. The ranks of the scope share the
-/// fit of each part, as in [`fit_sketched`].
+/// rows allow: without weights their sizes differ by one at most. Part b is sketched with seed + b. Rows should be in
+/// no order. The ranks of the scope share the fit of each part, as in [`fit_sketched`].
 ///
 /// The summary holds the sum of the unknowns of the parts, and the largest of their condition numbers.
 ///
 /// # Errors
-/// [`Error::Value`] unless there are from 1 to n parts; as [`fit_sketched`], m being at most the
+/// [`Error::Value`] unless there are from 1 to n parts; the errors of [`fit_sketched`], m being at most the
 /// number of rows in a part.
 pub fn fit_divide_and_conquer(
     problem: RidgeProblem<impl IntoKernel>,

@@ -58,7 +58,7 @@ impl Spectrum {
     /// Creates the spectrum of all training inputs, from one eigendecomposition of an n × n matrix on one thread.
     ///
     /// # Errors
-    /// As [`fit`](crate::fit()).
+    /// The errors of [`fit`](crate::fit()).
     pub fn full(inputs: &TrainingInputs, targets: &Targets) -> Result<Self, Error> {
         let rows = inputs.len();
         check(rows, targets, 1.0)?;
@@ -78,7 +78,7 @@ impl Spectrum {
     /// computed by all of them.
     ///
     /// # Errors
-    /// As [`fit_sketched`](crate::fit_sketched).
+    /// The errors of [`fit_sketched`](crate::fit_sketched).
     pub fn sketched(
         kernel: impl IntoKernel,
         rows: &dyn RowSource,
@@ -171,7 +171,7 @@ impl Spectrum {
     /// Returns the error of [`errors`](Self::errors) for one λ, for coordinates that an output matrix ties together.
     ///
     /// # Errors
-    /// As [`leave_one_out`](Self::leave_one_out).
+    /// The errors of [`leave_one_out`](Self::leave_one_out).
     pub(crate) fn error_with(&self, lambda: f64, output: &OutputMatrix) -> Result<f64, Error> {
         let (vectors, parts) = output.eigenvectors();
         let mut targets = Mat::zeros(self.targets.nrows(), vectors.ncols());

@@ -51,8 +51,8 @@ pub fn fit(
     Arc::new(RidgeSystem::new(inputs, &targets.weights, lambda, precision)?).fit(targets)
 }
 
-/// The Cholesky factor of `K + λ Σw diag(1/w)` of n inputs, `K + nλI` without weights w: it depends on the inputs, their
-/// kernel, weights and λ, and [fits](Self::fit) any targets.
+/// The Cholesky factor of `K + λ Σw diag(1/w)` of n inputs, `K + nλI` without weights w: it depends on the inputs,
+/// their kernel, weights and λ, and [fits](Self::fit) any targets.
 ///
 /// Memory: half the Gram matrix, n²/2 numbers of the precision. Time: n²/2 evaluations of the kernel in
 /// `f64`, n³/3 multiplications. The numbers do not depend on the number of threads.
@@ -80,8 +80,8 @@ impl RidgeSystem {
     /// Creates the system of some inputs with their weights.
     ///
     /// # Errors
-    /// [`Error::Value`] for a λ that is not above 0; [`Error::Shape`] unless there is one weight for each input, or none;
-    /// the kernel's checks; [`Error::NotFinite`] for kernel
+    /// [`Error::Value`] for a λ that is not above 0; [`Error::Shape`] unless there is one weight for each input, or
+    /// none; the kernel's checks; [`Error::NotFinite`] for kernel
     /// values that overflow; [`Error::Numeric`] for a λ too small for the precision, and for a precomputed kernel of
     /// zeros; [`Error::Shape`] for asymmetry beyond 1e-8 of the largest value; and an eigenvalue
     /// below −1e-8 of the trace.
@@ -124,7 +124,8 @@ impl RidgeSystem {
     /// Returns the model of the weights `(K + nλI)⁻¹ Ψ`, 2n² multiplications for each coordinate.
     ///
     /// # Errors
-    /// [`Error::Shape`] unless there is a row of targets for each input; [`Error::Value`] for targets with other weights.
+    /// [`Error::Shape`] unless there is a row of targets for each input; [`Error::Value`] for targets with other
+    /// weights.
     pub fn fit(self: &Arc<Self>, targets: &Targets) -> Result<Fitted, Error> {
         let n = self.inputs;
         let lambda = self.lambda;

@@ -41,7 +41,7 @@ impl KernelWeighting {
     /// Returns the weights of training Gram matrices, for a ridge regression with this λ where they depend on it.
     ///
     /// # Errors
-    /// As [`alignf`] and [`held_out_weights`]; the uniform sum only checks the kernels.
+    /// The errors of [`alignf`] and [`held_out_weights`]; the uniform sum only checks the kernels.
     pub fn weights(
         self,
         kernels: &[MatRef<f64>],

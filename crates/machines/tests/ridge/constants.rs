@@ -1,4 +1,5 @@
-//! The constants of candidates: of kernels that are not normalised, of tempered bases, and of kernels that hardly change.
+//! The constants of candidates: of kernels that are not normalised, of tempered bases, and of kernels that hardly
+//! change.
 
 use dsokr_basis::{Basis, Kernel, SketchOptions, Tempering};
 use dsokr_machines::{Arithmetic, OutputSpace, TrainingInputs, fit};

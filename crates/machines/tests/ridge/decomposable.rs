@@ -32,8 +32,8 @@ fn prepared<'a>(solver: &Solver, x: &'a Features, matrix: &Mat<f64>) -> Prepared
     prepared.with_output(Some(OutputMatrix::new(matrix.as_ref()).unwrap()))
 }
 
-/// A matrix, its predictions for rows 0 and 4, those for rows 1 and 5 without the row, and the mean squared error of these,
-/// by a NumPy program:
+/// A matrix, its predictions for rows 0 and 4, those for rows 1 and 5 without the row, and the mean squared error of
+/// these, by a NumPy program:
 ///
 /// ```python
 /// n, d, lam = 6, 3, 0.1

@@ -219,8 +219,8 @@ fn leading_rows_are_fitted_from_the_factor_of_all() {
     }
 }
 
-/// An input far from all others is predicted by itself alone as λ falls. Its residual and 1 − h vanish together, and the
-/// quotient is its target.
+/// An input far from all others is predicted by itself alone as λ falls. Its residual and 1 − h vanish together, and
+/// the quotient is its target.
 #[test]
 fn held_out_predictions_of_a_small_lambda_are_those_of_refitting_or_refused() {
     let n = 20;

@@ -1,9 +1,9 @@
 //! The places of `/` and `\`, which describe the known geometries of double bonds and no others.
 //!
 //! Where an end of a double bond has two substituents, either bond can be marked. Not every choice does: a mark between
-//! two double bonds speaks of both, so in a ring of conjugated double bonds marks can contradict one another, and a double
-//! bond of unknown geometry must not have marks at both ends. A choice is searched for each group of conjugated double
-//! bonds by itself, one end after the other along the text, with a step back where a mark cannot be.
+//! two double bonds speaks of both, so in a ring of conjugated double bonds marks can contradict one another, and a
+//! double bond of unknown geometry must not have marks at both ends. A choice is searched for each group of conjugated
+//! double bonds by itself, one end after the other along the text, with a step back where a mark cannot be.
 
 use std::collections::BTreeMap;
 

@@ -5,8 +5,8 @@
 //! with the smallest traces and, among these, the smallest certificate. Two leaves with equal certificates show an
 //! automorphism, and a subtree that an automorphism maps onto an explored one is not searched again.
 //!
-//! Structures whose parts are alike by all that is close to them and differ far off, such as large projective planes, have
-//! trees that no machine searches, so there is a limit.
+//! Structures whose parts are alike by all that is close to them and differ far off, such as large projective planes,
+//! have trees that no machine searches, so there is a limit.
 
 use std::cmp::Ordering;
 use std::collections::HashMap;

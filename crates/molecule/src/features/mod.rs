@@ -63,7 +63,7 @@ pub trait MoleculeFeatures {
     /// Returns one row of counts a molecule.
     ///
     /// # Errors
-    /// Those of [`validate`](Self::validate), and [`Error::Basis`] for rows that cannot be, such as those
+    /// The errors of [`validate`](Self::validate), and [`Error::Basis`] for rows that cannot be, such as those
     /// with more columns than can be numbered.
     fn counts(&self, molecules: &[Molecule]) -> Result<SparseRows, Error>;
 
@@ -71,7 +71,7 @@ pub trait MoleculeFeatures {
     /// an earlier fit, if there was one. By default columns do not depend on molecules, and the list is empty.
     ///
     /// # Errors
-    /// As [`counts`](Self::counts); columns that are none of this featurizer.
+    /// The errors of [`counts`](Self::counts); columns that are none of this featurizer.
     fn fit(
         &self,
         molecules: &[Molecule],

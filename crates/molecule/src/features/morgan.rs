@@ -64,7 +64,7 @@ impl Morgan {
     /// Returns a row of bits for each molecule: which columns its features fall into.
     ///
     /// # Errors
-    /// As [`counts`](MoleculeFeatures::counts).
+    /// The errors of [`counts`](MoleculeFeatures::counts).
     pub fn bits(&self, molecules: &[Molecule]) -> Result<BitRows, Error> {
         let counts = self.counts(molecules)?;
         let rows = (0..counts.len()).map(|row| counts.row(row).0.iter().copied());

@@ -19,10 +19,11 @@ pub struct MyopicDistance {
 /// Returns the myopic MCES distance of two molecules (Kretschmer, Seipp, Ludwig, Klau and Böcker, "Coverage bias in
 /// small molecule machine learning", 2025), as MassSpecGym measures it.
 ///
-/// The distance is the least weight of bonds, 1, 1.5 where they are aromatic, 2 and 3, that have to be deleted, or changed
-/// in weight, to leave the same bonds between atoms of the same elements in both: maximum common edge subgraph. It is
-/// computed where it is at most `threshold`. Above it stands the lower bound by the cheapest assignment of atoms with half
-/// of their bonds, if that is above the threshold, else the threshold. Hydrogens, charges and configurations do not count.
+/// The distance is the least weight of bonds, 1, 1.5 where they are aromatic, 2 and 3, that have to be deleted, or
+/// changed in weight, to leave the same bonds between atoms of the same elements in both: maximum common edge subgraph.
+/// It is computed where it is at most `threshold`. Above it stands the lower bound by the cheapest assignment of atoms
+/// with half of their bonds, if that is above the threshold, else the threshold. Hydrogens, charges and configurations
+/// do not count.
 ///
 /// Molecules of more than 1,024 atoms ([`MAX_SEARCHED`]) have the threshold as their distance, not proven.
 ///

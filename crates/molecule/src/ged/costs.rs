@@ -7,8 +7,8 @@
 //! is a lower bound of the distance (branch matches anchored in what is settled: Chang, Feng, Yao,
 //! Qin, Zhang 2020, "Speeding up GED verification for graph similarity search").
 //!
-//! Where a common subgraph is looked for, an edge costs its weight in the place of 1, and its halves are paired by weight
-//! among those with equal labels at their other ends.
+//! Where a common subgraph is looked for, an edge costs its weight in the place of 1, and its halves are paired by
+//! weight among those with equal labels at their other ends.
 
 use super::instance::{Instance, Model, Side};
 use crate::graph::Arc;

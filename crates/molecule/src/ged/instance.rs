@@ -18,8 +18,8 @@ pub(super) enum Model {
 /// One of the two graphs, whose edges are labelled with their codes.
 pub(super) struct Side {
     graph: Graph,
-    /// The kind by which the bound tells nodes at the other end of an edge apart: a number of the label where these must be equal,
-    /// else 0.
+    /// The kind by which the bound tells nodes at the other end of an edge apart: a number of the label where these
+    /// must be equal, else 0.
     pub(super) kinds: Vec<usize>,
     /// Edge code of every pair of nodes, 0 where there is no edge.
     dense: Vec<u32>,

@@ -67,7 +67,8 @@ impl EditDistance {
 /// Returns the edit distance of two graphs, or bounds of it where the search reaches its limit.
 ///
 /// Under [`Limit::NONE`] it is exact, in time that may be exponential in the number of nodes, unless a
-/// graph is too large to be searched ([`MAX_SEARCHED`], [`MAX_SEARCHED_EDGES`]). Graphs may be empty, and have several components.
+/// graph is too large to be searched ([`MAX_SEARCHED`], [`MAX_SEARCHED_EDGES`]). Graphs may be empty, and have several
+/// components.
 ///
 /// ```
 /// use dsokr_molecule::ged::{Limit, edit_distance};

@@ -41,8 +41,8 @@ struct Search<'a> {
     meter: Meter,
 }
 
-/// Searches until the distance is known, is known to be above `most`, or the limit is used up; with twice the bound that no
-/// search needs.
+/// Searches until the distance is known, is known to be above `most`, or the limit is used up; with twice the bound
+/// that no search needs.
 pub(super) fn search(instance: &Instance, limit: &Limit, most: usize) -> (EditDistance, i32) {
     let n = instance.len();
     let costs = Costs::new(instance);

@@ -51,7 +51,7 @@ pub fn read_json_lines(path: &Path) -> Result<Vec<NamedGraph>, Error> {
 /// ```
 ///
 /// # Errors
-/// As [`read_json_lines`].
+/// The errors of [`read_json_lines`].
 pub fn parse_json_lines(mut reader: impl BufRead, path: &Path) -> Result<Vec<NamedGraph>, Error> {
     let mut graphs = Vec::new();
     let mut text = Vec::new();

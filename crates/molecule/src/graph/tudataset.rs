@@ -27,9 +27,10 @@ const SHOWN: usize = 60;
 /// one modulo 2⁶⁴. Files of attributes (real numbers) are ignored.
 ///
 /// An edge may be given in one direction or in both, and several times, which is the same edge once and has to have the
-/// same label. Loops, edges from a node to itself, are left out. Edges between two graphs are refused. Nodes of a graph need not follow each other; they keep their order. Graphs without nodes
-/// need graph labels, which count the graphs. A graph has at most [`MAX_NODES`] nodes and
-/// [`MAX_EDGES`] edges. Blank lines may only end a file, whose last line needs no line break.
+/// same label. Loops, edges from a node to itself, are left out. Edges between two graphs are refused. Nodes of a graph
+/// need not follow each other; they keep their order. Graphs without nodes need graph labels, which count the graphs. A
+/// graph has at most [`MAX_NODES`] nodes and [`MAX_EDGES`] edges. Blank lines may only end a file, whose last line
+/// needs no line break.
 ///
 /// # Errors
 /// [`Error::File`] for a file that cannot be read, and with the line for what it must not hold.
@@ -160,8 +161,8 @@ impl Nodes {
     }
 }
 
-/// The edges of all graphs, by the lower and the higher of their nodes, numbered from 0 over all graphs: line and label in
-/// either direction, as far as they are given.
+/// The edges of all graphs, by the lower and the higher of their nodes, numbered from 0 over all graphs: line and label
+/// in either direction, as far as they are given.
 type Edges = BTreeMap<(usize, usize), [Option<(usize, i64)>; 2]>;
 
 fn edges(file: &Lines, labels: Option<Lines>, nodes: &Nodes) -> Result<Edges, Error> {

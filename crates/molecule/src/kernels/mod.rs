@@ -177,7 +177,7 @@ impl GraphKernel {
     /// core as many times their base as there are levels.
     ///
     /// # Errors
-    /// As [`validate`](Self::validate).
+    /// The errors of [`validate`](Self::validate).
     ///
     /// ```
     /// use dsokr_molecule::{graph::Graph, kernels::GraphKernel};

@@ -49,7 +49,7 @@ impl GraphVocabulary {
     /// Creates the features that occur in `graphs`, and the rows of those graphs, counted once.
     ///
     /// # Errors
-    /// As [`GraphKernel::validate`]; [`Error::Graph`] when no graph has a node.
+    /// The errors of [`GraphKernel::validate`]; [`Error::Graph`] when no graph has a node.
     pub fn fit_rows<G: Borrow<Graph> + Sync>(
         kernel: GraphKernel,
         graphs: &[G],
@@ -81,7 +81,7 @@ impl GraphVocabulary {
     /// Creates the vocabulary of features that were stored, in the order of their columns.
     ///
     /// # Errors
-    /// As [`GraphKernel::validate`]; [`Error::Graph`] for features that do not increase, and for none.
+    /// The errors of [`GraphKernel::validate`]; [`Error::Graph`] for features that do not increase, and for none.
     pub fn from_features(kernel: GraphKernel, features: Vec<u64>) -> Result<Self, Error> {
         kernel.validate()?;
         if let Some(at) = features.windows(2).position(|pair| pair[1] <= pair[0]) {
@@ -163,7 +163,8 @@ impl GraphKernel {
     /// an earlier [`GraphVocabulary`].
     ///
     /// # Errors
-    /// As [`GraphVocabulary::fit_rows`]; [`Error::Graph`] for `known` features that do not increase, and for none.
+    /// The errors of [`GraphVocabulary::fit_rows`]; [`Error::Graph`] for `known` features that do not increase, and for
+    /// none.
     pub fn rows<G: Borrow<Graph> + Sync>(
         &self,
         graphs: &[G],

@@ -55,8 +55,8 @@ struct Block {
 
 impl Molecule {
     /// Reads a V2000 or V3000 mol block: a molecule with its charges, isotopes and radicals. Hydrogens that the block
-    /// leaves to the reader follow from the valences of elements, as RDKit has them. Configurations come from wedges and
-    /// the places of atoms in a drawing, or from three-dimensional places; wavy and crossed bonds leave them open.
+    /// leaves to the reader follow from the valences of elements, as RDKit has them. Configurations come from wedges
+    /// and the places of atoms in a drawing, or from three-dimensional places; wavy and crossed bonds leave them open.
     ///
     /// The block begins with its title or, without leading blank lines, anywhere before the line of counts; lines
     /// behind `M  END` are not read. Query atoms (`A`, `Q`, `*`, `R#`) are wildcards; query bonds, lists of atoms and
@@ -72,7 +72,8 @@ impl Molecule {
     /// ```
     ///
     /// # Errors
-    /// [`Error::MolBlock`] with the line of the block that is wrong; as [`parse`](Self::parse) for a molecule that is none.
+    /// [`Error::MolBlock`] with the line of the block that is wrong; the errors of [`parse`](Self::parse) for a
+    /// molecule that is none.
     pub fn parse_mol_block(block: &str) -> Result<Self, Error> {
         Self::parse(&smiles_of_mol_block(block)?)
     }

@@ -15,8 +15,8 @@ impl Builder {
     }
 
     /// Returns a hash that structures share which differ in the numbers of their atoms only; none where there are
-    /// configurations, which it does not see. Distances between atoms are part of it, because refinement by itself does not
-    /// tell two rings of five atoms from rings of six that share a bond.
+    /// configurations, which it does not see. Distances between atoms are part of it, because refinement by itself does
+    /// not tell two rings of five atoms from rings of six that share a bond.
     pub(super) fn hash(&self) -> Option<u64> {
         if self.is_configured() {
             return None;

@@ -1,7 +1,7 @@
 //! Moves: the outputs that differ from one by a single change, for a search in the space of all outputs.
 //!
-//! A molecule is changed in its Kekulé structure ([`Builder`](builder::Builder)), written, and read again, which checks its
-//! valences and perceives what is aromatic.
+//! A molecule is changed in its Kekulé structure ([`Builder`](builder::Builder)), written, and read again, which checks
+//! its valences and perceives what is aromatic.
 
 mod atoms;
 pub(crate) mod builder;
@@ -91,16 +91,17 @@ impl Moves for Molecule {
     /// | add, remove a hydrogen | at atoms with an open valence, where known outputs have such radicals |
     /// | flip a stereo centre or a double bond | or set it, or leave it open, where known outputs have configurations |
     ///
-    /// Where a ring has two Kekulé structures, bonds are changed in both. Other atoms of unusual valence, such as metals,
-    /// keep it. Molecules with more atoms in [unusual](Palette::unusual) environments than this one are left out.
+    /// Where a ring has two Kekulé structures, bonds are changed in both. Other atoms of unusual valence, such as
+    /// metals, keep it. Molecules with more atoms in [unusual](Palette::unusual) environments than this one are left
+    /// out.
     fn neighbours(&self, palette: &Palette) -> Vec<(String, Self)> {
         let neighbours = self.neighbours_beside(palette, &SeenStructures::new()).0.into_iter();
         neighbours.filter_map(|(key, molecule)| Some((key, molecule?))).collect()
     }
 }
 
-/// Structures that moves have made, by their hashes: the number of atoms in [unusual](Palette::unusual) environments, and
-/// the key, where the molecule was not left out for these.
+/// Structures that moves have made, by their hashes: the number of atoms in [unusual](Palette::unusual) environments,
+/// and the key, where the molecule was not left out for these.
 pub type SeenStructures = HashMap<u64, (usize, Option<String>)>;
 
 impl Molecule {

@@ -32,10 +32,10 @@ impl Molecule {
     /// molecule, any Kekulé structure is taken.
     ///
     /// Parts separated by `.` are one molecule; the atoms of a part that begins in a branch come behind those of the
-    /// part around it. Isotopes are kept, and make a hydrogen an atom of its own. The wildcard `*` is an atom of element
-    /// [`Element::WILDCARD`] without hydrogens or limits to its bonds. Nitro groups, azides and oxides of halogens that
-    /// are written without charges get theirs. Marks of configurations (`@`, `/`) fall away at atoms and double
-    /// bonds that have one configuration only: `C[C@H](C)O` is `CC(C)O`.
+    /// part around it. Isotopes are kept, and make a hydrogen an atom of its own. The wildcard `*` is an atom of
+    /// element [`Element::WILDCARD`] without hydrogens or limits to its bonds. Nitro groups, azides and oxides of
+    /// halogens that are written without charges get theirs. Marks of configurations (`@`, `/`) fall away at atoms and
+    /// double bonds that have one configuration only: `C[C@H](C)O` is `CC(C)O`.
     ///
     /// # Errors
     /// [`Error::Smiles`] with the position of the mistake: in text that does not follow the grammar, at an atom with
@@ -71,8 +71,8 @@ impl Molecule {
     }
 }
 
-/// Refuses what RDKit's sanitization refuses: too many bonds, and aromatic atoms without a Kekulé structure. Only texts that
-/// are unusual are looked at; of others the perception behind this finds the same.
+/// Refuses what RDKit's sanitization refuses: too many bonds, and aromatic atoms without a Kekulé structure. Only texts
+/// that are unusual are looked at; of others the perception behind this finds the same.
 fn check_sanitization(parsed: &Parsed, places: &Positions) -> Result<(), Error> {
     if !rdkit_model_may_disagree(parsed) {
         return Ok(());

@@ -6,8 +6,8 @@ use crate::molecule::{Atom, BondOrder, Element, Molecule};
 /// Refuses atoms with more bonds than RDKit allows. `places` has the positions of the atoms in the text.
 ///
 /// An atom with a charge has as many bonds as the neutral atom with as many electrons: N⁺ as carbon, O⁻ as fluorine.
-/// Sulfur and phosphorus with more electrons than sulfur, and selenium and arsenic with more than selenium, have as many as
-/// without their charge, less one for each negative charge. A dative bond counts at the atom that accepts it.
+/// Sulfur and phosphorus with more electrons than sulfur, and selenium and arsenic with more than selenium, have as
+/// many as without their charge, less one for each negative charge. A dative bond counts at the atom that accepts it.
 pub(super) fn check_valences(molecule: &Molecule, places: &[usize]) -> Result<(), Error> {
     for (index, atom) in molecule.atoms().iter().enumerate() {
         let Some(most) = most(atom) else { continue };

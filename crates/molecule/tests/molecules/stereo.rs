@@ -80,8 +80,8 @@ fn centers_are_named_as_chemists_name_them() {
     assert_eq!(centers("C[C@H](C)O"), [0, 0, 0]);
 }
 
-/// The second text is what RDKit 2026.09 reads in the first, by the stereo perception that is its default and by the newer
-/// one (`Chem.SetUseLegacyStereoPerception(False)`).
+/// The second text is what RDKit 2026.09 reads in the first, by the stereo perception that is its default and by the
+/// newer one (`Chem.SetUseLegacyStereoPerception(False)`).
 #[test]
 fn marks_fall_away_where_there_is_one_configuration() {
     for (marked, read) in [

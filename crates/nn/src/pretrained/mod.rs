@@ -85,7 +85,7 @@ impl Pretrained {
     /// elsewhere.
     ///
     /// # Errors
-    /// As [`open`](Self::open), except for missing weights.
+    /// The errors of [`open`](Self::open), except for missing weights.
     pub fn open_without_weights(folder: &Path) -> Result<Self, Error> {
         let config = Config::read(&folder.join("config.json"))?;
         let [json, vocabulary] = ["tokenizer.json", "vocab.txt"].map(|name| folder.join(name));
@@ -161,7 +161,7 @@ impl Pretrained {
     /// Returns a body with these weights, and the names of the tensors that it does not use.
     ///
     /// # Errors
-    /// As [`parameters`](Self::parameters).
+    /// The errors of [`parameters`](Self::parameters).
     pub fn body(&self, device: &Device) -> Result<(Body, Vec<String>), Error> {
         let (parameters, unused) = self.parameters()?;
         Ok((restore(self.drawn(device), parameters)?, unused))
@@ -252,7 +252,7 @@ impl PretrainedConfig {
     /// the body is drawn, and its parameters are to be read from elsewhere.
     ///
     /// # Errors
-    /// As [`check`](Self::check) and [`Pretrained::body`].
+    /// The errors of [`check`](Self::check) and [`Pretrained::body`].
     pub fn init(
         &self,
         model: &Pretrained,

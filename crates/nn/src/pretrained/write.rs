@@ -91,8 +91,8 @@ impl Pretrained {
         files
     }
 
-    /// [Writes](Self::write) the body of an encoder, and pooling and head in the same folder, as sentence-transformers saves
-    /// its modules `Transformer`, `Pooling`, `Dense` and `Normalize`: `SentenceTransformer(folder).encode(texts)`
+    /// [Writes](Self::write) the body of an encoder, and pooling and head in the same folder, as sentence-transformers
+    /// saves its modules `Transformer`, `Pooling`, `Dense` and `Normalize`: `SentenceTransformer(folder).encode(texts)`
     /// then returns z of texts of at most `max_length` tokens, scaled to unit length where `unit_length` says so.
     ///
     /// The files of the layers are `sentence_bert_config.json`, `config_sentence_transformers.json`,
@@ -100,7 +100,7 @@ impl Pretrained {
     /// `modules.json`.
     ///
     /// # Errors
-    /// As [`write`](Self::write); [`Error::Shape`] or [`Error::NotFinite`] for the head.
+    /// The errors of [`write`](Self::write); [`Error::Shape`] or [`Error::NotFinite`] for the head.
     pub fn export(
         &self,
         folder: &Path,

@@ -18,8 +18,8 @@ use crate::pass::Pass;
 /// A transformer whose tokens are the precursor and the peaks of a spectrum, by decreasing intensity.
 ///
 /// A token is a linear map of Fourier features `sin(2π m/λ)` and `cos(2π m/λ)` of its m/z and of its neutral loss, at
-/// wavelengths λ from 0.01 to 2000 Da in a geometric sequence, of the square root of its intensity, and of whether it is the
-/// precursor; a learned vector of its place is added.
+/// wavelengths λ from 0.01 to 2000 Da in a geometric sequence, of the square root of its intensity, and of whether it
+/// is the precursor; a learned vector of its place is added.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema, SmartDefault)]
 #[serde(deny_unknown_fields, default)]
 pub struct PeakTransformerConfig {

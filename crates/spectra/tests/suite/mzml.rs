@@ -12,8 +12,8 @@ use flate2::write::GzEncoder;
 use super::Folder;
 use super::spectra::{COLUMNS, GLUCOSE, row};
 
-/// Written by hand, with arrays by Python's struct, zlib and base64: a survey scan, and two tandem spectra, the second of which
-/// says the window of its precursor only.
+/// Written by hand, with arrays by Python's struct, zlib and base64: a survey scan, and two tandem spectra, the second
+/// of which says the window of its precursor only.
 pub(super) const MZML: &str = include_str!("../golden/glucose.mzml");
 
 #[test]

@@ -18,14 +18,14 @@ fn a_zero_kernel_is_an_error() {
 /// A zero row that no row of the fit is equal to lies outside of the span.
 #[test]
 fn an_unknown_zero_row_is_outside_of_the_basis() {
-    let known = Features::Dense(DenseRows::new(2, vec![1.0, 0.0, 0.5, 2.0]).unwrap());
+    let fitted_rows = Features::Dense(DenseRows::new(2, vec![1.0, 0.0, 0.5, 2.0]).unwrap());
     let zero = Features::Dense(DenseRows::new(2, vec![0.0, 0.0]).unwrap());
     for kernel in [Kernel::Cosine, Kernel::Tanimoto] {
-        let basis = Basis::fit(kernel, &known, &SketchOptions::new(UNIFORM, 2)).unwrap();
-        let found = basis.project(&zero).unwrap();
+        let basis = Basis::fit(kernel, &fitted_rows, &SketchOptions::new(UNIFORM, 2)).unwrap();
+        let actual = basis.project(&zero).unwrap();
         assert_eq!(basis.zero_row(), None);
-        assert_eq!(found.coordinates, [0.0, 0.0]);
-        assert_eq!((found.squared_norms[0], found.residuals[0]), (1.0, 1.0));
+        assert_eq!(actual.coordinates, [0.0, 0.0]);
+        assert_eq!((actual.squared_norms[0], actual.residuals[0]), (1.0, 1.0));
         assert_eq!(basis.unknown_shares(&zero).unwrap(), [1.0]);
     }
 }
@@ -81,8 +81,8 @@ fn huge_and_tiny_rows_keep_their_digits() {
             let basis =
                 Basis::fit(Kernel::Cosine, &rows, &SketchOptions::new(SketchKind::Gaussian, 4))
                     .unwrap();
-            let found = products(&basis.project(&rows).unwrap());
-            assert_close(&found, &expected, 1e-5, &format!("times {factor}"));
+            let actual = products(&basis.project(&rows).unwrap());
+            assert_close(&actual, &expected, 1e-5, &format!("times {factor}"));
         }
     }
 }
@@ -182,11 +182,11 @@ fn very_wide_rows_fall_back_to_anchors() {
     let fit = |rows: &Features| {
         let basis =
             Basis::fit(Kernel::NGram, rows, &SketchOptions::new(SketchKind::Gaussian, 5)).unwrap();
-        let found = products(&basis.project(rows).unwrap());
-        (basis.anchors().is_some(), found)
+        let actual = products(&basis.project(rows).unwrap());
+        (basis.anchors().is_some(), actual)
     };
     let (narrow_anchors, expected) = fit(&narrow);
-    let (wide_anchors, found) = fit(&wide);
+    let (wide_anchors, actual) = fit(&wide);
     assert!(!narrow_anchors && wide_anchors);
-    assert_close(&found, &expected, 1e-5, "wide rows");
+    assert_close(&actual, &expected, 1e-5, "wide rows");
 }

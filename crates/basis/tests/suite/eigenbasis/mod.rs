@@ -72,9 +72,9 @@ fn agrees_with_the_dense_implementation() {
             .unwrap();
             let (spectrum, expected) = textbook(&kernel, &rows, &from_faer(&drawn.dense()));
             assert_eq!(basis.dimension(), spectrum.len(), "{what}");
-            for (found, expected) in basis.spectrum().iter().zip(&spectrum) {
+            for (actual, expected) in basis.spectrum().iter().zip(&spectrum) {
                 let allowed = 1e-5 * expected + 1e-6 * spectrum[0];
-                assert!((found - expected).abs() < allowed, "{what}: {found}, {expected}");
+                assert!((actual - expected).abs() < allowed, "{what}: {actual}, {expected}");
             }
             let projection = basis.project(&rows).unwrap();
             let scale = kernel.diagonal(&rows).into_iter().fold(1.0, f64::max);
@@ -131,8 +131,8 @@ fn many_rows_agree_with_the_dense_implementation() {
                 })
                 .collect();
             let expected = product(&z, &transpose(&z));
-            let found = products(&basis.project(&rows.select(&few).unwrap()).unwrap());
-            assert_close(&found, &expected, 2e-5, &what);
+            let actual = products(&basis.project(&rows.select(&few).unwrap()).unwrap());
+            assert_close(&actual, &expected, 2e-5, &what);
         }
     }
 }
@@ -214,8 +214,8 @@ fn basis_is_orthonormal_in_the_rkhs() {
             .unwrap();
             let mut matrix = frozen_matrix(&basis);
             // the feature of the zero row is a column more
-            let own = matrix.iter_mut().zip(basis.zero_row().unwrap_or_default());
-            own.for_each(|(row, &zero)| row.push(zero.into()));
+            let extended = matrix.iter_mut().zip(basis.zero_row().unwrap_or_default());
+            extended.for_each(|(row, &zero)| row.push(zero.into()));
             let gram = match basis.anchors() {
                 None => product(&matrix, &transpose(&matrix)),
                 Some(anchors) => {
@@ -340,7 +340,7 @@ fn the_direction_of_coordinates_has_their_products() {
             let squared: f64 = row.iter().map(|y| y * y).sum();
             let along: f64 = direction.iter().zip(row).map(|(&w, y)| f64::from(w) * y).sum();
             let zero = basis.zero_row().unwrap_or_default().iter().zip(&z);
-            let found = if squared == 0.0 {
+            let actual = if squared == 0.0 {
                 zero.map(|(&a, &b)| f64::from(a) * f64::from(b)).sum()
             } else {
                 along * kernel.feature_scale(squared).unwrap()
@@ -348,7 +348,7 @@ fn the_direction_of_coordinates_has_their_products() {
             let pairs = projected.row(i).iter().zip(&z);
             let expected: f64 = pairs.map(|(&a, &b)| f64::from(a) * f64::from(b)).sum();
             let close = 1e-5 * (1.0 + projected.squared_norms[i]);
-            assert!((found - expected).abs() <= close, "{what}, row {i}: {found} {expected}");
+            assert!((actual - expected).abs() <= close, "{what}, row {i}: {actual} {expected}");
         }
     }
     assert!(linear >= 8, "{linear}");

@@ -11,9 +11,9 @@ fn outputs_are_streamed_and_threads_change_nothing() {
         Basis::fit(Kernel::Cosine, &rows, &SketchOptions::new(SketchKind::Gaussian, 150)).unwrap();
     let on = |threads| {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
-        let watched = through(&rows, |own, rows| {
+        let watched = through(&rows, |source, rows| {
             assert!(rows.len() <= 2048, "{} rows at once", rows.len());
-            own.block(rows)
+            source.block(rows)
         });
         let tempered = || {
             basis
@@ -32,8 +32,8 @@ fn outputs_are_streamed_and_threads_change_nothing() {
         &coordinates(&basis.project(&few).unwrap()),
         &Tempering { power: 0.5, centred: true, normalised: true },
     );
-    let found = products(&one.project(&few).unwrap());
-    assert_close(&found, &product(&points, &transpose(&points)), 1e-4, "5,000 rows");
+    let actual = products(&one.project(&few).unwrap());
+    assert_close(&actual, &product(&points, &transpose(&points)), 1e-4, "5,000 rows");
 }
 
 #[test]
@@ -61,7 +61,7 @@ fn the_unit_of_rows_does_not_matter() {
     let rows = dense(40, 6, &mut generator(4, "tempering", 0));
     let values = expand(&rows).concat();
     let tempering = Tempering { power: 0.5, centred: false, normalised: true };
-    let of = |factor: f64, tiny: f64| {
+    let points_of = |factor: f64, tiny: f64| {
         let mut scaled: Vec<f32> = values.iter().map(|v| (v * factor) as f32).collect();
         let rows = Features::Dense(DenseRows::new(6, scaled.clone()).unwrap());
         let basis = whole(&Kernel::Linear, &rows).tempered(&tempering, &rows).unwrap();
@@ -69,10 +69,10 @@ fn the_unit_of_rows_does_not_matter() {
         let rows = Features::Dense(DenseRows::new(6, scaled).unwrap());
         products(&basis.project(&rows).unwrap())
     };
-    let expected = of(1.0, 1.0);
+    let expected = points_of(1.0, 1.0);
     for (factor, tiny) in [(1e15, 1.0), (1e-18, 1.0), (1.0, 1e-37), (1e-15, 1e-15)] {
-        let found = of(factor, tiny);
-        assert_close(&found, &expected, 1e-5, &format!("times {factor}, the first times {tiny}"));
+        let actual = points_of(factor, tiny);
+        assert_close(&actual, &expected, 1e-5, &format!("times {factor}, the first times {tiny}"));
     }
 }
 
@@ -91,8 +91,8 @@ fn a_nearly_constant_kernel_keeps_its_digits() {
     let values = expand(&rows);
     let expected = exact(&kernel, &values, &values, &tempering);
     assert!(expected[0][0] > 0.99 && expected[0][4].abs() < 0.9, "the rows differ");
-    let found = products(&basis.project(&rows).unwrap());
-    assert_close(&found, &expected, 2e-6, "a flat kernel");
+    let actual = products(&basis.project(&rows).unwrap());
+    assert_close(&actual, &expected, 2e-6, "a flat kernel");
 }
 
 /// Outputs at the mean have no direction in the span: all they have is outside of it.
@@ -107,15 +107,15 @@ fn an_output_at_the_mean_is_outside_of_the_span() {
             let basis = whole(&kernel, &train)
                 .tempered(&Tempering { power: 0.5, centred: true, normalised: true }, &train)
                 .unwrap();
-            let found = basis.project(&rows).unwrap();
-            assert!(found.coordinates.iter().all(|value| value.is_finite()));
-            assert_eq!(found.squared_norms, [1.0; 5]);
-            assert_eq!(found.residuals[..4], [0.0; 4]);
+            let actual = basis.project(&rows).unwrap();
+            assert!(actual.coordinates.iter().all(|value| value.is_finite()));
+            assert_eq!(actual.squared_norms, [1.0; 5]);
+            assert_eq!(actual.residuals[..4], [0.0; 4]);
             if kernel == Kernel::Linear {
-                assert_eq!(found.residuals[4], 1.0);
+                assert_eq!(actual.residuals[4], 1.0);
                 let wide = basis.project_wide(&rows, 4..5).unwrap();
                 assert!(wide.col(0).iter().all(|&value| value == 0.0), "{wide:?}");
-                assert!(found.row(4).iter().all(|&value| value == 0.0), "{:?}", found.row(4));
+                assert!(actual.row(4).iter().all(|&value| value == 0.0), "{:?}", actual.row(4));
             }
             check_kernel(basis, &rows);
         }

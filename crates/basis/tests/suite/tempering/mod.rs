@@ -62,17 +62,17 @@ fn along_axes(train: &Rows, points: &Rows, tempering: &Tempering) -> Rows {
     let less = |rows: &Rows| -> Rows {
         rows.iter().map(|row| row.iter().zip(&centre).map(|(v, m)| v - m).collect()).collect()
     };
-    let own = less(train);
-    let mut covariance = product(&transpose(&own), &own);
+    let centred = less(train);
+    let mut covariance = product(&transpose(&centred), &centred);
     covariance.iter_mut().flatten().for_each(|value| *value /= train.len() as f64);
     let (values, axes) = jacobi(&covariance);
     let kept = values.iter().filter(|&&value| value > values[0] * TOLERANCE).count();
-    let mut found = product(&less(points), &transpose(&axes[..kept].to_vec()));
-    for row in &mut found {
+    let mut actual = product(&less(points), &transpose(&axes[..kept].to_vec()));
+    for row in &mut actual {
         let pairs = row.iter_mut().zip(&values);
         pairs.for_each(|(t, value)| *t /= value.sqrt().powf(tempering.power));
     }
-    if tempering.normalised { unit(found) } else { found }
+    if tempering.normalised { unit(actual) } else { actual }
 }
 
 /// Returns the tempered kernel of rows from exact values of the kernel with the training rows alone. The principal axis
@@ -86,8 +86,8 @@ fn exact(kernel: &Kernel, train: &Rows, rows: &Rows, tempering: &Tempering) -> R
     let all = columns.iter().sum::<f64>() / n;
     let centre = |values: &Rows| -> Rows {
         let row = |values: &Vec<f64>| -> Vec<f64> {
-            let own = values.iter().sum::<f64>() / n;
-            values.iter().zip(&columns).map(|(v, column)| v - own - column + all).collect()
+            let mean = values.iter().sum::<f64>() / n;
+            values.iter().zip(&columns).map(|(v, column)| v - mean - column + all).collect()
         };
         values.iter().map(row).collect()
     };
@@ -124,10 +124,10 @@ fn outputs_count_as_often_as_they_weigh() {
                 .tempered_weighted(&tempering, &rows, &weights, &Processes::default())
                 .unwrap();
             let repeated = basis.clone().tempered(&tempering, &copies).unwrap();
-            let [found, expected] =
+            let [actual, expected] =
                 [&weighted, &repeated].map(|basis| products(&basis.project(&rows).unwrap()));
             let scale = (0..12).map(|i| expected[i][i]).fold(1.0, f64::max);
-            assert_close(&found, &expected, 3e-5 * scale, &describe(&kernel, &rows));
+            assert_close(&actual, &expected, 3e-5 * scale, &describe(&kernel, &rows));
         }
         let basis = whole(&kernel, &rows);
         let weighted = basis.project(&rows).unwrap().mean(&weights);
@@ -146,24 +146,27 @@ fn a_tempered_basis_is_that_of_the_exact_kernel() {
         for tempering in temperings() {
             let what = format!("{}, {tempering:?}", describe(&kernel, &rows));
             let basis = whole(&kernel, &train).tempered(&tempering, &train).unwrap();
-            let found = basis.project(&rows).unwrap();
+            let actual = basis.project(&rows).unwrap();
             // Rows outside of the training rows' span are seen by their part in it, which the Gram
             // matrix with the training rows gives.
             let expected = exact(&kernel, &values[..20].to_vec(), &values, &tempering);
             let scale = (0..30).map(|i| expected[i][i]).fold(1.0, f64::max);
-            assert_close(&products(&found), &expected, 3e-5 * scale, &what);
+            assert_close(&products(&actual), &expected, 3e-5 * scale, &what);
             if tempering.changes_nothing() {
                 assert_eq!(basis.is_normalised(), kernel.is_normalised(), "{what}");
                 continue;
             }
             assert_eq!(basis.is_normalised(), tempering.normalised, "{what}");
-            for (i, norm) in found.squared_norms.iter().enumerate() {
+            for (i, norm) in actual.squared_norms.iter().enumerate() {
                 // A unit vector outside of the span where nothing is in it.
                 let residual =
                     if tempering.normalised { 1.0 - expected[i][i].round() } else { 0.0 };
-                assert_eq!(found.residuals[i], residual, "{what}: row {i}");
-                let own = expected[i][i] + residual;
-                assert!((norm - own).abs() < 3e-5 * scale, "{what}: row {i}: {norm}, {own}");
+                assert_eq!(actual.residuals[i], residual, "{what}: row {i}");
+                let squared_norm = expected[i][i] + residual;
+                assert!(
+                    (norm - squared_norm).abs() < 3e-5 * scale,
+                    "{what}: row {i}: {norm}, {squared_norm}"
+                );
             }
         }
     }
@@ -187,11 +190,11 @@ fn on_a_linear_kernel_it_is_the_tempering_of_the_rows() {
             let basis = Basis::fit(Kernel::Linear, &train, &SketchOptions::new(sketch.clone(), 60))
                 .unwrap();
             let basis = basis.tempered(&tempering, &train).unwrap();
-            let found = products(&basis.project(&rows).unwrap());
+            let actual = products(&basis.project(&rows).unwrap());
             let points = along_axes(&values[..200].to_vec(), &values, &tempering);
             let expected = product(&points, &transpose(&points));
             let scale = (0..300).map(|i| expected[i][i]).fold(1.0, f64::max);
-            assert_close(&found, &expected, 2e-5 * scale, &format!("{sketch:?}, {tempering:?}"));
+            assert_close(&actual, &expected, 2e-5 * scale, &format!("{sketch:?}, {tempering:?}"));
         }
     }
 }
@@ -216,10 +219,10 @@ fn what_a_sketch_spans_is_tempered() {
                 let tempered = basis.clone().tempered(&tempering, &rows).unwrap();
                 let points = along_axes(&z, &z, &tempering);
                 assert_eq!(tempered.dimension(), points[0].len(), "{what}");
-                let found = products(&tempered.project(&rows).unwrap());
+                let actual = products(&tempered.project(&rows).unwrap());
                 let expected = product(&points, &transpose(&points));
                 let scale = (0..60).map(|i| expected[i][i]).fold(1.0, f64::max);
-                assert_close(&found, &expected, 1e-4 * scale, &what);
+                assert_close(&actual, &expected, 1e-4 * scale, &what);
             }
         }
     }
@@ -272,14 +275,14 @@ fn the_order_of_the_training_rows_does_not_matter() {
     for (kernel, rows) in cases(40) {
         let basis = Basis::fit(kernel.clone(), &rows, &SketchOptions::new(EVERY, 12)).unwrap();
         let reversed = rows.select(&(0..40).rev().collect::<Vec<_>>()).unwrap();
-        let of = |outputs: &Features| {
+        let points_of = |outputs: &Features| {
             let basis = basis
                 .clone()
                 .tempered(&Tempering { power: 0.5, centred: true, normalised: true }, outputs)
                 .unwrap();
             products(&basis.project(&rows).unwrap())
         };
-        assert_close(&of(&rows), &of(&reversed), 1e-5, &describe(&kernel, &rows));
+        assert_close(&points_of(&rows), &points_of(&reversed), 1e-5, &describe(&kernel, &rows));
     }
 }
 
@@ -323,19 +326,19 @@ proptest! {
         let rows = dense(n, width, &mut generator(seed, "tempering", 1));
         for kernel in [Kernel::Cosine, Kernel::Gaussian { gamma: 0.5 }] {
             let basis = Basis::fit(kernel, &rows, &SketchOptions::new(SketchKind::Gaussian, m).with_seed(seed)).unwrap();
-            let of = |normalised| {
+            let points_of = |normalised| {
                 let tempering = Tempering { power, centred, normalised };
                 basis.clone().tempered(&tempering, &rows).unwrap().project_wide(&rows, 0..n).unwrap()
             };
-            let u = transpose(&from_faer(&of(true)));
-let t = transpose(&from_faer(&of(false)));
+            let u = transpose(&from_faer(&points_of(true)));
+let t = transpose(&from_faer(&points_of(false)));
             if tempered_nothing(power, centred) {
                 continue;
             }
             let expected = unit(t);
-            let found = product(&u, &transpose(&u));
-            assert_close(&found, &product(&expected, &transpose(&expected)), 1e-9, "cosine");
-            prop_assert!(found.iter().flatten().all(|&value| value.abs() < 1.0 + 1e-12));
+            let actual = product(&u, &transpose(&u));
+            assert_close(&actual, &product(&expected, &transpose(&expected)), 1e-9, "cosine");
+            prop_assert!(actual.iter().flatten().all(|&value| value.abs() < 1.0 + 1e-12));
         }
     }
 }
@@ -360,10 +363,10 @@ fn shares_outside_of_the_basis_are_those_of_the_fitted_kernel() {
         assert!(shares.iter().any(|&share| share > 0.1));
         for tempering in temperings().into_iter().filter(|tempering| !tempering.centred) {
             let tempered = basis.clone().tempered(&tempering, &rows).unwrap();
-            let found = tempered.unknown_shares(&rows).unwrap();
-            for ((found, share), expected) in found.iter().zip(&shares).zip(expected.clone()) {
+            let actual = tempered.unknown_shares(&rows).unwrap();
+            for ((actual, share), expected) in actual.iter().zip(&shares).zip(expected.clone()) {
                 assert!((share - expected).abs() < 1e-6, "{share} {expected}");
-                assert!((found - share).abs() < 1e-5, "{tempering:?}: {found} {share}");
+                assert!((actual - share).abs() < 1e-5, "{tempering:?}: {actual} {share}");
             }
         }
         let whole = Basis::fit(kernel, &rows, &SketchOptions::new(EVERY, 40)).unwrap();

@@ -46,11 +46,11 @@ fn identical_members_keep_equal_weights() {
 fn a_member_without_information_is_dropped() {
     // The first model knows, the second and the third do not.
     let mut models = Models::reals(2, 3, 60, 60);
-    let known = &mut models.models[0];
+    let model = &mut models.models[0];
     let rows: Vec<Vec<f32>> = (0..60)
-        .map(|c| known.set.rows[known.set.class[c] as usize].iter().map(|v| 9.0 * v).collect())
+        .map(|c| model.set.rows[model.set.class[c] as usize].iter().map(|v| 9.0 * v).collect())
         .collect();
-    known.rows = rows.concat();
+    model.rows = rows.concat();
     let ensemble = models.ensemble();
     let gold = classes(&ensemble, &(0..60).collect::<Vec<_>>());
     let rule = Combination::Mean { weights: None, standardise: true };

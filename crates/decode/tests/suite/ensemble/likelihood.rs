@@ -55,12 +55,12 @@ fn no_other_weights_are_likelier() {
     let models = models();
     let gold: Vec<_> = (0..QUERIES as u32).map(Some).collect();
     let rule = Combination::default();
-    let found = likely_weights(&ensemble(&models), Pool::Shared, &rule, &gold).unwrap();
-    assert!((found.weights.iter().sum::<f64>() - 1.0).abs() < 1e-12);
-    assert!(found.weights.is_sorted_by(|a, b| a > b), "{found:?}");
-    let factors: Vec<f64> = found.weights.iter().map(|w| w * found.sharpness).collect();
+    let actual = likely_weights(&ensemble(&models), Pool::Shared, &rule, &gold).unwrap();
+    assert!((actual.weights.iter().sum::<f64>() - 1.0).abs() < 1e-12);
+    assert!(actual.weights.is_sorted_by(|a, b| a > b), "{actual:?}");
+    let factors: Vec<f64> = actual.weights.iter().map(|w| w * actual.sharpness).collect();
     let best = likelihood(&models, &factors);
-    assert!((best - found.log_likelihood).abs() < 1e-5, "{best}, {found:?}");
+    assert!((best - actual.log_likelihood).abs() < 1e-5, "{best}, {actual:?}");
     for member in 0..3 {
         for change in [-0.05, 0.05, 0.5] {
             let mut other = factors.clone();
@@ -77,9 +77,10 @@ fn queries_without_a_gold_candidate_do_not_count() {
     let mut gold = all.clone();
     gold[7] = None;
     let rule = Combination::Mean { weights: None, standardise: true };
-    let of = |gold: &[Option<u32>]| likely_weights(&ensemble(&models), Pool::Shared, &rule, gold);
-    assert_ne!(of(&gold).unwrap(), of(&all).unwrap());
-    let none = of(&vec![None; QUERIES]).unwrap_err().to_string();
+    let fitted =
+        |gold: &[Option<u32>]| likely_weights(&ensemble(&models), Pool::Shared, &rule, gold);
+    assert_ne!(fitted(&gold).unwrap(), fitted(&all).unwrap());
+    let none = fitted(&vec![None; QUERIES]).unwrap_err().to_string();
     assert!(none.contains("no queries"), "{none}");
     let max = Combination::Max { standardise: true };
     let error = likely_weights(&ensemble(&models), Pool::Shared, &max, &all).unwrap_err();

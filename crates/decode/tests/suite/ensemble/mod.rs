@@ -34,29 +34,29 @@ fn lists(seed: u64, models: &Models) -> (Vec<Vec<u32>>, Vec<usize>) {
     (lists, gold)
 }
 
-fn check(models: &Models, pool: Pool, gold: &[usize], of: &[Vec<usize>], seed: u64) {
+fn check(models: &Models, pool: Pool, gold: &[usize], pools: &[Vec<usize>], seed: u64) {
     let ensemble = models.ensemble();
     let gold_rows = classes(&ensemble, gold);
-    let k = of.iter().map(Vec::len).min().unwrap().min(7);
+    let k = pools.iter().map(Vec::len).min().unwrap().min(7);
     for rule in rules(seed, models.models.len()) {
-        let found = ensemble.decode(pool, &rule, &gold_rows, k).unwrap();
-        let clear = |query: &usize| !models.ambiguous(&rule, *query, &of[*query]);
+        let actual = ensemble.decode(pool, &rule, &gold_rows, k).unwrap();
+        let clear = |query: &usize| !models.ambiguous(&rule, *query, &pools[*query]);
         let compared: Vec<usize> = (0..models.queries).filter(clear).collect();
         assert!(
             models.count < 60 || 2 * compared.len() > models.queries,
             "too few can be compared"
         );
         for query in compared {
-            let found = &found[query];
-            let expected = models.rank(&rule, query, gold[query], &of[query]);
-            assert_eq!(found.rank, Some(expected), "{rule:?}, query {query}");
-            let scores = models.combined(&rule, query, &of[query]);
-            let at = of[query].iter().position(|&c| c == gold[query]).unwrap();
+            let actual = &actual[query];
+            let expected = models.rank(&rule, query, gold[query], &pools[query]);
+            assert_eq!(actual.rank, Some(expected), "{rule:?}, query {query}");
+            let scores = models.combined(&rule, query, &pools[query]);
+            let at = pools[query].iter().position(|&c| c == gold[query]).unwrap();
             let close = |a: f32, b: f64| (f64::from(a) - b).abs() <= 1e-6 * (1.0 + b.abs());
-            assert!(close(found.gold_score.unwrap(), scores[at]));
-            let sorted = models.sorted(&rule, query, &of[query]);
-            assert_eq!(found.hits.len(), k);
-            for (hit, &(candidate, score)) in found.hits.iter().zip(&sorted) {
+            assert!(close(actual.gold_score.unwrap(), scores[at]));
+            let sorted = models.sorted(&rule, query, &pools[query]);
+            assert_eq!(actual.hits.len(), k);
+            for (hit, &(candidate, score)) in actual.hits.iter().zip(&sorted) {
                 assert_eq!(hit.candidate, candidate, "{rule:?}, query {query}");
                 assert!(close(hit.score, score));
             }
@@ -74,9 +74,9 @@ fn all_rules_equal_brute_force() {
         check(&models, Pool::Shared, &golds(seed, queries, count), &all, seed);
         let (lists, gold) = lists(seed, &models);
         let per_query = PerQuery::new(&lists, &models.models[0].candidates).unwrap();
-        let of: Vec<Vec<usize>> =
+        let pools: Vec<Vec<usize>> =
             lists.iter().map(|list| list.iter().map(|&c| c as usize).collect()).collect();
-        check(&models, Pool::PerQuery(&per_query), &gold, &of, seed);
+        check(&models, Pool::PerQuery(&per_query), &gold, &pools, seed);
     }
 }
 
@@ -189,10 +189,11 @@ fn weighted_ranks_that_are_equal_tie() {
         };
         let ensemble = Ensemble::new(models.iter().map(member).collect()).unwrap();
         for at in [0, 1] {
-            let found = ensemble.decode(Pool::Shared, &rule, &[Some(at)], count).unwrap();
-            let rank = found[0].rank.unwrap();
+            let actual = ensemble.decode(Pool::Shared, &rule, &[Some(at)], count).unwrap();
+            let rank = actual[0].rank.unwrap();
             assert_eq!(rank.tied(), 2, "{rule:?}, {gold:?} and {other:?}");
-            let place = |candidate| found[0].hits.iter().position(|hit| hit.candidate == candidate);
+            let place =
+                |candidate| actual[0].hits.iter().position(|hit| hit.candidate == candidate);
             assert_eq!(
                 place(0).map(|place| place + 1),
                 place(1),
@@ -291,11 +292,11 @@ fn the_mean_is_one_model_of_concatenated_coordinates() {
     let (dim, rows, candidates) = concatenated(&models);
     let plain =
         top_k_in(Pool::Shared, &Queries::new(dim, &rows).unwrap(), &candidates, 500).unwrap();
-    let found = models.ensemble().top_k(Pool::Shared, &rule, 500).unwrap();
-    for (plain, found) in plain.iter().zip(found) {
+    let actual = models.ensemble().top_k(Pool::Shared, &rule, 500).unwrap();
+    for (plain, actual) in plain.iter().zip(actual) {
         let mut scores = vec![0.0; 500];
         plain.iter().for_each(|hit| scores[hit.candidate] = hit.score / 4.0);
-        assert!(found.iter().all(|hit| (hit.score - scores[hit.candidate]).abs() < 1e-6));
+        assert!(actual.iter().all(|hit| (hit.score - scores[hit.candidate]).abs() < 1e-6));
     }
 }
 

@@ -179,9 +179,9 @@ fn standardised(scores: &[f64]) -> Vec<f64> {
 
 /// Ranks from 1, ties averaged, by counting.
 fn ranks(scores: &[f64]) -> Vec<f64> {
-    let rank = |own: &f64| {
-        let above = scores.iter().filter(|score| *score > own).count();
-        let tied = scores.iter().filter(|score| *score == own).count();
+    let rank = |score_of_gold: &f64| {
+        let above = scores.iter().filter(|score| *score > score_of_gold).count();
+        let tied = scores.iter().filter(|score| *score == score_of_gold).count();
         above as f64 + (tied as f64 + 1.0) / 2.0
     };
     scores.iter().map(rank).collect()

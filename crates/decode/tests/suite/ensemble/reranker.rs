@@ -16,9 +16,9 @@ fn a_second_look_orders_a_member_as_it_orders_the_candidates_alone() {
     let models = Models::reals(3, 2, queries, count);
     let [first, second] = models.members()[..] else { unreachable!() };
     let dim = first.queries.dim();
-    let known = first.queries.normalised();
+    let predictions = first.queries.normalised();
     let outputs = real_queries(9, queries, dim);
-    let neighbourhood = Neighbourhood::new(dim, known, outputs, 5).unwrap();
+    let neighbourhood = Neighbourhood::new(dim, predictions, outputs, 5).unwrap();
     let reranker_features = RerankerFeatures { neighbourhood, words: None };
     let mut examples = RerankerExamples::new(20);
     let some = real_queries(8, 60, dim);
@@ -40,9 +40,9 @@ fn a_second_look_orders_a_member_as_it_orders_the_candidates_alone() {
     let alone = Ensemble::one(first.queries, first.candidates, Some(&reranker)).unwrap();
     let rule = Combination::default();
     let hits = alone.top_k(Pool::Shared, &rule, 40).unwrap();
-    for (found, hits) in alone.ranked_hits(&rule, None, 0..40).unwrap().iter().zip(&hits) {
+    for (actual, hits) in alone.ranked_hits(&rule, None, 0..40).unwrap().iter().zip(&hits) {
         let listed =
-            found.hits.iter().flat_map(|own| own.candidates.iter().map(|&c| (c, own.score)));
+            actual.hits.iter().flat_map(|hit| hit.candidates.iter().map(|&c| (c, hit.score)));
         let hits = hits.iter().map(|hit| (hit.candidate as u32, hit.score));
         assert!(listed.take(40).eq(hits));
     }
