@@ -230,7 +230,7 @@ impl Config {
     /// name it, since their values may be defaults.
     pub(crate) fn read_data(&self, root: &DataRoot) -> Result<Dataset, Error> {
         use dsokr_data::Error::{Column, Io};
-        self.source().load(root).map_err(|error| match error {
+        let dataset = self.source().load(root).map_err(|error| match error {
             Column { path, column, available, .. } => {
                 let hint = self.naming(&column);
                 Error::Data(Column { path, column, hint, available })
@@ -240,8 +240,10 @@ impl Config {
                 let hint = file.and_then(|file| file.to_str()).map(|file| self.naming(file));
                 Error::NotFound { path, hint: hint.unwrap_or_default() }
             }
-            other => other.into(),
-        })
+            other => Error::from(other),
+        })?;
+        self.check_named_splits(&dataset)?;
+        Ok(dataset)
     }
 
     /// Which keys of `[data]` and `[output]` have this value, as the end of a sentence about it; empty if none has.

@@ -45,7 +45,7 @@ pub use output_matrix::OutputMatrixConfig;
 pub use reference::reference;
 
 use dsokr_data::config::DataConfig;
-use dsokr_data::{Source, SplitName};
+use dsokr_data::{Dataset, Source, SplitName};
 use dsokr_decode::MissingGold;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -257,33 +257,56 @@ impl Config {
         fits.then_some("weights of the ensemble are")
     }
 
-    /// Checks that nothing is chosen or evaluated on pairs that do not exist.
+    /// Checks that nothing is chosen or evaluated on pairs that do not exist, as far as the configuration says.
     fn check_splits(&self) -> Result<(), Error> {
-        let has_validation = self.data.has_validation();
+        let has_test = self.data.facts().has_test;
+        self.check_use_of_splits(self.data.has_validation(), has_test, "data.splits.validation")
+    }
+
+    /// Checks that the splits that a column of the data names are there, where something is chosen or evaluated on them.
+    pub(crate) fn check_named_splits(&self, dataset: &Dataset) -> Result<(), Error> {
+        let facts = self.data.facts();
+        if facts.splits.is_none_or(|splits| splits.column.is_none()) || self.data.fold.is_some() {
+            return Ok(());
+        }
+        let has_validation = !dataset.validation.ids.is_empty();
+        self.check_use_of_splits(has_validation, dataset.test.is_some(), "data.splits.column")
+    }
+
+    /// Checks that nothing is chosen or evaluated on splits without pairs; `key` is that of the validation pairs.
+    fn check_use_of_splits(
+        &self,
+        has_validation: bool,
+        has_test: bool,
+        key: &'static str,
+    ) -> Result<(), Error> {
         let learner_chooses = self.encoder.abilities().needs_validation;
         let ensemble_chooses =
             self.ensemble.as_ref().is_some_and(EnsembleConfig::fits_on_validation);
         let rules = [
             Rule {
                 key: "evaluation.split",
-                refused_when: self.evaluation.split == SplitName::Test
-                    && !self.data.facts().has_test,
-                because: "data.test names no file; name one, or set it to \"validation\"",
+                refused_when: self.evaluation.split == SplitName::Test && !has_test,
+                because: if key == "data.splits.column" {
+                    "the column names no row for the test; set it to \"validation\""
+                } else {
+                    "data.test names no file; name one, or set it to \"validation\""
+                },
             },
             Rule {
-                key: "data.splits.validation",
+                key,
                 refused_when: !has_validation && learner_chooses,
                 because: "encoders choose their checkpoint on validation pairs; use at least 1. A kernel machine needs none \
                           with one λ, or with several and encoder.solver.name \"closed-form\" or \"sketched\", where \
                           leave-one-out errors choose",
             },
             Rule {
-                key: "data.splits.validation",
+                key,
                 refused_when: !has_validation && self.decoding.hubs.is_some(),
                 because: "decoding.hubs is chosen on validation pairs; use at least 1",
             },
             Rule {
-                key: "data.splits.validation",
+                key,
                 refused_when: !has_validation && ensemble_chooses,
                 because: "ensemble.weights = \"validation\" fits weights on validation pairs; use at least 1",
             },

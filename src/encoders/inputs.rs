@@ -9,8 +9,8 @@ use dsokr_basis::features::SparseRow;
 use dsokr_basis::kernel::OutputKernel;
 use dsokr_basis::{Features, Kernel, RowSource};
 use dsokr_core::store::read_text;
-use dsokr_data::Split;
 use dsokr_data::featurizers::{NgramConfig, TfIdf};
+use dsokr_data::{ReadTexts, Split};
 use dsokr_nn::{Encoder, PartSize, Start};
 use rayon::prelude::*;
 use serde::Serialize;
@@ -163,6 +163,20 @@ pub trait PrepareRows: Send + Sync {
     /// # Errors
     /// Inputs that cannot be read, or have a different width; more columns than rows can hold.
     fn rows<'s>(&self, split: &'s Split) -> Result<Cow<'s, Features>, Error>;
+
+    /// As [`rows`](Self::rows), where `texts` are the inputs of the split, of which some may have been read for other
+    /// preparations (default: they are read anew).
+    ///
+    /// # Errors
+    /// As [`rows`](Self::rows).
+    fn rows_read<'s>(
+        &self,
+        split: &'s Split,
+        texts: &mut ReadTexts,
+    ) -> Result<Cow<'s, Features>, Error> {
+        let _ = texts;
+        self.rows(split)
+    }
 
     /// The kernel of the rows (default: the one of the configuration).
     fn kernel(&self, configured: &Kernel) -> Arc<dyn OutputKernel> {

@@ -105,7 +105,7 @@ impl DataConfig {
             Some(_) | None => {
                 let facts = self.facts();
                 let has_file = facts.files_of("data.validation").next().is_some();
-                has_file || facts.splits.is_none_or(|splits| !splits.validation.is_zero())
+                has_file || facts.splits.is_none_or(SplitsConfig::may_have_validation)
             }
         }
     }

@@ -28,6 +28,18 @@ pub enum SplitName {
     Test,
 }
 
+impl SplitName {
+    /// The split that a cell of a table names, as people write it, in upper or lower case.
+    pub fn of_cell(cell: &str) -> Option<Self> {
+        match cell.trim().to_lowercase().as_str() {
+            "train" | "training" => Some(Self::Train),
+            "validation" | "valid" | "val" | "dev" | "development" => Some(Self::Validation),
+            "test" | "testing" => Some(Self::Test),
+            _ => None,
+        }
+    }
+}
+
 impl FromStr for SplitName {
     type Err = dsokr_core::Error;
 

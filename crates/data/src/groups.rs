@@ -1,6 +1,6 @@
 //! Rows that belong together: those with one molecule, text or id, with one scaffold, with one value of a column.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use dsokr_core::message::shorten;
 use dsokr_molecule::Molecule;
@@ -117,11 +117,14 @@ impl<'a> GroupColumns<'a> {
         for column in self.outputs.iter().chain(&self.input) {
             // behind a SMILES there may be a name
             let is_molecule = self.molecule == Some(*column);
-            let key = |cell: &String| match cell.split_whitespace().next() {
-                Some(smiles) if is_molecule => canonical(smiles),
-                Some(_) | None => canonical(cell),
-            };
-            joined.join(&table.column(column)?.par_iter().map(key).collect::<Vec<_>>());
+            let cells = table.column(column)?.iter();
+            let texts: Vec<&str> = cells
+                .map(|cell| match cell.split_whitespace().next() {
+                    Some(smiles) if is_molecule => smiles,
+                    Some(_) | None => cell.trim(),
+                })
+                .collect();
+            joined.join(&molecule_keys(&texts));
         }
         let firsts: Vec<usize> = (0..table.len()).map(|row| joined.first(row)).collect();
         Ok(grouped(&firsts))
@@ -172,10 +175,32 @@ pub(crate) fn scaffold(molecule: Molecule) -> u64 {
 /// SMILES of one molecule.
 pub fn canonical(text: &str) -> String {
     let text = text.trim();
-    // sentences are not parsed
-    let molecule =
-        if text.contains(char::is_whitespace) { None } else { Molecule::parse(text).ok() };
-    molecule.map_or_else(|| text.to_owned(), |molecule| molecule.canonical_smiles())
+    molecule(text).map_or_else(|| text.to_owned(), |molecule| molecule.canonical_smiles())
+}
+
+/// The molecule that a text is a SMILES of; sentences are not parsed.
+fn molecule(text: &str) -> Option<Molecule> {
+    if text.contains(char::is_whitespace) { None } else { Molecule::parse(text).ok() }
+}
+
+/// Keys of texts, equal for equal texts and for two SMILES of one molecule. A molecule that is connected as no molecule of a
+/// different text is needs no canonical SMILES, which takes far more time than to read it.
+fn molecule_keys(texts: &[&str]) -> Vec<String> {
+    let connectivity = |text: &&str| molecule(text).map(|molecule| molecule.connectivity());
+    let connected: Vec<Option<u64>> = texts.par_iter().map(connectivity).collect();
+    let mut first_text: HashMap<u64, &str> = HashMap::with_capacity(texts.len());
+    let mut written_twice = HashSet::new();
+    for (&text, number) in texts.iter().zip(&connected) {
+        let Some(number) = *number else { continue };
+        if *first_text.entry(number).or_insert(text) != text {
+            written_twice.insert(number);
+        }
+    }
+    let key = |(&text, number): (&&str, &Option<u64>)| match number {
+        Some(number) if written_twice.contains(number) => canonical(text),
+        Some(_) | None => text.to_owned(),
+    };
+    texts.par_iter().zip(&connected).map(key).collect()
 }
 
 /// Sets of rows that are connected.

@@ -38,7 +38,7 @@ pub use folds::divide;
 pub use groups::canonical;
 pub use inputs::{InputKind, Inputs, KernelRows};
 pub use npy::{read_matrix, write_matrix, write_vector};
-pub use output_features::{FittedFeatures, TextFeatures};
+pub use output_features::{FittedFeatures, ReadTexts, TextFeatures};
 pub use outputs::Outputs;
 pub use pairs::{Official, read_official};
 pub use root::DataRoot;

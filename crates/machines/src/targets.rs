@@ -1,8 +1,9 @@
+use std::borrow::Cow;
 use std::ops::Range;
 
 use dsokr_basis::Projection;
-use dsokr_basis::eigenbasis::multiply;
-use dsokr_core::{Error, RowWeights};
+use dsokr_basis::eigenbasis::{multiply, sum_over_ranks};
+use dsokr_core::{Error, Processes, RowWeights};
 use faer::{Accum, Mat, MatRef};
 
 use crate::linear::{PANEL, Scalar, product};
@@ -23,6 +24,8 @@ pub struct Targets {
 pub(crate) enum Values {
     /// n × p row-major.
     Coordinates(Vec<f64>),
+    /// Row i has the coordinates of one of k distinct outputs, which are k × p row-major.
+    Shared { distinct: Vec<f64>, output_of: Vec<u32> },
     /// Row i has a 1 in the column of its class.
     Classes(Vec<u32>),
 }
@@ -121,6 +124,7 @@ impl Targets {
     pub fn len(&self) -> usize {
         match &self.values {
             Values::Coordinates(values) => values.len() / self.width,
+            Values::Shared { output_of, .. } => output_of.len(),
             Values::Classes(classes) => classes.len(),
         }
     }
@@ -137,33 +141,58 @@ impl Targets {
 
     /// Returns the same targets with an offset subtracted from each column.
     pub(crate) fn minus(&self, offset: &[f64]) -> Result<Self, Error> {
-        let mut values = self.values()?.to_vec();
-        for row in values.chunks_exact_mut(self.width) {
-            row.iter_mut().zip(offset).for_each(|(value, offset)| *value -= offset);
-        }
-        Ok(Self { values: Values::Coordinates(values), ..self.clone() })
+        self.mapped(self.width, |values| {
+            let mut values = values.to_vec();
+            for row in values.chunks_exact_mut(offset.len()) {
+                row.iter_mut().zip(offset).for_each(|(value, offset)| *value -= offset);
+            }
+            values
+        })
     }
 
     /// Returns the same targets times a matrix of p rows.
     pub(crate) fn times(&self, matrix: MatRef<f64>) -> Result<Self, Error> {
-        let rows = MatRef::from_row_major_slice(self.values()?, self.len(), self.width);
-        let product = multiply(rows, matrix);
-        let values = product.row_iter().flat_map(|row| row.iter().copied().collect::<Vec<_>>());
-        let values = Values::Coordinates(values.collect());
-        Ok(Self { values, width: matrix.ncols(), ..self.clone() })
+        self.mapped(matrix.ncols(), |values| {
+            let rows = values.len() / self.width;
+            let product = multiply(MatRef::from_row_major_slice(values, rows, self.width), matrix);
+            product.row_iter().flat_map(|row| row.iter().copied().collect::<Vec<_>>()).collect()
+        })
+    }
+
+    /// The same targets with `width` numbers a row, which `map` gives for rows of p numbers.
+    ///
+    /// # Errors
+    /// As [`values`](Self::values).
+    pub(crate) fn mapped(
+        &self,
+        width: usize,
+        map: impl Fn(&[f64]) -> Vec<f64>,
+    ) -> Result<Self, Error> {
+        let values = match &self.values {
+            Values::Coordinates(values) => Values::Coordinates(map(values)),
+            Values::Shared { distinct, output_of } => {
+                Values::Shared { distinct: map(distinct), output_of: output_of.clone() }
+            }
+            Values::Classes(_) => return Err(no_coordinates()),
+        };
+        Ok(Self { values, width, ..self.clone() })
     }
 
     /// Returns the coordinates, n × p row-major.
     ///
     /// # Errors
     /// [`Error::Value`] for classes, which have no coordinates.
-    pub fn values(&self) -> Result<&[f64], Error> {
+    pub fn values(&self) -> Result<Cow<'_, [f64]>, Error> {
         match &self.values {
-            Values::Coordinates(values) => Ok(values),
-            Values::Classes(_) => {
-                let allowed = "a basis: losses are those of coordinates in it";
-                Err(Error::value("the output space", "the training outputs", allowed))
+            Values::Coordinates(values) => Ok(Cow::Borrowed(values)),
+            Values::Shared { distinct, output_of } => {
+                let p = self.width;
+                let rows = output_of.iter().map(|&output| output as usize * p);
+                Ok(Cow::Owned(
+                    rows.flat_map(|start| &distinct[start..start + p]).copied().collect(),
+                ))
             }
+            Values::Classes(_) => Err(no_coordinates()),
         }
     }
 
@@ -181,41 +210,16 @@ impl Targets {
                 let values = &values[rows.start * p..rows.end * p];
                 Mat::from_fn(n, p, |i, j| T::from_f64(values[i * p + j]))
             }
+            Values::Shared { distinct, output_of } => {
+                let outputs = &output_of[rows];
+                Mat::from_fn(n, p, |i, j| T::from_f64(distinct[outputs[i] as usize * p + j]))
+            }
             Values::Classes(classes) => {
                 let mut dense = Mat::zeros(n, p);
                 for (row, &class) in classes[rows].iter().enumerate() {
                     dense[(row, class as usize)] = T::from_f64(1.0);
                 }
                 dense
-            }
-        }
-    }
-
-    /// Adds `T W Ψ` of some rows to m × p sums; `features` is `T W^½`, m × rows.
-    pub(crate) fn add_products(
-        &self,
-        rows: Range<usize>,
-        features: MatRef<f64>,
-        sums: &mut Mat<f64>,
-    ) {
-        match &self.values {
-            Values::Coordinates(values) => {
-                let values = &values[rows.start * self.width..rows.end * self.width];
-                let columns = MatRef::from_column_major_slice(values, self.width, rows.len());
-                if self.weights.is_equal() {
-                    product(sums.as_mut(), Accum::Add, features, columns.transpose(), PANEL);
-                    return;
-                }
-                let mut columns = columns.to_owned();
-                self.weigh(rows, &mut columns);
-                product(sums.as_mut(), Accum::Add, features, columns.transpose(), PANEL);
-            }
-            Values::Classes(classes) => {
-                for (row, column) in rows.zip(features.col_iter()) {
-                    let root = self.weights.get(row).sqrt();
-                    let sum = sums.col_mut(classes[row] as usize);
-                    sum.iter_mut().zip(column.iter()).for_each(|(sum, value)| *sum += root * value);
-                }
             }
         }
     }
@@ -235,6 +239,10 @@ impl Targets {
                 let rows = rows.iter().flat_map(|row| &values[row * p..(row + 1) * p]);
                 Values::Coordinates(rows.copied().collect())
             }
+            Values::Shared { distinct, output_of } => {
+                let output_of = rows.iter().map(|&row| output_of[row]).collect();
+                Values::Shared { distinct: distinct.clone(), output_of }
+            }
             Values::Classes(classes) => {
                 Values::Classes(rows.iter().map(|&row| classes[row]).collect())
             }
@@ -242,6 +250,74 @@ impl Targets {
         let residuals = rows.iter().filter_map(|&row| self.residuals.get(row).copied()).collect();
         Ok(Self { values, width: p, residuals, weights: self.weights.select(rows) })
     }
+}
+
+/// `T W Ψ` of features T and targets Ψ with weights W, m × p, summed over blocks of rows.
+pub(crate) struct SideSums<'t> {
+    targets: &'t Targets,
+    /// m × p; of outputs that rows share m × k, a column for each output.
+    sums: Mat<f64>,
+}
+
+impl<'t> SideSums<'t> {
+    /// No rows yet, of m features.
+    pub(crate) fn new(targets: &'t Targets, features: usize) -> Self {
+        let columns = match &targets.values {
+            Values::Coordinates(_) | Values::Classes(_) => targets.width,
+            Values::Shared { distinct, .. } => distinct.len() / targets.width,
+        };
+        Self { targets, sums: Mat::zeros(features, columns) }
+    }
+
+    /// Adds some rows; `features` is `T W^½`, m × rows.
+    pub(crate) fn add(&mut self, rows: Range<usize>, features: MatRef<f64>) {
+        let targets = self.targets;
+        match &targets.values {
+            Values::Coordinates(values) => {
+                let values = &values[rows.start * targets.width..rows.end * targets.width];
+                let columns = MatRef::from_column_major_slice(values, targets.width, rows.len());
+                if targets.weights.is_equal() {
+                    product(self.sums.as_mut(), Accum::Add, features, columns.transpose(), PANEL);
+                    return;
+                }
+                let mut columns = columns.to_owned();
+                targets.weigh(rows, &mut columns);
+                product(self.sums.as_mut(), Accum::Add, features, columns.transpose(), PANEL);
+            }
+            Values::Classes(columns) | Values::Shared { output_of: columns, .. } => {
+                for (row, feature) in rows.zip(features.col_iter()) {
+                    let root = targets.weights.get(row).sqrt();
+                    let sum = self.sums.col_mut(columns[row] as usize);
+                    sum.iter_mut()
+                        .zip(feature.iter())
+                        .for_each(|(sum, value)| *sum += root * value);
+                }
+            }
+        }
+    }
+
+    /// The sums over the rows of all ranks.
+    ///
+    /// # Errors
+    /// [`Error::Basis`] for a rank that has ended.
+    pub(crate) fn of_all_ranks(self, processes: &Processes) -> Result<Mat<f64>, Error> {
+        let mut sums = match &self.targets.values {
+            Values::Coordinates(_) | Values::Classes(_) => self.sums,
+            Values::Shared { distinct, .. } => {
+                let outputs = self.sums.ncols();
+                let distinct = MatRef::from_row_major_slice(distinct, outputs, self.targets.width);
+                multiply(self.sums.as_ref(), distinct)
+            }
+        };
+        sum_over_ranks(processes, &mut sums)?;
+        Ok(sums)
+    }
+}
+
+/// The error for targets that have no coordinates.
+fn no_coordinates() -> Error {
+    let allowed = "a basis: losses are those of coordinates in it";
+    Error::value("the output space", "the training outputs", allowed)
 }
 
 /// The largest λ: the squares of λ Σ w, from which the condition of a system is computed, are finite.

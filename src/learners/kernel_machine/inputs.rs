@@ -8,19 +8,19 @@ use dsokr_basis::features::{JoinedRows, Selected};
 use dsokr_basis::kernel::{OutputKernel, SumKernel};
 use dsokr_basis::{Features, Kernel, RowKind, RowSource};
 use dsokr_core::store::Stored;
+use dsokr_data::{ReadTexts, Split};
 use dsokr_machines::{
     KernelModel, KernelWeighting, Scaling, TargetGram, TrainingInputs, combine, nystrom_features,
 };
 use faer::Mat;
 use serde::{Deserialize, Serialize};
 
-use super::prepared::Source;
+use super::prepared::{Source, fitted};
 use crate::config::{ColumnScaling, InputSummandConfig, KernelMachineConfig, MachineInputsConfig};
 use crate::encoders::inputs::PrepareRows;
 use crate::error::Error;
 use crate::run_dir::{drawn_pairs, read_needed};
 use crate::targets::Problem;
-use dsokr_data::Split;
 
 const KERNELS: &str = "kernels.json";
 
@@ -60,13 +60,20 @@ struct StoredSum {
     kernels: Vec<Kernel>,
 }
 
+/// Inputs that were fitted to training inputs.
+pub(super) struct FittedInputs {
+    pub inputs: MachineInputs,
+    /// The rows of the training inputs under each of several kernels; none of a single one.
+    pub parts: Vec<Features>,
+}
+
 impl MachineInputs {
     /// Weights of kernels are learned with the training outputs.
     pub(super) fn fit(
         settings: &KernelMachineConfig,
         train: &Split,
         problem: &Problem,
-    ) -> Result<Self, Error> {
+    ) -> Result<FittedInputs, Error> {
         if let MachineInputsConfig::Kernels { combination: rule } = &settings.inputs {
             let values = train.inputs.kernels()?;
             let files = &problem.config.data.facts().kernel_files;
@@ -87,35 +94,33 @@ impl MachineInputs {
                     Cow::Owned(Mat::from_fn(n, n, |i, j| all[(pairs[i], pairs[j])]))
                 })
             })?;
-            return Ok(Self::Kernels(CombinedKernels { weights, training: values.training() }));
+            let kernels = CombinedKernels { weights, training: values.training() };
+            return Ok(FittedInputs { inputs: Self::Kernels(kernels), parts: Vec::new() });
         }
         if settings.kernels.is_empty() {
-            return Self::one(settings, Source::Training(train));
+            let inputs = Self::one(settings, Source::Training(train))?;
+            return Ok(FittedInputs { inputs, parts: Vec::new() });
         }
-        let key = |at: usize| format!("encoder.kernels[{at}].kernel");
-        let part = |(at, part): (usize, &InputSummandConfig)| {
-            let prepared = Source::Training(train).prepared(&part.inputs)?;
-            let kernel = match part.kernel.stated() {
-                Some(known) => known.clone(),
-                None => {
-                    let rows = prepared.rows(train)?;
-                    part.kernel.fit(&key(at), rows.as_ref(), problem.config.seed)?
-                }
-            };
-            Ok((prepared, kernel))
-        };
-        let parts = settings.summands().enumerate().map(part);
-        let parts = parts.collect::<Result<Vec<_>, Error>>()?;
+        let mut texts = ReadTexts::new(train.inputs.texts().unwrap_or_default());
+        let mut parts = Vec::new();
+        let mut rows_of_parts = Vec::new();
+        for (at, part) in settings.summands().enumerate() {
+            let (prepared, rows) = fitted(&part.inputs, train, &mut texts)?;
+            let key = format!("encoder.kernels[{at}].kernel");
+            let kernel = part.kernel.fit(&key, &rows, problem.config.seed)?;
+            parts.push((prepared, kernel));
+            rows_of_parts.push(rows);
+        }
+        drop(texts);
         let weights = match settings.weights {
             Some(rule @ (KernelWeighting::Alignf | KernelWeighting::HeldOut)) => {
                 let name = |at| format!("encoder.kernels[{at}]");
                 let names: Vec<_> = (0..parts.len()).map(name).collect();
                 weights(settings, rule, problem, &names, true, |at, pairs| {
                     let (prepared, kernel) = &parts[at];
-                    let rows = prepared.rows(train)?;
                     let kernel = prepared.kernel(kernel);
-                    kernel.validate(rows.kind())?;
-                    let rows = rows.select(pairs)?;
+                    kernel.validate(rows_of_parts[at].kind())?;
+                    let rows = rows_of_parts[at].select(pairs)?;
                     kernel.check(&rows)?;
                     Ok(Cow::Owned(kernel.block(&rows, &rows)?))
                 })?
@@ -126,7 +131,7 @@ impl MachineInputs {
                 settings.summands().map(|part| part.weight / total).collect()
             }
         };
-        Ok(Self::Sum(parts, weights))
+        Ok(FittedInputs { inputs: Self::Sum(parts, weights), parts: rows_of_parts })
     }
 
     /// Inputs of one kind under one kernel.
@@ -209,6 +214,21 @@ impl MachineInputs {
         Ok(vec![(KERNELS, json)])
     }
 
+    /// The training inputs as a machine takes them, from their rows under each of several kernels, where the fit has left
+    /// these.
+    pub(super) fn training_rows<'s>(
+        &self,
+        parts: Vec<Features>,
+        train: &'s Split,
+    ) -> Result<MachineRows<'s>, Error> {
+        match self {
+            Self::Sum(summands, weights) if !parts.is_empty() => {
+                joined_rows(summands, weights, parts)
+            }
+            Self::Sum(..) | Self::One(..) | Self::Kernels(_) => self.rows(train),
+        }
+    }
+
     /// A split's inputs as a machine takes them.
     pub(super) fn rows<'s>(&self, split: &'s Split) -> Result<MachineRows<'s>, Error> {
         match self {
@@ -216,21 +236,11 @@ impl MachineInputs {
                 Ok(MachineRows::Features(prepared.rows(split)?, Arc::clone(kernel)))
             }
             Self::Sum(parts, weights) => {
-                let rows = parts.iter().map(|(prepared, _)| {
-                    Ok(Box::new(prepared.rows(split)?.into_owned()) as Box<dyn RowSource>)
-                });
-                let joined = JoinedRows::new(rows.collect::<Result<_, Error>>()?)?;
-                let all: Vec<usize> = (0..joined.len()).collect();
-                let joined = joined.select(&all)?;
-                let sum = sum(parts, weights);
-                sum.check(&joined)?;
-                // products of rows are much faster than sums of kernels
-                Ok(match sum.linear_rows(&joined)? {
-                    Some(linear) => {
-                        MachineRows::Features(Cow::Owned(linear), Arc::new(Kernel::Linear))
-                    }
-                    None => MachineRows::Features(Cow::Owned(joined), Arc::new(sum)),
-                })
+                let mut texts = ReadTexts::new(split.inputs.texts().unwrap_or_default());
+                let rows = parts
+                    .iter()
+                    .map(|(prepared, _)| Ok(prepared.rows_read(split, &mut texts)?.into_owned()));
+                joined_rows(parts, weights, rows.collect::<Result<_, Error>>()?)
             }
             Self::Kernels(CombinedKernels { weights, training }) => {
                 let values = split.inputs.kernels()?;
@@ -274,6 +284,25 @@ impl MachineInputs {
             KernelModel::read_with(file, kernel)?
         })
     }
+}
+
+/// The rows of a sum of kernels: the rows under each of them side by side.
+fn joined_rows<'s>(
+    parts: &[Summand],
+    weights: &[f64],
+    rows: Vec<Features>,
+) -> Result<MachineRows<'s>, Error> {
+    let rows = rows.into_iter().map(|rows| Box::new(rows) as Box<dyn RowSource>);
+    let joined = JoinedRows::new(rows.collect())?;
+    let all: Vec<usize> = (0..joined.len()).collect();
+    let joined = joined.select(&all)?;
+    let sum = sum(parts, weights);
+    sum.check(&joined)?;
+    // products of rows are much faster than sums of kernels
+    Ok(match sum.linear_rows(&joined)? {
+        Some(linear) => MachineRows::Features(Cow::Owned(linear), Arc::new(Kernel::Linear)),
+        None => MachineRows::Features(Cow::Owned(joined), Arc::new(sum)),
+    })
 }
 
 /// Reads a model of a sum whose kernels are all linear in scaled rows, which was fitted to

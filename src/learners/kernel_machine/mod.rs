@@ -18,7 +18,7 @@ use dsokr_machines::{
     Cost, Coupling, KernelModel, LastSystem, OutputSpace, Solver, Targets, TrainingInputs,
 };
 use dsokr_train::{Event, Observer, check_basis};
-use inputs::{MachineInputs, MachineRows};
+use inputs::{FittedInputs, MachineInputs, MachineRows};
 use output::in_space;
 use predictor::KernelMachine;
 use solver::{LambdaSearch, Scaled, advice_on_unlike, in_places, scaled_inputs};
@@ -122,12 +122,15 @@ impl<'a> PreparedMachine<'a> {
         let dataset = &problem.dataset;
         let config = &problem.config;
         settings.check_pairs(dataset.train.ids.len())?;
-        let mut inputs = match &problem.saved {
-            Some(run) => MachineInputs::load(settings, run.path())?,
+        let FittedInputs { mut inputs, parts } = match &problem.saved {
+            Some(run) => FittedInputs {
+                inputs: MachineInputs::load(settings, run.path())?,
+                parts: Vec::new(),
+            },
             None => MachineInputs::fit(settings, &dataset.train, problem)?,
         };
         inputs.fit_kernel(settings, &dataset.train, config.seed)?;
-        let rows = inputs.rows(&dataset.train)?;
+        let rows = inputs.training_rows(parts, &dataset.train)?;
         if let MachineRows::Features(rows, kernel) = &rows {
             kernel.validate(rows.kind())?;
         }

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use dsokr_basis::Features;
 use dsokr_core::store::read_text;
-use dsokr_data::{Split, TextFeatures};
+use dsokr_data::{ReadTexts, Split, TextFeatures};
 
 use crate::config::MachineInputsConfig;
 use crate::encoders::inputs::{NgramInputs, Prepare, PrepareRows, VectorInputs};
@@ -72,6 +72,24 @@ impl Source<'_> {
     }
 }
 
+/// The preparation of inputs that is fitted to the training inputs, with their rows; `texts` are the training inputs, of which
+/// some may have been read for other preparations.
+pub(super) fn fitted(
+    inputs: &MachineInputsConfig,
+    train: &Split,
+    texts: &mut ReadTexts,
+) -> Result<(Box<dyn PrepareRows>, Features), Error> {
+    if let MachineInputsConfig::Features { features } = inputs {
+        // inputs of a different kind are refused
+        train.inputs.texts()?;
+        let (prepared, rows) = TextFeatures::fit_read(features, texts)?;
+        return Ok((Box::new(prepared), rows));
+    }
+    let prepared = Source::Training(train).prepared(inputs)?;
+    let rows = prepared.rows(train)?.into_owned();
+    Ok((prepared, rows))
+}
+
 impl PrepareRows for TextFeatures {
     fn file(&self) -> Result<Option<(&'static str, String)>, Error> {
         Ok(Some((FEATURES, serde_json::to_string(self)?)))
@@ -83,5 +101,14 @@ impl PrepareRows for TextFeatures {
 
     fn rows<'s>(&self, split: &'s Split) -> Result<Cow<'s, Features>, Error> {
         Ok(Cow::Owned(Self::rows(self, split.inputs.texts()?)?))
+    }
+
+    fn rows_read<'s>(
+        &self,
+        split: &'s Split,
+        texts: &mut ReadTexts,
+    ) -> Result<Cow<'s, Features>, Error> {
+        split.inputs.texts()?;
+        Ok(Cow::Owned(Self::rows_read(self, texts)?))
     }
 }

@@ -1,7 +1,7 @@
 //! The configuration for a table, written from the template for its outputs.
 
 use dsokr_data::cells::NumberNotation;
-use toml_edit::{Array, DocumentMut, InlineTable, Item, TableLike, Value, value};
+use toml_edit::{Array, DocumentMut, InlineTable, Item, Table, TableLike, Value, value};
 
 use super::Survey;
 use super::kind::ColumnKind;
@@ -48,6 +48,7 @@ impl Survey {
             self.compare_molecules(&mut document)?;
         }
         self.adapt(&mut document, constant);
+        number_tables(document.as_table_mut(), &mut 0);
         Ok(self.data_section(folder) + document.to_string().trim_start_matches('\n'))
     }
 
@@ -67,6 +68,10 @@ impl Survey {
                 encoder.insert(key, item.clone());
             }
         }
+        encoder.decor_mut().set_prefix(
+            "\n# One ridge regression from what molecules have in common, in several ways. The weights of the kernels are those\n\
+             # with the least leave-one-out error, and so is λ.\n",
+        );
         let kernels = encoder.get_mut("kernels").and_then(Item::as_array_of_tables_mut);
         for kernel in kernels.into_iter().flat_map(|kernels| kernels.iter_mut()) {
             let inputs = kernel["inputs"].as_inline_table_mut();
@@ -290,6 +295,21 @@ fn compare_vectors(document: &mut DocumentMut) {
 fn parsed(template: &str) -> Result<DocumentMut, Error> {
     let parsed = template.parse::<DocumentMut>();
     parsed.map_err(|error| Error::value("the template", error, "a TOML document"))
+}
+
+/// Has tables follow each other in the order of their keys, where some come from a different template.
+fn number_tables(table: &mut Table, position: &mut isize) {
+    table.set_position(Some(*position));
+    *position += 1;
+    for (_, item) in table.iter_mut() {
+        match item {
+            Item::Table(table) => number_tables(table, position),
+            Item::ArrayOfTables(tables) => {
+                tables.iter_mut().for_each(|table| number_tables(table, position));
+            }
+            Item::Value(_) | Item::None => {}
+        }
+    }
 }
 
 /// Puts a text behind the key of an inline table, in the place of the one that is there.

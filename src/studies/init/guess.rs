@@ -10,6 +10,9 @@ use super::kind::{ColumnKind, KindName, Reading, is_date, is_inchi, items_ranked
 /// The share of cells that must be of a kind.
 const MOST: f64 = 0.9;
 
+/// The most cells that are looked at for the kind of a column.
+const LOOKED_AT: usize = 10_000;
+
 /// The most classes of a column, and the fewest rows that each of them has in the mean.
 const CLASSES: usize = 50;
 const ROWS_OF_A_CLASS: usize = 5;
@@ -104,12 +107,20 @@ pub(super) fn stated(kind: KindName, cells: &[&str]) -> ColumnKind {
 
 /// Whether most cells are what `is` says.
 fn most(cells: &[&str], is: impl Fn(&str) -> bool) -> bool {
+    let cells = looked_at(cells);
     let count = cells.iter().filter(|cell| is(cell)).count();
     count as f64 >= MOST * cells.len() as f64
 }
 
+/// The cells that tell what a column is: all, or so many at equal distances of a long one.
+fn looked_at<'c>(cells: &[&'c str]) -> Vec<&'c str> {
+    let step = cells.len().div_ceil(LOOKED_AT).max(1);
+    cells.iter().copied().step_by(step).collect()
+}
+
 /// Whether most cells are of a kind.
 fn are_mostly(kind: &ColumnKind, cells: &[&str]) -> bool {
+    let cells = looked_at(cells);
     let read = |cell: &&&str| kind.read(cell) != Reading::Invalid;
     let count = cells.par_iter().filter(read).count();
     count as f64 >= MOST * cells.len() as f64

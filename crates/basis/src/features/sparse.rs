@@ -135,6 +135,14 @@ impl<'a> SparseBlock<'a> {
         Self::from_rows(levels.len(), (0..self.len()).map(row))
     }
 
+    /// Returns the same rows with so many columns, at least as many as before.
+    ///
+    /// # Errors
+    /// [`Error::Shape`] for fewer columns than rows have entries in, and for too many.
+    pub fn with_width(self, width: usize) -> Result<Self, Error> {
+        Self::new(width, self.offsets, self.columns, self.values)
+    }
+
     /// Returns the columns that have entries in at least `rows` rows, ascending; 0 and 1 give all that have any.
     pub fn common(&self, rows: usize) -> Vec<u32> {
         let mut counts = vec![0; self.width];

@@ -27,7 +27,7 @@ pub use graphs::{GraphFeatures, MoleculeGraphFeatures};
 pub(crate) use graphs::{graphs, graphs_memory};
 pub use numbers::NumberFeatures;
 pub(crate) use numbers::numbers;
-pub use of_texts::TextFeatures;
+pub use of_texts::{ReadTexts, TextFeatures};
 
 use crate::error::Error;
 use crate::kinds::kinds;

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use dsokr_basis::Features;
 use dsokr_basis::features::SparseRows;
+use dsokr_molecule::Molecule;
 use serde::{Deserialize, Serialize};
 
 use super::{FittedColumns, OutputFeatures, OutputFiles, OutputTable};
@@ -41,8 +42,26 @@ impl TextFeatures {
     /// A text that cannot be read, such as one that is not a SMILES; features that are neither of a column nor of
     /// graphs.
     pub fn fit(features: &OutputFeatures, texts: &[String]) -> Result<Self, Error> {
-        let (columns, _) = read(features, texts, None)?;
-        Ok(Self { features: features.clone(), columns })
+        Ok(Self::fit_read(features, &mut ReadTexts::new(texts))?.0)
+    }
+
+    /// As [`fit`](Self::fit), with the [rows](Self::rows) of the training texts.
+    ///
+    /// # Errors
+    /// As [`fit`](Self::fit).
+    pub fn fit_read(
+        features: &OutputFeatures,
+        texts: &mut ReadTexts,
+    ) -> Result<(Self, Features), Error> {
+        let (columns, rows) = texts.features(features, None)?;
+        let fitted = Self { features: features.clone(), columns };
+        let rows = match rows {
+            Features::Sparse(rows) if fitted.is_open() => {
+                Features::Sparse(rows.with_width(fitted.width())?)
+            }
+            rows => rows,
+        };
+        Ok((fitted, rows))
     }
 
     /// Returns the number of columns: the columns of the training texts, and one more where other texts may have
@@ -74,11 +93,19 @@ impl TextFeatures {
     /// # Errors
     /// The errors of [`fit`](Self::fit).
     pub fn rows(&self, texts: &[String]) -> Result<Features, Error> {
+        self.rows_read(&mut ReadTexts::new(texts))
+    }
+
+    /// As [`rows`](Self::rows), of texts of which some may have been read before.
+    ///
+    /// # Errors
+    /// As [`fit`](Self::fit).
+    pub fn rows_read(&self, texts: &mut ReadTexts) -> Result<Features, Error> {
         let fitted = &self.columns;
         // the known columns are among those of all that texts have, but nothing can be fitted to texts without any feature
-        let all = if self.is_open() { read(&self.features, texts, None).ok() } else { None };
+        let all = if self.is_open() { texts.features(&self.features, None).ok() } else { None };
         let (columns_of_texts, rows) =
-            all.map_or_else(|| read(&self.features, texts, Some(fitted)), Ok)?;
+            all.map_or_else(|| texts.features(&self.features, Some(fitted)), Ok)?;
         let (Features::Sparse(all), true) = (&rows, self.is_open()) else {
             let width = columns_of_texts.width;
             let expected = fitted.width;
@@ -106,23 +133,44 @@ impl TextFeatures {
     }
 }
 
-/// Returns the columns and rows of texts, which make the only column of a table.
-fn read(
-    features: &OutputFeatures,
-    texts: &[String],
-    fitted: Option<&FittedColumns>,
-) -> Result<(FittedColumns, Features), Error> {
-    if let OutputFeatures::Graphs(graphs) = features {
-        let (columns, rows) = graphs.of_texts(texts, fitted)?;
-        return Ok((columns, rows.select(&(0..rows.len()).collect::<Vec<_>>())?));
+/// Texts from which features of several kinds are computed: their molecules are read once for all of them.
+pub struct ReadTexts<'t> {
+    texts: &'t [String],
+    /// The molecules of the texts, by the column that features name.
+    molecules: HashMap<String, Vec<Molecule>>,
+}
+
+impl<'t> ReadTexts<'t> {
+    /// Creates texts of which nothing has been read.
+    pub fn new(texts: &'t [String]) -> Self {
+        Self { texts, molecules: HashMap::new() }
     }
-    let column = features.column().unwrap_or_default();
-    let table = Table::numbered(Path::new("the inputs"), "", [(column, texts.to_vec())]);
-    let truth = None;
-    let labels = Vec::new();
-    let molecules = HashMap::new();
-    let files = OutputFiles::Given(&[]);
-    let mut from = OutputTable { table: &table, id: "", files, fitted, truth, labels, molecules };
-    let (columns, rows) = features.kind().read(&mut from)?;
-    Ok((columns, rows.select(&(0..rows.len()).collect::<Vec<_>>())?))
+
+    /// Returns the columns and rows of the texts, which make the only column of a table; `fitted` are the columns of an earlier
+    /// training.
+    fn features(
+        &mut self,
+        features: &OutputFeatures,
+        fitted: Option<&FittedColumns>,
+    ) -> Result<(FittedColumns, Features), Error> {
+        if let OutputFeatures::Graphs(graphs) = features {
+            let (columns, rows) = graphs.of_texts(self.texts, fitted)?;
+            return Ok((columns, rows.select(&(0..rows.len()).collect::<Vec<_>>())?));
+        }
+        let column = features.column().unwrap_or_default();
+        let table = Table::numbered(Path::new("the inputs"), "", [(column, self.texts.to_vec())]);
+        let mut from = OutputTable {
+            table: &table,
+            id: "",
+            files: OutputFiles::Given(&[]),
+            fitted,
+            truth: None,
+            labels: Vec::new(),
+            molecules: std::mem::take(&mut self.molecules),
+        };
+        let found = features.kind().read(&mut from);
+        self.molecules = from.molecules;
+        let (columns, rows) = found?;
+        Ok((columns, rows.select(&(0..rows.len()).collect::<Vec<_>>())?))
+    }
 }

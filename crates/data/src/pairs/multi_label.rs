@@ -129,6 +129,8 @@ impl Pairs for MultiLabelConfig {
         let group = self.splits.group.as_ref().map(|group| format!("{group:?}"));
         let allowed = "absent: rows are vectors, which have no molecules, texts or columns";
         check(group.is_none(), "data.splits.group", group.unwrap_or_default(), allowed)?;
+        let column = self.splits.column.as_ref().map(|column| format!("{column:?}"));
+        check(column.is_none(), "data.splits.column", column.unwrap_or_default(), allowed)?;
         let holds = self.test.is_none() || self.splits.test.is_zero();
         check(holds, "data.splits.test", self.splits.test, "0, with a file in data.test")
     }

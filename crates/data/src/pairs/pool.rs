@@ -10,7 +10,7 @@ use super::rows::{PairedRows, SplitsConfig};
 use super::{InputsConfig, PairFacts, Pairs, RowOrder, SplitSize, TextConfig, Wanted};
 use crate::dataset::{Dataset, Split, SplitName};
 use crate::error::{Error, check, extension_of};
-use crate::groups::{GroupColumns, GroupRule};
+use crate::groups::GroupColumns;
 use crate::output_features::OutputFeatures;
 use crate::root::DataRoot;
 use crate::table::{OnBadRow, Table, TableOptions};
@@ -57,21 +57,21 @@ fn is_true(value: &bool) -> bool {
 }
 
 impl PoolConfig {
-    /// Reads ids, texts and the given columns of outputs; `group` is the column of the groups that splits do not
-    /// divide.
+    /// Reads ids, texts and the given columns of outputs; `splits` are the columns that say which rows belong to which
+    /// split.
     fn read<'a>(
         &'a self,
         path: &Path,
         outputs: impl IntoIterator<Item = &'a str>,
-        group: Option<&'a str>,
+        splits: impl IntoIterator<Item = &'a str>,
         wanted: &Wanted<'a>,
     ) -> Result<PairedRows<'a>, Error> {
-        let Self { id, inputs, splits, .. } = self;
+        let Self { id, inputs, .. } = self;
         let column = inputs.column(id);
         let mut columns = vec![id.as_str(), column];
         columns.extend(outputs);
         columns.extend(wanted.group);
-        columns.extend(group);
+        columns.extend(splits);
         let lines = has_lines(path);
         let numbered = self.has_numbers(path);
         let read = |on_bad_row| {
@@ -104,6 +104,7 @@ impl PoolConfig {
         }
         let inputs = inputs.reader(column, wanted, kernels)?;
         let group = wanted.group;
+        let splits = &self.splits;
         Ok(PairedRows { table, id, inputs, splits, group, together, numbered })
     }
 }
@@ -121,11 +122,6 @@ impl PoolConfig {
     fn has_numbers(&self, path: &Path) -> bool {
         self.numbered || has_lines(path)
     }
-
-    /// Returns the column of the groups that splits do not divide.
-    fn group_column(&self) -> Option<&str> {
-        self.splits.rule().and_then(GroupRule::column)
-    }
 }
 
 impl Pairs for PoolConfig {
@@ -134,7 +130,7 @@ impl Pairs for PoolConfig {
             folder: &self.folder,
             files: self.files(),
             splits: Some(&self.splits),
-            has_test: self.test.is_some() || !self.splits.test.is_zero(),
+            has_test: self.test.is_some() || self.splits.may_have_test(),
             numbered: self.has_numbers(self.file.as_ref()),
             skips_rows: true,
             id: Some(&self.id),
@@ -143,13 +139,19 @@ impl Pairs for PoolConfig {
     }
 
     fn validate(&self) -> Result<(), Error> {
+        let validation = self.splits.validation.unwrap_or_default();
         let given = [
-            ("data.splits.validation", self.validation.is_some(), self.splits.validation),
+            ("data.splits.validation", self.validation.is_some(), validation),
             ("data.splits.test", self.test.is_some(), self.splits.test),
         ];
         for (key, has_file, size) in given {
             check(!has_file || size.is_zero(), key, size, "0, with a file of these pairs")?;
         }
+        let has_files = self.validation.is_some() || self.test.is_some();
+        let column = self.splits.column.as_ref().filter(|_| has_files);
+        let found = column.map(|column| format!("{column:?}")).unwrap_or_default();
+        let allowed = "absent, with a file of validation or test pairs";
+        check(column.is_none(), "data.splits.column", found, allowed)?;
         self.inputs.validate()
     }
 
@@ -160,11 +162,11 @@ impl Pairs for PoolConfig {
 
     fn load(&self, wanted: &Wanted) -> Result<Dataset, Error> {
         let path = wanted.root()?.file(&self.file);
-        let pairs = self.read(&path, wanted.outputs.columns(), self.group_column(), wanted)?;
+        let pairs = self.read(&path, wanted.outputs.columns(), self.splits.columns(), wanted)?;
         let further = |file: &Option<String>| {
             let Some(file) = file else { return Ok(None) };
             let path = wanted.root()?.file(file);
-            let rows = self.read(&path, wanted.outputs.columns(), None, wanted)?;
+            let rows = self.read(&path, wanted.outputs.columns(), [], wanted)?;
             let table = if rows.numbered { rows.table.with_row_ids(&self.id)? } else { rows.table };
             Ok::<_, Error>(Some(table))
         };
@@ -187,11 +189,11 @@ impl Pairs for PoolConfig {
         };
         if let Some(file) = file {
             let path = wanted.root()?.file(file);
-            let queries = self.read(&path, columns, None, wanted)?.queries(wanted, false)?;
+            let queries = self.read(&path, columns, [], wanted)?.queries(wanted, false)?;
             return Ok(Some(Split { foreign: false, labels: Vec::new(), ..queries }));
         }
         let path = wanted.root()?.file(&self.file);
-        self.read(&path, columns, self.group_column(), wanted)?.split(name, wanted)
+        self.read(&path, columns, self.splits.columns(), wanted)?.split(name, wanted)
     }
 
     fn queries(&self, path: &Path, wanted: &Wanted) -> Result<Split, Error> {
@@ -207,7 +209,7 @@ impl Pairs for PoolConfig {
             Some(label) if !has_lines(path) && has_column(label)? => Some(label),
             Some(_) | None => None,
         };
-        self.read(path, columns.chain(label), None, wanted)?.queries(wanted, is_pool_file)
+        self.read(path, columns.chain(label), [], wanted)?.queries(wanted, is_pool_file)
     }
 }
 
@@ -266,11 +268,12 @@ impl MemoryConfig {
         let rows = Some(Arc::new(Table::numbered(Path::new("memory"), Self::ID, columns)));
         let splits = SplitsConfig {
             order: RowOrder::Drawn,
-            validation: SplitSize::Rows((n / 10).max(1)),
+            validation: Some(SplitSize::Rows((n / 10).max(1))),
             test: SplitSize::Rows(0),
             train: None,
             seed: None,
             group: Some("repeats".into()),
+            column: None,
             unpaired: false,
         };
         Ok(Self { inputs, splits, rows })
@@ -297,7 +300,7 @@ impl Pairs for MemoryConfig {
     fn facts(&self) -> PairFacts<'_> {
         PairFacts {
             splits: Some(&self.splits),
-            has_test: !self.splits.test.is_zero(),
+            has_test: self.splits.may_have_test(),
             id: Some(Self::ID),
             texts: Some(&self.inputs),
             inputs: self.inputs.kind(),

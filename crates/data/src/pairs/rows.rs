@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::ops::Range;
 
+use dsokr_core::message::shorten;
 use dsokr_core::random::generator;
 use rand::seq::SliceRandom;
 use schemars::JsonSchema;
@@ -29,8 +30,9 @@ pub struct SplitsConfig {
     #[serde(default)]
     pub order: RowOrder,
     /// Validation pairs: their number, or their share of the rows. 0 is for kernel machines that choose nothing on
-    /// them: with one λ, or several that leave-one-out errors choose from.
-    pub validation: SplitSize,
+    /// them: with one λ, or several that leave-one-out errors choose from. Required, unless `column` is given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub validation: Option<SplitSize>,
     /// Test pairs: their number, or their share of the rows.
     #[serde(default)]
     pub test: SplitSize,
@@ -47,6 +49,10 @@ pub struct SplitsConfig {
     /// together.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub group: Option<String>,
+    /// The column that names the split of each row, in the place of sizes, seed and groups: `train` (also `training`),
+    /// `validation` (`valid`, `val`, `dev`, `development`) or `test` (`testing`), in upper or lower case.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub column: Option<String>,
     /// Whether the rows of no split are outputs without a pair: candidates, also under
     /// `output.only_training`.
     #[serde(default)]
@@ -120,8 +126,50 @@ impl SplitsConfig {
         self.group.as_deref().map(GroupRule::named)
     }
 
+    /// The columns that say which rows belong to which split, or together.
+    pub(super) fn columns(&self) -> impl Iterator<Item = &str> {
+        let group = self.rule().and_then(GroupRule::column);
+        self.column.as_deref().into_iter().chain(group)
+    }
+
+    /// Whether there are validation pairs, where no file has them; a column may have none.
+    pub(crate) fn may_have_validation(&self) -> bool {
+        self.column.is_some() || !self.validation.unwrap_or_default().is_zero()
+    }
+
+    /// Whether there are test pairs, where no file has them; a column may have none.
+    pub(super) fn may_have_test(&self) -> bool {
+        self.column.is_some() || !self.test.is_zero()
+    }
+
+    /// Checks that a column is given instead of everything that draws splits.
+    fn validate_column(&self) -> Result<(), Error> {
+        let given = [
+            ("validation", self.validation.map(|size| size.to_string())),
+            ("test", (!self.test.is_zero()).then(|| self.test.to_string())),
+            ("train", self.train.map(|size| size.to_string())),
+            ("seed", self.seed.map(|seed| seed.to_string())),
+            ("group", self.group.as_ref().map(|group| format!("{group:?}"))),
+            ("order", (self.order == RowOrder::File).then(|| "\"file\"".to_owned())),
+        ];
+        let allowed = "absent, with data.splits.column, which names the split of each row";
+        for (name, value) in given {
+            let Some(value) = value else { continue };
+            return Err(Error::value(format!("data.splits.{name}"), value, allowed));
+        }
+        Ok(())
+    }
+
     pub(super) fn validate(&self) -> Result<(), Error> {
-        self.validation.validate("data.splits.validation", 0)?;
+        if self.column.is_some() {
+            return self.validate_column();
+        }
+        let Some(validation) = self.validation else {
+            let allowed =
+                "a number of rows, a share between 0 and 1, or data.splits.column in its place";
+            return Err(Error::value("data.splits.validation", "absent", allowed));
+        };
+        validation.validate("data.splits.validation", 0)?;
         self.test.validate("data.splits.test", 0)?;
         let drawn = self.order == RowOrder::Drawn;
         let allowed = "absent, with data.splits.order = \"file\": groups are drawn";
@@ -271,8 +319,11 @@ impl PairedRows<'_> {
     /// Draws the rows of each split.
     fn draw(&self, seed: u64) -> Result<Drawn, Error> {
         let Self { table, splits, .. } = self;
+        if let Some(column) = &splits.column {
+            return named_splits(table, column);
+        }
         let size_of = |size: SplitSize| size.of(table.len());
-        let validation = size_of(splits.validation);
+        let validation = size_of(splits.validation.unwrap_or_default());
         let test = size_of(splits.test);
         let held = validation.saturating_add(test);
         let left = table.len().saturating_sub(held);
@@ -360,6 +411,35 @@ impl PairedRows<'_> {
         let groups = rows.iter().map(|&row| std::mem::take(&mut names[row])).collect();
         Ok(Drawn { rows, parts: [held..held + train, 0..first, first..held], groups })
     }
+}
+
+/// The rows of each split that a column names, in the order of the table.
+fn named_splits(table: &Table, column: &str) -> Result<Drawn, Error> {
+    let [mut train, mut validation, mut test] = [const { Vec::new() }; 3];
+    for (row, cell) in table.column(column)?.iter().enumerate() {
+        match SplitName::of_cell(cell) {
+            Some(SplitName::Train) => train.push(row),
+            Some(SplitName::Validation) => validation.push(row),
+            Some(SplitName::Test) => test.push(row),
+            None => {
+                let cell = shorten(cell);
+                let message = format!(
+                    "{cell:?} in the column {column:?}, which names the split: allowed are train, validation (valid, val, dev) \
+                     and test"
+                );
+                return Err(table.error(row, message));
+            }
+        }
+    }
+    if train.is_empty() {
+        let allowed = "a column that names rows for training";
+        return Err(Error::value("data.splits.column", format!("{column:?}"), allowed));
+    }
+    let first = validation.len();
+    let held = first + test.len();
+    let all = held + train.len();
+    let rows = [validation, test, train].concat();
+    Ok(Drawn { rows, parts: [held..all, 0..first, first..held], groups: Vec::new() })
 }
 
 /// Rows of a table, and which of them, in this order, are training, validation and test pairs; the others none.

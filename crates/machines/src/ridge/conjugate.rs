@@ -17,7 +17,7 @@ use super::model::{Expansion, KernelModel, Weights};
 use super::sketched::{InputSketch, RidgeProblem, SketchedInputs, blocks};
 use crate::linear::{Factor, PANEL, Panels, check_finite, not_positive, product, row_major};
 use crate::summary::{Convergence, Inputs, RidgeSummary, Solution, Summary};
-use crate::targets::{Targets, check};
+use crate::targets::{SideSums, Targets, check};
 
 /// Rows whose products one task computes.
 const ROWS: usize = 512;
@@ -193,7 +193,7 @@ impl<'a> System<'a> {
         let penalty = inputs.penalty()?;
         penalty.check_finite("kernel matrix of the anchors")?;
         let (penalty, added) = factored(penalty, ridge)?;
-        let mut sides = Mat::<f64>::zeros(size, targets.width());
+        let mut sides = SideSums::new(targets, size);
         let mut sampled = Panels::zeros(size);
         let scale = (n as f64 / sample.len() as f64).sqrt();
         let processes = Processes::current();
@@ -206,7 +206,7 @@ impl<'a> System<'a> {
             targets.weigh(range.clone(), &mut features);
             let place = |i: usize, j: usize| (range.start + j, i);
             check_finite("kernel matrix", features.as_ref(), place)?;
-            targets.add_products(range.clone(), features.as_ref(), &mut sides);
+            sides.add(range.clone(), features.as_ref());
             let mut chosen = Vec::new();
             while let Some(row) = sample.next_if(|&row| row < range.end) {
                 chosen.push(row - range.start);
@@ -223,7 +223,7 @@ impl<'a> System<'a> {
                 kept.push(features);
             }
         }
-        sum_over_ranks(&processes, &mut sides)?;
+        let mut sides = sides.of_all_ranks(&processes)?;
         sampled.sum(&processes)?;
         sampled.add_to_diagonal(ridge);
         let (sampled, _) = factored(sampled, ridge)?;

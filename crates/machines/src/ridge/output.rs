@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use dsokr_basis::eigenbasis::multiply;
-use dsokr_basis::features::{distinct, ranges, read};
+use dsokr_basis::features::{Distinct, Selected, distinct, ranges, read};
 use dsokr_basis::kernel::{IntoKernel, named};
 use dsokr_basis::{Basis, Features, OutputKernel, RowKind, RowSource};
 use dsokr_core::store::{self, Stored, Tensor};
@@ -20,6 +20,9 @@ const ROWS: usize = 1024;
 
 /// Training outputs whose points are computed at once.
 const AT_ONCE: usize = 16 * ROWS;
+
+/// Of more training outputs than these, equal ones share the numbers of one target where most are not the only one.
+const MANY: usize = 20_000;
 
 /// The coordinates that predictions live in: how outputs become targets, and candidates points.
 ///
@@ -98,21 +101,40 @@ impl OutputSpace {
         Error::check_range("number of coordinates", dimension, 1..=basis.dimension())?;
         let map = SpaceKind::Basis(Box::new(basis));
         let mut space = Self { map, directions: None, centre: Vec::new() };
+        let repeated = repeated(outputs)?;
+        let values = match repeated {
+            Some(Distinct { representative, class, .. }) => {
+                let rows = Selected::new(outputs, &representative);
+                let distinct = space.leading_coordinates(&rows, dimension)?;
+                space.centre = mean(&distinct, dimension, &sums_of_weights(&class, weights)?);
+                Values::Shared { distinct, output_of: class }
+            }
+            None => {
+                let values = space.leading_coordinates(outputs, dimension)?;
+                space.centre = mean(&values, dimension, weights);
+                Values::Coordinates(values)
+            }
+        };
+        let residuals = Vec::new();
+        Ok((space, Targets { values, width: dimension, residuals, weights: weights.clone() }))
+    }
+
+    /// The leading coordinates of outputs, not centred, row-major. The [`Processes`] of the scope share the work.
+    fn leading_coordinates(
+        &self,
+        outputs: &dyn RowSource,
+        dimension: usize,
+    ) -> Result<Vec<f64>, Error> {
         let processes = Processes::current();
         let part = processes.part_in_blocks(outputs.len(), ROWS);
         let mut joined = Vec::with_capacity(part.len() * dimension);
         // points of many outputs take more memory than all else, so there is one copy of them
         for range in ranges(part, AT_ONCE) {
-            let points = space.wide(outputs, range)?;
+            let points = self.wide(outputs, range)?;
             let leading = points.subrows(0, dimension);
             joined.extend(leading.col_iter().flat_map(|column| column.iter().copied()));
         }
-        let values: Vec<f64> = processes.join(joined)?;
-        let columns = MatRef::from_column_major_slice(&values, dimension, outputs.len());
-        space.centre = mean(columns, weights);
-        let values = Values::Coordinates(values);
-        let residuals = Vec::new();
-        Ok((space, Targets { values, width: dimension, residuals, weights: weights.clone() }))
+        Ok(processes.join(joined)?)
     }
 
     /// Creates the identity on the distinct rows of the training outputs, and the targets: IOKR.
@@ -201,8 +223,7 @@ impl OutputSpace {
         };
         let centre = turned(&self.centre);
         let map = self.map.clone();
-        let values = Values::Coordinates(turned(targets.values()?));
-        let targets = Targets { values, width: embedding.rank(), ..targets.clone() };
+        let targets = targets.mapped(embedding.rank(), turned)?;
         Ok((Self { map, directions: Some(embedding.directions().to_owned()), centre }, targets))
     }
 
@@ -431,12 +452,32 @@ const KIND: &str = "outputs";
 /// The version of its layout.
 const VERSION: u32 = 1;
 
-/// Returns the weighted mean of columns.
-fn mean(columns: MatRef<f64>, weights: &RowWeights) -> Vec<f64> {
+/// Returns the weighted mean of rows of `width` numbers.
+fn mean(rows: &[f64], width: usize, weights: &RowWeights) -> Vec<f64> {
+    let columns = MatRef::from_column_major_slice(rows, width, rows.len() / width);
     let total = weights.total(columns.ncols().max(1));
     let weighted = |(at, value): (usize, &f64)| weights.get(at) * value;
     columns
         .row_iter()
         .map(|row| row.iter().enumerate().map(weighted).sum::<f64>() / total)
         .collect()
+}
+
+/// Which of many training outputs are the same, if most repeat a different one.
+fn repeated(outputs: &dyn RowSource) -> Result<Option<Distinct>, Error> {
+    if outputs.len() <= MANY {
+        return Ok(None);
+    }
+    let found = distinct(outputs)?;
+    Ok((2 * found.representative.len() <= outputs.len()).then_some(found))
+}
+
+/// The sum of the weights of the rows of each class.
+fn sums_of_weights(class: &[u32], weights: &RowWeights) -> Result<RowWeights, Error> {
+    let classes = class.iter().max().map_or(0, |&last| last as usize + 1);
+    let mut sums = vec![0.0; classes];
+    for (row, &class) in class.iter().enumerate() {
+        sums[class as usize] += weights.get(row);
+    }
+    Ok(RowWeights::new(&sums)?)
 }

@@ -4,7 +4,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use dsokr_basis::eigenbasis::{Eigen, leading, multiply, sum_over_ranks};
+use dsokr_basis::eigenbasis::{Eigen, leading, multiply};
 use dsokr_basis::features::{Selected, ranges, read};
 use dsokr_basis::kernel::IntoKernel;
 use dsokr_basis::{Block, Features, OutputKernel, RowSource, Sketch, SketchKind, SketchOptions};
@@ -18,7 +18,7 @@ use serde::{Deserialize, Serialize};
 use super::model::{Expansion, KernelModel, Weights};
 use crate::linear::{Factor, PANEL, Panels, not_positive, product, row_major};
 use crate::summary::{Inputs, RidgeSummary, Solution, Summary};
-use crate::targets::{Targets, check};
+use crate::targets::{SideSums, Targets, check};
 
 /// Numbers in a block of training rows: 64 MiB of sketched kernel values.
 const BLOCK: usize = 8 << 20;
@@ -247,16 +247,15 @@ fn normal_equations(
 ) -> Result<(Panels<f64>, Mat<f64>), Error> {
     let processes = Processes::current();
     let mut system = Panels::zeros(inputs.len());
-    let mut sides = Mat::<f64>::zeros(inputs.len(), targets.width());
+    let mut sides = SideSums::new(targets, inputs.len());
     for range in blocks(processes.part(rows.len()), inputs.len()) {
         let mut features = inputs.features(&read(rows, range.clone())?)?;
         targets.weigh(range.clone(), &mut features);
         system.add_product(features.transpose(), features.transpose());
-        targets.add_products(range, features.as_ref(), &mut sides);
+        sides.add(range, features.as_ref());
     }
     system.sum(&processes)?;
-    sum_over_ranks(&processes, &mut sides)?;
-    Ok((system, sides))
+    Ok((system, sides.of_all_ranks(&processes)?))
 }
 
 impl SketchedFit {

@@ -2,10 +2,10 @@
 
 use std::ops::Range;
 
-use dsokr_basis::RowSource;
-use dsokr_basis::eigenbasis::{Eigen, leading, multiply, sum_over_ranks};
+use dsokr_basis::eigenbasis::{Eigen, leading, multiply};
 use dsokr_basis::features::read;
 use dsokr_basis::kernel::IntoKernel;
+use dsokr_basis::{RowSource, Sketch, SketchKind};
 use dsokr_core::{Error, Processes};
 use faer::linalg::matmul::matmul;
 use faer::{Accum, Mat, MatMut, MatRef, Par};
@@ -16,7 +16,7 @@ use super::sketched::{InputSketch, SketchedInputs, blocks};
 use super::training_inputs::TrainingInputs;
 use crate::linear::{PANEL, Panels, SIDES};
 use crate::output_matrix::OutputMatrix;
-use crate::targets::{Targets, check, check_lambda};
+use crate::targets::{SideSums, Targets, check, check_lambda};
 
 /// Eigenvalues up to this share of the largest one are rounding errors.
 const TOLERANCE: f64 = 1e-14;
@@ -27,10 +27,15 @@ const CANCELLED: f64 = 1e-8;
 /// The value below which such a difference is nothing but rounding.
 const LOST: f64 = 1e-12;
 
+/// The most rows of a sketched input whose held-out predictions are computed: their mean error is that of all rows but for
+/// less than a hundredth.
+const COMPARED: usize = 10_000;
+
 /// `K = U S Uᵀ` of the training rows with `Uᵀ Ψ`: what predictions for held-out training rows need
 /// for every λ. With [weights](Targets::with_weights) w it is `W^½ K W^½` with `W^½ Ψ`, `W = diag(w)`.
 ///
-/// For a sketched input K is the Gram matrix of the projected inputs, of rank at most m. A width is
+/// For a sketched input K is the Gram matrix of the projected inputs, of rank at most m. Of more than 10,000 rows all are
+/// fitted, and held-out predictions are those of 10,000 rows that the seed draws, the compared rows. A width is
 /// chosen by a loop around it, with a spectrum for each kernel. For a single λ
 /// [`Fitted::leave_one_out`](crate::Fitted::leave_one_out) is cheaper: two Cholesky factors' time and
 /// all cores, where an eigendecomposition takes some thirty and runs on one.
@@ -40,15 +45,17 @@ pub struct Spectrum {
     rows: usize,
     /// Σ w over the training rows; n without weights.
     pub(super) total_weight: f64,
+    /// Σ w over the compared rows.
+    compared_weight: f64,
     /// Whether each of several [`Processes`] has its part of the rows, or all of them.
     divided: bool,
-    /// U, rows × r.
+    /// U of the compared rows, rows × r.
     vectors: Mat<f64>,
     /// S, descending.
     pub(super) values: Vec<f64>,
-    /// √w of each of the rows.
+    /// √w of each of the compared rows.
     roots: Vec<f64>,
-    /// W^½ Ψ, rows × p.
+    /// W^½ Ψ of the compared rows, rows × p.
     targets: Mat<f64>,
     /// Uᵀ Ψ, r × p.
     pub(super) turned: Mat<f64>,
@@ -67,15 +74,25 @@ impl Spectrum {
         let gram = inputs.gram()?.whole();
         let gram = Mat::from_fn(rows, rows, |i, j| roots[i] * roots[j] * gram[(i, j)]);
         let Eigen { values, vectors } = leading(gram, TOLERANCE)?;
-        let turned = Self::turned(&vectors, &targets);
-        Ok(Self { rows, total_weight, divided: false, vectors, values, roots, targets, turned })
+        let mut turned = Mat::zeros(vectors.ncols(), targets.ncols());
+        product(turned.as_mut(), vectors.transpose(), targets.as_ref());
+        Ok(Self {
+            rows,
+            total_weight,
+            compared_weight: total_weight,
+            divided: false,
+            vectors,
+            values,
+            roots,
+            targets,
+            turned,
+        })
     }
 
     /// Creates the spectrum of inputs projected on the span of a sketch, drawn as in
-    /// [`fit_sketched`](crate::fit_sketched): `P K P`, from one eigendecomposition of an m × m matrix, n m²
-    /// multiplications and n × m numbers. Each of the [`Processes`] of the scope has its part of the rows; all of them
-    /// compute what follows from the sums.
-    /// computed by all of them.
+    /// [`fit_sketched`](crate::fit_sketched): `P K P`, from one eigendecomposition of an m × m matrix and n m²
+    /// multiplications, in one pass over the rows, whose memory does not depend on n. Each of the [`Processes`] of the scope
+    /// has its part of the rows; all of them compute what follows from the sums.
     ///
     /// # Errors
     /// The errors of [`fit_sketched`](crate::fit_sketched).
@@ -94,36 +111,48 @@ impl Spectrum {
         let n = rows.len();
         let r = inputs.len();
         let processes = Processes::current();
-        let rank_rows = processes.part(n);
-        let mut features = Mat::<f64>::zeros(rank_rows.len(), r);
-        for range in blocks(rank_rows.clone(), r) {
+        let part = processes.part(n);
+        let compared = compared_rows(n, seed)?;
+        let compared_weight = compared.iter().map(|&row| targets.weights.get(row)).sum();
+        let own: Vec<usize> = compared.into_iter().filter(|row| part.contains(row)).collect();
+        let mut features = Mat::<f64>::zeros(own.len(), r);
+        let mut gram = Panels::zeros(r);
+        let mut sides = SideSums::new(targets, r);
+        let mut kept = own.iter().enumerate().peekable();
+        for range in blocks(part, r) {
             let mut block = inputs.features(&read(rows, range.clone())?)?;
             targets.weigh(range.clone(), &mut block);
-            let mut out = features.as_mut().subrows_mut(range.start - rank_rows.start, range.len());
-            out.copy_from(block.transpose());
+            gram.add_product(block.transpose(), block.transpose());
+            sides.add(range.clone(), block.as_ref());
+            while let Some((place, row)) = kept.next_if(|&(_, &row)| row < range.end) {
+                features.row_mut(place).copy_from(block.col(row - range.start).transpose());
+            }
         }
-        let mut gram = Panels::zeros(r);
-        gram.add_product(features.as_ref(), features.as_ref());
         gram.sum(&processes)?;
-        let eigen = leading(gram.whole(), TOLERANCE)?;
-        let mut vectors = Mat::zeros(rank_rows.len(), eigen.values.len());
-        product(vectors.as_mut(), features.as_ref(), eigen.vectors.as_ref());
-        let vectors = Eigen::over_roots(&eigen.values, vectors);
+        let sides = sides.of_all_ranks(&processes)?;
+        let Eigen { values, vectors: turn } = leading(gram.whole(), TOLERANCE)?;
+        let mut vectors = Mat::zeros(own.len(), values.len());
+        product(vectors.as_mut(), features.as_ref(), turn.as_ref());
+        let vectors = Eigen::over_roots(&values, vectors);
+        let turn = Eigen::over_roots(&values, turn);
+        let mut turned = Mat::zeros(values.len(), targets.width());
+        product(turned.as_mut(), turn.transpose(), sides.as_ref());
         let total_weight = targets.total_weight();
-        let (roots, targets) = weighted(targets, rank_rows);
-        let mut turned = Self::turned(&vectors, &targets);
-        sum_over_ranks(&processes, &mut turned)?;
-        let values = eigen.values;
-        Ok(Self { rows: n, total_weight, divided: true, vectors, values, roots, targets, turned })
+        let (roots, targets) = weighted(&targets.select(&own)?, 0..own.len());
+        Ok(Self {
+            rows: n,
+            total_weight,
+            compared_weight,
+            divided: true,
+            vectors,
+            values,
+            roots,
+            targets,
+            turned,
+        })
     }
 
-    fn turned(vectors: &Mat<f64>, targets: &Mat<f64>) -> Mat<f64> {
-        let mut turned = Mat::zeros(vectors.ncols(), targets.ncols());
-        product(turned.as_mut(), vectors.transpose(), targets.as_ref());
-        turned
-    }
-
-    /// Returns, for each training row, the prediction of a model fitted without it, n × p row-major.
+    /// Returns, for each compared row, the prediction of a model fitted without it, row-major.
     ///
     /// nλ counts all n rows (λ Σw with weights). With the hat matrix `H = K (K + nλI)⁻¹` the prediction is
     /// `ψ_i − (Ψ − HΨ)_i / (1 − H_ii)`. Nothing is refitted.
@@ -194,13 +223,13 @@ impl Spectrum {
         self.mean(self.targets.squared_norm_l2())
     }
 
-    /// Returns a weighted sum over the rows, over the sum of the weights.
+    /// Returns a weighted sum over the compared rows, over the sum of their weights.
     fn mean(&self, sum: f64) -> Result<f64, Error> {
         let mut sum = [sum];
         if self.divided {
             Processes::current().sum(&mut sum)?;
         }
-        Ok(sum[0] / self.total_weight)
+        Ok(sum[0] / self.compared_weight)
     }
 
     fn whole(&self) -> (MatRef<'_, f64>, MatRef<'_, f64>) {
@@ -249,6 +278,15 @@ impl Spectrum {
         }
         Ok(Some(residuals))
     }
+}
+
+/// The rows whose held-out predictions are computed, increasing.
+fn compared_rows(n: usize, seed: u64) -> Result<Vec<usize>, Error> {
+    if n <= COMPARED {
+        return Ok((0..n).collect());
+    }
+    let without_replacement = SketchKind::Subsampling { replacement: false };
+    Ok(Sketch::draw(&without_replacement, COMPARED, n, seed)?.anchors())
 }
 
 /// √w of some rows, and `W^½ Ψ`.

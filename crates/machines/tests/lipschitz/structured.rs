@@ -77,7 +77,7 @@ fn residuals_outside_of_the_basis_belong_to_the_loss() {
         let recomputed = objective(
             &features,
             &x,
-            targets.values().unwrap(),
+            &targets.values().unwrap(),
             &projection.residuals,
             &problem,
             (&machine.weights(), machine.offset()),
@@ -90,7 +90,7 @@ fn residuals_outside_of_the_basis_belong_to_the_loss() {
             let worse = objective(
                 &features,
                 &x,
-                targets.values().unwrap(),
+                &targets.values().unwrap(),
                 &projection.residuals,
                 &problem,
                 (&other.weights(), other.offset()),

@@ -155,8 +155,9 @@ fn the_error_that_chooses_lambda_is_that_of_the_fitted_model() {
             let spectrum = sketched_spectrum(kernel.clone(), &x, &targets, &sketch, n, 4).unwrap();
             for lambda in [1e-8, 1e-5, 1e-2] {
                 let error = |left_out: &[f32]| {
-                    let target_values = targets.values().unwrap().iter().zip(left_out);
-                    target_values.map(|(y, &z)| (y - f64::from(z)).powi(2)).sum::<f64>() / n as f64
+                    let target_values = targets.values().unwrap();
+                    let pairs = target_values.iter().zip(left_out);
+                    pairs.map(|(y, &z)| (y - f64::from(z)).powi(2)).sum::<f64>() / n as f64
                 };
                 let inputs = TrainingInputs::rows(kernel.clone(), &x);
                 let all = fit(&inputs, &targets, lambda, Arithmetic::Double).unwrap();
