@@ -10,6 +10,7 @@ use crate::decoding::evaluator::Evaluator;
 use crate::error::Error;
 use crate::learners::choice::Choice;
 use crate::learners::learner::{Fit, Fitted};
+use crate::run::{Member, Run};
 use crate::run_dir::{HELD_OUT_PART, HeldOut, RunDir, SECOND_LOOK, SECOND_LOOK_PART};
 use crate::targets::{OutputTargets, Problem};
 
@@ -142,6 +143,24 @@ fn save_reranker(run: &RunDir, reranked: &Reranked) -> Result<(), Error> {
 }
 
 impl Decoding {
+    /// The run of a fitted model whose predictions are decoded so.
+    ///
+    /// # Errors
+    /// A search beyond the candidates that cannot be made.
+    pub fn into_run(
+        self,
+        problem: &Problem,
+        run: &RunDir,
+        targets: OutputTargets,
+        placed: Candidates,
+        fitted: Fitted,
+    ) -> Result<Run, Error> {
+        let candidates = self.candidates.unwrap_or(placed);
+        let space = targets.space;
+        let predictor = fitted.predictor;
+        Run::of_one(Member::of_fit(problem, run, space, candidates, self.reranker, predictor)?)
+    }
+
     /// An evaluator that decodes so.
     ///
     /// # Errors

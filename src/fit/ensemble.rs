@@ -69,8 +69,8 @@ pub(super) fn run(
         1 => (0..members.len()).try_for_each(|at| train(at, observer))?,
         threads => at_once(members.len(), threads, observer, train)?,
     }
-    if let Some(report) = run.report()? {
-        return Trained::open(&path, &request.processor.open()?, report, Vec::new());
+    if run.report()?.is_some() {
+        return Trained::open(&run, &request.processor.open()?, Vec::new());
     }
     let (ensemble, mut report) = evaluate(request, settings, &path)?;
     let trained = members.iter().zip(&trained);

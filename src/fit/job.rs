@@ -37,8 +37,8 @@ pub(super) struct Job {
 pub(super) enum Begun {
     /// The fit is still to be made.
     Unfinished(RunDir),
-    /// A resumed run that is complete.
-    Complete(RunDir, Box<Report>),
+    /// The resumed run is complete.
+    Complete,
 }
 
 impl Job {
@@ -84,12 +84,24 @@ impl Job {
         Ok(())
     }
 
+    /// The run directory, which need not exist.
+    pub fn run(&self) -> &RunDir {
+        &self.run
+    }
+
     /// Refuses needs that exceed the memory that is available.
     ///
     /// # Errors
     /// [`Error::Memory`], unless the request forces the fit.
     pub fn afford(&self, needs: &[Need]) -> Result<(), Error> {
         self.budget.afford(needs)
+    }
+
+    /// Gives the memory of the factored system back, which no later member of an ensemble shares.
+    pub fn release(&self, problem: &Problem, shared: Option<&LastSystem>) {
+        if shared.is_none() {
+            problem.factors.clear();
+        }
     }
 
     /// Work that all processes do together.
@@ -126,9 +138,10 @@ impl Job {
         let run = self.run.clone().of_data(&data).in_space(&targets.space.fingerprint());
         let run = run.prepared(&files)?;
         if self.resumes {
-            if let Some(report) = self.ranks.of_first(|| self.resume(problem, &run))? {
+            let report: Option<Report> = self.ranks.of_first(|| self.resume(problem, &run))?;
+            if report.is_some() {
                 info!(path = %run.path().display(), "the run is complete");
-                return Ok(Begun::Complete(run, Box::new(report)));
+                return Ok(Begun::Complete);
             }
         } else if self.ranks.is_first() {
             let run = run.create(&problem.config, &files, |here| {

@@ -21,14 +21,14 @@ use dsokr_machines::LastSystem;
 use dsokr_nn::Processor;
 use dsokr_train::Observer;
 
-use self::decoding::{Corrections, Decoding};
+use self::decoding::Corrections;
 use self::job::{Begun, Job, check_shared};
 use self::predictions::Predictions;
 use crate::config::Checked;
 use crate::decoding::evaluator::Evaluator;
 use crate::error::Error;
-use crate::run::{Member, Run};
-use crate::run_dir::{Report, place_of};
+use crate::run::Run;
+use crate::run_dir::{Report, RunDir, place_of};
 
 pub use plan::Plan;
 
@@ -143,22 +143,17 @@ fn fit_one(
     // 5. the run directory: new, or that of the same data, or complete already
     let lexicon = corrections.lexicon();
     let begun = job.begin(&problem, &targets, &candidates, lexicon, learner.files()?)?;
-    let mut run = match begun {
-        Begun::Unfinished(run) => run,
-        Begun::Complete(run, report) => {
-            return Trained::open(run.path(), &problem.device, *report, Vec::new());
-        }
+    let Begun::Unfinished(mut run) = begun else {
+        return Trained::open(job.run(), &problem.device, Vec::new());
     };
 
     // 6. fit
     let started = Instant::now();
     let fitted = learner.fit(&targets, &evaluator, Some(&mut run), observer)?;
-    if shared.is_none() {
-        problem.factors.clear();
-    }
+    job.release(&problem, shared);
 
     // 7. decoding: hubs, the reranker and added candidates; 8. report: by the first process, for all
-    let mut fitted_decoding = None;
+    let mut chosen = None;
     let (report, advice) = job.first(|| {
         let mut run = fitted.save(run.clone(), &problem.config)?;
         let predictions = Predictions::new(&evaluator, &fitted)?;
@@ -169,28 +164,20 @@ fn fit_one(
         let reported = report::report(&evaluator, &fitted, predictions, &run)?;
         run.finish(&problem.config, &reported.report)?;
         let advice = reported.advice(&evaluator, &fitted, &decoding, &run)?;
-        fitted_decoding = Some(decoding);
+        chosen = Some(decoding);
         Ok((reported.report, advice))
     })?;
-    let Some(Decoding { candidates: corrected, reranker, .. }) = fitted_decoding else {
-        return Trained::open(run.path(), &problem.device, report, advice);
-    };
-    let candidates = corrected.unwrap_or(candidates);
-    let predictor = fitted.predictor;
-    let model = Member::of_fit(&problem, &run, targets.space, candidates, reranker, predictor)?;
-    Ok(Trained { run: Run::of_one(model)?, report, advice })
+    let Some(decoding) = chosen else { return Trained::open(&run, &problem.device, advice) };
+    let run = decoding.into_run(&problem, &run, targets, candidates, fitted)?;
+    Ok(Trained { run, report, advice })
 }
 
 impl Trained {
     /// Reads a trained run from its directory.
-    fn open(
-        path: &Path,
-        device: &Device,
-        report: Report,
-        advice: Vec<String>,
-    ) -> Result<Self, Error> {
-        let run = Run::open_all(&[path.to_path_buf()], device)?;
-        Ok(Self { run, report, advice })
+    fn open(run: &RunDir, device: &Device, advice: Vec<String>) -> Result<Self, Error> {
+        let path = run.path();
+        let report = run.report()?.ok_or_else(|| Error::run(path, "the run is not complete"))?;
+        Ok(Self { run: Run::open_all(&[path.to_path_buf()], device)?, report, advice })
     }
 
     /// The run directory.

@@ -22,6 +22,7 @@ mod custom;
 mod features;
 mod floors;
 mod in_memory;
+mod learner;
 mod pages;
 mod ranks;
 mod recipe;

@@ -108,11 +108,7 @@ impl Adam {
     #[inline(always)]
     fn update(self, w: &mut [f32], m: &mut [f32], v: &mut [f32], g: impl Fn(usize) -> f32) {
         let Self { beta1, beta2, rate, scale, epsilon, keep } = self;
-        // of lengths that are known to be equal: the loop checks no index and computes several elements at once
-        let n = w.len();
-        let m = &mut m[..n];
-        let v = &mut v[..n];
-        for i in 0..n {
+        for i in 0..w.len() {
             m[i] = beta1 * m[i] + (1.0 - beta1) * g(i);
             v[i] = beta2 * v[i] + (1.0 - beta2) * g(i) * g(i);
             w[i] = keep * w[i] - rate * m[i] / (v[i].sqrt() * scale + epsilon);

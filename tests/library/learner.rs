@@ -1,0 +1,230 @@
+//! A learner of a program's own: it gives held-out predictions, and so it can have hubs and a reranker.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use burn::tensor::Device;
+use dsokr::basis::Kernel;
+use dsokr::config::{Checked, HubConfig, KernelConfig, SecondLookConfig};
+use dsokr::data::Split;
+use dsokr::data::config::{LabelFeatures, OutputFeatures};
+use dsokr::targets::{OutputTargets, Problem};
+use dsokr::{
+    Abilities, Config, EncoderTable, Error, Evaluator, Fit, Fitted, HeldOut, HeldOutPredictions,
+    Learner, Observer, Predictor, Run, RunDir, WithoutPart, fit, register,
+};
+use serde::{Deserialize, Serialize};
+
+use crate::Folder;
+
+/// The mean target of the training texts that share most words with a text.
+#[derive(Debug, Serialize, Deserialize)]
+struct NeighboursConfig {
+    neighbours: usize,
+    /// What it says of its held-out predictions.
+    #[serde(default)]
+    predicts_parts: bool,
+}
+
+#[derive(Clone, Serialize, Deserialize)]
+struct Neighbours {
+    count: usize,
+    texts: Vec<BTreeSet<String>>,
+    targets: Vec<f32>,
+}
+
+fn words(text: &str) -> BTreeSet<String> {
+    text.split_whitespace().map(str::to_owned).collect()
+}
+
+impl Neighbours {
+    fn width(&self) -> usize {
+        self.targets.len() / self.texts.len()
+    }
+
+    /// The prediction for a text by the training pairs that may be used.
+    fn predicted(&self, text: &BTreeSet<String>, may_use: impl Fn(usize) -> bool) -> Vec<f32> {
+        let p = self.width();
+        let mut order: Vec<usize> = (0..self.texts.len()).filter(|&pair| may_use(pair)).collect();
+        order.sort_by_key(|&pair| std::cmp::Reverse(self.texts[pair].intersection(text).count()));
+        order.truncate(self.count);
+        let mean = |j: usize| {
+            let sum: f32 = order.iter().map(|&pair| self.targets[pair * p + j]).sum();
+            sum / order.len() as f32
+        };
+        (0..p).map(mean).collect()
+    }
+
+    /// The predictions for training pairs without the pair itself and without a part of the pairs.
+    fn without(&self, pairs: &[usize], part: &[usize], itself: bool) -> Vec<f32> {
+        let one = |&pair: &usize| {
+            let may_use = |other: usize| !part.contains(&other) && (itself || other != pair);
+            self.predicted(&self.texts[pair], may_use)
+        };
+        pairs.iter().flat_map(one).collect()
+    }
+}
+
+const FILE: &str = "neighbours.json";
+
+impl Learner for NeighboursConfig {
+    fn abilities(&self) -> Abilities<'_> {
+        let held_out = if self.predicts_parts {
+            HeldOutPredictions::Parts
+        } else {
+            HeldOutPredictions::None
+        };
+        Abilities { held_out, trains_in_steps: false, ..Abilities::default() }
+    }
+
+    fn prepare<'a>(&'a self, problem: &'a Problem) -> Result<Box<dyn Fit + 'a>, Error> {
+        let texts = problem.dataset.train.inputs.texts()?;
+        let texts = texts.iter().map(|text| words(text)).collect();
+        Ok(Box::new(Prepared { count: self.neighbours, problem, texts }))
+    }
+
+    fn load(
+        &self,
+        run: &RunDir,
+        _: &Checked,
+        _: usize,
+        _: &Device,
+    ) -> Result<Box<dyn Predictor>, Error> {
+        let read: Neighbours = serde_json::from_str(&run.read_text(FILE)?).unwrap();
+        Ok(Box::new(read))
+    }
+}
+
+struct Prepared<'a> {
+    count: usize,
+    problem: &'a Problem,
+    texts: Vec<BTreeSet<String>>,
+}
+
+impl Prepared<'_> {
+    fn neighbours(&self, targets: &OutputTargets) -> Result<Neighbours, Error> {
+        let targets = targets.coordinates()?;
+        Ok(Neighbours { count: self.count, texts: self.texts.clone(), targets })
+    }
+}
+
+impl Fit for Prepared<'_> {
+    fn fit(
+        &mut self,
+        targets: &OutputTargets,
+        _: &Evaluator,
+        _: Option<&mut RunDir>,
+        _: &mut dyn Observer,
+    ) -> Result<Fitted, Error> {
+        let model = self.neighbours(targets)?;
+        let all: Vec<usize> = (0..self.problem.len()).collect();
+        let ids = &self.problem.dataset.train.ids;
+        let held_out = Some(HeldOut::all(ids, model.without(&all, &[], false)));
+        Ok(Fitted { held_out, ..Fitted::new(model) })
+    }
+
+    fn without(
+        &self,
+        targets: &OutputTargets,
+        parts: &[Vec<usize>],
+    ) -> Result<Option<Vec<WithoutPart>>, Error> {
+        let model = self.neighbours(targets)?;
+        let ids = &self.problem.dataset.train.ids;
+        let one = |part: &Vec<usize>| {
+            let rest: Vec<usize> =
+                (0..self.problem.len()).filter(|pair| !part.contains(pair)).collect();
+            let every_eighth: Vec<usize> = rest.iter().copied().step_by(8).collect();
+            WithoutPart {
+                part: HeldOut::new(part.clone(), ids, model.without(part, part, true)),
+                fitted: model.without(&every_eighth, part, true),
+                rest: HeldOut::new(rest.clone(), ids, model.without(&rest, part, false)),
+            }
+        };
+        Ok(Some(parts.iter().map(one).collect()))
+    }
+}
+
+impl Predictor for Neighbours {
+    fn predict(&self, split: &Split) -> Result<Vec<f32>, Error> {
+        let texts = split.inputs.texts()?.iter();
+        Ok(texts.flat_map(|text| self.predicted(&words(text), |_| true)).collect())
+    }
+
+    fn save(&self, run: &mut RunDir) -> Result<(), Error> {
+        run.write_text(FILE, &serde_json::to_string(self).unwrap())
+    }
+}
+
+/// Texts about things with a colour and a form, and these as label sets.
+fn config(predicts_parts: bool) -> Config {
+    register::<NeighboursConfig>("neighbours-with-parts").unwrap();
+    let names = ["red", "green", "blue", "round", "flat", "long"];
+    let mut texts = Vec::new();
+    let mut sets = Vec::new();
+    for pair in 0..90 {
+        let colour = names[pair % 3];
+        let form = names[3 + pair / 3 % 3];
+        texts.push(format!("thing {pair} is {colour} and {form}"));
+        sets.push(format!("{colour},{form}"));
+    }
+    let learner = NeighboursConfig { neighbours: 3, predicts_parts };
+    let encoder = EncoderTable::from_learner(learner).unwrap();
+    let features =
+        OutputFeatures::Labels(LabelFeatures { column: "labels".into(), separator: ',' });
+    let kernel = KernelConfig::from(Kernel::Tanimoto);
+    let mut config = Config::in_memory(texts, sets, features, kernel, encoder).unwrap();
+    config.sketch.size = 9;
+    config
+}
+
+fn with_reranker(mut config: Config) -> Config {
+    config.decoding.second_look = Some(SecondLookConfig {
+        candidates: 5,
+        neighbours: 5,
+        folds: 3,
+        answered: 2,
+        ..SecondLookConfig::default()
+    });
+    config.decoding.hubs = Some(HubConfig { neighbours: vec![3], ..HubConfig::default() });
+    config.decoding.held_out = true;
+    config
+}
+
+fn files(run: &Path) -> BTreeSet<String> {
+    let entries = std::fs::read_dir(run).unwrap();
+    entries.map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned()).collect()
+}
+
+#[test]
+fn a_learner_of_a_program_has_hubs_and_a_reranker() {
+    let folder = Folder::new();
+    let plain = fit(&config(true).validate().unwrap(), folder.path("plain")).unwrap();
+    let config = with_reranker(config(true)).validate().unwrap();
+    let trained = fit(&config, folder.path("run")).unwrap();
+    assert!(plain.report.metrics.mrr() > 0.9, "{}", plain.report);
+    assert!(trained.report.metrics.mrr() > 0.9, "{}", trained.report);
+    let written = files(trained.path());
+    for file in ["second-look.safetensors", "held-out.safetensors", "held-out-part.safetensors"] {
+        assert!(written.contains(file) && !files(plain.path()).contains(file), "{file}");
+    }
+
+    // the run that the fit leaves in memory is the one on disk
+    let opened = Run::open(trained.path()).unwrap();
+    let text = "a thing is blue and flat";
+    let answer = opened.search(text, 4).unwrap();
+    assert_eq!(answer.hits[0].label, "blue,flat");
+    assert_eq!(trained.run.search(text, 4).unwrap(), answer);
+    let plain = plain.run.search(text, 4).unwrap();
+    let scores = |hits: &[dsokr::run::Hit]| hits.iter().map(|hit| hit.score).collect::<Vec<_>>();
+    assert_ne!(scores(&plain.hits), scores(&answer.hits), "nothing scores them anew");
+}
+
+#[test]
+fn a_learner_without_held_out_predictions_has_neither() {
+    let mut hubs = config(false);
+    hubs.decoding.hubs = Some(HubConfig::default());
+    let error = hubs.validate().unwrap_err().to_string();
+    assert!(error.contains("decoding.hubs") && error.contains("has not seen"), "{error}");
+    let error = with_reranker(config(false)).validate().unwrap_err().to_string();
+    assert!(error.contains("decoding.second_look"), "{error}");
+}
