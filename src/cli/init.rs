@@ -42,8 +42,9 @@ pub struct Arguments {
     #[arg(long, value_name = "TABLE")]
     candidates: Option<PathBuf>,
     /// How pairs are divided: random, by the seed, where rows with the same molecule, text or id stay together; scaffold,
-    /// where molecules with the same Bemis-Murcko scaffold do; or the name of a column, where rows with the same value do.
-    #[arg(long, value_name = "random|scaffold|COLUMN")]
+    /// where molecules with the same Bemis-Murcko scaffold do; the name of a column, where rows with the same value do; or
+    /// column=NAME, where the column names the split of each row: train, validation (valid, val, dev) or test.
+    #[arg(long, value_name = "random|scaffold|COLUMN|column=NAME")]
     split: Option<String>,
     /// A table of validation pairs with the same columns, in the place of drawn ones.
     #[arg(long, value_name = "FILE")]

@@ -102,7 +102,9 @@ fn a_wrong_value_comes_with_its_key() {
     for (change, message) in [
         ("data.splits.train=nan", "data.splits.train = NaN: expected a share between 0 and 1"),
         ("data.splits.train=-1", "in `data.splits.train`"),
-        ("data.splits.x=1", "`train`, `seed`, `group`, `unpaired`\nin `data.splits.x`"),
+        ("data.splits={train=5}", "data.splits.validation = absent: expected a number of rows"),
+        ("data.splits.column=\"set\"", "data.splits.validation = 7: expected absent, with data.splits.column"),
+        ("data.splits.x=1", "`train`, `seed`, `group`, `column`, `unpaired`\nin `data.splits.x`"),
         ("data.x=1", "`licence`, `fold`\nin `data.x`"),
         (
             "encoder.inputs.blocks=[{kind=\"words\", min=-1, max=2}]",
@@ -128,4 +130,41 @@ fn a_wrong_value_comes_with_its_key() {
         let error = checked.and_then(|checked| checked.members()).unwrap_err().to_string();
         assert!(error.contains(message), "{change}: {error}");
     }
+}
+
+#[test]
+fn none_removes_a_table_of_the_configuration() {
+    let text = r#"
+        [data]
+        source = "pool"
+        folder = "somewhere"
+        file = "pairs.tsv"
+        splits = { validation = 7 }
+        [output]
+        label = "smiles"
+        features = { kind = "ngrams", column = "smiles", min = 1, max = 3 }
+        kernel = { name = "cosine" }
+        [encoder]
+        kind = "kernel-machine"
+        inputs = { kind = "ngrams", blocks = [{ kind = "words", min = 1, max = 2 }] }
+        lambda = 1e-3
+        [decoding]
+        normalise = true
+        [decoding.hubs]
+        weights = [0.3]
+    "#;
+    let hubs = |changes: &[&str]| {
+        let changes: Vec<Override> =
+            changes.iter().map(|change| change.parse::<Override>().unwrap()).collect();
+        Config::parse(text, &changes).unwrap().decoding.hubs.clone()
+    };
+    assert_eq!(hubs(&[]).unwrap().weights, [0.3]);
+    assert_eq!(hubs(&["decoding.hubs=none"]), None);
+    // a table that is set again has its defaults
+    let anew = hubs(&["decoding.hubs=none", "decoding.hubs.neighbours=[5]"]).unwrap();
+    assert_eq!((anew.weights, anew.neighbours), (vec![0.5], vec![5]));
+    // a table that is not there, and a key that does not exist
+    assert!(hubs(&["decoding.beyond=none"]).is_some());
+    let unknown = "decoding.reranking=none".parse::<Override>().unwrap();
+    assert!(Config::parse(text, &[unknown]).is_err());
 }

@@ -124,7 +124,14 @@ impl Survey {
             .into_iter()
             .filter_map(|(key, file)| file.as_ref().map(|file| format!("{key} = {}\n", text(file))))
             .collect();
+        let splits = match &self.division.column {
+            Some(column) => format!("column = {}", text(&column.name)),
+            None => format!("validation = {validation}, test = {test}"),
+        };
         let (group, rule) = match self.division.group.as_deref() {
+            None if self.division.column.is_some() => {
+                (String::new(), "a column names the split of each row")
+            }
             None => (String::new(), "drawn by the seed; the rest trains"),
             Some(group) => {
                 let rule = match group {
@@ -146,7 +153,7 @@ impl Survey {
              folder = {}                      # next to this file\nfile = {}\n{files}{header}{id}\n{bad}\
              inputs = {{ column = {input}{kind} }}\n\
              # {rule}\n\
-             splits = {{ validation = {validation}, test = {test}{group} }}\n\n",
+             splits = {{ {splits}{group} }}\n\n",
             text(folder),
             text(&file),
         )
@@ -223,6 +230,9 @@ impl Survey {
         }
         if self.training() > COMPARED {
             sketch_inputs(&mut document["encoder"], self.training());
+        }
+        if self.held_out()[1] == 0 && self.division.column.is_some() {
+            document["evaluation"]["split"] = value("validation");
         }
         let standardised = document["output"].get("scaling").is_some();
         let lambda = &mut document["encoder"]["lambda"];

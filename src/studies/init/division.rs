@@ -4,11 +4,12 @@ use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 use dsokr_core::Argument;
+use dsokr_data::SplitName;
 use dsokr_data::table::{OnBadRow, Table, TableOptions};
 
 use super::kind::ColumnKind;
 use super::{Choices, Column};
-use crate::error::Error;
+use crate::error::{Error, ensure};
 
 /// The fewest different inputs, and molecules, of which rows that repeat one are kept together: with fewer, a group may be
 /// larger than a split.
@@ -19,10 +20,56 @@ const VARIED: usize = 20;
 pub struct Division {
     /// `data.splits.group`: rows that no split divides.
     pub group: Option<String>,
+    /// `data.splits.column`: the column that names the split of each row, with the rows of validation and test.
+    pub column: Option<SplitColumn>,
     /// The file of validation pairs, in the folder of the table or below it.
     pub validation: Option<String>,
     /// The file of test pairs, likewise.
     pub test: Option<String>,
+}
+
+/// A column that names the split of each row.
+#[derive(Clone, Debug)]
+pub struct SplitColumn {
+    /// Its name.
+    pub name: String,
+    /// Number of rows for validation and for the test.
+    pub sizes: [usize; 2],
+}
+
+/// What stands before the name of a column that names splits, as `--split` takes it.
+const NAMED: &str = "column=";
+
+/// Returns the name of the column that the caller says names the split of each row.
+pub(super) fn split_column(choices: &Choices) -> Option<&str> {
+    choices.split.as_deref().and_then(|split| split.strip_prefix(NAMED))
+}
+
+impl SplitColumn {
+    /// Counts the rows of each split in a table from a file.
+    ///
+    /// # Errors
+    /// A column that is missing; a cell that names no split, with its line; no row for training.
+    fn read(name: &str, table: &Table) -> Result<Self, Error> {
+        let mut sizes = [0, 0];
+        let mut training = 0;
+        for (row, cell) in table.column(name)?.iter().enumerate() {
+            match SplitName::of_cell(cell) {
+                Some(SplitName::Train) => training += 1,
+                Some(SplitName::Validation) => sizes[0] += 1,
+                Some(SplitName::Test) => sizes[1] += 1,
+                None => {
+                    let found = format!("{name:?}, with {cell:?} on line {}", table.line(row));
+                    let allowed =
+                        "a column of train, validation (valid, val, dev) and test, in each row one";
+                    return Err(Error::value(Argument::new("split"), found, allowed));
+                }
+            }
+        }
+        let found = format!("{name:?}, without a row for training");
+        ensure(training > 0, Argument::new("split"), found, "a column with rows for training")?;
+        Ok(Self { name: name.to_owned(), sizes })
+    }
 }
 
 impl Division {
@@ -30,7 +77,7 @@ impl Division {
     /// molecule, a text or an id.
     pub(super) fn choose(
         choices: &Choices,
-        table: &Path,
+        (rows, table): (&Table, &Path),
         columns: &[Column],
         [input, output]: [&Column; 2],
     ) -> Result<Self, Error> {
@@ -49,10 +96,14 @@ impl Division {
                 }
                 Some("scaffold".to_owned())
             }
+            Some(name) if name.starts_with(NAMED) => None,
             Some(name) => {
                 if !columns.iter().any(|column| column.name == name) {
                     let names: Vec<&str> = columns.iter().map(|own| own.name.as_str()).collect();
-                    let allowed = format!("random, scaffold, or one of {}", names.join(", "));
+                    let allowed = format!(
+                        "random, scaffold, column=NAME, or one of {}",
+                        names.join(", ")
+                    );
                     return Err(Error::value(Argument::new("split"), name, allowed));
                 }
                 Some(name.to_owned())
@@ -63,11 +114,20 @@ impl Division {
         };
         let validation = named("validation", &choices.validation)?;
         let test = named("test", &choices.test)?;
-        Ok(Self { group, validation, test })
+        let column = split_column(choices).map(|name| SplitColumn::read(name, rows)).transpose()?;
+        if let (Some(column), Some(file)) = (&column, validation.as_ref().or(test.as_ref())) {
+            let found = format!("column={:?}, with the file {file:?}", column.name);
+            let allowed = "a column that names the splits, or files for them";
+            return Err(Error::value(Argument::new("split"), found, allowed));
+        }
+        Ok(Self { group, column, validation, test })
     }
 
     /// Number of validation and of test pairs that are drawn, where `size` are of a split without a file.
     pub(super) fn sizes(&self, size: usize) -> [usize; 2] {
+        if let Some(column) = &self.column {
+            return column.sizes;
+        }
         [&self.validation, &self.test].map(|file| if file.is_some() { 0 } else { size })
     }
 }

@@ -42,7 +42,8 @@ pub struct Choices {
     pub kinds: Vec<StatedKind>,
     /// Whether the first line is a row; else it is, where it has what no names of columns have.
     pub headless: bool,
-    /// How rows are divided: `random`, `scaffold`, or the column whose values no split divides; `random`, if left out.
+    /// How rows are divided: `random`, `scaffold`, `column=` and the name of the column that names the split of each row, or
+    /// the column whose values no split divides; `random`, if left out.
     pub split: Option<String>,
     /// A file of validation pairs.
     pub validation: Option<PathBuf>,
@@ -115,7 +116,10 @@ impl Survey {
         };
         let columns: Vec<Column> =
             names.iter().enumerate().map(column).collect::<Result<_, Error>>()?;
-        let roles = Roles::choose(&columns, rows, choices.input.as_deref(), &choices.outputs);
+        let names_splits = |column: &&Column| division::split_column(choices) == Some(&*column.name);
+        let learned: Vec<Column> =
+            columns.iter().filter(|column| !names_splits(column)).cloned().collect();
+        let roles = Roles::choose(&learned, rows, choices.input.as_deref(), &choices.outputs);
         let Roles { input, output, further, id } = match (roles, repeated.first()) {
             (Err(_), Some(name)) => {
                 let message =
@@ -126,8 +130,9 @@ impl Survey {
         };
         let files = [&choices.validation, &choices.test];
         let id = id.filter(|id| division::ids_differ(&table, id, &files));
-        let table = fs::canonicalize(path).map_err(Error::io(path))?;
-        let division = Division::choose(choices, &table, &columns, [&input, &output])?;
+        let file = fs::canonicalize(path).map_err(Error::io(path))?;
+        let division = Division::choose(choices, (&table, &file), &columns, [&input, &output])?;
+        let table = file;
         let rows = rows + malformed.count;
         let repeated = repeated.into_iter().cloned().collect();
         let header = !headless;

@@ -284,3 +284,55 @@ fn texts_and_molecules_in_two_files_are_joined_by_their_ids() {
     sandbox.write("other.csv", "key,SMILES\nx,C\n");
     sandbox.fail(&["init", "texts.tsv", "other.csv"], 2, &["ids that join", "other.csv"]);
 }
+
+/// As people write the names of splits; the column is not learned from.
+#[test]
+fn a_column_names_the_splits() {
+    let mut table = "id,description,smiles,set\n".to_owned();
+    for (at, pair) in pairs(300).iter().enumerate() {
+        let split = match at % 10 {
+            0 => "Valid",
+            1 => "TEST",
+            2 => "training",
+            _ => "train",
+        };
+        writeln!(table, "{},\"{}\",{},{split}", pair.id, pair.text, pair.smiles).unwrap();
+    }
+    let sandbox = Sandbox::new();
+    let stranger = Stranger {
+        file: "divided.csv",
+        content: table.clone().into_bytes(),
+        arguments: &["--split", "column=set"],
+        columns: ["description", "smiles"],
+        holds: "SMILES",
+        skipped: 0,
+        floor: ("mrr", Bound::AtLeast(MRR)),
+    };
+    let (survey, report) = stranger.trains(&sandbox);
+    let sizes = ["training", "validation", "test"].map(|split| survey[split].as_u64());
+    assert_eq!(sizes, [Some(240), Some(30), Some(30)]);
+    assert_eq!((&report["split"], &report["queries"]), (&"test".into(), &30.into()));
+    assert!(sandbox.read("divided.toml").contains("splits = { column = \"set\" }"));
+    // the pairs of the test are those that the column names
+    sandbox.succeed(&["evaluate", "runs/divided", "--report", "report"]);
+    let ranks = sandbox.read("report/ranks.tsv");
+    let queries: Vec<&str> =
+        ranks.lines().skip(1).filter_map(|line| line.split('\t').next()).collect();
+    let all = pairs(300);
+    let named: Vec<&str> = all.iter().skip(1).step_by(10).map(|pair| pair.id.as_str()).collect();
+    assert_eq!(queries, named);
+
+    // a different name is refused with its line, by init and by a training
+    let wrong = table.replacen(",TEST", ",holdout", 1);
+    std::fs::write(sandbox.path("divided.csv"), &wrong).unwrap();
+    let init = ["init", "divided.csv", "--split", "column=set", "--force"];
+    sandbox.fail(&init, 2, &["\"set\", with \"holdout\" on line 3", "train, validation"]);
+    let train = ["train", "divided.toml", "--out", "again"];
+    sandbox.fail(&train, 1, &["divided.csv", "line 3", "\"holdout\" in the column \"set\""]);
+    // without test rows there is nothing to report on
+    let untested = table.replace(",TEST", ",train");
+    std::fs::write(sandbox.path("divided.csv"), &untested).unwrap();
+    sandbox.fail(&train, 2, &["evaluation.split", "no row for the test"]);
+    sandbox.succeed(&init);
+    assert!(sandbox.read("divided.toml").contains("split = \"validation\""));
+}
