@@ -69,11 +69,8 @@ const FILE: &str = "neighbours.json";
 
 impl Learner for NeighboursConfig {
     fn abilities(&self) -> Abilities<'_> {
-        let held_out = if self.predicts_parts {
-            HeldOutPredictions::Parts
-        } else {
-            HeldOutPredictions::None
-        };
+        let held_out =
+            if self.predicts_parts { HeldOutPredictions::Parts } else { HeldOutPredictions::None };
         Abilities { held_out, trains_in_steps: false, ..Abilities::default() }
     }
 

@@ -103,7 +103,10 @@ fn a_wrong_value_comes_with_its_key() {
         ("data.splits.train=nan", "data.splits.train = NaN: expected a share between 0 and 1"),
         ("data.splits.train=-1", "in `data.splits.train`"),
         ("data.splits={train=5}", "data.splits.validation = absent: expected a number of rows"),
-        ("data.splits.column=\"set\"", "data.splits.validation = 7: expected absent, with data.splits.column"),
+        (
+            "data.splits.column=\"set\"",
+            "data.splits.validation = 7: expected absent, with data.splits.column",
+        ),
         ("data.splits.x=1", "`train`, `seed`, `group`, `column`, `unpaired`\nin `data.splits.x`"),
         ("data.x=1", "`licence`, `fold`\nin `data.x`"),
         (

@@ -100,10 +100,8 @@ impl Division {
             Some(name) => {
                 if !columns.iter().any(|column| column.name == name) {
                     let names: Vec<&str> = columns.iter().map(|own| own.name.as_str()).collect();
-                    let allowed = format!(
-                        "random, scaffold, column=NAME, or one of {}",
-                        names.join(", ")
-                    );
+                    let allowed =
+                        format!("random, scaffold, column=NAME, or one of {}", names.join(", "));
                     return Err(Error::value(Argument::new("split"), name, allowed));
                 }
                 Some(name.to_owned())

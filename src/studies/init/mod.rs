@@ -116,7 +116,8 @@ impl Survey {
         };
         let columns: Vec<Column> =
             names.iter().enumerate().map(column).collect::<Result<_, Error>>()?;
-        let names_splits = |column: &&Column| division::split_column(choices) == Some(&*column.name);
+        let names_splits =
+            |column: &&Column| division::split_column(choices) == Some(&*column.name);
         let learned: Vec<Column> =
             columns.iter().filter(|column| !names_splits(column)).cloned().collect();
         let roles = Roles::choose(&learned, rows, choices.input.as_deref(), &choices.outputs);
