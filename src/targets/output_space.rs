@@ -66,7 +66,8 @@ impl OutputSpace {
                 return Ok(CandidateParts::in_basis(basis, rows, &Processes::current())?);
             }
             Self::Machine(space) => {
-                let Points { dimension, coordinates, constants } = space.points(rows)?;
+                let Points { dimension, coordinates, constants } =
+                    space.points_shared(&Processes::current(), rows)?;
                 (dimension, coordinates, constants)
             }
             Self::Quantiles(levels) => {

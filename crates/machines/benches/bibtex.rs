@@ -14,6 +14,7 @@ use std::time::Instant;
 
 use dsokr_basis::features::{BitRows, distinct};
 use dsokr_basis::{Basis, Features, Kernel, RowSource, SketchKind, SketchOptions};
+use dsokr_core::Processes;
 use dsokr_data::multi_label::{MultiLabel, read_arff};
 use dsokr_decode::{CandidateParts, Candidates, MultiLabelMetrics, Queries, top_rows};
 use dsokr_machines::{
@@ -132,7 +133,14 @@ fn run(
             let rows = &inputs;
             let targets = &targets;
             let lambda = system.lambda;
-            let problem = RidgeProblem { kernel, rows, targets, lambda, seed };
+            let problem = RidgeProblem {
+                kernel,
+                rows,
+                targets,
+                lambda,
+                seed,
+                processes: &Processes::default(),
+            };
             fit_sketched(problem, &InputSketch::subsampling(m))?.model
         }
     };

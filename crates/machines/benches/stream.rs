@@ -18,7 +18,7 @@ use std::time::Instant;
 use dsokr_basis::features::DenseBlock;
 use dsokr_basis::{Block, Kernel, Mat, RowKind, RowSource};
 use dsokr_core::random::{generator, unit};
-use dsokr_core::{Error, Error as BasisError};
+use dsokr_core::{Error, Error as BasisError, Processes};
 use dsokr_machines::{
     ConjugateGradients, DivideAndConquer, InputSketch, RidgeProblem, Targets,
     fit_conjugate_gradients, fit_divide_and_conquer, fit_sketched,
@@ -137,7 +137,14 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let new = Synthetic { start: rows.next_multiple_of(CHUNK), len: 5000 };
     let kernel = Kernel::Gaussian { gamma: 0.005 };
     let targets = train.targets()?;
-    let problem = RidgeProblem { kernel, rows: &train, targets: &targets, lambda: LAMBDA, seed: 0 };
+    let problem = RidgeProblem {
+        kernel,
+        rows: &train,
+        targets: &targets,
+        lambda: LAMBDA,
+        seed: 0,
+        processes: &Processes::default(),
+    };
 
     let start = Instant::now();
     let model = match &solver[..] {

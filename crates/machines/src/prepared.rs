@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use dsokr_basis::eigenbasis::multiply;
 use dsokr_basis::{Basis, Features, OutputKernel, RowSource, SketchOptions};
-use dsokr_core::Error;
+use dsokr_core::{Error, Processes};
 use faer::Mat;
 
 use crate::lipschitz::{InputFeatures, fit_lipschitz};
@@ -74,7 +74,8 @@ impl Solver {
         };
         let solver = self.clone();
         let output = None;
-        Ok(PreparedSolver { solver, inputs, numbered, seed, systems, features, output })
+        let processes = Processes::default();
+        Ok(PreparedSolver { solver, inputs, numbered, seed, systems, features, output, processes })
     }
 }
 
@@ -95,9 +96,16 @@ pub struct PreparedSolver<'a> {
     /// The features of the inputs, for a Lipschitz loss.
     features: Option<InputFeatures>,
     output: Option<Coupling>,
+    processes: Processes,
 }
 
 impl PreparedSolver<'_> {
+    /// Returns this problem with the processes that share its fits, where the solver can be shared. All of them call the same
+    /// fits in the same order. Otherwise this process fits alone.
+    pub fn shared_by(self, processes: &Processes) -> Self {
+        Self { processes: processes.clone(), ..self }
+    }
+
     /// Returns this problem with the output matrix M of a decomposable kernel `k(x, x') M`. M replaces the identity,
     /// and with the pinball loss [`OutputMatrix::quantiles`](crate::OutputMatrix::quantiles) with γ = 1.
     ///
@@ -173,7 +181,8 @@ impl PreparedSolver<'_> {
         }
         let (rows, kernel) = self.compared()?;
         let seed = self.seed;
-        let problem = RidgeProblem { kernel, rows, targets, lambda, seed };
+        let processes = &self.processes;
+        let problem = RidgeProblem { kernel, rows, targets, lambda, seed, processes };
         let model = match (&self.solver, &self.features) {
             (Solver::ClosedForm(_), _) | (Solver::Lipschitz(_), None) => {
                 return Err(self.solver.unfit(OF_GRAM));
@@ -281,7 +290,7 @@ impl PreparedSolver<'_> {
             (Solver::ClosedForm(_), inputs) => Spectrum::full(inputs, targets),
             (Solver::Sketched(Sketched { sketch }), _) => {
                 let (rows, kernel) = self.compared()?;
-                Spectrum::sketched(kernel, rows, targets, sketch, self.seed)
+                Spectrum::sketched(kernel, rows, targets, sketch, self.seed, &self.processes)
             }
             (
                 Solver::ConjugateGradients(_) | Solver::DivideAndConquer(_) | Solver::Lipschitz(_),

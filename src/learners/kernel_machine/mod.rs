@@ -193,7 +193,8 @@ impl<'a> PreparedMachine<'a> {
         } else {
             None
         };
-        let (space, targets) = OutputSpace::basis_weighted(basis, rank, &rows, weights)?;
+        let (space, targets) =
+            OutputSpace::basis_weighted(basis, rank, &rows, weights, &Processes::current())?;
         Ok((space, projected.unwrap_or(targets)))
     }
 
@@ -427,7 +428,10 @@ impl PreparedMachine<'_> {
         let Self { settings, problem, validation, .. } = self;
         let seed = problem.config.seed;
         let systems = problem.factors.clone();
-        let prepared = settings.solver.prepare(inputs.clone(), seed, systems)?;
+        let prepared = settings
+            .solver
+            .prepare(inputs.clone(), seed, systems)?
+            .shared_by(&Processes::current());
         Ok(LambdaSearch { settings, scaled, prepared, targets, evaluator, validation, leading })
     }
 

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use dsokr_basis::features::Selected;
 use dsokr_basis::{Features, Kernel};
+use dsokr_core::Processes;
 use dsokr_machines::{
     Cost, Coupling, KernelModel, LastSystem, OutputEmbedding, OutputSpace, PrefixFit,
     PreparedSolver, Scaling, Targets, TrainingInputs,
@@ -56,7 +57,10 @@ impl KernelMachineConfig {
             }
             _ if self.learns_columns() => {
                 let inputs = TrainingInputs::rows(Arc::clone(kernel), known);
-                let solver = self.solver.prepare(inputs, seed, LastSystem::default())?;
+                let solver = self
+                    .solver
+                    .prepare(inputs, seed, LastSystem::default())?
+                    .shared_by(&Processes::current());
                 let (model, _) = solver.fit(&targets, self.first_lambda(), false)?;
                 info!("columns of inputs weighted by a first fit");
                 Scaling::relevance(&model, targets.weights())?
@@ -78,7 +82,10 @@ impl KernelMachineConfig {
         output: Option<Coupling>,
     ) -> Result<(KernelModel, Vec<f32>), Error> {
         let scaled = self.scale(&inputs, targets, inputs.len(), seed)?;
-        let prepared = self.solver.prepare(scaled_inputs(inputs, &scaled), seed, systems)?;
+        let prepared = self
+            .solver
+            .prepare(scaled_inputs(inputs, &scaled), seed, systems)?
+            .shared_by(&Processes::current());
         let (model, held_out) =
             prepared.with_output(output).fit(targets, self.first_lambda(), true)?;
         Ok((of_raw_rows(model, &scaled)?, held_out.unwrap_or_default()))

@@ -114,14 +114,14 @@ pub fn fit_conjugate_gradients(
     problem: RidgeProblem<impl IntoKernel>,
     settings: &ConjugateGradients,
 ) -> Result<KernelModel, Error> {
-    let RidgeProblem { kernel, rows, targets, lambda, seed } = problem;
+    let RidgeProblem { kernel, rows, targets, lambda, seed, processes } = problem;
     let n = rows.len();
     check(n, targets, lambda)?;
     settings.validate()?;
     if let Some(sample) = settings.sample {
         Error::check_range("rows of the sample", sample, 1..=n)?;
     }
-    let inputs = SketchedInputs::draw(kernel, rows, &settings.sketch, seed)?;
+    let inputs = SketchedInputs::draw(processes, kernel, rows, &settings.sketch, seed)?;
     let unknowns = inputs.len();
     let width = targets.width();
     let sample = settings.sample.unwrap_or_else(|| n.min(SAMPLE.saturating_mul(unknowns)));
@@ -129,7 +129,8 @@ pub fn fit_conjugate_gradients(
     let uniform = SketchKind::Subsampling { replacement: false };
     let sample = Sketch::draw(&uniform, sample, n, random.next_u64())?.anchors();
 
-    let (system, sides) = System::new(inputs, rows, targets, lambda, &sample, settings.memory)?;
+    let problem = RidgeProblem { kernel: (), rows, targets, lambda, seed, processes };
+    let (system, sides) = System::new(inputs, &problem, &sample, settings.memory)?;
     let (solution, convergence) = system.solve(sides, settings)?;
     let weights = system.inputs.expand(system.unknowns(solution)?);
     let solution = Solution::Ridge(RidgeSummary {
@@ -167,6 +168,7 @@ struct System<'a> {
     rows: &'a dyn RowSource,
     /// The targets, for the weights of the rows.
     targets: &'a Targets,
+    processes: &'a Processes,
     /// Sketched kernel values of the first blocks, each column times √w of its row.
     kept: Vec<Mat<f64>>,
     /// L.
@@ -181,22 +183,20 @@ impl<'a> System<'a> {
     /// Creates the system together with its right-hand sides, `A⁻¹ L⁻¹ Σ t ψᵀ`, in one pass over the rows.
     fn new(
         inputs: SketchedInputs,
-        rows: &'a dyn RowSource,
-        targets: &'a Targets,
-        lambda: f64,
+        problem: &RidgeProblem<'a, ()>,
         sample: &[usize],
         memory: usize,
     ) -> Result<(Self, Mat<f64>), Error> {
+        let RidgeProblem { rows, targets, lambda, processes, .. } = *problem;
         let n = rows.len();
         let size = inputs.len();
         let ridge = targets.total_weight() * lambda;
-        let penalty = inputs.penalty()?;
+        let penalty = inputs.penalty(processes)?;
         penalty.check_finite("kernel matrix of the anchors")?;
         let (penalty, added) = factored(penalty, ridge)?;
         let mut sides = SideSums::new(targets, size);
         let mut sampled = Panels::zeros(size);
         let scale = (n as f64 / sample.len() as f64).sqrt();
-        let processes = Processes::current();
         let rank_rows = processes.part(n);
         let mut sample = sample.iter().copied().skip_while(|&row| row < rank_rows.start).peekable();
         let mut kept = Vec::new();
@@ -223,14 +223,17 @@ impl<'a> System<'a> {
                 kept.push(features);
             }
         }
-        let mut sides = sides.of_all_ranks(&processes)?;
-        sampled.sum(&processes)?;
+        let mut sides = sides.of_all_ranks(processes)?;
+        sampled.sum(processes)?;
         sampled.add_to_diagonal(ridge);
         let (sampled, _) = factored(sampled, ridge)?;
         penalty.whiten(sides.as_mut())?;
         sampled.whiten(sides.as_mut())?;
         let jitter = ridge * added;
-        Ok((Self { inputs, rows, targets, kept, penalty, sampled, ridge, jitter }, sides))
+        Ok((
+            Self { inputs, rows, targets, processes, kept, penalty, sampled, ridge, jitter },
+            sides,
+        ))
     }
 
     /// Returns the product with columns x, m × q.
@@ -241,8 +244,7 @@ impl<'a> System<'a> {
         self.penalty.whiten_transposed(unknowns.as_mut())?;
         let mut out = Mat::zeros(x.nrows(), x.ncols());
         let cancellation = Cancellation::current();
-        let processes = Processes::current();
-        let rank_rows = processes.part(self.rows.len());
+        let rank_rows = self.processes.part(self.rows.len());
         for (at, range) in blocks(rank_rows, self.inputs.len()).enumerate() {
             cancellation.check()?;
             let features = match self.kept.get(at) {
@@ -260,7 +262,7 @@ impl<'a> System<'a> {
             let features = features.as_ref().as_ref();
             product(out.as_mut(), Accum::Add, features, values.as_ref(), PANEL);
         }
-        sum_over_ranks(&processes, &mut out)?;
+        sum_over_ranks(self.processes, &mut out)?;
         self.penalty.whiten(out.as_mut())?;
         for (out, inner) in out.col_iter_mut().zip(inner.col_iter()) {
             out.iter_mut().zip(inner.iter()).for_each(|(out, value)| *out += self.ridge * value);

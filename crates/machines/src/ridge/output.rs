@@ -72,8 +72,7 @@ impl OutputSpace {
     }
 
     /// Creates the space of a basis that was fitted on the training outputs, and the targets of the training outputs in
-    /// it. The space has the leading `dimension` coordinates, or all where none is given. The [`Processes`] of the
-    /// scope share the work, as in [`points`](Self::points).
+    /// it. The space has the leading `dimension` coordinates, or all where none is given. This process works alone.
     ///
     /// # Errors
     /// [`Error::Value`] for a dimension of 0 or above that of the basis; the errors of [`Basis::project`].
@@ -82,11 +81,11 @@ impl OutputSpace {
         dimension: Option<usize>,
         outputs: &dyn RowSource,
     ) -> Result<(Self, Targets), Error> {
-        Self::basis_weighted(basis, dimension, outputs, &RowWeights::equal())
+        Self::basis_weighted(basis, dimension, outputs, &RowWeights::equal(), &Processes::default())
     }
 
     /// Creates the space like [`basis`](Self::basis), for training outputs with weights. The mean is weighted, and the
-    /// targets have the weights.
+    /// targets have the weights. The processes share the work, as in [`points_shared`](Self::points_shared).
     ///
     /// # Errors
     /// The errors of [`basis`](Self::basis); [`Error::Shape`] unless there is one weight for each output, or none.
@@ -95,6 +94,7 @@ impl OutputSpace {
         dimension: Option<usize>,
         outputs: &dyn RowSource,
         weights: &RowWeights,
+        processes: &Processes,
     ) -> Result<(Self, Targets), Error> {
         weights.check(outputs.len())?;
         let dimension = dimension.unwrap_or(basis.dimension());
@@ -105,12 +105,12 @@ impl OutputSpace {
         let values = match repeated {
             Some(Distinct { representative, class, .. }) => {
                 let rows = Selected::new(outputs, &representative);
-                let distinct = space.leading_coordinates(&rows, dimension)?;
+                let distinct = space.leading_coordinates(processes, &rows, dimension)?;
                 space.centre = mean(&distinct, dimension, &sums_of_weights(&class, weights)?);
                 Values::Shared { distinct, output_of: class }
             }
             None => {
-                let values = space.leading_coordinates(outputs, dimension)?;
+                let values = space.leading_coordinates(processes, outputs, dimension)?;
                 space.centre = mean(&values, dimension, weights);
                 Values::Coordinates(values)
             }
@@ -119,13 +119,13 @@ impl OutputSpace {
         Ok((space, Targets { values, width: dimension, residuals, weights: weights.clone() }))
     }
 
-    /// The leading coordinates of outputs, not centred, row-major. The [`Processes`] of the scope share the work.
+    /// Returns the leading coordinates of outputs, not centred, row-major. The processes share the work.
     fn leading_coordinates(
         &self,
+        processes: &Processes,
         outputs: &dyn RowSource,
         dimension: usize,
     ) -> Result<Vec<f64>, Error> {
-        let processes = Processes::current();
         let part = processes.part_in_blocks(outputs.len(), ROWS);
         let mut joined = Vec::with_capacity(part.len() * dimension);
         // points of many outputs take more memory than all else, so there is one copy of them
@@ -263,15 +263,26 @@ impl OutputSpace {
     /// Points are centred at the mean of the training outputs, in `f64` and before they are rounded:
     /// the score of every candidate of a query moves by the same amount, and where the kernel is
     /// nearly constant (a Gaussian much wider than outputs are apart), what is left is what tells
-    /// candidates apart. Equal rows get equal points. The [`Processes`] of the scope share the work: all of them
-    /// call it with the same candidates, and get what one process gets.
+    /// candidates apart. Equal rows get equal points. This process works alone.
     ///
     /// # Errors
     /// Rows of a different kind or width, values that the kernel has no meaning for, and errors
     /// from reading the rows.
     pub fn points(&self, candidates: &dyn RowSource) -> Result<Points, Error> {
+        self.points_shared(&Processes::default(), candidates)
+    }
+
+    /// Returns candidates as points like [`points`](Self::points). The processes share the work: all of them call it with
+    /// the same candidates, and get what one process gets.
+    ///
+    /// # Errors
+    /// As [`points`](Self::points).
+    pub fn points_shared(
+        &self,
+        processes: &Processes,
+        candidates: &dyn RowSource,
+    ) -> Result<Points, Error> {
         let dimension = self.dimension();
-        let processes = Processes::current();
         let rank_rows = processes.part_in_blocks(candidates.len(), ROWS);
         let mut coordinates = Vec::with_capacity(rank_rows.len() * dimension);
         let mut constants = Vec::with_capacity(rank_rows.len());

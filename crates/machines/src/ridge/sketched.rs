@@ -46,6 +46,8 @@ pub struct RidgeProblem<'a, K> {
     pub lambda: f64,
     /// The seed of the sketch.
     pub seed: u64,
+    /// The processes that share the sums over rows. Each of them fits the same problem, and reads its part of the rows.
+    pub processes: &'a Processes,
 }
 
 /// The sketch of the inputs.
@@ -81,6 +83,7 @@ pub(crate) struct SketchedInputs {
 impl SketchedInputs {
     /// Draws a sketch of the training rows.
     pub(crate) fn draw(
+        processes: &Processes,
         kernel: impl IntoKernel,
         rows: &dyn RowSource,
         InputSketch { size, method }: &InputSketch,
@@ -89,7 +92,7 @@ impl SketchedInputs {
         let kernel = kernel.into_kernel();
         kernel.validate(rows.kind())?;
         let drawn = Sketch::fit(
-            &Processes::current(),
+            processes,
             &SketchOptions::new(method.clone(), *size).with_seed(seed),
             Arc::clone(&kernel),
             rows,
@@ -128,7 +131,7 @@ impl SketchedInputs {
     }
 
     /// Computes `K̃ = R K Rᵀ`.
-    pub(crate) fn penalty(&self) -> Result<Panels<f64>, Error> {
+    pub(crate) fn penalty(&self, processes: &Processes) -> Result<Panels<f64>, Error> {
         let m = self.len();
         let cancellation = Cancellation::current();
         let Some(mixing) = &self.mixing else {
@@ -140,13 +143,12 @@ impl SketchedInputs {
             });
         };
         let mut penalty = Panels::zeros(m);
-        let processes = Processes::current();
         for range in ranges(processes.part_in_blocks(self.anchors.len(), ANCHORS), ANCHORS) {
             let features = self.features(&self.anchors.block(range.clone())?)?;
             let mixing = mixing.as_ref().subcols(range.start, range.len());
             penalty.add_product(mixing.transpose(), features.transpose());
         }
-        penalty.sum(&processes)?;
+        penalty.sum(processes)?;
         Ok(penalty)
     }
 
@@ -185,6 +187,8 @@ pub struct SketchedFit {
     pub model: KernelModel,
     inputs: SketchedInputs,
     factor: Factor<f64>,
+    /// The processes that have shared the fit.
+    processes: Processes,
 }
 
 /// Fits in the span of m sketched inputs: `ĥ(x) = Ψᵀ K_X R_Xᵀ (R_X K_X² R_Xᵀ + nλ K̃_X)⁻¹ R_X k^x`
@@ -196,7 +200,7 @@ pub struct SketchedFit {
 /// and all of them are kept). Time: n·a evaluations of the kernel, n m²/2 + m³/3 multiplications, n m + 2m² for each
 /// coordinate. The numbers do not depend on the number of threads.
 ///
-/// The [`Processes`] of the scope share the sums. All of them call this function with the same problem, and each
+/// The [processes](RidgeProblem::processes) share the sums. All of them call this function with the same problem, and each
 /// reads its part of the rows. All ranks get the same model. It differs from that of one process only by rounding.
 ///
 /// Where the sketched inputs are numerically dependent, so that the system has no Cholesky factor, K̃ is replaced by
@@ -210,19 +214,19 @@ pub fn fit_sketched(
     problem: RidgeProblem<impl IntoKernel>,
     sketch: &InputSketch,
 ) -> Result<SketchedFit, Error> {
-    let RidgeProblem { kernel, rows, targets, lambda, seed } = problem;
+    let RidgeProblem { kernel, rows, targets, lambda, seed, processes } = problem;
     let n = rows.len();
     check(n, targets, lambda)?;
-    let mut inputs = SketchedInputs::draw(kernel, rows, sketch, seed)?;
+    let mut inputs = SketchedInputs::draw(processes, kernel, rows, sketch, seed)?;
     let ridge = targets.total_weight() * lambda;
-    let penalty = inputs.penalty()?;
-    let (mut system, mut sides) = normal_equations(&inputs, rows, targets)?;
+    let penalty = inputs.penalty(processes)?;
+    let (mut system, mut sides) = normal_equations(processes, &inputs, rows, targets)?;
     system.add_scaled(ridge, &penalty);
     system.check_finite("kernel matrix")?;
     let mut factored = Factor::new(system)?;
     if factored.is_err() {
         inputs = inputs.whitened(&penalty)?;
-        (system, sides) = normal_equations(&inputs, rows, targets)?;
+        (system, sides) = normal_equations(processes, &inputs, rows, targets)?;
         system.add_to_diagonal(ridge);
         factored = Factor::new(system)?;
     }
@@ -236,16 +240,16 @@ pub fn fit_sketched(
     let kernel = Arc::clone(&inputs.kernel);
     let anchors = Arc::clone(&inputs.anchors);
     let model = KernelModel::new(Expansion::Kernel { kernel, anchors }, weights, summary);
-    Ok(SketchedFit { model, inputs, factor })
+    Ok(SketchedFit { model, inputs, factor, processes: processes.clone() })
 }
 
 /// Computes `R_X K_X² R_Xᵀ` and `R_X K_X Ψ`, with the weights of the targets.
 fn normal_equations(
+    processes: &Processes,
     inputs: &SketchedInputs,
     rows: &dyn RowSource,
     targets: &Targets,
 ) -> Result<(Panels<f64>, Mat<f64>), Error> {
-    let processes = Processes::current();
     let mut system = Panels::zeros(inputs.len());
     let mut sides = SideSums::new(targets, inputs.len());
     for range in blocks(processes.part(rows.len()), inputs.len()) {
@@ -254,8 +258,8 @@ fn normal_equations(
         system.add_product(features.transpose(), features.transpose());
         sides.add(range, features.as_ref());
     }
-    system.sum(&processes)?;
-    Ok((system, sides.of_all_ranks(&processes)?))
+    system.sum(processes)?;
+    Ok((system, sides.of_all_ranks(processes)?))
 }
 
 impl SketchedFit {
@@ -276,8 +280,7 @@ impl SketchedFit {
         Error::check_length("rows", rows.len(), n)?;
         Error::check_length("rows of targets", targets.len(), n)?;
         Error::check_length("coordinates", targets.width(), width)?;
-        let processes = Processes::current();
-        let rank_rows = processes.part(n);
+        let rank_rows = self.processes.part(n);
         let rank_targets = targets.dense::<f64>(rank_rows.clone());
         let mut out = self.model.predict_range(rows, rank_rows.clone())?;
         for range in blocks(rank_rows.clone(), self.inputs.len()) {
@@ -301,7 +304,7 @@ impl SketchedFit {
                 }
             }
         }
-        processes.join(out)
+        self.processes.join(out)
     }
 }
 
@@ -317,7 +320,7 @@ pub struct DivideAndConquer {
 
 /// Fits the mean `ĥ = (1/B) Σ ĥ_b` of models on B runs of consecutive rows, whose weights have sums as equal as whole
 /// rows allow: without weights their sizes differ by one at most. Part b is sketched with seed + b. Rows should be in
-/// no order. The ranks of the scope share the fit of each part, as in [`fit_sketched`].
+/// no order. The processes share the fit of each part, as in [`fit_sketched`].
 ///
 /// The summary holds the sum of the unknowns of the parts, and the largest of their condition numbers.
 ///
@@ -328,7 +331,7 @@ pub fn fit_divide_and_conquer(
     problem: RidgeProblem<impl IntoKernel>,
     DivideAndConquer { sketch, parts }: &DivideAndConquer,
 ) -> Result<KernelModel, Error> {
-    let RidgeProblem { kernel, rows, targets, lambda, seed } = problem;
+    let RidgeProblem { kernel, rows, targets, lambda, seed, processes } = problem;
     let n = rows.len();
     let parts = *parts;
     check(n, targets, lambda)?;
@@ -346,6 +349,7 @@ pub fn fit_divide_and_conquer(
             targets: &targets.select(&part_rows)?,
             lambda,
             seed: seed.wrapping_add(part as u64),
+            processes,
         };
         let fitted = fit_sketched(problem, sketch)?;
         anchors.append(&fitted.inputs.anchors)?;

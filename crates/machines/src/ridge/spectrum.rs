@@ -47,8 +47,8 @@ pub struct Spectrum {
     pub(super) total_weight: f64,
     /// Σ w over the compared rows.
     compared_weight: f64,
-    /// Whether each of several [`Processes`] has its part of the rows, or all of them.
-    divided: bool,
+    /// The processes that each have their part of the rows; this one alone, where it has all of them.
+    processes: Processes,
     /// U of the compared rows, rows × r.
     vectors: Mat<f64>,
     /// S, descending.
@@ -80,7 +80,7 @@ impl Spectrum {
             rows,
             total_weight,
             compared_weight: total_weight,
-            divided: false,
+            processes: Processes::default(),
             vectors,
             values,
             roots,
@@ -91,8 +91,8 @@ impl Spectrum {
 
     /// Creates the spectrum of inputs projected on the span of a sketch, drawn as in
     /// [`fit_sketched`](crate::fit_sketched): `P K P`, from one eigendecomposition of an m × m matrix and n m²
-    /// multiplications, in one pass over the rows, whose memory does not depend on n. Each of the [`Processes`] of the scope
-    /// has its part of the rows; all of them compute what follows from the sums.
+    /// multiplications, in one pass over the rows, whose memory does not depend on n. Each of the processes has
+    /// its part of the rows; all of them compute what follows from the sums.
     ///
     /// # Errors
     /// The errors of [`fit_sketched`](crate::fit_sketched).
@@ -102,15 +102,15 @@ impl Spectrum {
         targets: &Targets,
         sketch: &InputSketch,
         seed: u64,
+        processes: &Processes,
     ) -> Result<Self, Error> {
         check(rows.len(), targets, 1.0)?;
-        let inputs = SketchedInputs::draw(kernel, rows, sketch, seed)?;
-        let penalty = inputs.penalty()?;
+        let inputs = SketchedInputs::draw(processes, kernel, rows, sketch, seed)?;
+        let penalty = inputs.penalty(processes)?;
         // features whose inner products are P K P
         let inputs = inputs.whitened(&penalty)?;
         let n = rows.len();
         let r = inputs.len();
-        let processes = Processes::current();
         let part = processes.part(n);
         let compared = compared_rows(n, seed)?;
         let compared_weight = compared.iter().map(|&row| targets.weights.get(row)).sum();
@@ -128,8 +128,8 @@ impl Spectrum {
                 features.row_mut(place).copy_from(block.col(row - range.start).transpose());
             }
         }
-        gram.sum(&processes)?;
-        let sides = sides.of_all_ranks(&processes)?;
+        gram.sum(processes)?;
+        let sides = sides.of_all_ranks(processes)?;
         let Eigen { values, vectors: turn } = leading(gram.whole(), TOLERANCE)?;
         let mut vectors = Mat::zeros(own.len(), values.len());
         product(vectors.as_mut(), features.as_ref(), turn.as_ref());
@@ -143,7 +143,7 @@ impl Spectrum {
             rows: n,
             total_weight,
             compared_weight,
-            divided: true,
+            processes: processes.clone(),
             vectors,
             values,
             roots,
@@ -168,14 +168,13 @@ impl Spectrum {
             ))
         };
         let residuals = self.residuals(lambda, self.whole())?.ok_or_else(lost);
-        let residuals =
-            if self.divided { Processes::current().agree(residuals)? } else { residuals? };
+        let residuals = self.processes.agree(residuals)?;
         let n = residuals.nrows();
         let p = residuals.ncols();
         let cells = (0..n).flat_map(|i| (0..p).map(move |j| (i, j)));
         let answer = |at: (usize, usize)| (self.targets[at] - residuals[at]) / self.roots[at.0];
         let predictions: Vec<f32> = cells.map(|at| answer(at) as f32).collect();
-        if self.divided { Ok(Processes::current().join(predictions)?) } else { Ok(predictions) }
+        self.processes.join(predictions)
     }
 
     /// Returns the mean squared distance of [leave-one-out predictions](Self::leave_one_out) from their targets
@@ -226,9 +225,7 @@ impl Spectrum {
     /// Returns a weighted sum over the compared rows, over the sum of their weights.
     fn mean(&self, sum: f64) -> Result<f64, Error> {
         let mut sum = [sum];
-        if self.divided {
-            Processes::current().sum(&mut sum)?;
-        }
+        self.processes.sum(&mut sum)?;
         Ok(sum[0] / self.compared_weight)
     }
 

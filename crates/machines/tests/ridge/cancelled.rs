@@ -1,7 +1,7 @@
 //! Cancelled fits.
 
 use dsokr_basis::SketchKind;
-use dsokr_core::{Cancellation, Error};
+use dsokr_core::{Cancellation, Error, Processes};
 use dsokr_machines::{
     Arithmetic, InputSketch, OutputSpace, RidgeProblem, TrainingInputs, fit, fit_sketched,
 };
@@ -29,7 +29,14 @@ fn fits_and_predictions_end() {
         let kernel = kernel_x();
         let rows = &x;
         let targets = &targets;
-        let sketched = RidgeProblem { kernel, rows, targets, lambda: 1e-2, seed: 0 };
+        let sketched = RidgeProblem {
+            kernel,
+            rows,
+            targets,
+            lambda: 1e-2,
+            seed: 0,
+            processes: &Processes::default(),
+        };
         assert!(is_cancelled(fit_sketched(sketched, &sketch)));
         assert!(is_cancelled(fitted.leave_one_out(targets)));
         assert!(is_cancelled(fitted.model.predict(&x)));

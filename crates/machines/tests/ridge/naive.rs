@@ -2,8 +2,8 @@
 
 use dsokr_basis::features::{BitRows, DenseRows};
 use dsokr_basis::{Features, Kernel, OutputKernel, RowSource, SketchKind};
-use dsokr_core::Error;
 use dsokr_core::random::{below, generator, unit};
+use dsokr_core::{Error, Processes};
 use dsokr_machines::{
     Arithmetic, ConjugateGradients, DivideAndConquer, Fitted, InputSketch, KernelModel,
     RidgeProblem, RidgeSummary, SketchedFit, Spectrum, Targets, TrainingInputs,
@@ -216,7 +216,8 @@ pub fn fit_sketched(
     seed: u64,
     lambda: f64,
 ) -> Result<SketchedFit, Error> {
-    let problem = RidgeProblem { kernel, rows, targets, lambda, seed };
+    let problem =
+        RidgeProblem { kernel, rows, targets, lambda, seed, processes: &Processes::current() };
     dsokr_machines::fit_sketched(problem, &input_sketch(sketch, m))
 }
 
@@ -232,7 +233,8 @@ pub fn fit_conjugate_gradients(
     lambda: f64,
     settings: &ConjugateGradients,
 ) -> Result<KernelModel, Error> {
-    let problem = RidgeProblem { kernel, rows, targets, lambda, seed };
+    let problem =
+        RidgeProblem { kernel, rows, targets, lambda, seed, processes: &Processes::current() };
     let settings = ConjugateGradients { sketch: input_sketch(sketch, m), ..settings.clone() };
     dsokr_machines::fit_conjugate_gradients(problem, &settings)
 }
@@ -248,7 +250,7 @@ pub fn fit_divide_and_conquer(
     lambda: f64,
     parts: usize,
 ) -> Result<KernelModel, Error> {
-    let problem = RidgeProblem { kernel, rows, targets, lambda, seed };
+    let problem = RidgeProblem { kernel, rows, targets, lambda, seed, processes: &Processes::current() };
     dsokr_machines::fit_divide_and_conquer(
         problem,
         &DivideAndConquer { sketch: input_sketch(sketch, m), parts },
@@ -263,7 +265,7 @@ pub fn sketched_spectrum(
     m: usize,
     seed: u64,
 ) -> Result<Spectrum, Error> {
-    Spectrum::sketched(kernel, rows, targets, &input_sketch(sketch, m), seed)
+    Spectrum::sketched(kernel, rows, targets, &input_sketch(sketch, m), seed, &Processes::current())
 }
 
 pub fn solved(model: &KernelModel) -> &RidgeSummary {

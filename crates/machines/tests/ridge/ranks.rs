@@ -1,8 +1,8 @@
 //! Fits that several ranks share. They are threads of this process here.
 
 use dsokr_basis::{Basis, Features, SketchKind, SketchOptions};
-use dsokr_core::Error;
 use dsokr_core::processes::same_on_threads;
+use dsokr_core::{Error, Processes, RowWeights};
 use dsokr_machines::{ConjugateGradients, InputSketch, OutputSpace, Points, Targets};
 
 use crate::naive::*;
@@ -104,9 +104,17 @@ fn several_ranks_place_outputs_as_one() {
     let options = SketchOptions::new(PICKED, 6);
     let basis = Basis::fit(kernel_y(), &y, &options).unwrap();
     let points = || -> Result<(Points, Vec<f64>, Points), Error> {
-        let (space, targets) = OutputSpace::basis(basis.clone(), Some(3), &y)?;
+        let processes = &Processes::current();
+        let (space, targets) = OutputSpace::basis_weighted(
+            basis.clone(),
+            Some(3),
+            &y,
+            &RowWeights::equal(),
+            processes,
+        )?;
         let (whole, _) = OutputSpace::training(kernel_y(), &y)?;
-        Ok((space.points(&y)?, targets.values()?.to_vec(), whole.points(&y)?))
+        let placed = space.points_shared(processes, &y)?;
+        Ok((placed, targets.values()?.to_vec(), whole.points_shared(processes, &y)?))
     };
     let one = points().unwrap();
     // bit for bit

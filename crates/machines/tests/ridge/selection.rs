@@ -1,7 +1,7 @@
 //! Held-out predictions in closed form against refitting without the rows.
 
 use dsokr_basis::{Basis, RowSource, SketchKind, SketchOptions};
-use dsokr_core::Error;
+use dsokr_core::{Error, Processes};
 use dsokr_machines::{Arithmetic, InputSketch, OutputSpace, Spectrum, TrainingInputs, fit};
 
 use crate::naive::*;
@@ -230,7 +230,8 @@ fn held_out_predictions_of_a_small_lambda_are_those_of_refitting_or_refused() {
     let (space, targets) = OutputSpace::training(kernel_y(), &problem.outputs()).unwrap();
     let x = problem.inputs();
     let sketch = InputSketch { size: n, method: EVERY };
-    let spectrum = Spectrum::sketched(kernel_x(), &x, &targets, &sketch, 0).unwrap();
+    let spectrum =
+        Spectrum::sketched(kernel_x(), &x, &targets, &sketch, 0, &Processes::default()).unwrap();
     let full = Spectrum::full(&TrainingInputs::rows(kernel_x(), &x), &targets).unwrap();
     for lambda in [1e-2, 1e-6, 1e-9, 1e-11, 1e-13, 1e-15, 1e-17, 1e-30] {
         let exact = full.leave_one_out(lambda).unwrap();

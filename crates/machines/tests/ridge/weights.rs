@@ -1,8 +1,8 @@
 //! Weights of training rows against a weighted ridge regression in NumPy, and against refitting.
 
 use dsokr_basis::{Basis, Features, Kernel, Mat, RowSource, SketchKind, SketchOptions};
-use dsokr_core::RowWeights;
 use dsokr_core::loss::{Huber, Square};
+use dsokr_core::{Processes, RowWeights};
 use dsokr_machines::{
     Arithmetic, ClosedForm, ConjugateGradients, DivideAndConquer, InputSketch, LastSystem,
     Lipschitz, Loss, Offset, OutputSpace, Scaling, Sketched, Solver, Stop, Targets, TrainingInputs,
@@ -176,7 +176,8 @@ fn means_and_deviations_count_a_row_as_often_as_it_weighs() {
     let basis =
         Basis::fit(kernel_y(), &outputs, &SketchOptions::new(SketchKind::Gaussian, 8)).unwrap();
     let (weighted, targets) =
-        OutputSpace::basis_weighted(basis.clone(), None, &outputs, &weights).unwrap();
+        OutputSpace::basis_weighted(basis.clone(), None, &outputs, &weights, &Processes::default())
+            .unwrap();
     let (repeated, _) = OutputSpace::basis(basis, None, &copies).unwrap();
     let centres = [&weighted, &repeated].map(|space| vec![space.centre().to_vec()]);
     assert_close(&centres[0], &centres[1], 1e-12, "mean in a basis");
