@@ -255,8 +255,9 @@ impl Spectrum {
             residuals += targets;
         }
         let offset = if full { 0.0 } else { 1.0 };
+        let vectors = self.vectors.as_ref();
         let left = |i: usize| {
-            let squares = || self.vectors.row(i).iter().map(|value| value * value).enumerate();
+            let squares = || vectors.row(i).iter().map(|value| value * value).enumerate();
             let left = offset + squares().map(|(j, square)| factor(j) * square).sum::<f64>();
             if full || left > CANCELLED {
                 return left;

@@ -250,7 +250,8 @@ pub fn fit_divide_and_conquer(
     lambda: f64,
     parts: usize,
 ) -> Result<KernelModel, Error> {
-    let problem = RidgeProblem { kernel, rows, targets, lambda, seed, processes: &Processes::current() };
+    let problem =
+        RidgeProblem { kernel, rows, targets, lambda, seed, processes: &Processes::current() };
     dsokr_machines::fit_divide_and_conquer(
         problem,
         &DivideAndConquer { sketch: input_sketch(sketch, m), parts },
