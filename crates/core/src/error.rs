@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use crate::misfit::Misfit;
 use crate::place::Place;
 
-/// What can go wrong in this crate and in those that compute. Each message holds the place, the value and what is
+/// The errors of this crate and of the crates that compute. Each message holds the place, the value and what is
 /// expected.
 ///
 /// A variant holds values where a caller can do something with them. It holds a text where a caller can only show it.
@@ -87,7 +87,7 @@ pub enum Error {
     /// There is less than is needed.
     #[error("{found}, at least {least} {} needed", if *least == 1 { "is" } else { "are" })]
     TooFew {
-        /// What there is, in words with its number.
+        /// The thing that there is too little of, in words with its number.
         found: String,
         /// How many are needed.
         least: usize,

@@ -1,4 +1,4 @@
-//! What does not fit in rows and matrices.
+//! Rows and matrices that do not fit.
 
 use std::fmt::{self, Display, Formatter};
 
@@ -8,7 +8,7 @@ use std::fmt::{self, Display, Formatter};
 pub enum Misfit {
     /// Two things that belong together have different lengths.
     Length {
-        /// What is counted, in the plural. It is a text because every caller counts something else.
+        /// The things that are counted, in the plural. It is a text because every caller counts something else.
         what: String,
         /// How many there are.
         found: usize,
@@ -47,7 +47,7 @@ pub enum Misfit {
         /// The number of rows of the set.
         len: usize,
     },
-    /// Fewer rows than a computation needs.
+    /// There are fewer rows than a computation needs.
     Rows {
         /// How many there are.
         found: usize,
@@ -75,7 +75,7 @@ pub enum Misfit {
     },
     /// An offset of sparse rows that is below the one before it, or not the end of the values.
     Offset {
-        /// Its position among the offsets, from 0.
+        /// The position among the offsets, from 0.
         position: usize,
         /// The offset.
         found: usize,
@@ -104,7 +104,7 @@ pub enum Misfit {
     Asymmetric {
         /// The row of an element, from 0.
         row: usize,
-        /// Its column, from 0.
+        /// The column, from 0.
         column: usize,
         /// The element.
         value: f64,

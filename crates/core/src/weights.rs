@@ -19,12 +19,12 @@ pub struct RowWeights {
 }
 
 impl RowWeights {
-    /// Weight 1 for every row, however many there are.
+    /// Creates the weight 1 for every row, however many there are.
     pub fn equal() -> Self {
         Self::default()
     }
 
-    /// One weight for each row; none stand for 1 each.
+    /// Creates weights, one for each row; an empty list stands for 1 each.
     ///
     /// # Errors
     /// [`Error::Value`] for a weight that is not finite and above 0.
@@ -37,7 +37,7 @@ impl RowWeights {
         Ok(Self { each: each.to_vec() })
     }
 
-    /// Whether every row has weight 1 because no weights were given.
+    /// Returns whether every row has weight 1 because no weights were given.
     pub fn is_equal(&self) -> bool {
         self.each.is_empty()
     }
@@ -53,12 +53,12 @@ impl RowWeights {
         Error::check_length("weights", self.each.len(), rows)
     }
 
-    /// The weight of a row.
+    /// Returns the weight of a row.
     pub fn get(&self, row: usize) -> f64 {
         self.each.get(row).copied().unwrap_or(1.0)
     }
 
-    /// The sum of the weights of the first `rows` rows: `rows` where all are 1.
+    /// Returns the sum of the weights of the first `rows` rows: `rows` where all are 1.
     pub fn total(&self, rows: usize) -> f64 {
         if self.is_equal() {
             return rows as f64;
@@ -66,7 +66,7 @@ impl RowWeights {
         self.each.iter().take(rows).sum()
     }
 
-    /// The largest weight of the first `rows` rows.
+    /// Returns the largest weight of the first `rows` rows.
     pub fn largest(&self, rows: usize) -> f64 {
         if self.is_equal() {
             return 1.0;
@@ -74,18 +74,18 @@ impl RowWeights {
         self.each.iter().take(rows).copied().fold(0.0, f64::max)
     }
 
-    /// The square roots of the weights of a range of rows; none where all are 1.
+    /// Returns the square roots of the weights of a range of rows; none where all are 1.
     pub fn roots(&self, rows: Range<usize>) -> Option<Vec<f64>> {
         let each = self.each.get(rows)?;
         (!each.is_empty()).then(|| each.iter().map(|weight| weight.sqrt()).collect())
     }
 
-    /// The weights of the rows of which they were given; none where all are 1.
+    /// Returns the weights of the rows of which they were given; none where all are 1.
     pub fn as_slice(&self) -> &[f64] {
         &self.each
     }
 
-    /// The weights of two groups of rows, with the number of rows in each, one group behind the other.
+    /// Creates the weights of two groups of rows, with the number of rows in each, one group behind the other.
     pub fn joined((first, rows): (&Self, usize), (second, more): (&Self, usize)) -> Self {
         if first.is_equal() && second.is_equal() {
             return Self::equal();
@@ -95,7 +95,7 @@ impl RowWeights {
         Self { each: first.chain(second).collect() }
     }
 
-    /// The weights of some rows, in the order given.
+    /// Returns the weights of some rows, in the order given.
     ///
     /// # Panics
     /// With a row that has none.

@@ -100,29 +100,22 @@ impl Split {
                 all => rows.iter().map(|&row| all[row].clone()).collect(),
             }
         }
-        let ids = of_rows(&self.ids, rows);
-        let inputs = self.inputs.select(rows)?;
-        let outputs = of_rows(&self.outputs, rows);
-        let queries = self.queries.as_deref().map(|queries| of_rows(queries, rows));
-        let further = of_rows(&self.further, rows);
-        let known_outputs = of_rows(&self.known, rows);
         let places: Vec<Option<usize>> = rows.iter().copied().map(Some).collect();
-        let truth = self.truth.as_ref().and_then(|truth| truth.select(&places));
-        let weights = self.weights.select(rows);
-        let labels = of_rows(&self.labels, rows);
-        let foreign = self.foreign;
-        let groups = of_rows(&self.groups, rows);
-        let split = Self::new(ids, inputs, outputs);
+        let pairs = Self::new(
+            of_rows(&self.ids, rows),
+            self.inputs.select(rows)?,
+            of_rows(&self.outputs, rows),
+        );
         Ok(Self {
-            queries,
-            further,
-            known: known_outputs,
-            foreign,
-            truth,
-            weights,
-            groups,
-            labels,
-            ..split
+            queries: self.queries.as_deref().map(|queries| of_rows(queries, rows)),
+            further: of_rows(&self.further, rows),
+            known: of_rows(&self.known, rows),
+            foreign: self.foreign,
+            truth: self.truth.as_ref().and_then(|truth| truth.select(&places)),
+            weights: self.weights.select(rows),
+            groups: of_rows(&self.groups, rows),
+            labels: of_rows(&self.labels, rows),
+            ..pairs
         })
     }
 

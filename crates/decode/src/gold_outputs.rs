@@ -70,9 +70,9 @@ impl GoldOutputs {
     /// # Errors
     /// [`Error::Inconsistent`] for known candidates of a different number of queries; for a
     /// query without right candidates.
-    pub fn new(right: &[Vec<String>], known: &[Vec<String>]) -> Result<Self, Error> {
-        if !known.is_empty() {
-            Error::check_length("lists of known candidates", known.len(), right.len())?;
+    pub fn new(right: &[Vec<String>], known_by_query: &[Vec<String>]) -> Result<Self, Error> {
+        if !known_by_query.is_empty() {
+            Error::check_length("lists of known candidates", known_by_query.len(), right.len())?;
         }
         let mut golds = Self {
             ids: Vec::new(),
@@ -81,7 +81,7 @@ impl GoldOutputs {
             right: Vec::with_capacity(right.len()),
         };
         for (query, right) in right.iter().enumerate() {
-            let known_ids = known.get(query).map_or(&[][..], Vec::as_slice);
+            let known_ids = known_by_query.get(query).map_or(&[][..], Vec::as_slice);
             let start = golds.ids.len();
             let mut seen: HashSet<&str> = HashSet::with_capacity(right.len() + known_ids.len());
             golds.ids.extend(right.iter().filter(|id| seen.insert(id)).cloned());

@@ -37,7 +37,7 @@ impl OutputEmbedding {
         self.directions.as_ref()
     }
 
-    /// All q eigenvalues of the mixed covariance, descending; the sum beyond the p-th is what the
+    /// Returns all q eigenvalues of the mixed covariance, descending; the sum beyond the p-th is what the
     /// embedding loses.
     pub fn spectrum(&self) -> &[f64] {
         &self.spectrum

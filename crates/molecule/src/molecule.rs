@@ -181,10 +181,14 @@ impl Molecule {
             neighbors[a].push(Neighbor { atom: b, bond: index });
             neighbors[b].push(Neighbor { atom: a, bond: index });
         }
-        let rings = OnceLock::new();
-        let centers = Vec::new();
-        let geometries = Vec::new();
-        Self { atoms, bonds, rings, centers, geometries, neighbors }
+        Self {
+            atoms,
+            bonds,
+            rings: OnceLock::new(),
+            centers: Vec::new(),
+            geometries: Vec::new(),
+            neighbors,
+        }
     }
 
     /// Returns all atoms but the hydrogens folded into them.

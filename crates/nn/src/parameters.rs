@@ -204,7 +204,7 @@ impl Path {
         self.path.truncate(self.outer.pop().unwrap_or_default());
     }
 
-    /// The path.
+    /// Returns the path.
     pub fn as_str(&self) -> &str {
         &self.path
     }

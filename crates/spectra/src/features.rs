@@ -185,14 +185,14 @@ impl PeakFeatures {
     /// [`Error::Value`].
     pub fn validate(&self, key: &str) -> Result<(), Error> {
         let at = |name: &str| format!("{key}.{name}");
-        let Self { of, bin, shift, power, min_spectra, ppm } = *self;
-        if of.is_of_formulas() {
+        let Self { of: peaks, bin, shift, power, min_spectra, ppm } = *self;
+        if peaks.is_of_formulas() {
             let allowed = "absent: formulas are in no bins";
             Error::ensure(bin == hundredth(), at("bin"), bin, allowed)?;
             Error::ensure(shift == 0.0, at("shift"), shift, allowed)?;
         }
         let allows_ppm =
-            ppm.is_none() || matches!(of, PeaksOf::Subformulas | PeaksOf::SubformulaLosses);
+            ppm.is_none() || matches!(peaks, PeaksOf::Subformulas | PeaksOf::SubformulaLosses);
         let tolerance = ppm.unwrap_or(PPM);
         Error::ensure(allows_ppm, at("ppm"), tolerance, "absent: of subformulas only")?;
         Error::ensure(

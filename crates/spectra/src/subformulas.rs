@@ -89,11 +89,11 @@ impl Subformulas {
             mz,
             tolerance: mz * ppm * 1e-6,
             counts: vec![0; self.elements.len()],
-            found: Vec::new(),
+            fragments: Vec::new(),
             left: MOST,
         };
         if search.visit(0, mz + self.electrons) {
-            return Ok(search.found);
+            return Ok(search.fragments);
         }
         let atoms = self.elements.iter().map(|&(element, _, count)| (element, count)).collect();
         let found = format!("{}, more than {MOST} to try", dsokr_molecule::formula(&atoms));
@@ -108,7 +108,7 @@ struct Search<'a> {
     /// The tolerance in Da.
     tolerance: f64,
     counts: Vec<usize>,
-    found: Vec<Fragment>,
+    fragments: Vec<Fragment>,
     /// How many parts may still be tried.
     left: usize,
 }
@@ -150,7 +150,7 @@ impl Search<'_> {
             };
             let atoms = counts(|_, count| count);
             let lost = counts(|all, count| all - count);
-            self.found.push(Fragment { atoms, mz, lost });
+            self.fragments.push(Fragment { atoms, mz, lost });
         }
     }
 }

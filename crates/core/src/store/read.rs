@@ -102,17 +102,17 @@ impl Stored {
         &self.mapping.path
     }
 
-    /// The version of the layout.
+    /// Returns the version of the layout.
     pub fn version(&self) -> u32 {
         self.version
     }
 
-    /// The verified checksum: eight hexadecimal digits.
+    /// Returns the verified checksum: eight hexadecimal digits.
     pub fn checksum(&self) -> &str {
         &self.checksum
     }
 
-    /// All metadata, but for kind, version and checksum.
+    /// Returns all metadata, but for kind, version and checksum.
     pub fn all_metadata(&self) -> &BTreeMap<String, String> {
         &self.metadata
     }

@@ -24,7 +24,7 @@ pub struct LabelVocabulary {
 }
 
 impl LabelVocabulary {
-    /// The labels that occur in `sets`, sorted by their bytes.
+    /// Creates the labels that occur in `sets`, sorted by their bytes.
     ///
     /// # Errors
     /// [`Error::Shape`] when there is no label at all.
@@ -33,28 +33,28 @@ impl LabelVocabulary {
         Ok(Self { columns: numbered(labels.collect())? })
     }
 
-    /// The labels, in the order of their columns.
+    /// Returns the labels, in the order of their columns.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.columns.keys().map(String::as_str)
     }
 
-    /// One row of bits for each set of labels; a label given twice counts once.
+    /// Returns one row of bits for each set of labels; a label given twice counts once.
     ///
     /// # Errors
     /// [`Error::Row`] for a label that is not known.
     pub fn rows<S: AsRef<str>>(&self, sets: &[Vec<S>]) -> Result<BitRows, Error> {
-        let known = self.columns.len();
+        let width = self.columns.len();
         let columns = |(row, set): (usize, &Vec<S>)| {
             let column = |label: &S| {
                 let column = self.columns.get(label.as_ref()).copied();
                 column.ok_or_else(|| {
                     let label = label.as_ref();
-                    Error::row(row, format!("unknown label {label:?}; {known} labels are known"))
+                    Error::row(row, format!("unknown label {label:?}; {width} labels are known"))
                 })
             };
             set.iter().map(column).collect::<Result<Vec<u32>, Error>>()
         };
         let rows = sets.iter().enumerate().map(columns).collect::<Result<Vec<_>, _>>()?;
-        BitRows::from_indices(known, rows)
+        BitRows::from_indices(width, rows)
     }
 }

@@ -21,7 +21,7 @@ pub enum NgramKind {
     AcrossWords,
 }
 
-/// One block of n-gram features. Each block is weighted and normalised by itself.
+/// A block of n-gram features. Each block is weighted and normalised by itself.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NgramConfig {
@@ -49,7 +49,7 @@ dsokr_core::defaults! {
 }
 
 impl NgramConfig {
-    /// All n-grams of these lengths, lower-cased.
+    /// Creates all n-grams of these lengths, lower-cased.
     pub fn new(kind: NgramKind, min: usize, max: usize) -> Self {
         Self { kind, min, max, lowercase: true, min_texts: 1, buckets: 0 }
     }
@@ -106,7 +106,7 @@ impl NgramConfig {
     }
 }
 
-/// Where the characters of a text start, and its end.
+/// Finds where the characters of a text start, and its end.
 pub(super) fn character_starts(text: &str, starts: &mut Vec<usize>) {
     starts.clear();
     starts.extend(text.char_indices().map(|(start, _)| start));

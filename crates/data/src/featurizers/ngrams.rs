@@ -37,8 +37,8 @@ fn each(lengths: &RangeInclusive<usize>, text: &str, visit: &mut dyn FnMut(&str)
 }
 
 impl NgramVocabulary {
-    /// The n-grams of these lengths, all runs of so many Unicode characters, that occur in `texts`, sorted by their
-    /// bytes.
+    /// Creates the n-grams of these lengths, all runs of so many Unicode characters, that occur in `texts`, sorted by
+    /// their bytes.
     ///
     /// # Errors
     /// [`Error::Value`] for lengths that are not 1 and more; [`Error::Shape`] when
@@ -55,7 +55,7 @@ impl NgramVocabulary {
         Self::from_ngrams(lengths, ngrams)
     }
 
-    /// The vocabulary of n-grams that were fitted before, in any order.
+    /// Creates the vocabulary of n-grams that were fitted before, in any order.
     ///
     /// # Errors
     /// The errors of [`fit`](Self::fit).
@@ -69,7 +69,7 @@ impl NgramVocabulary {
         Ok(Self { lengths, columns: numbered(ngrams.into_iter().collect())? })
     }
 
-    /// The n-grams, in the order of their columns.
+    /// Returns the n-grams, in the order of their columns.
     pub fn ngrams(&self) -> impl Iterator<Item = &str> {
         self.columns.keys().map(String::as_str)
     }

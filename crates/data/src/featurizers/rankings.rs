@@ -82,7 +82,7 @@ pub fn lehmer_codes(ranks: &[Vec<u32>]) -> Result<DenseRows, Error> {
     DenseRows::new(items, codes.collect::<Vec<_>>())
 }
 
-/// The number of items of rankings in which each rank occurs once.
+/// Returns the number of items of rankings in which each rank occurs once.
 fn permutations(ranks: &[Vec<u32>]) -> Result<usize, Error> {
     let items = items(ranks)?;
     let mut taken = vec![usize::MAX; items];

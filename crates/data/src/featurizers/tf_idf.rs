@@ -32,9 +32,9 @@ impl TfIdf {
         Self::fit_weighted(configs, texts, &RowWeights::equal())
     }
 
-    /// As [`fit`](Self::fit), where a text counts as often as its weight says: n is `Σ_i w_i`, and df the sum of the
-    /// weights of the texts that have the n-gram. For [`min_texts`](NgramConfig::min_texts) a text counts ⌈w⌉ times, so
-    /// that no n-gram is left out because its text weighs less than 1.
+    /// Fits like [`fit`](Self::fit), where a text counts as often as its weight says: n is `Σ_i w_i`, and df the sum of
+    /// the weights of the texts that have the n-gram. For [`min_texts`](NgramConfig::min_texts) a text counts ⌈w⌉
+    /// times, so that no n-gram is left out because its text weighs less than 1.
     ///
     /// # Errors
     /// The errors of [`fit`](Self::fit); [`Error::Shape`] unless there is one weight for each text, or none.
@@ -58,12 +58,12 @@ impl TfIdf {
         Ok(fitted)
     }
 
-    /// Number of features.
+    /// Returns the number of features.
     pub fn width(&self) -> usize {
         self.blocks.iter().map(|block| block.idf.len()).sum()
     }
 
-    /// The TF-IDF row of a text. N-grams outside the vocabulary are ignored, so a text may give an
+    /// Returns the TF-IDF row of a text. N-grams outside the vocabulary are ignored, so a text may give an
     /// empty row.
     pub fn transform(&self, text: &str) -> SparseRow {
         let mut row = SparseRow::new();
@@ -76,15 +76,16 @@ impl TfIdf {
                 (first + index, weight)
             };
             row.extend(block.counts(&text).into_iter().map(weight));
-            let own = &mut row[start..];
-            let norm = own.iter().map(|(_, v)| f64::from(*v).powi(2)).sum::<f64>().sqrt() as f32;
-            own.iter_mut().for_each(|(_, v)| *v /= norm);
+            let row_terms = &mut row[start..];
+            let norm =
+                row_terms.iter().map(|(_, v)| f64::from(*v).powi(2)).sum::<f64>().sqrt() as f32;
+            row_terms.iter_mut().for_each(|(_, v)| *v /= norm);
             first += block.idf.len() as u32;
         }
         row
     }
 
-    /// The TF-IDF rows of some texts, computed in parallel.
+    /// Returns the TF-IDF rows of some texts, computed in parallel.
     ///
     /// ```
     /// use dsokr_data::featurizers::{NgramConfig, NgramKind, TfIdf};
@@ -120,7 +121,7 @@ impl TfIdf {
         Self::from_json(&text.map_err(|error| Error::file(path, error.to_string()))?, path)
     }
 
-    /// The same of a text that is in memory; errors call it `path`.
+    /// Reads features like [`read`](Self::read), from a text in memory; errors call it `path`.
     ///
     /// # Errors
     /// [`Error::File`] for a text that is something else.
@@ -230,35 +231,35 @@ impl NgramBlock {
         self.index = self.terms.iter().cloned().zip(0..).collect();
     }
 
-    /// (index, count) of the block's n-grams in a text, ascending.
+    /// Returns (index, count) of the block's n-grams in a text, ascending.
     fn counts(&self, text: &CasedText) -> Vec<(u32, u32)> {
-        let mut found: Vec<u32> = Vec::new();
+        let mut indices: Vec<u32> = Vec::new();
         let buckets = self.ngrams.buckets;
         self.ngrams.each(text, &mut |term| {
             if buckets > 0 {
-                found.push(bucket(term, buckets as u32));
+                indices.push(bucket(term, buckets as u32));
             } else if let Some(&index) = self.index.get(term) {
-                found.push(index);
+                indices.push(index);
             }
         });
-        found.sort_unstable();
-        let runs = found.chunk_by(|a, b| a == b);
+        indices.sort_unstable();
+        let runs = indices.chunk_by(|a, b| a == b);
         runs.map(|run| (run[0], run.len() as u32)).collect()
     }
 }
 
-/// In how many texts an n-gram occurs.
+/// The number of texts in which an n-gram occurs.
 #[derive(Default)]
 struct Frequency {
     /// The sum of the weights of these texts.
     weight: f64,
-    /// Their number, of a text with a weight above 1 the weight, rounded up.
+    /// The number of texts; a text with a weight above 1 counts as its weight, rounded up.
     texts: f64,
     /// The last of them.
     last: usize,
 }
 
-/// For each n-gram of some texts, in how many it occurs; the first of them is number `first` of all.
+/// Returns, for each n-gram of some texts, the texts in which it occurs; the first text is number `first` of all.
 fn frequencies(
     ngrams: &NgramConfig,
     texts: &[CasedText],
@@ -284,7 +285,7 @@ fn frequencies(
     frequency
 }
 
-/// The bucket of a term, `h mod buckets` with h the [`hash`] of its UTF-8 bytes.
+/// Returns the bucket of a term, `h mod buckets` with h the [`hash`] of its UTF-8 bytes.
 ///
 /// It does not change within a major version. `buckets` must be at least 1; 0 counts as 1.
 pub fn bucket(term: &str, buckets: u32) -> u32 {

@@ -168,9 +168,9 @@ impl<'t> ReadTexts<'t> {
             labels: Vec::new(),
             molecules: std::mem::take(&mut self.molecules),
         };
-        let found = features.kind().read(&mut from);
+        let fitted_rows = features.kind().read(&mut from);
         self.molecules = from.molecules;
-        let (columns, rows) = found?;
+        let (columns, rows) = fitted_rows?;
         Ok((columns, rows.select(&(0..rows.len()).collect::<Vec<_>>())?))
     }
 }

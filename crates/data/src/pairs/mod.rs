@@ -141,7 +141,8 @@ impl<'a> Wanted<'a> {
     /// Returns whether `path` is the file `name` under the root.
     fn is_own(&self, path: &Path, name: &str) -> bool {
         let configured = self.root.and_then(|root| root.file(name).canonicalize().ok());
-        configured.is_some_and(|own| path.canonicalize().is_ok_and(|path| path == own))
+        configured
+            .is_some_and(|configured| path.canonicalize().is_ok_and(|path| path == configured))
     }
 }
 

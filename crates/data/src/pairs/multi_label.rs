@@ -104,7 +104,7 @@ impl MultiLabelConfig {
         if let Some(zero_based) = self.zero_based {
             return Ok(zero_based);
         }
-        let configured = wanted.root.map(|root| root.file(&self.file)).filter(|own| own.exists());
+        let configured = wanted.root.map(|root| root.file(&self.file)).filter(|file| file.exists());
         libsvm_counts_from_zero(configured.as_deref().unwrap_or(path))
     }
 }

@@ -61,13 +61,13 @@ pub static TABLE_FORMATS: &[TableFormat] = &[
     text(&["mzml"], TextFormat::Spectra(SpectrumFormat::MzMl)),
 ];
 
-/// A format whose files are text.
+/// Returns a format whose files are text.
 const fn text(extensions: &'static [&'static str], rows: TextFormat) -> TableFormat {
     TableFormat { extensions, rows, text: None }
 }
 
 impl TableFormat {
-    /// The format of a file by its extension, in any case; a `.gz` behind it does not count.
+    /// Returns the format of a file by its extension, in any case; a `.gz` behind it does not count.
     pub fn from_path(path: &Path) -> Option<&'static Self> {
         let extension = extension_of(&uncompressed(path));
         TABLE_FORMATS.iter().find(|format| format.extensions.contains(&extension.as_str()))
@@ -78,21 +78,21 @@ impl TableFormat {
         self.extensions[0]
     }
 
-    /// Whether it can be read from a stream that is text.
+    /// Returns whether it can be read from a stream that is text.
     pub fn is_text(&self) -> bool {
         self.text.is_none()
     }
 }
 
 impl TextFormat {
-    /// The format that the extension of a file names, without a `.gz` behind it: that of a [`Table`](super::Table),
-    /// else one text a line.
+    /// Returns the format that the extension of a file names, without a `.gz` behind it: that of a
+    /// [`Table`](super::Table), else one text a line.
     pub fn from_path(path: &Path) -> Self {
         TableFormat::from_path(path).map_or(Self::Lines, |format| format.rows)
     }
 }
 
-/// The extensions of the formats that are `chosen`, for messages: `.csv, .tsv`.
+/// Returns the extensions of the formats that are `chosen`, for messages: `.csv, .tsv`.
 pub(crate) fn extensions(chosen: impl Fn(&TableFormat) -> bool) -> String {
     let formats = TABLE_FORMATS.iter().filter(|format| chosen(format));
     let names = formats.flat_map(|format| format.extensions);
@@ -119,7 +119,7 @@ fn is_gzip(path: &Path) -> bool {
     extension_of(path) == "gz"
 }
 
-/// The name of a file without the `.gz` behind it.
+/// Returns the name of a file without the `.gz` behind it.
 fn uncompressed(path: &Path) -> Cow<'_, Path> {
     if is_gzip(path) { Cow::Owned(path.with_extension("")) } else { Cow::Borrowed(path) }
 }

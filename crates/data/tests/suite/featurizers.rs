@@ -111,7 +111,7 @@ fn hashed_terms_have_golden_columns() {
     }
 }
 
-/// Whether there is an error whose message contains `part`.
+/// Returns whether there is an error whose message contains `part`.
 fn refused<T>(result: Result<T, Error>, part: &str) -> bool {
     result.is_err_and(|error| error.to_string().contains(part))
 }

@@ -11,7 +11,7 @@ fn ngrams(kind: NgramKind, min: usize, max: usize) -> NgramConfig {
     NgramConfig { kind, min, max, min_texts: 1, lowercase: true, buckets: 0 }
 }
 
-/// The n-grams of a text, which a fit to it keeps, in the order of their bytes; none where there is none.
+/// Returns the n-grams of a text, which a fit to it keeps, in the order of their bytes; none where there is none.
 fn terms(config: &NgramConfig, text: &str) -> Vec<String> {
     let Ok(fitted) = TfIdf::fit(std::slice::from_ref(config), [text].into_iter()) else {
         return Vec::new();

@@ -121,7 +121,7 @@ impl Sweep<'_> {
             let queries = &member.queries;
             let candidates = member.candidates;
             let own_rows = &self.ensemble.rows[at];
-            let (counts, of): (Cow<[u32]>, &[u32]) = match listed {
+            let (counts, row_values): (Cow<[u32]>, &[u32]) = match listed {
                 None => {
                     let scored = scored(queries, task.clone(), candidates, buffers, scores);
                     scored.map_err(|error| member_error(member, error))?;
@@ -152,7 +152,7 @@ impl Sweep<'_> {
                     )?;
                 }
                 let values = valuation.of(self.combiner.values, scores, &counts);
-                visit(lane, at, Column { values, value_of_row: of });
+                visit(lane, at, Column { values, value_of_row: row_values });
             }
         }
         Ok(())

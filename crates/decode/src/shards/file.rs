@@ -82,17 +82,21 @@ impl ShardSet<'_> {
         source: &dyn CandidateBlocks,
         part_of: impl Fn(Range<usize>) -> Result<ShardCandidates, Error>,
     ) -> Result<(), Error> {
-        let Self { folder, count: of, precision, fingerprint, metadata } = *self;
+        let Self { folder, count: shard_count, precision, fingerprint, metadata } = *self;
         let all = source.rows();
         let candidates = source.candidates() as usize;
         let dim = source.dim();
         let allowed = format_args!("1 to {all}, the distinct candidates");
-        check_range((1..=all).contains(&of), format_args!("{of} shards"), allowed)?;
+        check_range(
+            (1..=all).contains(&shard_count),
+            format_args!("{shard_count} shards"),
+            allowed,
+        )?;
         let found = format_args!("codes of 8 bits for {dim} coordinates");
         let holds = precision != StorageType::I8 || dim <= LARGEST;
         check_range(holds, found, format_args!("at most {LARGEST}"))?;
-        for shard in 0..of {
-            let rows = part(all, shard, of);
+        for shard in 0..shard_count {
+            let rows = part(all, shard, shard_count);
             let ShardCandidates { numbers, columns, classes } = part_of(rows.clone())?;
             let by_id = sorted(columns.ids())?;
             let groups =
@@ -111,13 +115,16 @@ impl ShardSet<'_> {
             };
             tensors.extend(filled.tensors());
             let mut metadata = metadata.clone();
-            let counts = [(SHARD, shard), (SHARDS, of), (ROWS, all), (CANDIDATES, candidates)];
+            let counts =
+                [(SHARD, shard), (SHARDS, shard_count), (ROWS, all), (CANDIDATES, candidates)];
             metadata.extend(counts.map(|(key, count)| (key.to_owned(), count.to_string())));
             metadata.insert(PRECISION.to_owned(), precision.to_string());
             columns.describe(&mut metadata);
             metadata.insert(FINGERPRINT.to_owned(), fingerprint.to_owned());
             let contents = Contents::new(KIND, VERSION, &metadata, &tensors);
-            contents.write_filled(&folder.join(name(shard, of)), |filling| filled.fill(filling))?;
+            contents.write_filled(&folder.join(name(shard, shard_count)), |filling| {
+                filled.fill(filling)
+            })?;
         }
         Ok(())
     }

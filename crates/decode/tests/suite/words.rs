@@ -41,7 +41,7 @@ impl Lexicon for Letters {
 
 const GROUPS: usize = 30;
 
-/// A candidate A and a candidate B of each group, which lie side by side.
+/// Returns a candidate A and a candidate B of each group, which lie side by side.
 fn candidates() -> Candidates {
     labelled(["A", "B"])
 }

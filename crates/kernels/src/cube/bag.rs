@@ -63,9 +63,10 @@ fn selected<N: Size>(
 ) {
     let at = ABSOLUTE_POS as u32;
     if at < count * width {
-        let own = entry(numbers, at / width, rows, count, apart);
+        let source = entry(numbers, at / width, rows, count, apart);
         let column = at % width;
-        y[(own.batch * width + column) as usize] = table[(own.table * width + column) as usize];
+        y[(source.batch * width + column) as usize] =
+            table[(source.table * width + column) as usize];
     }
 }
 
@@ -88,13 +89,13 @@ fn table_sums<N: Size>(
         let mut j = at / width;
         let column = at % width;
         let row = entry(numbers, j, rows, count, apart).table;
-        let mut own = true;
+        let mut is_of_row = true;
         if j > 0 {
-            own = entry(numbers, j - 1, rows, count, apart).table != row;
+            is_of_row = entry(numbers, j - 1, rows, count, apart).table != row;
         }
-        let first = own;
+        let first = is_of_row;
         let mut sum = Vector::<f32, N>::new(0.0f32);
-        while own {
+        while is_of_row {
             let from = entry(numbers, j, rows, count, apart).batch * width + column;
             let mut value = dy[from as usize];
             if comptime!(weighted) {
@@ -102,9 +103,9 @@ fn table_sums<N: Size>(
             }
             sum += value;
             j += 1;
-            own = false;
+            is_of_row = false;
             if j < count {
-                own = entry(numbers, j, rows, count, apart).table == row;
+                is_of_row = entry(numbers, j, rows, count, apart).table == row;
             }
         }
         if first {

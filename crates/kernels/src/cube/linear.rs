@@ -126,11 +126,11 @@ fn gelu_backward<F: Float, N: Size>(
     #[comptime] block: u32,
     #[define(F)] _element: ElemType,
 ) {
-    let BlockPlace { block: own, column } = block_place(width);
-    if column < width && own < blocks {
+    let BlockPlace { block: block_number, column } = block_place(width);
+    if column < width && block_number < blocks {
         let lanes = N::value();
         let lanes = comptime!(lanes as u32);
-        let first = own * block;
+        let first = block_number * block;
         let last = min(first + block, rows);
         let b = bias[column as usize];
         let mut sum = Vector::<f32, N>::new(0.0f32);
@@ -143,7 +143,7 @@ fn gelu_backward<F: Float, N: Size>(
             dh[i as usize] = Vector::<F, N>::cast_from(d);
             sum += d;
         }
-        sums[(own * width + column) as usize] = sum;
+        sums[(block_number * width + column) as usize] = sum;
     }
 }
 

@@ -23,12 +23,12 @@ use crate::precision::Precision;
 
 /// Returns whether a device multiplies numbers of this precision.
 pub fn supports(precision: Precision, device: &Device) -> bool {
-    let own = match precision {
+    let element_type = match precision {
         Precision::F32 => return true,
         Precision::Tf32 => cubecl::tf32::elem_type_native(),
         Precision::Bf16 => half::bf16::elem_type_native(),
     };
-    client(device).is_some_and(|client| client.properties().supports_type(own))
+    client(device).is_some_and(|client| client.properties().supports_type(element_type))
 }
 
 /// Returns the factors of a product in the type in which they are multiplied.
@@ -67,9 +67,9 @@ pub fn product(dtype: DType, a: &CubeTensor, b: &CubeTensor, precision: Precisio
 
 /// Writes the product of matrices, or of stacks of matrices, to y.
 fn launch(a: &CubeTensor, b: &CubeTensor, y: &CubeTensor, precision: Precision) {
-    let own = element(a);
-    let globals = MatmulGlobalElems { lhs: own, rhs: own, out: element(y) };
-    let binding = |x: &CubeTensor| InputBinding::new(x.clone().binding(), own);
+    let element_type = element(a);
+    let globals = MatmulGlobalElems { lhs: element_type, rhs: element_type, out: element(y) };
+    let binding = |x: &CubeTensor| InputBinding::new(x.clone().binding(), element_type);
     let mut refusal = None;
     for strategy in strategies(precision, a, b, y, &globals) {
         let launched = cubek::matmul::launch::launch_ref(

@@ -24,15 +24,15 @@ fn block_sums<F: Float, N: Size>(
     #[comptime] block: u32,
     #[define(F)] _element: ElemType,
 ) {
-    let BlockPlace { block: own, column } = block_place(width);
-    if column < width && own < blocks {
-        let first = own * block;
+    let BlockPlace { block: block_number, column } = block_place(width);
+    if column < width && block_number < blocks {
+        let first = block_number * block;
         let last = min(first + block, rows);
         let mut sum = Vector::<f32, N>::new(0.0f32);
         for row in first..last {
             sum += Vector::<f32, N>::cast_from(x[(row * width + column) as usize]);
         }
-        sums[(own * width + column) as usize] = sum;
+        sums[(block_number * width + column) as usize] = sum;
     }
 }
 
@@ -129,16 +129,16 @@ pub fn add_up<const PARTS: usize>(sums: &CubeTensor) -> [CubeTensor; PARTS] {
 /// Returns the sum over each `units` that follow one another, a power of two; all of them get it.
 #[cube]
 pub fn sum_of_units(value: f32, scratch: &mut Shared<[f32]>, #[comptime] units: u32) -> f32 {
-    let own = UNIT_POS as usize;
+    let position = UNIT_POS as usize;
     let place = UNIT_POS % units;
-    scratch[own] = value;
+    scratch[position] = value;
     sync_cube();
     #[unroll]
     for step in 0..comptime!(units.ilog2()) {
         let apart = comptime!(units >> (step + 1));
         if place < apart {
-            let other = scratch[own + apart as usize];
-            scratch[own] += other;
+            let other = scratch[position + apart as usize];
+            scratch[position] += other;
         }
         sync_cube();
     }

@@ -137,7 +137,7 @@ struct Parameter {
 }
 
 #[cube(launch_unchecked)]
-fn step(parameters: &mut Sequence<Parameter>, factor: &[f32], own: Adam) {
+fn step(parameters: &mut Sequence<Parameter>, factor: &[f32], adam: Adam) {
     let factor = factor[0];
     #[unroll]
     for k in 0..parameters.len() {
@@ -147,12 +147,12 @@ fn step(parameters: &mut Sequence<Parameter>, factor: &[f32], own: Adam) {
             while at < p.part.length {
                 let i = at as usize;
                 let g = p.g[i] * factor;
-                let mean = own.beta1 * p.m[i] + (1.0f32 - own.beta1) * g;
-                let square = own.beta2 * p.v[i] + (1.0f32 - own.beta2) * g * g;
+                let mean = adam.beta1 * p.m[i] + (1.0f32 - adam.beta1) * g;
+                let square = adam.beta2 * p.v[i] + (1.0f32 - adam.beta2) * g * g;
                 p.m[i] = mean;
                 p.v[i] = square;
-                p.w[i] =
-                    own.keep * p.w[i] - own.rate * mean / (square.sqrt() * own.scale + own.epsilon);
+                p.w[i] = adam.keep * p.w[i]
+                    - adam.rate * mean / (square.sqrt() * adam.scale + adam.epsilon);
                 at += p.part.apart();
             }
         }
@@ -244,10 +244,10 @@ impl Queue {
         let w = primitive(weights);
         let g = primitive(gradient);
         // what something else reads stays as it is
-        let own = |x: CubeTensor| if x.can_mut() { x } else { x.copy() };
-        let w = own(w);
-        let m = own(primitive(m));
-        let v = own(primitive(v));
+        let owned = |x: CubeTensor| if x.can_mut() { x } else { x.copy() };
+        let w = owned(w);
+        let m = owned(primitive(m));
+        let v = owned(primitive(v));
         self.lock().push((step, [w.clone(), g, m.clone(), v.clone()]));
         let moments = [m, v].map(Tensor::from_primitive::<Cube>);
         (Tensor::from_primitive::<Cube>(w), moments)
@@ -268,9 +268,9 @@ impl Queue {
         let one = || ones_client(like.client.clone(), like.device.clone(), [1].into(), DType::F32);
         let factor = factor.map_or_else(one, primitive);
         let size = group(like, 4);
-        while let Some((own, _)) = pending.first() {
-            let own = *own;
-            let (same, others) = pending.into_iter().partition::<Vec<_>, _>(|step| step.0 == own);
+        while let Some((rule, _)) = pending.first() {
+            let rule = *rule;
+            let (same, others) = pending.into_iter().partition::<Vec<_>, _>(|step| step.0 == rule);
             same.chunks(size).for_each(|group| launch(group, &factor));
             pending = others;
         }

@@ -82,16 +82,22 @@ impl Weights {
 }
 
 impl KernelModel {
-    /// How it was fitted.
+    /// Returns how it was fitted.
     pub fn summary(&self) -> &Summary {
         &self.summary
     }
 
     pub(crate) fn new(map: Expansion, weights: Weights, summary: Summary) -> Self {
         let width = summary.width;
-        let offset = Vec::new();
-        let index = OnceLock::new();
-        Self { map, weights, width, scaling: None, offset, summary, index }
+        Self {
+            map,
+            weights,
+            width,
+            scaling: None,
+            offset: Vec::new(),
+            summary,
+            index: OnceLock::new(),
+        }
     }
 
     /// Returns a model of the same anchors, which the two share.

@@ -188,9 +188,9 @@ impl OutputSpace {
         let map = SpaceKind::Training { kernel, outputs: rows };
         let values = Values::Classes(classes.class);
         let space = Self { map, directions: None, centre };
-        let residuals = Vec::new();
-        let weights = weights.clone();
-        Ok((space, Targets { values, width: dimension, residuals, weights }))
+        let targets =
+            Targets { values, width: dimension, residuals: Vec::new(), weights: weights.clone() };
+        Ok((space, targets))
     }
 
     /// Returns the space of a learned embedding of this one, with points `G (ψ̃(c) − μ)` of q numbers, and the targets

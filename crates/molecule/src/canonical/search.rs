@@ -128,10 +128,16 @@ impl<'a> Search<'a> {
     fn new(structure: &'a Structure, root: Partition) -> Self {
         let size = structure.arcs.iter().map(|arcs| 1 + arcs.len()).sum();
         let stack = vec![Node::new(structure, root)];
-        let leaves = HashMap::new();
-        let automorphisms = Vec::new();
-        let path = Path::new();
-        Self { structure, stack, path, best: None, leaves, automorphisms, work: 0, size }
+        Self {
+            structure,
+            stack,
+            path: Path::new(),
+            best: None,
+            leaves: HashMap::new(),
+            automorphisms: Vec::new(),
+            work: 0,
+            size,
+        }
     }
 
     /// Individualises an atom of the last node.

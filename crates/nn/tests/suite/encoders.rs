@@ -32,7 +32,7 @@ fn offset(p: usize) -> Vec<f32> {
     (0..p).map(|i| 0.1 * i as f32 - 0.2).collect()
 }
 
-/// A bag over the words and pairs of words of the texts, and their rows.
+/// Returns a bag over the words and pairs of words of the texts, and their rows.
 pub fn bag(config: &BagConfig, p: usize) -> (NgramBag, Vec<SparseRow>) {
     let words = NgramConfig {
         kind: NgramKind::Words,

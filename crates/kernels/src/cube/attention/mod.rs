@@ -52,7 +52,7 @@ fn attention<F: Float, N: Size>(
         own_row(&place, place.queries_from, place.queries, ROWS, shape);
     let mut k_tile = Shared::<[Vector<f32, N>]>::new_slice(comptime!((size * vectors) as usize));
     let mut v_tile = Shared::<[Vector<f32, N>]>::new_slice(comptime!((size * vectors) as usize));
-    let own = read::<F, N>(q, row * q_stride + column + part, scale, shape);
+    let query_part = read::<F, N>(q, row * q_stride + column + part, scale, shape);
     let mut sum = zeros::<N>(shape);
     let mut largest = f32::new(LOWEST);
     let mut exponentials = 0.0f32;
@@ -67,7 +67,7 @@ fn attention<F: Float, N: Size>(
         if active {
             for j in 0..rows {
                 let its = j * vectors + part;
-                let score = dot::<N>(&own, &k_tile, its, shape);
+                let score = dot::<N>(&query_part, &k_tile, its, shape);
                 if score > largest {
                     let shrink = (largest - score).exp();
                     exponentials *= shrink;
@@ -116,7 +116,7 @@ fn attention_backward_queries<F: Float, N: Size>(
         own_row(&place, place.queries_from, place.queries, ROWS, shape);
     let mut k_tile = Shared::<[Vector<f32, N>]>::new_slice(comptime!((size * vectors) as usize));
     let mut v_tile = Shared::<[Vector<f32, N>]>::new_slice(comptime!((size * vectors) as usize));
-    let own = read::<F, N>(q, row * q_stride + column + part, scale, shape);
+    let query_part = read::<F, N>(q, row * q_stride + column + part, scale, shape);
     let own_dy = read::<F, N>(dy, row * d + column + part, 1.0f32, shape);
     let mut sum = zeros::<N>(shape);
     let own_y = read::<F, N>(y, row * d + column + part, 1.0f32, shape);
@@ -133,7 +133,7 @@ fn attention_backward_queries<F: Float, N: Size>(
         if active {
             for j in 0..rows {
                 let its = j * vectors + part;
-                let p = (dot::<N>(&own, &k_tile, its, shape) - log_sum).exp();
+                let p = (dot::<N>(&query_part, &k_tile, its, shape) - log_sum).exp();
                 let number = place.number + query * place.keys + tile + j;
                 let dp = dot::<N>(&own_dy, &v_tile, its, shape);
                 let ds = p * (dp * factor(&mask, number, shape.dropped) - delta);
@@ -281,28 +281,28 @@ impl<const N: usize> Operation<Cube, N> for Attention {
     fn forward(&self, inputs: [CubeTensor; N], _: bool) -> (CubeTensor, Self::Saved) {
         let q = &inputs[0];
         let kv = &inputs[N - 1];
-        let own = self.launch(q, N == 1);
+        let launched = self.launch(q, N == 1);
         let rows = sides(q).0;
-        let d = own.shape.d() as usize * own.lanes;
+        let d = launched.shape.d() as usize * launched.lanes;
         let y = empty_of(q.dtype, q, [rows, d]);
         let log_sums = empty(q, [rows, self.heads]);
         // SAFETY: units beyond a text's last query write nothing
         unsafe {
             attention::launch_unchecked(
                 &q.client,
-                self.cubes(q, own.queries),
-                CubeDim::new_1d(ROWS * own.shape.parts),
-                own.lanes,
+                self.cubes(q, launched.queries),
+                CubeDim::new_1d(ROWS * launched.shape.parts),
+                launched.lanes,
                 buffer(q),
                 buffer(kv),
                 texts(&self.sequences, q),
                 buffer(&y),
                 buffer(&log_sums),
                 count(self.sequences.texts()),
-                count(tiles(own.queries)),
-                own.scale,
+                count(tiles(launched.queries)),
+                launched.scale,
                 argument(self.dropout).0,
-                own.shape,
+                launched.shape,
                 element(q),
             );
         }
@@ -317,7 +317,7 @@ impl<const N: usize> Operation<Cube, N> for Attention {
     ) -> [Option<CubeTensor>; N] {
         let q = &inputs[0];
         let kv = &inputs[N - 1];
-        let own = self.launch(q, N == 1);
+        let launched = self.launch(q, N == 1);
         // gradients lie as their inputs do
         let gradient =
             |input: &CubeTensor| empty_of(input.dtype, input, input.meta.shape().clone());
@@ -330,9 +330,9 @@ impl<const N: usize> Operation<Cube, N> for Attention {
         unsafe {
             attention_backward_queries::launch_unchecked(
                 &q.client,
-                self.cubes(q, own.queries),
-                CubeDim::new_1d(ROWS * own.shape.parts),
-                own.lanes,
+                self.cubes(q, launched.queries),
+                CubeDim::new_1d(ROWS * launched.shape.parts),
+                launched.lanes,
                 buffer(q),
                 buffer(kv),
                 texts(&self.sequences, q),
@@ -342,17 +342,17 @@ impl<const N: usize> Operation<Cube, N> for Attention {
                 buffer(dq),
                 buffer(&deltas),
                 count(self.sequences.texts()),
-                count(tiles(own.queries)),
-                own.scale,
+                count(tiles(launched.queries)),
+                launched.scale,
                 argument(self.dropout).0,
-                own.shape,
+                launched.shape,
                 element(q),
             );
             attention_backward_keys::launch_unchecked(
                 &q.client,
-                self.cubes(q, own.keys),
-                CubeDim::new_1d(ROWS * own.shape.parts),
-                own.lanes,
+                self.cubes(q, launched.keys),
+                CubeDim::new_1d(ROWS * launched.shape.parts),
+                launched.lanes,
                 buffer(q),
                 buffer(kv),
                 texts(&self.sequences, q),
@@ -361,10 +361,10 @@ impl<const N: usize> Operation<Cube, N> for Attention {
                 buffer(&dy),
                 buffer(dkv),
                 count(self.sequences.texts()),
-                count(tiles(own.keys)),
-                own.scale,
+                count(tiles(launched.keys)),
+                launched.scale,
                 argument(self.dropout).0,
-                own.shape,
+                launched.shape,
                 element(q),
             );
         }
