@@ -202,6 +202,6 @@ impl Member {
     ) -> Result<(Candidates, Reranker), Error> {
         let reranker = Self::unseen_reranker(path)?.among(&self.candidates)?;
         let own = &self.candidates;
-        Ok((own.clone().with_hubs_like(own, reranker.answers())?, reranker))
+        Ok((own.clone().with_hubs_like(own, reranker.predictions())?, reranker))
     }
 }

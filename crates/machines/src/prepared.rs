@@ -190,7 +190,7 @@ impl PreparedSolver<'_> {
             (Solver::Sketched(options), _) => {
                 let fitted = fit_sketched(problem, &options.sketch)?;
                 let held_out = leave_one_out.then(|| fitted.leave_one_out(rows, targets));
-                return Ok((self.answering(fitted.model), held_out.transpose()?));
+                return Ok((self.for_given_inputs(fitted.model), held_out.transpose()?));
             }
             (Solver::ConjugateGradients(options), _) => fit_conjugate_gradients(problem, options)?,
             (Solver::DivideAndConquer(options), _) => fit_divide_and_conquer(problem, options)?,
@@ -207,7 +207,7 @@ impl PreparedSolver<'_> {
         if leave_one_out {
             Err(self.solver.unfit("closed-form or sketched for leave-one-out predictions"))
         } else {
-            Ok((self.answering(model), None))
+            Ok((self.for_given_inputs(model), None))
         }
     }
 
@@ -245,7 +245,7 @@ impl PreparedSolver<'_> {
     }
 
     /// Returns the model, which takes values of the kernel where that was precomputed.
-    fn answering(&self, model: KernelModel) -> KernelModel {
+    fn for_given_inputs(&self, model: KernelModel) -> KernelModel {
         if self.numbered.is_some() { model.of_precomputed(self.inputs.len()) } else { model }
     }
 

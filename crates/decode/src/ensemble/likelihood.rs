@@ -39,8 +39,8 @@ pub struct LikelyWeights {
 /// `v ≥ 0` by Newton's method with bounds. The weights are v over its sum, the sharpness. Queries without a
 /// gold candidate do not count; where no v above 0 is likelier than 0, weights are equal.
 ///
-/// Likelihood counts every query by how sure the answer is, so it needs fewer queries than ranks do, and its
-/// maximum is the global one. Give it answers that have not seen their gold: leave-one-out answers to
+/// Likelihood counts every query by how sure the prediction is, so it needs fewer queries than ranks do, and its
+/// maximum is the global one. Give it predictions that have not seen their gold: leave-one-out predictions to
 /// training pairs leave the validation split clean.
 ///
 /// # Errors

@@ -42,7 +42,7 @@ const MEANS: usize = 4 + 2 * SHARPNESS.len();
 pub struct Neighbourhood {
     pub(super) dim: usize,
     /// z_i, `[n × p]`.
-    pub(super) answers: Vec<f32>,
+    pub(super) predictions: Vec<f32>,
     /// ψ_i, `[n × p]`.
     pub(super) outputs: Vec<f32>,
     /// k.
@@ -50,27 +50,27 @@ pub struct Neighbourhood {
 }
 
 impl Neighbourhood {
-    /// Held-out answers and outputs of n training pairs, `[n × p]` row-major; a query has `neighbours`.
+    /// Held-out predictions and outputs of n training pairs, `[n × p]` row-major; a query has `neighbours`.
     ///
     /// # Errors
-    /// [`Error::OutOfRange`] unless there are 1 to n neighbours; for as many outputs as answers;
+    /// [`Error::OutOfRange`] unless there are 1 to n neighbours; for as many outputs as predictions;
     /// for a dimension of 0; [`Error::NotFiniteAt`].
     pub fn new(
         dim: usize,
-        answers: Vec<f32>,
+        predictions: Vec<f32>,
         outputs: Vec<f32>,
         neighbours: usize,
     ) -> Result<Self, Error> {
-        for rows in [&answers, &outputs] {
+        for rows in [&predictions, &outputs] {
             Queries::new(dim, rows)?;
         }
-        check_whole_rows("answers", answers.len(), dim)?;
-        Error::check_length("values of outputs", outputs.len(), answers.len())?;
-        let pairs = answers.len() / dim;
+        check_whole_rows("predictions", predictions.len(), dim)?;
+        Error::check_length("values of outputs", outputs.len(), predictions.len())?;
+        let pairs = predictions.len() / dim;
         let holds = (1..=pairs).contains(&neighbours);
         let found = format_args!("{neighbours} neighbours");
         check_range(holds, found, format_args!("1 to {pairs}, the number of pairs"))?;
-        Ok(Self { dim, answers, outputs, neighbours })
+        Ok(Self { dim, predictions, outputs, neighbours })
     }
 
     /// Returns the features of the first rows of a query, `[rows × FEATURES]`.
@@ -83,7 +83,7 @@ impl Neighbourhood {
             let shares: Vec<f64> =
                 nearest.iter().map(|&(_, w)| (sharpness * f64::from(w - top)).exp()).collect();
             let total: f64 = shares.iter().sum();
-            for rows in [&self.outputs, &self.answers] {
+            for rows in [&self.outputs, &self.predictions] {
                 let mut mean = vec![0.0; p];
                 for (&(at, _), share) in nearest.iter().zip(&shares) {
                     let share = (share / total) as f32;
@@ -130,8 +130,8 @@ impl Neighbourhood {
 
     /// Returns the nearest pairs and their similarities, the nearest first, ties by pair.
     fn nearest(&self, z: &[f32]) -> Vec<(usize, f32)> {
-        let answers = self.answers.chunks_exact(self.dim);
-        let all = dots(z, answers).into_iter().enumerate().collect();
+        let predictions = self.predictions.chunks_exact(self.dim);
+        let all = dots(z, predictions).into_iter().enumerate().collect();
         first_by(all, self.neighbours, |a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)))
     }
 }

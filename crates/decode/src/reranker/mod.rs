@@ -1,4 +1,4 @@
-//! The first candidates of a query scored anew, by what the nearest training answers and the words of its text say of
+//! The first candidates of a query scored anew, by what the nearest training predictions and the words of its text say of
 //! them.
 
 mod features;
@@ -268,26 +268,26 @@ impl Reranker {
     }
 
     /// Returns the same for other candidates, in coordinates with a different origin, which are larger by `by`: outputs
-    /// are moved, and answers are moved and scaled to unit length again.
+    /// are moved, and predictions are moved and scaled to unit length again.
     ///
     /// # Errors
     /// [`Error::Shape`] for a different number of coordinates; the errors of [`Queries::new`].
     pub fn moved(&self, by: &[f32]) -> Result<Self, Error> {
-        let Neighbourhood { dim, answers, outputs, neighbours } =
+        let Neighbourhood { dim, predictions, outputs, neighbours } =
             &self.reranker_features.neighbourhood;
         Error::check_length("coordinates of the origin", by.len(), *dim)?;
         let moved = |rows: &[f32]| -> Vec<f32> {
             rows.iter().zip(by.iter().cycle()).map(|(value, by)| value + by).collect()
         };
-        let answers = Queries::new(*dim, &moved(answers))?.normalised();
-        let neighbourhood = Neighbourhood::new(*dim, answers, moved(outputs), *neighbours)?;
+        let predictions = Queries::new(*dim, &moved(predictions))?.normalised();
+        let neighbourhood = Neighbourhood::new(*dim, predictions, moved(outputs), *neighbours)?;
         let words = self.reranker_features.words.clone().map(|words| words.for_rows(0));
         Ok(Self { reranker_features: RerankerFeatures { neighbourhood, words }, ..self.clone() })
     }
 
-    /// Returns the held-out answers that queries are compared with, at unit length, `[n × p]`.
-    pub fn answers(&self) -> &[f32] {
-        &self.reranker_features.neighbourhood.answers
+    /// Returns the held-out predictions that queries are compared with, at unit length, `[n × p]`.
+    pub fn predictions(&self) -> &[f32] {
+        &self.reranker_features.neighbourhood.predictions
     }
 
     /// Writes a file with `metadata`: versioned, checksummed, replaced atomically.
@@ -295,12 +295,12 @@ impl Reranker {
     /// # Errors
     /// [`Error::Io`] if the file cannot be written.
     pub fn save(&self, path: &Path, metadata: &BTreeMap<String, String>) -> Result<(), Error> {
-        let Neighbourhood { dim, answers, outputs, neighbours } =
+        let Neighbourhood { dim, predictions, outputs, neighbours } =
             &self.reranker_features.neighbourhood;
-        let shape = [answers.len() / dim, *dim];
+        let shape = [predictions.len() / dim, *dim];
         let weights = &self.network.weights;
         let mut tensors = vec![
-            Tensor::f32("answers", &shape, answers),
+            Tensor::f32("answers", &shape, predictions),
             Tensor::f32("outputs", &shape, outputs),
             Tensor::f64("weights", &[weights.len()], weights),
         ];
@@ -330,14 +330,14 @@ impl Reranker {
     /// [`Error::File`] when its tensors contradict one another or the lexicon.
     pub fn read(stored: &Stored, lexicon: Option<Arc<dyn Lexicon>>) -> Result<Self, Error> {
         let bad = |reason: String| Error::file(stored.path(), reason);
-        let (shape, answers) = stored.read::<f32>("answers", 2)?;
+        let (shape, predictions) = stored.read::<f32>("answers", 2)?;
         let (_, outputs) = stored.read::<f32>("outputs", 2)?;
         let (_, weights) = stored.read::<f64>("weights", 1)?;
         let size = stored.parsed(SIZE, "a number")?;
         let neighbours = stored.parsed(NEIGHBOURS, "a number")?;
-        let answers = answers.to_vec();
+        let predictions = predictions.to_vec();
         let outputs = outputs.to_vec();
-        let neighbourhood = Neighbourhood::new(shape[1], answers, outputs, neighbours)
+        let neighbourhood = Neighbourhood::new(shape[1], predictions, outputs, neighbours)
             .map_err(|error| bad(error.to_string()))?;
         let words = match lexicon {
             None => None,

@@ -172,8 +172,8 @@ impl Spectrum {
         let n = residuals.nrows();
         let p = residuals.ncols();
         let cells = (0..n).flat_map(|i| (0..p).map(move |j| (i, j)));
-        let answer = |at: (usize, usize)| (self.targets[at] - residuals[at]) / self.roots[at.0];
-        let predictions: Vec<f32> = cells.map(|at| answer(at) as f32).collect();
+        let prediction = |at: (usize, usize)| (self.targets[at] - residuals[at]) / self.roots[at.0];
+        let predictions: Vec<f32> = cells.map(|at| prediction(at) as f32).collect();
         self.processes.join(predictions)
     }
 

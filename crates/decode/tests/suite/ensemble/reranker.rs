@@ -30,10 +30,10 @@ fn a_second_look_orders_a_member_as_it_orders_the_candidates_alone() {
     assert_eq!(examples.without_first(2).len(), examples.len() - 2);
     assert!(examples.without_first(99).is_empty());
     let reranker = Reranker::fit(&examples, reranker_features, 0).unwrap();
-    assert_eq!(reranker.answers(), first.queries.normalised());
-    let moved: Vec<f32> = reranker.answers().iter().map(|value| value + 0.5).collect();
+    assert_eq!(reranker.predictions(), first.queries.normalised());
+    let moved: Vec<f32> = reranker.predictions().iter().map(|value| value + 0.5).collect();
     let moved = Queries::new(dim, &moved).unwrap().normalised();
-    assert_eq!(reranker.moved(&vec![0.5; dim]).unwrap().answers(), moved);
+    assert_eq!(reranker.moved(&vec![0.5; dim]).unwrap().predictions(), moved);
     assert!(reranker.moved(&[0.5]).unwrap_err().to_string().contains("coordinates of the origin"));
     let reranker = reranker.among(first.candidates).unwrap();
     // one model: the hits of a search with filters are those without
