@@ -15,6 +15,9 @@ use crate::hits::Hit;
 use crate::pool::Pool;
 use crate::reranker::Seen;
 
+/// The first rows of each query under one member, with their scores.
+type FirstRows = Vec<Vec<Scored>>;
+
 /// Scores outputs that are not candidates for the queries of an ensemble, as if they were candidates. The mean and the
 /// deviation by which scores are standardised stay those of the candidates.
 #[derive(Debug)]
@@ -25,7 +28,7 @@ pub struct OutOfPoolScores<'e> {
     /// standardised.
     scales: Vec<Vec<(f64, f64)>>,
     /// The first rows of each query, for each member with a reranker.
-    first: Vec<Option<Vec<Vec<Scored>>>>,
+    first: Vec<Option<FirstRows>>,
 }
 
 impl Ensemble<'_> {
@@ -59,25 +62,32 @@ impl Ensemble<'_> {
             Values::Standardised => self.scales(pool)?,
             Values::Scores | Values::Ranks | Values::Reciprocals { .. } => Vec::new(),
         };
-        let (hits, first) = match (&self.members[..], self.rerankers[0]) {
-            ([member], Some(reranker)) => {
-                let decoded = reranked(reranker, pool, member, &none, k);
-                let decoded = decoded.map_err(|error| member_error(member, error))?;
-                let hits_and_rows = decoded.into_iter().map(|(decoded, rows)| (decoded.hits, rows));
-                let (hits, rows) = hits_and_rows.unzip();
-                (hits, vec![Some(rows)])
-            }
-            _ => {
-                let first = self.members.iter().zip(&self.rerankers).map(|(member, reranker)| {
-                    let rows =
-                        reranker.map(|reranker| first_rows(reranker, pool, member)).transpose();
-                    rows.map_err(|error| member_error(member, error))
-                });
-                let first = first.collect::<Result<_, Error>>()?;
-                (self.top_k(pool, rule, k)?, first)
-            }
-        };
+        let (hits, first) = self.hits_and_first_rows(pool, rule, k)?;
         Ok((OutOfPoolScores { ensemble: self, combiner, scales, first }, hits))
+    }
+
+    /// Returns the k best candidates of every query, and the first rows of each query for each member with a reranker.
+    fn hits_and_first_rows(
+        &self,
+        pool: Pool,
+        rule: &Combination,
+        k: usize,
+    ) -> Result<(Vec<Vec<Hit>>, Vec<Option<FirstRows>>), Error> {
+        // one model with a reranker finds both in one pass
+        if let ([member], Some(reranker)) = (&self.members[..], self.rerankers[0]) {
+            let none = vec![None; self.queries()];
+            let decoded = reranked(reranker, pool, member, &none, k);
+            let decoded = decoded.map_err(|error| member_error(member, error))?;
+            let (hits, rows) =
+                decoded.into_iter().map(|(decoded, rows)| (decoded.hits, rows)).unzip();
+            return Ok((hits, vec![Some(rows)]));
+        }
+        let first = self.members.iter().zip(&self.rerankers).map(|(member, reranker)| {
+            let rows = reranker.map(|reranker| first_rows(reranker, pool, member)).transpose();
+            rows.map_err(|error| member_error(member, error))
+        });
+        let first = first.collect::<Result<_, Error>>()?;
+        Ok((self.top_k(pool, rule, k)?, first))
     }
 
     /// Returns the mean and the deviation, 1 in the place of 0, of the scores of each query under each member.
