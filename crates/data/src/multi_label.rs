@@ -38,10 +38,10 @@ pub(crate) type BadRows = Vec<(usize, Error)>;
 /// The number of rows that an error lists.
 const LISTED: usize = 10;
 
-/// The first error, with the number of rows that cannot be read and their lines.
+/// Refuses bad rows: fails with the first error, the number of rows that cannot be read, and their lines.
 ///
 /// # Errors
-/// That one, if there is one.
+/// The first error, if there is one.
 pub(crate) fn check_rows(bad: BadRows) -> Result<(), Error> {
     let line = |(_, error): &(usize, Error)| match error {
         Error::Basis(File { line, .. }) => *line,

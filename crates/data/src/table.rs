@@ -9,8 +9,8 @@
 //! | `.sdf`, `.sd`, `.mol` | molecules, as SMILES, with their data | `smiles`, `title` and the names of the data |
 //! | `.mgf`, `.msp`, `.massbank`, `.mzml` | fields of mass spectra | names of fields |
 //!
-//! Of a .csv or .tsv file `FIRST..LAST` is one column too: the cells of the columns from one to the other, with a
-//! space between.
+//! In a .csv or .tsv file `FIRST..LAST` is one column too: the cells of the columns from one to the other, with a space
+//! between.
 //!
 //! Files whose name ends with a further `.gz` are decompressed while they are read. Text is UTF-8, with or without
 //! a byte-order mark; lines end with `\n` or `\r\n`; blank lines are allowed at the end only, and between spectra. A

@@ -43,7 +43,7 @@ impl Product<'_> {
     /// Computes the product like [`write`](Self::write), with operands that are rounded before a product in 32 bits.
     ///
     /// # Safety
-    /// As [`write`](Self::write).
+    /// The conditions of [`write`](Self::write).
     pub(super) unsafe fn write_emulated(&self, target: *mut f32, width: usize) {
         let (m, n, k) = self.sizes;
         let a = self.a.rounded(m, k);
@@ -54,7 +54,7 @@ impl Product<'_> {
     }
 
     /// # Safety
-    /// As [`write`](Self::write), of checked sizes.
+    /// The conditions of [`write`](Self::write), with checked sizes.
     unsafe fn write_full(&self, target: *mut f32, width: usize) {
         let Self { sizes: (m, n, k), a, b, factor, bias, threads, .. } = *self;
         if let Some(bias) = bias {

@@ -14,8 +14,8 @@ use serde_json::Value;
 
 /// A fragmentation tree (Böcker and Rasche 2008): formulas of fragments. Each formula is a part of its parent's.
 ///
-/// As a text it is the fragments with slashes between, the root first: `FORMULA:INTENSITY`, of all but the root with
-/// the number of the parent from 0 and `>` before it. Left out, an intensity is 1.
+/// As a text a tree is its fragments with slashes between, the root first. A fragment is `FORMULA:INTENSITY`; for all
+/// but the root the number of the parent, from 0, and `>` come before it. An intensity that is left out is 1.
 ///
 /// ```
 /// use dsokr_spectra::FragmentationTree;

@@ -37,9 +37,9 @@ impl Basis {
         Self::fit_shared(&Processes::default(), kernel, rows, options)
     }
 
-    /// As [`fit`](Self::fit); these processes share the work. All of them call this function with the same options and
-    /// rows, and each reads its blocks of the rows; with [anchors](Self::anchors) each reads all of these. All get the
-    /// basis of one process, bit for bit.
+    /// Fits like [`fit`](Self::fit), where these processes share the work. All of them call this function with the same
+    /// options and rows, and each reads its blocks of the rows; with [anchors](Self::anchors) each reads all anchors.
+    /// All get the basis that one process would get, bit for bit.
     ///
     /// # Errors
     /// The errors of [`fit`](Self::fit); the errors of [`Processes::gather`].

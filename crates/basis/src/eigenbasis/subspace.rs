@@ -28,9 +28,9 @@ const DEPARTURE: f64 = 1e-12;
 
 /// Returns the `count` largest of the eigenvalues above `tolerance` times the largest one, and their eigenvectors.
 ///
-/// Where they are fewer than half of all, by subspace iteration on a quarter more of them, which ends when
-/// a step adds less than 10⁻⁴ of their sum: the vectors are orthonormal, and the values are the matrix's
-/// along them. The result does not depend on the number of threads.
+/// Where they are fewer than half of all, subspace iteration finds them on a quarter more vectors. It ends when a step
+/// adds less than 10⁻⁴ of their sum. The vectors are orthonormal, and the values are those of the matrix along them.
+/// The result does not depend on the number of threads.
 ///
 /// # Errors
 /// The errors of [`leading`].

@@ -7,7 +7,7 @@ use super::{BitBlock, DenseBlock, RowKind, SparseBlock, check_alike};
 
 /// Rows of one kind, borrowed from their source or owned.
 ///
-/// They are valid by construction: finite numbers, no padding bits, increasing columns.
+/// Rows are valid by construction: finite numbers, no padding bits, increasing columns.
 #[derive(Clone, Debug, derive_more::From, PartialEq)]
 pub enum Block<'a> {
     /// Dense rows.

@@ -301,11 +301,10 @@ pub fn remove_abandoned(path: &Path) {
 /// Removes the temporary files that killed calls of [`write_atomically`] left in a
 /// folder, and returns how many.
 ///
-/// Those are the regular files right in `folder` whose names are `.NAME.XXXXXX.partial`: a dot, at
-/// least one character, a dot, six ASCII letters or digits, and the suffix. Nothing else is
-/// touched. Best effort: what cannot be listed or removed stays, without an error. A file that is
-/// being written at this moment is removed too and its writer fails, so call it only where no other
-/// process writes.
+/// Temporary files are the regular files right in `folder` whose names are `.NAME.XXXXXX.partial`: a dot, at least one
+/// character, a dot, six ASCII letters or digits, and the suffix. Nothing else is touched. Files that cannot be listed
+/// or removed stay, without an error. A file that is being written at this moment is removed too and its writer fails,
+/// so call this function only where no other process writes.
 ///
 /// ```
 /// use dsokr_core::store::remove_partial;

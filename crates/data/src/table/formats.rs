@@ -34,9 +34,9 @@ pub enum TextFormat {
 pub struct TableFormat {
     /// The extensions of its files, in lower case. The first is its name.
     pub extensions: &'static [&'static str],
-    /// How its rows are written, once its bytes are text.
+    /// The way in which rows are written, once the bytes are text.
     pub rows: TextFormat,
-    /// What makes text of the bytes of a file; none where they are text, which may be compressed.
+    /// Makes text of the bytes of a file; none where they are text, which may be compressed.
     text: Option<fn(File) -> io::Result<Box<dyn Read>>>,
 }
 

@@ -267,7 +267,7 @@ impl Candidates {
     /// Returns coordinates `ψ̃(c)` of a distinct row below [`Candidates::distinct`].
     ///
     /// # Errors
-    /// Of a mapped file that is damaged there: [`Error::File`], and [`Error::NotFiniteAt`].
+    /// [`Error::File`] and [`Error::NotFiniteAt`], for a mapped file that is damaged there.
     pub fn point(&self, row: usize) -> Result<Cow<'_, [f32]>, Error> {
         self.points(row..row + 1)
     }

@@ -288,7 +288,7 @@ mod x86 {
     /// Compares all rows with one query.
     ///
     /// # Safety
-    /// As [`compare`].
+    /// The conditions of [`compare`].
     #[target_feature(enable = "avx512f,avx512vnni")]
     unsafe fn one<const COUNTING: bool>(
         each: &Comparison,

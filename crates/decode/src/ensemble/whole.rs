@@ -27,7 +27,7 @@ const SCORES: usize = 1 << 21;
 
 /// The values of one query under one member.
 ///
-/// They are over the points of the query: all rows of the ensemble, or the candidates in its list.
+/// The points of the query have these values: all rows of the ensemble, or the candidates in its list.
 pub(super) struct Column<'c> {
     values: &'c [f64],
     /// Position in `values` of each point.

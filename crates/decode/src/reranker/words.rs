@@ -31,15 +31,15 @@ pub trait Lexicon: Debug + Send + Sync {
 
 /// The words of a text as evidence for a candidate.
 ///
-/// Of each pair of words and a fact a text says the words or not (s), and the fact holds of a candidate or not (h).
-/// Among n training pairs `n_s` texts say them, the fact holds of `n_h` outputs, and `n_sh` pairs are of both
+/// For each pair of words and a fact, a text says the words or not (s), and the fact holds for a candidate or not (h).
+/// Among n training pairs `n_s` texts say the words, the fact holds for `n_h` outputs, and `n_sh` pairs are of both
 /// kinds. The sum over the lexicon of
 ///
 /// `log((n_sh + 1) / (n_s n_h / n + 1))`
 ///
-/// is what a text says of a candidate: the log-likelihood ratio of the facts with and without the text, as if they
-/// were independent, with one further pair that is counted and expected. Words that are a bad sign of their fact have
-/// weights near 0. A fact that is not known to hold or not is not counted and adds nothing.
+/// is the evidence of a text for a candidate: the log-likelihood ratio of the facts with and without the text, as if
+/// they were independent, with one further pair that is counted and expected. Words that are a bad sign of their fact
+/// have weights near 0. A fact that is not known to hold or not is not counted and adds nothing.
 #[derive(Clone, Debug)]
 pub struct Words {
     lexicon: Arc<dyn Lexicon>,

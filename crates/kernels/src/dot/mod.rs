@@ -35,7 +35,7 @@ const TALL: usize = 128;
 /// Computes the product like [`Product::write`], with operands rounded to bfloat16.
 ///
 /// # Safety
-/// As [`Product::write`], of checked sizes, on a processor that is [`supported`].
+/// The conditions of [`Product::write`], with checked sizes, on a processor that is [`supported`].
 pub unsafe fn write(product: &Product, target: *mut f32, width: usize) {
     let Product { sizes: (m, n, k), threads, .. } = *product;
     let tall = match threads {

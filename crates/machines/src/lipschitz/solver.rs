@@ -222,8 +222,8 @@ fn squared_norm(a: &Mat<f64>) -> f64 {
 
 /// Training inputs as features, once for many fits: to select λ, γ or the loss.
 ///
-/// They are `Z = Q Ψ̃`, p × n: the coordinates of the inputs in a basis, rotated such that `Z Zᵀ / n` is diagonal.
-/// The work of a fit before its steps: kernel values of all inputs with the anchors, n p²
+/// The features are `Z = Q Ψ̃`, p × n: the coordinates of the inputs in a basis, rotated such that `Z Zᵀ / n` is
+/// diagonal. Creating them is the work of a fit before its steps: kernel values of all inputs with the anchors, n p²
 /// multiplications, and one eigendecomposition of a p × p matrix.
 ///
 /// Any sketch serves: a sub-sampling sketch is the Nyström approximation, one of size m = n without

@@ -135,7 +135,7 @@ impl Body {
     /// Returns one vector per text, `[texts, d]`.
     ///
     /// # Panics
-    /// As [`hidden`](Self::hidden).
+    /// The panics of [`hidden`](Self::hidden).
     pub fn pooled(&self, batch: &[&[u32]], pooling: Pooling, pass: Pass) -> Tensor<2> {
         let (tokens, lengths) = ids(batch);
         self.pooled_tokens(tokens, &lengths, pooling, pass)

@@ -23,7 +23,7 @@ const MGF: &str = "# a comment\n\nCOM=outside of spectra\nBEGIN IONS\nTITLE=one\
     85.02841 0.25\n127.03897\t1 2+\nEND IONS\n\nBEGIN IONS\nTITLE=two\nPEPMASS=47.04914\nSMILES=CCO\n# ethanol\n\
     29.03858 100\nEND IONS\n";
 
-/// The same spectrum by NIST and by MoNA, whose comments hold fields.
+/// One spectrum as NIST and as MoNA write it, whose comments hold fields.
 const MSP: &str = "Name: one\nPrecursorMZ: 181.07066\nPrecursor_type: [M+H]+\nFormula: C6H12O6\nInChIKey: \
     WQZGKKKJIJFFOK\nCollision_energy: 20 eV\nSMILES: OC[C@H]1OC(O)C(O)C(O)C1O\nNum Peaks: 2\n85.02841 0.25; 127.03897 1 \
     \"C6H7O3\"\n\n\nName: glucose\nDB#: one\nPrecursor_Type: [M+H]+\nPrecursorMZ: 181.07066\nComments: \
@@ -256,7 +256,7 @@ fn adducts_have_the_masses_of_their_atoms() {
     }
 }
 
-/// What programs write in files and others read: of `file`, each row is a spectrum.
+/// Returns the spectra of `file`, each row one, as programs write them.
 fn spectra_of(name: &str, file: &str) -> Vec<String> {
     let folder = Folder::new();
     let table = Table::read_rows(&folder.file(name, file), &["spectrum"], OnBadRow::default());
