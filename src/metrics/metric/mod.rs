@@ -424,3 +424,32 @@ impl LabelCounts {
 fn f1(common: u64, all: u64) -> f64 {
     if all == 0 { 1.0 } else { 2.0 * common as f64 / all as f64 }
 }
+
+#[cfg(test)]
+mod tests {
+    use dsokr_decode::{Metrics, Rank};
+
+    use super::{Metric, further_metrics};
+    use crate::metrics::scores::{Evaluation, Scores};
+
+    /// The scores have a field for it only where quantiles are predicted, as they have none for a metric that is new.
+    #[test]
+    fn a_metric_without_a_field_is_known_by_the_values_of_queries() {
+        let ranks = vec![Rank::new(0, 1, 10).ok(), Rank::new(1, 2, 10).ok()];
+        let metrics = Metrics::from_ranks(&ranks, 10, 0).unwrap();
+        let mut evaluation = Evaluation::new(metrics.into(), ranks);
+        let crossing = Metric::find("crossing").unwrap();
+        assert_eq!(crossing.known(&evaluation.scores), None);
+        evaluation.mean("crossing", vec![0.5, 0.25]);
+        evaluation.scores.further = further_metrics(&evaluation);
+        assert_eq!(evaluation.scores.further.len(), 1);
+        let stored = serde_json::to_value(&evaluation.scores).unwrap();
+        let read: Scores = serde_json::from_value(stored).unwrap();
+        for scores in [&evaluation.scores, &read] {
+            assert_eq!(crossing.known(scores), Some(0.375));
+            assert!(Metric::known_of(scores).any(|(metric, _)| metric == crossing));
+        }
+        let [low, high] = super::intervals(&evaluation, 100, 0).unwrap()["crossing"];
+        assert!(low <= 0.375 && 0.375 <= high);
+    }
+}
