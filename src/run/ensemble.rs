@@ -14,11 +14,11 @@ use super::Member;
 use super::beyond::search_of;
 use super::candidates::open_shards;
 use super::coverage::Calibrations;
-use super::wanted::MoleculeFacts;
 use crate::config::candidate_rule::CandidateMasses;
 use crate::config::{BeyondConfig, Checked, EncoderTable, IN_ENSEMBLES};
 use crate::decoding::beyond::BeyondSearch;
 use crate::decoding::evaluation::Models;
+use crate::decoding::filter::MoleculeFacts;
 use crate::error::{Error, ensure};
 use crate::run_dir::{RULE, RunDir, candidates, inner, name, read_json};
 

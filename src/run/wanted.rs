@@ -1,7 +1,5 @@
 //! Which candidates a filter leaves.
 
-use std::sync::OnceLock;
-
 use dsokr_data::config::OutputFeatures;
 
 use super::Run;
@@ -27,13 +25,6 @@ impl Wanted {
     pub fn count(&self) -> usize {
         self.count
     }
-}
-
-/// What filters need to know of candidates that are molecules, read when it is first needed.
-#[derive(Default)]
-pub(super) struct MoleculeFacts {
-    are_molecules: OnceLock<bool>,
-    properties: OnceLock<MoleculeProperties>,
 }
 
 impl Run {

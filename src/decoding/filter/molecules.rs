@@ -1,5 +1,7 @@
 //! The properties of candidates that are molecules, as filters compare them.
 
+use std::sync::OnceLock;
+
 use dsokr_decode::Candidates;
 use dsokr_molecule::{
     Element, ElementCounts, FunctionalGroup, HashedFeatures, Molecule, Morgan, functional_groups,
@@ -22,6 +24,15 @@ pub(crate) const PROPERTIES: [(&str, &str); 4] = [
         "similarity(\"OC(=O)c1ccccc1\") >= 0.5, of Morgan fingerprints (radius 2, 2,048 bits), by Tanimoto",
     ),
 ];
+
+/// What filters need to know of candidates that are molecules, read when it is first needed.
+#[derive(Default)]
+pub(crate) struct MoleculeFacts {
+    /// Whether they are molecules.
+    pub are_molecules: OnceLock<bool>,
+    /// Their properties.
+    pub properties: OnceLock<MoleculeProperties>,
+}
 
 /// The properties of each candidate; none of labels that are not SMILES.
 pub(crate) struct MoleculeProperties(Vec<Option<Properties>>);

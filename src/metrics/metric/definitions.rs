@@ -57,7 +57,8 @@ const OF_OUTPUTS: [Definition; 21] = [
         Needs::LabelsOrClasses,
         "Area under the precision-recall curve, as average precision, likewise",
     )
-    .over(Over::Area(ScoredLabels::pr_auc)),
+    .over(Over::Area(ScoredLabels::pr_auc))
+    .width(7),
     smaller(
         "hamming_loss",
         "Hamming loss",
