@@ -1,6 +1,7 @@
 //! Evaluations of a training: of coordinates on the splits of its data set.
 
 use dsokr_basis::features::Selected;
+use dsokr_core::Processes;
 use dsokr_data::config::OutputFeatures;
 use dsokr_data::{Split, SplitName};
 use dsokr_decode::{CandidateBlocks, CandidateParts, Candidates, PerQuery, Pool, Reranker};
@@ -174,7 +175,7 @@ impl<'a> Evaluator<'a> {
         let split = self.split(name);
         let known: Vec<usize> = split.outputs.iter().flatten().copied().collect();
         let outputs = Selected::new(self.problem.dataset.outputs.rows.as_ref(), &known);
-        let CandidateParts { dim, coordinates, .. } = space.place(&outputs)?;
+        let CandidateParts { dim, coordinates, .. } = space.place(&outputs, &Processes::default())?;
         let mut rows = coordinates.chunks_exact(dim);
         let mut z = vec![0.0; split.ids.len() * dim];
         for (z, output) in z.chunks_exact_mut(dim).zip(&split.outputs) {

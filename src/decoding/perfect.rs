@@ -1,7 +1,6 @@
 //! Perfect h of a sketch: the metrics of a model that meets the targets of the validation outputs exactly.
 
 use dsokr_basis::{Basis, Projection};
-use dsokr_core::Processes;
 use dsokr_data::SplitName;
 
 use crate::decoding::beyond::BeyondSearch;
@@ -29,8 +28,15 @@ impl DrawnSketch {
     /// Outputs that the kernel or the sketch does not accept.
     pub(crate) fn draw(problem: &Problem, size: usize, seed: u64) -> Result<Self, Error> {
         let outputs = problem.weighted_rows();
-        let basis = fit_basis(&problem.config, problem.kernel()?, &outputs, size, seed)?;
-        let targets = basis.project_shared(&Processes::current(), &problem.rows())?;
+        let basis = fit_basis(
+            &problem.config,
+            problem.kernel()?,
+            &outputs,
+            size,
+            seed,
+            &problem.ranks,
+        )?;
+        let targets = basis.project_shared(&problem.ranks, &problem.rows())?;
         Ok(Self { basis, targets })
     }
 
@@ -42,7 +48,7 @@ impl DrawnSketch {
     pub(crate) fn perfect(self, problem: &Problem) -> Result<Option<Scores>, Error> {
         let config = &problem.config;
         let space = OutputSpace::Basis(self.basis);
-        let candidates = space.candidates(&problem.dataset.outputs)?;
+        let candidates = space.candidates(&problem.dataset.outputs, &problem.ranks)?;
         let evaluator = Evaluator::new(problem, &space, &candidates)?;
         let needs = config.evaluation.metric.needs();
         let compares = [Needs::Graphs, Needs::GraphsOrRankings].contains(&needs);

@@ -215,6 +215,8 @@ fn larger_sketch(evidence: &Evidence) -> Result<Option<(usize, f64)>, Error> {
         return Ok(None);
     }
     info!(?sizes, "perfect h of larger sketches, for advice");
+    // only the first process gives advice
+    let problem = &problem.alone();
     let metric = config.evaluation.metric;
     let mut figures = Vec::new();
     let mut length = 0.0;

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::path::Path;
 
 use dsokr_basis::features::{Block, Selected};
-use dsokr_core::Argument;
+use dsokr_core::{Argument, Processes};
 use dsokr_core::store::{create_folder, write_atomically};
 use dsokr_data::feature_file::read_features;
 use dsokr_data::table::Table;
@@ -298,7 +298,7 @@ impl Member {
     fn project(&self, outputs: &Outputs, chosen: &[usize]) -> Result<Vec<f32>, Error> {
         let rows = Selected::new(outputs.rows.as_ref(), chosen);
         let Some(space) = &self.space else { return Ok(Vec::new()) };
-        Ok(space.place(&rows)?.coordinates)
+        Ok(space.place(&rows, &Processes::default())?.coordinates)
     }
 
     fn point(&self, candidate: usize) -> Result<Cow<'_, [f32]>, Error> {

@@ -1,7 +1,7 @@
 //! The sketch study: which kind and size of sketch, and which power of the kernel. It evaluates
 //! *perfect h* for growing sketch sizes, and also the model itself if its fit is in closed form.
 
-use dsokr_core::{Argument, Processes};
+use dsokr_core::Argument;
 use std::time::Instant;
 
 use dsokr_basis::{SketchKind, leverage};
@@ -190,7 +190,7 @@ impl Study {
         let kernel = problem.kernel()?.clone();
         let seed = problem.config.seed;
         let mut scores =
-            leverage::scores(kernel, &problem.rows(), lambda, pilot, seed, &Processes::current())?;
+            leverage::scores(kernel, &problem.rows(), lambda, pilot, seed, &problem.ranks)?;
         let dimension = scores.iter().sum();
         scores.sort_by(|a, b| b.total_cmp(a));
         scores.truncate(SCORES);
@@ -284,7 +284,7 @@ impl Study {
 /// Fits a learner to the targets in the basis of a problem, and evaluates it on the validation split.
 fn fit(learner: &mut dyn Fit, problem: &Problem) -> Result<Scores, Error> {
     let targets = learner.targets(problem)?;
-    let candidates = targets.space.candidates(&problem.dataset.outputs)?;
+    let candidates = targets.space.candidates(&problem.dataset.outputs, &problem.ranks)?;
     let evaluator = Evaluator::new(problem, &targets.space, &candidates)?;
     let fitted = learner.fit(&targets, &evaluator, None, &mut ())?;
     let z = fitted.predictor.predict(&problem.dataset.validation)?;

@@ -55,7 +55,7 @@ impl OutputTargets {
     /// As [`Problem::basis`].
     pub fn in_basis(problem: &Problem) -> Result<Self, Error> {
         let basis = problem.basis(false)?;
-        let projection = basis.project_shared(&Processes::current(), &problem.rows())?;
+        let projection = basis.project_shared(&problem.ranks, &problem.rows())?;
         let space = OutputSpace::Basis(basis);
         let values = TargetValues::Projection(projection);
         Ok(Self { space, values })
@@ -175,6 +175,7 @@ pub(crate) fn fit_basis(
     WeightedRows { rows: outputs, weights }: &WeightedRows,
     size: usize,
     seed: u64,
+    ranks: &Processes,
 ) -> Result<Basis, Error> {
     let sketch = &config.sketch;
     if sketch.full {
@@ -190,18 +191,18 @@ pub(crate) fn fit_basis(
         let all = SketchKind::Subsampling { replacement: false };
         let options = SketchOptions::new(all, count).with_seed(seed);
         return Ok(Basis::fit_shared(
-            &Processes::current(),
+            ranks,
             kernel.clone(),
             &units,
             &options.with_tolerance(sketch.tolerance),
         )?);
     }
-    let basis = sketched_basis(sketch, kernel, outputs, size, seed)?;
+    let basis = sketched_basis(sketch, kernel, outputs, size, seed, ranks)?;
     Ok(basis.tempered_weighted(
         &config.output.tempering(),
         outputs,
         weights,
-        &Processes::current(),
+        ranks,
     )?)
 }
 
@@ -212,6 +213,7 @@ fn sketched_basis(
     outputs: &dyn RowSource,
     size: usize,
     seed: u64,
+    ranks: &Processes,
 ) -> Result<Basis, dsokr_core::Error> {
     let options = |outputs: usize, size: usize| {
         let options = SketchOptions::new(sketch.method_for(kernel, outputs), size);
@@ -219,7 +221,7 @@ fn sketched_basis(
     };
     if !sketch.is_of_distinct(outputs.len()) {
         return Basis::fit_shared(
-            &Processes::current(),
+            ranks,
             kernel.clone(),
             outputs,
             &options(outputs.len(), size),
@@ -229,7 +231,7 @@ fn sketched_basis(
     let count = representative.len();
     let rows = Selected::new(outputs, &representative);
     Basis::fit_shared(
-        &Processes::current(),
+        ranks,
         kernel.clone(),
         &rows,
         &options(count, size.min(count)),

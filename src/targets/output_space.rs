@@ -55,15 +55,19 @@ impl OutputSpace {
     ///
     /// # Errors
     /// Rows that the space does not take; outputs without a candidate.
-    pub fn candidates(&self, outputs: &Outputs) -> Result<Candidates, Error> {
-        candidates_at(outputs, |rows| self.place(rows))
+    pub fn candidates(&self, outputs: &Outputs, ranks: &Processes) -> Result<Candidates, Error> {
+        candidates_at(outputs, |rows| self.place(rows, ranks))
     }
 
-    /// The rows of outputs as candidates' points, with their constants.
-    pub(crate) fn place(&self, rows: &dyn RowSource) -> Result<CandidateParts, Error> {
+    /// The rows of outputs as candidates' points, with their constants; `ranks` share the work.
+    pub(crate) fn place(
+        &self,
+        rows: &dyn RowSource,
+        ranks: &Processes,
+    ) -> Result<CandidateParts, Error> {
         let (dim, coordinates, constants) = match self {
             Self::Basis(basis) => {
-                return Ok(CandidateParts::in_basis(basis, rows, &Processes::current())?);
+                return Ok(CandidateParts::in_basis(basis, rows, ranks)?);
             }
             Self::Machine(space) => {
                 let Points { dimension, coordinates, constants } =
@@ -118,7 +122,7 @@ impl OutputSpace {
 /// # Errors
 /// Rows that the basis does not project; outputs without a candidate.
 pub fn candidates(basis: &Basis, outputs: &Outputs) -> Result<Candidates, Error> {
-    candidates_at(outputs, |rows| Ok(CandidateParts::in_basis(basis, rows, &Processes::current())?))
+    candidates_at(outputs, |rows| Ok(CandidateParts::in_basis(basis, rows, &Processes::default())?))
 }
 
 /// The candidates in the coordinates of one of several kernels, without constants.
@@ -126,11 +130,12 @@ pub(crate) fn summand_candidates(
     basis: &Basis,
     place: usize,
     outputs: &Outputs,
+    ranks: &Processes,
 ) -> Result<Candidates, Error> {
     candidates_at(outputs, |rows| {
         let parts = PartRows::all(rows);
         let Projection { dimension, coordinates, .. } =
-            basis.project_shared(&Processes::current(), &parts[place])?;
+            basis.project_shared(ranks, &parts[place])?;
         Ok(CandidateParts { dim: dimension, coordinates, ..CandidateParts::default() })
     })
 }

@@ -103,6 +103,11 @@ impl Problem {
         Self { ranks: ranks.clone(), ..self }
     }
 
+    /// The same problem, of this process alone.
+    pub(crate) fn alone(&self) -> Self {
+        self.clone().shared_by(&Processes::default())
+    }
+
     /// The same problem, with the factored system of other machines that have the same inputs.
     pub(crate) fn sharing(self, factors: LastSystem) -> Self {
         Self { factors, ..self }
@@ -207,10 +212,17 @@ impl Problem {
         let key = format!("output.kernels[{at}].kernel");
         let seed = self.config.seed;
         let kernel = summand.kernel.fit(&key, rows, seed)?;
-        let basis = sketched_basis(&self.config.sketch, &kernel, rows, summand.size, seed);
+        let basis = sketched_basis(
+            &self.config.sketch,
+            &kernel,
+            rows,
+            summand.size,
+            seed,
+            &self.ranks,
+        );
         let tempering = summand.tempering();
         let basis = basis.and_then(|basis| {
-            basis.tempered_weighted(&tempering, rows, &outputs.weights, &Processes::current())
+            basis.tempered_weighted(&tempering, rows, &outputs.weights, &self.ranks)
         });
         basis.map_err(|error| match error {
             ZeroKernel { .. } | Numeric(_) => {
@@ -235,13 +247,13 @@ impl Problem {
             self.config.sketch.size,
             rows,
             weights,
-            &Processes::current(),
+            &self.ranks,
         )?;
         Ok(basis.tempered_weighted(
             &self.config.output.tempering(),
             rows,
             weights,
-            &Processes::current(),
+            &self.ranks,
         )?)
     }
 
@@ -266,7 +278,14 @@ impl Problem {
         let outputs = WeightedRows { rows: self.selected(&all), weights };
         let config = &self.config;
         let fitted = if config.output.kernel.is_some() {
-            fit_basis(config, self.kernel()?, &outputs, config.sketch.size, config.seed)?
+            fit_basis(
+                config,
+                self.kernel()?,
+                &outputs,
+                config.sketch.size,
+                config.seed,
+                &self.ranks,
+            )?
         } else {
             let weights = config.output.summands().map(|summand| summand.weight);
             self.sum(self.summands(&outputs)?, &weights.collect::<Vec<f64>>(), &outputs)?

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use dsokr_basis::Basis;
-use dsokr_core::Cancellation;
+use dsokr_core::{Cancellation, Processes};
 use dsokr_data::Outputs;
 use dsokr_decode::{CandidateParts, Candidates};
 use dsokr_molecule::{Molecule, Moves, Palette, SeenStructures};
@@ -267,7 +267,7 @@ impl Evaluation<'_> {
             let SearchedModel { candidates, space, config } = *searched;
             let outputs =
                 config.source().made(labels.clone(), molecules.clone(), &placer.fitted)?;
-            let placed = space.candidates(&outputs)?;
+            let placed = space.candidates(&outputs, &Processes::default())?;
             let placed = match &placer.held_out {
                 Some(unit) => placed.with_hubs_like(candidates, unit)?,
                 None => placed,

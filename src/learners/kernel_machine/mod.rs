@@ -1,6 +1,7 @@
 //! Kernel machines as learners: IOKR and its sketched forms, machines with Lipschitz losses, and
 //! learned output embeddings.
 
+mod embedding;
 mod inputs;
 mod output;
 mod predictor;
@@ -13,7 +14,6 @@ use std::sync::Arc;
 use burn::tensor::Device;
 use dsokr_basis::RowSource;
 use dsokr_basis::features::Selected;
-use dsokr_core::Processes;
 use dsokr_machines::{
     Cost, Coupling, KernelModel, LastSystem, OutputSpace, Solver, Targets, TrainingInputs,
 };
@@ -33,7 +33,7 @@ use crate::error::Error;
 use crate::learners::choice::Choice;
 use crate::learners::learner::{Fit, Fitted, Learner, Predictor, WithoutPart};
 use crate::learners::memory;
-use crate::run_dir::{EmbeddingCurve, HeldOut, OUTPUTS, PreparationFile, RunDir};
+use crate::run_dir::{EmbeddingCurve, HeldOut, PreparationFile, RunDir};
 use crate::targets::memory::Need;
 use crate::targets::{OutputSpace as TargetSpace, OutputTargets, Problem, TargetValues};
 
@@ -196,50 +196,6 @@ impl<'a> PreparedMachine<'a> {
         let (space, targets) =
             OutputSpace::basis_weighted(basis, rank, &rows, weights, &Processes::current())?;
         Ok((space, projected.unwrap_or(targets)))
-    }
-
-    /// The targets in the space of a learned embedding: the one that a resumed run has chosen, or the best on the
-    /// validation split of those that the settings name.
-    fn embedded(
-        &mut self,
-        embedding: &EmbeddingConfig,
-        problem: &Problem,
-        (space, values): (OutputSpace, Targets),
-    ) -> Result<OutputTargets, Error> {
-        if let Some(run) = &problem.saved
-            && let Some(curve) = EmbeddingCurve::read(run.path())?
-            && let Some(file) = KernelModel::open(run.path())?
-        {
-            let outputs = run.path().join(OUTPUTS);
-            let space = OutputSpace::load(&outputs, space.as_basis().cloned())?;
-            self.embedded = Some((Arc::new(self.inputs.model(&file)?), curve));
-            return Ok(OutputTargets::points((space, values)));
-        }
-        problem.budget.afford(&[self.machine_need(space.dimension())])?;
-        embedding.ranks_in(space.dimension())?;
-        let unlabelled = match space.as_basis() {
-            Some(basis) if embedding.is_mixed() => {
-                basis.project_shared(&Processes::current(), &problem.unlabelled()?)?.coordinates
-            }
-            Some(_) | None => Vec::new(),
-        };
-        let whole = OutputTargets::points((space, values));
-        let (TargetSpace::Machine(space), TargetValues::Points(values)) =
-            (&whole.space, &whole.values)
-        else {
-            return Err(whole.unexpected());
-        };
-        let candidates = whole.space.candidates(&problem.dataset.outputs)?;
-        let evaluator = Evaluator::new(problem, &whole.space, &candidates)?;
-        let inputs = self.rows.training();
-        let scaled = &self.settings.scale(&inputs, values, self.rows.len(), problem.config.seed)?;
-        let inputs = scaled_inputs(inputs, scaled);
-        let search = self.search(&inputs, scaled, values, &evaluator, None)?;
-        let (model, embedding, curve) =
-            search.best_embedding(embedding, &self.rows, &unlabelled)?;
-        let embedded = OutputTargets::points(space.embedded(&embedding, values)?);
-        self.embedded = Some((Arc::new(model), curve));
-        Ok(embedded)
     }
 }
 
@@ -452,28 +408,5 @@ impl PreparedMachine<'_> {
         }
         let machine = KernelMachine { inputs: Arc::clone(&self.inputs), model, curve };
         Fitted { summary: Some(summary), ..Fitted::new(machine) }
-    }
-
-    /// The model of a chosen embedding.
-    fn fitted_embedding(
-        &self,
-        model: Arc<KernelModel>,
-        curve: EmbeddingCurve,
-        targets: &OutputTargets,
-    ) -> Fitted {
-        let chosen = curve.chosen;
-        let most = curve.points.iter().map(|point| point.rank).max();
-        let tried: Vec<f64> = curve.points.iter().map(|point| point.rank as f64).collect();
-        let rank = Choice::new("encoder.answers.ranks", chosen.rank as f64, &tried);
-        let bounds = [1.0, most.unwrap_or_default() as f64];
-        let mut choices = vec![Choice { bounds, ..rank }];
-        choices.push(Choice::new("encoder.lambda", chosen.lambda, self.settings.lambda.values()));
-        let first = self.settings.embedding().and_then(|own| own.lambda.as_ref());
-        if let Some(tried) = first
-            && let Some(lambda) = chosen.embedding_lambda
-        {
-            choices.push(Choice::new("encoder.answers.lambda", lambda, tried.values()));
-        }
-        Fitted { choices, ..self.fitted(model, Some(curve), targets) }
     }
 }

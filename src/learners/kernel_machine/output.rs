@@ -3,7 +3,6 @@
 
 use dsokr_basis::features::PartRows;
 use dsokr_basis::{Basis, Projection, RowKind, RowSource};
-use dsokr_core::Processes;
 use dsokr_data::Dataset;
 use dsokr_decode::{
     CandidateBlocks, Candidates, Combination, Ensemble, Hubs, Member, MissingGold, Pool, Queries,
@@ -36,7 +35,7 @@ pub(super) fn weighted_basis(
     let weighted = problem.weighted_rows();
     let bases = problem.summands(&weighted)?;
     let project =
-        |(basis, rows): (&Basis, PartRows)| basis.project_shared(&Processes::current(), &rows);
+        |(basis, rows): (&Basis, PartRows)| basis.project_shared(&problem.ranks, &rows);
     let projections: Vec<Projection> =
         bases.iter().zip(PartRows::all(&weighted.rows)).map(project).collect::<Result<_, _>>()?;
     let answers = answers(settings, inputs, problem, &projections)?;
@@ -51,7 +50,7 @@ pub(super) fn weighted_basis(
     for (at, basis) in bases.iter().enumerate() {
         let own = |&pair: &usize| &unit[pair * width + start..][..basis.dimension()];
         let z: Vec<f32> = pairs.iter().flat_map(own).copied().collect();
-        let placed = summand_candidates(basis, at, &dataset.outputs)?;
+        let placed = summand_candidates(basis, at, &dataset.outputs, &problem.ranks)?;
         candidates.push(match &config.decoding.hubs {
             Some(hubs) => corrected(hubs, placed, &z)?,
             None => placed,
