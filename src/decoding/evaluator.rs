@@ -175,7 +175,8 @@ impl<'a> Evaluator<'a> {
         let split = self.split(name);
         let known: Vec<usize> = split.outputs.iter().flatten().copied().collect();
         let outputs = Selected::new(self.problem.dataset.outputs.rows.as_ref(), &known);
-        let CandidateParts { dim, coordinates, .. } = space.place(&outputs, &Processes::default())?;
+        let CandidateParts { dim, coordinates, .. } =
+            space.place(&outputs, &Processes::default())?;
         let mut rows = coordinates.chunks_exact(dim);
         let mut z = vec![0.0; split.ids.len() * dim];
         for (z, output) in z.chunks_exact_mut(dim).zip(&split.outputs) {

@@ -28,14 +28,8 @@ impl DrawnSketch {
     /// Outputs that the kernel or the sketch does not accept.
     pub(crate) fn draw(problem: &Problem, size: usize, seed: u64) -> Result<Self, Error> {
         let outputs = problem.weighted_rows();
-        let basis = fit_basis(
-            &problem.config,
-            problem.kernel()?,
-            &outputs,
-            size,
-            seed,
-            &problem.ranks,
-        )?;
+        let basis =
+            fit_basis(&problem.config, problem.kernel()?, &outputs, size, seed, &problem.ranks)?;
         let targets = basis.project_shared(&problem.ranks, &problem.rows())?;
         Ok(Self { basis, targets })
     }

@@ -131,7 +131,8 @@ fn fit_one(
 
     // 3. targets: where outputs lie, and every candidate with them
     let targets = job.share(|| learner.targets(&problem))?;
-    let candidates = job.share(|| targets.space.candidates(&problem.dataset.outputs, &problem.ranks))?;
+    let candidates =
+        job.share(|| targets.space.candidates(&problem.dataset.outputs, &problem.ranks))?;
     let evaluator = Evaluator::new(&problem, &targets.space, &candidates)?;
     let corrections = corrections.with_words(&candidates)?;
     report::log_targets(&targets, &evaluator, started);

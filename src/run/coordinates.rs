@@ -5,8 +5,8 @@ use std::collections::HashMap;
 use std::path::Path;
 
 use dsokr_basis::features::{Block, Selected};
-use dsokr_core::{Argument, Processes};
 use dsokr_core::store::{create_folder, write_atomically};
+use dsokr_core::{Argument, Processes};
 use dsokr_data::feature_file::read_features;
 use dsokr_data::table::Table;
 use dsokr_data::{Outputs, write_matrix, write_vector};

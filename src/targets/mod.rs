@@ -198,12 +198,7 @@ pub(crate) fn fit_basis(
         )?);
     }
     let basis = sketched_basis(sketch, kernel, outputs, size, seed, ranks)?;
-    Ok(basis.tempered_weighted(
-        &config.output.tempering(),
-        outputs,
-        weights,
-        ranks,
-    )?)
+    Ok(basis.tempered_weighted(&config.output.tempering(), outputs, weights, ranks)?)
 }
 
 /// The basis of a kernel by a sketch of outputs, of which equal ones are one row where the settings say so.
@@ -220,22 +215,12 @@ fn sketched_basis(
         options.with_seed(seed).with_tolerance(sketch.tolerance)
     };
     if !sketch.is_of_distinct(outputs.len()) {
-        return Basis::fit_shared(
-            ranks,
-            kernel.clone(),
-            outputs,
-            &options(outputs.len(), size),
-        );
+        return Basis::fit_shared(ranks, kernel.clone(), outputs, &options(outputs.len(), size));
     }
     let Distinct { representative, .. } = distinct(outputs)?;
     let count = representative.len();
     let rows = Selected::new(outputs, &representative);
-    Basis::fit_shared(
-        ranks,
-        kernel.clone(),
-        &rows,
-        &options(count, size.min(count)),
-    )
+    Basis::fit_shared(ranks, kernel.clone(), &rows, &options(count, size.min(count)))
 }
 
 fn has_zero_row(rows: &dyn RowSource) -> Result<bool, Error> {

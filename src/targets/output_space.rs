@@ -71,7 +71,7 @@ impl OutputSpace {
             }
             Self::Machine(space) => {
                 let Points { dimension, coordinates, constants } =
-                    space.points_shared(&Processes::current(), rows)?;
+                    space.points_shared(ranks, rows)?;
                 (dimension, coordinates, constants)
             }
             Self::Quantiles(levels) => {

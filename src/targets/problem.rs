@@ -212,14 +212,8 @@ impl Problem {
         let key = format!("output.kernels[{at}].kernel");
         let seed = self.config.seed;
         let kernel = summand.kernel.fit(&key, rows, seed)?;
-        let basis = sketched_basis(
-            &self.config.sketch,
-            &kernel,
-            rows,
-            summand.size,
-            seed,
-            &self.ranks,
-        );
+        let basis =
+            sketched_basis(&self.config.sketch, &kernel, rows, summand.size, seed, &self.ranks);
         let tempering = summand.tempering();
         let basis = basis.and_then(|basis| {
             basis.tempered_weighted(&tempering, rows, &outputs.weights, &self.ranks)
@@ -242,19 +236,9 @@ impl Problem {
     ) -> Result<Basis, Error> {
         let parts = weights.iter().copied().zip(bases).collect();
         let WeightedRows { rows, weights } = outputs;
-        let basis = Basis::sum_weighted(
-            parts,
-            self.config.sketch.size,
-            rows,
-            weights,
-            &self.ranks,
-        )?;
-        Ok(basis.tempered_weighted(
-            &self.config.output.tempering(),
-            rows,
-            weights,
-            &self.ranks,
-        )?)
+        let basis =
+            Basis::sum_weighted(parts, self.config.sketch.size, rows, weights, &self.ranks)?;
+        Ok(basis.tempered_weighted(&self.config.output.tempering(), rows, weights, &self.ranks)?)
     }
 
     /// The configuration's basis, fitted on the training outputs and, if `unlabelled`, on the outputs without a pair

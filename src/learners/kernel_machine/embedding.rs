@@ -49,7 +49,9 @@ impl PreparedMachine<'_> {
         let candidates = whole.space.candidates(&problem.dataset.outputs, &problem.ranks)?;
         let evaluator = Evaluator::new(problem, &whole.space, &candidates)?;
         let inputs = self.rows.training();
-        let scaled = &self.settings.scale(&inputs, values, self.rows.len(), problem.config.seed)?;
+        let n = self.rows.len();
+        let seed = problem.config.seed;
+        let scaled = &self.settings.scale(&inputs, values, n, seed, &problem.ranks)?;
         let inputs = scaled_inputs(inputs, scaled);
         let search = self.search(&inputs, scaled, values, &evaluator, None)?;
         let (model, embedding, curve) =

@@ -14,6 +14,7 @@ use std::sync::Arc;
 use burn::tensor::Device;
 use dsokr_basis::RowSource;
 use dsokr_basis::features::Selected;
+use dsokr_core::Processes;
 use dsokr_machines::{
     Cost, Coupling, KernelModel, LastSystem, OutputSpace, Solver, Targets, TrainingInputs,
 };
@@ -194,7 +195,7 @@ impl<'a> PreparedMachine<'a> {
             None
         };
         let (space, targets) =
-            OutputSpace::basis_weighted(basis, rank, &rows, weights, &Processes::current())?;
+            OutputSpace::basis_weighted(basis, rank, &rows, weights, &problem.ranks)?;
         Ok((space, projected.unwrap_or(targets)))
     }
 }
@@ -272,6 +273,8 @@ impl Fit for PreparedMachine<'_> {
             return Err(targets.unexpected());
         };
         let (features, kernel) = rows.features()?;
+        // only the first process fits a reranker
+        let alone = Processes::default();
         let mut fitted = Vec::new();
         for part in parts {
             let rest = rest(part, rows.len());
@@ -280,7 +283,7 @@ impl Fit for PreparedMachine<'_> {
             let inputs = TrainingInputs::rows(Arc::clone(kernel), &known);
             let systems = LastSystem::default();
             let (model, leave_one_out) =
-                settings.fit_once(inputs, &targets, seed, systems, output.clone())?;
+                settings.fit_once(inputs, &targets, seed, systems, output.clone(), &alone)?;
             fitted.push(self.without_part(&model, [part, &rest], leave_one_out)?);
             tracing::info!(pairs = rest.len(), answered = part.len(), "fitted without a part");
         }
@@ -324,7 +327,8 @@ impl PreparedMachine<'_> {
             }
             None => (rows.training(), values.as_ref()),
         };
-        let scaled = &settings.scale(&inputs, values, leading.unwrap_or(n), config.seed)?;
+        let scaled =
+            &settings.scale(&inputs, values, leading.unwrap_or(n), config.seed, &problem.ranks)?;
         let inputs = scaled_inputs(inputs, scaled);
         let search = self.search(&inputs, scaled, values, evaluator, leading)?;
         let output = in_space(self.output.as_ref(), &targets.space)?;
@@ -384,10 +388,8 @@ impl PreparedMachine<'_> {
         let Self { settings, problem, validation, .. } = self;
         let seed = problem.config.seed;
         let systems = problem.factors.clone();
-        let prepared = settings
-            .solver
-            .prepare(inputs.clone(), seed, systems)?
-            .shared_by(&Processes::current());
+        let prepared =
+            settings.solver.prepare(inputs.clone(), seed, systems)?.shared_by(&problem.ranks);
         Ok(LambdaSearch { settings, scaled, prepared, targets, evaluator, validation, leading })
     }
 

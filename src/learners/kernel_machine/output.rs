@@ -34,8 +34,7 @@ pub(super) fn weighted_basis(
     let dataset = &problem.dataset;
     let weighted = problem.weighted_rows();
     let bases = problem.summands(&weighted)?;
-    let project =
-        |(basis, rows): (&Basis, PartRows)| basis.project_shared(&problem.ranks, &rows);
+    let project = |(basis, rows): (&Basis, PartRows)| basis.project_shared(&problem.ranks, &rows);
     let projections: Vec<Projection> =
         bases.iter().zip(PartRows::all(&weighted.rows)).map(project).collect::<Result<_, _>>()?;
     let answers = answers(settings, inputs, problem, &projections)?;
@@ -107,7 +106,7 @@ fn answers(
     let seed = problem.config.seed;
     let systems = problem.factors.clone();
     let inputs = rows.training();
-    Ok(settings.fit_once(inputs, &targets, seed, systems, None)?.1)
+    Ok(settings.fit_once(inputs, &targets, seed, systems, None, &problem.ranks)?.1)
 }
 
 /// Candidates of one kernel, corrected for hubs of the answers.

@@ -41,6 +41,7 @@ impl KernelMachineConfig {
         targets: &Targets,
         leading: usize,
         seed: u64,
+        ranks: &Processes,
     ) -> Result<Option<Scaled>, Error> {
         let TrainingInputs::Rows(rows, kernel) = inputs else { return Ok(None) };
         let first: Vec<usize> = (0..leading).collect();
@@ -57,10 +58,8 @@ impl KernelMachineConfig {
             }
             _ if self.learns_columns() => {
                 let inputs = TrainingInputs::rows(Arc::clone(kernel), known);
-                let solver = self
-                    .solver
-                    .prepare(inputs, seed, LastSystem::default())?
-                    .shared_by(&Processes::current());
+                let solver =
+                    self.solver.prepare(inputs, seed, LastSystem::default())?.shared_by(ranks);
                 let (model, _) = solver.fit(&targets, self.first_lambda(), false)?;
                 info!("columns of inputs weighted by a first fit");
                 Scaling::relevance(&model, targets.weights())?
@@ -80,12 +79,11 @@ impl KernelMachineConfig {
         seed: u64,
         systems: LastSystem,
         output: Option<Coupling>,
+        ranks: &Processes,
     ) -> Result<(KernelModel, Vec<f32>), Error> {
-        let scaled = self.scale(&inputs, targets, inputs.len(), seed)?;
-        let prepared = self
-            .solver
-            .prepare(scaled_inputs(inputs, &scaled), seed, systems)?
-            .shared_by(&Processes::current());
+        let scaled = self.scale(&inputs, targets, inputs.len(), seed, ranks)?;
+        let prepared =
+            self.solver.prepare(scaled_inputs(inputs, &scaled), seed, systems)?.shared_by(ranks);
         let (model, held_out) =
             prepared.with_output(output).fit(targets, self.first_lambda(), true)?;
         Ok((of_raw_rows(model, &scaled)?, held_out.unwrap_or_default()))
