@@ -2,19 +2,9 @@
 
 use dsokr_basis::SketchKind;
 
+use super::lowered::{Lowered, lower};
 use super::{Checked, Config};
 use crate::error::Error;
-
-/// A size that is more than the number of training pairs permits.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Lowered {
-    /// The key.
-    pub key: String,
-    /// Its value.
-    pub from: usize,
-    /// The value that takes its place.
-    pub to: usize,
-}
 
 impl Checked {
     /// The configuration for so many training pairs, and the sizes that are lowered: of sketches of outputs and inputs,
@@ -57,13 +47,5 @@ impl Config {
         if let Some(SketchKind::Leverage { pilot, .. }) = &mut self.sketch.method {
             lower("sketch.method.pilot", pilot, pairs, lowered);
         }
-    }
-}
-
-/// Lowers a size to `most`, where that is at least 1.
-pub(super) fn lower(key: &str, size: &mut usize, most: usize, lowered: &mut Vec<Lowered>) {
-    if *size > most && most > 0 {
-        lowered.push(Lowered { key: key.to_owned(), from: *size, to: most });
-        *size = most;
     }
 }

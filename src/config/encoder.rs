@@ -11,7 +11,7 @@ use serde::de::{DeserializeOwned, Error as _, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::abilities::Abilities;
-use super::adapted::Lowered;
+use super::lowered::Lowered;
 use super::{Config, KernelMachineConfig};
 use crate::encoders::ngram_bag::NgramBagConfig;
 use crate::encoders::{BagBesideConfig, PeakBagConfig};

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::abilities::HeldOutPredictions;
-use super::adapted::{Lowered, lower};
+use super::lowered::{Lowered, lower};
 use super::machine_inputs::{linear_kernel, vectors};
 use super::{
     AnswersConfig, BinWeights, EmbeddingConfig, InputSummandConfig, KernelConfig, Lambda,
