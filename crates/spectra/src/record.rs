@@ -75,7 +75,7 @@ fn names_of(name: &str) -> &'static [&'static str] {
 }
 
 impl Record {
-    /// The columns of a table besides [`PARTS`] and [`KNOWN`] that say something of a spectrum.
+    /// The columns of a table besides [`PARTS`] and [`KNOWN`](crate::text::KNOWN) that say something of a spectrum.
     pub const MORE: [&str; 3] = ["identifier", "charge", "ion_mode"];
 
     /// Creates the spectrum of a table's row, whose m/z and intensities are lists with commas between, by the names of

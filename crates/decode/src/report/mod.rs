@@ -158,7 +158,7 @@ fn start(step: u32, per_decade: u32) -> Option<u64> {
 pub struct Comparison {
     /// Number of queries.
     pub queries: usize,
-    /// How each of [`RANK_METRICS`](crate::RANK_METRICS) differs, by its name, but for those that are infinite where a
+    /// How each of [`RANK_METRICS`] differs, by its name, but for those that are infinite where a
     /// gold candidate is missing.
     #[serde(flatten)]
     pub metrics: BTreeMap<String, Difference>,

@@ -185,7 +185,7 @@ fn sums_of_kernels() {
     assert_eq!(refused(&[1.0]).to_string(), "1 weights, expected 2");
     for value in [-0.5, f64::NAN, f64::INFINITY] {
         let text = refused(&[1.0, value]).to_string();
-        assert!(text.starts_with(&format!("the weight of kernel 1 = {value}: allowed")), "{text}");
+        assert!(text.starts_with(&format!("the weight of kernel 1 = {value}: expected")), "{text}");
     }
     let error = combine(&[a.as_ref(), b.as_ref().subcols(0, 2)], &[1.0, 1.0]).unwrap_err();
     assert_eq!(error.to_string(), "2 columns of a kernel matrix, expected 3");
