@@ -23,7 +23,7 @@ impl Classes {
         Self { rows, row_of: Vec::new(), offsets: Vec::new().into(), members: Vec::new().into() }
     }
 
-    /// Groups candidates by the rows `0..rows` that `of` gives them.
+    /// Groups candidates by the rows `0..rows` that `row_of` gives them.
     pub(crate) fn new(row_of: Vec<u32>, rows: usize) -> Self {
         if rows == row_of.len() && row_of.iter().copied().eq(0..) {
             return Self::single(rows);

@@ -263,7 +263,7 @@ fn resampled_means<const N: usize>(
     })
 }
 
-/// Returns the value of `of` for each of `resamples` resamples, in order: it is called with the `queries`
+/// Returns the value of `statistic` for each of `resamples` resamples, in order: it is called with the `queries`
 /// positions, drawn with replacement, of one of them.
 ///
 /// Resample b draws from the generator of (`seed`, "bootstrap", b), as in [`bootstrap`], so statistics

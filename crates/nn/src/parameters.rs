@@ -234,7 +234,7 @@ pub fn visit<M: Module>(module: &M, each: impl FnMut(&str, &dyn FloatParameter))
     module.visit(&mut Visitor { path: Path::default(), each });
 }
 
-/// Returns the value of `of` for every float parameter, in the order of the module's fields.
+/// Returns the value of `value` for every float parameter, in the order of the module's fields.
 pub(crate) fn each<M: Module, T>(
     module: &M,
     mut value: impl FnMut(&str, &dyn FloatParameter) -> T,

@@ -189,7 +189,7 @@ impl Basis {
         Ok(Projection { dimension, coordinates, squared_norms, residuals })
     }
 
-    /// Fills in the coordinates of the rows of `range`, p numbers a row, a block in a task. `found` is given the first
+    /// Fills in the coordinates of the rows of `range`, p numbers a row, a block in a task. `finish` is given the first
     /// row of a block, its coordinates and k(y, y) of each of its rows; what it returns comes in the order of the
     /// blocks.
     fn each_block<T: Number, R: Send>(

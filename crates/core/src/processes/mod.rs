@@ -315,7 +315,7 @@ impl Processes {
     }
 }
 
-/// Returns the part `at` of `of` parts of `n` things, which follow one another and differ by at most one.
+/// Returns the part `at` of `parts` parts of `n` things, which follow one another and differ by at most one.
 pub fn part(n: usize, at: usize, parts: usize) -> Range<usize> {
     let bound = |at: usize| (n as u128 * at as u128 / parts as u128) as usize;
     bound(at)..bound(at + 1)

@@ -259,8 +259,8 @@ impl PairedRows<'_> {
         file.queries(wanted, true).map(Some)
     }
 
-    /// Returns all rows as pairs without outputs. Where ids are numbers of rows, the rows of a file that is not
-    /// the run's `own` are queries with these ids, and their outputs are others than the run's.
+    /// Returns all rows as pairs without outputs. Where ids are numbers of rows, the rows of a file other than
+    /// the run's table are queries with these ids, and their outputs are others than the run's.
     pub(super) fn queries(self, wanted: &Wanted, is_run_table: bool) -> Result<Split, Error> {
         let features = wanted.outputs.features;
         let truth = features.kind().truth(&self.table)?;

@@ -67,8 +67,8 @@ pub trait MoleculeFeatures {
     /// with more columns than can be numbered.
     fn counts(&self, molecules: &[Molecule]) -> Result<SparseRows, Error>;
 
-    /// Returns the meaning of the columns where it depends on the molecules, and the rows; with the `known` columns of
-    /// an earlier fit, if there was one. By default columns do not depend on molecules, and the list is empty.
+    /// Returns the meaning of the columns where it depends on the molecules, and the rows. `vocabulary` has the
+    /// columns of an earlier fit, if there was one. By default columns do not depend on molecules, and the list is empty.
     ///
     /// # Errors
     /// The errors of [`counts`](Self::counts); columns that are none of this featurizer.

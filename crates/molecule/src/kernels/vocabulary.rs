@@ -159,11 +159,11 @@ impl GraphVocabulary {
 }
 
 impl GraphKernel {
-    /// Returns the features of the columns of rows, and the rows: those that occur in `graphs`, or the `known` ones of
-    /// an earlier [`GraphVocabulary`].
+    /// Returns the features of the columns of rows, and the rows: those that occur in `graphs`, or
+    /// `vocabulary_features`, which an earlier [`GraphVocabulary`] has.
     ///
     /// # Errors
-    /// The errors of [`GraphVocabulary::fit_rows`]; [`Error::Graph`] for `known` features that do not increase, and for
+    /// The errors of [`GraphVocabulary::fit_rows`]; [`Error::Graph`] for `vocabulary_features` that do not increase, and for
     /// none.
     pub fn rows<G: Borrow<Graph> + Sync>(
         &self,

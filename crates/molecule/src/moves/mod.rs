@@ -105,8 +105,8 @@ impl Moves for Molecule {
 pub type SeenStructures = HashMap<u64, (usize, Option<String>)>;
 
 impl Molecule {
-    /// Returns the [neighbours](Moves::neighbours) by their keys, without those molecules that `made` knows, and the
-    /// structures that it does not know. Structures of the same hash are taken for the same.
+    /// Returns the [neighbours](Moves::neighbours) by their keys, without those molecules that `seen` has, and the
+    /// structures that it does not have. Structures of the same hash are taken for the same.
     pub fn neighbours_beside(
         &self,
         palette: &Palette,
