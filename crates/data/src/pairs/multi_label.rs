@@ -12,10 +12,9 @@ use crate::dataset::{Dataset, Split, SplitName};
 use crate::error::{Error, check, extension_of};
 use crate::groups::GroupColumns;
 use crate::inputs::{InputKind, Inputs};
-use crate::multi_label::{
-    BadRows, MultiLabel, arff_labels, arff_numbers, check_rows, libsvm_counts_from_zero,
-    read_libsvm_from,
-};
+use crate::multi_label::arff::{arff_labels, arff_numbers};
+use crate::multi_label::libsvm::{libsvm_counts_from_zero, read_libsvm_from};
+use crate::multi_label::{BadRows, MultiLabel, check_rows};
 use crate::output_features::{NumberFeatures, OutputFeatures};
 use crate::outputs::OutputSource;
 use crate::root::{A_BYTE_OF_NUMBERS, DataRoot};

@@ -1,0 +1,279 @@
+//! ARFF files, sparse and dense, of Weka, Mulan and MEKA.
+
+use std::ops::Range;
+use std::path::Path;
+
+use dsokr_basis::Features;
+
+use super::{BadRows, MultiLabel, Rows, check_rows, each_line, number};
+use crate::error::Error;
+
+/// An attribute that numbers can be read for.
+struct Attribute {
+    name: String,
+    /// Values of a nominal attribute, each a number.
+    nominal: Option<Vec<String>>,
+}
+
+/// Reads a multi-label ARFF file, sparse (`{3 1, 17 0.5}`) or dense, whose last `labels` attributes are the labels. In
+/// a file of MEKA, whose relation ends with `-C n`, the labels are the first n attributes, or the last ones where n is
+/// negative; `labels`, if given, must agree.
+///
+/// Attributes are numeric, real, integer, or nominal with numbers for values (`{0,1}`); labels hold 0
+/// or 1. Names may be quoted, `%` starts a comment, indices count from 0. What a sparse row does not list is 0, or the
+/// first value of a nominal attribute: 1 of `{1,0}`. Inputs are sparse rows when the first row is sparse, else dense.
+///
+/// # Errors
+/// [`Error::Io`]; [`dsokr_core::Error::File`] with the line and what is wrong with it, a missing value (`?`) among
+/// others, and the number of such rows, and for a file without data; [`dsokr_core::Error::Value`] unless at least one
+/// attribute is a label and one is none, for a number of labels that neither the file nor the argument says, and for
+/// two that differ.
+pub fn read_arff(path: &Path, labels: impl Into<Option<usize>>) -> Result<MultiLabel, Error> {
+    let (read, bad) = arff_labels(path, labels.into())?;
+    check_rows(bad).map(|()| read)
+}
+
+/// Reads a file like [`read_arff`], together with the rows that cannot be read, which are empty.
+pub(crate) fn arff_labels(
+    path: &Path,
+    labels: Option<usize>,
+) -> Result<(MultiLabel, BadRows), Error> {
+    let mut sets: Vec<Vec<u32>> = Vec::new();
+    let (mut rows, names) = arff(path, labels, |_, outputs| {
+        let set = outputs.iter().filter_map(|&(label, name, value, text)| match value {
+            1.0 => Some(Ok(label as u32)),
+            0.0 => None,
+            _ => Some(Err(format!("label {name}: {text}, allowed: 0, 1"))),
+        });
+        sets.push(set.collect::<Result<_, _>>()?);
+        Ok(())
+    })?;
+    let bad = std::mem::take(&mut rows.bad);
+    Ok((rows.named(path, sets, names.into_iter())?, bad))
+}
+
+/// Inputs, a row of numbers for each, and the rows that cannot be read, which are zeros.
+pub(crate) type Numbers = (Features, Vec<Vec<f32>>, BadRows);
+
+/// Reads a multi-target ARFF file, whose last `targets` attributes are numbers to predict: the features, and a row of
+/// numbers for each. The rest is as in [`read_arff`].
+pub(crate) fn arff_numbers(path: &Path, targets: Option<usize>) -> Result<Numbers, Error> {
+    let mut numbers: Vec<Vec<f32>> = Vec::new();
+    let (mut rows, names) = arff(path, targets, |targets, outputs| {
+        let mut row = vec![0.0; targets];
+        outputs.iter().for_each(|&(target, _, value, _)| row[target] = value);
+        numbers.push(row);
+        Ok(())
+    })?;
+    let bad = std::mem::take(&mut rows.bad);
+    let targets = names.len();
+    Ok((rows.features(path, targets, 4.0 * targets as f64)?, numbers, bad))
+}
+
+/// An output that a row lists: its number, its name, its value, and that as text.
+type Listed<'a> = (usize, &'a str, f32, &'a str);
+
+/// The attributes of an ARFF file that are outputs, the others being inputs.
+struct OutputAttributes {
+    /// The positions of the labels among the attributes.
+    outputs: Range<usize>,
+    /// The number of all attributes.
+    all: usize,
+}
+
+impl OutputAttributes {
+    /// Creates the attributes that the relation of a file of MEKA states, else the last `given` ones.
+    fn new(relation: &str, given: Option<usize>, all: usize) -> Result<Self, Error> {
+        let stated = meka_classes(relation);
+        let key = "data.labels";
+        let stated_count = stated.map(|stated| stated.unsigned_abs());
+        let Some(count) = stated_count.or(given) else {
+            let allowed = "the number of labels or targets, the last attributes of an .arff file";
+            return Err(Error::value(key, "absent", allowed));
+        };
+        if let Some(given) = given
+            && let Some(stated) = stated
+            && given != count
+        {
+            let allowed = format!("absent, or {count}: the relation of the file says -C {stated}");
+            return Err(Error::value(key, given, allowed));
+        }
+        if count == 0 || count >= all {
+            return Err(Error::value(key, count, format!("1 to {}", all.saturating_sub(1))));
+        }
+        let first = stated.is_some_and(|stated| stated > 0);
+        let outputs = if first { 0..count } else { all - count..all };
+        Ok(Self { outputs, all })
+    }
+
+    /// Returns the number of inputs.
+    fn inputs(&self) -> usize {
+        self.all - self.outputs.len()
+    }
+
+    /// Returns the place of an attribute among the outputs.
+    fn output(&self, attribute: usize) -> Option<usize> {
+        self.outputs.contains(&attribute).then(|| attribute - self.outputs.start)
+    }
+
+    /// Returns the place of an attribute among the inputs.
+    fn input(&self, attribute: usize) -> usize {
+        if attribute < self.outputs.start { attribute } else { attribute - self.outputs.len() }
+    }
+}
+
+/// Returns the n of `-C n` in the name of a relation, as MEKA writes it: the first n attributes are labels, or the last
+/// −n.
+fn meka_classes(relation: &str) -> Option<isize> {
+    let words: Vec<&str> =
+        relation.split([' ', '\t', '\'', '"']).filter(|w| !w.is_empty()).collect();
+    words.windows(2).find(|pair| pair[0].ends_with("-C")).and_then(|pair| pair[1].parse().ok())
+}
+
+/// Reads the rows of an ARFF file, of whose attributes some are outputs, as [`OutputAttributes::new`] finds them, and
+/// the names of these; `output` takes the number of outputs and what each row lists of them, or says what is wrong
+/// with it.
+fn arff(
+    path: &Path,
+    count: Option<usize>,
+    mut output: impl FnMut(usize, &[Listed]) -> Result<(), String>,
+) -> Result<(Rows, Vec<String>), Error> {
+    let mut attributes: Vec<Attribute> = Vec::new();
+    let mut relation = String::new();
+    let mut rows: Option<(Rows, OutputAttributes)> = None;
+    // attributes that are not 0 where a sparse row does not list them
+    let mut implied: Vec<usize> = Vec::new();
+    each_line(path, |line, text| {
+        let text = text.trim();
+        if text.is_empty() || text.starts_with('%') {
+            return Ok(());
+        }
+        let wrong = |message: String| Error::line(path, line, message);
+        if let Some((rows, places)) = &mut rows {
+            if rows.inputs.is_empty() {
+                rows.dense = !text.starts_with('{');
+            }
+            let mut read = || {
+                let mut inputs = Vec::new();
+                let mut outputs = Vec::new();
+                let mut listed = entries(text, attributes.len())?;
+                if text.starts_with('{') {
+                    let unlisted =
+                        |at: &&usize| listed.binary_search_by_key(*at, |entry| entry.0).is_err();
+                    let unlisted: Vec<usize> = implied.iter().filter(unlisted).copied().collect();
+                    listed.extend(unlisted.iter().map(|&at| (at, attributes[at].first())));
+                    listed.sort_by_key(|entry| entry.0);
+                }
+                for (at, text) in listed {
+                    let Attribute { name, .. } = &attributes[at];
+                    let (value, text) = attributes[at].value(text)?;
+                    match places.output(at) {
+                        Some(at) => outputs.push((at, name.as_str(), value, text)),
+                        None => inputs.push((places.input(at) as u32, value)),
+                    }
+                }
+                output(places.outputs.len(), &outputs).map(|()| inputs)
+            };
+            let inputs = match read() {
+                Ok(inputs) => inputs,
+                Err(message) => {
+                    rows.bad.push((rows.inputs.len(), wrong(message)));
+                    output(places.outputs.len(), &[]).map_err(wrong)?;
+                    Vec::new()
+                }
+            };
+            rows.inputs.push(inputs);
+            return Ok(());
+        }
+        let (keyword, rest) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
+        match keyword.to_ascii_lowercase().as_str() {
+            "@relation" => relation = rest.to_owned(),
+            "@attribute" => attributes.push(attribute(rest.trim()).map_err(wrong)?),
+            "@data" => {
+                let places = OutputAttributes::new(&relation, count, attributes.len())?;
+                let zero = |at: &usize| attributes[*at].first().parse() == Ok(0.0);
+                implied = (0..attributes.len()).filter(|at| !zero(at)).collect();
+                rows = Some((Rows { width: places.inputs(), ..Rows::default() }, places));
+            }
+            _ => return Err(wrong(format!("{keyword:?}, allowed: @relation, @attribute, @data"))),
+        }
+        Ok(())
+    })?;
+    let (rows, places) = rows.ok_or_else(|| Error::line(path, 1, "no line @data in the file"))?;
+    let outputs = attributes.drain(places.outputs);
+    let names = outputs.map(|output| output.name).collect();
+    Ok((rows, names))
+}
+
+impl Attribute {
+    /// Returns the value that a sparse row need not list.
+    fn first(&self) -> &str {
+        self.nominal.as_ref().and_then(|values| values.first()).map_or("0", String::as_str)
+    }
+
+    /// Returns the number in the text of an entry, and the text without quotes.
+    fn value<'t>(&self, text: &'t str) -> Result<(f32, &'t str), String> {
+        let Self { name, nominal } = self;
+        let text = unquoted(text);
+        match nominal.as_ref().filter(|all| !all.iter().any(|value| value == text)) {
+            Some(allowed) => Err(format!("{name}: {text:?}, allowed: {}", allowed.join(", "))),
+            None => Ok((number(text).map_err(|reason| format!("{name}: {reason}"))?, text)),
+        }
+    }
+}
+
+/// Returns attribute and value of each entry of a row, in the order of the attributes.
+fn entries(text: &str, attributes: usize) -> Result<Vec<(usize, &str)>, String> {
+    let Some(text) = text.strip_prefix('{') else {
+        let entries: Vec<_> = text.split(',').map(str::trim).enumerate().collect();
+        if entries.len() != attributes {
+            return Err(format!("{} values for {attributes} attributes", entries.len()));
+        }
+        return Ok(entries);
+    };
+    let text = text.trim_end().strip_suffix('}').ok_or("a sparse row ends with }")?;
+    let mut entries: Vec<(usize, &str)> = Vec::new();
+    for item in text.split(',').map(str::trim).filter(|item| !item.is_empty()) {
+        let split = item.split_once(char::is_whitespace);
+        match split.and_then(|(at, value)| Some((at.parse().ok()?, value.trim()))) {
+            Some((at, value)) if at < attributes => entries.push((at, value)),
+            Some((at, _)) => return Err(format!("index {at}, allowed: 0..={}", attributes - 1)),
+            None => return Err(format!("{item:?}, allowed: an index and a value")),
+        }
+    }
+    entries.sort_by_key(|entry| entry.0);
+    match entries.windows(2).find(|pair| pair[0].0 == pair[1].0) {
+        Some(pair) => Err(format!("index {} twice", pair[0].0)),
+        None => Ok(entries),
+    }
+}
+
+fn attribute(text: &str) -> Result<Attribute, String> {
+    let quote = text.chars().next().filter(|c| matches!(c, '\'' | '"'));
+    let split = match quote {
+        Some(quote) => text[1..].split_once(quote),
+        None => text.split_once(char::is_whitespace),
+    };
+    let (name, kind) = split.ok_or("an attribute has a name and a type")?;
+    let name = name.to_owned();
+    let kind = kind.trim();
+    if let Some(values) = kind.strip_prefix('{').and_then(|kind| kind.strip_suffix('}')) {
+        let values: Vec<String> =
+            values.split(',').map(|value| unquoted(value.trim()).to_owned()).collect();
+        if let Some(value) = values.iter().find(|value| value.parse::<f32>().is_err()) {
+            return Err(format!(
+                "{name}: nominal value {value:?}, allowed: numbers, as in {{0,1}}"
+            ));
+        }
+        return Ok(Attribute { name, nominal: Some(values) });
+    }
+    match kind.to_ascii_lowercase().as_str() {
+        "numeric" | "real" | "integer" => Ok(Attribute { name, nominal: None }),
+        _ => Err(format!("{name}: type {kind:?}, allowed: numeric, real, integer, {{0,1}}")),
+    }
+}
+
+fn unquoted(text: &str) -> &str {
+    let inner = |quote| text.strip_prefix(quote)?.strip_suffix(quote);
+    ['\'', '"'].into_iter().find_map(inner).unwrap_or(text)
+}

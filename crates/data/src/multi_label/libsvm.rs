@@ -1,0 +1,217 @@
+//! Multi-label libsvm files.
+
+use std::path::Path;
+
+use super::{MultiLabel, Rows, each_line, number};
+use crate::error::Error;
+
+/// The largest index of a feature of a libsvm file that is taken; a wider file is more likely a spelling mistake than
+/// data.
+const WIDEST: usize = 1 << 28;
+
+/// The most labels of a libsvm file where their number is not given: each takes memory, whether it occurs or not.
+const MOST_LABELS: usize = 1 << 22;
+
+/// Reads a multi-label libsvm file: `label,label feature:value feature:value`. Labels count from 0. Where `labels` does
+/// not give their number, there are as many as occur. Features count from 1, or from 0 where one is 0.
+///
+/// A line that starts with a space has no labels; `#` starts a comment; features of a line are in any order, each once.
+/// Inputs are sparse rows; labels are named by their numbers. A first line of three numbers is the header of the
+/// Extreme Classification Repository: rows, features and labels; features then count from 0. Where all labels are `+1`
+/// and `-1`, the classes of a binary problem, there is one label, `+1`. Groups of rows (`qid:3`), which rankers read,
+/// are left out.
+///
+/// # Errors
+/// [`Error::Io`]; [`dsokr_core::Error::File`] with the line and what is wrong with it, and for a file
+/// without rows; [`dsokr_core::Error::Shape`] for one without features or labels.
+pub fn read_libsvm(path: &Path, labels: Option<usize>) -> Result<MultiLabel, Error> {
+    let file = LibsvmFile::read(path, labels, None)?;
+    file.multi_label(path, labels)
+}
+
+/// Reads a file like [`read_libsvm`], with features that count from 0 if `zero_based`, else from 1.
+pub(crate) fn read_libsvm_from(
+    path: &Path,
+    labels: Option<usize>,
+    zero_based: bool,
+) -> Result<MultiLabel, Error> {
+    let file = LibsvmFile::read(path, labels, Some(zero_based))?;
+    file.multi_label(path, labels)
+}
+
+/// Returns whether the features of a libsvm file count from 0: its header says so, or one of them is 0.
+pub(crate) fn libsvm_counts_from_zero(path: &Path) -> Result<bool, Error> {
+    let mut zero_based = false;
+    let mut first = true;
+    each_line(path, |_, text| {
+        let text = libsvm_text(text);
+        if std::mem::take(&mut first) && header(text).is_some() {
+            zero_based = true;
+        }
+        let zero =
+            |word: &str| word.split_once(':').is_some_and(|(at, _)| at.parse() == Ok(0usize));
+        zero_based |= text.split_whitespace().any(zero);
+        Ok(())
+    })?;
+    Ok(zero_based)
+}
+
+/// Returns a line without its comment.
+fn libsvm_text(line: &str) -> &str {
+    line.split('#').next().unwrap_or_default()
+}
+
+/// Returns the numbers of rows, features and labels in the first line of a file of the Extreme Classification
+/// Repository.
+fn header(text: &str) -> Option<[usize; 3]> {
+    let numbers: Option<Vec<usize>> =
+        text.split_whitespace().map(|word| word.parse().ok()).collect();
+    numbers?.try_into().ok()
+}
+
+/// A libsvm file while it is read.
+#[derive(Default)]
+struct LibsvmFile {
+    rows: Rows,
+    /// The labels of each row. A binary problem has the labels 1 and −1.
+    sets: Vec<Vec<i64>>,
+    /// The numbers in the header: rows, features and labels.
+    header: Option<[usize; 3]>,
+    /// Whether a label has been `-1`.
+    binary: bool,
+    /// Number of rows with a group.
+    grouped: usize,
+}
+
+impl LibsvmFile {
+    fn read(path: &Path, labels: Option<usize>, zero_based: Option<bool>) -> Result<Self, Error> {
+        let mut file = Self::default();
+        let mut first = true;
+        let mut has_zero = false;
+        each_line(path, |line, text| {
+            let text = libsvm_text(text);
+            if text.trim().is_empty() {
+                return Ok(());
+            }
+            if std::mem::take(&mut first) {
+                file.header = header(text);
+                if file.header.is_some() {
+                    return Ok(());
+                }
+            }
+            let high = labels.or(file.header.map(|[.., labels]| labels)).unwrap_or(MOST_LABELS);
+            let row = file.row(text, high).map_err(|message| Error::line(path, line, message))?;
+            has_zero |= row.first().is_some_and(|&(feature, _)| feature == 0);
+            if has_zero && zero_based == Some(false) {
+                let message = format!("feature \"0\", allowed: 1..={WIDEST}");
+                return Err(Error::line(path, line, message));
+            }
+            file.rows.width =
+                file.rows.width.max(row.last().map_or(0, |&(last, _)| last as usize + 1));
+            file.rows.inputs.push(row);
+            Ok(())
+        })?;
+        let counts_from_zero = zero_based.unwrap_or(has_zero || file.header.is_some());
+        if !counts_from_zero {
+            file.rows.width = file.rows.width.saturating_sub(1);
+            let entries = file.rows.inputs.iter_mut().flatten();
+            entries.for_each(|(feature, _)| *feature -= 1);
+        }
+        file.check_header(path)?;
+        if file.grouped > 0 {
+            tracing::warn!(
+                rows = file.grouped,
+                "{}: groups of rows (qid) are not read",
+                path.display()
+            );
+        }
+        Ok(file)
+    }
+
+    /// Returns the features of a line, by their numbers as they are written; its labels, which are below `high`, are
+    /// kept.
+    fn row(&mut self, text: &str, high: usize) -> Result<Vec<(u32, f32)>, String> {
+        let mut words = text.split_whitespace().peekable();
+        let mut set = Vec::new();
+        let labelled = !text.starts_with([' ', '\t']);
+        if labelled && let Some(word) = words.next_if(|word| !word.contains(':')) {
+            for label in word.split(',').filter(|label| !label.is_empty()) {
+                // "3.0" is how some writers put a label
+                let number = label.strip_suffix(".0").unwrap_or(label);
+                let label = number.parse::<i64>().ok().filter(|&number| {
+                    number == -1 || usize::try_from(number).is_ok_and(|number| number < high)
+                });
+                let allowed = || {
+                    format!(
+                        "label {number:?}, allowed: 0..={}, or +1 and -1",
+                        high.saturating_sub(1)
+                    )
+                };
+                let label = label.ok_or_else(allowed)?;
+                self.binary |= label == -1;
+                set.push(label);
+            }
+        }
+        self.sets.push(set);
+        let mut row: Vec<(u32, f32)> = Vec::new();
+        for word in words {
+            let (at, value) =
+                word.split_once(':').ok_or_else(|| format!("{word:?}, allowed: feature:value"))?;
+            if at == "qid" {
+                self.grouped += 1;
+                continue;
+            }
+            let feature = at.parse().ok().filter(|feature| (0..=WIDEST).contains(feature));
+            let feature =
+                feature.ok_or_else(|| format!("feature {at:?}, allowed: 0..={WIDEST}"))?;
+            row.push((feature as u32, number(value)?));
+        }
+        row.sort_by_key(|entry| entry.0);
+        match row.windows(2).find(|pair| pair[0].0 == pair[1].0) {
+            Some(pair) => Err(format!("feature {} twice", pair[0].0)),
+            None => Ok(row),
+        }
+    }
+
+    /// Compares the file with its header. The number of features must be the number of columns.
+    fn check_header(&mut self, path: &Path) -> Result<(), Error> {
+        let Some([rows, features, _]) = self.header else { return Ok(()) };
+        let row_count = self.rows.inputs.len();
+        let width = self.rows.width;
+        if row_count != rows || width > features {
+            let message = format!(
+                "{row_count} rows with features up to {}; the first line states {rows} rows and {features} features, from 0",
+                width.saturating_sub(1)
+            );
+            return Err(Error::file(path, message));
+        }
+        self.rows.width = features;
+        Ok(())
+    }
+
+    fn multi_label(self, path: &Path, labels: Option<usize>) -> Result<MultiLabel, Error> {
+        let Self { rows, sets, header, binary, .. } = self;
+        if binary {
+            return binary_labels(path, rows, &sets);
+        }
+        let most = sets.iter().flatten().max().map_or(0, |&most| most as usize + 1);
+        let count = labels.or(header.map(|[.., labels]| labels)).unwrap_or(most);
+        let sets = sets.into_iter().map(|set| set.into_iter().map(|label| label as u32).collect());
+        rows.named(path, sets.collect(), (0..count).map(|label| label.to_string()))
+    }
+}
+
+/// Returns the one label of a binary problem, whose classes are `+1` and `-1`.
+fn binary_labels(path: &Path, rows: Rows, sets: &[Vec<i64>]) -> Result<MultiLabel, Error> {
+    let is_class = |set: &Vec<i64>| matches!(set.as_slice(), [1] | [-1]);
+    if let Some(row) = sets.iter().position(|set| !is_class(set)) {
+        let message = format!(
+            "row {} has the labels {:?}; where one row has the label -1, every row has the class +1 or -1",
+            row + 1,
+            sets[row]
+        );
+        return Err(Error::file(path, message));
+    }
+    let positive = sets.iter().map(|set| if set[0] == 1 { vec![0] } else { Vec::new() });
+    rows.named(path, positive.collect(), std::iter::once("+1".to_owned()))
+}
