@@ -6,7 +6,7 @@ use smart_default::SmartDefault;
 use crate::lipschitz::{LipschitzProblem, Offset, Stop};
 use crate::loss::{Loss, tag};
 use crate::output_matrix::OutputMatrix;
-use crate::ridge::{ConjugateGradients, DivideAndConquer, InputSketch};
+use crate::ridge::{COMPARED, ConjugateGradients, DivideAndConquer, InputSketch};
 use crate::summary::Arithmetic;
 
 /// How a kernel machine is fitted.
@@ -166,10 +166,14 @@ impl Solver {
                 }
             }
             Self::Sketched(_) if lambdas > 1 => {
-                // features and eigenvectors of all rows, and the errors of every λ; in double precision
-                let rows = 16.0 * n * m + 24.0 * n * p;
-                let compared = n * m * m + fits * n * m * p;
-                Cost { bytes: bytes + rows, multiplications: 2.0 * (multiplications + compared) }
+                // a second pass over the rows, with features whose penalty is the identity, and the errors of every λ of the
+                // rows that are compared; in double precision
+                let compared = n.min(COMPARED as f64);
+                let kept = compared * (16.0 * m + 24.0 * p);
+                let pass = n * m * (1.5 * m + p);
+                let errors = fits * compared * m * p;
+                let multiplications = 2.0 * (multiplications + pass + errors);
+                Cost { bytes: bytes + kept, multiplications }
             }
             Self::Sketched(_) => Cost { bytes, multiplications },
             Self::ConjugateGradients(options) => {

@@ -29,7 +29,7 @@ const LOST: f64 = 1e-12;
 
 /// The most rows of a sketched input whose held-out predictions are computed: their mean error is that of all rows but for
 /// less than a hundredth.
-const COMPARED: usize = 10_000;
+pub(crate) const COMPARED: usize = 10_000;
 
 /// `K = U S Uᵀ` of the training rows with `Uᵀ Ψ`: what predictions for held-out training rows need
 /// for every λ. With [weights](Targets::with_weights) w it is `W^½ K W^½` with `W^½ Ψ`, `W = diag(w)`.
