@@ -2,7 +2,6 @@
 
 use std::collections::BTreeSet;
 use std::path::Path;
-use std::str::FromStr;
 
 use dsokr_core::Argument;
 use dsokr_core::store::read_text;
@@ -11,45 +10,12 @@ use dsokr_data::{DataRoot, Dataset};
 
 use super::{
     Checked, Config, DecodingConfig, EncoderTable, EvaluationConfig, FORMAT, KernelConfig,
-    LoggingConfig, OutputConfig, SketchConfig, TrainingConfig,
+    LoggingConfig, OutputConfig, Override, SketchConfig, TrainingConfig,
 };
 use crate::error::{Error, in_words};
 
 /// The value of an override that removes a table.
 const NONE: &str = "none";
-
-/// `--set section.key=value`: the value is TOML, or a string if it is not a TOML value. In the place of a
-/// table `none` removes it.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Override {
-    path: Vec<String>,
-    value: toml::Value,
-}
-
-impl FromStr for Override {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let (key, value) = text.split_once('=').ok_or("expected section.key=value")?;
-        let change = Self::new(key, value);
-        if change.path.iter().any(String::is_empty) {
-            Err(format!("{key:?} is not a key like training.epochs"))
-        } else {
-            Ok(change)
-        }
-    }
-}
-
-impl Override {
-    /// A key with its value, which is TOML, or a string if it is not a TOML value.
-    pub fn new(key: &str, value: impl ToString) -> Self {
-        let path = key.split('.').map(|part| part.trim().to_string()).collect();
-        let value = value.to_string();
-        let document: Result<toml::Table, _> = format!("value = {value}").parse();
-        let parsed = document.ok().and_then(|mut table| table.remove("value"));
-        Self { path, value: parsed.unwrap_or_else(|| value.trim().into()) }
-    }
-}
 
 impl Config {
     /// Reads and checks a configuration.

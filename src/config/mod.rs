@@ -21,6 +21,7 @@ mod lowered;
 mod machine_inputs;
 pub(crate) mod output;
 mod output_matrix;
+mod overrides;
 mod reference;
 mod rules;
 
@@ -38,11 +39,11 @@ pub(crate) use encoder::{EncoderSettings, register};
 pub use ensemble::{EnsembleConfig, MemberWeights};
 pub use kernel::KernelConfig;
 pub use kernel_machine::KernelMachineConfig;
-pub use load::Override;
 pub use lowered::Lowered;
 pub use machine_inputs::{BinWeights, InputSummandConfig, MachineInputsConfig, NgramWeights};
 pub use output::{ColumnScaling, HeldOutWeights, OutputConfig, SketchConfig, SummandConfig};
 pub use output_matrix::OutputMatrixConfig;
+pub use overrides::Override;
 pub use reference::reference;
 
 use dsokr_data::config::DataConfig;

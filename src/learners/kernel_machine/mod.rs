@@ -12,8 +12,8 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use burn::tensor::Device;
-use dsokr_basis::{RowKind, RowSource};
 use dsokr_basis::features::Selected;
+use dsokr_basis::{RowKind, RowSource};
 use dsokr_core::Processes;
 use dsokr_machines::{
     Cost, Coupling, KernelModel, LastSystem, OutputSpace, Solver, Targets, TrainingInputs,
@@ -180,11 +180,8 @@ impl<'a> PreparedMachine<'a> {
         else {
             return 0.0;
         };
-        let of_value = if features.kind() == RowKind::Sparse {
-            SPARSE_VALUE
-        } else {
-            features.width() as f64
-        };
+        let of_value =
+            if features.kind() == RowKind::Sparse { SPARSE_VALUE } else { features.width() as f64 };
         let kernels = settings.summands().count().max(1);
         // several λ are compared in a pass of their own
         let passes = if lambdas > 1 { 2 } else { 1 };
