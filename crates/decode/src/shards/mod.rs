@@ -30,7 +30,7 @@ pub use file::ShardSet;
 ///
 /// ```
 /// use dsokr_decode::{
-///     CandidateParts, Candidates, Combination, Ensemble, Pool, StorageType, Queries, ShardSet, Shards,
+///     CandidateParts, Candidates, Combination, Ensemble, Pool, Queries, ShardSet, Shards, StorageType,
 /// };
 ///
 /// let ids = ["a", "b", "c"].map(String::from).to_vec();
@@ -40,7 +40,7 @@ pub use file::ShardSet;
 /// let folder = tempfile::tempdir()?;
 /// let set = ShardSet {
 ///     folder: folder.path(),
-///     of: 2,
+///     count: 2,
 ///     precision: StorageType::F32,
 ///     fingerprint: "run 1",
 ///     metadata: &Default::default(),

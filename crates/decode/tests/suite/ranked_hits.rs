@@ -76,10 +76,10 @@ fn wanted_candidates_stand_where_every_comparison_says() {
         let pair = vec![member("a", &rows, &candidates), member("b", &other, &candidates)];
         let pair = Ensemble::new(pair).unwrap();
         let folder = tempfile::tempdir().unwrap();
-        let count = distinct.min(3);
+        let shard_count = distinct.min(3);
         let files = ShardSet {
             folder: folder.path(),
-            count,
+            count: shard_count,
             precision: StorageType::F32,
             fingerprint: "x",
             metadata: &Default::default(),

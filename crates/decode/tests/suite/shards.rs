@@ -64,12 +64,13 @@ fn shards_find_what_all_candidates_do() {
                     _ => &all,
                 };
                 let one = decode(&rows, all, &gold, k);
-                for (count, size) in [(1, 3), (2, 2), (3, 2), (3, 7), (5, 1), (2, 5), (4, 6)] {
-                    if count > distinct {
+                for (shard_count, size) in [(1, 3), (2, 2), (3, 2), (3, 7), (5, 1), (2, 5), (4, 6)]
+                {
+                    if shard_count > distinct {
                         continue;
                     }
                     let folder = tempfile::tempdir().unwrap();
-                    write(&set.candidates(), folder.path(), count, precision);
+                    write(&set.candidates(), folder.path(), shard_count, precision);
                     for actual in threads(size, || {
                         let shards = Shards::open(folder.path(), "these")?;
                         assert_eq!((shards.len(), shards.distinct()), (count, distinct));
@@ -85,7 +86,7 @@ fn shards_find_what_all_candidates_do() {
                         let (decoded, some) = actual.unwrap();
                         assert!(
                             decoded == one,
-                            "{precision}: {count} shards, {size} ranks, seed {seed}"
+                            "{precision}: {shard_count} shards, {size} ranks, seed {seed}"
                         );
                         for (at, number) in some.numbers.into_iter().flatten().enumerate() {
                             let named = &some.candidates;
