@@ -9,7 +9,6 @@ use dsokr_nn::{Encoder, Model};
 use crate::batches::Batches;
 use crate::checkpoint::{Checkpoint, CheckpointSink};
 use crate::error::Error;
-use crate::hooks::Hook;
 use crate::loss::StepLoss;
 use crate::optimizer::Update;
 use crate::task::{Best, Event, Observer, Outcome, Task};
@@ -141,21 +140,18 @@ impl<'a, E: Encoder, M: Display + 'static> Progress<'a, E, M> {
         self.observer.event(&event(self.state.step, self.total));
     }
 
-    /// Counts a step over so many pairs, and reads its loss where that is known, or a hook looks at it, or every few
+    /// Notes a step over so many pairs, and reads its loss where that is known, or a hook looks at it, or every few
     /// steps for the observer.
     pub fn stepped(
         &mut self,
         loss: StepLoss,
         pairs: usize,
         started: Instant,
-        hooks: &mut [&mut dyn Hook<E, M>],
+        hook_reads: bool,
     ) -> Result<(), Error> {
-        self.state.step += 1;
         let every = self.task.config.read_every as u64;
-        let mut read = loss.pending.is_none() || (self.steps() - 1).is_multiple_of(every);
-        for hook in hooks {
-            read |= hook.reads_loss(self);
-        }
+        let is_known = loss.pending.is_none();
+        let read = hook_reads || is_known || (self.steps() - 1).is_multiple_of(every);
         self.unread.push(loss);
         if read {
             self.read_losses()?;

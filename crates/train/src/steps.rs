@@ -145,7 +145,12 @@ impl<E: Encoder, M: Display + 'static> Training<'_, E, M> {
             let rate = self.progress.learning_rate();
             let optimizer = &mut self.progress.optimizer;
             model = in_pool(device, || bounded(optimizer.step(rate, model, gradients, factor)));
-            self.progress.stepped(loss, batch.len(), started, hooks)?;
+            self.progress.state.step += 1;
+            let mut reads = false;
+            for hook in hooks.iter_mut() {
+                reads |= hook.reads_loss(&self.progress);
+            }
+            self.progress.stepped(loss, batch.len(), started, reads)?;
             for hook in hooks.iter_mut() {
                 hook.after_step(&mut self.progress, &model)?;
             }
