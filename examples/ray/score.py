@@ -24,7 +24,7 @@ class Scorer:
     def __init__(self, run, texts):
         model = dsokr.Model.load(run)
         output, decoding = model.config["output"], model.config["decoding"]
-        if decoding["normalise"] or decoding.get("hubs") or decoding.get("second_look"):
+        if decoding["normalise"] or decoding.get("hubs") or decoding.get("reranker"):
             raise ValueError(f"{run}: predictions are corrected after the scores that this program computes")
         features = output.get("features", {})
         plain = {"kind": "substructures", "exact": False, "log": False, "min_outputs": 1}

@@ -57,8 +57,8 @@ pub enum HeldOutPredictions {
     /// them.
     Pairs,
     /// By models that were fitted without a part of the pairs, [`Fit::without`](crate::Fit::without):
-    /// `decoding.second_look` needs them.
+    /// `decoding.reranker` needs them.
     Parts,
-    /// By a model without a part of the pairs that the fit leaves on its way, for `decoding.second_look.refit = false`.
+    /// By a model without a part of the pairs that the fit leaves on its way, for `decoding.reranker.refit = false`.
     PartOfFit,
 }

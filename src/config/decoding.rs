@@ -39,14 +39,14 @@ pub struct DecodingConfig {
     pub search: Search,
     /// Whether predictions z are scaled to unit length. It changes no order of candidates that have no
     /// constants; with constants, and together with other models, long and short predictions then weigh the same.
-    /// Always so with `hubs` and `second_look`.
+    /// Always so with `hubs` and `reranker`.
     pub normalise: bool,
     /// The correction for hubs; none, if left out.
     pub hubs: Option<HubConfig>,
     /// Predicts the label set with the largest expected F1; the first candidate, if left out.
     pub expected_f1: Option<ExpectedF1Config>,
     /// The reranker, which scores the first candidates of a query anew; none, if left out.
-    pub second_look: Option<SecondLookConfig>,
+    pub reranker: Option<RerankerConfig>,
     /// The search for molecules that are not candidates; none, if left out.
     pub beyond: Option<BeyondConfig>,
     /// Whether the run keeps held-out predictions: for training inputs, by models that were fitted without their pair, as
@@ -73,10 +73,10 @@ pub struct HubConfig {
     pub neighbours: Vec<usize>,
     /// Parts of the training pairs, for encoders only; 3, if left out.
     pub folds: Option<usize>,
-    /// How many of these parts are answered; all, if left out. Each costs a training, and one part gives
+    /// How many of these parts are held out and predicted; all, if left out. Each costs a training, and one part gives
     /// constants that are little worse.
-    pub answered: Option<usize>,
-    /// `false`, with `answered = 1`: no further encoder is trained. The run's own is trained without that
+    pub held_out_folds: Option<usize>,
+    /// `false`, with `held_out_folds = 1`: no further encoder is trained. The run's own is trained without that
     /// part, and predicts for it.
     pub refit: Option<bool>,
 }
@@ -86,10 +86,10 @@ pub struct HubConfig {
 ///
 /// For a kernel machine with the solver `closed-form` or `sketched` whose predictions are coordinates of a basis, by itself or in
 /// an ensemble. The network learns from training pairs: the machine is fitted once more for
-/// each of the answered `folds`, without its pairs, for which it then predicts. The validation split plays no part.
+/// each of the `held_out_folds`, without its pairs, for which it then predicts. The validation split plays no part.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema, SmartDefault)]
 #[serde(deny_unknown_fields, default)]
-pub struct SecondLookConfig {
+pub struct RerankerConfig {
     /// How many candidates of a query are scored anew; candidates that are the same point count once.
     #[default(100)]
     pub candidates: usize,
@@ -99,11 +99,11 @@ pub struct SecondLookConfig {
     /// Parts of the training pairs.
     #[default(8)]
     pub folds: usize,
-    /// How many of these parts are answered. Each costs a fit.
+    /// How many of these parts are held out and predicted. Each costs a fit.
     #[default(3)]
-    pub answered: usize,
-    /// `false`, with `answered = 1` and the solver `closed-form`: no further machine is fitted. In the run's own system the
-    /// answered pairs come last, and the system of the others is a block of it. Weights of n-grams that are
+    pub held_out_folds: usize,
+    /// `false`, with `held_out_folds = 1` and the solver `closed-form`: no further machine is fitted. In the run's own system the
+    /// held-out pairs come last, and the system of the others is a block of it. Weights of n-grams that are
     /// learned, and standardised columns, are those of the other pairs in both machines.
     #[default(true)]
     pub refit: bool,
@@ -124,20 +124,20 @@ pub struct WordsConfig {
     pub lexicon: Option<String>,
 }
 
-impl SecondLookConfig {
+impl RerankerConfig {
     fn validate(&self) -> Result<(), Error> {
         let Self { candidates, neighbours, refit, .. } = *self;
-        let key = |name: &str| format!("decoding.second_look.{name}");
+        let key = |name: &str| format!("decoding.reranker.{name}");
         ensure(candidates > 1, key("candidates"), candidates, "at least 2")?;
         ensure(neighbours > 0, key("neighbours"), neighbours, "at least 1")?;
         self.parts().validate()?;
         let allowed = "true: several parts need a fit each";
-        ensure(refit || self.answered == 1, key("refit"), refit, allowed)
+        ensure(refit || self.held_out_folds == 1, key("refit"), refit, allowed)
     }
 
     /// The parts of the training pairs.
     pub(crate) fn parts(&self) -> Folds {
-        Folds { key: "decoding.second_look", count: self.folds, answered: self.answered }
+        Folds { key: "decoding.reranker", count: self.folds, held_out_folds: self.held_out_folds }
     }
 }
 
@@ -173,7 +173,7 @@ impl HubConfig {
     /// The parts of the training pairs, for encoders.
     pub(crate) fn parts(&self) -> Folds {
         let count = self.folds.unwrap_or(3);
-        Folds { key: "decoding.hubs", count, answered: self.answered.unwrap_or(count) }
+        Folds { key: "decoding.hubs", count, held_out_folds: self.held_out_folds.unwrap_or(count) }
     }
 
     /// Whether the run's own encoder is trained on all pairs.
@@ -219,8 +219,8 @@ impl DecodingConfig {
         let rules = [
             Rule { key, refused_when: config.ensemble.is_some(), because: IN_ENSEMBLES },
             Rule {
-                key: "decoding.second_look",
-                refused_when: self.second_look.is_some(),
+                key: "decoding.reranker",
+                refused_when: self.reranker.is_some(),
                 because: &no_reranker,
             },
         ];
@@ -313,15 +313,15 @@ impl DecodingConfig {
     }
 
     pub(super) fn validate(&self) -> Result<(), Error> {
-        self.second_look.as_ref().map_or(Ok(()), SecondLookConfig::validate)?;
+        self.reranker.as_ref().map_or(Ok(()), RerankerConfig::validate)?;
         let Some(hubs) = &self.hubs else { return Ok(()) };
         let weights = &hubs.weights;
         let holds = !weights.is_empty() && weights.iter().all(|w| *w >= 0.0 && w.is_finite());
         ensure(holds, "decoding.hubs.weights", format!("{weights:?}"), "numbers not below 0")?;
         let parts = hubs.parts();
         parts.validate()?;
-        let allowed = "true, or decoding.hubs.answered = 1: a run has one encoder";
-        ensure(hubs.refits() || parts.answered == 1, "decoding.hubs.refit", false, allowed)?;
+        let allowed = "true, or decoding.hubs.held_out_folds = 1: a run has one encoder";
+        ensure(hubs.refits() || parts.held_out_folds == 1, "decoding.hubs.refit", false, allowed)?;
         let neighbours = &hubs.neighbours;
         let holds = !neighbours.is_empty() && !neighbours.contains(&0);
         ensure(holds, "decoding.hubs.neighbours", format!("{neighbours:?}"), "numbers from 1")
@@ -329,12 +329,12 @@ impl DecodingConfig {
 
     /// Whether held-out predictions are needed: for training inputs, by models that were not trained on that pair.
     pub(crate) fn needs_held_out(&self) -> bool {
-        self.held_out || self.hubs.is_some() || self.second_look.is_some()
+        self.held_out || self.hubs.is_some() || self.reranker.is_some()
     }
 
     /// Whether predictions are scaled to unit length before they are scored.
     pub fn unit_length(&self) -> bool {
-        self.normalise || self.hubs.is_some() || self.second_look.is_some()
+        self.normalise || self.hubs.is_some() || self.reranker.is_some()
     }
 
     /// Predictions `z`, rows of `dim` coordinates, as they are scored: at unit length, or unchanged.

@@ -34,10 +34,10 @@ pub struct EnsembleConfig {
     /// that were fitted without them, which leaves that split clean. Kernel machines know their
     /// leave-one-out predictions; encoders are trained without parts of the pairs, as for `decoding.hubs`.
     pub weights: Option<MemberWeights>,
-    /// The name of a member with a reranker, `decoding.second_look`: members without one have that
+    /// The name of a member with a reranker, `decoding.reranker`: members without one have that
     /// one too. Its network and its neighbours are in coordinates of the basis, which must be the same, so they
     /// score the first candidates of an encoder too.
-    pub second_look: Option<String>,
+    pub reranker: Option<String>,
     /// How many times each member is trained, with the configuration's seed and those after it: several
     /// sketches, and several starts.
     #[default(1)]
@@ -122,23 +122,23 @@ impl Checked {
             path: self.file.clone().unwrap_or_else(|| self.name.clone().into()),
             message: format!("ensemble.combination: {error}"),
         })?;
-        if let Some(name) = &ensemble.second_look {
-            check_second_look(name, &members)?;
+        if let Some(name) = &ensemble.reranker {
+            check_reranker(name, &members)?;
         }
         Ok(members)
     }
 }
 
 /// Checks that the member of this name has a reranker, in the coordinates of the members that share it.
-fn check_second_look(name: &str, members: &[Checked]) -> Result<(), Error> {
+fn check_reranker(name: &str, members: &[Checked]) -> Result<(), Error> {
     let refused =
-        |allowed: String| Err(Error::value("ensemble.second_look", format!("{name:?}"), &allowed));
+        |allowed: String| Err(Error::value("ensemble.reranker", format!("{name:?}"), &allowed));
     let (looking, sharing): (Vec<&Checked>, Vec<&Checked>) =
-        members.iter().partition(|member| member.decoding.second_look.is_some());
+        members.iter().partition(|member| member.decoding.reranker.is_some());
     let Some(of) = looking.iter().find(|member| member.name == name) else {
         let names: Vec<&str> = looking.iter().map(|member| member.name.as_str()).collect();
         let names = if names.is_empty() { "none has one".into() } else { names.join(", ") };
-        return refused(format!("the name of a member with decoding.second_look: {names}"));
+        return refused(format!("the name of a member with decoding.reranker: {names}"));
     };
     let first = sharing.iter().find_map(|it| Some((&it.name, different_basis(of, it)?)));
     match first {
@@ -146,7 +146,7 @@ fn check_second_look(name: &str, members: &[Checked]) -> Result<(), Error> {
             let because = format!(
                 "the member {other} has a different {key}, and so a different basis; remove it"
             );
-            Err(Error::refused("ensemble.second_look", format!("{name:?}"), because))
+            Err(Error::refused("ensemble.reranker", format!("{name:?}"), because))
         }
         None => Ok(()),
     }
@@ -184,7 +184,7 @@ fn member(
     if !config.encoder.abilities().trains_in_steps && !change.contains_key("training") {
         config.training = Default::default();
     }
-    config.decoding.normalise |= ensemble.second_look.is_some();
+    config.decoding.normalise |= ensemble.reranker.is_some();
     config.decoding.held_out |= ensemble.weights == Some(MemberWeights::HeldOut);
     if ensemble.seeds > 1 {
         config.name += &format!("-{}", draw + 1);

@@ -12,24 +12,24 @@ pub(crate) struct Folds {
     pub key: &'static str,
     /// Number of parts.
     pub count: usize,
-    /// Number of parts that are answered.
-    pub answered: usize,
+    /// Number of parts that are held_out_folds.
+    pub held_out_folds: usize,
 }
 
 impl Folds {
     /// Refuses numbers out of range.
     pub fn validate(self) -> Result<(), Error> {
-        let Self { key, count, answered } = self;
+        let Self { key, count, held_out_folds } = self;
         ensure(count > 1, format_args!("{key}.folds"), count, "at least 2")?;
-        let holds = (1..=count).contains(&answered);
-        let key = format_args!("{key}.answered");
-        ensure(holds, key, answered, format_args!("1 to {count}, the number of parts"))
+        let holds = (1..=count).contains(&held_out_folds);
+        let key = format_args!("{key}.held_out_folds");
+        ensure(holds, key, held_out_folds, format_args!("1 to {count}, the number of parts"))
     }
 
-    /// The parts of the training pairs that are answered, drawn by a seed, of about equal sizes. What validation keeps
+    /// The parts of the training pairs that are held_out_folds, drawn by a seed, of about equal sizes. What validation keeps
     /// apart stays together ([`Dataset::training_groups`]).
     pub fn draw(self, dataset: &Dataset, seed: u64) -> Result<Vec<Vec<usize>>, Error> {
-        let Self { key, count, answered } = self;
+        let Self { key, count, held_out_folds } = self;
         let groups = dataset.training_groups();
         let n = groups.len();
         let allowed = if n == dataset.train.ids.len() {
@@ -39,7 +39,7 @@ impl Folds {
         };
         ensure((2..=n).contains(&count), format_args!("{key}.folds"), count, allowed)?;
         let mut parts = divide(groups, count, &mut generator(seed, "folds", 0));
-        parts.truncate(answered);
+        parts.truncate(held_out_folds);
         Ok(parts)
     }
 

@@ -7,8 +7,8 @@ use super::abilities::HeldOutPredictions;
 use super::lowered::{Lowered, lower};
 use super::machine_inputs::{linear_kernel, vectors};
 use super::{
-    AnswersConfig, BinWeights, EmbeddingConfig, InputSummandConfig, KernelConfig, Lambda,
-    LambdaChoice, MachineInputsConfig, NgramWeights, OutputMatrixConfig,
+    BinWeights, EmbeddingConfig, InputSummandConfig, KernelConfig, Lambda, LambdaChoice,
+    MachineInputsConfig, NgramWeights, OutputMatrixConfig, PredictionsConfig,
 };
 
 /// A kernel machine onto the targets: `ĥ(x) = Σ_i α_i(x) ψ̃(y_i)`, by default ridge regression in closed
@@ -45,7 +45,7 @@ pub struct KernelMachineConfig {
     pub lambda_by: Option<LambdaChoice>,
     /// The coordinates of predictions.
     #[serde(default)]
-    pub answers: AnswersConfig,
+    pub answers: PredictionsConfig,
     /// How the columns of outputs share what they learn; if left out, not at all, and quantiles by `γ = 1`.
     pub output_matrix: Option<OutputMatrixConfig>,
 }
@@ -61,7 +61,7 @@ impl KernelMachineConfig {
             solver: Solver::default(),
             lambda,
             lambda_by: None,
-            answers: AnswersConfig::default(),
+            answers: PredictionsConfig::default(),
             output_matrix: None,
         }
     }
@@ -111,7 +111,7 @@ impl KernelMachineConfig {
 
     /// The learned embedding of the outputs, if predictions have one.
     pub(crate) fn embedding(&self) -> Option<&EmbeddingConfig> {
-        let AnswersConfig::Embedded(embedding) = &self.answers else { return None };
+        let PredictionsConfig::Embedded(embedding) = &self.answers else { return None };
         Some(embedding)
     }
 

@@ -7,8 +7,8 @@ use dsokr_machines::Solver;
 use super::machine_inputs::{linear, vectors};
 use super::rules::{Rule, check};
 use super::{
-    AnswersConfig, BinWeights, ColumnScaling, Config, InputSummandConfig, KernelMachineConfig,
-    LambdaChoice, MachineInputsConfig, NgramWeights,
+    BinWeights, ColumnScaling, Config, InputSummandConfig, KernelMachineConfig, LambdaChoice,
+    MachineInputsConfig, NgramWeights, PredictionsConfig,
 };
 use crate::error::{Error, ensure};
 
@@ -35,16 +35,16 @@ impl KernelMachineConfig {
         ensure(!none, "encoder.solver.loss.levels", "[]", "at least one level")?;
         self.solver.validate().map_err(|error| error.of("encoder.solver: "))?;
         if let Some(matrix) = &self.output_matrix {
-            let all = matches!(self.answers, AnswersConfig::All {});
+            let all = matches!(self.answers, PredictionsConfig::All {});
             matrix.validate(&self.solver, self.levels(), all)?;
         }
         let solver_takes_answers = match &self.answers {
-            AnswersConfig::All {} => true,
-            AnswersConfig::Leading { rank } => {
-                ensure(*rank > 0, "encoder.answers.rank", rank, "at least 1")?;
+            PredictionsConfig::All {} => true,
+            PredictionsConfig::Leading { rank } => {
+                ensure(*rank > 0, "encoder.predictions.rank", rank, "at least 1")?;
                 !self.is_lipschitz()
             }
-            AnswersConfig::Embedded(embedding) => {
+            PredictionsConfig::Embedded(embedding) => {
                 embedding.validate()?;
                 self.is_least_squares()
             }
@@ -52,7 +52,7 @@ impl KernelMachineConfig {
         let by_leave_one_out = self.lambda_by == Some(LambdaChoice::LeaveOneOut);
         let rules = [
             Rule {
-                key: "encoder.answers",
+                key: "encoder.predictions",
                 refused_when: !solver_takes_answers,
                 because: "only the solvers \"closed-form\" and \"sketched\" take it; remove it",
             },
@@ -119,14 +119,14 @@ impl KernelMachineConfig {
         self.check_features(config)?;
         self.check_held_out(config)?;
         let full = config.sketch.full;
-        let predicts_all = matches!(self.answers, AnswersConfig::All {});
+        let predicts_all = matches!(self.answers, PredictionsConfig::All {});
         check(
             config,
             "",
             &[Rule {
                 key: "sketch.full",
                 refused_when: full && !predicts_all,
-                because: "encoder.answers are coordinates of a basis; set it to false",
+                because: "encoder.predictions are coordinates of a basis; set it to false",
             }],
         )?;
         let quantiles = self.levels().is_some();
@@ -197,7 +197,7 @@ impl KernelMachineConfig {
         let exact = "a kernel machine knows its leave-one-out predictions; remove it";
         let needs_held_out = [
             ("decoding.hubs", hubs.is_some()),
-            ("decoding.second_look", decoding.second_look.is_some()),
+            ("decoding.reranker", decoding.reranker.is_some()),
             ("decoding.held_out", decoding.held_out),
         ];
         let solver = format!(
@@ -211,8 +211,8 @@ impl KernelMachineConfig {
                 because: exact,
             },
             Rule {
-                key: "decoding.hubs.answered",
-                refused_when: hubs.is_some_and(|hubs| hubs.answered.is_some()),
+                key: "decoding.hubs.held_out_folds",
+                refused_when: hubs.is_some_and(|hubs| hubs.held_out_folds.is_some()),
                 because: exact,
             },
             Rule {
@@ -230,7 +230,7 @@ impl KernelMachineConfig {
             rules.push(Rule {
                 key,
                 refused_when: needed && self.embedding().is_some(),
-                because: "the learned embedding of encoder.answers has seen the outputs that held-out predictions \
+                because: "the learned embedding of encoder.predictions has seen the outputs that held-out predictions \
                           must not see; remove it",
             });
         }

@@ -5,7 +5,6 @@
 
 mod abilities;
 mod adapted;
-mod answers;
 mod beyond;
 pub(crate) mod candidate_rule;
 mod checked;
@@ -22,16 +21,16 @@ mod machine_inputs;
 pub(crate) mod output;
 mod output_matrix;
 mod overrides;
+mod predictions;
 mod reference;
 mod rules;
 
 pub use abilities::{Abilities, HeldOutPredictions};
-pub use answers::{AnswersConfig, EmbeddingConfig, Lambda, LambdaChoice};
 pub use beyond::BeyondConfig;
 pub use checked::Checked;
 pub(crate) use decoding::IN_ENSEMBLES;
 pub use decoding::{
-    DecodingConfig, ExpectedF1Config, HubConfig, Search, SecondLookConfig, WordsConfig,
+    DecodingConfig, ExpectedF1Config, HubConfig, RerankerConfig, Search, WordsConfig,
 };
 pub use dsokr_train::{Decay, Every, GroupConfig, LossConfig, OptimizerName, TrainingConfig};
 pub use encoder::EncoderTable;
@@ -44,6 +43,7 @@ pub use machine_inputs::{BinWeights, InputSummandConfig, MachineInputsConfig, Ng
 pub use output::{ColumnScaling, HeldOutWeights, OutputConfig, SketchConfig, SummandConfig};
 pub use output_matrix::OutputMatrixConfig;
 pub use overrides::Override;
+pub use predictions::{EmbeddingConfig, Lambda, LambdaChoice, PredictionsConfig};
 pub use reference::reference;
 
 use dsokr_data::config::DataConfig;
@@ -195,7 +195,7 @@ impl Config {
             return Err(Error::refused("data.train[].weight", "given", because));
         }
         let abilities = self.encoder.abilities();
-        let second_look = self.decoding.second_look.as_ref();
+        let reranker = self.decoding.reranker.as_ref();
         let rules = [
             Rule {
                 key: "sketch.full",
@@ -206,19 +206,19 @@ impl Config {
                 key: "output.weights",
                 refused_when: self.output.weights.is_some() && !abilities.weighs_kernels,
                 because: "it needs encoder.kind = \"kernel-machine\" with encoder.solver.name \"closed-form\" or \"sketched\" \
-                          and without encoder.answers of kind \"embedded\"; remove it",
+                          and without encoder.predictions of kind \"embedded\"; remove it",
             },
             Rule {
-                key: "decoding.second_look",
-                refused_when: second_look.is_some()
+                key: "decoding.reranker",
+                refused_when: reranker.is_some()
                     && (self.sketch.full || abilities.held_out < HeldOutPredictions::Parts),
                 because: "it needs an encoder that predicts training pairs without having seen them, such as encoder.kind = \"kernel-machine\" with encoder.solver.name \"closed-form\" or \"sketched\", \
-                          without encoder.answers of kind \"embedded\", with encoder.inputs of kind \"ngrams\" or \"vectors\" \
+                          without encoder.predictions of kind \"embedded\", with encoder.inputs of kind \"ngrams\" or \"vectors\" \
                           and sketch.full = false; remove it",
             },
             Rule {
-                key: "decoding.second_look.refit",
-                refused_when: second_look.is_some_and(|settings| !settings.refit)
+                key: "decoding.reranker.refit",
+                refused_when: reranker.is_some_and(|settings| !settings.refit)
                     && abilities.held_out < HeldOutPredictions::PartOfFit,
                 because: "only the solver \"closed-form\" leaves out a part of its pairs exactly; set it to true",
             },

@@ -73,7 +73,7 @@ impl OutputMatrixConfig {
         if all {
             return Ok(());
         }
-        Err(Error::refused(KEY, "given", "encoder.answers are other coordinates; remove it"))
+        Err(Error::refused(KEY, "given", "encoder.predictions are other coordinates; remove it"))
     }
 
     /// Checks the settings of outputs and decoding.
@@ -81,8 +81,8 @@ impl OutputMatrixConfig {
         let rules = [
             Rule {
                 key: KEY,
-                refused_when: config.decoding.second_look.is_some(),
-                because: "decoding.second_look does not take it; remove one of them",
+                refused_when: config.decoding.reranker.is_some(),
+                because: "decoding.reranker does not take it; remove one of them",
             },
             Rule {
                 key: "sketch.full",

@@ -25,7 +25,7 @@ use crate::targets::OutputSpace;
 pub(crate) struct Decoder<'a> {
     /// The candidates that are ranked.
     pub candidates: &'a Candidates,
-    /// The second look at the first of them.
+    /// The reranker at the first of them.
     pub reranker: Option<&'a Reranker>,
     /// The space of candidates and predictions, where it is known.
     pub space: Option<&'a OutputSpace>,

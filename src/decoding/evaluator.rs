@@ -89,7 +89,7 @@ impl<'a> Evaluator<'a> {
         Ok(evaluator)
     }
 
-    /// The same evaluator with different constants of the candidates, or with more candidates, and with a second look at
+    /// The same evaluator with different constants of the candidates, or with more candidates, and with a reranker at
     /// them.
     ///
     /// # Errors

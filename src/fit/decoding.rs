@@ -5,13 +5,13 @@ use dsokr_decode::{Candidates, Reranker};
 
 use super::hubs;
 use super::predictions::Predictions;
-use super::second_look::{self, PairWords, Reranked};
+use super::reranker::{self, PairWords, Reranked};
 use crate::decoding::evaluator::Evaluator;
 use crate::error::Error;
 use crate::learners::choice::Choice;
 use crate::learners::learner::{Fit, Fitted};
 use crate::run::{Member, Run};
-use crate::run_dir::{HELD_OUT_PART, HeldOut, RunDir, SECOND_LOOK, SECOND_LOOK_PART};
+use crate::run_dir::{HELD_OUT_PART, HeldOut, RERANKER, RERANKER_PART, RunDir};
 use crate::targets::{OutputTargets, Problem};
 
 /// The corrections that a configuration asks for, checked against its training pairs.
@@ -41,8 +41,8 @@ impl<'a> Corrections<'a> {
         if let Some(settings) = &decoding.hubs {
             hubs::check(settings, problem.len())?;
         }
-        if let Some(settings) = &decoding.second_look {
-            second_look::check(settings, problem.len())?;
+        if let Some(settings) = &decoding.reranker {
+            reranker::check(settings, problem.len())?;
         }
         Ok(Self { problem, words: None })
     }
@@ -52,7 +52,7 @@ impl<'a> Corrections<'a> {
     /// # Errors
     /// A lexicon that cannot be read; inputs that are not texts, or candidates that are not molecules.
     pub fn with_words(self, candidates: &Candidates) -> Result<Self, Error> {
-        let words = match &self.problem.config.decoding.second_look {
+        let words = match &self.problem.config.decoding.reranker {
             Some(settings) => PairWords::read(settings, self.problem, candidates)?,
             None => None,
         };
@@ -85,11 +85,10 @@ impl<'a> Corrections<'a> {
             run.replace_candidates(corrected)?;
         }
         let candidates = decoding.candidates.as_ref().unwrap_or(evaluator.candidates());
-        if let (Some(settings), Some(held_out)) =
-            (&self.problem.config.decoding.second_look, held_out)
+        if let (Some(settings), Some(held_out)) = (&self.problem.config.decoding.reranker, held_out)
         {
-            let parts = second_look::without_parts(settings, self.problem, learner, targets)?;
-            let reranked = second_look::fit(
+            let parts = reranker::without_parts(settings, self.problem, learner, targets)?;
+            let reranked = reranker::fit(
                 settings,
                 self.words.as_ref(),
                 &parts,
@@ -134,9 +133,9 @@ impl<'a> Corrections<'a> {
 
 /// Writes a reranker into a run, and with it the one that has not seen a part of the training pairs.
 fn save_reranker(run: &RunDir, reranked: &Reranked) -> Result<(), Error> {
-    run.save_reranker(SECOND_LOOK, &reranked.reranker)?;
+    run.save_reranker(RERANKER, &reranked.reranker)?;
     if let Some((held_out, reranker)) = &reranked.without_part {
-        run.save_reranker(SECOND_LOOK_PART, reranker)?;
+        run.save_reranker(RERANKER_PART, reranker)?;
         held_out.save(&run.path().join(HELD_OUT_PART), true)?;
     }
     Ok(())

@@ -10,9 +10,9 @@ use crate::learners::choice::Choice;
 
 /// Checks the settings against the number n of training inputs.
 pub(crate) fn check(hubs: &HubConfig, n: usize) -> Result<(), Error> {
-    let (answers, pairs) = match hubs.answered {
+    let (answers, pairs) = match hubs.held_out_folds {
         None => (n, "training pairs"),
-        Some(parts) => (n / hubs.parts().count * parts, "training pairs that are answered"),
+        Some(parts) => (n / hubs.parts().count * parts, "training pairs that are held out"),
     };
     let allowed = format!("1 to {answers}, the number of {pairs}");
     let check =

@@ -8,8 +8,8 @@ mod job;
 mod plan;
 mod predictions;
 mod report;
+mod reranker;
 mod resume;
-mod second_look;
 
 use std::path::{Path, PathBuf};
 use std::time::Instant;

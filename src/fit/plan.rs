@@ -11,7 +11,7 @@ use serde::Serialize;
 use dsokr_core::memory::resident;
 
 use super::Request;
-use super::second_look::words_need;
+use super::reranker::words_need;
 use crate::config::Checked;
 use crate::error::Error;
 use crate::learners::learner::Fit;

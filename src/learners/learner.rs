@@ -128,7 +128,7 @@ pub trait Fit {
     ) -> Result<Fitted, Error>;
 
     /// Predictions of models that were each fitted to the targets without some of the training pairs, given
-    /// in rising order; needed for `decoding.second_look` (default: none are known).
+    /// in rising order; needed for `decoding.reranker` (default: none are known).
     ///
     /// # Errors
     /// As [`fit`](Self::fit).

@@ -7,7 +7,7 @@ use dsokr_nn::PartSize;
 use dsokr_train::{LossConfig, OptimizerName, TrainingConfig};
 
 use crate::config::folds::REPEATED;
-use crate::config::{Checked, SecondLookConfig};
+use crate::config::{Checked, RerankerConfig};
 use crate::targets::memory::{Budget, Need};
 
 /// Bytes that the engine of a GPU takes for arrays of up to 64 KiB, and those that it leaves free at most behind each copy
@@ -15,24 +15,24 @@ use crate::targets::memory::{Budget, Need};
 const SMALL_ARRAYS: f64 = 8.0 * 1024.0 * 1024.0;
 const GAP: f64 = 2.0 * 1024.0 * 1024.0;
 
-/// The memory and time of the second look, for p coordinates: fits without each part of the pairs (`fit` gives the
+/// The memory and time of the reranker, for p coordinates: fits without each part of the pairs (`fit` gives the
 /// cost for a number of pairs), and what is found of the pairs that they answer. All is taken in addition to what the
 /// fit of the machine itself needs.
-pub(crate) fn of_second_look(
-    settings: &SecondLookConfig,
+pub(crate) fn of_reranker(
+    settings: &RerankerConfig,
     config: &Checked,
     dataset: &Dataset,
     p: usize,
     fit: impl Fn(usize) -> Cost,
 ) -> Need {
-    let SecondLookConfig { candidates: size, neighbours, answered, refit, ref words, .. } =
+    let RerankerConfig { candidates: size, neighbours, held_out_folds, refit, ref words, .. } =
         *settings;
     let n = dataset.train.ids.len();
     let rest = settings.parts().rest(n);
     let Cost { bytes, multiplications } =
         if refit { fit(rest) } else { Cost { bytes: 0.0, multiplications: 0.0 } };
     let [n, part, p, size, parts, neighbours] =
-        [n, n - rest, p, size, answered, neighbours].map(|count| count as f64);
+        [n, n - rest, p, size, held_out_folds, neighbours].map(|count| count as f64);
     let candidates = dataset.outputs.candidates.len() as f64;
     let rest = n - part;
     let queries = parts * (part + rest / REPEATED as f64);
@@ -44,7 +44,7 @@ pub(crate) fn of_second_look(
     let held = 4.0 * p * (parts * n + 4.0 * n + candidates);
     Need {
         multiplications: parts * (multiplications + hubs) + found + network,
-        ..Need::memory("decoding.second_look", "the second look", bytes + held + examples)
+        ..Need::memory("decoding.reranker", "the reranker", bytes + held + examples)
     }
 }
 

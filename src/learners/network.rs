@@ -276,7 +276,7 @@ impl<R: Recipe> Fit for PreparedNetwork<'_, R> {
         let mut all = needs(n);
         if decoding.needs_held_out() {
             let part = needs(rest);
-            let parts = hubs.parts().answered as f64;
+            let parts = hubs.parts().held_out_folds as f64;
             let total = |of: fn(&Need) -> f64| parts * part.iter().map(of).sum::<f64>();
             // the answers; each training comes after the one before
             let what = "trainings without a part of the pairs";

@@ -107,7 +107,7 @@ impl Run {
         );
         let lacks = |run: &Member| {
             let has = |file| run.folder.as_ref().is_some_and(|own| own.join(file).exists());
-            let own = run.config.decoding.second_look.is_some();
+            let own = run.config.decoding.reranker.is_some();
             let unseen = if own {
                 has(HELD_OUT_PART)
             } else {

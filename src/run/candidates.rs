@@ -286,7 +286,7 @@ pub struct WrittenShards {
 /// use them, each process its own ([`Run::open_shared`](super::Run::open_shared)).
 ///
 /// # Errors
-/// A run that is not complete, an ensemble, a run with a second look; more shards than distinct candidates; a
+/// A run that is not complete, an ensemble, a run with a reranker; more shards than distinct candidates; a
 /// folder that holds something else.
 pub fn shard_candidates(
     run: &Path,
@@ -297,8 +297,8 @@ pub fn shard_candidates(
     let config = RunDir::at(run).config()?;
     let message = "an ensemble: expected the run of one model";
     ensure_run(config.ensemble.is_none(), run, message)?;
-    let message = "a run with decoding.second_look: expected one without";
-    ensure_run(config.decoding.second_look.is_none(), run, message)?;
+    let message = "a run with decoding.reranker: expected one without";
+    ensure_run(config.decoding.reranker.is_none(), run, message)?;
     check_complete(run)?;
     let stored = Arc::new(candidates::open(run)?);
     let all = Candidates::read(&stored)?;

@@ -40,7 +40,7 @@ pub struct Run {
     pub(super) masses: CandidateMasses,
     /// What filters need to know of candidates that are molecules.
     pub(super) molecules: MoleculeFacts,
-    /// The member whose second look the others share.
+    /// The member whose reranker the others share.
     pub(super) reranker_of: Option<String>,
     /// The last calibrations of candidate sets.
     pub(super) calibrations: Calibrations,
@@ -115,7 +115,7 @@ impl Run {
                         let message =
                             format_args!("the ensemble is not complete: go on with {resume}");
                         rule = read_json(&file)?.ok_or_else(|| Error::run(file, message))?;
-                        reranker_of = ensemble.second_look.clone();
+                        reranker_of = ensemble.reranker.clone();
                     }
                     members.extend(open_inner(path, &config, device)?);
                 }
@@ -136,7 +136,7 @@ impl Run {
         root: &DataRoot,
         device: &Device,
     ) -> Result<Self, Error> {
-        let reranker_of = config.ensemble.as_ref().and_then(|own| own.second_look.clone());
+        let reranker_of = config.ensemble.as_ref().and_then(|own| own.reranker.clone());
         let mut members = open_inner(path, config, device)?;
         for run in &mut members {
             run.config.trained_on = root.folder().map(Path::to_path_buf);
@@ -307,7 +307,7 @@ fn open_inner(path: &Path, config: &Checked, device: &Device) -> Result<Vec<Memb
         opened.push(Member { name: name(place), ..run });
     }
     same_candidates(path, &opened)?;
-    let shared = config.ensemble.as_ref().and_then(|settings| settings.second_look.as_ref());
+    let shared = config.ensemble.as_ref().and_then(|settings| settings.reranker.as_ref());
     let of = opened.iter().position(|run| Some(&run.name) == shared);
     for (at, of) in (0..opened.len()).zip(of.into_iter().cycle()) {
         let run = &opened[at];

@@ -1,5 +1,5 @@
 //! Held-out answers of the members of an ensemble as queries: weights are fitted to them, and candidate sets calibrated;
-//! the second looks of members.
+//! the rerankers of members.
 
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
@@ -15,7 +15,7 @@ use super::{Member, QueryAnswers, Run};
 use crate::decoding::evaluation::Models;
 use crate::decoding::lexicon::read_reranker;
 use crate::error::{Error, ensure};
-use crate::run_dir::{HELD_OUT, HELD_OUT_PART, SECOND_LOOK_PART, drawn_pairs, held_out};
+use crate::run_dir::{HELD_OUT, HELD_OUT_PART, RERANKER_PART, drawn_pairs, held_out};
 use crate::targets::OutputSpace;
 
 /// Bytes of the scores that weights are fitted by.
@@ -30,7 +30,7 @@ pub(super) struct HeldOutQueries<'a> {
     pub split: Split,
     /// Of each member, as they are scored.
     pub answers: Vec<Vec<f32>>,
-    /// Of each member the candidates and the second look, which have not seen the pairs.
+    /// Of each member the candidates and the reranker, which have not seen the pairs.
     places: Vec<(Cow<'a, Candidates>, Option<Reranker>)>,
 }
 
@@ -46,7 +46,7 @@ impl<'a> HeldOutQueries<'a> {
 }
 
 impl Run {
-    /// Those that `choose` chooses of the pairs that all members answer, by their number. A member with a second look, its own or that of a
+    /// Those that `choose` chooses of the pairs that all members answer, by their number. A member with a reranker, its own or that of a
     /// different member, answers pairs that no part of that look has seen.
     ///
     /// # Errors
@@ -73,7 +73,7 @@ impl Run {
         let mut parts = Vec::new();
         let mut places = Vec::new();
         for run in &self.members {
-            let own = run.config.decoding.second_look.is_some();
+            let own = run.config.decoding.reranker.is_some();
             stored.push(held_out::load(&place(run, HELD_OUT)?, run.candidates.dim())?);
             places.push(match &shared {
                 _ if own => {
@@ -166,7 +166,7 @@ impl Models<'_> {
 }
 
 impl Member {
-    /// The second look of a different member of an ensemble, in the coordinates of this one.
+    /// The reranker of a different member of an ensemble, in the coordinates of this one.
     pub(super) fn reranker_from(
         &self,
         reranker: &Reranker,
@@ -177,7 +177,7 @@ impl Member {
         let own = &self.config.name;
         let name = format!("{:?}", other.config.name);
         let allowed = format_args!("absent: the member {own} has a different basis");
-        ensure(basis(self) == basis(other), "ensemble.second_look", name, allowed)?;
+        ensure(basis(self) == basis(other), "ensemble.reranker", name, allowed)?;
         let origin = |run: &'_ Self| -> Vec<f64> {
             let origin = run.space.as_ref().and_then(OutputSpace::origin);
             origin.map_or_else(|| vec![0.0; reranker.dim()], Cow::into_owned)
@@ -189,13 +189,13 @@ impl Member {
         Ok(reranker.among(&self.candidates)?)
     }
 
-    /// The second look that has not seen the part of the training pairs that `held-out-part.safetensors` answers.
+    /// The reranker that has not seen the part of the training pairs that `held-out-part.safetensors` answers.
     pub(super) fn unseen_reranker(path: &Path) -> Result<Reranker, Error> {
-        read_reranker(&Reranker::open(&path.join(SECOND_LOOK_PART))?)
+        read_reranker(&Reranker::open(&path.join(RERANKER_PART))?)
     }
 
     /// The candidates as they are to the part of the training pairs that `held-out-part.safetensors` answers, of a run with
-    /// a second look of its own: hub constants and second look have not seen it.
+    /// a reranker of its own: hub constants and reranker have not seen it.
     pub(super) fn candidates_for_held_out_part(
         &self,
         path: &Path,

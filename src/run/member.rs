@@ -26,7 +26,7 @@ use crate::learners::learner::Predictor;
 use crate::metrics::constants::Constants;
 use crate::metrics::scores::Evaluation;
 use crate::run_dir::{
-    BASIS, CANDIDATES, FEATURES, POLARITIES, RunDir, SECOND_LOOK, candidates, load_constants,
+    BASIS, CANDIDATES, FEATURES, POLARITIES, RERANKER, RunDir, candidates, load_constants,
     load_data_folder, read_json, save_candidates, save_constants,
 };
 use crate::targets::{OutputSpace, Problem, load_scaling, save_scaling, standardise};
@@ -39,7 +39,7 @@ pub struct Member {
     pub config: Checked,
     /// The candidates.
     pub candidates: Candidates,
-    /// The second look at the first candidates of each query.
+    /// The reranker at the first candidates of each query.
     pub reranker: Option<Reranker>,
     /// The fitted model, which maps inputs to coordinates.
     pub predictor: Box<dyn Predictor>,
@@ -117,8 +117,8 @@ impl Member {
         let width = candidates.dim();
         let predictor = config.encoder.learner().load(&run, &config, width, device)?;
         let mut reranker = None;
-        if config.decoding.second_look.is_some() {
-            let stored = Reranker::open(&path.join(SECOND_LOOK))?;
+        if config.decoding.reranker.is_some() {
+            let stored = Reranker::open(&path.join(RERANKER))?;
             check_basis(&stored, own)?;
             reranker = Some(read_reranker(&stored)?.among(&candidates)?);
         }

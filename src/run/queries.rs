@@ -201,7 +201,7 @@ impl Run {
         let found = format_args!("given, for {count} members");
         ensure(count == 1, key, found, "a run of one model")?;
         let words = self.members[0].reranker.as_ref().and_then(Reranker::words);
-        let allowed = "texts: the second look of the run compares their words with candidates";
+        let allowed = "texts: the reranker of the run compares their words with candidates";
         ensure(words.is_none(), key, "given", allowed)?;
         let read = |_: &Member| Ok(Split::texts(vec![String::new(); queries]));
         self.ask_with(read, None, |_, _| Ok(z.to_vec()))

@@ -256,7 +256,7 @@ impl RunDir {
         save_candidates(&self.path.join(CANDIDATES), all, &self.space, &self.data)
     }
 
-    /// Writes a second look at the candidates into the file `name`.
+    /// Writes a reranker at the candidates into the file `name`.
     pub(crate) fn save_reranker(&self, name: &str, reranker: &Reranker) -> Result<(), Error> {
         Ok(reranker.save(&self.path.join(name), &named([("basis", &self.space)]))?)
     }

@@ -19,8 +19,8 @@
 //! | `ridge.safetensors` | of a kernel machine: the fitted model |
 //! | `machine.safetensors`, `inputs.safetensors` | of one under a Lipschitz loss: the model, and the basis of the inputs |
 //! | `held-out.safetensors` | answers to training inputs by models that have not seen their pair, where `decoding.held_out` keeps them and where candidates are corrected for hubs |
-//! | `second-look.safetensors` | the second look, with `decoding.second_look` |
-//! | `held-out-part.safetensors`, `second-look-part.safetensors` | in addition where `decoding.held_out` keeps answers: those to a part of the pairs that neither hub constants nor this second look have seen |
+//! | `reranker.safetensors` | the reranker, with `decoding.reranker` |
+//! | `held-out-part.safetensors`, `reranker-part.safetensors` | in addition where `decoding.held_out` keeps answers: those to a part of the pairs that neither hub constants nor this reranker have seen |
 //! | `embedding.json`, `embedding.svg` | the validation metric of each rank of a learned embedding |
 //! | `checkpoint/last.safetensors` | the last state, for `--resume` |
 //! | `log.jsonl` | a line an evaluation: [`LogLine`](dsokr_train::LogLine), of a kernel machine one [`SolvedLine`] |
@@ -108,7 +108,7 @@ files! {
     "features.safetensors" => FEATURES;
     "fingerprints.safetensors" => FINGERPRINTS;
     "held-out.safetensors" => HELD_OUT;
-    // Answers to the part of the pairs that a second look has not seen.
+    // Answers to the part of the pairs that a reranker has not seen.
     "held-out-part.safetensors" => HELD_OUT_PART;
     "inputs.safetensors";
     "log.jsonl" => LOG;
@@ -120,9 +120,9 @@ files! {
     "constants.json" => CONSTANTS;
     "combination.json" => RULE;
     "scaling.safetensors" => SCALING;
-    "second-look.safetensors" => SECOND_LOOK;
-    // The second look that has not seen the pairs of [`HELD_OUT_PART`].
-    "second-look-part.safetensors" => SECOND_LOOK_PART;
+    "reranker.safetensors" => RERANKER;
+    // The reranker that has not seen the pairs of [`HELD_OUT_PART`].
+    "reranker-part.safetensors" => RERANKER_PART;
     "shards" => SHARDS;
     "tensorboard" => TENSORBOARD;
 }

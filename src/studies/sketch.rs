@@ -144,7 +144,7 @@ impl Study {
         ensure(config.output.kernels.is_empty(), "output.kernels", "given", allowed)?;
         let learns_targets = config.encoder.abilities().learns_targets;
         let allowed = "absent: a training run chooses embeddings";
-        ensure(!learns_targets, "encoder.answers", "embedded", allowed)?;
+        ensure(!learns_targets, "encoder.predictions", "embedded", allowed)?;
         let budget = Budget { force: true };
         Ok(Self { problem: Problem::load(config, root, Processor::Cpu, budget)? })
     }

@@ -110,7 +110,7 @@ impl OutputTargets {
         Error::value("Fit::targets", found, "the kind of targets that Fit::fit reads")
     }
 
-    /// The fingerprint of the data, with the lexicon of a second look: a run is resumed only with the data that it was
+    /// The fingerprint of the data, with the lexicon of a reranker: a run is resumed only with the data that it was
     /// started with.
     pub(crate) fn fingerprint(
         &self,

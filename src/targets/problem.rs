@@ -153,7 +153,7 @@ impl Problem {
 
     fn without_pair(&self) -> Result<&[usize], Error> {
         let indices = self.unlabelled.get_or_init(|| self.dataset.unlabelled());
-        let key = "encoder.answers.supervised";
+        let key = "encoder.predictions.supervised";
         let allowed = "[1]: every output belongs to a pair, none is left over";
         ensure(!indices.is_empty(), key, "a number below 1", allowed)?;
         Ok(indices)

@@ -73,7 +73,7 @@ const KINDS: [Kind; 9] = [
             "data.outputs=60",
             "sketch.size=60",
             "encoder.lambda=[0.1, 1.0]",
-            "encoder.answers.ranks=[5, 20]",
+            "encoder.predictions.ranks=[5, 20]",
         ],
     },
     Kind {
@@ -91,7 +91,7 @@ const KINDS: [Kind; 9] = [
             "encoder={kind='kernel-machine', lambda=0.01, inputs={kind='ngrams', weights='learned', \
              blocks=[{kind='words', min=1, max=1}]}}",
             "decoding={held_out=true, hubs={neighbours=[5]}}",
-            "decoding.second_look={candidates=300, neighbours=10, folds=4, answered=2, words={}}",
+            "decoding.reranker={candidates=300, neighbours=10, folds=4, held_out_folds=2, words={}}",
             "evaluation.split=validation",
         ],
     },

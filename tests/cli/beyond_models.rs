@@ -1,4 +1,4 @@
-//! A search beyond the candidates by several models, and with a second look: molecules have the scores that they have
+//! A search beyond the candidates by several models, and with a reranker: molecules have the scores that they have
 //! as candidates.
 
 use serde_json::Value;
@@ -19,7 +19,7 @@ output.features.graph = { name = "shortest-path", edge_labels = true }
 sketch.size = 60
 "#;
 
-/// A kernel machine with a second look.
+/// A kernel machine with a reranker.
 const RIDGE: &str = r#"[encoder]
 kind = "kernel-machine"
 inputs = { kind = "ngrams", blocks = [{ kind = "characters", min = 1, max = 3, lowercase = false }] }
@@ -28,7 +28,7 @@ solver = { name = "closed-form" }
 lambda = 1e-3
 
 [decoding]
-second_look = { candidates = 30, neighbours = 7, folds = 4, answered = 4 }
+reranker = { candidates = 30, neighbours = 7, folds = 4, held_out_folds = 4 }
 "#;
 
 fn with_ensemble() -> Sandbox {
@@ -134,7 +134,7 @@ fn an_ensemble_scores_new_molecules_as_candidates() {
 }
 
 #[test]
-fn a_second_look_orders_new_molecules_as_candidates() {
+fn a_reranker_orders_new_molecules_as_candidates() {
     let sandbox = sandbox();
     let config = sandbox.read("molecules.toml");
     let config = config.replace("iterations = 2", "iterations = 2, edge_labels = true");
@@ -147,7 +147,7 @@ fn a_second_look_orders_new_molecules_as_candidates() {
     let report = json(&sandbox.succeed(&train));
     assert!(number(&report["beyond"], "outside") > 0.0, "{report}");
 
-    // a beam of one molecule, and as the only start the best candidate: the best of the two by the second look
+    // a beam of one molecule, and as the only start the best candidate: the best of the two by the reranker
     let mut new = 0;
     let texts = ["CCCCCO", "NCCCCCN", "C=CCCC=O", "c1ccccc1CCO", "OCCCF"];
     let more = ["NCCCCF", "OCCCCC#N", "C#CCCC", "CC(C)CCN", "OCC(F)CC=O"];

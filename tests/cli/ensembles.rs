@@ -86,7 +86,7 @@ fn a_killed_ensemble_goes_on_with_the_members_that_are_left() {
 fn weights_of_members_come_from_held_out_answers() {
     let sandbox = sandbox();
     let held_out = MEMBERS.replacen("\"validation\"", "\"held-out\"", 1);
-    let hubs = "decoding.hubs = { neighbours = [3], folds = 3, answered = 1 }\n";
+    let hubs = "decoding.hubs = { neighbours = [3], folds = 3, held_out_folds = 1 }\n";
     let bag =
         held_out.replacen("training.epochs = 8\n", &format!("training.epochs = 8\n{hubs}"), 1);
     sandbox.write("weighted.toml", &(ridge() + &bag));
@@ -213,12 +213,13 @@ fn an_encoder_is_corrected_for_hubs_by_encoders_that_left_pairs_out() {
     assert_ne!(heavy["mean_rank"], plain["mean_rank"]);
     let other = set("decoding.hubs={weights=[1.0], neighbours=[5], folds=5}");
     assert_ne!(other, heavy, "other encoders, other answers");
-    let one = set("decoding.hubs={weights=[1.0], neighbours=[5], folds=5, answered=1}");
+    let one = set("decoding.hubs={weights=[1.0], neighbours=[5], folds=5, held_out_folds=1}");
     assert_ne!(one, other, "answers of one fold");
-    let all = set("decoding.hubs={weights=[1.0], neighbours=[5], folds=5, answered=5}");
+    let all = set("decoding.hubs={weights=[1.0], neighbours=[5], folds=5, held_out_folds=5}");
     assert_eq!(all, other);
-    let own =
-        set("decoding.hubs={weights=[1.0], neighbours=[5], folds=5, answered=1, refit=false}");
+    let own = set(
+        "decoding.hubs={weights=[1.0], neighbours=[5], folds=5, held_out_folds=1, refit=false}",
+    );
     assert_ne!(own["mrr"], one["mrr"], "an encoder that has not seen a fifth of the pairs");
     let fits = |run: &str| sandbox.read(&format!("{run}/log.jsonl")).lines().count();
     assert_eq!(fits(&format!("run{}", runs.get())), fits("run1"));
@@ -266,12 +267,28 @@ fn kernels_are_tempered_and_hubs_corrected() {
         ("small.toml", "decoding.hubs={folds=1}", &["decoding.hubs.folds", "at least 2"]),
         ("small.toml", "decoding.hubs={folds=61}", &["decoding.hubs.folds", "2 to 60"]),
         ("small.toml", "decoding.hubs={neighbours=[61]}", &["61", "60"]),
-        ("small.toml", "decoding.hubs={neighbours=[21], answered=1}", &["21", "1 to 20"]),
-        ("small.toml", "decoding.hubs={answered=0}", &["decoding.hubs.answered = 0", "1 to 3"]),
-        ("small.toml", "decoding.hubs={answered=4}", &["decoding.hubs.answered = 4", "1 to 3"]),
-        ("ridge.toml", "decoding.hubs={answered=1}", &["decoding.hubs.answered", "remove it"]),
+        ("small.toml", "decoding.hubs={neighbours=[21], held_out_folds=1}", &["21", "1 to 20"]),
+        (
+            "small.toml",
+            "decoding.hubs={held_out_folds=0}",
+            &["decoding.hubs.held_out_folds = 0", "1 to 3"],
+        ),
+        (
+            "small.toml",
+            "decoding.hubs={held_out_folds=4}",
+            &["decoding.hubs.held_out_folds = 4", "1 to 3"],
+        ),
+        (
+            "ridge.toml",
+            "decoding.hubs={held_out_folds=1}",
+            &["decoding.hubs.held_out_folds", "remove it"],
+        ),
         ("ridge.toml", "decoding.hubs={refit=true}", &["decoding.hubs.refit", "remove it"]),
-        ("small.toml", "decoding.hubs={refit=false}", &["decoding.hubs.refit", "answered = 1"]),
+        (
+            "small.toml",
+            "decoding.hubs={refit=false}",
+            &["decoding.hubs.refit", "held_out_folds = 1"],
+        ),
         ("several.toml", "ensemble.members=[{output={power=0.1}}]", &["ensemble.members[0].name"]),
         ("several.toml", "ensemble.members=[{name=\"a\"}, {name=\"a\"}]", &["members[1].name"]),
         (

@@ -354,8 +354,8 @@ fn learned_weights_of_ngrams_are_part_of_the_run() {
     assert_ne!(weighted["squared_error"], plain["squared_error"]);
     let again = json(&sandbox.succeed(&["evaluate", "weighted", "--json"]));
     assert_eq!(again["squared_error"], weighted["squared_error"]);
-    // the second look and the weights of kernels fit machines of their own
-    let look = "decoding.second_look={candidates=5, neighbours=7, folds=4, answered=2}";
+    // the reranker and the weights of kernels fit machines of their own
+    let look = "decoding.reranker={candidates=5, neighbours=7, folds=4, held_out_folds=2}";
     train("looked", &[&learned[..], &["--set", look]].concat());
 
     for (set, says) in [

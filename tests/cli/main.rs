@@ -48,10 +48,10 @@ mod rankings;
 mod ranks;
 mod regression;
 mod reports;
+mod reranker;
 mod resume;
 mod sandbox;
 mod scaling;
-mod second_look;
 #[cfg(feature = "serve")]
 mod served;
 mod several_files;

@@ -106,7 +106,7 @@ fn a_plan_counts_further_fits() {
         |needs: &[Value]| needs.iter().map(|need| number(need, "multiplications")).sum::<f64>();
     // two encoders more, each on three quarters of the pairs
     let plain = needs("small.toml", "decoding.held_out=false");
-    let hubs = needs("small.toml", "decoding.hubs={folds=4, answered=2, neighbours=[3]}");
+    let hubs = needs("small.toml", "decoding.hubs={folds=4, held_out_folds=2, neighbours=[3]}");
     let further: Vec<_> =
         hubs.iter().filter(|need| need["keys"] == "decoding.hubs").cloned().collect();
     assert_eq!((hubs.len(), further.len()), (plain.len() + 1, 1));
@@ -115,38 +115,36 @@ fn a_plan_counts_further_fits() {
     let traffic = |needs: &[Value]| needs.iter().map(|need| number(need, "traffic")).sum::<f64>();
     assert!((1.2..1.8).contains(&(traffic(&further) / traffic(&encoder))), "{hubs:?}");
     assert!(work(&further) > 0.0);
-    let one =
-        needs("small.toml", "decoding.hubs={folds=4, answered=1, neighbours=[3], refit=false}");
+    let one = needs(
+        "small.toml",
+        "decoding.hubs={folds=4, held_out_folds=1, neighbours=[3], refit=false}",
+    );
     assert_eq!(one.len(), plain.len());
     assert!(traffic(&one) < traffic(&plain) && work(&one) < work(&plain), "{one:?}");
 
     let plain = needs("ridge.toml", "decoding.held_out=false");
     let look = needs(
         "ridge.toml",
-        "decoding.second_look={candidates=5, neighbours=7, folds=4, answered=2}",
+        "decoding.reranker={candidates=5, neighbours=7, folds=4, held_out_folds=2}",
     );
-    let further = look.iter().find(|need| need["keys"] == "decoding.second_look").unwrap();
+    let further = look.iter().find(|need| need["keys"] == "decoding.reranker").unwrap();
     assert_eq!(look.len(), plain.len() + 1);
     assert!(number(further, "bytes") > 0.0 && number(further, "multiplications") > 0.0);
 
     // with words, what 60 texts say, what holds of their outputs, and what holds of 80 candidates
     sandbox.write("data/small/own.tsv", "words\tstructure\nchloro\tatom Cl\nbromo\tatom Br\n");
     let bytes = |words: &str| {
-        let look = format!("decoding.second_look={{neighbours=7, folds=4, words={words}}}");
+        let look = format!("decoding.reranker={{neighbours=7, folds=4, words={words}}}");
         let needs = needs("ridge.toml", &look);
-        let own = needs.iter().find(|need| need["keys"] == "decoding.second_look.words");
+        let own = needs.iter().find(|need| need["keys"] == "decoding.reranker.words");
         number(own.unwrap(), "bytes")
     };
     let more = bytes("{}") - bytes("{lexicon=\"own.tsv\"}");
     let lexicon = include_str!("../../src/decoding/lexicon/chemistry.tsv").lines().count() - 1;
     assert_eq!(more, (200 * (lexicon - 2)) as f64);
-    let none = "decoding.second_look={neighbours=7, folds=4, words={lexicon=\"none.tsv\"}}";
+    let none = "decoding.reranker={neighbours=7, folds=4, words={lexicon=\"none.tsv\"}}";
     let plan = ["train", "ridge.toml", "--plan", "--set", none];
-    sandbox.fail(
-        &plan,
-        2,
-        &["none.tsv: not found, which decoding.second_look.words.lexicon names"],
-    );
+    sandbox.fail(&plan, 2, &["none.tsv: not found, which decoding.reranker.words.lexicon names"]);
 }
 
 #[test]

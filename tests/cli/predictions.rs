@@ -336,7 +336,7 @@ fn sets_of_candidates_are_calibrated_on_what_is_held_out() {
     // there are choices, and nothing to choose on
     for (change, says) in [
         (
-            "encoder.answers={kind=\"embedded\", ranks=[1]}",
+            "encoder.predictions={kind=\"embedded\", ranks=[1]}",
             "data.splits.validation = 0: expected at least 1; encoders",
         ),
         ("evaluation.split=validation", "since there are no validation pairs"),

@@ -116,7 +116,7 @@ fn a_kernel_machine_bears_wrong_outputs() {
 fn leading_coordinates_are_kernel_dependency_estimation() {
     let sandbox = sandbox();
     let every = ["sketch.size=1000", "sketch.method={kind=\"subsampling\"}"];
-    let leading = |rank| format!("encoder.answers={{kind=\"leading\", rank={rank}}}");
+    let leading = |rank| format!("encoder.predictions={{kind=\"leading\", rank={rank}}}");
     let with = |rank: &[&str]| sandbox.train("ridge.toml", &[&every[..], rank].concat());
     let all = with(&[]);
     let five = with(&[&leading(5)]);
@@ -155,7 +155,7 @@ fn finds_outputs_and_goes_on(loss: &str) {
 #[test]
 fn an_embedding_is_drawn_beside_its_curve() {
     let sandbox = sandbox();
-    let embedding = "encoder.answers={kind=\"embedded\", ranks=[1, 5], supervised=[1.0, 0.5]}";
+    let embedding = "encoder.predictions={kind=\"embedded\", ranks=[1, 5], supervised=[1.0, 0.5]}";
     sandbox.train("ridge.toml", &[embedding, "data.train=40"]);
     let curve: serde_json::Value =
         json(&sandbox.read("runs/ridge/embedding.json").replace('\n', ""));
@@ -230,24 +230,24 @@ fn what_cannot_be_drawn_is_refused() {
     set("drawn.toml", "training.loss={name=\"square\", kappa=1.0}", &["kappa"]);
     let contrastive = "training.loss={name=\"contrastive\", temperature=0.0}";
     set("drawn.toml", contrastive, &["training.loss.temperature", "0.01 to 100"]);
-    let embedding = |text: &str| format!("encoder.answers={{kind=\"embedded\", {text}}}");
-    set("ridge.toml", &embedding("ranks=[5, 2]"), &["encoder.answers.ranks", "increasing"]);
-    set("ridge.toml", &embedding("ranks=[11]"), &["encoder.answers.ranks", "11", "at most 10"]);
+    let embedding = |text: &str| format!("encoder.predictions={{kind=\"embedded\", {text}}}");
+    set("ridge.toml", &embedding("ranks=[5, 2]"), &["encoder.predictions.ranks", "increasing"]);
+    set("ridge.toml", &embedding("ranks=[11]"), &["encoder.predictions.ranks", "11", "at most 10"]);
     let mixed = embedding("ranks=[2], supervised=[1.2]");
-    set("ridge.toml", &mixed, &["encoder.answers.supervised", "1.2"]);
+    set("ridge.toml", &mixed, &["encoder.predictions.supervised", "1.2"]);
     let mixed = embedding("ranks=[2], supervised=[0.5]");
     sandbox.fail(
         &["train", "ridge.toml", "--set", &mixed, "--set", "data.unlabelled=0"],
         2,
-        &["encoder.answers.supervised", "none is left over"],
+        &["encoder.predictions.supervised", "none is left over"],
     );
     let huber = "encoder.solver={name=\"lipschitz\", loss={name=\"huber\", kappa=1.0}}";
     set("ridge.toml", huber, &["missing field `sketch`"]);
     let negative = "encoder.solver={name=\"lipschitz\", sketch={size=10}, \
                     loss={name=\"huber\", kappa=-1.0}}";
     set("ridge.toml", negative, &["encoder.solver", "kappa"]);
-    let leading = |rank| format!("encoder.answers={{kind=\"leading\", rank={rank}}}");
-    set("ridge.toml", &leading(0), &["encoder.answers.rank", "at least 1"]);
+    let leading = |rank| format!("encoder.predictions={{kind=\"leading\", rank={rank}}}");
+    set("ridge.toml", &leading(0), &["encoder.predictions.rank", "at least 1"]);
     set("ridge.toml", &leading(11), &["number of coordinates", "11"]);
     // Hubs and a missing sketch leave the squared error unknown.
     set("ridge.toml", "sketch.full=true", &["evaluation.metric", "squared_error"]);

@@ -10,7 +10,7 @@ use crate::sandbox::{BAG, CONFIG, RIDGE, Sandbox};
 /// A kernel machine with a reranker.
 fn reranked() -> String {
     let look = "[decoding]\nheld_out = true\n\
-                second_look = { candidates = 20, neighbours = 5, folds = 4, answered = 2 }\n";
+                reranker = { candidates = 20, neighbours = 5, folds = 4, held_out_folds = 2 }\n";
     format!("{}\n{look}", CONFIG.replace(BAG, RIDGE))
 }
 

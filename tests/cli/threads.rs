@@ -89,8 +89,8 @@ fn drawn_data_and_networks() {
 fn learned_embeddings() {
     let embedding = [
         "encoder.lambda=[0.1, 1.0]",
-        "encoder.answers.ranks=[5, 50]",
-        "encoder.answers.supervised=[1.0, 0.5]",
+        "encoder.predictions.ranks=[5, 50]",
+        "encoder.predictions.supervised=[1.0, 0.5]",
         "data.unlabelled=100",
     ];
     assert_same("output-embedding.toml", &[&DRAWN[..], &embedding].concat());

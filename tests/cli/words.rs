@@ -8,9 +8,9 @@ use serde_json::Value;
 use crate::sandbox::{BAG, CONFIG, RIDGE, Sandbox, copy, json, number};
 
 const CHAINS: usize = 120;
-const LOOK: &str = "decoding.second_look={candidates=60, neighbours=7, folds=4, answered=4}";
+const LOOK: &str = "decoding.reranker={candidates=60, neighbours=7, folds=4, held_out_folds=4}";
 const WORDS: &str =
-    "decoding.second_look={candidates=60, neighbours=7, folds=4, answered=4, words={}}";
+    "decoding.reranker={candidates=60, neighbours=7, folds=4, held_out_folds=4, words={}}";
 
 /// Of each length of a chain a molecule with chlorine and one with bromine. Their names differ by a letter. The words of
 /// a text give the length; that of the halogen is another one in each text, so no word that was seen tells which it is.
@@ -64,8 +64,7 @@ fn words_decide_in_every_command_from_the_directory_alone() {
     let of_file = train(&sandbox, "own", &[&own]);
     assert!(number(&of_file, "hits@1") > 0.9, "{of_file}");
     assert_eq!(train(&sandbox, "again", &[&own]), of_file);
-    let file =
-        |run: &str| fs::read(sandbox.path(&format!("{run}/second-look.safetensors"))).unwrap();
+    let file = |run: &str| fs::read(sandbox.path(&format!("{run}/reranker.safetensors"))).unwrap();
     assert_eq!(file("own"), file("again"));
 
     // a run goes on with the lexicon that it was started with alone
@@ -123,16 +122,16 @@ fn members_share_words_and_are_weighed_with_them() {
             r#"
 [ensemble]
 weights = "held-out"
-second_look = "ridge"
+reranker = "ridge"
 
 [[ensemble.members]]
 name = "ridge"
-decoding.second_look = {{ candidates = 60, neighbours = 7, folds = 4, answered = 4{words} }}
+decoding.reranker = {{ candidates = 60, neighbours = 7, folds = 4, held_out_folds = 4{words} }}
 
 [[ensemble.members]]
 name = "bag"
 encoder = {{ kind = "ngram-bag", hidden = [], ngrams = [{{ kind = "words", min = 1, max = 1 }}] }}
-decoding.hubs = {{ neighbours = [3], folds = 4, answered = 1, refit = false }}
+decoding.hubs = {{ neighbours = [3], folds = 4, held_out_folds = 1, refit = false }}
 "#
         )
     };
@@ -189,6 +188,6 @@ fn words_that_cannot_be_compared_are_refused() {
     let wrong = ["train", "ridge.toml", "--set", &with("lexicon=\"wrong.tsv\"")];
     sandbox.fail(&wrong, 2, &["line 1", "words\\tstructure"]);
     let names = ["train", "ridge.toml", "--set", WORDS, "--set", "output.label=\"name\""];
-    sandbox.fail(&names, 2, &["decoding.second_look.words", "SMILES as output.label"]);
+    sandbox.fail(&names, 2, &["decoding.reranker.words", "SMILES as output.label"]);
     assert!(!sandbox.path("runs").exists());
 }

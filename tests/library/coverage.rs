@@ -142,10 +142,10 @@ fn sets_hold_the_right_output_as_often_as_they_say() {
     assert!(found.iter().all(|set| set.whole) && (1.0..200.0).contains(&mean), "{mean}");
 }
 
-/// An ensemble without validation pairs whose members share a second look: calibrated on the held-out answers of one part
+/// An ensemble without validation pairs whose members share a reranker: calibrated on the held-out answers of one part
 /// of the training pairs, judged by test queries, for random splits.
 #[test]
-fn held_out_answers_of_an_ensemble_with_a_second_look_calibrate_sets() {
+fn held_out_answers_of_an_ensemble_with_a_reranker_calibrate_sets() {
     let folder = Folder::new();
     let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("datasets/quickstart");
     let read = |name: &str| std::fs::read_to_string(data.join(name)).unwrap();
@@ -182,11 +182,11 @@ held_out = true
 split = "test"
 
 [ensemble]
-second_look = "words"
+reranker = "words"
 
 [[ensemble.members]]
 name = "words"
-decoding.second_look = { candidates = 20, neighbours = 15, folds = 4, answered = 2 }
+decoding.reranker = { candidates = 20, neighbours = 15, folds = 4, held_out_folds = 2 }
 
 [[ensemble.members]]
 name = "letters"

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use burn::tensor::Device;
 use dsokr::basis::Kernel;
-use dsokr::config::{Checked, HubConfig, KernelConfig, SecondLookConfig};
+use dsokr::config::{Checked, HubConfig, KernelConfig, RerankerConfig};
 use dsokr::data::Split;
 use dsokr::data::config::{LabelFeatures, OutputFeatures};
 use dsokr::targets::{OutputTargets, Problem};
@@ -175,12 +175,12 @@ fn config(predicts_parts: bool) -> Config {
 }
 
 fn with_reranker(mut config: Config) -> Config {
-    config.decoding.second_look = Some(SecondLookConfig {
+    config.decoding.reranker = Some(RerankerConfig {
         candidates: 5,
         neighbours: 5,
         folds: 3,
-        answered: 2,
-        ..SecondLookConfig::default()
+        held_out_folds: 2,
+        ..RerankerConfig::default()
     });
     config.decoding.hubs = Some(HubConfig { neighbours: vec![3], ..HubConfig::default() });
     config.decoding.held_out = true;
@@ -205,7 +205,7 @@ fn a_learner_of_a_program_has_hubs_and_a_reranker() {
         assert_eq!(scores.f1, 1.0, "{report}");
     }
     let written = files(trained.path());
-    for file in ["second-look.safetensors", "held-out.safetensors", "held-out-part.safetensors"] {
+    for file in ["reranker.safetensors", "held-out.safetensors", "held-out-part.safetensors"] {
         assert!(written.contains(file) && !files(plain.path()).contains(file), "{file}");
     }
 
@@ -227,5 +227,5 @@ fn a_learner_without_held_out_predictions_has_neither() {
     let error = hubs.validate().unwrap_err().to_string();
     assert!(error.contains("decoding.hubs") && error.contains("has not seen"), "{error}");
     let error = with_reranker(config(false)).validate().unwrap_err().to_string();
-    assert!(error.contains("decoding.second_look"), "{error}");
+    assert!(error.contains("decoding.reranker"), "{error}");
 }

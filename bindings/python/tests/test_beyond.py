@@ -1,4 +1,4 @@
-"""Searches beyond the candidates give what the command gives, of a model, an ensemble and a second look."""
+"""Searches beyond the candidates give what the command gives, of a model, an ensemble and a reranker."""
 
 import json
 import os
@@ -42,7 +42,7 @@ metric = "ged"
 split = "test"
 missing_gold = "rank-infinity"
 """
-LOOK = {"decoding.second_look": {"candidates": 30, "neighbours": 7, "folds": 4, "answered": 4}}
+LOOK = {"decoding.reranker": {"candidates": 30, "neighbours": 7, "folds": 4, "answered": 4}}
 
 
 @pytest.fixture(scope="module")
@@ -108,7 +108,7 @@ def test_an_ensemble(paths):
         dsokr.Ensemble.load(paths, rule="rank", beyond=True).search(TEXT)
 
 
-def test_a_second_look(train):
+def test_a_reranker(train):
     path = train("look", set=LOOK)
     _, hits = check(lambda **options: dsokr.Model.load(path, **options))
     found = command("search", path, TEXT, "--top", "4", "--json", "--beyond")

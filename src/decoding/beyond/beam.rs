@@ -81,7 +81,7 @@ impl<'a> Beam<'a> {
     }
 
     /// The best molecules, best first, as many as an answer has: of those that have what is to be kept, or of all where none
-    /// has. Where models have a second look, of the best and the starts those that are best after it.
+    /// has. Where models have a reranker, of the best and the starts those that are best after it.
     pub fn best(&self, pool: &MoleculePool) -> Result<Vec<ScoredMolecule>, Error> {
         let kept = !self.best_kept.is_empty();
         let best = if kept { &self.best_kept } else { &self.best };

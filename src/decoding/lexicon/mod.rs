@@ -26,7 +26,7 @@ const MOST: usize = 10_000;
 /// Most bytes of a line.
 const LONGEST: usize = 10_000;
 
-/// Reads a second look with the lexicon in its file.
+/// Reads a reranker with the lexicon in its file.
 pub(crate) fn read_reranker(stored: &Stored) -> Result<Reranker, Error> {
     let parse = |text| -> Result<Arc<dyn Lexicon>, Error> {
         Ok(Arc::new(MoleculeLexicon::parse(text, stored.path())?))

@@ -71,7 +71,7 @@ impl PreparedMachine<'_> {
         let chosen = curve.chosen;
         let most = curve.points.iter().map(|point| point.rank).max();
         let tried: Vec<f64> = curve.points.iter().map(|point| point.rank as f64).collect();
-        let rank = Choice::new("encoder.answers.ranks", chosen.rank as f64, &tried);
+        let rank = Choice::new("encoder.predictions.ranks", chosen.rank as f64, &tried);
         let bounds = [1.0, most.unwrap_or_default() as f64];
         let mut choices = vec![Choice { bounds, ..rank }];
         choices.push(Choice::new("encoder.lambda", chosen.lambda, self.settings.lambda.values()));
@@ -79,7 +79,7 @@ impl PreparedMachine<'_> {
         if let Some(tried) = first
             && let Some(lambda) = chosen.embedding_lambda
         {
-            choices.push(Choice::new("encoder.answers.lambda", lambda, tried.values()));
+            choices.push(Choice::new("encoder.predictions.lambda", lambda, tried.values()));
         }
         Fitted { choices, ..self.fitted(model, Some(curve), targets) }
     }

@@ -26,8 +26,8 @@ use solver::{LambdaSearch, Scaled, advice_on_unlike, in_places, scaled_inputs};
 
 use crate::config::folds::{repeated, rest};
 use crate::config::{
-    Abilities, AnswersConfig, Checked, Config, EmbeddingConfig, EncoderTable, KernelMachineConfig,
-    Lowered,
+    Abilities, Checked, Config, EmbeddingConfig, EncoderTable, KernelMachineConfig, Lowered,
+    PredictionsConfig,
 };
 use crate::decoding::evaluator::Evaluator;
 use crate::error::Error;
@@ -143,7 +143,7 @@ impl<'a> PreparedMachine<'a> {
         let levels = settings.levels().unwrap_or_default();
         let output = settings.output_matrix.as_ref();
         let output = output.map(|matrix| matrix.coupling(levels, &problem.root)).transpose()?;
-        let look = config.decoding.second_look.as_ref().filter(|look| !look.refit);
+        let look = config.decoding.reranker.as_ref().filter(|look| !look.refit);
         let parts = look.map(|look| look.parts().draw(dataset, config.seed)).transpose()?;
         Ok(Self {
             settings,
@@ -201,8 +201,8 @@ impl<'a> PreparedMachine<'a> {
         }
         let mixed = settings.embedding().is_some_and(EmbeddingConfig::is_mixed);
         let rank = match settings.answers {
-            AnswersConfig::Leading { rank } => Some(rank),
-            AnswersConfig::All {} | AnswersConfig::Embedded(_) => None,
+            PredictionsConfig::Leading { rank } => Some(rank),
+            PredictionsConfig::All {} | PredictionsConfig::Embedded(_) => None,
         };
         let basis = if problem.lacks_weights() {
             output::weighted_basis(settings, &self.rows, problem)?
@@ -250,9 +250,9 @@ impl Fit for PreparedMachine<'_> {
             let rest = outputs.iter().chain([&machine]).map(|need| need.bytes).sum::<f64>();
             needs.push(Need { bytes: (need.bytes - rest).max(0.0), ..need });
         }
-        if let Some(look) = &config.decoding.second_look {
+        if let Some(look) = &config.decoding.reranker {
             let fit = |pairs| settings.cost(pairs, coordinates, 1);
-            needs.push(memory::of_second_look(look, config, dataset, coordinates, fit));
+            needs.push(memory::of_reranker(look, config, dataset, coordinates, fit));
         }
         needs
     }
@@ -306,7 +306,7 @@ impl Fit for PreparedMachine<'_> {
             let (model, leave_one_out) =
                 settings.fit_once(inputs, &targets, seed, systems, output.clone(), &alone)?;
             fitted.push(self.without_part(&model, [part, &rest], leave_one_out)?);
-            tracing::info!(pairs = rest.len(), answered = part.len(), "fitted without a part");
+            tracing::info!(pairs = rest.len(), held_out = part.len(), "fitted without a part");
         }
         Ok(Some(fitted))
     }
@@ -333,7 +333,7 @@ impl PreparedMachine<'_> {
             // the targets of this learner are one of the two above
             _ => return Err(targets.unexpected()),
         };
-        // pairs that are answered by a machine without them come last
+        // pairs that are predicted by a machine without them come last
         let n = rows.len();
         let order = self.last_part.as_ref().map(|held| [&rest(held, n), held.as_slice()].concat());
         let leading = self.last_part.as_ref().map(|held| n - held.len());

@@ -7,7 +7,7 @@ use super::Survey;
 use super::kind::ColumnKind;
 use crate::error::Error;
 
-/// The fewest training pairs with which a second look and the correction for hubs are worth their time.
+/// The fewest training pairs with which a reranker and the correction for hubs are worth their time.
 pub(super) const MANY: usize = 500;
 
 /// The most training pairs whose inputs are all compared with each other.
@@ -281,7 +281,7 @@ impl Survey {
     }
 }
 
-/// Has a template for texts compare vectors: by a Gaussian kernel on standardised numbers, and without the second look, which
+/// Has a template for texts compare vectors: by a Gaussian kernel on standardised numbers, and without the reranker, which
 /// compares words.
 fn compare_vectors(document: &mut DocumentMut) {
     let inputs: InlineTable = [("kind", "vectors"), ("scaling", "standard")].into_iter().collect();
@@ -293,7 +293,7 @@ fn compare_vectors(document: &mut DocumentMut) {
     }
     let decoding = document.get_mut("decoding").and_then(Item::as_table_mut);
     if let Some(decoding) = decoding
-        && decoding.remove("second_look").is_some()
+        && decoding.remove("reranker").is_some()
     {
         decoding
             .decor_mut()

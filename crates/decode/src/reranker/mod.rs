@@ -26,7 +26,7 @@ use crate::hits::{RowHit, top_rows};
 use crate::queries::Queries;
 use crate::scoring::first_by;
 
-const KIND: &str = "second-look";
+const KIND: &str = "reranker";
 const VERSION: u32 = 2;
 /// The number of examples below which only the first features are used: all of them overfit (notes/accuracy.md).
 const FEW: usize = 1000;

@@ -3,6 +3,9 @@
 use dsokr_core::random::{generator, shuffle, unit};
 use rayon::prelude::*;
 
+/// The purpose of the draws. It is the reranker's former name: another one would change every fitted reranker.
+const DRAWS: &str = "second look";
+
 /// Hidden units.
 const HIDDEN: usize = 24;
 /// Passes over the queries, and queries of a step.
@@ -106,7 +109,7 @@ impl Network {
         let mut step: i32 = 0;
         for epoch in 0..EPOCHS {
             let mut order: Vec<usize> = (0..queries.len()).collect();
-            shuffle(&mut order, &mut generator(seed, "second look", 1 + epoch as u64));
+            shuffle(&mut order, &mut generator(seed, DRAWS, 1 + epoch as u64));
             for batch in order.chunks(BATCH) {
                 let gradients =
                     batch.par_iter().map(|&at| network.gradient(&queries[at].0, queries[at].1));
@@ -141,7 +144,7 @@ impl Network {
         let deviations: Vec<f64> =
             squares.into_iter().map(|sum: f64| (sum / rows).sqrt()).collect();
         let scale = |&deviation: &f64| if deviation > 0.0 { 1.0 / deviation } else { 0.0 };
-        let mut random = generator(seed, "second look", 0);
+        let mut random = generator(seed, DRAWS, 0);
         let mut uniform = |bound: f64| bound * (2.0 * unit(&mut random) - 1.0);
         let mut weights = vec![0.0; trained];
         weights[0] = SCORE * deviations[0];

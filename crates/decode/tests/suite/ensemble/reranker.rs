@@ -10,7 +10,7 @@ use super::models::Models;
 use super::{classes, lists};
 
 #[test]
-fn a_second_look_orders_a_member_as_it_orders_the_candidates_alone() {
+fn a_reranker_orders_a_member_as_it_orders_the_candidates_alone() {
     let count = 200;
     let queries = 40;
     let models = Models::reals(3, 2, queries, count);

@@ -7,7 +7,7 @@ use serde_json::Value;
 use crate::sandbox::{BAG, CONFIG, RIDGE, Sandbox, copy, json, number};
 use crate::served::Served;
 
-const LOOK: &str = "decoding.second_look={candidates=5, neighbours=7, folds=4, answered=2}";
+const LOOK: &str = "decoding.reranker={candidates=5, neighbours=7, folds=4, held_out_folds=2}";
 
 fn sandbox() -> Sandbox {
     let sandbox = Sandbox::new();
@@ -34,8 +34,8 @@ fn the_first_candidates_are_scored_anew_and_no_others() {
     let report = train("look", &[LOOK]);
     assert_eq!(train("again", &[LOOK]), report);
     assert_eq!(
-        fs::read(sandbox.path("look/second-look.safetensors")).unwrap(),
-        fs::read(sandbox.path("again/second-look.safetensors")).unwrap()
+        fs::read(sandbox.path("look/reranker.safetensors")).unwrap(),
+        fs::read(sandbox.path("again/reranker.safetensors")).unwrap()
     );
     let hubs = "decoding.hubs={weights=[0.5], neighbours=[3]}";
     assert_ne!(train("hubs", &[LOOK, hubs])["mean_rank"], report["mean_rank"]);
@@ -80,8 +80,8 @@ fn texts_that_the_run_has_learned_find_their_outputs() {
     let encoder = format!(
         r#"encoder={{ kind = "kernel-machine", inputs = {{ {inputs} }}, kernel = {{ name = "cosine" }}, {solver} }}"#
     );
-    let look = "candidates = 20, neighbours = 20, folds = 4, answered = 1, refit = false";
-    let look = format!("decoding.second_look={{ {look} }}");
+    let look = "candidates = 20, neighbours = 20, folds = 4, held_out_folds = 1, refit = false";
+    let look = format!("decoding.reranker={{ {look} }}");
     let sets = ["--set", &encoder, "--set", &look];
     sandbox.succeed(&[&["train", &config, "--data", root, "--out", "look"], &sets[..]].concat());
     let found = json(&sandbox.succeed(&["evaluate", "look", "--split", "train", "--json"]));
@@ -89,14 +89,14 @@ fn texts_that_the_run_has_learned_find_their_outputs() {
     assert!(number(&found, "mrr") > 0.97, "{found}");
 }
 
-/// The system of the machine without a part is a block of its own: neither the machine nor the second look changes
+/// The system of the machine without a part is a block of its own: neither the machine nor the reranker changes
 /// much.
 #[test]
-fn a_second_look_needs_no_further_fit() {
+fn a_reranker_needs_no_further_fit() {
     let sandbox = sandbox();
     let embedded = |out: &str, refit: bool| {
-        let look = "candidates=5, neighbours=7, folds=4, answered=1";
-        let look = format!("decoding.second_look={{{look}, refit={refit}}}");
+        let look = "candidates=5, neighbours=7, folds=4, held_out_folds=1";
+        let look = format!("decoding.reranker={{{look}, refit={refit}}}");
         let sets = ["--set", &look, "--set", "sketch.size=4", "--set", "decoding.held_out=true"];
         let report = json(
             &sandbox
@@ -165,45 +165,45 @@ fn a_server_looks_a_second_time_too() {
 }
 
 #[test]
-fn what_has_no_second_look_is_refused() {
+fn what_has_no_reranker_is_refused() {
     let sandbox = sandbox();
     for (config, set, says) in [
         (
             "bag.toml",
             LOOK,
-            &["decoding.second_look", "given", "encoder.kind = \"kernel-machine\""][..],
+            &["decoding.reranker", "given", "encoder.kind = \"kernel-machine\""][..],
         ),
-        ("ridge.toml", "decoding.second_look={candidates=1}", &["candidates = 1", "at least 2"]),
-        ("ridge.toml", "decoding.second_look={neighbours=0}", &["neighbours = 0", "at least 1"]),
-        ("ridge.toml", "decoding.second_look={neighbours=53}", &["53", "1 to 52"]),
-        ("ridge.toml", "decoding.second_look={folds=1}", &["folds = 1", "at least 2"]),
-        ("ridge.toml", "decoding.second_look={answered=9}", &["answered = 9", "1 to 8"]),
-        ("ridge.toml", "decoding.second_look={refit=false}", &["refit = false", "several parts"]),
+        ("ridge.toml", "decoding.reranker={candidates=1}", &["candidates = 1", "at least 2"]),
+        ("ridge.toml", "decoding.reranker={neighbours=0}", &["neighbours = 0", "at least 1"]),
+        ("ridge.toml", "decoding.reranker={neighbours=53}", &["53", "1 to 52"]),
+        ("ridge.toml", "decoding.reranker={folds=1}", &["folds = 1", "at least 2"]),
+        ("ridge.toml", "decoding.reranker={held_out_folds=9}", &["held_out_folds = 9", "1 to 8"]),
+        ("ridge.toml", "decoding.reranker={refit=false}", &["refit = false", "several parts"]),
     ] {
         sandbox.fail(&["train", config, "--set", set], 2, says);
     }
     let sketched = "encoder.solver={name=\"sketched\", sketch={size=20}}";
-    let look = "decoding.second_look={answered=1, refit=false}";
+    let look = "decoding.reranker={held_out_folds=1, refit=false}";
     let train = ["train", "ridge.toml", "--set", sketched, "--set", look];
-    sandbox.fail(&train, 2, &["decoding.second_look.refit", "\"closed-form\""]);
+    sandbox.fail(&train, 2, &["decoding.reranker.refit", "\"closed-form\""]);
     let full = ["train", "ridge.toml", "--set", LOOK, "--set", "sketch={full=true}"];
-    sandbox.fail(&full, 2, &["decoding.second_look", "sketch.full"]);
+    sandbox.fail(&full, 2, &["decoding.reranker", "sketch.full"]);
 
     // a run whose file is missing or damaged
     sandbox.train("ridge.toml", &[LOOK]);
     let shard = ["candidates", "shard", "runs/ridge", "--parts", "2"];
-    sandbox.fail(&shard, 2, &["runs/ridge: a run with decoding.second_look: expected one without"]);
-    let file = sandbox.path("runs/ridge/second-look.safetensors");
+    sandbox.fail(&shard, 2, &["runs/ridge: a run with decoding.reranker: expected one without"]);
+    let file = sandbox.path("runs/ridge/reranker.safetensors");
     let mut bytes = fs::read(&file).unwrap();
     *bytes.last_mut().unwrap() ^= 1;
     fs::write(&file, bytes).unwrap();
-    sandbox.fail(&["evaluate", "runs/ridge"], 2, &["second-look.safetensors"]);
+    sandbox.fail(&["evaluate", "runs/ridge"], 2, &["reranker.safetensors"]);
     fs::remove_file(file).unwrap();
-    sandbox.fail(&["evaluate", "runs/ridge"], 2, &["second-look.safetensors"]);
+    sandbox.fail(&["evaluate", "runs/ridge"], 2, &["reranker.safetensors"]);
 }
 
 #[test]
-fn a_member_with_a_second_look_is_weighed_by_answers_that_it_has_not_seen() {
+fn a_member_with_a_reranker_is_weighed_by_answers_that_it_has_not_seen() {
     let sandbox = sandbox();
     let members = r#"
 [ensemble]
@@ -212,12 +212,12 @@ weights = "held-out"
 [[ensemble.members]]
 name = "ridge"
 decoding.hubs = { neighbours = [3] }
-decoding.second_look = { candidates = 8, neighbours = 7, folds = 4, answered = 2 }
+decoding.reranker = { candidates = 8, neighbours = 7, folds = 4, held_out_folds = 2 }
 
 [[ensemble.members]]
 name = "bag"
 encoder = { kind = "ngram-bag", hidden = [], ngrams = [{ kind = "words", min = 1, max = 1 }] }
-decoding.hubs = { neighbours = [3], folds = 4, answered = 1, refit = false }
+decoding.hubs = { neighbours = [3], folds = 4, held_out_folds = 1, refit = false }
 "#;
     sandbox.write("look.toml", &(sandbox.read("ridge.toml") + members));
     let train = |out: &str, more: &[&str]| {
@@ -230,8 +230,8 @@ decoding.hubs = { neighbours = [3], folds = 4, answered = 1, refit = false }
     let weights: Vec<f64> =
         found["members"].as_array().unwrap().iter().map(|it| number(it, "weight")).collect();
     assert!(weights.iter().all(|&weight| weight >= 0.0), "{weights:?}");
-    // scores after the second look are the ones that are combined
-    let plain: Vec<&str> = members.lines().filter(|line| !line.contains("second_look")).collect();
+    // scores after the reranker are the ones that are combined
+    let plain: Vec<&str> = members.lines().filter(|line| !line.contains("reranker")).collect();
     sandbox.write("plain.toml", &(sandbox.read("ridge.toml") + &plain.join("\n")));
     let plain = ["train", "plain.toml", "--json", "--set", "sketch.size=4"];
     assert_ne!(json(&sandbox.succeed(&plain))["mean_rank"], report["mean_rank"]);
@@ -254,7 +254,7 @@ decoding.hubs = { neighbours = [3], folds = 4, answered = 1, refit = false }
 }
 
 #[test]
-fn members_share_the_second_look_of_one() {
+fn members_share_the_reranker_of_one() {
     let sandbox = sandbox();
     let members = |more: &str, set: &str| {
         format!(
@@ -266,12 +266,12 @@ weights = "held-out"
 [[ensemble.members]]
 name = "ridge"
 decoding.hubs = {{ neighbours = [3] }}
-decoding.second_look = {{ candidates = 60, neighbours = 7, folds = 4, answered = 2 }}
+decoding.reranker = {{ candidates = 60, neighbours = 7, folds = 4, held_out_folds = 2 }}
 
 [[ensemble.members]]
 name = "bag"
 encoder = {{ kind = "ngram-bag", hidden = [], ngrams = [{{ kind = "words", min = 1, max = 1 }}] }}
-decoding.hubs = {{ neighbours = [3], folds = 4, answered = 1, refit = false }}
+decoding.hubs = {{ neighbours = [3], folds = 4, held_out_folds = 1, refit = false }}
 {set}
 "#
         )
@@ -280,7 +280,7 @@ decoding.hubs = {{ neighbours = [3], folds = 4, answered = 1, refit = false }}
         sandbox.write(&format!("{name}.toml"), &(sandbox.read("ridge.toml") + &members(more, set)));
         json(&sandbox.succeed(&["train", &format!("{name}.toml"), "--json", "--set", sketch]))
     };
-    let shared = "second_look = \"ridge\"";
+    let shared = "reranker = \"ridge\"";
     let sketch = "sketch.size=4";
     let report = train("shared", shared, "", sketch);
     train("apart", "", "", sketch);
@@ -300,8 +300,8 @@ decoding.hubs = {{ neighbours = [3], folds = 4, answered = 1, refit = false }}
         sandbox.write(&file, &(sandbox.read("ridge.toml") + &members(more, set)));
         sandbox.fail(&["train", &file, "--set", sketch], 2, says);
     };
-    let says = ["ensemble.second_look = \"bag\"", "the name of a member", "second_look: ridge"];
-    fail("named", "second_look = \"bag\"", "", &says);
+    let says = ["ensemble.reranker = \"bag\"", "the name of a member", "reranker: ridge"];
+    fail("named", "reranker = \"bag\"", "", &says);
     let differences = [
         ("output.power = 0.5", "output.power"),
         ("sketch = { size = 3 }", "sketch"),
@@ -309,7 +309,7 @@ decoding.hubs = {{ neighbours = [3], folds = 4, answered = 1, refit = false }}
     ];
     for (set, key) in differences {
         let says = format!("the member bag has a different {key}, and so a different basis");
-        fail("different", shared, set, &["ensemble.second_look = \"ridge\"", &says]);
+        fail("different", shared, set, &["ensemble.reranker = \"ridge\"", &says]);
         // nothing has been trained
         assert!(!sandbox.path("runs/different").exists());
     }

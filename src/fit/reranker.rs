@@ -1,4 +1,4 @@
-//! The second look at the first candidates of a query, learned from training pairs.
+//! The reranker at the first candidates of a query, learned from training pairs.
 
 use std::sync::{Arc, OnceLock};
 
@@ -10,7 +10,7 @@ use dsokr_decode::{
 use rayon::prelude::*;
 use tracing::info;
 
-use crate::config::SecondLookConfig;
+use crate::config::RerankerConfig;
 use crate::config::folds::repeated;
 use crate::decoding::lexicon::MoleculeLexicon;
 use crate::error::{Error, ensure};
@@ -21,9 +21,9 @@ use crate::targets::memory::Need;
 use crate::targets::{OutputTargets, Problem};
 
 /// Checks the settings against the number n of training pairs.
-pub(super) fn check(settings: &SecondLookConfig, n: usize) -> Result<(), Error> {
+pub(super) fn check(settings: &RerankerConfig, n: usize) -> Result<(), Error> {
     let rest = settings.parts().rest(n);
-    let key = "decoding.second_look.neighbours";
+    let key = "decoding.reranker.neighbours";
     let found = settings.neighbours;
     let allowed = format_args!("1 to {rest}, the number of training pairs without a part");
     ensure(found <= rest, key, found, allowed)
@@ -40,13 +40,13 @@ pub(super) struct PairWords<'a> {
 impl<'a> PairWords<'a> {
     /// Those of the settings; none where these have no words.
     pub fn read(
-        settings: &SecondLookConfig,
+        settings: &RerankerConfig,
         problem: &'a Problem,
         candidates: &Candidates,
     ) -> Result<Option<Self>, Error> {
         let Some(lexicon) = read_lexicon(settings, &problem.root)? else { return Ok(None) };
         let dataset: &Dataset = &problem.dataset;
-        let refused = |allowed| Err(Error::value("decoding.second_look.words", "given", allowed));
+        let refused = |allowed| Err(Error::value("decoding.reranker.words", "given", allowed));
         let Ok(texts) = dataset.train.inputs.texts() else {
             return refused("absent: inputs are not texts");
         };
@@ -77,14 +77,14 @@ impl<'a> PairWords<'a> {
 
 /// The lexicon of the settings; none where these have no words.
 fn read_lexicon(
-    settings: &SecondLookConfig,
+    settings: &RerankerConfig,
     root: &DataRoot,
 ) -> Result<Option<Arc<dyn Lexicon>>, Error> {
     let Some(settings) = &settings.words else { return Ok(None) };
     let file = settings.lexicon.as_ref().map(|file| root.file(file));
     let lexicon = MoleculeLexicon::read(file.as_deref()).map_err(|error| match error {
         Error::NotFound { path, .. } => {
-            let hint = ", which decoding.second_look.words.lexicon names";
+            let hint = ", which decoding.reranker.words.lexicon names";
             Error::NotFound { path, hint: hint.into() }
         }
         other => other,
@@ -92,29 +92,29 @@ fn read_lexicon(
     Ok(Some(Arc::new(lexicon?)))
 }
 
-/// The memory of words and facts; none where the second look has no words.
+/// The memory of words and facts; none where the reranker has no words.
 pub(super) fn words_need(problem: &Problem) -> Result<Option<Need>, Error> {
-    let Some(settings) = &problem.config.decoding.second_look else { return Ok(None) };
+    let Some(settings) = &problem.config.decoding.reranker else { return Ok(None) };
     let Some(lexicon) = read_lexicon(settings, &problem.root)? else { return Ok(None) };
     let dataset = &problem.dataset;
     // of a training pair what its text says and what holds of its output, of a candidate what holds
     let lists = 2 * dataset.train.ids.len() + dataset.outputs.candidates.len();
     let list = lexicon.len() + size_of::<OnceLock<Vec<Option<bool>>>>();
     let what = "words of texts and facts";
-    Ok(Some(Need::memory("decoding.second_look.words", what, lists as f64 * list as f64)))
+    Ok(Some(Need::memory("decoding.reranker.words", what, lists as f64 * list as f64)))
 }
 
 /// Predictions for each part of the training pairs by a model that was fitted without it: left behind by the fit, or made
 /// by further fits.
 pub(super) fn without_parts(
-    settings: &SecondLookConfig,
+    settings: &RerankerConfig,
     problem: &Problem,
     learner: &dyn Fit,
     targets: &OutputTargets,
 ) -> Result<Vec<WithoutPart>, Error> {
     let parts = settings.parts().draw(&problem.dataset, problem.config.seed)?;
     let allowed = "absent: this encoder gives no answers without a part of the pairs";
-    let none = || Error::value("decoding.second_look", "given", allowed);
+    let none = || Error::value("decoding.reranker", "given", allowed);
     learner.without(targets, &parts)?.ok_or_else(none)
 }
 
@@ -144,7 +144,7 @@ struct UnseenPart {
 /// the answers. Some of the pairs that the model knows are examples too: a text that comes again, or nearly so, finds
 /// its output.
 pub(super) fn fit(
-    settings: &SecondLookConfig,
+    settings: &RerankerConfig,
     words: Option<&PairWords>,
     parts: &[WithoutPart],
     problem: &Problem,
@@ -194,12 +194,12 @@ pub(super) fn fit(
     }
     if examples.is_empty() {
         let allowed = "absent: no output of a training pair is among its first candidates";
-        return Err(Error::value("decoding.second_look", "given", allowed));
+        return Err(Error::value("decoding.reranker", "given", allowed));
     }
     let unit = Queries::new(p, &held_out.predictions)?.normalised();
     let neighbourhood = Neighbourhood::new(p, unit, outputs, settings.neighbours)?;
     let reranker_features = RerankerFeatures { neighbourhood, words: all_words };
-    info!(queries = examples.len(), "second look fitted");
+    info!(queries = examples.len(), "reranker fitted");
     let without_part = match first {
         Some(unseen) => {
             let others = examples.without_first(unseen.examples);

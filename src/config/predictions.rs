@@ -8,7 +8,7 @@ use crate::error::{Error, ensure};
 /// The coordinates of predictions.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema, SmartDefault)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
-pub enum AnswersConfig {
+pub enum PredictionsConfig {
     /// All coordinates of the basis.
     // with braces: serde ignores unknown keys next to a unit variant
     #[default]
@@ -64,7 +64,7 @@ impl EmbeddingConfig {
         let most = ranks.last().copied();
         let allowed = format!("at most {rank}, the rank of the basis");
         // they increase
-        ensure(most <= Some(rank), "encoder.answers.ranks", most.unwrap_or_default(), allowed)?;
+        ensure(most <= Some(rank), "encoder.predictions.ranks", most.unwrap_or_default(), allowed)?;
         ranks.extend((ranks.last() != Some(&rank)).then_some(rank));
         Ok(ranks)
     }
@@ -74,12 +74,12 @@ impl EmbeddingConfig {
         let rising = ranks.windows(2).all(|pair| pair[0] < pair[1]);
         let holds = ranks.first().is_some_and(|&rank| rank > 0) && rising;
         let allowed = "increasing numbers of at least 1";
-        ensure(holds, "encoder.answers.ranks", format!("{ranks:?}"), allowed)?;
+        ensure(holds, "encoder.predictions.ranks", format!("{ranks:?}"), allowed)?;
         let given = &self.supervised;
         let holds = !given.is_empty() && given.iter().all(|c| (0.0..=1.0).contains(c));
         let allowed = "at least one number in [0, 1]";
-        ensure(holds, "encoder.answers.supervised", format!("{given:?}"), allowed)?;
-        self.lambda.iter().try_for_each(|lambda| lambda.validate("encoder.answers.lambda"))
+        ensure(holds, "encoder.predictions.supervised", format!("{given:?}"), allowed)?;
+        self.lambda.iter().try_for_each(|lambda| lambda.validate("encoder.predictions.lambda"))
     }
 }
 
