@@ -29,6 +29,9 @@ pub enum TextFormat {
     Spectra(SpectrumFormat),
 }
 
+/// Makes text of the bytes of a file.
+type ToText = fn(File) -> io::Result<Box<dyn Read>>;
+
 /// A format of files whose rows have columns with names.
 #[derive(Debug)]
 pub struct TableFormat {
@@ -37,7 +40,7 @@ pub struct TableFormat {
     /// The way in which rows are written, once the bytes are text.
     pub rows: TextFormat,
     /// Makes text of the bytes of a file; none where they are text, which may be compressed.
-    text: Option<fn(File) -> io::Result<Box<dyn Read>>>,
+    text: Option<ToText>,
 }
 
 /// All formats of tables, in the order in which messages list them.
