@@ -45,7 +45,7 @@ pub struct KernelMachineConfig {
     pub lambda_by: Option<LambdaChoice>,
     /// The coordinates of predictions.
     #[serde(default)]
-    pub answers: PredictionsConfig,
+    pub predictions: PredictionsConfig,
     /// How the columns of outputs share what they learn; if left out, not at all, and quantiles by `γ = 1`.
     pub output_matrix: Option<OutputMatrixConfig>,
 }
@@ -61,7 +61,7 @@ impl KernelMachineConfig {
             solver: Solver::default(),
             lambda,
             lambda_by: None,
-            answers: PredictionsConfig::default(),
+            predictions: PredictionsConfig::default(),
             output_matrix: None,
         }
     }
@@ -111,7 +111,7 @@ impl KernelMachineConfig {
 
     /// The learned embedding of the outputs, if predictions have one.
     pub(crate) fn embedding(&self) -> Option<&EmbeddingConfig> {
-        let PredictionsConfig::Embedded(embedding) = &self.answers else { return None };
+        let PredictionsConfig::Embedded(embedding) = &self.predictions else { return None };
         Some(embedding)
     }
 

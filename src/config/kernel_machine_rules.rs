@@ -35,10 +35,10 @@ impl KernelMachineConfig {
         ensure(!none, "encoder.solver.loss.levels", "[]", "at least one level")?;
         self.solver.validate().map_err(|error| error.of("encoder.solver: "))?;
         if let Some(matrix) = &self.output_matrix {
-            let all = matches!(self.answers, PredictionsConfig::All {});
+            let all = matches!(self.predictions, PredictionsConfig::All {});
             matrix.validate(&self.solver, self.levels(), all)?;
         }
-        let solver_takes_answers = match &self.answers {
+        let solver_takes_answers = match &self.predictions {
             PredictionsConfig::All {} => true,
             PredictionsConfig::Leading { rank } => {
                 ensure(*rank > 0, "encoder.predictions.rank", rank, "at least 1")?;
@@ -119,7 +119,7 @@ impl KernelMachineConfig {
         self.check_features(config)?;
         self.check_held_out(config)?;
         let full = config.sketch.full;
-        let predicts_all = matches!(self.answers, PredictionsConfig::All {});
+        let predicts_all = matches!(self.predictions, PredictionsConfig::All {});
         check(
             config,
             "",

@@ -17,6 +17,9 @@ use crate::error::{Error, in_words};
 /// The value of an override that removes a table.
 const NONE: &str = "none";
 
+/// What serde says about this value in the place of a table.
+const NONE_FOR_A_TABLE: &str = "invalid type: string \"none\", expected a table";
+
 impl Config {
     /// Reads and checks a configuration.
     ///
@@ -54,7 +57,12 @@ fn parse(text: &str, path: &Path, overrides: &[Override]) -> Result<Checked, Err
     no_arrays(&table, &config).map_err(&fail)?;
     if !overrides.is_empty() {
         overrides.iter().try_for_each(|change| set(&mut table, change)).map_err(&fail)?;
-        let read = from_table(table);
+        let mut read = from_table(table.clone());
+        // a table that is not there may be removed all the same
+        if read.as_ref().is_err_and(|message| message.contains(NONE_FOR_A_TABLE)) {
+            overrides.iter().for_each(|change| drop_none(&mut table, change));
+            read = from_table(table);
+        }
         config =
             read.map_err(|message| fail(format!("with {}: {message}", Argument::new("set"))))?;
     }
@@ -186,6 +194,19 @@ fn set(table: &mut toml::Table, change: &Override) -> Result<(), String> {
         here.insert(last.clone(), change.value.clone());
     }
     Ok(())
+}
+
+/// Removes the value of an override again, where it is `none`.
+fn drop_none(table: &mut toml::Table, change: &Override) {
+    let Some((last, sections)) = change.path.split_last() else { return };
+    let mut here = table;
+    for section in sections {
+        let Some(next) = here.get_mut(section).and_then(toml::Value::as_table_mut) else { return };
+        here = next;
+    }
+    if here.get(last).and_then(toml::Value::as_str) == Some(NONE) {
+        here.remove(last);
+    }
 }
 
 impl Config {

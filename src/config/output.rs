@@ -279,16 +279,17 @@ impl OutputConfig {
                 refused_when: several && self.features != OutputFeatures::default(),
                 because: "output.kernels have features of their own; remove it",
             },
-            Rule {
-                key: "output.weights",
-                refused_when: several && fitted && !self.summands_are_normalised(),
-                because: "held-out weights need normalised kernels, as kernels with a power are; remove it",
-            },
         ];
         check(self, "output", &rules)?;
         for (at, kernel) in self.kernels.iter().enumerate() {
             kernel.validate(&format!("output.kernels[{at}]"), fitted)?;
         }
+        let rule = Rule {
+            key: "output.weights",
+            refused_when: several && fitted && !self.summands_are_normalised(),
+            because: "held-out weights need normalised kernels, as kernels with a power are; remove it",
+        };
+        check(self, "output", &[rule])?;
         let any = one || self.summands().next().is_some();
         ensure(any, "output.kernels", "weights that are all 0", "at least one above 0")?;
         // those of weight 0 too, so that places are those in the file

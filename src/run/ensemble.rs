@@ -157,7 +157,7 @@ impl Run {
         let several = members.len() > 1;
         for Member { name, config, .. } in members.iter().filter(|_| several) {
             if let Some((key, found)) = config.decoding.of_one_model() {
-                return Err(Error::value(format!("{key} of {name}"), found, IN_ENSEMBLES));
+                return Err(Error::refused(format!("{key} of {name}"), found, IN_ENSEMBLES));
             }
         }
         let rule = if several { rule } else { Combination::default() };

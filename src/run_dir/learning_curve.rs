@@ -46,7 +46,7 @@ impl LearningCurve {
         let mut curves = Vec::new();
         for folder in folders {
             let run = RunDir::at(&folder);
-            let Some(lines) = run.log()? else { continue };
+            let Some(lines) = run.log()?.filter(|lines| !lines.is_empty()) else { continue };
             let metric = run.config()?.evaluation.metric;
             let point = |line: &LogLine<Scores>| {
                 let value = Some(metric.value(&line.metrics)).filter(|value| value.is_finite());

@@ -1,5 +1,6 @@
 //! The problem that a model is fitted to: a configuration, its data, and what is made of them once.
 
+use std::rc::Rc;
 use std::sync::{Arc, OnceLock};
 
 use burn::tensor::Device;
@@ -27,7 +28,7 @@ pub struct Problem {
     /// The configuration, as the number of training pairs permits it.
     pub config: Arc<Checked>,
     /// Training, validation and test pairs, and the outputs.
-    pub dataset: Arc<Dataset>,
+    pub dataset: Rc<Dataset>,
     /// The folder of the data.
     pub root: DataRoot,
     /// Means and deviations by which the features of outputs are standardised.
@@ -77,7 +78,7 @@ impl Problem {
         let indices = dataset.train.outputs.iter().flatten().copied().collect();
         Ok(Self {
             config: Arc::new(adapted),
-            dataset: Arc::new(dataset),
+            dataset: Rc::new(dataset),
             root: root.clone(),
             scaling,
             constants,

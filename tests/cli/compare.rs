@@ -270,7 +270,7 @@ fn random_sweeps_draw_from_ranges() {
     fails(&axes, &["--random"]);
     let many = ["--random", "99999999999"];
     fails(&[&many[..], &axes].concat(), &["--random = 99999999999", "1 to 10000"]);
-    fails(&["--grid", "sketch.size"], &["sketch.size", "allowed"]);
+    fails(&["--grid", "sketch.size"], &["sketch.size", "expected"]);
     fails(&["--grid", "sketch.size=5,0"], &["sketch.size = 0"]);
     fails(&["--grid", "sketch.sizes=5,6"], &["sizes"]);
     assert!(!sandbox.path("runs/small-sweep").join("sketch.size=5").exists(), "nothing is trained");

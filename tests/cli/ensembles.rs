@@ -132,7 +132,7 @@ fn weights_of_members_come_from_held_out_answers() {
     };
     let key = "ensemble.weights = \"held-out\"";
     let max = machines.replace("parallel = 2", "combination = { name = \"max\" }");
-    case(&max, &[key, "\"max\" has none"]);
+    case(&max, &[key, "\"max\" has no weights"]);
     let given = "combination = { name = \"mean\", weights = [0.5, 0.5] }";
     let given = machines.replace("parallel = 2", given);
     case(&given, &["ensemble.combination.weights = [0.5, 0.5]", "ensemble.weights fits them"]);

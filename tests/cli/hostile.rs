@@ -284,7 +284,7 @@ fn ids_of_any_kind_are_printed_on_their_line() {
     let predict = ["predict", "run", "texts.txt", "--top", "83", "--format", "tsv"];
     let table = sandbox.succeed(&predict);
     assert_eq!(table.lines().count(), 84, "{table:?}");
-    assert!(table.lines().all(|line| line.split('\t').count() == 7), "{table:?}");
+    assert!(table.lines().all(|line| line.split('\t').count() == 9), "{table:?}");
     assert!(!table.contains('\u{1b}'), "{table:?}");
     // JSON has the ids as they are
     let answer = json(&sandbox.succeed(&[&search[..], &["--json"]].concat()));

@@ -199,8 +199,11 @@ fn expected_f1_that_is_not_possible_is_refused() {
     for (change, says) in [
         ("decoding.expected_f1={ temperature = 0.0 }", &["expected_f1.temperature", "0"][..]),
         ("decoding.expected_f1={ candidates = 0 }", &["expected_f1.candidates", "at least 1"]),
-        ("decoding.search=exact", &[key, "remove it", "decoding.search"]),
-        ("evaluation.candidates=lists.jsonl", &[key, "remove it", "evaluation.candidates"]),
+        ("decoding.search=exact", &[key, "remove one of them", "decoding.search"]),
+        (
+            "evaluation.candidates=lists.jsonl",
+            &[key, "remove one of them", "evaluation.candidates"],
+        ),
         ("ensemble.seeds=2", &[key, "given", "candidates"]),
         (NGRAM_FEATURES, &[key, "remove it", "labels"]),
     ] {
@@ -253,8 +256,8 @@ fn exact_search_that_is_not_possible_is_refused() {
     let exact = ["train", "small.toml", "--set", "decoding.search=exact", "--set"];
     for (change, says) in [
         ("output.kernel={name=\"tanimoto\"}", &["output.kernel.name", "tanimoto", "linear"][..]),
-        ("output.power=0.5", &["output.power", "0.5", "no tempering"]),
-        ("output.centred=true", &["output.centred", "true", "no tempering"]),
+        ("output.power=0.5", &["output.power", "0.5", "without tempering"]),
+        ("output.centred=true", &["output.centred", "true", "without tempering"]),
         ("decoding.hubs={}", &["decoding.hubs", "given", "remove it"]),
         ("decoding.normalise=true", &["decoding.normalise", "true", "false"]),
         ("ensemble.seeds=2", &["decoding.search", "exact", "candidates"]),

@@ -119,7 +119,7 @@ fn candidates_are_those_of_the_precursors_mass_or_of_the_formula() {
     let rows: Vec<Vec<&str>> = tsv.lines().map(|line| line.split('\t').collect()).collect();
     assert_eq!(rows[0][..4], ["id", "precursor_mz", "rank", "candidate"]);
     assert_eq!(rows[1][..3], ["a", "63.04406", "1"]);
-    assert_eq!(rows[2], ["b", "300.1", "", "", "", "", ""]);
+    assert_eq!(rows[2], ["b", "300.1", "", "", "", "", "", "", ""]);
     assert_eq!(table("csv"), tsv.replace('\t', ","));
     sandbox.write("none.mgf", "# nothing\n");
     let none = "no tandem spectra; at least one is needed";

@@ -180,7 +180,7 @@ fn what_several_kernels_do_not_allow_is_refused() {
     let ngrams = "output.features={kind=\"ngrams\", column=\"name\", min=1, max=1}";
     case(ngrams, &["output.features = given", "output.kernels have features"]);
     case("output.kernels=[]", &["output.kernel = absent", "[[output.kernels]]"]);
-    case("sketch.full=true", &["sketch.full = true", "false: several output.kernels"]);
+    case("sketch.full=true", &["sketch.full = true", "several output.kernels", "set it to false"]);
     case("decoding.search=exact", &["decoding.search", "candidates"]);
     for (from, to, expected) in [
         ("weight = 0.5", "weight = -1.0", &["output.kernels[1].weight = -1", "not below 0"][..]),

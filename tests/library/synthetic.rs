@@ -188,7 +188,7 @@ fn an_embedding_is_chosen_by_the_validation_error() {
         .replace("train = 700", "train = 30")
         .replace("unlabelled = 30", "unlabelled = 500");
     let ridge = "\n[encoder]\nkind = \"kernel-machine\"\nlambda = [0.1, 0.01]\n\
-                 answers = { kind = \"embedded\", ranks = [1, 4, 10], supervised = [1.0, 0.0] }\n";
+                 predictions = { kind = \"embedded\", ranks = [1, 4, 10], supervised = [1.0, 0.0] }\n";
     let config = checked(&folder, &format!("{noisy}{ridge}"));
     let out = folder.path("run");
     let root = DataRoot::find("", None, None).unwrap();
@@ -231,7 +231,7 @@ fn an_embedding_learns_its_directions_with_a_lambda_of_its_own() {
     let noisy = noisy.replace("train = 700", "train = 30");
     let config = format!(
         "{noisy}\n[encoder]\nkind = \"kernel-machine\"\nlambda = [1.0, 0.01]\n\
-         answers = {{ kind = \"embedded\", ranks = [2, 5], lambda = [0.3, 0.003] }}\n"
+         predictions = {{ kind = \"embedded\", ranks = [2, 5], lambda = [0.3, 0.003] }}\n"
     );
     let config = checked(&folder, &config);
     let out = folder.path("run");

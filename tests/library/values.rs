@@ -105,7 +105,7 @@ fn a_wrong_value_comes_with_its_key() {
         ("data.splits={train=5}", "data.splits.validation = absent: expected a number of rows"),
         (
             "data.splits.column=\"set\"",
-            "data.splits.validation = 7: expected absent, with data.splits.column",
+            "data.splits.validation = 7: remove it, with data.splits.column",
         ),
         ("data.splits.x=1", "`train`, `seed`, `group`, `column`, `unpaired`\nin `data.splits.x`"),
         ("data.x=1", "`licence`, `fold`\nin `data.x`"),

@@ -51,7 +51,7 @@ pub(crate) fn read_vector(path: &Path, bytes: &[u8]) -> Result<Vec<f64>, Error> 
     let mut npy = Npy::new(path, bytes, NUMBERS)?;
     let bytes = bytes.len() - npy.start as usize;
     let size = npy.element.size;
-    if npy.shape != [(bytes / size) as u64] || bytes % size != 0 {
+    if npy.shape != [(bytes / size) as u64] || !bytes.is_multiple_of(size) {
         let shape = &npy.shape;
         let name = npy.element.name;
         let message = format!("an array of shape {shape:?} and type {name} in {bytes} bytes");

@@ -72,7 +72,7 @@ impl Outputs {
             }
         };
         if let Some(CandidateConfig { column, value }) = config.candidate
-            && let [] = &candidates[..]
+            && candidates.is_empty()
         {
             let message = format!("no row has {column} = {value:?}, so there is no candidate");
             return Err(Error::file(path, message));

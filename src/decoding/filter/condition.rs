@@ -8,7 +8,10 @@ use crate::error::Error;
 
 /// What is to hold of a candidate.
 #[derive(Clone, Debug, PartialEq)]
-#[expect(clippy::large_enum_variant, reason = "a filter has a few conditions, which are read for each candidate")]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "a filter has a few conditions, which are read for each candidate"
+)]
 pub enum Condition {
     /// The opposite of a condition.
     Not(Box<Condition>),

@@ -200,7 +200,7 @@ impl<'a> PreparedMachine<'a> {
             return Ok(OutputSpace::training_weighted(kernel, &rows, weights)?);
         }
         let mixed = settings.embedding().is_some_and(EmbeddingConfig::is_mixed);
-        let rank = match settings.answers {
+        let rank = match settings.predictions {
             PredictionsConfig::Leading { rank } => Some(rank),
             PredictionsConfig::All {} | PredictionsConfig::Embedded(_) => None,
         };

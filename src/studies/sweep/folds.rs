@@ -88,8 +88,8 @@ impl Folds {
         }
         let first = stored.runs.first().ok_or_else(|| refused("no runs".into()))?;
         let keys = stored.keys.iter().cloned();
-        let config =
-            RunDir::at(&path.join(folder(&keys.zip(first.setting.clone()).collect()))).config()?;
+        let first_run = path.join(folder(&keys.zip(first.setting.clone()).collect()));
+        let config = RunDir::at(&first_run).config()?;
         let fold = |config: &Checked| {
             let fold = config.data.fold.clone();
             fold.map(|fold| FoldConfig { held: 1, seed: 0, ..fold })

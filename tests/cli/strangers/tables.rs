@@ -328,7 +328,7 @@ fn a_column_names_the_splits() {
     let init = ["init", "divided.csv", "--split", "column=set", "--force"];
     sandbox.fail(&init, 2, &["\"set\", with \"holdout\" on line 3", "train, validation"]);
     let train = ["train", "divided.toml", "--out", "again"];
-    sandbox.fail(&train, 1, &["divided.csv", "line 3", "\"holdout\" in the column \"set\""]);
+    sandbox.fail(&train, 2, &["divided.csv:3", "\"holdout\" in the column \"set\""]);
     // without test rows there is nothing to report on
     let untested = table.replace(",TEST", ",train");
     std::fs::write(sandbox.path("divided.csv"), &untested).unwrap();

@@ -136,7 +136,7 @@ fn what_cannot_be_tempered_is_refused() {
     let temper = |tempering: Tempering, rows: &Features| basis.clone().tempered(&tempering, rows);
     for power in [-0.1, 1.1, f64::NAN, f64::INFINITY, -f64::MIN_POSITIVE] {
         let error =
-            temper(Tempering { power: power, centred: true, normalised: true }, &rows).unwrap_err();
+            temper(Tempering { power, centred: true, normalised: true }, &rows).unwrap_err();
         assert!(error.to_string().contains("tempering: power = "), "{error}");
     }
     let once = temper(Tempering { power: 0.5, centred: true, normalised: true }, &rows).unwrap();

@@ -424,7 +424,7 @@ fn named_splits(table: &Table, column: &str) -> Result<Drawn, Error> {
             None => {
                 let cell = shorten(cell);
                 let message = format!(
-                    "{cell:?} in the column {column:?}, which names the split: allowed are train, validation (valid, val, dev) \
+                    "{cell:?} in the column {column:?}, which names the split: expected train, validation (valid, val, dev) \
                      and test"
                 );
                 return Err(table.error(row, message));

@@ -18,6 +18,9 @@ use crate::reranker::Seen;
 /// The first rows of each query under one member, with their scores.
 type FirstRows = Vec<Vec<Scored>>;
 
+/// The best candidates of each query, and the first rows under each member that has a reranker.
+type HitsAndFirstRows = (Vec<Vec<Hit>>, Vec<Option<FirstRows>>);
+
 /// Scores outputs that are not candidates for the queries of an ensemble, as if they were candidates. The mean and the
 /// deviation by which scores are standardised stay those of the candidates.
 #[derive(Debug)]
@@ -72,7 +75,7 @@ impl Ensemble<'_> {
         pool: Pool,
         rule: &Combination,
         k: usize,
-    ) -> Result<(Vec<Vec<Hit>>, Vec<Option<FirstRows>>), Error> {
+    ) -> Result<HitsAndFirstRows, Error> {
         // one model with a reranker finds both in one pass
         if let ([member], Some(reranker)) = (&self.members[..], self.rerankers[0]) {
             let none = vec![None; self.queries()];

@@ -134,7 +134,7 @@ impl OutputSpace {
             let leading = points.subrows(0, dimension);
             joined.extend(leading.col_iter().flat_map(|column| column.iter().copied()));
         }
-        Ok(processes.join(joined)?)
+        processes.join(joined)
     }
 
     /// Creates the identity on the distinct rows of the training outputs, and the targets: IOKR.
@@ -490,5 +490,5 @@ fn sums_of_weights(class: &[u32], weights: &RowWeights) -> Result<RowWeights, Er
     for (row, &class) in class.iter().enumerate() {
         sums[class as usize] += weights.get(row);
     }
-    Ok(RowWeights::new(&sums)?)
+    RowWeights::new(&sums)
 }
