@@ -82,10 +82,10 @@ impl Table {
     /// A LaTeX tabular, for the package booktabs, with a rule above each row whose first cell is not empty.
     pub fn latex(&self) -> String {
         let line = |line: &Vec<String>, numbers: bool| {
-            let cell = |(at, text): (usize, &String)| match numbers && at >= self.texts {
+            let cell = |(at, text): (usize, &String)| {
+                let is_number = numbers && at >= self.texts && !text.is_empty();
                 // signs need mathematics
-                true if !text.is_empty() => format!("${text}$"),
-                true | false => escaped(text),
+                if is_number { format!("${text}$") } else { escaped(text) }
             };
             let cells = line.iter().enumerate().map(cell);
             cells.collect::<Vec<_>>().join(" & ") + " \\\\\n"

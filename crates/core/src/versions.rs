@@ -7,7 +7,8 @@
 /// instruction set, and `mul_add` would become a call of the C library.
 ///
 /// ```
-/// let (values, factor) = ([1.0f32, 2.0], 3.0);
+/// let values = [1.0f32, 2.0];
+/// let factor = 3.0;
 /// let sum = dsokr_core::versions! {
 ///     ["avx512f"], ["avx2"], (values: [f32; 2], factor: f32) -> f32 {
 ///         values.iter().map(|value| factor * value).sum()

@@ -23,9 +23,11 @@
 //!     coordinates: vec![1.0, 0.2, 0.9, 0.4, 0.0, 1.0],
 //!     ..CandidateParts::default()
 //! })?;
-//! let (names, gold) = (text(&["q1", "q2"]), text(&["ethanol", "benzene"]));
+//! let names = text(&["q1", "q2"]);
+//! let gold = text(&["ethanol", "benzene"]);
 //! let queries = Queries::named(&names, 2, &[1.0, 0.0, 0.3, 0.7])?;
-//! let (pool, rule) = (Pool::Shared, Combination::default());
+//! let pool = Pool::Shared;
+//! let rule = Combination::default();
 //! let model = Ensemble::one(queries, &candidates, None)?;
 //! let gold = model.gold(pool, &gold, MissingGold::Error)?;
 //! let metrics = model.metrics(pool, &model.rank(pool, &rule, &gold)?)?;

@@ -8,7 +8,8 @@
 //! use dsokr_molecule::ged::{Limit, edit_distance};
 //! use dsokr_molecule::{Molecule, MoleculeFeatures, Morgan, graph::Graph, svg_pair};
 //!
-//! let (benzene, pyridine) = (Molecule::parse("c1ccccc1")?, Molecule::parse("n1ccccc1")?);
+//! let benzene = Molecule::parse("c1ccccc1")?;
+//! let pyridine = Molecule::parse("n1ccccc1")?;
 //! assert_eq!(pyridine.canonical_smiles(), "c1ccncc1");
 //!
 //! let distance = edit_distance(&Graph::from(&benzene), &Graph::from(&pyridine), &Limit::NONE);

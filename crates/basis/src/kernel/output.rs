@@ -39,7 +39,8 @@ use crate::features::{Block, RowKind};
 ///     }
 ///
 ///     fn block(&self, a: &Block, b: &Block) -> Result<Mat<f64>, Error> {
-///         let (a, b) = (rows(a), rows(b));
+///         let a = rows(a);
+///         let b = rows(b);
 ///         Ok(Mat::from_fn(a.len(), b.len(), |i, j| common(a[i], b[j])))
 ///     }
 ///

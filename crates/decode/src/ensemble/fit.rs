@@ -60,7 +60,8 @@ pub struct FittedWeights {
 /// let coordinates = vec![1.0, -1.0];
 /// let parts = CandidateParts { ids, dim: 1, coordinates, ..CandidateParts::default() };
 /// let candidates = Candidates::new(parts)?;
-/// let (good, bad) = ([0.1, -0.1], [-1.0, 1.0]);
+/// let good = [0.1, -0.1];
+/// let bad = [-1.0, 1.0];
 /// let member = |name, rows| {
 ///     Ok::<_, dsokr_core::Error>(Member {
 ///         name,
@@ -70,7 +71,8 @@ pub struct FittedWeights {
 ///     })
 /// };
 /// let ensemble = Ensemble::new(vec![member("good", &good)?, member("bad", &bad)?])?;
-/// let (rule, gold) = (Combination::default(), [Some(0), Some(1)]);
+/// let rule = Combination::default();
+/// let gold = [Some(0), Some(1)];
 /// let fitted = fit_weights(&ensemble, Pool::Shared, &rule, &gold, 1 << 20)?;
 /// assert_eq!(fitted.mrr, 1.0);
 /// assert!(fitted.weights[0] > 0.9);

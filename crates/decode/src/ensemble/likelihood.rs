@@ -54,7 +54,8 @@ pub struct LikelyWeights {
 /// let coordinates = vec![1.0, -1.0];
 /// let parts = CandidateParts { ids, dim: 1, coordinates, ..CandidateParts::default() };
 /// let candidates = Candidates::new(parts)?;
-/// let (good, bad) = ([0.1, -0.1, 0.1], [-1.0, 1.0, 0.1]);
+/// let good = [0.1, -0.1, 0.1];
+/// let bad = [-1.0, 1.0, 0.1];
 /// let member = |name, rows| {
 ///     Ok::<_, dsokr_core::Error>(Member {
 ///         name,

@@ -6,7 +6,8 @@
 //! use dsokr_decode::{Rank, report};
 //!
 //! let at = |above| Rank::new(above, 1, 100).ok();
-//! let (one, two) = ([at(0), at(1), at(40)], [at(0), at(3), None]);
+//! let one = [at(0), at(1), at(40)];
+//! let two = [at(0), at(3), None];
 //! let curve = report::hits_curve(&one, 50, 200, 0)?;
 //! assert_eq!((curve[0].k, curve[0].hits), (1, 1.0 / 3.0));
 //! assert_eq!(curve[49].hits, 1.0);

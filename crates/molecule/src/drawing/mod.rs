@@ -34,7 +34,8 @@ const LETTER: f64 = 10.0;
 /// ```
 /// use dsokr_molecule::{Molecule, svg_pair};
 ///
-/// let (truth, predicted) = (Molecule::parse("CCO")?.svg(), Molecule::parse("CCN")?.svg());
+/// let truth = Molecule::parse("CCO")?.svg();
+/// let predicted = Molecule::parse("CCN")?.svg();
 /// let svg = svg_pair((&truth, "truth"), (&predicted, "GED < 2"));
 /// assert!(svg.contains("GED &lt; 2"));
 /// # Ok::<(), dsokr_molecule::Error>(())

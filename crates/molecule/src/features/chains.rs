@@ -25,7 +25,8 @@ use crate::molecule::{Bond, BondOrder, Element, Molecule};
 ///     Chains::default().codes(&Molecule::parse(smiles)?)
 /// );
 /// // decanoic and undecanoic acid have no feature in common
-/// let (ten, eleven) = (codes("CCCCCCCCCC(=O)O")?, codes("CCCCCCCCCCC(=O)O")?);
+/// let ten = codes("CCCCCCCCCC(=O)O")?;
+/// let eleven = codes("CCCCCCCCCCC(=O)O")?;
 /// assert!(ten.keys().all(|code| !eleven.contains_key(code)));
 /// assert!(codes("c1ccccc1")?.is_empty());
 /// # Ok::<(), dsokr_molecule::Error>(())

@@ -29,7 +29,8 @@ use crate::refinement::{code_of, mix, unordered};
 ///     Rings::default().codes(&Molecule::parse(smiles)?)
 /// );
 /// // catechol and resorcinol share the benzene ring, but neither pattern nor pair
-/// let (ortho, meta) = (codes("Oc1ccccc1O")?, codes("Oc1cccc(O)c1")?);
+/// let ortho = codes("Oc1ccccc1O")?;
+/// let meta = codes("Oc1cccc(O)c1")?;
 /// assert_eq!(ortho.keys().filter(|code| meta.contains_key(code)).count(), 2);
 /// assert!(codes("CCCCO")?.is_empty());
 /// # Ok::<(), dsokr_molecule::Error>(())
@@ -200,7 +201,8 @@ pub fn ring_systems(molecule: &Molecule) -> Vec<RingSystem> {
 ///     Components::default().codes(&Molecule::parse(smiles)?)
 /// );
 /// // both salts have the chloride; the ammonium ions differ
-/// let (first, second) = (codes("C[NH3+].[Cl-]")?, codes("CC[NH3+].[Cl-]")?);
+/// let first = codes("C[NH3+].[Cl-]")?;
+/// let second = codes("CC[NH3+].[Cl-]")?;
 /// assert_eq!(first.keys().filter(|code| !second.contains_key(code)).count(), 2);
 /// // a single component without isotopes says only its charge
 /// assert_eq!(codes("CCO")?, codes("c1ccccc1")?);

@@ -75,11 +75,13 @@ impl EditDistance {
 /// use dsokr_molecule::{Molecule, graph::Graph};
 ///
 /// let graph = |smiles| Molecule::parse(smiles).map(|molecule| Graph::from(&molecule));
-/// let (benzene, pyridine) = (graph("c1ccccc1")?, graph("c1ccncc1")?);
+/// let benzene = graph("c1ccccc1")?;
+/// let pyridine = graph("c1ccncc1")?;
 /// assert_eq!(edit_distance(&benzene, &pyridine, &Limit::NONE).exact(), Some(1));
 /// let cyclohexane = graph("C1CCCCC1")?;
 /// assert_eq!(edit_distance(&benzene, &cyclohexane, &Limit::NONE).exact(), Some(3));
-/// let (a, b) = (benzene.without_edge_labels(), cyclohexane.without_edge_labels());
+/// let a = benzene.without_edge_labels();
+/// let b = cyclohexane.without_edge_labels();
 /// assert_eq!(edit_distance(&a, &b, &Limit::NONE).exact(), Some(0));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
