@@ -337,10 +337,10 @@ fn sets_of_candidates_are_calibrated_on_what_is_held_out() {
     for (change, says) in [
         (
             "encoder.predictions={kind=\"embedded\", ranks=[1]}",
-            "data.splits.validation = 0: expected at least 1; encoders",
+            "data.splits.validation = 0: encoders choose their checkpoint on validation pairs; use at least 1",
         ),
-        ("evaluation.split=validation", "since there are no validation pairs"),
-        ("decoding.hubs={}", "decoding.hubs is chosen on them"),
+        ("evaluation.split=validation", "there are no validation pairs; set it to \"test\""),
+        ("decoding.hubs={}", "decoding.hubs is chosen on validation pairs"),
     ] {
         let lambda = "encoder.lambda=[1e-3,1e-2]";
         sandbox.fail(&["train", "pool.toml", "--set", lambda, "--set", change], 2, &[says]);
