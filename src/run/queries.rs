@@ -226,7 +226,7 @@ impl Run {
     /// The evaluation of each member by itself, on the queries as it reads them.
     ///
     /// # Errors
-    /// As [`Member::evaluate`]; lists that name a candidate which a member lacks.
+    /// As [`Run::evaluate`](crate::Run::evaluate); lists that name a candidate which a member lacks.
     pub fn evaluate_members(&self, asked: &QueryAnswers) -> Result<Vec<Evaluation>, Error> {
         let first = &self.members[0].candidates;
         let data = asked.data.as_deref();
