@@ -281,8 +281,8 @@ fn list(points: &[Point]) -> String {
     points.join(" ")
 }
 
-/// Text as XML holds it; control characters become blanks.
-fn escape(text: &str) -> String {
+/// Text as XML and HTML hold it between tags; control characters become blanks.
+pub fn escape(text: &str) -> String {
     let text = text.replace(char::is_control, " ");
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
 }

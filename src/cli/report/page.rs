@@ -5,6 +5,7 @@ use std::fmt::Write;
 use dsokr_decode::report::QueryRow;
 use dsokr_molecule::Molecule;
 
+use crate::cli::plot::escape;
 use crate::metrics::metric::Metric;
 use crate::metrics::scores::Scores;
 
@@ -131,10 +132,4 @@ fn output(id: &str, label: &str, drawn: bool) -> String {
         escape(label),
         escape(id)
     )
-}
-
-/// Text as HTML shows it.
-fn escape(text: &str) -> String {
-    let text = text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
-    text.replace('"', "&quot;")
 }
