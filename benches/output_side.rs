@@ -73,7 +73,7 @@ fn basis() -> Result<serde_json::Value, Failure> {
     let seconds = median(|| {
         let basis =
             Basis::fit(Kernel::Cosine, &rows, &SketchOptions::new(SketchKind::Gaussian, m))?;
-        p = basis.project(&rows)?.dimension;
+        p = basis.project(&rows)?.dimension();
         Ok(())
     })?;
     Ok(json!({"n": n, "m": m, "p": p, "fit_and_project_s": seconds}))
@@ -103,18 +103,18 @@ fn decode_chebi() -> Result<serde_json::Value, Failure> {
     let rows = all.select(&(0..9244).collect::<Vec<_>>())?;
     let options = SketchOptions::new(SketchKind::Gaussian, 100);
     let projected = Basis::fit(Kernel::Cosine, &rows, &options)?.project(&all)?;
-    let p = projected.dimension;
+    let p = projected.dimension();
     let gold: Vec<Option<u32>> =
         (0..projected.len() as u32).step_by(10).take(3_300).map(Some).collect();
     let noise = normals(gold.len() * p, "noise");
     let mut queries = Vec::with_capacity(gold.len() * p);
     for (row, noise) in gold.iter().flatten().zip(noise.chunks_exact(p)) {
-        let row = &projected.coordinates[*row as usize * p..][..p];
+        let row = &projected.coordinates()[*row as usize * p..][..p];
         let length = row.iter().map(|value| value * value).sum::<f32>().sqrt();
         let noise = noise.iter().map(|noise| 0.8 * length * noise / (p as f32).sqrt());
         queries.extend(row.iter().zip(noise).map(|(value, noise)| value + noise));
     }
-    ranking(&queries, &projected.coordinates, &gold, p)
+    ranking(&queries, projected.coordinates(), &gold, p)
 }
 
 fn ranking(

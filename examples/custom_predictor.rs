@@ -43,7 +43,7 @@ impl Learner for NeighboursConfig {
         Ok(Box::new(move |targets: &OutputTargets| {
             let (_, targets) = targets.basis()?;
             let texts = texts.clone();
-            let targets = targets.coordinates.clone();
+            let targets = targets.coordinates().to_vec();
             Ok(Fitted::new(Neighbours { count: self.neighbours, texts, targets }))
         }))
     }

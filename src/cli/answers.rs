@@ -62,7 +62,7 @@ impl QueryColumn {
             Self::Text => Some(text.to_owned()),
             Self::PrecursorMz => {
                 let spectrum = text.parse::<Spectrum>().ok();
-                Some(spectrum.map_or_else(String::new, |own| own.precursor_mz.to_string()))
+                Some(spectrum.map_or_else(String::new, |own| own.precursor_mz().to_string()))
             }
             Self::None => None,
         }

@@ -6,7 +6,7 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use dsokr_core::Argument;
+use dsokr_core::{Argument, Processes};
 use dsokr_data::feature_file::read_features;
 use dsokr_data::table::{TABLE_FORMATS, TableFormat, TextFormat, TextReader, open_text};
 use dsokr_data::{InputKind, Inputs, Split};
@@ -191,8 +191,8 @@ pub struct Wants {
 
 impl Wants {
     /// The candidates that are wanted; none where all are.
-    pub fn of(&self, runs: &Run) -> Result<Option<Wanted>, Error> {
-        self.filter.as_ref().map(|filter| runs.wanted(filter)).transpose()
+    pub fn of(&self, processes: &Processes, runs: &Run) -> Result<Option<Wanted>, Error> {
+        self.filter.as_ref().map(|filter| runs.wanted(processes, filter)).transpose()
     }
 }
 

@@ -1,7 +1,7 @@
 use std::path::PathBuf;
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use dsokr_core::Argument;
+use dsokr_core::{Argument, Processes};
 
 use crate::cli::evaluation::Queries;
 use crate::cli::output::print;
@@ -59,10 +59,11 @@ pub fn run(arguments: &Arguments) -> Result<(), Error> {
         queries.refuse("absent: cross-validations are compared by the metrics of their parts")?;
         return print(&compare_folds(&arguments.runs, &names)?.render(format)?);
     }
-    let open = |path| queries.open(std::slice::from_ref(path), None);
+    let alone = &Processes::default();
+    let open = |path| queries.open(alone, std::slice::from_ref(path), None);
     let runs = arguments.runs.iter().map(open).collect::<Result<Vec<_>, Error>>()?;
     let request = queries.request(&runs[0]);
-    let answers = runs.iter().map(|run| request.ask(run, Member::coordinates));
+    let answers = runs.iter().map(|run| request.ask(alone, run, Member::coordinates));
     let answers = answers.collect::<Result<Vec<_>, Error>>()?;
     let mut evaluated = Vec::new();
     for ((run, answers), name) in runs.iter().zip(&answers).zip(names) {

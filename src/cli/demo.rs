@@ -5,6 +5,7 @@ use crate::cli::output::{PROGRAM, print};
 use crate::cli::search;
 #[cfg(feature = "serve")]
 use crate::cli::serve;
+use dsokr_core::Processes;
 use dsokr_core::store::ScratchFolder;
 
 /// The text that is searched without one.
@@ -35,13 +36,13 @@ pub fn run(arguments: &Arguments) -> Result<(), Error> {
     let run = quickstart::demo(folder.path())?;
     #[cfg(feature = "serve")]
     if arguments.serve {
-        return serve::run(&serve::Arguments::local(run, arguments.port));
+        return serve::run(&Processes::default(), &serve::Arguments::local(run, arguments.port));
     }
     let text = arguments.text.as_deref().unwrap_or(EXAMPLE);
     if arguments.text.is_none() {
         print(&format!("{text}\n"))?;
     }
-    search::run(&search::Arguments::new(run, text, arguments.top))?;
+    search::run(&Processes::default(), &search::Arguments::new(run, text, arguments.top))?;
     if arguments.text.is_some() {
         return Ok(());
     }

@@ -2,6 +2,7 @@ use std::path::PathBuf;
 
 use crate::error::Error;
 use crate::run::{Member, QueryRequest};
+use dsokr_core::Processes;
 use dsokr_data::SplitName;
 
 use crate::cli::arguments::{Beyond, Combine};
@@ -34,9 +35,9 @@ pub struct Arguments {
     shards: Option<PathBuf>,
 }
 
-pub fn run(arguments: &Arguments) -> Result<(), Error> {
+pub fn run(processes: &Processes, arguments: &Arguments) -> Result<(), Error> {
     let Arguments { queries, shown, .. } = arguments;
-    let mut runs = queries.open(&arguments.runs, arguments.shards.as_deref())?;
+    let mut runs = queries.open(processes, &arguments.runs, arguments.shards.as_deref())?;
     arguments.combine.apply(&mut runs)?;
     runs = runs.with_beyond(arguments.beyond.beyond.as_ref())?;
     let request = queries.request(&runs);
@@ -44,8 +45,8 @@ pub fn run(arguments: &Arguments) -> Result<(), Error> {
         let file = None;
         let split = Some(SplitName::Validation);
         let validation = QueryRequest { file, split, ..request.clone() };
-        runs.fit_weights(&validation.ask(&runs, Member::coordinates)?)?;
+        runs.fit_weights(&validation.ask(processes, &runs, Member::coordinates)?)?;
     }
-    let answers = request.ask(&runs, Member::coordinates)?;
-    shown.show((&runs, &arguments.runs), &answers, &request, queries.device)
+    let answers = request.ask(processes, &runs, Member::coordinates)?;
+    shown.show(processes, (&runs, &arguments.runs), &answers, &request, queries.device)
 }

@@ -160,9 +160,15 @@ impl Queries {
     }
 
     /// Opens runs that read the queries.
-    pub fn open(&self, runs: &[PathBuf], shards: Option<&Path>) -> Result<Run, Error> {
+    pub fn open(
+        &self,
+        processes: &Processes,
+        runs: &[PathBuf],
+        shards: Option<&Path>,
+    ) -> Result<Run, Error> {
         check_runs(runs)?;
-        let runs = Run::open_shared(runs, shards, None, &self.device.open()?)?;
+        let runs =
+            Run::open_shared(processes, runs, shards, None, &self.device.open_for(processes)?)?;
         runs.on_bad_row(self.on_bad_row)
     }
 
@@ -188,6 +194,7 @@ impl Shown {
     /// directories.
     pub fn show(
         &self,
+        processes: &Processes,
         (runs, folders): (&Run, &[PathBuf]),
         answers: &QueryAnswers,
         request: &QueryRequest,
@@ -199,7 +206,7 @@ impl Shown {
         self.draw.as_ref().map(|file| check_svg("draw", file)).transpose()?;
         let names = self.names(runs)?;
         let (mut evaluation, decoded) = runs.evaluate(answers)?;
-        let first = Processes::current().is_first();
+        let first = processes.is_first();
         let named = evaluation.named.as_ref().unwrap_or(&runs.members()[0].candidates);
         let molecules = |count| compared_molecules(&evaluation.golds, &decoded, named, count);
         let drawn = match (&evaluation.outputs, &self.draw) {
@@ -240,8 +247,9 @@ impl Shown {
         }
         let mut against = None;
         if let Some(name) = &self.against {
-            let other = Run::open_all(std::slice::from_ref(name), &device.open()?)?;
-            let (theirs, _) = other.evaluate(&request.ask(&other, Member::coordinates)?)?;
+            let other = Run::open_all(std::slice::from_ref(name), &device.open_for(processes)?)?;
+            let (theirs, _) =
+                other.evaluate(&request.ask(processes, &other, Member::coordinates)?)?;
             against = Some(compare(&evaluation.ranks, &theirs.ranks, RESAMPLES, seed)?);
             ranks.push((names[runs.members().len()].clone(), theirs.ranks));
         }

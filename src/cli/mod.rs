@@ -76,9 +76,9 @@ struct Cli {
     quiet: bool,
 }
 
-/// The subcommands: variant, module, and whether several processes can share the work.
+/// The subcommands: variant, module, and whether several processes can share the work, which `run` is given then.
 macro_rules! commands {
-    ($($(#[$when:meta])? $name:ident $module:ident $shared:literal;)*) => {
+    ($($(#[$when:meta])? $name:ident $module:ident $work:ident;)*) => {
         #[derive(Subcommand)]
         enum Command {
             $($(#[$when])? $name($module::Arguments),)*
@@ -87,40 +87,50 @@ macro_rules! commands {
         impl Command {
             fn shares_work(&self) -> bool {
                 match self {
-                    $($(#[$when])? Self::$name(_) => $shared,)*
+                    $($(#[$when])? Self::$name(_) => commands!(@can_share $work),)*
                 }
             }
 
-            fn run(&self) -> Result<(), Error> {
+            fn run(&self, processes: &Processes) -> Result<(), Error> {
                 match self {
-                    $($(#[$when])? Self::$name(arguments) => $module::run(arguments),)*
+                    $($(#[$when])? Self::$name(arguments) => {
+                        commands!(@run $work $module processes arguments)
+                    })*
                 }
             }
         }
     };
+    (@can_share shared) => { true };
+    (@can_share alone) => { false };
+    (@run shared $module:ident $processes:ident $arguments:ident) => {
+        $module::run($processes, $arguments)
+    };
+    (@run alone $module:ident $processes:ident $arguments:ident) => {
+        $module::run($arguments)
+    };
 }
 
 commands! {
-    Demo demo false;
-    Quickstart quickstart false;
-    Init init false;
-    Train train true;
-    Evaluate evaluate true;
-    Compare compare false;
-    Search search true;
-    Candidates candidates false;
+    Demo demo alone;
+    Quickstart quickstart alone;
+    Init init alone;
+    Train train shared;
+    Evaluate evaluate shared;
+    Compare compare alone;
+    Search search shared;
+    Candidates candidates alone;
     #[cfg(feature = "serve")]
-    Serve serve true;
-    Predict predict false;
-    Embed embed false;
-    Rank rank false;
-    Sketch sketch true;
-    Sweep sweep false;
-    Cv cv false;
-    Export export false;
+    Serve serve shared;
+    Predict predict alone;
+    Embed embed alone;
+    Rank rank alone;
+    Sketch sketch shared;
+    Sweep sweep alone;
+    Cv cv alone;
+    Export export alone;
     #[cfg(feature = "fetch")]
-    Fetch fetch false;
-    ConfigReference config_reference false;
+    Fetch fetch alone;
+    ConfigReference config_reference alone;
 }
 
 /// How long a rank that has failed waits for rank 0 to report what all of them have found.
@@ -199,15 +209,16 @@ pub fn main_with(kinds: &[Kind]) -> ExitCode {
         .with_timer(tracing_subscriber::fmt::time::uptime());
     tracing_subscriber::registry().with(lines).with(filter).init();
     output::QUIET.store(cli.quiet, Ordering::Relaxed);
+    output::SILENT.store(!ranks.is_first(), Ordering::Relaxed);
     signals::listen();
     let work = || {
         allocation::start_threads()?;
         let can_share = ranks.size() == 1 || cli.command.shares_work();
         ensure(can_share, "number of processes", ranks.size(), "1 for this command")?;
         kinds.iter().try_for_each(|kind| (kind.register)(kind.name))?;
-        cli.command.run()
+        cli.command.run(&ranks)
     };
-    match ranks.scope(|| signals::INTERRUPT.scope(work)) {
+    match signals::INTERRUPT.scope(work) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             let failed = if error.is_request() { 2 } else { 1 };

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{LazyLock, OnceLock};
 use std::time::{Duration, Instant};
 
-use dsokr_core::{Argument, Processes};
+use dsokr_core::Argument;
 use indicatif::{ProgressBar, ProgressStyle};
 use tracing::info;
 
@@ -65,7 +65,7 @@ pub fn print(text: &str) -> Result<(), Error> {
 /// Writes a part of a result to standard output; false once its reader has closed the pipe. Of several
 /// processes the first one writes.
 pub fn print_part(text: &str) -> Result<bool, Error> {
-    if !Processes::current().is_first() {
+    if SILENT.load(Ordering::Relaxed) {
         return Ok(true);
     }
     let mut out = io::stdout().lock();
@@ -117,6 +117,8 @@ pub fn say_that_work_goes_on() {
 
 /// The bar of a training.
 pub static BAR: OnceLock<ProgressBar> = OnceLock::new();
+/// Whether nothing is written to standard output: another one of several processes does it.
+pub static SILENT: AtomicBool = AtomicBool::new(false);
 /// Whether warnings only are printed on standard error.
 pub static QUIET: AtomicBool = AtomicBool::new(false);
 

@@ -5,7 +5,8 @@ use tracing::info;
 use crate::config::candidate_rule::CandidateRule;
 use crate::error::Error;
 use crate::metrics::table::{csv_line, tsv_line};
-use crate::run::{Calibration, Run};
+use crate::run::{Calibration, Member, Run};
+use dsokr_core::Processes;
 use dsokr_data::Split;
 use dsokr_data::config::OnBadRow;
 use dsokr_nn::Processor;
@@ -102,11 +103,13 @@ pub fn run(arguments: &Arguments) -> Result<(), Error> {
     let format = arguments.format;
     let table = AnswerTable::new(&runs);
     let mut header = format.line(&table.names());
-    let wanted = arguments.wants.of(&runs)?;
+    let alone = &Processes::default();
+    let wanted = arguments.wants.of(alone, &runs)?;
     let among = runs.rule_of_search(arguments.candidates.as_ref());
     let among = among.as_ref();
     let sets = arguments.coverage.map(|coverage| {
-        runs.sets(coverage, arguments.calibration.as_deref(), among, arguments.data.as_deref())
+        let file = arguments.calibration.as_deref();
+        runs.sets(alone, coverage, file, among, arguments.data.as_deref())
     });
     let sets = sets.transpose()?;
     if let Some(Calibration { on, queries, caution, .. }) =
@@ -116,9 +119,12 @@ pub fn run(arguments: &Arguments) -> Result<(), Error> {
         info!("sets of candidates are calibrated on {queries} queries: {on}{caution}");
     }
     let answer = |batch: &Split| match &sets {
-        None => runs.answer_queries(|run| read(batch, run), among, wanted.as_ref(), arguments.top),
+        None => {
+            let read = |member: &Member| read(batch, member);
+            runs.answer_queries(alone, read, among, wanted.as_ref(), arguments.top)
+        }
         Some(sets) => {
-            let asked = runs.ask(|run| read(batch, run), among)?;
+            let asked = runs.ask(alone, |member| read(batch, member), among)?;
             let found = runs.candidate_sets(&asked, sets, usize::MAX)?;
             Ok(found.into_iter().map(|set| set.answer).collect())
         }

@@ -3,12 +3,11 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use dsokr_core::Processes;
 use dsokr_train::{Event, Observer};
 use indicatif::HumanDuration;
 use tracing::info;
 
-use super::output::{BAR, QUIET, bar, say_that_work_goes_on};
+use super::output::{BAR, QUIET, SILENT, bar, say_that_work_goes_on};
 use super::signals::{self, Response};
 
 /// Whether a thread says that work goes on.
@@ -21,7 +20,7 @@ pub struct Progress {
 
 impl Progress {
     pub fn new() -> Self {
-        let quiet = QUIET.load(Ordering::Relaxed) || !Processes::current().is_first();
+        let quiet = QUIET.load(Ordering::Relaxed) || SILENT.load(Ordering::Relaxed);
         if !quiet && !SPEAKING.swap(true, Ordering::Relaxed) {
             say_that_work_goes_on();
         }

@@ -1,5 +1,7 @@
 use std::path::{Path, PathBuf};
 
+use dsokr_core::Processes;
+
 use crate::error::Error;
 use crate::studies::quickstart;
 
@@ -23,5 +25,6 @@ pub fn run(arguments: &Arguments) -> Result<(), Error> {
     let config = quickstart::write(Path::new("."))?;
     let out = arguments.out.clone();
     let json = arguments.json;
-    train::run(&train::Arguments { config, out, json, ..train::Arguments::default() })
+    let arguments = train::Arguments { config, out, json, ..train::Arguments::default() };
+    train::run(&Processes::default(), &arguments)
 }

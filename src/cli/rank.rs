@@ -1,9 +1,11 @@
 use std::path::PathBuf;
 
-use dsokr_core::Argument;
+use dsokr_core::{Argument, Processes};
+use dsokr_data::Split;
 
 use crate::cli::evaluation::{Queries, Shown};
 use crate::error::{Error, ensure};
+use crate::run::Member;
 
 /// Ranks queries with coordinates that were made elsewhere, and prints the metrics as evaluate does.
 #[derive(clap::Args)]
@@ -22,14 +24,16 @@ pub struct Arguments {
 }
 
 pub fn run(arguments: &Arguments) -> Result<(), Error> {
+    let processes = &Processes::default();
     let folders = std::slice::from_ref(&arguments.run);
-    let runs = arguments.queries.open(folders, None)?;
+    let runs = arguments.queries.open(processes, folders, None)?;
     let value = format!("{}, an ensemble", arguments.run.display());
     let allowed = "the run of one model, or one of its members/";
     ensure(runs.members().len() <= 1, Argument::new("run"), value, allowed)?;
     let file = &arguments.predictions;
     let request = arguments.queries.request(&runs);
-    let answers =
-        request.ask(&runs, |run, split| run.read_coordinates(file, split.inputs.len()))?;
-    arguments.shown.show((&runs, folders), &answers, &request, arguments.queries.device)
+    let predict = |run: &Member, split: &Split| run.read_coordinates(file, split.inputs.len());
+    let answers = request.ask(processes, &runs, predict)?;
+    let device = arguments.queries.device;
+    arguments.shown.show(processes, (&runs, folders), &answers, &request, device)
 }

@@ -12,7 +12,7 @@ use crate::cli::meant::{check_order, check_runs};
 use crate::cli::output::{json_line, print, print_error, print_part};
 use crate::config::candidate_rule::CandidateRule;
 use crate::error::Error;
-use crate::run::{Run, Wanted};
+use crate::run::{Member, Run, Wanted};
 
 /// Ranks the candidates for one text, or for each text that is typed.
 ///
@@ -57,26 +57,25 @@ impl Arguments {
     }
 }
 
-pub fn run(arguments: &Arguments) -> Result<(), Error> {
+pub fn run(processes: &Processes, arguments: &Arguments) -> Result<(), Error> {
     check_order(&arguments.run, arguments.text.as_deref())?;
     check_runs(std::slice::from_ref(&arguments.run))?;
-    let device = arguments.device.open()?;
+    let device = arguments.device.open_for(processes)?;
     let runs = std::slice::from_ref(&arguments.run);
-    let run = Run::open_shared(runs, arguments.shards.as_deref(), None, &device)?;
+    let run = Run::open_shared(processes, runs, arguments.shards.as_deref(), None, &device)?;
     let run = run.with_beyond(arguments.beyond.beyond.as_ref())?;
-    let wanted = arguments.wants.of(&run)?;
-    let search = Search { arguments, run: &run, wanted: wanted.as_ref() };
+    let wanted = arguments.wants.of(processes, &run)?;
+    let search = Search { processes, arguments, run: &run, wanted: wanted.as_ref() };
     match &arguments.text {
         Some(text) => print(&search.answer(text)?),
-        None if std::io::stdin().is_terminal() && Processes::current().size() == 1 => {
-            prompt(&search)
-        }
+        None if std::io::stdin().is_terminal() && processes.size() == 1 => prompt(&search),
         None => lines(&search),
     }
 }
 
 /// What each text is asked of.
 struct Search<'s> {
+    processes: &'s Processes,
     arguments: &'s Arguments,
     run: &'s Run,
     wanted: Option<&'s Wanted>,
@@ -84,10 +83,10 @@ struct Search<'s> {
 
 impl Search<'_> {
     fn answer(&self, text: &str) -> Result<String, Error> {
-        let Self { arguments, run, wanted } = *self;
+        let Self { processes, arguments, run, wanted } = *self;
         let among = run.rule_of_search(arguments.candidates.as_ref());
-        let found =
-            run.answer_queries(|run| run.texts(&[text]), among.as_ref(), wanted, arguments.top)?;
+        let read = |member: &Member| member.texts(&[text]);
+        let found = run.answer_queries(processes, read, among.as_ref(), wanted, arguments.top)?;
         let found = found.into_iter().next().unwrap_or_default();
         if arguments.json {
             let id = None;
@@ -125,17 +124,18 @@ fn prompt(search: &Search) -> Result<(), Error> {
 
 /// Answers each line of standard input.
 fn lines(search: &Search) -> Result<(), Error> {
-    let ranks = Processes::current();
+    let processes = search.processes;
     // rank 0 reads for all
     let name = Path::new("standard input");
     let stream = std::io::stdin().lock();
     let texts = || TextReader::new(name, stream, TextFormat::Lines, "text", None);
-    let mut texts = ranks.is_first().then(texts).transpose()?;
+    let mut texts = processes.is_first().then(texts).transpose()?;
     loop {
         let row = texts.as_mut().map(|texts| texts.batch(1)).transpose()?;
         let row = row.into_iter().flatten().next();
         // an empty text ends it; no line of the input is empty
-        let text = ranks.broadcast(|| row.map_or_else(Vec::new, |row| row.text.into_bytes()))?;
+        let text =
+            processes.broadcast(|| row.map_or_else(Vec::new, |row| row.text.into_bytes()))?;
         let text = String::from_utf8_lossy(&text);
         if text.is_empty() {
             return Ok(());

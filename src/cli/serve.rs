@@ -1,7 +1,7 @@
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 
-use dsokr_core::Argument;
+use dsokr_core::{Argument, Processes};
 use dsokr_nn::Processor;
 
 use crate::cli::meant::check_runs;
@@ -58,8 +58,8 @@ impl Arguments {
     }
 }
 
-pub fn run(arguments: &Arguments) -> Result<(), Error> {
-    let device = arguments.device.open()?;
+pub fn run(processes: &Processes, arguments: &Arguments) -> Result<(), Error> {
+    let device = arguments.device.open_for(processes)?;
     let Arguments { runs, shards, .. } = arguments;
     if let Some(folder) = shards
         && let [_, _, ..] = &runs[..]
@@ -71,9 +71,10 @@ pub fn run(arguments: &Arguments) -> Result<(), Error> {
         ));
     }
     check_runs(runs)?;
-    let models = runs.iter().map(|run| Model::open_shared(run, shards.as_deref(), &device));
+    let open = |run: &PathBuf| Model::open_shared(processes, run, shards.as_deref(), &device);
+    let models = runs.iter().map(open).collect::<Result<_, _>>()?;
     let limits = Limits { hosts: arguments.allow_host.clone(), ..Limits::default() };
-    let server = Server::new(models.collect::<Result<_, _>>()?, limits)?;
+    let server = Server::new_shared(processes, models, limits)?;
     let address = SocketAddr::new(arguments.host, arguments.port);
     if !arguments.host.is_loopback() {
         tracing::warn!(
@@ -81,7 +82,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Error> {
             arguments.host
         );
     }
-    block_on(&server, address, |address| {
+    block_on(processes, &server, address, |address| {
         signals::respond(Response::Leave);
         print(&format!("listening on http://{address}/\n"))
     })

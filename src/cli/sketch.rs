@@ -63,7 +63,7 @@ struct Found {
     leverage: Vec<Leverage>,
 }
 
-pub fn run(arguments: &Arguments) -> Result<(), Error> {
+pub fn run(processes: &Processes, arguments: &Arguments) -> Result<(), Error> {
     plot::check_svg("plot", &arguments.plot)?;
     let mut configs: Vec<(Checked, DataRoot)> = Vec::new();
     for path in &arguments.configs {
@@ -79,9 +79,9 @@ pub fn run(arguments: &Arguments) -> Result<(), Error> {
     let mut results =
         Found { plot: arguments.plot.clone(), curves: Vec::new(), leverage: Vec::new() };
     for (config, root) in &configs {
-        study(arguments, config, root, &mut results)?;
+        study(processes, arguments, config, root, &mut results)?;
     }
-    if Processes::current().is_first() {
+    if processes.is_first() {
         plot::sketch_sizes(&arguments.plot, &results.curves, &results.leverage)?;
     }
     if arguments.json { print_json(&results) } else { print(&table(&results)) }
@@ -89,12 +89,13 @@ pub fn run(arguments: &Arguments) -> Result<(), Error> {
 
 /// All curves of a configuration.
 fn study(
+    processes: &Processes,
     arguments: &Arguments,
     config: &Checked,
     root: &DataRoot,
     results: &mut Found,
 ) -> Result<(), Error> {
-    let study = Study::load(config, root)?;
+    let study = Study::load(config, root)?.shared_by(processes);
     let methods = study.methods(&arguments.methods)?;
     let powers = match arguments.powers.as_slice() {
         [] => vec![config.output.power],

@@ -76,7 +76,7 @@ fn on_bad_row(text: &str) -> Result<Override, String> {
     format!("data.on_bad_row={text}").parse()
 }
 
-pub fn run(arguments: &Arguments) -> Result<(), Error> {
+pub fn run(processes: &Processes, arguments: &Arguments) -> Result<(), Error> {
     check_configuration(&arguments.config)?;
     let overrides: Vec<Override> =
         arguments.overrides.iter().chain(&arguments.on_bad_row).cloned().collect();
@@ -99,12 +99,12 @@ pub fn run(arguments: &Arguments) -> Result<(), Error> {
             print(&plans.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))
         };
     }
-    let path = Processes::current().of_first(|| request.place())?;
+    let path = processes.of_first(|| request.place())?;
     advise_to_resume(&path, arguments.resume);
     let request = Request { out: Some(path), ..request };
-    let trained = request.run(&mut Progress::new())?;
+    let trained = request.run_shared(processes, &mut Progress::new())?;
     output::clear();
-    let first = Processes::current().is_first();
+    let first = processes.is_first();
     if first && let Some(curve) = EmbeddingCurve::read(trained.path())? {
         plot::embedding(&trained.path().join("embedding.svg"), &curve)?;
     }

@@ -18,7 +18,7 @@ pub struct Abilities<'a> {
     pub levels: Option<&'a [f64]>,
     /// Whether it can be fitted on the CPU only (default: false).
     pub needs_cpu: bool,
-    /// Whether several processes can share its fit, the [`Processes`](dsokr_core::Processes) of the scope (default:
+    /// Whether several processes can share its fit, those that [`Request::run_shared`](crate::Request::run_shared) is given (default:
     /// false). All of them make the targets and fit; only rank 0 writes, and what the fit returns to the others is
     /// not used.
     pub shares_training: bool,

@@ -148,7 +148,7 @@ impl Ions {
             Ok(adducts) => adducts,
             Err(_) => Vec::new(),
         };
-        Self { mz: spectrum.precursor_mz, adducts }
+        Self { mz: spectrum.precursor_mz(), adducts }
     }
 }
 

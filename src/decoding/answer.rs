@@ -200,6 +200,7 @@ pub(crate) fn distinct<'a>(
     places: Range<usize>,
     wanted: Option<&[bool]>,
 ) -> Result<Found<'a>, Error> {
+    let processes = ensemble.processes();
     let all = ensemble.candidates();
     let queries = ensemble.queries();
     let longest = pool.longest(all.len());
@@ -216,7 +217,7 @@ pub(crate) fn distinct<'a>(
     };
     for best in tries {
         let hits = ensemble.top_k(pool, rule, best)?;
-        let names = all.some(hits.iter().flatten().map(|hit| hit.candidate))?;
+        let names = all.some(processes, hits.iter().flatten().map(|hit| hit.candidate))?;
         let class_of = |number: usize| match names.numbers {
             None => Ok(ensemble.class_of(number)),
             Some(_) => Ok(names.candidates.class_of(names.place(number)?)),
@@ -237,7 +238,7 @@ pub(crate) fn distinct<'a>(
     let found = ensemble.ranked_hits(rule, wanted, places)?;
     let hits = found.iter().flat_map(|own| &own.hits);
     let numbers = hits.flat_map(|hit| &hit.candidates).map(|&number| number as usize);
-    let names = all.some(numbers)?;
+    let names = all.some(processes, numbers)?;
     Ok((found, names))
 }
 

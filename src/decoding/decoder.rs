@@ -2,12 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use dsokr_core::Cancellation;
+use dsokr_core::{Cancellation, Processes};
 use dsokr_data::config::{NumberFeatures, OutputFeatures, RankingEmbedding};
 use dsokr_data::{FittedFeatures, Outputs};
 use dsokr_decode::{
     Candidates, DecodedOutput, Encoding, ExactSearch, Pool, Queries, Reranker, RowHit,
-    best_expected_f1, top_rows,
+    best_expected_f1, top_rows_shared,
 };
 use dsokr_machines::{OutputSpace as MachineSpace, Scaling};
 use rayon::prelude::*;
@@ -48,6 +48,7 @@ impl<'a> Decoder<'a> {
     /// with the largest expected F1. None where it is the first candidate.
     pub fn of_all(
         &self,
+        processes: &Processes,
         queries: &Queries,
         pool: Pool,
     ) -> Result<Option<Vec<PredictedOutput>>, Error> {
@@ -55,7 +56,8 @@ impl<'a> Decoder<'a> {
         match (self.exact()?, &self.config.decoding.expected_f1) {
             (Some(exact), _) => exact.best(queries).map(Some),
             (None, Some(settings)) => {
-                best_f1_sets(settings, features, queries, self.candidates, pool).map(Some)
+                let candidates = self.candidates;
+                best_f1_sets(processes, settings, features, queries, candidates, pool).map(Some)
             }
             (None, None) => Ok(None),
         }
@@ -146,11 +148,12 @@ impl<'a> Decoder<'a> {
     /// the `first` candidate of each query.
     pub fn predicted(
         &self,
+        processes: &Processes,
         queries: &Queries,
         pool: Pool,
         first: impl Iterator<Item = usize>,
     ) -> Result<Vec<String>, Error> {
-        match self.of_all(queries, pool)? {
+        match self.of_all(processes, queries, pool)? {
             Some(found) => Ok(found.into_iter().map(|found| found.label).collect()),
             None => {
                 Ok(first.map(|candidate| self.candidates.label(candidate).to_owned()).collect())
@@ -234,6 +237,7 @@ impl ExactDecoder<'_> {
 /// # Errors
 /// Lists of candidates of the queries' own; scores that are not finite.
 fn best_f1_sets(
+    processes: &Processes,
     settings: &ExpectedF1Config,
     features: &OutputFeatures,
     queries: &Queries,
@@ -242,7 +246,8 @@ fn best_f1_sets(
 ) -> Result<Vec<PredictedOutput>, Error> {
     let allowed = "absent: with decoding.expected_f1 queries share the candidates";
     ensure(matches!(pool, Pool::Shared), "evaluation.candidates", "given", allowed)?;
-    let hits = top_rows(queries, candidates, settings.candidates.min(candidates.distinct()))?;
+    let count = settings.candidates.min(candidates.distinct());
+    let hits = top_rows_shared(processes, queries, candidates, count)?;
     let rows: BTreeSet<usize> = hits.iter().flatten().map(|hit| hit.row).collect();
     let label = |&row: &usize| {
         let first = candidates.members(row as u32).first().copied();

@@ -25,6 +25,8 @@ pub struct Evaluator<'a> {
     /// The problem.
     pub problem: &'a Problem,
     decoder: Decoder<'a>,
+    /// The processes that rank the candidates together; in a fit each evaluation is the work of one.
+    processes: Processes,
     /// Per-query candidate lists of each split, where the configuration names a file of them.
     lists: Vec<(SplitName, PerQuery)>,
 }
@@ -60,7 +62,8 @@ impl<'a> Evaluator<'a> {
 
     fn with_decoder(problem: &'a Problem, decoder: Decoder<'a>) -> Result<Self, Error> {
         let candidates = decoder.candidates;
-        let mut evaluator = Self { problem, decoder, lists: Vec::new() };
+        let processes = Processes::default();
+        let mut evaluator = Self { problem, decoder, processes, lists: Vec::new() };
         let settings = &problem.config.evaluation;
         let masses = CandidateMasses::default();
         let polarities = if problem.config.encoder.abilities().spectra {
@@ -89,6 +92,12 @@ impl<'a> Evaluator<'a> {
         Ok(evaluator)
     }
 
+    /// The same evaluator for several processes, which rank the candidates together: all of them evaluate the same.
+    pub(crate) fn shared_by(&self, processes: &Processes) -> Self {
+        let Self { problem, decoder, .. } = *self;
+        Self { problem, decoder, processes: processes.clone(), lists: self.lists.clone() }
+    }
+
     /// The same evaluator with different constants of the candidates, or with more candidates, and with a reranker at
     /// them.
     ///
@@ -102,9 +111,11 @@ impl<'a> Evaluator<'a> {
         let problem = self.problem;
         let decoder = Decoder { candidates, reranker, ..self.decoder };
         if candidates.len() == self.decoder.candidates.len() {
-            Ok(Evaluator { problem, decoder, lists: self.lists.clone() })
+            let processes = self.processes.clone();
+            Ok(Evaluator { problem, decoder, processes, lists: self.lists.clone() })
         } else {
-            Evaluator::with_decoder(problem, decoder)
+            let processes = self.processes.clone();
+            Ok(Evaluator { processes, ..Evaluator::with_decoder(problem, decoder)? })
         }
     }
 
@@ -160,6 +171,7 @@ impl<'a> Evaluator<'a> {
 
     fn evaluate_by(&self, name: SplitName, z: &[f32], models: Models) -> Result<Evaluation, Error> {
         let z = self.config().decoding.scaled(z, models.decoder().candidates.dim())?;
+        let models = Models { processes: self.processes.clone(), ..models };
         Ok(models.evaluate(self.split(name), &[z], self.pool(name))?.0)
     }
 
@@ -229,7 +241,8 @@ impl<'a> Evaluator<'a> {
             }
             (_, true) => label.to_owned(),
         };
-        let of_all = self.decoder.of_all(&ensemble.members()[0].queries, pool)?;
+        let of_all =
+            self.decoder.of_all(ensemble.processes(), &ensemble.members()[0].queries, pool)?;
         let predicted: Vec<String> = match of_all {
             Some(found) => found.iter().map(|found| shown(&found.label, &found.label)).collect(),
             None => {

@@ -1,6 +1,7 @@
 //! Perfect h of a sketch: the metrics of a model that meets the targets of the validation outputs exactly.
 
 use dsokr_basis::{Basis, Projection};
+use dsokr_core::Processes;
 use dsokr_data::SplitName;
 
 use crate::decoding::beyond::BeyondSearch;
@@ -35,15 +36,19 @@ impl DrawnSketch {
     }
 
     /// The scores of perfect h on the validation split; where molecules are compared, of what a search beyond the
-    /// candidates finds for it.
+    /// candidates finds for it. The processes rank the candidates together.
     ///
     /// # Errors
     /// Candidates that cannot be placed or ranked.
-    pub(crate) fn perfect(self, problem: &Problem) -> Result<Option<Scores>, Error> {
+    pub(crate) fn perfect(
+        self,
+        processes: &Processes,
+        problem: &Problem,
+    ) -> Result<Option<Scores>, Error> {
         let config = &problem.config;
         let space = OutputSpace::Basis(self.basis);
         let candidates = space.candidates(&problem.dataset.outputs, &problem.ranks)?;
-        let evaluator = Evaluator::new(problem, &space, &candidates)?;
+        let evaluator = Evaluator::new(problem, &space, &candidates)?.shared_by(processes);
         let needs = config.evaluation.metric.needs();
         let compares = [Needs::Graphs, Needs::GraphsOrRankings].contains(&needs);
         let search = match &config.decoding.beyond {

@@ -7,7 +7,7 @@ use dsokr_data::Split;
 use dsokr_nn::{
     BagConfig, NgramBag, PartSize, PeakList, PeakTransformer, PeakTransformerConfig, Start,
 };
-use dsokr_spectra::PeakFeatures;
+use dsokr_spectra::{PeakFeatures, Spectrum};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -99,11 +99,11 @@ impl Prepare for PeakInputs {
     }
 
     fn inputs(&self, split: &Split) -> Result<Vec<PeakList>, Error> {
-        let list = |peak: dsokr_spectra::Peak| (peak.mz, peak.intensity);
-        let read = spectra(split)?.into_iter();
-        Ok(read
-            .map(|spectrum| (spectrum.precursor_mz, spectrum.peaks.into_iter().map(list).collect()))
-            .collect())
+        let list = |spectrum: &Spectrum| {
+            let peaks = spectrum.peaks().iter().map(|peak| (peak.mz, peak.intensity)).collect();
+            (spectrum.precursor_mz(), peaks)
+        };
+        Ok(spectra(split)?.iter().map(list).collect())
     }
 
     fn load((): &(), _: &Path) -> Result<Self, Error> {

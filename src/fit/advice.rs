@@ -222,8 +222,8 @@ fn larger_sketch(evidence: &Evidence) -> Result<Option<(usize, f64)>, Error> {
     let mut length = 0.0;
     for size in sizes {
         let drawn = DrawnSketch::draw(problem, size, config.seed)?;
-        length = drawn.targets.squared_norms.iter().sum::<f64>() / problem.len() as f64;
-        let Some(scores) = drawn.perfect(problem)? else { return Ok(None) };
+        length = drawn.targets.squared_norms().iter().sum::<f64>() / problem.len() as f64;
+        let Some(scores) = drawn.perfect(&problem.ranks, problem)? else { return Ok(None) };
         let found = scores.found().and_then(|found| metric.known(&found));
         figures.push((size, found.unwrap_or_else(|| metric.value(&scores))));
     }

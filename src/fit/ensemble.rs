@@ -148,7 +148,7 @@ fn evaluate(
     run.rule = settings.combination.clone();
     let ask = |run: &Run, name| {
         let request = QueryRequest { split: Some(name), ..QueryRequest::default() };
-        request.ask(run, Member::coordinates)
+        request.ask(&Processes::default(), run, Member::coordinates)
     };
     let name = request.config.evaluation.split;
     let asked = ask(&run, name)?;

@@ -68,9 +68,8 @@ impl Job {
     pub fn load(&self, request: &Request, shared: Option<&LastSystem>) -> Result<Problem, Error> {
         let Request { config, ref root, processor, .. } = *request;
         let saved = self.resumes.then(|| self.run.clone());
-        let problem = Problem::load(config, root, processor, self.budget)?;
-        let problem = problem.resuming(saved).shared_by(&self.ranks);
-        Ok(problem.sharing(shared.cloned().unwrap_or_default()))
+        let problem = Problem::load(&self.ranks, config, root, processor, self.budget)?;
+        Ok(problem.resuming(saved).sharing(shared.cloned().unwrap_or_default()))
     }
 
     /// Takes the right to write a resumed run, whose configuration may differ from this one in a few settings.
@@ -102,11 +101,6 @@ impl Job {
         if shared.is_none() {
             problem.factors.clear();
         }
-    }
-
-    /// Work that all processes do together.
-    pub fn share<T>(&self, work: impl FnOnce() -> T) -> T {
-        self.ranks.scope(work)
     }
 
     /// Work that the first process does, whose result all of them get.

@@ -89,23 +89,29 @@ impl<'a> Request<'a> {
 
     /// Runs it; `observer` is called on every event.
     ///
-    /// The [`Processes`] of the scope share the training of one neural encoder or kernel machine
+    /// # Errors
+    /// As [`fit`].
+    pub fn run(&self, observer: &mut dyn Observer) -> Result<Trained, Error> {
+        self.run_shared(&Processes::default(), observer)
+    }
+
+    /// Runs it for several processes, which share the training of one neural encoder or kernel machine
     /// ([`Abilities::shares_training`](crate::Abilities::shares_training)): all of them call this function with
     /// the same configuration and the same data, only rank 0 writes the run directory, and all return its
     /// report. The run directory must be on a file system that all of them read.
     ///
     /// # Errors
     /// As [`fit`].
-    pub fn run(&self, observer: &mut dyn Observer) -> Result<Trained, Error> {
-        let ranks = Processes::current();
-        // work that does not get them as an argument is done by each rank for itself
-        Processes::default().scope(|| {
-            check_shared(self.config, &ranks)?;
-            match &self.config.ensemble {
-                Some(settings) => ensemble::run(self, settings, observer),
-                None => fit_one(self, &ranks, None, observer),
-            }
-        })
+    pub fn run_shared(
+        &self,
+        processes: &Processes,
+        observer: &mut dyn Observer,
+    ) -> Result<Trained, Error> {
+        check_shared(self.config, processes)?;
+        match &self.config.ensemble {
+            Some(settings) => ensemble::run(self, settings, observer),
+            None => fit_one(self, processes, None, observer),
+        }
     }
 }
 
@@ -130,9 +136,8 @@ fn fit_one(
     job.afford(&plan::needs_of_targets(&problem, &*learner))?;
 
     // 3. targets: where outputs lie, and every candidate with them
-    let targets = job.share(|| learner.targets(&problem))?;
-    let candidates =
-        job.share(|| targets.space.candidates(&problem.dataset.outputs, &problem.ranks))?;
+    let targets = learner.targets(&problem)?;
+    let candidates = targets.space.candidates(&problem.dataset.outputs, &problem.ranks)?;
     let evaluator = Evaluator::new(&problem, &targets.space, &candidates)?;
     let corrections = corrections.with_words(&candidates)?;
     report::log_targets(&targets, &evaluator, started);

@@ -8,6 +8,7 @@ use faer::{Accum, Mat, Par};
 use rayon::prelude::*;
 use serde::Serialize;
 
+use dsokr_core::Processes;
 use dsokr_core::memory::resident;
 
 use super::Request;
@@ -61,7 +62,8 @@ impl Request<'_> {
     fn plan_of(&self, config: &Checked) -> Result<Plan, Error> {
         let started = Instant::now();
         let budget = Budget { force: self.force };
-        let problem = Problem::load(config, &self.root, self.processor, budget)?;
+        let problem =
+            Problem::load(&Processes::default(), config, &self.root, self.processor, budget)?;
         let mut needs = problem.needs();
         let learner = problem.config.encoder.learner().prepare(&problem)?;
         let of_learner = learner.needs(problem.most_coordinates());

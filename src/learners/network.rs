@@ -173,7 +173,7 @@ impl<'a, R: Recipe> PreparedNetwork<'a, R> {
     /// The model that the training starts from.
     fn new_model(&self, targets: &Projection) -> Result<Model<R::Encoder>, Error> {
         let config = &self.problem.config;
-        let (training, _) = self.training(self.inputs.len(), targets.dimension);
+        let (training, _) = self.training(self.inputs.len(), targets.dimension());
         if training.micro_batch != config.training.micro_batch {
             tracing::warn!(
                 batch = training.batch,
@@ -240,7 +240,7 @@ impl<'a, R: Recipe> PreparedNetwork<'a, R> {
             let offset = targets.mean(&learned.weights);
             let device = training.device;
             let model = new_model(self.recipe, config, &self.preparation, &offset, device, false)?;
-            let pairs = Pairs::new(&inputs, &targets.coordinates, &targets.residuals)?;
+            let pairs = Pairs::new(&inputs, targets.coordinates(), targets.residuals())?;
             let pairs = pairs.weighted(learned.weights.as_slice())?;
             let task = dsokr_train::Task { pairs, ranks: &Processes::default(), ..*training };
             let outcome = train(&task, model, None, &mut (), observer)?;
@@ -250,7 +250,7 @@ impl<'a, R: Recipe> PreparedNetwork<'a, R> {
             };
             let inputs = self.preparation.inputs(&split.select(held)?)?;
             let z = embed(&model, &inputs, config.evaluation.batch)?;
-            let predicted = z.chunks_exact(targets.dimension).map(<[f32]>::to_vec);
+            let predicted = z.chunks_exact(targets.dimension()).map(<[f32]>::to_vec);
             rows.extend(held.iter().copied().zip(predicted));
         }
         rows.sort_unstable_by_key(|(pair, _)| *pair);
@@ -311,13 +311,13 @@ impl<R: Recipe> Fit for PreparedNetwork<'_, R> {
         let config = &self.problem.config;
         let ranks = &self.problem.ranks;
         let targets = &*self.learned(targets);
-        let (training, _) = self.training(self.inputs.len(), targets.dimension);
+        let (training, _) = self.training(self.inputs.len(), targets.dimension());
         let validation = self.preparation.inputs(&self.problem.dataset.validation)?;
         let batch = config.evaluation.batch;
         let validate = |model: &Model<R::Encoder>| {
             Ok(evaluator.validation(&embed(model, &validation, batch)?)?)
         };
-        let pairs = Pairs::new(&self.inputs, &targets.coordinates, &targets.residuals)?;
+        let pairs = Pairs::new(&self.inputs, targets.coordinates(), targets.residuals())?;
         let task = dsokr_train::Task {
             config: &training,
             seed: config.seed,

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::{Arc, PoisonError};
 
-use dsokr_core::Argument;
+use dsokr_core::{Argument, Processes};
 use dsokr_data::config::DataSource;
 use dsokr_data::{Split, SplitName};
 use dsokr_decode::{MissingGold, Pool, RankedHits};
@@ -24,6 +24,7 @@ impl Run {
     /// As [`calibrating_queries`](Self::calibrating_queries) and [`CalibratingQueries::sets`].
     pub fn sets(
         &self,
+        processes: &Processes,
         coverage: f64,
         file: Option<&Path>,
         among: Option<&CandidateRule>,
@@ -36,7 +37,7 @@ impl Run {
         let queries = match known.iter().find(|(own, _)| *own == key) {
             Some((_, queries)) => Arc::clone(queries),
             None => {
-                let read = Arc::new(self.calibrating_queries(file, among, data)?);
+                let read = Arc::new(self.calibrating_queries(processes, file, among, data)?);
                 known.truncate(3);
                 known.insert(0, (key, Arc::clone(&read)));
                 read
@@ -54,6 +55,7 @@ impl Run {
     /// [`dsokr_core::Error::Value`] where nothing is held out; errors of reading the data; a query without a list.
     pub fn calibrating_queries(
         &self,
+        processes: &Processes,
         file: Option<&Path>,
         among: Option<&CandidateRule>,
         data: Option<&Path>,
@@ -80,7 +82,7 @@ impl Run {
             Some(file) => run.read_queries(file, None, data),
             None => run.read_split(SplitName::Validation, data),
         };
-        let asked = self.ask(read, among)?;
+        let asked = self.ask(processes, read, among)?;
         let caution = self.caution(chosen, file.is_none());
         Ok(CalibratingQueries { queries: self.calibrating(&asked)?, on, caution })
     }
@@ -152,7 +154,7 @@ impl Run {
     /// # Errors
     /// As [`evaluate`](Self::evaluate).
     pub fn calibrating(&self, asked: &QueryAnswers) -> Result<Vec<CalibratingQuery>, Error> {
-        self.models().calibrating(asked.split(), &asked.answers, asked.pool())
+        self.models(&asked.processes).calibrating(asked.split(), &asked.answers, asked.pool())
     }
 
     /// The candidate set of each of the queries that `read` reads for a member, among all candidates or those that a rule

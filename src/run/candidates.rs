@@ -331,21 +331,24 @@ pub fn shard_candidates(
 
 /// Opens this rank's shards of the candidates of a run: those in `folder`, or, for several ranks, those in the run
 /// directory, if there are any.
-pub(super) fn open_shards(run: &Path, folder: Option<&Path>) -> Result<Option<Shards>, Error> {
+pub(super) fn open_shards(
+    processes: &Processes,
+    run: &Path,
+    folder: Option<&Path>,
+) -> Result<Option<Shards>, Error> {
     let own = run.join(FOLDER);
-    let ranks = Processes::current();
     if folder.is_none() {
-        if ranks.size() == 1 {
+        if processes.size() == 1 {
             return Ok(None);
         }
         let found = if own.is_dir() { "there" } else { "missing" };
-        ranks.check_same(&format!("folder {}", own.display()), found)?;
+        processes.check_same(&format!("folder {}", own.display()), found)?;
         if found == "missing" {
             return Ok(None);
         }
     }
     let folder = folder.unwrap_or(&own);
-    let shards = Shards::open(folder, &candidates::checksum(run)?)?;
+    let shards = Shards::open(processes, folder, &candidates::checksum(run)?)?;
     tracing::info!(
         "{} candidates in {} shards ({}) in {}",
         shards.len(),

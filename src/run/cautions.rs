@@ -70,7 +70,7 @@ impl Run {
 /// That a spectrum has an adduct which is not known, or no candidate in its window of so many millionths.
 fn mass_caution(spectrum: &Spectrum, ppm: f64, candidates: usize) -> Option<String> {
     if spectrum.ions().is_err() {
-        let adduct = spectrum.adduct.as_deref().unwrap_or_default();
+        let adduct = spectrum.adduct().unwrap_or_default();
         return Some(format!(
             "the adduct {adduct:?} is not known, so candidates of every mass are ranked"
         ));

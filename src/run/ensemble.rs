@@ -4,8 +4,8 @@ use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 
 use burn::tensor::Device;
-use dsokr_core::Argument;
 use dsokr_core::store::ScratchFolder;
+use dsokr_core::{Argument, Processes};
 use dsokr_data::DataRoot;
 use dsokr_data::config::OnBadRow;
 use dsokr_decode::{AllCandidates, Candidates, Combination, Shards};
@@ -62,10 +62,10 @@ impl Run {
     /// # Errors
     /// As [`open`](Self::open).
     pub fn open_all(paths: &[PathBuf], device: &Device) -> Result<Self, Error> {
-        Self::open_shared(paths, None, None, device)
+        Self::open_shared(&Processes::default(), paths, None, None, device)
     }
 
-    /// As [`open_all`](Self::open_all), for several [`Processes`](dsokr_core::Processes), which share the candidates of a run
+    /// As [`open_all`](Self::open_all), for several [`Processes`], which share the candidates of a run
     /// of one model if they are in shards ([`shard_candidates`](super::shard_candidates)): in the folder `shards`, by
     /// default that of the run directory. Each rank then opens its own shards; the [`candidates`](Run::candidates) of
     /// the run are only one of them, and answers come with those that they name. One rank uses shards only if they are
@@ -74,6 +74,7 @@ impl Run {
     /// # Errors
     /// As [`open_all`](Self::open_all) and [`Shards::open`]; [`dsokr_core::Error::Value`] for shards of several runs or an ensemble.
     pub fn open_shared(
+        processes: &Processes,
         paths: &[PathBuf],
         shards: Option<&Path>,
         encoder: Option<&EncoderTable>,
@@ -82,7 +83,9 @@ impl Run {
         let configs = paths.iter().map(|path| Ok(RunDir::at(path).config()?.given(encoder)));
         let configs = configs.collect::<Result<Vec<_>, Error>>()?;
         let shards = match (paths, configs.as_slice(), shards) {
-            ([path], [config], shards) if config.ensemble.is_none() => open_shards(path, shards)?,
+            ([path], [config], shards) if config.ensemble.is_none() => {
+                open_shards(processes, path, shards)?
+            }
             (_, _, None) => None,
             (_, _, Some(folder)) => {
                 let allowed = "absent: the candidates of several models are not in shards";
@@ -105,7 +108,7 @@ impl Run {
                 }
                 (None, Some(shards)) => {
                     // of the candidates, for their dimension
-                    let first = shards.some([0])?.candidates.into_owned();
+                    let first = shards.some(processes, [0])?.candidates.into_owned();
                     members.push(Member::read(path, config, shards.stored(), first, device)?);
                 }
                 (Some(ensemble), _) => {
@@ -240,12 +243,13 @@ impl Run {
     }
 
     /// The members as models.
-    pub(super) fn models<'a>(&'a self) -> Models<'a> {
+    pub(super) fn models<'a>(&'a self, processes: &Processes) -> Models<'a> {
         let model = |run: &'a Member| (run.name.as_str(), run.decoder());
         Models {
             each: self.members.iter().map(model).collect(),
             rule: self.rule.clone(),
             shards: self.shards.as_ref(),
+            processes: processes.clone(),
             search: self.search.as_ref(),
             mces: false,
             areas: true,
@@ -267,12 +271,17 @@ impl Run {
         self.all().len()
     }
 
-    /// The numbers of candidates among all, by id; none for an id that does not belong to a candidate.
+    /// The numbers of candidates among all, by id; none for an id that does not belong to a candidate. Of shards, all
+    /// processes that have opened them look together.
     ///
     /// # Errors
     /// As [`Shards::find`].
-    pub fn numbers(&self, ids: &[String]) -> Result<Vec<Option<usize>>, Error> {
-        let places = self.all().find(ids)?.into_iter();
+    pub fn numbers(
+        &self,
+        processes: &Processes,
+        ids: &[String],
+    ) -> Result<Vec<Option<usize>>, Error> {
+        let places = self.all().find(processes, ids)?.into_iter();
         Ok(places.map(|place| place.map(|place| place.candidate)).collect())
     }
 
@@ -281,9 +290,13 @@ impl Run {
     ///
     /// # Errors
     /// As [`Shards::find`] and [`Shards::some`].
-    pub fn find(&self, ids: &[String]) -> Result<(Vec<Option<usize>>, Cow<'_, Candidates>), Error> {
-        let numbers = self.numbers(ids)?;
-        let some = self.all().some(numbers.iter().flatten().copied())?;
+    pub fn find(
+        &self,
+        processes: &Processes,
+        ids: &[String],
+    ) -> Result<(Vec<Option<usize>>, Cow<'_, Candidates>), Error> {
+        let numbers = self.numbers(processes, ids)?;
+        let some = self.all().some(processes, numbers.iter().flatten().copied())?;
         let places = numbers.into_iter().map(|number| number.map(|at| some.place(at)).transpose());
         Ok((places.collect::<Result<_, _>>()?, some.candidates))
     }

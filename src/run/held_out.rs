@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 
 use dsokr_basis::Basis;
-use dsokr_core::Argument;
+use dsokr_core::{Argument, Processes};
 use dsokr_data::Split;
 use dsokr_decode::{
     CandidateBlocks, Candidates, Combination, MissingGold, Pool, Reranker, fit_weights,
@@ -37,7 +37,8 @@ pub(super) struct HeldOutQueries<'a> {
 impl<'a> HeldOutQueries<'a> {
     /// The members as models that have not seen the pairs.
     pub fn models(&'a self) -> Models<'a> {
-        let mut models = self.runs.models();
+        // weights and candidate sets are fitted by each process
+        let mut models = self.runs.models(&Processes::default());
         for ((_, model), (candidates, reranker)) in models.each.iter_mut().zip(&self.places) {
             (model.candidates, model.reranker) = (candidates, reranker.as_ref());
         }
@@ -122,8 +123,12 @@ impl Run {
         let allowed = "several runs, or an ensemble";
         ensure(self.shards.is_none(), key, "a run of one model", allowed)?;
         let missing = self.config().evaluation.missing_gold;
-        let fitted =
-            self.models().weighted(asked.split(), &asked.answers, asked.pool(), missing)?;
+        let fitted = self.models(&asked.processes).weighted(
+            asked.split(),
+            &asked.answers,
+            asked.pool(),
+            missing,
+        )?;
         self.rule = fitted.ok_or_else(|| {
             let allowed = "absent: weights are fitted by MRR, and no gold is a candidate";
             Error::value("ensemble.weights", "\"validation\"", allowed)

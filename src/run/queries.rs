@@ -26,6 +26,8 @@ pub struct QueryAnswers {
     mces: bool,
     /// The data root.
     data: Option<PathBuf>,
+    /// The processes that have asked, and rank the candidates together.
+    pub(super) processes: Processes,
 }
 
 impl QueryAnswers {
@@ -69,12 +71,14 @@ pub struct QueryRequest {
 
 impl QueryRequest {
     /// The predictions of every run for the queries, with the coordinates that `predict` gives, such as
-    /// [`Member::coordinates`].
+    /// [`Member::coordinates`]. Of several processes, which all ask the same, each predicts, and evaluations of the
+    /// answers are shared.
     ///
     /// # Errors
     /// As [`Run::ask_with`], and those of reading the queries.
     pub fn ask(
         &self,
+        processes: &Processes,
         runs: &Run,
         predict: impl Fn(&Member, &Split) -> Result<Vec<f32>, Error>,
     ) -> Result<QueryAnswers, Error> {
@@ -99,7 +103,7 @@ impl QueryRequest {
             (None, None) => runs.members()[0].candidate_rule(data)?,
             (None, Some(_)) => None,
         };
-        let asked = runs.ask_with(read, lists.as_ref(), predict)?;
+        let asked = runs.ask_with(processes, read, lists.as_ref(), predict)?;
         let asked = QueryAnswers { mces: self.mces, data: self.data.clone(), ..asked };
         match self.least_candidates {
             Some(least) => asked.with_candidates(least),
@@ -132,16 +136,18 @@ impl QueryAnswers {
 
 impl Run {
     /// The predictions of every member for the queries that `read` reads for it, with all
-    /// candidates or with those that the rule `lists` gives each.
+    /// candidates or with those that the rule `lists` gives each. Of several processes, which all ask the same, each
+    /// predicts; they rank the candidates together. [`Processes::default`] is this process alone.
     ///
     /// # Errors
     /// As [`Member::coordinates`]; errors of `read`; a rule that does not hold for the queries.
     pub fn ask(
         &self,
+        processes: &Processes,
         read: impl Fn(&Member) -> Result<Split, Error>,
         lists: Option<&CandidateRule>,
     ) -> Result<QueryAnswers, Error> {
-        self.ask_with(read, lists, Member::coordinates)
+        self.ask_with(processes, read, lists, Member::coordinates)
     }
 
     /// The same with the coordinates that `predict` gives in the place of each member's own.
@@ -150,6 +156,7 @@ impl Run {
     /// Errors of `read` and `predict`; a rule that does not hold for the queries; coordinates that are not finite.
     pub fn ask_with(
         &self,
+        processes: &Processes,
         read: impl Fn(&Member) -> Result<Split, Error>,
         lists: Option<&CandidateRule>,
         predict: impl Fn(&Member, &Split) -> Result<Vec<f32>, Error>,
@@ -176,17 +183,25 @@ impl Run {
             };
             let answers = self.members.iter().zip(&splits).map(answer);
             let answers = answers.collect::<Result<Vec<_>, Error>>()?;
-            Ok(QueryAnswers { splits, lists, cautions, answers, mces: false, data: None })
+            let processes = processes.clone();
+            Ok(QueryAnswers {
+                splits,
+                lists,
+                cautions,
+                answers,
+                mces: false,
+                data: None,
+                processes,
+            })
         };
-        let ranks = Processes::current();
-        let asked = ranks.agree::<_, Error>(ask())?;
-        if ranks.size() > 1 {
+        let asked = processes.agree::<_, Error>(ask())?;
+        if processes.size() > 1 {
             // ranks that differ in a bit would count other candidates as above or tied
             let answers = asked.answers.iter();
             let tensors: Vec<Tensor> =
                 answers.map(|z| Tensor::f32("answers", &[z.len()], z)).collect();
             let checksum = fingerprint_of("answers", &tensors);
-            ranks.check_same("answers' checksum", &checksum)?;
+            processes.check_same("answers' checksum", &checksum)?;
         }
         Ok(asked)
     }
@@ -195,7 +210,12 @@ impl Run {
     ///
     /// # Errors
     /// [`dsokr_core::Error::Value`] for several members, which have coordinates of their own.
-    pub fn ask_coordinates(&self, queries: usize, z: &[f32]) -> Result<QueryAnswers, Error> {
+    pub fn ask_coordinates(
+        &self,
+        processes: &Processes,
+        queries: usize,
+        z: &[f32],
+    ) -> Result<QueryAnswers, Error> {
         let key = "coordinates";
         let count = self.members.len();
         let found = format_args!("given, for {count} members");
@@ -204,7 +224,7 @@ impl Run {
         let allowed = "texts: the reranker of the run compares their words with candidates";
         ensure(words.is_none(), key, "given", allowed)?;
         let read = |_: &Member| Ok(Split::texts(vec![String::new(); queries]));
-        self.ask_with(read, None, |_, _| Ok(z.to_vec()))
+        self.ask_with(processes, read, None, |_, _| Ok(z.to_vec()))
     }
 
     /// The evaluation of the ensemble on queries, under its rule.
@@ -216,7 +236,7 @@ impl Run {
         let first = &self.members[0];
         let fitted = first.fitted()?;
         let held = first.held(asked.data.as_deref())?;
-        let mut models = self.models();
+        let mut models = self.models(&asked.processes);
         models.mces = asked.mces;
         let decoder = &mut models.each[0].1;
         (decoder.fitted, decoder.held) = (fitted.as_ref(), held.as_ref());

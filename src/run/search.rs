@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::ops::Range;
 
+use dsokr_core::Processes;
 use dsokr_data::{Split, Truth};
 use dsokr_decode::report::{ReliabilityBin, reliability};
 use dsokr_decode::{
@@ -27,26 +28,30 @@ impl Run {
     /// As [`answer_queries`](Self::answer_queries); an empty text.
     pub fn search(&self, text: &str, top: usize) -> Result<Answer, Error> {
         let among = self.rule_of_search(None);
-        let answers = self.answer_queries(|run| run.texts(&[text]), among.as_ref(), None, top)?;
+        let alone = &Processes::default();
+        let read = |member: &Member| member.texts(&[text]);
+        let answers = self.answer_queries(alone, read, among.as_ref(), None, top)?;
         Ok(answers.into_iter().next().unwrap_or_default())
     }
 
     /// As [`search`](Self::search), the answer to each of the queries that `read` reads for a member, of any kind of
     /// inputs, among all candidates or those that a rule gives each; of these only those that are [`wanted`](Self::wanted).
-    /// The memory grows with their number, so a long stream is answered some queries at a time.
+    /// The memory grows with their number, so a long stream is answered some queries at a time. Several processes, which
+    /// all call this, rank the candidates together.
     ///
     /// # Errors
     /// Errors of `read`; `top` above the number of candidates; inputs that a member does not read; as
     /// [`ask`](Self::ask).
     pub fn answer_queries(
         &self,
+        processes: &Processes,
         read: impl Fn(&Member) -> Result<Split, Error>,
         among: Option<&CandidateRule>,
         wanted: Option<&Wanted>,
         top: usize,
     ) -> Result<Vec<Answer>, Error> {
         check_top(top, self.candidates())?;
-        self.distinct(&self.ask(read, among)?, 0..top, wanted.map(Wanted::each))
+        self.distinct(&self.ask(processes, read, among)?, 0..top, wanted.map(Wanted::each))
     }
 
     /// For each query the hits at the places `places` among the distinct candidates that are wanted, best first;
@@ -72,7 +77,7 @@ impl Run {
         places: Range<usize>,
         wanted: Option<&[bool]>,
     ) -> Result<Vec<Answer>, Error> {
-        let models = Models { search, ..self.models() };
+        let models = Models { search, ..self.models(&asked.processes) };
         let mut answers =
             models.answers(asked.split(), &asked.answers, asked.pool(), places, wanted)?;
         for (answer, cautions) in answers.iter_mut().zip(&asked.cautions) {
@@ -116,7 +121,7 @@ impl Run {
         if repeated.ids.is_empty() {
             return Ok(vec![Vec::new(); chosen.len()]);
         }
-        let models = self.models();
+        let models = self.models(&asked.processes);
         let ensemble = models.ensemble(&repeated, &answers)?;
         let gold = ensemble.gold(Pool::Shared, &chosen.concat(), MissingGold::Error)?;
         let mut decoded = ensemble.decode(Pool::Shared, &self.rule, &gold, 1)?.into_iter();
@@ -135,14 +140,14 @@ impl Run {
         bins: usize,
     ) -> Result<Vec<ReliabilityBin>, Error> {
         let split = asked.split();
-        let mut models = self.models();
+        let mut models = self.models(&asked.processes);
         // only of the candidates
         models.search = None;
         let answers = models.answers(split, &asked.answers, asked.pool(), 0..1, None)?;
         let ranks = match self.first_ranks(split.truth.as_ref(), &answers)? {
             Some(ranks) => ranks,
             None => {
-                let models = self.models();
+                let models = self.models(&asked.processes);
                 let ensemble = models.ensemble(split, &asked.answers)?;
                 let golds = models.rank_golds(
                     &ensemble,
@@ -230,7 +235,8 @@ impl Models<'_> {
         let (found, names) = distinct(&ensemble, &self.rule, pool, places.clone(), wanted)?;
         let decoder = self.decoder();
         let queries = &ensemble.members()[0].queries;
-        let mut exact = decoder.of_all(queries, pool)?.unwrap_or_default().into_iter();
+        let mut exact =
+            decoder.of_all(&self.processes, queries, pool)?.unwrap_or_default().into_iter();
         let beyond = self.beyond(&ensemble, pool, places.end)?.unwrap_or_default();
         let mut beyond = beyond.into_iter().map(|own| own.into_iter().skip(places.start));
         let config = decoder.config;

@@ -1,5 +1,6 @@
 //! Which candidates a filter leaves.
 
+use dsokr_core::Processes;
 use dsokr_data::config::OutputFeatures;
 
 use super::Run;
@@ -28,13 +29,13 @@ impl Wanted {
 }
 
 impl Run {
-    /// The candidates for which a filter holds.
+    /// The candidates for which a filter holds. Of shards, all processes that have opened them look together.
     ///
     /// # Errors
     /// A name that is no column of the candidates, nor a property where they are molecules; a value that cannot be
     /// compared; properties of more than a million candidates.
-    pub fn wanted(&self, filter: &Filter) -> Result<Wanted, Error> {
-        let are_molecules = self.are_molecules()?;
+    pub fn wanted(&self, processes: &Processes, filter: &Filter) -> Result<Wanted, Error> {
+        let are_molecules = self.are_molecules(processes)?;
         let molecules = if are_molecules && filter.reads_molecules() {
             let all = self.candidates();
             let allowed = format_args!(
@@ -51,7 +52,7 @@ impl Run {
             return Ok(Wanted { each, count });
         };
         let each = filter.wanted(shards.held(), are_molecules, molecules)?;
-        let count = shards.count_wanted(&each)?;
+        let count = shards.count_wanted(processes, &each)?;
         Ok(Wanted { each, count })
     }
 
@@ -59,7 +60,7 @@ impl Run {
     ///
     /// # Errors
     /// Candidates in shards that cannot be read.
-    pub(crate) fn are_molecules(&self) -> Result<bool, Error> {
+    pub(crate) fn are_molecules(&self, processes: &Processes) -> Result<bool, Error> {
         if let Some(&are_molecules) = self.molecules.are_molecules.get() {
             return Ok(are_molecules);
         }
@@ -70,7 +71,7 @@ impl Run {
             | OutputFeatures::Substructures(_)
             | OutputFeatures::Source(_) => {
                 let all = self.all();
-                are_smiles(&all.some(labels_looked_at(all.len()))?.candidates)
+                are_smiles(&all.some(processes, labels_looked_at(all.len()))?.candidates)
             }
             OutputFeatures::Graphs(_)
             | OutputFeatures::Labels(_)

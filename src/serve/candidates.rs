@@ -4,6 +4,7 @@ use crate::error::{ensure, listed};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
+use dsokr_core::Processes;
 use dsokr_data::Truth;
 use dsokr_decode::{CandidateBlocks, Candidates, Decoded};
 use dsokr_molecule::{Molecule, exact_mass, functional_groups};
@@ -202,7 +203,12 @@ impl Endpoint for EmbedRequest {
         Asked::from_model(&self.model).queries(&self.texts, &self.vectors, None)
     }
 
-    fn answer(&self, model: &Model, limits: &Limits) -> Result<EmbedResponse, Problem> {
+    fn answer(
+        &self,
+        _processes: &Processes,
+        model: &Model,
+        limits: &Limits,
+    ) -> Result<EmbedResponse, Problem> {
         let allowed = listed(model.runs.names().iter().map(String::as_str));
         let run = match (&self.member, model.runs.members()) {
             (None, [run]) => run,
@@ -227,7 +233,12 @@ impl Endpoint for RankRequest {
         Asked::from_model(&self.model).queries(&self.texts, &self.vectors, coordinates)
     }
 
-    fn answer(&self, model: &Model, limits: &Limits) -> Result<RankResponse, Problem> {
+    fn answer(
+        &self,
+        processes: &Processes,
+        model: &Model,
+        limits: &Limits,
+    ) -> Result<RankResponse, Problem> {
         let queries = self.asked().check(limits)?;
         let found = format!("{} lists", self.ids.len());
         let allowed = format!("a list for each query: {}", queries.len());
@@ -235,8 +246,9 @@ impl Endpoint for RankRequest {
         limits.check_all("ids", self.ids.iter().map(Vec::len).sum())?;
         self.ids.iter().try_for_each(|ids| check_count(limits, ids))?;
         let all = self.ids.concat();
-        known(model.runs.numbers(&all)?, &all)?;
-        let decoded = model.runs.rank_candidates(&queries.ask(model, None)?, &self.ids)?;
+        known(model.runs.numbers(processes, &all)?, &all)?;
+        let decoded =
+            model.runs.rank_candidates(&queries.ask(processes, model, None)?, &self.ids)?;
         let ranked = |(id, decoded): (&String, Decoded)| {
             let (rank, score) = decoded.rank.zip(decoded.gold_score)?;
             let above = rank.above();
@@ -267,12 +279,13 @@ fn known(places: Vec<Option<usize>>, ids: &[String]) -> Result<Vec<usize>, Probl
 
 /// Candidates of a list of ids, by their places among those that come with them.
 fn find<'a>(
+    processes: &Processes,
     model: &'a Model,
     limits: &Limits,
     ids: &[String],
 ) -> Result<(Vec<usize>, Cow<'a, Candidates>), Problem> {
     check_count(limits, ids)?;
-    let (places, candidates) = model.runs.find(ids)?;
+    let (places, candidates) = model.runs.find(processes, ids)?;
     Ok((known(places, ids)?, candidates))
 }
 
@@ -284,8 +297,13 @@ impl Endpoint for CandidatesRequest {
         Asked::from_model(&self.model)
     }
 
-    fn answer(&self, model: &Model, limits: &Limits) -> Result<CandidatesResponse, Problem> {
-        let (places, candidates) = find(model, limits, &self.ids)?;
+    fn answer(
+        &self,
+        processes: &Processes,
+        model: &Model,
+        limits: &Limits,
+    ) -> Result<CandidatesResponse, Problem> {
+        let (places, candidates) = find(processes, model, limits, &self.ids)?;
         let candidate = |at: usize| {
             let id = candidates.id(at).to_owned();
             let label = candidates.label(at).to_owned();
@@ -307,8 +325,13 @@ impl Endpoint for DrawingRequest {
         Asked::from_model(&self.model)
     }
 
-    fn answer(&self, model: &Model, limits: &Limits) -> Result<String, Problem> {
-        let (places, candidates) = find(model, limits, std::slice::from_ref(&self.id))?;
+    fn answer(
+        &self,
+        processes: &Processes,
+        model: &Model,
+        limits: &Limits,
+    ) -> Result<String, Problem> {
+        let (places, candidates) = find(processes, model, limits, std::slice::from_ref(&self.id))?;
         let label = candidates.label(places[0]);
         let drawn = match model.outputs {
             Outputs::Molecules => Molecule::parse(label).ok().map(|molecule| molecule.svg()),

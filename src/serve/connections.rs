@@ -29,23 +29,24 @@ use crate::error::{Error, ensure};
 const PAUSE: Duration = Duration::from_millis(100);
 
 /// Serves at an address until the process gets SIGINT (Ctrl-C) or SIGTERM. `listening` is called with the address
-/// once connections are accepted, where the port is known that took the place of 0. Of several
-/// [`Processes`](dsokr_core::Processes), which all call this, the first listens and is the one to stop.
+/// once connections are accepted, where the port is known that took the place of 0. Of several [`Processes`], those
+/// that the server was created for, which all call this, the first listens and is the one to stop.
 ///
 /// # Errors
 /// [`dsokr_core::Error::Value`] of the argument `port` or `host` for an address that cannot be listened at; errors of `listening`;
 /// [`dsokr_core::Error::Process`] for a rank that cannot be reached.
 pub fn block_on(
+    processes: &Processes,
     server: &Server,
     address: SocketAddr,
     listening: impl FnOnce(SocketAddr) -> Result<(), Error> + Send + 'static,
 ) -> Result<(), Error> {
     let workers = &server.0.workers;
-    match (workers.are_ranks(), Processes::current().is_first()) {
+    match (workers.are_ranks(), processes.is_first()) {
         (false, _) => listen(server, address, listening),
-        (true, false) => handlers::run_replica(server),
+        (true, false) => handlers::run_replica(processes, server),
         (true, true) => {
-            replicas::prepare(server)?;
+            replicas::prepare(processes, server)?;
             // the exchanges of ranks are those of this thread
             let listener = server.clone();
             let served = std::thread::spawn(move || {
@@ -53,8 +54,8 @@ pub fn block_on(
                 listener.0.workers.end();
                 served
             });
-            workers.work();
-            replicas::pass(replicas::STOP, &())?;
+            workers.work(processes);
+            replicas::pass(processes, replicas::STOP, &())?;
             served.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
         }
     }

@@ -1,6 +1,7 @@
 //! Descriptions of models.
 
 use dsokr_basis::RowSource;
+use dsokr_core::Processes;
 use dsokr_data::config::OutputFeatures;
 use dsokr_data::{Inputs, Split};
 use serde::Serialize;
@@ -123,7 +124,7 @@ const EXAMPLES: usize = 4;
 const LONGEST: usize = 300;
 
 /// The kind of the candidates of runs.
-pub(super) fn outputs(runs: &Run) -> Result<Outputs, Error> {
+pub(super) fn outputs(processes: &Processes, runs: &Run) -> Result<Outputs, Error> {
     Ok(match &runs.config().output.features {
         OutputFeatures::Molecules(_) => Outputs::Molecules,
         OutputFeatures::Graphs(_) => Outputs::Graphs,
@@ -135,7 +136,7 @@ pub(super) fn outputs(runs: &Run) -> Result<Outputs, Error> {
         | OutputFeatures::Ngrams(_)
         | OutputFeatures::Substructures(_)
         | OutputFeatures::Source(_) => {
-            if runs.are_molecules()? {
+            if runs.are_molecules(processes)? {
                 Outputs::Molecules
             } else {
                 Outputs::Other

@@ -161,7 +161,7 @@ impl<'a> Explainer<'a> {
     fn explained(&self, atoms: &ElementCounts) -> Option<Vec<ExplainedPeak>> {
         let Some(ion) = Subformulas::new(atoms, &self.adduct) else { return Some(Vec::new()) };
         let mut explained = Vec::new();
-        for (at, peak) in self.spectrum.peaks.iter().enumerate() {
+        for (at, peak) in self.spectrum.peaks().iter().enumerate() {
             let parts = ion.at(peak.mz, self.ppm).ok()?;
             let far = |mz: f64| (peak.mz - mz) / mz * 1e6;
             let nearest = parts.iter().min_by(|a, b| far(a.mz).abs().total_cmp(&far(b.mz).abs()));

@@ -1,6 +1,7 @@
 //! Answers as files.
 
 use crate::error::ensure;
+use dsokr_core::Processes;
 use dsokr_molecule::Molecule;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -59,7 +60,12 @@ impl Endpoint for ExportRequest {
     }
 
     /// The hits of the one query of a search.
-    fn answer(&self, model: &Model, limits: &Limits) -> Result<String, Problem> {
+    fn answer(
+        &self,
+        processes: &Processes,
+        model: &Model,
+        limits: &Limits,
+    ) -> Result<String, Problem> {
         let count = self.asked().len();
         ensure(count == 1, "search", format!("{count} queries"), "one query, for a file")?;
         let molecules = model.outputs == Outputs::Molecules;
@@ -69,7 +75,7 @@ impl Endpoint for ExportRequest {
             let allowed = "csv: candidates are not molecules";
             return Err(Error::value("format", "of molecules", allowed).into());
         }
-        let response = self.search.answer(model, limits)?;
+        let response = self.search.answer(processes, model, limits)?;
         let hits = response.answers.first().map_or(&[][..], |answer| &answer.hits);
         let smiles = |ExplainedHit { hit, .. }: &ExplainedHit| {
             format!("{} {}\n", line(&hit.label), line(&hit.id))

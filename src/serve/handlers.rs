@@ -11,6 +11,7 @@ use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use axum::{Json, Router};
+use dsokr_core::Processes;
 use dsokr_molecule::FunctionalGroup;
 use serde::Serialize;
 use serde::de::Error as _;
@@ -70,9 +71,9 @@ impl Server {
         if let Some(needed) = request.needs() {
             model.wait(needed, self.0.limits.read).await?;
         }
-        let compute = move || {
-            replicas::pass(A::NAME, &request)?;
-            request.answer(&model, &server.0.limits)
+        let compute = move |processes: &Processes| {
+            replicas::pass(processes, A::NAME, &request)?;
+            request.answer(processes, &model, &server.0.limits)
         };
         self.0.workers.compute(compute).await
     }
@@ -152,7 +153,8 @@ async fn models(State(server): State<Server>) -> Result<Json<ModelsResponse>, Pr
         let _ = model.wait(Known::Texts, shared.limits.read).await;
     }
     let limits = &server.0.limits;
-    let models = move || Ok(shared.models.iter().map(|model| model.description()).collect());
+    let models =
+        move |_: &Processes| Ok(shared.models.iter().map(|model| model.description()).collect());
     Ok(Json(ModelsResponse {
         version: env!("CARGO_PKG_VERSION").to_owned(),
         models: server.0.workers.compute(models).await?,
@@ -233,14 +235,19 @@ macro_rules! endpoints {
         }
 
         /// Computes with rank 0 the request of a name that it passes on.
-        fn compute_passed(server: &Server, name: &str, request: Value) -> serde_json::Result<()> {
+        fn compute_passed(
+            processes: &Processes,
+            server: &Server,
+            name: &str,
+            request: Value,
+        ) -> serde_json::Result<()> {
             match name {
                 $(<$request as Endpoint>::NAME => {
-                    compute::<$request>(server, serde_json::from_value(request)?);
+                    compute::<$request>(processes, server, serde_json::from_value(request)?);
                     Ok(())
                 })*
                 $(<$file_request as Endpoint>::NAME => {
-                    compute::<$file_request>(server, serde_json::from_value(request)?);
+                    compute::<$file_request>(processes, server, serde_json::from_value(request)?);
                     Ok(())
                 })*
                 other => Err(serde_json::Error::custom(format_args!("{other:?}"))),
@@ -280,27 +287,29 @@ endpoints! {
 }
 
 /// Computes an answer that rank 0 gives; its problems are rank 0's too.
-fn compute<A: Endpoint>(server: &Server, request: A) {
+fn compute<A: Endpoint>(processes: &Processes, server: &Server, request: A) {
     if let Ok(model) = server.model(request.asked().model) {
-        let _ = request.answer(&model, &server.0.limits);
+        let _ = request.answer(processes, &model, &server.0.limits);
     }
 }
 
 /// Computes with rank 0 what it passes on, until it stops. Signals to stop are rank 0's to obey.
-pub(super) fn run_replica(server: &Server) -> Result<(), Error> {
+pub(super) fn run_replica(processes: &Processes, server: &Server) -> Result<(), Error> {
     #[cfg(unix)]
     for signal in [libc::SIGINT, libc::SIGTERM] {
         // SAFETY: signal(2) with valid arguments; no other thread sets the actions of these signals
         unsafe { libc::signal(signal, libc::SIG_IGN) };
     }
     loop {
-        match replicas::next()? {
+        match replicas::next(processes)? {
             Passed::Stop => return Ok(()),
             Passed::Reliability(at) => {
-                server.0.models.get(at).into_iter().for_each(|model| model.read_reliability());
+                if let Some(model) = server.0.models.get(at) {
+                    model.read_reliability(processes);
+                }
             }
             Passed::Request { name, content } => {
-                compute_passed(server, &name, content).map_err(replicas::wrong)?;
+                compute_passed(processes, server, &name, content).map_err(replicas::wrong)?;
             }
         }
     }

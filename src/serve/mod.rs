@@ -50,13 +50,13 @@ mod replicas;
 mod search;
 mod work;
 
-use crate::error::ensure;
 use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
+use dsokr_core::Processes;
 
-use crate::error::Error;
+use crate::error::{Error, ensure};
 
 use self::metrics::Counters;
 use self::work::Workers;
@@ -132,14 +132,26 @@ struct Shared {
 }
 
 impl Server {
-    /// A server of at least one model; the first is that of requests that name none. A thread of its own
+    /// Creates a server of this process alone; see [`new_shared`](Self::new_shared).
+    ///
+    /// # Errors
+    /// As [`new_shared`](Self::new_shared).
+    pub fn new(models: Vec<Model>, limits: Limits) -> Result<Self, Error> {
+        Self::new_shared(&Processes::default(), models, limits)
+    }
+
+    /// Creates a server of at least one model; the first is that of requests that name none. A thread of its own
     /// begins to read what explains answers and what filters compare; requests that need it wait up to
-    /// [`Limits::read`], others do not. Of several
-    /// [`Processes`](dsokr_core::Processes) the first listens ([`block_on`]), and all answer; they read it before.
+    /// [`Limits::read`], others do not. Of several [`Processes`] the first listens ([`block_on`]), and all answer; they
+    /// read it before.
     ///
     /// # Errors
     /// [`dsokr_core::Error::Value`] for no models, for two of one name, and for one of [`Limits::hosts`] that is not a name.
-    pub fn new(models: Vec<Model>, limits: Limits) -> Result<Self, Error> {
+    pub fn new_shared(
+        processes: &Processes,
+        models: Vec<Model>,
+        limits: Limits,
+    ) -> Result<Self, Error> {
         ensure(!models.is_empty(), "RUN", "none", "at least one run directory")?;
         for (at, name) in models.iter().map(Model::name).enumerate() {
             let is_new = models[..at].iter().all(|earlier| earlier.name() != name);
@@ -149,7 +161,7 @@ impl Server {
         limits.hosts.iter().try_for_each(|name| connections::check_name(name))?;
         let models: Vec<Arc<Model>> = models.into_iter().map(Arc::new).collect();
         let openapi = handlers::description(&limits)?;
-        let workers = Workers::new(&limits);
+        let workers = Workers::new(processes, &limits);
         if !workers.are_ranks() {
             let warm = models.clone();
             std::thread::spawn(move || read(&warm));
@@ -184,5 +196,6 @@ impl Server {
 /// Reads what explains answers of all models, and then how often they are right, for which no answer waits.
 fn read(models: &[Arc<Model>]) {
     models.iter().for_each(|model| model.read_explanations());
-    models.iter().for_each(|model| work::in_background(|| model.read_reliability()));
+    let alone = || Processes::default();
+    models.iter().for_each(|model| work::in_background(|| model.read_reliability(&alone())));
 }

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use burn::tensor::Device;
 use dsokr_basis::RowSource;
+use dsokr_core::Processes;
 use dsokr_data::{InputKind, Split, SplitName};
 use dsokr_decode::CandidateBlocks;
 use dsokr_decode::report::ReliabilityBin;
@@ -64,24 +65,25 @@ impl Model {
     /// # Errors
     /// As [`Run::open`].
     pub fn open(folder: &Path, device: &Device) -> Result<Self, Error> {
-        Self::open_shared(folder, None, device)
+        Self::open_shared(&Processes::default(), folder, None, device)
     }
 
-    /// The same for several [`Processes`](dsokr_core::Processes), with the candidates in shards if they are; see
+    /// The same for several [`Processes`], with the candidates in shards if they are; see
     /// [`Run::open_shared`].
     ///
     /// # Errors
     /// As [`Run::open_shared`].
     pub fn open_shared(
+        processes: &Processes,
         folder: &Path,
         shards: Option<&Path>,
         device: &Device,
     ) -> Result<Self, Error> {
         let files = files(folder);
-        let runs = Run::open_shared(&[folder.to_path_buf()], shards, None, device)?;
+        let runs = Run::open_shared(processes, &[folder.to_path_buf()], shards, None, device)?;
         let whole = folder.canonicalize().unwrap_or_else(|_| folder.to_path_buf());
         let name = whole.file_name().unwrap_or(folder.as_os_str()).to_string_lossy().into_owned();
-        let outputs = outputs(&runs)?;
+        let outputs = outputs(processes, &runs)?;
         Ok(Self {
             folder: folder.to_path_buf(),
             runs,
@@ -195,13 +197,13 @@ impl Model {
     }
 
     /// Finds out how often first candidates are right.
-    pub(super) fn read_reliability(&self) {
+    pub(super) fn read_reliability(&self, processes: &Processes) {
         let compute = || {
             if self.outputs == Outputs::Numbers {
                 return Err("the predicted quantiles say it".to_owned());
             }
             let read = |run: &Member| run.read_split(SplitName::Validation, None);
-            let asked = self.runs.ask(read, None).map_err(text)?;
+            let asked = self.runs.ask(processes, read, None).map_err(text)?;
             self.runs.gap_reliability(&asked, BINS).map_err(text)
         };
         let found = self.reliability.get_or_init(compute);

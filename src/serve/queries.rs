@@ -3,6 +3,7 @@
 use crate::error::ensure;
 use dsokr_basis::Features;
 use dsokr_basis::features::DenseRows;
+use dsokr_core::Processes;
 use dsokr_data::{Inputs, Split};
 use dsokr_decode::CandidateBlocks;
 use serde::Serialize;
@@ -31,7 +32,13 @@ pub(super) trait Endpoint: Serialize + Send + 'static {
         None
     }
 
-    fn answer(&self, model: &Model, limits: &Limits) -> Result<Self::Answer, Problem>;
+    /// The answer, which the processes compute together.
+    fn answer(
+        &self,
+        processes: &Processes,
+        model: &Model,
+        limits: &Limits,
+    ) -> Result<Self::Answer, Problem>;
 }
 
 /// The model of a request, and its texts, vectors and coordinates. It should have one of the three.
@@ -132,11 +139,12 @@ impl<'a> Asked<'a> {
     /// The predictions of a model.
     pub(super) fn ask(
         &self,
+        processes: &Processes,
         model: &Model,
         among: Option<&CandidateRule>,
     ) -> Result<QueryAnswers, Error> {
         let Some(rows) = self.coordinates else {
-            return model.runs.ask(|run| self.read(run), among);
+            return model.runs.ask(processes, |run| self.read(run), among);
         };
         let allowed = "absent: coordinates are not of spectra";
         ensure(among.is_none(), "candidates", "given, with coordinates", allowed)?;
@@ -144,6 +152,6 @@ impl<'a> Asked<'a> {
         let width = model.run().candidates.dim();
         let allowed = format!("{width}, as many as the model has");
         ensure(found == width, "coordinates", format!("{found} numbers"), allowed)?;
-        model.runs.ask_coordinates(rows.len(), &rows.concat())
+        model.runs.ask_coordinates(processes, rows.len(), &rows.concat())
     }
 }

@@ -28,31 +28,33 @@ const RELIABILITY: &str = "reliability";
 pub(super) const STOP: &str = "stop";
 
 /// Passes something to the other ranks, which wait for it. A single rank passes nothing.
-pub(super) fn pass(name: &str, passed: &impl Serialize) -> Result<(), Error> {
-    let ranks = Processes::current();
-    if ranks.size() > 1 {
+pub(super) fn pass(
+    processes: &Processes,
+    name: &str,
+    passed: &impl Serialize,
+) -> Result<(), Error> {
+    if processes.size() > 1 {
         let json = serde_json::to_vec(&BTreeMap::from([(name, passed)]))?;
-        ranks.wake()?;
-        ranks.broadcast(|| json)?;
+        processes.wake()?;
+        processes.broadcast(|| json)?;
     }
     Ok(())
 }
 
 /// Reads what explains answers and computes it with the other ranks, before the server listens.
-pub(super) fn prepare(server: &Server) -> Result<(), Error> {
+pub(super) fn prepare(processes: &Processes, server: &Server) -> Result<(), Error> {
     server.0.models.iter().enumerate().try_for_each(|(at, model)| {
         model.read_explanations();
-        pass(RELIABILITY, &at)?;
-        model.read_reliability();
+        pass(processes, RELIABILITY, &at)?;
+        model.read_reliability(processes);
         Ok(())
     })
 }
 
 /// Waits for what rank 0 passes on.
-pub(super) fn next() -> Result<Passed, Error> {
-    let ranks = Processes::current();
-    ranks.wait()?;
-    let passed = ranks.broadcast(Vec::new)?;
+pub(super) fn next(processes: &Processes) -> Result<Passed, Error> {
+    processes.wait()?;
+    let passed = processes.broadcast(Vec::new)?;
     let passed: BTreeMap<String, Value> = serde_json::from_slice(&passed).map_err(wrong)?;
     let Some((name, content)) = passed.into_iter().next() else {
         return Err(wrong("nothing"));

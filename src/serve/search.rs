@@ -200,9 +200,9 @@ impl CandidateIon {
     /// The ion of a molecule with this mass in Da.
     fn new(spectrum: &Spectrum, mass: f64) -> Option<Self> {
         let ion = spectrum.ion().ok()?;
-        let adduct = spectrum.adduct.as_deref().unwrap_or(Adduct::PROTONATED);
+        let adduct = spectrum.adduct().unwrap_or(Adduct::PROTONATED);
         let mz = ion.mz(mass);
-        let ppm = (spectrum.precursor_mz - mz) / mz * 1e6;
+        let ppm = (spectrum.precursor_mz() - mz) / mz * 1e6;
         Some(Self { adduct: adduct.to_owned(), mz, ppm })
     }
 }
@@ -271,7 +271,12 @@ impl Endpoint for SearchRequest {
         if reads_molecules { Some(Known::Properties) } else { explained }
     }
 
-    fn answer(&self, model: &Model, limits: &Limits) -> Result<SearchResponse, Problem> {
+    fn answer(
+        &self,
+        processes: &Processes,
+        model: &Model,
+        limits: &Limits,
+    ) -> Result<SearchResponse, Problem> {
         let allowed = format!("1 to {}", limits.hits);
         ensure((1..=limits.hits).contains(&self.top), "top", self.top, allowed)?;
         let ppm = self.tolerance;
@@ -280,7 +285,7 @@ impl Endpoint for SearchRequest {
         let queries = self.asked().check(limits)?;
         limits.check_all("top", queries.len().saturating_mul(self.top))?;
         let filter = self.filter.as_ref().map(FilterRequest::read).transpose()?;
-        let wanted = filter.map(|filter| model.runs.wanted(&filter)).transpose()?;
+        let wanted = filter.map(|filter| model.runs.wanted(processes, &filter)).transpose()?;
         let places = self.skip..self.skip.saturating_add(self.top);
         let each = wanted.as_ref().map(Wanted::each);
         if let Some(CandidateRule::Lists(file)) = &self.candidates {
@@ -293,7 +298,7 @@ impl Endpoint for SearchRequest {
             None => model.runs.rule_of_search(self.candidates.as_ref()),
         };
         let among = among.as_ref();
-        let asked = queries.ask(model, among)?;
+        let asked = queries.ask(processes, model, among)?;
         let mut calibration = None;
         let mut whole = Vec::new();
         let answers = match self.coverage {
@@ -304,7 +309,7 @@ impl Endpoint for SearchRequest {
                 ensure(whole_sets, "coverage", coverage, allowed)?;
                 let allowed = "absent, with coverage";
                 ensure(self.beyond.is_none(), "beyond", json!(self.beyond), allowed)?;
-                let sets = model.runs.sets(coverage, None, among, None)?;
+                let sets = model.runs.sets(processes, coverage, None, among, None)?;
                 let most = limits.hits.min(limits.all_hits / queries.len());
                 let found = model.runs.candidate_sets(&asked, &sets, most)?;
                 calibration = Some(sets.calibration);
@@ -318,7 +323,8 @@ impl Endpoint for SearchRequest {
             let text = queries.text(query).filter(|_| self.explain);
             let beyond = answer.beyond.iter().cloned();
             let beyond = beyond.map(|own| DrawnOutput::new(own, self.explain)).collect();
-            let answer = explained(model, text, self.tolerance, answer, among.is_some())?;
+            let answer =
+                explained(processes, model, text, self.tolerance, answer, among.is_some())?;
             let competing = match asked.pool() {
                 Pool::Shared => None,
                 Pool::PerQuery(lists) => Some(lists.list(query).len()),
@@ -340,13 +346,14 @@ impl Endpoint for SearchRequest {
 /// millionths of its peaks. How sure it is is known where all candidates compete, and not where those of the query are
 /// `listed`.
 fn explained(
+    processes: &Processes,
     model: &Model,
     text: Option<&str>,
     ppm: f64,
     answer: run::Answer,
     listed: bool,
 ) -> Result<Answer, Problem> {
-    let nearest = text.map_or(Ok(Vec::new()), |text| nearest(model, text))?;
+    let nearest = text.map_or(Ok(Vec::new()), |text| nearest(processes, model, text))?;
     let known: Vec<(&str, Parts)> = nearest
         .iter()
         .filter(|_| model.outputs == Outputs::Molecules)
@@ -394,16 +401,15 @@ fn explained(
 }
 
 /// The training texts nearest to a text, which the first of several ranks has found.
-fn nearest(model: &Model, text: &str) -> Result<Vec<Nearest>, Problem> {
-    let ranks = Processes::current();
-    let training = ranks.is_first().then(|| model.training().ok()).flatten();
+fn nearest(processes: &Processes, model: &Model, text: &str) -> Result<Vec<Nearest>, Problem> {
+    let training = processes.is_first().then(|| model.training().ok()).flatten();
     let found = training.map(|training| training.nearest(text, NEAREST)).transpose();
     let found = found?.unwrap_or_default();
     let ids: Vec<&str> = found.iter().map(|&(id, ..)| id).collect();
-    let ids = ranks.broadcast(|| serde_json::to_vec(&ids).unwrap_or_default());
+    let ids = processes.broadcast(|| serde_json::to_vec(&ids).unwrap_or_default());
     let ids: Vec<String> =
         serde_json::from_slice(&ids.map_err(Error::from)?).map_err(Problem::failed)?;
-    let (places, candidates) = model.runs.find(&ids)?;
+    let (places, candidates) = model.runs.find(processes, &ids)?;
     let near = |((id, text, similarity), place): ((&str, &str, f64), &Option<usize>)| {
         let label = place.map(|at| candidates.label(at).to_owned());
         Nearest { id: id.to_owned(), text: text.to_owned(), similarity, label }

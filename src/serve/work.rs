@@ -26,12 +26,13 @@ enum Place {
     Ranks(Sender<Option<Task>>, Mutex<Receiver<Option<Task>>>),
 }
 
-type Task = Box<dyn FnOnce() + Send>;
+/// A computation of processes, on the thread that has joined them.
+type Task = Box<dyn FnOnce(&Processes) + Send>;
 
 impl Workers {
     /// Several ranks are one worker.
-    pub(super) fn new(limits: &Limits) -> Self {
-        let (place, workers) = match Processes::current().size() {
+    pub(super) fn new(processes: &Processes, limits: &Limits) -> Self {
+        let (place, workers) = match processes.size() {
             1 => {
                 let workers = limits.workers.max(1);
                 (Place::Threads(Arc::new(Semaphore::new(workers))), workers)
@@ -49,12 +50,12 @@ impl Workers {
         matches!(self.place, Place::Ranks(..))
     }
 
-    /// Computes on this thread, until [`end`](Self::end).
-    pub(super) fn work(&self) {
+    /// Computes with these processes on this thread, until [`end`](Self::end).
+    pub(super) fn work(&self, processes: &Processes) {
         if let Place::Ranks(_, tasks) = &self.place {
             let tasks = tasks.lock().unwrap_or_else(PoisonError::into_inner);
             while let Ok(Some(task)) = tasks.recv() {
-                task();
+                task(processes);
             }
         }
     }
@@ -66,11 +67,11 @@ impl Workers {
         }
     }
 
-    /// The result of a computation, which is cancelled when nobody waits for it any more: the client has gone, or the
+    /// The result of a computation by the processes that it is given, which is cancelled when nobody waits for it any more: the client has gone, or the
     /// time for the request is over. One of several ranks goes on once it has begun, with the others.
     pub(super) async fn compute<T: Send + 'static>(
         &self,
-        compute: impl FnOnce() -> Result<T, Problem> + Send + 'static,
+        compute: impl FnOnce(&Processes) -> Result<T, Problem> + Send + 'static,
     ) -> Result<T, Problem> {
         let cancellation = Cancellation::default();
         let request = Inside(&self.inside, cancellation.clone());
@@ -82,9 +83,9 @@ impl Workers {
             Place::Threads(free) => Arc::clone(free),
             Place::Ranks(tasks, _) => {
                 let (answer, computed) = oneshot::channel();
-                let task = move || {
+                let task = move |processes: &Processes| {
                     if !cancellation.is_cancelled() {
-                        drop(answer.send(compute()));
+                        drop(answer.send(compute(processes)));
                     }
                 };
                 tasks.send(Some(Box::new(task))).map_err(|_| ended())?;
@@ -93,7 +94,7 @@ impl Workers {
         };
         let Ok(worker) = free.acquire_owned().await else { return Err(ended()) };
         let computed = tokio::task::spawn_blocking(move || {
-            let result = cancellation.scope(compute);
+            let result = cancellation.scope(|| compute(&Processes::default()));
             drop(worker);
             result
         });

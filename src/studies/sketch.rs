@@ -1,10 +1,10 @@
 //! The sketch study: which kind and size of sketch, and which power of the kernel. It evaluates
 //! *perfect h* for growing sketch sizes, and also the model itself if its fit is in closed form.
 
-use dsokr_core::Argument;
 use std::time::Instant;
 
 use dsokr_basis::{SketchKind, leverage};
+use dsokr_core::{Argument, Processes};
 use dsokr_data::DataRoot;
 use dsokr_nn::Processor;
 use serde::{Deserialize, Serialize};
@@ -130,6 +130,8 @@ const MOST_DRAWS: usize = 10_000;
 /// The data of a configuration, for curves.
 pub struct Study {
     problem: Problem,
+    /// The processes that rank the candidates of each sketch together.
+    processes: Processes,
 }
 
 impl Study {
@@ -146,7 +148,14 @@ impl Study {
         let allowed = "absent: a training run chooses embeddings";
         ensure(!learns_targets, "encoder.predictions", "embedded", allowed)?;
         let budget = Budget { force: true };
-        Ok(Self { problem: Problem::load(config, root, Processor::Cpu, budget)? })
+        let processes = Processes::default();
+        let problem = Problem::load(&processes, config, root, Processor::Cpu, budget)?;
+        Ok(Self { problem, processes })
+    }
+
+    /// The study for several processes, which rank the candidates together: all of them make the same curves.
+    pub fn shared_by(self, processes: &Processes) -> Self {
+        Self { processes: processes.clone(), ..self }
     }
 
     /// The kinds of sketches with these names, with the parameters that are usual: densities of 20/n,
@@ -239,8 +248,8 @@ impl Study {
                 let drawn = DrawnSketch::draw(&problem, size, seed)?;
                 let DrawnSketch { basis, targets } = &drawn;
                 rank += basis.dimension() as f64 / draws as f64;
-                residual += targets.residuals.iter().sum::<f64>() / (n * draws as f64);
-                length = targets.squared_norms.iter().sum::<f64>() / n;
+                residual += targets.residuals().iter().sum::<f64>() / (n * draws as f64);
+                length = targets.squared_norms().iter().sum::<f64>() / n;
                 if at == 0 {
                     // the spectrum of a tempered basis is that of the covariance already
                     let over = if basis.tempering().changes_nothing() { n } else { 1.0 };
@@ -248,9 +257,9 @@ impl Study {
                 }
                 if let Some(learner) = &mut learner {
                     let problem = problem.in_basis(basis.clone());
-                    fitted.push(metric.value(&fit(learner.as_mut(), &problem)?));
+                    fitted.push(metric.value(&fit(&self.processes, learner.as_mut(), &problem)?));
                 }
-                scores.extend(drawn.perfect(&problem)?);
+                scores.extend(drawn.perfect(&self.processes, &problem)?);
             }
             let searched = |scores: &Scores| metric.known(&scores.found()?);
             let figure = |scores| searched(scores).unwrap_or_else(|| metric.value(scores));
@@ -282,10 +291,10 @@ impl Study {
 }
 
 /// Fits a learner to the targets in the basis of a problem, and evaluates it on the validation split.
-fn fit(learner: &mut dyn Fit, problem: &Problem) -> Result<Scores, Error> {
+fn fit(processes: &Processes, learner: &mut dyn Fit, problem: &Problem) -> Result<Scores, Error> {
     let targets = learner.targets(problem)?;
     let candidates = targets.space.candidates(&problem.dataset.outputs, &problem.ranks)?;
-    let evaluator = Evaluator::new(problem, &targets.space, &candidates)?;
+    let evaluator = Evaluator::new(problem, &targets.space, &candidates)?.shared_by(processes);
     let fitted = learner.fit(&targets, &evaluator, None, &mut ())?;
     let z = fitted.predictor.predict(&problem.dataset.validation)?;
     let corrected = match (&problem.config.decoding.hubs, fitted.held_out) {

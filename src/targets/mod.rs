@@ -92,7 +92,7 @@ impl OutputTargets {
     /// [`dsokr_core::Error::Value`] for targets that are numbers.
     pub fn coordinates(&self) -> Result<Vec<f32>, Error> {
         match &self.values {
-            TargetValues::Projection(projection) => Ok(projection.coordinates.clone()),
+            TargetValues::Projection(projection) => Ok(projection.coordinates().to_vec()),
             TargetValues::Points(targets) => {
                 Ok(targets.values()?.iter().map(|&value| value as f32).collect())
             }
@@ -120,7 +120,7 @@ impl OutputTargets {
     ) -> Result<String, Error> {
         // where there are none, the candidates identify the data
         let targets = match &self.values {
-            TargetValues::Projection(projection) => projection.coordinates.as_slice(),
+            TargetValues::Projection(projection) => projection.coordinates(),
             TargetValues::Points(_) | TargetValues::Numbers(_) => &[],
         };
         let splits = [&dataset.train, &dataset.validation];

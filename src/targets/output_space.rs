@@ -2,7 +2,7 @@ use std::borrow::Cow;
 use std::path::Path;
 
 use dsokr_basis::features::{Block, PartRows, Selected, distinct};
-use dsokr_basis::{Basis, Projection, RowKind, RowSource};
+use dsokr_basis::{Basis, RowKind, RowSource};
 use dsokr_core::Processes;
 use dsokr_data::{DataRoot, Dataset, Outputs};
 use dsokr_decode::{CandidateParts, Candidates, Columns};
@@ -134,9 +134,10 @@ pub(crate) fn summand_candidates(
 ) -> Result<Candidates, Error> {
     candidates_at(outputs, |rows| {
         let parts = PartRows::all(rows);
-        let Projection { dimension, coordinates, .. } =
-            basis.project_shared(ranks, &parts[place])?;
-        Ok(CandidateParts { dim: dimension, coordinates, ..CandidateParts::default() })
+        let projection = basis.project_shared(ranks, &parts[place])?;
+        let dim = projection.dimension();
+        let coordinates = projection.into_coordinates();
+        Ok(CandidateParts { dim, coordinates, ..CandidateParts::default() })
     })
 }
 

@@ -63,12 +63,13 @@ impl Problem {
     /// A device that does not exist or that the learner cannot use; data that cannot be read, or for which there is no
     /// memory.
     pub(crate) fn load(
+        ranks: &Processes,
         config: &Checked,
         root: &DataRoot,
         processor: Processor,
         budget: Budget,
     ) -> Result<Self, Error> {
-        let device = open_device(config, processor)?;
+        let device = open_device(ranks, config, processor)?;
         let (mut dataset, mut scaling) = read(config, root, budget)?;
         let adapted = adapted(config, &dataset)?;
         if adapted.output != config.output {
@@ -85,7 +86,7 @@ impl Problem {
             device,
             saved: None,
             budget,
-            ranks: Processes::default(),
+            ranks: ranks.clone(),
             factors: LastSystem::default(),
             indices: Arc::new(indices),
             unlabelled: OnceLock::new(),
@@ -99,14 +100,9 @@ impl Problem {
         Self { saved, ..self }
     }
 
-    /// The same problem, of processes that share the fit.
-    pub(crate) fn shared_by(self, ranks: &Processes) -> Self {
-        Self { ranks: ranks.clone(), ..self }
-    }
-
     /// The same problem, of this process alone.
     pub(crate) fn alone(&self) -> Self {
-        self.clone().shared_by(&Processes::default())
+        Self { ranks: Processes::default(), ..self.clone() }
     }
 
     /// The same problem, with the factored system of other machines that have the same inputs.
@@ -290,8 +286,8 @@ impl Problem {
 }
 
 /// The device of a fit, which the learner must be able to use.
-fn open_device(config: &Checked, processor: Processor) -> Result<Device, Error> {
-    let device = processor.open()?;
+fn open_device(ranks: &Processes, config: &Checked, processor: Processor) -> Result<Device, Error> {
+    let device = processor.open_for(ranks)?;
     if config.encoder.abilities().needs_cpu && processor != Processor::Cpu {
         let device = processor.to_string();
         let message = "kernel machines need the CPU".into();

@@ -91,9 +91,10 @@ fn ranks_on_gpus_have_the_losses_of_one() {
     let config = Config::load(sandbox.path("small.toml")).unwrap();
     let losses = |size: usize| {
         let run = size.to_string();
-        let trained = threads(size, || {
+        let trained = threads(size, |processes| {
             let request = Request { out: Some(sandbox.path(&run)), ..Request::new(&config)? };
-            Request { processor: Processor::Wgpu, ..request }.run(&mut ())
+            let request = Request { processor: Processor::Wgpu, ..request };
+            request.run_shared(processes, &mut ())
         });
         trained.into_iter().for_each(|trained| drop(trained.unwrap()));
         logged(&sandbox, &run, "loss")

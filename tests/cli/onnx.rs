@@ -83,12 +83,12 @@ fn inputs_of(folder: &Path, split: &Split) -> Value {
         sparse(spectra.unwrap().iter().map(|one| bins.transform(one).unwrap()).collect());
     } else if let Ok(spectra) = spectra {
         let peaks = |one: &Spectrum| {
-            let mut peaks: Vec<_> = one.peaks.iter().map(|own| (own.mz, own.intensity)).collect();
+            let mut peaks: Vec<_> = one.peaks().iter().map(|own| (own.mz, own.intensity)).collect();
             peaks.sort_by(|a, b| b.1.total_cmp(&a.1));
             let largest = peaks[0].1;
             let shares = peaks.into_iter().map(|(mz, own)| (mz, (own / largest) as f32));
             // the precursor is known by its place
-            [(one.precursor_mz, 0.7)].into_iter().chain(shares).unzip()
+            [(one.precursor_mz(), 0.7)].into_iter().chain(shares).unzip()
         };
         let (mz, intensity): (Vec<Vec<f64>>, Vec<Vec<f32>>) = spectra.iter().map(peaks).unzip();
         let mask = mz.iter().map(|own| vec![1; own.len()]).collect();

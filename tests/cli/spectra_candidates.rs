@@ -373,7 +373,7 @@ fn the_page_and_the_command_answer_alike() {
             "{near:?}"
         );
         let text = near[0]["text"].as_str().unwrap().parse::<Spectrum>().unwrap();
-        assert!(text.peaks.iter().any(|peak| (peak.mz - 31.0184).abs() < 0.01), "{text}");
+        assert!(text.peaks().iter().any(|peak| (peak.mz - 31.0184).abs() < 0.01), "{text}");
     }
     // CH3O+ has m/z 31.01784, C2H5O+ 45.03349: 18 and 13 ppm away; glycine's amine gives neither
     let explained = |tolerance: f64| {

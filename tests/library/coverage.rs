@@ -5,6 +5,7 @@ use std::f64::consts::LN_2;
 use std::path::Path;
 
 use dsokr::config::Checked;
+use dsokr::core::Processes;
 use dsokr::core::random::{generator, shuffle};
 use dsokr::data::SplitName;
 use dsokr::run::{CalibratingQueries, CalibratingQuery, CandidateSets};
@@ -113,7 +114,8 @@ fn sets_hold_the_right_output_as_often_as_they_say() {
     let mut listed = Vec::new();
     let mut lines = String::new();
     for split in [SplitName::Validation, SplitName::Test] {
-        let asked = run.ask(|member| member.read_split(split, None), None).unwrap();
+        let asked =
+            run.ask(&Processes::default(), |member| member.read_split(split, None), None).unwrap();
         all.extend(run.calibrating(&asked).unwrap());
         for (at, gold) in asked.split().ids.iter().enumerate() {
             let mut drawn: Vec<&String> = candidates.iter().filter(|id| *id != gold).collect();
@@ -127,15 +129,19 @@ fn sets_hold_the_right_output_as_often_as_they_say() {
     std::fs::write(&file, lines).unwrap();
     let rule = CandidateRule::Lists(file.display().to_string());
     for split in [SplitName::Validation, SplitName::Test] {
-        let asked = run.ask(|member| member.read_split(split, None), Some(&rule)).unwrap();
+        let asked = run
+            .ask(&Processes::default(), |member| member.read_split(split, None), Some(&rule))
+            .unwrap();
         listed.extend(run.calibrating(&asked).unwrap());
     }
     assert!(listed.iter().filter(|query| query.gold.is_none()).count() == 20);
     check(all, &[0.5, 0.8, 0.9]);
     check(listed, &[0.9]);
     // they are calibrated on the lists of the validation queries
-    let sets = run.sets(0.8, None, Some(&rule), None).unwrap();
-    let asked = run.ask(|member| member.read_split(SplitName::Test, None), Some(&rule)).unwrap();
+    let sets = run.sets(&Processes::default(), 0.8, None, Some(&rule), None).unwrap();
+    let asked = run
+        .ask(&Processes::default(), |member| member.read_split(SplitName::Test, None), Some(&rule))
+        .unwrap();
     let found = run.candidate_sets(&asked, &sets, usize::MAX).unwrap();
     assert_eq!((found.len(), sets.calibration.queries), (200, 200));
     let mean = found.iter().map(|set| set.answer.hits.len()).sum::<usize>() as f64 / 200.0;
@@ -202,12 +208,14 @@ encoder.inputs = { kind = "ngrams", blocks = [{ kind = "characters", min = 1, ma
         let config = load(&path, &[&format!("data.splits.seed={seed}")]);
         let trained = fit(&config, folder.path(&format!("run{seed}"))).unwrap();
         let run = trained.run;
-        let sets = run.sets(coverage, None, None, None).unwrap();
+        let sets = run.sets(&Processes::default(), coverage, None, None, None).unwrap();
         assert_eq!(
             (sets.calibration.on.as_str(), sets.calibration.queries),
             ("held-out answers", 150)
         );
-        let test = run.ask(|member| member.read_split(SplitName::Test, None), None).unwrap();
+        let test = run
+            .ask(&Processes::default(), |member| member.read_split(SplitName::Test, None), None)
+            .unwrap();
         let test = run.calibrating(&test).unwrap();
         asked += test.len();
         held += test.iter().filter(|query| hold(&sets, query)).count();

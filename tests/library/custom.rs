@@ -174,7 +174,7 @@ fn an_own_kernel_is_learnt_and_decoded() {
         config: &training,
         seed: 0,
         device: &device,
-        pairs: Pairs::new(&points, &targets.coordinates, &targets.residuals).unwrap(),
+        pairs: Pairs::new(&points, targets.coordinates(), targets.residuals()).unwrap(),
         ranks: &Processes::default(),
         validate: &judge,
     };

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
+use dsokr::core::Processes;
 use dsokr::data::{Split, SplitName};
 
 use dsokr::run::Run;
@@ -139,7 +140,9 @@ lambda = {LAMBDA}
 
     // what the columns are is read from the run
     let run = Run::open(&out).unwrap();
-    let asked = run.ask(|member| member.read_split(SplitName::Validation, None), None).unwrap();
+    let asked = run
+        .ask(&Processes::default(), |member| member.read_split(SplitName::Validation, None), None)
+        .unwrap();
     let again = run.evaluate(&asked).unwrap().0.scores.squared_error.unwrap();
     assert!((again / error - 1.0).abs() < 1e-6, "{encoder}: {again}, {error}");
 }

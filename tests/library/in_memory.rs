@@ -4,6 +4,7 @@ use std::fs;
 
 use dsokr::basis::Kernel;
 use dsokr::config::{KernelConfig, KernelMachineConfig, Lambda, MachineInputsConfig, NgramWeights};
+use dsokr::core::Processes;
 use dsokr::data::SplitName;
 use dsokr::data::config::{LabelFeatures, NumberFeatures, OutputFeatures};
 use dsokr::data::featurizers::{NgramConfig, NgramKind};
@@ -50,7 +51,9 @@ fn pairs_in_memory_are_learned_searched_and_evaluated_on_a_file() {
     assert!(error.contains("data.source") && error.contains("file of queries"), "{error}");
     let file = folder.path("queries.tsv");
     fs::write(&file, "id\tdescription\tlabels\n3\tflat and red\tred,flat\n").unwrap();
-    let asked = run.ask(|member| member.read_queries(&file, None, None), None).unwrap();
+    let asked = run
+        .ask(&Processes::default(), |member| member.read_queries(&file, None, None), None)
+        .unwrap();
     assert_eq!(run.evaluate(&asked).unwrap().0.ranks.len(), 1);
 }
 

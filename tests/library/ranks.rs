@@ -56,9 +56,10 @@ fn checked(folder: &Folder, text: &str) -> Checked {
 /// What each rank of a training returns.
 fn train(size: usize, config: &Checked, out: &Path, resume: bool) -> Vec<Result<Trained, Error>> {
     let root = DataRoot::find("", None, None).unwrap();
-    threads(size, || {
+    threads(size, |processes| {
         let out = Some(out.into());
-        Request { out, resume, root: root.clone(), ..Request::new(config)? }.run(&mut ())
+        let request = Request { out, resume, root: root.clone(), ..Request::new(config)? };
+        request.run_shared(processes, &mut ())
     })
 }
 
@@ -191,12 +192,13 @@ impl Observer for StopAfter {
 fn a_training_that_one_rank_stops_is_resumed_by_another_number_of_ranks() {
     let (folder, config, one) = trained_alone("");
     let out = folder.path("stopped");
-    let stopped = threads(3, || {
+    let stopped = threads(3, |processes| {
         let cancellation = Cancellation::default();
-        let step = if Processes::current().rank() == 1 { 21 } else { u64::MAX };
+        let step = if processes.rank() == 1 { 21 } else { u64::MAX };
         let request = Request { out: Some(out.clone()), ..Request::new(&config)? };
         let mut observer = StopAfter(step, cancellation.clone());
-        cancellation.scope(|| request.run(&mut observer)).map(|_| ())
+        let run = || request.run_shared(processes, &mut observer);
+        cancellation.scope(run).map(|_| ())
     });
     for stopped in stopped {
         let interrupted = dsokr::train::Error::Interrupted { step: 22 };
@@ -223,14 +225,15 @@ fn quickstart_run(folder: &Folder) -> PathBuf {
 fn several_ranks_evaluate_and_search_as_one() {
     let folder = Folder::new();
     let out = quickstart_run(&folder);
-    let find = || {
+    let find = |processes: &Processes| {
         let runs = Run::open(&out)?;
         let read = |run: &Member| run.read_split(SplitName::Test, None);
-        let (found, decoded) = runs.evaluate(&runs.ask(read, None)?)?;
-        let answer = runs.search("A carboxylic acid with a bromine atom.", 30)?;
+        let (found, decoded) = runs.evaluate(&runs.ask(processes, read, None)?)?;
+        let read = |run: &Member| run.texts(&["A carboxylic acid with a bromine atom."]);
+        let answer = runs.answer_queries(processes, read, None, None, 30)?;
         Ok::<_, Error>((found.scores, found.ranks, decoded, answer))
     };
-    let one = find().expect("an evaluation");
+    let one = find(&Processes::default()).expect("an evaluation");
     for size in [2, 5] {
         for found in threads(size, find) {
             assert!(found.expect("an evaluation") == one, "{size}");
@@ -252,18 +255,19 @@ struct Named {
     reliability: Vec<ReliabilityBin>,
 }
 
-fn named(runs: &Run) -> Result<Named, Error> {
+fn named(processes: &Processes, runs: &Run) -> Result<Named, Error> {
     let run = &runs.members()[0];
     let text = "A carboxylic acid with a bromine atom.";
     let read = |run: &Member| run.read_split(SplitName::Test, None);
-    let asked = runs.ask(read, None)?;
+    let asked = runs.ask(processes, read, None)?;
     let (found, decoded) = runs.evaluate(&asked)?;
     let candidates = found.named.as_ref().unwrap_or(&run.candidates);
     let by_id = |hit: &Hit| (candidates.id(hit.candidate).to_owned(), hit.score);
     let decoded =
         decoded.iter().map(|own| (own.gold_score, own.hits.iter().map(by_id).collect())).collect();
-    let answer = runs.search(text, 30)?;
-    let texts = runs.ask(|run| run.texts(&[text, "An ether."]), None)?;
+    let read = |run: &Member| run.texts(&[text]);
+    let answer = runs.answer_queries(processes, read, None, None, 30)?.remove(0);
+    let texts = runs.ask(processes, |run| run.texts(&[text, "An ether."]), None)?;
     let wanted = |all: &Candidates| -> Vec<bool> {
         (0..all.len()).map(|at| !all.label(at).contains("Br")).collect()
     };
@@ -289,7 +293,8 @@ fn ranks_with_shards_of_the_candidates_answer_as_one_with_all_of_them() {
     let out = quickstart_run(&folder);
     let runs = std::slice::from_ref(&out);
     let device = Device::flex();
-    let one = named(&Run::open_all(runs, &device).expect("a run")).expect("an evaluation");
+    let run = Run::open_all(runs, &device).expect("a run");
+    let one = named(&Processes::default(), &run).expect("an evaluation");
     let elsewhere = folder.path("elsewhere");
     for (parts, precision, place) in [
         (3, StorageType::F32, None),
@@ -300,13 +305,13 @@ fn ranks_with_shards_of_the_candidates_answer_as_one_with_all_of_them() {
         let written = shard_candidates(&out, parts, precision, place).expect("shards");
         assert_eq!(written.folder, place.map_or(out.join("shards"), Path::to_path_buf));
         for size in [1, 2, 5] {
-            let find = || {
-                let runs = Run::open_shared(runs, place, None, &device)?;
+            let find = |processes: &Processes| {
+                let runs = Run::open_shared(processes, runs, place, None, &device)?;
                 assert_eq!(runs.candidates(), written.candidates);
                 // one process has shards that are named
                 let of_shards = runs.members()[0].candidates.len() == 1;
                 assert_eq!(of_shards, size > 1 || place.is_some());
-                named(&runs)
+                named(processes, &runs)
             };
             for found in threads(size, find) {
                 assert_eq!(found.expect("an evaluation"), one, "{parts} {precision} {size}");
@@ -332,10 +337,10 @@ fn what_is_not_shared_is_refused_by_all_ranks() {
     // ranks with other configurations
     let other = checked(&folder, &CONFIG.replacen("seed = 5", "seed = 6", 1));
     let config = checked(&folder, CONFIG);
-    let found = threads(2, || {
-        let config = if Processes::current().rank() == 1 { &other } else { &config };
+    let found = threads(2, |processes| {
+        let config = if processes.rank() == 1 { &other } else { &config };
         let request = Request { out: Some(folder.path("run")), ..Request::new(config)? };
-        request.run(&mut ()).map(|trained| trained.report)
+        request.run_shared(processes, &mut ()).map(|trained| trained.report)
     });
     for refused in found {
         let error = refused.expect_err("an error").to_string();
@@ -360,12 +365,12 @@ fn an_error_of_rank_0_after_the_fit_is_that_of_all_ranks() {
     let folder = Folder::new();
     let config = checked(&folder, CONFIG);
     let out = folder.path("run");
-    let found = threads(3, || {
-        let ranks = Processes::current();
+    let found = threads(3, |processes| {
         let request = Request { out: Some(out.clone()), ..Request::new(&config)? };
-        let error = request.run(&mut Block(&out)).err().map(|error| error.to_string());
+        let run = request.run_shared(processes, &mut Block(&out));
+        let error = run.err().map(|error| error.to_string());
         // in step they meet in the same exchange
-        Ok::<_, Error>((error.unwrap_or_default(), ranks.check_same("next step", "the same")))
+        Ok::<_, Error>((error.unwrap_or_default(), processes.check_same("next step", "the same")))
     });
     let found: Vec<_> = found.into_iter().map(|rank| rank.expect("a configuration")).collect();
     for (rank, (error, in_step)) in found.iter().enumerate() {

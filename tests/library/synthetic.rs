@@ -2,6 +2,7 @@
 
 use dsokr::basis::{Basis, Block, RowSource, SketchKind, SketchOptions};
 use dsokr::config::Checked;
+use dsokr::core::Processes;
 use dsokr::data::{DataRoot, Dataset, Split, SplitName};
 use dsokr::decode::CandidateBlocks;
 use dsokr::machines::OutputSpace;
@@ -173,7 +174,7 @@ fn the_squared_error_is_that_in_the_space_of_the_outputs() {
 
         let run = Run::open(&out).unwrap();
         let split = config.source().read_split(SplitName::Test, &root).unwrap();
-        let asked = run.ask(|_| Ok(split.clone()), None).unwrap();
+        let asked = run.ask(&Processes::default(), |_| Ok(split.clone()), None).unwrap();
         let again = run.evaluate(&asked).unwrap().0.scores.squared_error.unwrap();
         assert!((again / found - 1.0).abs() < 1e-6, "{name}: {again} against {found}");
     }
@@ -210,7 +211,7 @@ fn an_embedding_is_chosen_by_the_validation_error() {
     let run = Run::open(&out).unwrap();
     assert_eq!(run.members()[0].candidates.dim(), 4);
     let validation = config.source().read_split(SplitName::Validation, &root).unwrap();
-    let asked = run.ask(|_| Ok(validation.clone()), None).unwrap();
+    let asked = run.ask(&Processes::default(), |_| Ok(validation.clone()), None).unwrap();
     let scores = run.evaluate(&asked).unwrap().0.scores;
     assert!((scores.squared_error.unwrap() / least - 1.0).abs() < 1e-4);
 }

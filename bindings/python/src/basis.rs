@@ -82,12 +82,10 @@ impl Basis {
         let projected = work(py, || self.inner.project(rows.source()).map_err(named));
         let projected = projected?;
         let n = projected.len();
-        let rank = projected.dimension;
-        Ok((
-            matrix(py, projected.coordinates, n, rank)?,
-            vector(py, projected.squared_norms),
-            vector(py, projected.residuals),
-        ))
+        let rank = projected.dimension();
+        let squared_norms = vector(py, projected.squared_norms().to_vec());
+        let residuals = vector(py, projected.residuals().to_vec());
+        Ok((matrix(py, projected.into_coordinates(), n, rank)?, squared_norms, residuals))
     }
 
     /// Writes a file.

@@ -41,8 +41,8 @@ pub trait CandidateBlocks: Sync {
 
     /// Returns the rows that this process scores: of several [`Processes`] its part, so that each row is scored by one
     /// of them.
-    fn scored(&self) -> Vec<Range<usize>> {
-        vec![Processes::current().part(self.rows())]
+    fn scored(&self, processes: &Processes) -> Vec<Range<usize>> {
+        vec![processes.part(self.rows())]
     }
 
     /// Returns the rows of a range, always the same for the same range, from any thread.

@@ -80,7 +80,21 @@ pub fn rank(
     gold: &[Option<u32>],
     candidates: &dyn CandidateBlocks,
 ) -> Result<Vec<Option<Rank>>, Error> {
-    Ok(decode(queries, gold, candidates, 0)?.ranks)
+    rank_shared(&Processes::default(), queries, gold, candidates)
+}
+
+/// Ranks the gold candidates like [`rank`], for several processes, each of which scores
+/// [its rows](CandidateBlocks::scored). All of them call it and get the same ranks.
+///
+/// # Errors
+/// The errors of [`rank`]; [`Error::Process`] for an error of another process.
+pub fn rank_shared(
+    processes: &Processes,
+    queries: &Queries,
+    gold: &[Option<u32>],
+    candidates: &dyn CandidateBlocks,
+) -> Result<Vec<Option<Rank>>, Error> {
+    Ok(decode(processes, queries, gold, candidates, 0)?.ranks)
 }
 
 /// Returns the k best candidates of every query, best first, ties in the order of the candidates.
@@ -107,7 +121,8 @@ pub fn rank(
 /// ```
 pub fn top_k(queries: &Queries, candidates: &Candidates, k: usize) -> Result<Vec<Vec<Hit>>, Error> {
     check_k(k, candidates.len() as u64)?;
-    let decoded = decode(queries, &vec![None; queries.len()], candidates, k)?;
+    let none = vec![None; queries.len()];
+    let decoded = decode(&Processes::default(), queries, &none, candidates, k)?;
     Ok(of_rows(decoded.rows, k, |row| candidates.members(row as u32)))
 }
 
@@ -124,8 +139,22 @@ pub fn top_rows(
     candidates: &dyn CandidateBlocks,
     k: usize,
 ) -> Result<Vec<Vec<RowHit>>, Error> {
+    top_rows_shared(&Processes::default(), queries, candidates, k)
+}
+
+/// Returns the k best distinct rows like [`top_rows`], for several processes, each of which scores
+/// [its rows](CandidateBlocks::scored). All of them call it and get the same rows.
+///
+/// # Errors
+/// The errors of [`top_rows`]; [`Error::Process`] for an error of another process.
+pub fn top_rows_shared(
+    processes: &Processes,
+    queries: &Queries,
+    candidates: &dyn CandidateBlocks,
+    k: usize,
+) -> Result<Vec<Vec<RowHit>>, Error> {
     check_k(k, candidates.rows() as u64)?;
-    let decoded = decode(queries, &vec![None; queries.len()], candidates, k)?;
+    let decoded = decode(processes, queries, &vec![None; queries.len()], candidates, k)?;
     let hit = |(row, score): (usize, f64)| RowHit { row, score: score as f32 };
     Ok(decoded.rows.into_iter().map(|rows| rows.into_iter().map(hit).collect()).collect())
 }
@@ -154,7 +183,9 @@ impl Ranked {
 }
 
 /// Ranks the gold rows and finds the k best rows of every query, or fewer if there are fewer, in one pass; k may be 0.
+/// Each of the processes scores its rows.
 pub(crate) fn decode(
+    processes: &Processes,
     queries: &Queries,
     gold: &[Option<u32>],
     candidates: &dyn CandidateBlocks,
@@ -174,20 +205,22 @@ pub(crate) fn decode(
         let golds = Gold::new(queries, &tiles, gold, score)?;
         Ok((tiles, golds))
     });
-    let (tiles, golds) = Processes::current().agree(prepared)?;
+    let (tiles, golds) = processes.agree(prepared)?;
     let lists = TopK::new(queries.len(), k.min(candidates.rows()), None);
     let count = |tile: &QueryTile| golds.counter(tile);
     let keep = |tile: &QueryTile| lists.tile(tile);
     let ranked = k == 0 || gold.iter().any(Option::is_some);
     match (ranked, k) {
-        (true, 0) => scan(queries, &tiles, candidates, blocking, count)?,
-        (true, _) => scan(queries, &tiles, candidates, blocking, |tile| (count(tile), keep(tile)))?,
-        (false, _) => scan(queries, &tiles, candidates, blocking, keep)?,
+        (true, 0) => scan(processes, queries, &tiles, candidates, blocking, count)?,
+        (true, _) => scan(processes, queries, &tiles, candidates, blocking, |tile| {
+            (count(tile), keep(tile))
+        })?,
+        (false, _) => scan(processes, queries, &tiles, candidates, blocking, keep)?,
     }
-    let ranks = golds.ranks(gold, candidates.candidates())?;
+    let ranks = golds.ranks(processes, gold, candidates.candidates())?;
     let score = |(query, gold): (usize, &Option<u32>)| gold.map(|_| golds.score(query));
     let scores = gold.iter().enumerate().map(score).collect();
-    Ok(Ranked { ranks, scores, rows: lists.finish()? })
+    Ok(Ranked { ranks, scores, rows: lists.finish(processes)? })
 }
 
 /// Returns the k best candidates of each query from the k best rows, whose candidates `members` lists.

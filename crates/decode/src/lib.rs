@@ -69,7 +69,7 @@ pub use ensemble::{
 pub use exact::{Encoding, ExactSearch};
 pub use expected_f1::best_expected_f1;
 pub use gold_outputs::{ChosenGold, GoldOutputs};
-pub use hits::{Decoded, Hit, RowHit, rank, top_k, top_rows};
+pub use hits::{Decoded, Hit, RowHit, rank, rank_shared, top_k, top_rows, top_rows_shared};
 pub use hubs::Hubs;
 pub use metrics::{
     Metrics, MultiLabelMetrics, PoolSizes, bootstrap, percentile_interval, resampled,

@@ -14,7 +14,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::candidates::Candidates;
 use crate::error::{check_consistent, ensure, missing_gold};
-use crate::shards::{AllCandidates, CandidatePlace};
+use crate::shards::CandidatePlace;
 
 /// How to rank a query whose gold candidate is not among its candidates.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
@@ -54,7 +54,8 @@ impl Pool<'_> {
         Error::check_length("gold ids", gold.len(), queries.len())?;
         self.check(gold.len(), candidates.len())?;
         let name = |query: usize| format!("{:?}", queries[query]);
-        self.listed(name, gold, AllCandidates::Whole(candidates).find(gold)?, missing)
+        let places = gold.iter().map(|id| candidates.place(id)).collect();
+        self.listed(name, gold, places, missing)
     }
 
     /// Returns distinct rows of the gold candidates of as many queries as there are ids, which are at `places`; `name`

@@ -114,16 +114,15 @@ impl Ladder {
     }
 
     /// Adds up what each of several [`Processes`] has counted.
-    fn merge(ladders: &mut [Self]) -> Result<(), Error> {
-        let ranks = Processes::current();
-        if ranks.size() == 1 {
+    fn merge(processes: &Processes, ladders: &mut [Self]) -> Result<(), Error> {
+        if processes.size() == 1 {
             return Ok(());
         }
         let counts = ladders.iter().flat_map(|ladder| ladder.slots.counts.iter().copied());
         let mut sums: Vec<u64> = counts.collect();
-        ranks.sum(&mut sums)?;
+        processes.sum(&mut sums)?;
         let highest = ladders.iter().flat_map(|ladder| ladder.slots.highest.iter().copied());
-        let all = ranks.gather_numbers(&highest.collect::<Vec<f64>>())?;
+        let all = processes.gather_numbers(&highest.collect::<Vec<f64>>())?;
         let slots = ladders.iter_mut().map(|ladder| &mut ladder.slots);
         let slots = slots.flat_map(|slots| slots.counts.iter_mut().zip(&mut slots.highest));
         for (at, (count, highest)) in slots.enumerate() {
@@ -179,8 +178,9 @@ impl Found {
 }
 
 /// Returns the best wanted rows of each query at some places, in blocks of candidates that are scored twice. Memory is
-/// proportional to the rows, whatever the number of candidates.
+/// proportional to the rows, whatever the number of candidates. Each of the processes scores its rows.
 pub(crate) fn find(
+    processes: &Processes,
     queries: &Queries,
     candidates: &dyn CandidateBlocks,
     wanted: Option<&WantedRows>,
@@ -196,12 +196,12 @@ pub(crate) fn find(
     for start in (0..queries.len()).step_by(size) {
         let queries = &queries.part(start..(start + size).min(queries.len()));
         let tiles = QueryTile::all_to_compare(queries, candidates);
-        let tiles = Processes::current().agree(tiles)?;
+        let tiles = processes.agree(tiles)?;
         let first = TopK::new(queries.len(), all.min(2), None);
         let chosen = TopK::new(queries.len(), last, wanted);
         let both = |tile: &QueryTile| (first.tile(tile), chosen.tile(tile));
-        scan(queries, &tiles, candidates, blocking, both)?;
-        let chosen = chosen.finish()?.into_iter();
+        scan(processes, queries, &tiles, candidates, blocking, both)?;
+        let chosen = chosen.finish(processes)?.into_iter();
         let rows: Vec<Vec<_>> =
             chosen.map(|rows| rows.into_iter().skip(places.start).collect()).collect();
         let steps: Vec<Steps> = rows.iter().map(|rows| Steps::from_rows(rows)).collect();
@@ -211,14 +211,14 @@ pub(crate) fn find(
             let queries = tile.queries.clone();
             Counter { steps: &steps[queries.clone()], slots: &slots[queries] }
         };
-        scan(queries, &tiles, candidates, blocking, counter)?;
+        scan(processes, queries, &tiles, candidates, blocking, counter)?;
         let slots = slots.into_iter();
         let slots = slots.map(|slots| slots.into_inner().unwrap_or_else(PoisonError::into_inner));
         let ladders = steps.into_iter().zip(slots);
         let mut ladders: Vec<Ladder> =
             ladders.map(|(steps, slots)| Ladder { steps, slots }).collect();
-        Ladder::merge(&mut ladders)?;
-        let each = rows.into_iter().zip(ladders).zip(first.finish()?);
+        Ladder::merge(processes, &mut ladders)?;
+        let each = rows.into_iter().zip(ladders).zip(first.finish(processes)?);
         searched.extend(each.map(|((rows, ladder), first)| Found { rows, ladder, first }));
     }
     Ok(searched)

@@ -29,12 +29,13 @@ fn score_matrices_never_exist() {
         candidates,
         normalised: true,
     });
-    let ensemble = Ensemble::new(members.collect()).unwrap();
-    let gold = golds(0, QUERIES, CANDIDATES);
-    let gold: Vec<_> = gold.iter().map(|&c| Some(ensemble.class_of(c))).collect();
-    let before = peak();
+    let members: Vec<Member> = members.collect();
     let two = rayon::ThreadPoolBuilder::new().num_threads(2).build().unwrap();
     two.install(|| {
+        let ensemble = Ensemble::new(members).unwrap();
+        let gold = golds(0, QUERIES, CANDIDATES);
+        let gold: Vec<_> = gold.iter().map(|&c| Some(ensemble.class_of(c))).collect();
+        let before = peak();
         let run = |rule: Combination| {
             ensemble.decode(Pool::Shared, &rule, &gold, 10).unwrap();
             peak() - before

@@ -39,13 +39,16 @@ fn ranks_of_grown_candidates_take_scores_only() {
     let rows: Vec<f32> = (0..64 * DIM).map(|value| (value as f32).sin()).collect();
     let queries = Queries::new(DIM, &rows).unwrap();
     let member = Member { name: "run", queries, candidates: &grown, normalised: true };
-    let ensemble = Ensemble::new(vec![member, member]).unwrap();
     let two = rayon::ThreadPoolBuilder::new().num_threads(2).build().unwrap();
-    // the peak starts anew
-    std::fs::write("/proc/self/clear_refs", "5").unwrap();
-    let before = resident("VmRSS");
-    let rule = Combination::Rank { weights: None };
-    two.install(|| ensemble.decode(Pool::Shared, &rule, &[None; 64], 10)).unwrap();
+    let before = two.install(|| {
+        let ensemble = Ensemble::new(vec![member, member]).unwrap();
+        // the peak starts anew
+        std::fs::write("/proc/self/clear_refs", "5").unwrap();
+        let before = resident("VmRSS");
+        let rule = Combination::Rank { weights: None };
+        ensemble.decode(Pool::Shared, &rule, &[None; 64], 10).unwrap();
+        before
+    });
     let taken = resident("VmHWM").saturating_sub(before);
     // 32 queries × 60,000 rows × 12 bytes a thread, 44 MiB in all, and the file; a copy of all coordinates takes 59 MiB a
     // thread

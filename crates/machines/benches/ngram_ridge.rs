@@ -137,7 +137,7 @@ fn main() -> Result<(), Failure> {
     let distinct: Vec<usize> = groups.representative.iter().map(|&at| pool[at]).collect();
     let points = basis.project(&outputs.select(&distinct)?)?;
     let shift = if basis.is_normalised() { 0.5 } else { 0.0 };
-    let constants = points.squared_norms.iter().map(|k| (shift - 0.5 * k) as f32).collect();
+    let constants = points.squared_norms().iter().map(|k| (shift - 0.5 * k) as f32).collect();
     let ids = pool.iter().map(|&at| molecules[at][0].clone()).collect();
     let labels = pool.iter().map(|&at| molecules[at][1].clone()).collect();
     let mut candidates = Candidates::new(CandidateParts {
@@ -145,7 +145,7 @@ fn main() -> Result<(), Failure> {
         labels,
         class: groups.class,
         dim: rank,
-        coordinates: points.coordinates,
+        coordinates: points.into_coordinates(),
         constants,
         ..CandidateParts::default()
     })?;

@@ -63,8 +63,8 @@ impl Targets {
     /// # Errors
     /// The errors of [`new`](Self::new) and [`with_residuals`](Self::with_residuals).
     pub fn from_projection(projection: &Projection) -> Result<Self, Error> {
-        let values: Vec<f64> = projection.coordinates.iter().map(|&value| value.into()).collect();
-        Self::new(projection.dimension, values)?.with_residuals(projection.residuals.clone())
+        let values: Vec<f64> = projection.coordinates().iter().map(|&value| value.into()).collect();
+        Self::new(projection.dimension(), values)?.with_residuals(projection.residuals().to_vec())
     }
 
     /// Returns the same targets with `r(y)` of each row, which losses of a distance add to it; 0 otherwise.

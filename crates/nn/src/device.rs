@@ -4,7 +4,6 @@ use std::panic::{self, AssertUnwindSafe};
 use std::str::FromStr;
 
 use burn::tensor::{Device, Tensor};
-#[cfg(feature = "cuda")]
 use dsokr_core::Processes;
 use dsokr_kernels::is_cpu_engine;
 
@@ -32,7 +31,7 @@ pub enum Processor {
     Cpu,
     /// The best available GPU, through Vulkan, Metal or DirectX. Needs the feature `wgpu`.
     Wgpu,
-    /// The NVIDIA GPU with this number; by default 0, or the [processes](dsokr_core::Processes) of a machine take its
+    /// The NVIDIA GPU with this number; by default 0, or the [processes](Processor::open_for) of a machine take its
     /// GPUs in turn. Needs the feature `cuda`.
     #[display("cuda{}", _0.map(|number| format!(":{number}")).unwrap_or_default())]
     Cuda(Option<usize>),
@@ -62,15 +61,29 @@ impl Processor {
     /// # Errors
     /// [`Error::Device`] if this build does not have the engine, or this machine the GPU or driver.
     pub fn open(self) -> Result<Device, Error> {
+        self.open_for(&Processes::default())
+    }
+
+    /// Opens the device of one of several processes like [`open`](Self::open): those of a machine take its NVIDIA GPUs in
+    /// turn, unless the number of one is given.
+    ///
+    /// # Errors
+    /// The errors of [`open`](Self::open).
+    pub fn open_for(self, processes: &Processes) -> Result<Device, Error> {
         let fail = |message: String| Error::Device { device: self.to_string(), message };
-        let device = self.engine().map_err(fail)?;
+        let device = self.engine(processes.local_rank()).map_err(fail)?;
         if self != Self::Cpu {
             probe(&device).map_err(fail)?;
         }
         Ok(device)
     }
 
-    fn engine(self) -> Result<Device, String> {
+    /// `local_rank` counts the processes before this one on its machine.
+    #[cfg_attr(
+        not(feature = "cuda"),
+        expect(unused_variables, reason = "only GPUs that are counted are divided")
+    )]
+    fn engine(self, local_rank: usize) -> Result<Device, String> {
         match self {
             Self::Cpu => Ok(Device::flex()),
             #[cfg(feature = "wgpu")]
@@ -81,8 +94,7 @@ impl Processor {
             #[cfg(feature = "cuda")]
             Self::Cuda(number) => {
                 let gpus = listed(burn::tensor::DeviceType::Cuda)?;
-                // the processes of a machine take its GPUs in turn
-                let number = number.unwrap_or_else(|| Processes::current().local_rank() % gpus);
+                let number = number.unwrap_or(local_rank % gpus);
                 if number >= gpus {
                     return Err(format!("this machine has {gpus} such GPUs, counted from 0"));
                 }

@@ -64,7 +64,8 @@ impl PeaksOf {
     /// Returns masses in Da, by increasing mass except for differences, or formulas, or sequences of them, each with
     /// its intensity to the power `power`; none of a spectrum without tree.
     fn found(self, spectrum: &Spectrum, power: f64, ppm: f64) -> Result<Vec<(At, f64)>, Error> {
-        let Spectrum { precursor_mz, peaks, .. } = spectrum;
+        let precursor_mz = spectrum.precursor_mz();
+        let peaks = spectrum.peaks();
         let parts = |name: fn(&Fragment) -> String| {
             let ion = Subformulas::from_spectrum(spectrum)?;
             let of_peak = |peak: &Peak| {
@@ -75,7 +76,7 @@ impl PeaksOf {
             Ok(peaks.iter().flat_map(of_peak).collect())
         };
         let of_tree = |all: fn(&FragmentationTree) -> Vec<(String, f64)>| {
-            let tree = spectrum.tree.as_deref().map(str::parse).transpose()?;
+            let tree = spectrum.tree().map(str::parse).transpose()?;
             let fragments = tree.as_ref().map(all).unwrap_or_default().into_iter();
             Ok(fragments
                 .map(|(name, intensity)| (At::Formula(name), intensity.powf(power)))
@@ -98,7 +99,7 @@ impl PeaksOf {
                     pairs.map(|[low, high]| (high.mz - low.mz, high.intensity * low.intensity));
                 Ok(of_masses(&mut pairs.filter(|(mass, _)| *mass >= LEAST_LOSS)))
             }
-            Self::Precursor => Ok(of_masses(&mut std::iter::once((*precursor_mz, 1.0)))),
+            Self::Precursor => Ok(of_masses(&mut std::iter::once((precursor_mz, 1.0)))),
             Self::Subformulas => parts(Fragment::formula),
             Self::SubformulaLosses => parts(|part| dsokr_molecule::formula(&part.lost)),
             Self::TreeFragments => of_tree(|tree| tree.fragments().collect()),

@@ -24,23 +24,18 @@ use crate::text::{KNOWN, head, precursor};
 /// use dsokr_spectra::Spectrum;
 ///
 /// let spectrum: Spectrum = "242.1434 68.02432:0.274 158.04956:1".parse()?;
-/// assert_eq!((spectrum.precursor_mz, spectrum.peaks.len()), (242.1434, 2));
+/// assert_eq!((spectrum.precursor_mz(), spectrum.peaks().len()), (242.1434, 2));
 /// let pasted: Spectrum = "BEGIN IONS\nPEPMASS=242.1434\n68.02432 0.274\n158.04956 1\nEND IONS".parse()?;
 /// assert_eq!(pasted, spectrum);
 /// # Ok::<(), dsokr_core::Error>(())
 /// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct Spectrum {
-    /// m/z of the precursor, above 0.
-    pub precursor_mz: f64,
-    /// The adduct of the precursor, as it is written; [`Adduct`] reads it.
-    pub adduct: Option<String>,
-    /// The formula of the molecule, as it is written.
-    pub formula: Option<String>,
-    /// The fragmentation tree, as it is written.
-    pub tree: Option<String>,
-    /// m/z and intensity of each peak, both above 0, by increasing m/z; at least one.
-    pub peaks: Vec<Peak>,
+    precursor_mz: f64,
+    adduct: Option<String>,
+    formula: Option<String>,
+    tree: Option<String>,
+    peaks: Vec<Peak>,
 }
 
 impl FromStr for Spectrum {
@@ -58,6 +53,80 @@ impl FromStr for Spectrum {
 }
 
 impl Spectrum {
+    /// Creates a spectrum of a precursor with this m/z. Peaks are put in the order of their m/z.
+    ///
+    /// # Errors
+    /// [`Error::Value`] for an m/z or an intensity that is not a number above 0, and for no peaks.
+    ///
+    /// ```
+    /// use dsokr_spectra::{Peak, Spectrum};
+    ///
+    /// let peaks = vec![Peak { mz: 158.04956, intensity: 1.0 }, Peak { mz: 68.02432, intensity: 0.274 }];
+    /// let spectrum = Spectrum::new(242.1434, peaks)?.with_adduct("[M+H]+")?;
+    /// assert_eq!(spectrum.to_string(), "242.1434 adduct=[M+H]+ 68.02432:0.274 158.04956:1");
+    /// assert!(Spectrum::new(242.1434, Vec::new()).is_err());
+    /// # Ok::<(), dsokr_core::Error>(())
+    /// ```
+    pub fn new(precursor_mz: f64, mut peaks: Vec<Peak>) -> Result<Self, Error> {
+        let check = |what: &str, value: f64| {
+            let holds = value.is_finite() && value > 0.0;
+            if holds { Ok(()) } else { Err(Error::value(what, value, "a number above 0")) }
+        };
+        check("the precursor's m/z", precursor_mz)?;
+        for peak in &peaks {
+            check("a peak's m/z", peak.mz)?;
+            check("a peak's intensity", peak.intensity)?;
+        }
+        if peaks.is_empty() {
+            return Err(Error::value("the peaks of a spectrum", "none", "at least one"));
+        }
+        peaks.sort_by(|a, b| a.mz.total_cmp(&b.mz));
+        Ok(Self { precursor_mz, adduct: None, formula: None, tree: None, peaks })
+    }
+
+    /// Sets the adduct of the precursor, such as `[M+H]+`.
+    ///
+    /// # Errors
+    /// [`Error::Value`] for a text that is empty or has spaces, which part the words of a spectrum.
+    pub fn with_adduct(self, adduct: &str) -> Result<Self, Error> {
+        let adduct = Some(word("the spectrum's adduct", adduct)?);
+        Ok(Self { adduct, ..self })
+    }
+
+    /// Sets the formula of the molecule, such as `C9H8O4`.
+    ///
+    /// # Errors
+    /// [`Error::Value`] for a text that is empty or has spaces, which part the words of a spectrum.
+    pub fn with_formula(self, formula: &str) -> Result<Self, Error> {
+        let formula = Some(word("the spectrum's formula", formula)?);
+        Ok(Self { formula, ..self })
+    }
+
+    /// Returns m/z of the precursor, above 0.
+    pub fn precursor_mz(&self) -> f64 {
+        self.precursor_mz
+    }
+
+    /// Returns the adduct of the precursor, as it is written; [`Adduct`] reads it.
+    pub fn adduct(&self) -> Option<&str> {
+        self.adduct.as_deref()
+    }
+
+    /// Returns the formula of the molecule, as it is written.
+    pub fn formula(&self) -> Option<&str> {
+        self.formula.as_deref()
+    }
+
+    /// Returns the fragmentation tree, as it is written.
+    pub fn tree(&self) -> Option<&str> {
+        self.tree.as_deref()
+    }
+
+    /// Returns m/z and intensity of each peak, both above 0, by increasing m/z; at least one.
+    pub fn peaks(&self) -> &[Peak] {
+        &self.peaks
+    }
+
     /// Returns the adduct of the precursor, of several that are possible the first; `[M+H]+` where the spectrum does
     /// not say.
     ///
@@ -114,6 +183,15 @@ impl Spectrum {
         }
         Ok(Self { precursor_mz, adduct, formula, tree, peaks: peaks.finish()?.peaks })
     }
+}
+
+/// Returns a word of the text of a spectrum.
+fn word(what: &str, text: &str) -> Result<String, Error> {
+    if text.is_empty() || text.contains(char::is_whitespace) {
+        let found = format_args!("{:?}", shorten(text));
+        return Err(Error::value(what, found, "a text without spaces, of at least a character"));
+    }
+    Ok(text.to_owned())
 }
 
 impl fmt::Display for Spectrum {

@@ -71,8 +71,8 @@ impl Subformulas {
     /// lacks.
     pub fn from_spectrum(spectrum: &Spectrum) -> Result<Self, Error> {
         Self::new(&spectrum.molecule()?, &spectrum.ion()?).ok_or_else(|| {
-            let formula = spectrum.formula.as_deref().unwrap_or_default();
-            let adduct = spectrum.adduct.as_deref().unwrap_or(Adduct::PROTONATED);
+            let formula = spectrum.formula().unwrap_or_default();
+            let adduct = spectrum.adduct().unwrap_or(Adduct::PROTONATED);
             let found = format!("{formula:?}, with the adduct {adduct:?}");
             Error::value("the spectrum's formula", found, "one with the atoms that the adduct lost")
         })

@@ -3,7 +3,6 @@
 use std::fmt::Display;
 use std::time::Duration;
 
-use dsokr_core::Processes;
 use dsokr_nn::{Encoder, Model, parameters};
 
 use crate::checkpoint::{LogLine, checksum};
@@ -47,7 +46,7 @@ fn evaluate<E: Encoder, M: Display + 'static>(
         progress.state.stale = ranks.broadcast_number(0u64)? as usize;
         return Ok(());
     }
-    let validated = Processes::default().scope(|| (progress.task.validate)(model));
+    let validated = (progress.task.validate)(model);
     let Validation { metrics, score } = validated.map_err(|error| match error {
         Error::NotFinite => progress.diverged(progress.state.step, "a prediction is not finite"),
         other => other,

@@ -8,8 +8,8 @@ mod stored;
 
 use std::collections::BTreeMap;
 
-use dsokr_core::Argument;
 use dsokr_core::random::generator;
+use dsokr_core::{Argument, Processes};
 use dsokr_data::{Split, SplitName, Truth};
 use dsokr_decode::{
     AllCandidates, CandidateBlocks, Candidates, Combination, Decoded, Ensemble, GoldOutputs,
@@ -136,6 +136,8 @@ pub(crate) struct Models<'a> {
     pub rule: Combination,
     /// The candidates of the one model, if they are in shards.
     pub shards: Option<&'a Shards>,
+    /// The processes that rank the candidates together.
+    pub processes: Processes,
     /// Searches molecules beyond the candidates, which are shown next to the first candidates.
     pub search: Option<&'a BeyondSearch>,
     /// Whether the MCES distances of the first candidates are measured.
@@ -148,7 +150,15 @@ impl<'a> Models<'a> {
     /// One model, with a search beyond its candidates.
     pub fn one(decoder: Decoder<'a>, search: Option<&'a BeyondSearch>) -> Self {
         let rule = Combination::default();
-        Self { each: vec![("", decoder)], rule, shards: None, search, mces: false, areas: true }
+        Self {
+            each: vec![("", decoder)],
+            rule,
+            shards: None,
+            processes: Processes::default(),
+            search,
+            mces: false,
+            areas: true,
+        }
     }
 
     /// The decoder of the first model.
@@ -184,7 +194,7 @@ impl<'a> Models<'a> {
             && let [z] = answers
         {
             let queries = queries(split, shards.dim(), z)?;
-            return Ok(Ensemble::sharded(self.each[0].0, queries, shards)?);
+            return Ok(Ensemble::sharded(&self.processes, self.each[0].0, queries, shards)?);
         }
         let member = |(&(name, decoder), z): (&'b (&str, Decoder), &'b Vec<f32>)| {
             let Decoder { candidates, config, .. } = decoder;
@@ -194,7 +204,7 @@ impl<'a> Models<'a> {
         };
         let members = self.each.iter().zip(answers).map(member).collect::<Result<_, Error>>()?;
         let rerankers = self.each.iter().map(|(_, decoder)| decoder.reranker).collect();
-        Ok(Ensemble::new(members)?.with_rerankers(rerankers)?)
+        Ok(Ensemble::new(members)?.with_rerankers(rerankers)?.shared_by(&self.processes))
     }
 
     /// Ranks the right outputs of each query of a split under each model's predictions, as they are scored, and
@@ -217,7 +227,7 @@ impl<'a> Models<'a> {
         let mut golds = self.rank_golds(&ensemble, split, answers, pool, self.missing(split))?;
         let ranks: Vec<_> = golds.decoded.iter().map(|query| query.rank).collect();
         let metrics = ensemble.metrics(pool, &ranks)?;
-        let named = golds.named(ensemble.candidates())?;
+        let named = golds.named(&self.processes, ensemble.candidates())?;
         let RankedGolds { rows, ids: golds, decoded } = golds;
         let candidates = named.as_ref().unwrap_or(decoder.candidates);
         let decoder = Decoder { candidates, ..decoder };
@@ -327,13 +337,18 @@ impl<'a> Models<'a> {
 
 impl RankedGolds {
     /// The candidates of shards that ranks and hits name, which become their numbers; none for those of the run.
-    fn named(&mut self, all: AllCandidates) -> Result<Option<Candidates>, Error> {
+    fn named(
+        &mut self,
+        processes: &Processes,
+        all: AllCandidates,
+    ) -> Result<Option<Candidates>, Error> {
         if let AllCandidates::Whole(_) = all {
             return Ok(None);
         }
-        let places = all.find(&self.ids)?;
+        let places = all.find(processes, &self.ids)?;
         let hits = self.decoded.iter().flat_map(|query| &query.hits).map(|hit| hit.candidate);
-        let some = all.some(places.iter().flatten().map(|place| place.candidate).chain(hits))?;
+        let golds = places.iter().flatten().map(|place| place.candidate);
+        let some = all.some(processes, golds.chain(hits))?;
         for hit in self.decoded.iter_mut().flat_map(|query| &mut query.hits) {
             hit.candidate = some.place(hit.candidate)?;
         }

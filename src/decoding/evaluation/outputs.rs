@@ -28,7 +28,8 @@ pub(super) fn predicted_outputs(
         return Ok(None);
     }
     let first = decoded.iter().flat_map(|query| &query.hits).map(|hit| hit.candidate);
-    let predicted = decoder.predicted(&ensemble.members()[0].queries, pool, first)?;
+    let predicted =
+        decoder.predicted(ensemble.processes(), &ensemble.members()[0].queries, pool, first)?;
     Ok(features.truth_of_labels(predicted.iter().map(String::as_str))?)
 }
 

@@ -36,7 +36,7 @@ impl PreparedMachine<'_> {
         embedding.ranks_in(space.dimension())?;
         let unlabelled = match space.as_basis() {
             Some(basis) if embedding.is_mixed() => {
-                basis.project_shared(&problem.ranks, &problem.unlabelled()?)?.coordinates
+                basis.project_shared(&problem.ranks, &problem.unlabelled()?)?.into_coordinates()
             }
             Some(_) | None => Vec::new(),
         };
@@ -48,6 +48,7 @@ impl PreparedMachine<'_> {
         };
         let candidates = whole.space.candidates(&problem.dataset.outputs, &problem.ranks)?;
         let evaluator = Evaluator::new(problem, &whole.space, &candidates)?;
+        let evaluator = evaluator.shared_by(&problem.ranks);
         let inputs = self.rows.training();
         let n = self.rows.len();
         let seed = problem.config.seed;

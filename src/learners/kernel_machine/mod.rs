@@ -271,8 +271,8 @@ impl Fit for PreparedMachine<'_> {
         if let Some((model, curve)) = self.embedded.clone() {
             return Ok(self.fitted_embedding(model, curve, targets));
         }
-        let ranks = &self.problem.ranks;
-        let (fitted, without_last) = ranks.scope(|| self.solved(targets, evaluator))?;
+        let evaluator = evaluator.shared_by(&self.problem.ranks);
+        let (fitted, without_last) = self.solved(targets, &evaluator)?;
         self.without_last = without_last;
         Ok(fitted)
     }

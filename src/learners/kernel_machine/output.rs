@@ -38,7 +38,7 @@ pub(super) fn weighted_basis(
     let projections: Vec<Projection> =
         bases.iter().zip(PartRows::all(&weighted.rows)).map(project).collect::<Result<_, _>>()?;
     let answers = answers(settings, inputs, problem, &projections)?;
-    let width: usize = projections.iter().map(|part| part.dimension).sum();
+    let width: usize = projections.iter().map(|part| part.dimension()).sum();
     let unit = Queries::new(width, &answers)?.normalised();
 
     let pairs = drawn_pairs(problem.len(), config.seed);
@@ -98,7 +98,7 @@ fn answers(
     problem: &Problem,
     projections: &[Projection],
 ) -> Result<Vec<f32>, Error> {
-    let width = projections.iter().map(|part| part.dimension).sum();
+    let width = projections.iter().map(|part| part.dimension()).sum();
     let row = |row: usize| projections.iter().flat_map(move |part| part.row(row));
     let values = (0..problem.len()).flat_map(row).copied().map(f64::from);
     let targets = Targets::new(width, values.collect::<Vec<f64>>())?;

@@ -11,7 +11,7 @@ use burn::tensor::module::embedding;
 use burn::tensor::{Distribution, Tensor};
 use dsokr::basis::Features;
 use dsokr::basis::features::DenseRows;
-use dsokr::core::Cancellation;
+use dsokr::core::{Cancellation, Processes};
 use dsokr::data::{DataRoot, Inputs, Split};
 use dsokr::decode::Metrics;
 use dsokr::device::Processor;
@@ -163,7 +163,7 @@ fn an_own_encoder_is_trained_saved_read_and_searched_with() {
     let member = &run.members()[0];
     let root = DataRoot::find("words", None, Some(&folder.path(""))).unwrap();
     let test = member.config.source().load(&root).unwrap().test.unwrap();
-    let asked = run.ask(|_| Ok(test.clone()), None).unwrap();
+    let asked = run.ask(&Processes::default(), |_| Ok(test.clone()), None).unwrap();
     let (again, _) = run.evaluate(&asked).unwrap();
     assert_eq!(again.scores, report.metrics);
     let count = member.candidates.len();

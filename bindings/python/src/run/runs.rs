@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use dsokr::config::{BeyondConfig, Config};
-use dsokr::core::Argument;
+use dsokr::core::{Argument, Processes};
 use dsokr::data::{Inputs, Split, SplitName};
 use dsokr::decode::{CandidateBlocks, Combination};
 use dsokr::run::{CandidateSets, Member, QueryRequest, Run};
@@ -46,7 +46,7 @@ impl Runs {
 
     /// Sets of candidates with this coverage.
     fn sets(&self, coverage: f64, among: Option<&CandidateRule>) -> Result<CandidateSets, Error> {
-        self.inner.sets(coverage, None, among, self.data.as_deref())
+        self.inner.sets(&Processes::default(), coverage, None, among, self.data.as_deref())
     }
 }
 
@@ -88,14 +88,20 @@ impl Runs {
         let root = data.clone();
         let calls_python = encoder.is_some();
         let inner = work_apart(py, || {
-            let mut runs = Run::open_shared(&paths, None, encoder.as_ref(), &processor.open()?)?;
+            let mut runs = Run::open_shared(
+                &Processes::default(),
+                &paths,
+                None,
+                encoder.as_ref(),
+                &processor.open()?,
+            )?;
             if let Some(rule) = rule {
                 runs.rule = rule;
             }
             if fit_weights {
                 let split = Some(SplitName::Validation);
                 let validation = QueryRequest { split, data, ..QueryRequest::default() };
-                let answers = validation.ask(&runs, Member::coordinates)?;
+                let answers = validation.ask(&Processes::default(), &runs, Member::coordinates)?;
                 runs.fit_weights(&answers)?;
             }
             runs.with_beyond(beyond.as_ref())
@@ -171,13 +177,17 @@ impl Runs {
         let read = |run: &Member| queries.read(run, 0..queries.len());
         let answers = self.work(py, || match coverage {
             None => {
-                let wanted = filter.map(|filter| runs.wanted(&filter)).transpose()?;
-                runs.answer_queries(read, among, wanted.as_ref(), k)
+                let alone = Processes::default();
+                let wanted = filter.map(|filter| runs.wanted(&alone, &filter)).transpose()?;
+                runs.answer_queries(&alone, read, among, wanted.as_ref(), k)
             }
             Some(coverage) => {
                 let sets = self.sets(coverage, among)?;
-                let predicted_sets =
-                    runs.candidate_sets(&runs.ask(read, among)?, &sets, usize::MAX)?;
+                let predicted_sets = runs.candidate_sets(
+                    &runs.ask(&Processes::default(), read, among)?,
+                    &sets,
+                    usize::MAX,
+                )?;
                 Ok(predicted_sets.into_iter().map(|set| set.answer).collect())
             }
         })?;
@@ -222,7 +232,7 @@ impl Runs {
         };
         let given = coordinates.as_ref().map(|given| numbers(given, "coordinates")).transpose()?;
         self.work(py, || {
-            let answers = queries.ask(&self.inner, |run, split| {
+            let answers = queries.ask(&Processes::default(), &self.inner, |run, split| {
                 let Some((values, shape)) = &given else { return run.coordinates(split) };
                 let expected = [split.inputs.len(), run.candidates.dim()];
                 if *shape == expected {

@@ -50,7 +50,7 @@ pub fn scores(
     let project = |start: usize| {
         let start = n.min(start);
         let projection = basis.project_range(rows, start..n.min(start + ROWS))?;
-        Ok::<_, Error>(projection.coordinates)
+        Ok::<_, Error>(projection.into_coordinates())
     };
     let mut covariance = Mat::<f64>::zeros(rank, rank);
     // a block of each rank at once

@@ -17,23 +17,44 @@ const ROWS: usize = 256;
 /// Anchors in one product.
 const ANCHORS: usize = 1024;
 
-/// Coordinates of outputs in a basis.
+/// Coordinates of outputs in a basis: p of each output, with its squared norm and its distance from the span.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Projection {
-    /// p, the number of coordinates.
-    pub dimension: usize,
-    /// `ψ̃(y)` of each output, n × p row-major.
-    pub coordinates: Vec<f32>,
-    /// `k(y, y)` of each output, of the tempered kernel where the basis is tempered.
-    pub squared_norms: Vec<f64>,
-    /// `r(y) = max(0, k(y,y) − ‖ψ̃(y)‖²)`, the squared distance of ψ(y) from the span of the basis.
-    /// Coordinates are `f32`, so values below about 1e-6 · k(y,y) are rounding. 0 where the basis is
-    /// tempered, whose kernel lives in the span, but 1 for an output that has no direction in it
-    /// ([`Tempering`](super::Tempering)).
-    pub residuals: Vec<f64>,
+    dimension: usize,
+    coordinates: Vec<f32>,
+    squared_norms: Vec<f64>,
+    residuals: Vec<f64>,
 }
 
 impl Projection {
+    /// Returns p, the number of coordinates of an output.
+    pub fn dimension(&self) -> usize {
+        self.dimension
+    }
+
+    /// Returns `ψ̃(y)` of each output, n × p row-major.
+    pub fn coordinates(&self) -> &[f32] {
+        &self.coordinates
+    }
+
+    /// Returns `k(y, y)` of each output, of the tempered kernel where the basis is tempered.
+    pub fn squared_norms(&self) -> &[f64] {
+        &self.squared_norms
+    }
+
+    /// Returns `r(y) = max(0, k(y,y) − ‖ψ̃(y)‖²)`, the squared distance of ψ(y) from the span of the basis.
+    /// Coordinates are `f32`, so values below about 1e-6 · k(y,y) are rounding. 0 where the basis is
+    /// tempered, whose kernel lives in the span, but 1 for an output that has no direction in it
+    /// ([`Tempering`](super::Tempering)).
+    pub fn residuals(&self) -> &[f64] {
+        &self.residuals
+    }
+
+    /// Returns the [coordinates](Self::coordinates) alone.
+    pub fn into_coordinates(self) -> Vec<f32> {
+        self.coordinates
+    }
+
     /// Returns the number of outputs.
     pub fn len(&self) -> usize {
         self.squared_norms.len()

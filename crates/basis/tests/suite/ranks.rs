@@ -18,17 +18,24 @@ const UNIFORM: SketchKind = SketchKind::Subsampling { replacement: false };
 fn assert_shared<T: PartialEq + Send>(
     sizes: &[usize],
     what: &str,
-    work: impl Fn() -> Result<T, Error> + Sync,
+    work: impl Fn(&Processes) -> Result<T, Error> + Sync,
 ) {
-    let one = work().unwrap();
+    let one = work(&Processes::default()).unwrap();
     for &size in sizes {
-        assert!(same_on_threads(size, || work().unwrap()) == one, "{what}, {size} ranks");
+        assert!(
+            same_on_threads(size, |processes| work(processes).unwrap()) == one,
+            "{what}, {size} ranks"
+        );
     }
 }
 
 /// Returns what distinguishes bases: a checksum of all numbers, and coordinates.
-fn fitted(basis: &Basis, rows: &dyn RowSource) -> Result<(String, Projection), Error> {
-    Ok((basis.fingerprint(), basis.project_shared(&Processes::current(), rows)?))
+fn fitted(
+    processes: &Processes,
+    basis: &Basis,
+    rows: &dyn RowSource,
+) -> Result<(String, Projection), Error> {
+    Ok((basis.fingerprint(), basis.project_shared(processes, rows)?))
 }
 
 #[test]
@@ -57,9 +64,10 @@ fn several_ranks_fit_the_basis_of_one() {
             let what = format!("{}, {kind:?}", describe(&kernel, rows));
             let options = SketchOptions::new(kind.clone(), 6).with_seed(3);
             // more ranks than blocks too
-            assert_shared(&[1, 2, 3, 7], &what, || {
+            assert_shared(&[1, 2, 3, 7], &what, |processes| {
                 fitted(
-                    &Basis::fit_shared(&Processes::current(), kernel.clone(), rows, &options)?,
+                    processes,
+                    &Basis::fit_shared(processes, kernel.clone(), rows, &options)?,
                     rows,
                 )
             });
@@ -73,8 +81,8 @@ fn blocks_that_fill_the_memory_are_summed_in_their_order() {
     let mut random = generator(3, "ranks", 0);
     let rows = dense(2300, 3000, &mut random);
     let options = SketchOptions::new(SketchKind::Gaussian, 300);
-    assert_shared(&[2], "wide rows", || {
-        Ok(Basis::fit_shared(&Processes::current(), Kernel::Linear, &rows, &options)?.fingerprint())
+    assert_shared(&[2], "wide rows", |processes| {
+        Ok(Basis::fit_shared(processes, Kernel::Linear, &rows, &options)?.fingerprint())
     });
 }
 
@@ -86,16 +94,11 @@ fn more_ranks_than_rows_fit_the_basis_of_one() {
         {
             let options = SketchOptions::new(kind.clone(), 2).with_seed(1);
             let tempering = Tempering { power: 0.5, centred: false, ..Tempering::default() };
-            assert_shared(&[3, 6], &what, || {
-                let basis =
-                    Basis::fit_shared(&Processes::current(), kernel.clone(), &rows, &options)?;
+            assert_shared(&[3, 6], &what, |processes| {
+                let basis = Basis::fit_shared(processes, kernel.clone(), &rows, &options)?;
                 fitted(
-                    &basis.tempered_weighted(
-                        &tempering,
-                        &rows,
-                        &RowWeights::equal(),
-                        &Processes::current(),
-                    )?,
+                    processes,
+                    &basis.tempered_weighted(&tempering, &rows, &RowWeights::equal(), processes)?,
                     &rows,
                 )
             });
@@ -112,15 +115,11 @@ fn several_ranks_temper_and_sum_as_one() {
     let options = SketchOptions::new(SketchKind::Gaussian, 150);
     for centred in [false, true] {
         let tempering = Tempering { power: 0.5, centred, normalised: true };
-        assert_shared(&[2, 3, 5], &format!("{tempering:?}"), || {
-            let basis = Basis::fit_shared(&Processes::current(), Kernel::Linear, &rows, &options)?;
+        assert_shared(&[2, 3, 5], &format!("{tempering:?}"), |processes| {
+            let basis = Basis::fit_shared(processes, Kernel::Linear, &rows, &options)?;
             fitted(
-                &basis.tempered_weighted(
-                    &tempering,
-                    &rows,
-                    &RowWeights::equal(),
-                    &Processes::current(),
-                )?,
+                processes,
+                &basis.tempered_weighted(&tempering, &rows, &RowWeights::equal(), processes)?,
                 &rows,
             )
         });
@@ -129,16 +128,17 @@ fn several_ranks_temper_and_sum_as_one() {
     let bits = bits(n, 70, &mut random);
     let boxed = |rows: &Features| Box::new(rows.clone()) as Box<dyn RowSource>;
     let joined = JoinedRows::new(vec![boxed(&rows), boxed(&bits)]).unwrap();
-    assert_shared(&[2, 3, 5], "a sum", || {
-        let first = Basis::fit_shared(&Processes::current(), Kernel::Linear, &rows, &options)?;
-        let second = Basis::fit_shared(&Processes::current(), Kernel::Tanimoto, &bits, &options)?;
+    assert_shared(&[2, 3, 5], "a sum", |processes| {
+        let first = Basis::fit_shared(processes, Kernel::Linear, &rows, &options)?;
+        let second = Basis::fit_shared(processes, Kernel::Tanimoto, &bits, &options)?;
         fitted(
+            processes,
             &Basis::sum_weighted(
                 vec![(0.6, first), (0.4, second)],
                 7,
                 &joined,
                 &RowWeights::equal(),
-                &Processes::current(),
+                processes,
             )?,
             &joined,
         )
@@ -149,8 +149,8 @@ fn several_ranks_temper_and_sum_as_one() {
 fn several_ranks_find_the_leverage_scores_of_one() {
     let mut random = generator(2, "ranks", 0);
     let rows = counts(2100, 37, &mut random);
-    assert_shared(&[1, 2, 3, 5], "scores", || {
-        leverage::scores(Kernel::Cosine, &rows, 1e-3, 60, 4, &Processes::current())
+    assert_shared(&[1, 2, 3, 5], "scores", |processes| {
+        leverage::scores(Kernel::Cosine, &rows, 1e-3, 60, 4, processes)
     });
 }
 
@@ -158,13 +158,12 @@ fn several_ranks_find_the_leverage_scores_of_one() {
 fn several_ranks_project_as_one() {
     for (kernel, rows) in cases(700) {
         let options = SketchOptions::new(UNIFORM, 5);
-        let basis =
-            Basis::fit_shared(&Processes::current(), kernel.clone(), &rows, &options).unwrap();
-        assert_shared(&[1, 2, 5], &describe(&kernel, &rows), || {
-            basis.project_shared(&Processes::current(), &rows)
+        let basis = Basis::fit(kernel.clone(), &rows, &options).unwrap();
+        assert_shared(&[1, 2, 5], &describe(&kernel, &rows), |processes| {
+            basis.project_shared(processes, &rows)
         });
         let shared =
-            same_on_threads(3, || basis.project_shared(&Processes::current(), &rows).unwrap());
+            same_on_threads(3, |processes| basis.project_shared(processes, &rows).unwrap());
         assert!(shared == basis.project(&rows).unwrap());
     }
 }
@@ -174,13 +173,13 @@ fn a_rank_reads_its_part() {
     let mut random = generator(5, "ranks", 0);
     let rows = dense(4 * 512 + 100, 6, &mut random);
     let options = SketchOptions::new(SketchKind::Gaussian, 4);
-    let read = threads(2, || {
+    let read = threads(2, |processes| {
         let read = AtomicUsize::new(0);
         let counted = through(&rows, |source, rows| {
             read.fetch_add(rows.len(), Ordering::Relaxed);
             RowSource::block(source, rows)
         });
-        Basis::fit_shared(&Processes::current(), Kernel::Cosine, &counted, &options)
+        Basis::fit_shared(processes, Kernel::Cosine, &counted, &options)
             .map(|_| read.load(Ordering::Relaxed))
     });
     let read: Vec<usize> = read.into_iter().map(|rank| rank.unwrap()).collect();
@@ -192,8 +191,8 @@ fn a_row_that_a_kernel_refuses_is_named_by_the_rank_that_reads_it() {
     let row = |i: usize| vec![(0, 1.0), (2, if i == 1090 { -3.0 } else { 2.0 })];
     let rows = Features::Sparse(SparseRows::from_rows(4, (0..1100).map(row)).unwrap());
     let options = SketchOptions::new(SketchKind::Gaussian, 2);
-    let refused = threads(2, || {
-        Basis::fit_shared(&Processes::current(), Kernel::NGram, &rows, &options).map(|_| ())
+    let refused = threads(2, |processes| {
+        Basis::fit_shared(processes, Kernel::NGram, &rows, &options).map(|_| ())
     });
     assert!(matches!(refused[0], Err(Error::Process { rank: 1, .. })));
     assert!(matches!(refused[1], Err(Error::Row { row: 1090, .. })), "{refused:?}");

@@ -26,7 +26,7 @@ fn check(kernel: &Kernel, rows: &MappedRows, sketch: &SketchKind, m: usize, unex
     // Equal fingerprints among the anchors cost a little of the rank.
     assert!(basis.dimension() > 19 * m / 20, "rank {}", basis.dimension());
     let projection = basis.project(&train).unwrap();
-    let mean = projection.residuals.iter().sum::<f64>() / 3000.0;
+    let mean = projection.residuals().iter().sum::<f64>() / 3000.0;
     assert!(mean < unexplained, "{sketch:?}: mean residual {mean}");
     // Products of coordinates against the exact kernel: the error is at most √(r(a) r(b)).
     let few: Vec<usize> = (0..3000).step_by(97).collect();
@@ -36,7 +36,7 @@ fn check(kernel: &Kernel, rows: &MappedRows, sketch: &SketchKind, m: usize, unex
             let exact = brute_force(kernel, &expanded[i], &expanded[j]);
             let terms = projection.row(*a).iter().zip(projection.row(*b));
             let actual: f64 = terms.map(|(&x, &y)| f64::from(x) * f64::from(y)).sum();
-            let bound = (projection.residuals[*a] * projection.residuals[*b]).sqrt();
+            let bound = (projection.residuals()[*a] * projection.residuals()[*b]).sqrt();
             assert!(
                 (actual - exact).abs() <= bound + 1e-5,
                 "{a}, {b}: {actual}, {exact}, ± {bound}"

@@ -66,11 +66,11 @@ fn a_sum_is_the_concatenation_of_its_parts() {
             assert!((product(&actual, i, j) - expected).abs() < 1e-5, "{i}, {j}");
         }
         let squared_norm: f64 =
-            parts.iter().zip(WEIGHTS).map(|(p, w)| w * p.squared_norms[i]).sum();
-        assert!((actual.squared_norms[i] - squared_norm).abs() < 1e-5, "{i}");
+            parts.iter().zip(WEIGHTS).map(|(p, w)| w * p.squared_norms()[i]).sum();
+        assert!((actual.squared_norms()[i] - squared_norm).abs() < 1e-5, "{i}");
     }
     let wide = sum.project_wide(&rows, 0..N).unwrap();
-    for (i, row) in actual.coordinates.chunks_exact(actual.dimension).enumerate() {
+    for (i, row) in actual.coordinates().chunks_exact(actual.dimension()).enumerate() {
         let same = row.iter().enumerate().all(|(j, &v)| (f64::from(v) - wide[(j, i)]).abs() < 1e-5);
         assert!(same, "{i}");
     }
@@ -92,7 +92,7 @@ fn few_coordinates_are_the_leading_principal_axes() {
         let same =
             few.row(i).iter().zip(whole.row(i)).all(|(a, b)| (a.abs() - b.abs()).abs() < 1e-4);
         assert!(same, "{i}");
-        assert!(few.residuals[i] > whole.residuals[i]);
+        assert!(few.residuals()[i] > whole.residuals()[i]);
     }
 }
 
@@ -119,7 +119,7 @@ fn a_sum_keeps_the_contract_of_kernels() {
     contract::check(sum.kernel(), &rows).unwrap();
     assert!(sum.is_normalised(), "the cosine kernel is, and the others are tempered");
     let projected = sum.project(&rows).unwrap();
-    assert!(projected.squared_norms.iter().all(|norm| (norm - 1.0).abs() < 1e-6));
+    assert!(projected.squared_norms().iter().all(|norm| (norm - 1.0).abs() < 1e-6));
     let options = SketchOptions::new(SketchKind::Gaussian, 9);
     let linear = Basis::fit(Kernel::Linear, &sources[0], &options).unwrap();
     let parts = vec![(1.0, linear), (1.0, bases(&sources).swap_remove(1))];

@@ -1,11 +1,10 @@
 //! Processes that work on one task together, and what they exchange.
 //!
-//! A [`Scope`](Processes::scope) says with whom the work within it is shared; without one, a process works
-//! by itself. Everything here comes down to one operation, [`Exchange::exchange`], which moves bytes and adds
-//! nothing up. Sums are taken here, in the order of ranks: they depend on the number of ranks and on
+//! Work that several processes share is given their [`Processes`] as an argument; without it, a process works
+//! by itself, whatever thread it is on. Everything here comes down to one operation, [`Exchange::exchange`], which moves
+//! bytes and adds nothing up. Sums are taken here, in the order of ranks: they depend on the number of ranks and on
 //! nothing else, so the same job gives the same bits.
 
-use std::cell::RefCell;
 use std::fmt::Display;
 use std::ops::{AddAssign, Range};
 use std::rc::Rc;
@@ -14,7 +13,6 @@ use bytemuck::{Pod, bytes_of, cast_slice, cast_slice_mut, pod_collect_to_vec, po
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use crate::cancellation::scoped;
 use crate::error::Error;
 
 mod threads;
@@ -23,10 +21,6 @@ pub use threads::{Background, same_on_threads, threads};
 
 /// The most numbers that are added up at once: the size of a sum's buffer.
 const BUCKET: usize = 1 << 20;
-
-thread_local! {
-    static CURRENT: RefCell<Processes> = const { RefCell::new(Processes(None)) };
-}
 
 /// A way to move bytes between P ranks, numbered from 0.
 ///
@@ -73,13 +67,12 @@ pub trait Exchange {
     }
 }
 
-/// The processes that share the work of a scope; by default only this process.
+/// The processes that share some work; by default only this process.
 ///
 /// ```
 /// use dsokr_core::processes::{Processes, threads};
 ///
-/// let sums = threads(3, || {
-///     let processes = Processes::current();
+/// let sums = threads(3, |processes| {
 ///     let mut values = [1.0f32, processes.rank() as f32];
 ///     processes.sum(&mut values)?;
 ///     Ok::<_, dsokr_core::Error>(values)
@@ -87,8 +80,20 @@ pub trait Exchange {
 /// for values in sums {
 ///     assert_eq!(values?, [3.0, 0.0 + 1.0 + 2.0]);
 /// }
-/// assert_eq!(Processes::current().size(), 1);
+/// assert_eq!(Processes::default().size(), 1);
 /// # Ok::<(), dsokr_core::Error>(())
+/// ```
+///
+/// They stay on the thread that has joined the job: what calls them is as collective as its caller, and a worker of a
+/// pool cannot have them.
+///
+/// ```compile_fail
+/// use dsokr_core::processes::Processes;
+///
+/// let processes = Processes::default();
+/// std::thread::scope(|threads| {
+///     threads.spawn(|| processes.rank());
+/// });
 /// ```
 #[derive(Clone, derive_more::Debug, Default)]
 #[debug("rank {} of {}", self.rank(), self.size())]
@@ -98,17 +103,6 @@ impl Processes {
     /// Creates the ranks that an exchange connects.
     pub fn new(exchange: impl Exchange + 'static) -> Self {
         Self(Some(Rc::new(exchange)))
-    }
-
-    /// Returns the ranks of the innermost scope of this thread; without a scope, only this process.
-    pub fn current() -> Self {
-        CURRENT.with_borrow(Clone::clone)
-    }
-
-    /// Calls `work`, which these ranks share. An inner scope hides the outer one. The scope covers the calling thread;
-    /// other threads that `work` starts are outside of it.
-    pub fn scope<T>(&self, work: impl FnOnce() -> T) -> T {
-        scoped(&CURRENT, self.clone(), work)
     }
 
     /// Returns the number of this rank, from 0.

@@ -38,12 +38,12 @@ impl Exchange for Threads {
     }
 }
 
-/// Calls `work` on `size` threads at once, each the scope of one of `size` ranks, and returns the results
+/// Calls `work` on `size` threads at once, each of which is one of `size` ranks, and returns the results
 /// in the order of ranks: a job of several processes in one, for tests.
 ///
 /// # Panics
 /// If `work` panics.
-pub fn threads<T: Send>(size: usize, work: impl Fn() -> T + Sync) -> Vec<T> {
+pub fn threads<T: Send>(size: usize, work: impl Fn(&Processes) -> T + Sync) -> Vec<T> {
     let (mut to, mut from): (Vec<Vec<_>>, Vec<Vec<_>>) =
         (0..size).map(|_| (Vec::with_capacity(size), Vec::with_capacity(size))).unzip();
     for to in &mut to {
@@ -57,7 +57,7 @@ pub fn threads<T: Send>(size: usize, work: impl Fn() -> T + Sync) -> Vec<T> {
     std::thread::scope(|scope| {
         let ranks = to.into_iter().zip(from).enumerate().map(|(rank, (to, from))| {
             let threads = Threads { rank, to, from: Arc::new(Mutex::new(from)) };
-            scope.spawn(move || Processes::new(threads).scope(work))
+            scope.spawn(move || work(&Processes::new(threads)))
         });
         let started: Vec<_> = ranks.collect();
         let ended = started.into_iter().map(|thread| match thread.join() {
@@ -72,7 +72,10 @@ pub fn threads<T: Send>(size: usize, work: impl Fn() -> T + Sync) -> Vec<T> {
 ///
 /// # Panics
 /// If it is not the same, and if `work` panics.
-pub fn same_on_threads<T: PartialEq + Send>(size: usize, work: impl Fn() -> T + Sync) -> T {
+pub fn same_on_threads<T: PartialEq + Send>(
+    size: usize,
+    work: impl Fn(&Processes) -> T + Sync,
+) -> T {
     let mut all: Vec<T> = (0..2).flat_map(|_| threads(size, &work)).collect();
     assert!(all.iter().all(|rank| *rank == all[0]), "{size} ranks differ");
     all.remove(0)
@@ -81,10 +84,9 @@ pub fn same_on_threads<T: PartialEq + Send>(size: usize, work: impl Fn() -> T + 
 /// Sums over all ranks, which a separate thread takes in turn while this one computes.
 ///
 /// ```
-/// use dsokr_core::processes::{Processes, threads};
+/// use dsokr_core::processes::threads;
 ///
-/// let sums = threads(2, || {
-///     let processes = Processes::current();
+/// let sums = threads(2, |processes| {
 ///     let Some(background) = processes.background() else { return Ok(Vec::new()) };
 ///     background.starter().send(vec![1.0, processes.rank() as f32]).ok();
 ///     background.receive()

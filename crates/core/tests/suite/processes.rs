@@ -11,8 +11,7 @@ fn sums_are_taken_in_the_order_of_ranks_and_are_the_same_everywhere() {
     for size in [1, 2, 3, 7] {
         for n in [0, 1, 2, 5, BUCKET + 3] {
             let value = |rank: usize, i: usize| (i % 1000) as f32 * 0.1 + 1e7 * rank as f32;
-            let sums = threads(size, || {
-                let processes = Processes::current();
+            let sums = threads(size, |processes| {
                 let mut list: Vec<f32> = (0..n).map(|i| value(processes.rank(), i)).collect();
                 processes.sum(&mut list).map(|()| list)
             });
@@ -29,8 +28,7 @@ fn sums_are_taken_in_the_order_of_ranks_and_are_the_same_everywhere() {
 fn sums_in_the_background_are_those_in_the_foreground() {
     let lists = |rank: usize| (0..5).map(move |k| vec![0.1 * (rank + k) as f32; 7 * k]);
     for size in [2, 5] {
-        let actual = threads(size, || {
-            let processes = Processes::current();
+        let actual = threads(size, |processes| {
             let background = processes.background().unwrap();
             let start = background.starter();
             lists(processes.rank()).for_each(|list| start.send(list).unwrap());
@@ -46,24 +44,20 @@ fn sums_in_the_background_are_those_in_the_foreground() {
 
 #[test]
 fn the_rank_that_differs_is_named() {
-    let actual = threads(3, || {
-        let processes = Processes::current();
+    let actual = threads(3, |processes| {
         let text = if processes.rank() == 2 { "0.2" } else { "0.1" };
         processes.check_same("version", text).map_err(|error| error.to_string())
     });
     let expected = Err("rank 2: its version is 0.2, that of rank 0 is 0.1".to_string());
     assert_eq!(actual, vec![expected; 3]);
     assert!(
-        threads(3, || Processes::current().check_same("version", "0.1").is_ok())
-            .iter()
-            .all(|ok| *ok)
+        threads(3, |processes| processes.check_same("version", "0.1").is_ok()).iter().all(|ok| *ok)
     );
 }
 
 #[test]
 fn an_error_of_one_rank_is_that_of_all() {
-    let actual = threads(3, || {
-        let processes = Processes::current();
+    let actual = threads(3, |processes| {
         let result = match processes.rank() {
             1 => Err(Error::Numeric("it overflows".into())),
             rank => Ok(rank),
@@ -79,8 +73,8 @@ fn an_error_of_one_rank_is_that_of_all() {
 
 #[test]
 fn a_rank_that_has_ended_is_named() {
-    let actual = threads(2, || match Processes::current().rank() {
-        0 => Processes::current().gather(&[1]).err().map(|error| error.to_string()),
+    let actual = threads(2, |processes| match processes.rank() {
+        0 => processes.gather(&[1]).err().map(|error| error.to_string()),
         _ => None,
     });
     assert_eq!(actual[0].as_deref(), Some("rank 1: it has ended"));
@@ -88,8 +82,7 @@ fn a_rank_that_has_ended_is_named() {
 
 #[test]
 fn rank_0_gives_its_value_to_all() {
-    let actual = threads(3, || {
-        let processes = Processes::current();
+    let actual = threads(3, |processes| {
         let number = processes.broadcast_number(10.5 * (1 + processes.rank()) as f64);
         (number.ok(), processes.broadcast(|| b"text".to_vec()).ok())
     });

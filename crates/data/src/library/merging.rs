@@ -18,8 +18,8 @@ const ABOVE: f64 = 0.5;
 pub(super) fn merged(spectra: &[&Spectrum], precursor_mz: f64) -> Vec<Peak> {
     let mut all: Vec<Peak> = Vec::new();
     for spectrum in spectra {
-        let largest = spectrum.peaks.iter().map(|peak| peak.intensity).fold(0.0, f64::max);
-        let below = spectrum.peaks.iter().filter(|peak| peak.mz <= precursor_mz + ABOVE);
+        let largest = spectrum.peaks().iter().map(|peak| peak.intensity).fold(0.0, f64::max);
+        let below = spectrum.peaks().iter().filter(|peak| peak.mz <= precursor_mz + ABOVE);
         all.extend(below.map(|peak| Peak { intensity: peak.intensity / largest, ..*peak }));
     }
     all.sort_by(|a, b| a.mz.total_cmp(&b.mz));

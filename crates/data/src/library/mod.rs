@@ -207,8 +207,8 @@ impl Library {
         let ion: Adduct = adduct.parse()?;
         let kind = |one: &Reference| -> Option<&'static str> {
             let mz = ion.mz(self.molecules[one.molecule].mass);
-            let near = (one.spectrum.precursor_mz - mz).abs() <= mz * PRECURSOR_PPM * 1e-6;
-            let is_ion = one.spectrum.adduct.is_some() && one.spectrum.ion().ok()? == ion;
+            let near = (one.spectrum.precursor_mz() - mz).abs() <= mz * PRECURSOR_PPM * 1e-6;
+            let is_ion = one.spectrum.adduct().is_some() && one.spectrum.ion().ok()? == ion;
             let instrument = one.instrument.to_uppercase();
             let (_, kind) = RESOLVING.iter().find(|(part, _)| instrument.contains(part))?;
             (near && is_ion).then_some(*kind)
@@ -217,27 +217,28 @@ impl Library {
         let kept: Vec<(&Reference, &str)> = kept.collect();
         let keys: Vec<_> = kept.iter().map(|(one, kind)| (one.molecule, *kind)).collect();
         let groups = grouped(&keys);
-        let spectra = groups.par_iter().map(|group| {
+        let spectra = groups.par_iter().filter_map(|group| {
             let (first, kind) = kept[group[0]];
             let molecule = &self.molecules[first.molecule];
             let all: Vec<&Spectrum> = group.iter().map(|&at| &kept[at].0.spectrum).collect();
             let precursor_mz = ion.mz(molecule.mass);
-            let spectrum = Spectrum {
-                precursor_mz,
-                adduct: Some(adduct.to_owned()),
-                formula: Some(molecule.formula.clone()),
-                tree: None,
-                peaks: merged(&all, precursor_mz),
-            };
-            Reference {
+            let peaks = merged(&all, precursor_mz);
+            if peaks.is_empty() {
+                return None;
+            }
+            let spectrum = Spectrum::new(precursor_mz, peaks)
+                .and_then(|spectrum| spectrum.with_adduct(adduct))
+                .and_then(|spectrum| spectrum.with_formula(&molecule.formula));
+            let reference = |spectrum| Reference {
                 title: format!("{}-{kind}", molecule.id),
                 instrument: kind.to_owned(),
                 molecule: first.molecule,
                 spectrum,
                 merged: group.len(),
-            }
+            };
+            Some(spectrum.map(reference))
         });
-        let spectra = spectra.filter(|one: &Reference| !one.spectrum.peaks.is_empty()).collect();
+        let spectra = spectra.collect::<Result<_, _>>()?;
         Ok(Self { spectra, molecules: self.molecules.clone(), left_out: self.left_out })
     }
 
@@ -295,15 +296,15 @@ impl Library {
     fn write_spectrum(&self, out: &mut dyn Write, one: &Reference) -> std::io::Result<()> {
         let Reference { title, instrument, spectrum, merged, .. } = one;
         let LibraryMolecule { id, smiles, formula, .. } = &self.molecules[one.molecule];
-        writeln!(out, "BEGIN IONS\nTITLE={title}\nPEPMASS={:.5}", spectrum.precursor_mz)?;
-        if let Some(adduct) = &spectrum.adduct {
+        writeln!(out, "BEGIN IONS\nTITLE={title}\nPEPMASS={:.5}", spectrum.precursor_mz())?;
+        if let Some(adduct) = spectrum.adduct() {
             writeln!(out, "ADDUCT={adduct}")?;
         }
         if !instrument.is_empty() {
             writeln!(out, "INSTRUMENT_TYPE={instrument}")?;
         }
         writeln!(out, "FORMULA={formula}\nINCHIKEY={id}\nSMILES={smiles}\nMERGED={merged}")?;
-        for peak in &spectrum.peaks {
+        for peak in spectrum.peaks() {
             writeln!(out, "{:.5} {}", peak.mz, peak.intensity)?;
         }
         writeln!(out, "END IONS\n")

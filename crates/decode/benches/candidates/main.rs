@@ -21,7 +21,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Instant;
 
-use dsokr_core::Error;
+use dsokr_core::{Error, Processes};
 use dsokr_decode::{
     CandidateBlocks, Candidates, CodedBlock, Columns, Combination, Decoded, Ensemble, Pool,
     Queries, ScoreBlock, ShardSet, Shards, StorageType, rank, top_rows,
@@ -111,12 +111,12 @@ fn decode(
     gold: &[Option<u32>],
     k: usize,
 ) -> Result<Vec<Decoded>, Error> {
-    let ensemble = Ensemble::sharded("", queries, shards)?;
+    let ensemble = Ensemble::sharded(&Processes::default(), "", queries, shards)?;
     ensemble.decode(Pool::Shared, &Combination::default(), gold, k)
 }
 
 fn check(folder: &Path) -> Result<(), Failure> {
-    let shards = Shards::open(folder, FINGERPRINT)?;
+    let shards = Shards::open(&Processes::default(), folder, FINGERPRINT)?;
     let drawn = drawn(&shards);
     let (rows, gold) = questions(&drawn, 48);
     let queries = Queries::new(drawn.dim, &rows)?;
@@ -157,7 +157,8 @@ fn check(folder: &Path) -> Result<(), Failure> {
 fn time(folder: &Path) -> Result<(), Failure> {
     let files = files(folder)?;
     let disk = disk_bandwidth(&files)?;
-    let (opened, shards) = measured(|| Ok(Shards::open(folder, FINGERPRINT)?))?;
+    let (opened, shards) =
+        measured(|| Ok(Shards::open(&Processes::default(), folder, FINGERPRINT)?))?;
     println!("{}", json!({"open_cold": opened}));
     let drawn = drawn(&shards);
     let (rows, gold) = questions(&drawn, 256);
@@ -213,7 +214,8 @@ fn time(folder: &Path) -> Result<(), Failure> {
         json!({"ranks": {"least": actual[0], "median": actual[128], "most": actual[255]}, "memory": memory()?})
     );
     drop(shards);
-    let (opened, shards) = measured(|| Ok(Shards::open(folder, FINGERPRINT)?))?;
+    let (opened, shards) =
+        measured(|| Ok(Shards::open(&Processes::default(), folder, FINGERPRINT)?))?;
     let first = measured(|| Ok(decode(&shards, part(0, 1)?.0, &[None], TOP)?))?.0;
     println!("{}", json!({"open_warm": opened, "first_query_warm": first}));
     drop(shards);
@@ -278,7 +280,7 @@ impl CandidateBlocks for Counted<'_> {
         self.rows() as u64
     }
 
-    fn scored(&self) -> Vec<Range<usize>> {
+    fn scored(&self, _processes: &Processes) -> Vec<Range<usize>> {
         self.parts.iter().map(|&(first, shard)| first..first + shard.rows()).collect()
     }
 

@@ -12,7 +12,7 @@ mod tensors;
 mod texts;
 
 use dsokr_basis::features::Distinct;
-use dsokr_basis::{Basis, Projection, RowSource};
+use dsokr_basis::{Basis, RowSource};
 use dsokr_core::store::Array;
 use dsokr_core::{Error, Processes};
 
@@ -103,11 +103,13 @@ impl CandidateParts {
         rows: &dyn RowSource,
         processes: &Processes,
     ) -> Result<Self, Error> {
-        let Projection { dimension, coordinates, squared_norms, .. } =
-            basis.project_shared(processes, rows)?;
+        let projection = basis.project_shared(processes, rows)?;
         let shift = if basis.is_normalised() { 0.5 } else { 0.0 };
-        let constants = squared_norms.iter().map(|k| (shift - 0.5 * k) as f32).collect();
-        Ok(Self { dim: dimension, coordinates, constants, ..Self::default() })
+        let constant = |squared_norm: &f64| (shift - 0.5 * squared_norm) as f32;
+        let constants = projection.squared_norms().iter().map(constant).collect();
+        let dim = projection.dimension();
+        let coordinates = projection.into_coordinates();
+        Ok(Self { dim, coordinates, constants, ..Self::default() })
     }
 }
 

@@ -4,12 +4,14 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 use std::ops::Range;
 
-use dsokr_core::{Cancellation, Error};
+use dsokr_core::{Cancellation, Error, Processes};
 use rayon::prelude::*;
 
+use super::models::{Member, member_error};
 use super::rule::{Combiner, Values};
 use super::whole::{self, Sweep};
-use super::{Combination, Ensemble, Member, member_error, streamed};
+use super::{Combination, Ensemble, streamed};
+use crate::blocks::CandidateBlocks;
 use crate::error::missing_gold;
 use crate::hits::{self, Decoded, Hit, Ranked, check_k, expand, hits};
 use crate::pool::{PerQuery, Pool};
@@ -53,22 +55,22 @@ impl Ensemble<'_> {
         gold: &[Option<u32>],
         k: usize,
     ) -> Result<Vec<Decoded>, Error> {
-        let combiner = rule.combiner(&self.members)?;
-        self.check(pool, gold, k)?;
-        let sharded = matches!(self.all, AllCandidates::Shards(_));
+        let combiner = rule.combiner(&self.models.members)?;
+        self.models.check(pool, gold, k)?;
+        let sharded = matches!(self.models.all, AllCandidates::Shards(_));
         let plain = combiner.values == Values::Scores || sharded;
-        let sweep = Sweep { ensemble: self, pool, combiner: &combiner, gold };
-        match (&self.members[..], pool) {
-            ([member], _) if let Some(reranker) = self.rerankers[0] => {
-                let decoded = reranked(reranker, pool, member, gold, k);
+        let sweep = Sweep { models: &self.models, pool, combiner: &combiner, gold };
+        match (&self.models.members[..], pool) {
+            ([member], _) if let Some(reranker) = self.models.rerankers[0] => {
+                let decoded = reranked(&self.processes, reranker, pool, member, gold, k);
                 let decoded = decoded.map_err(|error| member_error(member, error))?;
                 Ok(decoded.into_iter().map(|(decoded, _)| decoded).collect())
             }
             ([member], Pool::Shared) if plain => {
                 self.scanned(gold, k).map_err(|error| member_error(member, error))
             }
-            (_, Pool::Shared) if plain && self.rerankers.iter().all(Option::is_none) => {
-                streamed::decode(&sweep, k)
+            (_, Pool::Shared) if plain && self.models.rerankers.iter().all(Option::is_none) => {
+                streamed::decode(&self.processes, &sweep, k)
             }
             (_, Pool::Shared | Pool::PerQuery(_)) => whole::decode(&sweep, k),
         }
@@ -91,20 +93,23 @@ impl Ensemble<'_> {
         wanted: Option<&[bool]>,
         places: Range<usize>,
     ) -> Result<Vec<RankedHits>, Error> {
-        let mut combiner = rule.combiner(&self.members)?;
+        let processes = &self.processes;
+        let mut combiner = rule.combiner(&self.models.members)?;
         let rows = wanted.map(|wanted| self.wanted_rows(wanted)).transpose()?;
-        let reranked = self.rerankers.iter().any(Option::is_some);
-        let sharded = matches!(self.all, AllCandidates::Shards(_));
-        if (reranked || sharded) && self.members.len() == 1 {
+        let reranked = self.models.rerankers.iter().any(Option::is_some);
+        let sharded = matches!(self.models.all, AllCandidates::Shards(_));
+        if (reranked || sharded) && self.models.members.len() == 1 {
             combiner = Combiner::sum(Values::Scores, 1, None);
         }
         let ranked = |ladders: Vec<Found>| {
             let rows = ladders.iter().flat_map(|ladder| &ladder.rows).map(|&(row, _)| row);
             // the first wanted one first
-            let members: HashMap<usize, Vec<u32>> = match self.all {
-                AllCandidates::Shards(shards) => shards.members(rows, usize::MAX, wanted)?,
+            let members: HashMap<usize, Vec<u32>> = match self.models.all {
+                AllCandidates::Shards(shards) => {
+                    shards.members(processes, rows, usize::MAX, wanted)?
+                }
                 AllCandidates::Whole(_) => {
-                    let members_of_row = |row| self.classes.members(row..row + 1);
+                    let members_of_row = |row| self.models.classes.members(row..row + 1);
                     rows.map(|row| (row, wanted_first(&members_of_row(row), wanted, usize::MAX)))
                         .collect()
                 }
@@ -114,20 +119,20 @@ impl Ensemble<'_> {
                 .map(|query| query.ranked_hits(|score| combiner.shown(score), &members))
                 .collect())
         };
-        match &self.members[..] {
+        match &self.models.members[..] {
             [member] if !reranked && combiner.values == Values::Scores => {
                 let queries = &member.queries;
                 let none = std::iter::empty();
-                let searched = self
-                    .all
-                    .with_rows(none, |all| ranked_hits::find(queries, all, rows.as_ref(), places));
+                let searched = self.models.all.with_rows(processes, none, |all| {
+                    ranked_hits::find(processes, queries, all, rows.as_ref(), places)
+                });
                 let searched = searched.and_then(ranked);
                 searched.map_err(|error| member_error(member, error))
             }
             _ => {
                 let pool = Pool::Shared;
                 let combiner = &combiner;
-                let sweep = Sweep { ensemble: self, pool, combiner, gold: &[] };
+                let sweep = Sweep { models: &self.models, pool, combiner, gold: &[] };
                 ranked(whole::find(&sweep, rows.as_ref(), places)?)
             }
         }
@@ -135,23 +140,27 @@ impl Ensemble<'_> {
 
     /// Ranks the gold rows and finds the k best candidates of the one member, by its scores.
     fn scanned(&self, gold: &[Option<u32>], k: usize) -> Result<Vec<Decoded>, Error> {
-        let queries = &self.members[0].queries;
+        let processes = &self.processes;
+        let queries = &self.models.members[0].queries;
         let golds = gold.iter().flatten().map(|&row| row as usize);
-        let hits = self.all.with_rows(golds, |all| hits::decode(queries, gold, all, k))?;
-        let AllCandidates::Shards(shards) = self.all else {
-            return Ok(hits.decoded(k, |row| self.classes.members(row..row + 1)));
+        let decode = |all: &dyn CandidateBlocks| hits::decode(processes, queries, gold, all, k);
+        let hits = self.models.all.with_rows(processes, golds, decode)?;
+        let AllCandidates::Shards(shards) = self.models.all else {
+            let classes = &self.models.classes;
+            return Ok(hits.decoded(k, |row| classes.members(row..row + 1)));
         };
-        let members = shards.members(hits.rows.iter().flatten().map(|&(row, _)| row), k, None)?;
+        let rows = hits.rows.iter().flatten().map(|&(row, _)| row);
+        let members = shards.members(processes, rows, k, None)?;
         Ok(hits.decoded(k, |row| members.get(&row).map_or(&[][..], Vec::as_slice).into()))
     }
 
     /// Returns the distinct rows with a wanted candidate.
     fn wanted_rows(&self, wanted: &[bool]) -> Result<WantedRows, Error> {
-        match self.all {
-            AllCandidates::Shards(shards) => shards.wanted_rows(wanted),
+        match self.models.all {
+            AllCandidates::Shards(shards) => shards.wanted_rows(&self.processes, wanted),
             AllCandidates::Whole(all) => {
                 Error::check_length("wanted candidates", wanted.len(), all.len())?;
-                Ok(WantedRows(vec![(0, wanted_rows(&self.classes, wanted))]))
+                Ok(WantedRows(vec![(0, wanted_rows(&self.models.classes, wanted))]))
             }
         }
     }
@@ -176,7 +185,7 @@ impl Ensemble<'_> {
     /// # Errors
     /// The errors of [`Ensemble::decode`]; [`Error::OutOfRange`] for k = 0.
     pub fn top_k(&self, pool: Pool, rule: &Combination, k: usize) -> Result<Vec<Vec<Hit>>, Error> {
-        check_k(k, self.all.len() as u64)?;
+        check_k(k, self.models.all.len() as u64)?;
         let decoded = self.decode(pool, rule, &vec![None; self.queries()], k)?;
         Ok(decoded.into_iter().map(|query| query.hits).collect())
     }
@@ -196,15 +205,20 @@ enum AtHand<'p> {
 impl<'p> AtHand<'p> {
     /// Returns the `count` best rows of all candidates, or all rows of the lists.
     fn find(
+        processes: &Processes,
         pool: Pool<'p>,
         member: &Member,
         gold: &[Option<u32>],
         count: usize,
     ) -> Result<Self, Error> {
         Ok(match pool {
-            Pool::Shared => {
-                Self::Best(hits::decode(&member.queries, gold, member.candidates, count)?)
-            }
+            Pool::Shared => Self::Best(hits::decode(
+                processes,
+                &member.queries,
+                gold,
+                member.candidates,
+                count,
+            )?),
             Pool::PerQuery(lists) => Self::Listed(lists),
         })
     }
@@ -239,12 +253,13 @@ impl<'p> AtHand<'p> {
 
 /// Returns the first rows of each query of a member, as many as are scored anew.
 pub(super) fn first_rows(
+    processes: &Processes,
     reranker: &Reranker,
     pool: Pool,
     member: &Member,
 ) -> Result<Vec<Vec<Scored>>, Error> {
     let queries = member.queries.len();
-    let at_hand = AtHand::find(pool, member, &vec![None; queries], reranker.size())?;
+    let at_hand = AtHand::find(processes, pool, member, &vec![None; queries], reranker.size())?;
     let cancellation = Cancellation::current();
     let one = |listed: &mut Listed, query: usize| {
         cancellation.check()?;
@@ -258,6 +273,7 @@ pub(super) fn first_rows(
 /// Ranks the gold rows and finds the k best candidates of a member with a reranker; with the first rows of each query,
 /// as they were before it.
 pub(super) fn reranked(
+    processes: &Processes,
     reranker: &Reranker,
     pool: Pool,
     member: &Member,
@@ -266,7 +282,7 @@ pub(super) fn reranked(
 ) -> Result<Vec<(Decoded, Vec<Scored>)>, Error> {
     let queries = &member.queries;
     let candidates = member.candidates;
-    let at_hand = AtHand::find(pool, member, gold, reranker.size().max(k))?;
+    let at_hand = AtHand::find(processes, pool, member, gold, reranker.size().max(k))?;
     let cancellation = Cancellation::current();
     let one = |listed: &mut Listed, query: usize| {
         cancellation.check()?;

@@ -1,9 +1,10 @@
 use dsokr_core::Error;
 
+use super::models::Member;
 use super::rivals::Rivals;
 use super::rule::Combiner;
 use super::whole::Sweep;
-use super::{Combination, Ensemble, Member};
+use super::{Combination, Ensemble};
 use crate::error::check_queries;
 use crate::metrics::Metrics;
 use crate::pool::Pool;
@@ -85,26 +86,28 @@ pub fn fit_weights(
     gold: &[Option<u32>],
     memory: usize,
 ) -> Result<FittedWeights, Error> {
-    let count = ensemble.members.len();
+    let models = &ensemble.models;
+    let count = models.members.len();
     let limit = memory / ((8 * count + 4) * gold.len().max(1));
     let equal = || vec![1.0 / count as f64; count];
     let mut weights = rule.weights().map_or_else(equal, <[f64]>::to_vec);
-    let combiner = rule.with_weights(Some(weights.clone()))?.combiner(&ensemble.members)?;
-    ensemble.check(pool, gold, 0)?;
+    let combiner = rule.with_weights(Some(weights.clone()))?.combiner(&models.members)?;
+    models.check(pool, gold, 0)?;
     check_queries(gold.len())?;
-    let sweep = Sweep { ensemble, pool, combiner: &combiner, gold };
+    let sweep = Sweep { models, pool, combiner: &combiner, gold };
     let rivals = Rivals::from_sweep(&sweep, limit.max(FEWEST), false)?;
     let with = |weights: &[f64]| Combiner::sum(combiner.values, count, Some(weights));
     // queries whose rivals are not all kept are ranked among all candidates
     let hard = &rivals.incomplete;
     let rows =
         |member: &Member| hard.iter().flat_map(|&at| member.queries.row(at)).copied().collect();
-    let rows: Vec<Vec<f32>> = ensemble.members.iter().map(rows).collect();
-    let mut members = ensemble.members.clone();
+    let rows: Vec<Vec<f32>> = models.members.iter().map(rows).collect();
+    let mut members = models.members.clone();
     for (member, rows) in members.iter_mut().zip(&rows) {
         member.queries = Queries::new(member.queries.dim(), rows)?;
     }
     let hardest = (!hard.is_empty()).then(|| Ensemble::new(members)).transpose()?;
+    let hardest = hardest.map(|hardest| hardest.shared_by(&ensemble.processes));
     let hard_gold: Vec<_> = hard.iter().map(|&query| gold[query]).collect();
     let lists = match pool {
         Pool::Shared => None,

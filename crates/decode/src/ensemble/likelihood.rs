@@ -76,11 +76,12 @@ pub fn likely_weights(
     rule: &Combination,
     gold: &[Option<u32>],
 ) -> Result<LikelyWeights, Error> {
-    let members = ensemble.members.len();
-    let combiner = rule.with_weights(None)?.combiner(&ensemble.members)?;
-    ensemble.check(pool, gold, 0)?;
+    let models = &ensemble.models;
+    let members = models.members.len();
+    let combiner = rule.with_weights(None)?.combiner(&models.members)?;
+    models.check(pool, gold, 0)?;
     check_queries(gold.iter().flatten().count())?;
-    let sweep = Sweep { ensemble, pool, combiner: &combiner, gold };
+    let sweep = Sweep { models, pool, combiner: &combiner, gold };
     let rivals = Rivals::from_sweep(&sweep, RIVALS, true)?;
     let fields: Vec<&QueryRivals> = rivals.queries.iter().flatten().collect();
     let mut factors = vec![0.0; members];

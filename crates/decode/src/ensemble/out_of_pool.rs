@@ -6,9 +6,10 @@ use dsokr_core::{Cancellation, Error};
 use rayon::prelude::*;
 
 use super::decode::{Scored, first_rows, reranked};
+use super::models::{Member, Models, member_error};
 use super::rule::{Combiner, Values};
 use super::whole::{QUERIES, Scratch, Sweep};
-use super::{Combination, Ensemble, Member, member_error};
+use super::{Combination, Ensemble};
 use crate::candidates::Candidates;
 use crate::error::ensure;
 use crate::hits::Hit;
@@ -25,7 +26,7 @@ type HitsAndFirstRows = (Vec<Vec<Hit>>, Vec<Option<FirstRows>>);
 /// deviation by which scores are standardised stay those of the candidates.
 #[derive(Debug)]
 pub struct OutOfPoolScores<'e> {
-    ensemble: &'e Ensemble<'e>,
+    models: &'e Models<'e>,
     combiner: Combiner,
     /// The mean and the deviation of the scores of each query under each member; empty where scores are not
     /// standardised.
@@ -47,9 +48,9 @@ impl Ensemble<'_> {
         rule: &Combination,
         k: usize,
     ) -> Result<(OutOfPoolScores<'_>, Vec<Vec<Hit>>), Error> {
-        let combiner = match self.members.len() {
+        let combiner = match self.models.members.len() {
             1 => Combiner::sum(Values::Scores, 1, None),
-            _ => rule.combiner(&self.members)?,
+            _ => rule.combiner(&self.models.members)?,
         };
         let of_scores = matches!(combiner.values, Values::Scores | Values::Standardised);
         ensure(of_scores, || {
@@ -60,13 +61,13 @@ impl Ensemble<'_> {
             ))
         })?;
         let none = vec![None; self.queries()];
-        self.check(pool, &none, k)?;
+        self.models.check(pool, &none, k)?;
         let scales = match combiner.values {
             Values::Standardised => self.scales(pool)?,
             Values::Scores | Values::Ranks | Values::Reciprocals { .. } => Vec::new(),
         };
         let (hits, first) = self.hits_and_first_rows(pool, rule, k)?;
-        Ok((OutOfPoolScores { ensemble: self, combiner, scales, first }, hits))
+        Ok((OutOfPoolScores { models: &self.models, combiner, scales, first }, hits))
     }
 
     /// Returns the k best candidates of every query, and the first rows of each query for each member with a reranker.
@@ -77,27 +78,30 @@ impl Ensemble<'_> {
         k: usize,
     ) -> Result<HitsAndFirstRows, Error> {
         // one model with a reranker finds both in one pass
-        if let ([member], Some(reranker)) = (&self.members[..], self.rerankers[0]) {
+        if let ([member], Some(reranker)) = (&self.models.members[..], self.models.rerankers[0]) {
             let none = vec![None; self.queries()];
-            let decoded = reranked(reranker, pool, member, &none, k);
+            let decoded = reranked(&self.processes, reranker, pool, member, &none, k);
             let decoded = decoded.map_err(|error| member_error(member, error))?;
             let (hits, rows) =
                 decoded.into_iter().map(|(decoded, rows)| (decoded.hits, rows)).unzip();
             return Ok((hits, vec![Some(rows)]));
         }
-        let first = self.members.iter().zip(&self.rerankers).map(|(member, reranker)| {
-            let rows = reranker.map(|reranker| first_rows(reranker, pool, member)).transpose();
-            rows.map_err(|error| member_error(member, error))
-        });
+        let first =
+            self.models.members.iter().zip(&self.models.rerankers).map(|(member, reranker)| {
+                let rows = reranker
+                    .map(|reranker| first_rows(&self.processes, reranker, pool, member))
+                    .transpose();
+                rows.map_err(|error| member_error(member, error))
+            });
         let first = first.collect::<Result<_, Error>>()?;
         Ok((self.top_k(pool, rule, k)?, first))
     }
 
     /// Returns the mean and the deviation, 1 in the place of 0, of the scores of each query under each member.
     fn scales(&self, pool: Pool) -> Result<Vec<Vec<(f64, f64)>>, Error> {
-        let members = self.members.len();
+        let members = self.models.members.len();
         let combiner = &Combiner::sum(Values::Scores, members, None);
-        let sweep = Sweep { ensemble: self, pool, combiner, gold: &[] };
+        let sweep = Sweep { models: &self.models, pool, combiner, gold: &[] };
         let cancellation = Cancellation::current();
         let one = |scratch: &mut Scratch, task: Range<usize>| {
             cancellation.check()?;
@@ -127,7 +131,7 @@ impl Ensemble<'_> {
 impl OutOfPoolScores<'_> {
     /// Returns the members.
     pub fn members(&self) -> &[Member<'_>] {
-        self.ensemble.members()
+        &self.models.members
     }
 
     /// Returns whether some member has a reranker, so that [`scores`](Self::scores) are not
@@ -163,8 +167,8 @@ impl OutOfPoolScores<'_> {
         outputs: &[Candidates],
         less: impl Fn(usize, usize) -> f64,
     ) -> Result<Vec<f64>, Error> {
-        let ensemble = self.ensemble;
-        Error::check_length("members with further outputs", outputs.len(), ensemble.members.len())?;
+        let members = self.models.members.len();
+        Error::check_length("members with further outputs", outputs.len(), members)?;
         let mut all = Vec::with_capacity(outputs.len());
         for (at, member_outputs) in outputs.iter().enumerate() {
             Error::check_length("further outputs", member_outputs.len(), outputs[0].len())?;
@@ -184,7 +188,7 @@ impl OutOfPoolScores<'_> {
         query: usize,
         outputs: &Candidates,
     ) -> Result<Vec<f64>, Error> {
-        let Member { queries, candidates, .. } = &self.ensemble.members[at];
+        let Member { queries, candidates, .. } = &self.models.members[at];
         let z = queries.row(query);
         let score = |row: usize| -> Result<f32, Error> {
             let product = |(a, b): (&f32, &f32)| f64::from(*a) * f64::from(*b);
@@ -193,7 +197,7 @@ impl OutOfPoolScores<'_> {
         };
         let plain: Vec<f32> = (0..outputs.distinct()).map(score).collect::<Result<_, Error>>()?;
         let mut scores: Vec<f64> = plain.iter().map(|&score| f64::from(score)).collect();
-        if let Some(reranker) = self.ensemble.rerankers[at]
+        if let Some(reranker) = self.models.rerankers[at]
             && let Some(first) = &self.first[at]
         {
             let first = first[query].iter();
@@ -211,7 +215,7 @@ impl OutOfPoolScores<'_> {
             }
             seen.sort_by(|a, b| b.score.total_cmp(&a.score));
             seen.truncate(reranker.size());
-            let anew = reranker.scores(queries, query, &seen, self.ensemble.members.len() == 1)?;
+            let anew = reranker.scores(queries, query, &seen, self.models.members.len() == 1)?;
             for (row, score) in scores.iter_mut().enumerate() {
                 if let Some(place) = seen.iter().position(|seen| is_row(seen, row)) {
                     *score = anew[place];

@@ -41,7 +41,7 @@ impl Rivals {
     /// candidates that cannot be above the gold one are rivals too.
     pub(super) fn from_sweep(sweep: &Sweep, limit: usize, all: bool) -> Result<Self, Error> {
         let message = "the weights of models whose candidates are in shards";
-        let whole = matches!(sweep.ensemble.all, AllCandidates::Whole(_));
+        let whole = matches!(sweep.models.all, AllCandidates::Whole(_));
         ensure(whole, || Error::unsupported(message))?;
         let cancellation = Cancellation::current();
         let tasks = sweep.tasks(QUERIES).into_par_iter();
@@ -126,7 +126,7 @@ fn rivals(
     (limit, all): (usize, bool),
     scratch: &mut Scratch,
 ) -> Result<Vec<Option<(QueryRivals, bool)>>, Error> {
-    let members = sweep.ensemble.members.len();
+    let members = sweep.models.members.len();
     let points = sweep.points(task.start);
     let candidates = sweep.candidates(task.start);
     let place = |query: usize| sweep.gold[query].map(|row| sweep.point(query, row)).transpose();

@@ -5,9 +5,9 @@ use std::ops::Range;
 
 use dsokr_core::{Error, Processes};
 
+use super::models::{Member, member_error};
 use super::rule::Step;
 use super::whole::Sweep;
-use super::{Member, member_error};
 use crate::blocks::{CandidateBlocks, ScoreBlock};
 use crate::classes::Classes;
 use crate::hits::Decoded;
@@ -111,18 +111,20 @@ impl Sources<'_> {
     /// Shows all combined scores to what `start` makes for a tile of queries with a span.
     fn scan<R: Reduce<f64>>(
         &self,
+        processes: &Processes,
         classes: &Classes,
         blocking: Blocking,
         start: impl Fn(&QueryTile) -> R + Sync,
     ) -> Result<(), Error> {
         let tiles = &self.members[0].tiles;
-        let parts = vec![Processes::current().part(classes.rows)];
+        let parts = vec![processes.part(classes.rows)];
         let open = |span: Range<usize>, _| {
             let members = self.members.iter();
             let blocks = members.map(|source| source.block(&source.rows[span.clone()]));
             Ok((span.clone(), blocks.collect::<Result<Vec<Block>, Error>>()?))
         };
         each_span(
+            processes,
             parts,
             tiles.len(),
             blocking,
@@ -149,31 +151,37 @@ impl Sources<'_> {
     }
 }
 
-/// Ranks and the best k candidates of all queries among all candidates.
-pub(super) fn decode(sweep: &Sweep, k: usize) -> Result<Vec<Decoded>, Error> {
-    let Sweep { ensemble, combiner, gold, .. } = *sweep;
-    let pool = ensemble.all.len() as u64;
-    let dims = combiner.active().map(|member| ensemble.members[member].queries.dim());
+/// Returns ranks and the best k candidates of all queries among all candidates, of which each process scores its part.
+pub(super) fn decode(
+    processes: &Processes,
+    sweep: &Sweep,
+    k: usize,
+) -> Result<Vec<Decoded>, Error> {
+    let Sweep { models, combiner, gold, .. } = *sweep;
+    let pool = models.all.len() as u64;
+    let dims = combiner.active().map(|member| models.members[member].queries.dim());
     let blocking = Blocking::for_dim(dims.sum());
     let source = |at: usize| {
-        let member = &ensemble.members[at];
+        let member = &models.members[at];
         let step = combiner.step(at, pool);
         let tiles = QueryTile::all(&member.queries, false);
-        Source { member, rows: &ensemble.rows[at], step, tiles }
+        Source { member, rows: &models.rows[at], step, tiles }
     };
     let sources =
         Sources { start: combiner.start(), members: combiner.active().map(source).collect() };
-    let queries = &ensemble.members[0].queries;
+    let queries = &models.members[0].queries;
     let tiles = &sources.members[0].tiles;
     let golds = Gold::new(queries, tiles, gold, |at, rows| sources.score(at, rows));
-    let golds = Processes::current().agree(golds)?;
-    let classes = &*ensemble.classes;
+    let golds = processes.agree(golds)?;
+    let classes = &*models.classes;
     let lists = TopK::new(gold.len(), k.min(classes.rows), None);
     match k {
-        0 => sources.scan(classes, blocking, |tile| golds.counter(tile))?,
-        _ => sources.scan(classes, blocking, |tile| (golds.counter(tile), lists.tile(tile)))?,
+        0 => sources.scan(processes, classes, blocking, |tile| golds.counter(tile))?,
+        _ => sources
+            .scan(processes, classes, blocking, |tile| (golds.counter(tile), lists.tile(tile)))?,
     }
-    let each = golds.ranks(gold, pool)?.into_iter().zip(lists.finish()?).enumerate();
+    let ranks = golds.ranks(processes, gold, pool)?.into_iter();
+    let each = ranks.zip(lists.finish(processes)?).enumerate();
     let decoded = each.map(|(query, (rank, rows))| {
         let gold_score = rank.map(|_| combiner.shown(golds.score(query)) as f32);
         Decoded { rank, gold_score, hits: sweep.hits(rows, k) }

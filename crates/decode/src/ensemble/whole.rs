@@ -7,9 +7,9 @@ use std::ops::Range;
 use dsokr_core::{Cancellation, Error};
 use rayon::prelude::*;
 
+use super::models::{Models, member_error};
 use super::rule::{Combiner, tied};
 use super::values::Valuation;
-use super::{Ensemble, member_error};
 use crate::blocks::CandidateBlocks;
 use crate::candidates::Candidates;
 use crate::error::{all_finite, missing_gold};
@@ -46,10 +46,10 @@ impl Column<'_> {
     }
 }
 
-/// The queries of an ensemble, the candidates that they choose among, and how scores are combined.
+/// The queries of several models, the candidates that they choose among, and how scores are combined.
 #[derive(Clone, Copy)]
 pub(super) struct Sweep<'e> {
-    pub ensemble: &'e Ensemble<'e>,
+    pub models: &'e Models<'e>,
     pub pool: Pool<'e>,
     pub combiner: &'e Combiner,
     /// Rows of the gold candidates.
@@ -71,7 +71,7 @@ impl Sweep<'_> {
     /// Returns queries that are swept together: so many, or one with a list.
     pub(super) fn tasks(&self, size: usize) -> Vec<Range<usize>> {
         let (queries, size) = match self.pool {
-            Pool::Shared => (self.ensemble.queries(), size),
+            Pool::Shared => (self.models.queries(), size),
             Pool::PerQuery(lists) => (lists.len(), 1),
         };
         let task = |start: usize| start..(start + size).min(queries);
@@ -80,18 +80,18 @@ impl Sweep<'_> {
 
     /// Returns the number of points of a query.
     pub(super) fn points(&self, query: usize) -> usize {
-        self.pool.list(query).map_or(self.ensemble.distinct(), <[u32]>::len)
+        self.pool.list(query).map_or(self.models.distinct(), <[u32]>::len)
     }
 
     /// Returns the number of candidates of a query.
     pub(super) fn candidates(&self, query: usize) -> u64 {
-        self.pool.size(query, self.ensemble.all.len())
+        self.pool.size(query, self.models.all.len())
     }
 
     /// Returns candidates that are a point.
     pub(super) fn count(&self, point: usize) -> u32 {
         match self.pool {
-            Pool::Shared => self.ensemble.classes.count(point),
+            Pool::Shared => self.models.classes.count(point),
             Pool::PerQuery(_) => 1,
         }
     }
@@ -99,8 +99,8 @@ impl Sweep<'_> {
     /// Returns the first point of a query in row `row` of the ensemble.
     pub(super) fn point(&self, query: usize, row: u32) -> Result<usize, Error> {
         let Some(list) = self.pool.list(query) else { return Ok(row as usize) };
-        let place = list.iter().position(|&c| self.ensemble.class_of(c as usize) == row);
-        let name = || self.ensemble.members[0].queries.name(query);
+        let place = list.iter().position(|&c| self.models.class_of(c as usize) == row);
+        let name = || self.models.members[0].queries.name(query);
         place.ok_or_else(|| missing_gold(&name(), &format!("of row {row}")))
     }
 
@@ -117,10 +117,10 @@ impl Sweep<'_> {
         // a task with a list is one query
         let listed = self.pool.list(task.start);
         for at in members {
-            let member = &self.ensemble.members[at];
+            let member = &self.models.members[at];
             let queries = &member.queries;
             let candidates = member.candidates;
-            let own_rows = &self.ensemble.rows[at];
+            let own_rows = &self.models.rows[at];
             let (counts, row_values): (Cow<[u32]>, &[u32]) = match listed {
                 None => {
                     let scored = scored(queries, task.clone(), candidates, buffers, scores);
@@ -128,7 +128,7 @@ impl Sweep<'_> {
                     (candidates.classes().counts(0..candidates.rows()).into(), own_rows)
                 }
                 Some(listed_candidates) => {
-                    let row = |&c: &u32| own_rows[self.ensemble.class_of(c as usize) as usize];
+                    let row = |&c: &u32| own_rows[self.models.class_of(c as usize) as usize];
                     list.gather(listed_candidates.iter().map(row));
                     let scored_list = list.score(queries, task.start, candidates);
                     *scores = scored_list.map_err(|error| member_error(member, error))?;
@@ -139,9 +139,9 @@ impl Sweep<'_> {
                 }
             };
             for (lane, scores) in scores.chunks_exact_mut(counts.len()).enumerate() {
-                if let Some(reranker) = self.ensemble.rerankers[at] {
+                if let Some(reranker) = self.models.rerankers[at] {
                     let row = |at: usize| listed.map_or(at, |_| list.rows[at] as usize);
-                    let is_single = listed.is_none() && self.ensemble.members.len() == 1;
+                    let is_single = listed.is_none() && self.models.members.len() == 1;
                     reranker.rescore(
                         queries,
                         task.start + lane,
@@ -160,7 +160,7 @@ impl Sweep<'_> {
 
     /// Returns the k best candidates from the k best rows of the ensemble.
     pub(super) fn hits(&self, rows: Vec<(usize, f64)>, k: usize) -> Vec<Hit> {
-        self.shown(expand(rows, k, |row| self.ensemble.classes.members(row..row + 1)))
+        self.shown(expand(rows, k, |row| self.models.classes.members(row..row + 1)))
     }
 
     /// Returns hits with the scores that are shown.
@@ -266,8 +266,8 @@ pub(super) fn find(
     wanted: Option<&WantedRows>,
     places: Range<usize>,
 ) -> Result<Vec<Found>, Error> {
-    let size = (SCORES / sweep.ensemble.distinct().max(1)).clamp(1, QUERIES);
-    let tolerance = sweep.combiner.tolerance(sweep.ensemble.all.len() as u64);
+    let size = (SCORES / sweep.models.distinct().max(1)).clamp(1, QUERIES);
+    let tolerance = sweep.combiner.tolerance(sweep.models.all.len() as u64);
     sweep.combined(size, |_, scores| {
         let mut scores = Cow::Borrowed(scores);
         if tolerance > 0.0 {

@@ -73,11 +73,12 @@ impl<S: Score> Gold<S> {
     /// counted its part of them.
     pub(crate) fn ranks(
         &self,
+        processes: &Processes,
         gold: &[Option<u32>],
         pool: u64,
     ) -> Result<Vec<Option<Rank>>, Error> {
         let mut counts: Vec<u64> = self.tally.iter().flatten().map(|n| n.load(Relaxed)).collect();
-        Processes::current().sum(&mut counts)?;
+        processes.sum(&mut counts)?;
         let rank = |(gold, &[above, tied]): (&Option<u32>, &[u64; 2])| {
             gold.map(|_| Rank::new(above, tied, pool)).transpose()
         };

@@ -159,8 +159,8 @@ impl<S: Score> Scores<'_, S> {
 ///
 /// `start` creates the reducer of the scores of a tile with a span, on the threads of the current rayon pool, in no
 /// particular order.
-/// particular order.
 pub(crate) fn scan<R: Reduce<f32>>(
+    processes: &Processes,
     queries: &Queries,
     tiles: &[QueryTile],
     candidates: &dyn CandidateBlocks,
@@ -172,7 +172,8 @@ pub(crate) fn scan<R: Reduce<f32>>(
         Span::new(candidates, span, coded)
     };
     each_span(
-        candidates.scored(),
+        processes,
+        candidates.scored(processes),
         tiles.len(),
         blocking,
         open,
@@ -199,8 +200,9 @@ pub(crate) fn scan<R: Reduce<f32>>(
 }
 
 /// Calls `open` for each span of the candidates that this process scores, in the given parts, and `visit` with it for
-/// each tile of queries. A span is opened once for each of its [`tasks`].
+/// each tile of queries. A span is opened once for each of its [`tasks`]. An error of one process is an error of all.
 pub(crate) fn each_span<T, B: Default>(
+    processes: &Processes,
     parts: Vec<Range<usize>>,
     tiles: usize,
     blocking: Blocking,
@@ -217,7 +219,7 @@ pub(crate) fn each_span<T, B: Default>(
             visit(&span, tile, buffers)
         })
     });
-    Processes::current().agree(scanned)
+    processes.agree(scanned)
 }
 
 /// Returns spans of candidate rows, each with the tiles of queries that it meets at once.

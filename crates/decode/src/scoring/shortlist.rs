@@ -42,8 +42,8 @@ impl<'w> TopK<'w> {
 
     /// Returns the rows of all queries with their scores, best first. Each of several [`Processes`] has found the rows
     /// of its part.
-    pub(crate) fn finish(self) -> Result<Vec<Vec<(usize, f64)>>, Error> {
-        Shortlist::merge(&self.lists)?;
+    pub(crate) fn finish(self, processes: &Processes) -> Result<Vec<Vec<(usize, f64)>>, Error> {
+        Shortlist::merge(processes, &self.lists)?;
         Ok(self.lists.into_par_iter().map(Shortlist::into_sorted).collect())
     }
 }
@@ -199,9 +199,8 @@ impl Shortlist {
     }
 
     /// Offers the rows that each of several [`Processes`] has found in its part to all of them.
-    pub(crate) fn merge(lists: &[Self]) -> Result<(), Error> {
-        let ranks = Processes::current();
-        if ranks.size() == 1 {
+    pub(crate) fn merge(processes: &Processes, lists: &[Self]) -> Result<(), Error> {
+        if processes.size() == 1 {
             return Ok(());
         }
         let mut packed = Vec::new();
@@ -210,8 +209,8 @@ impl Shortlist {
             packed.push(heap.len() as u64);
             packed.extend(heap.iter().flat_map(|&(_, row, score)| [row as u64, score]));
         }
-        let mut all = ranks.gather_numbers(&packed)?;
-        all.remove(ranks.rank());
+        let mut all = processes.gather_numbers(&packed)?;
+        all.remove(processes.rank());
         for rank_lists in all {
             let mut numbers = rank_lists.into_iter();
             for list in lists {

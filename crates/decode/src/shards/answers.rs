@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::collections::{BTreeSet, HashMap};
 use std::ops::Range;
 
-use dsokr_core::Error;
+use dsokr_core::{Error, Processes};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -43,17 +43,18 @@ impl<'a> AllCandidates<'a> {
         }
     }
 
-    /// Finds the places of candidates by id; none for an id without a candidate.
+    /// Finds the places of candidates by id; none for an id without a candidate. Of shards, all processes look together.
     ///
     /// # Errors
     /// The errors of [`Shards::find`].
-    pub fn find<S: AsRef<str>>(self, ids: &[S]) -> Result<Vec<Option<CandidatePlace>>, Error> {
-        let find = |all: &Candidates, id: &str| {
-            all.find(id).map(|candidate| CandidatePlace { candidate, row: all.class_of(candidate) })
-        };
+    pub fn find<S: AsRef<str>>(
+        self,
+        processes: &Processes,
+        ids: &[S],
+    ) -> Result<Vec<Option<CandidatePlace>>, Error> {
         match self {
-            Self::Whole(all) => Ok(ids.iter().map(|id| find(all, id.as_ref())).collect()),
-            Self::Shards(shards) => shards.find(ids),
+            Self::Whole(all) => Ok(ids.iter().map(|id| all.place(id.as_ref())).collect()),
+            Self::Shards(shards) => shards.find(processes, ids),
         }
     }
 
@@ -64,25 +65,27 @@ impl<'a> AllCandidates<'a> {
     /// The errors of [`Shards::some`].
     pub fn some(
         self,
+        processes: &Processes,
         numbers: impl IntoIterator<Item = usize>,
     ) -> Result<SomeCandidates<'a>, Error> {
         match self {
             Self::Whole(all) => {
                 Ok(SomeCandidates { candidates: Cow::Borrowed(all), numbers: None })
             }
-            Self::Shards(shards) => shards.some(numbers),
+            Self::Shards(shards) => shards.some(processes, numbers),
         }
     }
 
     /// Returns the result of `scan` over all candidates; every process is given the distinct rows `rows` of them.
     pub(crate) fn with_rows<T>(
         self,
+        processes: &Processes,
         rows: impl Iterator<Item = usize>,
         scan: impl FnOnce(&dyn CandidateBlocks) -> Result<T, Error>,
     ) -> Result<T, Error> {
         match self {
             Self::Whole(all) => scan(all),
-            Self::Shards(shards) => scan(&GivenRows::from_rows(shards, rows)?),
+            Self::Shards(shards) => scan(&GivenRows::from_rows(processes, shards, rows)?),
         }
     }
 }
@@ -94,6 +97,14 @@ pub struct CandidatePlace {
     pub candidate: usize,
     /// The distinct row of the candidate.
     pub row: u32,
+}
+
+impl Candidates {
+    /// Returns the place of the candidate with an id, if there is one.
+    pub(crate) fn place(&self, id: &str) -> Option<CandidatePlace> {
+        let candidate = self.find(id)?;
+        Some(CandidatePlace { candidate, row: self.class_of(candidate) })
+    }
 }
 
 /// Candidates by their numbers among all.
@@ -129,8 +140,12 @@ struct GivenRows<'s> {
 
 impl<'s> GivenRows<'s> {
     /// Gives all ranks some rows, which there are.
-    fn from_rows(shards: &'s Shards, rows: impl IntoIterator<Item = usize>) -> Result<Self, Error> {
-        let ranks = shards.ranks()?;
+    fn from_rows(
+        processes: &Processes,
+        shards: &'s Shards,
+        rows: impl IntoIterator<Item = usize>,
+    ) -> Result<Self, Error> {
+        shards.check_opened_by(processes)?;
         let wanted: BTreeSet<usize> = rows.into_iter().collect();
         if wanted.is_empty() {
             return Ok(Self { shards, given: HashMap::new() });
@@ -146,9 +161,9 @@ impl<'s> GivenRows<'s> {
             }
             Ok::<(), Error>(())
         });
-        ranks.agree(read)?;
-        let numbers = ranks.gather_numbers(&numbers)?.concat();
-        let points = ranks.gather_numbers(&points)?.concat();
+        processes.agree(read)?;
+        let numbers = processes.gather_numbers(&numbers)?.concat();
+        let points = processes.gather_numbers(&points)?.concat();
         let rows = numbers.as_chunks().0.iter().zip(points.chunks_exact(shards.dim + 1));
         let row = |(&[row, count], point): (&[u64; 2], &[f32])| {
             (row as usize, (point.to_vec(), count as u32))
@@ -170,7 +185,7 @@ impl CandidateBlocks for GivenRows<'_> {
         self.shards.candidates as u64
     }
 
-    fn scored(&self) -> Vec<Range<usize>> {
+    fn scored(&self, _processes: &Processes) -> Vec<Range<usize>> {
         self.shards.held.iter().map(|shard| shard.scored.clone()).collect()
     }
 
@@ -208,7 +223,11 @@ impl Shards {
     ///
     /// # Errors
     /// [`Error::Process`] for a rank that cannot be reached.
-    pub fn find<S: AsRef<str>>(&self, ids: &[S]) -> Result<Vec<Option<CandidatePlace>>, Error> {
+    pub fn find<S: AsRef<str>>(
+        &self,
+        processes: &Processes,
+        ids: &[S],
+    ) -> Result<Vec<Option<CandidatePlace>>, Error> {
         let mut records = Vec::new();
         for shard in self.answering() {
             for (at, id) in ids.iter().enumerate() {
@@ -218,16 +237,21 @@ impl Shards {
             }
         }
         let mut places = vec![None; ids.len()];
-        for (at, candidate, row) in self.joined::<(usize, u32, usize)>(records)? {
+        for (at, candidate, row) in self.joined::<(usize, u32, usize)>(processes, records)? {
             places[at] = Some(CandidatePlace { candidate: candidate as usize, row: row as u32 });
         }
         Ok(places)
     }
 
     /// Returns the records of all ranks, in the order of the ranks.
-    fn joined<T: Serialize + DeserializeOwned>(&self, records: Vec<T>) -> Result<Vec<T>, Error> {
+    fn joined<T: Serialize + DeserializeOwned>(
+        &self,
+        processes: &Processes,
+        records: Vec<T>,
+    ) -> Result<Vec<T>, Error> {
+        self.check_opened_by(processes)?;
         let json = |error: serde_json::Error| Error::inconsistent(error.to_string());
-        let all = self.ranks()?.gather(&serde_json::to_vec(&records).map_err(json)?)?;
+        let all = processes.gather(&serde_json::to_vec(&records).map_err(json)?)?;
         let read = |bytes: &Vec<u8>| serde_json::from_slice::<Vec<T>>(bytes).map_err(json);
         Ok(all.iter().map(read).collect::<Result<Vec<_>, _>>()?.into_iter().flatten().collect())
     }
@@ -239,6 +263,7 @@ impl Shards {
     /// The errors of damaged files; [`Error::Process`] for errors of other ranks.
     pub fn some(
         &self,
+        processes: &Processes,
         numbers: impl IntoIterator<Item = usize>,
     ) -> Result<SomeCandidates<'static>, Error> {
         let mut wanted: BTreeSet<usize> = numbers.into_iter().collect();
@@ -254,9 +279,9 @@ impl Shards {
                 records.push((number, shard.row_of(at), cells));
             }
         }
-        let mut records = self.joined(records)?;
+        let mut records = self.joined(processes, records)?;
         records.sort_unstable_by_key(|record| record.0);
-        let given = GivenRows::from_rows(self, records.iter().map(|record| record.1))?;
+        let given = GivenRows::from_rows(processes, self, records.iter().map(|record| record.1))?;
         let mut parts = CandidateParts { dim: self.dim, ..CandidateParts::default() };
         let mut rows = Vec::new();
         let mut numbers = Vec::new();
@@ -282,11 +307,12 @@ impl Shards {
     /// the candidates of [`held`](Self::held).
     pub(crate) fn members(
         &self,
+        processes: &Processes,
         rows: impl Iterator<Item = usize>,
         k: usize,
         wanted: Option<&[bool]>,
     ) -> Result<HashMap<usize, Vec<u32>>, Error> {
-        let wanted = wanted.map(|wanted| self.each_shard(wanted)).transpose()?;
+        let wanted = wanted.map(|wanted| self.each_shard(processes, wanted)).transpose()?;
         let chosen: BTreeSet<usize> = rows.collect();
         let mut listed = Vec::new();
         for (at, shard) in self.held.iter().enumerate().filter(|(_, shard)| shard.answers) {
@@ -299,7 +325,7 @@ impl Shards {
                 listed.push((row, numbers.collect()));
             }
         }
-        Ok(self.joined::<(usize, Vec<u32>)>(listed)?.into_iter().collect())
+        Ok(self.joined::<(usize, Vec<u32>)>(processes, listed)?.into_iter().collect())
     }
 
     /// Returns the shards about which this rank answers the others.
@@ -315,17 +341,27 @@ impl Shards {
 
     /// Returns the distinct rows with a wanted candidate, where `wanted` says it of the candidates of
     /// [`held`](Self::held).
-    pub(crate) fn wanted_rows(&self, wanted: &[bool]) -> Result<WantedRows, Error> {
+    pub(crate) fn wanted_rows(
+        &self,
+        processes: &Processes,
+        wanted: &[bool],
+    ) -> Result<WantedRows, Error> {
         let rows = |(shard, wanted): (&Shard, _)| {
             (shard.rows.start, wanted_rows(shard.candidates.classes(), wanted))
         };
-        Ok(WantedRows(self.held.iter().zip(self.each_shard(wanted)?).map(rows).collect()))
+        let each = self.each_shard(processes, wanted)?;
+        Ok(WantedRows(self.held.iter().zip(each).map(rows).collect()))
     }
 
     /// Returns the given values of the candidates of [`held`](Self::held), shard by shard.
-    fn each_shard<'w>(&self, wanted: &'w [bool]) -> Result<Vec<&'w [bool]>, Error> {
+    fn each_shard<'w>(
+        &self,
+        processes: &Processes,
+        wanted: &'w [bool],
+    ) -> Result<Vec<&'w [bool]>, Error> {
+        self.check_opened_by(processes)?;
         let held = self.held().map(Candidates::len).sum();
-        self.ranks()?.agree(Error::check_length("wanted candidates", wanted.len(), held))?;
+        processes.agree(Error::check_length("wanted candidates", wanted.len(), held))?;
         let mut rest = wanted;
         let each = self.held().map(|candidates| {
             let (shard_wanted, others) = rest.split_at(candidates.len());
@@ -341,12 +377,12 @@ impl Shards {
     /// # Errors
     /// [`Error::Shape`] unless `wanted` has an entry a candidate; [`Error::Process`] for a rank that
     /// cannot be reached.
-    pub fn count_wanted(&self, wanted: &[bool]) -> Result<usize, Error> {
-        let each = self.each_shard(wanted)?;
+    pub fn count_wanted(&self, processes: &Processes, wanted: &[bool]) -> Result<usize, Error> {
+        let each = self.each_shard(processes, wanted)?;
         let answering = self.held.iter().zip(each).filter(|(shard, _)| shard.answers);
         let count = |wanted: &[bool]| wanted.iter().filter(|&&wanted| wanted).count() as u64;
         let mut sum: [u64; 1] = [answering.map(|(_, wanted)| count(wanted)).sum()];
-        self.ranks()?.sum(&mut sum)?;
+        processes.sum(&mut sum)?;
         Ok(sum[0] as usize)
     }
 }

@@ -24,11 +24,12 @@ pub use file::ShardSet;
 
 /// Candidates in the files that [`write`](Self::write) writes. Each of several [`Processes`] opens its own.
 ///
-/// All ranks call the same methods in the same order. Candidates and rows are numbered as in the whole set, and
+/// All ranks call the same methods in the same order, with the [`Processes`] that have opened the shards. Candidates and rows are numbered as in the whole set, and
 /// ranks, ties, hits and scores are those that [`Pool::Shared`](crate::Pool) gives for it, bit for bit, unless its
 /// coordinates were rounded ([`StorageType::F16`]).
 ///
 /// ```
+/// use dsokr_core::Processes;
 /// use dsokr_decode::{
 ///     CandidateParts, Candidates, Combination, Ensemble, Pool, Queries, ShardSet, Shards, StorageType,
 /// };
@@ -47,10 +48,12 @@ pub use file::ShardSet;
 /// };
 /// Shards::write(&Candidates::new(parts)?, &set)?;
 ///
-/// let shards = Shards::open(folder.path(), "run 1")?;
-/// let ensemble = Ensemble::sharded("run 1", Queries::new(2, &[0.0, 2.0])?, &shards)?;
+/// let processes = Processes::default();
+/// let shards = Shards::open(&processes, folder.path(), "run 1")?;
+/// let queries = Queries::new(2, &[0.0, 2.0])?;
+/// let ensemble = Ensemble::sharded(&processes, "run 1", queries, &shards)?;
 /// let hits = ensemble.top_k(Pool::Shared, &Combination::default(), 2)?;
-/// let some = shards.some(hits[0].iter().map(|hit| hit.candidate))?;
+/// let some = shards.some(&processes, hits[0].iter().map(|hit| hit.candidate))?;
 /// assert_eq!(some.candidates.ids().collect::<Vec<_>>(), ["b", "c"]);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
@@ -148,12 +151,11 @@ impl Shards {
     /// [`Error::File`] for a folder without shards or with shards of several numbers; a shard that is missing,
     /// damaged (but for its coordinates, which are verified when they are first used), or of other candidates;
     /// [`Error::Process`] for ranks that find other numbers of shards or other candidates.
-    pub fn open(folder: &Path, fingerprint: &str) -> Result<Self, Error> {
+    pub fn open(processes: &Processes, folder: &Path, fingerprint: &str) -> Result<Self, Error> {
         let count = count_in(folder)?;
-        let ranks = Processes::current();
-        ranks.check_same("number of shards", &count.to_string())?;
-        ranks.check_same("fingerprint of the candidates", fingerprint)?;
-        let assigned_shards = assigned(ranks.rank(), ranks.size(), count).into_par_iter();
+        processes.check_same("number of shards", &count.to_string())?;
+        processes.check_same("fingerprint of the candidates", fingerprint)?;
+        let assigned_shards = assigned(processes.rank(), processes.size(), count).into_par_iter();
         let opened =
             assigned_shards.map(|assigned| Shard::open(folder, count, assigned, fingerprint));
         // the first error, not that of the first thread
@@ -178,8 +180,8 @@ impl Shards {
                 return Err(Error::file(shard.stored.path(), reason));
             }
         }
-        ranks.check_same("set of shards", &described)?;
-        let opened_by = (ranks.rank(), ranks.size());
+        processes.check_same("set of shards", &described)?;
+        let opened_by = (processes.rank(), processes.size());
         Ok(Self {
             precision,
             count,
@@ -207,16 +209,14 @@ impl Shards {
         self.held.iter().map(|shard| &shard.candidates)
     }
 
-    /// Returns the ranks, which must be those that have opened the shards: others hold other parts.
-    fn ranks(&self) -> Result<Processes, Error> {
-        let ranks = Processes::current();
-        let this_rank = ranks.rank();
-        let size = ranks.size();
+    /// Refuses processes that are not those that have opened the shards: others hold other parts.
+    fn check_opened_by(&self, processes: &Processes) -> Result<(), Error> {
+        let this_rank = processes.rank();
+        let size = processes.size();
         let (opener, openers) = self.opened_by;
         let opened = format_args!("shards that rank {opener} of {openers} has opened");
         let message = format_args!("rank {this_rank} of {size} asks {opened}");
-        check_consistent((this_rank, size) == self.opened_by, message)?;
-        Ok(ranks)
+        check_consistent((this_rank, size) == self.opened_by, message)
     }
 
     /// Returns the file of a shard that this rank holds, for its metadata.

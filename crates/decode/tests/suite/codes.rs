@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::path::Path;
 
-use dsokr_core::Error;
 use dsokr_core::random::{generator, unit};
+use dsokr_core::{Error, Processes};
 use dsokr_decode::{
     CandidateBlocks, CandidateParts, Candidates, Columns, Combination, Ensemble, Pool, Queries,
     Rank, RowHit, ShardSet, Shards, StorageType, rank, top_k, top_rows,
@@ -98,7 +98,7 @@ proptest! {
                 _ => Shards::write_rows(&plain, &columns, &set),
             }
             .expect("written");
-            Shards::open(&folder, "these").expect("opened")
+            Shards::open(&Processes::default(), &folder, "these").expect("opened")
         });
         // one dot product at a time, some, and all at once
         for at_once in [1, 7, 40] {
@@ -109,7 +109,7 @@ proptest! {
                 prop_assert_eq!(&rank(&queries, gold, &coded).expect("ranked"), &ranks);
                 prop_assert_eq!(&top_k(&queries, &coded, 2).expect("found"), &hits);
                 for shards in [&whole, &streamed] {
-                    let ensemble = Ensemble::sharded("", queries, shards).expect("alike");
+                    let ensemble = Ensemble::sharded(&Processes::default(), "", queries, shards).expect("alike");
                     let actual = ensemble.decode(Pool::Shared, &Combination::default(), gold, 2);
                     let actual = actual.expect("decoded");
                     prop_assert!(actual.iter().map(|decoded| decoded.rank).eq(ranks.iter().copied()));

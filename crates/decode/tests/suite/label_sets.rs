@@ -49,7 +49,7 @@ fn the_best_set_is_that_of_all_sets() {
         let score = |mask: usize| -> f64 {
             let pairs = every.row(mask).iter().zip(&z);
             let product: f64 = pairs.map(|(&a, &b)| f64::from(a) * f64::from(b)).sum();
-            product - if kernel == Kernel::Linear { 0.5 * every.squared_norms[mask] } else { 0.0 }
+            product - if kernel == Kernel::Linear { 0.5 * every.squared_norms()[mask] } else { 0.0 }
         };
         assert_eq!(basis.zero_row().is_some(), kernel == Kernel::Cosine, "seed {seed}");
         for (start, end) in [(0, 7), (1, 7), (2, 3), (4, 4)] {

@@ -1,7 +1,7 @@
 //! The ranks of wanted candidates among all equal those from comparing every score.
 
 use dsokr_core::Error;
-use dsokr_core::processes::threads;
+use dsokr_core::processes::{Processes, threads};
 use dsokr_decode::{
     Candidates, Combination, Ensemble, Member, Queries, RankedHit, RankedHits, ShardSet, Shards,
     StorageType,
@@ -108,14 +108,15 @@ fn wanted_candidates_stand_where_every_comparison_says() {
                     assert_eq!(ensemble.ranked_hits(&rule, None, range.clone()).unwrap(), single);
                 }
                 for size in [1, 5] {
-                    let find = || {
-                        let shards = Shards::open(folder.path(), "x")?;
+                    let find = |processes: &Processes| {
+                        let shards = Shards::open(processes, folder.path(), "x")?;
                         let held = shards.held().flat_map(|shard| shard.ids().map(str::to_owned));
                         let is_wanted = |id: String| wanted[id[1..].parse::<usize>().unwrap()];
                         let rank_wanted: Vec<bool> = held.map(is_wanted).collect();
-                        let count = shards.count_wanted(&rank_wanted)?;
+                        let count = shards.count_wanted(processes, &rank_wanted)?;
                         assert_eq!(count, wanted.iter().filter(|&&wanted| wanted).count());
-                        let ensemble = Ensemble::sharded("", Queries::new(dim, &rows)?, &shards)?;
+                        let queries = Queries::new(dim, &rows)?;
+                        let ensemble = Ensemble::sharded(processes, "", queries, &shards)?;
                         ensemble.ranked_hits(&rule, Some(&rank_wanted), range.clone())
                     };
                     for actual in threads(size, find) {

@@ -71,16 +71,17 @@ fn shards_find_what_all_candidates_do() {
                     }
                     let folder = tempfile::tempdir().unwrap();
                     write(&set.candidates(), folder.path(), shard_count, precision);
-                    for actual in threads(size, || {
-                        let shards = Shards::open(folder.path(), "these")?;
+                    for actual in threads(size, |processes| {
+                        let shards = Shards::open(processes, folder.path(), "these")?;
                         assert_eq!((shards.len(), shards.distinct()), (count, distinct));
-                        let ensemble = Ensemble::sharded("", Queries::new(dim, &rows)?, &shards)?;
+                        let queries = Queries::new(dim, &rows)?;
+                        let ensemble = Ensemble::sharded(processes, "", queries, &shards)?;
                         let missing = MissingGold::RankInfinity;
                         let places = ensemble.gold(Pool::Shared, &gold, missing)?;
                         let rule = Combination::Rank { weights: None };
                         let decoded = ensemble.decode(Pool::Shared, &rule, &places, k)?;
                         let hits = decoded.iter().flat_map(|query| &query.hits);
-                        let some = shards.some(hits.map(|hit| hit.candidate))?;
+                        let some = shards.some(processes, hits.map(|hit| hit.candidate))?;
                         Ok::<_, Error>((decoded, some))
                     }) {
                         let (decoded, some) = actual.unwrap();
@@ -110,7 +111,8 @@ fn shards_that_are_not_those_of_the_candidates_are_refused() {
     let set = Set::reals(1, 40, 30, 4);
     let folder = tempfile::tempdir().unwrap();
     let all = set.candidates();
-    let open = |fingerprint: &str| match Shards::open(folder.path(), fingerprint) {
+    let alone = &Processes::default();
+    let open = |fingerprint: &str| match Shards::open(alone, folder.path(), fingerprint) {
         Ok(_) => String::new(),
         Err(error) => error.to_string(),
     };
@@ -134,12 +136,13 @@ fn shards_that_are_not_those_of_the_candidates_are_refused() {
     // ranks with different candidates, and with different folders
     let empty = tempfile::tempdir().unwrap();
     write(&all, empty.path(), 2, StorageType::F32);
-    let actual = threads(2, || {
-        let fingerprint = if Processes::current().rank() == 1 { "those" } else { "these" };
-        let candidates =
-            Shards::open(folder.path(), fingerprint).err().map(|error| error.to_string());
-        let place = if Processes::current().rank() == 1 { empty.path() } else { folder.path() };
-        (candidates, Shards::open(place, "these").err().map(|error| error.to_string()))
+    let actual = threads(2, |processes| {
+        let fingerprint = if processes.rank() == 1 { "those" } else { "these" };
+        let candidates = Shards::open(processes, folder.path(), fingerprint)
+            .err()
+            .map(|error| error.to_string());
+        let place = if processes.rank() == 1 { empty.path() } else { folder.path() };
+        (candidates, Shards::open(processes, place, "these").err().map(|error| error.to_string()))
     });
     let fingerprints =
         "rank 1: its fingerprint of the candidates is those, that of rank 0 is these";
@@ -177,9 +180,9 @@ fn damaged_coordinates_and_scores_that_overflow_are_errors_of_all_ranks() {
     bytes[place] ^= 1;
     fs::write(&file, &bytes).unwrap();
     let find = |rows: Vec<f32>| {
-        threads(3, || {
-            let shards = Shards::open(folder.path(), "these")?;
-            let ensemble = Ensemble::sharded("", Queries::new(4, &rows)?, &shards)?;
+        threads(3, |processes| {
+            let shards = Shards::open(processes, folder.path(), "these")?;
+            let ensemble = Ensemble::sharded(processes, "", Queries::new(4, &rows)?, &shards)?;
             ensemble.top_k(Pool::Shared, &Combination::default(), 3)
         })
     };
@@ -191,9 +194,9 @@ fn damaged_coordinates_and_scores_that_overflow_are_errors_of_all_ranks() {
     write(&set.candidates(), folder.path(), 2, StorageType::F32);
     assert!(find(vec![1.0; 4]).iter().all(Result::is_ok));
     // elsewhere than on the ranks that have opened them
-    let alone = threads(2, || {
-        let shards = Shards::open(folder.path(), "these")?;
-        Processes::default().scope(|| shards.some([0]).map(|_| ()))
+    let alone = threads(2, |processes| {
+        let shards = Shards::open(processes, folder.path(), "these")?;
+        shards.some(&Processes::default(), [0]).map(|_| ())
     });
     let expected = "rank 0 of 1 asks shards that rank 1 of 2 has opened";
     assert_eq!(message(alone.into_iter().nth(1).unwrap()), expected);
@@ -207,8 +210,10 @@ fn lists_and_weights_need_all_candidates_in_one_place() {
     let folder = tempfile::tempdir().unwrap();
     let all = Set::reals(1, 40, 30, 4).candidates();
     write(&all, folder.path(), 2, StorageType::F32);
-    let shards = Shards::open(folder.path(), "these").unwrap();
-    let ensemble = Ensemble::sharded("run", Queries::new(4, &[1.0; 4]).unwrap(), &shards).unwrap();
+    let alone = &Processes::default();
+    let shards = Shards::open(alone, folder.path(), "these").unwrap();
+    let queries = Queries::new(4, &[1.0; 4]).unwrap();
+    let ensemble = Ensemble::sharded(alone, "run", queries, &shards).unwrap();
     let lists = PerQuery::new(&[vec![0]], &all).unwrap();
     let rule = Combination::default();
     let actual = ensemble.decode(Pool::PerQuery(&lists), &rule, &[None], 1);
@@ -217,7 +222,7 @@ fn lists_and_weights_need_all_candidates_in_one_place() {
     let actual = fit_weights(&ensemble, Pool::Shared, &rule, &[Some(0)], 0);
     assert_eq!(message(actual), "the weights of models whose candidates are in shards");
     // two queries of one dimension
-    let actual = Ensemble::sharded("run", Queries::new(1, &[1.0; 2]).unwrap(), &shards);
+    let actual = Ensemble::sharded(alone, "run", Queries::new(1, &[1.0; 2]).unwrap(), &shards);
     assert!(message(actual).starts_with("ensemble member \"run\": queries of dimension 1"));
 }
 

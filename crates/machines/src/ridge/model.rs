@@ -249,7 +249,8 @@ impl KernelModel {
         let weights = self.weights();
         let mut predicted = Vec::with_capacity(rows.len().saturating_mul(self.width));
         basis.project_blocks(rows, PROJECTED, |range, block| {
-            let features: Vec<f64> = block.coordinates.iter().map(|&value| value.into()).collect();
+            let features: Vec<f64> =
+                block.coordinates().iter().map(|&value| value.into()).collect();
             let all = 0..basis.dimension();
             let features = MatRef::from_column_major_slice(&features, all.len(), range.len());
             let mut out = vec![0.0; range.len() * self.width];

@@ -78,7 +78,7 @@ fn coordinates_give_the_scores_of_the_published_algorithms() {
     .unwrap();
     let targets = Targets::from_projection(&basis.project(&y).unwrap()).unwrap();
     let predicted = ridge(input.clone(), &x, &targets, lambda, &[&x, &queries]);
-    let coordinates = |rows: &Features| basis.project(rows).unwrap().coordinates;
+    let coordinates = |rows: &Features| basis.project(rows).unwrap().into_coordinates();
     for c in [1.0, 0.6, 0.0] {
         // W K_x: column i holds α(x_i).
         let alpha = solve(&ridged, &gram);

@@ -35,7 +35,7 @@ fn residuals_outside_of_the_basis_belong_to_the_loss() {
         Basis::fit(Kernel::Tanimoto, &y, &SketchOptions::new(SketchKind::Gaussian, 12)).unwrap();
     let projection = outputs.project(&y).unwrap();
     let targets = Targets::from_projection(&projection).unwrap();
-    assert!(projection.residuals.iter().sum::<f64>() / 200.0 > 0.05);
+    assert!(projection.residuals().iter().sum::<f64>() / 200.0 > 0.05);
     let p = outputs.dimension();
     for loss in [
         Loss::Huber(Huber { kappa: 0.3 }),
@@ -57,7 +57,7 @@ fn residuals_outside_of_the_basis_belong_to_the_loss() {
             let product: f64 =
                 z.iter().zip(projection.row(row)).map(|(z, &y)| z * f64::from(y)).sum();
             let norm: f64 = z.iter().map(|z| z * z).sum();
-            let root = (norm - 2.0 * product + projection.squared_norms[row]).sqrt();
+            let root = (norm - 2.0 * product + projection.squared_norms()[row]).sqrt();
             expected += match problem.loss {
                 Loss::Huber(Huber { kappa }) if root <= kappa => 0.5 * root * root,
                 Loss::Huber(Huber { kappa }) => kappa * (root - 0.5 * kappa),
@@ -78,7 +78,7 @@ fn residuals_outside_of_the_basis_belong_to_the_loss() {
             &features,
             &x,
             &targets.values().unwrap(),
-            &projection.residuals,
+            projection.residuals(),
             &problem,
             (&machine.weights(), machine.offset()),
         );
@@ -91,7 +91,7 @@ fn residuals_outside_of_the_basis_belong_to_the_loss() {
                 &features,
                 &x,
                 &targets.values().unwrap(),
-                &projection.residuals,
+                projection.residuals(),
                 &problem,
                 (&other.weights(), other.offset()),
             );
@@ -120,7 +120,7 @@ fn robust_losses_withstand_wrong_outputs() {
             let machine = fit_on(basis, &x, &targets, &problem, &Stop::default()).unwrap();
             assert!(solved(&machine).converged, "{}", machine.summary());
             let z = machine.predict(&x).unwrap();
-            let squares = z.iter().zip(&truth.coordinates).map(|(z, y)| f64::from(z - y).powi(2));
+            let squares = z.iter().zip(truth.coordinates()).map(|(z, y)| f64::from(z - y).powi(2));
             squares.sum::<f64>() / 300.0
         };
         [1e-5, 1e-4, 1e-3, 1e-2].map(error_at).into_iter().fold(f64::INFINITY, f64::min)

@@ -96,7 +96,7 @@ fn coordinates_give_what_the_kernel_gives() {
     let every = SketchKind::Subsampling { replacement: false };
     let basis = Basis::fit(kernel_y(), &outputs, &SketchOptions::new(every.clone(), N)).unwrap();
     let projected = basis.project(&outputs).unwrap();
-    let rows = dense(&wide(projected.dimension, &projected.coordinates));
+    let rows = dense(&wide(projected.dimension(), projected.coordinates()));
     let in_coordinates = TargetGram { kernel: &Kernel::Linear, rows: &rows };
     let by_coordinates = alignf(&grams, &in_coordinates).unwrap();
     let by_kernel = alignf(&grams, &TargetGram { kernel: &kernel_y(), rows: &outputs }).unwrap();

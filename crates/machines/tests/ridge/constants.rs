@@ -47,7 +47,7 @@ fn candidates_of_a_tempered_basis_have_the_constants_of_its_own_kernel() {
                 Basis::fit(kernel.clone(), &outputs, &SketchOptions::new(EVERY, 40)).unwrap();
             let basis = basis.tempered(&tempering, &outputs).unwrap();
             let projected = basis.project(&outputs).unwrap();
-            let u = wide(projected.dimension, &projected.coordinates);
+            let u = wide(projected.dimension(), projected.coordinates());
             for rank in [None, Some(3)] {
                 let (space, targets) = OutputSpace::basis(basis.clone(), rank, &outputs).unwrap();
                 let x = problem.inputs();
@@ -64,7 +64,7 @@ fn candidates_of_a_tempered_basis_have_the_constants_of_its_own_kernel() {
                     let inside: f64 = u.iter().zip(z).map(|(u, z)| (u - z) * (u - z)).sum();
                     -0.5 * (inside + residual)
                 };
-                let outputs = || u.iter().zip(&projected.residuals);
+                let outputs = || u.iter().zip(projected.residuals());
                 let expected: Rows = wide(space.dimension(), &z)
                     .iter()
                     .map(|z| outputs().map(|output| distance(z, output)).collect())

@@ -105,7 +105,7 @@ fn isokr_predicts_in_the_coordinates_of_the_basis() {
     )
     .unwrap();
     let projected = basis.project(&problem.outputs()).unwrap();
-    let rank = projected.dimension;
+    let rank = projected.dimension();
     let (space, targets) = OutputSpace::basis(basis.clone(), None, &problem.outputs()).unwrap();
     assert_eq!(space.dimension(), rank);
     let fitted = fit_double(&problem, &targets, lambda);
@@ -113,7 +113,7 @@ fn isokr_predicts_in_the_coordinates_of_the_basis() {
     let k = gaussian(GAMMA_X, &problem.x, &problem.x);
     let system = add(&k, n as f64 * lambda, &identity(n));
     let alpha = solve(&system, &gaussian(GAMMA_X, &problem.x, &queries.x));
-    let expected = product(&transpose(&alpha), &wide(rank, &projected.coordinates));
+    let expected = product(&transpose(&alpha), &wide(rank, projected.coordinates()));
     assert_close(&z, &expected, 1e-5, "ISOKR");
     let from_projection = Targets::from_projection(&projected).unwrap();
     let again = fit_double(&problem, &from_projection, lambda);

@@ -216,8 +216,22 @@ pub fn fit_sketched(
     seed: u64,
     lambda: f64,
 ) -> Result<SketchedFit, Error> {
-    let problem =
-        RidgeProblem { kernel, rows, targets, lambda, seed, processes: &Processes::current() };
+    fit_sketched_shared(&Processes::default(), kernel, rows, targets, sketch, m, seed, lambda)
+}
+
+/// Does the same for several processes.
+#[allow(clippy::too_many_arguments)]
+pub fn fit_sketched_shared(
+    processes: &Processes,
+    kernel: impl OutputKernel + 'static,
+    rows: &dyn RowSource,
+    targets: &Targets,
+    sketch: &SketchKind,
+    m: usize,
+    seed: u64,
+    lambda: f64,
+) -> Result<SketchedFit, Error> {
+    let problem = RidgeProblem { kernel, rows, targets, lambda, seed, processes };
     dsokr_machines::fit_sketched(problem, &input_sketch(sketch, m))
 }
 
@@ -233,8 +247,33 @@ pub fn fit_conjugate_gradients(
     lambda: f64,
     settings: &ConjugateGradients,
 ) -> Result<KernelModel, Error> {
-    let problem =
-        RidgeProblem { kernel, rows, targets, lambda, seed, processes: &Processes::current() };
+    fit_conjugate_gradients_shared(
+        &Processes::default(),
+        kernel,
+        rows,
+        targets,
+        sketch,
+        m,
+        seed,
+        lambda,
+        settings,
+    )
+}
+
+/// Does the same for several processes.
+#[allow(clippy::too_many_arguments)]
+pub fn fit_conjugate_gradients_shared(
+    processes: &Processes,
+    kernel: impl OutputKernel + 'static,
+    rows: &dyn RowSource,
+    targets: &Targets,
+    sketch: &SketchKind,
+    m: usize,
+    seed: u64,
+    lambda: f64,
+    settings: &ConjugateGradients,
+) -> Result<KernelModel, Error> {
+    let problem = RidgeProblem { kernel, rows, targets, lambda, seed, processes };
     let settings = ConjugateGradients { sketch: input_sketch(sketch, m), ..settings.clone() };
     dsokr_machines::fit_conjugate_gradients(problem, &settings)
 }
@@ -250,8 +289,33 @@ pub fn fit_divide_and_conquer(
     lambda: f64,
     parts: usize,
 ) -> Result<KernelModel, Error> {
-    let problem =
-        RidgeProblem { kernel, rows, targets, lambda, seed, processes: &Processes::current() };
+    fit_divide_and_conquer_shared(
+        &Processes::default(),
+        kernel,
+        rows,
+        targets,
+        sketch,
+        m,
+        seed,
+        lambda,
+        parts,
+    )
+}
+
+/// Does the same for several processes.
+#[allow(clippy::too_many_arguments)]
+pub fn fit_divide_and_conquer_shared(
+    processes: &Processes,
+    kernel: impl OutputKernel + 'static,
+    rows: &dyn RowSource,
+    targets: &Targets,
+    sketch: &SketchKind,
+    m: usize,
+    seed: u64,
+    lambda: f64,
+    parts: usize,
+) -> Result<KernelModel, Error> {
+    let problem = RidgeProblem { kernel, rows, targets, lambda, seed, processes };
     dsokr_machines::fit_divide_and_conquer(
         problem,
         &DivideAndConquer { sketch: input_sketch(sketch, m), parts },
@@ -266,7 +330,21 @@ pub fn sketched_spectrum(
     m: usize,
     seed: u64,
 ) -> Result<Spectrum, Error> {
-    Spectrum::sketched(kernel, rows, targets, &input_sketch(sketch, m), seed, &Processes::current())
+    sketched_spectrum_shared(&Processes::default(), kernel, rows, targets, sketch, m, seed)
+}
+
+/// Does the same for several processes.
+#[allow(clippy::too_many_arguments)]
+pub fn sketched_spectrum_shared(
+    processes: &Processes,
+    kernel: impl OutputKernel + 'static,
+    rows: &dyn RowSource,
+    targets: &Targets,
+    sketch: &SketchKind,
+    m: usize,
+    seed: u64,
+) -> Result<Spectrum, Error> {
+    Spectrum::sketched(kernel, rows, targets, &input_sketch(sketch, m), seed, processes)
 }
 
 pub fn solved(model: &KernelModel) -> &RidgeSummary {

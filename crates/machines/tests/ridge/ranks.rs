@@ -10,13 +10,13 @@ use crate::naive::*;
 const PICKED: SketchKind = SketchKind::Subsampling { replacement: false };
 
 /// The numbers of several ranks differ from those of one process by rounding alone. One rank has the same bits.
-fn assert_shared(what: &str, work: impl Fn() -> Result<Vec<f32>, Error> + Sync) {
-    let one = work().unwrap();
-    assert!(same_on_threads(1, || work().unwrap()) == one, "{what}");
+fn assert_shared(what: &str, work: impl Fn(&Processes) -> Result<Vec<f32>, Error> + Sync) {
+    let one = work(&Processes::default()).unwrap();
+    assert!(same_on_threads(1, |processes| work(processes).unwrap()) == one, "{what}");
     let largest = one.iter().fold(0.0f32, |most, value| most.max(value.abs()));
     // more ranks than rows too
     for size in [2, 3, 13] {
-        let all = same_on_threads(size, || work().unwrap());
+        let all = same_on_threads(size, |processes| work(processes).unwrap());
         assert_eq!(all.len(), one.len(), "{what}, {size} ranks");
         let pairs = all.iter().zip(&one).map(|(a, b)| (a - b).abs());
         let apart = pairs.fold(0.0, f32::max);
@@ -40,12 +40,13 @@ fn several_ranks_fit_the_ridge_regression_of_one() {
         let (x, _, targets) = problem(n);
         for kind in [PICKED, SketchKind::Gaussian, SketchKind::Leverage { lambda: 0.1, pilot: 9 }] {
             let what = format!("{n} rows, {kind:?}");
-            assert_shared(&what, || {
-                let fitted = fit_sketched(kernel_x(), &x, &targets, &kind, 5, 1, 1e-2)?;
+            assert_shared(&what, |processes| {
+                let fitted =
+                    fit_sketched_shared(processes, kernel_x(), &x, &targets, &kind, 5, 1, 1e-2)?;
                 let left_out = fitted.leave_one_out(&x, &targets)?;
                 Ok([fitted.model.predict(&x)?, left_out].concat())
             });
-            assert_shared(&what, || {
+            assert_shared(&what, |processes| {
                 let sketch = InputSketch::subsampling(5);
                 let settings = ConjugateGradients {
                     tolerance: 1e-12,
@@ -53,7 +54,8 @@ fn several_ranks_fit_the_ridge_regression_of_one() {
                     memory: 8 * 5 * 100,
                     ..ConjugateGradients::new(sketch)
                 };
-                let fitted = fit_conjugate_gradients(
+                let fitted = fit_conjugate_gradients_shared(
+                    processes,
                     kernel_x(),
                     &x,
                     &targets,
@@ -65,9 +67,18 @@ fn several_ranks_fit_the_ridge_regression_of_one() {
                 )?;
                 fitted.predict(&x)
             });
-            assert_shared(&what, || {
-                let averaged =
-                    fit_divide_and_conquer(kernel_x(), &x, &targets, &PICKED, 3, 1, 1e-2, 3)?;
+            assert_shared(&what, |processes| {
+                let averaged = fit_divide_and_conquer_shared(
+                    processes,
+                    kernel_x(),
+                    &x,
+                    &targets,
+                    &PICKED,
+                    3,
+                    1,
+                    1e-2,
+                    3,
+                )?;
                 averaged.predict(&x)
             });
         }
@@ -86,8 +97,9 @@ fn several_ranks_compare_lambdas_as_one() {
             OutputSpace::basis(basis, None, &y).unwrap()
         };
         for kind in [PICKED, SketchKind::Gaussian] {
-            assert_shared(&format!("{full}, {kind:?}"), || {
-                let spectrum = sketched_spectrum(kernel_x(), &x, &targets, &kind, 7, 1)?;
+            assert_shared(&format!("{full}, {kind:?}"), |processes| {
+                let spectrum =
+                    sketched_spectrum_shared(processes, kernel_x(), &x, &targets, &kind, 7, 1)?;
                 let errors = spectrum.errors(&[1e-3, 1e-1], &space)?;
                 let errors = errors.into_iter().map(|error| error as f32).collect();
                 Ok([spectrum.leave_one_out(1e-2)?, errors].concat())
@@ -103,8 +115,7 @@ fn several_ranks_place_outputs_as_one() {
     let y = problem.outputs();
     let options = SketchOptions::new(PICKED, 6);
     let basis = Basis::fit(kernel_y(), &y, &options).unwrap();
-    let points = || -> Result<(Points, Vec<f64>, Points), Error> {
-        let processes = &Processes::current();
+    let points = |processes: &Processes| -> Result<(Points, Vec<f64>, Points), Error> {
         let (space, targets) = OutputSpace::basis_weighted(
             basis.clone(),
             Some(3),
@@ -116,9 +127,9 @@ fn several_ranks_place_outputs_as_one() {
         let placed = space.points_shared(processes, &y)?;
         Ok((placed, targets.values()?.to_vec(), whole.points_shared(processes, &y)?))
     };
-    let one = points().unwrap();
+    let one = points(&Processes::default()).unwrap();
     // bit for bit
     for size in [1, 2, 3, 5] {
-        assert!(same_on_threads(size, || points().unwrap()) == one, "{size}");
+        assert!(same_on_threads(size, |processes| points(processes).unwrap()) == one, "{size}");
     }
 }

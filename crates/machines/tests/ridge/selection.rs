@@ -31,7 +31,7 @@ fn held_out_predictions_equal_refitting() {
             .unwrap();
     let projected = basis.project(&problem.outputs()).unwrap();
     let (space, targets) = OutputSpace::basis(basis, None, &problem.outputs()).unwrap();
-    let coordinates = wide(projected.dimension, &projected.coordinates);
+    let coordinates = wide(projected.dimension(), projected.coordinates());
     let x = problem.inputs();
     let spectrum = Spectrum::full(&TrainingInputs::rows(kernel_x(), &x), &targets).unwrap();
     let k = gaussian(GAMMA_X, &problem.x, &problem.x);
@@ -43,18 +43,18 @@ fn held_out_predictions_equal_refitting() {
         let expected = refitted(&problem, &coordinates, n as f64 * lambda);
         for spectrum in [&spectrum, &given] {
             let actual = spectrum.leave_one_out(lambda).unwrap();
-            assert_close(&wide(projected.dimension, &actual), &expected, 2e-5, "held out");
+            assert_close(&wide(projected.dimension(), &actual), &expected, 2e-5, "held out");
         }
         let fitted =
             fit(&TrainingInputs::rows(kernel_x(), &x), &targets, lambda, Arithmetic::Double)
                 .unwrap();
         let actual = fitted.leave_one_out(&targets).unwrap();
-        assert_close(&wide(projected.dimension, &actual), &expected, 2e-5, "by Cholesky");
+        assert_close(&wide(projected.dimension(), &actual), &expected, 2e-5, "by Cholesky");
         let fitted =
             fit(&TrainingInputs::Gram(gram.as_ref()), &targets, lambda, Arithmetic::Double)
                 .unwrap();
         let actual = fitted.leave_one_out(&targets).unwrap();
-        assert_close(&wide(projected.dimension, &actual), &expected, 2e-5, "of a Gram matrix");
+        assert_close(&wide(projected.dimension(), &actual), &expected, 2e-5, "of a Gram matrix");
         let error = |(z, y): (&Vec<f64>, &Vec<f64>)| -> f64 {
             z.iter().zip(y).map(|(z, y)| (z - y) * (z - y)).sum()
         };
@@ -107,7 +107,7 @@ fn held_out_predictions_of_sketched_inputs_equal_refitting() {
             .unwrap();
     let projected = basis.project(&problem.outputs()).unwrap();
     let (_, targets) = OutputSpace::basis(basis, None, &problem.outputs()).unwrap();
-    let y = wide(projected.dimension, &projected.coordinates);
+    let y = wide(projected.dimension(), projected.coordinates());
     let x = problem.inputs();
     for sketch in [EVERY, SketchKind::Accumulation { terms: 3 }] {
         let drawn = dsokr_basis::Sketch::draw(&sketch, m, n, 4).unwrap().dense();
@@ -129,10 +129,10 @@ fn held_out_predictions_of_sketched_inputs_equal_refitting() {
         }
         let fitted = fit_sketched(kernel_x(), &x, &targets, &sketch, m, 4, lambda).unwrap();
         let actual = fitted.leave_one_out(&x, &targets).unwrap();
-        assert_close(&wide(projected.dimension, &actual), &expected, 1e-4, "by Cholesky");
+        assert_close(&wide(projected.dimension(), &actual), &expected, 1e-4, "by Cholesky");
         let spectrum = sketched_spectrum(kernel_x(), &x, &targets, &sketch, m, 4).unwrap();
         let actual = spectrum.leave_one_out(lambda).unwrap();
-        assert_close(&wide(projected.dimension, &actual), &expected, 1e-4, "by eigenvalues");
+        assert_close(&wide(projected.dimension(), &actual), &expected, 1e-4, "by eigenvalues");
     }
 }
 

@@ -392,7 +392,7 @@ fn published_spectra_are_read() {
     assert_eq!(table.len(), 484);
     for text in table.column("spectrum").unwrap() {
         let spectrum: Spectrum = text.parse().unwrap();
-        assert!(spectrum.peaks.len() <= 100);
+        assert!(spectrum.peaks().len() <= 100);
         assert_eq!(spectrum.to_string().parse::<Spectrum>().unwrap(), spectrum);
     }
 }

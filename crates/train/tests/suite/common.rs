@@ -27,6 +27,7 @@ pub struct Problem<I> {
     pub targets: Vec<f32>,
     pub residuals: Vec<f64>,
     pub weights: Vec<f64>,
+    pub ranks: Processes,
 }
 
 /// Loss and learning rate of each step.
@@ -44,7 +45,12 @@ impl<I: Send + Sync> Problem<I> {
     pub fn new(config: TrainingConfig, inputs: Vec<I>, targets: &[f32]) -> Self {
         let targets = targets.to_vec();
         let residuals = vec![0.25; inputs.len()];
-        Self { config, inputs, targets, residuals, weights: Vec::new() }
+        let weights = Vec::new();
+        Self { config, inputs, targets, residuals, weights, ranks: Processes::default() }
+    }
+
+    pub fn shared_by(self, ranks: &Processes) -> Self {
+        Self { ranks: ranks.clone(), ..self }
     }
 
     pub fn train<E: Encoder<Input = I>>(
@@ -55,7 +61,7 @@ impl<I: Send + Sync> Problem<I> {
         let validate = &|_: &Model<E>| Ok(Validation { metrics: 0.0, score: 0.0 });
         let pairs = Pairs::new(&self.inputs, &self.targets, &self.residuals)?;
         let pairs = pairs.weighted(&self.weights)?;
-        let ranks = &Processes::current();
+        let ranks = &self.ranks;
         let device = &device();
         let task = Task { config: &self.config, seed: 0, device, pairs, ranks, validate };
         train(&task, model, None, steps, &mut ())

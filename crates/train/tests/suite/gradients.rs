@@ -2,7 +2,6 @@
 
 use burn::optim::{GradientsAccumulator, GradientsParams};
 use burn::tensor::{Tensor, TensorData};
-use dsokr_core::Processes;
 use dsokr_core::processes::threads;
 use dsokr_core::random::generator;
 use dsokr_nn::parameters::visit;
@@ -46,7 +45,7 @@ fn clipped_descent_by_rows_is_clipped_descent() {
 /// The model after one step of several ranks, whose gradients each rank takes when its backward passes have ended, and
 /// adds up one parameter after the other.
 fn after_the_passes<E: Encoder>(problem: &Problem<E::Input>, model: Model<E>) -> Model<E> {
-    let ranks = Processes::current();
+    let ranks = &problem.ranks;
     let n = problem.inputs.len();
     let mut keys = generator(0, "dropout", 0);
     let mut sum = GradientsAccumulator::new();
@@ -88,9 +87,10 @@ where
 {
     let targets: Vec<f32> = (0..2 * inputs.len()).map(|i| (i as f32 * 0.7).cos()).collect();
     for (size, micro_batch) in [(2, 0), (2, 3), (3, 0), (9, 0), (9, 3)] {
-        let found = threads(size, || {
+        let found = threads(size, |ranks| {
             let config = TrainingConfig { micro_batch, clip: 0.0, ..TrainingConfig::default() };
             let problem = Problem::new(one_step(config), inputs.to_vec(), &targets);
+            let problem = problem.shared_by(ranks);
             let after = after_the_passes(&problem, Model::new(init()));
             let during = problem.train(Model::new(init()), &mut Steps::default()).unwrap().model;
             (values(&during), values(&after))

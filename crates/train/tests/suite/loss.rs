@@ -222,13 +222,13 @@ fn a_loss_that_does_not_fit_the_model_or_the_ranks_is_refused() {
     let contrastive = LossConfig::Contrastive { temperature: 0.1 };
     for (loss, temperature, size) in [(softmax, None, 1), (contrastive, Some(0.1), 2)] {
         let config = TrainingConfig { loss, ..TrainingConfig::default() };
-        let refused = threads(size, || {
+        let refused = threads(size, |ranks| {
             let model = Model::new(mlp(2, &[], 0.0));
             let model = match temperature {
                 Some(temperature) => model.with_temperature(temperature, &device()),
                 None => model,
             };
-            let problem = Problem::new(config.clone(), inputs(), &[0.5; 8]);
+            let problem = Problem::new(config.clone(), inputs(), &[0.5; 8]).shared_by(ranks);
             problem.train(model, &mut Steps::default()).err()
         });
         for error in refused {

@@ -42,7 +42,12 @@ impl Encoder for Recorder {
 }
 
 /// The inputs of each pass of a training on inputs of these lengths.
-fn passes(config: TrainingConfig, seed: u64, lengths: &[usize]) -> Vec<Vec<usize>> {
+fn passes(
+    ranks: &Processes,
+    config: TrainingConfig,
+    seed: u64,
+    lengths: &[usize],
+) -> Vec<Vec<usize>> {
     let inputs: Vec<(usize, usize)> = lengths.iter().copied().enumerate().collect();
     let targets = vec![0.5; 2 * inputs.len()];
     let residuals = vec![0.0; inputs.len()];
@@ -51,7 +56,6 @@ fn passes(config: TrainingConfig, seed: u64, lengths: &[usize]) -> Vec<Vec<usize
     let model = Model::new(Recorder { bias, passes: Arc::clone(&passes) });
     let validate = &|_: &_| Ok(Validation { metrics: 0.0, score: 0.0 });
     let pairs = Pairs::new(&inputs, &targets, &residuals).unwrap();
-    let ranks = &Processes::current();
     let task = Task { config: &config, seed, device: &device(), pairs, ranks, validate };
     train(&task, model, None, &mut (), &mut ()).unwrap();
     std::mem::take(&mut passes.lock().unwrap())
@@ -62,7 +66,7 @@ fn pairs_occur_once_in_batches_of_similar_lengths_by_seed_and_epoch() {
     let lengths: Vec<usize> = (0..1234).map(|i| i * 7919 % 97).collect();
     let all = |seed| {
         let config = TrainingConfig { batch: 16, epochs: 2, ..TrainingConfig::default() };
-        let mut first = passes(config, seed, &lengths);
+        let mut first = passes(&Processes::default(), config, seed, &lengths);
         let second = first.split_off(first.len() / 2);
         [first, second]
     };
@@ -87,8 +91,8 @@ fn pairs_occur_once_in_batches_of_similar_lengths_by_seed_and_epoch() {
 fn shares_cover_a_batch_and_are_balanced() {
     let check = |size, lengths: &[usize]| {
         let config = TrainingConfig { batch: 64, epochs: 1, ..TrainingConfig::default() };
-        let one = passes(config.clone(), 1, lengths).concat();
-        let shares = threads(size, || passes(config.clone(), 1, lengths).concat());
+        let one = passes(&Processes::default(), config.clone(), 1, lengths).concat();
+        let shares = threads(size, |ranks| passes(ranks, config.clone(), 1, lengths).concat());
         assert_eq!(shares.concat(), one, "{size} ranks");
         let of = |share: &Vec<usize>| share.iter().map(|&i| lengths[i]).sum::<usize>();
         let total = lengths.iter().sum::<usize>();

@@ -10,8 +10,8 @@ fn a_zero_kernel_is_an_error() {
     assert!(matches!(error, Error::ZeroKernel { .. }), "{error}");
     for kernel in [Kernel::Cosine, Kernel::Tanimoto, Kernel::GaussianTanimoto { gamma: 1.0 }] {
         let projected = fit(kernel).unwrap().project(&rows).unwrap();
-        assert_eq!((projected.dimension, &projected.squared_norms[..]), (1, &[1.0; 10][..]));
-        assert!(projected.coordinates.iter().all(|value| (value.abs() - 1.0).abs() < 1e-6));
+        assert_eq!((projected.dimension(), projected.squared_norms()), (1, &[1.0; 10][..]));
+        assert!(projected.coordinates().iter().all(|value| (value.abs() - 1.0).abs() < 1e-6));
     }
 }
 
@@ -24,8 +24,8 @@ fn an_unknown_zero_row_is_outside_of_the_basis() {
         let basis = Basis::fit(kernel, &fitted_rows, &SketchOptions::new(UNIFORM, 2)).unwrap();
         let actual = basis.project(&zero).unwrap();
         assert_eq!(basis.zero_row(), None);
-        assert_eq!(actual.coordinates, [0.0, 0.0]);
-        assert_eq!((actual.squared_norms[0], actual.residuals[0]), (1.0, 1.0));
+        assert_eq!(actual.coordinates(), [0.0, 0.0]);
+        assert_eq!((actual.squared_norms()[0], actual.residuals()[0]), (1.0, 1.0));
         assert_eq!(basis.unknown_shares(&zero).unwrap(), [1.0]);
     }
 }
@@ -145,8 +145,8 @@ fn blocks_of_any_size_project_the_same() {
                     for (within, row) in range.enumerate() {
                         let pairs = block.row(within).iter().zip(whole.row(row));
                         pairs.for_each(|(a, b)| assert!((a - b).abs() < 1e-5, "row {row}"));
-                        assert!((block.residuals[within] - whole.residuals[row]).abs() < 1e-4);
-                        assert_eq!(block.squared_norms[within], whole.squared_norms[row]);
+                        assert!((block.residuals()[within] - whole.residuals()[row]).abs() < 1e-4);
+                        assert_eq!(block.squared_norms()[within], whole.squared_norms()[row]);
                     }
                     Ok::<(), Error>(())
                 })

@@ -152,9 +152,9 @@ fn reproduces_the_kernel_when_m_is_n() {
             let exact = gram(&kernel, &expand(&rows));
             let scale = (0..30).map(|i| exact[i][i]).fold(1.0, f64::max);
             assert_close(&products(&projection), &exact, 3e-6 * scale, &what);
-            for (i, residual) in projection.residuals.iter().enumerate() {
+            for (i, residual) in projection.residuals().iter().enumerate() {
                 assert!((0.0..3e-6 * scale).contains(residual), "{what}: r = {residual}");
-                assert!((projection.squared_norms[i] - exact[i][i]).abs() < 1e-12 * scale);
+                assert!((projection.squared_norms()[i] - exact[i][i]).abs() < 1e-12 * scale);
             }
         }
     }
@@ -175,9 +175,9 @@ fn residual_is_what_the_projection_misses() {
         let mut largest = 0.0f64;
         for (i, row) in coordinates(&projection).iter().enumerate() {
             let projected: f64 = row.iter().map(|v| v * v).sum();
-            let missing = projection.squared_norms[i] - projected;
+            let missing = projection.squared_norms()[i] - projected;
             assert!(missing > -1e-5, "{what}: ‖ψ̃‖² exceeds k by {}", -missing);
-            assert!((projection.residuals[i] - missing.max(0.0)).abs() < 1e-9, "{what}");
+            assert!((projection.residuals()[i] - missing.max(0.0)).abs() < 1e-9, "{what}");
             largest = largest.max(missing);
         }
         assert!(largest > 0.05, "{what}: three coordinates cannot hold everything");
@@ -347,7 +347,7 @@ fn the_direction_of_coordinates_has_their_products() {
             };
             let pairs = projected.row(i).iter().zip(&z);
             let expected: f64 = pairs.map(|(&a, &b)| f64::from(a) * f64::from(b)).sum();
-            let close = 1e-5 * (1.0 + projected.squared_norms[i]);
+            let close = 1e-5 * (1.0 + projected.squared_norms()[i]);
             assert!((actual - expected).abs() <= close, "{what}, row {i}: {actual} {expected}");
         }
     }

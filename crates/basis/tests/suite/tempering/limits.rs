@@ -108,11 +108,11 @@ fn an_output_at_the_mean_is_outside_of_the_span() {
                 .tempered(&Tempering { power: 0.5, centred: true, normalised: true }, &train)
                 .unwrap();
             let actual = basis.project(&rows).unwrap();
-            assert!(actual.coordinates.iter().all(|value| value.is_finite()));
-            assert_eq!(actual.squared_norms, [1.0; 5]);
-            assert_eq!(actual.residuals[..4], [0.0; 4]);
+            assert!(actual.coordinates().iter().all(|value| value.is_finite()));
+            assert_eq!(actual.squared_norms(), [1.0; 5]);
+            assert_eq!(actual.residuals()[..4], [0.0; 4]);
             if kernel == Kernel::Linear {
-                assert_eq!(actual.residuals[4], 1.0);
+                assert_eq!(actual.residuals()[4], 1.0);
                 let wide = basis.project_wide(&rows, 4..5).unwrap();
                 assert!(wide.col(0).iter().all(|&value| value == 0.0), "{wide:?}");
                 assert!(actual.row(4).iter().all(|&value| value == 0.0), "{:?}", actual.row(4));

@@ -157,11 +157,11 @@ fn a_tempered_basis_is_that_of_the_exact_kernel() {
                 continue;
             }
             assert_eq!(basis.is_normalised(), tempering.normalised, "{what}");
-            for (i, norm) in actual.squared_norms.iter().enumerate() {
+            for (i, norm) in actual.squared_norms().iter().enumerate() {
                 // A unit vector outside of the span where nothing is in it.
                 let residual =
                     if tempering.normalised { 1.0 - expected[i][i].round() } else { 0.0 };
-                assert_eq!(actual.residuals[i], residual, "{what}: row {i}");
+                assert_eq!(actual.residuals()[i], residual, "{what}: row {i}");
                 let squared_norm = expected[i][i] + residual;
                 assert!(
                     (norm - squared_norm).abs() < 3e-5 * scale,
@@ -359,7 +359,7 @@ fn shares_outside_of_the_basis_are_those_of_the_fitted_kernel() {
         let shares = basis.unknown_shares(&rows).unwrap();
         let projection = basis.project(&rows).unwrap();
         let expected =
-            projection.residuals.iter().zip(&projection.squared_norms).map(|(r, k)| r / k);
+            projection.residuals().iter().zip(projection.squared_norms()).map(|(r, k)| r / k);
         assert!(shares.iter().any(|&share| share > 0.1));
         for tempering in temperings().into_iter().filter(|tempering| !tempering.centred) {
             let tempered = basis.clone().tempered(&tempering, &rows).unwrap();

@@ -102,12 +102,14 @@ proptest! {
 #[test]
 fn weights_do_not_depend_on_threads() {
     let models = Models::reals(3, 4, 100, 500);
-    let ensemble = models.ensemble();
-    let gold = classes(&ensemble, &golds(3, 100, 500));
+    let gold = classes(&models.ensemble(), &golds(3, 100, 500));
     for rule in [Combination::default(), Combination::Rank { weights: None }] {
         let run = |threads| {
             let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
-            pool.install(|| fit_weights(&ensemble, Pool::Shared, &rule, &gold, MEMORY).unwrap())
+            pool.install(|| {
+                let ensemble = models.ensemble();
+                fit_weights(&ensemble, Pool::Shared, &rule, &gold, MEMORY).unwrap()
+            })
         };
         let reference = run(1);
         assert_eq!(reference, run(2));

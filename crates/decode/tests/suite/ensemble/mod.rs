@@ -138,6 +138,7 @@ fn results_do_not_depend_on_threads() {
         let run = |threads| {
             let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
             pool.install(|| {
+                let ensemble = models.ensemble();
                 let shared = ensemble.decode(Pool::Shared, &rule, &gold, 5).unwrap();
                 (shared, ensemble.decode(Pool::PerQuery(&lists), &rule, &listed, 1).unwrap())
             })

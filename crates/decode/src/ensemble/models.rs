@@ -1,0 +1,185 @@
+//! The models of an ensemble and the rows that they share.
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+
+use dsokr_core::Error;
+
+use crate::candidates::Candidates;
+use crate::classes::Classes;
+use crate::error::ensure;
+use crate::hits::check_k;
+use crate::pool::Pool;
+use crate::queries::Queries;
+use crate::reranker::Reranker;
+use crate::scoring::{self, check_gold};
+use crate::shards::AllCandidates;
+
+/// A model of an ensemble: its predictions for the queries, and its candidates.
+#[derive(Clone, Copy, Debug)]
+pub struct Member<'a> {
+    /// How errors call it, such as the folder of its run; an empty name is not mentioned.
+    pub name: &'a str,
+    /// The predictions, in the member's dimension.
+    pub queries: Queries<'a>,
+    /// The candidates, with the member's coordinates, constants and classes.
+    pub candidates: &'a Candidates,
+    /// Whether the kernel is normalised, `k(c, c) = 1` for all candidates, so that scores are comparable with those of
+    /// other normalised kernels.
+    pub normalised: bool,
+}
+
+/// Several models that rank the same candidates for the same queries, as threads share them.
+#[derive(Debug)]
+pub(super) struct Models<'a> {
+    pub members: Vec<Member<'a>>,
+    /// The classes of candidates in the rows of the ensemble, which are numbered as they first appear. Candidates are
+    /// in the order of the first member.
+    pub classes: Cow<'a, Classes>,
+    /// Row under member t of row r: `rows[t][r]`.
+    pub rows: Vec<Vec<u32>>,
+    /// The reranker of the first candidates of each member.
+    pub rerankers: Vec<Option<&'a Reranker>>,
+    /// The candidates that are ranked. Where they are in shards, members, classes and rows cover a part of them.
+    pub all: AllCandidates<'a>,
+}
+
+impl<'a> Models<'a> {
+    /// Checks and joins at least one member; see [`Ensemble::new`](super::Ensemble::new).
+    pub fn new(members: Vec<Member<'a>>) -> Result<Self, Error> {
+        for (at, member) in members.iter().enumerate() {
+            scoring::check(&member.queries, member.candidates)
+                .map_err(|error| member_error(member, error))?;
+            same_queries(&members[0], &members[at])?;
+        }
+        let (classes, rows) = refined(&members)?;
+        let rerankers = vec![None; members.len()];
+        let all = AllCandidates::Whole(members[0].candidates);
+        Ok(Self { members, classes, rows, rerankers, all })
+    }
+
+    /// Returns the number of queries.
+    pub fn queries(&self) -> usize {
+        self.members[0].queries.len()
+    }
+
+    /// Returns the number of distinct rows: candidates that differ under some member.
+    pub fn distinct(&self) -> usize {
+        match self.all {
+            AllCandidates::Whole(_) => self.classes.rows,
+            AllCandidates::Shards(shards) => shards.distinct,
+        }
+    }
+
+    /// Returns the distinct row of a candidate.
+    pub fn class_of(&self, candidate: usize) -> u32 {
+        self.classes.row_of_candidate(candidate)
+    }
+
+    /// Refuses lists of candidates that are in shards, and what is not one list a query.
+    pub fn check_pool(&self, pool: Pool, queries: usize) -> Result<(), Error> {
+        let message = "lists of queries, allowed: all candidates, where they are in shards";
+        let listed = matches!((self.all, pool), (AllCandidates::Shards(_), Pool::PerQuery(_)));
+        ensure(!listed, || Error::unsupported(message))?;
+        pool.check(queries, self.all.len())
+    }
+
+    /// Refuses a pool, gold rows and a number of hits that do not belong to the queries and candidates.
+    pub fn check(&self, pool: Pool, gold: &[Option<u32>], k: usize) -> Result<(), Error> {
+        let queries = &self.members[0].queries;
+        self.check_pool(pool, queries.len())?;
+        check_gold(queries, gold, self.distinct())?;
+        if k == 0 { Ok(()) } else { check_k(k, self.all.len() as u64) }
+    }
+}
+
+/// Returns an error that says whose it is.
+pub(super) fn member_error(member: &Member, error: Error) -> Error {
+    match member.name {
+        "" => error,
+        name => error.at(format!("ensemble member {name:?}")),
+    }
+}
+
+/// Refuses members that predict for different queries.
+fn same_queries(first: &Member, member: &Member) -> Result<(), Error> {
+    let ours = &first.queries;
+    let theirs = &member.queries;
+    let count = ours.len();
+    let their_count = theirs.len();
+    let named = ours.names().zip(theirs.names());
+    let differs = named.and_then(|(a, b)| a.iter().zip(b).position(|(a, b)| a != b));
+    let at = differs.unwrap_or(count.min(their_count));
+    let name = |queries: &Queries| {
+        if at < queries.len() { queries.name(at).into_owned() } else { "missing".to_owned() }
+    };
+    ensure(differs.is_none() && count == their_count, || {
+        let our_name = name(ours);
+        let other = name(theirs);
+        let [first, member] = [first, member].map(|member| member.name);
+        Error::inconsistent(format_args!(
+            "query {at} is {our_name} for ensemble member {first:?} and {other} for {member:?}"
+        ))
+    })
+}
+
+/// Returns the common refinement of the classes of several members, and the row under each member of each refined row.
+///
+/// Two candidates share a refined row if they share a row under every member.
+fn refined<'a>(members: &[Member<'a>]) -> Result<(Cow<'a, Classes>, Vec<Vec<u32>>), Error> {
+    let none = || Error::too_few("an ensemble of no members", 1);
+    let (first, others) = members.split_first().ok_or_else(none)?;
+    if others.is_empty() {
+        let classes = first.candidates.classes();
+        return Ok((Cow::Borrowed(classes), vec![(0..classes.rows as u32).collect()]));
+    }
+    let count = first.candidates.len();
+    let mut class: Vec<u32> = (0..count).map(|c| first.candidates.class_of(c)).collect();
+    let mut by_member = vec![class.clone()];
+    for member in others {
+        let theirs = classes_of(first, member)?;
+        let mut refined = HashMap::new();
+        for (class, &theirs) in class.iter_mut().zip(&theirs) {
+            let next = refined.len() as u32;
+            *class = *refined.entry((*class, theirs)).or_insert(next);
+        }
+        by_member.push(theirs);
+    }
+    let distinct = class.iter().max().map_or(0, |&last| last as usize + 1);
+    let classes = Classes::new(class, distinct);
+    let row = |candidate_rows: &Vec<u32>, row: usize| {
+        candidate_rows[classes.members(row..row + 1)[0] as usize]
+    };
+    let rows = |candidate_rows_of_member| {
+        (0..distinct).map(|at| row(candidate_rows_of_member, at)).collect()
+    };
+    let rows = by_member.iter().map(rows).collect();
+    Ok((Cow::Owned(classes), rows))
+}
+
+/// Returns the rows under a member of the candidates of the first member, found by id.
+fn classes_of(first: &Member, member: &Member) -> Result<Vec<u32>, Error> {
+    let ours: &Candidates = first.candidates;
+    let theirs: &Candidates = member.candidates;
+    let differs = |id: &str, has: &Member, lacks: &Member| {
+        Error::inconsistent(format_args!(
+            "candidate {id:?} of ensemble member {:?} is not a candidate of {:?}",
+            has.name, lacks.name
+        ))
+    };
+    let class_of_id = |(at, id): (usize, &str)| {
+        // The same order is usual, and then nothing is searched.
+        let candidate = if at < theirs.len() && theirs.id(at) == id {
+            at
+        } else {
+            theirs.find(id).ok_or_else(|| differs(id, first, member))?
+        };
+        Ok::<u32, Error>(theirs.class_of(candidate))
+    };
+    let classes = ours.ids().enumerate().map(class_of_id).collect::<Result<_, _>>()?;
+    match theirs.ids().find(|id| ours.find(id).is_none()) {
+        // Ids are unique, so that as many of them are the same ones.
+        Some(id) if theirs.len() != ours.len() => Err(differs(id, member, first)),
+        _ => Ok(classes),
+    }
+}
