@@ -3,6 +3,7 @@ use std::path::{Path, PathBuf};
 use dsokr_core::Argument;
 use serde_json::json;
 
+use crate::cli::meant::check_table;
 use crate::cli::output::{print, print_json};
 use crate::error::{Error, ensure};
 use crate::metrics::table::Table;
@@ -65,6 +66,7 @@ pub struct Arguments {
 }
 
 pub fn run(arguments: &Arguments) -> Result<(), Error> {
+    arguments.tables.iter().try_for_each(|table| check_table(table))?;
     if let [file] = &arguments.tables[..]
         && SpectraSurvey::reads(file)
     {

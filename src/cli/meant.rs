@@ -79,6 +79,45 @@ pub fn check_order(run: &Path, text: Option<&str>) -> Result<(), Error> {
     }
 }
 
+/// Refuses a file of queries that is a run behind a path that is a file: the arguments are in the wrong order.
+///
+/// # Errors
+/// [`Error`] with the right order.
+pub fn check_queries_last(runs: &[PathBuf], queries: &Path) -> Result<(), Error> {
+    match runs {
+        [first, ..] if first.is_file() && queries.join("config.toml").is_file() => {
+            let program = PROGRAM.as_str();
+            let message = format!(
+                "no run directory; runs come first: `{program} predict {} {}`",
+                queries.display(),
+                first.display()
+            );
+            Err(Error::run(first, message))
+        }
+        [..] => Ok(()),
+    }
+}
+
+/// Refuses a path that is a configuration or a run, and no table.
+///
+/// # Errors
+/// [`Error`] with the command that reads the path.
+pub fn check_table(path: &Path) -> Result<(), Error> {
+    let program = PROGRAM.as_str();
+    let shown = path.display();
+    if path.is_dir() {
+        let message = "a folder; a table or a file of mass spectra is needed";
+        return Err(Error::run(path, message));
+    }
+    if path.extension().is_some_and(|extension| extension == "toml") {
+        let message = format!(
+            "a configuration; a table or a file of mass spectra is needed. `{program} train {shown}` trains the configuration"
+        );
+        return Err(Error::run(path, message));
+    }
+    Ok(())
+}
+
 /// Whether the name of a file is that of a table or of spectra.
 fn is_table(path: &Path) -> bool {
     TextFormat::from_path(path) != TextFormat::Lines

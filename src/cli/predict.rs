@@ -13,7 +13,7 @@ use dsokr_nn::Processor;
 
 use crate::cli::answers::{AnswerTable, Printed};
 use crate::cli::arguments::{Beyond, Combine, Texts, Wants, read};
-use crate::cli::meant::check_runs;
+use crate::cli::meant::{check_queries_last, check_runs};
 use crate::cli::output::{json_line, print_part};
 
 /// Predicts outputs without golds: the best candidates for each text, a JSON line or rows of a table. A text without a
@@ -93,6 +93,7 @@ impl Format {
 
 pub fn run(arguments: &Arguments) -> Result<(), Error> {
     let Some((file, runs)) = arguments.paths.split_last() else { return Ok(()) };
+    check_queries_last(runs, file)?;
     check_runs(runs)?;
     let device = arguments.device.open()?;
     let mut runs = Run::open_all(runs, &device)?.on_bad_row(arguments.on_bad_row)?;

@@ -1,11 +1,13 @@
 //! Advice after a training: what the data, the metrics and the log say about the configuration.
 
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use dsokr_basis::features::Block;
-use dsokr_data::Split;
 use dsokr_data::config::OutputFeatures;
+use dsokr_data::{Split, canonical};
+use dsokr_decode::{RANK_METRICS, Rank};
 use dsokr_train::LogLine;
+use rayon::prelude::*;
 use tracing::info;
 
 use crate::config::Checked;
@@ -133,7 +135,7 @@ fn low_ceiling(evidence: &Evidence) -> Result<Option<String>, Error> {
     let chosen = std::iter::once(evidence.problem.config.evaluation.metric).chain(Metric::all());
     let known = |metric: Metric| Some((metric, metric.known(perfect)?));
     let Some((metric, value)) = chosen.filter(share).find_map(known) else { return Ok(None) };
-    if value >= LOW {
+    if value >= LOW || value >= LOW * best_possible(evidence, metric) {
         return Ok(None);
     }
     let size = evidence.problem.config.sketch.size;
@@ -152,6 +154,34 @@ fn low_ceiling(evidence: &Evidence) -> Result<Option<String>, Error> {
         ),
     };
     Ok(Some(line))
+}
+
+/// The metric of a search that puts no other output above a gold one. It is below 1 where several candidates are the gold
+/// output of a query, such as two rows of a table with one molecule, since their order is that of chance.
+fn best_possible(evidence: &Evidence, metric: Metric) -> f64 {
+    let dataset = &evidence.problem.dataset;
+    let rank_metric = RANK_METRICS.iter().find(|of_ranks| of_ranks.name == metric.name());
+    let (Some(rank_metric), Some(split)) = (rank_metric, dataset.split(evidence.report.split)) else {
+        return 1.0;
+    };
+    let outputs = &dataset.outputs;
+    let name = |&output: &usize| match outputs.labels[output].as_str() {
+        "" => outputs.ids[output].clone(),
+        label => canonical(label),
+    };
+    let names: Vec<String> = outputs.candidates.par_iter().map(name).collect();
+    let mut counts: HashMap<&str, u64> = HashMap::new();
+    for name in &names {
+        *counts.entry(name).or_default() += 1;
+    }
+    let pool = names.len() as u64;
+    let first = |gold: &Option<usize>| {
+        let gold = gold.as_ref().map(name)?;
+        let same = *counts.get(gold.as_str())?;
+        Rank::new(0, same, pool).ok()
+    };
+    let ranks: Vec<Option<Rank>> = split.outputs.iter().map(first).collect();
+    if ranks.is_empty() { 1.0 } else { rank_metric.of_ranks(&ranks).unwrap_or(1.0) }
 }
 
 fn edge_of_grid(evidence: &Evidence) -> Result<Option<String>, Error> {

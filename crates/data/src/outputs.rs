@@ -217,7 +217,7 @@ impl<'a> OutputSource<'a> {
         let columns: Vec<&str> = std::iter::once(self.id).chain(self.columns()).collect();
         let read = |on_bad_row| Table::read_rows(path, &columns, on_bad_row);
         let table = self.good_rows(self.id, on_bad_row, read)?;
-        table.log_skipped();
+        table.log_skipped(0);
         Ok(table)
     }
 
@@ -230,7 +230,7 @@ impl<'a> OutputSource<'a> {
             Table::read_with(path, &columns, options)
         };
         let table = self.good_rows(self.id, on_bad_row, read)?.with_row_ids(self.id)?;
-        table.log_skipped();
+        table.log_skipped(0);
         Ok(table)
     }
 

@@ -461,6 +461,11 @@ fn named_format(path: &Path) -> Result<TextFormat, Error> {
         "parquet" => "read_parquet",
         "feather" | "arrow" => "read_feather",
         "xlsx" | "xls" | "ods" => "read_excel",
+        "json" => "read_json",
+        "arff" | "libsvm" | "svm" => {
+            let reader = "data.source = \"multi-label\" reads it, as configs/bibtex-best.toml does";
+            return Err(Error::extension(path, &format!("{allowed}; {reader}")));
+        }
         _ => return Err(Error::extension(path, &allowed)),
     };
     let convert = format!(

@@ -364,10 +364,11 @@ impl PreparedMachine<'_> {
         };
         let mut choices = Vec::new();
         let mut advice = Vec::new();
-        if best.flat {
+        if best.comparison.flat {
             advice.extend(advice_on_unlike(settings, &inputs)?);
         } else {
-            choices.push(Choice::new("encoder.lambda", best.lambda, settings.lambda.values()));
+            let lambda = Choice::new("encoder.lambda", best.lambda, settings.lambda.values());
+            choices.push(Choice { errors: best.comparison.errors, ..lambda });
         }
         let held_out = best.held_out.map(|predictions| {
             let predictions = match &order {

@@ -18,6 +18,7 @@ use crate::config::{
 };
 use crate::decoding::evaluator::Evaluator;
 use crate::error::Error;
+use crate::learners::choice::EQUAL_ERRORS;
 use crate::run_dir::{EmbeddingCurve, EmbeddingPoint};
 
 impl KernelMachineConfig {
@@ -117,9 +118,6 @@ fn of_raw_rows(model: KernelModel, scaled: &Option<Scaled>) -> Result<KernelMode
     })
 }
 
-/// Leave-one-out errors that differ by less than this share of them are equal.
-const FLAT: f64 = 1e-3;
-
 /// The most inputs that are compared with each other.
 const COMPARED: usize = 200;
 
@@ -186,6 +184,14 @@ pub(super) struct BestModel {
     /// The model of the leading rows and its leave-one-out predictions for them, likewise.
     pub leading: Option<(KernelModel, Vec<f32>)>,
     pub lambda: f64,
+    pub comparison: Comparison,
+}
+
+/// How the λ that were tried compare.
+#[derive(Debug, Default)]
+pub(super) struct Comparison {
+    /// The error of each λ, in the order of the configuration; empty where only one was fitted.
+    pub errors: Vec<f64>,
     /// Whether several λ were tried, and all are equally good.
     pub flat: bool,
 }
@@ -272,7 +278,7 @@ impl LambdaSearch<'_> {
     ) -> Result<BestModel, Error> {
         let lambdas = match &self.settings.lambda {
             Lambda::One(lambda) if !self.settings.is_lipschitz() => {
-                return self.whole(*lambda, leave_one_out, false);
+                return self.whole(*lambda, leave_one_out, Comparison::default());
             }
             several => several.values(),
         };
@@ -281,48 +287,55 @@ impl LambdaSearch<'_> {
         if let Some(errors) = space.map(errors).transpose()?.flatten() {
             let mut best = (f64::INFINITY, f64::NAN);
             let mut worst = 0.0f64;
-            for (&lambda, error) in lambdas.iter().zip(errors) {
+            for (&lambda, &error) in lambdas.iter().zip(&errors) {
                 info!(lambda, error, "leave-one-out");
                 worst = worst.max(error);
                 if error < best.0 {
                     best = (error, lambda);
                 }
             }
-            let flat = lambdas.len() > 1 && worst - best.0 <= FLAT * worst;
-            return self.whole(best.1, leave_one_out, flat);
+            let flat = lambdas.len() > 1 && worst - best.0 <= EQUAL_ERRORS * worst;
+            return self.whole(best.1, leave_one_out, Comparison { errors, flat });
         }
         let metric = self.evaluator.config().evaluation.metric;
         let mut best: Option<(f64, f64, KernelModel)> = None;
         let mut worst = f64::INFINITY;
+        let mut errors = Vec::new();
         for &lambda in lambdas {
             let (model, _) = self.fit(lambda, false)?;
             let z = self.validation.predictions(&model)?;
             let (score, value) = self.score(&z)?;
             info!(lambda, metric = %metric, value, "{}", model.summary());
             worst = worst.min(score);
+            errors.push(-score);
             if best.as_ref().is_none_or(|(least, ..)| score > *least) {
                 best = Some((score, lambda, model));
             }
         }
         let Some((score, lambda, model)) = best else { return Err(no_lambda()) };
-        let flat = lambdas.len() > 1 && score == worst;
+        let comparison = Comparison { errors, flat: lambdas.len() > 1 && score == worst };
         if leave_one_out {
-            return self.whole(lambda, true, flat);
+            return self.whole(lambda, true, comparison);
         }
-        Ok(BestModel { model, held_out: None, leading: None, lambda, flat })
+        Ok(BestModel { model, held_out: None, leading: None, lambda, comparison })
     }
 
     /// The model of the chosen λ with what is asked for in addition.
-    fn whole(&self, lambda: f64, leave_one_out: bool, flat: bool) -> Result<BestModel, Error> {
+    fn whole(
+        &self,
+        lambda: f64,
+        leave_one_out: bool,
+        comparison: Comparison,
+    ) -> Result<BestModel, Error> {
         let Some(rows) = self.leading.filter(|_| leave_one_out) else {
             let (model, held_out) = self.fit(lambda, leave_one_out)?;
-            return Ok(BestModel { model, held_out, leading: None, lambda, flat });
+            return Ok(BestModel { model, held_out, leading: None, lambda, comparison });
         };
         let (model, leading) = self.prepared.fit_with_prefix(self.targets, lambda, rows)?;
         let PrefixFit { model: first, held_out_of_prefix, held_out_of_all } = leading;
         let leading = Some((of_raw_rows(first, self.scaled)?, held_out_of_prefix));
         let model = of_raw_rows(model, self.scaled)?;
-        Ok(BestModel { model, held_out: Some(held_out_of_all), leading, lambda, flat })
+        Ok(BestModel { model, held_out: Some(held_out_of_all), leading, lambda, comparison })
     }
 }
 

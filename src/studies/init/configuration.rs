@@ -99,12 +99,10 @@ impl Survey {
         };
         let bad = match self.skipped() {
             0 => String::new(),
-            n if self.malformed.count > 0 => {
-                format!(
-                    "on_bad_row = \"skip\"              # {n} rows cannot be read or have no valid output\n"
-                )
-            }
-            n => format!("on_bad_row = \"skip\"              # {n} rows have no valid output\n"),
+            n => format!(
+                "# rows that cannot be read or have no valid input and output are skipped; more than are known give a warning\n\
+                 on_bad_row = \"skip\"\nbad_rows = {n}\n"
+            ),
         };
         let header = if self.header {
             ""

@@ -26,6 +26,11 @@ const CLASS_NAMES: [&str; 6] = ["class", "label", "target", "category", "type", 
 /// Words that texts have and labels are not.
 const WORDS: [&str; 8] = ["a", "an", "and", "in", "is", "of", "the", "with"];
 
+/// The share of cells that must have a comma, if it separates labels, and the share that must have another sign, as
+/// divisors. Spaces are in any cell.
+const WITH_COMMAS: usize = 3;
+const WITH_OTHER_SIGNS: usize = 100;
+
 /// The most words of a name behind a SMILES; more are a text that begins with one.
 const WORDS_OF_A_NAME: usize = 4;
 
@@ -59,8 +64,10 @@ pub(super) fn guessed(place: usize, name: &str, cells: &[&str]) -> ColumnKind {
         return ColumnKind::Dates;
     }
     let distinct = present.iter().collect::<HashSet<_>>().len();
+    // bounds are skipped and named; they are no labels
     let numbers = ColumnKind::Numbers(notation_of(&present));
-    if are_mostly(&numbers, &present) {
+    let limits: Vec<&str> = present.iter().copied().map(without_sign_of_bound).collect();
+    if are_mostly(&numbers, &limits) {
         let whole = most(&present, |cell| cell.parse::<u64>().is_ok());
         let named = CLASS_NAMES.contains(&name.to_lowercase().as_str());
         let recur = distinct > 1 && ROWS_OF_A_CLASS * distinct <= present.len();
@@ -164,8 +171,21 @@ fn vectors_of(cells: &[&str]) -> ColumnKind {
     ColumnKind::Vectors(cells.iter().find_map(|cell| numbers_in(cell)).unwrap_or_default())
 }
 
+/// Signs before a number that is a bound of the value, or nearly the value.
+const SIGNS_OF_BOUNDS: [char; 6] = ['<', '>', '≤', '≥', '~', '≈'];
+
+/// A cell without the sign that makes a number a bound, such as `>10` or `<= 5 nM`.
+fn without_sign_of_bound(cell: &str) -> &str {
+    match cell.strip_prefix(SIGNS_OF_BOUNDS) {
+        Some(rest) => rest.trim_start_matches('=').trim_start(),
+        None => cell,
+    }
+}
+
 /// How the numbers among cells are written.
 fn notation_of(cells: &[&str]) -> NumberNotation {
+    let limits: Vec<&str> = cells.iter().copied().map(without_sign_of_bound).collect();
+    let cells = limits.as_slice();
     let unit = unit_of(cells);
     let plain = NumberNotation { decimal: '.', unit };
     let comma = NumberNotation { decimal: ',', ..plain.clone() };
@@ -222,7 +242,11 @@ fn separator_of(cells: &[&str]) -> Option<char> {
             parts.for_each(|label| *labels.entry(label).or_default() += 1);
         }
         let all: usize = labels.values().sum();
-        let separates = separator == ' ' || 10 * with >= 3 * cells.len();
+        let separates = match separator {
+            ' ' => true,
+            ',' => WITH_COMMAS * with >= cells.len(),
+            _ => WITH_OTHER_SIGNS * with >= cells.len(),
+        };
         separates && all >= 2 * labels.len() && all <= 12 * cells.len()
     })
 }
@@ -268,6 +292,9 @@ mod tests {
         assert_eq!(guessed(3, "Nr", &["0", "1", "2"]), ColumnKind::Ids);
         let numbers = ColumnKind::Numbers(NumberNotation::default());
         assert_eq!(guessed(1, "mass", &["6", "44", "205"]), numbers);
+        let affinity = ["12.5 nM", "> 10000 nM", "7 nM", "<=0.1 nM"].repeat(5);
+        let nanomolar = NumberNotation { decimal: '.', unit: "nM".into() };
+        assert_eq!(guessed(1, "IC50", &affinity), ColumnKind::Numbers(nanomolar));
         let classes = ["conjugate acid", "conjugate base", "weak acid"].repeat(5);
         assert_eq!(guessed(1, "kind", &classes), ColumnKind::Classes(3));
         assert_eq!(guessed(1, "active", &["0", "1", "1", "NA"].repeat(4)), ColumnKind::Classes(2));
@@ -278,5 +305,8 @@ mod tests {
             guessed(1, "tags", &["a;b", "b", "a;c", "c"].repeat(5)),
             ColumnKind::Labels(';')
         );
+        let mut mostly_one = ["acid", "base", "salt"].repeat(30);
+        mostly_one.extend(["acid;salt"; 6]);
+        assert_eq!(guessed(1, "tags", &mostly_one), ColumnKind::Labels(';'));
     }
 }

@@ -44,6 +44,29 @@ fn a_property_of_molecules_is_predicted_from_their_parts() {
     sandbox.fail(&query, 2, &["not a molecule", "a SMILES, since data.inputs.smiles is set"]);
 }
 
+/// A name of a column that is as long as a sentence, and bounds among the numbers.
+#[test]
+fn a_long_name_is_that_of_a_column_and_bounds_are_skipped() {
+    let mut table =
+        "Compound ID,measured log solubility in mols per litre,smiles\n".to_owned();
+    for (at, pair) in pairs(240).iter().enumerate() {
+        let polar = count(&pair.smiles, &['O', 'N', 'o', 'n']);
+        let value = 0.5 * polar as f64 - 0.2 * pair.atoms as f64 + 0.1 * (at % 5) as f64;
+        let sign = if at % 4 == 1 { "< " } else { "" };
+        writeln!(table, "compound {at},{sign}{value:.2},{}", pair.smiles).unwrap();
+    }
+    let stranger = Stranger {
+        file: "delaney.csv",
+        content: table.into_bytes(),
+        arguments: &[],
+        columns: ["smiles", "measured log solubility in mols per litre"],
+        holds: "numbers",
+        skipped: 60,
+        floor: ("r2", Bound::AtLeast(0.7)),
+    };
+    stranger.trains(&Sandbox::new());
+}
+
 #[test]
 fn several_columns_of_numbers_are_outputs_together() {
     let mut table = "compound_id\tSMILES\tsize\tpolar\tcarbons\tsplit\n".to_owned();
@@ -141,7 +164,7 @@ fn zeros_and_ones_are_classes() {
 #[test]
 fn classes_of_several_words_are_learned_from_texts() {
     let mut table = "text,role\n".to_owned();
-    for (at, pair) in pairs(240).iter().enumerate() {
+    for (at, pair) in pairs(360).iter().enumerate() {
         let role = match (pair.smiles.contains("c1"), pair.smiles.contains("C(=O)")) {
             (true, _) => "aromatic ring",
             (false, true) => "carbonyl compound",
@@ -157,10 +180,10 @@ fn classes_of_several_words_are_learned_from_texts() {
         columns: ["text", "role"],
         holds: "3 classes",
         skipped: 0,
-        floor: ("accuracy", Bound::AtLeast(0.6)),
+        floor: ("accuracy", Bound::AtLeast(0.7)),
     };
     let (_, report) = stranger.trains(&sandbox);
-    assert!(number(&report, "macro_f1") > number(&report["chance"], "macro_f1") + 0.15, "{report}");
+    assert!(number(&report, "macro_f1") > number(&report["chance"], "macro_f1") + 0.3, "{report}");
     assert_eq!(report["candidates"], 3, "{report}");
     assert!(report["hamming_loss"].is_null());
 }

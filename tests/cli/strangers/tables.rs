@@ -151,6 +151,30 @@ fn lists_of_python_are_label_sets_and_blank_lines_are_skipped() {
     stranger.trains(&Sandbox::new());
 }
 
+/// Most sets have one label, and some none: they are no classes.
+#[test]
+fn lists_of_json_are_label_sets_where_most_have_one_label() {
+    let mut table = String::new();
+    for pair in pairs(240) {
+        let parts = [("acid", "C(=O)O"), ("ring", "1"), ("salt", ".")];
+        let has = parts.iter().filter(|(_, part)| pair.smiles.contains(part));
+        let most = if pair.atoms.is_multiple_of(5) { 3 } else { 1 };
+        let tags: Vec<&str> = has.map(|(name, _)| *name).take(most).collect();
+        let row = serde_json::json!({ "key": pair.id, "text": pair.text, "tags": tags });
+        writeln!(table, "{row}").unwrap();
+    }
+    let stranger = Stranger {
+        file: "tagged.jsonl",
+        content: table.into_bytes(),
+        arguments: &[],
+        columns: ["text", "tags"],
+        holds: "labels, with ';' between",
+        skipped: 0,
+        floor: ("f1", Bound::AtLeast(0.6)),
+    };
+    stranger.trains(&Sandbox::new());
+}
+
 #[test]
 fn other_encodings_are_refused_with_the_remedy() {
     let sandbox = Sandbox::new();

@@ -169,7 +169,7 @@ impl Library {
         let options =
             TableOptions { on_bad_row: OnBadRow::Skip, numbers, ..TableOptions::default() };
         let table = Table::read_with(path, columns, options)?;
-        table.log_skipped();
+        table.log_skipped(0);
         let ids = table.column("id")?;
         let smiles = table.column("smiles")?;
         let structures: Vec<Option<Structure>> =

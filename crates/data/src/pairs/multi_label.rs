@@ -29,7 +29,7 @@ pub struct MultiLabelConfig {
     /// One that starts with `./` is in the folder of the configuration; one that starts with `datasets/` is next to
     /// that folder, or in the current one.
     pub folder: String,
-    /// A multi-label file (.arff, .libsvm, .svm), or a multi-target file (.arff).
+    /// A multi-label file (.arff, .libsvm, .svm, or .txt as in the Extreme Classification Repository), or a multi-target file (.arff).
     pub file: String,
     /// Number of labels, or of numbers to predict: of an .arff file the last attributes, unless its relation says
     /// `-C n`, as files of MEKA do; of other files as many labels as occur, if left out.
@@ -70,7 +70,7 @@ impl MultiLabelConfig {
             OnBadRow::Stop | OnBadRow::SkipSpectra => check_rows(bad)?,
             OnBadRow::Skip => table = table.skipping(bad)?,
         }
-        table.log_skipped();
+        table.log_skipped(0);
         let inputs = Box::new(move |table: &mut Table| {
             let rows: Vec<usize> = (0..table.len()).map(|row| table.line(row) - 1).collect();
             Ok(Inputs::Vectors(inputs.select(&rows)?))
@@ -89,11 +89,11 @@ impl MultiLabelConfig {
     fn labels(&self, path: &Path, wanted: &Wanted) -> Result<(MultiLabel, BadRows), Error> {
         match extension_of(path).as_str() {
             "arff" => arff_labels(path, self.labels),
-            "libsvm" | "svm" => {
+            "libsvm" | "svm" | "txt" => {
                 let zero_based = self.counts_from_zero(path, wanted)?;
                 Ok((read_libsvm_from(path, self.labels, zero_based)?, Vec::new()))
             }
-            _ => Err(Error::extension(path, ".arff, .libsvm, .svm")),
+            _ => Err(Error::extension(path, ".arff, .libsvm, .svm, .txt")),
         }
     }
 

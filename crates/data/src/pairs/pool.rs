@@ -32,6 +32,10 @@ pub struct PoolConfig {
     /// Whether ids are the numbers of the lines in the place of a column, for tables without ids.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub numbered: bool,
+    /// Number of rows of `file` that are known to be bad, where `data.on_bad_row` is `"skip"`: skipped rows are no warning
+    /// unless there are more. `dsokr init` writes it.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub bad_rows: usize,
     /// Whether the first line of a .csv or .tsv file has the names of the columns. Else it is a row, and columns are
     /// `column_1`, `column_2` and so on.
     #[serde(default = "yes", skip_serializing_if = "is_true")]
@@ -54,6 +58,10 @@ dsokr_core::defaults!(yes: bool = true);
 
 fn is_true(value: &bool) -> bool {
     *value
+}
+
+fn is_zero(value: &usize) -> bool {
+    *value == 0
 }
 
 impl PoolConfig {
@@ -90,7 +98,7 @@ impl PoolConfig {
         };
         let table = wanted.outputs.good_rows(id, wanted.on_bad_row, read)?;
         let table = inputs.good_rows(table)?;
-        table.log_skipped();
+        table.log_skipped(if wanted.is_own(path, &self.file) { self.bad_rows } else { 0 });
         let allowed = "\"text\" or \"features\", with data.source = \"pool\"";
         let kernels = |_: &_| Err(Error::value("data.inputs.kind", "\"kernels\"", allowed));
         let mut together = GroupColumns::of_outputs(wanted.outputs);

@@ -184,7 +184,7 @@ impl TablesConfig {
         inputs: &InputReader,
         wanted: &Wanted,
     ) -> Result<Split, Error> {
-        table.log_skipped();
+        table.log_skipped(0);
         let column = |name: &str| table.column(name).map(<[_]>::to_vec);
         let ids = column(&self.id)?;
         let outputs = ids.iter().map(|id| index.get(id.as_str()).copied()).collect();

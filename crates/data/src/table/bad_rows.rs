@@ -1,6 +1,7 @@
 //! Rows that cannot be read.
 
 use std::collections::BTreeMap;
+use std::fmt::Arguments;
 use std::path::Path;
 use std::str::FromStr;
 
@@ -91,34 +92,48 @@ impl BadRows {
         Some(Error::line(path, *line, format!("{message}; no row of the file can be used")))
     }
 
-    /// Lists the first skipped rows in the log, and counts them; their number.
-    pub(super) fn log_all(&self, path: &Path, others: usize) -> usize {
-        self.skipped.iter().take(LISTED).for_each(log(path));
-        self.log_count(path, others);
+    /// Lists the first skipped rows in the log, and counts them; their number. They are a warning unless at most `known`
+    /// rows are skipped.
+    pub(super) fn log_all(&self, path: &Path, others: usize, known: usize) -> usize {
+        let is_known = self.skipped.len() <= known;
+        for row in self.skipped.iter().take(LISTED) {
+            log_row(path, row, is_known);
+        }
+        self.log_count(path, others, known);
         self.skipped.len()
     }
 
     /// Logs the row that was skipped last, one of the first.
     pub(super) fn log_last(&self, path: &Path) {
         let last = self.skipped.last_key_value().filter(|_| self.skipped.len() <= LISTED);
-        last.into_iter().for_each(log(path));
+        if let Some(row) = last {
+            log_row(path, row, false);
+        }
     }
 
     /// Logs the number of skipped rows, if there are any, and the number of other ones.
-    pub(super) fn log_count(&self, path: &Path, others: usize) {
+    pub(super) fn log_count(&self, path: &Path, others: usize, known: usize) {
         let count = self.skipped.len();
         if count > 0 {
             let first = if count > LISTED { "; the first ones are listed" } else { "" };
             let path = path.display();
             let all = count + others;
-            tracing::warn!("{path}: {count} of {all} rows are skipped{first}");
+            log(count <= known, format_args!("{path}: {count} of {all} rows are skipped{first}"));
         }
     }
 }
 
-fn log(path: &Path) -> impl Fn((&(usize, usize), &String)) {
-    move |((line, _), message)| {
-        tracing::warn!("{}:{line}: {message}; the row is skipped", path.display());
+/// Logs one skipped row, with its line and what is wrong with it.
+fn log_row(path: &Path, ((line, _), message): (&(usize, usize), &String), is_known: bool) {
+    log(is_known, format_args!("{}:{line}: {message}; the row is skipped", path.display()));
+}
+
+/// Logs what is known as information, and everything else as a warning.
+fn log(is_known: bool, line: Arguments) {
+    if is_known {
+        tracing::info!("{line}");
+    } else {
+        tracing::warn!("{line}");
     }
 }
 
@@ -186,9 +201,9 @@ impl Table {
         }
     }
 
-    /// Lists the first skipped rows in the log, and counts them.
-    pub(crate) fn log_skipped(&self) {
-        self.bad.log_all(&self.path, self.len());
+    /// Lists the first skipped rows in the log, and counts them: as a warning, unless at most `known` rows are skipped.
+    pub(crate) fn log_skipped(&self, known: usize) {
+        self.bad.log_all(&self.path, self.len(), known);
     }
 }
 

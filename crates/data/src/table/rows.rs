@@ -210,7 +210,7 @@ impl<R: Read> Rows<R> {
 
     /// Lists the first skipped rows in the log, and counts them: beside so many others.
     pub(crate) fn log_skipped(&self, others: usize) -> usize {
-        self.bad.log_all(&self.path, others)
+        self.bad.log_all(&self.path, others, 0)
     }
 
     /// Returns the names of all columns: of the header, or those keys of the first object that hold what a cell can
@@ -353,7 +353,7 @@ impl<R: Read> TextReader<R> {
                         return Err(self.rows.no_rows());
                     }
                     if rows.is_empty() {
-                        self.rows.bad.log_count(&self.rows.path, self.count);
+                        self.rows.bad.log_count(&self.rows.path, self.count, 0);
                     }
                     break;
                 }
