@@ -142,7 +142,7 @@ impl From<dsokr_train::Error> for Error {
             Basis(error) => error.into(),
             Nn(error) => error.into(),
             Caller(error) => match error.downcast::<Self>() {
-                Ok(own) => *own,
+                Ok(error) => *error,
                 Err(other) => Self::Train(Caller(other)),
             },
             other => Self::Train(other),

@@ -145,7 +145,7 @@ pub use error::Error;
 pub use fit::{Plan, Request, Trained, fit};
 pub use learners::choice::Choice;
 pub use learners::contract;
-pub use learners::learner::{Fit, Fitted, Learner, Predictor, WithoutPart, register};
+pub use learners::learner::{Fit, Fitted, FoldPredictions, Learner, Predictor, register};
 pub use learners::network::Network;
 pub use metrics::classes::ClassScores;
 pub use metrics::labels::LabelScores;

@@ -13,7 +13,7 @@ use crate::run::{Answer, Hit, Quantile, Run};
 /// The answer to one query, as JSON.
 #[derive(Serialize)]
 pub struct Printed<'a> {
-    /// Of one of several queries: its id.
+    /// The id of the query, where there are several.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub id: Option<&'a str>,
     /// The text; none of a vector.
@@ -62,7 +62,9 @@ impl QueryColumn {
             Self::Text => Some(text.to_owned()),
             Self::PrecursorMz => {
                 let spectrum = text.parse::<Spectrum>().ok();
-                Some(spectrum.map_or_else(String::new, |own| own.precursor_mz().to_string()))
+                Some(
+                    spectrum.map_or_else(String::new, |spectrum| spectrum.precursor_mz().to_string()),
+                )
             }
             Self::None => None,
         }
@@ -86,9 +88,9 @@ pub fn text(answer: &Answer) -> String {
         let numbers = ["all".to_owned(), format!("{:.4}", best.score)];
         (numbers, row("", no_cells(), best.label.clone()))
     });
-    let beyond = answer.beyond.iter().map(|found| {
-        let numbers = ["new".to_owned(), format!("{:.4}", found.score)];
-        (numbers, row("", no_cells(), format!("{}{}", found.label, note(found))))
+    let beyond = answer.beyond.iter().map(|output| {
+        let numbers = ["new".to_owned(), format!("{:.4}", output.score)];
+        (numbers, row("", no_cells(), format!("{}{}", output.label, note(output))))
     });
     let hits = answer.hits.iter().map(|hit| {
         let same = match hit.duplicates.len() {
@@ -113,9 +115,9 @@ fn further_names(hit: &Hit) -> impl Iterator<Item = &str> {
     hit.columns.iter().map(|(name, _)| name.as_str())
 }
 
-/// How a molecule that a search found stands to the candidates.
-fn note(found: &PredictedOutput) -> String {
-    let Some(facts) = &found.search else { return String::new() };
+/// How a molecule that a search found compares with the candidates.
+fn note(output: &PredictedOutput) -> String {
+    let Some(facts) = &output.search else { return String::new() };
     let id = &facts.nearest;
     let label = &facts.nearest_label;
     let kept = if facts.kept { "" } else { "; nothing was found that keeps what is asked for" };

@@ -108,9 +108,10 @@ fn add(arguments: &Add) -> Result<(), Error> {
     // on disk before anything is added, and in its place afterwards
     let prepared =
         |added: &AddedCandidates| arguments.out.as_ref().map(|out| table(added, out)).transpose();
-    let found = if arguments.found { read_found(file)? } else { Vec::new() };
+    let mut molecules = Vec::new();
     let new = if arguments.found {
-        NewCandidates::Found(&found)
+        molecules = read_found(file)?;
+        NewCandidates::Found(&molecules)
     } else {
         NewCandidates::Table { table: file, files: features }
     };
@@ -118,7 +119,7 @@ fn add(arguments: &Add) -> Result<(), Error> {
     if let Some(prepared) = prepared {
         prepared.place()?;
     }
-    let repeated = found.iter().filter_map(|own| repeated(own, &added)).collect();
+    let repeated = molecules.iter().filter_map(|molecule| repeated(molecule, &added)).collect();
     let summary = Summary { repeated, ..Summary::from_added(&added) };
     if arguments.json { print_json(&summary) } else { print(&summary.text(run, *dry_run)) }
 }
@@ -140,9 +141,9 @@ struct Summary {
 }
 
 /// The remark on a molecule that was found for several queries, or was a candidate already.
-fn repeated(found: &FoundCandidate, added: &AddedCandidates) -> Option<String> {
-    let id = found.id();
-    let queries = &found.queries;
+fn repeated(molecule: &FoundCandidate, added: &AddedCandidates) -> Option<String> {
+    let id = molecule.id();
+    let queries = &molecule.queries;
     let is_added = added.ids.contains(&id);
     (!is_added || queries.len() > 1).then(|| {
         let done = if is_added { "added once" } else { "a candidate already, not added" };
@@ -164,7 +165,7 @@ impl Summary {
             distinct: added.distinct,
             same_features: added.same_features.iter().flatten().count(),
             same_molecule: (!molecules.is_empty()).then(|| molecules.iter().flatten().count()),
-            unknown: added.unknown.iter().map(|own| own.as_ref().map(quantiles)).collect(),
+            unknown: added.unknown.iter().map(|shares| shares.as_ref().map(quantiles)).collect(),
             repeated: Vec::new(),
         }
     }
@@ -180,14 +181,15 @@ impl Summary {
         if let Some(count) = same_molecule {
             text += &format!("{count} are the same molecule as an earlier candidate\n");
         }
-        for (own, member) in unknown.iter().zip(1..) {
-            let of = if unknown.len() > 1 { format!(" of member {member}") } else { String::new() };
-            text += &match own {
+        for (shares, member) in unknown.iter().zip(1..) {
+            let of_member =
+                if unknown.len() > 1 { format!(" of member {member}") } else { String::new() };
+            text += &match shares {
                 Some([least, first, median, third, most]) => format!(
-                    "share that the basis{of} does not know: median {median:.3}, quartiles {first:.3} and \
+                    "share that the basis{of_member} does not know: median {median:.3}, quartiles {first:.3} and \
                      {third:.3}, from {least:.3} to {most:.3}\n"
                 ),
-                None => format!("outputs{of} are not sketched: no share is known\n"),
+                None => format!("outputs{of_member} are not sketched: no share is known\n"),
             };
         }
         text.extend(self.repeated.iter().map(|line| format!("{line}\n")));
@@ -204,8 +206,8 @@ fn table(added: &AddedCandidates, file: &Path) -> Result<Prepared, Error> {
     let names = ["id".to_owned()].into_iter().chain((0..added.unknown.len()).map(unknown));
     let names = names.chain(["same features", "same molecule"].map(String::from));
     let row = |(row, id): (usize, &String)| {
-        let share = move |own: &Option<Vec<f64>>| {
-            own.as_ref().map(|shares| shares[row].to_string()).unwrap_or_default()
+        let share = move |shares: &Option<Vec<f64>>| {
+            shares.as_ref().map(|shares| shares[row].to_string()).unwrap_or_default()
         };
         let same = [&added.same_features, &added.same_molecule];
         let same = same.map(|ids| ids.get(row).cloned().flatten().unwrap_or_default());

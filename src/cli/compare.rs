@@ -30,7 +30,7 @@ pub struct Arguments {
     /// The format: text, markdown, latex (a tabular for booktabs), csv or json.
     #[arg(long, default_value = "text", conflicts_with = "json", value_parser = formats())]
     format: Format,
-    /// The same as --format json: one JSON object.
+    /// Print one JSON object, as --format json does.
     #[arg(long)]
     json: bool,
 }
@@ -63,7 +63,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Error> {
     let open = |path| queries.open(alone, std::slice::from_ref(path), None);
     let runs = arguments.runs.iter().map(open).collect::<Result<Vec<_>, Error>>()?;
     let request = queries.request(&runs[0]);
-    let answers = runs.iter().map(|run| request.ask(alone, run, Member::coordinates));
+    let answers = runs.iter().map(|run| request.predict(alone, run, Member::coordinates));
     let answers = answers.collect::<Result<Vec<_>, Error>>()?;
     let mut evaluated = Vec::new();
     for ((run, answers), name) in runs.iter().zip(&answers).zip(names) {

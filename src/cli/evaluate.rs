@@ -45,8 +45,8 @@ pub fn run(processes: &Processes, arguments: &Arguments) -> Result<(), Error> {
         let file = None;
         let split = Some(SplitName::Validation);
         let validation = QueryRequest { file, split, ..request.clone() };
-        runs.fit_weights(&validation.ask(processes, &runs, Member::coordinates)?)?;
+        runs.fit_weights(&validation.predict(processes, &runs, Member::coordinates)?)?;
     }
-    let answers = request.ask(processes, &runs, Member::coordinates)?;
-    shown.show(processes, (&runs, &arguments.runs), &answers, &request, queries.device)
+    let predicted = request.predict(processes, &runs, Member::coordinates)?;
+    shown.show(processes, (&runs, &arguments.runs), &predicted, &request, queries.device)
 }

@@ -24,7 +24,7 @@ use crate::metrics::metric::{Metric, RESAMPLES, intervals};
 use crate::metrics::molecules::{EXAMPLES, drawing};
 use crate::metrics::scores::Scores;
 use crate::run::{
-    LearningCurve, Member, QueryAnswers, QueryRequest, Run, counts_line, metrics_table,
+    LearningCurve, Member, PredictedQueries, QueryRequest, Run, counts_line, metrics_table,
 };
 
 /// Which queries are ranked, among which candidates.
@@ -196,7 +196,7 @@ impl Shown {
         &self,
         processes: &Processes,
         (runs, folders): (&Run, &[PathBuf]),
-        answers: &QueryAnswers,
+        queries: &PredictedQueries,
         request: &QueryRequest,
         device: Processor,
     ) -> Result<(), Error> {
@@ -205,7 +205,7 @@ impl Shown {
         }
         self.draw.as_ref().map(|file| check_svg("draw", file)).transpose()?;
         let names = self.names(runs)?;
-        let (mut evaluation, decoded) = runs.evaluate(answers)?;
+        let (mut evaluation, decoded) = runs.evaluate(queries)?;
         let first = processes.is_first();
         let named = evaluation.named.as_ref().unwrap_or(&runs.members()[0].candidates);
         let molecules = |count| compared_molecules(&evaluation.golds, &decoded, named, count);
@@ -214,7 +214,7 @@ impl Shown {
             (other, _) => other.clone(),
         };
         if let Some(file) = self.draw.as_ref().filter(|_| first) {
-            draw(file, self.examples, (decoded.len(), &answers.split().inputs), drawn.as_ref())?;
+            draw(file, self.examples, (decoded.len(), &queries.split().inputs), drawn.as_ref())?;
         }
         if self.edit_distances && evaluation.outputs.is_none() {
             let allowed = "absent: the labels of candidates are not SMILES, or a true output is not a candidate";
@@ -235,7 +235,7 @@ impl Shown {
         let mut ranks = vec![(names[0].clone(), evaluation.ranks.clone())];
         if runs.members().len() > 1 {
             ranks[0].0 = "ensemble".into();
-            for (at, evaluation) in runs.evaluate_members(answers)?.into_iter().enumerate() {
+            for (at, evaluation) in runs.evaluate_members(queries)?.into_iter().enumerate() {
                 let weight = runs.rule.weights().map(|weights| weights[at]);
                 let run = names[at].clone();
                 let metrics = evaluation.scores;
@@ -248,8 +248,7 @@ impl Shown {
         let mut against = None;
         if let Some(name) = &self.against {
             let other = Run::open_all(std::slice::from_ref(name), &device.open_for(processes)?)?;
-            let (theirs, _) =
-                other.evaluate(&request.ask(processes, &other, Member::coordinates)?)?;
+            let (theirs, _) = other.evaluate(&request.predict(processes, &other, Member::coordinates)?)?;
             against = Some(compare(&evaluation.ranks, &theirs.ranks, RESAMPLES, seed)?);
             ranks.push((names[runs.members().len()].clone(), theirs.ranks));
         }
@@ -257,7 +256,7 @@ impl Shown {
         let file = request.file.clone();
         let results = Found { split, file, metrics, intervals, members, against };
         let gaps = if self.report.is_some() && results.metrics.has_ranks() {
-            runs.gap_reliability(answers, report::BINS)?
+            runs.gap_reliability(queries, report::BINS)?
         } else {
             Vec::new()
         };
@@ -275,7 +274,7 @@ impl Shown {
             let gaps = &gaps;
             let evaluated = Evaluated {
                 runs,
-                answers,
+                queries,
                 evaluation,
                 decoded,
                 ranks,
@@ -325,7 +324,7 @@ impl Shown {
             text += &format!("\n{} with weights {}\n", runs.rule.name(), weights.join(", "));
         }
         text += if intervals.is_empty() { "" } else { "\n" };
-        for (metric, value) in Metric::known_of(metrics) {
+        for (metric, value) in Metric::measured_in(metrics) {
             if let Some([low, high]) = intervals.get(metric.name()) {
                 let title = metric.title();
                 text += &format!("{title} {value:.4}, 95 % interval [{low:.4}, {high:.4}]\n");

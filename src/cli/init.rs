@@ -104,7 +104,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Error> {
             "skipped": survey.skipped(),
             "input": survey.input.name,
             "output": survey.output.name,
-            "further_outputs": survey.further.iter().map(|own| &own.name).collect::<Vec<_>>(),
+            "further_outputs": survey.further.iter().map(|column| &column.name).collect::<Vec<_>>(),
             "id": survey.id,
             "left_out": survey.nested,
             "holds": survey.output.kind.to_string(),
@@ -218,7 +218,7 @@ fn columns(survey: &Survey) -> String {
         let used = match &column.name {
             name if *name == survey.input.name => "input",
             name if *name == survey.output.name => "output",
-            name if survey.further.iter().any(|own| own.name == *name) => "output",
+            name if survey.further.iter().any(|column| column.name == *name) => "output",
             name if Some(name) == survey.id.as_ref() => "id",
             _ => "",
         };

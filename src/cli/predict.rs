@@ -32,7 +32,7 @@ pub struct Arguments {
     #[arg(long, default_value_t = 10)]
     top: usize,
     /// In the place of a number of candidates, the smallest set that holds a right output with this probability, such as
-    /// 0.9: calibrated on the validation split, else on held-out answers that the run keeps (decoding.held_out).
+    /// 0.9: calibrated on the validation split, else on held-out predictions that the run keeps (decoding.held_out).
     #[arg(long, value_name = "PROBABILITY", conflicts_with_all = ["top", "filter"])]
     coverage: Option<f64>,
     /// A table of queries with their right outputs that nothing was chosen on, to calibrate on in the place of these.
@@ -76,7 +76,7 @@ enum Format {
     Jsonl,
     /// A row a candidate, with the names of the columns in the first line; fields are separated by tabs.
     Tsv,
-    /// The same for a spreadsheet, separated by commas and quoted where they must be.
+    /// A row a hit for spreadsheets, separated by commas and quoted where they must be.
     Csv,
 }
 
@@ -92,25 +92,25 @@ impl Format {
 }
 
 pub fn run(arguments: &Arguments) -> Result<(), Error> {
-    let Some((file, runs)) = arguments.paths.split_last() else { return Ok(()) };
-    check_queries_last(runs, file)?;
-    check_runs(runs)?;
+    let Some((file, folders)) = arguments.paths.split_last() else { return Ok(()) };
+    check_queries_last(folders, file)?;
+    check_folders(folders)?;
     let device = arguments.device.open()?;
-    let mut runs = Run::open_all(runs, &device)?.on_bad_row(arguments.on_bad_row)?;
-    arguments.combine.apply(&mut runs)?;
-    runs = runs.with_beyond(arguments.beyond.beyond.as_ref())?;
-    let first = &runs.members()[0];
+    let mut run = Run::open_all(folders, &device)?.on_bad_row(arguments.on_bad_row)?;
+    arguments.combine.apply(&mut run)?;
+    run = run.with_beyond(arguments.beyond.beyond.as_ref())?;
+    let first = &run.members()[0];
     let mut queries = arguments.texts.open(file, first)?;
     let format = arguments.format;
-    let table = AnswerTable::new(&runs);
+    let table = AnswerTable::new(&run);
     let mut header = format.line(&table.names());
     let alone = &Processes::default();
-    let wanted = arguments.wants.of(alone, &runs)?;
-    let among = runs.rule_of_search(arguments.candidates.as_ref());
+    let wanted = arguments.wants.of(alone, &run)?;
+    let among = run.rule_of_search(arguments.candidates.as_ref());
     let among = among.as_ref();
     let sets = arguments.coverage.map(|coverage| {
         let file = arguments.calibration.as_deref();
-        runs.sets(alone, coverage, file, among, arguments.data.as_deref())
+        run.sets(alone, coverage, file, among, arguments.data.as_deref())
     });
     let sets = sets.transpose()?;
     if let Some(Calibration { on, queries, caution, .. }) =
@@ -122,12 +122,12 @@ pub fn run(arguments: &Arguments) -> Result<(), Error> {
     let answer = |batch: &Split| match &sets {
         None => {
             let read = |member: &Member| read(batch, member);
-            runs.answer_queries(alone, read, among, wanted.as_ref(), arguments.top)
+            run.answer_queries(alone, read, among, wanted.as_ref(), arguments.top)
         }
         Some(sets) => {
-            let asked = runs.ask(alone, |member| read(batch, member), among)?;
-            let found = runs.candidate_sets(&asked, sets, usize::MAX)?;
-            Ok(found.into_iter().map(|set| set.answer).collect())
+            let queries = run.predict(alone, |member| read(batch, member), among)?;
+            let candidate_sets = run.candidate_sets(&queries, sets, usize::MAX)?;
+            Ok(candidate_sets.into_iter().map(|set| set.answer).collect())
         }
     };
     loop {
@@ -136,9 +136,9 @@ pub fn run(arguments: &Arguments) -> Result<(), Error> {
             // the header of a table without rows
             return print_part(&header).map(|_| ());
         }
-        let found = answer(&batch)?;
+        let answers = answer(&batch)?;
         let mut out = std::mem::take(&mut header);
-        for ((at, id), answer) in batch.ids.iter().enumerate().zip(&found) {
+        for ((at, id), answer) in batch.ids.iter().enumerate().zip(&answers) {
             let text = batch.inputs.texts().ok().map(|texts| texts[at].as_str());
             match format {
                 Format::Jsonl => {

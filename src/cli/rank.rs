@@ -32,8 +32,9 @@ pub fn run(arguments: &Arguments) -> Result<(), Error> {
     ensure(runs.members().len() <= 1, Argument::new("run"), value, allowed)?;
     let file = &arguments.predictions;
     let request = arguments.queries.request(&runs);
-    let predict = |run: &Member, split: &Split| run.read_coordinates(file, split.inputs.len());
-    let answers = request.ask(processes, &runs, predict)?;
+    let predict =
+        |member: &Member, split: &Split| member.read_coordinates(file, split.inputs.len());
+    let predicted = request.predict(processes, &runs, predict)?;
     let device = arguments.queries.device;
-    arguments.shown.show(processes, (&runs, folders), &answers, &request, device)
+    arguments.shown.show(processes, (&runs, folders), &predicted, &request, device)
 }

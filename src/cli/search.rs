@@ -37,7 +37,7 @@ pub struct Arguments {
     /// The device: cpu, wgpu, cuda or cuda:NUMBER.
     #[arg(long, default_value_t)]
     device: Processor,
-    /// Of a spectrum, only candidates with the precursor's mass (mass:PPM), or of the formula that it names (formula), or
+    /// Rank for a spectrum only candidates with the precursor's mass (mass:PPM), or of the formula that it names (formula), or
     /// all; default: mass:10 where candidates are molecules.
     #[arg(long, value_name = "mass:PPM|formula|all")]
     candidates: Option<CandidateRule>,
@@ -85,16 +85,17 @@ impl Search<'_> {
     fn answer(&self, text: &str) -> Result<String, Error> {
         let Self { processes, arguments, run, wanted } = *self;
         let among = run.rule_of_search(arguments.candidates.as_ref());
+        let among = among.as_ref();
         let read = |member: &Member| member.texts(&[text]);
-        let found = run.answer_queries(processes, read, among.as_ref(), wanted, arguments.top)?;
-        let found = found.into_iter().next().unwrap_or_default();
+        let answers = run.answer_queries(processes, read, among, wanted, arguments.top)?;
+        let answer = answers.into_iter().next().unwrap_or_default();
         if arguments.json {
             let id = None;
             let query = Some(text);
             let coverage = None;
-            json_line(&Printed { id, query, coverage, answer: &found })
+            json_line(&Printed { id, query, coverage, answer: &answer })
         } else {
-            Ok(answers::text(&found))
+            Ok(answers::text(&answer))
         }
     }
 }
@@ -103,7 +104,7 @@ impl Search<'_> {
 fn prompt(search: &Search) -> Result<(), Error> {
     eprint!("{} candidates; type a text and Enter; Ctrl-D ends\n> ", search.run.candidates());
     for line in std::io::stdin().lines() {
-        let found = match line {
+        let answer = match line {
             Ok(text) if text.trim().is_empty() => Ok(String::new()),
             Ok(text) => search.answer(text.trim()),
             Err(error) if error.kind() == ErrorKind::InvalidData => {
@@ -111,7 +112,7 @@ fn prompt(search: &Search) -> Result<(), Error> {
             }
             Err(error) => return Err(Error::io(Path::new("standard input"))(error)),
         };
-        match found {
+        match answer {
             Ok(text) if !print_part(&text)? => return Ok(()),
             Ok(_) => {}
             Err(error) => print_error(format_args!("error: {error}")),

@@ -56,7 +56,7 @@ pub enum HeldOutPredictions {
     /// For training pairs, [`Fitted::held_out`](crate::Fitted::held_out): `decoding.hubs` and `decoding.held_out` need
     /// them.
     Pairs,
-    /// By models that were fitted without a part of the pairs, [`Fit::without`](crate::Fit::without):
+    /// By models that were fitted without a fold of the pairs, [`Fit::fold_predictions`](crate::Fit::fold_predictions):
     /// `decoding.reranker` needs them.
     Parts,
     /// By a model without a part of the pairs that the fit leaves on its way, for `decoding.reranker.refit = false`.

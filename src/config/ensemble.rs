@@ -133,14 +133,15 @@ impl Checked {
 fn check_reranker(name: &str, members: &[Checked]) -> Result<(), Error> {
     let refused =
         |allowed: String| Err(Error::value("ensemble.reranker", format!("{name:?}"), &allowed));
-    let (looking, sharing): (Vec<&Checked>, Vec<&Checked>) =
+    let (owners, sharing): (Vec<&Checked>, Vec<&Checked>) =
         members.iter().partition(|member| member.decoding.reranker.is_some());
-    let Some(of) = looking.iter().find(|member| member.name == name) else {
-        let names: Vec<&str> = looking.iter().map(|member| member.name.as_str()).collect();
+    let Some(owner) = owners.iter().find(|member| member.name == name) else {
+        let names: Vec<&str> = owners.iter().map(|member| member.name.as_str()).collect();
         let names = if names.is_empty() { "none has one".into() } else { names.join(", ") };
         return refused(format!("the name of a member with decoding.reranker: {names}"));
     };
-    let first = sharing.iter().find_map(|it| Some((&it.name, different_basis(of, it)?)));
+    let first =
+        sharing.iter().find_map(|member| Some((&member.name, different_basis(owner, member)?)));
     match first {
         Some((other, key)) => {
             let because = format!(
@@ -192,7 +193,7 @@ fn member(
     }
     let inner = config.decoding.beyond.as_ref().map(|_| ("decoding.beyond", "given"));
     let checked = match config.decoding.of_one_model().or(inner) {
-        Some((inner, found)) => Err(Error::refused(inner, found, IN_ENSEMBLES)),
+        Some((inner, value)) => Err(Error::refused(inner, value, IN_ENSEMBLES)),
         None => config.validate(),
     };
     checked.map_err(|error| match error {

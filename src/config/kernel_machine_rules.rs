@@ -252,8 +252,8 @@ impl KernelMachineConfig {
         ensure(holds, format_args!("encoder.solver.{key}"), count, allowed)?;
         let size = self.solver.sketch().map_or(1, |sketch| sketch.size);
         let most = pairs / parts;
-        let of = if parts > 1 { " of a part" } else { "" };
-        let allowed = format_args!("at most {most}, the number of training pairs{of}");
+        let of_part = if parts > 1 { " of a part" } else { "" };
+        let allowed = format_args!("at most {most}, the number of training pairs{of_part}");
         ensure(size <= most, "encoder.solver.sketch.size", size, allowed)
     }
 }

@@ -96,7 +96,7 @@ impl Display for Cell<'_> {
 impl Serialize for Hit {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(None)?;
-        for (name, cell) in self.own_cells() {
+        for (name, cell) in self.named_cells() {
             if cell != Cell::Number(None) {
                 map.serialize_entry(name, &cell)?;
             }
@@ -123,7 +123,7 @@ impl Hit {
         ["rank", "id", "label", "score", "gap", "tied", "duplicates"];
 
     /// The values of [`NAMES`](Self::NAMES).
-    fn own_cells(&self) -> impl Iterator<Item = (&str, Cell<'_>)> {
+    fn named_cells(&self) -> impl Iterator<Item = (&str, Cell<'_>)> {
         let values = [
             Cell::Count(self.rank),
             Cell::Text(&self.id),
@@ -139,17 +139,17 @@ impl Hit {
     /// All that is known of the candidate: names and values, those of further columns last.
     pub fn cells(&self) -> impl Iterator<Item = (&str, Cell<'_>)> {
         let further = self.columns.iter().map(|(name, cell)| (name.as_str(), Cell::Text(cell)));
-        self.own_cells().chain(further)
+        self.named_cells().chain(further)
     }
 
     /// A distinct candidate with its ids and its label. A number without a label is its own label; `levels` are
     /// those of a model of quantiles.
-    pub(crate) fn from_standing(
-        found: RankedHit,
+    pub(crate) fn from_ranked(
+        ranked: RankedHit,
         names: &SomeCandidates,
         levels: Option<&[f64]>,
     ) -> Result<Self, Error> {
-        let RankedHit { candidates, score, above, tied, gap } = found;
+        let RankedHit { candidates, score, above, tied, gap } = ranked;
         let all = &names.candidates;
         let places = candidates.iter().map(|&number| names.place(number as usize));
         let places = places.collect::<Result<Vec<_>, _>>()?;
@@ -190,7 +190,7 @@ impl Quantile {
 const HITS: usize = 1 << 18;
 
 /// The distinct candidates of each query, and what reads their numbers.
-pub(crate) type Found<'a> = (Vec<RankedHits>, SomeCandidates<'a>);
+pub(crate) type DistinctHits<'a> = (Vec<RankedHits>, SomeCandidates<'a>);
 
 /// The distinct wanted candidates at some places of each query and where they stand among all.
 pub(crate) fn distinct<'a>(
@@ -199,7 +199,7 @@ pub(crate) fn distinct<'a>(
     pool: Pool,
     places: Range<usize>,
     wanted: Option<&[bool]>,
-) -> Result<Found<'a>, Error> {
+) -> Result<DistinctHits<'a>, Error> {
     let processes = ensemble.processes();
     let all = ensemble.candidates();
     let queries = ensemble.queries();
@@ -223,23 +223,23 @@ pub(crate) fn distinct<'a>(
             Some(_) => Ok(names.candidates.class_of(names.place(number)?)),
         };
         let whole = best >= longest;
-        let found = hits.iter().map(|hits| folded(class_of, hits, whole));
-        let mut found = found.collect::<Result<Vec<_>, Error>>()?;
-        if whole || found.iter().all(|own| own.hits.len() >= places.end) {
-            for own in &mut found {
-                let is_wanted = |own: &u32| wanted.is_none_or(|wanted| wanted[*own as usize]);
-                own.hits.retain(|hit| hit.candidates.iter().any(is_wanted));
-                own.hits.truncate(places.end);
-                own.hits.drain(..places.start.min(own.hits.len()));
+        let ranked = hits.iter().map(|hits| folded(class_of, hits, whole));
+        let mut ranked = ranked.collect::<Result<Vec<_>, Error>>()?;
+        if whole || ranked.iter().all(|query| query.hits.len() >= places.end) {
+            let is_wanted = |number: &u32| wanted.is_none_or(|wanted| wanted[*number as usize]);
+            for RankedHits { hits, .. } in &mut ranked {
+                hits.retain(|hit| hit.candidates.iter().any(is_wanted));
+                hits.truncate(places.end);
+                hits.drain(..places.start.min(hits.len()));
             }
-            return Ok((found, names));
+            return Ok((ranked, names));
         }
     }
-    let found = ensemble.ranked_hits(rule, wanted, places)?;
-    let hits = found.iter().flat_map(|own| &own.hits);
+    let ranked = ensemble.ranked_hits(rule, wanted, places)?;
+    let hits = ranked.iter().flat_map(|query| &query.hits);
     let numbers = hits.flat_map(|hit| &hit.candidates).map(|&number| number as usize);
     let names = all.some(processes, numbers)?;
-    Ok((found, names))
+    Ok((ranked, names))
 }
 
 /// The hits without duplicates. Where they are not the `whole` of all candidates, those that tie with the last one are
@@ -249,7 +249,7 @@ fn folded(
     hits: &[decode::Hit],
     whole: bool,
 ) -> Result<RankedHits, Error> {
-    let mut found = RankedHits { hits: Vec::new(), gap: None };
+    let mut ranked = RankedHits { hits: Vec::new(), gap: None };
     let mut above = 0;
     for tied in hits.chunk_by(|a, b| a.score == b.score) {
         let score = tied[0].score;
@@ -265,15 +265,15 @@ fn folded(
         }
         let gap = if rows.len() > 1 { Some(0.0) } else { next.map(|next| score - next.score) };
         if above == 0 {
-            found.gap = gap;
+            ranked.gap = gap;
         }
-        found.hits.extend(rows.into_values().map(|candidates| {
+        ranked.hits.extend(rows.into_values().map(|candidates| {
             let others = (tied.len() - candidates.len()) as u64;
             RankedHit { candidates, score, above: above as u64, tied: others, gap }
         }));
         above = end;
     }
-    Ok(found)
+    Ok(ranked)
 }
 
 #[cfg(test)]

@@ -20,7 +20,7 @@ use crate::metrics::constants::Constants;
 use crate::metrics::scores::OutputFacts;
 use crate::targets::OutputSpace;
 
-/// The parts that answers are decoded with.
+/// The parts that predictions are decoded with.
 #[derive(Clone, Copy)]
 pub(crate) struct Decoder<'a> {
     /// The candidates that are ranked.
@@ -46,7 +46,7 @@ pub(crate) struct Decoder<'a> {
 impl<'a> Decoder<'a> {
     /// The predicted output of each query where it need not be a candidate: the best of all outputs, or the label set
     /// with the largest expected F1. None where it is the first candidate.
-    pub fn of_all(
+    pub fn best_outputs(
         &self,
         processes: &Processes,
         queries: &Queries,
@@ -128,7 +128,9 @@ impl<'a> Decoder<'a> {
         let search = match (space.basis(), machine.and_then(MachineSpace::outputs)) {
             (Some(basis), _) => ExactSearch::in_basis(basis, encoding)?,
             (None, Some(outputs)) => ExactSearch::on_outputs(kernel, outputs, encoding)?,
-            (None, None) => return Err(wrong("\"candidates\": answers have no outputs")),
+            (None, None) => {
+                return Err(wrong("\"candidates\": predictions are not weights of outputs"));
+            }
         };
         Ok(Some(ExactDecoder { search, machine, constant, labels, separator, scaling }))
     }
@@ -144,7 +146,7 @@ impl<'a> Decoder<'a> {
         Ok(SearchedModel { candidates, space: self.space.ok_or_else(none)?, config })
     }
 
-    /// The predicted outputs, as the column of outputs writes them: those [of all](Self::of_all), or
+    /// The predicted outputs, as the column of outputs writes them: the [best outputs](Self::best_outputs), or
     /// the `first` candidate of each query.
     pub fn predicted(
         &self,
@@ -153,8 +155,8 @@ impl<'a> Decoder<'a> {
         pool: Pool,
         first: impl Iterator<Item = usize>,
     ) -> Result<Vec<String>, Error> {
-        match self.of_all(processes, queries, pool)? {
-            Some(found) => Ok(found.into_iter().map(|found| found.label).collect()),
+        match self.best_outputs(processes, queries, pool)? {
+            Some(outputs) => Ok(outputs.into_iter().map(|output| output.label).collect()),
             None => {
                 Ok(first.map(|candidate| self.candidates.label(candidate).to_owned()).collect())
             }
@@ -163,8 +165,8 @@ impl<'a> Decoder<'a> {
 }
 
 impl From<FoundMolecule> for PredictedOutput {
-    fn from(found: FoundMolecule) -> Self {
-        Self { label: found.smiles, score: found.score, search: Some(found.facts) }
+    fn from(molecule: FoundMolecule) -> Self {
+        Self { label: molecule.smiles, score: molecule.score, search: Some(molecule.facts) }
     }
 }
 
@@ -185,7 +187,7 @@ pub struct PredictedOutput {
 /// Finds the output with the highest score for each prediction.
 pub(crate) struct ExactDecoder<'a> {
     search: ExactSearch<'a>,
-    /// Of a kernel machine, in which candidates count from μ.
+    /// The output space of a kernel machine, in which candidates count from μ.
     machine: Option<&'a MachineSpace>,
     /// `b(y)` of a ranking, the same for all.
     constant: f64,
@@ -198,15 +200,15 @@ pub(crate) struct ExactDecoder<'a> {
 
 impl ExactDecoder<'_> {
     /// An output as the column of outputs writes it.
-    fn label(&self, found: &DecodedOutput) -> String {
-        if !found.numbers.is_empty() {
-            let restored = self.scaling.map(|scaling| scaling.restore(&found.numbers));
-            return NumberFeatures::cell(restored.as_ref().unwrap_or(&found.numbers));
+    fn label(&self, output: &DecodedOutput) -> String {
+        if !output.numbers.is_empty() {
+            let restored = self.scaling.map(|scaling| scaling.restore(&output.numbers));
+            return NumberFeatures::cell(restored.as_ref().unwrap_or(&output.numbers));
         }
         let parts: Vec<String> = if self.labels.is_empty() {
-            found.ranks().iter().map(|rank| (rank + 1).to_string()).collect()
+            output.ranks().iter().map(|rank| (rank + 1).to_string()).collect()
         } else {
-            found.parts.iter().map(|&at| self.labels[at as usize].clone()).collect()
+            output.parts.iter().map(|&at| self.labels[at as usize].clone()).collect()
         };
         parts.join(&self.separator.to_string())
     }
@@ -218,17 +220,17 @@ impl ExactDecoder<'_> {
     pub fn best(&self, queries: &Queries) -> Result<Vec<PredictedOutput>, Error> {
         let rows = queries.rows().chunks_exact(queries.dim());
         let restored = self.machine.and_then(|space| space.restored(queries.rows()));
-        let found = match &restored {
+        let best = match &restored {
             Some((dim, rows)) => self.search.best(&Queries::new(*dim, rows)?)?,
             None => self.search.best(queries)?,
         };
         let centre = self.machine.map_or(&[][..], |space| space.centre());
-        let output = |(found, z): (DecodedOutput, &[f32])| {
+        let output = |(best, z): (DecodedOutput, &[f32])| {
             let centre: f64 = z.iter().zip(centre).map(|(&z, mean)| f64::from(z) * mean).sum();
-            let label = self.label(&found);
-            PredictedOutput { label, score: found.score + self.constant - centre, search: None }
+            let label = self.label(&best);
+            PredictedOutput { label, score: best.score + self.constant - centre, search: None }
         };
-        Ok(found.into_iter().zip(rows).map(output).collect())
+        Ok(best.into_iter().zip(rows).map(output).collect())
     }
 }
 
@@ -262,8 +264,8 @@ fn best_f1_sets(
     let names: Vec<&str> = names.into_iter().collect();
     let columns: BTreeMap<&str, u32> = names.iter().copied().zip(0..).collect();
     let columns_of = |set: &Vec<String>| -> Vec<u32> {
-        let own: BTreeSet<u32> = set.iter().map(|label| columns[label.as_str()]).collect();
-        own.into_iter().collect()
+        let distinct: BTreeSet<u32> = set.iter().map(|label| columns[label.as_str()]).collect();
+        distinct.into_iter().collect()
     };
     let sets: BTreeMap<usize, Vec<u32>> =
         rows.iter().copied().zip(sets.iter().map(columns_of)).collect();
@@ -274,11 +276,11 @@ fn best_f1_sets(
         let weight = |score: f32| ((f64::from(score) - most) / settings.temperature).exp();
         let outcomes: Vec<(f64, &[u32])> =
             hits.iter().map(|hit| (weight(hit.score), &sets[&hit.row][..])).collect();
-        let found = best_expected_f1(&outcomes)?;
-        let names: Vec<&str> = found.parts.iter().map(|&label| names[label as usize]).collect();
+        let best = best_expected_f1(&outcomes)?;
+        let names: Vec<&str> = best.parts.iter().map(|&label| names[label as usize]).collect();
         Ok(PredictedOutput {
             label: names.join(&features.separator.to_string()),
-            score: found.score,
+            score: best.score,
             search: None,
         })
     };

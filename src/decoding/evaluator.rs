@@ -92,14 +92,14 @@ impl<'a> Evaluator<'a> {
         Ok(evaluator)
     }
 
-    /// The same evaluator for several processes, which rank the candidates together: all of them evaluate the same.
+    /// This evaluator for several processes, which rank the candidates together: all of them evaluate the same.
     pub(crate) fn shared_by(&self, processes: &Processes) -> Self {
         let Self { problem, decoder, .. } = *self;
         Self { problem, decoder, processes: processes.clone(), lists: self.lists.clone() }
     }
 
-    /// The same evaluator with different constants of the candidates, or with more candidates, and with a reranker at
-    /// them.
+    /// An evaluator of the same problem among candidates with different constants, or among more candidates, with a
+    /// reranker.
     ///
     /// # Errors
     /// Lists of candidates that cannot be read again.
@@ -130,8 +130,8 @@ impl<'a> Evaluator<'a> {
     }
 
     pub(crate) fn pool(&self, name: SplitName) -> Pool<'_> {
-        let own = self.lists.iter().find(|(split, _)| *split == name);
-        own.map_or(Pool::Shared, |(_, list)| Pool::PerQuery(list))
+        let lists = self.lists.iter().find(|(split, _)| *split == name);
+        lists.map_or(Pool::Shared, |(_, lists)| Pool::PerQuery(lists))
     }
 
     fn split(&self, name: SplitName) -> &Split {
@@ -175,7 +175,7 @@ impl<'a> Evaluator<'a> {
         Ok(models.evaluate(self.split(name), &[z], self.pool(name))?.0)
     }
 
-    /// Scores with ψ̃(y) in the place of the model's answer, and with what a search finds for these; a query without output
+    /// Scores with ψ̃(y) in the place of the model's prediction, and with what a search finds for these; a query without output
     /// has rank ∞. None if outputs are not sketched.
     pub(crate) fn perfect(
         &self,
@@ -185,8 +185,8 @@ impl<'a> Evaluator<'a> {
         let Some(space) = self.decoder.space else { return Ok(None) };
         let Some(origin) = space.origin() else { return Ok(None) };
         let split = self.split(name);
-        let known: Vec<usize> = split.outputs.iter().flatten().copied().collect();
-        let outputs = Selected::new(self.problem.dataset.outputs.rows.as_ref(), &known);
+        let rows: Vec<usize> = split.outputs.iter().flatten().copied().collect();
+        let outputs = Selected::new(self.problem.dataset.outputs.rows.as_ref(), &rows);
         let CandidateParts { dim, coordinates, .. } =
             space.place(&outputs, &Processes::default())?;
         let mut rows = coordinates.chunks_exact(dim);
@@ -194,8 +194,8 @@ impl<'a> Evaluator<'a> {
         for (z, output) in z.chunks_exact_mut(dim).zip(&split.outputs) {
             if let Some(row) = output.and_then(|_| rows.next()) {
                 let from = row.iter().zip(&*origin);
-                z.iter_mut().zip(from).for_each(|(z, (&own, from))| {
-                    *z = (f64::from(own) + from) as f32;
+                z.iter_mut().zip(from).for_each(|(z, (&at, from))| {
+                    *z = (f64::from(at) + from) as f32;
                 });
             }
         }
@@ -212,13 +212,13 @@ impl<'a> Evaluator<'a> {
     ) -> Result<(Report, Option<String>), Error> {
         let name = self.config().evaluation.split;
         let models = Models::one(self.decoder, search);
-        let found = self.evaluate_by(name, z, models)?;
+        let evaluation = self.evaluate_by(name, z, models)?;
         let draw = |outputs| drawing(&self.reported().inputs, outputs, EXAMPLES);
-        let drawn = found.outputs.as_ref().map(draw).transpose()?.flatten();
-        let own = report(name, found, self.decoder.candidates, self.config())?;
+        let drawn = evaluation.outputs.as_ref().map(draw).transpose()?.flatten();
+        let report = report(name, evaluation, self.decoder.candidates, self.config())?;
         let perfect_h = self.perfect(name, search)?;
         let skipped_rows = self.problem.dataset.skipped.clone();
-        Ok((Report { perfect_h, skipped_rows, ..own }, drawn))
+        Ok((Report { perfect_h, skipped_rows, ..report }, drawn))
     }
 
     /// The predicted and the true output of each query of the report, as they are shown: the label, else the id.
@@ -241,10 +241,10 @@ impl<'a> Evaluator<'a> {
             }
             (_, true) => label.to_owned(),
         };
-        let of_all =
-            self.decoder.of_all(ensemble.processes(), &ensemble.members()[0].queries, pool)?;
-        let predicted: Vec<String> = match of_all {
-            Some(found) => found.iter().map(|found| shown(&found.label, &found.label)).collect(),
+        let queries = &ensemble.members()[0].queries;
+        let best = self.decoder.best_outputs(ensemble.processes(), queries, pool)?;
+        let predicted: Vec<String> = match best {
+            Some(best) => best.iter().map(|output| shown(&output.label, &output.label)).collect(),
             None => {
                 let hits = ensemble.top_k(pool, &models.rule, 1)?.into_iter().flatten();
                 let first = hits.map(|hit| hit.candidate);

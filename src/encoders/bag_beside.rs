@@ -106,13 +106,13 @@ impl<R: Recipe> BagBesideConfig<R> {
         &self,
         both: &BothInputs<R::Preparation>,
         start: Start,
-        of: impl FnOnce(&R, &R::Preparation, Start) -> Result<R::Encoder, Error>,
+        make_beside: impl FnOnce(&R, &R::Preparation, Start) -> Result<R::Encoder, Error>,
     ) -> Result<BagBeside<R::Encoder>, Error> {
         let Start { offset, random, device } = start;
         let bag =
             self.bag.bag().init(both.0.width(), Start { offset, random: &mut *random, device });
         let start = Start { offset: &vec![0.0; offset.len()], random, device };
-        let beside = of(&self.transformer, &both.1, start).map_err(inside(TRANSFORMER))?;
+        let beside = make_beside(&self.transformer, &both.1, start).map_err(inside(TRANSFORMER))?;
         Ok(BagBeside { bag, beside })
     }
 }

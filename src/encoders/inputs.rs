@@ -184,17 +184,17 @@ pub trait PrepareRows: Send + Sync {
     }
 }
 
-/// The parts of an encoder of texts with these lengths; `of` gives the parts for one length: memory must
+/// The parts of an encoder of texts with these lengths; `parts` gives the parts for one length: memory must
 /// suffice for the longest text, and the mean determines the time.
 pub(crate) fn sizes(
     lengths: impl ExactSizeIterator<Item = usize>,
-    of: impl Fn(f64) -> Vec<PartSize>,
+    parts: impl Fn(f64) -> Vec<PartSize>,
 ) -> Vec<PartSize> {
     let count = lengths.len().max(1) as f64;
     let (sum, longest) =
         lengths.fold((0.0, 0), |(sum, longest), length| (sum + length as f64, length.max(longest)));
-    let parts = of(longest as f64).into_iter().zip(of(sum / count));
-    parts.map(|(part, usual)| PartSize { products: usual.products, ..part }).collect()
+    let pairs = parts(longest as f64).into_iter().zip(parts(sum / count));
+    pairs.map(|(part, usual)| PartSize { products: usual.products, ..part }).collect()
 }
 
 /// Logs the number of texts without known tokens.

@@ -78,8 +78,8 @@ impl Recipe for PeakBagConfig {
     }
 
     fn size(&self, bins: &SpectrumInputs, rows: &[SparseRow], coordinates: usize) -> Vec<PartSize> {
-        let of = |length| self.bag().size(bins.width(), length, coordinates, "blocks");
-        sizes(rows.iter().map(|row| row.len()), of)
+        let parts = |length| self.bag().size(bins.width(), length, coordinates, "blocks");
+        sizes(rows.iter().map(|row| row.len()), parts)
     }
 
     fn encoder(&self, bins: &SpectrumInputs, start: Start) -> Result<NgramBag, Error> {

@@ -63,11 +63,11 @@ const FALLS: f64 = 0.02;
 
 /// The metric that chooses, if it is known of both; else the first one that is.
 fn comparable(a: &Scores, b: &Scores, metric: Metric) -> Option<(Metric, f64, f64)> {
-    let known = |metric: Metric| Some((metric, metric.known(a)?, metric.known(b)?));
-    known(metric).or_else(|| Metric::all().find_map(known))
+    let of_both = |metric: Metric| Some((metric, metric.measured(a)?, metric.measured(b)?));
+    of_both(metric).or_else(|| Metric::all().find_map(of_both))
 }
 
-/// That most predictions are one output, else that they are worse than chance. Predicted label sets are always
+/// Advice where most predictions are one output, else where they are worse than chance. Predicted label sets are always
 /// compared; other outputs only where the model is worse than chance, for it takes another pass over the candidates.
 fn one_output_or_worse_than_chance(evidence: &Evidence) -> Result<Option<String>, Error> {
     let below = below_chance("the model", &evidence.problem.config, evidence.report);
@@ -93,7 +93,7 @@ fn one_output(split: &str, predictions: &[(String, String)]) -> Option<String> {
     let name = if output.is_empty() { "the empty set" } else { output };
     let line = || {
         format!(
-            "{count} of {all} {split} predictions are one output, {name}, and right for {right} of them: try a \
+            "{count} of {all} {split} predictions are the same output, {name} (correct for {right}): try a \
              smaller λ or more epochs, and under a kernel that is not normalised decoding.normalise = true"
         )
     };
@@ -133,24 +133,24 @@ fn low_ceiling(evidence: &Evidence) -> Result<Option<String>, Error> {
         | Needs::Quantiles => false,
     };
     let chosen = std::iter::once(evidence.problem.config.evaluation.metric).chain(Metric::all());
-    let known = |metric: Metric| Some((metric, metric.known(perfect)?));
-    let Some((metric, value)) = chosen.filter(share).find_map(known) else { return Ok(None) };
+    let reached = |metric: Metric| Some((metric, metric.measured(perfect)?));
+    let Some((metric, value)) = chosen.filter(share).find_map(reached) else { return Ok(None) };
     if value >= LOW || value >= LOW * best_possible(evidence, metric) {
         return Ok(None);
     }
     let size = evidence.problem.config.sketch.size;
-    let found = format!("perfect h has only {metric} {value:.4}, with sketch.size = {size}");
+    let ceiling = format!("perfect h has only {metric} {value:.4}, with sketch.size = {size}");
     let compared = metric == evidence.problem.config.evaluation.metric;
     let larger = if compared { larger_sketch(evidence)? } else { None };
     let line = match larger {
         Some((larger, perfect_h)) => {
-            format!("{found}: a sketch of size {larger} reaches {perfect_h:.4} on validation")
+            format!("{ceiling}: a sketch of size {larger} reaches {perfect_h:.4} on validation")
         }
         None if size >= evidence.problem.dataset.train.ids.len() => {
-            format!("{found}, as large as the training data: try a different kernel or features")
+            format!("{ceiling}, as large as the training data: try a different kernel or features")
         }
         None => format!(
-            "{found}: compare sizes and powers by `dsokr sketch`, or try a different kernel or features"
+            "{ceiling}: compare sizes and powers by `dsokr sketch`, or try a different kernel or features"
         ),
     };
     Ok(Some(line))
@@ -254,8 +254,8 @@ fn larger_sketch(evidence: &Evidence) -> Result<Option<(usize, f64)>, Error> {
         let drawn = DrawnSketch::draw(problem, size, config.seed)?;
         length = drawn.targets.squared_norms().iter().sum::<f64>() / problem.len() as f64;
         let Some(scores) = drawn.perfect(&problem.ranks, problem)? else { return Ok(None) };
-        let found = scores.found().and_then(|found| metric.known(&found));
-        figures.push((size, found.unwrap_or_else(|| metric.value(&scores))));
+        let beyond = scores.beyond_candidates().and_then(|beyond| metric.measured(&beyond));
+        figures.push((size, beyond.unwrap_or_else(|| metric.value(&scores))));
     }
     let nothing = if metric.needs() == Needs::FeatureSpace { length } else { 0.0 };
     let good = smallest_good_size(&figures, metric.larger_is_better(), nothing);
@@ -309,16 +309,16 @@ fn shared_between_splits(evidence: &Evidence) -> Result<Option<String>, Error> {
     let mut lines = Vec::new();
     for (name, split) in held_out {
         let texts = texts(split);
-        let of = |shared: &dyn Fn(usize) -> bool| -> Vec<&str> {
+        let names = |shared: &dyn Fn(usize) -> bool| -> Vec<&str> {
             let shared = (0..split.ids.len()).filter(|&row| shared(row));
             shared.map(|row| split.names()[row].as_str()).collect()
         };
         let text = |row: usize| texts.get(row).map(String::as_str);
-        let own = |row: usize| Some((split.ids[row].as_str(), text(row)?));
+        let pair = |row: usize| Some((split.ids[row].as_str(), text(row)?));
         let kinds: [(&str, Vec<&str>); 3] = [
-            ("pairs", of(&|row| own(row).is_some_and(|pair| pairs.contains(&pair)))),
-            ("texts", of(&|row| text(row).is_some_and(|text| known_texts.contains(text)))),
-            ("outputs", of(&|row| !repeated && outputs.contains(split.ids[row].as_str()))),
+            ("pairs", names(&|row| pair(row).is_some_and(|pair| pairs.contains(&pair)))),
+            ("texts", names(&|row| text(row).is_some_and(|text| known_texts.contains(text)))),
+            ("outputs", names(&|row| !repeated && outputs.contains(split.ids[row].as_str()))),
         ];
         if let Some((kind, ids)) = kinds.into_iter().find(|(_, ids)| !ids.is_empty()) {
             let count = ids.len();
@@ -410,7 +410,7 @@ pub(crate) fn of_ensemble(
     for AdvisedMember { name, advice, .. } in members {
         for line in *advice {
             let words: String = line.chars().filter(|c| !c.is_ascii_digit() && *c != '.').collect();
-            match groups.iter_mut().find(|(known, _)| *known == words) {
+            match groups.iter_mut().find(|(other, _)| *other == words) {
                 Some((_, group)) => group.push((name, line)),
                 None => groups.push((words, vec![(name, line)])),
             }
@@ -446,12 +446,12 @@ fn worse_than_member(
     report: &Report,
     members: &[AdvisedMember],
 ) -> Option<String> {
-    let known = members.iter().filter_map(|AdvisedMember { name, metrics, .. }| {
+    let compared = members.iter().filter_map(|AdvisedMember { name, metrics, .. }| {
         Some((name, comparable(&report.metrics, metrics, config.evaluation.metric)?))
     });
     let better =
         |value: f64, than: f64, larger: bool| if larger { value > than } else { value < than };
-    let best = known.reduce(|best, next| {
+    let best = compared.reduce(|best, next| {
         let larger = next.1.0.larger_is_better();
         if better(next.1.2, best.1.2, larger) { next } else { best }
     });

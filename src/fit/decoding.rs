@@ -5,13 +5,13 @@ use dsokr_decode::{Candidates, Reranker};
 
 use super::hubs;
 use super::predictions::Predictions;
-use super::reranker::{self, PairWords, Reranked};
+use super::reranker::{self, PairWords};
 use crate::decoding::evaluator::Evaluator;
-use crate::error::Error;
+use crate::error::{Error, ensure};
 use crate::learners::choice::Choice;
 use crate::learners::learner::{Fit, Fitted};
 use crate::run::{Member, Run};
-use crate::run_dir::{HELD_OUT_PART, HeldOut, RERANKER, RERANKER_PART, RunDir};
+use crate::run_dir::{HELD_OUT, HeldOut, RERANKER, RunDir, UNSEEN_RERANKER, UnseenPairs};
 use crate::targets::{OutputTargets, Problem};
 
 /// The corrections that a configuration asks for, checked against its training pairs.
@@ -79,6 +79,7 @@ impl<'a> Corrections<'a> {
         run: &RunDir,
     ) -> Result<Decoding, Error> {
         let held_out = fitted.held_out.as_ref();
+        let mut unseen = None;
         let added = if self.problem.saved.is_some() { run.candidates_with_added()? } else { None };
         let mut decoding = self.corrected(evaluator, held_out, predictions)?;
         if let (Some(corrected), None) = (&decoding.candidates, &added) {
@@ -87,19 +88,24 @@ impl<'a> Corrections<'a> {
         let candidates = decoding.candidates.as_ref().unwrap_or(evaluator.candidates());
         if let (Some(settings), Some(held_out)) = (&self.problem.config.decoding.reranker, held_out)
         {
-            let parts = reranker::without_parts(settings, self.problem, learner, targets)?;
-            let reranked = reranker::fit(
+            let folds = reranker::fold_predictions(settings, self.problem, learner, targets)?;
+            let fitted = reranker::fit(
                 settings,
                 self.words.as_ref(),
-                &parts,
+                &folds,
                 self.problem,
                 targets,
                 candidates,
                 held_out,
             )?;
-            save_reranker(run, &reranked)?;
-            decoding.reranker = Some(reranked.reranker);
+            run.save_reranker(RERANKER, &fitted.reranker)?;
+            if let Some((reranker, pairs)) = fitted.unseen {
+                run.save_reranker(UNSEEN_RERANKER, &reranker)?;
+                unseen = Some(pairs);
+            }
+            decoding.reranker = Some(fitted.reranker);
         }
+        self.save_held_out(held_out, unseen, run)?;
         if let Some(added) = added {
             let predictions = held_out.map(|held_out| held_out.predictions.as_slice());
             let all = hubs::of_all(added, candidates, predictions)?;
@@ -110,6 +116,29 @@ impl<'a> Corrections<'a> {
         let reranker = decoding.reranker.take();
         decoding.reranker = reranker.map(|reranker| reranker.among(candidates)).transpose()?;
         Ok(decoding)
+    }
+
+    /// Writes the held-out predictions into the run, where the configuration keeps them or hubs need them, with the pairs
+    /// that a reranker of the run has not seen.
+    fn save_held_out(
+        &self,
+        held_out: Option<&HeldOut>,
+        unseen: Option<UnseenPairs>,
+        run: &RunDir,
+    ) -> Result<(), Error> {
+        let decoding = &self.problem.config.decoding;
+        match held_out {
+            // hubs of candidates that are added are computed from these too, for which 16 bits are enough
+            Some(held_out) if decoding.held_out || decoding.hubs.is_some() => {
+                let path = run.path().join(HELD_OUT);
+                held_out.save(&path, unseen.as_ref(), decoding.held_out)
+            }
+            Some(_) => Ok(()),
+            None => {
+                let allowed = "false: this encoder gives no predictions for training inputs that it has not seen";
+                ensure(!decoding.held_out, "decoding.held_out", true, allowed)
+            }
+        }
     }
 
     /// Candidates that are corrected for hubs.
@@ -129,16 +158,6 @@ impl<'a> Corrections<'a> {
             hubs::correct(settings, evaluator, placed, &held_out.predictions, z)?;
         Ok(Decoding { candidates: Some(corrected), reranker: None, choices })
     }
-}
-
-/// Writes a reranker into a run, and with it the one that has not seen a part of the training pairs.
-fn save_reranker(run: &RunDir, reranked: &Reranked) -> Result<(), Error> {
-    run.save_reranker(RERANKER, &reranked.reranker)?;
-    if let Some((held_out, reranker)) = &reranked.without_part {
-        run.save_reranker(RERANKER_PART, reranker)?;
-        held_out.save(&run.path().join(HELD_OUT_PART), true)?;
-    }
-    Ok(())
 }
 
 impl Decoding {

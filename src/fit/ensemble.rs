@@ -74,12 +74,13 @@ pub(super) fn run(
     }
     let (ensemble, mut report) = evaluate(request, settings, &path)?;
     let trained = members.iter().zip(&trained);
-    let trained: Vec<_> = trained.filter_map(|(own, done)| Some((own, done.get()?))).collect();
+    let trained: Vec<_> =
+        trained.filter_map(|(member, done)| Some((member, done.get()?))).collect();
     let skipped = trained.iter().flat_map(|(_, (report, _))| report.skipped_rows.clone());
     report.skipped_rows = skipped.collect();
     run.finish(request.config, &report)?;
-    let members = trained.iter().map(|(own, (report, advice))| AdvisedMember {
-        name: &own.name,
+    let members = trained.iter().map(|(member, (report, advice))| AdvisedMember {
+        name: &member.name,
         metrics: &report.metrics,
         advice,
     });
@@ -146,20 +147,20 @@ fn evaluate(
     let device = request.processor.open()?;
     let mut run = Run::open_members(path, request.config, &request.root, &device)?;
     run.rule = settings.combination.clone();
-    let ask = |run: &Run, name| {
+    let predict = |run: &Run, name| {
         let request = QueryRequest { split: Some(name), ..QueryRequest::default() };
-        request.ask(&Processes::default(), run, Member::coordinates)
+        request.predict(&Processes::default(), run, Member::coordinates)
     };
     let name = request.config.evaluation.split;
-    let asked = ask(&run, name)?;
+    let queries = predict(&run, name)?;
     match settings.weights {
         None => {}
         Some(MemberWeights::HeldOut) => run.weigh_held_out()?,
         Some(MemberWeights::Validation) if name == SplitName::Validation => {
-            run.fit_weights(&asked)?;
+            run.fit_weights(&queries)?;
         }
         Some(MemberWeights::Validation) => {
-            let validation = ask(&run, SplitName::Validation)?;
+            let validation = predict(&run, SplitName::Validation)?;
             run.fit_weights(&validation)?;
         }
     }
@@ -169,7 +170,7 @@ fn evaluate(
         }
     }
     replace_json(path, RULE, &run.rule)?;
-    let (found, _) = run.evaluate(&asked)?;
-    let report = report(name, found, &run.members()[0].candidates, run.config())?;
+    let (evaluation, _) = run.evaluate(&queries)?;
+    let report = report(name, evaluation, &run.members()[0].candidates, run.config())?;
     Ok((run, report))
 }

@@ -36,19 +36,19 @@ pub(crate) fn correct(
     let mut best: Option<(f64, Hubs, f32, usize)> = None;
     let mut corrected = candidates.clone();
     for &neighbours in &hubs.neighbours {
-        let found = Hubs::fit(&unit, candidates, neighbours)?;
+        let means = Hubs::fit(&unit, candidates, neighbours)?;
         for &weight in &hubs.weights {
-            corrected = corrected.with_hubs(found.clone(), weight)?;
+            corrected = corrected.with_hubs(means.clone(), weight)?;
             let scores = evaluator.validation_among(z, &corrected)?;
             let score = metric.score(&scores);
             let value = metric.value(&scores);
             info!(neighbours, weight = decimal(weight), metric = %metric, value, "hubs");
             if best.as_ref().is_none_or(|(least, ..)| score > *least) {
-                best = Some((score, found.clone(), weight, neighbours));
+                best = Some((score, means.clone(), weight, neighbours));
             }
         }
     }
-    let Some((_, found, weight, neighbours)) = best else { return Ok((corrected, Vec::new())) };
+    let Some((_, means, weight, neighbours)) = best else { return Ok((corrected, Vec::new())) };
     let weights: Vec<f64> = hubs.weights.iter().copied().map(decimal).collect();
     let counts: Vec<f64> = hubs.neighbours.iter().map(|&count| count as f64).collect();
     let chosen = Choice::new("decoding.hubs.neighbours", neighbours as f64, &counts);
@@ -57,7 +57,7 @@ pub(crate) fn correct(
         Choice::new("decoding.hubs.weights", decimal(weight), &weights),
         Choice { bounds, ..chosen },
     ];
-    Ok((corrected.with_hubs(found, weight)?, choices))
+    Ok((corrected.with_hubs(means, weight)?, choices))
 }
 
 /// Candidates of a run to which some were added, corrected for hubs as the others are: by the same number of

@@ -161,7 +161,7 @@ fn fit_one(
     // 7. decoding: hubs, the reranker and added candidates; 8. report: by the first process, for all
     let mut chosen = None;
     let (report, advice) = job.first(|| {
-        let mut run = fitted.save(run.clone(), &problem.config)?;
+        let mut run = fitted.save(run.clone())?;
         let predictions = Predictions::new(&evaluator, &fitted)?;
         let decoding =
             corrections.fit(&*learner, &targets, &evaluator, &fitted, &predictions, &run)?;

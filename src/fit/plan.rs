@@ -51,7 +51,7 @@ impl Request<'_> {
     /// configuration, or one for each member of an ensemble.
     ///
     /// # Errors
-    /// Those of the data and of the preparation; [`Error::Memory`] for data that are too large to draw.
+    /// Errors of the data and of the preparation; [`Error::Memory`] for data that are too large to draw.
     pub fn plan(&self) -> Result<Vec<Plan>, Error> {
         match &self.config.ensemble {
             None => Ok(vec![self.plan_of(self.config)?]),
@@ -71,7 +71,7 @@ impl Request<'_> {
         needs.extend(of_learner);
         needs.extend(words_need(&problem)?);
         needs.push(Need::memory("", "buffers and the allocator's reserve", RESERVE));
-        let total = |of: fn(&Need) -> f64| needs.iter().map(of).sum::<f64>();
+        let total = |amount: fn(&Need) -> f64| needs.iter().map(amount).sum::<f64>();
         let begun = started.elapsed().as_secs_f64();
         let (products, copies) = speeds();
         let multiplications = total(|need| need.multiplications);

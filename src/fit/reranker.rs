@@ -14,9 +14,9 @@ use crate::config::RerankerConfig;
 use crate::config::folds::repeated;
 use crate::decoding::lexicon::MoleculeLexicon;
 use crate::error::{Error, ensure};
-use crate::learners::learner::{Fit, WithoutPart};
+use crate::learners::learner::{Fit, FoldPredictions};
 use crate::metrics::molecules::are_smiles;
-use crate::run_dir::HeldOut;
+use crate::run_dir::{HeldOut, UnseenPairs};
 use crate::targets::memory::Need;
 use crate::targets::{OutputTargets, Problem};
 
@@ -24,21 +24,21 @@ use crate::targets::{OutputTargets, Problem};
 pub(super) fn check(settings: &RerankerConfig, n: usize) -> Result<(), Error> {
     let rest = settings.parts().rest(n);
     let key = "decoding.reranker.neighbours";
-    let found = settings.neighbours;
-    let allowed = format_args!("1 to {rest}, the number of training pairs without a part");
-    ensure(found <= rest, key, found, allowed)
+    let neighbours = settings.neighbours;
+    let allowed = format_args!("1 to {rest}, the number of training pairs without a fold");
+    ensure(neighbours <= rest, key, neighbours, allowed)
 }
 
 /// Words of texts and facts about outputs, as the training pairs have them.
 pub(super) struct PairWords<'a> {
     lexicon: Arc<dyn Lexicon>,
     texts: &'a [String],
-    /// Of each training pair what its text says and what holds of its output.
+    /// What the text of each training pair says, and what holds of its output.
     pairs: Vec<(Vec<bool>, Vec<Option<bool>>)>,
 }
 
 impl<'a> PairWords<'a> {
-    /// Those of the settings; none where these have no words.
+    /// Reads the words that the settings name; none where they name no words.
     pub fn read(
         settings: &RerankerConfig,
         problem: &'a Problem,
@@ -97,48 +97,62 @@ pub(super) fn words_need(problem: &Problem) -> Result<Option<Need>, Error> {
     let Some(settings) = &problem.config.decoding.reranker else { return Ok(None) };
     let Some(lexicon) = read_lexicon(settings, &problem.root)? else { return Ok(None) };
     let dataset = &problem.dataset;
-    // of a training pair what its text says and what holds of its output, of a candidate what holds
+    // what the text of a training pair says and what holds of its output; what holds of a candidate
     let lists = 2 * dataset.train.ids.len() + dataset.outputs.candidates.len();
     let list = lexicon.len() + size_of::<OnceLock<Vec<Option<bool>>>>();
     let what = "words of texts and facts";
     Ok(Some(Need::memory("decoding.reranker.words", what, lists as f64 * list as f64)))
 }
 
-/// Predictions for each part of the training pairs by a model that was fitted without it: left behind by the fit, or made
+/// Predictions for each fold of the training pairs by a model that was fitted without it: left behind by the fit, or made
 /// by further fits.
-pub(super) fn without_parts(
+pub(super) fn fold_predictions(
     settings: &RerankerConfig,
     problem: &Problem,
     learner: &dyn Fit,
     targets: &OutputTargets,
-) -> Result<Vec<WithoutPart>, Error> {
-    let parts = settings.parts().draw(&problem.dataset, problem.config.seed)?;
-    let allowed = "absent: this encoder gives no answers without a part of the pairs";
+) -> Result<Vec<FoldPredictions>, Error> {
+    let folds = settings.parts().draw(&problem.dataset, problem.config.seed)?;
+    let allowed = "absent: this encoder gives no predictions without a fold of the pairs";
     let none = || Error::value("decoding.reranker", "given", allowed);
-    learner.without(targets, &parts)?.ok_or_else(none)
+    learner.fold_predictions(targets, &folds)?.ok_or_else(none)
 }
 
 /// A fitted reranker.
-pub(super) struct Reranked {
+pub(super) struct FittedReranker {
     pub reranker: Reranker,
-    /// Where a run keeps held-out predictions: those for its first part, with a reranker that has not seen that part.
-    pub without_part: Option<(HeldOut, Reranker)>,
+    /// Where a run keeps held-out predictions: a reranker that has not seen the first fold, and the pairs of this fold.
+    pub unseen: Option<(Reranker, UnseenPairs)>,
 }
 
-/// What a training pair shows of an unseen query, with a part of the pairs left out.
-struct UnseenPart {
-    /// Number of examples of this part.
-    examples: usize,
-    predictions: HeldOut,
-    reranker_features: RerankerFeatures,
+/// The examples of a fold, and what a reranker compares them with.
+struct FoldExamples {
+    /// Number of examples that it added.
+    added: usize,
+    /// What a reranker reads that has not seen the fold.
+    features: RerankerFeatures,
+    /// The texts of the examples, where words are compared.
+    texts: Option<Vec<String>>,
 }
 
-/// Fits the reranker of candidates that are corrected for hubs as the configuration says. Each of the `parts` has
+/// What the examples of a reranker are made of.
+struct Training<'a> {
+    settings: &'a RerankerConfig,
+    words: Option<&'a PairWords<'a>>,
+    /// The weights of words by all training pairs.
+    all_words: Option<Words>,
+    problem: &'a Problem,
+    /// The coordinates of the training outputs.
+    outputs: Vec<f32>,
+    candidates: &'a Candidates,
+}
+
+/// Fits the reranker of candidates that are corrected for hubs as the configuration says. Each of the `folds` has
 /// predictions of a model without it, and `held_out` are leave-one-out predictions for all training pairs.
 ///
 /// A training pair shows what the first candidates of an unseen query look like if nothing has seen its output: neither
 /// the model, nor the hub constants, nor the predictions that it is compared with. So they are made
-/// anew without each part of the pairs. So are the weights of words.
+/// anew without each fold of the pairs. So are the weights of words.
 ///
 /// Outputs have one text each in many data sets, so of these examples the network learns that training outputs are not
 /// the answers. Some of the pairs that the model knows are examples too: a text that comes again, or nearly so, finds
@@ -146,37 +160,76 @@ struct UnseenPart {
 pub(super) fn fit(
     settings: &RerankerConfig,
     words: Option<&PairWords>,
-    parts: &[WithoutPart],
+    folds: &[FoldPredictions],
     problem: &Problem,
     targets: &OutputTargets,
     candidates: &Candidates,
     held_out: &HeldOut,
-) -> Result<Reranked, Error> {
+) -> Result<FittedReranker, Error> {
     let p = candidates.dim();
-    let seed = problem.config.seed;
-    let ids = &problem.dataset.train.ids;
-    let outputs = targets.coordinates()?;
-    let mut examples = RerankerExamples::new(settings.candidates);
-    let mut first: Option<UnseenPart> = None;
+    let pairs = problem.dataset.train.ids.len();
     let all_words = match words {
-        Some(words) => Some(words.fit(0..ids.len())?.for_rows(candidates.distinct())),
+        Some(words) => Some(words.fit(0..pairs)?.for_rows(candidates.distinct())),
         None => None,
     };
-    for part in parts {
-        let leave_one_out = Queries::new(p, &part.rest.predictions)?.normalised();
-        let among = candidates.clone().with_hubs_like(candidates, &leave_one_out)?;
-        let rest = &part.rest.pairs;
-        let known = rest.iter().flat_map(|pair| &outputs[pair * p..][..p]).copied().collect();
-        let neighbourhood = Neighbourhood::new(p, leave_one_out, known, settings.neighbours)?;
-        let shown = [part.part.pairs.as_slice(), &repeated(rest)].concat();
-        let part_words = words
-            .zip(all_words.as_ref())
-            .map(|(words, all)| Ok::<_, Error>(words.fit(rest.iter().copied())?.with_rows_of(all)));
-        let reranker_features = RerankerFeatures { neighbourhood, words: part_words.transpose()? };
-        let of_model = [part.part.predictions.as_slice(), &part.fitted].concat();
-        let mut predictions = Queries::new(p, &of_model)?.normalised();
-        let mut texts: Option<Vec<String>> =
-            words.map(|words| shown.iter().map(|&pair| words.texts[pair].clone()).collect());
+    let outputs = targets.coordinates()?;
+    let training = Training { settings, words, all_words, problem, outputs, candidates };
+
+    let mut examples = RerankerExamples::new(settings.candidates);
+    let mut first: Option<FoldExamples> = None;
+    for fold in folds {
+        let added = training.add_fold(fold, &mut examples)?;
+        if first.is_none() && problem.config.decoding.held_out {
+            first = Some(added);
+        }
+    }
+    if examples.is_empty() {
+        let allowed = "absent: no output of a training pair is among its first candidates";
+        return Err(Error::value("decoding.reranker", "given", allowed));
+    }
+    info!(queries = examples.len(), "reranker fitted");
+
+    let seed = problem.config.seed;
+    let unseen = match (first, folds.first()) {
+        (Some(first), Some(fold)) => {
+            let others = examples.without_first(first.added);
+            // a single fold has no others
+            let others = if others.is_empty() { &examples } else { &others };
+            let reranker = Reranker::fit(others, first.features, seed)?;
+            let pairs = fold.fold.pairs.clone();
+            let texts = first.texts.map(|mut texts| {
+                texts.truncate(pairs.len());
+                texts
+            });
+            Some((reranker, UnseenPairs { pairs, texts }))
+        }
+        _ => None,
+    };
+    let unit = Queries::new(p, &held_out.predictions)?.normalised();
+    let neighbourhood = Neighbourhood::new(p, unit, training.outputs, settings.neighbours)?;
+    let features = RerankerFeatures { neighbourhood, words: training.all_words };
+    Ok(FittedReranker { reranker: Reranker::fit(&examples, features, seed)?, unseen })
+}
+
+impl Training<'_> {
+    /// Adds the pairs of a fold as examples, and some of the other pairs, which its model was fitted to.
+    fn add_fold(
+        &self,
+        fold: &FoldPredictions,
+        examples: &mut RerankerExamples,
+    ) -> Result<FoldExamples, Error> {
+        let p = self.candidates.dim();
+        let ids = &self.problem.dataset.train.ids;
+        let rest = &fold.rest.pairs;
+        let leave_one_out = Queries::new(p, &fold.rest.predictions)?.normalised();
+        let among = self.candidates.clone().with_hubs_like(self.candidates, &leave_one_out)?;
+        let features = self.features(rest, leave_one_out)?;
+
+        let shown = [fold.fold.pairs.as_slice(), &repeated(rest)].concat();
+        let predictions = [fold.fold.predictions.as_slice(), &fold.fitted].concat();
+        let predictions = Queries::new(p, &predictions)?.normalised();
+        let texts: Option<Vec<String>> =
+            self.words.map(|words| shown.iter().map(|&pair| words.texts[pair].clone()).collect());
         let queries = Queries::new(p, &predictions)?;
         let queries = match &texts {
             Some(texts) => queries.with_texts(texts)?,
@@ -184,30 +237,22 @@ pub(super) fn fit(
         };
         let row = |&pair: &usize| among.find(&ids[pair]).map(|at| among.class_of(at));
         let gold: Vec<Option<u32>> = shown.iter().map(row).collect();
-        examples.add(&queries, &gold, &among, &reranker_features)?;
-        if first.is_none() && problem.config.decoding.held_out {
-            predictions.truncate(part.part.predictions.len());
-            texts.iter_mut().for_each(|texts| texts.truncate(part.part.pairs.len()));
-            let predictions = HeldOut { predictions, texts, ..part.part.clone() };
-            first = Some(UnseenPart { examples: examples.len(), predictions, reranker_features });
-        }
+        let before = examples.len();
+        examples.add(&queries, &gold, &among, &features)?;
+        Ok(FoldExamples { added: examples.len() - before, features, texts })
     }
-    if examples.is_empty() {
-        let allowed = "absent: no output of a training pair is among its first candidates";
-        return Err(Error::value("decoding.reranker", "given", allowed));
+
+    /// What a reranker compares with that has seen the pairs `rest`, whose leave-one-out predictions have unit length.
+    fn features(&self, rest: &[usize], leave_one_out: Vec<f32>) -> Result<RerankerFeatures, Error> {
+        let p = self.candidates.dim();
+        let outputs = rest.iter().flat_map(|pair| &self.outputs[pair * p..][..p]).copied();
+        let outputs = outputs.collect();
+        let neighbourhood =
+            Neighbourhood::new(p, leave_one_out, outputs, self.settings.neighbours)?;
+        let words = match (self.words, &self.all_words) {
+            (Some(words), Some(all)) => Some(words.fit(rest.iter().copied())?.with_rows_of(all)),
+            _ => None,
+        };
+        Ok(RerankerFeatures { neighbourhood, words })
     }
-    let unit = Queries::new(p, &held_out.predictions)?.normalised();
-    let neighbourhood = Neighbourhood::new(p, unit, outputs, settings.neighbours)?;
-    let reranker_features = RerankerFeatures { neighbourhood, words: all_words };
-    info!(queries = examples.len(), "reranker fitted");
-    let without_part = match first {
-        Some(unseen) => {
-            let others = examples.without_first(unseen.examples);
-            // a single part has no others
-            let others = if others.is_empty() { &examples } else { &others };
-            Some((unseen.predictions, Reranker::fit(others, unseen.reranker_features, seed)?))
-        }
-        None => None,
-    };
-    Ok(Reranked { reranker: Reranker::fit(&examples, reranker_features, seed)?, without_part })
 }

@@ -13,9 +13,9 @@ use serde::de::DeserializeOwned;
 use crate::config;
 use crate::config::{Abilities, Checked, Config, EncoderSettings, EncoderTable, Lowered};
 use crate::decoding::evaluator::Evaluator;
-use crate::error::{Error, ensure};
+use crate::error::Error;
 use crate::learners::choice::Choice;
-use crate::run_dir::{HELD_OUT, HeldOut, PreparationFile, RunDir};
+use crate::run_dir::{HeldOut, PreparationFile, RunDir};
 use crate::targets::memory::Need;
 use crate::targets::{OutputTargets, Problem};
 use dsokr_data::Split;
@@ -127,17 +127,17 @@ pub trait Fit {
         observer: &mut dyn Observer,
     ) -> Result<Fitted, Error>;
 
-    /// Predictions of models that were each fitted to the targets without some of the training pairs, given
-    /// in rising order; needed for `decoding.reranker` (default: none are known).
+    /// Predictions of models that were each fitted to the targets without one of the `folds`, which hold training pairs
+    /// in rising order; needed for `decoding.reranker` (default: the learner gives none).
     ///
     /// # Errors
     /// As [`fit`](Self::fit).
-    fn without(
+    fn fold_predictions(
         &self,
         targets: &OutputTargets,
-        parts: &[Vec<usize>],
-    ) -> Result<Option<Vec<WithoutPart>>, Error> {
-        let _ = (targets, parts);
+        folds: &[Vec<usize>],
+    ) -> Result<Option<Vec<FoldPredictions>>, Error> {
+        let _ = (targets, folds);
         Ok(None)
     }
 }
@@ -202,14 +202,17 @@ where
     config::register::<T>(name)
 }
 
-/// Predictions of a model that was fitted without a part of the training pairs.
+/// Predictions of a model that was fitted without a fold of the training pairs.
+///
+/// Two of the three are [`HeldOut`]. The third is for pairs that the model was fitted to, so it is not held out: a
+/// reranker learns from it what a query looks like that resembles a training input.
 #[derive(Clone, Debug)]
-pub struct WithoutPart {
-    /// For the pairs of this part.
-    pub part: HeldOut,
-    /// For the other pairs, by models that were fitted without the part and without the pair.
+pub struct FoldPredictions {
+    /// Predictions for the pairs of the fold.
+    pub fold: HeldOut,
+    /// Predictions for the other pairs, by models that were fitted without the fold and without the pair.
     pub rest: HeldOut,
-    /// For every eighth of the other pairs, which the model was fitted to, `[pairs × p]`.
+    /// Predictions for every eighth of the other pairs, which the model was fitted to, `[pairs × p]` row-major.
     pub fitted: Vec<f32>,
 }
 
@@ -299,29 +302,15 @@ impl Fitted {
         }
     }
 
-    /// Writes the model into its run, unless the fit has, and the held-out predictions, where the configuration keeps them
-    /// or hubs need them.
+    /// Writes the model into its run, unless the fit has.
     ///
     /// # Errors
-    /// A learner that gives no held-out predictions; what the file system reports.
-    pub(crate) fn save(&self, run: RunDir, config: &Checked) -> Result<RunDir, Error> {
+    /// What the file system reports.
+    pub(crate) fn save(&self, run: RunDir) -> Result<RunDir, Error> {
         let mut run = run;
         if !self.saved {
             run = run.save_preparation(&self.predictor.preparation()?)?;
             self.predictor.save(&mut run)?;
-        }
-        let decoding = &config.decoding;
-        match &self.held_out {
-            // hubs of candidates that are added are computed from these too, for which 16 bits are enough
-            Some(held_out) if decoding.held_out || decoding.hubs.is_some() => {
-                held_out.save(&run.path().join(HELD_OUT), decoding.held_out)?;
-            }
-            Some(_) => {}
-            None => {
-                let allowed =
-                    "false: this encoder gives no answers to training inputs that it has not seen";
-                ensure(!decoding.held_out, "decoding.held_out", true, allowed)?;
-            }
         }
         Ok(run)
     }

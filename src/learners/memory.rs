@@ -39,11 +39,11 @@ pub(crate) fn of_reranker(
     let hubs = if config.decoding.hubs.is_some() { rest * candidates * p } else { 0.0 };
     let [examples, network] = Reranker::cost(queries, size, words.is_some());
     // scores of all candidates and pairs, and those of the first ones with their neighbours' outputs
-    let found = queries * p * (candidates + rest + size * neighbours);
-    // answers of all fits, the outputs and what is compared with them, and the candidates again
+    let scoring = queries * p * (candidates + rest + size * neighbours);
+    // predictions of all fits, the outputs and what is compared with them, and the candidates again
     let held = 4.0 * p * (parts * n + 4.0 * n + candidates);
     Need {
-        multiplications: parts * (multiplications + hubs) + found + network,
+        multiplications: parts * (multiplications + hubs) + scoring + network,
         ..Need::memory("decoding.reranker", "the reranker", bytes + held + examples)
     }
 }
@@ -119,7 +119,7 @@ pub fn of_training(
     parts.iter().flat_map(needs).chain(pages).collect()
 }
 
-/// The same settings, but a step encodes a half of a batch at a time, a quarter, and so on, where more needs more
+/// Settings by which a step encodes a half of a batch at a time, a quarter, and so on, where more needs more
 /// memory than the GPU has.
 pub fn split_batches(
     config: &TrainingConfig,

@@ -231,7 +231,7 @@ impl<'a, R: Recipe> PreparedNetwork<'a, R> {
                 fold = at + 1,
                 folds = folds.len(),
                 pairs = n - held.len(),
-                "training for held-out answers"
+                "training for held-out predictions"
             );
             let rest = rest(held, n);
             let learned = split.select(&rest)?;
@@ -246,7 +246,7 @@ impl<'a, R: Recipe> PreparedNetwork<'a, R> {
             let outcome = train(&task, model, None, &mut (), observer)?;
             let model = match outcome.best {
                 Best::Given(best) => parameters::restore(outcome.model, best)?,
-                Best::Last | Best::Stored => outcome.model,
+                Best::Last | Best::Checkpoint => outcome.model,
             };
             let inputs = self.preparation.inputs(&split.select(held)?)?;
             let z = embed(&model, &inputs, config.evaluation.batch)?;
@@ -277,7 +277,7 @@ impl<R: Recipe> Fit for PreparedNetwork<'_, R> {
         if decoding.needs_held_out() {
             let part = needs(rest);
             let parts = hubs.parts().held_out_folds as f64;
-            let total = |of: fn(&Need) -> f64| parts * part.iter().map(of).sum::<f64>();
+            let total = |amount: fn(&Need) -> f64| parts * part.iter().map(amount).sum::<f64>();
             // the answers; each training comes after the one before
             let what = "trainings without a part of the pairs";
             let bytes = 8.0 * (n * coordinates) as f64;
@@ -344,8 +344,8 @@ impl<R: Recipe> Fit for PreparedNetwork<'_, R> {
         }
         let model = match (outcome.best, run) {
             (Best::Given(best), _) => parameters::restore(outcome.model, best)?,
-            (Best::Stored, Some(run)) => parameters::restore(outcome.model, run.best()?)?,
-            (Best::Last, _) | (Best::Stored, None) => outcome.model,
+            (Best::Checkpoint, Some(run)) => parameters::restore(outcome.model, run.best()?)?,
+            (Best::Last, _) | (Best::Checkpoint, None) => outcome.model,
         };
         let held_out = self.held_out(&model, targets, &task, observer)?;
         Ok(Fitted { saved, held_out, ..Fitted::new(network(model)) })
@@ -395,9 +395,9 @@ fn new_model<R: Recipe>(
 fn check_groups<E: Encoder>(config: &Checked, model: &Model<E>) -> Result<(), Error> {
     let names: Vec<String> = parameters::names(model);
     config.training.groups.iter().try_for_each(|group| {
-        let known = names.iter().any(|name| name.contains(&group.parameters));
+        let exists = names.iter().any(|name| name.contains(&group.parameters));
         let key = "training.groups.parameters";
         let found = format_args!("{:?}", group.parameters);
-        ensure(known, key, found, format_args!("a part of one of {}", names.join(", ")))
+        ensure(exists, key, found, format_args!("a part of one of {}", names.join(", ")))
     })
 }

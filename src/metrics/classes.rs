@@ -90,8 +90,8 @@ impl PredictedClasses {
     }
 
     pub fn macro_f1(&self, queries: &[usize]) -> f64 {
-        let known: Vec<f64> = self.each(queries).into_iter().flatten().collect();
-        known.iter().sum::<f64>() / known.len() as f64
+        let figures: Vec<f64> = self.each(queries).into_iter().flatten().collect();
+        figures.iter().sum::<f64>() / figures.len() as f64
     }
 
     pub fn f1(&self, queries: &[usize]) -> f64 {

@@ -135,7 +135,7 @@ pub fn compare(runs: &[EvaluatedRun], resamples: usize, seed: u64) -> Result<Run
     };
     let compared = metrics.iter().enumerate().filter_map(|(at, &metric)| {
         let value_of = |run: usize| {
-            summaries[run][at].as_ref().and_then(|_| metric.known(&runs[run].evaluation.scores))
+            summaries[run][at].as_ref().and_then(|_| metric.measured(&runs[run].evaluation.scores))
         };
         let reference = value_of(0).map(|value| (value, column(0, at)));
         let value = |run: usize| {

@@ -71,14 +71,14 @@ impl RegressionScores {
         let mean = |value: fn(&TargetScores) -> f64| {
             targets.iter().map(value).sum::<f64>() / targets.len() as f64
         };
-        let known: Vec<f64> = targets.iter().filter_map(|target| target.rrmse).collect();
-        let rrmse = known.iter().sum::<f64>() / known.len() as f64;
+        let each_rrmse: Vec<f64> = targets.iter().filter_map(|target| target.rrmse).collect();
+        let rrmse = each_rrmse.iter().sum::<f64>() / each_rrmse.len() as f64;
         Ok(Self {
             mae: mean(|target| target.mae),
             rmse: mean(|target| target.rmse),
             r2: mean(|target| target.r2),
             spearman: mean(|target| target.spearman),
-            rrmse: (!known.is_empty()).then_some(rrmse),
+            rrmse: (!each_rrmse.is_empty()).then_some(rrmse),
             targets,
         })
     }

@@ -273,7 +273,7 @@ impl fmt::Display for Scores {
 
 impl Scores {
     /// The edit distances of what a search found beyond the candidates, which have no ranks.
-    pub(crate) fn found(&self) -> Option<Self> {
+    pub(crate) fn beyond_candidates(&self) -> Option<Self> {
         let graphs = self.beyond.as_ref()?.graphs.clone()?;
         let ranks = Metrics { missing_gold: self.queries, ..self.ranks.clone() };
         Some(Self { outputs: Some(OutputScores::Molecules(graphs)), ..ranks.into() })

@@ -31,7 +31,7 @@ pub(super) fn search_of(
     search_by(runs, settings)
 }
 
-/// The same of runs whose spaces are known, and whose outputs have moves.
+/// A search for molecules beyond the candidates of runs that have read their spaces, and whose outputs have moves.
 pub(crate) fn search_by(runs: &[Member], settings: BeyondConfig) -> Result<BeyondSearch, Error> {
     let placers = runs.iter().map(|run| Placer::open(run.stored()?, &run.candidates));
     let placers = placers.collect::<Result<_, Error>>()?;

@@ -49,7 +49,7 @@ pub enum NewCandidates<'a> {
     /// The rows of a table. `files` are those that hold what a table does not: rows of features, or graphs, a file for
     /// each kernel that needs one, in the order of the configuration.
     Table { table: &'a Path, files: &'a [PathBuf] },
-    /// Those molecules that are not candidates yet, neither by a search nor by an id that was made of them.
+    /// The molecules among these that are not candidates yet, neither by a search nor by an id that was made of them.
     Found(&'a [FoundCandidate]),
 }
 
@@ -96,7 +96,7 @@ pub fn add_candidates<T>(
     }
     let grown = places.iter().map(|place| grow(place, new));
     let grown = grown.collect::<Result<Vec<_>, Error>>()?;
-    let added = found(&grown);
+    let added = summary(&grown);
     let done = before(&added)?;
     if !dry {
         let save = |grown: &Grown, path: &Path| {
@@ -132,7 +132,7 @@ fn ensemble_of(run: &Path) -> Result<Option<PathBuf>, Error> {
 }
 
 /// A summary of the candidates that each member is to get.
-fn found(grown: &[Grown]) -> AddedCandidates {
+fn summary(grown: &[Grown]) -> AddedCandidates {
     let all = &grown[0].candidates;
     let more = all.len() - grown[0].count..all.len();
     let earlier = |candidate: usize| {
@@ -157,7 +157,7 @@ fn new_outputs(
     fitted: &FittedFeatures,
     before: &Candidates,
 ) -> Result<Outputs, Error> {
-    let found = match new {
+    let molecules = match new {
         NewCandidates::Table { table, files } => {
             let (outputs, table) = source.read_further(table, files, fitted)?;
             for (row, id) in outputs.ids.iter().enumerate() {
@@ -172,30 +172,26 @@ fn new_outputs(
             }
             return Ok(outputs);
         }
-        NewCandidates::Found(found) => found,
+        NewCandidates::Found(molecules) => molecules,
     };
     source.outputs.check_made()?;
-    let is_new = |own: &&FoundCandidate| before.find(&own.id()).is_none();
-    let found = found.iter().filter(|own| own.candidate.is_none()).filter(is_new);
-    let parse = |own: &'_ FoundCandidate| {
-        let wrong = |error: dsokr_molecule::Error| {
-            Error::value("a molecule that was found", &own.smiles, error.to_string())
-        };
-        Molecule::parse(&own.smiles).map_err(wrong)
+    let is_new = |molecule: &&FoundCandidate| {
+        molecule.candidate.is_none() && before.find(&molecule.id()).is_none()
     };
-    let parsed = found.map(|own| Ok((own, parse(own)?)));
-    let parsed: Vec<(&FoundCandidate, Molecule)> = parsed.collect::<Result<_, Error>>()?;
-    let allowed = "molecules that are not candidates of it";
-    ensure(
-        !parsed.is_empty(),
-        format_args!("new candidates of {}", run.display()),
-        "none",
-        allowed,
-    )?;
-    let (found, molecules): (Vec<_>, Vec<_>) = parsed.into_iter().unzip();
-    let smiles = found.iter().map(|own| own.smiles.clone()).collect();
-    let ids = found.iter().map(|own| own.id()).collect();
-    Ok(Outputs { ids, ..source.made(smiles, molecules, fitted)? })
+    let mut ids = Vec::new();
+    let mut smiles = Vec::new();
+    let mut parsed = Vec::new();
+    for molecule in molecules.iter().filter(is_new) {
+        let wrong = |error: dsokr_molecule::Error| {
+            Error::value("a molecule that was found", &molecule.smiles, error.to_string())
+        };
+        parsed.push(Molecule::parse(&molecule.smiles).map_err(wrong)?);
+        ids.push(molecule.id());
+        smiles.push(molecule.smiles.clone());
+    }
+    let key = format_args!("new candidates of {}", run.display());
+    ensure(!parsed.is_empty(), key, "none", "molecules that are not candidates of it")?;
+    Ok(Outputs { ids, ..source.made(smiles, parsed, fitted)? })
 }
 
 /// The candidates of the run of one model with new ones.
@@ -241,12 +237,12 @@ fn same_molecules(all: &Candidates, start: usize) -> Vec<Option<String>> {
     if !are_smiles(all) {
         return Vec::new();
     }
-    let own: Vec<Option<String>> = (start..all.len())
+    let added: Vec<Option<String>> = (start..all.len())
         .into_par_iter()
         .map(|candidate| canonical(all.label(candidate)))
         .collect();
     let mut first: HashMap<&str, usize> = HashMap::new();
-    for (smiles, candidate) in own.iter().zip(start..) {
+    for (smiles, candidate) in added.iter().zip(start..) {
         if let Some(smiles) = smiles {
             first.entry(smiles).or_insert(candidate);
         }
@@ -262,7 +258,7 @@ fn same_molecules(all: &Candidates, start: usize) -> Vec<Option<String>> {
         let first = first[smiles.as_deref()?];
         (first != candidate).then(|| all.id(first).to_owned())
     };
-    own.iter().zip(start..).map(same).collect()
+    added.iter().zip(start..).map(same).collect()
 }
 
 const OUTPUT: OutputFolder =
@@ -306,13 +302,13 @@ pub fn shard_candidates(
     let key = Argument::new("parts");
     let allowed = format_args!("1 to {most}, the distinct candidates");
     ensure((1..=most).contains(&parts), key, parts, allowed)?;
-    let own = run.join(FOLDER);
+    let default = run.join(FOLDER);
     let folder = match out {
-        Some(out) if out != own => {
+        Some(out) if out != default => {
             OUTPUT.check(out)?;
             out.to_path_buf()
         }
-        Some(_) | None => own,
+        Some(_) | None => default,
     };
     let metadata = fingerprints(&stored)?;
     let mut bytes = 0;
@@ -336,18 +332,19 @@ pub(super) fn open_shards(
     run: &Path,
     folder: Option<&Path>,
 ) -> Result<Option<Shards>, Error> {
-    let own = run.join(FOLDER);
+    let default = run.join(FOLDER);
     if folder.is_none() {
         if processes.size() == 1 {
             return Ok(None);
         }
-        let found = if own.is_dir() { "there" } else { "missing" };
-        processes.check_same(&format!("folder {}", own.display()), found)?;
-        if found == "missing" {
+        let is_there = default.is_dir();
+        let value = if is_there { "there" } else { "missing" };
+        processes.check_same(&format!("folder {}", default.display()), value)?;
+        if !is_there {
             return Ok(None);
         }
     }
-    let folder = folder.unwrap_or(&own);
+    let folder = folder.unwrap_or(&default);
     let shards = Shards::open(processes, folder, &candidates::checksum(run)?)?;
     tracing::info!(
         "{} candidates in {} shards ({}) in {}",

@@ -29,7 +29,7 @@ impl Run {
         }
     }
 
-    /// What is doubtful about each query of a split under a rule that gave these lists, which is logged too; nothing of
+    /// What is doubtful about each query of a split under a rule that gave these lists, which is logged too; empty for
     /// queries that are not spectra.
     pub(super) fn cautions(
         &self,
@@ -57,7 +57,7 @@ impl Run {
         cautions
     }
 
-    /// That a spectrum has the other polarity than the training spectra.
+    /// The caution about a spectrum of a polarity that no training spectrum has.
     fn polarity_caution(&self, spectrum: &Spectrum) -> Option<String> {
         let trained = self.members[0].polarities.only()?;
         let polarity = spectrum.polarity().filter(|polarity| *polarity != trained)?;
@@ -67,7 +67,7 @@ impl Run {
     }
 }
 
-/// That a spectrum has an adduct which is not known, or no candidate in its window of so many millionths.
+/// The caution about a spectrum with an unknown adduct, or without a candidate within `ppm` millionths of its precursor.
 fn mass_caution(spectrum: &Spectrum, ppm: f64, candidates: usize) -> Option<String> {
     if spectrum.ions().is_err() {
         let adduct = spectrum.adduct().unwrap_or_default();

@@ -32,8 +32,8 @@ const TABLE: &str = "candidates.tsv";
 fn output(folder: &Path) -> OutputFolder<'static> {
     let is_own: fn(&str) -> bool = if folder.join(TABLE).exists() {
         |name| {
-            let own = [POINTS, VECTORS, CONSTANTS, TABLE, MODEL, INPUTS];
-            own.contains(&name) || is_exported(name)
+            let files = [POINTS, VECTORS, CONSTANTS, TABLE, MODEL, INPUTS];
+            files.contains(&name) || is_exported(name)
         }
     } else {
         |_| false
@@ -132,14 +132,16 @@ impl Member {
             for (name, text) in self.predictor.preparation()? {
                 write_atomically(&inputs.join(name), |file| file.write_all(text.as_bytes()))?;
             }
-            Ok(write_atomically(&here.join(MODEL), |own| own.write_all(&file))?)
+            Ok(write_atomically(&here.join(MODEL), |model| model.write_all(&file))?)
         })
     }
 
     /// The constant b(c) of each candidate.
     fn each_constant(&self) -> Vec<f32> {
-        let known = &self.candidates;
-        (0..known.len()).map(|c| known.constants()[known.class_of(c) as usize]).collect()
+        let candidates = &self.candidates;
+        (0..candidates.len())
+            .map(|c| candidates.constants()[candidates.class_of(c) as usize])
+            .collect()
     }
 
     /// Writes the files of candidates and what `more` writes into a folder.
@@ -152,14 +154,14 @@ impl Member {
         output.check(folder)?;
         output.write(folder, |here| {
             more(here)?;
-            let known = &self.candidates;
+            let candidates = &self.candidates;
             let point = |candidate| Ok(self.point(candidate)?.into_owned());
-            self.write_rows(&here.join(POINTS), known.dim(), point)?;
+            self.write_rows(&here.join(POINTS), candidates.dim(), point)?;
             write_vector(&here.join(CONSTANTS), &self.each_constant())?;
             Ok(write_atomically(&here.join(TABLE), |file| {
-                let columns = known.columns();
+                let columns = candidates.columns();
                 write!(file, "{}", tsv_line(&columns.names().collect::<Vec<_>>()))?;
-                (0..known.len()).try_for_each(|candidate| {
+                (0..candidates.len()).try_for_each(|candidate| {
                     write!(file, "{}", tsv_line(&columns.row(candidate).collect::<Vec<_>>()))
                 })
             })?)
@@ -168,18 +170,18 @@ impl Member {
 
     /// Writes `candidates-l2.npy`.
     fn write_vectors(&self, folder: &Path) -> Result<(), Error> {
-        let known = &self.candidates;
+        let candidates = &self.candidates;
         let p = self.candidates.dim();
         let sum = |(row, &constant): (usize, &f32)| {
-            let square: f64 = known.point(row)?.iter().map(|&v| f64::from(v).powi(2)).sum();
+            let square: f64 = candidates.point(row)?.iter().map(|&v| f64::from(v).powi(2)).sum();
             Ok(2.0 * f64::from(constant) + square)
         };
-        let sums = known.constants().iter().enumerate().map(sum);
+        let sums = candidates.constants().iter().enumerate().map(sum);
         let sums = sums.collect::<Result<Vec<f64>, Error>>()?;
         let most = sums.iter().copied().fold(f64::NEG_INFINITY, f64::max);
         self.write_rows(&folder.join(VECTORS), p + 1, |candidate| {
             let mut vector = self.point(candidate)?.into_owned();
-            vector.push((most - sums[known.class_of(candidate) as usize]).sqrt() as f32);
+            vector.push((most - sums[candidates.class_of(candidate) as usize]).sqrt() as f32);
             Ok(vector)
         })
     }
@@ -223,9 +225,9 @@ impl Member {
     ) -> Result<Vec<f32>, Error> {
         let p = self.candidates.dim();
         let Some(centre) = self.space.as_ref().and_then(OutputSpace::origin) else {
-            let found = "a run without a sketch of its outputs, or of quantiles";
+            let value = "a run without a sketch of its outputs, or of quantiles";
             let allowed = "a run whose predictions are points of the outputs' feature space";
-            return Err(Error::value(Argument::new("outputs"), found, allowed));
+            return Err(Error::value(Argument::new("outputs"), value, allowed));
         };
         let column = column.unwrap_or(&self.config.output.id);
         let table = Table::read(table, &[column])?;
@@ -245,7 +247,7 @@ impl Member {
                 Some(candidate) => self.point(*candidate)?,
                 None => others.next().unwrap_or_default().into(),
             };
-            all.extend(row.iter().zip(&*centre).map(|(&own, from)| (f64::from(own) + from) as f32));
+            all.extend(row.iter().zip(&*centre).map(|(&at, from)| (f64::from(at) + from) as f32));
         }
         Ok(all)
     }
@@ -263,17 +265,17 @@ impl Member {
         let outputs = &dataset.outputs;
         let index: HashMap<&str, usize> =
             outputs.ids.iter().enumerate().map(|(at, id)| (id.as_str(), at)).collect();
-        // those that were added are none of the data's outputs
+        // candidates that were added are not outputs of the data
         let trained = self.candidates.len() - self.candidates.added();
         let compared: Vec<usize> = (0..trained).step_by(trained.div_ceil(COMPARED)).collect();
-        let known: Option<Vec<usize>> =
+        let now: Option<Vec<usize>> =
             compared.iter().map(|&c| index.get(self.candidates.id(c)).copied()).collect();
-        let same = match known {
-            Some(known) => {
+        let same = match now {
+            Some(rows) => {
                 let before = compared.iter().map(|&candidate| self.point(candidate));
                 let before = before.collect::<Result<Vec<_>, _>>()?.concat();
                 let close = |(now, before): (&f32, &f32)| (now - before).abs() < ROUNDING;
-                let now = self.project(outputs, &known);
+                let now = self.project(outputs, &rows);
                 now.is_ok_and(|now| now.iter().zip(&before).all(close))
             }
             None => false,
@@ -312,19 +314,19 @@ impl Member {
     /// A file that cannot be read, or that is not a matrix `[queries × p]` of finite numbers.
     pub fn read_coordinates(&self, file: &Path, queries: usize) -> Result<Vec<f32>, Error> {
         let rows = read_features(file, None, false)?;
-        let found = (rows.len(), rows.width());
+        let shape = (rows.len(), rows.width());
         let p = self.candidates.dim();
         let wrong = |message| Err(Error::Config { path: file.into(), message });
-        if found != (queries, p) {
-            let (rows, width) = found;
+        if shape != (queries, p) {
+            let (rows, width) = shape;
             return wrong(format!(
-                "a matrix [{rows} × {width}]; expected is [{queries} × {p}], a row a query and a column \
+                "a matrix [{rows} × {width}]; expected [{queries} × {p}], a row a query and a column \
                  a coordinate of the run"
             ));
         }
         match rows.block(0..queries)? {
             Block::Dense(block) => Ok(block.values().to_vec()),
-            _ => wrong("packed bits; expected are numbers".into()),
+            _ => wrong("packed bits; expected numbers".into()),
         }
     }
 }

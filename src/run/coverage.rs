@@ -30,7 +30,8 @@ impl CalibratingQuery {
     /// `τ log Σ_c exp(s(c) / τ)` over its first candidates.
     fn level(first: &[f32], temperature: f64) -> f64 {
         let best = f64::from(first.first().copied().unwrap_or(f32::NEG_INFINITY));
-        let sum: f64 = first.iter().map(|&own| ((f64::from(own) - best) / temperature).exp()).sum();
+        let sum: f64 =
+            first.iter().map(|&score| ((f64::from(score) - best) / temperature).exp()).sum();
         best + temperature * sum.ln()
     }
 
@@ -76,7 +77,7 @@ pub struct CandidateSets {
 pub struct Calibration {
     /// The probability that a set holds a right output.
     pub coverage: f64,
-    /// Which queries: `validation`, `held-out answers` to training inputs, or a file.
+    /// Which queries: `validation`, `held-out predictions` for training inputs, or a file.
     pub on: String,
     /// Their number.
     pub queries: usize,
@@ -91,9 +92,9 @@ pub struct Calibration {
 pub struct CalibratingQueries {
     /// The queries.
     pub queries: Vec<CalibratingQuery>,
-    /// As [`Calibration::on`].
+    /// Which queries, as in [`Calibration::on`].
     pub on: String,
-    /// As [`Calibration::caution`].
+    /// Why their coverage may differ from that of new queries, as in [`Calibration::caution`].
     pub caution: Option<String>,
 }
 
@@ -115,15 +116,15 @@ impl CalibratingQueries {
         distances.sort_by(f64::total_cmp);
         let n = distances.len();
         let place = ((n + 1) as f64 * coverage - 1e-9).ceil() as usize;
-        let found = distances.iter().filter(|distance| distance.is_finite()).count();
+        let finite = distances.iter().filter(|distance| distance.is_finite()).count();
         let all = self.queries.len();
         let on = &self.on;
         let allowed = format_args!(
-            "at most {:.4}: of the {n} queries that calibrate, {found} have a right output among the candidates ({on}, \
+            "at most {:.4}: of the {n} queries that calibrate, {finite} have a right output among the candidates ({on}, \
              {all} queries; a fifth of them is for the temperature)",
-            found as f64 / (n + 1) as f64
+            finite as f64 / (n + 1) as f64
         );
-        ensure(place <= found, "coverage", coverage, allowed)?;
+        ensure(place <= finite, "coverage", coverage, allowed)?;
         let threshold = distances[place.max(1) - 1];
         let on = on.clone();
         let caution = self.caution.clone();
@@ -136,7 +137,7 @@ impl CalibratingQueries {
 fn temperature(queries: &[&CalibratingQuery]) -> f64 {
     let apart = |query: &&CalibratingQuery| {
         let best = f64::from(query.first.first().copied().unwrap_or_default());
-        let sum: f64 = query.first.iter().map(|&own| best - f64::from(own)).sum();
+        let sum: f64 = query.first.iter().map(|&score| best - f64::from(score)).sum();
         sum / query.first.len().max(1) as f64
     };
     let scale = queries.iter().map(apart).sum::<f64>() / queries.len().max(1) as f64;

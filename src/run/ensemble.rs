@@ -107,7 +107,7 @@ impl Run {
                     members.push(Member::open_with(path, config, candidates::open(path)?, device)?);
                 }
                 (None, Some(shards)) => {
-                    // of the candidates, for their dimension
+                    // one candidate says the dimension of all
                     let first = shards.some(processes, [0])?.candidates.into_owned();
                     members.push(Member::read(path, config, shards.stored(), first, device)?);
                 }
@@ -139,7 +139,8 @@ impl Run {
         root: &DataRoot,
         device: &Device,
     ) -> Result<Self, Error> {
-        let reranker_of = config.ensemble.as_ref().and_then(|own| own.reranker.clone());
+        let settings = config.ensemble.as_ref();
+        let reranker_of = settings.and_then(|settings| settings.reranker.clone());
         let mut members = open_inner(path, config, device)?;
         for run in &mut members {
             run.config.trained_on = root.folder().map(Path::to_path_buf);
@@ -159,8 +160,8 @@ impl Run {
         }
         let several = members.len() > 1;
         for Member { name, config, .. } in members.iter().filter(|_| several) {
-            if let Some((key, found)) = config.decoding.of_one_model() {
-                return Err(Error::refused(format!("{key} of {name}"), found, IN_ENSEMBLES));
+            if let Some((key, value)) = config.decoding.of_one_model() {
+                return Err(Error::refused(format!("{key} of {name}"), value, IN_ENSEMBLES));
             }
         }
         let rule = if several { rule } else { Combination::default() };
@@ -178,8 +179,7 @@ impl Run {
         })
     }
 
-    /// The same with a search for molecules beyond the candidates, by the scores of all members; its own, if it has one,
-    /// is replaced.
+    /// Adds a search for molecules beyond the candidates, by the scores of all members, in place of the one that it has.
     ///
     /// # Errors
     /// Outputs that have no moves; settings out of range; members that were not read from their directories; candidates in
@@ -188,14 +188,13 @@ impl Run {
         let Some(settings) = settings else { return Ok(self) };
         let allowed =
             "absent, or a run whose candidates are in one file: a search needs all candidates";
-        let found = "given, of candidates in shards";
-        ensure(self.shards.is_none(), "decoding.beyond", found, allowed)?;
+        let value = "given, of candidates in shards";
+        ensure(self.shards.is_none(), "decoding.beyond", value, allowed)?;
         self.search = Some(search_of(&mut self.members, settings.clone())?);
         Ok(self)
     }
 
-    /// The same with a different action at rows of tables that cannot be read; without one it is that of the
-    /// configuration.
+    /// Sets the action at rows of tables that cannot be read; `None` keeps that of the configuration.
     ///
     /// # Errors
     /// [`dsokr_core::Error::Value`] for [`OnBadRow::Skip`] of a run whose data are not tables.
@@ -321,17 +320,24 @@ fn open_inner(path: &Path, config: &Checked, device: &Device) -> Result<Vec<Memb
     }
     same_candidates(path, &opened)?;
     let shared = config.ensemble.as_ref().and_then(|settings| settings.reranker.as_ref());
-    let of = opened.iter().position(|run| Some(&run.name) == shared);
-    for (at, of) in (0..opened.len()).zip(of.into_iter().cycle()) {
-        let run = &opened[at];
-        let other = &opened[of];
-        if run.reranker.is_none()
-            && let Some(reranker) = &other.reranker
-        {
-            opened[at].reranker = Some(run.reranker_from(reranker, other)?);
-        }
+    if let Some(owner) = opened.iter().position(|member| Some(&member.name) == shared) {
+        share_reranker(&mut opened, owner)?;
     }
     Ok(opened)
+}
+
+/// Gives the reranker of one member to all members that have none.
+fn share_reranker(members: &mut [Member], owner: usize) -> Result<(), Error> {
+    for at in 0..members.len() {
+        let member = &members[at];
+        let owner = &members[owner];
+        if member.reranker.is_none()
+            && let Some(reranker) = &owner.reranker
+        {
+            members[at].reranker = Some(member.reranker_from(reranker, owner)?);
+        }
+    }
+    Ok(())
 }
 
 /// Refuses members of an ensemble whose candidates differ.

@@ -16,7 +16,7 @@ const MARK: &str = "new:";
 /// A molecule that searches have found.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FoundCandidate {
-    /// As the search writes it.
+    /// The SMILES, as the search writes it.
     pub smiles: String,
     /// Ids of the queries that it was found for, or their texts.
     pub queries: Vec<String>,
@@ -31,9 +31,9 @@ impl FoundCandidate {
     }
 }
 
-/// A line that `--json` and `--format jsonl` write.
+/// An answer as `--json` and `--format jsonl` write it on a line.
 #[derive(Deserialize)]
-struct Line {
+struct AnswerLine {
     id: Option<String>,
     query: Option<String>,
     #[serde(default)]
@@ -47,20 +47,21 @@ struct Beyond {
     nearest: String,
 }
 
-/// The molecules in a file, each once, in the order of the file: JSON lines, or in a file `.tsv` the rows with the rank `new`.
+/// Reads the molecules in a file, each once, in the order of the file: JSON lines, or in a file `.tsv` the rows with the
+/// rank `new`.
 ///
 /// # Errors
 /// A file that cannot be read; a line of a different kind, or of an answer without a search; only molecules that were
 /// candidates.
 pub fn read_found(path: &Path) -> Result<Vec<FoundCandidate>, Error> {
-    let mut found: Vec<FoundCandidate> = Vec::new();
-    let mut places: BTreeMap<String, usize> = BTreeMap::new();
+    let mut molecules: Vec<FoundCandidate> = Vec::new();
+    let mut positions: BTreeMap<String, usize> = BTreeMap::new();
     let mut add = |smiles: String, query: String, candidate: Option<String>| {
-        let at = *places.entry(smiles.clone()).or_insert(found.len());
-        if at == found.len() {
-            found.push(FoundCandidate { smiles, queries: Vec::new(), candidate });
+        let at = *positions.entry(smiles.clone()).or_insert(molecules.len());
+        if at == molecules.len() {
+            molecules.push(FoundCandidate { smiles, queries: Vec::new(), candidate });
         }
-        found[at].queries.push(query);
+        molecules[at].queries.push(query);
     };
     if path.extension().is_some_and(|extension| extension == "tsv") {
         let columns = ["id", "rank", "candidate", "label"];
@@ -70,7 +71,7 @@ pub fn read_found(path: &Path) -> Result<Vec<FoundCandidate>, Error> {
         let candidates = candidates?;
         let labels = labels?;
         for (at, _) in ranks?.iter().enumerate().filter(|(_, rank)| *rank == "new") {
-            let candidate = Some(candidates[at].clone()).filter(|own| !own.is_empty());
+            let candidate = Some(candidates[at].clone()).filter(|id| !id.is_empty());
             add(labels[at].clone(), ids[at].clone(), candidate);
         }
     } else {
@@ -80,7 +81,7 @@ pub fn read_found(path: &Path) -> Result<Vec<FoundCandidate>, Error> {
                 let message = format!("line {number}: {message}");
                 Error::Config { path: path.into(), message }
             };
-            let Line { id, query, beyond } =
+            let AnswerLine { id, query, beyond } =
                 serde_json::from_str(line).map_err(|error| wrong(error.to_string()))?;
             if beyond.is_empty() {
                 let argument = Argument::new("beyond");
@@ -92,11 +93,11 @@ pub fn read_found(path: &Path) -> Result<Vec<FoundCandidate>, Error> {
             }
         }
     }
-    let new = found.iter().any(|own| own.candidate.is_none());
+    let any_new = molecules.iter().any(|molecule| molecule.candidate.is_none());
     let argument = Argument::new("beyond");
     let allowed = format_args!(
         "answers of search or predict with {argument}, some with a molecule that is not a candidate"
     );
-    ensure(new, path.display().to_string(), "only molecules that are candidates", allowed)?;
-    Ok(found)
+    ensure(any_new, path.display().to_string(), "only molecules that are candidates", allowed)?;
+    Ok(molecules)
 }

@@ -1,5 +1,5 @@
-//! Held-out answers of the members of an ensemble as queries: weights are fitted to them, and candidate sets calibrated;
-//! the rerankers of members.
+//! Training pairs as queries for the members of an ensemble that have not seen them: weights are fitted to their held-out
+//! predictions, and candidate sets calibrated on them.
 
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
@@ -11,106 +11,128 @@ use dsokr_decode::{
     CandidateBlocks, Candidates, Combination, MissingGold, Pool, Reranker, fit_weights,
 };
 
-use super::{Member, QueryAnswers, Run};
+use super::{Member, PredictedQueries, Run};
 use crate::decoding::evaluation::Models;
 use crate::decoding::lexicon::read_reranker;
 use crate::error::{Error, ensure};
-use crate::run_dir::{HELD_OUT, HELD_OUT_PART, RERANKER_PART, drawn_pairs, held_out};
+use crate::run_dir::{HELD_OUT, HeldOut, UNSEEN_RERANKER, UnseenPairs, drawn_pairs, held_out};
 use crate::targets::OutputSpace;
 
 /// Bytes of the scores that weights are fitted by.
 const MEMORY: usize = 256 << 20;
 
-/// Answers of all members to the same training pairs, each by a model that was fitted without the pair.
-pub(super) struct HeldOutQueries<'a> {
-    runs: &'a Run,
+/// Training pairs that all members have held-out predictions for, as queries, and what decodes these predictions without
+/// having seen the pairs.
+pub(super) struct UnseenQueries<'a> {
+    run: &'a Run,
     /// The pairs, in rising order.
     pub pairs: Vec<usize>,
-    /// Their queries, with empty texts where nothing keeps them.
-    pub split: Split,
-    /// Of each member, as they are scored.
-    pub answers: Vec<Vec<f32>>,
-    /// Of each member the candidates and the reranker, which have not seen the pairs.
-    places: Vec<(Cow<'a, Candidates>, Option<Reranker>)>,
+    /// Their queries and held-out predictions, with empty texts where nothing keeps them.
+    pub queries: PredictedQueries,
+    /// The candidates and the reranker of each member, neither of which has seen the pairs.
+    decoders: Vec<(Cow<'a, Candidates>, Option<Reranker>)>,
 }
 
-impl<'a> HeldOutQueries<'a> {
+impl<'a> UnseenQueries<'a> {
     /// The members as models that have not seen the pairs.
     pub fn models(&'a self) -> Models<'a> {
         // weights and candidate sets are fitted by each process
-        let mut models = self.runs.models(&Processes::default());
-        for ((_, model), (candidates, reranker)) in models.each.iter_mut().zip(&self.places) {
+        let mut models = self.run.models(&Processes::default());
+        for ((_, model), (candidates, reranker)) in models.each.iter_mut().zip(&self.decoders) {
             (model.candidates, model.reranker) = (candidates, reranker.as_ref());
         }
         models
     }
 }
 
+/// The setting that needs held-out predictions, for errors about what lacks them.
+#[derive(Clone, Copy)]
+pub(super) struct Reason<'r> {
+    /// Its key.
+    pub key: &'r str,
+    /// Its value.
+    pub value: &'r str,
+}
+
+impl Reason<'_> {
+    fn refuses(self, remedy: &str) -> Error {
+        Error::value(self.key, self.value, remedy)
+    }
+}
+
 impl Run {
-    /// Those that `choose` chooses of the pairs that all members answer, by their number. A member with a reranker, its own or that of a
-    /// different member, answers pairs that no part of that look has seen.
+    /// Training pairs as queries: `choose` gets the number of pairs that every member has held-out predictions for, and
+    /// chooses from them by position. Where a member is decoded with a reranker, its own or a shared one, only pairs that
+    /// this reranker has not seen count.
     ///
     /// # Errors
-    /// [`dsokr_core::Error::Value`] of `key` for members without such pairs; files that are missing or damaged.
-    pub(super) fn held_out(
+    /// [`dsokr_core::Error::Value`] with the key of `reason` for members without such pairs; files that are missing or
+    /// damaged.
+    pub(super) fn unseen_queries(
         &self,
-        (key, found): (&str, &str),
+        reason: Reason,
         choose: impl Fn(usize) -> Vec<usize>,
-    ) -> Result<HeldOutQueries<'_>, Error> {
-        let place = |run: &Member, file: &str| -> Result<PathBuf, Error> {
-            let folder = run.folder.as_ref();
-            let allowed = "absent, of runs that no folder holds";
-            folder.map(|own| own.join(file)).ok_or_else(|| Error::value(key, found, allowed))
-        };
-        let other = self.members.iter().find(|run| Some(&run.name) == self.reranker_of.as_ref());
-        let shared = match other {
-            Some(other) => {
-                let reranker = Member::unseen_reranker(&place(other, "")?)?;
-                Some((other, reranker))
-            }
-            None => None,
-        };
-        let mut stored = Vec::new();
-        let mut parts = Vec::new();
-        let mut places = Vec::new();
-        for run in &self.members {
-            let own = run.config.decoding.reranker.is_some();
-            stored.push(held_out::load(&place(run, HELD_OUT)?, run.candidates.dim())?);
-            places.push(match &shared {
-                _ if own => {
-                    parts.push(held_out::load(&place(run, HELD_OUT_PART)?, run.candidates.dim())?);
-                    let (candidates, reranker) =
-                        run.candidates_for_held_out_part(&place(run, "")?)?;
-                    (Cow::Owned(candidates), Some(reranker))
-                }
-                Some((other, reranker)) => {
-                    (Cow::Borrowed(&run.candidates), Some(run.reranker_from(reranker, other)?))
-                }
-                None => (Cow::Borrowed(&run.candidates), None),
+    ) -> Result<UnseenQueries<'_>, Error> {
+        let shared = self.shared_unseen_reranker(reason)?;
+        let mut held_out = Vec::new();
+        let mut unseen = Vec::new();
+        let mut decoders = Vec::new();
+        for member in &self.members {
+            let file = member.file(HELD_OUT, reason)?;
+            held_out.push(held_out::load(&file, member.candidates.dim())?);
+            decoders.push(if member.has_reranker() {
+                unseen.push(held_out::load_unseen(&file)?);
+                let (candidates, reranker) = member.unseen_decoder(reason)?;
+                (Cow::Owned(candidates), Some(reranker))
+            } else if let Some((owner, reranker)) = &shared {
+                let reranker = member.reranker_from(reranker, owner)?;
+                (Cow::Borrowed(&member.candidates), Some(reranker))
+            } else {
+                (Cow::Borrowed(&member.candidates), None)
             });
         }
-        let known = |pair: &&usize| {
-            let all = stored.iter().chain(&parts).map(|own| &own.pairs);
-            all.into_iter().all(|pairs| pairs.binary_search(pair).is_ok())
-        };
-        let common: Vec<usize> = stored[0].pairs.iter().filter(known).copied().collect();
-        let allowed = "absent: no training pair is answered by all members. Members of the same seed and the same number \
-                       of folds answer the same part first";
-        ensure(!common.is_empty(), key, found, allowed)?;
-        let pairs: Vec<usize> = choose(common.len()).into_iter().map(|at| common[at]).collect();
-        let ids = stored[0].select(&pairs).ids;
-        let mut answers = Vec::new();
-        for (run, own) in self.members.iter().zip(&stored) {
-            let own = own.select(&pairs);
-            let allowed = "absent: members have different training pairs";
-            ensure(own.ids == ids, key, found, allowed)?;
-            answers.push(run.config.decoding.scaled(&own.predictions, run.candidates.dim())?);
+        let common = common_pairs(&held_out, &unseen);
+        if common.is_empty() {
+            return Err(reason.refuses(
+                "absent: no training pair is held out by all members. Members of the same seed and the same number of \
+                 folds hold out the same part first",
+            ));
         }
-        let texts = parts.iter().find_map(|part| part.select(&pairs).texts);
+        let pairs: Vec<usize> = choose(common.len()).into_iter().map(|at| common[at]).collect();
+        let texts = unseen.iter().find_map(|unseen| unseen.texts_of(&pairs));
+        let queries = self.as_queries(&held_out, &pairs, texts, reason)?;
+        Ok(UnseenQueries { run: self, pairs, queries, decoders })
+    }
+
+    /// The member whose reranker the others share, and its reranker that has not seen a fold of the pairs.
+    fn shared_unseen_reranker(&self, reason: Reason) -> Result<Option<(&Member, Reranker)>, Error> {
+        let owner = self.members.iter().find(|run| Some(&run.name) == self.reranker_of.as_ref());
+        let Some(owner) = owner else { return Ok(None) };
+        Ok(Some((owner, owner.unseen_reranker(reason)?)))
+    }
+
+    /// Some training pairs as queries with the held-out predictions of each member.
+    fn as_queries(
+        &self,
+        held_out: &[HeldOut],
+        pairs: &[usize],
+        texts: Option<Vec<String>>,
+        reason: Reason,
+    ) -> Result<PredictedQueries, Error> {
+        let ids = held_out[0].select(pairs).ids;
+        let mut predictions = Vec::new();
+        for (member, held_out) in self.members.iter().zip(held_out) {
+            let held_out = held_out.select(pairs);
+            if held_out.ids != ids {
+                return Err(reason.refuses("absent: members have different training pairs"));
+            }
+            let decoding = &member.config.decoding;
+            predictions.push(decoding.scaled(&held_out.predictions, member.candidates.dim())?);
+        }
         let texts = texts.unwrap_or_else(|| vec![String::new(); pairs.len()]);
         let names = pairs.iter().map(usize::to_string).collect();
         let split = Split { ids, queries: Some(names), ..Split::texts(texts) };
-        Ok(HeldOutQueries { runs: self, pairs, split, answers, places })
+        Ok(PredictedQueries::of_split(split, predictions))
     }
 
     /// Fits the weights of the rule on queries whose gold is known; of several right outputs of a query
@@ -118,17 +140,12 @@ impl Run {
     ///
     /// # Errors
     /// As [`evaluate`](Self::evaluate).
-    pub fn fit_weights(&mut self, asked: &QueryAnswers) -> Result<(), Error> {
+    pub fn fit_weights(&mut self, queries: &PredictedQueries) -> Result<(), Error> {
         let key = Argument::new("fit-weights");
         let allowed = "several runs, or an ensemble";
         ensure(self.shards.is_none(), key, "a run of one model", allowed)?;
         let missing = self.config().evaluation.missing_gold;
-        let fitted = self.models(&asked.processes).weighted(
-            asked.split(),
-            &asked.answers,
-            asked.pool(),
-            missing,
-        )?;
+        let fitted = self.models(&queries.processes).weighted(queries, missing)?;
         self.rule = fitted.ok_or_else(|| {
             let allowed = "absent: weights are fitted by MRR, and no gold is a candidate";
             Error::value("ensemble.weights", "\"validation\"", allowed)
@@ -136,32 +153,37 @@ impl Run {
         Ok(())
     }
 
-    /// Fits the weights of the rule to held-out answers of the members, by MRR ([`fit_weights`]).
+    /// Fits the weights of the rule to held-out predictions of the members, by MRR ([`fit_weights`]).
     pub(crate) fn weigh_held_out(&mut self) -> Result<(), Error> {
-        let key = "ensemble.weights";
-        let found = "\"held-out\"";
+        let reason = Reason { key: "ensemble.weights", value: "\"held-out\"" };
         let drawn = |count| drawn_pairs(count, self.config().seed);
-        let queries = self.held_out((key, found), drawn)?;
-        let missing = MissingGold::RankInfinity;
-        let models = queries.models();
-        let fitted = models.weighted(&queries.split, &queries.answers, Pool::Shared, missing)?;
-        let allowed = "absent: no output of a training pair is a candidate";
-        self.rule = fitted.ok_or_else(|| Error::value(key, found, allowed))?;
+        let unseen = self.unseen_queries(reason, drawn)?;
+        let fitted = unseen.models().weighted(&unseen.queries, MissingGold::RankInfinity)?;
+        let remedy = "absent: no output of a training pair is a candidate";
+        self.rule = fitted.ok_or_else(|| reason.refuses(remedy))?;
         Ok(())
     }
 }
 
+/// The pairs that every member has a held-out prediction for, and that no reranker of a member has seen.
+fn common_pairs(held_out: &[HeldOut], unseen: &[UnseenPairs]) -> Vec<usize> {
+    let predicted = held_out.iter().map(|held_out| &held_out.pairs);
+    let lists: Vec<&Vec<usize>> =
+        predicted.chain(unseen.iter().map(|unseen| &unseen.pairs)).collect();
+    let in_all = |pair: &&usize| lists.iter().all(|list| list.binary_search(pair).is_ok());
+    held_out[0].pairs.iter().filter(in_all).copied().collect()
+}
+
 impl Models<'_> {
-    /// The rule with the weights that are best for queries with known outputs; none where none of them is a candidate.
+    /// The rule with the weights that are best for queries with known outputs; none where none of these is a candidate.
     fn weighted(
         &self,
-        split: &Split,
-        answers: &[Vec<f32>],
-        pool: Pool,
+        queries: &PredictedQueries,
         missing: MissingGold,
     ) -> Result<Option<Combination>, Error> {
-        let ensemble = self.ensemble(split, answers)?;
-        let gold = ensemble.gold(pool, &split.ids, missing)?;
+        let pool: Pool = queries.pool();
+        let ensemble = self.ensemble(queries.split(), &queries.predictions)?;
+        let gold = ensemble.gold(pool, &queries.split().ids, missing)?;
         if gold.iter().all(Option::is_none) {
             return Ok(None);
         }
@@ -171,6 +193,18 @@ impl Models<'_> {
 }
 
 impl Member {
+    /// Whether it was trained with a reranker of its own.
+    pub(super) fn has_reranker(&self) -> bool {
+        self.config.decoding.reranker.is_some()
+    }
+
+    /// A file of its run directory.
+    fn file(&self, name: &str, reason: Reason) -> Result<PathBuf, Error> {
+        let folder: &Path =
+            self.folder.as_deref().ok_or_else(|| reason.refuses("absent, of runs in memory"))?;
+        Ok(folder.join(name))
+    }
+
     /// The reranker of a different member of an ensemble, in the coordinates of this one.
     pub(super) fn reranker_from(
         &self,
@@ -179,9 +213,9 @@ impl Member {
     ) -> Result<Reranker, Error> {
         let basis =
             |run: &Self| run.space.as_ref().and_then(OutputSpace::basis).map(Basis::fingerprint);
-        let own = &self.config.name;
+        let member = &self.config.name;
         let name = format!("{:?}", other.config.name);
-        let allowed = format_args!("absent: the member {own} has a different basis");
+        let allowed = format_args!("absent: the member {member} has a different basis");
         ensure(basis(self) == basis(other), "ensemble.reranker", name, allowed)?;
         let origin = |run: &'_ Self| -> Vec<f64> {
             let origin = run.space.as_ref().and_then(OutputSpace::origin);
@@ -194,19 +228,16 @@ impl Member {
         Ok(reranker.among(&self.candidates)?)
     }
 
-    /// The reranker that has not seen the part of the training pairs that `held-out-part.safetensors` answers.
-    pub(super) fn unseen_reranker(path: &Path) -> Result<Reranker, Error> {
-        read_reranker(&Reranker::open(&path.join(RERANKER_PART))?)
+    /// Its reranker that has not seen a fold of the training pairs.
+    fn unseen_reranker(&self, reason: Reason) -> Result<Reranker, Error> {
+        read_reranker(&Reranker::open(&self.file(UNSEEN_RERANKER, reason)?)?)
     }
 
-    /// The candidates as they are to the part of the training pairs that `held-out-part.safetensors` answers, of a run with
-    /// a reranker of its own: hub constants and reranker have not seen it.
-    pub(super) fn candidates_for_held_out_part(
-        &self,
-        path: &Path,
-    ) -> Result<(Candidates, Reranker), Error> {
-        let reranker = Self::unseen_reranker(path)?.among(&self.candidates)?;
-        let own = &self.candidates;
-        Ok((own.clone().with_hubs_like(own, reranker.predictions())?, reranker))
+    /// The candidates and the reranker as they are to a fold of the training pairs that neither the hub constants nor the
+    /// reranker have seen, of a member with a reranker of its own.
+    fn unseen_decoder(&self, reason: Reason) -> Result<(Candidates, Reranker), Error> {
+        let reranker = self.unseen_reranker(reason)?.among(&self.candidates)?;
+        let seen = &self.candidates;
+        Ok((seen.clone().with_hubs_like(seen, reranker.predictions())?, reranker))
     }
 }

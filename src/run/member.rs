@@ -1,21 +1,17 @@
 //! A trained model, which its run has alone or as a member of an ensemble.
 
-use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use burn::tensor::Device;
 use dsokr_basis::Basis;
-use dsokr_core::Argument;
 use dsokr_core::store::Stored;
 use dsokr_data::config::DataSource;
-use dsokr_data::{DataRoot, FittedFeatures, Outputs, Source, Split, SplitName, canonical};
-use dsokr_decode::{CandidateBlocks, Candidates, MissingGold, Pool, Reranker};
+use dsokr_data::{FittedFeatures, Outputs, Split};
+use dsokr_decode::{CandidateBlocks, Candidates, Pool, Reranker};
 use dsokr_machines::Scaling;
 use dsokr_train::check_basis;
-use rayon::prelude::*;
 
-use crate::config::candidate_rule::CandidateRule;
 use crate::config::{Checked, Search};
 use crate::decoding::decoder::Decoder;
 use crate::decoding::evaluation::Models;
@@ -112,14 +108,14 @@ impl Member {
         if let Some(OutputSpace::Basis(basis)) = &space {
             check_basis(stored, &basis.fingerprint())?;
         }
-        let own = stored.metadata("basis")?;
-        let run = RunDir::at(path).in_space(own);
+        let space_fingerprint = stored.metadata("basis")?;
+        let run = RunDir::at(path).in_space(space_fingerprint);
         let width = candidates.dim();
         let predictor = config.encoder.learner().load(&run, &config, width, device)?;
         let mut reranker = None;
         if config.decoding.reranker.is_some() {
             let stored = Reranker::open(&path.join(RERANKER))?;
-            check_basis(&stored, own)?;
+            check_basis(&stored, space_fingerprint)?;
             reranker = Some(read_reranker(&stored)?.among(&candidates)?);
         }
         let scaling = load_scaling(path)?;
@@ -213,9 +209,9 @@ impl Member {
             return Err(Error::RunExists { path: path.into() });
         }
         let Some(OutputSpace::Basis(basis)) = &self.space else {
-            let found = format!("{:?}", self.config.encoder.kind());
+            let kind = format!("{:?}", self.config.encoder.kind());
             let allowed = "an encoder: the run directory of a kernel machine can be copied";
-            return Err(Error::value("encoder.kind", found, allowed));
+            return Err(Error::value("encoder.kind", kind, allowed));
         };
         let files = self.predictor.preparation()?;
         let run = RunDir::at(path).in_space(&basis.fingerprint()).prepared(&files)?;
@@ -245,149 +241,8 @@ impl Member {
         self.predictor.predict(split)
     }
 
-    /// Reads a split of the data that the run was trained on, or of those under the data root `data`.
-    ///
-    /// # Errors
-    /// A file that is missing or wrong; [`dsokr_core::Error::Value`] for a test split where there is none.
-    pub fn read_split(&self, name: SplitName, data: Option<&Path>) -> Result<Split, Error> {
-        self.read_data(data, |source, root| source.read_split(name, root))
-    }
-
-    /// Reads a file of queries, in the layout of the configuration's own files, with the queries' ids in
-    /// the column `query` where one is named. Inputs in files of their own are those of the data, as for
-    /// [`read_split`](Self::read_split).
-    ///
-    /// # Errors
-    /// As [`read_split`](Self::read_split); [`dsokr_core::Error::Value`] for a column of query ids where pairs do not
-    /// come from tables.
-    pub fn read_queries(
-        &self,
-        file: &Path,
-        query: Option<&str>,
-        data: Option<&Path>,
-    ) -> Result<Split, Error> {
-        let own = match query {
-            Some(column) => self.config.data.with_query_ids(column)?,
-            None => self.config.data.clone(),
-        };
-        let source = Source { data: &own, ..self.config.source() };
-        if self.config.data.has_input_files() {
-            return self.read_data(data, |_, root| source.read_queries(file, Some(root)));
-        }
-        // whether the file is one of the data can be told only where these are
-        let split = source.read_queries(file, self.config.data_root(data).as_ref().ok())?;
-        if split.foreign && split.truth.is_none() && !split.labels.is_empty() {
-            return self.with_candidates_of_labels(split, file);
-        }
-        Ok(split)
-    }
-
-    /// The queries of a file without ids, with the ids of the candidates that are their outputs: those with the same
-    /// label, or of the same molecule. An output that has been added under the id of its row is that one.
-    fn with_candidates_of_labels(&self, split: Split, file: &Path) -> Result<Split, Error> {
-        let all = 0..self.candidates.len();
-        let keys: Vec<String> =
-            all.into_par_iter().map(|at| canonical(self.candidates.label(at))).collect();
-        let mut known: HashMap<&str, usize> = HashMap::with_capacity(keys.len());
-        for (at, key) in keys.iter().enumerate() {
-            known.entry(key).or_insert(at);
-        }
-        let mut ids = Vec::with_capacity(split.ids.len());
-        let mut missing = Vec::new();
-        for (query, id) in split.ids.iter().enumerate() {
-            let label = split.labels[query].as_deref().unwrap_or_default();
-            let candidate = self.candidates.find(id);
-            match candidate.or_else(|| known.get(canonical(label).as_str()).copied()) {
-                Some(candidate) => ids.push(self.candidates.id(candidate).to_owned()),
-                None => {
-                    missing.push(query);
-                    ids.push(id.clone());
-                }
-            }
-        }
-        let refuses = self.config.evaluation.missing_gold == MissingGold::Error;
-        if let Some(&first) = missing.first()
-            && refuses
-        {
-            let count = missing.len();
-            let all = ids.len();
-            let name = &split.names()[first];
-            let label = split.labels[first].as_deref().unwrap_or_default();
-            let message = format!(
-                "{count} of {all} outputs are no candidates, the first {label:?} on line {name}: make them candidates by \
-                 `dsokr candidates add RUN {}`, or rank them as infinitely far by evaluation.missing_gold = \
-                 \"rank-infinity\"",
-                file.display()
-            );
-            return Err(Error::run(file, message));
-        }
-        Ok(Split { ids, labels: Vec::new(), ..split })
-    }
-
-    /// For each query the outputs that training pairs give it, as [`Source::known_outputs`] finds them.
-    ///
-    /// # Errors
-    /// As [`read_split`](Self::read_split).
-    pub fn known_outputs(
-        &self,
-        split: &Split,
-        data: Option<&Path>,
-    ) -> Result<Vec<Vec<String>>, Error> {
-        self.read_data(data, |source, root| source.known_outputs(split, root))
-    }
-
-    /// The labels of the outputs of a split, as [`Source::output_labels`] finds them.
-    ///
-    /// # Errors
-    /// As [`read_split`](Self::read_split).
-    pub(super) fn output_labels(
-        &self,
-        split: &Split,
-        data: Option<&Path>,
-    ) -> Result<Vec<Option<String>>, Error> {
-        self.read_data(data, |source, root| source.output_labels(split, root))
-    }
-
-    /// The rule for the candidates of each query that the configuration has, with its file under the data root.
-    ///
-    /// # Errors
-    /// [`Error::NotFound`].
-    pub fn candidate_rule(&self, data: Option<&Path>) -> Result<Option<CandidateRule>, Error> {
-        let Some(rule) = &self.config.evaluation.candidates else { return Ok(None) };
-        let CandidateRule::Lists(file) = rule else { return Ok(Some(rule.clone())) };
-        let root = self.config.data_root(data)?;
-        let file = root.file(file);
-        if file.exists() { Ok(Some(rule.inside(&root))) } else { Err(self.not_found(file)) }
-    }
-
-    /// Reads the data under `data`, or where the run was trained; the error for a file that is gone says how
-    /// to name the data root.
-    pub(super) fn read_data<T>(
-        &self,
-        data: Option<&Path>,
-        read: impl FnOnce(Source, &DataRoot) -> Result<T, dsokr_data::Error>,
-    ) -> Result<T, Error> {
-        let root = self.config.data_root(data)?;
-        read(self.config.source(), &root).map_err(|error| match error {
-            dsokr_data::Error::Io { path, source }
-                if source.kind() == std::io::ErrorKind::NotFound
-                    && root.folder().is_some_and(|folder| path.starts_with(folder)) =>
-            {
-                self.not_found(path)
-            }
-            other => other.into(),
-        })
-    }
-
-    fn not_found(&self, path: PathBuf) -> Error {
-        let folder = self.config.data.facts().folder;
-        let argument = Argument::new("data").with("DIR");
-        let hint = format!(", a file of the run's data; {argument} stands for DIR/{folder}");
-        Error::NotFound { path, hint }
-    }
-
-    /// The evaluation of predictions, as they are scored; `data` is the data root.
-    pub(super) fn judge(
+    /// Evaluates predictions `z` for a split, as they are scored; `data` is the data root.
+    pub(super) fn evaluate(
         &self,
         split: &Split,
         z: &Vec<f32>,
@@ -427,7 +282,7 @@ impl Member {
         Ok(Some(dataset.outputs))
     }
 
-    /// The decoder of answers.
+    /// The decoder of its predictions.
     pub(crate) fn decoder(&self) -> Decoder<'_> {
         Decoder {
             candidates: &self.candidates,

@@ -6,6 +6,7 @@ mod candidates;
 mod cautions;
 mod coordinates;
 mod coverage;
+mod data;
 mod ensemble;
 mod found;
 mod held_out;
@@ -28,5 +29,5 @@ pub use coverage::{
 pub use ensemble::Run;
 pub use found::{FoundCandidate, read_found};
 pub use member::Member;
-pub use queries::{QueryAnswers, QueryRequest};
+pub use queries::{PredictedQueries, QueryRequest};
 pub use wanted::Wanted;

@@ -14,14 +14,15 @@ use crate::metrics::scores::Evaluation;
 use crate::run_dir::fingerprint_of;
 
 /// Queries as each member reads them, with the members' predictions.
-pub struct QueryAnswers {
-    /// At least one.
+pub struct PredictedQueries {
+    /// The queries as each member reads them; at least one.
     pub(super) splits: Vec<Split>,
+    /// The candidates of each query, where queries do not share them.
     pub(super) lists: Option<PerQuery>,
-    /// What is doubtful about each query; empty where nothing is known of any.
+    /// What is doubtful about each query; empty where nothing is doubtful.
     pub(super) cautions: Vec<Vec<String>>,
-    /// As they are scored.
-    pub(super) answers: Vec<Vec<f32>>,
+    /// The predictions of each member, as they are scored.
+    pub(super) predictions: Vec<Vec<f32>>,
     /// Whether MCES at 1 is measured.
     mces: bool,
     /// The data root.
@@ -30,7 +31,7 @@ pub struct QueryAnswers {
     pub(super) processes: Processes,
 }
 
-impl QueryAnswers {
+impl PredictedQueries {
     /// The queries as the first member reads them.
     pub fn split(&self) -> &Split {
         &self.splits[0]
@@ -39,6 +40,12 @@ impl QueryAnswers {
     /// The candidates of each query.
     pub fn pool(&self) -> Pool<'_> {
         self.lists.as_ref().map_or(Pool::Shared, Pool::PerQuery)
+    }
+
+    /// Queries that all members read as the same split, among all candidates.
+    pub(super) fn of_split(split: Split, predictions: Vec<Vec<f32>>) -> Self {
+        let splits = vec![split];
+        Self { splits, lists: None, cautions: Vec::new(), predictions, mces: false, data: None }
     }
 }
 
@@ -70,50 +77,51 @@ pub struct QueryRequest {
 }
 
 impl QueryRequest {
-    /// The predictions of every run for the queries, with the coordinates that `predict` gives, such as
-    /// [`Member::coordinates`]. Of several processes, which all ask the same, each predicts, and evaluations of the
-    /// answers are shared.
+    /// The predictions of every member of a run for the queries, with the coordinates that `predict` gives, such as
+    /// [`Member::coordinates`]. Each of several processes predicts the same; they evaluate the predictions together.
     ///
     /// # Errors
-    /// As [`Run::ask_with`], and those of reading the queries.
-    pub fn ask(
+    /// As [`Run::predict_with`]; errors of reading the queries.
+    pub fn predict(
         &self,
         processes: &Processes,
-        runs: &Run,
+        run: &Run,
         predict: impl Fn(&Member, &Split) -> Result<Vec<f32>, Error>,
-    ) -> Result<QueryAnswers, Error> {
+    ) -> Result<PredictedQueries, Error> {
         let data = self.data.as_deref();
-        let name = self.split.unwrap_or(runs.config().evaluation.split);
-        let read = |run: &Member| {
+        let name = self.split.unwrap_or(run.config().evaluation.split);
+        let read = |member: &Member| {
             let split = match &self.file {
-                Some(file) => run.read_queries(file, self.query_id.as_deref(), data)?,
-                None => run.read_split(name, data)?,
+                Some(file) => member.read_queries(file, self.query_id.as_deref(), data)?,
+                None => member.read_split(name, data)?,
             };
             // a search may find an output that is not a candidate
-            let labels = match (runs.search.is_some(), &split.truth) {
-                (true, None) => run.output_labels(&split, data)?,
-                (true, Some(_)) | (false, _) => Vec::new(),
-            };
-            let known =
-                if self.filter_known { run.known_outputs(&split, data)? } else { Vec::new() };
+            let mut labels = Vec::new();
+            if run.search.is_some() && split.truth.is_none() {
+                labels = member.output_labels(&split, data)?;
+            }
+            let mut known = Vec::new();
+            if self.filter_known {
+                known = member.known_outputs(&split, data)?;
+            }
             Ok(Split { known, labels, ..split })
         };
         let lists = match (&self.candidates, &self.file) {
             (Some(rule), _) => Some(rule.clone()),
-            (None, None) => runs.members()[0].candidate_rule(data)?,
+            (None, None) => run.members()[0].candidate_rule(data)?,
             (None, Some(_)) => None,
         };
-        let asked = runs.ask_with(processes, read, lists.as_ref(), predict)?;
-        let asked = QueryAnswers { mces: self.mces, data: self.data.clone(), ..asked };
+        let queries = run.predict_with(processes, read, lists.as_ref(), predict)?;
+        let queries = PredictedQueries { mces: self.mces, data: self.data.clone(), ..queries };
         match self.least_candidates {
-            Some(least) => asked.with_candidates(least),
-            None => Ok(asked),
+            Some(least) => queries.with_candidates(least),
+            None => Ok(queries),
         }
     }
 }
 
-impl QueryAnswers {
-    /// The queries with at least so many candidates of their own.
+impl PredictedQueries {
+    /// The queries that have at least so many candidates in their lists.
     fn with_candidates(self, least: usize) -> Result<Self, Error> {
         let key = || Argument::new("least-candidates");
         let allowed = "absent: queries share their candidates";
@@ -122,15 +130,16 @@ impl QueryAnswers {
             (0..lists.len()).filter(|&query| lists.list(query).len() >= least).collect();
         let allowed = "a number of candidates that some query has";
         ensure(!rows.is_empty(), key(), least, allowed)?;
-        let of_rows = |(split, z): (&Split, &Vec<f32>)| {
+        let mut splits = Vec::new();
+        let mut predictions = Vec::new();
+        for (split, z) in self.splits.iter().zip(&self.predictions) {
             let width = z.len() / lists.len();
-            let answers = rows.iter().flat_map(|&row| &z[row * width..][..width]).copied();
-            Ok((split.select(&rows)?, answers.collect()))
-        };
-        let kept = self.splits.iter().zip(&self.answers).map(of_rows);
-        let (splits, answers) = kept.collect::<Result<Vec<_>, Error>>()?.into_iter().unzip();
+            splits.push(split.select(&rows)?);
+            let kept = rows.iter().flat_map(|&row| &z[row * width..][..width]);
+            predictions.push(kept.copied().collect());
+        }
         let cautions = rows.iter().filter_map(|&row| self.cautions.get(row).cloned()).collect();
-        Ok(Self { splits, lists: Some(lists.select(&rows)), cautions, answers, ..self })
+        Ok(Self { splits, lists: Some(lists.select(&rows)), cautions, predictions, ..self })
     }
 }
 
@@ -141,34 +150,33 @@ impl Run {
     ///
     /// # Errors
     /// As [`Member::coordinates`]; errors of `read`; a rule that does not hold for the queries.
-    pub fn ask(
+    pub fn predict(
         &self,
         processes: &Processes,
         read: impl Fn(&Member) -> Result<Split, Error>,
         lists: Option<&CandidateRule>,
-    ) -> Result<QueryAnswers, Error> {
-        self.ask_with(processes, read, lists, Member::coordinates)
+    ) -> Result<PredictedQueries, Error> {
+        self.predict_with(processes, read, lists, Member::coordinates)
     }
 
-    /// The same with the coordinates that `predict` gives in the place of each member's own.
+    /// As [`predict`](Self::predict), with the coordinates that the function `predict` gives for each member.
     ///
     /// # Errors
     /// Errors of `read` and `predict`; a rule that does not hold for the queries; coordinates that are not finite.
-    pub fn ask_with(
+    pub fn predict_with(
         &self,
         processes: &Processes,
         read: impl Fn(&Member) -> Result<Split, Error>,
         lists: Option<&CandidateRule>,
         predict: impl Fn(&Member, &Split) -> Result<Vec<f32>, Error>,
-    ) -> Result<QueryAnswers, Error> {
+    ) -> Result<PredictedQueries, Error> {
         if let Some(rule) = lists
             && let Some(_) = &self.shards
         {
-            let allowed =
-                "absent: queries have candidates of their own where these are in no shards";
+            let allowed = "absent: queries cannot have lists of candidates that are in shards";
             return Err(Error::value("candidates", rule, allowed));
         }
-        let ask = || {
+        let predicted = || {
             let splits = self.members.iter().map(read).collect::<Result<Vec<_>, Error>>()?;
             let candidates = &self.members[0].candidates;
             let assumed = self.members[0].polarities.assumed();
@@ -177,45 +185,43 @@ impl Run {
             let rule = lists;
             let lists = rule.map(list).transpose()?.flatten();
             let cautions = self.cautions(&splits[0], rule, lists.as_ref());
-            let answer = |(run, split): (&Member, &Split)| {
-                let z = predict(run, split)?;
-                run.config.decoding.scaled(&z, run.candidates.dim())
-            };
-            let answers = self.members.iter().zip(&splits).map(answer);
-            let answers = answers.collect::<Result<Vec<_>, Error>>()?;
-            let processes = processes.clone();
-            Ok(QueryAnswers {
+            let mut predictions = Vec::new();
+            for (member, split) in self.members.iter().zip(&splits) {
+                let z = predict(member, split)?;
+                predictions.push(member.config.decoding.scaled(&z, member.candidates.dim())?);
+            }
+            Ok(PredictedQueries {
                 splits,
                 lists,
                 cautions,
-                answers,
+                predictions,
                 mces: false,
                 data: None,
-                processes,
+                processes: processes.clone(),
             })
         };
-        let asked = processes.agree::<_, Error>(ask())?;
+        let queries = processes.agree::<_, Error>(predicted())?;
         if processes.size() > 1 {
             // ranks that differ in a bit would count other candidates as above or tied
-            let answers = asked.answers.iter();
+            let predictions = queries.predictions.iter();
             let tensors: Vec<Tensor> =
-                answers.map(|z| Tensor::f32("answers", &[z.len()], z)).collect();
-            let checksum = fingerprint_of("answers", &tensors);
-            processes.check_same("answers' checksum", &checksum)?;
+                predictions.map(|z| Tensor::f32("predictions", &[z.len()], z)).collect();
+            let checksum = fingerprint_of("predictions", &tensors);
+            processes.check_same("predictions' checksum", &checksum)?;
         }
-        Ok(asked)
+        Ok(queries)
     }
 
-    /// The predictions for coordinates `[queries × p]` that were made elsewhere.
+    /// Queries with the coordinates `z`, `[queries × p]` row-major, that a different program has predicted.
     ///
     /// # Errors
-    /// [`dsokr_core::Error::Value`] for several members, which have coordinates of their own.
-    pub fn ask_coordinates(
+    /// [`dsokr_core::Error::Value`] for several members, each of which has its own coordinates.
+    pub fn with_coordinates(
         &self,
         processes: &Processes,
         queries: usize,
         z: &[f32],
-    ) -> Result<QueryAnswers, Error> {
+    ) -> Result<PredictedQueries, Error> {
         let key = "coordinates";
         let count = self.members.len();
         let found = format_args!("given, for {count} members");
@@ -224,7 +230,7 @@ impl Run {
         let allowed = "texts: the reranker of the run compares their words with candidates";
         ensure(words.is_none(), key, "given", allowed)?;
         let read = |_: &Member| Ok(Split::texts(vec![String::new(); queries]));
-        self.ask_with(processes, read, None, |_, _| Ok(z.to_vec()))
+        self.predict_with(processes, read, None, |_, _| Ok(z.to_vec()))
     }
 
     /// The evaluation of the ensemble on queries, under its rule.
@@ -232,32 +238,36 @@ impl Run {
     /// # Errors
     /// Members whose candidates or queries differ from the first one's; a rule that is not valid
     /// for them.
-    pub fn evaluate(&self, asked: &QueryAnswers) -> Result<(Evaluation, Vec<Decoded>), Error> {
+    pub fn evaluate(
+        &self,
+        queries: &PredictedQueries,
+    ) -> Result<(Evaluation, Vec<Decoded>), Error> {
         let first = &self.members[0];
         let fitted = first.fitted()?;
-        let held = first.held(asked.data.as_deref())?;
-        let mut models = self.models(&asked.processes);
-        models.mces = asked.mces;
+        let held = first.held(queries.data.as_deref())?;
+        let mut models = self.models(&queries.processes);
+        models.mces = queries.mces;
         let decoder = &mut models.each[0].1;
         (decoder.fitted, decoder.held) = (fitted.as_ref(), held.as_ref());
-        models.evaluate(asked.split(), &asked.answers, asked.pool())
+        models.evaluate(queries.split(), &queries.predictions, queries.pool())
     }
 
     /// The evaluation of each member by itself, on the queries as it reads them.
     ///
     /// # Errors
     /// As [`Run::evaluate`](crate::Run::evaluate); lists that name a candidate which a member lacks.
-    pub fn evaluate_members(&self, asked: &QueryAnswers) -> Result<Vec<Evaluation>, Error> {
+    pub fn evaluate_members(&self, queries: &PredictedQueries) -> Result<Vec<Evaluation>, Error> {
         let first = &self.members[0].candidates;
-        let data = asked.data.as_deref();
-        let own = |((run, split), z): ((&Member, &Split), &Vec<f32>)| match asked.pool() {
+        let data = queries.data.as_deref();
+        let members = self.members.iter().zip(&queries.splits).zip(&queries.predictions);
+        let evaluate = |((member, split), z): ((&Member, &Split), &Vec<f32>)| match queries.pool() {
             // lists hold places, which differ where members order their candidates differently
-            Pool::PerQuery(lists) if !run.candidates.ids().eq(first.ids()) => {
-                let lists = lists.moved(first, &run.candidates)?;
-                run.judge(split, z, Pool::PerQuery(&lists), data)
+            Pool::PerQuery(lists) if !member.candidates.ids().eq(first.ids()) => {
+                let lists = lists.moved(first, &member.candidates)?;
+                member.evaluate(split, z, Pool::PerQuery(&lists), data)
             }
-            Pool::PerQuery(_) | Pool::Shared => run.judge(split, z, asked.pool(), data),
+            Pool::PerQuery(_) | Pool::Shared => member.evaluate(split, z, queries.pool(), data),
         };
-        self.members.iter().zip(&asked.splits).zip(&asked.answers).map(own).collect()
+        members.map(evaluate).collect()
     }
 }

@@ -10,7 +10,7 @@ use dsokr_decode::{
     CandidateBlocks, Candidates, Decoded, Hit, MissingGold, Pool, Rank, RankedHits,
 };
 
-use super::{Member, QueryAnswers, Run, Wanted};
+use super::{Member, PredictedQueries, Run, Wanted};
 use crate::config::Checked;
 use crate::config::candidate_rule::CandidateRule;
 use crate::decoding::answer;
@@ -41,7 +41,7 @@ impl Run {
     ///
     /// # Errors
     /// Errors of `read`; `top` above the number of candidates; inputs that a member does not read; as
-    /// [`ask`](Self::ask).
+    /// [`predict`](Self::predict).
     pub fn answer_queries(
         &self,
         processes: &Processes,
@@ -51,7 +51,7 @@ impl Run {
         top: usize,
     ) -> Result<Vec<Answer>, Error> {
         check_top(top, self.candidates())?;
-        self.distinct(&self.ask(processes, read, among)?, 0..top, wanted.map(Wanted::each))
+        self.distinct(&self.predict(processes, read, among)?, 0..top, wanted.map(Wanted::each))
     }
 
     /// For each query the hits at the places `places` among the distinct candidates that are wanted, best first;
@@ -62,33 +62,38 @@ impl Run {
     /// Members whose candidates or queries differ from the first one's; a score that is not finite.
     pub fn distinct(
         &self,
-        asked: &QueryAnswers,
+        queries: &PredictedQueries,
         places: Range<usize>,
         wanted: Option<&[bool]>,
     ) -> Result<Vec<Answer>, Error> {
-        self.distinct_by(self.search.as_ref(), asked, places, wanted)
+        self.distinct_by(self.search.as_ref(), queries, places, wanted)
     }
 
-    /// The same with a search of its own for molecules beyond the candidates, or with none.
+    /// As [`distinct`](Self::distinct), with a given search for molecules beyond the candidates, or with none.
     pub(crate) fn distinct_by(
         &self,
         search: Option<&BeyondSearch>,
-        asked: &QueryAnswers,
+        queries: &PredictedQueries,
         places: Range<usize>,
         wanted: Option<&[bool]>,
     ) -> Result<Vec<Answer>, Error> {
-        let models = Models { search, ..self.models(&asked.processes) };
-        let mut answers =
-            models.answers(asked.split(), &asked.answers, asked.pool(), places, wanted)?;
-        for (answer, cautions) in answers.iter_mut().zip(&asked.cautions) {
+        let models = Models { search, ..self.models(&queries.processes) };
+        let mut answers = models.answers(
+            queries.split(),
+            &queries.predictions,
+            queries.pool(),
+            places,
+            wanted,
+        )?;
+        for (answer, cautions) in answers.iter_mut().zip(&queries.cautions) {
             answer.cautions.clone_from(cautions);
         }
         Ok(answers)
     }
 
     /// The predicted quantiles of each query; none for several members, or a model without them.
-    pub fn quantiles(&self, asked: &QueryAnswers) -> Vec<Vec<Quantile>> {
-        quantiles_of(self.config(), &asked.answers)
+    pub fn quantiles(&self, queries: &PredictedQueries) -> Vec<Vec<Quantile>> {
+        quantiles_of(self.config(), &queries.predictions)
     }
 
     /// The number of a candidate of a run whose outputs are numbers.
@@ -106,26 +111,29 @@ impl Run {
     /// As [`distinct`](Self::distinct); an id that does not belong to a candidate.
     pub fn rank_candidates(
         &self,
-        asked: &QueryAnswers,
+        queries: &PredictedQueries,
         chosen: &[Vec<String>],
     ) -> Result<Vec<Vec<Decoded>>, Error> {
-        let rows =
-            || chosen.iter().enumerate().flat_map(|(query, own)| own.iter().map(move |_| query));
-        let repeat = |(run, z): (&Member, &Vec<f32>)| -> Vec<f32> {
-            let p = run.candidates.dim();
-            rows().flat_map(|query| &z[query * p..][..p]).copied().collect()
+        // each query once for each of its chosen candidates
+        let mut rows: Vec<usize> = Vec::new();
+        for (query, ids) in chosen.iter().enumerate() {
+            rows.extend(ids.iter().map(|_| query));
+        }
+        let repeat = |(member, z): (&Member, &Vec<f32>)| -> Vec<f32> {
+            let p = member.candidates.dim();
+            rows.iter().flat_map(|query| &z[query * p..][..p]).copied().collect()
         };
-        let answers: Vec<Vec<f32>> =
-            self.members().iter().zip(&asked.answers).map(repeat).collect();
-        let repeated = asked.split().select(&rows().collect::<Vec<_>>())?;
+        let predictions: Vec<Vec<f32>> =
+            self.members().iter().zip(&queries.predictions).map(repeat).collect();
+        let repeated = queries.split().select(&rows)?;
         if repeated.ids.is_empty() {
             return Ok(vec![Vec::new(); chosen.len()]);
         }
-        let models = self.models(&asked.processes);
-        let ensemble = models.ensemble(&repeated, &answers)?;
+        let models = self.models(&queries.processes);
+        let ensemble = models.ensemble(&repeated, &predictions)?;
         let gold = ensemble.gold(Pool::Shared, &chosen.concat(), MissingGold::Error)?;
         let mut decoded = ensemble.decode(Pool::Shared, &self.rule, &gold, 1)?.into_iter();
-        Ok(chosen.iter().map(|own| decoded.by_ref().take(own.len()).collect()).collect())
+        Ok(chosen.iter().map(|ids| decoded.by_ref().take(ids.len()).collect()).collect())
     }
 
     /// How often the first candidate is right, for queries in the order of its gap to the next candidate that
@@ -136,24 +144,24 @@ impl Run {
     /// As [`evaluate`](Self::evaluate).
     pub fn gap_reliability(
         &self,
-        asked: &QueryAnswers,
+        queries: &PredictedQueries,
         bins: usize,
     ) -> Result<Vec<ReliabilityBin>, Error> {
-        let split = asked.split();
-        let mut models = self.models(&asked.processes);
-        // only of the candidates
+        let split = queries.split();
+        let mut models = self.models(&queries.processes);
+        // the gaps are gaps between candidates
         models.search = None;
-        let answers = models.answers(split, &asked.answers, asked.pool(), 0..1, None)?;
+        let answers = models.answers(split, &queries.predictions, queries.pool(), 0..1, None)?;
         let ranks = match self.first_ranks(split.truth.as_ref(), &answers)? {
             Some(ranks) => ranks,
             None => {
-                let models = self.models(&asked.processes);
-                let ensemble = models.ensemble(split, &asked.answers)?;
+                let models = self.models(&queries.processes);
+                let ensemble = models.ensemble(split, &queries.predictions)?;
                 let golds = models.rank_golds(
                     &ensemble,
                     split,
-                    &asked.answers,
-                    asked.pool(),
+                    &queries.predictions,
+                    queries.pool(),
                     models.missing(split),
                 )?;
                 golds.decoded.into_iter().map(|query| query.rank).collect()
@@ -177,7 +185,7 @@ impl Run {
         let labels = first.map(|hit| hit.map_or("", |hit| hit.label.as_str()));
         let features = &self.config().output.features;
         let set = |labels: &Vec<String>| labels.iter().cloned().collect::<BTreeSet<_>>();
-        // outputs of other kinds are not parsed
+        // labels of other kinds are not parsed
         let Some(truth @ (Truth::Labels(_) | Truth::Rankings(_))) = truth else { return Ok(None) };
         let right: Vec<bool> = match (truth, features.truth_of_labels(labels)?) {
             (Truth::Labels(truth), Some(Truth::Labels(first))) => {
@@ -226,46 +234,45 @@ impl Models<'_> {
     pub(super) fn answers(
         &self,
         split: &Split,
-        answers: &[Vec<f32>],
+        predictions: &[Vec<f32>],
         pool: Pool,
         places: Range<usize>,
         wanted: Option<&[bool]>,
     ) -> Result<Vec<Answer>, Error> {
-        let ensemble = self.ensemble(split, answers)?;
-        let (found, names) = distinct(&ensemble, &self.rule, pool, places.clone(), wanted)?;
+        let ensemble = self.ensemble(split, predictions)?;
+        let (ranked, names) = distinct(&ensemble, &self.rule, pool, places.clone(), wanted)?;
         let decoder = self.decoder();
         let queries = &ensemble.members()[0].queries;
-        let mut exact =
-            decoder.of_all(&self.processes, queries, pool)?.unwrap_or_default().into_iter();
+        let mut exact = decoder.best_outputs(&self.processes, queries, pool)?.unwrap_or_default().into_iter();
         let beyond = self.beyond(&ensemble, pool, places.end)?.unwrap_or_default();
-        let mut beyond = beyond.into_iter().map(|own| own.into_iter().skip(places.start));
+        let mut beyond = beyond.into_iter().map(|outputs| outputs.into_iter().skip(places.start));
         let config = decoder.config;
-        let mut quantiles = quantiles_of(config, answers).into_iter();
+        let mut quantiles = quantiles_of(config, predictions).into_iter();
         let levels = config.encoder.abilities().levels;
         let answer = |RankedHits { hits, gap }: RankedHits| {
-            let hits = hits.into_iter().map(|hit| answer::Hit::from_standing(hit, &names, levels));
+            let hits = hits.into_iter().map(|hit| answer::Hit::from_ranked(hit, &names, levels));
             let hits = hits.collect::<Result<_, Error>>()?;
             let quantiles = quantiles.next().unwrap_or_default();
             let exact = exact.next();
             let beyond = beyond.next().into_iter().flatten().collect();
             Ok(Answer { hits, cautions: Vec::new(), exact, beyond, quantiles, gap })
         };
-        found.into_iter().map(answer).collect()
+        ranked.into_iter().map(answer).collect()
     }
 }
 
-/// The quantiles of each query that these are the predictions of.
-fn quantiles_of(config: &Checked, answers: &[Vec<f32>]) -> Vec<Vec<Quantile>> {
+/// The predicted quantiles of each query, for these predictions of each model.
+fn quantiles_of(config: &Checked, predictions: &[Vec<f32>]) -> Vec<Vec<Quantile>> {
     let Some(levels) = config.encoder.abilities().levels else {
         return Vec::new();
     };
-    let [z] = answers else {
+    let [z] = predictions else {
         return Vec::new();
     };
     z.chunks(levels.len()).map(|z| Quantile::all(levels, z)).collect()
 }
 
-/// Refuses a number of hits that is not one of candidates.
+/// Refuses more hits than there are candidates, and none.
 fn check_top(top: usize, candidates: usize) -> Result<(), Error> {
     if (1..=candidates).contains(&top) {
         Ok(())

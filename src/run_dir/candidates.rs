@@ -29,8 +29,8 @@ pub(crate) fn open_all(ensemble: &Path, members: &[PathBuf]) -> Result<Vec<Store
             members.iter().map(|member| open(member)).collect::<Result<_, _>>()?;
         // where none has changed since the last one was opened, all were so at that moment
         let mut each = members.iter().zip(&opened);
-        if each.try_fold(true, |same, (member, own)| {
-            Ok::<_, Error>(same && checksum(member)? == own.checksum())
+        if each.try_fold(true, |same, (member, stored)| {
+            Ok::<_, Error>(same && checksum(member)? == stored.checksum())
         })? {
             return Ok(opened);
         }
@@ -49,7 +49,7 @@ fn current<T>(run: &Path, read: impl Fn(&Path) -> Result<T, Error>) -> Result<T,
     let next = run.join(NEXT);
     if next.exists() && above(run).is_some_and(|ensemble| ensemble.join(SWITCH).exists()) {
         match read(&next) {
-            Ok(found) => return Ok(found),
+            Ok(candidates) => return Ok(candidates),
             // renamed meanwhile
             Err(_) if !next.exists() => {}
             Err(error) => return Err(error),

@@ -100,12 +100,12 @@ impl RunDir {
 
     /// Refuses a model whose preparation of inputs differs from the run's.
     pub(crate) fn check_preparation(&self, model: &Stored) -> Result<(), Error> {
-        let found = model.metadata("preparation")?;
-        let own = &self.preparation;
+        let of_model = model.metadata("preparation")?;
+        let of_run = &self.preparation;
         let message = format_args!(
-            "it belongs to inputs prepared with fingerprint {found}, the run's have {own}"
+            "it belongs to inputs prepared with fingerprint {of_model}, the run's have {of_run}"
         );
-        ensure_run(found == own, model.path(), message)
+        ensure_run(of_model == of_run, model.path(), message)
     }
 }
 
@@ -333,7 +333,8 @@ impl RunDir {
     /// Writes the best parameters so far.
     pub(crate) fn save_best(&self, parameters: &Parameters) -> Result<(), Error> {
         let tensors = parameters.iter();
-        let tensors = tensors.map(|(name, own)| Tensor::f32(name, &own.shape, &own.values));
+        let tensors =
+            tensors.map(|(name, tensor)| Tensor::f32(name, &tensor.shape, &tensor.values));
         let tensors: Vec<Tensor> = tensors.collect();
         let belongs = self.belongs();
         let contents = Contents::new(ENCODER_KIND, ENCODER_VERSION, &belongs, &tensors);

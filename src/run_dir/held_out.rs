@@ -14,8 +14,8 @@ use super::HELD_OUT;
 use crate::error::Error;
 
 const KIND: &str = "held-out";
-/// The version of the layout; answers of version 1 have 32 bits always.
-const VERSION: u32 = 2;
+/// The version of the layout.
+const VERSION: u32 = 3;
 
 /// Training pairs whose predictions weights are fitted to.
 const PAIRS: usize = 1500;
@@ -29,20 +29,36 @@ pub struct HeldOut {
     pub ids: Vec<String>,
     /// The coordinates of each prediction, `[pairs × p]` row-major.
     pub predictions: Vec<f32>,
-    /// The text of each pair, where a reranker compares words and has not seen the pairs.
+}
+
+/// A fold of the training pairs that a reranker was fitted without, which the run keeps beside the one that has seen all.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct UnseenPairs {
+    /// The training pairs, in rising order.
+    pub pairs: Vec<usize>,
+    /// The text of each pair, where the reranker compares words.
     pub texts: Option<Vec<String>>,
+}
+
+impl UnseenPairs {
+    /// The texts of some of the pairs; none where nothing keeps them.
+    pub(crate) fn texts_of(&self, pairs: &[usize]) -> Option<Vec<String>> {
+        let texts = self.texts.as_ref()?;
+        let text = |pair| Some(texts[self.pairs.binary_search(pair).ok()?].clone());
+        pairs.iter().map(text).collect()
+    }
 }
 
 impl HeldOut {
     /// Predictions `[pairs × p]` for some training pairs, of which `ids` are the outputs of all.
     pub fn new(pairs: Vec<usize>, ids: &[String], predictions: Vec<f32>) -> Self {
         let ids = pairs.iter().map(|&pair| ids[pair].clone()).collect();
-        Self { pairs, ids, predictions, texts: None }
+        Self { pairs, ids, predictions }
     }
 
     /// Predictions `[n × p]` for all training pairs, whose outputs have these ids.
     pub fn all(ids: &[String], predictions: Vec<f32>) -> Self {
-        Self { pairs: (0..ids.len()).collect(), ids: ids.to_vec(), predictions, texts: None }
+        Self { pairs: (0..ids.len()).collect(), ids: ids.to_vec(), predictions }
     }
 
     /// The number p of coordinates of a prediction.
@@ -50,27 +66,40 @@ impl HeldOut {
         self.predictions.len() / self.pairs.len().max(1)
     }
 
-    /// Writes them to a file, the predictions as they are (`whole`) or at unit length in 16 bits.
+    /// Writes them to a file, with the pairs that a reranker of the run has not seen; the predictions as they are (`whole`)
+    /// or at unit length in 16 bits.
     ///
     /// A coordinate in 16 bits differs by 2⁻¹¹ of itself at most, or by 2⁻²⁵. So a similarity to a point of unit
     /// length differs by 2⁻¹¹ + √p 2⁻²⁵ at most, where p is the number of coordinates.
-    pub(crate) fn save(&self, path: &Path, whole: bool) -> Result<(), Error> {
+    pub(crate) fn save(
+        &self,
+        path: &Path,
+        unseen: Option<&UnseenPairs>,
+        whole: bool,
+    ) -> Result<(), Error> {
         let n = self.pairs.len();
         let p = self.width();
         let ids = self.ids.join("\0");
-        let pairs: Vec<u64> = self.pairs.iter().map(|&pair| pair as u64).collect();
+        let numbers =
+            |pairs: &[usize]| -> Vec<u64> { pairs.iter().map(|&pair| pair as u64).collect() };
+        let pairs = numbers(&self.pairs);
+        let unseen_pairs = unseen.map(|unseen| numbers(&unseen.pairs));
         // any character may be in a text
-        let texts = self.texts.as_ref().map(|texts| serde_json::json!(texts).to_string());
+        let texts = unseen.and_then(|unseen| unseen.texts.as_ref());
+        let texts = texts.map(|texts| serde_json::json!(texts).to_string());
         let mut tensors = vec![
             Tensor::u64("pairs", &[n], &pairs),
             if whole {
-                Tensor::f32("answers", &[n, p], &self.predictions)
+                Tensor::f32("predictions", &[n, p], &self.predictions)
             } else {
                 let unit = Queries::new(p, &self.predictions)?.normalised();
-                Tensor::f16("answers", &[n, p], &unit)
+                Tensor::f16("predictions", &[n, p], &unit)
             },
             Tensor::u8("ids", &[ids.len()], ids.as_bytes()),
         ];
+        if let Some(pairs) = &unseen_pairs {
+            tensors.push(Tensor::u64("unseen_pairs", &[pairs.len()], pairs));
+        }
         if let Some(texts) = &texts {
             tensors.push(Tensor::u8("texts", &[texts.len()], texts.as_bytes()));
         }
@@ -82,13 +111,11 @@ impl HeldOut {
         let p = self.width();
         let find = |pair: &usize| self.pairs.binary_search(pair).ok();
         let places: Vec<usize> = pairs.iter().filter_map(find).collect();
-        let pick = |all: &Vec<String>| places.iter().map(|&place| all[place].clone()).collect();
         let rows = places.iter().flat_map(|place| &self.predictions[place * p..][..p]);
         Self {
             pairs: pairs.to_vec(),
-            ids: pick(&self.ids),
+            ids: places.iter().map(|&place| self.ids[place].clone()).collect(),
             predictions: rows.copied().collect(),
-            texts: self.texts.as_ref().map(pick),
         }
     }
 }
@@ -101,7 +128,8 @@ pub(crate) fn drawn_pairs(count: usize, seed: u64) -> Vec<usize> {
     pairs
 }
 
-/// The held-out predictions of a run at unit length, by which its candidates were corrected for hubs; none of candidates that were not.
+/// The held-out predictions of a run at unit length, by which its candidates were corrected for hubs; none for candidates
+/// that were not corrected.
 pub(crate) fn of_hubs(run: &Path, candidates: &Candidates) -> Result<Option<Vec<f32>>, Error> {
     if candidates.hubs().is_none() {
         return Ok(None);
@@ -113,31 +141,56 @@ pub(crate) fn of_hubs(run: &Path, candidates: &Candidates) -> Result<Option<Vec<
 
 /// Reads predictions of p coordinates.
 pub(crate) fn load(path: &Path, p: usize) -> Result<HeldOut, Error> {
-    let stored = Stored::open_versions(path, KIND, 1..=VERSION)?;
+    let stored = Stored::open(path, KIND, VERSION)?;
     let wrong = |message: String| Error::run(path, message);
-    let (_, pairs) = stored.read::<u64>("pairs", 1)?;
-    let (_, shape) = stored.describe("answers")?;
-    let string = |name: &str| -> Result<String, Error> {
-        let (_, bytes) = stored.read::<u8>(name, 1)?;
-        String::from_utf8(bytes.to_vec()).map_err(|e| wrong(format!("{name}: {e}")))
-    };
-    let ids: Vec<String> = string("ids")?.split('\0').map(String::from).collect();
-    let read_texts = || -> Result<Vec<String>, Error> {
-        serde_json::from_str(&string("texts")?).map_err(|e| wrong(format!("texts: {e}")))
-    };
-    let texts = stored.describe("texts").is_ok().then(read_texts).transpose()?;
+    let pairs = read_pairs(&stored, "pairs")?;
+    let (_, shape) = stored.describe("predictions")?;
+    let ids: Vec<String> = read_string(&stored, "ids")?.split('\0').map(String::from).collect();
     let n = pairs.len();
-    if shape != [n, p] || ids.len() != n || texts.as_ref().is_some_and(|texts| texts.len() != n) {
+    if shape != [n, p] || ids.len() != n {
         return Err(wrong(format!(
-            "{n} pairs, {} ids and answers {shape:?}; expected as many ids, answers and texts as pairs, of {p} \
-             coordinates",
+            "{n} pairs, {} ids and predictions {shape:?}; expected as many ids and predictions as pairs, of {p} coordinates",
             ids.len()
         )));
     }
-    let pairs = pairs.iter().map(|&pair| pair as usize).collect();
-    let predictions = match MappedRows::from_stored(&stored, "answers")?.block(0..n)? {
+    let predictions = match MappedRows::from_stored(&stored, "predictions")?.block(0..n)? {
         Block::Dense(rows) => rows.values().to_vec(),
-        Block::Bits(_) | Block::Sparse(_) => return Err(wrong("answers are bits".into())),
+        Block::Bits(_) | Block::Sparse(_) => return Err(wrong("predictions are bits".into())),
     };
-    Ok(HeldOut { pairs, ids, predictions, texts })
+    Ok(HeldOut { pairs, ids, predictions })
+}
+
+/// Reads the pairs that a reranker of the run has not seen from the file of held-out predictions.
+///
+/// # Errors
+/// A file that is missing, damaged, or of a run without such a reranker.
+pub(crate) fn load_unseen(path: &Path) -> Result<UnseenPairs, Error> {
+    let stored = Stored::open(path, KIND, VERSION)?;
+    let wrong = |message: String| Error::run(path, message);
+    let pairs = read_pairs(&stored, "unseen_pairs")?;
+    if stored.describe("texts").is_err() {
+        return Ok(UnseenPairs { pairs, texts: None });
+    }
+    let text = read_string(&stored, "texts")?;
+    let texts: Vec<String> =
+        serde_json::from_str(&text).map_err(|error| wrong(format!("texts: {error}")))?;
+    if texts.len() != pairs.len() {
+        let count = texts.len();
+        return Err(wrong(format!(
+            "{count} texts of {} unseen pairs; expected one each",
+            pairs.len()
+        )));
+    }
+    Ok(UnseenPairs { pairs, texts: Some(texts) })
+}
+
+fn read_pairs(stored: &Stored, name: &str) -> Result<Vec<usize>, Error> {
+    let (_, pairs) = stored.read::<u64>(name, 1)?;
+    Ok(pairs.iter().map(|&pair| pair as usize).collect())
+}
+
+fn read_string(stored: &Stored, name: &str) -> Result<String, Error> {
+    let (_, bytes) = stored.read::<u8>(name, 1)?;
+    let wrong = |error| Error::run(stored.path(), format!("{name}: {error}"));
+    String::from_utf8(bytes.to_vec()).map_err(wrong)
 }

@@ -48,5 +48,6 @@ impl LoggedLine {
 
 /// The metrics of the validation split as scalars.
 pub(super) fn validation_scalars(scores: &Scores) -> impl Iterator<Item = (String, f64)> {
-    Metric::known_of(scores).map(|(metric, value)| (format!("validation/{}", metric.name()), value))
+    Metric::measured_in(scores)
+        .map(|(metric, value)| (format!("validation/{}", metric.name()), value))
 }

@@ -27,10 +27,13 @@ const GROUPS: [Group; 10] = [
 
 /// Metrics as text, one row each under one heading; what a search found beyond the candidates has a row below.
 pub fn metrics_table(rows: &[(&str, &Scores)]) -> String {
-    let beyond: Vec<Option<Scores>> = rows.iter().map(|(_, scores)| scores.found()).collect();
-    let with_found = |(&row, found)| [Some(row), found].into_iter().flatten();
-    let found = beyond.iter().map(|own| own.as_ref().map(|scores| ("beyond", scores)));
-    let all: Vec<(&str, &Scores)> = rows.iter().zip(found).flat_map(with_found).collect();
+    let beyond: Vec<Option<Scores>> =
+        rows.iter().map(|(_, scores)| scores.beyond_candidates()).collect();
+    let mut all: Vec<(&str, &Scores)> = Vec::new();
+    for (&row, beyond) in rows.iter().zip(&beyond) {
+        all.push(row);
+        all.extend(beyond.as_ref().map(|scores| ("beyond", scores)));
+    }
     let tables = GROUPS.iter().map(|&group| group_text(group, &all));
     let searches = rows.iter().filter_map(|(_, scores)| Some(scores.beyond.as_ref()?.text()));
     tables.chain(searches).collect()
@@ -38,9 +41,10 @@ pub fn metrics_table(rows: &[(&str, &Scores)]) -> String {
 
 fn group_text(group: Group, rows: &[(&str, &Scores)]) -> String {
     let kind = group[0];
-    let has = |scores: &Scores| Metric::known_of(scores).any(|(metric, _)| metric.needs() == kind);
-    let known: Vec<_> = rows.iter().filter(|(_, scores)| has(scores)).collect();
-    if known.is_empty() {
+    let has =
+        |scores: &Scores| Metric::measured_in(scores).any(|(metric, _)| metric.needs() == kind);
+    let measured: Vec<_> = rows.iter().filter(|(_, scores)| has(scores)).collect();
+    if measured.is_empty() {
         return String::new();
     }
     let columns = Metric::all().filter(|metric| group.contains(&metric.needs()));
@@ -52,18 +56,19 @@ fn group_text(group: Group, rows: &[(&str, &Scores)]) -> String {
     // names have ten characters or more, as in other tables of a report
     let mut table = Table::new([" ".repeat(10)].into_iter().chain(headings).chain(shares), 1);
     let mut notes = String::new();
-    for (name, scores) in known {
+    for (name, scores) in measured {
         let cells = metrics.iter().map(|&metric| shown(metric, scores));
-        let shares = scores.quantiles.iter().filter(|_| kind == Needs::Quantiles).map(|own| {
+        let shares = scores.quantiles.iter().filter(|_| kind == Needs::Quantiles);
+        let shares = shares.map(|quantiles| {
             let share = |Coverage { level, share }: &Coverage| format!(" {level}: {share:.3}");
-            own.coverage.iter().map(share).collect::<String>()
+            quantiles.coverage.iter().map(share).collect::<String>()
         });
         table.push([(*name).to_owned()].into_iter().chain(cells).chain(shares));
         if kind == Needs::Graphs
-            && let Some(OutputScores::Molecules(own)) = &scores.outputs
-            && own.unproven > 0
+            && let Some(OutputScores::Molecules(molecules)) = &scores.outputs
+            && molecules.unproven > 0
         {
-            let _ = writeln!(notes, "{name}: {} distances are upper bounds", own.unproven);
+            let _ = writeln!(notes, "{name}: {} distances are upper bounds", molecules.unproven);
         }
     }
     if kind == Needs::Numbers {
@@ -74,7 +79,7 @@ fn group_text(group: Group, rows: &[(&str, &Scores)]) -> String {
 
 /// The metrics of each target of the first row, where a row of numbers has several.
 fn targets_text(rows: &[(&str, &Scores)]) -> String {
-    let Some(Some(OutputScores::Numbers(scores))) = rows.first().map(|(_, own)| &own.outputs)
+    let Some(Some(OutputScores::Numbers(scores))) = rows.first().map(|(_, scores)| &scores.outputs)
     else {
         return String::new();
     };

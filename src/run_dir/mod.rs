@@ -18,9 +18,9 @@
 //! | `encoder.safetensors` | the best model so far |
 //! | `ridge.safetensors` | of a kernel machine: the fitted model |
 //! | `machine.safetensors`, `inputs.safetensors` | of one under a Lipschitz loss: the model, and the basis of the inputs |
-//! | `held-out.safetensors` | answers to training inputs by models that have not seen their pair, where `decoding.held_out` keeps them and where candidates are corrected for hubs |
+//! | `held-out.safetensors` | predictions for training inputs by models that have not seen their pair, where `decoding.held_out` keeps them and where candidates are corrected for hubs; with `reranker-unseen.safetensors` also the pairs that this reranker has not seen |
 //! | `reranker.safetensors` | the reranker, with `decoding.reranker` |
-//! | `held-out-part.safetensors`, `reranker-part.safetensors` | in addition where `decoding.held_out` keeps answers: those to a part of the pairs that neither hub constants nor this reranker have seen |
+//! | `reranker-unseen.safetensors` | a reranker that was fitted without a fold of the training pairs, with `decoding.reranker` and `decoding.held_out` |
 //! | `embedding.json`, `embedding.svg` | the validation metric of each rank of a learned embedding |
 //! | `checkpoint/last.safetensors` | the last state, for `--resume` |
 //! | `log.jsonl` | a line an evaluation: [`LogLine`](dsokr_train::LogLine), of a kernel machine one [`SolvedLine`] |
@@ -68,7 +68,7 @@ pub(crate) use constants::{load_constants, save_constants};
 pub(crate) use dir::save_files;
 pub use dir::{PreparationFile, RunDir};
 pub use held_out::HeldOut;
-pub(crate) use held_out::drawn_pairs;
+pub(crate) use held_out::{UnseenPairs, drawn_pairs};
 pub use learning_curve::{LearningCurve, LearningPoint};
 pub use log::SolvedLine;
 pub use metrics_table::metrics_table;
@@ -108,8 +108,6 @@ files! {
     "features.safetensors" => FEATURES;
     "fingerprints.safetensors" => FINGERPRINTS;
     "held-out.safetensors" => HELD_OUT;
-    // Answers to the part of the pairs that a reranker has not seen.
-    "held-out-part.safetensors" => HELD_OUT_PART;
     "inputs.safetensors";
     "log.jsonl" => LOG;
     "machine.safetensors";
@@ -121,8 +119,8 @@ files! {
     "combination.json" => RULE;
     "scaling.safetensors" => SCALING;
     "reranker.safetensors" => RERANKER;
-    // The reranker that has not seen the pairs of [`HELD_OUT_PART`].
-    "reranker-part.safetensors" => RERANKER_PART;
+    // The reranker that has not seen a fold of the training pairs, which [`HELD_OUT`] names.
+    "reranker-unseen.safetensors" => UNSEEN_RERANKER;
     "shards" => SHARDS;
     "tensorboard" => TENSORBOARD;
 }
@@ -172,7 +170,8 @@ pub(crate) fn save_fingerprints(run: &Path) -> Result<(), Error> {
         let fingerprint = match name.as_str() {
             // the log grows, the folder of the data changes with its place, and the card belongs to the user
             LOG | DATA | CARD => continue,
-            own if own.ends_with(".safetensors") && own != FEATURES => CHECKED_BY_READER.into(),
+            FEATURES => fingerprint(&fs::read(entry.path()).map_err(&io)?),
+            binary if binary.ends_with(".safetensors") => CHECKED_BY_READER.into(),
             _ => fingerprint(&fs::read(entry.path()).map_err(&io)?),
         };
         fingerprints.insert(name, fingerprint);

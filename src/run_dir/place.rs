@@ -102,7 +102,8 @@ pub fn check_output<'a>(
 /// # Errors
 /// [`dsokr_core::Error::Value`] of the argument.
 pub fn check_not_read(argument: &'static str, path: &Path, read: &Path) -> Result<(), Error> {
-    let same = path.canonicalize().is_ok_and(|own| read.canonicalize().is_ok_and(|it| it == own));
+    let same =
+        path.canonicalize().is_ok_and(|path| read.canonicalize().is_ok_and(|read| read == path));
     ensure(!same, Argument::new(argument), path.display(), "a file other than the one that is read")
 }
 
@@ -137,7 +138,8 @@ impl OutputFolder<'_> {
             Err(e) => return Err(Error::io(folder)(e)),
         };
         let here = std::env::current_dir().and_then(|here| here.canonicalize());
-        let is_here = here.is_ok_and(|here| folder.canonicalize().is_ok_and(|own| own == here));
+        let is_here =
+            here.is_ok_and(|here| folder.canonicalize().is_ok_and(|folder| folder == here));
         let allowed = "a folder other than the current one, since it is replaced as a whole";
         ensure(!is_here, key(), folder.display(), allowed)?;
         for entry in entries {
@@ -257,7 +259,7 @@ impl Drop for RunLock {
 fn is_at(file: &File, path: &Path) -> bool {
     use std::os::unix::fs::MetadataExt;
     match (file.metadata(), fs::metadata(path)) {
-        (Ok(own), Ok(found)) => (own.dev(), own.ino()) == (found.dev(), found.ino()),
+        (Ok(a), Ok(b)) => (a.dev(), a.ino()) == (b.dev(), b.ino()),
         (_, Err(e)) if e.kind() == ErrorKind::NotFound => false,
         _ => true,
     }

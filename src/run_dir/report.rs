@@ -166,7 +166,7 @@ fn front_matter(config: &Checked, report: Option<&Report>) -> Result<String, Err
         let _ = writeln!(text, "split: {}", quoted(&report.split.to_string()));
         let _ = writeln!(text, "queries: {}", report.metrics.ranks.queries);
         let _ = writeln!(text, "candidates: {}\nmetrics:", report.metrics.ranks.candidates);
-        for (metric, value) in Metric::known_of(&report.metrics) {
+        for (metric, value) in Metric::measured_in(&report.metrics) {
             let _ = writeln!(text, "  {}:\n    value: {}", quoted(metric.name()), number(value));
             if let Some([low, high]) = report.intervals.get(metric.name()) {
                 let _ = writeln!(text, "    ci95: [{}, {}]", number(*low), number(*high));
@@ -216,12 +216,12 @@ fn summary(config: &Checked, report: Option<&Report>) -> String {
     let row = |(metric, value): (Metric, f64)| {
         let interval = report.intervals.get(metric.name());
         let interval = interval.map(|[low, high]| format!("{low:.4} to {high:.4}"));
-        let chance = metric.known(&report.chance).map(|value| format!("{value:.4}"));
+        let chance = metric.measured(&report.chance).map(|value| format!("{value:.4}"));
         let [interval, chance] = [interval, chance].map(|cell| cell.unwrap_or_else(|| "–".into()));
         [metric.title().to_owned(), format!("{value:.4}"), interval, chance]
     };
     let names = ["metric", "value", "95 % interval", "chance"];
-    let table = Table::new(names, 1).with(Metric::known_of(&report.metrics).map(row));
+    let table = Table::new(names, 1).with(Metric::measured_in(&report.metrics).map(row));
     let _ = write!(
         text,
         "\nMetrics of the {} split, {} queries among {} candidates, with 95 % intervals by a bootstrap over \
@@ -262,7 +262,10 @@ fn usage(config: &Checked) -> String {
         None => "dsokr.Model.load(\".\")",
         Some(_) => "dsokr.Ensemble.load([\".\"])",
     };
-    let [search, found, hits] = match (config.data.facts().inputs, &config.ensemble) {
+    let [shell_search, rust_search, python_search] = match (
+        config.data.facts().inputs,
+        &config.ensemble,
+    ) {
         (InputKind::Texts, _) => [
             "dsokr search . \"a text\"",
             "let answer = run.search(\"a text\", 5)?;\n",
@@ -276,14 +279,14 @@ fn usage(config: &Checked) -> String {
         (InputKind::Vectors | InputKind::Kernels, Some(_)) => ["dsokr predict . FILE", "", ""],
     };
     let shell = format!(
-        "dsokr train config.toml{root} --out ../again      # trains it again\n{search}\n\
+        "dsokr train config.toml{root} --out ../again      # trains it again\n{shell_search}\n\
          dsokr evaluate .{root}\n"
     );
     format!(
         "## Use\n\nIn this folder, with the command, from Rust and from Python.{place}\n\n{}\n{}\n{}",
         fenced("sh", &shell),
-        fenced("rust", &format!("{rust}{found}")),
-        fenced("python", &format!("import dsokr\n\nmodel = {python}\n{hits}"))
+        fenced("rust", &format!("{rust}{rust_search}")),
+        fenced("python", &format!("import dsokr\n\nmodel = {python}\n{python_search}"))
     )
 }
 

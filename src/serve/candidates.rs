@@ -15,7 +15,7 @@ use super::Limits;
 use super::description::{About, Outputs};
 use super::model::Model;
 use super::problem::Problem;
-use super::queries::{Asked, Endpoint};
+use super::queries::{Endpoint, RequestQueries};
 use crate::error::Error;
 
 /// Queries: exactly one of `texts` and `vectors`.
@@ -167,7 +167,7 @@ impl Properties {
             monoisotopic: exact_mass(&molecule.composition()),
             groups: groups(&molecule),
         });
-        Self { link: link(&model.runs.config().output.id, id), molecule }
+        Self { link: link(&model.run.config().output.id, id), molecule }
     }
 }
 
@@ -199,8 +199,8 @@ impl Endpoint for EmbedRequest {
     const NAME: &'static str = "embed";
     type Answer = EmbedResponse;
 
-    fn asked(&self) -> Asked<'_> {
-        Asked::from_model(&self.model).queries(&self.texts, &self.vectors, None)
+    fn queries(&self) -> RequestQueries<'_> {
+        RequestQueries::from_model(&self.model).with(&self.texts, &self.vectors, None)
     }
 
     fn answer(
@@ -209,16 +209,16 @@ impl Endpoint for EmbedRequest {
         model: &Model,
         limits: &Limits,
     ) -> Result<EmbedResponse, Problem> {
-        let allowed = listed(model.runs.names().iter().map(String::as_str));
-        let run = match (&self.member, model.runs.members()) {
+        let allowed = listed(model.run.names().iter().map(String::as_str));
+        let run = match (&self.member, model.run.members()) {
             (None, [run]) => run,
             (None, _) => Err(Error::value("member", "absent", format!("one of {allowed}")))?,
             (Some(name), members) => {
-                let at = model.runs.names().iter().position(|own| own == name);
+                let at = model.run.names().iter().position(|member| member == name);
                 &members[at.ok_or_else(|| Problem::not_found("member", name, &allowed))?]
             }
         };
-        let z = run.coordinates(&self.asked().check(limits)?.read(run)?)?;
+        let z = run.coordinates(&self.queries().check(limits)?.read(run)?)?;
         let coordinates = z.chunks_exact(run.candidates.dim()).map(<[f32]>::to_vec).collect();
         Ok(EmbedResponse { about: model.about(), coordinates })
     }
@@ -228,9 +228,9 @@ impl Endpoint for RankRequest {
     const NAME: &'static str = "rank";
     type Answer = RankResponse;
 
-    fn asked(&self) -> Asked<'_> {
+    fn queries(&self) -> RequestQueries<'_> {
         let coordinates = Some(&self.coordinates);
-        Asked::from_model(&self.model).queries(&self.texts, &self.vectors, coordinates)
+        RequestQueries::from_model(&self.model).with(&self.texts, &self.vectors, coordinates)
     }
 
     fn answer(
@@ -239,16 +239,15 @@ impl Endpoint for RankRequest {
         model: &Model,
         limits: &Limits,
     ) -> Result<RankResponse, Problem> {
-        let queries = self.asked().check(limits)?;
+        let queries = self.queries().check(limits)?;
         let found = format!("{} lists", self.ids.len());
         let allowed = format!("a list for each query: {}", queries.len());
         ensure(self.ids.len() == queries.len(), "ids", found, allowed)?;
         limits.check_all("ids", self.ids.iter().map(Vec::len).sum())?;
         self.ids.iter().try_for_each(|ids| check_count(limits, ids))?;
         let all = self.ids.concat();
-        known(model.runs.numbers(processes, &all)?, &all)?;
-        let decoded =
-            model.runs.rank_candidates(&queries.ask(processes, model, None)?, &self.ids)?;
+        all_found(model.run.numbers(processes, &all)?, &all)?;
+        let decoded = model.run.rank_candidates(&queries.predict(processes, model, None)?, &self.ids)?;
         let ranked = |(id, decoded): (&String, Decoded)| {
             let (rank, score) = decoded.rank.zip(decoded.gold_score)?;
             let above = rank.above();
@@ -259,7 +258,7 @@ impl Endpoint for RankRequest {
             |(ids, decoded): (&Vec<String>, Vec<_>)| ids.iter().zip(decoded).map(ranked).collect();
         let answers = self.ids.iter().zip(decoded).map(each).collect::<Option<_>>();
         let answers = answers.ok_or_else(|| Problem::failed("a candidate without a rank"))?;
-        let candidates = model.runs.candidates();
+        let candidates = model.run.candidates();
         Ok(RankResponse { about: model.about(), candidates, answers })
     }
 }
@@ -272,7 +271,7 @@ fn check_count(limits: &Limits, ids: &[String]) -> Result<(), Problem> {
 }
 
 /// The places of ids. Each must be that of a candidate.
-fn known(places: Vec<Option<usize>>, ids: &[String]) -> Result<Vec<usize>, Problem> {
+fn all_found(places: Vec<Option<usize>>, ids: &[String]) -> Result<Vec<usize>, Problem> {
     let unknown = |id| Problem::not_found("id", id, "the id of a candidate");
     places.into_iter().zip(ids).map(|(place, id)| place.ok_or_else(|| unknown(id))).collect()
 }
@@ -285,16 +284,16 @@ fn find<'a>(
     ids: &[String],
 ) -> Result<(Vec<usize>, Cow<'a, Candidates>), Problem> {
     check_count(limits, ids)?;
-    let (places, candidates) = model.runs.find(processes, ids)?;
-    Ok((known(places, ids)?, candidates))
+    let (places, candidates) = model.run.find(processes, ids)?;
+    Ok((all_found(places, ids)?, candidates))
 }
 
 impl Endpoint for CandidatesRequest {
     const NAME: &'static str = "candidates";
     type Answer = CandidatesResponse;
 
-    fn asked(&self) -> Asked<'_> {
-        Asked::from_model(&self.model)
+    fn queries(&self) -> RequestQueries<'_> {
+        RequestQueries::from_model(&self.model)
     }
 
     fn answer(
@@ -321,8 +320,8 @@ impl Endpoint for DrawingRequest {
     const NAME: &'static str = "drawing";
     type Answer = String;
 
-    fn asked(&self) -> Asked<'_> {
-        Asked::from_model(&self.model)
+    fn queries(&self) -> RequestQueries<'_> {
+        RequestQueries::from_model(&self.model)
     }
 
     fn answer(
@@ -336,7 +335,7 @@ impl Endpoint for DrawingRequest {
         let drawn = match model.outputs {
             Outputs::Molecules => Molecule::parse(label).ok().map(|molecule| molecule.svg()),
             Outputs::Graphs => {
-                let features = &model.runs.config().output.features;
+                let features = &model.run.config().output.features;
                 let truth = features.truth_of_labels([label]).map_err(Error::from)?;
                 let graphs = if let Some(Truth::Graphs(graphs)) = truth { graphs } else { vec![] };
                 graphs.first().map(|graph| graph.svg())

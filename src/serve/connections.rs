@@ -197,8 +197,8 @@ pub(super) async fn check_host(
     request: Request,
     next: Next,
 ) -> Response {
-    let found = host(&request);
-    let allowed = found.as_deref().is_some_and(|host| {
+    let requested = host(&request);
+    let allowed = requested.as_deref().is_some_and(|host| {
         let address = host.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>();
         address.is_ok_and(is_loopback)
             || host.eq_ignore_ascii_case("localhost")
@@ -207,7 +207,7 @@ pub(super) async fn check_host(
     if allowed {
         return next.run(request).await;
     }
-    let found = found.map_or("no single name".into(), |host| format!("{host:?}"));
+    let found = requested.map_or("no single name".into(), |host| format!("{host:?}"));
     let names = server.0.limits.hosts.iter().map(|name| format!(", {name}"));
     let allowed = format!(
         "localhost, 127.0.0.1, [::1]{}; {} of the server adds a name",

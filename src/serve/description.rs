@@ -124,8 +124,8 @@ const EXAMPLES: usize = 4;
 const LONGEST: usize = 300;
 
 /// The kind of the candidates of runs.
-pub(super) fn outputs(processes: &Processes, runs: &Run) -> Result<Outputs, Error> {
-    Ok(match &runs.config().output.features {
+pub(super) fn outputs(processes: &Processes, run: &Run) -> Result<Outputs, Error> {
+    Ok(match &run.config().output.features {
         OutputFeatures::Molecules(_) => Outputs::Molecules,
         OutputFeatures::Graphs(_) => Outputs::Graphs,
         OutputFeatures::Labels(_) => Outputs::Labels,
@@ -136,7 +136,7 @@ pub(super) fn outputs(processes: &Processes, runs: &Run) -> Result<Outputs, Erro
         | OutputFeatures::Ngrams(_)
         | OutputFeatures::Substructures(_)
         | OutputFeatures::Source(_) => {
-            if runs.are_molecules(processes)? {
+            if run.are_molecules(processes)? {
                 Outputs::Molecules
             } else {
                 Outputs::Other
@@ -159,7 +159,7 @@ impl NamedMetric {
                 high,
             }
         };
-        Metric::known_of(&report.metrics).map(named).collect()
+        Metric::measured_in(&report.metrics).map(named).collect()
     }
 }
 

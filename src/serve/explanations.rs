@@ -66,10 +66,9 @@ impl Training {
                 let mut similarity = vec![0.0_f32; texts.len()];
                 for (word, weight) in words.transform(query) {
                     let (having, weights) = having.row(word as usize);
-                    having
-                        .iter()
-                        .zip(weights)
-                        .for_each(|(&at, own)| similarity[at as usize] += weight * own);
+                    for (&at, weight_in_text) in having.iter().zip(weights) {
+                        similarity[at as usize] += weight * weight_in_text;
+                    }
                 }
                 similarity.into_iter().map(f64::from).collect()
             }
@@ -134,7 +133,7 @@ pub(super) struct Explainer<'a> {
     adduct: Adduct,
     ppm: f64,
     /// The peaks that each formula explains, which candidates share.
-    known: HashMap<ElementCounts, Option<Vec<ExplainedPeak>>>,
+    by_formula: HashMap<ElementCounts, Option<Vec<ExplainedPeak>>>,
 }
 
 impl<'a> Explainer<'a> {
@@ -142,20 +141,23 @@ impl<'a> Explainer<'a> {
     /// that is not known.
     pub(super) fn new(spectrum: &'a Spectrum, ppm: f64) -> Option<Self> {
         let adduct = spectrum.ion().ok()?;
-        Some(Self { spectrum, adduct, ppm, known: HashMap::new() })
+        Some(Self { spectrum, adduct, ppm, by_formula: HashMap::new() })
     }
 
-    /// The peaks that a molecule explains; none known of labels that are not molecules, and of formulas with too many parts.
-    pub(super) fn of(&mut self, smiles: &str) -> Result<Option<Vec<ExplainedPeak>>, Error> {
+    /// The peaks that a molecule explains; `None` for labels that are not molecules, and for formulas with too many parts.
+    pub(super) fn explained_by(
+        &mut self,
+        smiles: &str,
+    ) -> Result<Option<Vec<ExplainedPeak>>, Error> {
         Cancellation::current().check()?;
         let Ok(molecule) = Molecule::parse(smiles) else { return Ok(None) };
         let atoms = molecule.composition();
-        if let Some(known) = self.known.get(&atoms) {
-            return Ok(known.clone());
+        if let Some(peaks) = self.by_formula.get(&atoms) {
+            return Ok(peaks.clone());
         }
-        let found = self.explained(&atoms);
-        self.known.insert(atoms, found.clone());
-        Ok(found)
+        let peaks = self.explained(&atoms);
+        self.by_formula.insert(atoms, peaks.clone());
+        Ok(peaks)
     }
 
     fn explained(&self, atoms: &ElementCounts) -> Option<Vec<ExplainedPeak>> {
@@ -165,10 +167,10 @@ impl<'a> Explainer<'a> {
             let parts = ion.at(peak.mz, self.ppm).ok()?;
             let far = |mz: f64| (peak.mz - mz) / mz * 1e6;
             let nearest = parts.iter().min_by(|a, b| far(a.mz).abs().total_cmp(&far(b.mz).abs()));
-            explained.extend(nearest.map(|own| ExplainedPeak {
+            explained.extend(nearest.map(|part| ExplainedPeak {
                 peak: at,
-                formula: own.formula(),
-                ppm: far(own.mz),
+                formula: part.formula(),
+                ppm: far(part.mz),
             }));
         }
         Some(explained)

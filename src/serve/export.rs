@@ -7,11 +7,12 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::Limits;
+use super::answer::ExplainedHit;
 use super::description::Outputs;
-use super::model::{Known, Model};
+use super::model::{Model, ReadPart};
 use super::problem::Problem;
-use super::queries::{Asked, Endpoint};
-use super::search::{ExplainedHit, SearchRequest};
+use super::queries::{Endpoint, RequestQueries};
+use super::search::SearchRequest;
 use crate::error::Error;
 use crate::metrics::table::Table;
 use crate::run::Hit;
@@ -51,11 +52,11 @@ impl Endpoint for ExportRequest {
     const NAME: &'static str = "export";
     type Answer = String;
 
-    fn asked(&self) -> Asked<'_> {
-        self.search.asked()
+    fn queries(&self) -> RequestQueries<'_> {
+        self.search.queries()
     }
 
-    fn needs(&self) -> Option<Known> {
+    fn needs(&self) -> Option<ReadPart> {
         self.search.needs()
     }
 
@@ -66,7 +67,7 @@ impl Endpoint for ExportRequest {
         model: &Model,
         limits: &Limits,
     ) -> Result<String, Problem> {
-        let count = self.asked().len();
+        let count = self.queries().len();
         ensure(count == 1, "search", format!("{count} queries"), "one query, for a file")?;
         let molecules = model.outputs == Outputs::Molecules;
         if let Format::Sdf | Format::Smiles = self.format
@@ -81,7 +82,7 @@ impl Endpoint for ExportRequest {
             format!("{} {}\n", line(&hit.label), line(&hit.id))
         };
         Ok(match self.format {
-            Format::Csv => csv(hits, &model.runs.columns(), molecules),
+            Format::Csv => csv(hits, &model.run.columns(), molecules),
             Format::Sdf => hits.iter().map(sdf).collect(),
             Format::Smiles => hits.iter().map(smiles).collect(),
         })
@@ -101,11 +102,11 @@ fn value(text: &str) -> String {
 
 /// Names and values of a hit, with those of a molecule behind them.
 fn cells(ExplainedHit { hit, properties, .. }: &ExplainedHit) -> Vec<(&str, String)> {
-    let own = hit.cells().map(|(name, cell)| (name, cell.to_string()));
+    let cells = hit.cells().map(|(name, cell)| (name, cell.to_string()));
     let molecule = properties.molecule.iter().flat_map(|molecule| {
         [("formula", molecule.formula.clone()), ("mass", format!("{:.3}", molecule.mass))]
     });
-    own.chain(molecule).collect()
+    cells.chain(molecule).collect()
 }
 
 /// A row for each hit. Molecules have two columns more, which are empty for a label that is no SMILES.

@@ -24,7 +24,7 @@ use super::candidates::{
 };
 use super::description::ModelDescription;
 use super::export::ExportRequest;
-use super::model::{Known, Model};
+use super::model::{Model, ReadPart};
 use super::problem::{Body, ErrorBody, Problem};
 use super::queries::Endpoint;
 use super::replicas::{self, Passed};
@@ -64,10 +64,10 @@ impl Server {
     /// Computes an answer about a model outside of the threads of connections, with the other ranks if there are
     /// any.
     async fn answer<A: Endpoint>(&self, request: A) -> Result<A::Answer, Problem> {
-        let asked = request.asked();
-        let model = self.model(asked.model)?;
+        let queries = request.queries();
+        let model = self.model(queries.model)?;
         let server = self.clone();
-        self.0.counters.queries.fetch_add(asked.len() as u64, Relaxed);
+        self.0.counters.queries.fetch_add(queries.len() as u64, Relaxed);
         if let Some(needed) = request.needs() {
             model.wait(needed, self.0.limits.read).await?;
         }
@@ -85,7 +85,7 @@ pub(super) async fn watch(State(server): State<Server>, request: Request, next: 
                           img-src 'self' data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
     let begun = Instant::now();
     let path = request.extensions().get::<MatchedPath>().map_or("other", MatchedPath::as_str);
-    let of_page = PAGE.iter().any(|&(own, ..)| own == path);
+    let of_page = PAGE.iter().any(|&(served, ..)| served == path);
     let path = if of_page { "/" } else { path }.to_owned();
     let limit = server.0.limits.request;
     let mut response = match tokio::time::timeout(limit, next.run(request)).await {
@@ -150,7 +150,7 @@ async fn models(State(server): State<Server>) -> Result<Json<ModelsResponse>, Pr
     let shared = Arc::clone(&server.0);
     for model in &shared.models {
         // what is not read by then is said to be missing
-        let _ = model.wait(Known::Texts, shared.limits.read).await;
+        let _ = model.wait(ReadPart::Texts, shared.limits.read).await;
     }
     let limits = &server.0.limits;
     let models =
@@ -288,7 +288,7 @@ endpoints! {
 
 /// Computes an answer that rank 0 gives; its problems are rank 0's too.
 fn compute<A: Endpoint>(processes: &Processes, server: &Server, request: A) {
-    if let Ok(model) = server.model(request.asked().model) {
+    if let Ok(model) = server.model(request.queries().model) {
         let _ = request.answer(processes, &model, &server.0.limits);
     }
 }

@@ -47,8 +47,8 @@ impl Counters {
             requests.extend(statuses.iter().map(request));
             let mut below = 0;
             let ends = SECONDS.iter().map(f64::to_string).chain(["+Inf".to_owned()]);
-            for (end, own) in ends.zip(bins) {
-                below += own;
+            for (end, count) in ends.zip(bins) {
+                below += count;
                 seconds.push(format!("_bucket{{path=\"{path}\",le=\"{end}\"}} {below}"));
             }
             seconds.push(format!("_sum{{path=\"{path}\"}} {sum}"));

@@ -35,6 +35,7 @@
 //! [`Limits::waiting`], and further ones get the status 503 with `Retry-After`. So do those that need what is still
 //! read or computed in the background. The work for a client that has gone is cancelled.
 
+mod answer;
 mod candidates;
 mod connections;
 mod description;

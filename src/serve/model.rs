@@ -33,7 +33,7 @@ const BINS: usize = 10;
 /// A model to serve: a run directory, of one model or of an ensemble, as it was when it was opened.
 pub struct Model {
     folder: PathBuf,
-    pub(super) runs: Run,
+    pub(super) run: Run,
     pub(super) outputs: Outputs,
     files: Files,
     /// When the files were looked at last, and whether they had changed.
@@ -46,13 +46,13 @@ pub struct Model {
     reliability: OnceLock<Result<Vec<ReliabilityBin>, String>>,
     /// Searches beyond the candidates by the default settings, where the run has none.
     search: OnceLock<Result<BeyondSearch, String>>,
-    /// The last of these that is known.
-    known: watch::Sender<Option<Known>>,
+    /// The last part that has been read in the background.
+    last_read: watch::Sender<Option<ReadPart>>,
 }
 
 /// Parts of a model that are read in the background, in turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Known {
+pub(super) enum ReadPart {
     /// Training texts and validation queries.
     Texts,
     /// The properties that filters compare.
@@ -68,8 +68,8 @@ impl Model {
         Self::open_shared(&Processes::default(), folder, None, device)
     }
 
-    /// The same for several [`Processes`], with the candidates in shards if they are; see
-    /// [`Run::open_shared`].
+    /// Reads a run directory for several [`Processes`], which share the candidates where these are in
+    /// shards ([`Run::open_shared`]).
     ///
     /// # Errors
     /// As [`Run::open_shared`].
@@ -80,13 +80,13 @@ impl Model {
         device: &Device,
     ) -> Result<Self, Error> {
         let files = files(folder);
-        let runs = Run::open_shared(processes, &[folder.to_path_buf()], shards, None, device)?;
+        let run = Run::open_shared(processes, &[folder.to_path_buf()], shards, None, device)?;
         let whole = folder.canonicalize().unwrap_or_else(|_| folder.to_path_buf());
         let name = whole.file_name().unwrap_or(folder.as_os_str()).to_string_lossy().into_owned();
-        let outputs = outputs(processes, &runs)?;
+        let outputs = outputs(processes, &run)?;
         Ok(Self {
             folder: folder.to_path_buf(),
-            runs,
+            run,
             outputs,
             files,
             looked: Mutex::default(),
@@ -96,7 +96,7 @@ impl Model {
             validation: OnceLock::new(),
             reliability: OnceLock::new(),
             search: OnceLock::new(),
-            known: watch::Sender::new(None),
+            last_read: watch::Sender::new(None),
         })
     }
 
@@ -106,38 +106,38 @@ impl Model {
     }
 
     /// The first member, for what members share.
-    pub(super) fn run(&self) -> &Member {
-        &self.runs.members()[0]
+    pub(super) fn member(&self) -> &Member {
+        &self.run.members()[0]
     }
 
     /// Reads what explains answers and what filters compare; what cannot be read is logged once.
     pub(super) fn read_explanations(&self) {
-        if self.run().config.encoder.abilities().reads == InputKind::Texts {
+        if self.member().config.encoder.abilities().reads == InputKind::Texts {
             self.warn("the training texts", self.training().err());
         }
         self.warn("the validation queries", self.validation().err());
-        let known = |what| self.known.send_modify(|known| *known = (*known).max(Some(what)));
-        known(Known::Texts);
+        let finish = |part| self.last_read.send_modify(|last| *last = (*last).max(Some(part)));
+        finish(ReadPart::Texts);
         // searches that need no filter go on meanwhile
-        if self.outputs == Outputs::Molecules && self.runs.candidates() <= MOST {
+        if self.outputs == Outputs::Molecules && self.run.candidates() <= MOST {
             work::in_background(|| {
-                self.runs.molecule_properties();
+                self.run.molecule_properties();
             });
         }
-        known(Known::Properties);
+        finish(ReadPart::Properties);
     }
 
     /// Waits for what a request needs and [`read_explanations`](Self::read_explanations) reads, without a worker.
-    pub(super) async fn wait(&self, last: Known, limit: Duration) -> Result<(), Problem> {
-        let mut known = self.known.subscribe();
-        let known = known.wait_for(|known| known.is_some_and(|known| known >= last));
-        match tokio::time::timeout(limit, known).await {
+    pub(super) async fn wait(&self, needed: ReadPart, limit: Duration) -> Result<(), Problem> {
+        let mut last_read = self.last_read.subscribe();
+        let is_read = last_read.wait_for(|read| read.is_some_and(|read| read >= needed));
+        match tokio::time::timeout(limit, is_read).await {
             Ok(Ok(_)) => Ok(()),
             // the sender lives as long as the model
             Ok(Err(_)) | Err(_) => {
-                let what = match last {
-                    Known::Texts => "the texts of the data",
-                    Known::Properties => "the properties for filters",
+                let what = match needed {
+                    ReadPart::Texts => "the texts of the data",
+                    ReadPart::Properties => "the properties for filters",
                 };
                 let error =
                     format!("{what} are still read after the start of the server: try again");
@@ -154,15 +154,15 @@ impl Model {
 
     /// The search beyond the candidates where it is `wanted`, or the run's configuration says it.
     pub(super) fn search(&self, wanted: Option<bool>) -> Result<Option<&BeyondSearch>, Problem> {
-        match (wanted, &self.runs.search) {
+        match (wanted, &self.run.search) {
             (Some(false), _) | (None, None) => Ok(None),
-            (_, Some(own)) => Ok(Some(own)),
+            (_, Some(search)) => Ok(Some(search)),
             (Some(true), None) => {
                 let allowed =
                     "false or absent: only molecules of one file of candidates can be searched";
                 ensure(self.is_searchable(), "beyond", true, allowed)?;
                 let search =
-                    || search_by(self.runs.members(), BeyondConfig::default()).map_err(text);
+                    || search_by(self.run.members(), BeyondConfig::default()).map_err(text);
                 self.search.get_or_init(search).as_ref().map(Some).map_err(Problem::failed)
             }
         }
@@ -172,19 +172,19 @@ impl Model {
     fn is_searchable(&self) -> bool {
         let can =
             |run: &Member| run.space.is_some() && run.config.output.source().check_made().is_ok();
-        self.runs.shards().is_none() && self.runs.members().iter().all(can)
+        self.run.shards().is_none() && self.run.members().iter().all(can)
     }
 
     /// Whether queries are mass spectra.
     pub(super) fn reads_spectra(&self) -> bool {
-        self.run().config.encoder.abilities().spectra
+        self.member().config.encoder.abilities().spectra
     }
 
     /// The training texts.
     pub(super) fn training(&self) -> Result<&Training, &String> {
         let read = || {
             Training::new(
-                self.run().read_split(SplitName::Train, None).map_err(text)?,
+                self.member().read_split(SplitName::Train, None).map_err(text)?,
                 self.reads_spectra(),
             )
         };
@@ -192,7 +192,7 @@ impl Model {
     }
 
     fn validation(&self) -> Result<&Split, &String> {
-        let read = || self.run().read_split(SplitName::Validation, None).map_err(text);
+        let read = || self.member().read_split(SplitName::Validation, None).map_err(text);
         self.validation.get_or_init(read).as_ref()
     }
 
@@ -202,17 +202,17 @@ impl Model {
             if self.outputs == Outputs::Numbers {
                 return Err("the predicted quantiles say it".to_owned());
             }
-            let read = |run: &Member| run.read_split(SplitName::Validation, None);
-            let asked = self.runs.ask(processes, read, None).map_err(text)?;
-            self.runs.gap_reliability(&asked, BINS).map_err(text)
+            let read = |member: &Member| member.read_split(SplitName::Validation, None);
+            let queries = self.run.predict(processes, read, None).map_err(text)?;
+            self.run.gap_reliability(&queries, BINS).map_err(text)
         };
-        let found = self.reliability.get_or_init(compute);
-        self.warn("how often validation queries are right", found.as_ref().err());
+        let reliability = self.reliability.get_or_init(compute);
+        self.warn("how often validation queries are right", reliability.as_ref().err());
     }
 
     /// How often first candidates are right, by their gap; none while this is not known.
     pub(super) fn reliability(&self) -> Option<&Vec<ReliabilityBin>> {
-        self.reliability.get().and_then(|known| known.as_ref().ok())
+        self.reliability.get()?.as_ref().ok()
     }
 
     /// Whether that is still computed.
@@ -227,8 +227,8 @@ impl Model {
 
     /// The API's description of the model.
     pub(super) fn description(&self) -> ModelDescription {
-        let members = self.runs.members();
-        let config = self.runs.config();
+        let members = self.run.members();
+        let config = self.run.config();
         let report = self.record.as_ref().map(|record| &record.report);
         let validation = self.validation.get().map(Result::as_ref);
         let split = validation.and_then(Result::ok);
@@ -255,11 +255,11 @@ impl Model {
             outputs: self.outputs,
             separator: config.output.features.separator().map(|separator| separator.to_string()),
             encoder: members.iter().map(|run| run.config.encoder.kind().to_owned()).collect(),
-            members: if members.len() > 1 { self.runs.names().to_vec() } else { Vec::new() },
+            members: if members.len() > 1 { self.run.names().to_vec() } else { Vec::new() },
             coordinates: members.iter().map(|run| run.candidates.dim()).collect(),
-            candidates: self.runs.candidates(),
-            columns: self.runs.columns().into_iter().map(str::to_owned).collect(),
-            beyond: match &self.runs.search {
+            candidates: self.run.candidates(),
+            columns: self.run.columns().into_iter().map(str::to_owned).collect(),
+            beyond: match &self.run.search {
                 Some(_) => Some(true),
                 None => self.is_searchable().then_some(false),
             },
@@ -273,7 +273,7 @@ impl Model {
         }
     }
 
-    /// That the run directory has changed since it was read, which the log says once.
+    /// A notice where the run directory has changed since it was read, which the log says once.
     pub(super) fn notice(&self) -> Option<String> {
         let mut looked = self.looked.lock().unwrap_or_else(PoisonError::into_inner);
         let (last, changed) = &mut *looked;
@@ -305,7 +305,7 @@ fn text(error: Error) -> String {
 /// The files of a run that answers come from: name, length and date of each.
 type Files = Vec<(PathBuf, u64, Option<SystemTime>)>;
 
-/// Those of a run directory and of its members. Logs, states to resume from and folders of other files do not count.
+/// The files of a run directory and of its members. Logs, states to resume from and folders of other files do not count.
 fn files(folder: &Path) -> Files {
     let mut files = Vec::new();
     let members = std::fs::read_dir(folder.join(MEMBERS)).into_iter().flatten();

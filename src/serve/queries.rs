@@ -8,11 +8,11 @@ use dsokr_data::{Inputs, Split};
 use dsokr_decode::CandidateBlocks;
 use serde::Serialize;
 
-use super::model::{Known, Model};
+use super::model::{Model, ReadPart};
 use super::problem::Problem;
 use crate::config::candidate_rule::CandidateRule;
 use crate::error::Error;
-use crate::run::{Member, QueryAnswers};
+use crate::run::{Member, PredictedQueries};
 
 use super::Limits;
 
@@ -25,10 +25,10 @@ pub(super) trait Endpoint: Serialize + Send + 'static {
     type Answer: Send + 'static;
 
     /// The model and the queries.
-    fn asked(&self) -> Asked<'_>;
+    fn queries(&self) -> RequestQueries<'_>;
 
     /// The part of a model that must be read before.
-    fn needs(&self) -> Option<Known> {
+    fn needs(&self) -> Option<ReadPart> {
         None
     }
 
@@ -43,7 +43,7 @@ pub(super) trait Endpoint: Serialize + Send + 'static {
 
 /// The model of a request, and its texts, vectors and coordinates. It should have one of the three.
 #[derive(Clone, Copy, Default)]
-pub(super) struct Asked<'a> {
+pub(super) struct RequestQueries<'a> {
     /// The name of the model; none for the first one.
     pub model: Option<&'a str>,
     texts: Option<&'a [String]>,
@@ -52,14 +52,14 @@ pub(super) struct Asked<'a> {
     allowed: &'static str,
 }
 
-impl<'a> Asked<'a> {
+impl<'a> RequestQueries<'a> {
     /// A request without queries.
     pub(super) fn from_model(model: &'a Option<String>) -> Self {
         Self { model: model.as_deref(), ..Self::default() }
     }
 
-    /// The same with queries: texts, vectors or, where they are allowed, coordinates.
-    pub(super) fn queries(
+    /// Adds queries: texts, vectors or, where the endpoint takes them, coordinates.
+    pub(super) fn with(
         self,
         texts: &'a Option<Vec<String>>,
         vectors: &'a Option<Vec<Vec<f32>>>,
@@ -91,9 +91,9 @@ impl<'a> Asked<'a> {
             (None, Some(_), None) => "vectors",
             (None, None, Some(_)) => "coordinates",
             (texts, vectors, coordinates) => {
-                let found = [texts.is_some(), vectors.is_some(), coordinates.is_some()];
-                let found = found.iter().filter(|&&given| given).count();
-                return Err(Error::value("queries", format!("{found} kinds"), self.allowed));
+                let given = [texts.is_some(), vectors.is_some(), coordinates.is_some()];
+                let count = given.iter().filter(|&&given| given).count();
+                return Err(Error::value("queries", format!("{count} kinds"), self.allowed));
             }
         };
         let count = self.len();
@@ -113,9 +113,9 @@ impl<'a> Asked<'a> {
         for (at, row) in rows.iter().enumerate() {
             let key = format_args!("{key}[{at}]");
             let holds = row.len() == rows[0].len() && !row.is_empty();
-            let found = row.len();
+            let length = row.len();
             let allowed = "as many numbers as the first row has, at least one";
-            ensure(holds, key, format_args!("{found} numbers"), allowed)?;
+            ensure(holds, key, format_args!("{length} numbers"), allowed)?;
         }
         Ok(self)
     }
@@ -126,9 +126,9 @@ impl<'a> Asked<'a> {
     }
 
     /// The queries as a run reads them.
-    pub(super) fn read(&self, run: &Member) -> Result<Split, Error> {
+    pub(super) fn read(&self, member: &Member) -> Result<Split, Error> {
         if let Some(texts) = self.texts {
-            return run.texts(texts);
+            return member.texts(texts);
         }
         let rows = self.rows().unwrap_or_default();
         let vectors = DenseRows::new(rows.first().map_or(0, Vec::len), rows.concat())?;
@@ -137,21 +137,21 @@ impl<'a> Asked<'a> {
     }
 
     /// The predictions of a model.
-    pub(super) fn ask(
+    pub(super) fn predict(
         &self,
         processes: &Processes,
         model: &Model,
         among: Option<&CandidateRule>,
-    ) -> Result<QueryAnswers, Error> {
+    ) -> Result<PredictedQueries, Error> {
         let Some(rows) = self.coordinates else {
-            return model.runs.ask(processes, |run| self.read(run), among);
+            return model.run.predict(processes, |member| self.read(member), among);
         };
         let allowed = "absent: coordinates are not of spectra";
         ensure(among.is_none(), "candidates", "given, with coordinates", allowed)?;
-        let found = rows.first().map_or(0, Vec::len);
-        let width = model.run().candidates.dim();
+        let length = rows.first().map_or(0, Vec::len);
+        let width = model.member().candidates.dim();
         let allowed = format!("{width}, as many as the model has");
-        ensure(found == width, "coordinates", format!("{found} numbers"), allowed)?;
-        model.runs.ask_coordinates(processes, rows.len(), &rows.concat())
+        ensure(length == width, "coordinates", format!("{length} numbers"), allowed)?;
+        model.run.with_coordinates(processes, rows.len(), &rows.concat())
     }
 }

@@ -261,7 +261,7 @@ impl Study {
                 }
                 scores.extend(drawn.perfect(&self.processes, &problem)?);
             }
-            let searched = |scores: &Scores| metric.known(&scores.found()?);
+            let searched = |scores: &Scores| metric.measured(&scores.beyond_candidates()?);
             let figure = |scores| searched(scores).unwrap_or_else(|| metric.value(scores));
             let figures: Vec<f64> = scores.iter().map(figure).collect();
             let point = Point {

@@ -173,7 +173,7 @@ fn sketched_outputs(config: &Checked, dataset: &Dataset) -> usize {
     }
     let rows = Selected::new(dataset.outputs.rows.as_ref(), &outputs);
     // rows that cannot be read are an error of the fit
-    distinct(&rows).map_or(outputs.len(), |found| found.representative.len())
+    distinct(&rows).map_or(outputs.len(), |distinct| distinct.representative.len())
 }
 
 /// The anchors of each kernel that is not linear in features.
@@ -182,7 +182,7 @@ fn anchors(config: &Checked, dataset: &Dataset) -> Vec<Anchors> {
     let n = sketched_outputs(config, dataset);
     let summands = config.output.summands().map(|summand| (&summand.kernel, summand.size));
     let single = config.output.kernel.as_ref().map(|kernel| (kernel, config.sketch.size));
-    let mut found = Vec::new();
+    let mut anchors = Vec::new();
     for (kernel, size) in single.into_iter().chain(summands) {
         if kernel.feature_scale(1.0).is_some() {
             continue;
@@ -205,14 +205,14 @@ fn anchors(config: &Checked, dataset: &Dataset) -> Vec<Anchors> {
             // a few entries of a row
             _ => 0.0,
         };
-        found.push(Anchors {
+        anchors.push(Anchors {
             count,
             size,
             entries,
             candidates: dataset.outputs.candidates.len() as f64,
         });
     }
-    found
+    anchors
 }
 
 /// The memory of drawing the data, or of reading their files.

@@ -195,12 +195,12 @@ impl Config {
     }
 }
 
-/// Standardises the features of outputs as the configuration says, by `known` means and deviations, else by
+/// Standardises the features of outputs as the configuration says, by the means and deviations of a run, else by
 /// those of the training pairs' outputs, which are returned.
 pub(crate) fn standardise(
     config: &Config,
     dataset: &mut Dataset,
-    known: Option<&Scaling>,
+    saved: Option<&Scaling>,
 ) -> Result<Option<Scaling>, Error> {
     let kind = config.output.scaling;
     let centred = match kind {
@@ -211,8 +211,8 @@ pub(crate) fn standardise(
     let rows = dataset.outputs.rows.as_ref();
     let found = format!("{}, with {} rows", serde_json::json!(kind), rows.kind());
     ensure(rows.kind() == RowKind::Dense, "output.scaling", found, "\"none\", or dense rows")?;
-    let scaling = match known {
-        Some(known) => known.clone(),
+    let scaling = match saved {
+        Some(saved) => saved.clone(),
         None => {
             let trained: Vec<usize> = dataset.train.outputs.iter().flatten().copied().collect();
             let trained = Selected::new(rows, &trained);
@@ -228,7 +228,7 @@ pub(crate) fn save_scaling(scaling: Option<&Scaling>, folder: &Path) -> Result<(
     scaling.map_or(Ok(()), |scaling| Ok(scaling.save(&folder.join(SCALING))?))
 }
 
-/// Those in a run directory, if it has some.
+/// Reads means and deviations from a run directory, if it has some.
 pub(crate) fn load_scaling(folder: &Path) -> Result<Option<Scaling>, Error> {
     let file = folder.join(SCALING);
     if file.exists() { Ok(Some(Scaling::load(&file)?)) } else { Ok(None) }

@@ -95,27 +95,27 @@ impl Problem {
         })
     }
 
-    /// The same problem, of a run that is resumed.
+    /// This problem for a run that is resumed.
     pub(crate) fn resuming(self, saved: Option<RunDir>) -> Self {
         Self { saved, ..self }
     }
 
-    /// The same problem, of this process alone.
+    /// This problem for this process alone.
     pub(crate) fn alone(&self) -> Self {
         Self { ranks: Processes::default(), ..self.clone() }
     }
 
-    /// The same problem, with the factored system of other machines that have the same inputs.
+    /// This problem with the factored system of other machines that have the same inputs.
     pub(crate) fn sharing(self, factors: LastSystem) -> Self {
         Self { factors, ..self }
     }
 
-    /// The same problem under a configuration with other sketches, powers or settings of the decoding.
+    /// This problem under a configuration with other sketches, powers or settings of the decoding.
     pub(crate) fn under(&self, config: Checked) -> Self {
         Self { config: Arc::new(config), ..self.clone() }
     }
 
-    /// The same problem with a basis that has been fitted.
+    /// This problem with a basis that has been fitted.
     pub(crate) fn in_basis(&self, basis: Basis) -> Self {
         Self { saved: None, basis: Some(basis), ..self.clone() }
     }

@@ -156,7 +156,7 @@ fn one_prediction_for_most_rows_is_named() {
     ]);
     assert!(
         text.contains(
-            "advice: 300 of 300 test predictions are one output, the empty set, and right for "
+            "advice: 300 of 300 test predictions are the same output, the empty set (correct for "
         ),
         "{text}"
     );

@@ -330,7 +330,7 @@ fn sets_of_candidates_are_calibrated_on_what_is_held_out() {
     let held = ["predict", "held", "texts.txt", "--coverage", "0.8"];
     let output = sandbox.run(&held);
     let errors = String::from_utf8(output.stderr).unwrap();
-    let says = "54 queries: held-out answers; each is answered by a model without it, in a basis that knows its \
+    let says = "54 queries: held-out predictions; each is predicted by a model without it, in a basis that knows its \
                 output, and λ is chosen on all of them";
     assert!(output.status.success() && errors.contains(says), "{errors}");
     // there are choices, and nothing to choose on

@@ -246,11 +246,11 @@ decoding.hubs = { neighbours = [3], folds = 4, held_out_folds = 1, refit = false
     let apart = apart.replace("name = \"bag\"", "name = \"bag\"\nseed = 7");
     sandbox.write("apart.toml", &(sandbox.read("ridge.toml") + &apart));
     sandbox.fail(&["train", "apart.toml"], 2, &["ensemble.weights", "the same number of folds"]);
-    let part = sandbox.path("look/members/ridge/held-out-part.safetensors");
+    let part = sandbox.path("look/members/ridge/reranker-unseen.safetensors");
     fs::remove_file(part).unwrap();
     fs::remove_file(sandbox.path("look/metrics.json")).unwrap();
     let again = ["train", "look.toml", "--out", "look", "--resume", "--set", "sketch.size=4"];
-    sandbox.fail(&again, 2, &["ridge/held-out-part.safetensors"]);
+    sandbox.fail(&again, 2, &["ridge/reranker-unseen.safetensors"]);
 }
 
 #[test]

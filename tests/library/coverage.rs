@@ -114,10 +114,11 @@ fn sets_hold_the_right_output_as_often_as_they_say() {
     let mut listed = Vec::new();
     let mut lines = String::new();
     for split in [SplitName::Validation, SplitName::Test] {
-        let asked =
-            run.ask(&Processes::default(), |member| member.read_split(split, None), None).unwrap();
-        all.extend(run.calibrating(&asked).unwrap());
-        for (at, gold) in asked.split().ids.iter().enumerate() {
+        let queries = run
+            .predict(&Processes::default(), |member| member.read_split(split, None), None)
+            .unwrap();
+        all.extend(run.calibrating(&queries).unwrap());
+        for (at, gold) in queries.split().ids.iter().enumerate() {
             let mut drawn: Vec<&String> = candidates.iter().filter(|id| *id != gold).collect();
             shuffle(&mut drawn, &mut generator(at as u64, "list", 0));
             drawn.truncate(if at % 20 == 0 { 400 } else { 399 });
@@ -129,26 +130,30 @@ fn sets_hold_the_right_output_as_often_as_they_say() {
     std::fs::write(&file, lines).unwrap();
     let rule = CandidateRule::Lists(file.display().to_string());
     for split in [SplitName::Validation, SplitName::Test] {
-        let asked = run
-            .ask(&Processes::default(), |member| member.read_split(split, None), Some(&rule))
+        let queries = run
+            .predict(&Processes::default(), |member| member.read_split(split, None), Some(&rule))
             .unwrap();
-        listed.extend(run.calibrating(&asked).unwrap());
+        listed.extend(run.calibrating(&queries).unwrap());
     }
     assert!(listed.iter().filter(|query| query.gold.is_none()).count() == 20);
     check(all, &[0.5, 0.8, 0.9]);
     check(listed, &[0.9]);
     // they are calibrated on the lists of the validation queries
     let sets = run.sets(&Processes::default(), 0.8, None, Some(&rule), None).unwrap();
-    let asked = run
-        .ask(&Processes::default(), |member| member.read_split(SplitName::Test, None), Some(&rule))
+    let queries = run
+        .predict(
+            &Processes::default(),
+            |member| member.read_split(SplitName::Test, None),
+            Some(&rule),
+        )
         .unwrap();
-    let found = run.candidate_sets(&asked, &sets, usize::MAX).unwrap();
+    let found = run.candidate_sets(&queries, &sets, usize::MAX).unwrap();
     assert_eq!((found.len(), sets.calibration.queries), (200, 200));
     let mean = found.iter().map(|set| set.answer.hits.len()).sum::<usize>() as f64 / 200.0;
     assert!(found.iter().all(|set| set.whole) && (1.0..200.0).contains(&mean), "{mean}");
 }
 
-/// An ensemble without validation pairs whose members share a reranker: calibrated on the held-out answers of one part
+/// An ensemble without validation pairs whose members share a reranker: calibrated on the held-out predictions of one fold
 /// of the training pairs, judged by test queries, for random splits.
 #[test]
 fn held_out_answers_of_an_ensemble_with_a_reranker_calibrate_sets() {
@@ -201,7 +206,7 @@ encoder.inputs = { kind = "ngrams", blocks = [{ kind = "characters", min = 1, ma
     let path = folder.path("pool.toml");
     std::fs::write(&path, config).unwrap();
     let mut held = 0;
-    let mut asked = 0;
+    let mut queries = 0;
     let coverage = 0.8;
     let splits = 4;
     for seed in 0..splits {
@@ -211,20 +216,20 @@ encoder.inputs = { kind = "ngrams", blocks = [{ kind = "characters", min = 1, ma
         let sets = run.sets(&Processes::default(), coverage, None, None, None).unwrap();
         assert_eq!(
             (sets.calibration.on.as_str(), sets.calibration.queries),
-            ("held-out answers", 150)
+            ("held-out predictions", 150)
         );
         let test = run
-            .ask(&Processes::default(), |member| member.read_split(SplitName::Test, None), None)
+            .predict(&Processes::default(), |member| member.read_split(SplitName::Test, None), None)
             .unwrap();
         let test = run.calibrating(&test).unwrap();
-        asked += test.len();
+        queries += test.len();
         held += test.iter().filter(|query| hold(&sets, query)).count();
     }
     // each share has a deviation by 120 queries of calibration and its own
-    let held = held as f64 / asked as f64;
-    let each = asked as f64 / splits as f64;
+    let held = held as f64 / queries as f64;
+    let each = queries as f64 / splits as f64;
     let deviation =
         (coverage * (1.0 - coverage) * (1.0 / 120.0 + 1.0 / each) / splits as f64).sqrt();
-    println!("{held} of {asked}, deviation {deviation}");
+    println!("{held} of {queries}, deviation {deviation}");
     assert!((held - coverage).abs() < 3.0 * deviation, "{held}, deviation {deviation}");
 }

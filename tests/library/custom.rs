@@ -183,7 +183,7 @@ fn an_own_kernel_is_learnt_and_decoded() {
     let outcome = train(&task, model, None, &mut (), &mut ()).unwrap();
     let model = match outcome.best {
         Best::Given(best) => parameters::restore(outcome.model, best).unwrap(),
-        Best::Last | Best::Stored => outcome.model,
+        Best::Last | Best::Checkpoint => outcome.model,
     };
     let after = metrics(&model).unwrap().mrr();
     assert!(before < 0.2 && after > 0.7, "{before} to {after}");

@@ -140,10 +140,14 @@ lambda = {LAMBDA}
 
     // what the columns are is read from the run
     let run = Run::open(&out).unwrap();
-    let asked = run
-        .ask(&Processes::default(), |member| member.read_split(SplitName::Validation, None), None)
+    let queries = run
+        .predict(
+            &Processes::default(),
+            |member| member.read_split(SplitName::Validation, None),
+            None,
+        )
         .unwrap();
-    let again = run.evaluate(&asked).unwrap().0.scores.squared_error.unwrap();
+    let again = run.evaluate(&queries).unwrap().0.scores.squared_error.unwrap();
     assert!((again / error - 1.0).abs() < 1e-6, "{encoder}: {again}, {error}");
 }
 

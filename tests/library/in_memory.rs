@@ -51,10 +51,10 @@ fn pairs_in_memory_are_learned_searched_and_evaluated_on_a_file() {
     assert!(error.contains("data.source") && error.contains("file of queries"), "{error}");
     let file = folder.path("queries.tsv");
     fs::write(&file, "id\tdescription\tlabels\n3\tflat and red\tred,flat\n").unwrap();
-    let asked = run
-        .ask(&Processes::default(), |member| member.read_queries(&file, None, None), None)
+    let queries = run
+        .predict(&Processes::default(), |member| member.read_queries(&file, None, None), None)
         .unwrap();
-    assert_eq!(run.evaluate(&asked).unwrap().0.ranks.len(), 1);
+    assert_eq!(run.evaluate(&queries).unwrap().0.ranks.len(), 1);
 }
 
 #[test]

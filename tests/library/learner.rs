@@ -10,8 +10,8 @@ use dsokr::data::Split;
 use dsokr::data::config::{LabelFeatures, OutputFeatures};
 use dsokr::targets::{OutputTargets, Problem};
 use dsokr::{
-    Abilities, Config, EncoderTable, Error, Evaluator, Fit, Fitted, HeldOut, HeldOutPredictions,
-    Learner, Observer, OutputScores, Predictor, Run, RunDir, WithoutPart, fit, register,
+    Abilities, Config, EncoderTable, Error, Evaluator, Fit, Fitted, FoldPredictions, HeldOut,
+    HeldOutPredictions, Learner, Observer, OutputScores, Predictor, Run, RunDir, fit, register,
 };
 use serde::{Deserialize, Serialize};
 
@@ -120,24 +120,24 @@ impl Fit for Prepared<'_> {
         Ok(Fitted { held_out, ..Fitted::new(model) })
     }
 
-    fn without(
+    fn fold_predictions(
         &self,
         targets: &OutputTargets,
-        parts: &[Vec<usize>],
-    ) -> Result<Option<Vec<WithoutPart>>, Error> {
+        folds: &[Vec<usize>],
+    ) -> Result<Option<Vec<FoldPredictions>>, Error> {
         let model = self.neighbours(targets)?;
         let ids = &self.problem.dataset.train.ids;
         let one = |part: &Vec<usize>| {
             let rest: Vec<usize> =
                 (0..self.problem.len()).filter(|pair| !part.contains(pair)).collect();
             let every_eighth: Vec<usize> = rest.iter().copied().step_by(8).collect();
-            WithoutPart {
-                part: HeldOut::new(part.clone(), ids, model.without(part, part, true)),
+            FoldPredictions {
+                fold: HeldOut::new(part.clone(), ids, model.without(part, part, true)),
                 fitted: model.without(&every_eighth, part, true),
                 rest: HeldOut::new(rest.clone(), ids, model.without(&rest, part, false)),
             }
         };
-        Ok(Some(parts.iter().map(one).collect()))
+        Ok(Some(folds.iter().map(one).collect()))
     }
 }
 
@@ -205,7 +205,7 @@ fn a_learner_of_a_program_has_hubs_and_a_reranker() {
         assert_eq!(scores.f1, 1.0, "{report}");
     }
     let written = files(trained.path());
-    for file in ["reranker.safetensors", "held-out.safetensors", "held-out-part.safetensors"] {
+    for file in ["reranker.safetensors", "held-out.safetensors", "reranker-unseen.safetensors"] {
         assert!(written.contains(file) && !files(plain.path()).contains(file), "{file}");
     }
 

@@ -228,7 +228,7 @@ fn several_ranks_evaluate_and_search_as_one() {
     let find = |processes: &Processes| {
         let runs = Run::open(&out)?;
         let read = |run: &Member| run.read_split(SplitName::Test, None);
-        let (found, decoded) = runs.evaluate(&runs.ask(processes, read, None)?)?;
+        let (found, decoded) = runs.evaluate(&runs.predict(processes, read, None)?)?;
         let read = |run: &Member| run.texts(&["A carboxylic acid with a bromine atom."]);
         let answer = runs.answer_queries(processes, read, None, None, 30)?;
         Ok::<_, Error>((found.scores, found.ranks, decoded, answer))
@@ -259,15 +259,15 @@ fn named(processes: &Processes, runs: &Run) -> Result<Named, Error> {
     let run = &runs.members()[0];
     let text = "A carboxylic acid with a bromine atom.";
     let read = |run: &Member| run.read_split(SplitName::Test, None);
-    let asked = runs.ask(processes, read, None)?;
-    let (found, decoded) = runs.evaluate(&asked)?;
+    let queries = runs.predict(processes, read, None)?;
+    let (found, decoded) = runs.evaluate(&queries)?;
     let candidates = found.named.as_ref().unwrap_or(&run.candidates);
     let by_id = |hit: &Hit| (candidates.id(hit.candidate).to_owned(), hit.score);
     let decoded =
         decoded.iter().map(|own| (own.gold_score, own.hits.iter().map(by_id).collect())).collect();
     let read = |run: &Member| run.texts(&[text]);
     let answer = runs.answer_queries(processes, read, None, None, 30)?.remove(0);
-    let texts = runs.ask(processes, |run| run.texts(&[text, "An ether."]), None)?;
+    let texts = runs.predict(processes, |run| run.texts(&[text, "An ether."]), None)?;
     let wanted = |all: &Candidates| -> Vec<bool> {
         (0..all.len()).map(|at| !all.label(at).contains("Br")).collect()
     };
@@ -281,7 +281,7 @@ fn named(processes: &Processes, runs: &Run) -> Result<Named, Error> {
     let ids = [vec![ids[3].clone()], ids];
     let mut chosen = runs.rank_candidates(&texts, &ids)?;
     chosen.iter_mut().flatten().for_each(|decoded| decoded.hits.clear());
-    let reliability = runs.gap_reliability(&asked, 5)?;
+    let reliability = runs.gap_reliability(&queries, 5)?;
     let scores = found.scores;
     let ranks = found.ranks;
     Ok(Named { scores, ranks, decoded, answer, distinct, chosen, reliability })

@@ -174,8 +174,8 @@ fn the_squared_error_is_that_in_the_space_of_the_outputs() {
 
         let run = Run::open(&out).unwrap();
         let split = config.source().read_split(SplitName::Test, &root).unwrap();
-        let asked = run.ask(&Processes::default(), |_| Ok(split.clone()), None).unwrap();
-        let again = run.evaluate(&asked).unwrap().0.scores.squared_error.unwrap();
+        let queries = run.predict(&Processes::default(), |_| Ok(split.clone()), None).unwrap();
+        let again = run.evaluate(&queries).unwrap().0.scores.squared_error.unwrap();
         assert!((again / found - 1.0).abs() < 1e-6, "{name}: {again} against {found}");
     }
 }
@@ -211,8 +211,8 @@ fn an_embedding_is_chosen_by_the_validation_error() {
     let run = Run::open(&out).unwrap();
     assert_eq!(run.members()[0].candidates.dim(), 4);
     let validation = config.source().read_split(SplitName::Validation, &root).unwrap();
-    let asked = run.ask(&Processes::default(), |_| Ok(validation.clone()), None).unwrap();
-    let scores = run.evaluate(&asked).unwrap().0.scores;
+    let queries = run.predict(&Processes::default(), |_| Ok(validation.clone()), None).unwrap();
+    let scores = run.evaluate(&queries).unwrap().0.scores;
     assert!((scores.squared_error.unwrap() / least - 1.0).abs() < 1e-4);
 }
 

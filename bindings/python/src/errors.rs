@@ -50,7 +50,7 @@ impl Failure {
         Self::file(path, message, source.raw_os_error().or(missing))
     }
 
-    /// The same kind of failure with a different message.
+    /// Replaces the message, and keeps the kind of the failure.
     pub fn saying(self, message: String) -> Self {
         match self {
             Self::Argument(_) => Self::Argument(message),
@@ -59,7 +59,7 @@ impl Failure {
         }
     }
 
-    /// The same with the argument that it is about, where it is about one and a file is not.
+    /// Adds the name of the argument that the failure is about, unless it is about a file.
     pub fn of(self, name: &str) -> Self {
         match self {
             Self::Argument(message) => Self::argument(name, message),

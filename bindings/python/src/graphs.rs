@@ -54,7 +54,7 @@ impl Graph {
         self.inner.edges().collect()
     }
 
-    /// The same graph with all edges labelled 0.
+    /// This graph with all edges labelled 0.
     fn without_edge_labels(&self) -> Self {
         Self { inner: self.inner.clone().without_edge_labels() }
     }

@@ -71,7 +71,7 @@ impl KernelMachine {
         Ok(Self { model: model?, space: None })
     }
 
-    /// The same for outputs ψ(y) of a kernel's feature space, in the basis of a sketch of the training
+    /// Fits a ridge regression onto outputs ψ(y) of a kernel's feature space, in the basis of a sketch of the training
     /// outputs, or in their span.
     #[staticmethod]
     #[expect(clippy::too_many_arguments)]

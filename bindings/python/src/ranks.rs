@@ -21,7 +21,7 @@ pub struct Ranks {
 }
 
 impl Ranks {
-    /// Those that an ensemble gives.
+    /// Wraps the ranks that an ensemble gives.
     pub fn new(ensemble: &Ensemble, pool: Pool, ranks: Vec<Option<Rank>>) -> Result<Self, Failure> {
         let Metrics { candidates, duplicate_candidates, .. } = ensemble.metrics(pool, &ranks)?;
         Ok(Self { ranks, candidates, duplicates: duplicate_candidates })
@@ -32,17 +32,17 @@ impl Ranks {
         &self,
         py: Python<'py>,
         missing: T,
-        of: impl Fn(&Rank) -> T,
+        value: impl Fn(&Rank) -> T,
     ) -> Vector<'py, T> {
-        let value = |rank: &Option<Rank>| rank.as_ref().map_or(missing, &of);
+        let value = |rank: &Option<Rank>| rank.as_ref().map_or(missing, &value);
         vector(py, self.ranks.iter().map(value).collect())
     }
 }
 
 #[pymethods]
 impl Ranks {
-    /// Of each query E[rank], from 1 and infinite without a gold candidate; E[1/rank], else 0; the candidates with a
-    /// higher score than the gold one, else −1; and the others with its score, else 0.
+    /// Four arrays with a number for each query: E[rank], from 1 and infinite without a gold candidate; E[1/rank], else 0;
+    /// the candidates with a higher score than the gold one, else −1; and the others with its score, else 0.
     #[getter]
     fn arrays<'py>(&self, py: Python<'py>) -> Arrays<'py> {
         (

@@ -45,13 +45,13 @@ fn finished<T>((result, raised): (Result<T, Failure>, Option<PyErr>)) -> PyResul
     }
 }
 
-/// As [`work_apart`], with a callable of Python that hears on the caller's thread what `f` [tells](Teller::tell)
+/// As [`work_apart`], with a callable of Python that is called on the caller's thread with what `f` [tells](Callback::tell)
 /// it. What it raises cancels `f` as a signal does. Why `f` ended is the cause of either exception.
 #[cfg(feature = "run")]
-pub fn heard<T: Send, E: Into<Failure> + Send>(
+pub fn work_with<T: Send, E: Into<Failure> + Send>(
     py: Python,
     listener: Option<&Listener>,
-    f: impl FnOnce(&Teller) -> Result<T, E> + Send,
+    f: impl FnOnce(&Callback) -> Result<T, E> + Send,
 ) -> PyResult<T> {
     let (result, raised) = run(py, true, listener, f)?;
     let Some(raised) = raised else { return Ok(result?) };
@@ -68,13 +68,13 @@ fn run<T: Send, E: Into<Failure> + Send>(
     py: Python,
     calls_python: bool,
     listener: Option<&Listener>,
-    f: impl FnOnce(&Teller) -> Result<T, E> + Send,
+    f: impl FnOnce(&Callback) -> Result<T, E> + Send,
 ) -> PyResult<(Result<T, Failure>, Option<PyErr>)> {
     let threads = Threads::of_call(calls_python)?;
     let (lines, receive) = channel();
-    let teller = Teller { lines };
+    let callback = Callback { lines };
     let cancellation = Cancellation::default();
-    // that of the call whose module or log handler makes this one
+    // the cancellation of the call whose module or log handler makes this one
     let outer = Cancellation::current();
     Ok(py.detach(move || {
         let done = Mutex::new(None);
@@ -82,7 +82,7 @@ fn run<T: Send, E: Into<Failure> + Send>(
             let done = &done;
             let cancellation = &cancellation;
             scope.spawn(move |_| {
-                let work = AssertUnwindSafe(|| cancellation.scope(|| f(&teller)));
+                let work = AssertUnwindSafe(|| cancellation.scope(|| f(&callback)));
                 *done.lock().unwrap_or_else(PoisonError::into_inner) = Some(catch_unwind(work));
             });
             let mut signal = None;
@@ -91,8 +91,8 @@ fn run<T: Send, E: Into<Failure> + Send>(
                     Err(RecvTimeoutError::Disconnected) => break,
                     _ if signal.is_some() => continue,
                     Err(RecvTimeoutError::Timeout) => Python::attach(|py| py.check_signals()),
-                    // `_heard` is dropped when the listener has returned
-                    Ok(Line { text, _heard }) => Python::attach(|py| match listener {
+                    // `_returned` is dropped when the listener has returned
+                    Ok(Message { text, _returned }) => Python::attach(|py| match listener {
                         Some(listener) => listener.call1(py, (text,)).map(drop),
                         None => Ok(()),
                     }),
@@ -210,24 +210,24 @@ fn new_pool() -> Result<ThreadPool, Failure> {
         .map_err(|error| Failure::Other(format!("threads could not be started: {error}")))
 }
 
-/// A line for a listener.
-struct Line {
+/// A text for the callable of Python.
+struct Message {
     text: String,
-    _heard: Sender<()>,
+    _returned: Sender<()>,
 }
 
-/// Tells the listener texts.
-pub struct Teller {
+/// Calls a callable of Python with texts, from the thread of the work.
+pub struct Callback {
     #[cfg_attr(not(feature = "run"), expect(dead_code, reason = "only a training tells lines"))]
-    lines: Sender<Line>,
+    lines: Sender<Message>,
 }
 
 #[cfg(feature = "run")]
-impl Teller {
-    /// Tells the listener a text, and waits until it has returned.
+impl Callback {
+    /// Calls the callable with a text, and waits until it has returned.
     pub fn tell(&self, text: String) {
-        let (_heard, returned) = channel();
-        if self.lines.send(Line { text, _heard }).is_ok() {
+        let (_returned, returned) = channel();
+        if self.lines.send(Message { text, _returned }).is_ok() {
             // nothing is sent: the other end is dropped
             let _ = returned.recv();
         }

@@ -72,9 +72,9 @@ impl Inputs {
     /// Inputs of a different kind, and vectors of a different width.
     pub(crate) fn append(&mut self, other: Self) -> Result<(), Error> {
         match (self, other) {
-            (Self::Texts(own), Self::Texts(other)) => own.extend(other),
-            (Self::Vectors(own), Self::Vectors(other)) => {
-                own.append(&other.block(0..other.len())?)?
+            (Self::Texts(texts), Self::Texts(other)) => texts.extend(other),
+            (Self::Vectors(vectors), Self::Vectors(other)) => {
+                vectors.append(&other.block(0..other.len())?)?
             }
             (Self::Kernels(kernels), Self::Kernels(other)) => kernels.append(&other),
             (inputs, other) => return Err(inputs.unfit(other.kind())),

@@ -108,8 +108,8 @@ impl Checkpoint {
 
 /// The value of a metadata key that a file may lack.
 fn optional<T: FromStr>(stored: &Stored, key: &str, allowed: &str) -> Result<Option<T>, Error> {
-    let found = stored.metadata(key).is_ok();
-    Ok(found.then(|| stored.parsed(key, allowed)).transpose()?)
+    let exists = stored.metadata(key).is_ok();
+    Ok(exists.then(|| stored.parsed(key, allowed)).transpose()?)
 }
 
 /// The checksum of all names and values.
@@ -124,9 +124,14 @@ pub(super) fn checksum(parameters: &Parameters) -> String {
 /// # Errors
 /// [`dsokr_core::Error::File`] with both fingerprints.
 pub fn check_basis(stored: &Stored, basis: &str) -> Result<(), dsokr_core::Error> {
-    let own = stored.metadata("basis")?;
-    let message = format_args!("it belongs to the basis {own}, the run's basis is {basis}");
-    if own == basis { Ok(()) } else { Err(dsokr_core::Error::file(stored.path(), message)) }
+    let stored_basis = stored.metadata("basis")?;
+    let message =
+        format_args!("it belongs to the basis {stored_basis}, the run's basis is {basis}");
+    if stored_basis == basis {
+        Ok(())
+    } else {
+        Err(dsokr_core::Error::file(stored.path(), message))
+    }
 }
 
 /// Adam's state in a checkpoint.

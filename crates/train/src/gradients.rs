@@ -35,14 +35,14 @@ pub(super) fn gradients<E: Encoder, M>(
     let mut parts = batch.chunks(task.config.at_once());
     while let Some(part) = parts.next() {
         let key = keys.next_u64();
-        let own = step.as_ref().map_or(0..part.len(), |step| step.share(part));
-        // of a pass that the encoder has cancelled nothing is used
-        if own.is_empty() || !loss.known.is_finite() || cancellation.is_cancelled() {
+        let share = step.as_ref().map_or(0..part.len(), |step| step.share(part));
+        // nothing of a pass that the encoder has cancelled is used
+        if share.is_empty() || !loss.read.is_finite() || cancellation.is_cancelled() {
             continue;
         }
         let input = |&i: &usize| &task.pairs.inputs()[i];
-        let pass = model.pass_after(key, part[..own.start].iter().map(input));
-        let pairs = &part[own];
+        let pass = model.pass_after(key, part[..share.start].iter().map(input));
+        let pairs = &part[share];
         let inputs: Vec<&E::Input> = pairs.iter().map(input).collect();
         // several ranks get gradients while the backward pass goes on
         let watched = step.as_ref().map(|step| step.watch(model, parts.len() == 0));
@@ -64,21 +64,21 @@ pub(super) fn gradients<E: Encoder, M>(
             None => sum.accumulate(model, gradients),
         }
     }
-    let mut found = match step {
+    let mut result = match step {
         Some(step) => step.finish(model, loss)?,
         None => {
             let gradients = Gradients::new(sum.grads(), row_gradients.take());
-            let gradients = loss.known.is_finite().then_some(gradients);
+            let gradients = loss.read.is_finite().then_some(gradients);
             BatchGradients { loss, gradients, factor: None, stop: false }
         }
     };
     let limit = task.config.clip;
     if limit > 0.0
-        && let Some(gradients) = found.gradients.take()
+        && let Some(gradients) = result.gradients.take()
     {
-        (found.gradients, found.factor) = clipped(model, gradients, limit);
+        (result.gradients, result.factor) = clipped(model, gradients, limit);
     }
-    Ok(found)
+    Ok(result)
 }
 
 /// The gradients of a model, scaled to norm `limit` over all parameters together if their norm is larger. On the CPU

@@ -28,8 +28,8 @@ pub(super) fn bounded<E: Encoder>(model: Model<E>) -> Model<E> {
 
 /// The loss of a step, a sum over the parts of its batch.
 pub(super) struct StepLoss {
-    /// The part of it that is known: all on the CPU engine, whose tensors are in memory.
-    pub(super) known: f64,
+    /// The part of it that has been read: all on the CPU engine, whose tensors are in memory.
+    pub(super) read: f64,
     /// The rest, on a device that a reading waits for.
     pub(super) pending: Option<Tensor<1>>,
 }
@@ -38,7 +38,7 @@ impl StepLoss {
     /// Adds the loss of a part.
     pub(super) fn add(&mut self, part: Tensor<1>) {
         if on_cpu_engine(&part) {
-            self.known += f64::from(part.into_scalar::<f32>());
+            self.read += f64::from(part.into_scalar::<f32>());
         } else {
             self.pending = Some(match self.pending.take() {
                 Some(sum) => sum + part,
@@ -53,16 +53,16 @@ impl StepLoss {
         let read = pending.fold(Transaction::default(), Transaction::register).execute();
         let mut read = read.into_iter().flat_map(|data| data.iter::<f64>().last());
         let value = |loss: &Self| match loss.pending {
-            Some(_) => loss.known + read.next().unwrap_or(f64::NAN),
-            None => loss.known,
+            Some(_) => loss.read + read.next().unwrap_or(f64::NAN),
+            None => loss.read,
         };
         losses.iter().map(value).collect()
     }
 }
 
 impl From<f64> for StepLoss {
-    fn from(known: f64) -> Self {
-        Self { known, pending: None }
+    fn from(loss: f64) -> Self {
+        Self { read: loss, pending: None }
     }
 }
 
@@ -127,11 +127,11 @@ impl<'a> Objective<'a> {
         let weights = weights.as_deref();
         let scale = || scale.unwrap_or_else(|| Tensor::zeros([1], &device));
         if let Some(Classes { targets, class }) = &self.classes {
-            let own: Vec<i32> = pairs.iter().map(|&pair| class[pair] as i32).collect();
-            let own = TensorData::new(own, [pairs.len(), 1]);
-            let own = Tensor::<2, Int>::from_data(own, &device);
+            let right: Vec<i32> = pairs.iter().map(|&pair| class[pair] as i32).collect();
+            let right = TensorData::new(right, [pairs.len(), 1]);
+            let right = Tensor::<2, Int>::from_data(right, &device);
             let scores = similarities(unit(z), targets.clone(), scale());
-            return -weighted(log_softmax(scores, 1).gather(1, own), weights).sum();
+            return -weighted(log_softmax(scores, 1).gather(1, right), weights).sum();
         }
         let (targets, residuals) = batch();
         match self.loss.distance() {
@@ -212,7 +212,7 @@ fn contrastive(
 ) -> Tensor<1> {
     let scores = similarities(unit(z), unit(targets), scale);
     let n = scores.dims()[0];
-    let own = weighted(Tensor::<2>::eye(n, &scores.device()), weights);
-    let matched = |scores: Tensor<2>| (log_softmax(scores, 1) * own.clone()).sum();
+    let diagonal = weighted(Tensor::<2>::eye(n, &scores.device()), weights);
+    let matched = |scores: Tensor<2>| (log_softmax(scores, 1) * diagonal.clone()).sum();
     (matched(scores.clone()) + matched(scores.transpose())) * -0.5
 }

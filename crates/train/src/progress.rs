@@ -252,7 +252,7 @@ impl<'a, E: Encoder, M: Display + 'static> Progress<'a, E, M> {
         let best = match self.best {
             BestParameters { is_last: true, .. } => Best::Last,
             BestParameters { given_back: Some(best), .. } => Best::Given(best),
-            BestParameters { given_back: None, .. } => Best::Stored,
+            BestParameters { given_back: None, .. } => Best::Checkpoint,
         };
         Outcome { model, best, steps: self.state.step }
     }

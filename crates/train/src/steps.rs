@@ -166,15 +166,15 @@ impl<E: Encoder, M: Display + 'static> Training<'_, E, M> {
         let mut keys = generator(task.seed, "dropout", step);
         let cancelled = self.cancellation.is_cancelled();
         let shared = self.sums.as_ref().map(|sums| sums.begin(cancelled));
-        let found =
+        let result =
             gradients(task, model, batch, &self.objective, &self.row_gradients, &mut keys, shared)?;
-        self.progress.stop = found.stop;
+        self.progress.stop = result.stop;
         if self.finishing.is_cancelled() {
             return Err(self.progress.broken(model));
         }
-        let Some(gradients) = found.gradients else {
+        let Some(gradients) = result.gradients else {
             return Err(self.progress.diverged(step, LOSS));
         };
-        Ok(Descent { loss: found.loss, gradients, factor: found.factor })
+        Ok(Descent { loss: result.loss, gradients, factor: result.factor })
     }
 }

@@ -130,7 +130,7 @@ impl Plan {
 /// The gradients that a rank has in a step.
 struct Gathered {
     plan: Arc<Plan>,
-    /// Of each bucket that has not been given to `start`.
+    /// The gradients of each bucket that has not been given to `start`.
     values: Vec<Vec<f32>>,
     /// Which parameters have a gradient.
     present: Vec<u8>,
@@ -224,11 +224,11 @@ impl Step<'_> {
     ) -> Result<BatchGradients, Error> {
         let Sums { ranks, plan, background, .. } = self.sums;
         let loss = StepLoss::read(&[loss])[0];
-        let mut own = loss.to_le_bytes().to_vec();
-        own.push(self.stop.into());
+        let mut bytes = loss.to_le_bytes().to_vec();
+        bytes.push(self.stop.into());
         let mut values = {
             let mut gathered = self.gathered();
-            own.append(&mut gathered.present);
+            bytes.append(&mut gathered.present);
             gathered.missing.fill(0);
             gathered.start_complete();
             std::mem::take(&mut gathered.values)
@@ -239,11 +239,11 @@ impl Step<'_> {
                 None => ranks.sum(bucket)?,
             }
         }
-        let all = ranks.gather(&own)?;
-        let losses = all.iter().filter_map(|own| own.first_chunk().copied());
+        let all = ranks.gather(&bytes)?;
+        let losses = all.iter().filter_map(|bytes| bytes.first_chunk().copied());
         let loss: f64 = losses.map(f64::from_le_bytes).sum();
         let any =
-            |place: usize| all.iter().any(|own| own.get(place).is_some_and(|&flag| flag != 0));
+            |place: usize| all.iter().any(|bytes| bytes.get(place).is_some_and(|&flag| flag != 0));
         let stop = any(size_of::<f64>());
         let mut gradients = Gradients::default();
         visit(model, |_, parameter| {

@@ -160,8 +160,8 @@ pub enum Best {
     Last,
     /// Here.
     Given(Parameters),
-    /// Where the sink stored them, in this training or before it was resumed.
-    Stored,
+    /// In the checkpoint that the sink wrote, in this training or before it was resumed.
+    Checkpoint,
 }
 
 /// An event of a training.
@@ -222,7 +222,7 @@ pub enum Event<'a> {
         summary: &'a str,
         /// The metrics.
         metrics: &'a dyn fmt::Display,
-        /// The same as a value, of the type that the log's lines of other learners hold.
+        /// The scores as a value of the type that the log's lines of other learners hold.
         scores: &'a dyn Any,
         /// The time of the fit.
         took: Duration,

@@ -96,13 +96,13 @@ pub fn coverage(path: &Path, shares: &[Coverage]) -> Result<(), Error> {
 /// Training loss and validation metric of each run against its epochs, side by side. Runs need one metric.
 pub fn learning(path: &Path, runs: &[LearningCurve]) -> Result<(), Error> {
     let metric = runs.first().map_or("", |curve| &curve.metric);
-    let panel = |label: String, of: fn(&LearningPoint) -> Option<f64>| {
+    let panel = |label: String, value: fn(&LearningPoint) -> Option<f64>| {
         let lines = runs.iter().map(|LearningCurve { name, points, .. }| {
             let style = if points.len() <= 30 { Style::Marked } else { Style::Line };
             series(
                 name,
                 style,
-                points.iter().filter_map(|point| Some((point.epoch, of(point)?, None))),
+                points.iter().filter_map(|point| Some((point.epoch, value(point)?, None))),
             )
         });
         let x = Axis { whole: true, ..Axis::linear("epoch") };
@@ -123,8 +123,8 @@ pub fn sketch_sizes(path: &Path, curves: &[Curve], leverage: &[Leverage]) -> Res
     });
     let metric = curves.first().map_or("", |curve| &curve.metric);
     let fitted = curves.iter().flat_map(|curve| &curve.points).any(|point| point.fitted.is_some());
-    let of = if fitted { "the fitted model" } else { "perfect h" };
-    let label = format!("{} of {of}", title(metric));
+    let subject = if fitted { "the fitted model" } else { "perfect h" };
+    let label = format!("{} of {subject}", title(metric));
     // errors fall by orders of magnitude until the basis holds the outputs' directions
     let y = if metric == "squared_error" {
         Axis::logarithmic(label)
@@ -217,7 +217,7 @@ fn places(key: &str, values: &[&str]) -> (Axis, Vec<f64>) {
 
 /// The place of a name among those that came before.
 fn place_of(names: &mut Vec<String>, name: &str) -> usize {
-    names.iter().position(|own| own == name).unwrap_or_else(|| {
+    names.iter().position(|other| other == name).unwrap_or_else(|| {
         names.push(name.to_owned());
         names.len() - 1
     })

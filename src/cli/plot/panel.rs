@@ -134,7 +134,9 @@ impl Panel {
         let room = width - 2.0 * MARGIN;
         let mut rows: Vec<Vec<(usize, f64, String)>> = Vec::new();
         let mut used = 0.0;
-        for (at, series) in self.series.iter().enumerate().filter(|(_, own)| !own.name.is_empty()) {
+        for (at, series) in
+            self.series.iter().enumerate().filter(|(_, series)| !series.name.is_empty())
+        {
             let name = fitted(&series.name, LABEL, room - SAMPLE);
             let wide = SAMPLE + width_of(&name, LABEL);
             match rows.last_mut() {

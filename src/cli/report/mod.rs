@@ -23,7 +23,7 @@ use crate::metrics::metric::RESAMPLES;
 use crate::metrics::molecules::{EXAMPLES, are_smiles, drawing};
 use crate::metrics::scores::Evaluation;
 use crate::metrics::table::Table;
-use crate::run::{LearningCurve, OutputFolder, QueryAnswers, Run, counts_line};
+use crate::run::{LearningCurve, OutputFolder, PredictedQueries, Run, counts_line};
 
 /// The largest k of the curve of hits@k.
 const MOST: usize = 50;
@@ -45,7 +45,7 @@ pub struct Evaluated<'a> {
     /// The evaluated runs.
     pub runs: &'a Run,
     /// The queries and the predictions for them.
-    pub answers: &'a QueryAnswers,
+    pub queries: &'a PredictedQueries,
     pub evaluation: &'a Evaluation,
     /// The decoded predictions.
     pub decoded: &'a [Decoded],
@@ -89,12 +89,12 @@ pub fn fill(folder: &Path, evaluated: &Evaluated, metrics: &impl Serialize) -> R
         write_atomically(&folder.join(name), |file| file.write_all(text.as_bytes()))
     };
     put("metrics.json", &(serde_json::to_string_pretty(metrics)? + "\n"))?;
-    let Evaluated { runs, answers, evaluation, .. } = evaluated;
+    let Evaluated { runs, queries, evaluation, .. } = evaluated;
     let Evaluation { scores, golds, outputs, named, .. } = evaluation;
     let candidates = named.as_ref().unwrap_or(&runs.members()[0].candidates);
-    let ids = answers.split().query_ids();
-    let inputs = &answers.split().inputs;
-    let quantiles = runs.quantiles(answers);
+    let ids = queries.split().query_ids();
+    let inputs = &queries.split().inputs;
+    let quantiles = runs.quantiles(queries);
     if let Some(first) = quantiles.first() {
         let levels = first.iter().map(|quantile| format!("quantile {}", quantile.level));
         let names = ["query", "number"].map(String::from).into_iter().chain(levels);

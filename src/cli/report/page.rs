@@ -82,7 +82,7 @@ impl Page<'_> {
 
     fn metrics(&self) -> String {
         let mut rows = String::new();
-        for (metric, value) in Metric::known_of(self.scores) {
+        for (metric, value) in Metric::measured_in(self.scores) {
             let interval = (self.intervals)(metric.name());
             let interval = interval.map(|[low, high]| format!("{low:.4} to {high:.4}"));
             let _ = writeln!(

@@ -335,12 +335,13 @@ impl Climb<'_> {
 /// The atoms that the second molecule has in addition, and those that it lacks.
 fn difference(from: &str, to: &str) -> String {
     let [Ok(from), Ok(to)] = [from, to].map(Molecule::parse) else { return String::new() };
-    let [from, to] = [from, to].map(|own| own.composition());
+    let [from, to] = [from, to].map(|molecule| molecule.composition());
     // carbon before hydrogen, as in formulas
     let place = |element: &Element| (*element != Element::C, *element);
     let elements: BTreeSet<_> = from.keys().chain(to.keys()).map(place).collect();
     let more = elements.into_iter().filter_map(|(_, element)| {
-        let [before, after] = [&from, &to].map(|own| own.get(&element).map_or(0, |&n| n as i64));
+        let [before, after] =
+            [&from, &to].map(|atoms| atoms.get(&element).map_or(0, |&n| n as i64));
         (before != after).then(|| format!("{} {:+}", element.symbol(), after - before))
     });
     more.collect::<Vec<_>>().join(", ")

@@ -36,7 +36,7 @@ pub(super) struct MoleculePool {
     restricted: bool,
     neighbours: HashMap<u32, Vec<u32>>,
     /// Structures that are not made again.
-    made: SeenStructures,
+    seen: SeenStructures,
 }
 
 /// Properties of a molecule other than its coordinates.
@@ -87,7 +87,7 @@ impl MoleculePool {
     }
 
     pub fn bytes(&self) -> usize {
-        self.bytes_of(self.all.len()).saturating_add(self.made.len().saturating_mul(MADE))
+        self.bytes_of(self.all.len()).saturating_add(self.seen.len().saturating_mul(MADE))
     }
 
     /// A molecule by its number.
@@ -217,7 +217,7 @@ impl Evaluation<'_> {
                 cancellation.check()?;
                 let parsed = Molecule::parse(&pool.molecule(molecule).label);
                 let neighbours =
-                    parsed.map(|start| start.neighbours_beside(self.palette, &pool.made));
+                    parsed.map(|start| start.neighbours_beside(self.palette, &pool.seen));
                 Ok(neighbours.unwrap_or_default())
             });
             let moved: Vec<(BTreeMap<_, _>, SeenStructures)> =
@@ -227,7 +227,7 @@ impl Evaluation<'_> {
                 neighbours.iter().map(|of_one| of_one.keys().cloned().collect()).collect();
             let new = neighbours.into_iter().flatten().filter_map(|(key, new)| Some((key, new?)));
             self.add(pool, new)?;
-            pool.made.extend(structures.into_iter().flatten());
+            pool.seen.extend(structures.into_iter().flatten());
             for (&molecule, keys) in wanted.iter().zip(keys) {
                 let numbers = keys.iter().filter_map(|key| pool.numbers.get(key).copied());
                 pool.neighbours.insert(molecule, numbers.collect());

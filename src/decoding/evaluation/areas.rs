@@ -41,8 +41,8 @@ pub(super) fn scored_labels(
             let sets = first_sets(models, ensemble, pool, count)?;
             let shares: Vec<Vec<(String, f64)>> =
                 sets.iter().map(|sets| shares(sets, features, &settings)).collect();
-            let scores = shares.iter().map(|own| {
-                own.iter().map(|(label, share)| (label.as_str(), *share)).collect::<Vec<_>>()
+            let scores = shares.iter().map(|query| {
+                query.iter().map(|(label, share)| (label.as_str(), *share)).collect::<Vec<_>>()
             });
             let truth: Vec<Vec<&str>> =
                 truth.iter().map(|set| set.iter().map(String::as_str).collect()).collect();

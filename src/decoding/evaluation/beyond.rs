@@ -25,7 +25,7 @@ fn labels<'l>(
 /// ids of the right outputs that count, and what they are where outputs are compared as graphs.
 pub(super) fn beyond_scores(
     decoder: Decoder,
-    found: &[PredictedOutput],
+    outputs: &[PredictedOutput],
     split: &Split,
     right: (&[String], Option<&Truth>),
     first: &[Option<usize>],
@@ -35,14 +35,14 @@ pub(super) fn beyond_scores(
     let first: Vec<&str> = first.collect();
     let (smiles, graphs) = match right.1 {
         Some(Truth::Molecules(all)) => {
-            let labels = found.iter().map(|own| own.label.as_str());
+            let labels = outputs.iter().map(|output| output.label.as_str());
             let predicted = decoder.config.output.features.truth_of_labels(labels)?;
             let mut graphs = None;
-            if let Some(Truth::Molecules(own)) = &predicted {
-                let pairs = all.iter().zip(own).map(|(a, b)| (&a.graph, &b.graph));
+            if let Some(Truth::Molecules(molecules)) = &predicted {
+                let pairs = all.iter().zip(molecules).map(|(a, b)| (&a.graph, &b.graph));
                 graphs = Some(MoleculeScores::with_queries(&pairs.collect::<Vec<_>>())?.0);
             }
-            (Some(all.iter().map(|own| own.smiles.as_str()).collect::<Vec<_>>()), graphs)
+            (Some(all.iter().map(|molecule| molecule.smiles.as_str()).collect::<Vec<_>>()), graphs)
         }
         Some(
             Truth::Graphs(_)
@@ -57,13 +57,13 @@ pub(super) fn beyond_scores(
         let pairs: Vec<_> = smiles.as_ref()?.iter().copied().zip(predicted).collect();
         StructureScores::from_pairs(&pairs)
     };
-    let count = found.len().max(1) as f64;
-    let facts = || found.iter().filter_map(|own| own.search.as_ref());
+    let count = outputs.len().max(1) as f64;
+    let facts = || outputs.iter().filter_map(|output| output.search.as_ref());
     Ok(BeyondScores {
         graphs,
-        molecules: scores(found.iter().map(|own| own.label.as_str()).collect()),
+        molecules: scores(outputs.iter().map(|output| output.label.as_str()).collect()),
         candidates: scores(first),
-        outside: facts().filter(|own| !own.in_table).count() as f64 / count,
-        evaluated: facts().map(|own| own.evaluated as f64).sum::<f64>() / count,
+        outside: facts().filter(|facts| !facts.in_table).count() as f64 / count,
+        evaluated: facts().map(|facts| facts.evaluated as f64).sum::<f64>() / count,
     })
 }

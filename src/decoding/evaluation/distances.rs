@@ -68,9 +68,9 @@ fn rows<'a>(
         let Some(smiles) = smiles else { return Ok(None) };
         let molecules = smiles.iter().map(|label| Molecule::parse(label).ok());
         let Some(molecules) = molecules.collect() else { return Ok(None) };
-        let made = config.source().made(smiles, molecules, fitted)?.rows;
+        let computed = config.source().made(smiles, molecules, fitted)?.rows;
         for (at, id) in others.into_iter().enumerate() {
-            rows.insert(id, Some(made.select(&[at])?));
+            rows.insert(id, Some(computed.select(&[at])?));
         }
     }
     Ok(Some(rows.into_iter().filter_map(|(id, row)| Some((id, row?))).collect()))
@@ -93,10 +93,10 @@ pub(super) fn mces_distances<'a>(
     let molecule = |label: Option<&str>| {
         let read = label.and_then(|label| Molecule::parse(label).ok());
         read.ok_or_else(|| {
-            let found = label
-                .map_or_else(|| "an output that is not known".into(), |own| format!("{own:?}"));
+            let output = label
+                .map_or_else(|| "an output that is not known".into(), |label| format!("{label:?}"));
             let allowed = "false, or candidates that are SMILES and have all right outputs";
-            Error::value(Argument::new("mces"), format!("true, for {found}"), allowed)
+            Error::value(Argument::new("mces"), format!("true, for {output}"), allowed)
         })
     };
     let pairs = pairs.map(|[first, right]| Ok([molecule(first)?, molecule(right)?]));
@@ -106,17 +106,17 @@ pub(super) fn mces_distances<'a>(
         myopic_distance(first, right, THRESHOLD, &limit_of(TIMES * WORK, atoms))
     };
     // hard pairs take a thousand times as long as easy ones
-    let found: Vec<MyopicDistance> = pairs.par_iter().with_max_len(1).map(distance).collect();
-    let unproven = found.iter().filter(|found| !found.proven).count();
+    let distances: Vec<MyopicDistance> = pairs.par_iter().with_max_len(1).map(distance).collect();
+    let unproven = distances.iter().filter(|distance| !distance.proven).count();
     if unproven > 0 {
-        let all = found.len();
+        let all = distances.len();
         tracing::warn!(
             unproven,
             all,
             "MCES distances are upper bounds: their search reached its limit"
         );
     }
-    Ok(found.iter().map(|found| found.distance).collect())
+    Ok(distances.iter().map(|distance| distance.distance).collect())
 }
 
 /// `‖z − ψ̃(y)‖² + k(y, y) − ‖ψ̃(y)‖²` of each query, y in the rows `gold` of the candidates.

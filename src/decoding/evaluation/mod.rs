@@ -40,7 +40,8 @@ pub(crate) struct GoldRows {
 }
 
 impl GoldRows {
-    /// Those of a split; none where every query has one right output and all others compete.
+    /// A row for each right and each known output of a split; none where every query has one right output and all others
+    /// compete.
     fn from_split(split: &Split, pool: Pool) -> Result<Option<Self>, Error> {
         if !split.is_filtered() {
             return Ok(None);
@@ -49,9 +50,7 @@ impl GoldRows {
         let lists = match pool {
             Pool::Shared => None,
             Pool::PerQuery(lists) => {
-                let found = lists.len();
-                let expected = split.ids.len();
-                dsokr_core::Error::check_length("candidate lists", found, expected)?;
+                dsokr_core::Error::check_length("candidate lists", lists.len(), split.ids.len())?;
                 Some(lists.select(golds.queries()))
             }
         };
@@ -63,18 +62,18 @@ impl GoldRows {
         self.lists.as_ref().map_or(Pool::Shared, Pool::PerQuery)
     }
 
-    /// Refuses right outputs that are not `found` among the candidates, where `missing` does not allow them.
+    /// Refuses right outputs whose `rows` of candidates are not known, where `missing` does not allow them.
     fn check(
         &self,
         split: &Split,
-        found: &[Option<u32>],
+        rows: &[Option<u32>],
         missing: MissingGold,
     ) -> Result<(), dsokr_core::Error> {
-        self.golds.check_missing(found, missing, |query| format!("{:?}", split.names()[query]))
+        self.golds.check_missing(rows, missing, |query| format!("{:?}", split.names()[query]))
     }
 }
 
-/// The queries of a split with their answers, named in errors, and their texts where they are texts.
+/// The queries of a split with their predictions, named in errors, and their texts where they are texts.
 fn queries<'a>(split: &'a Split, dim: usize, z: &'a [f32]) -> Result<Queries<'a>, Error> {
     let queries = Queries::named(split.names(), dim, z)?;
     Ok(match split.inputs.texts() {
@@ -108,15 +107,15 @@ pub(crate) fn has_gold(
 ) -> Result<Vec<bool>, Error> {
     check_lists(split, pool)?;
     let Some(rows) = GoldRows::from_split(split, pool)? else {
-        let found = pool.gold(split.names(), &split.ids, candidates, missing)?;
-        return Ok(found.iter().map(Option::is_some).collect());
+        let gold = pool.gold(split.names(), &split.ids, candidates, missing)?;
+        return Ok(gold.iter().map(Option::is_some).collect());
     };
     let names = rows.rows.names();
     let ids = rows.golds.ids();
-    let found = rows.pool().gold(names, ids, candidates, MissingGold::RankInfinity)?;
-    rows.check(split, &found, missing)?;
-    let known = |query| found[rows.golds.right(query)].iter().any(Option::is_some);
-    Ok((0..split.ids.len()).map(known).collect())
+    let gold = rows.pool().gold(names, ids, candidates, MissingGold::RankInfinity)?;
+    rows.check(split, &gold, missing)?;
+    let has_gold = |query| gold[rows.golds.right(query)].iter().any(Option::is_some);
+    Ok((0..split.ids.len()).map(has_gold).collect())
 }
 
 /// The right output of each query that counts, of several the best-ranked one.
@@ -144,6 +143,16 @@ pub(crate) struct Models<'a> {
     pub mces: bool,
     /// Whether areas under curves of scores of labels are computed, which ranks the candidates once more.
     pub areas: bool,
+}
+
+/// The queries of an evaluation with their predictions and the ranks of their right outputs.
+struct RankedQueries<'e> {
+    split: &'e Split,
+    /// The predictions of each model, as they are scored.
+    predictions: &'e [Vec<f32>],
+    pool: Pool<'e>,
+    ensemble: Ensemble<'e>,
+    golds: RankedGolds,
 }
 
 impl<'a> Models<'a> {
@@ -177,8 +186,9 @@ impl<'a> Models<'a> {
         let Some(search) = self.search else { return Ok(None) };
         let models = self.each.iter().map(|(_, decoder)| decoder.searched());
         let models = models.collect::<Result<Vec<_>, Error>>()?;
-        let found = search.best(&models, ensemble, &self.rule, pool, count)?.into_iter();
-        Ok(Some(found.map(|own| own.into_iter().map(PredictedOutput::from).collect()).collect()))
+        let molecules = search.best(&models, ensemble, &self.rule, pool, count)?.into_iter();
+        let outputs = molecules.map(|best| best.into_iter().map(PredictedOutput::from).collect());
+        Ok(Some(outputs.collect()))
     }
 
     /// The ensemble that ranks queries by these predictions of each model, as they are scored.
@@ -188,10 +198,10 @@ impl<'a> Models<'a> {
     pub fn ensemble<'b>(
         &'b self,
         split: &'b Split,
-        answers: &'b [Vec<f32>],
+        predictions: &'b [Vec<f32>],
     ) -> Result<Ensemble<'b>, Error> {
         if let Some(shards) = self.shards
-            && let [z] = answers
+            && let [z] = predictions
         {
             let queries = queries(split, shards.dim(), z)?;
             return Ok(Ensemble::sharded(&self.processes, self.each[0].0, queries, shards)?);
@@ -202,7 +212,8 @@ impl<'a> Models<'a> {
             let queries = queries(split, candidates.dim(), z)?;
             Ok(Member { name, queries, candidates, normalised })
         };
-        let members = self.each.iter().zip(answers).map(member).collect::<Result<_, Error>>()?;
+        let members =
+            self.each.iter().zip(predictions).map(member).collect::<Result<_, Error>>()?;
         let rerankers = self.each.iter().map(|(_, decoder)| decoder.reranker).collect();
         Ok(Ensemble::new(members)?.with_rerankers(rerankers)?.shared_by(&self.processes))
     }
@@ -216,79 +227,116 @@ impl<'a> Models<'a> {
     pub fn evaluate(
         &self,
         split: &Split,
-        answers: &[Vec<f32>],
+        predictions: &[Vec<f32>],
         pool: Pool,
     ) -> Result<(Evaluation, Vec<Decoded>), Error> {
-        let decoder = self.decoder();
-        let features = &decoder.config.output.features;
-        let config = decoder.config;
         check_lists(split, pool)?;
-        let ensemble = self.ensemble(split, answers)?;
-        let mut golds = self.rank_golds(&ensemble, split, answers, pool, self.missing(split))?;
+
+        // 1. ranks of the right outputs
+        let ensemble = self.ensemble(split, predictions)?;
+        let missing = self.missing(split);
+        let mut golds = self.rank_golds(&ensemble, split, predictions, pool, missing)?;
         let ranks: Vec<_> = golds.decoded.iter().map(|query| query.rank).collect();
         let metrics = ensemble.metrics(pool, &ranks)?;
         let named = golds.named(&self.processes, ensemble.candidates())?;
-        let RankedGolds { rows, ids: golds, decoded } = golds;
+        let decoder = self.decoder();
         let candidates = named.as_ref().unwrap_or(decoder.candidates);
         let decoder = Decoder { candidates, ..decoder };
+        let features = &decoder.config.output.features;
         let numbers = features.are_numbers();
         let classes = features.are_classes();
         let scores = Scores { numbers, classes, ..metrics.into() };
-        let mut found = Evaluation { facts: decoder.facts(), ..Evaluation::new(scores, ranks) };
+        let mut evaluation =
+            Evaluation { facts: decoder.facts(), ..Evaluation::new(scores, ranks) };
+
+        // 2. predicted outputs, compared with the true ones
+        let queries = RankedQueries { split, predictions, pool, ensemble, golds };
+        self.compare_outputs(decoder, &queries, &mut evaluation)?;
+
+        // 3. distances, and what a search finds beyond the candidates
+        self.measure_distances(decoder, &queries, &mut evaluation)?;
+
+        let RankedGolds { ids, decoded, .. } = queries.golds;
+        let mut evaluation = Evaluation { golds: ids, named, ..evaluation };
+        evaluation.scores.further = further_metrics(&evaluation);
+        Ok((evaluation, decoded))
+    }
+
+    /// Adds the metrics of predicted outputs, where the true ones are known.
+    fn compare_outputs(
+        &self,
+        decoder: Decoder,
+        queries: &RankedQueries,
+        evaluation: &mut Evaluation,
+    ) -> Result<(), Error> {
+        let &RankedQueries { split, predictions, pool, ref ensemble, ref golds } = queries;
+        let config = decoder.config;
         let levels = config.encoder.abilities().levels;
-        let truth = match (truth_of(split, &golds, candidates, features)?, levels) {
+        let stated = truth_of(split, &golds.ids, decoder.candidates, &config.output.features)?;
+        let truth = match (stated, levels) {
             // numbers that candidates are not named by
-            (None, Some(levels)) => gold_numbers(levels, &rows, candidates)?,
-            (truth, _) => truth,
+            (None, Some(levels)) => gold_numbers(levels, &golds.rows, decoder.candidates)?,
+            (stated, _) => stated,
         };
-        if let Some(truth) = truth {
-            let predicted = predicted_outputs(decoder, &ensemble, (pool, answers), &decoded)?;
-            if let Some(levels) = levels
-                && let [z] = answers
-                && let Truth::Numbers(rows) = &truth
-            {
-                let (own, losses) = QuantileScores::with_queries(levels, z, &rows.concat())?;
-                found.scores.quantiles = Some(own);
-                found.queries.extend(losses);
-            }
-            if self.areas
-                && let Some(scored) = scored_labels(self, &ensemble, pool, &truth)?
-            {
-                found.add_areas(scored);
-            }
-            if let Some(predicted) = predicted {
-                found.compare((truth, predicted))?;
-            }
+        let Some(truth) = truth else { return Ok(()) };
+        let predicted = predicted_outputs(decoder, ensemble, (pool, predictions), &golds.decoded)?;
+        if let Some(levels) = levels
+            && let [z] = predictions
+            && let Truth::Numbers(rows) = &truth
+        {
+            let (scores, losses) = QuantileScores::with_queries(levels, z, &rows.concat())?;
+            evaluation.scores.quantiles = Some(scores);
+            evaluation.queries.extend(losses);
         }
+        if self.areas
+            && let Some(scored) = scored_labels(self, ensemble, pool, &truth)?
+        {
+            evaluation.add_areas(scored);
+        }
+        if let Some(predicted) = predicted {
+            evaluation.compare((truth, predicted))?;
+        }
+        Ok(())
+    }
+
+    /// Adds how far first candidates and predictions are from the right outputs, and the metrics of a search beyond the
+    /// candidates.
+    fn measure_distances(
+        &self,
+        decoder: Decoder,
+        queries: &RankedQueries,
+        evaluation: &mut Evaluation,
+    ) -> Result<(), Error> {
+        let &RankedQueries { split, predictions, pool, ref ensemble, ref golds } = queries;
+        let candidates = decoder.candidates;
         let label = |at: Option<usize>| at.map(|at| candidates.label(at));
-        let first = decoded.iter().map(|query| query.hits.first().map(|hit| hit.candidate));
+        let first = golds.decoded.iter().map(|query| query.hits.first().map(|hit| hit.candidate));
         let first: Vec<Option<usize>> = first.collect();
-        let pairs = first.iter().zip(&golds);
+        let pairs = first.iter().zip(&golds.ids);
         if self.mces {
             let pairs = pairs.clone();
             let pairs = pairs.map(|(&first, gold)| [first, candidates.find(gold)].map(label));
-            found.scores.mces = found.mean("mces", mces_distances(pairs)?);
+            evaluation.scores.mces = evaluation.mean("mces", mces_distances(pairs)?);
         }
         let pairs = pairs.map(|(first, gold)| [first.map(|at| candidates.id(at)), Some(gold)]);
         if (decoder.fitted.is_some() || decoder.held.is_some())
             && let Some(losses) = kernel_losses(&decoder, pairs)?
         {
-            found.scores.kernel_loss = found.mean("kernel_loss", losses);
+            evaluation.scores.kernel_loss = evaluation.mean("kernel_loss", losses);
         }
-        if let Some(beyond) = self.beyond(&ensemble, pool, 1)? {
-            let truth = found.outputs.as_ref().map(|(truth, _)| truth);
+        if let Some(beyond) = self.beyond(ensemble, pool, 1)? {
+            let truth = evaluation.outputs.as_ref().map(|(truth, _)| truth);
             let beyond = beyond.concat();
-            let right = (golds.as_slice(), truth);
-            found.scores.beyond = Some(beyond_scores(decoder, &beyond, split, right, &first)?);
+            let right = (golds.ids.as_slice(), truth);
+            let scores = beyond_scores(decoder, &beyond, split, right, &first)?;
+            evaluation.scores.beyond = Some(scores);
         }
-        if let [z] = answers
-            && let Some(errors) = squared_errors(z, &rows, decoder)?
+        if let [z] = predictions
+            && let Some(errors) = squared_errors(z, &golds.rows, decoder)?
         {
-            found.scores.squared_error = found.mean("squared_error", errors);
+            evaluation.scores.squared_error = evaluation.mean("squared_error", errors);
         }
-        let mut found = Evaluation { golds, named, ..found };
-        found.scores.further = further_metrics(&found);
-        Ok((found, decoded))
+        Ok(())
     }
 
     /// The rule for right outputs that are not candidates.
@@ -306,30 +354,32 @@ impl<'a> Models<'a> {
         &self,
         ensemble: &Ensemble,
         split: &Split,
-        answers: &[Vec<f32>],
+        predictions: &[Vec<f32>],
         pool: Pool,
         missing: MissingGold,
     ) -> Result<RankedGolds, Error> {
         let Some(rows) = GoldRows::from_split(split, pool)? else {
-            let found = ensemble.gold(pool, &split.ids, missing)?;
-            let decoded = ensemble.decode(pool, &self.rule, &found, 1)?;
-            return Ok(RankedGolds { rows: found, ids: split.ids.clone(), decoded });
+            let gold = ensemble.gold(pool, &split.ids, missing)?;
+            let decoded = ensemble.decode(pool, &self.rule, &gold, 1)?;
+            return Ok(RankedGolds { rows: gold, ids: split.ids.clone(), decoded });
         };
-        let repeat =
-            |((_, own), z): (&(_, Decoder), &Vec<f32>)| rows.golds.repeat(own.candidates.dim(), z);
-        let answers: Vec<Vec<f32>> = self.each.iter().zip(answers).map(repeat).collect();
-        let repeated = self.ensemble(&rows.rows, &answers)?;
+        let repeat = |((_, decoder), z): (&(_, Decoder), &Vec<f32>)| {
+            rows.golds.repeat(decoder.candidates.dim(), z)
+        };
+        let predictions: Vec<Vec<f32>> = self.each.iter().zip(predictions).map(repeat).collect();
+        let repeated = self.ensemble(&rows.rows, &predictions)?;
         let pool = rows.pool();
         let ids = rows.golds.ids();
-        let found = repeated.gold(pool, ids, MissingGold::RankInfinity)?;
-        rows.check(split, &found, missing)?;
-        let all = repeated.decode(pool, &self.rule, &found, 1)?;
+        let gold = repeated.gold(pool, ids, MissingGold::RankInfinity)?;
+        rows.check(split, &gold, missing)?;
+        let all = repeated.decode(pool, &self.rule, &gold, 1)?;
         let ranks: Vec<_> = all.iter().map(|row| row.rank).collect();
         let chosen = rows.golds.choose(&ranks)?;
-        let decoded = chosen.iter().map(|own| Decoded { rank: own.rank, ..all[own.row].clone() });
+        let decoded =
+            chosen.iter().map(|best| Decoded { rank: best.rank, ..all[best.row].clone() });
         Ok(RankedGolds {
-            rows: chosen.iter().map(|own| found[own.row]).collect(),
-            ids: chosen.iter().map(|own| ids[own.row].clone()).collect(),
+            rows: chosen.iter().map(|best| gold[best.row]).collect(),
+            ids: chosen.iter().map(|best| ids[best.row].clone()).collect(),
             decoded: decoded.collect(),
         })
     }
@@ -365,22 +415,26 @@ impl RankedGolds {
 /// The report on an evaluation, with intervals and chance.
 pub(crate) fn report(
     split: SplitName,
-    found: Evaluation,
+    evaluation: Evaluation,
     candidates: &Candidates,
     config: &Checked,
 ) -> Result<Report, Error> {
-    let chance = chance(&found, candidates, config)?;
-    let intervals = intervals(&found, RESAMPLES, config.seed)?;
-    let metrics = found.scores;
+    let chance = chance(&evaluation, candidates, config)?;
+    let intervals = intervals(&evaluation, RESAMPLES, config.seed)?;
+    let metrics = evaluation.scores;
     let perfect_h = None;
     let skipped_rows = BTreeMap::new();
     Ok(Report { split, metrics, intervals, chance, perfect_h, skipped_rows })
 }
 
 /// The metrics of [`Evaluation::chance`]. Where other outputs are compared, one candidate is drawn for each query.
-fn chance(found: &Evaluation, candidates: &Candidates, config: &Checked) -> Result<Scores, Error> {
-    let scores = found.chance()?;
-    let Some((truth, _)) = &found.outputs else { return Ok(scores) };
+fn chance(
+    evaluation: &Evaluation,
+    candidates: &Candidates,
+    config: &Checked,
+) -> Result<Scores, Error> {
+    let scores = evaluation.chance()?;
+    let Some((truth, _)) = &evaluation.outputs else { return Ok(scores) };
     if let Truth::Numbers(_) | Truth::Classes(_) = truth {
         return Ok(scores);
     }
@@ -388,7 +442,7 @@ fn chance(found: &Evaluation, candidates: &Candidates, config: &Checked) -> Resu
     let drawn =
         (0..truth.len()).map(|_| candidates.label(random.random_range(0..candidates.len())));
     let drawn = config.output.features.truth_of_labels(drawn)?;
-    let compare = |drawn| OutputScores::with_queries(truth, &drawn, &found.facts);
+    let compare = |drawn| OutputScores::with_queries(truth, &drawn, &evaluation.facts);
     let outputs = drawn.map(compare).transpose()?;
     Ok(Scores { outputs: outputs.map(|(scores, _)| scores), ..scores })
 }

@@ -14,13 +14,13 @@ use crate::metrics::quantiles::medians;
 pub(super) fn predicted_outputs(
     decoder: Decoder,
     ensemble: &Ensemble,
-    (pool, answers): (Pool, &[Vec<f32>]),
+    (pool, predictions): (Pool, &[Vec<f32>]),
     decoded: &[Decoded],
 ) -> Result<Option<Truth>, Error> {
     let config = decoder.config;
     let features = &config.output.features;
     if let Some(levels) = config.encoder.abilities().levels {
-        let [z] = answers else { return Ok(None) };
+        let [z] = predictions else { return Ok(None) };
         return Ok(medians(levels, z).map(Truth::Numbers));
     }
     if features.are_numbers() && config.decoding.search == Search::Candidates {

@@ -44,7 +44,7 @@ pub(crate) struct MoleculeLexicon {
 }
 
 impl MoleculeLexicon {
-    /// That of a file; the one of the program, if none is given.
+    /// Reads the lexicon of a file; without a file, the one of the program.
     pub fn read(file: Option<&Path>) -> Result<Self, Error> {
         match file {
             Some(file) => {
@@ -121,8 +121,8 @@ impl Lexicon for MoleculeLexicon {
     }
 
     fn said(&self, text: &str) -> Vec<bool> {
-        let found = self.words.matches(&text.to_lowercase());
-        (0..self.facts.len()).map(|at| found.matched(at)).collect()
+        let matches = self.words.matches(&text.to_lowercase());
+        (0..self.facts.len()).map(|at| matches.matched(at)).collect()
     }
 
     /// Nothing holds of a label that is not a SMILES.

@@ -76,7 +76,7 @@ impl PreparedMachine<'_> {
         let bounds = [1.0, most.unwrap_or_default() as f64];
         let mut choices = vec![Choice { bounds, ..rank }];
         choices.push(Choice::new("encoder.lambda", chosen.lambda, self.settings.lambda.values()));
-        let first = self.settings.embedding().and_then(|own| own.lambda.as_ref());
+        let first = self.settings.embedding().and_then(|embedding| embedding.lambda.as_ref());
         if let Some(tried) = first
             && let Some(lambda) = chosen.embedding_lambda
         {

@@ -29,11 +29,11 @@ const WEIGHED: usize = 750;
 
 /// The preparation of inputs as rows with a kernel, or of values of kernels.
 pub(super) enum MachineInputs {
-    /// Of one kernel.
+    /// The inputs of one kernel.
     One(Box<dyn PrepareRows>, Arc<dyn OutputKernel>),
-    /// Of a weighted sum of kernels.
+    /// The inputs of a weighted sum of kernels.
     Sum(Vec<Summand>, Vec<f64>),
-    /// Of kernels that were computed elsewhere.
+    /// The values of kernels that were computed elsewhere.
     Kernels(CombinedKernels),
 }
 
@@ -84,8 +84,8 @@ impl MachineInputs {
                 let all = &values.matrices[at];
                 let n = pairs.len();
                 if let Some(anchors) = values.anchors.get(at) {
-                    let own = Mat::from_fn(n, anchors.nrows(), |i, j| all[(pairs[i], j)]);
-                    let rows = nystrom_features(own.as_ref(), anchors.as_ref())?;
+                    let values = Mat::from_fn(n, anchors.nrows(), |i, j| all[(pairs[i], j)]);
+                    let rows = nystrom_features(values.as_ref(), anchors.as_ref())?;
                     return Ok(Cow::Owned(Kernel::Linear.block(&rows, &rows)?));
                 }
                 Ok(if n == all.nrows() {
@@ -395,7 +395,7 @@ impl MachineRows<'_> {
         })
     }
 
-    /// They as training inputs.
+    /// Returns these rows as training inputs.
     pub(super) fn training(&self) -> TrainingInputs<'_> {
         match self {
             Self::Features(rows, kernel) => TrainingInputs::rows(Arc::clone(kernel), rows.as_ref()),

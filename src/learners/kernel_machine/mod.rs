@@ -32,7 +32,7 @@ use crate::config::{
 use crate::decoding::evaluator::Evaluator;
 use crate::error::Error;
 use crate::learners::choice::Choice;
-use crate::learners::learner::{Fit, Fitted, Learner, Predictor, WithoutPart};
+use crate::learners::learner::{Fit, Fitted, FoldPredictions, Learner, Predictor};
 use crate::learners::memory;
 use crate::run_dir::{EmbeddingCurve, HeldOut, PreparationFile, RunDir};
 use crate::targets::memory::Need;
@@ -114,10 +114,10 @@ struct PreparedMachine<'a> {
     validation: MachineRows<'a>,
     /// M of the columns of outputs.
     output: Option<Coupling>,
-    /// The part of the pairs that comes last in the fit, where no machine is fitted anew for the reranker.
-    last_part: Option<Vec<usize>>,
-    /// The predictions without that part, once the machine has been fitted.
-    without_last: Option<WithoutPart>,
+    /// The fold of the pairs that comes last in the fit, where no machine is fitted anew for the reranker.
+    last_fold: Option<Vec<usize>>,
+    /// The predictions without that fold, once the machine has been fitted.
+    without_last: Option<FoldPredictions>,
     /// The model of a learned embedding, once it has been chosen with the targets.
     embedded: Option<(Arc<KernelModel>, EmbeddingCurve)>,
 }
@@ -143,8 +143,9 @@ impl<'a> PreparedMachine<'a> {
         let levels = settings.levels().unwrap_or_default();
         let output = settings.output_matrix.as_ref();
         let output = output.map(|matrix| matrix.coupling(levels, &problem.root)).transpose()?;
-        let look = config.decoding.reranker.as_ref().filter(|look| !look.refit);
-        let parts = look.map(|look| look.parts().draw(dataset, config.seed)).transpose()?;
+        let reranker = config.decoding.reranker.as_ref().filter(|reranker| !reranker.refit);
+        let folds = reranker.map(|reranker| reranker.parts().draw(dataset, config.seed));
+        let folds = folds.transpose()?;
         Ok(Self {
             settings,
             problem,
@@ -152,7 +153,7 @@ impl<'a> PreparedMachine<'a> {
             rows,
             validation,
             output,
-            last_part: parts.and_then(|parts| parts.into_iter().next()),
+            last_fold: folds.and_then(|folds| folds.into_iter().next()),
             without_last: None,
             embedded: None,
         })
@@ -250,9 +251,9 @@ impl Fit for PreparedMachine<'_> {
             let rest = outputs.iter().chain([&machine]).map(|need| need.bytes).sum::<f64>();
             needs.push(Need { bytes: (need.bytes - rest).max(0.0), ..need });
         }
-        if let Some(look) = &config.decoding.reranker {
+        if let Some(reranker) = &config.decoding.reranker {
             let fit = |pairs| settings.cost(pairs, coordinates, 1);
-            needs.push(memory::of_reranker(look, config, dataset, coordinates, fit));
+            needs.push(memory::of_reranker(reranker, config, dataset, coordinates, fit));
         }
         needs
     }
@@ -277,15 +278,15 @@ impl Fit for PreparedMachine<'_> {
         Ok(fitted)
     }
 
-    /// By the first λ. Inputs are prepared with all training inputs, as for leave-one-out
-    /// answers; columns are scaled by the other pairs only.
-    fn without(
+    /// Fits with the first λ. Inputs are prepared with all training inputs, as for leave-one-out
+    /// predictions; columns are scaled by the other pairs only.
+    fn fold_predictions(
         &self,
         targets: &OutputTargets,
-        parts: &[Vec<usize>],
-    ) -> Result<Option<Vec<WithoutPart>>, Error> {
-        if let Some(without) = &self.without_last {
-            return Ok(Some(vec![without.clone()]));
+        folds: &[Vec<usize>],
+    ) -> Result<Option<Vec<FoldPredictions>>, Error> {
+        if let Some(predictions) = &self.without_last {
+            return Ok(Some(vec![predictions.clone()]));
         }
         let Self { settings, problem, rows, .. } = self;
         let seed = problem.config.seed;
@@ -297,33 +298,33 @@ impl Fit for PreparedMachine<'_> {
         // only the first process fits a reranker
         let alone = Processes::default();
         let mut fitted = Vec::new();
-        for part in parts {
-            let rest = rest(part, rows.len());
-            let known = Selected::new(features, &rest);
+        for fold in folds {
+            let rest = rest(fold, rows.len());
+            let remaining = Selected::new(features, &rest);
             let targets = targets.select(&rest)?;
-            let inputs = TrainingInputs::rows(Arc::clone(kernel), &known);
+            let inputs = TrainingInputs::rows(Arc::clone(kernel), &remaining);
             let systems = LastSystem::default();
             let (model, leave_one_out) =
                 settings.fit_once(inputs, &targets, seed, systems, output.clone(), &alone)?;
-            fitted.push(self.without_part(&model, [part, &rest], leave_one_out)?);
-            tracing::info!(pairs = rest.len(), held_out = part.len(), "fitted without a part");
+            fitted.push(self.without_fold(&model, [fold, &rest], leave_one_out)?);
+            tracing::info!(pairs = rest.len(), held_out = fold.len(), "fitted without a fold");
         }
         Ok(Some(fitted))
     }
 }
 
 impl PreparedMachine<'_> {
-    /// The machine that is fitted to the targets, and its predictions without the last part of the pairs.
+    /// The machine that is fitted to the targets, and its predictions without the last fold of the pairs.
     fn solved(
         &self,
         targets: &OutputTargets,
         evaluator: &Evaluator,
-    ) -> Result<(Fitted, Option<WithoutPart>), Error> {
+    ) -> Result<(Fitted, Option<FoldPredictions>), Error> {
         let Self { settings, problem, rows, .. } = self;
         let config = &problem.config;
         let (space, values) = match (&targets.space, &targets.values) {
-            (TargetSpace::Machine(space), TargetValues::Points(own)) => {
-                (Some(space), Cow::Borrowed(own))
+            (TargetSpace::Machine(space), TargetValues::Points(points)) => {
+                (Some(space), Cow::Borrowed(points))
             }
             (TargetSpace::Quantiles(levels), TargetValues::Numbers(observed)) => {
                 let observed: Vec<f64> = observed.iter().copied().map(f64::from).collect();
@@ -335,16 +336,16 @@ impl PreparedMachine<'_> {
         };
         // pairs that are predicted by a machine without them come last
         let n = rows.len();
-        let order = self.last_part.as_ref().map(|held| [&rest(held, n), held.as_slice()].concat());
-        let leading = self.last_part.as_ref().map(|held| n - held.len());
+        let order = self.last_fold.as_ref().map(|held| [&rest(held, n), held.as_slice()].concat());
+        let leading = self.last_fold.as_ref().map(|held| n - held.len());
         let ordered = match &order {
             Some(order) => Some((Selected::new(rows.features()?.0, order), values.select(order)?)),
             None => None,
         };
         let (inputs, values) = match &ordered {
-            Some((own, values)) => {
+            Some((ordered_rows, values)) => {
                 let (_, kernel) = rows.features()?;
-                (TrainingInputs::rows(Arc::clone(kernel), own), values)
+                (TrainingInputs::rows(Arc::clone(kernel), ordered_rows), values)
             }
             None => (rows.training(), values.as_ref()),
         };
@@ -358,7 +359,7 @@ impl PreparedMachine<'_> {
         let without_last = match (best.leading, &order, leading) {
             (Some((model, leave_one_out)), Some(order), Some(leading)) => {
                 let (rest, held) = order.split_at(leading);
-                Some(self.without_part(&model, [held, rest], leave_one_out)?)
+                Some(self.without_fold(&model, [held, rest], leave_one_out)?)
             }
             _ => None,
         };
@@ -381,18 +382,18 @@ impl PreparedMachine<'_> {
         Ok((Fitted { held_out, choices, advice, ..fitted }, without_last))
     }
 
-    /// The predictions of a model that was fitted to the second of two parts of the pairs.
-    fn without_part(
+    /// The predictions of a model that was fitted to the pairs `rest`, without the pairs `fold`.
+    fn without_fold(
         &self,
         model: &KernelModel,
-        [part, rest]: [&[usize]; 2],
+        [fold, rest]: [&[usize]; 2],
         leave_one_out: Vec<f32>,
-    ) -> Result<WithoutPart, Error> {
+    ) -> Result<FoldPredictions, Error> {
         let ids = &self.problem.dataset.train.ids;
         let features = self.rows.features()?.0;
         let predict = |pairs: &[usize]| model.predict(&Selected::new(features, pairs));
-        Ok(WithoutPart {
-            part: HeldOut::new(part.to_vec(), ids, predict(part)?),
+        Ok(FoldPredictions {
+            fold: HeldOut::new(fold.to_vec(), ids, predict(fold)?),
             rest: HeldOut::new(rest.to_vec(), ids, leave_one_out),
             fitted: predict(&repeated(rest))?,
         })

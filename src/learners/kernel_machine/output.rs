@@ -37,9 +37,9 @@ pub(super) fn weighted_basis(
     let project = |(basis, rows): (&Basis, PartRows)| basis.project_shared(&problem.ranks, &rows);
     let projections: Vec<Projection> =
         bases.iter().zip(PartRows::all(&weighted.rows)).map(project).collect::<Result<_, _>>()?;
-    let answers = answers(settings, inputs, problem, &projections)?;
+    let predictions = predictions(settings, inputs, problem, &projections)?;
     let width: usize = projections.iter().map(|part| part.dimension()).sum();
-    let unit = Queries::new(width, &answers)?.normalised();
+    let unit = Queries::new(width, &predictions)?.normalised();
 
     let pairs = drawn_pairs(problem.len(), config.seed);
     let ids: Vec<String> = pairs.iter().map(|&pair| dataset.train.ids[pair].clone()).collect();
@@ -47,8 +47,8 @@ pub(super) fn weighted_basis(
     let mut candidates = Vec::new();
     let mut start = 0;
     for (at, basis) in bases.iter().enumerate() {
-        let own = |&pair: &usize| &unit[pair * width + start..][..basis.dimension()];
-        let z: Vec<f32> = pairs.iter().flat_map(own).copied().collect();
+        let part = |&pair: &usize| &unit[pair * width + start..][..basis.dimension()];
+        let z: Vec<f32> = pairs.iter().flat_map(part).copied().collect();
         let placed = summand_candidates(basis, at, &dataset.outputs, &problem.ranks)?;
         candidates.push(match &config.decoding.hubs {
             Some(hubs) => corrected(hubs, placed, &z)?,
@@ -69,9 +69,9 @@ pub(super) fn weighted_basis(
         let allowed = "absent: no output of a training pair is a candidate";
         return Err(Error::value("output.weights", "\"held-out\"", allowed));
     }
-    let found = likely_weights(&ensemble, Pool::Shared, &Combination::default(), &gold)?;
-    info!(weights = ?found.weights, log_likelihood = found.log_likelihood, "kernels weighted");
-    problem.sum(bases, &found.weights, &weighted)
+    let fitted = likely_weights(&ensemble, Pool::Shared, &Combination::default(), &gold)?;
+    info!(weights = ?fitted.weights, log_likelihood = fitted.log_likelihood, "kernels weighted");
+    problem.sum(bases, &fitted.weights, &weighted)
 }
 
 /// The memory and time of [`weighted_basis`].
@@ -92,7 +92,7 @@ pub(super) fn need(settings: &KernelMachineConfig, config: &Checked, dataset: &D
 }
 
 /// Leave-one-out answers to the training pairs in the coordinates of all kernels side by side.
-fn answers(
+fn predictions(
     settings: &KernelMachineConfig,
     rows: &MachineRows,
     problem: &Problem,
@@ -124,10 +124,10 @@ fn corrected(hubs: &HubConfig, candidates: Candidates, z: &[f32]) -> Result<Cand
 
 /// The weights of the kernels of a sum, 0 for one that is left out.
 pub(super) fn summary(basis: &Basis, outputs: &dyn RowSource) -> String {
-    let found = basis.weights();
+    let kept = basis.weights();
     let mut start = 0;
     let part = |(_, width): (RowKind, usize)| {
-        let weight = found.iter().find(|(columns, _)| columns.start == start);
+        let weight = kept.iter().find(|(columns, _)| columns.start == start);
         start += width;
         format!("{:.3}", weight.map_or(0.0, |(_, weight)| *weight))
     };

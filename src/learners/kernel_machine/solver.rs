@@ -47,18 +47,18 @@ impl KernelMachineConfig {
         let TrainingInputs::Rows(rows, kernel) = inputs else { return Ok(None) };
         let first: Vec<usize> = (0..leading).collect();
         let part = Selected::new(*rows, &first);
-        let known = if leading == rows.len() { *rows } else { &part };
+        let scaled_by = if leading == rows.len() { *rows } else { &part };
         let targets = targets.select(&first)?;
         let scaling = match &self.inputs {
             MachineInputsConfig::Vectors { scaling } if *scaling != ColumnScaling::None => {
                 Scaling::fit_weighted(
-                    known,
+                    scaled_by,
                     targets.weights(),
                     *scaling == ColumnScaling::Standard,
                 )?
             }
             _ if self.learns_columns() => {
-                let inputs = TrainingInputs::rows(Arc::clone(kernel), known);
+                let inputs = TrainingInputs::rows(Arc::clone(kernel), scaled_by);
                 let solver =
                     self.solver.prepare(inputs, seed, LastSystem::default())?.shared_by(ranks);
                 let (model, _) = solver.fit(&targets, self.first_lambda(), false)?;
@@ -244,8 +244,8 @@ impl LambdaSearch<'_> {
         for &lambda in self.settings.lambda.values() {
             let (model, _) = self.fit(lambda, false)?;
             let validation = self.validation.predictions(&model)?;
-            let own = if first.is_empty() { learned(&model, None)? } else { Vec::new() };
-            for (embedding_lambda, supervised, whole) in first.iter().chain(&own) {
+            let by_model = if first.is_empty() { learned(&model, None)? } else { Vec::new() };
+            for (embedding_lambda, supervised, whole) in first.iter().chain(&by_model) {
                 let embedding_lambda = *embedding_lambda;
                 let supervised = *supervised;
                 for rank in settings.ranks_in(model.width())? {

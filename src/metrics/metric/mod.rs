@@ -95,7 +95,7 @@ pub enum Needs {
     ComparedOutputs,
     /// Answers that are quantiles.
     Quantiles,
-    /// That an evaluation is asked for it; trainings do not compute it.
+    /// An option of the evaluation that asks for it; trainings do not compute it.
     Asked,
 }
 
@@ -111,9 +111,9 @@ impl Metric {
         METRICS.iter().map(Self)
     }
 
-    /// Every metric that is [known](Self::known), with its value.
-    pub fn known_of(scores: &Scores) -> impl Iterator<Item = (Self, f64)> {
-        Self::all().filter_map(|metric| Some((metric, metric.known(scores)?)))
+    /// Every metric that was [measured](Self::measured), with its value.
+    pub fn measured_in(scores: &Scores) -> impl Iterator<Item = (Self, f64)> {
+        Self::all().filter_map(|metric| Some((metric, metric.measured(scores)?)))
     }
 
     /// Its name in configurations and reports.
@@ -126,16 +126,16 @@ impl Metric {
         self.0.title
     }
 
-    /// The metric; none where it is not known or not finite. Those of ranks are known where
+    /// The value of the metric; `None` where it was not measured or is not finite. Metrics of ranks are measured where
     /// [`Scores::has_ranks`].
-    pub fn known(self, scores: &Scores) -> Option<f64> {
+    pub fn measured(self, scores: &Scores) -> Option<f64> {
         let of_ranks = matches!(self.0.needs, Needs::Ranks | Needs::FiniteRanks);
         self.read(scores).filter(|_| !of_ranks || scores.has_ranks())
     }
 
     /// The metric of any of the queries; none where it is not known.
     pub(crate) fn summary(self, evaluation: &Evaluation) -> Option<Summary> {
-        self.known(&evaluation.scores)?;
+        self.measured(&evaluation.scores)?;
         self.of_drawn(evaluation)
     }
 
@@ -292,8 +292,8 @@ pub(crate) fn further_metrics(evaluation: &Evaluation) -> BTreeMap<String, f64> 
         | Over::Classes(_) => Some(metric.of_drawn(evaluation)?(&queries)),
     };
     let lacking = Metric::all().filter(|metric| metric.read(&evaluation.scores).is_none());
-    let known = lacking.filter_map(|metric| Some((metric.name().to_owned(), value(metric)?)));
-    known.filter(|(_, value)| value.is_finite()).collect()
+    let further = lacking.filter_map(|metric| Some((metric.name().to_owned(), value(metric)?)));
+    further.filter(|(_, value)| value.is_finite()).collect()
 }
 
 /// Resamples of the bootstrap in reports.
@@ -439,15 +439,15 @@ mod tests {
         let metrics = Metrics::from_ranks(&ranks, 10, 0).unwrap();
         let mut evaluation = Evaluation::new(metrics.into(), ranks);
         let crossing = Metric::find("crossing").unwrap();
-        assert_eq!(crossing.known(&evaluation.scores), None);
+        assert_eq!(crossing.measured(&evaluation.scores), None);
         evaluation.mean("crossing", vec![0.5, 0.25]);
         evaluation.scores.further = further_metrics(&evaluation);
         assert_eq!(evaluation.scores.further.len(), 1);
         let stored = serde_json::to_value(&evaluation.scores).unwrap();
         let read: Scores = serde_json::from_value(stored).unwrap();
         for scores in [&evaluation.scores, &read] {
-            assert_eq!(crossing.known(scores), Some(0.375));
-            assert!(Metric::known_of(scores).any(|(metric, _)| metric == crossing));
+            assert_eq!(crossing.measured(scores), Some(0.375));
+            assert!(Metric::measured_in(scores).any(|(metric, _)| metric == crossing));
         }
         let [low, high] = super::intervals(&evaluation, 100, 0).unwrap()["crossing"];
         assert!(low <= 0.375 && 0.375 <= high);

@@ -209,7 +209,7 @@ impl SweepRequest<'_> {
                     (trained, took) = (trained + 1, took + elapsed);
                     Some(elapsed.as_secs_f64())
                 }
-                Some(_) => times.iter().find(|own| own.0 == out).and_then(|own| own.1),
+                Some(_) => times.iter().find(|(folder, ..)| *folder == out).and_then(|time| time.1),
             };
             let metric = config.evaluation.metric;
             let run = SweepRun { seconds, ..SweepRun::from_report(setting, out, metric, report) };
@@ -276,7 +276,7 @@ impl SweepRun {
         match report {
             Err(failure) => run.failure = Some(failure),
             Ok(report) => {
-                let measured = Metric::known_of(&report.metrics);
+                let measured = Metric::measured_in(&report.metrics);
                 run.metrics =
                     measured.map(|(metric, value)| (metric.name().to_owned(), value)).collect();
                 // a metric that is not known otherwise still chooses
@@ -335,7 +335,8 @@ fn over_seeds(keys: &[String], runs: &[SweepRun]) -> Vec<SeedSpread> {
 /// left out.
 fn with_keys(setting: &Setting, keys: &[String], config: &Checked) -> Result<Vec<String>, Error> {
     let table = config.to_table()?;
-    let value = |key: &String| match (setting.iter().find(|(own, _)| own == key), at(&table, key)) {
+    let value = |key: &String| match (setting.iter().find(|(name, _)| name == key), at(&table, key))
+    {
         (Some((_, value)), _) => value.clone(),
         (None, Some(toml::Value::String(text))) => text.clone(),
         (None, Some(value)) => value.to_string(),

@@ -47,8 +47,7 @@ fn a_property_of_molecules_is_predicted_from_their_parts() {
 /// A name of a column that is as long as a sentence, and bounds among the numbers.
 #[test]
 fn a_long_name_is_that_of_a_column_and_bounds_are_skipped() {
-    let mut table =
-        "Compound ID,measured log solubility in mols per litre,smiles\n".to_owned();
+    let mut table = "Compound ID,measured log solubility in mols per litre,smiles\n".to_owned();
     for (at, pair) in pairs(240).iter().enumerate() {
         let polar = count(&pair.smiles, &['O', 'N', 'o', 'n']);
         let value = 0.5 * polar as f64 - 0.2 * pair.atoms as f64 + 0.1 * (at % 5) as f64;

@@ -163,8 +163,8 @@ fn an_own_encoder_is_trained_saved_read_and_searched_with() {
     let member = &run.members()[0];
     let root = DataRoot::find("words", None, Some(&folder.path(""))).unwrap();
     let test = member.config.source().load(&root).unwrap().test.unwrap();
-    let asked = run.ask(&Processes::default(), |_| Ok(test.clone()), None).unwrap();
-    let (again, _) = run.evaluate(&asked).unwrap();
+    let queries = run.predict(&Processes::default(), |_| Ok(test.clone()), None).unwrap();
+    let (again, _) = run.evaluate(&queries).unwrap();
     assert_eq!(again.scores, report.metrics);
     let count = member.candidates.len();
     let duplicates = member.candidates.duplicates();

@@ -256,7 +256,7 @@ class _Runs:
         return found[0] if isinstance(query, str) else found
 
     def calibration(self, coverage: float, *, candidates: str | None = None) -> dict[str, Any]:
-        """What sets of candidates with this coverage are calibrated on: ``on`` the validation split or held-out answers,
+        """What sets of candidates with this coverage are calibrated on: ``on`` the validation split or held-out predictions,
         the number of ``queries``, and a ``caution`` where λ, checkpoints or the like were chosen on these too."""
         return json.loads(self._inner.calibration(float(coverage), candidates))
 

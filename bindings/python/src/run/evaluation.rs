@@ -1,7 +1,7 @@
 //! Evaluations of trained models.
 
 use dsokr::compare::{EvaluatedRun, Format, compare};
-use dsokr::run::{QueryAnswers, Run, metrics_table};
+use dsokr::run::{PredictedQueries, Run, metrics_table};
 use dsokr::{Error, RESAMPLES, Scores, StoredEvaluation, intervals};
 use pyo3::prelude::*;
 
@@ -33,9 +33,9 @@ pub struct Evaluation {
 
 impl Evaluation {
     /// Evaluates runs on queries.
-    pub fn from_answers(runs: &Run, answers: &QueryAnswers) -> Result<Self, Error> {
-        let (inner, decoded) = runs.evaluate(answers)?;
-        let split = answers.split();
+    pub fn from_predictions(runs: &Run, queries: &PredictedQueries) -> Result<Self, Error> {
+        let (inner, decoded) = runs.evaluate(queries)?;
+        let split = queries.split();
         let texts = split.inputs.texts().ok();
         let candidates = &runs.members()[0].candidates;
         let row = |(at, name): (usize, &String)| {
@@ -50,7 +50,7 @@ impl Evaluation {
             1 => Vec::new(),
             _ => {
                 let scores =
-                    runs.evaluate_members(answers)?.into_iter().map(|member| member.scores);
+                    runs.evaluate_members(queries)?.into_iter().map(|member| member.scores);
                 runs.names().iter().cloned().zip(scores).collect()
             }
         };

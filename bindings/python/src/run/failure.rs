@@ -10,7 +10,7 @@ use crate::errors::{EEXIST, ENOENT, Failure};
 impl From<Error> for Failure {
     fn from(error: Error) -> Self {
         let message = error.to_string();
-        match file(&error, &message) {
+        match of_file(&error, &message) {
             Some(failure) => failure,
             None if error.is_request() => Self::Argument(message),
             None => Self::Other(message),
@@ -19,15 +19,17 @@ impl From<Error> for Failure {
 }
 
 /// The failure of an error about a file; none for arguments, what has failed, and kinds of errors to come.
-fn file(error: &Error, message: &str) -> Option<Failure> {
+fn of_file(error: &Error, message: &str) -> Option<Failure> {
     use data::Error::{Column, Io, NotFound};
-    let of = |path: &Path, errno| Some(Failure::file(path, message, errno));
+    let file = |path: &Path, errno| Some(Failure::file(path, message, errno));
     match error {
         Error::Basis(error) => of_basis(error, message),
-        Error::Member { source, .. } => file(source, message),
-        Error::NotFound { path, .. } | Error::Data(NotFound { path, .. }) => of(path, Some(ENOENT)),
-        Error::RunExists { path } => of(path, Some(EEXIST)),
-        Error::DataChanged { path } | Error::Data(Column { path, .. }) => of(path, None),
+        Error::Member { source, .. } => of_file(source, message),
+        Error::NotFound { path, .. } | Error::Data(NotFound { path, .. }) => {
+            file(path, Some(ENOENT))
+        }
+        Error::RunExists { path } => file(path, Some(EEXIST)),
+        Error::DataChanged { path } | Error::Data(Column { path, .. }) => file(path, None),
         Error::Data(Io { path, source }) => Some(Failure::io(path, message, source)),
         _ => None,
     }

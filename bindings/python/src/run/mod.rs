@@ -17,7 +17,7 @@ use tracing::info;
 use crate::arrays::Listener;
 use crate::errors::Failure;
 use crate::logging::LOGGER;
-use crate::work::{Teller, heard, work};
+use crate::work::{Callback, work, work_with};
 
 pub use evaluation::{Evaluation, compare_runs};
 use module::ModuleConfig;
@@ -46,7 +46,7 @@ pub fn train(
         |text: &String| text.parse().map_err(|error: String| Failure::argument("set", error));
     let overrides = overrides.iter().map(parse).collect::<Result<Vec<Override>, _>>()?;
     let processor = processor(device)?;
-    let trained = heard(py, listener.as_ref(), |teller| {
+    let trained = work_with(py, listener.as_ref(), |callback| {
         let config = match &text {
             Some(text) => Config::parse(text, &overrides)?,
             None => Config::load_with(&config, &overrides)?,
@@ -54,7 +54,7 @@ pub fn train(
         .given(encoder.as_ref());
         let root = config.data_root(data.as_deref())?;
         let request = Request { config: &config, root, out, resume, processor, force };
-        request.run(&mut Progress(teller))
+        request.run(&mut Progress(callback))
     })?;
     Ok((trained.path().to_path_buf(), trained.advice))
 }
@@ -83,7 +83,7 @@ fn processor(device: &str) -> Result<Processor, Failure> {
 }
 
 /// Tells the lines of the log, and logs how far the training is.
-struct Progress<'a>(&'a Teller);
+struct Progress<'a>(&'a Callback);
 
 impl Observer for Progress<'_> {
     fn event(&mut self, event: &Event) {

@@ -149,7 +149,7 @@ impl PartialEq for Held {
 /// A module of PyTorch, whose coordinates are z = b + module(x).
 #[derive(Module, Debug)]
 pub struct Foreign {
-    /// Those of the module that are trained, one after the other.
+    /// The parameters of the module that are trained, one after the other.
     parameters: Param<Tensor<1>>,
     /// b, which begins as the mean of the targets.
     offset: Param<Tensor<1>>,

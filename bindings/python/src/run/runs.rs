@@ -101,8 +101,9 @@ impl Runs {
             if fit_weights {
                 let split = Some(SplitName::Validation);
                 let validation = QueryRequest { split, data, ..QueryRequest::default() };
-                let answers = validation.ask(&Processes::default(), &runs, Member::coordinates)?;
-                runs.fit_weights(&answers)?;
+                let queries =
+                    validation.predict(&Processes::default(), &runs, Member::coordinates)?;
+                runs.fit_weights(&queries)?;
             }
             runs.with_beyond(beyond.as_ref())
         });
@@ -128,7 +129,7 @@ impl Runs {
     fn embed<'py>(
         &self,
         py: Python<'py>,
-        queries: Asked,
+        queries: Queries,
         scaled: bool,
     ) -> PyResult<Matrix<'py, f32>> {
         let run = &self.inner.members()[0];
@@ -156,7 +157,7 @@ impl Runs {
     fn search(
         &self,
         py: Python,
-        queries: Asked,
+        queries: Queries,
         k: usize,
         coverage: Option<f64>,
         candidates: Option<&str>,
@@ -183,12 +184,9 @@ impl Runs {
             }
             Some(coverage) => {
                 let sets = self.sets(coverage, among)?;
-                let predicted_sets = runs.candidate_sets(
-                    &runs.ask(&Processes::default(), read, among)?,
-                    &sets,
-                    usize::MAX,
-                )?;
-                Ok(predicted_sets.into_iter().map(|set| set.answer).collect())
+                let queries = runs.predict(&Processes::default(), read, among)?;
+                let candidate_sets = runs.candidate_sets(&queries, &sets, usize::MAX)?;
+                Ok(candidate_sets.into_iter().map(|set| set.answer).collect())
             }
         })?;
         let answer = |answer: dsokr::run::Answer| {
@@ -220,7 +218,7 @@ impl Runs {
         let split = split.map(str::parse).transpose().map_err(Failure::from)?;
         let candidates = candidates.map(|rule| rule.parse()).transpose();
         let candidates = candidates.map_err(Failure::from)?;
-        let queries = QueryRequest {
+        let request = QueryRequest {
             file: queries,
             split,
             query_id,
@@ -232,7 +230,7 @@ impl Runs {
         };
         let given = coordinates.as_ref().map(|given| numbers(given, "coordinates")).transpose()?;
         self.work(py, || {
-            let answers = queries.ask(&Processes::default(), &self.inner, |run, split| {
+            let queries = request.predict(&Processes::default(), &self.inner, |run, split| {
                 let Some((values, shape)) = &given else { return run.coordinates(split) };
                 let expected = [split.inputs.len(), run.candidates.dim()];
                 if *shape == expected {
@@ -243,19 +241,19 @@ impl Runs {
                     Err(Error::value("coordinates", found, allowed))
                 }
             })?;
-            Evaluation::from_answers(&self.inner, &answers)
+            Evaluation::from_predictions(&self.inner, &queries)
         })
     }
 }
 
 /// Texts, or the rows of a matrix.
 #[derive(FromPyObject)]
-enum Asked {
+enum Queries {
     Rows(Py<Rows>),
     Texts(Vec<String>),
 }
 
-impl Asked {
+impl Queries {
     fn len(&self) -> usize {
         match self {
             Self::Rows(rows) => rows.get().source().len(),

@@ -205,9 +205,9 @@ impl RowSource for Block<'_> {
     fn block(&self, rows: Range<usize>) -> Result<Block<'_>, Error> {
         check_range(&rows, self.len())?;
         Ok(match self {
-            Self::Dense(own) => Block::Dense(own.slice(rows)),
-            Self::Bits(own) => Block::Bits(own.slice(rows)),
-            Self::Sparse(own) => Block::Sparse(own.slice(rows)),
+            Self::Dense(dense) => Block::Dense(dense.slice(rows)),
+            Self::Bits(bits) => Block::Bits(bits.slice(rows)),
+            Self::Sparse(sparse) => Block::Sparse(sparse.slice(rows)),
         })
     }
 }

@@ -73,7 +73,7 @@ pub(super) fn prepare_with<E: From<Error>>(
             }
         }
     };
-    let (temporary, listed) = Listed::made(make, |temporary| temporary.path()).map_err(io)?;
+    let (temporary, listed) = Listed::create(make, |temporary| temporary.path()).map_err(io)?;
     write(temporary.as_file())?;
     sync_file(temporary.as_file()).map_err(io)?;
     Ok(Prepared { temporary, listed, path: path.to_owned() })
@@ -201,7 +201,7 @@ fn filled<E: From<Error>>(
             }
         }
     };
-    let listed = Listed::made(make, |(_, temporary)| temporary.path());
+    let listed = Listed::create(make, |(_, temporary)| temporary.path());
     // the folder is removed before it is no longer listed
     let (created, _listed) = listed.map_err(Error::io(parent))?;
     let (_lock, temporary) = created;

@@ -21,7 +21,7 @@ pub(super) struct Listed(PathBuf);
 
 impl Listed {
     /// Calls `make` and lists what it creates from its beginning. After [`end_writing`] nothing is created any more.
-    pub(super) fn made<T, E>(
+    pub(super) fn create<T, E>(
         make: impl FnOnce() -> Result<T, E>,
         path: impl Fn(&T) -> &Path,
     ) -> Result<(T, Self), E> {
@@ -90,7 +90,7 @@ impl ScratchFolder {
     /// The operating system's errors.
     pub fn inside(folder: &Path) -> std::io::Result<Self> {
         let make = || Builder::new().tempdir_in(folder);
-        let (folder, listed) = Listed::made(make, |folder| folder.path())?;
+        let (folder, listed) = Listed::create(make, |folder| folder.path())?;
         Ok(Self { folder, _listed: listed })
     }
 

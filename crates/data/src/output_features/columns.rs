@@ -61,7 +61,7 @@ impl LabelFeatures {
     }
 
     /// Returns the labels of an earlier training. They include the labels of the table.
-    fn known(
+    fn vocabulary_of(
         &self,
         fitted: &FittedColumns,
         sets: &[Vec<String>],
@@ -99,7 +99,7 @@ impl OutputKind for LabelFeatures {
     fn read(&self, from: &mut OutputTable) -> Result<FittedRows, Error> {
         let sets = self.sets(from.table)?;
         let vocabulary = match from.fitted {
-            Some(fitted) => self.known(fitted, &sets, from.table)?,
+            Some(fitted) => self.vocabulary_of(fitted, &sets, from.table)?,
             None => LabelVocabulary::fit(&sets)?,
         };
         let rows = vocabulary.rows(&sets)?;

@@ -81,7 +81,7 @@ impl SplitSize {
     /// Returns the number of rows of a file with so many.
     fn of(self, rows: usize) -> usize {
         match self {
-            Self::Rows(own) => own,
+            Self::Rows(rows) => rows,
             // 0.29 of 100 is 29, not 28.999999999999996
             Self::Share(share) => (share * rows as f64 + 1e-9) as usize,
         }

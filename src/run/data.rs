@@ -1,0 +1,159 @@
+//! What a trained model reads of its data: splits, files of queries, and outputs.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+
+use dsokr_core::Argument;
+use dsokr_data::{DataRoot, Source, Split, SplitName, canonical};
+use dsokr_decode::MissingGold;
+use rayon::prelude::*;
+
+use super::Member;
+use crate::config::candidate_rule::CandidateRule;
+use crate::error::Error;
+
+impl Member {
+    /// Reads a split of the data that the run was trained on, or of those under the data root `data`.
+    ///
+    /// # Errors
+    /// A file that is missing or wrong; [`dsokr_core::Error::Value`] for a test split where there is none.
+    pub fn read_split(&self, name: SplitName, data: Option<&Path>) -> Result<Split, Error> {
+        self.read_data(data, |source, root| source.read_split(name, root))
+    }
+
+    /// Reads a file of queries, in the layout of the configuration's own files, with the queries' ids in
+    /// the column `query` where one is named. Inputs in files of their own are those of the data, as for
+    /// [`read_split`](Self::read_split).
+    ///
+    /// # Errors
+    /// As [`read_split`](Self::read_split); [`dsokr_core::Error::Value`] for a column of query ids where pairs do not
+    /// come from tables.
+    pub fn read_queries(
+        &self,
+        file: &Path,
+        query: Option<&str>,
+        data: Option<&Path>,
+    ) -> Result<Split, Error> {
+        let data_config = match query {
+            Some(column) => self.config.data.with_query_ids(column)?,
+            None => self.config.data.clone(),
+        };
+        let source = Source { data: &data_config, ..self.config.source() };
+        if self.config.data.has_input_files() {
+            return self.read_data(data, |_, root| source.read_queries(file, Some(root)));
+        }
+        // whether the file is one of the data can be told only where these are
+        let split = source.read_queries(file, self.config.data_root(data).as_ref().ok())?;
+        if split.foreign && split.truth.is_none() && !split.labels.is_empty() {
+            return self.with_candidates_of_labels(split, file);
+        }
+        Ok(split)
+    }
+
+    /// The queries of a file without ids, with the ids of the candidates that are their outputs: those with the same
+    /// label, or of the same molecule. An output that has been added under the id of its row is that one.
+    fn with_candidates_of_labels(&self, split: Split, file: &Path) -> Result<Split, Error> {
+        let all = 0..self.candidates.len();
+        let labels: Vec<String> =
+            all.into_par_iter().map(|at| canonical(self.candidates.label(at))).collect();
+        let mut by_label: HashMap<&str, usize> = HashMap::with_capacity(labels.len());
+        for (at, label) in labels.iter().enumerate() {
+            by_label.entry(label).or_insert(at);
+        }
+        let mut ids = Vec::with_capacity(split.ids.len());
+        let mut missing = Vec::new();
+        for (query, id) in split.ids.iter().enumerate() {
+            let label = split.labels[query].as_deref().unwrap_or_default();
+            let candidate = self.candidates.find(id);
+            match candidate.or_else(|| by_label.get(canonical(label).as_str()).copied()) {
+                Some(candidate) => ids.push(self.candidates.id(candidate).to_owned()),
+                None => {
+                    missing.push(query);
+                    ids.push(id.clone());
+                }
+            }
+        }
+        if self.config.evaluation.missing_gold == MissingGold::Error
+            && let Some(&first) = missing.first()
+        {
+            return Err(missing_outputs(&split, missing.len(), first, file));
+        }
+        Ok(Split { ids, labels: Vec::new(), ..split })
+    }
+
+    /// For each query the outputs that training pairs give it, as [`Source::known_outputs`] finds them.
+    ///
+    /// # Errors
+    /// As [`read_split`](Self::read_split).
+    pub fn known_outputs(
+        &self,
+        split: &Split,
+        data: Option<&Path>,
+    ) -> Result<Vec<Vec<String>>, Error> {
+        self.read_data(data, |source, root| source.known_outputs(split, root))
+    }
+
+    /// The labels of the outputs of a split, as [`Source::output_labels`] finds them.
+    ///
+    /// # Errors
+    /// As [`read_split`](Self::read_split).
+    pub(super) fn output_labels(
+        &self,
+        split: &Split,
+        data: Option<&Path>,
+    ) -> Result<Vec<Option<String>>, Error> {
+        self.read_data(data, |source, root| source.output_labels(split, root))
+    }
+
+    /// The rule for the candidates of each query that the configuration has, with its file under the data root.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`].
+    pub fn candidate_rule(&self, data: Option<&Path>) -> Result<Option<CandidateRule>, Error> {
+        let Some(rule) = &self.config.evaluation.candidates else { return Ok(None) };
+        let CandidateRule::Lists(file) = rule else { return Ok(Some(rule.clone())) };
+        let root = self.config.data_root(data)?;
+        let file = root.file(file);
+        if file.exists() { Ok(Some(rule.inside(&root))) } else { Err(self.not_found(file)) }
+    }
+
+    /// Reads the data under `data`, or where the run was trained; the error for a file that is gone says how
+    /// to name the data root.
+    pub(super) fn read_data<T>(
+        &self,
+        data: Option<&Path>,
+        read: impl FnOnce(Source, &DataRoot) -> Result<T, dsokr_data::Error>,
+    ) -> Result<T, Error> {
+        let root = self.config.data_root(data)?;
+        read(self.config.source(), &root).map_err(|error| match error {
+            dsokr_data::Error::Io { path, source }
+                if source.kind() == std::io::ErrorKind::NotFound
+                    && root.folder().is_some_and(|folder| path.starts_with(folder)) =>
+            {
+                self.not_found(path)
+            }
+            other => other.into(),
+        })
+    }
+
+    fn not_found(&self, path: PathBuf) -> Error {
+        let folder = self.config.data.facts().folder;
+        let argument = Argument::new("data").with("DIR");
+        let hint = format!(", a file of the run's data; {argument} stands for DIR/{folder}");
+        Error::NotFound { path, hint }
+    }
+}
+
+/// The error for `count` of the outputs of a file that are no candidates, `first` the first of them.
+fn missing_outputs(split: &Split, count: usize, first: usize, file: &Path) -> Error {
+    let all = split.ids.len();
+    let name = &split.names()[first];
+    let label = split.labels[first].as_deref().unwrap_or_default();
+    let message = format!(
+        "{count} of {all} outputs are no candidates, the first {label:?} on line {name}: make them candidates by \
+         `dsokr candidates add RUN {}`, or rank them as infinitely far by evaluation.missing_gold = \
+         \"rank-infinity\"",
+        file.display()
+    );
+    Error::run(file, message)
+}
