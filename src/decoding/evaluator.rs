@@ -14,9 +14,10 @@ use crate::decoding::decoder::Decoder;
 use crate::decoding::evaluation::{Models, has_gold, report};
 use crate::encoders::spectrum_inputs::Polarities;
 use crate::error::{Error, ensure};
+use crate::metrics::evaluation::Evaluation;
 use crate::metrics::metric::Needs;
 use crate::metrics::molecules::{EXAMPLES, drawing};
-use crate::metrics::scores::{Evaluation, Scores};
+use crate::metrics::scores::Scores;
 use crate::run_dir::Report;
 use crate::targets::{OutputSpace, Problem};
 

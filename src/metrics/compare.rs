@@ -4,8 +4,8 @@ use dsokr_decode::{percentile_interval, resampled};
 use serde::Serialize;
 
 use crate::error::{Error, ensure};
+use crate::metrics::evaluation::Evaluation;
 use crate::metrics::metric::{Metric, Summary};
-use crate::metrics::scores::Evaluation;
 use crate::metrics::table::{Table, interval, places};
 
 /// A run's evaluation on queries.

@@ -5,9 +5,9 @@ use serde::{Deserialize, Serialize};
 use crate::error::{Error, ensure};
 use crate::metrics::structures::check_queries;
 
-/// How far predicted numbers are from the true ones; of several targets the means over them.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct RegressionScores {
+/// How far predicted numbers are from the true ones.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct NumberScores {
     /// Mean absolute error, `(1/n) Σ |y − ŷ|`.
     pub mae: f64,
     /// Root of the mean squared error, `√((1/n) Σ (y − ŷ)²)`.
@@ -22,27 +22,29 @@ pub struct RegressionScores {
     /// table 3.4). 1 for the training mean itself; none where it is not known or all numbers are it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rrmse: Option<f64>,
+}
+
+/// The metrics of predicted rows of numbers: the means over their targets, and those of each target.
+#[derive(Clone, Debug, derive_more::Deref, PartialEq, Serialize, Deserialize)]
+pub struct RegressionScores {
+    /// The means over targets; of `rrmse` over those where it is known.
+    #[deref]
+    #[serde(flatten)]
+    pub means: NumberScores,
     /// The metrics of each target.
     pub targets: Vec<TargetScores>,
 }
 
 /// The metrics of one of the numbers that a row has.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, derive_more::Deref, PartialEq, Serialize, Deserialize)]
 pub struct TargetScores {
     /// The column that the number is of; none where one column holds all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// As [`RegressionScores::mae`].
-    pub mae: f64,
-    /// As [`RegressionScores::rmse`].
-    pub rmse: f64,
-    /// As [`RegressionScores::r2`].
-    pub r2: f64,
-    /// As [`RegressionScores::spearman`].
-    pub spearman: f64,
-    /// As [`RegressionScores::rrmse`].
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub rrmse: Option<f64>,
+    /// Its metrics.
+    #[deref]
+    #[serde(flatten)]
+    pub scores: NumberScores,
 }
 
 impl RegressionScores {
@@ -61,11 +63,7 @@ impl RegressionScores {
         let queries: Vec<usize> = (0..truth.len()).collect();
         let one = |(at, target): (usize, &PredictedTarget)| TargetScores {
             name: names.get(at).cloned(),
-            mae: target.mae(&queries),
-            rmse: target.rmse(&queries),
-            r2: target.r2(&queries),
-            spearman: target.spearman(&queries),
-            rrmse: target.known_rrmse(&queries),
+            scores: target.scores(&queries),
         };
         let targets: Vec<TargetScores> = all.targets.iter().enumerate().map(one).collect();
         let mean = |value: fn(&TargetScores) -> f64| {
@@ -73,17 +71,17 @@ impl RegressionScores {
         };
         let each_rrmse: Vec<f64> = targets.iter().filter_map(|target| target.rrmse).collect();
         let rrmse = each_rrmse.iter().sum::<f64>() / each_rrmse.len() as f64;
-        Ok(Self {
+        let means = NumberScores {
             mae: mean(|target| target.mae),
             rmse: mean(|target| target.rmse),
             r2: mean(|target| target.r2),
             spearman: mean(|target| target.spearman),
             rrmse: (!each_rrmse.is_empty()).then_some(rrmse),
-            targets,
-        })
+        };
+        Ok(Self { means, targets })
     }
 
-    /// The metrics of the constants: of the medians the absolute error, of the means the others.
+    /// The metrics of predicting constants: the medians for the absolute error, the means for the others.
     ///
     /// # Errors
     /// As [`from_rows`](Self::from_rows).
@@ -96,9 +94,9 @@ impl RegressionScores {
         let repeated = |row: &[f64]| vec![row.to_vec(); truth.len()];
         let mut scores = Self::from_rows(truth, &repeated(means), Some(means), names)?;
         let absolute = Self::from_rows(truth, &repeated(medians), Some(means), names)?;
-        scores.mae = absolute.mae;
+        scores.means.mae = absolute.mae;
         for (target, absolute) in scores.targets.iter_mut().zip(absolute.targets) {
-            target.mae = absolute.mae;
+            target.scores.mae = absolute.mae;
         }
         Ok(scores)
     }
@@ -155,6 +153,17 @@ impl PredictedNumbers {
 }
 
 impl PredictedTarget {
+    /// All metrics of some queries.
+    fn scores(&self, queries: &[usize]) -> NumberScores {
+        NumberScores {
+            mae: self.mae(queries),
+            rmse: self.rmse(queries),
+            r2: self.r2(queries),
+            spearman: self.spearman(queries),
+            rrmse: self.known_rrmse(queries),
+        }
+    }
+
     /// The sum over queries of a value of the true and the predicted number.
     fn sum(&self, queries: &[usize], value: impl Fn(f64, f64) -> f64) -> f64 {
         queries.iter().map(|&query| value(self.truth[query], self.predicted[query])).sum()
@@ -211,7 +220,7 @@ impl Places {
         Self { place: numbers.iter().map(place).collect(), distinct: distinct.len() }
     }
 
-    /// The ranks of the numbers of queries among each other, from 1, those of equal numbers averaged.
+    /// The ranks of the numbers of queries among each other, from 1; equal numbers share the mean of their ranks.
     fn ranks(&self, queries: &[usize]) -> Vec<f64> {
         let mut counts = vec![0usize; self.distinct];
         for &query in queries {

@@ -1,22 +1,22 @@
-//! The metrics of an evaluation, and the values of each query that they are means of.
+//! The metrics of a split, and the values of each query that they are means of.
 
 use std::collections::BTreeMap;
 use std::fmt;
 
 use dsokr_data::Truth;
-use dsokr_data::featurizers::UNRANKED;
-use dsokr_decode::{Candidates, Metrics, MultiLabelMetrics, Rank};
+use dsokr_decode::{Metrics, MultiLabelMetrics};
 use dsokr_molecule::graph::Graph;
 use serde::{Deserialize, Serialize};
 
-use crate::error::{Error, ensure};
+use crate::error::Error;
 use crate::metrics::areas::ScoredLabels;
 use crate::metrics::classes::ClassScores;
 use crate::metrics::constants::Constants;
 use crate::metrics::labels::label_rows;
 use crate::metrics::quantiles::QuantileScores;
+use crate::metrics::rankings::RankingScores;
 use crate::metrics::regression::RegressionScores;
-use crate::metrics::structures::{BeyondScores, MoleculeScores, check_queries, mean};
+use crate::metrics::structures::{BeyondScores, MoleculeScores};
 
 /// The metrics of a split: ranks, and for some kinds of outputs the distance between predicted and
 /// true outputs.
@@ -104,6 +104,9 @@ impl OutputFacts {
     }
 }
 
+/// Values of each query that a metric is the mean of, by its name, where they are known.
+pub(crate) type QueryValues = BTreeMap<&'static str, Vec<f64>>;
+
 impl OutputScores {
     /// Compares each predicted output with the true one; with the values of each query that metrics are means of.
     ///
@@ -148,71 +151,6 @@ impl OutputScores {
             }
             _ => Err(Error::value("outputs", "outputs of two kinds", "one kind")),
         }
-    }
-}
-
-/// How well predicted rankings agree with the true ones.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct RankingScores {
-    /// Mean of Kendall's τ-b, from −1 to 1, of the items that both rankings rank: `(C − D) / √((P − T) (P − U))` of P pairs of
-    /// these items, C of them in the same order and D in the opposite one, T tied in the true ranking and U in the predicted
-    /// one. Without ties it is τ. It is 0 where one of the two factors is: where fewer than two items are ranked by both,
-    /// or one ranking ties all of them; such a query counts in the mean.
-    pub kendall_tau: f64,
-    /// Share of rankings that are predicted with every pair of ranked items in the true order.
-    pub exact: f64,
-}
-
-impl RankingScores {
-    /// Scores predicted rankings against the true ones, one by one; a ranking is the rank of each item.
-    ///
-    /// # Errors
-    /// [`dsokr_core::Error::TooFew`] for no rankings; [`dsokr_core::Error::Value`] for a predicted ranking whose
-    /// number of items differs from that of the true one.
-    pub fn from_rankings(truth: &[Vec<u32>], predicted: &[Vec<u32>]) -> Result<Self, Error> {
-        Ok(Self::with_queries(truth, predicted)?.0)
-    }
-
-    fn with_queries(
-        truth: &[Vec<u32>],
-        predicted: &[Vec<u32>],
-    ) -> Result<(Self, QueryValues), Error> {
-        check_queries(truth)?;
-        let pairs = truth.iter().zip(predicted).map(|(a, b)| Self::agreement(a, b));
-        let (tau, same): (Vec<f64>, Vec<f64>) =
-            pairs.collect::<Result<Vec<_>, Error>>()?.into_iter().unzip();
-        let scores = Self { kendall_tau: mean(&tau).0, exact: mean(&same).0 };
-        Ok((scores, QueryValues::from([("kendall_tau", tau), ("exact", same)])))
-    }
-
-    /// Kendall's τ of a predicted ranking, and 1 if every pair is in the true order, else 0.
-    fn agreement(truth: &[u32], predicted: &[u32]) -> Result<(f64, f64), Error> {
-        let ranking = format_args!("a true ranking of {} items", truth.len());
-        let allowed = format_args!("{}, as predicted rankings have", predicted.len());
-        ensure(truth.len() == predicted.len(), "outputs", ranking, allowed)?;
-        let order = |ranks: &[u32], i: usize, j: usize| {
-            (ranks[i].max(ranks[j]) != UNRANKED).then(|| ranks[i].cmp(&ranks[j]) as i64)
-        };
-        let pairs = (0..truth.len()).flat_map(|i| (i + 1..truth.len()).map(move |j| (i, j)));
-        let mut product = 0;
-        let mut ours = 0;
-        let mut theirs = 0;
-        let mut same = true;
-        for (i, j) in pairs {
-            let a = order(truth, i, j);
-            let b = order(predicted, i, j);
-            same &= a.is_none() || a == b;
-            if let Some(a) = a
-                && let Some(b) = b
-            {
-                (product, ours, theirs) = (product + a * b, ours + a * a, theirs + b * b);
-            }
-        }
-        let tau = match ours * theirs {
-            0 => 0.0,
-            squared => product as f64 / (squared as f64).sqrt(),
-        };
-        Ok((tau, f64::from(same)))
     }
 }
 
@@ -296,120 +234,8 @@ impl Scores {
     }
 
     /// The metrics of the areas under curves of scored labels.
-    fn with_areas(self, scored: &ScoredLabels) -> Self {
+    pub(super) fn with_areas(self, scored: &ScoredLabels) -> Self {
         let all = scored.all();
         Self { roc_auc: scored.roc_auc(&all), pr_auc: scored.pr_auc(&all), ..self }
-    }
-}
-
-/// The evaluation of coordinates on a split.
-#[derive(Clone)]
-pub struct Evaluation {
-    /// The metrics.
-    pub scores: Scores,
-    /// The rank of each query's gold, of several right outputs of the best-ranked one; `None` if it is
-    /// infinite.
-    pub ranks: Vec<Option<Rank>>,
-    /// Its id.
-    pub golds: Vec<String>,
-    /// The true and the predicted outputs, if they are molecules, graphs, sets of labels, classes, rankings or numbers.
-    pub outputs: Option<(Truth, Truth)>,
-    /// What metrics of these need to know.
-    pub(crate) facts: OutputFacts,
-    /// The scores of labels or classes.
-    pub(crate) scored: Option<ScoredLabels>,
-    /// The candidates that are named, where candidates are in shards: hits are numbers of these, and not of the
-    /// candidates of the run.
-    pub named: Option<Candidates>,
-    /// Values of each query that the metrics are means of.
-    pub(crate) queries: QueryValues,
-}
-
-/// Values of each query that a metric is the mean of, by its name, where they are known.
-pub(crate) type QueryValues = BTreeMap<&'static str, Vec<f64>>;
-
-impl Evaluation {
-    /// Metrics of ranks, without the rest.
-    pub(crate) fn new(scores: Scores, ranks: Vec<Option<Rank>>) -> Self {
-        Self {
-            scores,
-            ranks,
-            golds: Vec::new(),
-            outputs: None,
-            facts: OutputFacts::default(),
-            scored: None,
-            named: None,
-            queries: QueryValues::new(),
-        }
-    }
-
-    /// The metrics of a random order of the candidates; of numbers and classes those of the constants that fit the
-    /// training outputs best.
-    ///
-    /// # Errors
-    /// An evaluation of no queries.
-    pub fn chance(&self) -> Result<Scores, Error> {
-        let Scores { numbers, classes, .. } = self.scores;
-        let Metrics { candidates, duplicate_candidates, .. } = self.scores.ranks;
-        let ranks = Metrics::chance(&self.ranks, candidates, duplicate_candidates)?;
-        let mut scores = Scores { numbers, classes, ..ranks.into() };
-        if let Some(scored) = &self.scored {
-            scores.roc_auc = self.scores.roc_auc.map(|_| 0.5);
-            scores.pr_auc = scored.prevalence();
-        }
-        let Some((truth, _)) = &self.outputs else {
-            return Ok(scores);
-        };
-        let Some(constants) = &self.facts.constants else {
-            return Ok(scores);
-        };
-        match (truth, constants) {
-            (Truth::Numbers(truth), Constants::Numbers { means, medians, quantiles }) => {
-                let numbers =
-                    RegressionScores::of_constants(truth, means, medians, &self.facts.names)?;
-                scores.outputs = Some(OutputScores::Numbers(numbers));
-                scores.quantiles = match &self.scores.quantiles {
-                    Some(model) => model.of_constants(quantiles, truth)?,
-                    None => None,
-                };
-            }
-            (Truth::Classes(truth), Constants::Classes(_)) => {
-                let majority = constants.majority().unwrap_or_default().to_owned();
-                let predicted = vec![majority; truth.len()];
-                let positive = self.facts.positive.as_deref();
-                let classes = ClassScores::from_classes(truth, &predicted, positive)?;
-                scores.outputs = Some(OutputScores::Classes(classes));
-            }
-            _ => {}
-        }
-        Ok(scores)
-    }
-
-    /// Compares predicted outputs with the true ones, and adds the metrics of that.
-    pub(crate) fn compare(&mut self, (truth, predicted): (Truth, Truth)) -> Result<(), Error> {
-        let (scores, queries) = OutputScores::with_queries(&truth, &predicted, &self.facts)?;
-        self.scores.outputs = Some(scores);
-        self.queries.extend(queries);
-        self.outputs = Some((truth, predicted));
-        Ok(())
-    }
-
-    /// Adds the areas under curves of scores of labels.
-    pub(crate) fn add_areas(&mut self, scored: ScoredLabels) {
-        self.scores = std::mem::take(&mut self.scores).with_areas(&scored);
-        self.scored = Some(scored);
-    }
-
-    /// Adds a value of each query; their mean.
-    pub(crate) fn mean(&mut self, name: &'static str, values: Vec<f64>) -> Option<f64> {
-        let mean = values.iter().sum::<f64>() / values.len() as f64;
-        self.queries.insert(name, values);
-        Some(mean)
-    }
-
-    /// The edit distance of each query, if outputs are molecules or graphs: of graphs without labels of
-    /// edges, and of graphs with them. A distance that is not proven counts with its upper bound.
-    pub fn edit_distances(&self) -> Option<[&[f64]; 2]> {
-        Some([self.queries.get("ged")?, self.queries.get("ged_bonds")?])
     }
 }

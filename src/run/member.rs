@@ -20,7 +20,7 @@ use crate::encoders::spectrum_inputs::Polarities;
 use crate::error::{Error, ensure_run};
 use crate::learners::learner::Predictor;
 use crate::metrics::constants::Constants;
-use crate::metrics::scores::Evaluation;
+use crate::metrics::evaluation::Evaluation;
 use crate::run_dir::{
     BASIS, CANDIDATES, FEATURES, POLARITIES, RERANKER, RunDir, candidates, load_constants,
     load_data_folder, read_json, save_candidates, save_constants,

@@ -10,7 +10,7 @@ use dsokr_decode::{CandidateBlocks, Decoded, PerQuery, Pool, Reranker};
 use super::{Member, Run};
 use crate::config::candidate_rule::CandidateRule;
 use crate::error::{Error, ensure};
-use crate::metrics::scores::Evaluation;
+use crate::metrics::evaluation::Evaluation;
 use crate::run_dir::fingerprint_of;
 
 /// Queries as each member reads them, with the members' predictions.

@@ -120,7 +120,7 @@ fn a_reranker_needs_no_further_fit() {
     let held = |run: &str| {
         let bytes = fs::read(sandbox.path(run).join("held-out.safetensors")).unwrap();
         let file = safetensors::SafeTensors::deserialize(&bytes).unwrap();
-        let answers = file.tensor("answers").unwrap();
+        let answers = file.tensor("predictions").unwrap();
         let values = answers.data().as_chunks::<4>().0.iter();
         values.map(|value| f32::from_le_bytes(*value)).collect::<Vec<f32>>()
     };

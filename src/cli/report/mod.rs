@@ -18,10 +18,10 @@ use serde::Serialize;
 use self::page::{Page, Query};
 use crate::cli::plot;
 use crate::error::Error;
+use crate::metrics::evaluation::Evaluation;
 use crate::metrics::labels::LabelScores;
 use crate::metrics::metric::RESAMPLES;
 use crate::metrics::molecules::{EXAMPLES, are_smiles, drawing};
-use crate::metrics::scores::Evaluation;
 use crate::metrics::table::Table;
 use crate::run::{LearningCurve, OutputFolder, PredictedQueries, Run, counts_line};
 

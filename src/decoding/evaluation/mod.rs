@@ -26,9 +26,10 @@ use crate::config::Checked;
 use crate::decoding::beyond::BeyondSearch;
 use crate::decoding::decoder::{Decoder, PredictedOutput};
 use crate::error::{Error, ensure};
+use crate::metrics::evaluation::Evaluation;
 use crate::metrics::metric::{RESAMPLES, further_metrics, intervals};
 use crate::metrics::quantiles::{QuantileScores, gold_numbers};
-use crate::metrics::scores::{Evaluation, OutputScores, Scores};
+use crate::metrics::scores::{OutputScores, Scores};
 use crate::run_dir::Report;
 
 /// Queries with a row for each right and each known output.

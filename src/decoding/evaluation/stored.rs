@@ -7,8 +7,9 @@ use dsokr_decode::Rank;
 use serde::{Deserialize, Serialize};
 
 use crate::metrics::areas::ScoredLabels;
+use crate::metrics::evaluation::Evaluation;
 use crate::metrics::metric::Metric;
-use crate::metrics::scores::{Evaluation, OutputFacts, Scores};
+use crate::metrics::scores::{OutputFacts, Scores};
 
 /// What the metrics of an evaluation, their intervals and comparisons read: everything but the outputs that only
 /// reports and figures show.

@@ -1,0 +1,120 @@
+//! The evaluation of predictions on a split: metrics, and what intervals and comparisons draw them from.
+
+use dsokr_data::Truth;
+use dsokr_decode::{Candidates, Metrics, Rank};
+
+use crate::error::Error;
+use crate::metrics::areas::ScoredLabels;
+use crate::metrics::classes::ClassScores;
+use crate::metrics::constants::Constants;
+use crate::metrics::regression::RegressionScores;
+use crate::metrics::scores::{OutputFacts, OutputScores, QueryValues, Scores};
+
+/// The evaluation of coordinates on a split.
+#[derive(Clone)]
+pub struct Evaluation {
+    /// The metrics.
+    pub scores: Scores,
+    /// The rank of each query's gold, of several right outputs of the best-ranked one; `None` if it is
+    /// infinite.
+    pub ranks: Vec<Option<Rank>>,
+    /// Its id.
+    pub golds: Vec<String>,
+    /// The true and the predicted outputs, if they are molecules, graphs, sets of labels, classes, rankings or numbers.
+    pub outputs: Option<(Truth, Truth)>,
+    /// What metrics of these need to know.
+    pub(crate) facts: OutputFacts,
+    /// The scores of labels or classes.
+    pub(crate) scored: Option<ScoredLabels>,
+    /// The candidates that are named, where candidates are in shards: hits are numbers of these, and not of the
+    /// candidates of the run.
+    pub named: Option<Candidates>,
+    /// Values of each query that the metrics are means of.
+    pub(crate) queries: QueryValues,
+}
+
+impl Evaluation {
+    /// Metrics of ranks, without the rest.
+    pub(crate) fn new(scores: Scores, ranks: Vec<Option<Rank>>) -> Self {
+        Self {
+            scores,
+            ranks,
+            golds: Vec::new(),
+            outputs: None,
+            facts: OutputFacts::default(),
+            scored: None,
+            named: None,
+            queries: QueryValues::new(),
+        }
+    }
+
+    /// The metrics of a random order of the candidates; of numbers and classes those of the constants that fit the
+    /// training outputs best.
+    ///
+    /// # Errors
+    /// An evaluation of no queries.
+    pub fn chance(&self) -> Result<Scores, Error> {
+        let Scores { numbers, classes, .. } = self.scores;
+        let Metrics { candidates, duplicate_candidates, .. } = self.scores.ranks;
+        let ranks = Metrics::chance(&self.ranks, candidates, duplicate_candidates)?;
+        let mut scores = Scores { numbers, classes, ..ranks.into() };
+        if let Some(scored) = &self.scored {
+            scores.roc_auc = self.scores.roc_auc.map(|_| 0.5);
+            scores.pr_auc = scored.prevalence();
+        }
+        let Some((truth, _)) = &self.outputs else {
+            return Ok(scores);
+        };
+        let Some(constants) = &self.facts.constants else {
+            return Ok(scores);
+        };
+        match (truth, constants) {
+            (Truth::Numbers(truth), Constants::Numbers { means, medians, quantiles }) => {
+                let numbers =
+                    RegressionScores::of_constants(truth, means, medians, &self.facts.names)?;
+                scores.outputs = Some(OutputScores::Numbers(numbers));
+                scores.quantiles = match &self.scores.quantiles {
+                    Some(model) => model.of_constants(quantiles, truth)?,
+                    None => None,
+                };
+            }
+            (Truth::Classes(truth), Constants::Classes(_)) => {
+                let majority = constants.majority().unwrap_or_default().to_owned();
+                let predicted = vec![majority; truth.len()];
+                let positive = self.facts.positive.as_deref();
+                let classes = ClassScores::from_classes(truth, &predicted, positive)?;
+                scores.outputs = Some(OutputScores::Classes(classes));
+            }
+            _ => {}
+        }
+        Ok(scores)
+    }
+
+    /// Compares predicted outputs with the true ones, and adds the metrics of that.
+    pub(crate) fn compare(&mut self, (truth, predicted): (Truth, Truth)) -> Result<(), Error> {
+        let (scores, queries) = OutputScores::with_queries(&truth, &predicted, &self.facts)?;
+        self.scores.outputs = Some(scores);
+        self.queries.extend(queries);
+        self.outputs = Some((truth, predicted));
+        Ok(())
+    }
+
+    /// Adds the areas under curves of scores of labels.
+    pub(crate) fn add_areas(&mut self, scored: ScoredLabels) {
+        self.scores = std::mem::take(&mut self.scores).with_areas(&scored);
+        self.scored = Some(scored);
+    }
+
+    /// Adds a value of each query; their mean.
+    pub(crate) fn mean(&mut self, name: &'static str, values: Vec<f64>) -> Option<f64> {
+        let mean = values.iter().sum::<f64>() / values.len() as f64;
+        self.queries.insert(name, values);
+        Some(mean)
+    }
+
+    /// The edit distance of each query, if outputs are molecules or graphs: of graphs without labels of
+    /// edges, and of graphs with them. A distance that is not proven counts with its upper bound.
+    pub fn edit_distances(&self) -> Option<[&[f64]; 2]> {
+        Some([self.queries.get("ged")?, self.queries.get("ged_bonds")?])
+    }
+}
