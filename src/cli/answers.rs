@@ -63,7 +63,8 @@ impl QueryColumn {
             Self::PrecursorMz => {
                 let spectrum = text.parse::<Spectrum>().ok();
                 Some(
-                    spectrum.map_or_else(String::new, |spectrum| spectrum.precursor_mz().to_string()),
+                    spectrum
+                        .map_or_else(String::new, |spectrum| spectrum.precursor_mz().to_string()),
                 )
             }
             Self::None => None,

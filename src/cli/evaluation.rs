@@ -248,7 +248,8 @@ impl Shown {
         let mut against = None;
         if let Some(name) = &self.against {
             let other = Run::open_all(std::slice::from_ref(name), &device.open_for(processes)?)?;
-            let (theirs, _) = other.evaluate(&request.predict(processes, &other, Member::coordinates)?)?;
+            let (theirs, _) =
+                other.evaluate(&request.predict(processes, &other, Member::coordinates)?)?;
             against = Some(compare(&evaluation.ranks, &theirs.ranks, RESAMPLES, seed)?);
             ranks.push((names[runs.members().len()].clone(), theirs.ranks));
         }

@@ -4,6 +4,7 @@ use std::path::Path;
 use std::sync::{Arc, PoisonError};
 
 use dsokr_core::{Argument, Processes};
+use dsokr_data::SplitName;
 use dsokr_data::config::DataSource;
 use dsokr_decode::{MissingGold, RankedHits};
 

@@ -27,7 +27,7 @@ pub struct PredictedQueries {
     mces: bool,
     /// The data root.
     data: Option<PathBuf>,
-    /// The processes that have asked, and rank the candidates together.
+    /// The processes that rank the candidates together.
     pub(super) processes: Processes,
 }
 
@@ -42,10 +42,17 @@ impl PredictedQueries {
         self.lists.as_ref().map_or(Pool::Shared, Pool::PerQuery)
     }
 
-    /// Queries that all members read as the same split, among all candidates.
+    /// Queries that all members read as the same split, among all candidates, for this process alone.
     pub(super) fn of_split(split: Split, predictions: Vec<Vec<f32>>) -> Self {
-        let splits = vec![split];
-        Self { splits, lists: None, cautions: Vec::new(), predictions, mces: false, data: None }
+        Self {
+            splits: vec![split],
+            lists: None,
+            cautions: Vec::new(),
+            predictions,
+            mces: false,
+            data: None,
+            processes: Processes::default(),
+        }
     }
 }
 

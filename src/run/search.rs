@@ -243,7 +243,8 @@ impl Models<'_> {
         let (ranked, names) = distinct(&ensemble, &self.rule, pool, places.clone(), wanted)?;
         let decoder = self.decoder();
         let queries = &ensemble.members()[0].queries;
-        let mut exact = decoder.best_outputs(&self.processes, queries, pool)?.unwrap_or_default().into_iter();
+        let mut exact =
+            decoder.best_outputs(&self.processes, queries, pool)?.unwrap_or_default().into_iter();
         let beyond = self.beyond(&ensemble, pool, places.end)?.unwrap_or_default();
         let mut beyond = beyond.into_iter().map(|outputs| outputs.into_iter().skip(places.start));
         let config = decoder.config;

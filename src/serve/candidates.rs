@@ -247,7 +247,8 @@ impl Endpoint for RankRequest {
         self.ids.iter().try_for_each(|ids| check_count(limits, ids))?;
         let all = self.ids.concat();
         all_found(model.run.numbers(processes, &all)?, &all)?;
-        let decoded = model.run.rank_candidates(&queries.predict(processes, model, None)?, &self.ids)?;
+        let decoded =
+            model.run.rank_candidates(&queries.predict(processes, model, None)?, &self.ids)?;
         let ranked = |(id, decoded): (&String, Decoded)| {
             let (rank, score) = decoded.rank.zip(decoded.gold_score)?;
             let above = rank.above();

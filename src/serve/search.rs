@@ -1,6 +1,6 @@
 //! Searches: a request for the best candidates of queries, and the response.
 
-use dsokr_core::Cancellation;
+use dsokr_core::{Cancellation, Processes};
 use dsokr_decode::Pool;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
