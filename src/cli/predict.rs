@@ -94,7 +94,7 @@ impl Format {
 pub fn run(arguments: &Arguments) -> Result<(), Error> {
     let Some((file, folders)) = arguments.paths.split_last() else { return Ok(()) };
     check_queries_last(folders, file)?;
-    check_folders(folders)?;
+    check_runs(folders)?;
     let device = arguments.device.open()?;
     let mut run = Run::open_all(folders, &device)?.on_bad_row(arguments.on_bad_row)?;
     arguments.combine.apply(&mut run)?;

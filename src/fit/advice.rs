@@ -161,7 +161,8 @@ fn low_ceiling(evidence: &Evidence) -> Result<Option<String>, Error> {
 fn best_possible(evidence: &Evidence, metric: Metric) -> f64 {
     let dataset = &evidence.problem.dataset;
     let rank_metric = RANK_METRICS.iter().find(|of_ranks| of_ranks.name == metric.name());
-    let (Some(rank_metric), Some(split)) = (rank_metric, dataset.split(evidence.report.split)) else {
+    let (Some(rank_metric), Some(split)) = (rank_metric, dataset.split(evidence.report.split))
+    else {
         return 1.0;
     };
     let outputs = &dataset.outputs;

@@ -92,8 +92,7 @@ impl Survey {
         let [names, nested] = Table::header(path, TableOptions::default())?;
         let has_fields =
             matches!(TextFormat::from_path(path), TextFormat::Tabs | TextFormat::Commas);
-        let headless =
-            has_fields && (choices.headless || header::is_missing(path, &names)?);
+        let headless = has_fields && (choices.headless || header::is_missing(path, &names)?);
         let options = TableOptions { headless, ..TableOptions::default() };
         let [names, nested] =
             if headless { Table::header(path, options)? } else { [names, nested] };
