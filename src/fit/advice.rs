@@ -103,7 +103,11 @@ fn one_output(split: &str, predictions: &[(String, String)]) -> Option<String> {
 fn below_chance(subject: &str, config: &Checked, report: &Report) -> Option<String> {
     let (metric, model, chance) =
         comparable(&report.metrics, &report.chance, config.evaluation.metric)?;
-    let worse = if metric.larger_is_better() { model < chance } else { model > chance };
+    // few queries say little: chance may be within what another draw of them gives
+    let interval = report.intervals.get(metric.name());
+    let is_within = interval.is_some_and(|&[low, high]| low <= chance && chance <= high);
+    let is_below = if metric.larger_is_better() { model < chance } else { model > chance };
+    let worse = is_below && !is_within;
     let places = places(model.min(chance));
     let line = || {
         format!(

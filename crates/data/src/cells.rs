@@ -103,7 +103,7 @@ fn number_of_list(text: &str) -> Option<(String, &str)> {
 /// How the numbers of a column are written.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NumberNotation {
-    /// The sign before decimals: `.` or `,`. The other one may group thousands.
+    /// The sign before decimals: `.` or `,`. The other one may group thousands, and so may apostrophes.
     pub decimal: char,
     /// The unit or currency before or behind each number; empty where there is none.
     pub unit: String,
@@ -114,6 +114,9 @@ impl Default for NumberNotation {
         Self { decimal: '.', unit: String::new() }
     }
 }
+
+/// The sign that groups thousands in Switzerland, whatever the sign before decimals.
+const SWISS_GROUP: &str = "'";
 
 impl NumberNotation {
     /// Returns the number of a cell as Rust reads it; none of a cell that holds anything else.
@@ -131,10 +134,17 @@ impl NumberNotation {
         let number = self.without_unit(cell.trim());
         let number =
             number.replace('\u{2212}', "-").replace(['\u{a0}', '\u{202f}', '\u{2009}'], "");
-        let group = if self.decimal == ',' { '.' } else { ',' };
         let whole_end = number.find([self.decimal, 'e', 'E']).unwrap_or(number.len());
         let (whole, rest) = number.split_at(whole_end);
-        let whole = if whole.contains(group) { ungrouped(whole, group)? } else { whole.to_owned() };
+        let group = if self.decimal == ',' { '.' } else { ',' };
+        let whole = whole.replace('’', SWISS_GROUP);
+        let whole = if whole.contains(SWISS_GROUP) {
+            ungrouped(&whole, SWISS_GROUP)?
+        } else if whole.contains(group) {
+            ungrouped(&whole, group.encode_utf8(&mut [0; 4]))?
+        } else {
+            whole
+        };
         let number = whole + &rest.replacen(self.decimal, ".", 1);
         number.parse::<f64>().ok().filter(|value| value.is_finite())?;
         Some(number)
@@ -152,7 +162,7 @@ impl NumberNotation {
 }
 
 /// Returns the digits of a whole number whose thousands a sign groups; none where groups are not of three digits.
-fn ungrouped(whole: &str, group: char) -> Option<String> {
+fn ungrouped(whole: &str, group: &str) -> Option<String> {
     let mut groups = whole.split(group);
     let first = groups.next()?.trim_start_matches(['-', '+']);
     let digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
@@ -176,6 +186,9 @@ mod tests {
             (&plain, "\u{2212}3.5", Some("-3.5")),
             (&plain, "1,2", None),
             (&plain, "12,345,6", None),
+            (&plain, "1'234.5", Some("1234.5")),
+            (&comma, "12’345’678,9", Some("12345678.9")),
+            (&plain, "1'23", None),
             (&plain, "inf", None),
             (&plain, "64.9%", None),
             (&plain, ">10", None),

@@ -7,7 +7,7 @@ use dsokr_data::cells::NumberNotation;
 use dsokr_data::table::Table;
 use rayon::prelude::*;
 
-use super::guess::{guessed, stated};
+use super::guess::{guessed, most, stated};
 use super::kind::{ColumnKind, KindName, Reading};
 use crate::error::Error;
 
@@ -50,6 +50,8 @@ pub struct Column {
     pub example: String,
     /// Mean number of characters of cells that are not empty.
     pub length: f64,
+    /// Whether most cells have no white space.
+    pub are_single_words: bool,
     /// Standard deviation of the numbers; 0 of other columns.
     pub deviation: f64,
 }
@@ -109,6 +111,7 @@ impl Column {
             filled: filled.len(),
             distinct: texts.iter().collect::<HashSet<_>>().len(),
             positive: positive_of(&kind, &texts),
+            are_single_words: most(&texts, |cell| !cell.contains(char::is_whitespace)),
             empty: cells.len() - filled.len(),
             invalid,
             repaired,

@@ -46,6 +46,7 @@ impl Survey {
         document.remove("data");
         if self.compares_molecules() {
             self.compare_molecules(&mut document)?;
+            remove_reranker(&mut document);
         }
         self.adapt(&mut document, constant);
         number_tables(document.as_table_mut(), &mut 0);
@@ -72,6 +73,9 @@ impl Survey {
             "\n# One ridge regression from what molecules have in common, in several ways. The weights of the kernels are those\n\
              # with the least leave-one-out error, and so is λ.\n",
         );
+        if self.output.kind == ColumnKind::Smiles {
+            weigh_equally(encoder);
+        }
         let kernels = encoder.get_mut("kernels").and_then(Item::as_array_of_tables_mut);
         for kernel in kernels.into_iter().flat_map(|kernels| kernels.iter_mut()) {
             let inputs = kernel["inputs"].as_inline_table_mut();
@@ -195,6 +199,9 @@ impl Survey {
         if self.reads_vectors() {
             compare_vectors(document);
         }
+        if self.input.kind == ColumnKind::Texts && self.input.are_single_words {
+            compare_characters(document);
+        }
         // of numbers nothing is learned from a word that only one text has
         let least_texts = match self.output.kind {
             ColumnKind::Numbers(_) | ColumnKind::Vectors(_) => 2,
@@ -289,6 +296,29 @@ fn compare_vectors(document: &mut DocumentMut) {
         encoder.insert("kernel", value(kernel));
         encoder.decor_mut().set_prefix("\n# One kernel machine on standardised vectors.\n");
     }
+    remove_reranker(document);
+}
+
+/// Has a template for texts of words compare n-grams of characters, since inputs are strings without spaces, such as sequences
+/// of proteins.
+fn compare_characters(document: &mut DocumentMut) {
+    let inputs = document["encoder"].get_mut("inputs").and_then(Item::as_inline_table_mut);
+    let blocks = inputs.and_then(|inputs| inputs.get_mut("blocks")).and_then(Value::as_array_mut);
+    let blocks = blocks.into_iter().flat_map(Array::iter_mut);
+    for block in blocks.filter_map(Value::as_inline_table_mut) {
+        if block.get("kind").and_then(Value::as_str) == Some("words") {
+            put(block, "kind", "across-words");
+            block.insert("max", LONGEST_NGRAM.into());
+            block.fmt();
+        }
+    }
+}
+
+/// The most characters of n-grams of strings without spaces.
+const LONGEST_NGRAM: i64 = 4;
+
+/// Removes the reranker, which compares words of texts.
+fn remove_reranker(document: &mut DocumentMut) {
     let decoding = document.get_mut("decoding").and_then(Item::as_table_mut);
     if let Some(decoding) = decoding
         && decoding.remove("reranker").is_some()
@@ -296,6 +326,23 @@ fn compare_vectors(document: &mut DocumentMut) {
         decoding
             .decor_mut()
             .set_prefix("\n# A correction for outputs that are near every answer.\n");
+    }
+}
+
+/// Sums kernels of inputs with equal weights, since weights are learned for one output kernel only. Of these kernels the ones
+/// remain under which every input has unit length.
+fn weigh_equally(encoder: &mut Table) {
+    encoder.remove("weights");
+    encoder.decor_mut().set_prefix(
+        "\n# One ridge regression from what molecules have in common, in several ways.\n",
+    );
+    if let Some(kernels) = encoder.get_mut("kernels").and_then(Item::as_array_of_tables_mut) {
+        let is_linear = |kernel: &Table| kernel["kernel"]["name"].as_str() == Some("linear");
+        for place in (0..kernels.len()).rev() {
+            if kernels.get(place).is_some_and(is_linear) {
+                kernels.remove(place);
+            }
+        }
     }
 }
 
@@ -356,7 +403,7 @@ pub(super) fn sketch_inputs(encoder: &mut Item, training: usize) {
 /// Multiplies λ by a power of ten: numbers that are ten times as large want a tenth of λ, because their loss is ten times
 /// and the square of the norm a hundred times as large.
 fn scale_lambdas(lambda: &mut Item, power: f64) {
-    for value in lambda.as_array_mut().into_iter().flat_map(toml_edit::Array::iter_mut) {
+    for value in lambda.as_array_mut().into_iter().flat_map(Array::iter_mut) {
         if let Some(number) = value.as_float() {
             let decor = value.decor().clone();
             *value = rounded(number * 10f64.powf(power)).into();
@@ -369,7 +416,7 @@ fn scale_lambdas(lambda: &mut Item, power: f64) {
 fn add_larger_lambdas(lambda: &mut Item) {
     let Some(values) = lambda.as_array_mut() else { return };
     let largest = values.iter().filter_map(Value::as_float).fold(0.0, f64::max);
-    for factor in [10.0, 100.0, 1000.0] {
+    for factor in [1e1, 1e2, 1e3, 1e4, 1e5] {
         values.push(rounded(largest * factor));
     }
 }

@@ -37,6 +37,10 @@ const WORDS_OF_A_NAME: usize = 4;
 /// Signs of currencies, which stand before numbers.
 const CURRENCIES: [char; 5] = ['€', '$', '£', '¥', '₹'];
 
+/// Codes of currencies, which stand before numbers too.
+const CURRENCY_CODES: [&str; 13] =
+    ["EUR", "USD", "GBP", "CHF", "JPY", "CNY", "INR", "SEK", "NOK", "DKK", "PLN", "CAD", "AUD"];
+
 /// The kind of the cells, none of them empty, of the column with this place, from 0, and this name.
 pub(super) fn guessed(place: usize, name: &str, cells: &[&str]) -> ColumnKind {
     let present: Vec<&str> =
@@ -91,7 +95,7 @@ pub(super) fn guessed(place: usize, name: &str, cells: &[&str]) -> ColumnKind {
         return ColumnKind::Labels(separator);
     }
     let words = present.iter().any(|cell| cell.contains(char::is_whitespace));
-    if distinct == present.len() && (is_id(name) || !words) {
+    if distinct == present.len() && (is_id(name) || !words && !are_sequences(&present)) {
         return ColumnKind::Ids;
     }
     ColumnKind::Texts
@@ -113,7 +117,7 @@ pub(super) fn stated(kind: KindName, cells: &[&str]) -> ColumnKind {
 }
 
 /// Whether most cells are what `is` says.
-fn most(cells: &[&str], is: impl Fn(&str) -> bool) -> bool {
+pub(super) fn most(cells: &[&str], is: impl Fn(&str) -> bool) -> bool {
     let cells = looked_at(cells);
     let count = cells.iter().filter(|cell| is(cell)).count();
     count as f64 >= MOST * cells.len() as f64
@@ -131,6 +135,16 @@ fn are_mostly(kind: &ColumnKind, cells: &[&str]) -> bool {
     let read = |cell: &&&str| kind.read(cell) != Reading::Invalid;
     let count = cells.par_iter().filter(read).count();
     count as f64 >= MOST * cells.len() as f64
+}
+
+/// The fewest letters of a sequence, of a protein or a nucleic acid, in the mean.
+const LETTERS_OF_A_SEQUENCE: usize = 20;
+
+/// Whether cells are long and of letters only, as ids are not.
+fn are_sequences(cells: &[&str]) -> bool {
+    let letters: usize = cells.iter().map(|cell| cell.len()).sum();
+    let are_long = letters >= LETTERS_OF_A_SEQUENCE * cells.len();
+    are_long && most(cells, |cell| cell.bytes().all(|byte| byte.is_ascii_alphabetic()))
 }
 
 /// Whether a column has the name of one with ids.
@@ -214,6 +228,10 @@ fn unit_of_cell(cell: &str) -> &str {
     if let Some(number) = cell.strip_prefix(CURRENCIES) {
         return &cell[..cell.len() - number.len()];
     }
+    if let Some(code) = CURRENCY_CODES.into_iter().find(|code| cell.starts_with(*code)) {
+        let number = cell[code.len()..].trim_start();
+        return if number.starts_with(is_number) { code } else { "" };
+    }
     if !cell.starts_with(is_number) {
         return "";
     }
@@ -257,8 +275,20 @@ mod tests {
 
     #[test]
     fn units_are_signs_or_stand_behind_a_space() {
-        let units = ["64.9%", "€385", "5.2 µM", "12 mg/L", "385 €", "10a", "m12", "1.5", "2e-5"];
-        let expected = ["%", "€", "µM", "mg/L", "€", "", "", "", ""];
+        let units = [
+            "64.9%",
+            "€385",
+            "5.2 µM",
+            "12 mg/L",
+            "385 €",
+            "CHF 1'385.50",
+            "EUR",
+            "10a",
+            "m12",
+            "1.5",
+            "2e-5",
+        ];
+        let expected = ["%", "€", "µM", "mg/L", "€", "CHF", "", "", "", "", ""];
         assert_eq!(units.map(unit_of_cell), expected);
     }
 
@@ -295,6 +325,12 @@ mod tests {
         let affinity = ["12.5 nM", "> 10000 nM", "7 nM", "<=0.1 nM"].repeat(5);
         let nanomolar = NumberNotation { decimal: '.', unit: "nM".into() };
         assert_eq!(guessed(1, "IC50", &affinity), ColumnKind::Numbers(nanomolar));
+        let francs = NumberNotation { decimal: '.', unit: "CHF".into() };
+        let prices = ["CHF 1'385.50", "CHF 12.00", "CHF 7.25"].repeat(5);
+        assert_eq!(guessed(1, "price", &prices), ColumnKind::Numbers(francs));
+        let sequences = ["MKTAYIAKQRQISFVKSHFSRQ", "GSHMASMTGGQQMGRDPNSSSVDKLAA"];
+        assert_eq!(guessed(0, "sequence", &sequences), ColumnKind::Texts);
+        assert_eq!(guessed(0, "key", &["AABILZKQMVKFHP-UHFFFAOYSA-N"]), ColumnKind::Ids);
         let classes = ["conjugate acid", "conjugate base", "weak acid"].repeat(5);
         assert_eq!(guessed(1, "kind", &classes), ColumnKind::Classes(3));
         assert_eq!(guessed(1, "active", &["0", "1", "1", "NA"].repeat(4)), ColumnKind::Classes(2));

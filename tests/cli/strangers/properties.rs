@@ -66,6 +66,27 @@ fn a_long_name_is_that_of_a_column_and_bounds_are_skipped() {
     stranger.trains(&Sandbox::new());
 }
 
+/// Molecules are inputs and outputs: what becomes of each is a molecule with two carbons more.
+#[test]
+fn molecules_are_predicted_from_molecules() {
+    let mut table = "reactant,product\n".to_owned();
+    let products = pairs(400).into_iter().map(|pair| (format!("CC{}", pair.smiles), pair.smiles));
+    let valid = products.filter(|(product, _)| dsokr::molecule::Molecule::parse(product).is_ok());
+    for (product, reactant) in valid.take(240) {
+        writeln!(table, "{reactant},{product}").unwrap();
+    }
+    let stranger = Stranger {
+        file: "reactions.csv",
+        content: table.into_bytes(),
+        arguments: &[],
+        columns: ["reactant", "product"],
+        holds: "SMILES",
+        skipped: 0,
+        floor: ("mrr", Bound::AtLeast(0.3)),
+    };
+    stranger.trains(&Sandbox::new());
+}
+
 #[test]
 fn several_columns_of_numbers_are_outputs_together() {
     let mut table = "compound_id\tSMILES\tsize\tpolar\tcarbons\tsplit\n".to_owned();

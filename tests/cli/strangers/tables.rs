@@ -151,6 +151,34 @@ fn lists_of_python_are_label_sets_and_blank_lines_are_skipped() {
     stranger.trains(&Sandbox::new());
 }
 
+/// A protein is one word: its n-grams of characters are compared.
+#[test]
+fn sequences_are_texts_without_words() {
+    let mut table = "sequence,preis\n".to_owned();
+    for row in 0..240usize {
+        let helices = row * 7 % 5;
+        let rest: String = (0..24)
+            .map(|at| b"ACDGHIKLMNPQRSTVWY"[(row * 31 + at * at * (row % 7 + 1)) % 18] as char)
+            .collect();
+        let price = 1000.0 + 250.5 * helices as f64 + (row % 3) as f64;
+        let thousands = (price / 1000.0).floor();
+        let francs = format!("CHF {thousands}'{:06.2}", price - 1000.0 * thousands);
+        writeln!(table, "{}{rest},{francs}", "EEFEE".repeat(helices)).unwrap();
+    }
+    let sandbox = Sandbox::new();
+    let stranger = Stranger {
+        file: "proteins.csv",
+        content: table.into_bytes(),
+        arguments: &[],
+        columns: ["sequence", "preis"],
+        holds: "numbers, in CHF",
+        skipped: 0,
+        floor: ("r2", Bound::AtLeast(0.7)),
+    };
+    stranger.trains(&sandbox);
+    assert!(sandbox.read("proteins.toml").contains("across-words"));
+}
+
 /// Most sets have one label, and some none: they are no classes.
 #[test]
 fn lists_of_json_are_label_sets_where_most_have_one_label() {
