@@ -2,15 +2,14 @@
 
 use std::borrow::Cow;
 use std::fmt;
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{LazyLock, OnceLock};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use dsokr_core::Argument;
 use indicatif::{ProgressBar, ProgressStyle};
-use tracing::info;
 
 use crate::error::Error;
 
@@ -76,43 +75,12 @@ pub fn print_part(text: &str) -> Result<bool, Error> {
     }
 }
 
-/// How long the log of a training is silent at most, in milliseconds: less than five seconds.
-const SILENCE: u64 = 4_500;
 /// When the command started, and the milliseconds from then to the last line of the log.
 static STARTED: LazyLock<Instant> = LazyLock::new(Instant::now);
-static SPOKE: AtomicU64 = AtomicU64::new(0);
+pub static SPOKE: AtomicU64 = AtomicU64::new(0);
 
-fn milliseconds() -> u64 {
+pub fn milliseconds() -> u64 {
     u64::try_from(STARTED.elapsed().as_millis()).unwrap_or(u64::MAX)
-}
-
-/// Says that work goes on whenever the log is silent, and where it is: at a step, or how long after the last line.
-pub fn say_that_work_goes_on() {
-    let speak = || {
-        let mut last_spoken = 0;
-        let mut since = milliseconds();
-        loop {
-            std::thread::sleep(Duration::from_millis(250));
-            let spoke = SPOKE.load(Ordering::Relaxed);
-            let now = milliseconds();
-            if spoke != last_spoken {
-                since = spoke;
-            }
-            let bar = BAR.get().filter(|bar| !bar.is_finished());
-            // a visible bar says it
-            let visible = bar.is_some() && io::stderr().is_terminal();
-            if visible || now - spoke.min(now) < SILENCE {
-                continue;
-            }
-            match bar.and_then(|bar| bar.length().map(|all| (bar.position(), all))) {
-                Some((step, all)) if step < all => info!("at step {step} of {all}"),
-                _ => info!("at work, {} s after the last line", (now - since.min(now)) / 1000),
-            }
-            last_spoken = SPOKE.load(Ordering::Relaxed);
-        }
-    };
-    // nobody waits for it
-    drop(std::thread::Builder::new().name("progress".into()).spawn(speak));
 }
 
 /// The bar of a training.

@@ -1,17 +1,22 @@
 //! The progress of trainings.
 
+use std::io::{self, IsTerminal};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use dsokr_core::StageReport;
 use dsokr_train::{Event, Observer};
 use indicatif::HumanDuration;
 use tracing::info;
 
-use super::output::{BAR, QUIET, SILENT, bar, say_that_work_goes_on};
-use super::signals::{self, Response};
+use super::output::{BAR, QUIET, SILENT, SPOKE, bar, milliseconds};
+use super::signals::{self, INTERRUPT, Response};
 
 /// Whether a thread says that work goes on.
 static SPEAKING: AtomicBool = AtomicBool::new(false);
+
+/// How long the log of a training is silent at most, in milliseconds: less than five seconds.
+const SILENCE: u64 = 4_500;
 
 /// Shows the progress of a training on standard error. While it trains, a signal ends it once its state is saved.
 pub struct Progress {
@@ -64,4 +69,44 @@ impl Observer for Progress {
             _ => {}
         }
     }
+}
+
+/// Says that work goes on whenever the log is silent, and where it is: at a step, or in which stage and how far.
+fn say_that_work_goes_on() {
+    let speak = || {
+        loop {
+            std::thread::sleep(Duration::from_millis(250));
+            let spoke = SPOKE.load(Ordering::Relaxed);
+            let now = milliseconds();
+            let bar = BAR.get().filter(|bar| !bar.is_finished());
+            // a visible bar says it
+            let visible = bar.is_some() && io::stderr().is_terminal();
+            if visible || now - spoke.min(now) < SILENCE {
+                continue;
+            }
+            match bar.and_then(|bar| bar.length().map(|all| (bar.position(), all))) {
+                Some((step, all)) if step < all => info!("at step {step} of {all}"),
+                _ => info!("{}", at_work(&INTERRUPT.stages())),
+            }
+        }
+    };
+    // nobody waits for it
+    drop(std::thread::Builder::new().name("progress".into()).spawn(speak));
+}
+
+/// What is done now: the names of the stages, each with its share that is done, and the time that the last one has taken.
+fn at_work(stages: &[StageReport]) -> String {
+    let Some(innermost) = stages.last() else {
+        return "at work".into();
+    };
+    let names: Vec<String> = stages.iter().map(stage_and_share).collect();
+    format!("{}, {:.0} s", names.join(": "), innermost.elapsed.as_secs_f64())
+}
+
+fn stage_and_share(stage: &StageReport) -> String {
+    let StageReport { name, done, parts, .. } = stage;
+    if *parts == 0 {
+        return name.clone();
+    }
+    format!("{name} {} %", 100 * done.min(parts) / parts)
 }

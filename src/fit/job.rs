@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use dsokr_core::Processes;
+use dsokr_core::{Cancellation, Processes};
 use dsokr_decode::Candidates;
 use dsokr_machines::LastSystem;
 use serde::Serialize;
@@ -68,7 +68,8 @@ impl Job {
     pub fn load(&self, request: &Request, shared: Option<&LastSystem>) -> Result<Problem, Error> {
         let Request { config, ref root, processor, .. } = *request;
         let saved = self.resumes.then(|| self.run.clone());
-        let problem = Problem::load(&self.ranks, config, root, processor, self.budget)?;
+        let problem = self
+            .stage("data", || Problem::load(&self.ranks, config, root, processor, self.budget))?;
         Ok(problem.resuming(saved).sharing(shared.cloned().unwrap_or_default()))
     }
 
@@ -103,15 +104,22 @@ impl Job {
         }
     }
 
-    /// Work that the first process does, whose result all of them get.
+    /// Does a part of the fit as a stage of that name, which is shown while it runs.
+    pub fn stage<T>(&self, name: &'static str, work: impl FnOnce() -> T) -> T {
+        let _stage = Cancellation::current().stage(name, 0);
+        work()
+    }
+
+    /// Does a stage of the fit on the first process alone, and returns the result on all of them.
     ///
     /// # Errors
     /// An error of `work`, on all processes.
     pub fn first<T: Serialize + DeserializeOwned>(
         &self,
+        name: &'static str,
         work: impl FnOnce() -> Result<T, Error>,
     ) -> Result<T, Error> {
-        self.ranks.of_first(work)
+        self.stage(name, || self.ranks.of_first(work))
     }
 
     /// Opens the run directory: a new one with the files of the preparation, the space and the candidates, or that of a

@@ -132,11 +132,11 @@ fn fit_one(
 
     // 2. prepare: the learner reads the training inputs once
     let started = Instant::now();
-    let mut learner = problem.config.encoder.learner().prepare(&problem)?;
+    let mut learner = job.stage("inputs", || problem.config.encoder.learner().prepare(&problem))?;
     job.afford(&plan::needs_of_targets(&problem, &*learner))?;
 
     // 3. targets: where outputs lie, and every candidate with them
-    let targets = learner.targets(&problem)?;
+    let targets = job.stage("targets", || learner.targets(&problem))?;
     let candidates = targets.space.candidates(&problem.dataset.outputs, &problem.ranks)?;
     let evaluator = Evaluator::new(&problem, &targets.space, &candidates)?;
     let corrections = corrections.with_words(&candidates)?;
@@ -155,12 +155,13 @@ fn fit_one(
 
     // 6. fit
     let started = Instant::now();
-    let fitted = learner.fit(&targets, &evaluator, Some(&mut run), observer)?;
+    let fitted =
+        job.stage("fit", || learner.fit(&targets, &evaluator, Some(&mut run), observer))?;
     job.release(&problem, shared);
 
     // 7. decoding: hubs, the reranker and added candidates; 8. report: by the first process, for all
     let mut chosen = None;
-    let (report, advice) = job.first(|| {
+    let (report, advice) = job.first("decoding and report", || {
         let mut run = fitted.save(run.clone())?;
         let predictions = Predictions::new(&evaluator, &fitted)?;
         let decoding =

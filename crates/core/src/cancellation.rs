@@ -1,4 +1,5 @@
 use std::any::Any;
+use std::borrow::Cow;
 use std::cell::RefCell;
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -8,6 +9,7 @@ use std::thread::LocalKey;
 use std::time::Duration;
 
 use crate::error::Error;
+use crate::stage::{RunningStages, Stage, StageReport};
 
 thread_local! {
     static CURRENT: RefCell<Option<Cancellation>> = const { RefCell::new(None) };
@@ -55,6 +57,7 @@ pub(crate) fn scoped<V: Default, T>(
 pub struct Cancellation {
     requested: Arc<AtomicBool>,
     cause: Arc<Mutex<Option<Cause>>>,
+    pub(crate) running: RunningStages,
 }
 
 /// Why work was cancelled: an error of the code that the work has called.
@@ -91,9 +94,21 @@ impl Cancellation {
     }
 
     /// Returns a request for a part of the work that is to be finished even if the whole is cancelled. The part has the
-    /// same cause as the whole.
+    /// same cause and the same stages as the whole.
     pub fn for_part(&self) -> Self {
-        Self { requested: Arc::default(), cause: self.cause.clone() }
+        Self { requested: Arc::default(), cause: self.cause.clone(), running: self.running.clone() }
+    }
+
+    /// Begins a stage of the work, of so many parts; 0 parts where their number is not known. The stage ends when it
+    /// is dropped.
+    pub fn stage(&self, name: impl Into<Cow<'static, str>>, parts: usize) -> Stage {
+        Stage::begin(self.clone(), name.into(), parts)
+    }
+
+    /// Returns the stages of the work that run now, in the order in which they began: each contains those behind it. It can be
+    /// called by any thread, for example by one that shows progress.
+    pub fn stages(&self) -> Vec<StageReport> {
+        self.running.reports()
     }
 
     /// Returns whether the end has been requested.

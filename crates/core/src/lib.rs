@@ -8,6 +8,7 @@ mod defaults;
 mod error;
 mod misfit;
 mod place;
+mod stage;
 mod versions;
 mod weights;
 
@@ -24,4 +25,5 @@ pub use error::Error;
 pub use misfit::Misfit;
 pub use place::{Argument, ArgumentStyle, Place, print_arguments_as};
 pub use processes::Processes;
+pub use stage::{Stage, StageReport};
 pub use weights::RowWeights;

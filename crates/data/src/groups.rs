@@ -2,6 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
+use dsokr_core::Cancellation;
 use dsokr_core::message::shorten;
 use dsokr_molecule::Molecule;
 use rayon::prelude::*;
@@ -153,7 +154,9 @@ pub(crate) fn keys_of_molecules<K: Send>(
     rule: &str,
     key_of: impl Fn(Molecule) -> K + Sync,
 ) -> Result<Vec<K>, Error> {
+    let stage = Cancellation::current().stage("molecules of the rows", cells.len());
     let read = |cell: &str| {
+        stage.advance(1)?;
         let smiles = cells::smiles(cell);
         Molecule::parse(smiles).map(&key_of).map_err(|reason| {
             let allowed = "absent, or with molecules as outputs or as inputs";
@@ -186,7 +189,11 @@ fn molecule(text: &str) -> Option<Molecule> {
 /// Keys of texts, equal for equal texts and for two SMILES of one molecule. A molecule that is connected as no molecule of a
 /// different text is needs no canonical SMILES, which takes far more time than to read it.
 fn molecule_keys(texts: &[&str]) -> Vec<String> {
-    let connectivity = |text: &&str| molecule(text).map(|molecule| molecule.connectivity());
+    let stage = Cancellation::current().stage("molecules of the rows", texts.len());
+    let connectivity = |text: &&str| {
+        stage.count(1);
+        molecule(text).map(|molecule| molecule.connectivity())
+    };
     let connected: Vec<Option<u64>> = texts.par_iter().map(connectivity).collect();
     let mut first_text: HashMap<u64, &str> = HashMap::with_capacity(texts.len());
     let mut written_twice = HashSet::new();

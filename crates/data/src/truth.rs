@@ -1,6 +1,7 @@
 //! Outputs as what they are: sets of labels, classes, rankings, numbers, graphs, and molecules that are read from
 //! SMILES.
 
+use dsokr_core::Cancellation;
 use dsokr_core::message::shorten;
 use dsokr_molecule::Molecule;
 use dsokr_molecule::graph::{Graph, NamedGraph};
@@ -100,7 +101,9 @@ fn cells<T: Send>(
     column: &str,
     parse: impl Fn(&str) -> Result<T, dsokr_molecule::Error> + Sync,
 ) -> Result<Vec<Result<T, Error>>, Error> {
+    let stage = Cancellation::current().stage("molecules of the table", table.len());
     let read = |(row, smiles): (usize, &String)| {
+        stage.advance(1)?;
         let wrong = |reason| format!("the SMILES {:?}: {reason}", shorten(smiles));
         parse(smiles).map_err(|reason| table.error(row, wrong(reason)))
     };

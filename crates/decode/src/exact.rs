@@ -117,10 +117,10 @@ impl<'a> ExactSearch<'a> {
     /// [`Error::Shape`] for predictions of a different number of coordinates;
     /// [`Error::NotFiniteAt`], in [`Error::At`] with the query, for weights that overflow.
     pub fn best(&self, queries: &Queries) -> Result<Vec<DecodedOutput>, Error> {
-        let cancellation = Cancellation::current();
+        let stage = Cancellation::current().stage("exact decoding", queries.len());
         let rows = queries.rows().par_chunks_exact(queries.dim()).enumerate();
         rows.map(|(at, z)| {
-            cancellation.check()?;
+            stage.advance(1)?;
             self.one(z).map_err(|error| error.at(format!("query {}", queries.name(at))))
         })
         .collect()

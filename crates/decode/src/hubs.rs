@@ -82,7 +82,8 @@ impl Hubs {
             format_args!("1 to {count}"),
         )?;
         let tiles = QueryTile::all(predictions, false);
-        let cancellation = Cancellation::current();
+        let scores = candidates.rows() * tiles.len();
+        let stage = Cancellation::current().stage("similarity of the candidates", scores);
         let mut means = vec![0.0f32; candidates.rows()];
         means.par_chunks_mut(blocking.span).enumerate().try_for_each_init(
             Buffers::default,
@@ -92,7 +93,7 @@ impl Hubs {
                 let none = Largest { k: neighbours, bar: f32::NEG_INFINITY, kept: Vec::new() };
                 let mut lists = vec![none; means.len()];
                 for tile in &tiles {
-                    cancellation.check()?;
+                    stage.advance(means.len())?;
                     Pass::new(tile, &span, blocking.rows, buffers).each(|scores| {
                         let lists = &mut lists[scores.first_row - first..];
                         let mut largest = 0;

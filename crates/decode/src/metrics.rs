@@ -289,9 +289,9 @@ pub fn resampled<T: Send>(
 ) -> Result<Vec<T>, Error> {
     check_queries(queries)?;
     check_least(resamples, LEAST, format_args!("{resamples} bootstrap resamples"))?;
-    let cancellation = Cancellation::current();
+    let stage = Cancellation::current().stage("bootstrap resamples", resamples);
     let resample = |resample| {
-        cancellation.check()?;
+        stage.advance(1)?;
         let mut random = generator(seed, "bootstrap", resample);
         Ok(statistic(&mut (0..queries).map(|_| below(&mut random, queries as u64) as usize)))
     };

@@ -12,7 +12,8 @@ use crate::lipschitz::{InputFeatures, fit_lipschitz};
 use crate::output_matrix::Coupling;
 use crate::ridge::{
     GramKernel, InputSketch, KernelModel, LastSystem, OutputSpace, PrefixFit, RidgeProblem,
-    Spectrum, TrainingInputs, fit_conjugate_gradients, fit_divide_and_conquer, fit_sketched,
+    SAMPLED, Spectrum, TrainingInputs, fit_conjugate_gradients, fit_divide_and_conquer,
+    fit_sketched,
 };
 use crate::solver::{ClosedForm, Sketched, Solver};
 use crate::targets::{Targets, check};
@@ -250,7 +251,8 @@ impl PreparedSolver<'_> {
     }
 
     /// Returns the mean squared leave-one-out errors of targets in a space for each λ of a grid, from one
-    /// [`Spectrum`]; none for a solver whose λ is chosen on validation data.
+    /// [`Spectrum`]; none for a solver whose λ is chosen on validation data. The errors of a closed form are those of
+    /// at most 5,000 rows ([`Spectrum::sampled`]).
     ///
     /// # Errors
     /// The errors of [`fit`](Self::fit) and [`Spectrum::errors`].
@@ -260,7 +262,12 @@ impl PreparedSolver<'_> {
         grid: &[f64],
         space: &OutputSpace,
     ) -> Result<Option<Vec<f64>>, Error> {
-        let Some(spectrum) = self.spectrum(targets)? else { return Ok(None) };
+        let spectrum = if let Solver::ClosedForm(_) = self.solver {
+            Some(Spectrum::sampled(&self.inputs, targets, SAMPLED, self.seed)?)
+        } else {
+            self.spectrum(targets)?
+        };
+        let Some(spectrum) = spectrum else { return Ok(None) };
         let error = |output: &Coupling, &lambda: &f64| match output {
             Coupling::Given(output) => spectrum.error_with(lambda, output),
             Coupling::Learned { rank } => match spectrum.output_matrix(lambda, *rank)? {

@@ -108,7 +108,7 @@ pub fn embed<E: Encoder>(
     batch: usize,
 ) -> Result<Vec<f32>, Error> {
     dsokr_core::Error::ensure(batch > 0, "batch", batch, "at least 1")?;
-    let cancellation = Cancellation::current();
+    let stage = Cancellation::current().stage("predictions of the encoder", inputs.len());
     let model = model.valid();
     let p = model.encoder.dimension();
     let mut order: Vec<usize> = (0..inputs.len()).collect();
@@ -118,7 +118,7 @@ pub fn embed<E: Encoder>(
         let chosen: Vec<&E::Input> = rows.iter().map(|&i| &inputs[i]).collect();
         let z = encoded(&model.encoder, &chosen, Pass::Evaluate);
         // an encoder that could not go on has cancelled its own pass
-        cancellation.check()?;
+        stage.advance(rows.len())?;
         let z = Values::from_tensor(z?);
         for (&row, values) in rows.iter().zip(z.chunks_exact(p.max(1))) {
             all[row * p..(row + 1) * p].copy_from_slice(values);

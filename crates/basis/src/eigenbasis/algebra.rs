@@ -72,7 +72,11 @@ pub fn leading(mut matrix: Mat<f64>, tolerance: f64) -> Result<Eigen, Error> {
     }
     let eigen = match size {
         0..=QUICK => symmetric_eigen(matrix.as_ref()),
-        _ => Cancellation::wait_for(move || symmetric_eigen(matrix.as_ref()))?,
+        _ => {
+            let name = format!("eigenvectors of {size} unknowns");
+            let _stage = Cancellation::current().stage(name, 0);
+            Cancellation::wait_for(move || symmetric_eigen(matrix.as_ref()))?
+        }
     };
     let eigen = eigen?;
     let largest = eigen.values.first().copied().unwrap_or(0.0);

@@ -222,9 +222,9 @@ impl Basis {
     ) -> Result<Vec<R>, Error> {
         self.check_rows(rows.kind(), rows.width())?;
         let dimension = self.dimension();
-        let cancellation = Cancellation::current();
+        let stage = Cancellation::current().stage("projection", range.len());
         let blocks = out.par_chunks_mut(ROWS * dimension).enumerate().map(|(task, out)| {
-            cancellation.check()?;
+            stage.advance(out.len() / dimension)?;
             let start = range.start + task * ROWS;
             let block = features::read(rows, start..start + out.len() / dimension)?;
             self.kernel.check(&block).map_err(|error| error.at_rows(|row| start + row))?;

@@ -119,7 +119,7 @@ fn sketched_features(
 ) -> Result<(Vec<f64>, Vec<f64>), Error> {
     let m = sketch.m();
     let d = rows.width();
-    let cancellation = Cancellation::current();
+    let stage = Cancellation::current().stage("sketched Gram matrix", sketch.blocks());
     let dense = rows.kind() == RowKind::Dense;
     // the elements that this process adds up
     let columns = processes.part_in_blocks(d, product::SPAN);
@@ -133,7 +133,7 @@ fn sketched_features(
         let rank_blocks = processes.part(wave.min(sketch.blocks() - start));
         let blocks =
             (start + rank_blocks.start..start + rank_blocks.end).into_par_iter().map(|block| {
-                cancellation.check()?;
+                stage.advance(1)?;
                 let mut columns = sketch.columns(block);
                 if columns.is_empty() {
                     return Ok(None);
@@ -260,7 +260,8 @@ fn fit_nystrom(
     let part = |block: usize| anchors.block(starts[block]..starts[block + 1]);
 
     // K̃ = S + Sᵀ, S = Σ_I W_I (½ K_II W_Iᵀ + Σ_{J>I} K_IJ W_Jᵀ): each K_IJ is formed once.
-    let cancellation = Cancellation::current();
+    let pairs = mixing.len() * (mixing.len() + 1) / 2;
+    let stage = Cancellation::current().stage("sketched Gram matrix", pairs);
     let mut half = vec![0.0; processes.part(m * m).len()];
     let wave = wave(processes, size_of::<f64>() * m * m)?;
     let order: Vec<usize> = (0..mixing.len()).collect();
@@ -274,7 +275,7 @@ fn fit_nystrom(
                 let rows = part(i)?;
                 let mut mixed = Mat::<f64>::zeros(rows.len(), m);
                 for (j, mixing) in mixing.iter().enumerate().skip(i) {
-                    cancellation.check()?;
+                    stage.advance(1)?;
                     let gram = kernel.block(&rows, &part(j)?)?;
                     let weight = if i == j { 0.5 } else { 1.0 };
                     let out = mixed.as_mut();

@@ -56,9 +56,9 @@ pub fn distinct(rows: &dyn RowSource) -> Result<Distinct, Error> {
     let mut newest: HashMap<u64, u32> = HashMap::new();
     let mut older: Vec<Option<u32>> = Vec::new();
     let starts: Vec<usize> = (0..len).step_by(BLOCK).collect();
-    let cancellation = Cancellation::current();
+    let stage = Cancellation::current().stage("search for equal rows", starts.len());
     for wave in starts.chunks(2 * rayon::current_num_threads()) {
-        cancellation.check()?;
+        stage.advance(wave.len())?;
         let blocks: Vec<(Block, Vec<u64>)> = wave
             .par_iter()
             .map(|&start| {

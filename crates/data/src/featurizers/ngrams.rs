@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::RangeInclusive;
 
 use dsokr_basis::features::SparseRows;
-use dsokr_core::Error;
+use dsokr_core::{Cancellation, Error};
 use rayon::prelude::*;
 
 use super::ngram_config::{character_runs, character_starts};
@@ -79,7 +79,9 @@ impl NgramVocabulary {
     /// # Errors
     /// The errors of [`SparseRows::from_rows`], which accepts the rows of a fitted vocabulary.
     pub fn rows<S: AsRef<str> + Sync>(&self, texts: &[S]) -> Result<SparseRows, Error> {
+        let stage = Cancellation::current().stage("n-grams of the texts", texts.len());
         let row = |text: &S| {
+            stage.count(1);
             let mut counts: BTreeMap<u32, f32> = BTreeMap::new();
             each(&self.lengths, text.as_ref(), &mut |ngram| {
                 if let Some(&column) = self.columns.get(ngram) {

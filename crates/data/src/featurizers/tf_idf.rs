@@ -5,7 +5,7 @@ use std::path::Path;
 
 use dsokr_basis::features::{SparseRow, SparseRows, check_width};
 use dsokr_core::random::hash;
-use dsokr_core::{Error, RowWeights};
+use dsokr_core::{Cancellation, Error, RowWeights};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
@@ -102,7 +102,11 @@ impl TfIdf {
     /// # Errors
     /// None for what [`fit`](Self::fit) or [`read`](Self::read) gave.
     pub fn rows<S: AsRef<str> + Sync>(&self, texts: &[S]) -> Result<SparseRows, Error> {
-        let rows = texts.par_iter().map(|text| self.transform(text.as_ref()));
+        let stage = Cancellation::current().stage("TF-IDF of the texts", texts.len());
+        let rows = texts.par_iter().map(|text| {
+            stage.count(1);
+            self.transform(text.as_ref())
+        });
         SparseRows::from_rows(self.width(), rows.collect::<Vec<_>>())
     }
 

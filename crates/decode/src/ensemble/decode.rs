@@ -260,9 +260,9 @@ pub(super) fn first_rows(
 ) -> Result<Vec<Vec<Scored>>, Error> {
     let queries = member.queries.len();
     let at_hand = AtHand::find(processes, pool, member, &vec![None; queries], reranker.size())?;
-    let cancellation = Cancellation::current();
+    let stage = Cancellation::current().stage("candidates of the queries", queries);
     let one = |listed: &mut Listed, query: usize| {
-        cancellation.check()?;
+        stage.advance(1)?;
         let mut rows = at_hand.rows(listed, member, query)?;
         rows.truncate(reranker.size());
         Ok(rows)
@@ -283,9 +283,9 @@ pub(super) fn reranked(
     let queries = &member.queries;
     let candidates = member.candidates;
     let at_hand = AtHand::find(processes, pool, member, gold, reranker.size().max(k))?;
-    let cancellation = Cancellation::current();
+    let stage = Cancellation::current().stage("reranked queries", queries.len());
     let one = |listed: &mut Listed, query: usize| {
-        cancellation.check()?;
+        stage.advance(1)?;
         let rows = at_hand.rows(listed, member, query)?;
         let (anew, old) = rows.split_at(reranker.size().min(rows.len()));
         let seen = anew.iter().map(|&(row, score, _)| Seen::candidate(candidates, row, score));

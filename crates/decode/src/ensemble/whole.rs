@@ -176,9 +176,10 @@ impl Sweep<'_> {
         finish: impl Fn(usize, &[f64]) -> Result<T, Error> + Sync,
     ) -> Result<Vec<T>, Error> {
         let combiner = self.combiner;
-        let cancellation = Cancellation::current();
+        let tasks = self.tasks(size);
+        let stage = Cancellation::current().stage("scores of the ensemble", tasks.len());
         let one = |(combined, scratch): &mut (Vec<f64>, Scratch), task: Range<usize>| {
-            cancellation.check()?;
+            stage.advance(1)?;
             let points = self.points(task.start);
             if points == 0 {
                 return task.map(|query| finish(query, &[])).collect();
@@ -193,7 +194,7 @@ impl Sweep<'_> {
             let queries = task.zip(combined.chunks_exact(points));
             queries.map(|(query, scores)| finish(query, scores)).collect::<Result<Vec<_>, _>>()
         };
-        let tasks = self.tasks(size).into_par_iter().map_init(Default::default, one);
+        let tasks = tasks.into_par_iter().map_init(Default::default, one);
         Ok(tasks.collect::<Result<Vec<_>, Error>>()?.into_iter().flatten().collect())
     }
 }

@@ -209,13 +209,14 @@ pub(crate) fn each_span<T, B: Default>(
     open: impl Fn(Range<usize>, Range<usize>) -> Result<T, Error> + Sync,
     visit: impl Fn(&T, usize, &mut B) -> Result<(), Error> + Sync,
 ) -> Result<(), Error> {
-    let cancellation = Cancellation::current();
     let parts = parts.into_iter();
     let all: Vec<_> = parts.flat_map(|part| tasks(part, tiles, blocking)).collect();
+    let count = all.iter().map(|(_, strip)| strip.len()).sum();
+    let stage = Cancellation::current().stage("scores of the candidates", count);
     let scanned = all.into_par_iter().try_for_each_init(B::default, |buffers, (span, strip)| {
         let span = open(span, strip.clone())?;
         strip.into_iter().try_for_each(|tile| {
-            cancellation.check()?;
+            stage.advance(1)?;
             visit(&span, tile, buffers)
         })
     });

@@ -159,10 +159,14 @@ impl<T: Scalar> Factor<T> {
     /// is found not to be positive definite at a row, which is then given.
     pub(crate) fn new(mut matrix: Panels<T>) -> Result<Result<Self, usize>, Error> {
         let size = matrix.size;
-        let cancellation = Cancellation::current();
-        for at in 0..matrix.panels.len() {
+        let count = matrix.panels.len();
+        // the products of a column of blocks: those above its diagonal times those from there on
+        let products = |at: usize| at * (count - at);
+        let name = format!("factor of {size} unknowns");
+        let stage = Cancellation::current().stage(name, (0..count).map(products).sum());
+        for at in 0..count {
             if at > 0 {
-                cancellation.check()?;
+                stage.advance(products(at))?;
             }
             let columns = rows_of(at, size);
             let Some((current, below)) = matrix.panels[at..].split_first_mut() else { break };
@@ -199,7 +203,9 @@ impl<T: Scalar> Factor<T> {
     /// B has fewer rows, for its leading block of as many.
     pub(crate) fn solve(&self, mut sides: MatMut<T>) -> Result<(), Error> {
         let cancellation = &Cancellation::current();
+        let stage = cancellation.stage("solving for the coordinates", sides.ncols());
         sides.as_mut().par_col_chunks_mut(SIDES).try_for_each(|mut sides| {
+            stage.advance(sides.ncols())?;
             // Rows of zeros on top stay zeros: sides that pick some rows start where they do.
             let zero = T::from_f64(0.0);
             let first = sides

@@ -99,9 +99,9 @@ pub(crate) fn solve(
         steps: 0,
         converged: false,
     };
-    let cancellation = Cancellation::current();
+    let stage = Cancellation::current().stage("steps of the solver, at most", stop.steps);
     while best.steps < stop.steps {
-        cancellation.check()?;
+        stage.advance(1)?;
         best.steps += 1;
         let weights = match root {
             Some(root) => multiply(point.as_ref(), root.transpose()),

@@ -296,6 +296,8 @@ impl<'a> System<'a> {
             first => (squares[j] / first).sqrt(),
         };
         let mut iterations = 0;
+        let name = "iterations of conjugate gradients, at most";
+        let stage = Cancellation::current().stage(name, settings.iterations);
         loop {
             let solved = |&j: &usize| relative(&squares, j) <= settings.tolerance;
             let left: Vec<usize> = (0..rank).filter(|j| !solved(j)).collect();
@@ -303,6 +305,7 @@ impl<'a> System<'a> {
                 break;
             }
             iterations += 1;
+            stage.advance(1)?;
             let column = |i: usize, j: usize| directions[(i, left[j])];
             let active = Mat::from_fn(size, left.len(), column);
             let products = self.apply(active.as_ref())?;

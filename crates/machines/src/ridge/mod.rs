@@ -25,8 +25,8 @@ pub use scaling::Scaling;
 pub use sketched::{
     DivideAndConquer, InputSketch, RidgeProblem, SketchedFit, fit_divide_and_conquer, fit_sketched,
 };
-pub(crate) use spectrum::COMPARED;
 pub use spectrum::Spectrum;
+pub(crate) use spectrum::{COMPARED, SAMPLED};
 pub use system::{Fitted, LastSystem, PrefixFit, RidgeSystem, fit};
 pub use training_inputs::TrainingInputs;
 pub use weighting::{KernelWeighting, held_out_weights};

@@ -314,10 +314,10 @@ impl KernelModel {
         rows: Range<usize>,
         task: impl Fn(Range<usize>, &mut [f32]) -> Result<(), Error> + Sync,
     ) -> Result<Vec<f32>, Error> {
-        let cancellation = Cancellation::current();
+        let stage = Cancellation::current().stage("predictions", rows.len());
         let mut out = vec![0.0f32; rows.len() * self.width];
         out.par_chunks_mut(ROWS * self.width).enumerate().try_for_each(|(at, out)| {
-            cancellation.check()?;
+            stage.advance(out.len() / self.width)?;
             let start = rows.start + at * ROWS;
             task(start..start + out.len() / self.width, out)?;
             let offsets = out.iter_mut().zip(self.offset.iter().cycle());

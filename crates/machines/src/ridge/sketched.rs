@@ -133,10 +133,10 @@ impl SketchedInputs {
     /// Computes `K̃ = R K Rᵀ`.
     pub(crate) fn penalty(&self, processes: &Processes) -> Result<Panels<f64>, Error> {
         let m = self.len();
-        let cancellation = Cancellation::current();
+        let stage = Cancellation::current().stage("kernel matrix of the sketched inputs", m);
         let Some(mixing) = &self.mixing else {
             return Panels::try_new(m, |rows| {
-                cancellation.check()?;
+                stage.advance(rows.len())?;
                 let low = self.anchors.block(rows.clone())?;
                 let high = self.anchors.block(0..rows.end)?;
                 self.kernel.block(&low, &high)
@@ -252,7 +252,10 @@ fn normal_equations(
 ) -> Result<(Panels<f64>, Mat<f64>), Error> {
     let mut system = Panels::zeros(inputs.len());
     let mut sides = SideSums::new(targets, inputs.len());
-    for range in blocks(processes.part(rows.len()), inputs.len()) {
+    let rank_rows = processes.part(rows.len());
+    let stage = Cancellation::current().stage("normal equations", rank_rows.len());
+    for range in blocks(rank_rows, inputs.len()) {
+        stage.advance(range.len())?;
         let mut features = inputs.features(&read(rows, range.clone())?)?;
         targets.weigh(range.clone(), &mut features);
         system.add_product(features.transpose(), features.transpose());
@@ -283,7 +286,9 @@ impl SketchedFit {
         let rank_rows = self.processes.part(n);
         let rank_targets = targets.dense::<f64>(rank_rows.clone());
         let mut out = self.model.predict_range(rows, rank_rows.clone())?;
+        let stage = Cancellation::current().stage("leave-one-out predictions", rank_rows.len());
         for range in blocks(rank_rows.clone(), self.inputs.len()) {
+            stage.advance(range.len())?;
             let mut features = self.inputs.features(&read(rows, range.clone())?)?;
             targets.weigh(range.clone(), &mut features);
             self.factor.whiten(features.as_mut())?;

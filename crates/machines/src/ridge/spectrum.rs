@@ -1,12 +1,13 @@
 //! λ from one eigendecomposition: leave-one-out predictions for every λ.
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use dsokr_basis::eigenbasis::{Eigen, leading, multiply};
-use dsokr_basis::features::read;
+use dsokr_basis::features::{Selected, read};
 use dsokr_basis::kernel::IntoKernel;
 use dsokr_basis::{RowSource, Sketch, SketchKind};
-use dsokr_core::{Error, Processes};
+use dsokr_core::{Cancellation, Error, Processes};
 use faer::linalg::matmul::matmul;
 use faer::{Accum, Mat, MatMut, MatRef, Par};
 use rayon::prelude::*;
@@ -30,6 +31,10 @@ const LOST: f64 = 1e-12;
 /// The most rows of a sketched input whose held-out predictions are computed: their mean error is that of all rows but for
 /// less than a hundredth.
 pub(crate) const COMPARED: usize = 10_000;
+
+/// The most rows by which the λ of a closed form is chosen: the time of an eigendecomposition goes with the cube of their
+/// number.
+pub(crate) const SAMPLED: usize = 5_000;
 
 /// `K = U S Uᵀ` of the training rows with `Uᵀ Ψ`: what predictions for held-out training rows need
 /// for every λ. With [weights](Targets::with_weights) w it is `W^½ K W^½` with `W^½ Ψ`, `W = diag(w)`.
@@ -89,6 +94,36 @@ impl Spectrum {
         })
     }
 
+    /// Creates the spectrum of at most `most` of the training inputs, which the seed draws. Its errors estimate the
+    /// errors of all rows: λ multiplies the number of rows, so the same λ smooths a sample as much as the whole.
+    ///
+    /// # Errors
+    /// The errors of [`fit`](crate::fit()).
+    pub fn sampled(
+        inputs: &TrainingInputs,
+        targets: &Targets,
+        most: usize,
+        seed: u64,
+    ) -> Result<Self, Error> {
+        if inputs.len() <= most {
+            return Self::full(inputs, targets);
+        }
+        check(inputs.len(), targets, 1.0)?;
+        let sample = drawn_rows(inputs.len(), most, seed)?;
+        let targets = targets.select(&sample)?;
+        match inputs {
+            TrainingInputs::Rows(rows, kernel) => {
+                let rows = Selected::new(*rows, &sample);
+                Self::full(&TrainingInputs::rows(Arc::clone(kernel), &rows), &targets)
+            }
+            TrainingInputs::Gram(gram) => {
+                let value = |i: usize, j: usize| gram[(sample[i], sample[j])];
+                let gram = Mat::from_fn(sample.len(), sample.len(), value);
+                Self::full(&TrainingInputs::Gram(gram.as_ref()), &targets)
+            }
+        }
+    }
+
     /// Creates the spectrum of inputs projected on the span of a sketch, drawn as in
     /// [`fit_sketched`](crate::fit_sketched): `P K P`, from one eigendecomposition of an m × m matrix and n m²
     /// multiplications, in one pass over the rows, whose memory does not depend on n. Each of the processes has
@@ -112,14 +147,16 @@ impl Spectrum {
         let n = rows.len();
         let r = inputs.len();
         let part = processes.part(n);
-        let compared = compared_rows(n, seed)?;
+        let compared = drawn_rows(n, COMPARED, seed)?;
         let compared_weight = compared.iter().map(|&row| targets.weights.get(row)).sum();
         let own: Vec<usize> = compared.into_iter().filter(|row| part.contains(row)).collect();
         let mut features = Mat::<f64>::zeros(own.len(), r);
         let mut gram = Panels::zeros(r);
         let mut sides = SideSums::new(targets, r);
         let mut kept = own.iter().enumerate().peekable();
+        let stage = Cancellation::current().stage("normal equations of every lambda", part.len());
         for range in blocks(part, r) {
+            stage.advance(range.len())?;
             let mut block = inputs.features(&read(rows, range.clone())?)?;
             targets.weigh(range.clone(), &mut block);
             gram.add_product(block.transpose(), block.transpose());
@@ -128,6 +165,7 @@ impl Spectrum {
                 features.row_mut(place).copy_from(block.col(row - range.start).transpose());
             }
         }
+        drop(stage);
         gram.sum(processes)?;
         let sides = sides.of_all_ranks(processes)?;
         let Eigen { values, vectors: turn } = leading(gram.whole(), TOLERANCE)?;
@@ -186,7 +224,9 @@ impl Spectrum {
     /// [`Error::Shape`] for a space of other coordinates.
     pub fn errors(&self, grid: &[f64], space: &OutputSpace) -> Result<Vec<f64>, Error> {
         Error::check_count("number of lambdas to choose from", grid.len())?;
+        let stage = Cancellation::current().stage("leave-one-out errors", grid.len());
         let error = |&lambda: &f64| {
+            stage.advance(1)?;
             let sum = match self.residuals(lambda, self.whole())? {
                 Some(residuals) => space.squared_lengths(residuals.transpose())?.iter().sum(),
                 None => f64::INFINITY,
@@ -278,13 +318,13 @@ impl Spectrum {
     }
 }
 
-/// The rows whose held-out predictions are computed, increasing.
-fn compared_rows(n: usize, seed: u64) -> Result<Vec<usize>, Error> {
-    if n <= COMPARED {
+/// Returns at most `most` of n rows, which the seed draws without replacement, in increasing order.
+fn drawn_rows(n: usize, most: usize, seed: u64) -> Result<Vec<usize>, Error> {
+    if n <= most {
         return Ok((0..n).collect());
     }
     let without_replacement = SketchKind::Subsampling { replacement: false };
-    Ok(Sketch::draw(&without_replacement, COMPARED, n, seed)?.anchors())
+    Ok(Sketch::draw(&without_replacement, most, n, seed)?.anchors())
 }
 
 /// √w of some rows, and `W^½ Ψ`.

@@ -89,9 +89,10 @@ fn by_panels<T: Scalar>(
     rows: &dyn RowSource,
     panel: impl Fn(Range<usize>) -> Result<Mat<T>, Error>,
 ) -> Result<Panels<T>, Error> {
-    let cancellation = Cancellation::current();
-    let gram = Panels::try_new(rows.len(), |range| {
-        cancellation.check()?;
+    let n = rows.len();
+    let stage = Cancellation::current().stage(format!("kernel matrix of {n} inputs"), n * n / 2);
+    let gram = Panels::try_new(n, |range| {
+        stage.advance(range.len() * (range.start + range.end) / 2)?;
         panel(range)
     })?;
     gram.check_finite("kernel matrix")?;

@@ -3,6 +3,7 @@
 use dsokr_basis::{Basis, RowSource, SketchKind, SketchOptions};
 use dsokr_core::{Error, Processes};
 use dsokr_machines::{Arithmetic, InputSketch, OutputSpace, Spectrum, TrainingInputs, fit};
+use faer::Mat;
 
 use crate::naive::*;
 
@@ -67,6 +68,38 @@ fn held_out_predictions_equal_refitting() {
     }
     assert!(matches!(spectrum.errors(&[], &space), Err(Error::Value { .. })));
     assert!(matches!(spectrum.leave_one_out(-1.0), Err(Error::Value { .. })));
+}
+
+/// The errors of a sample are those of a machine that has only these rows, and near those of all rows.
+#[test]
+fn a_sample_of_the_rows_has_the_errors_of_its_rows() {
+    let n = 60;
+    let seed = 5;
+    let problem = Problem::new(n, 23);
+    let (space, targets) = OutputSpace::training(kernel_y(), &problem.outputs()).unwrap();
+    let x = problem.inputs();
+    let inputs = TrainingInputs::rows(kernel_x(), &x);
+    let errors = |spectrum: Spectrum| spectrum.errors(&[1e-2, 1e-1, 1.0], &space).unwrap();
+    let all = errors(Spectrum::full(&inputs, &targets).unwrap());
+    for most in [n, n + 1] {
+        assert_eq!(errors(Spectrum::sampled(&inputs, &targets, most, seed).unwrap()), all);
+    }
+    let most = 40;
+    let subsampling = SketchKind::Subsampling { replacement: false };
+    let rows = dsokr_basis::Sketch::draw(&subsampling, most, n, seed).unwrap().anchors();
+    let selected = x.select(&rows).unwrap();
+    let of_rows = TrainingInputs::rows(kernel_x(), &selected);
+    let expected = errors(Spectrum::full(&of_rows, &targets.select(&rows).unwrap()).unwrap());
+    let sampled = errors(Spectrum::sampled(&inputs, &targets, most, seed).unwrap());
+    assert_eq!(sampled, expected);
+    let values = gaussian(GAMMA_X, &problem.x, &problem.x);
+    let gram = Mat::from_fn(n, n, |i, j| values[i][j]);
+    let precomputed = TrainingInputs::Gram(gram.as_ref());
+    let by_gram = errors(Spectrum::sampled(&precomputed, &targets, most, seed).unwrap());
+    for ((sampled, by_gram), all) in sampled.iter().zip(by_gram).zip(all) {
+        assert!((sampled - by_gram).abs() < 1e-9, "{sampled}, {by_gram}");
+        assert!((sampled - all).abs() < 0.25 * all, "{sampled}, {all}");
+    }
 }
 
 /// The error of IOKR is a distance in the feature space of outputs, not in its coordinates.

@@ -58,9 +58,9 @@ impl MoleculeFeatures for Composition {
         let groups = ELEMENTS + BONDS.len();
         let whole = groups + FunctionalGroup::ALL.len();
         let width = whole + WHOLE.len();
-        let cancellation = Cancellation::current();
+        let stage = Cancellation::current().stage("features of molecules", molecules.len());
         let rows = molecules.par_iter().map(|molecule| {
-            cancellation.check()?;
+            stage.advance(1)?;
             let mut row = vec![0.0_f32; width];
             for (element, count) in molecule.composition() {
                 row[usize::from(element.atomic_number())] = count as f32;

@@ -103,9 +103,9 @@ impl<F: HashedFeatures> MoleculeFeatures for F {
         let width = self.width();
         // Refuses a width above that of 32-bit column numbers.
         BitRows::from_indices(width, [[0; 0]; 0])?;
-        let cancellation = Cancellation::current();
+        let stage = Cancellation::current().stage("features of molecules", molecules.len());
         let rows = molecules.par_iter().map(|molecule| {
-            cancellation.check()?;
+            stage.advance(1)?;
             let mut row = BTreeMap::new();
             for (code, count) in self.codes(molecule) {
                 *row.entry(code % width as u32).or_insert(0.0) += count as f32;

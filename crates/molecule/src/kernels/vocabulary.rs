@@ -55,9 +55,9 @@ impl GraphVocabulary {
         graphs: &[G],
     ) -> Result<(Self, SparseRows), Error> {
         kernel.validate()?;
-        let cancellation = Cancellation::current();
+        let stage = Cancellation::current().stage("features of graphs", graphs.len());
         let count = |counts: &mut Counts, graph: &G| {
-            cancellation.check()?;
+            stage.advance(1)?;
             Ok(kernel.counted(graph.borrow(), counts))
         };
         let counted: Vec<_> = graphs
@@ -127,9 +127,9 @@ impl GraphVocabulary {
     /// # Errors
     /// [`Error::Basis`] when the work is cancelled.
     pub fn rows<G: Borrow<Graph> + Sync>(&self, graphs: &[G]) -> Result<SparseRows, Error> {
-        let cancellation = Cancellation::current();
+        let stage = Cancellation::current().stage("features of graphs", graphs.len());
         let row = |counts: &mut Counts, graph: &G| {
-            cancellation.check()?;
+            stage.advance(1)?;
             Ok(self.numbered(self.kernel.counted(graph.borrow(), counts)))
         };
         let rows: Vec<_> = graphs
