@@ -21,6 +21,7 @@
 //! learns few directions of an output space: reduced rank regression, and Output Embedding Learning.
 
 mod embedding;
+mod features;
 mod linear;
 mod lipschitz;
 mod loss;
@@ -32,6 +33,7 @@ mod summary;
 mod targets;
 
 pub use embedding::OutputEmbedding;
+pub use features::{InputSketch, TrainingInputs, nystrom_features};
 pub use lipschitz::{
     InputFeatures, LipschitzProblem, Offset, Stop, coverage, crossing_loss, fit_lipschitz,
     pinball_loss,
@@ -40,10 +42,10 @@ pub use loss::{Loss, Pinball};
 pub use output_matrix::{Coupling, OutputMatrix};
 pub use prepared::PreparedSolver;
 pub use ridge::{
-    ConjugateGradients, DivideAndConquer, Fitted, InputSketch, KernelModel, KernelWeighting,
-    LastSystem, OutputSpace, Points, PrefixFit, RidgeProblem, RidgeSystem, Scaling, SketchedFit,
-    Spectrum, TargetGram, TrainingInputs, alignf, combine, fit, fit_conjugate_gradients,
-    fit_divide_and_conquer, fit_sketched, held_out_weights, nystrom_features,
+    ConjugateGradients, DivideAndConquer, Fitted, KernelModel, KernelWeighting, LastSystem,
+    OutputSpace, Points, PrefixFit, RidgeProblem, RidgeSystem, Scaling, SketchedFit, Spectrum,
+    TargetGram, alignf, combine, fit, fit_conjugate_gradients, fit_divide_and_conquer,
+    fit_sketched, held_out_weights,
 };
 pub use solver::{ClosedForm, Cost, Lipschitz, Sketched, Solver};
 pub use summary::{

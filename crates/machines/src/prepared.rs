@@ -8,12 +8,12 @@ use dsokr_basis::{Basis, Features, OutputKernel, RowSource, SketchOptions};
 use dsokr_core::{Error, Processes};
 use faer::Mat;
 
+use crate::features::{GramKernel, InputSketch, TrainingInputs};
 use crate::lipschitz::{InputFeatures, fit_lipschitz};
 use crate::output_matrix::Coupling;
 use crate::ridge::{
-    GramKernel, InputSketch, KernelModel, LastSystem, OutputSpace, PrefixFit, RidgeProblem,
-    SAMPLED, Spectrum, TrainingInputs, fit_conjugate_gradients, fit_divide_and_conquer,
-    fit_sketched,
+    KernelModel, LastSystem, OutputSpace, PrefixFit, RidgeProblem, SAMPLED, Spectrum,
+    fit_conjugate_gradients, fit_divide_and_conquer, fit_sketched,
 };
 use crate::solver::{ClosedForm, Sketched, Solver};
 use crate::targets::{Targets, check};
@@ -191,7 +191,7 @@ impl PreparedSolver<'_> {
             (Solver::Sketched(options), _) => {
                 let fitted = fit_sketched(problem, &options.sketch)?;
                 let held_out = leave_one_out.then(|| fitted.leave_one_out(rows, targets));
-                return Ok((self.for_given_inputs(fitted.model), held_out.transpose()?));
+                return Ok((self.for_given_inputs(fitted.model)?, held_out.transpose()?));
             }
             (Solver::ConjugateGradients(options), _) => fit_conjugate_gradients(problem, options)?,
             (Solver::DivideAndConquer(options), _) => fit_divide_and_conquer(problem, options)?,
@@ -208,7 +208,7 @@ impl PreparedSolver<'_> {
         if leave_one_out {
             Err(self.solver.unfit("closed-form or sketched for leave-one-out predictions"))
         } else {
-            Ok((self.for_given_inputs(model), None))
+            Ok((self.for_given_inputs(model)?, None))
         }
     }
 
@@ -246,8 +246,8 @@ impl PreparedSolver<'_> {
     }
 
     /// Returns the model, which takes values of the kernel where that was precomputed.
-    fn for_given_inputs(&self, model: KernelModel) -> KernelModel {
-        if self.numbered.is_some() { model.of_precomputed(self.inputs.len()) } else { model }
+    fn for_given_inputs(&self, model: KernelModel) -> Result<KernelModel, Error> {
+        if self.numbered.is_some() { model.by_numbers(self.inputs.len()) } else { Ok(model) }
     }
 
     /// Returns the mean squared leave-one-out errors of targets in a space for each λ of a grid, from one

@@ -3,10 +3,11 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use smart_default::SmartDefault;
 
+use crate::features::InputSketch;
 use crate::lipschitz::{LipschitzProblem, Offset, Stop};
 use crate::loss::{Loss, tag};
 use crate::output_matrix::OutputMatrix;
-use crate::ridge::{COMPARED, ConjugateGradients, DivideAndConquer, InputSketch};
+use crate::ridge::{COMPARED, ConjugateGradients, DivideAndConquer};
 use crate::summary::Arithmetic;
 
 /// How a kernel machine is fitted.

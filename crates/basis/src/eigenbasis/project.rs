@@ -179,7 +179,11 @@ impl Basis {
         Ok(())
     }
 
-    pub(crate) fn project_range(
+    /// Returns the coordinates of a range of the given outputs; see [`project`](Self::project).
+    ///
+    /// # Errors
+    /// The errors of [`project`](Self::project).
+    pub fn project_range(
         &self,
         rows: &dyn RowSource,
         range: Range<usize>,

@@ -1,5 +1,6 @@
 //! Sketched kernel machines with Lipschitz losses.
 
+mod features;
 mod solver;
 
 use dsokr_basis::eigenbasis::multiply;
@@ -9,11 +10,12 @@ use serde::{Deserialize, Serialize};
 
 use crate::loss::{Loss, check_levels};
 use crate::output_matrix::OutputMatrix;
-use crate::ridge::{Expansion, KernelModel, Weights};
+use crate::ridge::{KernelModel, Weights};
 use crate::summary::{Solution, Summary};
 use crate::targets::{Targets, check};
 
-pub use solver::{InputFeatures, Stop};
+pub use features::InputFeatures;
+pub use solver::Stop;
 
 /// The problem of a machine: minimise `Σ_i w_i ℓ(f(x_i), y_i) / Σ_i w_i + c λ ‖f − b‖²`, c being [`Loss::penalty`] and
 /// w the [weights](Targets::with_weights) of the targets.
@@ -95,8 +97,7 @@ pub fn fit_lipschitz(
     let lambda = *lambda;
     let solution = Solution::Lipschitz(solution);
     let summary = Summary { rows, unknowns: p, width: d, lambda, solution };
-    let map = Expansion::Basis(Box::new(features.basis.clone()));
-    let mut model = KernelModel::new(map, weights, summary);
+    let mut model = KernelModel::new(features.map.clone(), weights, summary);
     model.offset = offset;
     Ok(model)
 }

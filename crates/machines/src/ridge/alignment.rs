@@ -9,7 +9,7 @@ use dsokr_core::{Cancellation, Error};
 use faer::{ColMut, ColRef, Mat, MatRef};
 use rayon::prelude::*;
 
-use super::training_inputs::checked;
+use crate::features::checked;
 use crate::linear::{Factor, Panels};
 
 /// Columns of the Gram matrices that one task reads.

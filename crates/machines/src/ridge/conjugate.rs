@@ -3,7 +3,6 @@
 use std::borrow::Cow;
 
 use dsokr_basis::eigenbasis::sum_over_ranks;
-use dsokr_basis::features::read;
 use dsokr_basis::kernel::IntoKernel;
 use dsokr_basis::{RowSource, Sketch, SketchKind};
 use dsokr_core::random::generator;
@@ -13,8 +12,9 @@ use rand_chacha::rand_core::Rng;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::model::{Expansion, KernelModel, Weights};
-use super::sketched::{InputSketch, RidgeProblem, SketchedInputs, blocks};
+use super::model::{KernelModel, Weights};
+use super::sketched::RidgeProblem;
+use crate::features::{AnchorFeatures, InputSketch, blocks};
 use crate::linear::{Factor, PANEL, Panels, check_finite, not_positive, product, row_major};
 use crate::summary::{Convergence, Inputs, RidgeSummary, Solution, Summary};
 use crate::targets::{SideSums, Targets, check};
@@ -121,8 +121,8 @@ pub fn fit_conjugate_gradients(
     if let Some(sample) = settings.sample {
         Error::check_range("rows of the sample", sample, 1..=n)?;
     }
-    let inputs = SketchedInputs::draw(processes, kernel, rows, &settings.sketch, seed)?;
-    let unknowns = inputs.len();
+    let features = AnchorFeatures::sketched(processes, kernel, rows, &settings.sketch, seed)?;
+    let unknowns = features.len();
     let width = targets.width();
     let sample = settings.sample.unwrap_or_else(|| n.min(SAMPLE.saturating_mul(unknowns)));
     let mut random = generator(seed, "conjugate gradients/sample", 0);
@@ -130,18 +130,17 @@ pub fn fit_conjugate_gradients(
     let sample = Sketch::draw(&uniform, sample, n, random.next_u64())?.anchors();
 
     let problem = RidgeProblem { kernel: (), rows, targets, lambda, seed, processes };
-    let (system, sides) = System::new(inputs, &problem, &sample, settings.memory)?;
+    let (system, sides) = System::new(features, &problem, &sample, settings.memory)?;
     let (solution, convergence) = system.solve(sides, settings)?;
-    let weights = system.inputs.expand(system.unknowns(solution)?);
+    let weights = system.features.pulled_back(system.unknowns(solution)?);
     let solution = Solution::Ridge(RidgeSummary {
         jitter: system.jitter,
         convergence: Some(convergence),
         ..RidgeSummary::new(Inputs::Sketched, system.sampled.condition()?)
     });
     let summary = Summary { rows: n, unknowns, width, lambda, solution };
-    let SketchedInputs { kernel, anchors, .. } = system.inputs;
     let weights = Weights::Double(row_major(weights.as_ref())?);
-    Ok(KernelModel::new(Expansion::Kernel { kernel, anchors }, weights, summary))
+    Ok(KernelModel::new(system.features.unmixed(), weights, summary))
 }
 
 /// Returns the Cholesky factor of the system, with as little added to the diagonal as it needs.
@@ -164,7 +163,7 @@ fn factored(system: Panels<f64>, ridge: f64) -> Result<(Factor<f64>, f64), Error
 
 /// `A⁻¹ (Σ L⁻¹ t tᵀ L⁻ᵀ + nλ I) A⁻ᵀ`, applied block by block.
 struct System<'a> {
-    inputs: SketchedInputs,
+    features: AnchorFeatures,
     rows: &'a dyn RowSource,
     /// The targets, for the weights of the rows.
     targets: &'a Targets,
@@ -182,16 +181,16 @@ struct System<'a> {
 impl<'a> System<'a> {
     /// Creates the system together with its right-hand sides, `A⁻¹ L⁻¹ Σ t ψᵀ`, in one pass over the rows.
     fn new(
-        inputs: SketchedInputs,
+        features: AnchorFeatures,
         problem: &RidgeProblem<'a, ()>,
         sample: &[usize],
         memory: usize,
     ) -> Result<(Self, Mat<f64>), Error> {
         let RidgeProblem { rows, targets, lambda, processes, .. } = *problem;
         let n = rows.len();
-        let size = inputs.len();
+        let size = features.len();
         let ridge = targets.total_weight() * lambda;
-        let penalty = inputs.penalty(processes)?;
+        let penalty = features.penalty(processes)?;
         penalty.check_finite("kernel matrix of the anchors")?;
         let (penalty, added) = factored(penalty, ridge)?;
         let mut sides = SideSums::new(targets, size);
@@ -202,17 +201,17 @@ impl<'a> System<'a> {
         let mut kept = Vec::new();
         let mut bytes = 0usize;
         for range in blocks(rank_rows.clone(), size) {
-            let mut features = inputs.features(&read(rows, range.clone())?)?;
-            targets.weigh(range.clone(), &mut features);
+            let mut columns = features.of_rows(rows, range.clone())?;
+            targets.weigh(range.clone(), &mut columns);
             let place = |i: usize, j: usize| (range.start + j, i);
-            check_finite("kernel matrix", features.as_ref(), place)?;
-            sides.add(range.clone(), features.as_ref());
+            check_finite("kernel matrix", columns.as_ref(), place)?;
+            sides.add(range.clone(), columns.as_ref());
             let mut chosen = Vec::new();
             while let Some(row) = sample.next_if(|&row| row < range.end) {
                 chosen.push(row - range.start);
             }
             if !chosen.is_empty() {
-                let column = |i: usize, j: usize| scale * features[(i, chosen[j])];
+                let column = |i: usize, j: usize| scale * columns[(i, chosen[j])];
                 let mut sampled_rows = Mat::from_fn(size, chosen.len(), column);
                 penalty.whiten(sampled_rows.as_mut())?;
                 sampled.add_product(sampled_rows.transpose(), sampled_rows.transpose());
@@ -220,7 +219,7 @@ impl<'a> System<'a> {
             // All sums saturate: from the first block that does not fit on, none is kept.
             bytes = bytes.saturating_add(size_of::<f64>().saturating_mul(size * range.len()));
             if bytes <= memory {
-                kept.push(features);
+                kept.push(columns);
             }
         }
         let mut sides = sides.of_all_ranks(processes)?;
@@ -231,7 +230,7 @@ impl<'a> System<'a> {
         sampled.whiten(sides.as_mut())?;
         let jitter = ridge * added;
         Ok((
-            Self { inputs, rows, targets, processes, kept, penalty, sampled, ridge, jitter },
+            Self { features, rows, targets, processes, kept, penalty, sampled, ridge, jitter },
             sides,
         ))
     }
@@ -245,22 +244,22 @@ impl<'a> System<'a> {
         let mut out = Mat::zeros(x.nrows(), x.ncols());
         let cancellation = Cancellation::current();
         let rank_rows = self.processes.part(self.rows.len());
-        for (at, range) in blocks(rank_rows, self.inputs.len()).enumerate() {
+        for (at, range) in blocks(rank_rows, self.features.len()).enumerate() {
             cancellation.check()?;
-            let features = match self.kept.get(at) {
-                Some(features) => Cow::Borrowed(features),
+            let columns = match self.kept.get(at) {
+                Some(columns) => Cow::Borrowed(columns),
                 None => {
-                    let mut features = self.inputs.features(&read(self.rows, range.clone())?)?;
-                    self.targets.weigh(range, &mut features);
-                    Cow::Owned(features)
+                    let mut columns = self.features.of_rows(self.rows, range.clone())?;
+                    self.targets.weigh(range, &mut columns);
+                    Cow::Owned(columns)
                 }
             };
             // T W (Tᵀ B) of one block; T W^½ is m × rows, B m × q
-            let mut values = Mat::<f64>::zeros(features.ncols(), unknowns.ncols());
-            let transposed = features.transpose();
+            let mut values = Mat::<f64>::zeros(columns.ncols(), unknowns.ncols());
+            let transposed = columns.transpose();
             product(values.as_mut(), Accum::Replace, transposed, unknowns.as_ref(), ROWS);
-            let features = features.as_ref().as_ref();
-            product(out.as_mut(), Accum::Add, features, values.as_ref(), PANEL);
+            let columns = columns.as_ref().as_ref();
+            product(out.as_mut(), Accum::Add, columns, values.as_ref(), PANEL);
         }
         sum_over_ranks(self.processes, &mut out)?;
         self.penalty.whiten(out.as_mut())?;

@@ -6,27 +6,25 @@ mod learned;
 mod model;
 mod model_file;
 mod output;
-mod precomputed;
+mod output_file;
+mod predictions;
+mod relevance;
 mod scaling;
 mod sketched;
 mod spectrum;
 mod system;
-mod training_inputs;
 mod weighting;
 
 pub use alignment::{TargetGram, alignf, combine};
 pub use conjugate::{ConjugateGradients, fit_conjugate_gradients};
 pub use model::KernelModel;
-pub(crate) use model::{Expansion, Weights};
+pub(crate) use model::Weights;
 pub use output::{OutputSpace, Points};
-pub(crate) use precomputed::GramKernel;
-pub use precomputed::nystrom_features;
 pub use scaling::Scaling;
 pub use sketched::{
-    DivideAndConquer, InputSketch, RidgeProblem, SketchedFit, fit_divide_and_conquer, fit_sketched,
+    DivideAndConquer, RidgeProblem, SketchedFit, fit_divide_and_conquer, fit_sketched,
 };
 pub use spectrum::Spectrum;
 pub(crate) use spectrum::{COMPARED, SAMPLED};
 pub use system::{Fitted, LastSystem, PrefixFit, RidgeSystem, fit};
-pub use training_inputs::TrainingInputs;
 pub use weighting::{KernelWeighting, held_out_weights};

@@ -10,8 +10,9 @@ use dsokr_basis::{Basis, Features, OutputKernel, RowSource};
 use dsokr_core::Error;
 use dsokr_core::store::{self, Stored, Tensor};
 
-use super::model::{Expansion, KernelModel, Weights};
+use super::model::{KernelModel, Weights};
 use super::scaling::Scaling;
+use crate::features::{AnchorFeatures, FeatureMap};
 
 /// Name, kind and versions of a file.
 type File = (&'static str, &'static str, RangeInclusive<u32>);
@@ -49,19 +50,19 @@ impl KernelModel {
             Weights::Double(weights) => Tensor::f64("weights", &shape, weights),
         }];
         let (name, kind, versions) = match &self.map {
-            Expansion::Basis(basis) => {
+            FeatureMap::Basis(basis) => {
                 basis.save(&folder.join(INPUTS))?;
                 put("inputs", basis.fingerprint());
                 tensors.push(Tensor::f64("offset", &[self.width], &self.offset));
                 LIPSCHITZ
             }
-            Expansion::Kernel { kernel, anchors } => {
+            FeatureMap::Anchors(AnchorFeatures { kernel, anchors, .. }) => {
                 put("rank", self.width.to_string());
                 put_rows(kernel.as_ref(), anchors, &mut metadata);
                 tensors.extend(anchors.packed_tensors("anchors"));
                 RIDGE
             }
-            Expansion::Precomputed { inputs } => {
+            FeatureMap::Given { inputs } => {
                 put("rank", self.width.to_string());
                 put("row_kind", "precomputed".into());
                 put("row_width", inputs.to_string());
@@ -105,11 +106,11 @@ impl KernelModel {
                 let message = format!("fitted on the basis {expected}, not on {given}");
                 return Err(Error::file(path, message));
             }
-            Expansion::Basis(Box::new(basis))
+            FeatureMap::Basis(Box::new(basis))
         } else if stored.metadata("row_kind")? == "precomputed" {
-            Expansion::Precomputed { inputs: stored.parsed("row_width", COLUMNS)? }
+            FeatureMap::Given { inputs: stored.parsed("row_width", COLUMNS)? }
         } else {
-            anchor_expansion(stored, Arc::new(named::read(stored, "")?))?
+            stored_anchors(stored, Arc::new(named::read(stored, "")?))?
         };
         Self::from_stored(stored, map)
     }
@@ -121,13 +122,13 @@ impl KernelModel {
     pub fn read_with(stored: &Stored, kernel: impl IntoKernel) -> Result<Self, Error> {
         let kernel = kernel.into_kernel();
         named::check(stored, kernel.as_ref())?;
-        Self::from_stored(stored, anchor_expansion(stored, kernel)?)
+        Self::from_stored(stored, stored_anchors(stored, kernel)?)
     }
 
-    fn from_stored(stored: &Stored, map: Expansion) -> Result<Self, Error> {
+    fn from_stored(stored: &Stored, map: FeatureMap) -> Result<Self, Error> {
         let single = stored.describe("weights")?.0.to_string() == "F32";
         let mut model = Self::new(map, Weights::Double(Vec::new()), stored.json("summary")?);
-        if let Expansion::Basis(basis) = &model.map {
+        if let FeatureMap::Basis(basis) = &model.map {
             model.scaling = Scaling::from_stored(stored, basis.width())?;
             model.offset = stored.read("offset", 1)?.1.to_vec();
             model.width = model.offset.len();
@@ -158,9 +159,9 @@ impl KernelModel {
 const COLUMNS: &str = "a number of columns";
 
 /// Returns the kernel's values with the anchors of a file.
-fn anchor_expansion(stored: &Stored, kernel: Arc<dyn OutputKernel>) -> Result<Expansion, Error> {
+fn stored_anchors(stored: &Stored, kernel: Arc<dyn OutputKernel>) -> Result<FeatureMap, Error> {
     let anchors = Arc::new(read_rows(stored, "anchors", kernel.as_ref())?);
-    Ok(Expansion::Kernel { kernel, anchors })
+    Ok(FeatureMap::anchors(kernel, anchors))
 }
 
 /// Adds a kernel, and what the tensors of rows do not say.

@@ -1,36 +1,22 @@
-//! Features of sketched inputs, and what is fitted in their span: SIOKR, SISOKR; and the mean of models on parts of the
-//! rows (thesis, perspectives).
+//! Fits in the span of sketched inputs: SIOKR, SISOKR; and the mean of models on parts of the rows (thesis,
+//! perspectives).
 
 use std::ops::Range;
 use std::sync::Arc;
 
-use dsokr_basis::eigenbasis::{Eigen, leading, multiply};
-use dsokr_basis::features::{Selected, ranges, read};
+use dsokr_basis::features::Selected;
 use dsokr_basis::kernel::IntoKernel;
-use dsokr_basis::{Block, Features, OutputKernel, RowSource, Sketch, SketchKind, SketchOptions};
+use dsokr_basis::{Features, RowSource};
 use dsokr_core::{Cancellation, Error, Processes};
-use faer::linalg::matmul::matmul;
-use faer::{Accum, Mat, Par};
-use rayon::prelude::*;
+use faer::Mat;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::model::{Expansion, KernelModel, Weights};
-use crate::linear::{Factor, PANEL, Panels, not_positive, product, row_major};
+use super::model::{KernelModel, Weights};
+use crate::features::{AnchorFeatures, FeatureMap, InputSketch, blocks};
+use crate::linear::{Factor, Panels, not_positive, row_major};
 use crate::summary::{Inputs, RidgeSummary, Solution, Summary};
 use crate::targets::{SideSums, Targets, check};
-
-/// Numbers in a block of training rows: 64 MiB of sketched kernel values.
-const BLOCK: usize = 8 << 20;
-
-/// Rows sketched by one task.
-const ROWS: usize = 128;
-
-/// Anchors in one product.
-const ANCHORS: usize = 1024;
-
-/// Sketched inputs are linearly dependent where eigenvalues of K̃ are up to this share of the largest one.
-pub(super) const DEPENDENT: f64 = 1e-12;
 
 /// A ridge regression in the span of sketched inputs: the least of
 /// `Σ_i w_i ‖ĥ(x_i) − ψ_i‖² / Σ_i w_i + λ ‖ĥ‖²` with the [weights](Targets::with_weights) of the targets.
@@ -50,142 +36,12 @@ pub struct RidgeProblem<'a, K> {
     pub processes: &'a Processes,
 }
 
-/// The sketch of the inputs.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct InputSketch {
-    /// The size m of the sketch, at most the number of training pairs.
-    pub size: usize,
-    /// How it is drawn (default: sub-sampling without replacement).
-    #[serde(default = "subsampling")]
-    pub method: SketchKind,
-}
-
-impl InputSketch {
-    /// m inputs drawn without replacement.
-    pub fn subsampling(size: usize) -> Self {
-        Self { size, method: subsampling() }
-    }
-}
-
-dsokr_core::defaults!(subsampling: SketchKind = SketchKind::Subsampling { replacement: false });
-
-/// Features of the sketch: `t(x) = R k^x`, m numbers, with `R = W S`.
-#[derive(Clone, Debug)]
-pub(crate) struct SketchedInputs {
-    pub(crate) kernel: Arc<dyn OutputKernel>,
-    pub(crate) anchors: Arc<Features>,
-    /// W, m × a; none where R only picks rows, for then the anchors' own kernel functions span the
-    /// same space, whatever their weights.
-    mixing: Option<Mat<f64>>,
-}
-
-impl SketchedInputs {
-    /// Draws a sketch of the training rows.
-    pub(crate) fn draw(
-        processes: &Processes,
-        kernel: impl IntoKernel,
-        rows: &dyn RowSource,
-        InputSketch { size, method }: &InputSketch,
-        seed: u64,
-    ) -> Result<Self, Error> {
-        let kernel = kernel.into_kernel();
-        kernel.validate(rows.kind())?;
-        let drawn = Sketch::fit(
-            processes,
-            &SketchOptions::new(method.clone(), *size).with_seed(seed),
-            Arc::clone(&kernel),
-            rows,
-        )?;
-        let anchors = Arc::new(rows.select(&drawn.anchors())?);
-        kernel.check(&anchors)?;
-        let mixing = (!method.picks_rows()).then(|| drawn.mixing());
-        Ok(Self { kernel, anchors, mixing })
-    }
-
-    /// Returns the number of features: m, or the number of distinct rows that were picked.
-    pub(crate) fn len(&self) -> usize {
-        self.mixing.as_ref().map_or(self.anchors.len(), Mat::nrows)
-    }
-
-    /// `R k^x` of each row, m × rows.
-    pub(crate) fn features(&self, rows: &Block) -> Result<Mat<f64>, Error> {
-        let cancellation = Cancellation::current();
-        cancellation.check()?;
-        self.kernel.check(rows)?;
-        let Some(mixing) = &self.mixing else {
-            return self.kernel.block(&self.anchors, rows);
-        };
-        let mut out = Mat::zeros(self.len(), rows.len());
-        for range in ranges(0..self.anchors.len(), ANCHORS) {
-            cancellation.check()?;
-            let gram = self.kernel.block(&self.anchors.block(range.clone())?, rows)?;
-            let mixing = mixing.as_ref().subcols(range.start, range.len());
-            let tasks = out.par_col_chunks_mut(ROWS).enumerate();
-            tasks.for_each(|(task, out)| {
-                let gram = gram.as_ref().subcols(task * ROWS, out.ncols());
-                matmul(out, Accum::Add, mixing, gram, 1.0, Par::Seq);
-            });
-        }
-        Ok(out)
-    }
-
-    /// Computes `K̃ = R K Rᵀ`.
-    pub(crate) fn penalty(&self, processes: &Processes) -> Result<Panels<f64>, Error> {
-        let m = self.len();
-        let stage = Cancellation::current().stage("kernel matrix of the sketched inputs", m);
-        let Some(mixing) = &self.mixing else {
-            return Panels::try_new(m, |rows| {
-                stage.advance(rows.len())?;
-                let low = self.anchors.block(rows.clone())?;
-                let high = self.anchors.block(0..rows.end)?;
-                self.kernel.block(&low, &high)
-            });
-        };
-        let mut penalty = Panels::zeros(m);
-        for range in ranges(processes.part_in_blocks(self.anchors.len(), ANCHORS), ANCHORS) {
-            let features = self.features(&self.anchors.block(range.clone())?)?;
-            let mixing = mixing.as_ref().subcols(range.start, range.len());
-            penalty.add_product(mixing.transpose(), features.transpose());
-        }
-        penalty.sum(processes)?;
-        Ok(penalty)
-    }
-
-    /// Returns the same span by features whose penalty is the identity, `D^{-1/2} Uᵀ R k^x` with `K̃ = U D Uᵀ`, of the
-    /// eigenvalues above 1e-12 of the largest: the pseudo-inverse of K̃ wherever one is needed.
-    pub(crate) fn whitened(mut self, penalty: &Panels<f64>) -> Result<Self, Error> {
-        let Eigen { values, vectors } = leading(penalty.whole(), DEPENDENT)?;
-        let turn = Eigen::over_roots(&values, vectors);
-        self.mixing = Some(match &self.mixing {
-            Some(mixing) => multiply(turn.transpose(), mixing.as_ref()),
-            None => turn.transpose().to_owned(),
-        });
-        Ok(self)
-    }
-
-    /// Returns the weights `Wᵀ B` of the anchors' kernel functions, a × p, for weights B of the features.
-    pub(crate) fn expand(&self, weights: Mat<f64>) -> Mat<f64> {
-        let Some(mixing) = &self.mixing else {
-            return weights;
-        };
-        let mut out = Mat::zeros(mixing.ncols(), weights.ncols());
-        product(out.as_mut(), Accum::Replace, mixing.transpose(), weights.as_ref(), PANEL);
-        out
-    }
-}
-
-/// Returns ranges of rows whose features fit into a block.
-pub(crate) fn blocks(rows: Range<usize>, features: usize) -> impl Iterator<Item = Range<usize>> {
-    ranges(rows, (BLOCK / features.max(1)).clamp(PANEL, 1 << 16))
-}
-
 /// A model in the span of an input sketch, with the numbers that leave-one-out predictions need in addition.
 #[derive(Clone, Debug)]
 pub struct SketchedFit {
     /// The model.
     pub model: KernelModel,
-    inputs: SketchedInputs,
+    features: AnchorFeatures,
     factor: Factor<f64>,
     /// The processes that have shared the fit.
     processes: Processes,
@@ -217,49 +73,47 @@ pub fn fit_sketched(
     let RidgeProblem { kernel, rows, targets, lambda, seed, processes } = problem;
     let n = rows.len();
     check(n, targets, lambda)?;
-    let mut inputs = SketchedInputs::draw(processes, kernel, rows, sketch, seed)?;
+    let mut features = AnchorFeatures::sketched(processes, kernel, rows, sketch, seed)?;
     let ridge = targets.total_weight() * lambda;
-    let penalty = inputs.penalty(processes)?;
-    let (mut system, mut sides) = normal_equations(processes, &inputs, rows, targets)?;
+    let penalty = features.penalty(processes)?;
+    let (mut system, mut sides) = normal_equations(processes, &features, rows, targets)?;
     system.add_scaled(ridge, &penalty);
     system.check_finite("kernel matrix")?;
     let mut factored = Factor::new(system)?;
     if factored.is_err() {
-        inputs = inputs.whitened(&penalty)?;
-        (system, sides) = normal_equations(processes, &inputs, rows, targets)?;
+        features = features.whitened(&penalty)?;
+        (system, sides) = normal_equations(processes, &features, rows, targets)?;
         system.add_to_diagonal(ridge);
         factored = Factor::new(system)?;
     }
-    let factor = factored.map_err(|row| not_positive(row, inputs.len(), ridge))?;
+    let factor = factored.map_err(|row| not_positive(row, features.len(), ridge))?;
     factor.solve(sides.as_mut())?;
-    let weights = Weights::Double(row_major(inputs.expand(sides).as_ref())?);
+    let weights = Weights::Double(row_major(features.pulled_back(sides).as_ref())?);
     let solution = Solution::Ridge(RidgeSummary::new(Inputs::Sketched, factor.condition()?));
-    let unknowns = inputs.len();
+    let unknowns = features.len();
     let width = targets.width();
     let summary = Summary { rows: n, unknowns, width, lambda, solution };
-    let kernel = Arc::clone(&inputs.kernel);
-    let anchors = Arc::clone(&inputs.anchors);
-    let model = KernelModel::new(Expansion::Kernel { kernel, anchors }, weights, summary);
-    Ok(SketchedFit { model, inputs, factor, processes: processes.clone() })
+    let model = KernelModel::new(features.unmixed(), weights, summary);
+    Ok(SketchedFit { model, features, factor, processes: processes.clone() })
 }
 
 /// Computes `R_X K_X² R_Xᵀ` and `R_X K_X Ψ`, with the weights of the targets.
 fn normal_equations(
     processes: &Processes,
-    inputs: &SketchedInputs,
+    features: &AnchorFeatures,
     rows: &dyn RowSource,
     targets: &Targets,
 ) -> Result<(Panels<f64>, Mat<f64>), Error> {
-    let mut system = Panels::zeros(inputs.len());
-    let mut sides = SideSums::new(targets, inputs.len());
+    let mut system = Panels::zeros(features.len());
+    let mut sides = SideSums::new(targets, features.len());
     let rank_rows = processes.part(rows.len());
     let stage = Cancellation::current().stage("normal equations", rank_rows.len());
-    for range in blocks(rank_rows, inputs.len()) {
+    for range in blocks(rank_rows, features.len()) {
         stage.advance(range.len())?;
-        let mut features = inputs.features(&read(rows, range.clone())?)?;
-        targets.weigh(range.clone(), &mut features);
-        system.add_product(features.transpose(), features.transpose());
-        sides.add(range, features.as_ref());
+        let mut columns = features.of_rows(rows, range.clone())?;
+        targets.weigh(range.clone(), &mut columns);
+        system.add_product(columns.transpose(), columns.transpose());
+        sides.add(range, columns.as_ref());
     }
     system.sum(processes)?;
     Ok((system, sides.of_all_ranks(processes)?))
@@ -287,15 +141,15 @@ impl SketchedFit {
         let rank_targets = targets.dense::<f64>(rank_rows.clone());
         let mut out = self.model.predict_range(rows, rank_rows.clone())?;
         let stage = Cancellation::current().stage("leave-one-out predictions", rank_rows.len());
-        for range in blocks(rank_rows.clone(), self.inputs.len()) {
+        for range in blocks(rank_rows.clone(), self.features.len()) {
             stage.advance(range.len())?;
-            let mut features = self.inputs.features(&read(rows, range.clone())?)?;
-            targets.weigh(range.clone(), &mut features);
-            self.factor.whiten(features.as_mut())?;
-            for (row, column) in range.zip(features.col_iter()) {
+            let mut columns = self.features.of_rows(rows, range.clone())?;
+            targets.weigh(range.clone(), &mut columns);
+            self.factor.whiten(columns.as_mut())?;
+            for (row, column) in range.zip(columns.col_iter()) {
                 let left = 1.0 - column.squared_norm_l2();
                 // the sum has as many terms as the column
-                if left.is_nan() || left <= f64::EPSILON * self.inputs.len() as f64 {
+                if left.is_nan() || left <= f64::EPSILON * self.features.len() as f64 {
                     let lambda = self.model.summary.lambda;
                     return Err(Error::Numeric(format!(
                         "the leave-one-out prediction of row {row} divides by {left:e}: raise lambda, which is \
@@ -357,17 +211,17 @@ pub fn fit_divide_and_conquer(
             processes,
         };
         let fitted = fit_sketched(problem, sketch)?;
-        anchors.append(&fitted.inputs.anchors)?;
-        let coefficients = 0..fitted.inputs.anchors.len() * targets.width();
+        anchors.append(&fitted.features.anchors)?;
+        let coefficients = 0..fitted.features.anchors.len() * targets.width();
         weights.extend(coefficients.map(|at| fitted.model.weights.at(at) / parts as f64));
-        unknowns += fitted.inputs.len();
+        unknowns += fitted.features.len();
         if let Some(solution) = fitted.model.summary.ridge() {
             worst.condition = worst.condition.max(solution.condition);
         }
     }
     let solution = Solution::Ridge(worst);
     let summary = Summary { rows: n, unknowns, width: targets.width(), lambda, solution };
-    let map = Expansion::Kernel { kernel, anchors: Arc::new(anchors) };
+    let map = FeatureMap::anchors(kernel, Arc::new(anchors));
     Ok(KernelModel::new(map, Weights::Double(weights), summary))
 }
 

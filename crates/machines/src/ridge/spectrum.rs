@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use dsokr_basis::eigenbasis::{Eigen, leading, multiply};
-use dsokr_basis::features::{Selected, read};
+use dsokr_basis::features::Selected;
 use dsokr_basis::kernel::IntoKernel;
 use dsokr_basis::{RowSource, Sketch, SketchKind};
 use dsokr_core::{Cancellation, Error, Processes};
@@ -13,8 +13,7 @@ use faer::{Accum, Mat, MatMut, MatRef, Par};
 use rayon::prelude::*;
 
 use super::output::OutputSpace;
-use super::sketched::{InputSketch, SketchedInputs, blocks};
-use super::training_inputs::TrainingInputs;
+use crate::features::{AnchorFeatures, InputSketch, TrainingInputs, blocks};
 use crate::linear::{PANEL, Panels, SIDES};
 use crate::output_matrix::OutputMatrix;
 use crate::targets::{SideSums, Targets, check, check_lambda};
@@ -140,29 +139,31 @@ impl Spectrum {
         processes: &Processes,
     ) -> Result<Self, Error> {
         check(rows.len(), targets, 1.0)?;
-        let inputs = SketchedInputs::draw(processes, kernel, rows, sketch, seed)?;
-        let penalty = inputs.penalty(processes)?;
+        let drawn = AnchorFeatures::sketched(processes, kernel, rows, sketch, seed)?;
+        let penalty = drawn.penalty(processes)?;
         // features whose inner products are P K P
-        let inputs = inputs.whitened(&penalty)?;
+        let features = drawn.whitened(&penalty)?;
         let n = rows.len();
-        let r = inputs.len();
+        let r = features.len();
         let part = processes.part(n);
         let compared = drawn_rows(n, COMPARED, seed)?;
         let compared_weight = compared.iter().map(|&row| targets.weights.get(row)).sum();
         let own: Vec<usize> = compared.into_iter().filter(|row| part.contains(row)).collect();
-        let mut features = Mat::<f64>::zeros(own.len(), r);
+        let mut compared_features = Mat::<f64>::zeros(own.len(), r);
         let mut gram = Panels::zeros(r);
         let mut sides = SideSums::new(targets, r);
         let mut kept = own.iter().enumerate().peekable();
         let stage = Cancellation::current().stage("normal equations of every lambda", part.len());
         for range in blocks(part, r) {
             stage.advance(range.len())?;
-            let mut block = inputs.features(&read(rows, range.clone())?)?;
+            let mut block = features.of_rows(rows, range.clone())?;
             targets.weigh(range.clone(), &mut block);
             gram.add_product(block.transpose(), block.transpose());
             sides.add(range.clone(), block.as_ref());
             while let Some((place, row)) = kept.next_if(|&(_, &row)| row < range.end) {
-                features.row_mut(place).copy_from(block.col(row - range.start).transpose());
+                compared_features
+                    .row_mut(place)
+                    .copy_from(block.col(row - range.start).transpose());
             }
         }
         drop(stage);
@@ -170,7 +171,7 @@ impl Spectrum {
         let sides = sides.of_all_ranks(processes)?;
         let Eigen { values, vectors: turn } = leading(gram.whole(), TOLERANCE)?;
         let mut vectors = Mat::zeros(own.len(), values.len());
-        product(vectors.as_mut(), features.as_ref(), turn.as_ref());
+        product(vectors.as_mut(), compared_features.as_ref(), turn.as_ref());
         let vectors = Eigen::over_roots(&values, vectors);
         let turn = Eigen::over_roots(&values, turn);
         let mut turned = Mat::zeros(values.len(), targets.width());

@@ -3,13 +3,12 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
-use dsokr_basis::Features;
 use dsokr_basis::features::read;
 use dsokr_core::{Error, RowWeights};
 use rayon::prelude::*;
 
-use super::model::{Expansion, KernelModel, Weights};
-use super::training_inputs::{TrainingInputs, single};
+use super::model::{KernelModel, Weights};
+use crate::features::{FeatureMap, TrainingInputs};
 use crate::linear::{Factor, Panels, Scalar, not_positive, row_major};
 use crate::summary::{Arithmetic, Inputs, RidgeSummary, Solution, Summary};
 use crate::targets::{Targets, check, check_lambda};
@@ -58,7 +57,7 @@ pub fn fit(
 /// `f64`, n³/3 multiplications. The numbers do not depend on the number of threads.
 #[derive(Debug)]
 pub struct RidgeSystem {
-    map: Expansion,
+    map: FeatureMap,
     inputs: usize,
     /// w of each input.
     weights: RowWeights,
@@ -93,26 +92,11 @@ impl RidgeSystem {
     ) -> Result<Self, Error> {
         check_lambda(lambda)?;
         weights.check(inputs.len())?;
-        let map = match inputs {
-            TrainingInputs::Gram(gram) => Expansion::Precomputed { inputs: gram.nrows() },
-            TrainingInputs::Rows(rows, kernel) => {
-                kernel.validate(rows.kind())?;
-                let all = read(*rows, 0..rows.len())?;
-                kernel.check(&all)?;
-                let mut anchors = Features::empty(rows.kind(), rows.width())?;
-                anchors.append(&all)?;
-                Expansion::Kernel { kernel: Arc::clone(kernel), anchors: Arc::new(anchors) }
-            }
-        };
-        let factor = match (precision, inputs) {
-            (Arithmetic::Double, _) => {
-                AnyFactor::Double(factored(inputs.gram()?, weights, lambda)?)
-            }
-            (Arithmetic::Single, TrainingInputs::Gram(_)) => {
-                AnyFactor::Single(factored(inputs.gram()?.single(), weights, lambda)?)
-            }
-            (Arithmetic::Single, TrainingInputs::Rows(rows, kernel)) => {
-                AnyFactor::Single(factored(single(kernel.as_ref(), *rows)?, weights, lambda)?)
+        let map = FeatureMap::every(inputs)?;
+        let factor = match precision {
+            Arithmetic::Double => AnyFactor::Double(factored(inputs.gram()?, weights, lambda)?),
+            Arithmetic::Single => {
+                AnyFactor::Single(factored(inputs.gram_single()?, weights, lambda)?)
             }
         };
         let inputs = inputs.len();
@@ -141,8 +125,8 @@ impl RidgeSystem {
             }
         };
         let inputs = match self.map {
-            Expansion::Kernel { .. } => Inputs::Full,
-            Expansion::Precomputed { .. } | Expansion::Basis(_) => Inputs::Precomputed,
+            FeatureMap::Anchors(_) => Inputs::Full,
+            FeatureMap::Given { .. } | FeatureMap::Basis(_) => Inputs::Precomputed,
         };
         let precision = self.precision;
         let solution = RidgeSummary { precision, ..RidgeSummary::new(inputs, condition) };
@@ -173,18 +157,18 @@ impl RidgeSystem {
         lambda: f64,
         precision: Arithmetic,
     ) -> Result<bool, Error> {
-        let Expansion::Kernel { kernel: model_kernel, anchors } = &self.map else {
+        let FeatureMap::Anchors(features) = &self.map else {
             return Ok(false);
         };
         let TrainingInputs::Rows(rows, kernel) = inputs else {
             return Ok(false);
         };
         // built-in kernels have their parameters next to the name, other kernels within it
-        let same_kernel =
-            model_kernel.name() == kernel.name() && model_kernel.built_in() == kernel.built_in();
+        let same_kernel = features.kernel.name() == kernel.name()
+            && features.kernel.built_in() == kernel.built_in();
         Ok(same_kernel
             && (self.lambda, self.precision, &self.weights) == (lambda, precision, weights)
-            && **anchors == read(*rows, 0..rows.len())?)
+            && *features.anchors == read(*rows, 0..rows.len())?)
     }
 }
 

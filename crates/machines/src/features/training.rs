@@ -4,12 +4,13 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use dsokr_basis::eigenbasis::leading;
-use dsokr_basis::features::{ColumnIndex, SparseRows, read};
-use dsokr_basis::kernel::{IntoKernel, zero_rows};
-use dsokr_basis::{Block, OutputKernel, RowKind, RowSource};
+use dsokr_basis::features::read;
+use dsokr_basis::kernel::IntoKernel;
+use dsokr_basis::{OutputKernel, RowSource};
 use dsokr_core::{Cancellation, Error, Misfit};
 use faer::{Mat, MatRef};
 
+use super::linear_index::LinearIndex;
 use crate::linear::{Factor, Panels, Scalar, check_finite};
 
 /// Asymmetry and negative eigenvalues that are rounding, as a share of the largest value or of the trace.
@@ -60,6 +61,18 @@ impl<'a> TrainingInputs<'a> {
             Self::Gram(gram) => checked(*gram),
         }
     }
+
+    /// Returns the [Gram matrix](Self::gram) in `f32`. For a kernel that is linear in scaled sparse rows, it goes by their
+    /// common columns.
+    ///
+    /// # Errors
+    /// The errors of [`gram`](Self::gram).
+    pub(crate) fn gram_single(&self) -> Result<Panels<f32>, Error> {
+        match self {
+            Self::Rows(rows, kernel) => single(kernel.as_ref(), *rows),
+            Self::Gram(gram) => Ok(checked(*gram)?.single()),
+        }
+    }
 }
 
 /// Returns the lower half of the Gram matrix of the rows.
@@ -70,11 +83,8 @@ fn gram<T: Scalar>(kernel: &dyn OutputKernel, rows: &dyn RowSource) -> Result<Pa
     })
 }
 
-/// Computes [`gram`] in `f32`. For a kernel that is linear in scaled sparse rows, it goes by their common columns.
-pub(super) fn single(
-    kernel: &dyn OutputKernel,
-    rows: &dyn RowSource,
-) -> Result<Panels<f32>, Error> {
+/// Computes [`gram`] in `f32`.
+fn single(kernel: &dyn OutputKernel, rows: &dyn RowSource) -> Result<Panels<f32>, Error> {
     let Some(index) = LinearIndex::new(kernel, &read(rows, 0..rows.len())?) else {
         return gram(kernel, rows);
     };
@@ -100,7 +110,7 @@ fn by_panels<T: Scalar>(
 }
 
 /// Returns the lower half of a Gram matrix that is square, finite, not zero, symmetric and positive semi-definite.
-pub(super) fn checked(gram: MatRef<f64>) -> Result<Panels<f64>, Error> {
+pub(crate) fn checked(gram: MatRef<f64>) -> Result<Panels<f64>, Error> {
     let n = gram.nrows();
     Error::check_length("columns of the kernel matrix", gram.ncols(), n)?;
     check_finite("kernel matrix", gram, |row, column| (row, column))?;
@@ -138,84 +148,4 @@ pub(super) fn checked(gram: MatRef<f64>) -> Result<Panels<f64>, Error> {
         return Err(Error::Shape(Misfit::Indefinite { smallest, largest }));
     }
     Ok(panels)
-}
-
-/// Sparse training inputs by their columns, for a kernel that is linear in scaled rows.
-#[derive(Clone, Debug)]
-pub(crate) struct LinearIndex {
-    columns: ColumnIndex,
-    /// s(⟨x,x⟩) of each row.
-    pub(super) scales: Vec<f32>,
-    /// The rows that are zero and have a feature of their own, ascending.
-    zeros: Vec<usize>,
-}
-
-impl LinearIndex {
-    /// Creates the index; none for rows that are not sparse, and for a kernel that is not linear in them.
-    pub(crate) fn new(kernel: &dyn OutputKernel, rows: &Block) -> Option<Self> {
-        let Block::Sparse(sparse) = rows else {
-            return None;
-        };
-        let scales = scales(kernel, rows)?;
-        let zeros = zero_rows(kernel, rows);
-        Some(Self { columns: ColumnIndex::new(sparse), scales, zeros })
-    }
-
-    /// Computes `k(x_i, q_j)` for the first `limit` rows and every query, `limit` × queries, in `f32`. Queries whose
-    /// scale is so large or small that `f32` products would lose it are scaled before they are multiplied.
-    pub(crate) fn values(
-        &self,
-        kernel: &dyn OutputKernel,
-        queries: &Block,
-        limit: usize,
-    ) -> Result<Mat<f32>, Error> {
-        let Block::Sparse(sparse) = queries else {
-            let actual = queries.kind();
-            let expected = RowKind::Sparse;
-            return Err(Error::kind(actual, expected));
-        };
-        let scale = |squared_norm| kernel.feature_scale(squared_norm).unwrap_or(1.0);
-        let scales: Vec<f64> = queries.squared_norms().into_iter().map(scale).collect();
-        let rescaled;
-        let mut rows = sparse;
-        if !scales.iter().all(|&scale| is_safe(scale)) {
-            let row = |row: usize| {
-                let factor = if is_safe(scales[row]) { 1.0 } else { scales[row] };
-                let (columns, values) = sparse.row(row);
-                let values = values.iter().map(move |&value| (f64::from(value) * factor) as f32);
-                columns.iter().copied().zip(values).collect::<Vec<_>>()
-            };
-            rescaled = SparseRows::from_rows(sparse.width(), (0..sparse.len()).map(row))?;
-            rows = &rescaled;
-        }
-        let mut values = self.columns.products(rows, limit)?;
-        for (column, scale) in values.col_iter_mut().zip(scales) {
-            let scale = if is_safe(scale) { scale as f32 } else { 1.0 };
-            column
-                .iter_mut()
-                .zip(&self.scales)
-                .for_each(|(value, row_scale)| *value *= row_scale * scale);
-        }
-        if !self.zeros.is_empty() {
-            let zero_rows_in_range = &self.zeros[..self.zeros.partition_point(|&row| row < limit)];
-            for query in zero_rows(kernel, queries) {
-                zero_rows_in_range.iter().for_each(|&row| values[(row, query)] = 1.0);
-            }
-        }
-        Ok(values)
-    }
-}
-
-/// Returns whether products in `f32` keep their digits under this scale.
-fn is_safe(scale: f64) -> bool {
-    scale == 0.0 || (1e-12..=1e12).contains(&scale)
-}
-
-/// Returns the scales of rows; none where one is so large or small that `f32` products would lose it.
-pub(super) fn scales(kernel: &dyn OutputKernel, rows: &Block) -> Option<Vec<f32>> {
-    let scale = |squared| {
-        let scale = kernel.feature_scale(squared)?;
-        is_safe(scale).then_some(scale as f32)
-    };
-    rows.squared_norms().into_iter().map(scale).collect()
 }

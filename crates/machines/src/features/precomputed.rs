@@ -2,15 +2,14 @@
 
 use std::sync::Arc;
 
-use dsokr_basis::eigenbasis::{Eigen, leading, multiply};
+use dsokr_basis::eigenbasis::{Eigen, leading};
 use dsokr_basis::features::DenseRows;
 use dsokr_basis::{Block, Features, OutputKernel, RowKind, RowSource};
 use dsokr_core::Error;
 use faer::{Accum, Mat, MatRef};
 
-use super::model::{Expansion, KernelModel, Weights};
 use super::sketched::DEPENDENT;
-use super::training_inputs::checked;
+use super::training::checked;
 use crate::linear::{PANEL, product, row_major};
 
 /// Training inputs that 32-bit floats number exactly.
@@ -34,7 +33,7 @@ impl GramKernel {
 }
 
 /// Returns the numbers that rows hold.
-fn numbers(rows: &Block) -> Vec<usize> {
+pub(super) fn numbers(rows: &Block) -> Vec<usize> {
     let number = |row: usize| {
         let mut number = 0;
         rows.entries(row, 0..1, |_, value| number = value as usize);
@@ -82,35 +81,4 @@ pub fn nystrom_features(values: MatRef<f64>, anchors: MatRef<f64>) -> Result<Fea
     product(rows.as_mut(), Accum::Replace, values, turn.as_ref(), PANEL);
     let rows = row_major(rows.as_ref())?.into_iter().map(|value| value as f32);
     Ok(DenseRows::new(turn.ncols(), rows.collect::<Vec<_>>())?.into())
-}
-
-impl KernelModel {
-    /// Returns the model of a precomputed kernel of n inputs. The anchors of this model, or those of its basis, are
-    /// numbers of inputs; inputs that are no anchors get weight 0.
-    pub(crate) fn of_precomputed(self, n: usize) -> Self {
-        let width = self.width;
-        let coefficients =
-            |rows: usize| Mat::from_fn(rows, width, |i, j| self.weights.at(i * width + j));
-        let (anchors, values) = match &self.map {
-            Expansion::Kernel { anchors, .. } => (anchors.as_ref(), coefficients(anchors.len())),
-            Expansion::Basis(basis) => match basis.expansion() {
-                Some((anchors, map)) => {
-                    (anchors, multiply(map.transpose(), coefficients(map.nrows()).as_ref()))
-                }
-                None => return self,
-            },
-            Expansion::Precomputed { .. } => return self,
-        };
-        let mut weights = vec![0.0; n * width];
-        for (at, number) in numbers(anchors).into_iter().enumerate() {
-            // averaged models may have an anchor twice
-            let row = &mut weights[number * width..(number + 1) * width];
-            row.iter_mut().enumerate().for_each(|(j, w)| *w += values[(at, j)]);
-        }
-        let map = Expansion::Precomputed { inputs: n };
-        let summary = self.summary.clone();
-        let mut model = Self::new(map, Weights::Double(weights), summary);
-        model.offset = self.offset;
-        model
-    }
 }

@@ -1,0 +1,246 @@
+//! The map from inputs to their features.
+
+use std::ops::Range;
+use std::sync::{Arc, OnceLock};
+
+use dsokr_basis::eigenbasis::multiply;
+use dsokr_basis::features::{SparseRows, ranges, read};
+use dsokr_basis::{Basis, Block, Features, OutputKernel, RowKind, RowSource};
+use dsokr_core::{Cancellation, Error};
+use faer::linalg::matmul::matmul;
+use faer::{Accum, Mat, Par};
+use rayon::prelude::*;
+
+use super::linear_index::LinearIndex;
+use super::precomputed::numbers;
+use super::training::TrainingInputs;
+use crate::linear::{PANEL, product};
+
+/// Numbers in a block of training rows: 64 MiB of features.
+const BLOCK: usize = 8 << 20;
+
+/// Rows whose features one task mixes.
+const ROWS: usize = 128;
+
+/// Anchors in one product.
+pub(super) const ANCHORS: usize = 1024;
+
+/// The features `t(x)` of inputs, which the weights of a machine multiply.
+#[derive(Clone, Debug)]
+pub(crate) enum FeatureMap {
+    /// Kernel values with anchors, or combinations of them.
+    Anchors(AnchorFeatures),
+    /// Values of a precomputed kernel with this number of training inputs, which come with each input.
+    Given { inputs: usize },
+    /// The coordinates in a basis.
+    Basis(Box<Basis>),
+}
+
+/// `t(x) = W k^x` of the values `k^x` of a kernel with anchors.
+#[derive(Clone, Debug)]
+pub(crate) struct AnchorFeatures {
+    pub(crate) kernel: Arc<dyn OutputKernel>,
+    pub(crate) anchors: Arc<Features>,
+    /// W, m × a; none for the identity.
+    pub(super) mixing: Option<Mat<f64>>,
+    /// The anchors by their columns, where kernel values in single precision come from those; made when first used.
+    index: OnceLock<Option<Arc<LinearIndex>>>,
+}
+
+impl FeatureMap {
+    /// Returns kernel values with anchors.
+    pub(crate) fn anchors(kernel: Arc<dyn OutputKernel>, anchors: Arc<Features>) -> Self {
+        Self::Anchors(AnchorFeatures::new(kernel, anchors, None))
+    }
+
+    /// Returns kernel values with all training inputs.
+    ///
+    /// # Errors
+    /// Rows that the kernel does not take.
+    pub(crate) fn every(inputs: &TrainingInputs) -> Result<Self, Error> {
+        match inputs {
+            TrainingInputs::Gram(gram) => Ok(Self::Given { inputs: gram.nrows() }),
+            TrainingInputs::Rows(rows, kernel) => {
+                kernel.validate(rows.kind())?;
+                let all = read(*rows, 0..rows.len())?;
+                kernel.check(&all)?;
+                let mut anchors = Features::empty(rows.kind(), rows.width())?;
+                anchors.append(&all)?;
+                Ok(Self::anchors(Arc::clone(kernel), Arc::new(anchors)))
+            }
+        }
+    }
+
+    /// Returns the number of features.
+    pub(crate) fn len(&self) -> usize {
+        match self {
+            Self::Anchors(features) => features.len(),
+            Self::Given { inputs } => *inputs,
+            Self::Basis(basis) => basis.dimension(),
+        }
+    }
+
+    /// Returns the number of columns of input rows; of a precomputed kernel, of its values with the training inputs.
+    pub(crate) fn columns(&self) -> usize {
+        match self {
+            Self::Anchors(features) => features.anchors.width(),
+            Self::Given { inputs } => *inputs,
+            Self::Basis(basis) => basis.width(),
+        }
+    }
+
+    /// Returns the kind that input rows are turned into; none where features are given.
+    pub(crate) fn kind(&self) -> Option<RowKind> {
+        match self {
+            Self::Anchors(features) => Some(features.anchors.kind()),
+            Self::Given { .. } => None,
+            Self::Basis(basis) => Some(basis.kind()),
+        }
+    }
+
+    /// Returns the features of some rows, a column each.
+    ///
+    /// # Errors
+    /// Rows that the kernel or the basis does not take; [`Error::Value`] for a precomputed kernel, whose values are not
+    /// those of rows; errors from reading the rows.
+    pub(crate) fn of_rows(
+        &self,
+        rows: &dyn RowSource,
+        range: Range<usize>,
+    ) -> Result<Mat<f64>, Error> {
+        match self {
+            Self::Anchors(features) => features.of_rows(rows, range),
+            Self::Given { .. } => Err(given_only()),
+            Self::Basis(basis) => {
+                let projection = basis.project_range(rows, range)?;
+                let value = |i: usize, j: usize| f64::from(projection.row(j)[i]);
+                Ok(Mat::from_fn(basis.dimension(), projection.len(), value))
+            }
+        }
+    }
+
+    /// Returns the map to values of a precomputed kernel with all n training inputs, with the weights of the same
+    /// function in it. The anchors of this map, or those of its basis, are numbers of inputs; inputs that are no anchors
+    /// get weight 0. None where the anchors are not known.
+    ///
+    /// `weights` has a row for each feature.
+    pub(crate) fn by_numbers(&self, weights: Mat<f64>, n: usize) -> Option<(Self, Mat<f64>)> {
+        let (anchors, weights) = match self {
+            Self::Anchors(features) => (features.anchors.as_ref(), features.pulled_back(weights)),
+            Self::Basis(basis) => {
+                let (anchors, map) = basis.expansion()?;
+                (anchors, multiply(map.transpose(), weights.as_ref()))
+            }
+            Self::Given { .. } => return None,
+        };
+        let mut all = Mat::zeros(n, weights.ncols());
+        for (at, number) in numbers(anchors).into_iter().enumerate() {
+            // averaged models may have an anchor twice
+            all.row_mut(number).iter_mut().zip(weights.row(at).iter()).for_each(|(w, v)| *w += v);
+        }
+        Some((Self::Given { inputs: n }, all))
+    }
+}
+
+/// The error for feature rows where a kernel was precomputed.
+pub(crate) fn given_only() -> Error {
+    let allowed = "values of the precomputed kernel with the training inputs";
+    Error::value("the inputs", "feature rows", allowed)
+}
+
+impl AnchorFeatures {
+    pub(super) fn new(
+        kernel: Arc<dyn OutputKernel>,
+        anchors: Arc<Features>,
+        mixing: Option<Mat<f64>>,
+    ) -> Self {
+        Self { kernel, anchors, mixing, index: OnceLock::new() }
+    }
+
+    /// Returns the number of features.
+    pub(crate) fn len(&self) -> usize {
+        self.mixing.as_ref().map_or(self.anchors.len(), Mat::nrows)
+    }
+
+    /// Returns the features of some rows, a column each.
+    pub(crate) fn of_rows(
+        &self,
+        rows: &dyn RowSource,
+        range: Range<usize>,
+    ) -> Result<Mat<f64>, Error> {
+        self.of_block(&read(rows, range)?)
+    }
+
+    /// Returns the features of the rows of a block, a column each.
+    pub(super) fn of_block(&self, rows: &Block) -> Result<Mat<f64>, Error> {
+        let cancellation = Cancellation::current();
+        cancellation.check()?;
+        self.kernel.check(rows)?;
+        let Some(mixing) = &self.mixing else {
+            return self.kernel.block(&self.anchors, rows);
+        };
+        let mut out = Mat::zeros(self.len(), rows.len());
+        for range in self.parts() {
+            cancellation.check()?;
+            let values = self.kernel.block(&self.anchors.block(range.clone())?, rows)?;
+            let mixing = mixing.as_ref().subcols(range.start, range.len());
+            let tasks = out.par_col_chunks_mut(ROWS).enumerate();
+            tasks.for_each(|(task, out)| {
+                let values = values.as_ref().subcols(task * ROWS, out.ncols());
+                matmul(out, Accum::Add, mixing, values, 1.0, Par::Seq);
+            });
+        }
+        Ok(out)
+    }
+
+    /// Returns ranges of anchors whose values are multiplied at once.
+    pub(crate) fn parts(&self) -> impl Iterator<Item = Range<usize>> {
+        ranges(0..self.anchors.len(), ANCHORS)
+    }
+
+    /// Returns the weights `Wᵀ B` of the kernel values, a × p, for weights B of the features.
+    pub(crate) fn pulled_back(&self, weights: Mat<f64>) -> Mat<f64> {
+        let Some(mixing) = &self.mixing else {
+            return weights;
+        };
+        let mut out = Mat::zeros(mixing.ncols(), weights.ncols());
+        product(out.as_mut(), Accum::Replace, mixing.transpose(), weights.as_ref(), PANEL);
+        out
+    }
+
+    /// Returns the kernel values with the same anchors, which [pulled back](Self::pulled_back) weights multiply.
+    pub(crate) fn unmixed(&self) -> FeatureMap {
+        FeatureMap::anchors(Arc::clone(&self.kernel), Arc::clone(&self.anchors))
+    }
+
+    /// Returns the anchors by their columns, where the kernel is linear in scaled sparse rows.
+    pub(crate) fn index(&self) -> Option<&LinearIndex> {
+        let index = self
+            .index
+            .get_or_init(|| LinearIndex::new(self.kernel.as_ref(), &self.anchors).map(Arc::new));
+        index.as_deref()
+    }
+
+    /// Returns the same features of rows with more columns than the anchors, which are sparse and have 0 in them.
+    ///
+    /// # Errors
+    /// [`Error::Value`] for anchors that are not sparse; [`Error::Shape`] for fewer columns than these have.
+    pub(crate) fn widened(&self, width: usize) -> Result<Self, Error> {
+        let Block::Sparse(rows) = self.anchors.as_ref() else {
+            let kind = self.anchors.kind();
+            return Err(Error::value("the model's anchors", kind, "sparse ones"));
+        };
+        let cells = |row: usize| {
+            let (columns, values) = rows.row(row);
+            columns.iter().copied().zip(values.iter().copied()).collect::<Vec<_>>()
+        };
+        let wide = SparseRows::from_rows(width, (0..rows.len()).map(cells))?;
+        let anchors = Arc::new(Features::Sparse(wide));
+        Ok(Self::new(Arc::clone(&self.kernel), anchors, self.mixing.clone()))
+    }
+}
+
+/// Returns ranges of rows whose features fit into a block.
+pub(crate) fn blocks(rows: Range<usize>, features: usize) -> impl Iterator<Item = Range<usize>> {
+    ranges(rows, (BLOCK / features.max(1)).clamp(PANEL, 1 << 16))
+}
