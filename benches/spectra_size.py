@@ -22,7 +22,7 @@ inputs = {{ column = "spectrum" }}
 [output]
 table = "molecules.tsv"
 label = "smiles"
-features = {{ kind = "substructures", column = "smiles", of = {{ name = "morgan" }}, log = true }}
+features = {{ kind = "substructures", column = "smiles", count = {{ name = "morgan" }}, log = true }}
 kernel = {{ name = "cosine" }}
 [sketch]
 size = 400
@@ -32,7 +32,7 @@ kernel = {{ name = "cosine" }}
 solver = {{ name = "sketched", sketch = {{ size = {sketch} }} }}
 lambda = 1e-5
 inputs = {{ kind = "spectra", blocks = [
-  {{ of = "peaks", power = 0.25, min_spectra = 20 }}, {{ of = "losses", power = 0.25, min_spectra = 20 }},
+  {{ source = "peaks", power = 0.25, min_spectra = 20 }}, {{ source = "losses", power = 0.25, min_spectra = 20 }},
 ] }}
 """
 random.seed(1)

@@ -77,7 +77,7 @@ pub enum Error {
     /// A value out of range, a file that is missing, damaged or cannot be read as what it should be, or the file
     /// system; the basis, its kernel or its sketch; the kernel machine; candidates, ranks or metrics.
     #[error(transparent)]
-    Basis(#[from] dsokr_core::Error),
+    Core(#[from] dsokr_core::Error),
     /// The encoder or its parameters.
     #[error(transparent)]
     Nn(dsokr_nn::Error),
@@ -137,9 +137,9 @@ serialise!(serde_json::Error, toml::ser::Error, toml::de::Error);
 impl From<dsokr_train::Error> for Error {
     /// An error of a validation or a checkpoint comes back as it was.
     fn from(error: dsokr_train::Error) -> Self {
-        use dsokr_train::Error::{Basis, Caller, Nn};
+        use dsokr_train::Error::{Caller, Core, Nn};
         match error {
-            Basis(error) => error.into(),
+            Core(error) => error.into(),
             Nn(error) => error.into(),
             Caller(error) => match error.downcast::<Self>() {
                 Ok(error) => *error,
@@ -154,7 +154,7 @@ impl From<Error> for dsokr_train::Error {
     fn from(error: Error) -> Self {
         use dsokr_core::Error::NotFiniteAt;
         match error {
-            Error::Basis(NotFiniteAt { .. }) => Self::NotFinite,
+            Error::Core(NotFiniteAt { .. }) => Self::NotFinite,
             other => Self::Caller(Box::new(other)),
         }
     }
@@ -164,7 +164,7 @@ impl From<dsokr_data::Error> for Error {
     fn from(error: dsokr_data::Error) -> Self {
         match error {
             dsokr_data::Error::NotFound { path, hint } => Self::NotFound { path, hint },
-            dsokr_data::Error::Basis(error) => error.into(),
+            dsokr_data::Error::Core(error) => error.into(),
             other => Self::Data(other),
         }
     }
@@ -187,7 +187,7 @@ impl From<dsokr_fetch::Error> for Error {
 impl From<dsokr_nn::Error> for Error {
     fn from(error: dsokr_nn::Error) -> Self {
         match error {
-            dsokr_nn::Error::Basis(error) => error.into(),
+            dsokr_nn::Error::Core(error) => error.into(),
             other => Self::Nn(other),
         }
     }
@@ -268,7 +268,7 @@ impl Error {
         use dsokr_train::Error::Interrupted;
         match self {
             Self::Member { source, .. } => source.is_cancelled(),
-            Self::Basis(error) | Self::Train(dsokr_train::Error::Basis(error)) => {
+            Self::Core(error) | Self::Train(dsokr_train::Error::Core(error)) => {
                 matches!(error, Cancelled)
             }
             Self::Train(error) => matches!(error, Interrupted { .. }),
@@ -283,7 +283,7 @@ impl Error {
         use std::io::ErrorKind::OutOfMemory;
         match self {
             Self::Member { source, .. } => source.is_request(),
-            Self::Basis(error) | Self::Train(dsokr_train::Error::Basis(error)) => {
+            Self::Core(error) | Self::Train(dsokr_train::Error::Core(error)) => {
                 // memory that the system refuses for the mapping of a file is asked for by the request
                 let refused = matches!(error, Io { source, .. } if source.kind() == OutOfMemory);
                 refused || !matches!(error, Io { .. } | Cancelled)

@@ -3,7 +3,7 @@
 usage: python score.py RUN TABLE OUT TEXT...
 
 RUN is a run directory with hashed counts of substructures as features of outputs, which Python makes of any SMILES:
-output.features = { kind = "substructures", column = "smiles", of = { name = "morgan" } }, "configurations", "chains", "rings" or
+output.features = { kind = "substructures", column = "smiles", count = { name = "morgan" } }, "configurations", "chains", "rings" or
 "components".
 TABLE is a CSV or Parquet file, or a folder of Parquet files, with the column "smiles". OUT gets Parquet files: the table with a
 column "score 1", "score 2", … for each text, as `dsokr search RUN TEXT` scores candidates; NaN for what is not a SMILES.
@@ -28,15 +28,15 @@ class Scorer:
             raise ValueError(f"{run}: predictions are corrected after the scores that this program computes")
         features = output.get("features", {})
         plain = {"kind": "substructures", "exact": False, "log": False, "min_outputs": 1}
-        of = features.get("of", {})
-        hashed = of.get("name") in ("morgan", "configurations", "chains", "rings", "components")
+        counted = features.get("count", {})
+        hashed = counted.get("name") in ("morgan", "configurations", "chains", "rings", "components")
         if not hashed or any(features[key] != value for key, value in plain.items()):
             raise ValueError(f"{run}: output.features = {features}, expected {plain} of hashed counts")
-        self.basis, self.of, self.z = model.basis, of, model.encode(texts)
+        self.basis, self.counted, self.z = model.basis, counted, model.encode(texts)
 
     def scores(self, smiles):
-        of = dict(self.of)
-        rows = dsokr.molecules.features(smiles, kind=of.pop("name"), **of)
+        counted = dict(self.counted)
+        rows = dsokr.molecules.features(smiles, kind=counted.pop("name"), **counted)
         pool = dsokr.Candidates(self.basis, rows)
         return pool.coordinates_of(pool.ids) @ self.z.T + pool.constants[:, None]
 

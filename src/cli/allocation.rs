@@ -75,7 +75,7 @@ pub fn end_where_refused() {}
 /// Starts the threads of the process, whose stacks are memory too.
 ///
 /// # Errors
-/// [`Error::Basis`] where the system has no memory or no number left for one of them.
+/// [`Error::Core`] where the system has no memory or no number left for one of them.
 pub fn start_threads() -> Result<(), Error> {
     let Err(error) = rayon::ThreadPoolBuilder::new().build_global() else { return Ok(()) };
     // none where a program has started them before

@@ -197,7 +197,7 @@ fn member(
         None => config.validate(),
     };
     checked.map_err(|error| match error {
-        Error::Basis(error) => error.of(format_args!("{key}.")).into(),
+        Error::Core(error) => error.of(format_args!("{key}.")).into(),
         other => other,
     })
 }

@@ -190,7 +190,7 @@ fn lower_solver_sizes(solver: &mut Solver, pairs: usize, lowered: &mut Vec<Lower
     let (sketch, most) = match solver {
         Solver::ClosedForm(_) => return,
         Solver::Sketched(sketched) => (&mut sketched.sketch, pairs),
-        Solver::DivideAndConquer(averaged) => (&mut averaged.sketch, pairs / averaged.parts.max(1)),
+        Solver::DivideAndConquer(settings) => (&mut settings.sketch, pairs / settings.parts.max(1)),
         Solver::ConjugateGradients(iterated) => {
             if let Some(sample) = &mut iterated.sample {
                 lower("encoder.solver.sample", sample, pairs, lowered);

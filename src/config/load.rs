@@ -60,7 +60,7 @@ fn parse(text: &str, path: &Path, overrides: &[Override]) -> Result<Checked, Err
         let mut read = from_table(table.clone());
         // a table that is not there may be removed all the same
         if read.as_ref().is_err_and(|message| message.contains(NONE_FOR_A_TABLE)) {
-            overrides.iter().for_each(|change| drop_none(&mut table, change));
+            overrides.iter().try_for_each(|change| drop_none(&mut table, change)).map_err(&fail)?;
             read = from_table(table);
         }
         config =
@@ -70,7 +70,7 @@ fn parse(text: &str, path: &Path, overrides: &[Override]) -> Result<Checked, Err
         config.name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
     }
     let checked = config.validate().map_err(|error| match error {
-        Error::Basis(
+        Error::Core(
             value @ (dsokr_core::Error::Value { .. } | dsokr_core::Error::Refused { .. }),
         ) => fail(value.to_string()),
         other => other,
@@ -177,36 +177,46 @@ fn nodes(key: String, value: &toml::Value) -> Vec<(String, &toml::Value)> {
     all
 }
 
-fn set(table: &mut toml::Table, change: &Override) -> Result<(), String> {
+/// Walks to the table that holds the key of an override, and returns it with the last part of the key. Tables that are
+/// missing on the way are made if they are `needed`, and else nothing is returned.
+fn place<'t, 'c>(
+    table: &'t mut toml::Table,
+    change: &'c Override,
+    needed: bool,
+) -> Result<Option<(&'t mut toml::Table, &'c str)>, String> {
     let mut here = table;
     let (last, sections) = change.path.split_last().ok_or("empty key")?;
     for section in sections {
+        if !needed && !here.get(section).is_some_and(toml::Value::is_table) {
+            return Ok(None);
+        }
         let next = here.entry(section.clone()).or_insert_with(|| toml::Table::new().into());
         here = next.as_table_mut().ok_or_else(|| {
             let argument = Argument::new("set").with(change.path.join("."));
             format!("{argument}: {section} is a value, not a table")
         })?;
     }
+    Ok(Some((here, last)))
+}
+
+fn set(table: &mut toml::Table, change: &Override) -> Result<(), String> {
+    let Some((table, key)) = place(table, change, true)? else { return Ok(()) };
     let removes = change.value.as_str() == Some(NONE);
-    if removes && here.get(last).is_some_and(toml::Value::is_table) {
-        here.remove(last);
+    if removes && table.get(key).is_some_and(toml::Value::is_table) {
+        table.remove(key);
     } else {
-        here.insert(last.clone(), change.value.clone());
+        table.insert(key.to_owned(), change.value.clone());
     }
     Ok(())
 }
 
 /// Removes the value of an override again, where it is `none`.
-fn drop_none(table: &mut toml::Table, change: &Override) {
-    let Some((last, sections)) = change.path.split_last() else { return };
-    let mut here = table;
-    for section in sections {
-        let Some(next) = here.get_mut(section).and_then(toml::Value::as_table_mut) else { return };
-        here = next;
+fn drop_none(table: &mut toml::Table, change: &Override) -> Result<(), String> {
+    let Some((table, key)) = place(table, change, false)? else { return Ok(()) };
+    if table.get(key).and_then(toml::Value::as_str) == Some(NONE) {
+        table.remove(key);
     }
-    if here.get(last).and_then(toml::Value::as_str) == Some(NONE) {
-        here.remove(last);
-    }
+    Ok(())
 }
 
 impl Config {

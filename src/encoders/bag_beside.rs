@@ -120,7 +120,7 @@ impl<R: Recipe> BagBesideConfig<R> {
 /// Gives the key of a setting its place in the table `part`.
 fn inside(part: &'static str) -> impl Fn(Error) -> Error {
     move |error| match error {
-        Error::Basis(dsokr_core::Error::Value { key: Place::Key(key), found, allowed }) => {
+        Error::Core(dsokr_core::Error::Value { key: Place::Key(key), found, allowed }) => {
             let name = key.strip_prefix("encoder.").unwrap_or(&key);
             Error::value(format_args!("encoder.{part}.{name}"), found, allowed)
         }

@@ -10,7 +10,7 @@ use dsokr_basis::kernel::{OutputKernel, ProbabilityProduct};
 use dsokr_basis::{Features, Kernel};
 use dsokr_core::store::read_text;
 use dsokr_data::Split;
-use dsokr_spectra::{FittedPeaks, LINE, POSITIONS, PeakFeatures, PeaksOf, Polarity, Spectrum};
+use dsokr_spectra::{FittedPeaks, LINE, POSITIONS, PeakFeatures, PeakSource, Polarity, Spectrum};
 use rayon::prelude::*;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -111,7 +111,7 @@ impl Prepare for SpectrumInputs {
 pub struct MixtureConfig {
     /// The part of a spectrum that lies at a mass: not formulas.
     #[serde(default)]
-    pub of: PeaksOf,
+    pub source: PeakSource,
     /// σ in Da.
     pub deviation: f64,
     /// The power of intensities that are weights w.
@@ -127,10 +127,10 @@ dsokr_core::defaults!(root: f64 = 0.5);
 impl MixtureConfig {
     /// Checks the values at a key.
     pub(crate) fn validate(&self, key: &str) -> Result<(), Error> {
-        let Self { of, deviation, power, intensity_deviation } = *self;
+        let Self { source, deviation, power, intensity_deviation } = *self;
         let at = |name: &str| format!("{key}.{name}");
         let allowed = "peaks, losses, differences or precursor, which have masses";
-        ensure(!of.is_of_formulas(), at("of"), serde_json::json!(of), allowed)?;
+        ensure(!source.is_of_formulas(), at("source"), serde_json::json!(source), allowed)?;
         let holds = (1e-4..=1e3).contains(&deviation);
         ensure(holds, at("deviation"), deviation, "a number in Da, 1e-4 to 1000")?;
         ensure((0.0..=2.0).contains(&power), at("power"), power, "a number in [0, 2]")?;
@@ -151,8 +151,8 @@ impl PrepareRows for MixtureInputs {
 
     /// The spectra of a split, with positions as columns.
     fn rows<'s>(&self, split: &'s Split) -> Result<Cow<'s, Features>, Error> {
-        let MixtureConfig { of, power, .. } = self.0;
-        Ok(Cow::Owned(Features::Sparse(of.positions(power, &spectra(split)?)?)))
+        let MixtureConfig { source, power, .. } = self.0;
+        Ok(Cow::Owned(Features::Sparse(source.positions(power, &spectra(split)?)?)))
     }
 
     fn kernel(&self, _: &Kernel) -> Arc<dyn OutputKernel> {

@@ -197,6 +197,6 @@ pub(super) fn check_shared(config: &Checked, ranks: &Processes) -> Result<(), Er
     ensure(config.ensemble.is_none(), key, found, allowed)?;
     let allowed = "1 for this encoder; neural encoders share their training, and kernel machines \
                    with encoder.solver.name = \"sketched\", \"conjugate-gradients\" or \
-                   \"averaged\" their fit";
+                   \"divide-and-conquer\" their fit";
     ensure(config.encoder.abilities().shares_training, key, found, allowed)
 }

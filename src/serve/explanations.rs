@@ -9,7 +9,7 @@ use dsokr_core::Cancellation;
 use dsokr_data::Split;
 use dsokr_data::featurizers::{NgramConfig, NgramKind, TfIdf};
 use dsokr_molecule::{ElementCounts, Molecule};
-use dsokr_spectra::{Adduct, PeaksOf, Spectrum, Subformulas};
+use dsokr_spectra::{Adduct, PeakSource, Spectrum, Subformulas};
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -33,7 +33,7 @@ enum Compared {
 
 /// How peaks of spectra are compared.
 const PEAKS: MixtureInputs = MixtureInputs(MixtureConfig {
-    of: PeaksOf::Peaks,
+    source: PeakSource::Peaks,
     deviation: 0.005,
     power: 0.5,
     intensity_deviation: None,
@@ -73,7 +73,7 @@ impl Training {
                 similarity.into_iter().map(f64::from).collect()
             }
             Compared::Peaks(rows) => {
-                let query = PeaksOf::Peaks.positions(PEAKS.0.power, &[query.parse()?])?;
+                let query = PeakSource::Peaks.positions(PEAKS.0.power, &[query.parse()?])?;
                 let values = PEAKS.kernel(&Kernel::Linear).block(&Features::Sparse(query), rows)?;
                 values.row(0).iter().copied().collect()
             }

@@ -205,7 +205,7 @@ impl Problem {
         rows: &PartRows,
         outputs: &WeightedRows,
     ) -> Result<Basis, Error> {
-        use dsokr_core::Error::{Numeric, ZeroKernel};
+        use dsokr_core::Error::{Numeric, ZeroMatrix};
         let key = format!("output.kernels[{at}].kernel");
         let seed = self.config.seed;
         let kernel = summand.kernel.fit(&key, rows, seed)?;
@@ -216,7 +216,7 @@ impl Problem {
             basis.tempered_weighted(&tempering, rows, &outputs.weights, &self.ranks)
         });
         basis.map_err(|error| match error {
-            ZeroKernel { .. } | Numeric(_) => {
+            ZeroMatrix { .. } | Numeric(_) => {
                 let found = format!("{:?} ({error})", summand.kernel.name());
                 Error::value(key, found, "a kernel of outputs that are not zero and vary")
             }

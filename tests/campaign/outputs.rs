@@ -68,7 +68,8 @@ const WRITERS: [Writer; 5] = [
 pub fn attack(world: &mut World, seed: u64) -> Outcome {
     let mut random = random("outputs", seed);
     let writer = &WRITERS[below(&mut random, WRITERS.len())];
-    let [run, other] = ["bag", "averaged"].map(|name| world.finished(Kind::named(name), 0));
+    let [run, other] =
+        ["bag", "divide-and-conquer"].map(|name| world.finished(Kind::named(name), 0));
     let folder = world.fresh();
     for (from, to) in [(run?, "run"), (other?, "other")] {
         copy(&from.join("run"), &folder.join(to));

@@ -96,7 +96,7 @@ const KINDS: [Kind; 9] = [
         ],
     },
     Kind {
-        name: "averaged",
+        name: "divide-and-conquer",
         config: "quickstart-averaged",
         changes: &["encoder.lambda=1e-5", "sketch.size=60", "evaluation.split=validation"],
     },

@@ -157,7 +157,7 @@ table = "smiles.tsv"
 id = "cid"
 label = "smiles"
 candidate = { column = "candidate" }
-features = { kind = "substructures", column = "smiles", of = { name = "graph", kernel = { name = "weisfeiler-lehman", iterations = 2, edge_labels = true } } }
+features = { kind = "substructures", column = "smiles", count = { name = "graph", kernel = { name = "weisfeiler-lehman", iterations = 2, edge_labels = true } } }
 kernel = { name = "cosine" }
 
 [sketch]

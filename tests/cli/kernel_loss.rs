@@ -123,7 +123,7 @@ fn lambda_is_chosen_by_the_kernel_loss() {
         2,
         &["evaluation.metric = \"squared_error\"", "are not candidates"],
     );
-    let averaged = "encoder.solver={name=\"averaged\", parts=2, sketch={size=10}}";
+    let averaged = "encoder.solver={name=\"divide-and-conquer\", parts=2, sketch={size=10}}";
     let refused =
         ["train", "small.toml", "--set", averaged, "--set", "encoder.lambda_by=\"leave-one-out\""];
     sandbox.fail(&refused, 2, &["encoder.lambda_by = \"leave-one-out\"", "\"validation\""]);

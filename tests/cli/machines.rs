@@ -77,7 +77,7 @@ fn a_solver_is_asked_for_by_its_name() {
     let sketched = train("{name=\"sketched\", sketch={size=40}}");
     let solved = train("{name=\"conjugate-gradients\", sketch={size=40}, tolerance=1e-10}");
     assert_eq!(solved["mrr"], sketched["mrr"]);
-    let averaged = train("{name=\"averaged\", sketch={size=20}, parts=3}");
+    let averaged = train("{name=\"divide-and-conquer\", sketch={size=20}, parts=3}");
     assert!(number(&averaged, "mrr") > 3.0 * number(&averaged["chance"], "mrr"), "{averaged}");
     let found = json(&sandbox.succeed(&["evaluate", "runs/siokr-3", "--json"]));
     assert_eq!(found["mrr"], averaged["mrr"]);
@@ -85,12 +85,15 @@ fn a_solver_is_asked_for_by_its_name() {
         let set = format!("encoder.solver={solver}");
         sandbox.fail(&["train", "siokr.toml", "--set", &set], 2, says);
     };
-    wrong("{name=\"averaged\", sketch={size=20}, parts=0}", &["encoder.solver", "parts"]);
+    wrong("{name=\"divide-and-conquer\", sketch={size=20}, parts=0}", &["encoder.solver", "parts"]);
     wrong("{name=\"cg\"}", &["cg", "conjugate-gradients"]);
     // sizes above the number of training pairs are lowered, and the run says so
     for (solver, says) in [
         ("{name=\"sketched\", sketch={size=61}}", "sketch.size = 61 is lowered to 60"),
-        ("{name=\"averaged\", sketch={size=21}, parts=3}", "sketch.size = 21 is lowered to 20"),
+        (
+            "{name=\"divide-and-conquer\", sketch={size=21}, parts=3}",
+            "sketch.size = 21 is lowered to 20",
+        ),
         (
             "{name=\"conjugate-gradients\", sketch={size=9}, sample=61}",
             "sample = 61 is lowered to 60",
@@ -104,7 +107,7 @@ fn a_solver_is_asked_for_by_its_name() {
     }
     // more parts than pairs cannot be, and nothing is left of such a training
     wrong(
-        "{name=\"averaged\", sketch={size=1}, parts=61}",
+        "{name=\"divide-and-conquer\", sketch={size=1}, parts=61}",
         &["encoder.solver.", "parts = 61: expected 1 to 60,", "the number of training pairs"],
     );
     assert!(!sandbox.path("runs/siokr-4").exists());
@@ -297,7 +300,7 @@ fn parts_of_molecules_are_features() {
         (r#"{ name = "chains", width = 256 }"#, 2.0),
     ] {
         let features = format!(
-            "{{ kind = \"substructures\", column = \"smiles\", of = {of}, log = true, min_outputs = 2 }}"
+            "{{ kind = \"substructures\", column = \"smiles\", count = {of}, log = true, min_outputs = 2 }}"
         );
         let config = CONFIG.replacen(BAG, RIDGE, 1).replacen(ngrams, &features, 1);
         let config =
@@ -329,11 +332,11 @@ fn parts_of_molecules_are_features() {
     for (set, says) in [
         ("output.features.column=id", &["outputs.tsv:2", "SMILES"][..]),
         ("output.features.min_outputs=61", &["column"]),
-        ("output.features.of={name=\"morgan\", width=0}", &["output.features.of.width"]),
-        ("output.features.of={name=\"rings\", width=0}", &["output.features.of.width"]),
+        ("output.features.count={name=\"morgan\", width=0}", &["output.features.count.width"]),
+        ("output.features.count={name=\"rings\", width=0}", &["output.features.count.width"]),
         // none of these molecules has a ring, or a configuration
-        ("output.features.of={name=\"rings\"}", &["column"]),
-        ("output.features.of={name=\"configurations\"}", &["column"]),
+        ("output.features.count={name=\"rings\"}", &["column"]),
+        ("output.features.count={name=\"configurations\"}", &["column"]),
         ("output.features.exact=true", &["output.features.log", "exact"]),
     ] {
         sandbox.fail(&["train", "parts.toml", "--set", set], 2, says);

@@ -120,7 +120,7 @@ fn targets_share_what_they_learn_by_an_output_matrix() {
         sandbox.fail(&arguments, 2, expected);
     };
     refused(&[given], &["sketch.full", "true", "false"]);
-    let averaged = "encoder.solver={name=\"averaged\", parts=2, sketch={size=10}}";
+    let averaged = "encoder.solver={name=\"divide-and-conquer\", parts=2, sketch={size=10}}";
     refused(&[&basis[..], &[learned, averaged]].concat(), &["encoder.solver.name", "learned"]);
     let zero = "encoder.lambda=1e3";
     refused(&[&basis[..], &[learned, zero]].concat(), &["lambda = 1000", "output matrix is 0"]);

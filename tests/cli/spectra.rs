@@ -19,7 +19,7 @@ inputs = { column = "spectrum" }
 [output]
 table = "molecules.tsv"
 label = "smiles"
-features = { kind = "substructures", column = "smiles", of = { name = "morgan" }, log = true }
+features = { kind = "substructures", column = "smiles", count = { name = "morgan" }, log = true }
 kernel = { name = "cosine" }
 
 [sketch]
@@ -32,24 +32,24 @@ lambda = 1e-3
 
 const BINS: &str = r#"
 kernel = { name = "cosine" }
-inputs = { kind = "spectra", blocks = [{ of = "peaks" }, { of = "losses", shift = 0.005 }] }
+inputs = { kind = "spectra", blocks = [{ source = "peaks" }, { source = "losses", shift = 0.005 }] }
 "#;
 
 const SUM: &str = r#"
 [[encoder.kernels]]
-inputs = { kind = "spectra", blocks = [{ of = "peaks" }, { of = "differences" }] }
+inputs = { kind = "spectra", blocks = [{ source = "peaks" }, { source = "differences" }] }
 kernel = { name = "cosine" }
 weight = 3.0
 
 [[encoder.kernels]]
-inputs = { kind = "spectra", blocks = [{ of = "losses", bin = 0.02 }] }
+inputs = { kind = "spectra", blocks = [{ source = "losses", bin = 0.02 }] }
 kernel = { name = "cosine" }
 "#;
 
 const BAG: &str = r#"
 [encoder]
 kind = "peak-bag"
-blocks = [{ of = "peaks" }, { of = "losses", shift = 0.005 }]
+blocks = [{ source = "peaks" }, { source = "losses", shift = 0.005 }]
 embedding = 64
 hidden = [64]
 
@@ -73,10 +73,10 @@ loss = { name = "softmax" }
 
 const MIXTURES: &str = r#"
 [[encoder.kernels]]
-inputs = { kind = "mixtures", of = "peaks", deviation = 0.005 }
+inputs = { kind = "mixtures", source = "peaks", deviation = 0.005 }
 
 [[encoder.kernels]]
-inputs = { kind = "mixtures", of = "precursor", deviation = 20.0 }
+inputs = { kind = "mixtures", source = "precursor", deviation = 20.0 }
 "#;
 
 /// Parts of molecules, with the mass of the ion that each gives.
@@ -178,7 +178,7 @@ fn every_solver_and_network_takes_spectra_and_runs_answer_as_they_were_trained()
 fn one_kernel_of_weight_one_is_that_kernel() {
     let sandbox = sandbox();
     let expected = sandbox.train("bins.toml", &[]);
-    let one = "encoder.kernels=[{inputs={kind=\"spectra\", blocks=[{of=\"peaks\"}, {of=\"losses\", shift=0.005}]}, \
+    let one = "encoder.kernels=[{inputs={kind=\"spectra\", blocks=[{source=\"peaks\"}, {source=\"losses\", shift=0.005}]}, \
                kernel={name=\"cosine\"}, weight=0.5}]";
     sandbox.write("one.toml", CONFIG);
     assert_eq!(sandbox.train("one.toml", &[one])["mrr"], expected["mrr"]);
@@ -205,7 +205,7 @@ fn squared_distance(a: &BTreeMap<u32, f64>, b: &BTreeMap<u32, f64>) -> f64 {
 fn the_kernel_loss_is_the_distance_of_the_chosen_outputs() {
     let sandbox = sandbox();
     let features =
-        "output.features={kind=\"substructures\", column=\"smiles\", of={name=\"morgan\"}}";
+        "output.features={kind=\"substructures\", column=\"smiles\", count={name=\"morgan\"}}";
     let gaussian = "output.kernel={name=\"gaussian\", gamma=\"median\"}";
     let all = molecules().into_iter().enumerate();
     let trained: Vec<_> =

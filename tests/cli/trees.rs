@@ -9,14 +9,14 @@ use crate::spectra::{molecules, sandbox};
 const KERNELS: &str = r#"
 [[encoder.kernels]]
 kernel = { name = "cosine" }
-inputs = { kind = "spectra", blocks = [{ of = "tree-fragments", power = 0.0 }, { of = "tree-paths", power = 0.0 }] }
+inputs = { kind = "spectra", blocks = [{ source = "tree-fragments", power = 0.0 }, { source = "tree-paths", power = 0.0 }] }
 
 [[encoder.kernels]]
 kernel = { name = "cosine" }
-inputs = { kind = "spectra", blocks = [{ of = "subformulas", ppm = 50.0 }] }
+inputs = { kind = "spectra", blocks = [{ source = "subformulas", ppm = 50.0 }] }
 
 [[encoder.kernels]]
-inputs = { kind = "mixtures", of = "peaks", deviation = 0.005 }
+inputs = { kind = "mixtures", source = "peaks", deviation = 0.005 }
 "#;
 
 /// Formulas of the ends of the molecules of [`molecules`], in their order.
@@ -98,7 +98,7 @@ fn trees_train_and_are_predicted_searched_and_evaluated() {
 #[test]
 fn formulas_are_refused_where_masses_are_needed() {
     let sandbox = with_trees();
-    let mixtures = "encoder.inputs={kind=\"mixtures\", of=\"tree-losses\", deviation=0.01}";
+    let mixtures = "encoder.inputs={kind=\"mixtures\", source=\"tree-losses\", deviation=0.01}";
     let fail = |change: &str, says: &[&str]| {
         sandbox.fail(
             &["train", "bins.toml", "--set", change, "--set", "encoder.kernel={name=\"linear\"}"],
@@ -106,7 +106,7 @@ fn formulas_are_refused_where_masses_are_needed() {
             says,
         );
     };
-    fail(mixtures, &["encoder.inputs.of = \"tree-losses\"", "which have masses"]);
-    let bins = "encoder.inputs={kind=\"spectra\", blocks=[{of=\"tree-losses\", bin=0.1}]}";
+    fail(mixtures, &["encoder.inputs.source = \"tree-losses\"", "which have masses"]);
+    let bins = "encoder.inputs={kind=\"spectra\", blocks=[{source=\"tree-losses\", bin=0.1}]}";
     fail(bins, &["encoder.inputs.blocks[0].bin = 0.1: remove it: formulas are in no bins"]);
 }

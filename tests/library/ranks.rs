@@ -105,7 +105,7 @@ fn several_ranks_leave_the_run_of_one() {
         // rank 0 finds that the run exists; the others that rank 0 has ended
         let refused = train(size, &config, &out, false);
         assert!(matches!(refused[0], Err(Error::RunExists { .. })));
-        assert!(refused[1..].iter().all(|rank| matches!(rank, Err(Error::Basis(_)))));
+        assert!(refused[1..].iter().all(|rank| matches!(rank, Err(Error::Core(_)))));
     }
 }
 
@@ -138,7 +138,7 @@ fn several_ranks_fit_the_kernel_machine_of_one() {
             "1e-2",
             false,
         ),
-        ("name = \"averaged\", sketch = { size = 9 }, parts = 3", "1e-2", false),
+        ("name = \"divide-and-conquer\", sketch = { size = 9 }, parts = 3", "1e-2", false),
     ]
     .into_iter()
     .enumerate()

@@ -186,7 +186,7 @@ fn named(error: dsokr_core::Error) -> Failure {
         Error::NotFinite { .. }
             | Error::Row { .. }
             | Error::Shape(_)
-            | Error::ZeroKernel { .. }
+            | Error::ZeroMatrix { .. }
             | Error::Numeric(_)
     );
     let failure = Failure::from(error);

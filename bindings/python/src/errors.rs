@@ -83,15 +83,15 @@ impl<T, E: Into<Failure>> About<T> for Result<T, E> {
 impl From<dsokr_core::Error> for Failure {
     fn from(error: dsokr_core::Error) -> Self {
         use dsokr_core::Error::{
-            At, File, Inconsistent, Io, Kernel, Missing, NotFinite, NotFiniteAt, OutOfRange,
-            Refused, Row, Shape, TooFew, Unsupported, Value,
+            At, File, Inconsistent, Io, Item, Missing, NotFinite, NotFiniteAt, OutOfRange, Refused,
+            Row, Shape, TooFew, Unsupported, Value,
         };
         let message = error.to_string();
         match error {
             Io { path, source } => Self::io(&path, message, &source),
             Missing { path } => Self::file(&path, message, Some(ENOENT)),
             File { path, .. } => Self::file(&path, message, None),
-            Kernel { source, .. } | At { source, .. } => Self::from(*source).saying(message),
+            Item { source, .. } | At { source, .. } => Self::from(*source).saying(message),
             NotFinite { .. }
             | NotFiniteAt { .. }
             | Row { .. }
@@ -113,7 +113,7 @@ impl From<dsokr_molecule::Error> for Failure {
         use dsokr_molecule::Error;
         let message = error.to_string();
         match error {
-            Error::Basis(error) => error.into(),
+            Error::Core(error) => error.into(),
             // SMILES, edges and labels
             _ => Self::Argument(message),
         }

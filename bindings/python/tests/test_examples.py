@@ -18,7 +18,7 @@ folder = "datasets/quickstart"
 [output]
 table = "molecules.tsv"
 label = "smiles"
-features = { kind = "substructures", column = "smiles", of = { name = "morgan" } }
+features = { kind = "substructures", column = "smiles", count = { name = "morgan" } }
 kernel = { name = "cosine" }
 
 [encoder]

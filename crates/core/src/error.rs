@@ -106,11 +106,11 @@ pub enum Error {
     /// Rows or a matrix of a number, kind or width that does not fit, or a matrix that is not a kernel matrix.
     #[error("{0}")]
     Shape(Misfit),
-    /// The sketched kernel matrix is zero: every row has k(y, y) = 0.
-    #[error(
-        "the sketched kernel matrix is zero (largest eigenvalue {largest}): are all rows zero?"
-    )]
-    ZeroKernel {
+    /// A positive semi-definite matrix that is zero, where its leading eigenvectors are needed.
+    #[error("{what} is zero (largest eigenvalue {largest}): are all rows zero?")]
+    ZeroMatrix {
+        /// The matrix, in words.
+        what: &'static str,
         /// The largest eigenvalue.
         largest: f64,
     },
@@ -129,12 +129,14 @@ pub enum Error {
         /// The error of the rank as a text, which is what ranks send to one another.
         message: String,
     },
-    /// One of several kernel matrices cannot be used.
-    #[error("kernel {kernel}: {source}")]
-    Kernel {
-        /// The position of the kernel, from 0.
-        kernel: usize,
-        /// The error of the kernel.
+    /// An error in one of several items of an argument, such as a matrix in a list.
+    #[error("{what} {number}: {source}")]
+    Item {
+        /// The kind of items, in words.
+        what: &'static str,
+        /// The position of the item, from 0.
+        number: usize,
+        /// The error of the item.
         source: Box<Error>,
     },
     /// An error in one of several parts, such as a member of an ensemble.

@@ -48,7 +48,7 @@ pub enum Error {
     /// A setting out of range, a file or a line that is not what its name or the configuration says, and rows that do
     /// not come from a file.
     #[error(transparent)]
-    Basis(#[from] dsokr_core::Error),
+    Core(#[from] dsokr_core::Error),
     /// Molecules, graphs and their features.
     #[error(transparent)]
     Molecule(#[from] dsokr_molecule::Error),
@@ -58,7 +58,7 @@ impl Error {
     /// Returns the same error with what has a wrong value before its key.
     pub fn of(self, what: impl Display) -> Self {
         match self {
-            Self::Basis(error) => error.of(what).into(),
+            Self::Core(error) => error.of(what).into(),
             other => other,
         }
     }

@@ -19,6 +19,7 @@
 mod bad_rows;
 mod fields;
 mod formats;
+mod ids;
 mod json;
 mod lines;
 mod rows;
@@ -31,14 +32,17 @@ use std::path::{Path, PathBuf};
 
 use dsokr_core::message::{list, shorten};
 
-use crate::error::{Error, extension_of};
+use crate::error::Error;
 use crate::joined::parts;
 use bad_rows::BadRows;
 
 pub use bad_rows::OnBadRow;
 pub(crate) use bad_rows::skipped_rows;
 pub(crate) use formats::extensions;
+use formats::named_format;
 pub use formats::{TABLE_FORMATS, TableFormat, TextFormat, open_text};
+pub use ids::unique_ids;
+pub(crate) use ids::{bad_ids, index_ids, row_id};
 pub(crate) use lines::{Lines, Pieces};
 pub(crate) use rows::{Header, Rows};
 pub use rows::{TextReader, TextRow};
@@ -88,12 +92,6 @@ pub struct Table {
     others: Vec<PathBuf>,
     /// The file of each row: 0 for `path`, else one of the others, from 1; empty where there are none.
     files: Vec<u32>,
-}
-
-/// Returns the id of a row that has none in its file, where the file is not the one of the training pairs.
-pub(crate) fn row_id(path: &Path, row: impl std::fmt::Display) -> String {
-    let file = path.file_name().unwrap_or_default().to_string_lossy();
-    format!("{file} row {row}")
 }
 
 impl Table {
@@ -372,48 +370,6 @@ impl Table {
     }
 }
 
-/// Returns the row of each id of a column.
-///
-/// # Errors
-/// An id that is empty or white space; one that occurs twice, with both lines; a column that was
-/// not read.
-pub fn unique_ids<'t>(table: &'t Table, column: &str) -> Result<HashMap<&'t str, usize>, Error> {
-    let (rows, bad) = index_ids(&table.path, column, table.column(column)?, &table.lines);
-    bad.into_iter().next().map_or(Ok(rows), |(_, error)| Err(error))
-}
-
-/// Returns the rows whose ids are empty or occur before, with what is wrong with them.
-pub(crate) fn bad_ids(table: &Table, column: &str) -> Result<Vec<(usize, Error)>, Error> {
-    Ok(index_ids(&table.path, column, table.column(column)?, &table.lines).1)
-}
-
-/// Returns the row of each id, of ids with their lines; and the rows whose ids are empty or occur before.
-pub(crate) fn index_ids<'t>(
-    path: &Path,
-    column: &str,
-    ids: &'t [String],
-    lines: &[usize],
-) -> (HashMap<&'t str, usize>, Vec<(usize, Error)>) {
-    let mut rows = HashMap::with_capacity(ids.len());
-    let mut bad = Vec::new();
-    for ((row, id), &line) in ids.iter().enumerate().zip(lines) {
-        if id.trim().is_empty() {
-            bad.push((row, Error::empty_value(path, line, column)));
-            continue;
-        }
-        let first = *rows.entry(id.as_str()).or_insert(row);
-        if first != row {
-            let id = shorten(id);
-            let first = lines[first];
-            let message = format!(
-                "id {id:?} in column {column:?} is already on line {first}; ids must be unique"
-            );
-            bad.push((row, Error::line(path, line, message)));
-        }
-    }
-    (rows, bad)
-}
-
 /// Returns the columns of `names`, of which some stand for several of those that were read.
 fn joined(names: &[String], read: &[String], columns: Vec<Vec<String>>) -> Vec<Vec<String>> {
     if names == read {
@@ -441,38 +397,4 @@ fn distinct<'c>(names: impl Iterator<Item = &'c str>) -> Vec<String> {
         }
     }
     all
-}
-
-/// Returns the extensions that a table may have.
-fn allowed_extensions() -> String {
-    let all = extensions(|_| true);
-    format!(
-        "{all}, also with .gz behind (data.source = \"official\" reads the official ChEBI-20 .txt layout)"
-    )
-}
-
-/// Returns the format of a table, whose columns have names.
-fn named_format(path: &Path) -> Result<TextFormat, Error> {
-    if let Some(format) = TableFormat::from_path(path) {
-        return Ok(format.rows);
-    }
-    let allowed = allowed_extensions();
-    let reader = match extension_of(path).as_str() {
-        "parquet" => "read_parquet",
-        "feather" | "arrow" => "read_feather",
-        "xlsx" | "xls" | "ods" => "read_excel",
-        "json" => "read_json",
-        "arff" | "libsvm" | "svm" => {
-            let reader = "data.source = \"multi-label\" reads it, as configs/bibtex-best.toml does";
-            return Err(Error::extension(path, &format!("{allowed}; {reader}")));
-        }
-        _ => return Err(Error::extension(path, &allowed)),
-    };
-    let convert = format!(
-        "{allowed}; convert it: python3 -c \"import pandas; pandas.{reader}('{}').to_json('{}', orient='records', \
-         lines=True)\"",
-        path.display(),
-        path.with_extension("jsonl").display()
-    );
-    Err(Error::extension(path, &convert))
 }

@@ -32,8 +32,7 @@ pub enum Solver {
     Sketched(Sketched),
     /// The system of `sketched`, solved by preconditioned conjugate gradients: for thousands of sketched inputs.
     ConjugateGradients(ConjugateGradients),
-    /// The mean of `sketched` models on parts of the rows.
-    #[serde(rename = "averaged")]
+    /// The mean of `sketched` models on parts of the rows (divide and conquer).
     DivideAndConquer(DivideAndConquer),
     /// A Lipschitz loss in the span of a sketch of the inputs.
     Lipschitz(Lipschitz),

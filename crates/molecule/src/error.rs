@@ -31,7 +31,7 @@ pub enum Error {
     /// A file of graphs, a setting out of range, and rows that the features do not allow, such as those with more
     /// columns than can be numbered.
     #[error(transparent)]
-    Basis(#[from] dsokr_core::Error),
+    Core(#[from] dsokr_core::Error),
 }
 
 impl Error {
@@ -45,7 +45,7 @@ impl Error {
             Self::Smiles { position, message } => {
                 Self::Smiles { position: place(position), message }
             }
-            other @ (Self::MolBlock { .. } | Self::Graph { .. } | Self::Basis(_)) => other,
+            other @ (Self::MolBlock { .. } | Self::Graph { .. } | Self::Core(_)) => other,
         }
     }
 

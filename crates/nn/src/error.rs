@@ -48,12 +48,12 @@ pub enum Error {
     },
     /// A setting, named as a key of `encoder`, a file, or feature rows.
     #[error(transparent)]
-    Basis(dsokr_core::Error),
+    Core(dsokr_core::Error),
 }
 
 impl Error {
     pub(crate) fn file(path: &Path, message: impl fmt::Display) -> Self {
-        Self::Basis(dsokr_core::Error::file(path, message))
+        Self::Core(dsokr_core::Error::file(path, message))
     }
 }
 
@@ -102,7 +102,7 @@ impl From<dsokr_core::Error> for Error {
     /// Converts an error of the crate of bases, whose settings (those of TF-IDF n-grams, say) are settings of an
     /// encoder too.
     fn from(error: dsokr_core::Error) -> Self {
-        Self::Basis(match error {
+        Self::Core(match error {
             dsokr_core::Error::Io { path, source } => dsokr_core::Error::file(&path, source),
             other => other.of("encoder."),
         })

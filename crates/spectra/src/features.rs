@@ -22,7 +22,7 @@ const LEAST_LOSS: f64 = 0.5;
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Serialize, Deserialize, JsonSchema,
 )]
 #[serde(rename_all = "kebab-case")]
-pub enum PeaksOf {
+pub enum PeakSource {
     /// The peaks, at their m/z.
     #[default]
     Peaks,
@@ -55,7 +55,7 @@ enum At {
     Formula(String),
 }
 
-impl PeaksOf {
+impl PeakSource {
     /// Returns whether it is compared by formulas, and not by masses.
     pub fn is_of_formulas(self) -> bool {
         self >= Self::Subformulas
@@ -63,7 +63,7 @@ impl PeaksOf {
 
     /// Returns masses in Da, by increasing mass except for differences, or formulas, or sequences of them, each with
     /// its intensity to the power `power`; none of a spectrum without tree.
-    fn found(self, spectrum: &Spectrum, power: f64, ppm: f64) -> Result<Vec<(At, f64)>, Error> {
+    fn weights(self, spectrum: &Spectrum, power: f64, ppm: f64) -> Result<Vec<(At, f64)>, Error> {
         let precursor_mz = spectrum.precursor_mz();
         let peaks = spectrum.peaks();
         let parts = |name: fn(&Fragment) -> String| {
@@ -119,7 +119,7 @@ impl PeaksOf {
     pub fn positions(self, power: f64, spectra: &[Spectrum]) -> Result<SparseRows, Error> {
         let row = |spectrum: &Spectrum| {
             let mut row = BTreeMap::new();
-            for (at, weight) in self.found(spectrum, power, PPM)? {
+            for (at, weight) in self.weights(spectrum, power, PPM)? {
                 if let At::Mass(mass) = at {
                     let position = (mass.min(LARGEST) * POSITIONS).round() as u32;
                     *row.entry(position).or_insert(0.0) += weight;
@@ -148,7 +148,7 @@ pub const LINE: usize = (LARGEST * POSITIONS) as usize + 1;
 pub struct PeakFeatures {
     /// The peaks or formulas that are counted.
     #[serde(default)]
-    pub of: PeaksOf,
+    pub source: PeakSource,
     /// Width of a bin in Da; formulas have none.
     #[serde(default = "hundredth")]
     pub bin: f64,
@@ -186,14 +186,14 @@ impl PeakFeatures {
     /// [`Error::Value`].
     pub fn validate(&self, key: &str) -> Result<(), Error> {
         let at = |name: &str| format!("{key}.{name}");
-        let Self { of: peaks, bin, shift, power, min_spectra, ppm } = *self;
+        let Self { source: peaks, bin, shift, power, min_spectra, ppm } = *self;
         if peaks.is_of_formulas() {
             let allowed = "absent: formulas are in no bins";
             Error::ensure(bin == hundredth(), at("bin"), bin, allowed)?;
             Error::ensure(shift == 0.0, at("shift"), shift, allowed)?;
         }
-        let allows_ppm =
-            ppm.is_none() || matches!(peaks, PeaksOf::Subformulas | PeaksOf::SubformulaLosses);
+        let allows_ppm = ppm.is_none()
+            || matches!(peaks, PeakSource::Subformulas | PeakSource::SubformulaLosses);
         let tolerance = ppm.unwrap_or(PPM);
         Error::ensure(allows_ppm, at("ppm"), tolerance, "absent: of subformulas only")?;
         Error::ensure(
@@ -211,7 +211,7 @@ impl PeakFeatures {
     /// Returns the bins of a spectrum, or hashes of its formulas, with their values, ascending.
     fn bins(&self, spectrum: &Spectrum) -> Result<BTreeMap<u64, f64>, Error> {
         let mut bins = BTreeMap::new();
-        for (at, value) in self.of.found(spectrum, self.power, self.ppm.unwrap_or(PPM))? {
+        for (at, value) in self.source.weights(spectrum, self.power, self.ppm.unwrap_or(PPM))? {
             let (bin, counts) = match at {
                 // fragments without a peak have no value
                 At::Formula(name) => (hash(name.as_bytes()), value > 0.0),
@@ -235,10 +235,10 @@ impl PeakFeatures {
 /// their cosine kernels, for spectra that have something in every block.
 ///
 /// ```
-/// use dsokr_spectra::{FittedPeaks, PeakFeatures, PeaksOf, Spectrum};
+/// use dsokr_spectra::{FittedPeaks, PeakFeatures, PeakSource, Spectrum};
 ///
 /// let spectra = ["100.0 40.001:4 60.002:9", "90.0 40.002:1"];
-/// let peaks = PeakFeatures { of: PeaksOf::Peaks, bin: 0.01, shift: 0.0, power: 0.5, min_spectra: 1, ppm: None };
+/// let peaks = PeakFeatures { source: PeakSource::Peaks, bin: 0.01, shift: 0.0, power: 0.5, min_spectra: 1, ppm: None };
 /// let rows = FittedPeaks::fit(&[peaks], &spectra)?.rows(&spectra)?;
 /// assert_eq!((rows.width(), rows.row(1)), (2, (&[0][..], &[1.0][..])));
 /// # Ok::<(), Box<dyn std::error::Error>>(())

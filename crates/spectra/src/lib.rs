@@ -36,7 +36,7 @@ mod text;
 mod tree;
 
 pub use adduct::Adduct;
-pub use features::{FittedPeaks, LINE, POSITIONS, PeakFeatures, PeaksOf};
+pub use features::{FittedPeaks, LINE, POSITIONS, PeakFeatures, PeakSource};
 pub use formats::{FileContext, SpectrumFormat};
 pub use peaks::Peak;
 pub use polarity::Polarity;

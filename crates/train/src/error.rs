@@ -58,7 +58,7 @@ pub enum Error {
     NotFinite,
     /// Files of the training.
     #[error(transparent)]
-    Basis(#[from] dsokr_core::Error),
+    Core(#[from] dsokr_core::Error),
     /// The encoder or its parameters.
     #[error(transparent)]
     Nn(#[from] dsokr_nn::Error),

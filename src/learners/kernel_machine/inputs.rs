@@ -349,8 +349,8 @@ fn weights<'v>(
     let weights =
         rule.weights(&grams, &target_gram, settings.first_lambda()).map_err(
             |error| match error {
-                dsokr_core::Error::Kernel { kernel, source } => {
-                    Error::Kernel { file: names[kernel].clone(), source }
+                dsokr_core::Error::Item { number, source, .. } => {
+                    Error::Kernel { file: names[number].clone(), source }
                 }
                 other => other.into(),
             },

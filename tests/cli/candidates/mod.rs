@@ -168,7 +168,7 @@ fn added_candidates_are_those_of_a_training_with_them() {
     let power = |output: &str| format!("{output}\npower = 0.5");
     let substructures = |of: &str, more: &str| {
         format!(
-            "features = {{ kind = \"substructures\", column = \"smiles\", of = {of}, {more} }}\nkernel = {{ name = \"tanimoto\" }}"
+            "features = {{ kind = \"substructures\", column = \"smiles\", count = {of}, {more} }}\nkernel = {{ name = \"tanimoto\" }}"
         )
     };
     let morgan = substructures("{ name = \"morgan\", width = 64 }", "log = true");

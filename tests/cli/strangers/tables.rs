@@ -221,7 +221,7 @@ fn other_encodings_are_refused_with_the_remedy() {
 /// A block of the configuration, of what salts and hydrates have.
 const COMPONENTS: &str = r#"
 [[output.kernels]]
-features = { kind = "substructures", column = "smiles", of = { name = "components" }, log = true, min_outputs = 3 }
+features = { kind = "substructures", column = "smiles", count = { name = "components" }, log = true, min_outputs = 3 }
 kernel = { name = "linear" }
 power = 0.25
 size = 50

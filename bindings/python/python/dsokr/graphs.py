@@ -75,7 +75,7 @@ class GraphKernel:
     """A graph kernel as rows of features: the linear or cosine kernel of two rows is the graph kernel.
 
     ``kernel`` is "vertex-histogram", "shortest-path", "weisfeiler-lehman", "core" or "nspd", or a dict such as
-    ``{"name": "weisfeiler-lehman", "iterations": 3, "edge_labels": True}``; ``{"name": "sum", "of": […]}`` adds
+    ``{"name": "weisfeiler-lehman", "iterations": 3, "edge_labels": True}``; ``{"name": "sum", "kernels": […]}`` adds
     several.
     """
 

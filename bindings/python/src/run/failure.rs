@@ -23,7 +23,7 @@ fn of_file(error: &Error, message: &str) -> Option<Failure> {
     use data::Error::{Column, Io, NotFound};
     let file = |path: &Path, errno| Some(Failure::file(path, message, errno));
     match error {
-        Error::Basis(error) => of_basis(error, message),
+        Error::Core(error) => of_core(error, message),
         Error::Member { source, .. } => of_file(source, message),
         Error::NotFound { path, .. } | Error::Data(NotFound { path, .. }) => {
             file(path, Some(ENOENT))
@@ -35,13 +35,13 @@ fn of_file(error: &Error, message: &str) -> Option<Failure> {
     }
 }
 
-fn of_basis(error: &dsokr_core::Error, message: &str) -> Option<Failure> {
-    use dsokr_core::Error::{At, File, Io, Kernel, Missing};
+fn of_core(error: &dsokr_core::Error, message: &str) -> Option<Failure> {
+    use dsokr_core::Error::{At, File, Io, Item, Missing};
     match error {
         Io { path, source } => Some(Failure::io(path, message, source)),
         Missing { path } => Some(Failure::file(path, message, Some(ENOENT))),
         File { path, .. } => Some(Failure::file(path, message, None)),
-        Kernel { source, .. } | At { source, .. } => of_basis(source, message),
+        Item { source, .. } | At { source, .. } => of_core(source, message),
         _ => None,
     }
 }

@@ -56,7 +56,7 @@ impl Eigen {
 /// On one thread, so that the result does not depend on their number.
 ///
 /// # Errors
-/// [`Error::ZeroKernel`] when the largest eigenvalue is not above 0; [`Error::Numeric`] for a
+/// [`Error::ZeroMatrix`] when the largest eigenvalue is not above 0; [`Error::Numeric`] for a
 /// matrix that is not finite, and without convergence.
 pub fn leading(mut matrix: Mat<f64>, tolerance: f64) -> Result<Eigen, Error> {
     let size = matrix.nrows();
@@ -81,7 +81,7 @@ pub fn leading(mut matrix: Mat<f64>, tolerance: f64) -> Result<Eigen, Error> {
     let eigen = eigen?;
     let largest = eigen.values.first().copied().unwrap_or(0.0);
     if largest.is_nan() || largest <= 0.0 {
-        return Err(Error::ZeroKernel { largest });
+        return Err(Error::ZeroMatrix { what: "the sketched kernel matrix", largest });
     }
     let kept = eigen.values.iter().take_while(|&&value| value > largest * tolerance).count();
     Ok(eigen.first(kept))

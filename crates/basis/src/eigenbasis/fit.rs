@@ -26,7 +26,7 @@ impl Basis {
     ///
     /// # Errors
     /// [`Error::Shape`] without rows, [`Error::Value`] for m > n and a tolerance outside of its
-    /// range, the other errors of the kernel's and the sketch's validation, [`Error::ZeroKernel`] when every k(y, y) is
+    /// range, the other errors of the kernel's and the sketch's validation, [`Error::ZeroMatrix`] when every k(y, y) is
     /// 0, [`Error::Numeric`] when features are so large that the kernel is not finite, and errors
     /// from reading the rows. A constant kernel has rank 1 and is accepted.
     pub fn fit(

@@ -202,7 +202,7 @@ impl Basis {
             Error::Numeric(format!("tempering: the coordinates of {rows} outputs do not vary"))
         };
         let Eigen { values, vectors } = match leading(covariance, self.options.tolerance) {
-            Err(Error::ZeroKernel { .. }) => return Err(same()),
+            Err(Error::ZeroMatrix { .. }) => return Err(same()),
             eigen => eigen?,
         };
         if values.first().is_none_or(|&largest| largest <= SAME * size) {

@@ -262,8 +262,9 @@ impl Library {
         self.left_out
     }
 
-    /// Returns the spectra in parts with these shares, and in a last part with the rest. No molecule has spectra in two
-    /// parts; the seed draws the molecules.
+    /// Returns the spectra in parts with these shares of the molecules, and in a last part with the rest. No molecule has
+    /// spectra in two parts; the seed draws the molecules. Parts of a table, which groups of rows fill up to a number of
+    /// rows, are drawn in `pairs`: there a molecule with many rows must not make a part too large.
     pub fn parts<const N: usize>(&self, shares: [f64; N], seed: u64) -> Vec<Vec<usize>> {
         let molecules: Vec<usize> = self.spectra.iter().map(|one| one.molecule).collect();
         let mut groups = grouped(&molecules);

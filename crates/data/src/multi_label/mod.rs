@@ -41,7 +41,7 @@ const LISTED: usize = 10;
 /// The first error, if there is one.
 pub(crate) fn check_rows(bad: BadRows) -> Result<(), Error> {
     let line = |(_, error): &(usize, Error)| match error {
-        Error::Basis(File { line, .. }) => *line,
+        Error::Core(File { line, .. }) => *line,
         _ => None,
     };
     let lines = bad.iter().filter_map(line).take(LISTED).map(|line| line.to_string());
@@ -50,7 +50,7 @@ pub(crate) fn check_rows(bad: BadRows) -> Result<(), Error> {
     let more = if count > LISTED { ", …" } else { "" };
     match bad.into_iter().next() {
         None => Ok(()),
-        Some((_, Error::Basis(File { path, line: Some(line), message }))) => {
+        Some((_, Error::Core(File { path, line: Some(line), message }))) => {
             let message = format!(
                 "{message}; rows that cannot be read: {count} (lines {lines}{more}); data.on_bad_row = \"skip\" leaves \
                  them out"

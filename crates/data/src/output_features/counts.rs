@@ -63,7 +63,7 @@ pub struct SubstructureFeatures {
     /// The column, e.g. `smiles`.
     pub column: String,
     /// The substructures that are counted.
-    pub of: Substructures,
+    pub count: Substructures,
     /// Whether `ln(1 + count)` takes the place of a count.
     #[serde(default)]
     pub log: bool,
@@ -86,7 +86,7 @@ impl OutputKind for SubstructureFeatures {
             let allowed = "false with exact: logarithms tell counts apart as they do";
             return Err(Error::value(format!("{key}.log"), true, allowed));
         }
-        Ok(self.of.validate().map_err(|error| error.of(format!("{key}.of.")))?)
+        Ok(self.count.validate().map_err(|error| error.of(format!("{key}.count.")))?)
     }
 
     fn bad_rows(&self, table: &Table) -> Result<Vec<(usize, Error)>, Error> {
@@ -102,7 +102,7 @@ impl OutputKind for SubstructureFeatures {
             }
         };
         let fitted_features = from.fitted.map(|fitted| &fitted.features[..]);
-        let (features, rows) = self.of.fit(molecules, fitted_features)?;
+        let (features, rows) = self.count.fit(molecules, fitted_features)?;
         let columns = FittedColumns { features, ..FittedColumns::default() };
         columns.counts(rows, self.log, self.exact, self.min_outputs, from.fitted).map(sparse)
     }

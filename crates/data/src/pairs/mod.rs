@@ -5,6 +5,7 @@ mod multi_label;
 mod official;
 mod pool;
 mod rows;
+mod splits;
 mod synthetic;
 mod tables;
 mod training;
@@ -17,7 +18,7 @@ pub use inputs::{
 pub use multi_label::MultiLabelConfig;
 pub use official::{Official, OfficialConfig, read_official};
 pub use pool::{MemoryConfig, PoolConfig};
-pub use rows::{RowOrder, SplitSize, SplitsConfig};
+pub use splits::{RowOrder, SplitSize, SplitsConfig};
 pub use synthetic::{NoiseConfig, SyntheticConfig, SyntheticMap};
 pub use tables::TablesConfig;
 pub(crate) use training::joined;

@@ -6,7 +6,8 @@ use dsokr_basis::RowSource;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::rows::{PairedRows, SplitsConfig};
+use super::rows::PairedRows;
+use super::splits::SplitsConfig;
 use super::{PairFacts, Pairs, Wanted};
 use crate::dataset::{Dataset, Split, SplitName};
 use crate::error::{Error, check, extension_of};

@@ -6,7 +6,8 @@ use std::sync::Arc;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::rows::{PairedRows, SplitsConfig};
+use super::rows::PairedRows;
+use super::splits::SplitsConfig;
 use super::{InputsConfig, PairFacts, Pairs, RowOrder, SplitSize, TextConfig, Wanted};
 use crate::dataset::{Dataset, Split, SplitName};
 use crate::error::{Error, check, extension_of};

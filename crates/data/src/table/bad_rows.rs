@@ -73,7 +73,7 @@ impl BadRows {
     /// Every other error.
     pub(crate) fn take(&mut self, error: Error) -> Result<(), Error> {
         match error {
-            Error::Basis(File { line: Some(line), message, .. }) if self.skips() => {
+            Error::Core(File { line: Some(line), message, .. }) if self.skips() => {
                 self.skipped.insert((line, self.skipped.len()), message);
                 Ok(())
             }
@@ -141,7 +141,7 @@ impl OnBadRow {
     /// Returns an error about a row that a matrix follows, which says so where others are skipped.
     pub(crate) fn refusal(self, error: Error) -> Error {
         match (self, error) {
-            (Self::Skip, Error::Basis(File { path, line: Some(line), message })) => {
+            (Self::Skip, Error::Core(File { path, line: Some(line), message })) => {
                 let message = format!("{message}; rows that a matrix follows are never skipped");
                 Error::line(&path, line, message)
             }

@@ -102,6 +102,40 @@ pub(crate) fn extensions(chosen: impl Fn(&TableFormat) -> bool) -> String {
     names.map(|extension| format!(".{extension}")).collect::<Vec<_>>().join(", ")
 }
 
+/// Returns the extensions that a table may have.
+fn allowed_extensions() -> String {
+    let all = extensions(|_| true);
+    format!(
+        "{all}, also with .gz behind (data.source = \"official\" reads the official ChEBI-20 .txt layout)"
+    )
+}
+
+/// Returns the format of a table, whose columns have names.
+pub(super) fn named_format(path: &Path) -> Result<TextFormat, Error> {
+    if let Some(format) = TableFormat::from_path(path) {
+        return Ok(format.rows);
+    }
+    let allowed = allowed_extensions();
+    let reader = match extension_of(path).as_str() {
+        "parquet" => "read_parquet",
+        "feather" | "arrow" => "read_feather",
+        "xlsx" | "xls" | "ods" => "read_excel",
+        "json" => "read_json",
+        "arff" | "libsvm" | "svm" => {
+            let reader = "data.source = \"multi-label\" reads it, as configs/bibtex-best.toml does";
+            return Err(Error::extension(path, &format!("{allowed}; {reader}")));
+        }
+        _ => return Err(Error::extension(path, &allowed)),
+    };
+    let convert = format!(
+        "{allowed}; convert it: python3 -c \"import pandas; pandas.{reader}('{}').to_json('{}', orient='records', \
+         lines=True)\"",
+        path.display(),
+        path.with_extension("jsonl").display()
+    );
+    Err(Error::extension(path, &convert))
+}
+
 /// Opens the text of a file: decompressed where its name ends with `.gz`, and as its [`TableFormat`] makes it of bytes
 /// that are not text.
 ///

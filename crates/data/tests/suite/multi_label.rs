@@ -27,7 +27,7 @@ fn libsvm(text: &str, labels: Option<usize>) -> Result<MultiLabel, Error> {
 /// Line and reason of an error in a file.
 fn line(result: Result<MultiLabel, Error>) -> (usize, String) {
     match result {
-        Err(Error::Basis(File { line: Some(line), message, .. })) => (line, message),
+        Err(Error::Core(File { line: Some(line), message, .. })) => (line, message),
         other => panic!("{other:?}"),
     }
 }
@@ -75,7 +75,7 @@ fn arff_errors_have_the_line() {
     assert_eq!(head("@attribute a\n").0, 1);
     assert_eq!(head("hello\n").0, 1);
     assert!(head("@relation x\n").1.contains("@data"));
-    assert!(matches!(arff(HEADER, 2), Err(Error::Basis(File { .. }))));
+    assert!(matches!(arff(HEADER, 2), Err(Error::Core(File { .. }))));
     for count in [0, 5, 9] {
         let error = arff(HEADER, count).unwrap_err().to_string();
         assert_eq!(error, format!("data.labels = {count}: expected 1 to 4"));
@@ -123,7 +123,7 @@ fn libsvm_files() {
         assert_eq!(at, 2, "{text}");
         assert!(reason.contains(part), "{text}: {reason}");
     }
-    assert!(matches!(libsvm("\n", None), Err(Error::Basis(File { .. }))));
+    assert!(matches!(libsvm("\n", None), Err(Error::Core(File { .. }))));
 }
 
 /// Features that count from 0, the header of the Extreme Classification Repository, binary classes and groups of rows.

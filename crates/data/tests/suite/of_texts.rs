@@ -43,7 +43,7 @@ fn norms_count_what_no_training_text_has() {
 #[test]
 fn values_of_counts_that_no_training_text_has_count_too() {
     let exact = features(
-        r#"{"kind": "substructures", "column": "t", "of": {"name": "composition"}, "exact": true}"#,
+        r#"{"kind": "substructures", "column": "t", "count": {"name": "composition"}, "exact": true}"#,
     );
     let fitted = TextFeatures::fit(&exact, &texts(["CCO"])).unwrap();
     let [a, b] = ["CCO", "CO"].map(|text| fitted.rows(&texts([text])).unwrap());

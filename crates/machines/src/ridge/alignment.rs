@@ -79,7 +79,7 @@ impl TargetGram<'_> {
 /// ```
 ///
 /// # Errors
-/// [`Error::Kernel`] with the position and the reason for a kernel that is not n × n, finite, symmetric and positive
+/// [`Error::Item`] with the position and the reason for a kernel that is not n × n, finite, symmetric and positive
 /// semi-definite, or that is zero; [`Error::Numeric`] for a constant kernel, constant outputs, and where no kernel has
 /// an alignment above 0; [`Error::Value`] for no kernels; the errors of the output kernel's checks and of reading the
 /// outputs.
@@ -172,7 +172,10 @@ pub(super) fn check(kernels: &[MatRef<f64>], n: usize) -> Result<(), Error> {
     for (at, kernel) in kernels.iter().enumerate() {
         let checked_kernel = Error::check_length("rows of the kernel matrix", kernel.nrows(), n)
             .and_then(|()| checked(*kernel).map(drop));
-        checked_kernel.map_err(|source| Error::Kernel { kernel: at, source: Box::new(source) })?;
+        checked_kernel.map_err(|source| {
+            let source = Box::new(source);
+            Error::Item { what: "kernel", number: at, source }
+        })?;
     }
     Ok(())
 }

@@ -120,8 +120,8 @@ fn kernels_that_are_none_are_named() {
         let error = alignf(&[good.as_ref(), bad.as_ref()], &target_gram).unwrap_err();
         let both = [good.as_ref(), bad.as_ref()];
         let uniform = KernelWeighting::Uniform.weights(&both, &target_gram, 1.0);
-        if let Error::Kernel { kernel: 1, source } = error {
-            assert!(matches!(uniform, Err(Error::Kernel { kernel: 1, .. })));
+        if let Error::Item { number: 1, source, .. } = error {
+            assert!(matches!(uniform, Err(Error::Item { number: 1, .. })));
             return *source;
         }
         error

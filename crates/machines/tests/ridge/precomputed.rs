@@ -30,7 +30,7 @@ fn a_gram_matrix_gives_the_model_of_its_rows() {
         r#"{"name": "sketched", "sketch": {"size": 25}}"#,
         r#"{"name": "sketched", "sketch": {"size": 25, "method": {"kind": "gaussian"}}}"#,
         r#"{"name": "conjugate-gradients", "sketch": {"size": 25}, "iterations": 60}"#,
-        r#"{"name": "averaged", "sketch": {"size": 10}, "parts": 4}"#,
+        r#"{"name": "divide-and-conquer", "sketch": {"size": 10}, "parts": 4}"#,
         r#"{"name": "lipschitz", "sketch": {"size": 25}, "loss": {"name": "huber", "kappa": 0.5}}"#,
         r#"{"name": "lipschitz", "sketch": {"size": 25, "method": {"kind": "gaussian"}}, "loss": {"name": "pinball", "levels": [0.3, 0.6]}}"#,
     ] {

@@ -63,7 +63,7 @@ pub trait MoleculeFeatures {
     /// Returns one row of counts a molecule.
     ///
     /// # Errors
-    /// The errors of [`validate`](Self::validate), and [`Error::Basis`] for rows that cannot be, such as those
+    /// The errors of [`validate`](Self::validate), and [`Error::Core`] for rows that cannot be, such as those
     /// with more columns than can be numbered.
     fn counts(&self, molecules: &[Molecule]) -> Result<SparseRows, Error>;
 

@@ -104,7 +104,7 @@ pub enum GraphKernel {
     /// Sum of several kernels, each normalised to `k(G, G) = 1` and of equal weight.
     Sum {
         /// The kernels, 1 to 16 of them.
-        of: Vec<GraphKernel>,
+        kernels: Vec<GraphKernel>,
     },
     /// Neighbourhood subgraph pairwise distance kernel (Costa and De Grave 2010): pairs of rooted
     /// neighbourhoods of radius r with roots at distance d, for all r ≤ r* and d ≤ d*.
@@ -155,12 +155,12 @@ impl GraphKernel {
                 below(base, "base.".to_owned())
             }
             Self::Core { base } => below(base, "base.".to_owned()),
-            Self::Sum { of } => {
-                let holds = (1..=MAX_SUMMANDS).contains(&of.len());
-                let count = of.len();
+            Self::Sum { kernels } => {
+                let holds = (1..=MAX_SUMMANDS).contains(&kernels.len());
+                let count = kernels.len();
                 let allowed = format!("1 to {MAX_SUMMANDS}");
-                Error::ensure(holds, "of", format_args!("{count} kernels"), allowed)?;
-                (0..of.len()).try_for_each(|at| below(&of[at], format!("of[{at}].")))
+                Error::ensure(holds, "kernels", format_args!("{count} kernels"), allowed)?;
+                (0..kernels.len()).try_for_each(|at| below(&kernels[at], format!("kernels[{at}].")))
             }
             Self::Nspd(Nspd { radius, distance, .. }) => {
                 Error::check_range("radius", *radius, 0..=MAX_RADIUS)?;
@@ -213,7 +213,7 @@ impl GraphKernel {
                 counts::weisfeiler_lehman(graph, iterations, edge_labels, base, prefix, counts);
             }
             Self::Core { ref base } => counts::core(graph, base, prefix, counts),
-            Self::Sum { ref of } => counts::sum(graph, of, prefix, counts),
+            Self::Sum { ref kernels } => counts::sum(graph, kernels, prefix, counts),
             Self::Nspd(pairs) => pairs.count(graph, prefix, counts),
         }
     }

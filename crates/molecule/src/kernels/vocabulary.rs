@@ -125,7 +125,7 @@ impl GraphVocabulary {
     /// A graph without nodes has an empty row.
     ///
     /// # Errors
-    /// [`Error::Basis`] when the work is cancelled.
+    /// [`Error::Core`] when the work is cancelled.
     pub fn rows<G: Borrow<Graph> + Sync>(&self, graphs: &[G]) -> Result<SparseRows, Error> {
         let stage = Cancellation::current().stage("features of graphs", graphs.len());
         let row = |counts: &mut Counts, graph: &G| {

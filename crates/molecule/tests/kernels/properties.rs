@@ -151,7 +151,7 @@ fn large_graphs_are_counted() {
 #[test]
 fn a_sum_is_that_of_the_normalised_kernels() {
     let parts = [r#"{"name": "shortest-path"}"#, r#"{"name": "core"}"#, r#"{"name": "nspd"}"#];
-    let sum = kernel(&format!(r#"{{"name": "sum", "of": [{}]}}"#, parts.join(", ")));
+    let sum = kernel(&format!(r#"{{"name": "sum", "kernels": [{}]}}"#, parts.join(", ")));
     let graphs = ["CC(=O)Oc1ccccc1C(=O)O", "CN1C=NC2=C1C(=O)N(C(=O)N2C)C", "C"]
         .map(|smiles| Graph::from(&Molecule::parse(smiles).unwrap()));
     for a in &graphs {
@@ -167,11 +167,12 @@ fn a_sum_is_that_of_the_normalised_kernels() {
         }
     }
     for (summands, count) in [(String::new(), 0), (vec![parts[0]; 17].join(", "), 17)] {
-        let error =
-            kernel(&format!(r#"{{"name": "sum", "of": [{summands}]}}"#)).validate().unwrap_err();
+        let error = kernel(&format!(r#"{{"name": "sum", "kernels": [{summands}]}}"#))
+            .validate()
+            .unwrap_err();
         let said = error.to_string();
         assert!(
-            said.contains(&format!("of = {count} kernels")) && said.contains("1 to 16"),
+            said.contains(&format!("kernels = {count} kernels")) && said.contains("1 to 16"),
             "{said}"
         );
     }

@@ -57,7 +57,7 @@ pub fn all_kernels() -> Vec<GraphKernel> {
         r#"{"name": "nspd", "radius": 3, "distance": 3, "normalised": false}"#,
         r#"{"name": "nspd", "radius": 2, "distance": 2, "edge_labels": false, "normalised": false}"#,
         r#"{"name": "weisfeiler-lehman", "iterations": 1, "base": {"name": "nspd", "radius": 1}}"#,
-        r#"{"name": "sum", "of": [{"name": "shortest-path"}, {"name": "nspd", "radius": 1, "distance": 2}]}"#,
+        r#"{"name": "sum", "kernels": [{"name": "shortest-path"}, {"name": "nspd", "radius": 1, "distance": 2}]}"#,
     ]
     .iter()
     .map(|text| serde_json::from_str(text).unwrap())

@@ -9,7 +9,7 @@ use dsokr_core::Error::File;
 use dsokr_data::Error;
 use dsokr_data::table::{OnBadRow, Table, TableOptions};
 use dsokr_molecule::Molecule;
-use dsokr_spectra::{Adduct, FittedPeaks, POSITIONS, PeakFeatures, PeaksOf, Polarity, Spectrum};
+use dsokr_spectra::{Adduct, FittedPeaks, POSITIONS, PeakFeatures, PeakSource, Polarity, Spectrum};
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use proptest::collection::vec;
@@ -192,7 +192,7 @@ fn what_is_wrong_has_its_line_and_its_spectrum() {
         assert!(text.contains(from), "{from}");
         let wrong = text.replacen(from, to, 1);
         let error = read(name, &wrong, OnBadRow::Stop).unwrap_err();
-        assert!(matches!(error, Error::Basis(File { line: Some(_), .. })));
+        assert!(matches!(error, Error::Core(File { line: Some(_), .. })));
         assert_eq!(folder.message(error), message);
         if name == "a.mgf" && !from.contains("END") {
             let left = read(name, &wrong, OnBadRow::Skip).unwrap();
@@ -397,8 +397,8 @@ fn published_spectra_are_read() {
     }
 }
 
-fn block(peaks: PeaksOf, bin: f64, shift: f64) -> PeakFeatures {
-    PeakFeatures { of: peaks, bin, shift, power: 0.5, min_spectra: 2, ppm: None }
+fn block(peaks: PeakSource, bin: f64, shift: f64) -> PeakFeatures {
+    PeakFeatures { source: peaks, bin, shift, power: 0.5, min_spectra: 2, ppm: None }
 }
 
 /// `tests/golden/spectra.py` made the values.
@@ -425,9 +425,9 @@ fn kernels_have_the_values_of_numpy() {
         }
     };
     let blocks = [
-        block(PeaksOf::Peaks, 0.01, 0.0),
-        block(PeaksOf::Losses, 0.01, 0.005),
-        block(PeaksOf::Differences, 0.02, 0.0),
+        block(PeakSource::Peaks, 0.01, 0.0),
+        block(PeakSource::Losses, 0.01, 0.005),
+        block(PeakSource::Differences, 0.02, 0.0),
     ];
     let bins = FittedPeaks::fit(&blocks, &texts).unwrap();
     same("bins", &Kernel::Cosine, bins.rows(&texts).unwrap(), 1e-6);
@@ -446,9 +446,9 @@ fn kernels_have_the_values_of_numpy() {
     assert_eq!(again, bins);
     // positions are rounded to 1e-5 Da, weights to 32 bits
     for (name, peaks, power, deviation, values) in [
-        ("peaks", PeaksOf::Peaks, 0.5, 0.005, None),
-        ("losses", PeaksOf::Losses, 1.0, 0.01, None),
-        ("values", PeaksOf::Peaks, 0.5, 0.01, Some(0.2)),
+        ("peaks", PeakSource::Peaks, 0.5, 0.005, None),
+        ("losses", PeakSource::Losses, 1.0, 0.01, None),
+        ("values", PeakSource::Peaks, 0.5, 0.01, Some(0.2)),
     ] {
         let kernel = ProbabilityProduct { deviation: deviation * POSITIONS, values };
         same(name, &kernel, peaks.positions(power, &spectra).unwrap(), 1e-6);

@@ -128,12 +128,12 @@ fn settings_of_formulas_are_checked() {
         block.validate("b").unwrap_err().to_string()
     };
     assert!(
-        wrong(json!({"of": "tree-losses", "bin": 0.1}))
+        wrong(json!({"source": "tree-losses", "bin": 0.1}))
             .contains("b.bin = 0.1: remove it: formulas are in no bins")
     );
-    assert!(wrong(json!({"of": "tree-losses", "shift": 0.005})).contains("b.shift = 0.005"));
-    assert!(wrong(json!({"of": "tree-losses", "ppm": 5.0})).contains("b.ppm = 5"));
-    assert!(wrong(json!({"of": "subformulas", "ppm": 0.0})).contains("b.ppm = 0"));
+    assert!(wrong(json!({"source": "tree-losses", "shift": 0.005})).contains("b.shift = 0.005"));
+    assert!(wrong(json!({"source": "tree-losses", "ppm": 5.0})).contains("b.ppm = 5"));
+    assert!(wrong(json!({"source": "subformulas", "ppm": 0.0})).contains("b.ppm = 0"));
     let fit = FittedPeaks::fit(&[block("subformulas", 0.5)], &["300.1 50.1:1"]);
     assert!(fit.unwrap_err().to_string().contains("the spectrum's formula = absent"));
 }

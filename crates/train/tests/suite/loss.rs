@@ -235,7 +235,7 @@ fn a_loss_that_does_not_fit_the_model_or_the_ranks_is_refused() {
             use dsokr_core::Error::Value;
             let key = "training.loss.name";
             assert!(
-                matches!(error, Some(Error::Basis(Value { key: found, .. })) if found == key.into())
+                matches!(error, Some(Error::Core(Value { key: found, .. })) if found == key.into())
             );
         }
     }

@@ -359,7 +359,7 @@ fn nothing_is_kept_of_a_step_whose_pass_is_torn() {
         let steps = at as u64 / 2;
         match error.err() {
             Some(Error::Interrupted { step }) => assert_eq!(step, steps),
-            Some(Error::Basis(dsokr_core::Error::Cancelled)) => assert_eq!(steps, 0),
+            Some(Error::Core(dsokr_core::Error::Cancelled)) => assert_eq!(steps, 0),
             other => panic!("{other:?}"),
         }
         assert_eq!(last.0.as_ref().map_or(0, |kept| kept.step), steps);

@@ -7,7 +7,7 @@ fn a_zero_kernel_is_an_error() {
     let rows = Features::Dense(DenseRows::new(3, vec![0.0; 30]).unwrap());
     let fit = |kernel| Basis::fit(kernel, &rows, &SketchOptions::new(UNIFORM, 4));
     let error = fit(Kernel::Linear).unwrap_err();
-    assert!(matches!(error, Error::ZeroKernel { .. }), "{error}");
+    assert!(matches!(error, Error::ZeroMatrix { .. }), "{error}");
     for kernel in [Kernel::Cosine, Kernel::Tanimoto, Kernel::GaussianTanimoto { gamma: 1.0 }] {
         let projected = fit(kernel).unwrap().project(&rows).unwrap();
         assert_eq!((projected.dimension(), projected.squared_norms()), (1, &[1.0; 10][..]));

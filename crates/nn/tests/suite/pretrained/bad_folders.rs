@@ -132,7 +132,7 @@ fn truncated_weights_are_refused() {
             std::fs::write(fixture.file(name), &bytes[..length]).unwrap();
             let model = dsokr_nn::pretrained::Pretrained::open(fixture.path()).unwrap();
             let error = model.parameters().unwrap_err();
-            assert!(matches!(error, Error::Basis(_)), "{error}");
+            assert!(matches!(error, Error::Core(_)), "{error}");
             assert!(error.to_string().contains(name), "{error}");
         }
         std::fs::remove_file(fixture.file(name)).unwrap();

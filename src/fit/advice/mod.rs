@@ -1,15 +1,18 @@
 //! Advice after a training: what the data, the metrics and the log say about the configuration.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+mod data;
+mod ensemble;
 
-use dsokr_basis::features::Block;
-use dsokr_data::config::OutputFeatures;
-use dsokr_data::{Split, canonical};
+use std::collections::{BTreeMap, HashMap};
+
+use dsokr_data::canonical;
 use dsokr_decode::{RANK_METRICS, Rank};
 use dsokr_train::LogLine;
 use rayon::prelude::*;
 use tracing::info;
 
+use self::data::{duplicate_candidates, empty_texts, packed_bits, shared_between_splits};
+pub(crate) use self::ensemble::{AdvisedMember, of_ensemble};
 use crate::config::Checked;
 use crate::decoding::evaluator::Evaluator;
 use crate::decoding::perfect::{DrawnSketch, smallest_good_size};
@@ -265,210 +268,4 @@ fn larger_sketch(evidence: &Evidence) -> Result<Option<(usize, f64)>, Error> {
     let nothing = if metric.needs() == Needs::FeatureSpace { length } else { 0.0 };
     let good = smallest_good_size(&figures, metric.larger_is_better(), nothing);
     Ok(figures.into_iter().find(|(tried, _)| *tried == good && good > size))
-}
-
-/// Ids that a line names.
-const NAMED: usize = 5;
-
-/// Rows of a feature file that are looked at.
-const LOOKED_AT: usize = 1_000;
-
-/// The splits with their names, training first.
-fn splits<'a>(evidence: &Evidence<'a>) -> Vec<(&'static str, &'a Split)> {
-    let dataset = &evidence.problem.dataset;
-    let test = dataset.test.as_ref().map(|test| ("test", test));
-    [("training", &dataset.train), ("validation", &dataset.validation)]
-        .into_iter()
-        .chain(test)
-        .collect()
-}
-
-fn texts(split: &Split) -> &[String] {
-    split.inputs.texts().unwrap_or_default()
-}
-
-/// The first ids, and how many more there are.
-fn named(ids: &[&str]) -> String {
-    let more = match ids.len().saturating_sub(NAMED) {
-        0 => String::new(),
-        more => format!(" and {more} more"),
-    };
-    ids[..ids.len().min(NAMED)].join(", ") + &more
-}
-
-/// Pairs, else texts, else outputs of the held-out splits that are training ones too.
-fn shared_between_splits(evidence: &Evidence) -> Result<Option<String>, Error> {
-    let splits = splits(evidence);
-    let Some(((_, train), held_out)) = splits.split_first() else { return Ok(None) };
-    let pairs: HashSet<(&str, &str)> = pairs(train).collect();
-    let known_texts: HashSet<&str> = texts(train).iter().map(String::as_str).collect();
-    let outputs: HashSet<&str> = train.ids.iter().map(String::as_str).collect();
-    // label sets, classes, rankings and numbers are few, and occur again by nature
-    let repeated = matches!(
-        evidence.problem.config.output.features,
-        OutputFeatures::Labels(_)
-            | OutputFeatures::Classes(_)
-            | OutputFeatures::Rankings(_)
-            | OutputFeatures::Numbers(_)
-    );
-    let mut lines = Vec::new();
-    for (name, split) in held_out {
-        let texts = texts(split);
-        let names = |shared: &dyn Fn(usize) -> bool| -> Vec<&str> {
-            let shared = (0..split.ids.len()).filter(|&row| shared(row));
-            shared.map(|row| split.names()[row].as_str()).collect()
-        };
-        let text = |row: usize| texts.get(row).map(String::as_str);
-        let pair = |row: usize| Some((split.ids[row].as_str(), text(row)?));
-        let kinds: [(&str, Vec<&str>); 3] = [
-            ("pairs", names(&|row| pair(row).is_some_and(|pair| pairs.contains(&pair)))),
-            ("texts", names(&|row| text(row).is_some_and(|text| known_texts.contains(text)))),
-            ("outputs", names(&|row| !repeated && outputs.contains(split.ids[row].as_str()))),
-        ];
-        if let Some((kind, ids)) = kinds.into_iter().find(|(_, ids)| !ids.is_empty()) {
-            let count = ids.len();
-            let all = split.ids.len();
-            let ids = named(&ids);
-            lines.push(format!("{count} of {all} {name} {kind} are training {kind} too ({ids})"));
-        }
-    }
-    let warning = ": the metrics say less about new ones";
-    Ok((!lines.is_empty()).then(|| lines.join("; ") + warning))
-}
-
-fn pairs(split: &Split) -> impl Iterator<Item = (&str, &str)> {
-    split.ids.iter().map(String::as_str).zip(texts(split).iter().map(String::as_str))
-}
-
-fn empty_texts(evidence: &Evidence) -> Result<Option<String>, Error> {
-    let lines = splits(evidence).into_iter().filter_map(|(name, split)| {
-        let empty = split.ids.iter().zip(texts(split)).filter(|(_, text)| text.trim().is_empty());
-        let ids: Vec<&str> = empty.map(|(id, _)| id.as_str()).collect();
-        let count = ids.len();
-        (count > 0).then(|| format!("{count} {name} texts are empty ({})", named(&ids)))
-    });
-    let lines: Vec<String> = lines.collect();
-    Ok((!lines.is_empty()).then(|| lines.join("; ") + ": they carry no information"))
-}
-
-fn packed_bits(evidence: &Evidence) -> Result<Option<String>, Error> {
-    let OutputFeatures::File(file) = &evidence.problem.config.output.features else {
-        return Ok(None);
-    };
-    let rows = evidence.problem.dataset.outputs.rows.as_ref();
-    if file.packed {
-        return Ok(None);
-    }
-    let Block::Dense(block) = rows.block(0..rows.len().min(LOOKED_AT))? else { return Ok(None) };
-    let bytes = block.values().iter().all(|&v| v.fract() == 0.0 && (0.0..=255.0).contains(&v));
-    // counts and truth values are small
-    let high = block.values().iter().any(|&v| v >= 128.0);
-    let line = || {
-        format!(
-            "all values of {} are whole numbers from 0 to 255: if they are packed bits, set \
-             output.features.packed = true",
-            file.file
-        )
-    };
-    Ok((bytes && high).then(line))
-}
-
-/// Candidates that differ in their labels, but are the same point. Equal numbers are, whatever their labels.
-fn duplicate_candidates(evidence: &Evidence) -> Result<Option<String>, Error> {
-    if matches!(evidence.problem.config.output.features, OutputFeatures::Numbers(_)) {
-        return Ok(None);
-    }
-    let outputs = &evidence.problem.dataset.outputs;
-    let scores = &evidence.report.metrics;
-    let shown = outputs.candidates.iter().map(|&at| outputs.labels[at].as_str());
-    let labels: BTreeSet<&str> = shown.filter(|label| !label.is_empty()).collect();
-    let different = if labels.is_empty() { scores.candidates } else { labels.len() };
-    let points = scores.candidates - scores.duplicate_candidates;
-    let lost = different.saturating_sub(points);
-    let line = || {
-        format!(
-            "{lost} of {different} different candidates share their point with others under this kernel, \
-             and tie with them: use features that tell them apart"
-        )
-    };
-    Ok((2 * lost > different).then(line))
-}
-
-/// A member of an ensemble.
-pub(crate) struct AdvisedMember<'a> {
-    pub name: &'a str,
-    pub metrics: &'a Scores,
-    /// Its own advice.
-    pub advice: &'a [String],
-}
-
-/// The advice on an ensemble, a line each. What applies to every member is said once, and what applies to
-/// some of them names them; lines that differ only in numbers are one.
-pub(crate) fn of_ensemble(
-    config: &Checked,
-    report: &Report,
-    members: &[AdvisedMember],
-) -> Vec<String> {
-    let mut lines: Vec<String> = below_chance("the ensemble", config, report).into_iter().collect();
-    lines.extend(worse_than_member(config, report, members));
-    let mut groups: Vec<(String, Vec<(&str, &str)>)> = Vec::new();
-    for AdvisedMember { name, advice, .. } in members {
-        for line in *advice {
-            let words: String = line.chars().filter(|c| !c.is_ascii_digit() && *c != '.').collect();
-            match groups.iter_mut().find(|(other, _)| *other == words) {
-                Some((_, group)) => group.push((name, line)),
-                None => groups.push((words, vec![(name, line)])),
-            }
-        }
-    }
-    lines.extend(groups.iter().map(|(_, group)| one_line(group, members.len())));
-    lines
-}
-
-/// One line for the equal or similar lines of some members.
-fn one_line(group: &[(&str, &str)], members: usize) -> String {
-    let (name, line) = group[0];
-    let names: Vec<&str> = group.iter().map(|(name, _)| *name).collect();
-    let equal = group.iter().all(|(_, other)| *other == line);
-    match (equal, names.len() == members) {
-        (true, true) => line.to_owned(),
-        (true, false) => format!("{}: {line}", members_named(&names)),
-        (false, true) => format!("member {name}: {line}; similarly every other member"),
-        (false, false) => {
-            format!("member {name}: {line}; similarly {}", members_named(&names[1..]))
-        }
-    }
-}
-
-fn members_named(names: &[&str]) -> String {
-    let members = if names.len() == 1 { "member" } else { "members" };
-    format!("{members} {}", names.join(", "))
-}
-
-/// Whether a single member is better than the ensemble.
-fn worse_than_member(
-    config: &Checked,
-    report: &Report,
-    members: &[AdvisedMember],
-) -> Option<String> {
-    let compared = members.iter().filter_map(|AdvisedMember { name, metrics, .. }| {
-        Some((name, comparable(&report.metrics, metrics, config.evaluation.metric)?))
-    });
-    let better =
-        |value: f64, than: f64, larger: bool| if larger { value > than } else { value < than };
-    let best = compared.reduce(|best, next| {
-        let larger = next.1.0.larger_is_better();
-        if better(next.1.2, best.1.2, larger) { next } else { best }
-    });
-    let (name, (metric, ensemble, member)) = best?;
-    if members.len() < 2 || !better(member, ensemble, metric.larger_is_better()) {
-        return None;
-    }
-    let places = places(ensemble.min(member));
-    let fitted = config.ensemble.as_ref().is_some_and(|ensemble| ensemble.weights.is_some());
-    let or_fit = if fitted { "" } else { ", or set ensemble.weights" };
-    Some(format!(
-        "member {name} by itself is better than the ensemble ({metric} {member:.places$}, ensemble \
-         {ensemble:.places$}): leave weak members out{or_fit}"
-    ))
 }
