@@ -7,8 +7,9 @@
 
 use dsokr_basis::features::Selected;
 use dsokr_basis::features::distinct;
-use dsokr_basis::{OutputKernel, RowKind, SketchKind};
+use dsokr_basis::{OutputKernel, RowKind, RowSource, SketchKind};
 use dsokr_data::{DataRoot, Dataset};
+use dsokr_machines::OutputSpace;
 use serde::Serialize;
 
 use crate::config::Checked;
@@ -107,8 +108,8 @@ pub(crate) fn coordinates(config: &Checked, dataset: &Dataset) -> usize {
 pub(crate) fn of_outputs(config: &Checked, dataset: &Dataset) -> Vec<Need> {
     let rows = dataset.outputs.rows.as_ref();
     let p = coordinates(config, dataset) as f64;
-    let [pairs, candidates] =
-        [dataset.train.ids.len(), dataset.outputs.candidates.len()].map(|count| count as f64);
+    let pairs = held_targets(config, dataset) as f64;
+    let distinct_candidates = distinct_rows(rows, &dataset.outputs.candidates) as f64;
     let size = if config.sketch.full { "sketch.full" } else { "sketch.size" };
     let width = if rows.kind() == RowKind::Dense { rows.width() as f64 } else { 0.0 };
     // those of a training, and the report of about as many queries
@@ -119,17 +120,19 @@ pub(crate) fn of_outputs(config: &Checked, dataset: &Dataset) -> Vec<Need> {
     } else {
         1.0
     };
-    let scored = (evaluations + 1.0) * dataset.validation.ids.len() as f64 * candidates;
+    let scored = (evaluations + 1.0) * dataset.validation.ids.len() as f64 * distinct_candidates;
     let candidates = Need {
         multiplications: scored * p,
-        ..Need::memory(size, "candidates", 12.0 * candidates * p)
+        ..Need::memory(size, "candidates", 12.0 * distinct_candidates * p)
     };
     if config.sketch.full && config.encoder.abilities().weighs_outputs {
         // IOKR has no basis, and its targets are the places of the outputs
         return vec![candidates];
     }
-    let anchored: f64 =
-        anchors(config, dataset).into_iter().map(|kernel| kernel.multiplications(pairs)).sum();
+    let anchored: f64 = anchors(config, dataset, distinct_candidates)
+        .into_iter()
+        .map(|kernel| kernel.multiplications(pairs))
+        .sum();
     let basis = Need {
         // the Gram matrix, its eigenvectors, and the work of finding them
         multiplications: 10.0 * p.powi(3) + p * p * width + pairs * p * (width + p) + anchored,
@@ -138,6 +141,25 @@ pub(crate) fn of_outputs(config: &Checked, dataset: &Dataset) -> Vec<Need> {
     // the fingerprint of the data takes a copy of both
     let targets = Need::memory(size, "targets of the training pairs", 16.0 * pairs * p);
     vec![basis, targets, candidates]
+}
+
+/// The number of different targets that a fit holds: one for each pair, or one for each output where most outputs of many
+/// pairs repeat.
+pub(crate) fn held_targets(config: &Checked, dataset: &Dataset) -> usize {
+    let outputs: Vec<usize> = dataset.train.outputs.iter().flatten().copied().collect();
+    if config.encoder.abilities().trains_in_steps {
+        return outputs.len();
+    }
+    let rows = Selected::new(dataset.outputs.rows.as_ref(), &outputs);
+    // rows that cannot be read are an error of the fit
+    OutputSpace::held_targets(&rows).unwrap_or(outputs.len())
+}
+
+/// The number of these rows that differ.
+fn distinct_rows(rows: &dyn RowSource, selected: &[usize]) -> usize {
+    let found = distinct(&Selected::new(rows, selected));
+    // rows that cannot be read are an error of the fit
+    found.map_or(selected.len(), |distinct| distinct.representative.len())
 }
 
 /// Multiplications in single precision that take as long as one value of a kernel, apart from the product of the rows.
@@ -171,13 +193,11 @@ fn sketched_outputs(config: &Checked, dataset: &Dataset) -> usize {
     if !config.sketch.is_of_distinct(outputs.len()) {
         return outputs.len();
     }
-    let rows = Selected::new(dataset.outputs.rows.as_ref(), &outputs);
-    // rows that cannot be read are an error of the fit
-    distinct(&rows).map_or(outputs.len(), |distinct| distinct.representative.len())
+    distinct_rows(dataset.outputs.rows.as_ref(), &outputs)
 }
 
 /// The anchors of each kernel that is not linear in features.
-fn anchors(config: &Checked, dataset: &Dataset) -> Vec<Anchors> {
+fn anchors(config: &Checked, dataset: &Dataset, candidates: f64) -> Vec<Anchors> {
     let rows = dataset.outputs.rows.as_ref();
     let n = sketched_outputs(config, dataset);
     let summands = config.output.summands().map(|summand| (&summand.kernel, summand.size));
@@ -205,12 +225,7 @@ fn anchors(config: &Checked, dataset: &Dataset) -> Vec<Anchors> {
             // a few entries of a row
             _ => 0.0,
         };
-        anchors.push(Anchors {
-            count,
-            size,
-            entries,
-            candidates: dataset.outputs.candidates.len() as f64,
-        });
+        anchors.push(Anchors { count, size, entries, candidates });
     }
     anchors
 }

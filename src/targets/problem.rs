@@ -185,6 +185,11 @@ impl Problem {
         memory::of_outputs(&self.config, &self.dataset)
     }
 
+    /// The number of different targets that a fit holds.
+    pub(crate) fn held_targets(&self) -> usize {
+        memory::held_targets(&self.config, &self.dataset)
+    }
+
     /// Number of coordinates of a prediction, at most.
     pub(crate) fn most_coordinates(&self) -> usize {
         memory::coordinates(&self.config, &self.dataset)

@@ -7,7 +7,7 @@ use crate::features::InputSketch;
 use crate::lipschitz::{LipschitzProblem, Offset, Stop};
 use crate::loss::{Loss, tag};
 use crate::output_matrix::OutputMatrix;
-use crate::ridge::{COMPARED, ConjugateGradients, DivideAndConquer};
+use crate::ridge::{COMPARED, ConjugateGradients, DivideAndConquer, SAMPLED};
 use crate::summary::Arithmetic;
 
 /// How a kernel machine is fitted.
@@ -132,54 +132,87 @@ impl Solver {
     }
 }
 
+/// What the cost of a fit depends on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FitSize {
+    /// n, the number of training pairs.
+    pub pairs: usize,
+    /// The number of different targets that the pairs have ([`OutputSpace::held_targets`](crate::OutputSpace::held_targets)).
+    pub targets: usize,
+    /// p, the number of coordinates of a target.
+    pub coordinates: usize,
+    /// The number of values of λ that are compared.
+    pub lambdas: usize,
+    /// The number of threads.
+    pub threads: usize,
+}
+
 /// Memory and work of a fit. The numbers are `f64` because configured sizes may overflow an
 /// integer.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Cost {
     /// Bytes in addition to the inputs and the targets.
     pub bytes: f64,
-    /// The number of multiplications in addition to the evaluations of the kernel.
+    /// The multiplications in addition to the evaluations of the kernel, each counted as the number of multiplications in
+    /// single precision that all threads do in the same time.
     pub multiplications: f64,
 }
 
+/// Multiplications in single precision that take as long as one in double precision.
+const DOUBLE: f64 = 2.0;
+
+/// The work of an eigendecomposition of a matrix of this size, which runs on one of the threads.
+fn eigendecomposition(size: f64, threads: f64) -> f64 {
+    10.0 * DOUBLE * threads * size.powi(3)
+}
+
 impl Solver {
-    /// Returns the cost of fitting `pairs` pairs with `coordinates` coordinates, for `lambdas` values of λ, on
-    /// `threads` threads.
-    pub fn cost(&self, pairs: usize, coordinates: usize, lambdas: usize, threads: usize) -> Cost {
-        let [n, p, fits, threads] =
-            [pairs, coordinates, lambdas, threads].map(|count| count as f64);
+    /// Returns the cost of a fit.
+    pub fn cost(&self, size: &FitSize) -> Cost {
+        let FitSize { pairs, targets, coordinates, lambdas, threads } = *size;
+        let [n, targets, p, fits, threads] =
+            [pairs, targets, coordinates, lambdas, threads].map(|count| count as f64);
         // several λ are compared in the eigenvectors of the system
         let spectrum = |size: f64| if lambdas > 1 { 32.0 * size * size } else { 0.0 };
-        let cubes = if lambdas > 1 { 10.0 } else { 0.4 };
         let m = self.sketch().map_or(0, |sketch| sketch.size) as f64;
         let bytes = 8.0 * (2.0 + threads) * m * m + 24.0 * m * p + spectrum(m);
-        let multiplications = n * m * (0.5 * m + p) + m * m * (cubes * m + p);
+        // the normal equations, the sums of each target's rows, the factor, and the solutions
+        let pass = 0.5 * n * m * m;
+        let sums = targets * m * p;
+        let solution = m.powi(3) / 3.0 + m * m * p;
+        let multiplications = DOUBLE * (pass + sums + solution);
         match self {
             Self::ClosedForm(options) => {
-                let number = match options.precision {
-                    Arithmetic::Single => 4.0,
-                    Arithmetic::Double => 8.0,
+                let (number, precision) = match options.precision {
+                    Arithmetic::Single => (4.0, 1.0),
+                    Arithmetic::Double => (8.0, DOUBLE),
+                };
+                let compared = n.min(SAMPLED as f64);
+                let comparison = if lambdas > 1 {
+                    eigendecomposition(compared, threads) + DOUBLE * fits * compared * compared * p
+                } else {
+                    0.0
                 };
                 Cost {
-                    bytes: 0.6 * number * n * n + 24.0 * n * p + spectrum(n),
-                    multiplications: cubes * n.powi(3) + 2.0 * n * n * p,
+                    bytes: 0.6 * number * n * n + 24.0 * n * p + spectrum(compared),
+                    multiplications: comparison + precision * (0.3 * n.powi(3) + n * n * p),
                 }
             }
             Self::Sketched(_) if lambdas > 1 => {
-                // a second pass over the rows, with features whose penalty is the identity, and the errors of every λ of the
-                // rows that are compared; in double precision
+                // a pass over the rows with features whose penalty is the identity, and the errors of every λ of the rows that
+                // are compared
                 let compared = n.min(COMPARED as f64);
                 let kept = compared * (16.0 * m + 24.0 * p);
-                let pass = n * m * (1.5 * m + p);
-                let errors = fits * compared * m * p;
-                let multiplications = 2.0 * (multiplications + pass + errors);
-                Cost { bytes: bytes + kept, multiplications }
+                let whitened = DOUBLE * (3.0 * pass + sums);
+                let errors = DOUBLE * fits * compared * m * p;
+                let comparison = whitened + 2.0 * eigendecomposition(m, threads) + errors;
+                Cost { bytes: bytes + kept, multiplications: multiplications + comparison }
             }
             Self::Sketched(_) => Cost { bytes, multiplications },
             Self::ConjugateGradients(options) => {
                 let steps = 2.0 * options.iterations as f64 * n * m * p;
                 let kept = (8.0 * n * m).min(options.memory as f64);
-                let multiplications = fits * (multiplications + steps);
+                let multiplications = fits * (multiplications + DOUBLE * steps);
                 Cost { bytes: bytes + kept + 48.0 * m * p, multiplications }
             }
             Self::DivideAndConquer(_) => {

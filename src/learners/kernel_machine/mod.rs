@@ -16,13 +16,13 @@ use dsokr_basis::features::Selected;
 use dsokr_basis::{RowKind, RowSource};
 use dsokr_core::Processes;
 use dsokr_machines::{
-    Cost, Coupling, KernelModel, LastSystem, OutputSpace, Solver, Targets, TrainingInputs,
+    Cost, Coupling, FitSize, KernelModel, LastSystem, OutputSpace, Solver, Targets, TrainingInputs,
 };
 use dsokr_train::{Event, Observer, check_basis};
 use inputs::{FittedInputs, MachineInputs, MachineRows};
 use output::in_space;
 use predictor::KernelMachine;
-use solver::{LambdaSearch, Scaled, advice_on_unlike, in_places, scaled_inputs};
+use solver::{LambdaSearch, Scaled, advice_on_unlike, fit_size, in_places, scaled_inputs};
 
 use crate::config::folds::{repeated, rest};
 use crate::config::{
@@ -165,7 +165,9 @@ impl<'a> PreparedMachine<'a> {
         // without a sketch the targets are places of outputs, which the factor is not applied to
         let coordinates = if problem.config.sketch.full { 0 } else { coordinates };
         let lambdas = settings.lambda.values().len();
-        let Cost { bytes, multiplications } = settings.cost(rows.len(), coordinates, lambdas);
+        let targets = problem.held_targets();
+        let size = FitSize { targets, lambdas, ..fit_size(rows.len(), coordinates) };
+        let Cost { bytes, multiplications } = settings.cost(&size);
         let multiplications = multiplications + self.kernel_values(lambdas);
         let keys = match settings.solver.sketch() {
             Some(_) => "encoder.solver.sketch.size",
@@ -252,7 +254,7 @@ impl Fit for PreparedMachine<'_> {
             needs.push(Need { bytes: (need.bytes - rest).max(0.0), ..need });
         }
         if let Some(reranker) = &config.decoding.reranker {
-            let fit = |pairs| settings.cost(pairs, coordinates, 1);
+            let fit = |pairs| settings.cost(&fit_size(pairs, coordinates));
             needs.push(memory::of_reranker(reranker, config, dataset, coordinates, fit));
         }
         needs

@@ -13,6 +13,7 @@ use faer::Mat;
 use tracing::info;
 
 use super::inputs::MachineRows;
+use super::solver::fit_size;
 use crate::config::{Checked, HubConfig, KernelMachineConfig};
 use crate::error::{Error, ensure};
 use crate::run_dir::drawn_pairs;
@@ -80,7 +81,7 @@ pub(super) fn need(settings: &KernelMachineConfig, config: &Checked, dataset: &D
     let candidates = dataset.outputs.candidates.len() as f64;
     let sizes = config.output.summands().map(|kernel| kernel.size.min(n));
     let (width, widest) = sizes.fold((0, 0), |(sum, most), size| (sum + size, size.max(most)));
-    let cost = |width| settings.cost(n, width, 1);
+    let cost = |width| settings.cost(&fit_size(n, width));
     let Cost { bytes, multiplications } = cost(width);
     // the fit with the coordinates of outputs and its targets; then the system with the coordinates,
     // the answers twice, and the candidates of all kernels while one is being made

@@ -6,7 +6,7 @@ use dsokr_basis::features::Selected;
 use dsokr_basis::{Features, Kernel};
 use dsokr_core::Processes;
 use dsokr_machines::{
-    Cost, Coupling, KernelModel, LastSystem, OutputEmbedding, OutputSpace, PrefixFit,
+    Cost, Coupling, FitSize, KernelModel, LastSystem, OutputEmbedding, OutputSpace, PrefixFit,
     PreparedSolver, Scaling, Targets, TrainingInputs,
 };
 use dsokr_train::Validation;
@@ -22,12 +22,11 @@ use crate::learners::choice::EQUAL_ERRORS;
 use crate::run_dir::{EmbeddingCurve, EmbeddingPoint};
 
 impl KernelMachineConfig {
-    /// The cost of a fit to so many pairs, including that of the weights of n-grams.
-    pub(super) fn cost(&self, pairs: usize, coordinates: usize, lambdas: usize) -> Cost {
-        let threads = rayon::current_num_threads();
-        let cost = self.solver.cost(pairs, coordinates, lambdas, threads);
+    /// The cost of a fit, including that of the weights of n-grams.
+    pub(super) fn cost(&self, size: &FitSize) -> Cost {
+        let cost = self.solver.cost(size);
         let first = if self.learns_columns() {
-            self.solver.cost(pairs, coordinates, 1, threads).multiplications
+            self.solver.cost(&FitSize { lambdas: 1, ..*size }).multiplications
         } else {
             0.0
         };
@@ -89,6 +88,12 @@ impl KernelMachineConfig {
             prepared.with_output(output).fit(targets, self.first_lambda(), true)?;
         Ok((of_raw_rows(model, &scaled)?, held_out.unwrap_or_default()))
     }
+}
+
+/// The size of a fit of one λ on all threads, to pairs that have a target each.
+pub(super) fn fit_size(pairs: usize, coordinates: usize) -> FitSize {
+    let threads = rayon::current_num_threads();
+    FitSize { pairs, targets: pairs, coordinates, lambdas: 1, threads }
 }
 
 /// Rows whose columns are standardised or weighted, and how.

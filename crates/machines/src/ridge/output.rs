@@ -117,6 +117,16 @@ impl OutputSpace {
         Ok((space, Targets { values, width: dimension, residuals, weights: weights.clone() }))
     }
 
+    /// Returns the number of different targets that [`basis`](Self::basis) holds for these training outputs: their
+    /// number, or the number of distinct ones where most of many repeat a different one.
+    ///
+    /// # Errors
+    /// Errors from reading the rows.
+    pub fn held_targets(outputs: &dyn RowSource) -> Result<usize, Error> {
+        let distinct = repeated(outputs)?.map(|distinct| distinct.representative.len());
+        Ok(distinct.unwrap_or(outputs.len()))
+    }
+
     /// Returns the leading coordinates of outputs, not centred, row-major. The processes share the work.
     fn leading_coordinates(
         &self,
@@ -381,7 +391,7 @@ fn mean(rows: &[f64], width: usize, weights: &RowWeights) -> Vec<f64> {
         .collect()
 }
 
-/// Which of many training outputs are the same, if most repeat a different one.
+/// Returns which of many training outputs are the same, if most repeat a different one.
 fn repeated(outputs: &dyn RowSource) -> Result<Option<Distinct>, Error> {
     if outputs.len() <= MANY {
         return Ok(None);

@@ -4,7 +4,7 @@ use dsokr_basis::{Mat, SketchKind};
 use dsokr_core::Error;
 use dsokr_core::loss::{Huber, Square};
 use dsokr_machines::{
-    InputFeatures, LipschitzProblem, Loss, Offset, OutputMatrix, Solver, Stop, Targets,
+    FitSize, InputFeatures, LipschitzProblem, Loss, Offset, OutputMatrix, Solver, Stop, Targets,
     fit_lipschitz,
 };
 
@@ -290,7 +290,9 @@ fn the_cost_covers_what_is_held() {
         let d = 2000.0;
         let gradients = (threads as f64 + 1.0) * p * d;
         let held = 8.0 * (n * p + 3.0 * n * d + gradients);
-        let planned = solver.cost(10_000, 2000, 1, threads).bytes;
+        let size =
+            FitSize { pairs: 10_000, targets: 10_000, coordinates: 2000, lambdas: 1, threads };
+        let planned = solver.cost(&size).bytes;
         assert!(planned >= held, "{threads} threads: {planned}, {held}");
         // without those of the threads
         let others = 8.0 * ((2.0 + threads as f64) * p * p + 3.0 * p * d + 3.0 * n * (p + d));
