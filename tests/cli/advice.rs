@@ -57,6 +57,17 @@ fn a_low_ceiling_and_the_size_that_raises_it() {
 }
 
 #[test]
+fn larger_sketches_are_compared_on_the_data_of_the_training() {
+    let sandbox = Sandbox::new();
+    let output = sandbox.run(&["train", "small.toml", "--set", "sketch.size=3"]);
+    assert!(output.status.success());
+    let log = String::from_utf8(output.stderr).unwrap();
+    let lines = |part: &str| log.lines().filter(|line| line.contains(part)).count();
+    assert_eq!(lines("data loaded"), 1, "{log}");
+    assert_eq!(lines("perfect h of larger sketches, for advice"), 1, "{log}");
+}
+
+#[test]
 fn a_sketch_as_large_as_the_data_is_not_compared_with_others() {
     let sandbox = Sandbox::new();
     let outputs = sandbox.read("data/small/outputs.tsv");

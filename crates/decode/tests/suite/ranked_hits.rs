@@ -6,6 +6,7 @@ use dsokr_decode::{
     Candidates, Combination, Ensemble, Member, Queries, RankedHit, RankedHits, ShardSet, Shards,
     StorageType,
 };
+use rayon::prelude::*;
 
 use crate::common::{Set, integer_queries, message, real_queries};
 
@@ -159,4 +160,19 @@ fn standings_agree_with_ranks_and_hits() {
     }
     let short = ensemble.ranked_hits(&rule, Some(&[true]), 0..1);
     assert!(message(short).contains("wanted candidates"));
+}
+
+/// A lock that is held while threads of a pool wait for each other would never be given back.
+#[test]
+fn searches_in_one_pool_do_not_wait_for_each_other() {
+    let candidates = &Set::reals(3, 3000, 2500, 8).candidates();
+    let rows = &real_queries(3, 40, 8);
+    let search = || {
+        let ensemble = Ensemble::new(vec![member("a", rows, candidates)]).unwrap();
+        ensemble.ranked_hits(&Combination::default(), None, 0..30).unwrap()
+    };
+    let expected = &search();
+    let two = rayon::ThreadPoolBuilder::new().num_threads(2).build().unwrap();
+    let same = two.install(|| (0..60).into_par_iter().all(|_| search() == *expected));
+    assert!(same);
 }
