@@ -4,11 +4,11 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use dsokr_basis::eigenbasis::multiply;
-use dsokr_basis::{Basis, Features, OutputKernel, RowSource, SketchOptions};
+use dsokr_basis::{Basis, SketchOptions};
 use dsokr_core::{Error, Processes};
 use faer::Mat;
 
-use crate::features::{GramKernel, InputSketch, TrainingInputs};
+use crate::features::{ComparedInputs, InputSketch, TrainingInputs};
 use crate::lipschitz::{InputFeatures, fit_lipschitz};
 use crate::output_matrix::Coupling;
 use crate::ridge::{
@@ -45,38 +45,26 @@ impl Solver {
         seed: u64,
         systems: LastSystem,
     ) -> Result<PreparedSolver<'a>, Error> {
-        let numbered = match (self, &inputs) {
-            (
-                Self::Sketched(_)
-                | Self::ConjugateGradients(_)
-                | Self::DivideAndConquer(_)
-                | Self::Lipschitz(_),
-                TrainingInputs::Gram(gram),
-            ) => {
-                // a matrix that is not a kernel is refused before it is copied
-                inputs.gram()?;
-                Some(GramKernel::from_gram(*gram)?)
-            }
-            _ => None,
+        let compared = match self {
+            Self::ClosedForm(_) => None,
+            Self::Sketched(_)
+            | Self::ConjugateGradients(_)
+            | Self::DivideAndConquer(_)
+            | Self::Lipschitz(_) => Some(ComparedInputs::new(&inputs)?),
         };
-        let compared = match (&inputs, &numbered) {
-            (TrainingInputs::Rows(rows, kernel), _) => Some((kernel, *rows)),
-            (TrainingInputs::Gram(_), Some((kernel, rows))) => Some((kernel, rows as _)),
-            (TrainingInputs::Gram(_), None) => None,
-        };
-        let features = match (self, compared) {
-            (Self::Lipschitz(options), Some((kernel, rows))) => {
+        let features = match (self, &compared) {
+            (Self::Lipschitz(options), Some(compared)) => {
                 let InputSketch { size, method } = &options.sketch;
                 let options = SketchOptions::new(method.clone(), *size).with_seed(seed);
-                let basis = Basis::fit(Arc::clone(kernel), rows, &options)?;
-                Some(InputFeatures::new(basis, rows)?)
+                let basis = Basis::fit(Arc::clone(compared.kernel()), compared.rows(), &options)?;
+                Some(InputFeatures::new(basis, compared.rows())?)
             }
             _ => None,
         };
         let solver = self.clone();
         let output = None;
         let processes = Processes::default();
-        Ok(PreparedSolver { solver, inputs, numbered, seed, systems, features, output, processes })
+        Ok(PreparedSolver { solver, inputs, compared, seed, systems, features, output, processes })
     }
 }
 
@@ -90,8 +78,8 @@ const OF_GRAM: &str = "a different one with a precomputed kernel";
 pub struct PreparedSolver<'a> {
     solver: Solver,
     inputs: TrainingInputs<'a>,
-    /// The kernel of numbers of inputs, and these numbers, for a precomputed kernel and a solver that compares rows.
-    numbered: Option<(Arc<dyn OutputKernel>, Features)>,
+    /// The inputs as rows, for a solver that compares rows.
+    compared: Option<ComparedInputs<'a>>,
     seed: u64,
     systems: LastSystem,
     /// The features of the inputs, for a Lipschitz loss.
@@ -180,7 +168,9 @@ impl PreparedSolver<'_> {
             let held_out = leave_one_out.then(|| fitted.leave_one_out(targets)).transpose()?;
             return Ok((fitted.model, held_out));
         }
-        let (rows, kernel) = self.compared()?;
+        let compared = self.compared()?;
+        let rows = compared.rows();
+        let kernel = Arc::clone(compared.kernel());
         let seed = self.seed;
         let processes = &self.processes;
         let problem = RidgeProblem { kernel, rows, targets, lambda, seed, processes };
@@ -236,18 +226,17 @@ impl PreparedSolver<'_> {
         Ok((fitted.model, leading))
     }
 
-    /// Returns rows and the kernel that compares them, of a precomputed kernel the numbers of inputs.
-    fn compared(&self) -> Result<(&dyn RowSource, Arc<dyn OutputKernel>), Error> {
-        match (&self.inputs, &self.numbered) {
-            (TrainingInputs::Rows(rows, kernel), _) => Ok((*rows, Arc::clone(kernel))),
-            (TrainingInputs::Gram(_), Some((kernel, numbers))) => Ok((numbers, Arc::clone(kernel))),
-            (TrainingInputs::Gram(_), None) => Err(self.solver.unfit(OF_GRAM)),
-        }
+    /// Returns the inputs of a solver that compares rows.
+    fn compared(&self) -> Result<&ComparedInputs<'_>, Error> {
+        self.compared.as_ref().ok_or_else(|| self.solver.unfit(OF_GRAM))
     }
 
     /// Returns the model, which takes values of the kernel where that was precomputed.
     fn for_given_inputs(&self, model: KernelModel) -> Result<KernelModel, Error> {
-        if self.numbered.is_some() { model.by_numbers(self.inputs.len()) } else { Ok(model) }
+        match self.compared()?.given() {
+            Some(inputs) => model.by_numbers(inputs),
+            None => Ok(model),
+        }
     }
 
     /// Returns the mean squared leave-one-out errors of targets in a space for each λ of a grid, from one
@@ -296,8 +285,16 @@ impl PreparedSolver<'_> {
         let spectrum = match (&self.solver, &self.inputs) {
             (Solver::ClosedForm(_), inputs) => Spectrum::full(inputs, targets),
             (Solver::Sketched(Sketched { sketch }), _) => {
-                let (rows, kernel) = self.compared()?;
-                Spectrum::sketched(kernel, rows, targets, sketch, self.seed, &self.processes)
+                let compared = self.compared()?;
+                let kernel = Arc::clone(compared.kernel());
+                Spectrum::sketched(
+                    kernel,
+                    compared.rows(),
+                    targets,
+                    sketch,
+                    self.seed,
+                    &self.processes,
+                )
             }
             (
                 Solver::ConjugateGradients(_) | Solver::DivideAndConquer(_) | Solver::Lipschitz(_),

@@ -9,6 +9,7 @@ mod output;
 mod output_file;
 mod predictions;
 mod relevance;
+mod repeated;
 mod scaling;
 mod sketched;
 mod spectrum;

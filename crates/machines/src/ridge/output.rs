@@ -10,6 +10,7 @@ use dsokr_basis::{Basis, Features, OutputKernel, RowKind, RowSource};
 use dsokr_core::{Cancellation, Error, Processes, RowWeights};
 use faer::{Mat, MatRef};
 
+use super::repeated::{repeated, sums_of_weights};
 use crate::embedding::{OutputEmbedding, map};
 use crate::targets::{Targets, Values};
 
@@ -18,9 +19,6 @@ const ROWS: usize = 1024;
 
 /// Training outputs whose points are computed at once.
 const AT_ONCE: usize = 16 * ROWS;
-
-/// Of more training outputs than these, equal ones share the numbers of one target where most are not the only one.
-const MANY: usize = 20_000;
 
 /// The coordinates that predictions live in: how outputs become targets, and candidates points.
 ///
@@ -115,16 +113,6 @@ impl OutputSpace {
         };
         let residuals = Vec::new();
         Ok((space, Targets { values, width: dimension, residuals, weights: weights.clone() }))
-    }
-
-    /// Returns the number of different targets that [`basis`](Self::basis) holds for these training outputs: their
-    /// number, or the number of distinct ones where most of many repeat a different one.
-    ///
-    /// # Errors
-    /// Errors from reading the rows.
-    pub fn held_targets(outputs: &dyn RowSource) -> Result<usize, Error> {
-        let distinct = repeated(outputs)?.map(|distinct| distinct.representative.len());
-        Ok(distinct.unwrap_or(outputs.len()))
     }
 
     /// Returns the leading coordinates of outputs, not centred, row-major. The processes share the work.
@@ -389,23 +377,4 @@ fn mean(rows: &[f64], width: usize, weights: &RowWeights) -> Vec<f64> {
         .row_iter()
         .map(|row| row.iter().enumerate().map(weighted).sum::<f64>() / total)
         .collect()
-}
-
-/// Returns which of many training outputs are the same, if most repeat a different one.
-fn repeated(outputs: &dyn RowSource) -> Result<Option<Distinct>, Error> {
-    if outputs.len() <= MANY {
-        return Ok(None);
-    }
-    let found = distinct(outputs)?;
-    Ok((2 * found.representative.len() <= outputs.len()).then_some(found))
-}
-
-/// The sum of the weights of the rows of each class.
-fn sums_of_weights(class: &[u32], weights: &RowWeights) -> Result<RowWeights, Error> {
-    let classes = class.iter().max().map_or(0, |&last| last as usize + 1);
-    let mut sums = vec![0.0; classes];
-    for (row, &class) in class.iter().enumerate() {
-        sums[class as usize] += weights.get(row);
-    }
-    RowWeights::new(&sums)
 }
