@@ -115,6 +115,16 @@ impl OutputSpace {
         Ok((space, Targets { values, width: dimension, residuals, weights: weights.clone() }))
     }
 
+    /// Returns the number of different targets that [`basis`](Self::basis) holds for these training outputs: their
+    /// number, or the number of distinct ones where most of many repeat a different one.
+    ///
+    /// # Errors
+    /// Errors from reading the rows.
+    pub fn held_targets(outputs: &dyn RowSource) -> Result<usize, Error> {
+        let distinct = repeated(outputs)?.map(|distinct| distinct.representative.len());
+        Ok(distinct.unwrap_or(outputs.len()))
+    }
+
     /// Returns the leading coordinates of outputs, not centred, row-major. The processes share the work.
     fn leading_coordinates(
         &self,
