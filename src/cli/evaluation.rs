@@ -8,8 +8,8 @@ use dsokr_core::store::write_atomically;
 use dsokr_core::{Argument, Processes};
 use dsokr_data::config::OnBadRow;
 use dsokr_data::{Inputs, SplitName, Truth};
-use dsokr_decode::RANK_METRICS;
 use dsokr_decode::report::{Comparison, compare};
+use dsokr_decode::{Decoded, RANK_METRICS};
 use dsokr_nn::Processor;
 use serde::Serialize;
 
@@ -20,6 +20,7 @@ use crate::cli::report;
 use crate::cli::report::{Evaluated, compared_molecules};
 use crate::config::candidate_rule::CandidateRule;
 use crate::error::{Error, ensure};
+use crate::metrics::evaluation::Evaluation;
 use crate::metrics::metric::{Metric, RESAMPLES, intervals};
 use crate::metrics::molecules::{EXAMPLES, drawing};
 use crate::metrics::scores::Scores;
@@ -207,22 +208,7 @@ impl Shown {
         let names = self.names(runs)?;
         let (mut evaluation, decoded) = runs.evaluate(queries)?;
         let first = processes.is_first();
-        let named = evaluation.named.as_ref().unwrap_or(&runs.members()[0].candidates);
-        let molecules = |count| compared_molecules(&evaluation.golds, &decoded, named, count);
-        let drawn = match (&evaluation.outputs, &self.draw) {
-            (None, Some(_)) => molecules(self.examples)?,
-            (other, _) => other.clone(),
-        };
-        if let Some(file) = self.draw.as_ref().filter(|_| first) {
-            draw(file, self.examples, (decoded.len(), &queries.split().inputs), drawn.as_ref())?;
-        }
-        if self.edit_distances && evaluation.outputs.is_none() {
-            let allowed = "absent: the labels of candidates are not SMILES, or a true output is not a candidate";
-            let outputs = molecules(decoded.len())?;
-            let outputs = outputs
-                .ok_or_else(|| Error::value(Argument::new("edit-distances"), true, allowed))?;
-            evaluation.compare(outputs)?;
-        }
+        self.compare_molecules(runs, queries, &mut evaluation, &decoded, first)?;
         let seed = runs.config().seed;
         let mut metrics = evaluation.scores.clone();
         let mut members = Vec::new();
@@ -248,8 +234,8 @@ impl Shown {
         let mut against = None;
         if let Some(name) = &self.against {
             let other = Run::open_all(std::slice::from_ref(name), &device.open_for(processes)?)?;
-            let (theirs, _) =
-                other.evaluate(&request.predict(processes, &other, Member::coordinates)?)?;
+            let predicted = request.predict(processes, &other, Member::coordinates)?;
+            let (theirs, _) = other.evaluate(&predicted)?;
             against = Some(compare(&evaluation.ranks, &theirs.ranks, RESAMPLES, seed)?);
             ranks.push((names[runs.members().len()].clone(), theirs.ranks));
         }
@@ -262,13 +248,7 @@ impl Shown {
             Vec::new()
         };
         if let Some(folder) = self.report.as_ref().filter(|_| first) {
-            let mut learning = curves(folders)?;
-            if !self.labels.is_empty() && learning.len() == runs.members().len() {
-                learning
-                    .iter_mut()
-                    .zip(&names)
-                    .for_each(|(curve, name)| curve.name.clone_from(name));
-            }
+            let learning = self.learning(folders, &names[..runs.members().len()])?;
             let evaluation = &evaluation;
             let decoded = &decoded;
             let ranks = &ranks;
@@ -289,6 +269,45 @@ impl Shown {
             return print_json(&results);
         }
         self.text(runs, &results, &evaluation.chance()?, &names)
+    }
+
+    /// Draws outputs, and compares molecules by edit distances, if either is asked for. Only the `first` process writes.
+    fn compare_molecules(
+        &self,
+        runs: &Run,
+        queries: &PredictedQueries,
+        evaluation: &mut Evaluation,
+        decoded: &[Decoded],
+        first: bool,
+    ) -> Result<(), Error> {
+        let named = evaluation.named.as_ref().unwrap_or(&runs.members()[0].candidates);
+        let molecules = |count| compared_molecules(&evaluation.golds, decoded, named, count);
+        if let Some(file) = self.draw.as_ref().filter(|_| first) {
+            let drawn = match &evaluation.outputs {
+                None => molecules(self.examples)?,
+                outputs => outputs.clone(),
+            };
+            let inputs = &queries.split().inputs;
+            draw(file, self.examples, (decoded.len(), inputs), drawn.as_ref())?;
+        }
+        if self.edit_distances && evaluation.outputs.is_none() {
+            let allowed = "absent: the labels of candidates are not SMILES, or a true output is not a candidate";
+            let refused = || Error::value(Argument::new("edit-distances"), true, allowed);
+            let outputs = molecules(decoded.len())?.ok_or_else(refused)?;
+            evaluation.compare(outputs)?;
+        }
+        Ok(())
+    }
+
+    /// The learning curves of the runs, by the labels that are given.
+    fn learning(&self, folders: &[PathBuf], names: &[String]) -> Result<Vec<LearningCurve>, Error> {
+        let mut learning = curves(folders)?;
+        if !self.labels.is_empty() && learning.len() == names.len() {
+            for (curve, name) in learning.iter_mut().zip(names) {
+                curve.name.clone_from(name);
+            }
+        }
+        Ok(learning)
     }
 
     /// The names of the runs, and behind them that of the run they are compared with.

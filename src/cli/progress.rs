@@ -66,6 +66,9 @@ impl Observer for Progress {
             Event::EarlyStop { .. } | Event::Solving { .. } | Event::Solved { .. } => {
                 info!("{event}");
             }
+            // files are written often
+            Event::Checkpoint { .. } => {}
+            // events of later versions
             _ => {}
         }
     }

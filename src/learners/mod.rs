@@ -6,3 +6,4 @@ pub(crate) mod kernel_machine;
 pub(crate) mod learner;
 pub mod memory;
 pub(crate) mod network;
+mod new_model;

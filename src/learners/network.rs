@@ -8,10 +8,9 @@ use burn::tensor::Device;
 use dsokr_basis::{Kernel, Projection};
 use dsokr_core::Processes;
 use dsokr_core::RowWeights;
-use dsokr_core::random::generator;
 use dsokr_data::{InputKind, Split};
 use dsokr_nn::onnx::{Graph, Value};
-use dsokr_nn::{Encoder, Model, Start, device_memory, parameters};
+use dsokr_nn::{Encoder, Model, device_memory, parameters};
 use dsokr_train::{Best, Checkpoint, Observer, Pairs, TrainingConfig, embed, train};
 use tracing::info;
 
@@ -22,6 +21,7 @@ use crate::encoders::inputs::{Prepare, Recipe};
 use crate::error::{Error, ensure};
 use crate::learners::learner::{Fit, Fitted, Learner, Predictor};
 use crate::learners::memory;
+use crate::learners::new_model::{check_groups, new_model};
 use crate::metrics::scores::Scores;
 use crate::run_dir::{HeldOut, PreparationFile, RunDir};
 use crate::targets::memory::Need;
@@ -359,45 +359,4 @@ fn resumed(run: &mut RunDir, ranks: &Processes) -> Result<Option<Checkpoint>, Er
         run.rewind_log(start.as_ref().map_or(0, |checkpoint| checkpoint.step))?;
     }
     Ok(start)
-}
-
-/// A model with parameters drawn from the configuration's seed, and `offset` as its last bias; or one
-/// whose parameters are about to be `restored`.
-fn new_model<R: Recipe>(
-    recipe: &R,
-    config: &Checked,
-    preparation: &R::Preparation,
-    offset: &[f32],
-    device: &Device,
-    restored: bool,
-) -> Result<Model<R::Encoder>, Error> {
-    let mut random = generator(config.seed, "parameters", 0);
-    let start = Start { offset, random: &mut random, device };
-    let encoder = if restored {
-        recipe.uninitialised(preparation, start)?
-    } else {
-        recipe.encoder(preparation, start)?
-    };
-    let found = encoder.dimension();
-    let expected = offset.len();
-    if found != expected {
-        let message = format!("it has {found} coordinates, the basis {expected}");
-        return Err(Error::Contract(message));
-    }
-    let model = Model::new(encoder);
-    Ok(match config.training.loss.temperature() {
-        Some(temperature) => model.with_temperature(temperature, device),
-        None => model,
-    })
-}
-
-/// A group that holds no parameter is a spelling mistake.
-fn check_groups<E: Encoder>(config: &Checked, model: &Model<E>) -> Result<(), Error> {
-    let names: Vec<String> = parameters::names(model);
-    config.training.groups.iter().try_for_each(|group| {
-        let exists = names.iter().any(|name| name.contains(&group.parameters));
-        let key = "training.groups.parameters";
-        let found = format_args!("{:?}", group.parameters);
-        ensure(exists, key, found, format_args!("a part of one of {}", names.join(", ")))
-    })
 }

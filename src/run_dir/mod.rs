@@ -12,6 +12,7 @@
 //! | `outputs.safetensors` | of a kernel machine: the mean of the targets, and without a sketch the outputs that span the predictions |
 //! | `features.safetensors` | the columns of the outputs' features, for added candidates and exact search |
 //! | `candidates.safetensors` | ids, labels and coordinates of the candidates |
+//! | `candidates.next.safetensors` | of a member of an ensemble, while candidates are added: those that take their place |
 //! | `shards/` | the candidates in shards, which several processes share, if [`shard_candidates`](crate::run::shard_candidates) has written them |
 //! | `polarities.json` | of a model of mass spectra: whether the training spectra are positive, negative or both, where they say it |
 //! | `ngrams.json`, `tokenizer.json`, … | what turns texts or vectors into inputs |

@@ -201,6 +201,59 @@ fn every_command_has_arguments_that_the_program_takes() {
     assert!(count > 30, "{count} commands");
 }
 
+/// Arguments that every program has.
+const STANDARD: [&str; 2] = ["--help", "--version"];
+
+/// The first words of the lines of a help text below a heading.
+fn listed<'h>(help: &'h str, heading: &str) -> Vec<&'h str> {
+    let section = help.split(heading).nth(1).unwrap_or_default();
+    let lines = section.lines().skip(1).take_while(|line| line.starts_with(' '));
+    let entries = lines.filter_map(|line| line.strip_prefix("  "));
+    entries
+        .filter(|line| !line.starts_with(' '))
+        .filter_map(|line| line.split(' ').next())
+        .collect()
+}
+
+/// The long arguments that a help text explains.
+fn arguments(help: &str) -> Vec<&str> {
+    let starts = help.lines().map(str::trim_start).filter(|line| line.starts_with('-'));
+    let long =
+        starts.filter_map(|line| line.split([' ', ',', '[', '=']).find(|w| w.starts_with("--")));
+    long.map(|word| word.trim_end_matches("...")).collect()
+}
+
+/// A command, then the commands below it.
+fn with_commands_below(sandbox: &Sandbox, command: &[&str], found: &mut Vec<(String, String)>) {
+    let help = sandbox.succeed(&[command, &["--help"]].concat());
+    for name in listed(&help, "Commands:").into_iter().filter(|name| *name != "help") {
+        with_commands_below(sandbox, &[command, &[name]].concat(), found);
+    }
+    found.push((command.join(" "), help));
+}
+
+/// The command's own list of arguments is the only one: each of them is on a page.
+#[test]
+fn every_argument_of_every_command_is_on_a_page() {
+    let sandbox = Sandbox::new();
+    let pages: String = pages().into_iter().map(|(_, page)| page).collect();
+    let mut commands = Vec::new();
+    with_commands_below(&sandbox, &[], &mut commands);
+    assert!(commands.len() > 15, "{} commands", commands.len());
+    let mut count = 0;
+    for (command, help) in &commands {
+        for argument in arguments(help).into_iter().filter(|name| !STANDARD.contains(name)) {
+            let is_shown = pages.match_indices(argument).any(|(at, _)| {
+                let next = pages[at + argument.len()..].chars().next();
+                next.is_none_or(|next| next != '-' && !next.is_alphanumeric())
+            });
+            assert!(is_shown, "dsokr {command} {argument} is on no page");
+            count += 1;
+        }
+    }
+    assert!(count > 60, "{count} arguments");
+}
+
 /// What a part of a configuration is read together with.
 const BASE: &str = r#"
 [data]

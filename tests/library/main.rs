@@ -26,6 +26,7 @@ mod learner;
 mod pages;
 mod ranks;
 mod recipe;
+mod single_lists;
 mod sweep;
 mod synthetic;
 mod tables;

@@ -85,110 +85,172 @@ const FIGURES: [(&str, &str); 4] = [
 /// Writes the files that book/src/files.md describes. Where ranks carry no information, `ranks.tsv` is the only
 /// file about ranks, and `worst.tsv` is about edit distances.
 pub fn fill(folder: &Path, evaluated: &Evaluated, metrics: &impl Serialize) -> Result<(), Error> {
-    let put = |name: &str, text: &str| {
-        write_atomically(&folder.join(name), |file| file.write_all(text.as_bytes()))
-    };
-    put("metrics.json", &(serde_json::to_string_pretty(metrics)? + "\n"))?;
-    let Evaluated { runs, queries, evaluation, .. } = evaluated;
-    let Evaluation { scores, golds, outputs, named, .. } = evaluation;
-    let candidates = named.as_ref().unwrap_or(&runs.members()[0].candidates);
-    let ids = queries.split().query_ids();
-    let inputs = &queries.split().inputs;
-    let quantiles = runs.quantiles(queries);
-    if let Some(first) = quantiles.first() {
-        let levels = first.iter().map(|quantile| format!("quantile {}", quantile.level));
-        let names = ["query", "number"].map(String::from).into_iter().chain(levels);
-        let mut table = Table::new(names, 1);
-        for ((id, gold), predicted) in ids.iter().zip(golds).zip(&quantiles) {
-            let gold = candidates.find(gold);
-            let number = gold.map(|gold| runs.number(candidates, gold)).transpose()?;
-            let number = number.map(|number| number.to_string()).unwrap_or_default();
-            let values = predicted.iter().map(|predicted| predicted.value.to_string());
-            table.push([id.clone(), number].into_iter().chain(values));
+    let files = Files::new(folder, evaluated);
+    files.put("metrics.json", &(serde_json::to_string_pretty(metrics)? + "\n"))?;
+    files.write_quantiles()?;
+    files.draw_learning()?;
+    files.write_outputs()?;
+    let golds = &evaluated.evaluation.golds;
+    let rows = query_rows(&files.ids, golds, evaluated.decoded, files.candidates)?;
+    files.write_ranks(&rows)?;
+    if evaluated.evaluation.scores.has_ranks() {
+        files.write_reliability()?;
+        files.draw_ranks()?;
+        files.write_page(&rows)?;
+    }
+    Ok(())
+}
+
+/// The files of a report on an evaluation.
+struct Files<'a> {
+    folder: &'a Path,
+    evaluated: &'a Evaluated<'a>,
+    /// The candidates that hits are numbers of.
+    candidates: &'a Candidates,
+    /// The id of each query.
+    ids: Vec<String>,
+}
+
+impl<'a> Files<'a> {
+    fn new(folder: &'a Path, evaluated: &'a Evaluated<'a>) -> Self {
+        let named = evaluated.evaluation.named.as_ref();
+        let candidates = named.unwrap_or(&evaluated.runs.members()[0].candidates);
+        let ids = evaluated.queries.split().query_ids();
+        Self { folder, evaluated, candidates, ids }
+    }
+
+    fn put(&self, name: &str, text: &str) -> Result<(), Error> {
+        Ok(write_atomically(&self.folder.join(name), |file| file.write_all(text.as_bytes()))?)
+    }
+
+    /// Writes predicted quantiles beside the right numbers, and how many of these each has below it.
+    fn write_quantiles(&self) -> Result<(), Error> {
+        let Evaluated { runs, queries, evaluation, .. } = self.evaluated;
+        let quantiles = runs.quantiles(queries);
+        if let Some(first) = quantiles.first() {
+            let levels = first.iter().map(|quantile| format!("quantile {}", quantile.level));
+            let names = ["query", "number"].map(String::from).into_iter().chain(levels);
+            let mut table = Table::new(names, 1);
+            for ((id, gold), predicted) in self.ids.iter().zip(&evaluation.golds).zip(&quantiles) {
+                let gold = self.candidates.find(gold);
+                let number = gold.map(|gold| runs.number(self.candidates, gold)).transpose()?;
+                let number = number.map(|number| number.to_string()).unwrap_or_default();
+                let values = predicted.iter().map(|predicted| predicted.value.to_string());
+                table.push([id.clone(), number].into_iter().chain(values));
+            }
+            self.put("quantiles.tsv", &table.tsv())?;
         }
-        put("quantiles.tsv", &table.tsv())?;
+        if let Some(scores) = &evaluation.scores.quantiles {
+            plot::coverage(&self.folder.join("reliability.svg"), &scores.coverage)?;
+        }
+        Ok(())
     }
-    if let Some(scores) = &scores.quantiles {
-        plot::coverage(&folder.join("reliability.svg"), &scores.coverage)?;
-    }
-    if let Some(first) = evaluated.learning.first() {
-        let same = evaluated.learning.iter().filter(|curve| curve.metric == first.metric);
+
+    /// Draws the learning curves of runs with the same metric.
+    fn draw_learning(&self) -> Result<(), Error> {
+        let learning = self.evaluated.learning;
+        let Some(first) = learning.first() else { return Ok(()) };
+        let same = learning.iter().filter(|curve| curve.metric == first.metric);
         let curves: Vec<_> = same.cloned().collect();
-        plot::learning(&folder.join("learning.svg"), &curves)?;
-    }
-    if let Some((Truth::Labels(truth), Truth::Labels(predicted))) = outputs {
-        let labels = LabelScores::from_sets(truth, predicted)?;
-        let rows = labels.iter().map(LabelScores::cells);
-        put("labels.tsv", &Table::new(LabelScores::COLUMNS, 1).with(rows).tsv())?;
-    }
-    let examples = match outputs {
-        Some(outputs) => Some(outputs.clone()),
-        None => compared_molecules(golds, evaluated.decoded, candidates, EXAMPLES)?,
-    };
-    let drawn = examples.map(|outputs| drawing(inputs, &outputs, EXAMPLES)).transpose()?;
-    if let Some(svg) = drawn.flatten() {
-        put("examples.svg", &svg)?;
-    }
-    let Some((_, ranks)) = evaluated.ranks.first() else { return Ok(()) };
-    let rows = query_rows(&ids, golds, evaluated.decoded, candidates)?;
-    let edits = evaluation.edit_distances();
-    let cells = |query: usize| {
-        let distances = edits.iter().flatten().map(move |all| all[query].to_string());
-        rows[query].cells().into_iter().chain(distances)
-    };
-    let distances: &[&str] = if edits.is_some() { &DISTANCES } else { &[] };
-    let columns = || QueryRow::COLUMNS.iter().chain(distances).copied();
-    put("ranks.tsv", &Table::new(columns(), 1).with((0..rows.len()).map(cells)).tsv())?;
-    let worst = match (scores.has_ranks(), edits) {
-        (true, _) => worst(ranks, WORST),
-        (false, Some([_, distances])) => farthest(distances),
-        (false, None) => return Ok(()),
-    };
-
-    let mut table = Table::new(["text", "gold_label"].into_iter().chain(columns()), 2);
-    for query in worst {
-        let gold = candidates.find(&golds[query]);
-        let gold = gold.map_or("", |candidate| candidates.label(candidate));
-        let text = inputs.texts().map_or_else(|_| String::new(), |texts| texts[query].clone());
-        table.push([text, gold.to_owned()].into_iter().chain(cells(query)));
-    }
-    put("worst.tsv", &table.tsv())?;
-    if !scores.has_ranks() {
-        return Ok(());
+        plot::learning(&self.folder.join("learning.svg"), &curves)
     }
 
-    let bins = reliability(evaluated.decoded, BINS)?;
-    let table = Table::new(ReliabilityBin::COLUMNS, 0).with(bins.iter().map(ReliabilityBin::cells));
-    put("reliability.tsv", &table.tsv())?;
-    plot::reliability(&folder.join("reliability.svg"), [&bins, evaluated.gaps])?;
-
-    let most = MOST.min(candidates.len());
-    let mut hits = Vec::new();
-    let mut histograms = Vec::new();
-    for (name, ranks) in evaluated.ranks {
-        hits.push((name.clone(), hits_curve(ranks, most, RESAMPLES, runs.config().seed)?));
-        histograms.push((name.clone(), rank_histogram(ranks, PER_DECADE)?));
+    /// Writes how well each label is predicted, and draws some molecules or graphs.
+    fn write_outputs(&self) -> Result<(), Error> {
+        let Evaluated { queries, evaluation, decoded, .. } = self.evaluated;
+        let outputs = &evaluation.outputs;
+        if let Some((Truth::Labels(truth), Truth::Labels(predicted))) = outputs {
+            let labels = LabelScores::from_sets(truth, predicted)?;
+            let rows = labels.iter().map(LabelScores::cells);
+            self.put("labels.tsv", &Table::new(LabelScores::COLUMNS, 1).with(rows).tsv())?;
+        }
+        let examples = match outputs {
+            Some(outputs) => Some(outputs.clone()),
+            None => compared_molecules(&evaluation.golds, decoded, self.candidates, EXAMPLES)?,
+        };
+        let inputs = &queries.split().inputs;
+        let drawn = examples.map(|outputs| drawing(inputs, &outputs, EXAMPLES)).transpose()?;
+        if let Some(svg) = drawn.flatten() {
+            self.put("examples.svg", &svg)?;
+        }
+        Ok(())
     }
-    plot::hits(&folder.join("hits.svg"), &hits)?;
-    plot::ranks(&folder.join("ranks.svg"), &histograms)?;
 
-    let label = |id: &String| candidates.find(id).map_or("", |at| candidates.label(at));
-    let texts = inputs.texts().unwrap_or_default();
-    let queries = rows.iter().zip(golds).enumerate();
-    let queries = queries.map(|(at, (row, gold))| Query {
-        text: texts.get(at).map_or("", |text| text),
-        gold_label: label(gold),
-        row,
-    });
-    let page = Page {
-        title: evaluated.ranks[0].0.clone(),
-        subtitle: counts_line("evaluation", scores),
-        scores,
-        intervals: &|name| evaluated.intervals.get(name).copied(),
-        figures: figures(folder)?,
-        queries: queries.collect(),
-    };
-    Ok(put("report.html", &page.html())?)
+    /// Writes the rank of each query, and the queries with the worst ranks, or else the largest edit distances.
+    fn write_ranks(&self, rows: &[QueryRow]) -> Result<(), Error> {
+        let Evaluated { queries, evaluation, ranks, .. } = self.evaluated;
+        let edits = evaluation.edit_distances();
+        let cells = |query: usize| {
+            let distances = edits.iter().flatten().map(move |all| all[query].to_string());
+            rows[query].cells().into_iter().chain(distances)
+        };
+        let distances: &[&str] = if edits.is_some() { &DISTANCES } else { &[] };
+        let columns = || QueryRow::COLUMNS.iter().chain(distances).copied();
+        let table = Table::new(columns(), 1).with((0..rows.len()).map(cells));
+        self.put("ranks.tsv", &table.tsv())?;
+
+        let worst = match (evaluation.scores.has_ranks(), edits) {
+            (true, _) => worst(&ranks[0].1, WORST),
+            (false, Some([_, distances])) => farthest(distances),
+            (false, None) => return Ok(()),
+        };
+        let inputs = &queries.split().inputs;
+        let mut table = Table::new(["text", "gold_label"].into_iter().chain(columns()), 2);
+        for query in worst {
+            let gold = self.label(&evaluation.golds[query]).to_owned();
+            let text = inputs.texts().map_or_else(|_| String::new(), |texts| texts[query].clone());
+            table.push([text, gold].into_iter().chain(cells(query)));
+        }
+        self.put("worst.tsv", &table.tsv())
+    }
+
+    /// The label of a candidate; empty for an output that is not one.
+    fn label(&self, id: &str) -> &'a str {
+        self.candidates.find(id).map_or("", |at| self.candidates.label(at))
+    }
+
+    /// Writes and draws how often first candidates are right, by their score and by their gap.
+    fn write_reliability(&self) -> Result<(), Error> {
+        let bins = reliability(self.evaluated.decoded, BINS)?;
+        let rows = bins.iter().map(ReliabilityBin::cells);
+        self.put("reliability.tsv", &Table::new(ReliabilityBin::COLUMNS, 0).with(rows).tsv())?;
+        plot::reliability(&self.folder.join("reliability.svg"), [&bins, self.evaluated.gaps])
+    }
+
+    /// Draws hits@k and the ranks of each run.
+    fn draw_ranks(&self) -> Result<(), Error> {
+        let most = MOST.min(self.candidates.len());
+        let seed = self.evaluated.runs.config().seed;
+        let mut hits = Vec::new();
+        let mut histograms = Vec::new();
+        for (name, ranks) in self.evaluated.ranks {
+            hits.push((name.clone(), hits_curve(ranks, most, RESAMPLES, seed)?));
+            histograms.push((name.clone(), rank_histogram(ranks, PER_DECADE)?));
+        }
+        plot::hits(&self.folder.join("hits.svg"), &hits)?;
+        plot::ranks(&self.folder.join("ranks.svg"), &histograms)
+    }
+
+    /// Writes the page with the figures that the folder has.
+    fn write_page(&self, rows: &[QueryRow]) -> Result<(), Error> {
+        let Evaluated { queries, evaluation, ranks, intervals, .. } = self.evaluated;
+        let texts = queries.split().inputs.texts().unwrap_or_default();
+        let queries = rows.iter().zip(&evaluation.golds).enumerate();
+        let queries = queries.map(|(at, (row, gold))| Query {
+            text: texts.get(at).map_or("", |text| text),
+            gold_label: self.label(gold),
+            row,
+        });
+        let page = Page {
+            title: ranks[0].0.clone(),
+            subtitle: counts_line("evaluation", &evaluation.scores),
+            scores: &evaluation.scores,
+            intervals: &|name| intervals.get(name).copied(),
+            figures: figures(self.folder)?,
+            queries: queries.collect(),
+        };
+        self.put("report.html", &page.html())
+    }
 }
 
 /// The figures that the folder has, as SVG documents.

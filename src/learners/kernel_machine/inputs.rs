@@ -4,28 +4,25 @@ use std::borrow::Cow;
 use std::path::Path;
 use std::sync::Arc;
 
-use dsokr_basis::features::{JoinedRows, Selected};
+use dsokr_basis::features::JoinedRows;
 use dsokr_basis::kernel::{OutputKernel, SumKernel};
 use dsokr_basis::{Features, Kernel, RowKind, RowSource};
 use dsokr_core::store::Stored;
 use dsokr_data::{ReadTexts, Split};
-use dsokr_machines::{
-    KernelModel, KernelWeighting, Scaling, TargetGram, TrainingInputs, combine, nystrom_features,
-};
+use dsokr_machines::{KernelModel, KernelWeighting, Scaling, combine, nystrom_features};
 use faer::Mat;
 use serde::{Deserialize, Serialize};
 
 use super::prepared::{Source, fitted};
+use super::rows::MachineRows;
+use super::weights::weights;
 use crate::config::{ColumnScaling, InputSummandConfig, KernelMachineConfig, MachineInputsConfig};
 use crate::encoders::inputs::PrepareRows;
 use crate::error::Error;
-use crate::run_dir::{drawn_pairs, read_needed};
+use crate::run_dir::read_needed;
 use crate::targets::Problem;
 
 const KERNELS: &str = "kernels.json";
-
-/// The most training pairs that held-out errors weigh kernels by.
-const WEIGHED: usize = 750;
 
 /// The preparation of inputs as rows with a kernel, or of values of kernels.
 pub(super) enum MachineInputs {
@@ -320,86 +317,4 @@ fn sum(parts: &[Summand], weights: &[f64]) -> SumKernel {
     all.fold(SumKernel::default(), |sum, ((prepared, kernel), &weight)| {
         sum.with(weight, prepared.kernel(kernel), RowKind::Sparse, prepared.width())
     })
-}
-
-/// The weights by a rule of kernels of these names, of their values with some of the training pairs: with all, where the
-/// rule allows it and the kernels are known whole.
-fn weights<'v>(
-    settings: &KernelMachineConfig,
-    rule: KernelWeighting,
-    problem: &Problem,
-    names: &[String],
-    whole: bool,
-    values: impl Fn(usize, &[usize]) -> Result<Cow<'v, Mat<f64>>, Error>,
-) -> Result<Vec<f64>, Error> {
-    let held_out = rule == KernelWeighting::HeldOut;
-    let pairs: Vec<usize> = if whole && !held_out {
-        (0..problem.len()).collect()
-    } else {
-        let drawn = drawn_pairs(problem.len(), problem.config.seed);
-        // the time of held-out errors is cubic in their number, for each of their steps
-        let every = if held_out { drawn.len().div_ceil(WEIGHED) } else { 1 };
-        drawn.into_iter().step_by(every).collect()
-    };
-    let values = |at| values(at, &pairs);
-    let grams = (0..names.len()).map(values).collect::<Result<Vec<_>, Error>>()?;
-    let grams: Vec<_> = grams.iter().map(|gram| gram.as_ref().as_ref()).collect();
-    let rows = problem.rows();
-    let target_gram = TargetGram { kernel: problem.kernel()?, rows: &Selected::new(&rows, &pairs) };
-    let weights =
-        rule.weights(&grams, &target_gram, settings.first_lambda()).map_err(
-            |error| match error {
-                dsokr_core::Error::Item { number, source, .. } => {
-                    Error::Kernel { file: names[number].clone(), source }
-                }
-                other => other.into(),
-            },
-        )?;
-    tracing::info!(weights = ?weights, "kernels combined");
-    Ok(weights)
-}
-
-/// The inputs of some pairs as a machine takes them.
-pub(super) enum MachineRows<'s> {
-    /// Rows, and the kernel that compares them.
-    Features(Cow<'s, Features>, Arc<dyn OutputKernel>),
-    /// Values of a precomputed kernel with the n training inputs, pairs × n.
-    Gram(Mat<f64>),
-}
-
-impl MachineRows<'_> {
-    /// Rows, and the kernel that compares them.
-    pub(super) fn features(&self) -> Result<(&Features, &Arc<dyn OutputKernel>), Error> {
-        match self {
-            Self::Features(rows, kernel) => Ok((rows, kernel)),
-            Self::Gram(_) => {
-                let allowed = "rows that a kernel compares";
-                Err(Error::value("the inputs", "values of a precomputed kernel", allowed))
-            }
-        }
-    }
-
-    /// Number of inputs.
-    pub(super) fn len(&self) -> usize {
-        match self {
-            Self::Features(rows, _) => rows.len(),
-            Self::Gram(values) => values.nrows(),
-        }
-    }
-
-    /// The predictions of a model, row-major.
-    pub(super) fn predictions(&self, model: &KernelModel) -> Result<Vec<f32>, Error> {
-        Ok(match self {
-            Self::Features(rows, _) => model.predict(rows.as_ref())?,
-            Self::Gram(values) => model.predict_gram(values.as_ref())?,
-        })
-    }
-
-    /// Returns these rows as training inputs.
-    pub(super) fn training(&self) -> TrainingInputs<'_> {
-        match self {
-            Self::Features(rows, kernel) => TrainingInputs::rows(Arc::clone(kernel), rows.as_ref()),
-            Self::Gram(gram) => TrainingInputs::Gram(gram.as_ref()),
-        }
-    }
 }

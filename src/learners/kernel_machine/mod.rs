@@ -6,9 +6,11 @@ mod inputs;
 mod output;
 mod predictor;
 mod prepared;
+mod rows;
+mod solved;
 mod solver;
+mod weights;
 
-use std::borrow::Cow;
 use std::sync::Arc;
 
 use burn::tensor::Device;
@@ -19,24 +21,24 @@ use dsokr_machines::{
     Cost, Coupling, FitSize, KernelModel, LastSystem, OutputSpace, Solver, Targets, TrainingInputs,
 };
 use dsokr_train::{Event, Observer, check_basis};
-use inputs::{FittedInputs, MachineInputs, MachineRows};
+use inputs::{FittedInputs, MachineInputs};
 use output::in_space;
 use predictor::KernelMachine;
-use solver::{LambdaSearch, Scaled, advice_on_unlike, fit_size, in_places, scaled_inputs};
+use rows::MachineRows;
+use solver::fit_size;
 
-use crate::config::folds::{repeated, rest};
+use crate::config::folds::rest;
 use crate::config::{
     Abilities, Checked, Config, EmbeddingConfig, EncoderTable, KernelMachineConfig, Lowered,
     PredictionsConfig,
 };
 use crate::decoding::evaluator::Evaluator;
 use crate::error::Error;
-use crate::learners::choice::Choice;
 use crate::learners::learner::{Fit, Fitted, FoldPredictions, Learner, Predictor};
 use crate::learners::memory;
-use crate::run_dir::{EmbeddingCurve, HeldOut, PreparationFile, RunDir};
+use crate::run_dir::{EmbeddingCurve, PreparationFile, RunDir};
 use crate::targets::memory::Need;
-use crate::targets::{OutputSpace as TargetSpace, OutputTargets, Problem, TargetValues};
+use crate::targets::{OutputTargets, Problem, TargetValues};
 
 /// Multiplications in single precision that take as long as one value of a kernel of sparse rows: 18 ns of parts of molecules,
 /// where a core multiplies 42 thousand million times a second.
@@ -312,128 +314,5 @@ impl Fit for PreparedMachine<'_> {
             tracing::info!(pairs = rest.len(), held_out = fold.len(), "fitted without a fold");
         }
         Ok(Some(fitted))
-    }
-}
-
-impl PreparedMachine<'_> {
-    /// The machine that is fitted to the targets, and its predictions without the last fold of the pairs.
-    fn solved(
-        &self,
-        targets: &OutputTargets,
-        evaluator: &Evaluator,
-    ) -> Result<(Fitted, Option<FoldPredictions>), Error> {
-        let Self { settings, problem, rows, .. } = self;
-        let config = &problem.config;
-        let (space, values) = match (&targets.space, &targets.values) {
-            (TargetSpace::Machine(space), TargetValues::Points(points)) => {
-                (Some(space), Cow::Borrowed(points))
-            }
-            (TargetSpace::Quantiles(levels), TargetValues::Numbers(observed)) => {
-                let observed: Vec<f64> = observed.iter().copied().map(f64::from).collect();
-                let targets = Targets::repeated(levels.len(), &observed)?;
-                (None, Cow::Owned(targets.weighted(&problem.dataset.train.weights)?))
-            }
-            // the targets of this learner are one of the two above
-            _ => return Err(targets.unexpected()),
-        };
-        // pairs that are predicted by a machine without them come last
-        let n = rows.len();
-        let order = self.last_fold.as_ref().map(|held| [&rest(held, n), held.as_slice()].concat());
-        let leading = self.last_fold.as_ref().map(|held| n - held.len());
-        let ordered = match &order {
-            Some(order) => Some((Selected::new(rows.features()?.0, order), values.select(order)?)),
-            None => None,
-        };
-        let (inputs, values) = match &ordered {
-            Some((ordered_rows, values)) => {
-                let (_, kernel) = rows.features()?;
-                (TrainingInputs::rows(Arc::clone(kernel), ordered_rows), values)
-            }
-            None => (rows.training(), values.as_ref()),
-        };
-        let scaled =
-            &settings.scale(&inputs, values, leading.unwrap_or(n), config.seed, &problem.ranks)?;
-        let inputs = scaled_inputs(inputs, scaled);
-        let search = self.search(&inputs, scaled, values, evaluator, leading)?;
-        let output = in_space(self.output.as_ref(), &targets.space)?;
-        let search = LambdaSearch { prepared: search.prepared.with_output(output), ..search };
-        let best = search.best(space, config.decoding.needs_held_out())?;
-        let without_last = match (best.leading, &order, leading) {
-            (Some((model, leave_one_out)), Some(order), Some(leading)) => {
-                let (rest, held) = order.split_at(leading);
-                Some(self.without_fold(&model, [held, rest], leave_one_out)?)
-            }
-            _ => None,
-        };
-        let mut choices = Vec::new();
-        let mut advice = Vec::new();
-        if best.comparison.flat {
-            advice.extend(advice_on_unlike(settings, &inputs)?);
-        } else {
-            let lambda = Choice::new("encoder.lambda", best.lambda, settings.lambda.values());
-            choices.push(Choice { errors: best.comparison.errors, ..lambda });
-        }
-        let held_out = best.held_out.map(|predictions| {
-            let predictions = match &order {
-                Some(order) => in_places(&predictions, order),
-                None => predictions,
-            };
-            HeldOut::all(&problem.dataset.train.ids, predictions)
-        });
-        let fitted = self.fitted(Arc::new(best.model), None, targets);
-        Ok((Fitted { held_out, choices, advice, ..fitted }, without_last))
-    }
-
-    /// The predictions of a model that was fitted to the pairs `rest`, without the pairs `fold`.
-    fn without_fold(
-        &self,
-        model: &KernelModel,
-        [fold, rest]: [&[usize]; 2],
-        leave_one_out: Vec<f32>,
-    ) -> Result<FoldPredictions, Error> {
-        let ids = &self.problem.dataset.train.ids;
-        let features = self.rows.features()?.0;
-        let predict = |pairs: &[usize]| model.predict(&Selected::new(features, pairs));
-        Ok(FoldPredictions {
-            fold: HeldOut::new(fold.to_vec(), ids, predict(fold)?),
-            rest: HeldOut::new(rest.to_vec(), ids, leave_one_out),
-            fitted: predict(&repeated(rest))?,
-        })
-    }
-
-    /// The search for λ with scaled inputs.
-    fn search<'s>(
-        &'s self,
-        inputs: &TrainingInputs<'s>,
-        scaled: &'s Option<Scaled>,
-        targets: &'s Targets,
-        evaluator: &'s Evaluator<'s>,
-        leading: Option<usize>,
-    ) -> Result<LambdaSearch<'s>, Error> {
-        let Self { settings, problem, validation, .. } = self;
-        let seed = problem.config.seed;
-        let systems = problem.factors.clone();
-        let prepared =
-            settings.solver.prepare(inputs.clone(), seed, systems)?.shared_by(&problem.ranks);
-        Ok(LambdaSearch { settings, scaled, prepared, targets, evaluator, validation, leading })
-    }
-
-    /// A fitted model with its summary.
-    fn fitted(
-        &self,
-        model: Arc<KernelModel>,
-        curve: Option<EmbeddingCurve>,
-        targets: &OutputTargets,
-    ) -> Fitted {
-        let config = &self.problem.config;
-        let dataset = &self.problem.dataset;
-        let mut summary = model.summary().to_string();
-        if let Some(basis) = targets.space.basis()
-            && let Some(_) = config.output.weights
-        {
-            summary += &format!(", {}", output::summary(basis, dataset.outputs.rows.as_ref()));
-        }
-        let machine = KernelMachine { inputs: Arc::clone(&self.inputs), model, curve };
-        Fitted { summary: Some(summary), ..Fitted::new(machine) }
     }
 }

@@ -12,7 +12,7 @@ use dsokr_machines::{Cost, Coupling, Targets};
 use faer::Mat;
 use tracing::info;
 
-use super::inputs::MachineRows;
+use super::rows::MachineRows;
 use super::solver::fit_size;
 use crate::config::{Checked, HubConfig, KernelMachineConfig};
 use crate::error::{Error, ensure};

@@ -12,7 +12,7 @@ use dsokr_machines::{
 use dsokr_train::Validation;
 use tracing::info;
 
-use super::inputs::MachineRows;
+use super::rows::MachineRows;
 use crate::config::{
     ColumnScaling, EmbeddingConfig, KernelMachineConfig, Lambda, MachineInputsConfig,
 };

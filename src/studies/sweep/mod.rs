@@ -158,13 +158,7 @@ impl SweepRequest<'_> {
         let path = self.place();
         check_link("out", &path)?;
         let before = stored(&path)?;
-        let earlier = before.iter().flat_map(|before| &before.keys);
-        let mut keys: Vec<String> = earlier.cloned().collect();
-        for axis in self.axes {
-            if !keys.contains(&axis.key) {
-                keys.push(axis.key.clone());
-            }
-        }
+        let keys = self.keys(before.as_ref().map_or(&[], |before| &before.keys));
         let split = if chooses(&keys) { SplitName::Validation } else { base.evaluation.split };
         let configs = settings.iter().map(|setting| self.config_of(setting, split));
         let configs = configs.collect::<Result<Vec<Checked>, Error>>()?;
@@ -186,22 +180,7 @@ impl SweepRequest<'_> {
             let out = path.join(folder(setting));
             let started = Instant::now();
             let before = RunDir::at(&out).report()?;
-            let request = Request {
-                config,
-                root: config.data_root(self.data)?,
-                out: Some(out.clone()),
-                resume: true,
-                processor: self.processor,
-                force: self.force,
-            };
-            let report = match request.run(observer) {
-                Ok(trained) => Ok(trained.report),
-                Err(Error::Train(error @ dsokr_train::Error::Diverged { .. })) => {
-                    warn!("{error}");
-                    Err(error.to_string())
-                }
-                Err(error) => return Err(error),
-            };
+            let report = self.train(config, &out, observer)?;
             let setting = with_keys(setting, &keys, config)?;
             let seconds = match before {
                 None => {
@@ -235,6 +214,42 @@ impl SweepRequest<'_> {
         };
         sweep.write()?;
         Ok(sweep)
+    }
+
+    /// The keys of an earlier sweep, and behind them the further keys of this one.
+    fn keys(&self, earlier: &[String]) -> Vec<String> {
+        let mut keys = earlier.to_vec();
+        for axis in self.axes {
+            if !keys.contains(&axis.key) {
+                keys.push(axis.key.clone());
+            }
+        }
+        keys
+    }
+
+    /// Trains a setting in its folder, or goes on; its report, or what is wrong with a training that diverged.
+    fn train(
+        &self,
+        config: &Checked,
+        out: &Path,
+        observer: &mut dyn Observer,
+    ) -> Result<Result<Report, String>, Error> {
+        let request = Request {
+            config,
+            root: config.data_root(self.data)?,
+            out: Some(out.to_path_buf()),
+            resume: true,
+            processor: self.processor,
+            force: self.force,
+        };
+        match request.run(observer) {
+            Ok(trained) => Ok(Ok(trained.report)),
+            Err(Error::Train(error @ dsokr_train::Error::Diverged { .. })) => {
+                warn!("{error}");
+                Ok(Err(error.to_string()))
+            }
+            Err(error) => Err(error),
+        }
     }
 
     /// A run, which fails where it took more than the budget, and what ends the sweep: that, or that it is not better than the

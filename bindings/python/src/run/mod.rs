@@ -100,7 +100,9 @@ impl Observer for Progress<'_> {
             Event::EarlyStop { .. } | Event::Solving { .. } | Event::Solved { .. } => {
                 info!(target: LOGGER, "{event}");
             }
-            // steps, files, and kinds of events to come
+            // too many for a log
+            Event::Step { .. } | Event::Checkpoint { .. } | Event::End { .. } => {}
+            // events of later versions
             _ => {}
         }
         let text = match event {

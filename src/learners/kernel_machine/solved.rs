@@ -1,0 +1,151 @@
+//! The fit of a prepared machine: λ, the model, and its held-out predictions.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use dsokr_basis::features::Selected;
+use dsokr_machines::{KernelModel, OutputSpace, Targets, TrainingInputs};
+
+use super::PreparedMachine;
+use super::output::{self, in_space};
+use super::predictor::KernelMachine;
+use super::solver::{LambdaSearch, Scaled, advice_on_unlike, in_places, scaled_inputs};
+use crate::config::folds::{repeated, rest};
+use crate::decoding::evaluator::Evaluator;
+use crate::error::Error;
+use crate::learners::choice::Choice;
+use crate::learners::learner::{Fitted, FoldPredictions};
+use crate::run_dir::{EmbeddingCurve, HeldOut};
+use crate::targets::{OutputSpace as TargetSpace, OutputTargets, TargetValues};
+
+impl PreparedMachine<'_> {
+    /// The machine that is fitted to the targets, and its predictions without the last fold of the pairs.
+    pub(super) fn solved(
+        &self,
+        targets: &OutputTargets,
+        evaluator: &Evaluator,
+    ) -> Result<(Fitted, Option<FoldPredictions>), Error> {
+        let Self { settings, problem, rows, .. } = self;
+        let config = &problem.config;
+        let (space, values) = self.space_and_values(targets)?;
+        // pairs that are predicted by a machine without them come last
+        let n = rows.len();
+        let order = self.last_fold.as_ref().map(|held| [&rest(held, n), held.as_slice()].concat());
+        let leading = self.last_fold.as_ref().map(|held| n - held.len());
+        let ordered = match &order {
+            Some(order) => Some((Selected::new(rows.features()?.0, order), values.select(order)?)),
+            None => None,
+        };
+        let (inputs, values) = match &ordered {
+            Some((ordered_rows, values)) => {
+                let (_, kernel) = rows.features()?;
+                (TrainingInputs::rows(Arc::clone(kernel), ordered_rows), values)
+            }
+            None => (rows.training(), values.as_ref()),
+        };
+        let scaled =
+            &settings.scale(&inputs, values, leading.unwrap_or(n), config.seed, &problem.ranks)?;
+        let inputs = scaled_inputs(inputs, scaled);
+        let search = self.search(&inputs, scaled, values, evaluator, leading)?;
+        let output = in_space(self.output.as_ref(), &targets.space)?;
+        let search = LambdaSearch { prepared: search.prepared.with_output(output), ..search };
+        let best = search.best(space, config.decoding.needs_held_out())?;
+        let without_last = match (best.leading, &order, leading) {
+            (Some((model, leave_one_out)), Some(order), Some(leading)) => {
+                let (rest, held) = order.split_at(leading);
+                Some(self.without_fold(&model, [held, rest], leave_one_out)?)
+            }
+            _ => None,
+        };
+        let mut choices = Vec::new();
+        let mut advice = Vec::new();
+        if best.comparison.flat {
+            advice.extend(advice_on_unlike(settings, &inputs)?);
+        } else {
+            let lambda = Choice::new("encoder.lambda", best.lambda, settings.lambda.values());
+            choices.push(Choice { errors: best.comparison.errors, ..lambda });
+        }
+        let held_out = best.held_out.map(|predictions| {
+            let predictions = match &order {
+                Some(order) => in_places(&predictions, order),
+                None => predictions,
+            };
+            HeldOut::all(&problem.dataset.train.ids, predictions)
+        });
+        let fitted = self.fitted(Arc::new(best.model), None, targets);
+        Ok((Fitted { held_out, choices, advice, ..fitted }, without_last))
+    }
+
+    /// The output space of the targets, unless they are quantiles, and their values.
+    fn space_and_values<'t>(
+        &self,
+        targets: &'t OutputTargets,
+    ) -> Result<(Option<&'t OutputSpace>, Cow<'t, Targets>), Error> {
+        let problem = self.problem;
+        Ok(match (&targets.space, &targets.values) {
+            (TargetSpace::Machine(space), TargetValues::Points(points)) => {
+                (Some(space), Cow::Borrowed(points))
+            }
+            (TargetSpace::Quantiles(levels), TargetValues::Numbers(observed)) => {
+                let observed: Vec<f64> = observed.iter().copied().map(f64::from).collect();
+                let targets = Targets::repeated(levels.len(), &observed)?;
+                (None, Cow::Owned(targets.weighted(&problem.dataset.train.weights)?))
+            }
+            // the targets of this learner are one of the two above
+            _ => return Err(targets.unexpected()),
+        })
+    }
+
+    /// The predictions of a model that was fitted to the pairs `rest`, without the pairs `fold`.
+    pub(super) fn without_fold(
+        &self,
+        model: &KernelModel,
+        [fold, rest]: [&[usize]; 2],
+        leave_one_out: Vec<f32>,
+    ) -> Result<FoldPredictions, Error> {
+        let ids = &self.problem.dataset.train.ids;
+        let features = self.rows.features()?.0;
+        let predict = |pairs: &[usize]| model.predict(&Selected::new(features, pairs));
+        Ok(FoldPredictions {
+            fold: HeldOut::new(fold.to_vec(), ids, predict(fold)?),
+            rest: HeldOut::new(rest.to_vec(), ids, leave_one_out),
+            fitted: predict(&repeated(rest))?,
+        })
+    }
+
+    /// The search for λ with scaled inputs.
+    pub(super) fn search<'s>(
+        &'s self,
+        inputs: &TrainingInputs<'s>,
+        scaled: &'s Option<Scaled>,
+        targets: &'s Targets,
+        evaluator: &'s Evaluator<'s>,
+        leading: Option<usize>,
+    ) -> Result<LambdaSearch<'s>, Error> {
+        let Self { settings, problem, validation, .. } = self;
+        let seed = problem.config.seed;
+        let systems = problem.factors.clone();
+        let prepared =
+            settings.solver.prepare(inputs.clone(), seed, systems)?.shared_by(&problem.ranks);
+        Ok(LambdaSearch { settings, scaled, prepared, targets, evaluator, validation, leading })
+    }
+
+    /// A fitted model with its summary.
+    pub(super) fn fitted(
+        &self,
+        model: Arc<KernelModel>,
+        curve: Option<EmbeddingCurve>,
+        targets: &OutputTargets,
+    ) -> Fitted {
+        let config = &self.problem.config;
+        let dataset = &self.problem.dataset;
+        let mut summary = model.summary().to_string();
+        if let Some(basis) = targets.space.basis()
+            && let Some(_) = config.output.weights
+        {
+            summary += &format!(", {}", output::summary(basis, dataset.outputs.rows.as_ref()));
+        }
+        let machine = KernelMachine { inputs: Arc::clone(&self.inputs), model, curve };
+        Fitted { summary: Some(summary), ..Fitted::new(machine) }
+    }
+}

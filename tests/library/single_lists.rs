@@ -1,0 +1,175 @@
+//! A part is one entry of one list: these tests walk each list and look for every entry in every place that shows the
+//! entries, so that a place that was forgotten fails.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use dsokr::Metric;
+use dsokr::basis::Kernel;
+use dsokr::data::table::{TABLE_FORMATS, Table};
+use serde_json::json;
+
+fn read(name: &str) -> String {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(name);
+    std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+/// The pages of the book but for the reference, which is made of the types.
+fn book() -> String {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("book/src");
+    let mut texts = read("README.md");
+    for entry in folder.read_dir().expect("the book") {
+        let path = entry.expect("a page").path();
+        let is_page = path.extension().is_some_and(|extension| extension == "md");
+        if is_page && path.file_name().is_some_and(|name| name != "configuration.md") {
+            texts += &std::fs::read_to_string(&path).expect("a page");
+        }
+    }
+    texts
+}
+
+/// The names that a table of a configuration may have, from the types: `name = "…"` or `kind = "…"` of each variant.
+fn choices(table: &str) -> Vec<String> {
+    let reference = dsokr::config::reference();
+    let section = reference.split(&format!("\n## `{table}`\n")).nth(1);
+    let section = section.unwrap_or_else(|| panic!("no table {table}")).split("\n## ").next();
+    let lines = section.unwrap_or_default().lines();
+    let name = |line: &str| {
+        let rest = line.strip_prefix("`name = \"").or(line.strip_prefix("`kind = \""))?;
+        Some(rest.split('"').next()?.to_owned())
+    };
+    let names: Vec<String> = lines.filter_map(name).collect();
+    assert!(names.len() > 2, "{table}: {names:?}");
+    names
+}
+
+/// Whether a text has a name in backticks or quotation marks.
+fn names(text: &str, name: &str) -> bool {
+    text.contains(&format!("`{name}`")) || text.contains(&format!("\"{name}\""))
+}
+
+/// Each entry is in the reference, which all pages of the book link to, and a page says when to choose it.
+fn assert_in_book(table: &str) {
+    let reference = read("book/src/configuration.md");
+    let book = book();
+    for name in choices(table) {
+        assert!(names(&reference, &name), "no {name} of {table} in the reference");
+        assert!(names(&book, &name), "no {name} of {table} on any page of the book");
+    }
+}
+
+#[test]
+fn every_kernel_is_in_the_book_and_in_python() {
+    assert_in_book("encoder.kernel");
+    let python = read("bindings/python/python/dsokr/_tables.py");
+    let literal = python.split("\nKernel: TypeAlias = Literal[").nth(1).expect("the names");
+    let literal: BTreeSet<&str> =
+        literal.split(']').next().unwrap_or_default().split('"').collect();
+    for name in choices("encoder.kernel") {
+        // those without a required setting can be given by their name alone
+        let alone = serde_json::from_value::<Kernel>(json!({ "name": name }));
+        assert_eq!(literal.contains(name.as_str()), alone.is_ok(), "{name} in Python");
+        if let Ok(kernel) = alone {
+            assert_eq!(kernel.name(), name);
+        }
+    }
+}
+
+#[test]
+fn every_sketch_is_in_the_book() {
+    assert_in_book("encoder.solver.sketch.method");
+}
+
+#[test]
+fn every_encoder_is_in_the_book() {
+    assert_in_book("encoder");
+}
+
+#[test]
+fn all_features_are_in_the_book() {
+    assert_in_book("output.features");
+    assert_in_book("output.features.count");
+}
+
+/// The losses of a distance are those of encoders and of kernel machines alike.
+#[test]
+fn every_loss_is_in_the_book_and_of_both_kinds_of_learners() {
+    assert_in_book("training.loss");
+    assert_in_book("encoder.solver.loss");
+    let of = |table: &str, others: &[&str]| -> BTreeSet<String> {
+        choices(table).into_iter().filter(|name| !others.contains(&name.as_str())).collect()
+    };
+    let encoders = of("training.loss", &["contrastive", "softmax"]);
+    assert_eq!(encoders, of("encoder.solver.loss", &["pinball"]));
+}
+
+#[test]
+fn every_metric_is_in_the_reference_and_on_the_page_of_metrics() {
+    let reference = dsokr::config::reference();
+    let page = read("book/src/metrics.md");
+    let configurations = read("book/src/configuration.md");
+    for metric in Metric::all() {
+        let name = metric.name();
+        assert!(names(&reference, name) && names(&configurations, name), "{name}");
+        assert!(names(&page, name), "no {name} on the page of metrics");
+        assert_eq!(Metric::find(name), Some(metric));
+    }
+}
+
+#[test]
+fn every_format_of_tables_is_in_messages_documentation_and_the_book() {
+    let refused = Table::read(Path::new("table.unknown"), &["id"]).unwrap_err().to_string();
+    let documentation = read("crates/data/src/table.rs");
+    let page = read("book/src/your-data.md");
+    for format in TABLE_FORMATS {
+        for extension in format.extensions {
+            assert!(refused.contains(&format!(".{extension}")), "{extension}: {refused}");
+            let name = format!("`.{extension}`");
+            assert!(documentation.contains(&name), "no {name} in the table of formats");
+            assert!(page.contains(&name), "no {name} on the page of data");
+        }
+    }
+}
+
+/// The variants of an enum, by its source.
+fn variants(source: &str, declaration: &str) -> Vec<String> {
+    let body = source.split(declaration).nth(1).expect("the enum").split("\n}\n").next();
+    let lines = body.unwrap_or_default().lines().filter_map(|line| line.strip_prefix("    "));
+    let starts = lines.filter(|line| line.starts_with(char::is_uppercase));
+    let name = |line: &str| line.split(|c: char| !c.is_alphanumeric()).next().map(str::to_owned);
+    starts.filter_map(name).collect()
+}
+
+/// The command and Python say of each event what they do at it, be it nothing.
+#[test]
+fn every_event_of_a_training_is_told_by_the_command_and_by_python() {
+    let source = read("crates/train/src/task.rs");
+    let events = variants(&source, "pub enum Event");
+    assert!(events.len() > 5, "{events:?}");
+    for file in ["src/cli/progress.rs", "bindings/python/src/run/mod.rs"] {
+        let text = read(file);
+        for event in &events {
+            let name = format!("Event::{event}");
+            let has = |after: &str| text.contains(&format!("{name}{after}"));
+            assert!(has(" {") || has("(") || has(" |") || has(" =>"), "no {name} in {file}");
+        }
+    }
+}
+
+#[test]
+fn every_file_of_a_run_is_in_the_documentation_and_the_book() {
+    let source = read("src/run_dir/mod.rs");
+    let (documentation, code) = source.split_once("\npub(crate) mod candidates;").expect("modules");
+    let list = code.split("\nfiles! {\n").nth(1).expect("the list").split("\n}\n").next();
+    let page = read("book/src/files.md");
+    let mut count = 0;
+    for line in list.unwrap_or_default().lines() {
+        let Some(name) = line.trim_start().strip_prefix('"') else { continue };
+        let name = name.split('"').next().unwrap_or_default();
+        for (place, text) in [("the documentation", documentation), ("the book", &page)] {
+            assert!(text.contains(&format!("`{name}")), "no {name} in {place}");
+        }
+        count += 1;
+    }
+    assert!(count > 20, "{count} files");
+}
