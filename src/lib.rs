@@ -105,7 +105,7 @@ mod pages {
 
 pub use dsokr_basis as basis;
 pub use dsokr_core as core;
-pub use dsokr_core::Cancellation;
+pub use dsokr_core::{Cancellation, StageReport};
 pub use dsokr_data as data;
 pub use dsokr_decode as decode;
 #[cfg(feature = "fetch")]

@@ -113,3 +113,24 @@ fn stage_and_share(stage: &StageReport) -> String {
     }
     format!("{name} {} %", 100 * done.min(parts) / parts)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_names_the_stages_and_how_much_is_done() {
+        let stage = |name: &str, done, parts, seconds| StageReport {
+            name: name.into(),
+            done,
+            parts,
+            elapsed: Duration::from_secs(seconds),
+        };
+        let fit = stage("fit", 0, 0, 40);
+        let equations = stage("normal equations", 430, 1000, 12);
+        assert_eq!(at_work(&[fit, equations]), "fit: normal equations 43 %, 12 s");
+        // several threads may count a part before it is done
+        assert_eq!(at_work(&[stage("projection", 11, 10, 1)]), "projection 100 %, 1 s");
+        assert_eq!(at_work(&[]), "at work");
+    }
+}
