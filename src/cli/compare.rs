@@ -3,8 +3,8 @@ use std::path::PathBuf;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use dsokr_core::{Argument, Processes};
 
-use crate::cli::evaluation::Queries;
 use crate::cli::output::print;
+use crate::cli::queries::Queries;
 use crate::error::{Error, ensure};
 use crate::metrics::compare::{EvaluatedRun, Format, compare};
 use crate::metrics::metric::RESAMPLES;

@@ -6,7 +6,8 @@ use dsokr_core::Processes;
 use dsokr_data::SplitName;
 
 use crate::cli::arguments::{Beyond, Combine};
-use crate::cli::evaluation::{Queries, Shown};
+use crate::cli::evaluation::Shown;
+use crate::cli::queries::Queries;
 
 /// Ranks queries with trained runs and prints the metrics. Several runs are combined as an ensemble.
 #[derive(clap::Args)]

@@ -36,6 +36,7 @@ mod output;
 mod plot;
 mod predict;
 mod progress;
+mod queries;
 mod quickstart;
 mod rank;
 mod report;
@@ -186,30 +187,7 @@ pub fn main_with(kinds: &[Kind]) -> ExitCode {
     let ranks = job.as_ref().map_or_else(Processes::default, crate::cli::mpi::Job::ranks);
     #[cfg(not(feature = "mpi"))]
     let ranks = Processes::default();
-    // other crates log only warnings: GPU engines log every kernel that they tune, and panics that are errors here
-    let level = match (ranks.is_first(), cli.quiet) {
-        (true, false) => "warn,cubecl_common=off,dsokr=info,dsokr_train=info",
-        (true, true) => "warn,cubecl_common=off",
-        // rank 0 says what all ranks have to say
-        (false, _) => "error",
-    };
-    let default = || level.parse().expect("levels of targets");
-    let filter: Targets = match std::env::var("DSOKR_LOG").map(|wanted| wanted.parse()) {
-        Ok(Ok(filter)) => filter,
-        Ok(Err(error)) => {
-            print_error(format_args!("DSOKR_LOG is ignored: {error}"));
-            default()
-        }
-        Err(_) => default(),
-    };
-    let lines = tracing_subscriber::fmt::layer()
-        .with_writer(output::Writer::default)
-        .with_ansi(std::io::stderr().is_terminal())
-        .with_target(false)
-        .with_timer(tracing_subscriber::fmt::time::uptime());
-    tracing_subscriber::registry().with(lines).with(filter).init();
-    output::QUIET.store(cli.quiet, Ordering::Relaxed);
-    output::SILENT.store(!ranks.is_first(), Ordering::Relaxed);
+    start_log(ranks.is_first(), cli.quiet);
     signals::listen();
     let work = || {
         allocation::start_threads()?;
@@ -238,6 +216,34 @@ pub fn main_with(kinds: &[Kind]) -> ExitCode {
             ExitCode::from(code)
         }
     }
+}
+
+/// Logs to standard error, as `DSOKR_LOG` says or else what the command has to say. Only the `first` rank speaks.
+fn start_log(first: bool, quiet: bool) {
+    // other crates log only warnings: GPU engines log every kernel that they tune, and panics that are errors here
+    let level = match (first, quiet) {
+        (true, false) => "warn,cubecl_common=off,dsokr=info,dsokr_train=info",
+        (true, true) => "warn,cubecl_common=off",
+        // rank 0 says what all ranks have to say
+        (false, _) => "error",
+    };
+    let default = || level.parse().expect("levels of targets");
+    let filter: Targets = match std::env::var("DSOKR_LOG").map(|wanted| wanted.parse()) {
+        Ok(Ok(filter)) => filter,
+        Ok(Err(error)) => {
+            print_error(format_args!("DSOKR_LOG is ignored: {error}"));
+            default()
+        }
+        Err(_) => default(),
+    };
+    let lines = tracing_subscriber::fmt::layer()
+        .with_writer(output::Writer::default)
+        .with_ansi(std::io::stderr().is_terminal())
+        .with_target(false)
+        .with_timer(tracing_subscriber::fmt::time::uptime());
+    tracing_subscriber::registry().with(lines).with(filter).init();
+    output::QUIET.store(quiet, Ordering::Relaxed);
+    output::SILENT.store(!first, Ordering::Relaxed);
 }
 
 /// Keeps freed pages for the next step instead of returning them to the system; `large` is whether also those of blocks

@@ -3,7 +3,8 @@ use std::path::PathBuf;
 use dsokr_core::{Argument, Processes};
 use dsokr_data::Split;
 
-use crate::cli::evaluation::{Queries, Shown};
+use crate::cli::evaluation::Shown;
+use crate::cli::queries::Queries;
 use crate::error::{Error, ensure};
 use crate::run::Member;
 

@@ -11,7 +11,7 @@ use tracing::info;
 
 use super::resume::{Resumed, are_settings};
 use super::{Request, Trained, fit_one};
-use crate::config::{EnsembleConfig, MemberWeights};
+use crate::config::{Checked, EnsembleConfig, MemberWeights};
 use crate::decoding::evaluation::report;
 use crate::error::Error;
 use crate::fit::advice::{AdvisedMember, of_ensemble};
@@ -53,15 +53,8 @@ pub(super) fn run(
             return Ok(());
         }
         let request = Request { config: member, out: Some(out), resume: true, ..request.clone() };
-        let done = fit_one(&request, &Processes::default(), Some(&systems), observer).map_err(
-            |source| {
-                if source.is_request() {
-                    Error::Member { name: member.name.clone(), source: Box::new(source) }
-                } else {
-                    source
-                }
-            },
-        )?;
+        let done = fit_one(&request, &Processes::default(), Some(&systems), observer);
+        let done = done.map_err(|error| of_member(member, error))?;
         let _ = trained[at].set((done.report, done.advice));
         Ok(())
     };
@@ -86,6 +79,15 @@ pub(super) fn run(
     });
     let advice = of_ensemble(request.config, &report, &members.collect::<Vec<_>>());
     Ok(Trained { run: ensemble, report, advice })
+}
+
+/// The error of a member's training, with the member's name where its configuration is to be changed.
+fn of_member(member: &Checked, error: Error) -> Error {
+    if error.is_request() {
+        Error::Member { name: member.name.clone(), source: Box::new(error) }
+    } else {
+        error
+    }
 }
 
 /// Trains several members at a time, each on its share of the threads.

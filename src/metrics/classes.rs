@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, ensure};
-use crate::metrics::structures::check_queries;
+use crate::metrics::queries::check_queries;
 
 /// How well classes are predicted. F1 of a class is `2c / (t + q)` with t queries of the class, q predictions of it and c
 /// that are right, and 0 where t + q is 0.

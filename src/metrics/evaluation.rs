@@ -7,8 +7,9 @@ use crate::error::Error;
 use crate::metrics::areas::ScoredLabels;
 use crate::metrics::classes::ClassScores;
 use crate::metrics::constants::Constants;
+use crate::metrics::queries::QueryValues;
 use crate::metrics::regression::RegressionScores;
-use crate::metrics::scores::{OutputFacts, OutputScores, QueryValues, Scores};
+use crate::metrics::scores::{OutputFacts, OutputScores, Scores};
 
 /// The evaluation of coordinates on a split.
 #[derive(Clone)]

@@ -9,6 +9,7 @@ pub(crate) mod labels;
 pub(crate) mod metric;
 pub(crate) mod molecules;
 pub(crate) mod quantiles;
+pub(crate) mod queries;
 pub(crate) mod rankings;
 pub(crate) mod regression;
 pub(crate) mod scores;

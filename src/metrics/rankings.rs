@@ -4,8 +4,7 @@ use dsokr_data::featurizers::UNRANKED;
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, ensure};
-use crate::metrics::scores::QueryValues;
-use crate::metrics::structures::{check_queries, mean};
+use crate::metrics::queries::{QueryValues, check_queries, mean};
 
 /// How well predicted rankings agree with the true ones.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, ensure};
-use crate::metrics::structures::check_queries;
+use crate::metrics::queries::check_queries;
 
 /// How far predicted numbers are from the true ones.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]

@@ -14,6 +14,7 @@ use crate::metrics::classes::ClassScores;
 use crate::metrics::constants::Constants;
 use crate::metrics::labels::label_rows;
 use crate::metrics::quantiles::QuantileScores;
+use crate::metrics::queries::QueryValues;
 use crate::metrics::rankings::RankingScores;
 use crate::metrics::regression::RegressionScores;
 use crate::metrics::structures::{BeyondScores, MoleculeScores};
@@ -103,9 +104,6 @@ impl OutputFacts {
         self.constants.as_ref().and_then(Constants::means)
     }
 }
-
-/// Values of each query that a metric is the mean of, by its name, where they are known.
-pub(crate) type QueryValues = BTreeMap<&'static str, Vec<f64>>;
 
 impl OutputScores {
     /// Compares each predicted output with the true one; with the values of each query that metrics are means of.

@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::Error;
 use crate::metrics::molecules::limit;
+use crate::metrics::queries::{check_queries, mean};
 use crate::metrics::table::Table;
 
 /// Graph edit distances, with unit costs, of the first candidates from the true molecules.
@@ -52,22 +53,6 @@ impl MoleculeScores {
             [&bare, &bonds, &same].map(|values| mean(values));
         let scores = Self { ged, ged_se, ged_bonds, ged_bonds_se, exact, unproven };
         Ok((scores, [bare, bonds, same]))
-    }
-}
-
-/// Mean and its standard error.
-pub(crate) fn mean(values: &[f64]) -> (f64, f64) {
-    let n = values.len() as f64;
-    let mean = values.iter().sum::<f64>() / n;
-    let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
-    (mean, (squares / (n - 1.0).max(1.0) / n).sqrt())
-}
-
-pub(crate) fn check_queries<T>(queries: &[T]) -> Result<(), Error> {
-    if queries.is_empty() {
-        Err(dsokr_core::Error::too_few("no queries", 1).into())
-    } else {
-        Ok(())
     }
 }
 

@@ -15,7 +15,7 @@ use crate::decoding::perfect::{DrawnSketch, smallest_good_size};
 use crate::error::{Error, ensure};
 use crate::fit::hubs::correct;
 use crate::learners::learner::Fit;
-use crate::metrics::metric::Needs;
+use crate::metrics::metric::{Metric, Needs};
 use crate::metrics::scores::Scores;
 use crate::targets::Problem;
 use crate::targets::memory::Budget;
@@ -134,6 +134,37 @@ pub struct Study {
     processes: Processes,
 }
 
+/// Sketches of one size, as they are drawn.
+#[derive(Default)]
+struct Sketches {
+    /// The mean rank of their bases.
+    rank: f64,
+    /// The mean squared length of what the bases leave of an output.
+    residual: f64,
+    /// The metric of the model that is fitted to each, where one is.
+    fitted: Vec<f64>,
+    /// The scores of perfect h of each.
+    perfect: Vec<Scores>,
+}
+
+impl Sketches {
+    /// The point of a curve that they are.
+    fn point(self, size: usize, metric: Metric, started: Instant) -> Point {
+        let searched = |scores: &Scores| metric.measured(&scores.beyond_candidates()?);
+        let figure = |scores| searched(scores).unwrap_or_else(|| metric.value(scores));
+        let figures: Vec<f64> = self.perfect.iter().map(figure).collect();
+        Point {
+            size,
+            rank: self.rank,
+            residual: self.residual,
+            perfect: Spread::from_values(&figures),
+            fitted: (!self.fitted.is_empty()).then(|| Spread::from_values(&self.fitted)),
+            draws: self.perfect,
+            seconds: started.elapsed().as_secs_f64(),
+        }
+    }
+}
+
 impl Study {
     /// Reads the data of a configuration.
     ///
@@ -239,16 +270,13 @@ impl Study {
         let mut length = 0.0;
         for &size in sizes {
             let started = Instant::now();
-            let mut rank = 0.0;
-            let mut residual = 0.0;
-            let mut fitted = Vec::new();
-            let mut scores = Vec::new();
+            let mut sketches = Sketches::default();
             for at in 0..draws {
                 let seed = config.seed.wrapping_add(at as u64);
                 let drawn = DrawnSketch::draw(&problem, size, seed)?;
                 let DrawnSketch { basis, targets } = &drawn;
-                rank += basis.dimension() as f64 / draws as f64;
-                residual += targets.residuals().iter().sum::<f64>() / (n * draws as f64);
+                sketches.rank += basis.dimension() as f64 / draws as f64;
+                sketches.residual += targets.residuals().iter().sum::<f64>() / (n * draws as f64);
                 length = targets.squared_norms().iter().sum::<f64>() / n;
                 if at == 0 {
                     // the spectrum of a tempered basis is that of the covariance already
@@ -257,22 +285,12 @@ impl Study {
                 }
                 if let Some(learner) = &mut learner {
                     let problem = problem.in_basis(basis.clone());
-                    fitted.push(metric.value(&fit(&self.processes, learner.as_mut(), &problem)?));
+                    let scores = fit(&self.processes, learner.as_mut(), &problem)?;
+                    sketches.fitted.push(metric.value(&scores));
                 }
-                scores.extend(drawn.perfect(&self.processes, &problem)?);
+                sketches.perfect.extend(drawn.perfect(&self.processes, &problem)?);
             }
-            let searched = |scores: &Scores| metric.measured(&scores.beyond_candidates()?);
-            let figure = |scores| searched(scores).unwrap_or_else(|| metric.value(scores));
-            let figures: Vec<f64> = scores.iter().map(figure).collect();
-            let point = Point {
-                size,
-                rank,
-                residual,
-                perfect: Spread::from_values(&figures),
-                fitted: (!fitted.is_empty()).then(|| Spread::from_values(&fitted)),
-                draws: scores,
-                seconds: started.elapsed().as_secs_f64(),
-            };
+            let point = sketches.point(size, metric, started);
             on_point(&point);
             points.push(point);
         }

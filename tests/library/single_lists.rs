@@ -28,9 +28,10 @@ fn book() -> String {
     texts
 }
 
-/// The names that a table of a configuration may have, from the types: `name = "…"` or `kind = "…"` of each variant.
+/// The names that a table of a configuration may have: `name = "…"` or `kind = "…"` of each variant, from the reference
+/// that the types make. It is compared with them where it is tested; a program may have further kinds.
 fn choices(table: &str) -> Vec<String> {
-    let reference = dsokr::config::reference();
+    let reference = read("book/src/configuration.md");
     let section = reference.split(&format!("\n## `{table}`\n")).nth(1);
     let section = section.unwrap_or_else(|| panic!("no table {table}")).split("\n## ").next();
     let lines = section.unwrap_or_default().lines();
@@ -48,9 +49,9 @@ fn names(text: &str, name: &str) -> bool {
     text.contains(&format!("`{name}`")) || text.contains(&format!("\"{name}\""))
 }
 
-/// Each entry is in the reference, which all pages of the book link to, and a page says when to choose it.
+/// Each entry is in the reference of this program, and a page says when to choose it.
 fn assert_in_book(table: &str) {
-    let reference = read("book/src/configuration.md");
+    let reference = dsokr::config::reference();
     let book = book();
     for name in choices(table) {
         assert!(names(&reference, &name), "no {name} of {table} in the reference");

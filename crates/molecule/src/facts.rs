@@ -5,10 +5,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::RangeInclusive;
 use std::str::FromStr;
 
+use crate::element::Element;
 use crate::error::Error;
 use crate::features::{Descriptors, chain_lengths};
 use crate::groups::{FunctionalGroup, functional_groups};
-use crate::molecule::{BondOrder, Center, Element, Geometry, Molecule};
+use crate::molecule::{BondOrder, Center, Geometry, Molecule};
 
 /// A fact that may hold for a molecule, read from one of the forms
 ///

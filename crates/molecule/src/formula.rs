@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use crate::molecule::{Element, Molecule};
+use crate::element::Element;
+use crate::molecule::Molecule;
 
 /// Standard atomic weights by atomic number, from hydrogen (IUPAC 2021, abridged); of elements without stable
 /// isotopes the mass number of the longest-lived one.

@@ -1,6 +1,6 @@
 //! Masses of isotopes.
 
-use crate::molecule::Element;
+use crate::element::Element;
 
 impl Element {
     /// Returns the mass in Da of the most abundant isotope, or of a long-lived isotope where none is stable. The mass

@@ -25,6 +25,7 @@
 
 mod canonical;
 mod drawing;
+mod element;
 mod error;
 mod facts;
 mod features;
@@ -42,6 +43,7 @@ mod skeleton;
 mod smiles;
 
 pub use drawing::{svg_column, svg_pair, svg_text};
+pub use element::Element;
 pub use error::Error;
 pub use facts::Fact;
 pub use features::{
@@ -52,7 +54,7 @@ pub use formula::{ELECTRON, ElementCounts, exact_mass, formula, read_formula};
 pub use groups::{FunctionalGroup, functional_groups};
 pub use isotopes::isotope_mass;
 pub use mol_file::{smiles_of_mol_block, title_of_mol_block};
-pub use molecule::{Atom, Bond, BondOrder, Element, Molecule, Neighbor, Ring};
+pub use molecule::{Atom, Bond, BondOrder, Molecule, Neighbor, Ring};
 pub use moves::{GraphPalette, Group, Moves, Palette, SeenStructures};
 pub use smiles::{MAX_ATOMS, MAX_LENGTH, MAX_NESTING, MAX_RING_WILDCARDS, MAX_RINGS};
 

@@ -71,28 +71,9 @@ impl MachineInputs {
         train: &Split,
         problem: &Problem,
     ) -> Result<FittedInputs, Error> {
-        if let MachineInputsConfig::Kernels { combination: rule } = &settings.inputs {
-            let values = train.inputs.kernels()?;
-            let files = &problem.config.data.facts().kernel_files;
-            let name = |at: usize| files.get(at).cloned().unwrap_or_default();
-            let names: Vec<_> = (0..values.matrices.len()).map(name).collect();
-            let whole = values.anchors.is_empty();
-            let weights = weights(settings, *rule, problem, &names, whole, |at, pairs| {
-                let all = &values.matrices[at];
-                let n = pairs.len();
-                if let Some(anchors) = values.anchors.get(at) {
-                    let values = Mat::from_fn(n, anchors.nrows(), |i, j| all[(pairs[i], j)]);
-                    let rows = nystrom_features(values.as_ref(), anchors.as_ref())?;
-                    return Ok(Cow::Owned(Kernel::Linear.block(&rows, &rows)?));
-                }
-                Ok(if n == all.nrows() {
-                    Cow::Borrowed(all)
-                } else {
-                    Cow::Owned(Mat::from_fn(n, n, |i, j| all[(pairs[i], pairs[j])]))
-                })
-            })?;
-            let kernels = CombinedKernels { weights, training: values.training() };
-            return Ok(FittedInputs { inputs: Self::Kernels(kernels), parts: Vec::new() });
+        if let MachineInputsConfig::Kernels { combination } = &settings.inputs {
+            let inputs = Self::precomputed(settings, *combination, train, problem)?;
+            return Ok(FittedInputs { inputs, parts: Vec::new() });
         }
         if settings.kernels.is_empty() {
             let inputs = Self::one(settings, Source::Training(train))?;
@@ -129,6 +110,36 @@ impl MachineInputs {
             }
         };
         Ok(FittedInputs { inputs: Self::Sum(parts, weights), parts: rows_of_parts })
+    }
+
+    /// Kernels that were computed elsewhere, with their weights by a rule.
+    fn precomputed(
+        settings: &KernelMachineConfig,
+        rule: KernelWeighting,
+        train: &Split,
+        problem: &Problem,
+    ) -> Result<Self, Error> {
+        let values = train.inputs.kernels()?;
+        let files = &problem.config.data.facts().kernel_files;
+        let name = |at: usize| files.get(at).cloned().unwrap_or_default();
+        let names: Vec<_> = (0..values.matrices.len()).map(name).collect();
+        let whole = values.anchors.is_empty();
+        let weights = weights(settings, rule, problem, &names, whole, |at, pairs| {
+            let all = &values.matrices[at];
+            let n = pairs.len();
+            if let Some(anchors) = values.anchors.get(at) {
+                let values = Mat::from_fn(n, anchors.nrows(), |i, j| all[(pairs[i], j)]);
+                let rows = nystrom_features(values.as_ref(), anchors.as_ref())?;
+                return Ok(Cow::Owned(Kernel::Linear.block(&rows, &rows)?));
+            }
+            Ok(if n == all.nrows() {
+                Cow::Borrowed(all)
+            } else {
+                Cow::Owned(Mat::from_fn(n, n, |i, j| all[(pairs[i], pairs[j])]))
+            })
+        })?;
+        let kernels = CombinedKernels { weights, training: values.training() };
+        Ok(Self::Kernels(kernels))
     }
 
     /// Inputs of one kind under one kernel.

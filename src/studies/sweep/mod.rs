@@ -2,6 +2,7 @@
 
 mod axis;
 mod folds;
+mod seeds;
 mod table;
 
 use std::collections::BTreeMap;
@@ -15,16 +16,17 @@ use dsokr_train::Observer;
 use serde::{Deserialize, Serialize};
 use tracing::{info, warn};
 
+use self::seeds::over_seeds;
 use self::table::stored;
 use crate::config::{Checked, Override};
 use crate::error::Error;
 use crate::fit::Request;
 use crate::metrics::metric::Metric;
 use crate::run_dir::{Report, RunDir, check_link, fingerprint_of};
-use crate::studies::sketch::Spread;
 
 pub use axis::{Axis, AxisValues, Setting, grid, random};
 pub use folds::{CrossValidation, compare_folds};
+pub use seeds::SeedSpread;
 
 /// The keys of several trainings of one setting.
 const SEED: &str = "seed";
@@ -82,22 +84,6 @@ pub struct Sweep {
     pub seeds: Vec<SeedSpread>,
 }
 
-/// A metric of the runs that differ in their seeds, or in the parts that are held out, only. Those that failed are left out.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct SeedSpread {
-    /// The values of the other keys, in their order.
-    pub setting: Vec<String>,
-    /// The metric.
-    pub metric: Metric,
-    /// Mean and standard deviation over these runs.
-    #[serde(flatten)]
-    pub spread: Spread,
-    /// The seeds, ascending; of parts `SEED:PART`.
-    pub seeds: Vec<String>,
-    /// The value of each run.
-    pub values: Vec<f64>,
-}
-
 /// The run of a setting.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct SweepRun {
@@ -129,6 +115,15 @@ impl Sweep {
 /// Whether a sweep over these keys chooses a run.
 fn chooses(keys: &[String]) -> bool {
     !keys.iter().all(|key| repeats(key))
+}
+
+/// Logs which setting of how many is trained, and the time that is left if `each` takes so long.
+fn announce(setting: &Setting, at: usize, count: usize, each: Duration) {
+    let left = match (each * (count - at) as u32).as_secs() {
+        0 => String::new(),
+        seconds => format!("; about {seconds} s left"),
+    };
+    info!("setting {} of {count}: {}{left}", at + 1, title(setting));
 }
 
 impl SweepRequest<'_> {
@@ -171,12 +166,8 @@ impl SweepRequest<'_> {
         let mut trained = 0u32;
         let mut took = Duration::ZERO;
         for (at, (setting, config)) in settings.iter().zip(&configs).enumerate() {
-            let left = took.checked_div(trained).unwrap_or_default() * (settings.len() - at) as u32;
-            let left = match left.as_secs() {
-                0 => String::new(),
-                seconds => format!("; about {seconds} s left"),
-            };
-            info!("setting {} of {}: {}{left}", at + 1, settings.len(), title(setting));
+            let each = took.checked_div(trained).unwrap_or_default();
+            announce(setting, at, settings.len(), each);
             let out = path.join(folder(setting));
             let started = Instant::now();
             let before = RunDir::at(&out).report()?;
@@ -311,39 +302,6 @@ impl SweepRun {
             (None, _) => f64::NEG_INFINITY,
         }
     }
-}
-
-/// Every metric that all runs of a setting have, the keys that only repeat it left out.
-fn over_seeds(keys: &[String], runs: &[SweepRun]) -> Vec<SeedSpread> {
-    let part = |run: &SweepRun, repeated: bool| -> Vec<String> {
-        let kept = keys.iter().zip(&run.setting).filter(|(key, _)| repeats(key) == repeated);
-        kept.map(|(_, value)| value.clone()).collect()
-    };
-    if !keys.iter().any(|key| repeats(key)) {
-        return Vec::new();
-    }
-    let mut groups: Vec<(Vec<String>, Vec<&SweepRun>)> = Vec::new();
-    let mut runs: Vec<&SweepRun> = runs.iter().filter(|run| run.failure.is_none()).collect();
-    let number = |text: &String| text.parse().unwrap_or(u64::MAX);
-    runs.sort_by_key(|run| part(run, true).iter().map(number).collect::<Vec<u64>>());
-    for run in runs {
-        let setting = part(run, false);
-        match groups.iter_mut().find(|(grouped, _)| *grouped == setting) {
-            Some((_, group)) => group.push(run),
-            None => groups.push((setting, vec![run])),
-        }
-    }
-    let spreads = groups.iter().flat_map(|(setting, runs)| {
-        Metric::all().filter_map(move |metric| {
-            let values = runs.iter().map(|run| run.metrics.get(metric.name()).copied());
-            let values = values.collect::<Option<Vec<f64>>>()?;
-            let seeds = runs.iter().map(|run| part(run, true).join(":")).collect();
-            let setting = setting.clone();
-            let spread = Spread::from_values(&values);
-            Some(SeedSpread { setting, metric, spread, seeds, values })
-        })
-    });
-    spreads.collect()
 }
 
 /// The values of all keys: those of the setting, and of its configuration where it has none; empty for a key that is

@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 use dsokr_core::Argument;
 use dsokr_data::SplitName;
 
-use super::{SEED, SeedSpread, Setting, Sweep, SweepRequest, SweepRun, folder, repeats, with_keys};
+use super::seeds::SeedSpread;
+use super::{SEED, Setting, Sweep, SweepRequest, SweepRun, folder, repeats, with_keys};
 use crate::error::Error;
 use crate::metrics::metric::Metric;
 use crate::metrics::table::{Table, interval, places};

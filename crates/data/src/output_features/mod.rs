@@ -4,17 +4,17 @@ mod classes;
 mod columns;
 mod counts;
 mod file;
+mod fitted;
 mod graphs;
 mod numbers;
 mod of_texts;
 
-use std::collections::{BTreeMap, HashMap};
-use std::path::{Path, PathBuf};
+use std::collections::HashMap;
+use std::path::PathBuf;
 
 use dsokr_basis::features::SparseRows;
 use dsokr_basis::{Features, RowSource};
 use dsokr_core::Argument;
-use dsokr_core::store::{Contents, Stored, Tensor};
 use dsokr_molecule::Molecule;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -23,6 +23,8 @@ pub use classes::ClassFeatures;
 pub use columns::{LabelFeatures, RankingEmbedding, RankingFeatures};
 pub use counts::{NgramFeatures, SubstructureFeatures};
 pub use file::{FeatureFileConfig, OwnVectors};
+pub(crate) use fitted::FittedColumns;
+pub use fitted::FittedFeatures;
 pub use graphs::{GraphFeatures, MoleculeGraphFeatures};
 pub(crate) use graphs::{graphs, graphs_memory};
 pub use numbers::NumberFeatures;
@@ -259,143 +261,4 @@ fn sparse((columns, rows): (FittedColumns, SparseRows)) -> FittedRows {
 fn own(rows: impl Into<Features>) -> FittedRows {
     let rows: Features = rows.into();
     (FittedColumns::fixed(rows.width()), Box::new(rows))
-}
-
-/// The kind of the file of fitted features.
-const KIND: &str = "features";
-/// The version of its layout.
-const VERSION: u32 = 1;
-
-/// The columns of outputs' features, as the outputs of a training gave them: with these, further
-/// outputs become rows that the same basis reads.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct FittedFeatures {
-    /// The columns of each kernel.
-    pub(crate) parts: Vec<FittedColumns>,
-}
-
-/// The columns of one kernel's features; empty lists where the configuration says all.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub(crate) struct FittedColumns {
-    /// Number of columns.
-    pub width: usize,
-    /// N-grams or labels, in the order of their columns.
-    pub terms: Vec<String>,
-    /// Features of a graph kernel.
-    pub features: Vec<u64>,
-    /// The values of counts that are columns, where counts are compared exactly.
-    pub levels: Vec<(u32, f32)>,
-    /// The columns that enough outputs have, where rare ones are left out.
-    pub kept: Vec<u32>,
-}
-
-impl FittedColumns {
-    /// Creates columns that need nothing but their number.
-    pub fn fixed(width: usize) -> Self {
-        Self { width, ..Self::default() }
-    }
-
-    /// Returns the name of each column: an n-gram or label, or how often which feature is there; where no rare ones are
-    /// left out.
-    pub fn names(&self) -> impl Iterator<Item = (&str, u64, u32)> {
-        let feature =
-            |at: u32| self.features.get(at as usize).map_or(at.into(), |&feature| feature);
-        let level = move |&(at, value): &(u32, f32)| ("", feature(at), value.to_bits());
-        let terms = self.terms.iter().map(|term| (term.as_str(), 0, 0));
-        terms.chain(self.levels.iter().map(level))
-    }
-
-    /// Counts as they are, or their levels, or their logarithms, without rare columns; `fitted` are the
-    /// columns of an earlier training.
-    pub fn counts(
-        mut self,
-        mut rows: SparseRows,
-        log: bool,
-        exact: bool,
-        min_outputs: usize,
-        fitted: Option<&Self>,
-    ) -> Result<(Self, SparseRows), Error> {
-        if exact {
-            self.levels = fitted.map_or_else(|| rows.levels(), |fitted| fitted.levels.clone());
-            rows = rows.at_levels(&self.levels)?;
-        }
-        if min_outputs > 1 {
-            self.kept =
-                fitted.map_or_else(|| rows.common(min_outputs), |fitted| fitted.kept.clone());
-            rows = rows.with_columns(&self.kept)?;
-        }
-        let rows = if log { rows.log_counts()? } else { rows };
-        self.width = rows.width();
-        Ok((self, rows))
-    }
-}
-
-impl FittedFeatures {
-    /// Returns the number of columns of all kernels together.
-    pub(crate) fn width(&self) -> usize {
-        self.parts.iter().map(|part| part.width).sum()
-    }
-
-    /// Returns the n-grams or labels of one kernel, in the order of their columns; none of other features, or of
-    /// several kernels.
-    pub fn terms(&self) -> &[String] {
-        match self.parts.as_slice() {
-            [part] => &part.terms,
-            _ => &[],
-        }
-    }
-
-    /// Creates the columns of a kernel that needs nothing but their number.
-    pub(crate) fn fixed(width: usize) -> Self {
-        Self { parts: vec![FittedColumns::fixed(width)] }
-    }
-
-    /// Writes the file, atomically: kind `features`, version 1. For each part i there is the metadata
-    /// `i.width`, and the tensors `i.terms` U8 (a JSON list of texts), `i.features` U64, `i.levels` U32
-    /// `[n, 2]` (column, bits of the value in F32) and `i.kept` U32.
-    ///
-    /// # Errors
-    /// The file system's errors.
-    pub fn save(&self, path: &Path) -> Result<(), Error> {
-        let mut metadata = BTreeMap::new();
-        let mut tensors = Vec::new();
-        for (i, part) in self.parts.iter().enumerate() {
-            let terms = serde_json::json!(part.terms).to_string().into_bytes();
-            let pair = |&(column, value): &(u32, f32)| [column, value.to_bits()];
-            let levels: Vec<u32> = part.levels.iter().flat_map(pair).collect();
-            metadata.insert(format!("{i}.width"), part.width.to_string());
-            tensors.extend([
-                Tensor::owned(&format!("{i}.terms"), &[terms.len()], &terms),
-                Tensor::u64(&format!("{i}.features"), &[part.features.len()], &part.features),
-                Tensor::owned(&format!("{i}.levels"), &[part.levels.len(), 2], &levels),
-                Tensor::u32(&format!("{i}.kept"), &[part.kept.len()], &part.kept),
-            ]);
-        }
-        Ok(Contents::new(KIND, VERSION, &metadata, &tensors).write(path)?)
-    }
-
-    /// Reads what [`save`](Self::save) wrote.
-    ///
-    /// # Errors
-    /// A file that is missing, damaged, or of a different kind or version.
-    pub fn load(path: &Path) -> Result<Self, Error> {
-        let stored = Stored::open(path, KIND, VERSION)?;
-        let part = |i: usize| {
-            let (_, terms) = stored.read::<u8>(&format!("{i}.terms"), 1)?;
-            let terms = serde_json::from_slice(&terms);
-            let terms = terms.map_err(|error| Error::file(path, format!("{i}.terms: {error}")))?;
-            let (_, levels) = stored.read::<u32>(&format!("{i}.levels"), 2)?;
-            let levels = levels.as_chunks::<2>().0.iter();
-            let width = stored.parsed(&format!("{i}.width"), "a number of columns")?;
-            Ok::<_, Error>(FittedColumns {
-                width,
-                terms,
-                features: stored.read::<u64>(&format!("{i}.features"), 1)?.1.to_vec(),
-                levels: levels.map(|&[column, bits]| (column, f32::from_bits(bits))).collect(),
-                kept: stored.read::<u32>(&format!("{i}.kept"), 1)?.1.to_vec(),
-            })
-        };
-        let count = stored.all_metadata().len();
-        Ok(Self { parts: (0..count).map(part).collect::<Result<_, _>>()? })
-    }
 }

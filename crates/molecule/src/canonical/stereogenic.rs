@@ -7,7 +7,8 @@
 
 use super::Structure;
 use super::search::{canonical_form, classes};
-use crate::molecule::{Center, Element, HYDROGEN, Molecule};
+use crate::element::Element;
+use crate::molecule::{Center, HYDROGEN, Molecule};
 
 /// A mark, by its place among the centres or the double bonds of the molecule.
 #[derive(Clone, Copy, PartialEq)]

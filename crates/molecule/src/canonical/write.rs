@@ -3,8 +3,9 @@
 use super::Structure;
 use super::marks::marks;
 use super::tree::Tree;
+use crate::element::Element;
 use crate::formula::{counted, signed};
-use crate::molecule::{Atom, Bond, BondOrder, Element, HYDROGEN, Molecule};
+use crate::molecule::{Atom, Bond, BondOrder, HYDROGEN, Molecule};
 
 pub(super) fn write(molecule: &Molecule, structure: &Structure, rank: &[usize]) -> String {
     let tree = Tree::new(structure, rank);

@@ -2,7 +2,8 @@
 
 use super::Point;
 use super::layout::unit;
-use crate::molecule::{Atom, BondOrder, Element, Molecule};
+use crate::element::Element;
+use crate::molecule::{Atom, BondOrder, Molecule};
 
 /// Size of the letters, and of subscripts and superscripts.
 pub(super) const FONT: f64 = 18.0;

@@ -6,7 +6,8 @@ use super::Point;
 use super::layout::{BOND, UNIT, placed};
 use super::wedges::{Wedge, wedges};
 use crate::canonical::is_usual;
-use crate::molecule::{Atom, Bond, BondOrder, Element, Molecule};
+use crate::element::Element;
+use crate::molecule::{Atom, Bond, BondOrder, Molecule};
 
 /// The largest number that a field of a V2000 block holds.
 const MOST: usize = 999;

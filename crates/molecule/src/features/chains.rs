@@ -8,8 +8,9 @@ use smart_default::SmartDefault;
 
 use super::HashedFeatures;
 use super::morgan::combine;
+use crate::element::Element;
 use crate::graph::{Distances, Graph};
-use crate::molecule::{Bond, BondOrder, Element, Molecule};
+use crate::molecule::{Bond, BondOrder, Molecule};
 
 /// Lengths of carbon chains outside rings, as hashed features: what names of chains say (docosanoic acid,
 /// 3-hydroxy-, 13Z-) and fingerprints of a small radius cannot see.

@@ -7,9 +7,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::MoleculeFeatures;
+use crate::element::Element;
 use crate::error::Error;
 use crate::groups::{FunctionalGroup, functional_groups};
-use crate::molecule::{Element, Molecule};
+use crate::molecule::Molecule;
 
 /// Elements, the wildcard among them.
 const ELEMENTS: usize = 119;

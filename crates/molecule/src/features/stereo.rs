@@ -8,7 +8,8 @@ use smart_default::SmartDefault;
 
 use super::HashedFeatures;
 use super::morgan::{atom_codes, bond_code, combine, surroundings};
-use crate::molecule::{Atom, Element, Molecule};
+use crate::element::Element;
+use crate::molecule::{Atom, Molecule};
 
 /// Configurations with their surroundings, as hashed features: the features of [`Morgan`] that hold a stereo centre or
 /// a double bond with a geometry, with codes that say R, S, E or Z.

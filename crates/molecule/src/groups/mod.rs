@@ -4,7 +4,8 @@ mod rules;
 
 use std::collections::BTreeMap;
 
-use crate::molecule::{Element, Molecule};
+use crate::element::Element;
+use crate::molecule::Molecule;
 
 macro_rules! functional_groups {
     ($($(#[$what:meta])* $group:ident,)*) => {

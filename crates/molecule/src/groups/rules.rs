@@ -1,7 +1,8 @@
 //! The group of an atom, by its neighbours.
 
 use super::FunctionalGroup as G;
-use crate::molecule::{Atom, Bond, BondOrder, Element, Molecule, Neighbor};
+use crate::element::Element;
+use crate::molecule::{Atom, Bond, BondOrder, Molecule, Neighbor};
 
 // Questions of the rules about an atom, and the rules.
 impl Molecule {

@@ -1,7 +1,8 @@
 //! Configurations from the places of atoms, and from wedges.
 
 use super::{Block, BlockOrder, Mark};
-use crate::molecule::{BondOrder, Center, Element, Geometry, HYDROGEN, Molecule};
+use crate::element::Element;
+use crate::molecule::{BondOrder, Center, Geometry, HYDROGEN, Molecule};
 
 /// Below this volume of unit vectors three ligands and a fourth lie in a plane.
 const FLAT: f64 = 1e-2;

@@ -4,8 +4,9 @@ mod configuration;
 mod v2000;
 mod v3000;
 
+use crate::element::Element;
 use crate::error::Error;
-use crate::molecule::{Atom, Bond, BondOrder, Element, HYDROGEN, Molecule};
+use crate::molecule::{Atom, Bond, BondOrder, HYDROGEN, Molecule};
 use crate::moves::builder::valences;
 
 /// A line of a block, counted from 0, and what is wrong with it.

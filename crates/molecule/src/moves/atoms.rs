@@ -3,8 +3,9 @@
 use super::Edits;
 use super::builder::{Builder, valences};
 use super::palette::RING;
+use crate::element::Element;
 use crate::graph::Distances;
-use crate::molecule::{BondOrder, Element};
+use crate::molecule::BondOrder;
 
 /// The orders that moves give bonds.
 const ORDERS: [BondOrder; 3] = [BondOrder::Single, BondOrder::Double, BondOrder::Triple];

@@ -2,9 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use crate::molecule::{
-    Atom, Bond, BondOrder, Center, Element, Geometry, HYDROGEN, Molecule, Union,
-};
+use crate::element::Element;
+use crate::molecule::{Atom, Bond, BondOrder, Center, Geometry, HYDROGEN, Molecule, Union};
 use crate::refinement::mix;
 
 /// The most atoms of a substituent that a move takes elsewhere or exchanges.

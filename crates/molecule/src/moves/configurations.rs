@@ -1,7 +1,8 @@
 //! Configurations of a structure that is being edited.
 
 use super::builder::Builder;
-use crate::molecule::{Atom, BondOrder, Center, Element, Geometry, HYDROGEN};
+use crate::element::Element;
+use crate::molecule::{Atom, BondOrder, Center, Geometry, HYDROGEN};
 
 impl Builder {
     /// Turns a configuration round, or adds one.

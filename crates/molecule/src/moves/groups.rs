@@ -2,7 +2,8 @@
 
 use super::Edits;
 use super::builder::Builder;
-use crate::molecule::{BondOrder, Element};
+use crate::element::Element;
+use crate::molecule::BondOrder;
 
 impl Edits<'_> {
     /// Groups of the palette in the place of hydrogens and of substituents.

@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use super::builder::{Builder, valences};
 use super::usual;
-use crate::molecule::{Atom, Bond, BondOrder, Element, Molecule};
+use crate::element::Element;
+use crate::molecule::{Atom, Bond, BondOrder, Molecule};
 use crate::refinement::{mix, unordered};
 
 /// The most atoms of a ring that a move closes.

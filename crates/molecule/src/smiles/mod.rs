@@ -23,8 +23,9 @@ pub use self::scan::{MAX_ATOMS, MAX_LENGTH, MAX_NESTING, MAX_RING_WILDCARDS, MAX
 use self::scan::{Positions, check_aromatic_atoms, check_wildcards, has_aromatic};
 use self::stereo::{centers, directed, geometries};
 use self::valence::{check_valences, too_many_bonds};
+use crate::element::Element;
 use crate::error::Error;
-use crate::molecule::{Atom, Bond, BondOrder, Element, HYDROGEN, Molecule, Ring};
+use crate::molecule::{Atom, Bond, BondOrder, HYDROGEN, Molecule, Ring};
 
 impl Molecule {
     /// Reads a SMILES (OpenSMILES grammar), perceives aromaticity by RDKit's default model, and

@@ -1,7 +1,8 @@
 //! How many bonds an atom can have.
 
+use crate::element::Element;
 use crate::error::Error;
-use crate::molecule::{Atom, BondOrder, Element, Molecule};
+use crate::molecule::{Atom, BondOrder, Molecule};
 
 /// Refuses atoms with more bonds than RDKit allows. `places` has the positions of the atoms in the text.
 ///

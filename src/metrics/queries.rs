@@ -1,0 +1,24 @@
+//! Values of single queries, and their means.
+
+use std::collections::BTreeMap;
+
+use crate::error::Error;
+
+/// Values of each query that a metric is the mean of, by its name, where they are known.
+pub(crate) type QueryValues = BTreeMap<&'static str, Vec<f64>>;
+
+/// Mean and its standard error.
+pub(crate) fn mean(values: &[f64]) -> (f64, f64) {
+    let n = values.len() as f64;
+    let mean = values.iter().sum::<f64>() / n;
+    let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
+    (mean, (squares / (n - 1.0).max(1.0) / n).sqrt())
+}
+
+pub(crate) fn check_queries<T>(queries: &[T]) -> Result<(), Error> {
+    if queries.is_empty() {
+        Err(dsokr_core::Error::too_few("no queries", 1).into())
+    } else {
+        Ok(())
+    }
+}
