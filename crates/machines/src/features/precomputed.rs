@@ -8,9 +8,8 @@ use dsokr_basis::{Block, Features, OutputKernel, RowKind, RowSource};
 use dsokr_core::Error;
 use faer::{Accum, Mat, MatRef};
 
-use super::sketched::DEPENDENT;
 use super::training::checked;
-use crate::linear::{PANEL, product, row_major};
+use crate::linear::{DEPENDENT, PANEL, product, row_major};
 
 /// Training inputs that 32-bit floats number exactly.
 const MOST: usize = 1 << 24;

@@ -11,10 +11,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::map::{ANCHORS, AnchorFeatures};
-use crate::linear::Panels;
-
-/// Sketched inputs are linearly dependent where eigenvalues of K̃ are up to this share of the largest one.
-pub(super) const DEPENDENT: f64 = 1e-12;
+use crate::linear::{DEPENDENT, Panels};
 
 /// The sketch of the inputs.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -14,6 +14,9 @@ use rayon::prelude::*;
 
 pub(crate) use factor::{Factor, Panels, not_positive, row_major};
 
+/// Features are linearly dependent where eigenvalues of their penalty are up to this share of the largest one.
+pub(crate) const DEPENDENT: f64 = 1e-12;
+
 /// Rows of a panel.
 pub(crate) const PANEL: usize = 256;
 
