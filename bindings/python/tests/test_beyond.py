@@ -42,7 +42,7 @@ metric = "ged"
 split = "test"
 missing_gold = "rank-infinity"
 """
-LOOK = {"decoding.reranker": {"candidates": 30, "neighbours": 7, "folds": 4, "answered": 4}}
+RERANKER = {"decoding.reranker": {"candidates": 30, "neighbours": 7, "folds": 4, "held_out_folds": 4}}
 
 
 @pytest.fixture(scope="module")
@@ -109,7 +109,7 @@ def test_an_ensemble(paths):
 
 
 def test_a_reranker(train):
-    path = train("look", set=LOOK)
+    path = train("reranker", set=RERANKER)
     _, hits = check(lambda **options: dsokr.Model.load(path, **options))
     found = command("search", path, TEXT, "--top", "4", "--json", "--beyond")
     assert not found or found["beyond"] == hits.beyond
