@@ -1,3 +1,5 @@
+mod stage;
+
 use std::any::Any;
 use std::borrow::Cow;
 use std::cell::RefCell;
@@ -9,7 +11,8 @@ use std::thread::LocalKey;
 use std::time::Duration;
 
 use crate::error::Error;
-use crate::stage::{RunningStages, Stage, StageReport};
+use stage::RunningStages;
+pub use stage::{Stage, StageReport};
 
 thread_local! {
     static CURRENT: RefCell<Option<Cancellation>> = const { RefCell::new(None) };

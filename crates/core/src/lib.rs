@@ -8,7 +8,6 @@ mod defaults;
 mod error;
 mod misfit;
 mod place;
-mod stage;
 mod versions;
 mod weights;
 
@@ -20,10 +19,9 @@ pub mod processes;
 pub mod random;
 pub mod store;
 
-pub use cancellation::Cancellation;
+pub use cancellation::{Cancellation, Stage, StageReport};
 pub use error::Error;
 pub use misfit::Misfit;
 pub use place::{Argument, ArgumentStyle, Place, print_arguments_as};
 pub use processes::Processes;
-pub use stage::{Stage, StageReport};
 pub use weights::RowWeights;
