@@ -41,12 +41,9 @@ impl KernelConfig {
     /// Rows that the kernel is not defined on; [`dsokr_core::Error::Value`] where at least half of the pairs of
     /// rows are equal, so that the median is 0.
     pub fn fit(&self, key: &str, rows: &dyn RowSource, seed: u64) -> Result<Kernel, Error> {
-        if !self.median {
+        let Some(space) = self.kernel.distance_space().filter(|_| self.median) else {
             return Ok(self.kernel.clone());
-        }
-        // the kernel in whose feature space d is a distance
-        let tanimoto = matches!(self.kernel, Kernel::GaussianTanimoto { .. });
-        let space = if tanimoto { Kernel::Tanimoto } else { Kernel::Linear };
+        };
         let median = match rows.len() {
             0 | 1 => 0.0,
             _ => median_squared_distance(&space, rows, seed)?,
@@ -58,7 +55,7 @@ impl KernelConfig {
         let holds = gamma.is_finite() && gamma > 0.0;
         ensure(holds, format_args!("{key}.gamma"), "\"median\"", allowed)?;
         tracing::info!(gamma, kernel = self.name(), "gamma from the median distance: {key}.gamma");
-        Ok(if tanimoto { Kernel::GaussianTanimoto { gamma } } else { Kernel::Gaussian { gamma } })
+        Ok(self.kernel.with_gamma(gamma))
     }
 }
 
@@ -90,8 +87,8 @@ impl<'de> Deserialize<'de> for KernelConfig {
         if median {
             table.insert("gamma".into(), 1.0.into());
         }
-        let kernel = table.try_into().map_err(|error| D::Error::custom(error.message()))?;
-        if let Kernel::Gaussian { gamma } | Kernel::GaussianTanimoto { gamma } = kernel
+        let kernel: Kernel = table.try_into().map_err(|error| D::Error::custom(error.message()))?;
+        if let Some(gamma) = kernel.gamma()
             && !(gamma > 0.0 && gamma.is_finite())
         {
             return Err(D::Error::custom(refused(gamma)));

@@ -44,14 +44,14 @@ const TIMED: Duration = Duration::from_secs(4);
 
 /// Estimates once the time that the training takes. The first step does not count: a GPU compiles its kernels then.
 #[derive(Default)]
-pub(crate) struct Clock {
+pub(crate) struct Estimate {
     /// When the second step began, until the estimate has been made.
     second: Option<Instant>,
     /// Whether the estimate is made after this step.
     is_due: bool,
 }
 
-impl<E: Encoder, M: Display + 'static> Hook<E, M> for Clock {
+impl<E: Encoder, M: Display + 'static> Hook<E, M> for Estimate {
     fn reads_loss(&mut self, progress: &Progress<E, M>) -> bool {
         let is_timed =
             |second: Instant| progress.steps() >= TIMED_STEPS || second.elapsed() >= TIMED;

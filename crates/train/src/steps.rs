@@ -14,7 +14,7 @@ use crate::config::LossConfig;
 use crate::error::Error;
 use crate::evaluation::Evaluation;
 use crate::gradients::gradients;
-use crate::hooks::{Callback, Clock, Hook, Keeper};
+use crate::hooks::{Callback, Estimate, Hook, Keeper};
 use crate::loss::{Objective, StepLoss, bounded};
 use crate::optimizer::Update;
 use crate::progress::{LOSS, Progress};
@@ -74,7 +74,7 @@ pub fn train<E: Encoder, M: Display + 'static>(
     let finishing = cancellation.for_part();
     let mut keeper = Keeper::new(task.config, cancellation.clone());
     let mut hooks: [&mut dyn Hook<E, M>; 4] =
-        [&mut Callback, &mut Clock::default(), &mut Evaluation, &mut keeper];
+        [&mut Callback, &mut Estimate::default(), &mut Evaluation, &mut keeper];
     let mut training = Training {
         progress,
         batches,

@@ -121,13 +121,13 @@ pub fn symmetric_eigen(matrix: MatRef<f64>) -> Result<Eigen, Error> {
     let size = matrix.nrows();
     let mut values = Diag::zeros(size);
     let mut vectors = Mat::zeros(size, size);
-    let yes = ComputeEigenvectors::Yes;
-    let scratch = self_adjoint_evd_scratch::<f64>(size, yes, Par::Seq, Default::default());
+    let compute_vectors = ComputeEigenvectors::Yes;
+    let scratch = self_adjoint_evd_scratch::<f64>(size, compute_vectors, Par::Seq, Default::default());
     let mut memory = MemBuffer::new(scratch);
     let stack = MemStack::new(&mut memory);
-    let value = values.as_mut();
-    let vector = Some(vectors.as_mut());
-    self_adjoint_evd(matrix, value, vector, Par::Seq, stack, Default::default()).map_err(|_| {
+    let values_out = values.as_mut();
+    let vectors_out = Some(vectors.as_mut());
+    self_adjoint_evd(matrix, values_out, vectors_out, Par::Seq, stack, Default::default()).map_err(|_| {
         let what = format!("a {size} x {size} matrix");
         Error::Numeric(format!("the eigendecomposition of {what} did not converge"))
     })?;
@@ -159,8 +159,9 @@ pub(super) trait Number:
     /// Computes `out += factor · values`.
     fn add_scaled(out: &mut [Self], factor: f32, values: &[f32]);
 
-    /// Computes `s(⟨y,y⟩)` of each row, and the rows that they apply to.
-    fn scaled<'a>(kernel: &dyn OutputKernel, rows: Block<'a>) -> (Vec<Self>, Block<'a>);
+    /// Returns a scale `s(⟨y,y⟩)` for each row and the rows to multiply by them; the rows come back scaled where the type
+    /// cannot hold the scales.
+    fn scales_and_rows<'a>(kernel: &dyn OutputKernel, rows: Block<'a>) -> (Vec<Self>, Block<'a>);
 
     /// Computes `Σ v²` in `f64`, in eight sums so that it vectorises.
     fn squared_length(values: &[Self]) -> f64;
@@ -178,10 +179,10 @@ impl Number for f32 {
         simd::add_scaled(out, factor, values);
     }
 
-    /// Creates rows are scaled themselves, and the scales are 1, where a scale is so large or so small that
-    /// sums of unscaled numbers could overflow or lose digits.
-    fn scaled<'a>(kernel: &dyn OutputKernel, rows: Block<'a>) -> (Vec<Self>, Block<'a>) {
-        let (scales, rows) = f64::scaled(kernel, rows);
+    /// Scales the rows themselves, and returns scales of 1, where a scale is so large or so small that sums of unscaled
+    /// numbers could overflow or lose digits.
+    fn scales_and_rows<'a>(kernel: &dyn OutputKernel, rows: Block<'a>) -> (Vec<Self>, Block<'a>) {
+        let (scales, rows) = f64::scales_and_rows(kernel, rows);
         if scales.iter().all(|&scale| scale == 0.0 || (1e-12..=1e12).contains(&scale)) {
             (scales.into_iter().map(|scale| scale as f32).collect(), rows)
         } else {
@@ -212,7 +213,7 @@ impl Number for f64 {
         simd::add_scaled_f64(out, factor.into(), values);
     }
 
-    fn scaled<'a>(kernel: &dyn OutputKernel, rows: Block<'a>) -> (Vec<Self>, Block<'a>) {
+    fn scales_and_rows<'a>(kernel: &dyn OutputKernel, rows: Block<'a>) -> (Vec<Self>, Block<'a>) {
         let scale = |squared| kernel.feature_scale(squared).unwrap_or(1.0);
         (rows.squared_norms().into_iter().map(scale).collect(), rows)
     }

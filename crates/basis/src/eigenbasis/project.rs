@@ -258,7 +258,7 @@ impl Basis {
                 } else {
                     zero_rows(self.kernel.as_ref(), &rows)
                 };
-                let (scales, rows) = T::scaled(self.kernel.as_ref(), rows);
+                let (scales, rows) = T::scales_and_rows(self.kernel.as_ref(), rows);
                 algebra::project(matrix, transposed, &rows, out);
                 for (out, scale) in out.chunks_exact_mut(dimension).zip(scales) {
                     out.iter_mut().for_each(|value| *value *= scale);

@@ -148,7 +148,7 @@ fn sketched_features(
                 }
                 let (scales, rows) = match kernel.built_in() {
                     Some(Kernel::Linear) => (Vec::new(), rows),
-                    _ => f32::scaled(kernel, rows),
+                    _ => f32::scales_and_rows(kernel, rows),
                 };
                 for (column, scale) in columns.values.chunks_exact_mut(m).zip(scales) {
                     column.iter_mut().for_each(|value| *value *= scale);

@@ -33,7 +33,7 @@ macro_rules! each_kind {
 }
 
 impl Block<'_> {
-    /// Creates no rows of a kind and width, to [`append`](Self::append) to.
+    /// Creates an empty block of a kind and width, to [`append`](Self::append) to.
     ///
     /// # Errors
     /// [`Error::Shape`] for width 0, and for one that 32-bit indices cannot address.

@@ -62,7 +62,7 @@ impl<'a> SparseBlock<'a> {
         Self::new(width, offsets, columns, values)
     }
 
-    /// Creates no rows of a width.
+    /// Creates an empty block of a width.
     pub(crate) fn empty(width: usize) -> Result<Self, Error> {
         Self::new(width, vec![0], Vec::new(), Vec::new())
     }

@@ -115,6 +115,47 @@ impl Kernel {
         }
     }
 
+    /// Returns γ; none of a kernel without it.
+    pub fn gamma(&self) -> Option<f64> {
+        match *self {
+            Self::Gaussian { gamma } | Self::GaussianTanimoto { gamma } => Some(gamma),
+            Self::Linear
+            | Self::Cosine
+            | Self::Tanimoto
+            | Self::NGram
+            | Self::Kemeny
+            | Self::Hamming => None,
+        }
+    }
+
+    /// Returns the kernel with a γ, which one without it does not need.
+    pub fn with_gamma(&self, gamma: f64) -> Self {
+        match self {
+            Self::Gaussian { .. } => Self::Gaussian { gamma },
+            Self::GaussianTanimoto { .. } => Self::GaussianTanimoto { gamma },
+            Self::Linear
+            | Self::Cosine
+            | Self::Tanimoto
+            | Self::NGram
+            | Self::Kemeny
+            | Self::Hamming => self.clone(),
+        }
+    }
+
+    /// Returns the kernel in whose feature space γ multiplies a squared distance; none of a kernel without γ.
+    pub fn distance_space(&self) -> Option<Self> {
+        match self {
+            Self::Gaussian { .. } => Some(Self::Linear),
+            Self::GaussianTanimoto { .. } => Some(Self::Tanimoto),
+            Self::Linear
+            | Self::Cosine
+            | Self::Tanimoto
+            | Self::NGram
+            | Self::Kemeny
+            | Self::Hamming => None,
+        }
+    }
+
     /// Returns the kinds of rows that the kernel is defined on, and the values that they may hold; none where any
     /// finite number is allowed.
     fn domain(&self) -> (&'static [RowKind], Option<Values>) {
@@ -145,7 +186,7 @@ impl OutputKernel for Kernel {
 
     fn validate(&self, rows: RowKind) -> Result<(), Error> {
         let name = self.name();
-        if let Self::Gaussian { gamma } | Self::GaussianTanimoto { gamma } = *self {
+        if let Some(gamma) = self.gamma() {
             let key = format_args!("kernel {name}: gamma");
             let holds = gamma > 0.0 && gamma.is_finite();
             Error::ensure(holds, key, gamma, "finite numbers above 0")?;
@@ -192,7 +233,7 @@ impl OutputKernel for Kernel {
         }
     }
 
-    /// Returns all but the linear kernel are.
+    /// All kernels but the linear one are normalised.
     ///
     /// Two zero rows are equal: k = 1. Under cosine, Tanimoto, n-gram, Kemeny and Hamming kernels a zero row
     /// has `k(y, ·) = 0` with every other row.

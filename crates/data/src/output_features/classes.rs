@@ -91,7 +91,7 @@ impl OutputKind for ClassFeatures {
         Ok(Some(Truth::Classes(classes.collect())))
     }
 
-    /// Returns a row is 1 in the column of its class, and 0 elsewhere.
+    /// Reads rows that are 1 in the column of their class, and 0 elsewhere.
     fn read(&self, from: &mut OutputTable) -> Result<FittedRows, Error> {
         let classes = self.all(from.table)?;
         let names: Vec<String> = match from.fitted {

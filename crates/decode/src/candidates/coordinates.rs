@@ -115,7 +115,7 @@ impl Coordinates {
     }
 }
 
-/// Returns few of the coordinates are read where there are codes.
+/// Marks coordinates for scattered reading where there are codes: few of them are read then.
 fn scattered<T: Pod>(stored: &Stored, values: CheckedArray<T>) -> Arc<CheckedArray<T>> {
     Arc::new(if StoredCodes::are_in(stored) { values.scattered() } else { values })
 }

@@ -9,7 +9,7 @@ use dsokr_machines::{Arithmetic, KernelModel, Scaling, Targets, TrainingInputs, 
 const COLUMNS: usize = 24;
 const WIDTH: usize = 3;
 
-/// Returns the column j is in the rows whose number is a multiple of j / 2 + 1, so two columns each are in as many
+/// Returns rows: column j is in those whose number is a multiple of j / 2 + 1, so two columns each are in as many
 /// rows.
 fn rows() -> Features {
     let mut random = generator(7, "rows", 0);

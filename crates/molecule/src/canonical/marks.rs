@@ -208,7 +208,8 @@ impl<'a> Choice<'a> {
         })
     }
 
-    /// Returns the bond to an atom that is the end of a further double bond is a substituent there.
+    /// Returns whether the marks agree at an atom that is the end of a further double bond, where the bond from `from` is
+    /// a substituent.
     fn agrees_at(&mut self, atom: usize, from: usize) -> bool {
         let ends = self.at.get(&atom).cloned().unwrap_or_default();
         ends.into_iter().all(|end| match self.chosen[end] {

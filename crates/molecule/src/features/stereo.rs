@@ -77,7 +77,7 @@ pub(crate) struct Descriptors {
 }
 
 impl Descriptors {
-    /// Creates ligands are ranked by the first two rules of Cahn, Ingold and Prelog: by atomic numbers, iterated over
+    /// Finds the descriptors. Ligands are ranked by the first two rules of Cahn, Ingold and Prelog: by atomic numbers, iterated over
     /// neighbours, and where these leave ligands alike by masses. Where two ligands differ only far off, or
     /// in their own configurations, the full rules can say otherwise.
     pub(crate) fn from_molecule(molecule: &Molecule) -> Self {

@@ -36,7 +36,7 @@ impl Molecule {
         bonds + self.atom(atom).hydrogens
     }
 
-    /// Returns no charge, no aromaticity, single bonds only.
+    /// Returns whether an atom has no charge, no aromaticity and single bonds only.
     fn is_plain(&self, atom: usize) -> bool {
         self.atom(atom).charge == 0
             && !self.atom(atom).aromatic
