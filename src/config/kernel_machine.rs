@@ -117,7 +117,7 @@ impl KernelMachineConfig {
 
     /// Whether the loss is a Lipschitz one.
     pub(crate) fn is_lipschitz(&self) -> bool {
-        matches!(self.solver, Solver::Lipschitz(_))
+        self.solver.abilities().lipschitz
     }
 
     /// Whether leave-one-out predictions are known in closed form.
@@ -175,7 +175,7 @@ impl KernelMachineConfig {
 
     /// Whether the solver is that of least squares in closed form, of all inputs or of a sketch.
     pub(super) fn is_least_squares(&self) -> bool {
-        matches!(self.solver, Solver::ClosedForm(_) | Solver::Sketched(_))
+        self.solver.abilities().leave_one_out
     }
 
     /// Levels of the quantiles that predictions are, if they are quantiles.

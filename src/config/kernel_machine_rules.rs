@@ -26,7 +26,7 @@ impl KernelMachineConfig {
             },
             Rule {
                 key: "encoder.solver.name",
-                refused_when: learned && !matches!(self.solver, Solver::ClosedForm(_)),
+                refused_when: learned && !self.solver.abilities().compares_all_inputs,
                 because: "encoder.inputs.weights = \"learned\" needs \"closed-form\"",
             },
         ];

@@ -55,10 +55,10 @@ impl OutputMatrixConfig {
             Self::Learned { rank } => {
                 let rank = rank.unwrap_or(1);
                 ensure(rank > 0, "encoder.output_matrix.rank", rank, "at least 1")?;
-                let has_spectrum = matches!(solver, Solver::ClosedForm(_) | Solver::Sketched(_));
                 let name = format!("{:?}", solver.name());
                 let allowed =
                     "\"closed-form\" or \"sketched\" with a learned encoder.output_matrix";
+                let has_spectrum = solver.abilities().leave_one_out;
                 ensure(has_spectrum, "encoder.solver.name", name, allowed)?;
             }
             Self::Dense { file } | Self::Laplacian { file, .. } => {

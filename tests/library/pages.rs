@@ -235,7 +235,7 @@ fn every_example_of_a_part_is_a_commit() {
         assert!(known.is_some(), "no commit {commit}: {row}");
         count += 1;
     }
-    assert_eq!(count, 7, "rows with examples");
+    assert_eq!(count, 9, "rows with examples");
 }
 
 #[test]

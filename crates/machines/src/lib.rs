@@ -47,7 +47,7 @@ pub use ridge::{
     TargetGram, alignf, combine, fit, fit_conjugate_gradients, fit_divide_and_conquer,
     fit_sketched, held_out_weights,
 };
-pub use solver::{ClosedForm, Cost, FitSize, Lipschitz, Sketched, Solver};
+pub use solver::{ClosedForm, Cost, FitSize, Lipschitz, Sketched, Solver, SolverAbilities};
 pub use summary::{
     Arithmetic, Convergence, Inputs, LipschitzSummary, RidgeSummary, Solution, Summary,
 };

@@ -251,7 +251,7 @@ impl PreparedSolver<'_> {
         grid: &[f64],
         space: &OutputSpace,
     ) -> Result<Option<Vec<f64>>, Error> {
-        let spectrum = if let Solver::ClosedForm(_) = self.solver {
+        let spectrum = if self.solver.abilities().compares_all_inputs {
             Some(Spectrum::sampled(&self.inputs, targets, SAMPLED, self.seed)?)
         } else {
             self.spectrum(targets)?

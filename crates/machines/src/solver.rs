@@ -90,7 +90,42 @@ impl Lipschitz {
     }
 }
 
+/// What a solver can do beside a fit for one λ.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SolverAbilities {
+    /// It minimises squared errors, and has leave-one-out predictions and errors for every λ
+    /// ([`PreparedSolver::spectrum`](crate::PreparedSolver::spectrum)).
+    pub leave_one_out: bool,
+    /// Several processes share its fits.
+    pub shared: bool,
+    /// It compares all training inputs with each other, and gives the model of leading rows with that of all
+    /// ([`PreparedSolver::fit_with_prefix`](crate::PreparedSolver::fit_with_prefix)).
+    pub compares_all_inputs: bool,
+    /// It minimises a [`Loss`] other than the square.
+    pub lipschitz: bool,
+}
+
 impl Solver {
+    /// Returns what the solver can do.
+    pub fn abilities(&self) -> SolverAbilities {
+        let none = SolverAbilities {
+            leave_one_out: false,
+            shared: false,
+            compares_all_inputs: false,
+            lipschitz: false,
+        };
+        match self {
+            Self::ClosedForm(_) => {
+                SolverAbilities { leave_one_out: true, compares_all_inputs: true, ..none }
+            }
+            Self::Sketched(_) => SolverAbilities { leave_one_out: true, shared: true, ..none },
+            Self::ConjugateGradients(_) | Self::DivideAndConquer(_) => {
+                SolverAbilities { shared: true, ..none }
+            }
+            Self::Lipschitz(_) => SolverAbilities { lipschitz: true, ..none },
+        }
+    }
+
     /// Returns the name in configuration files.
     pub fn name(&self) -> String {
         tag(self)

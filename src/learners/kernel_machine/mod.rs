@@ -18,7 +18,7 @@ use dsokr_basis::features::Selected;
 use dsokr_basis::{RowKind, RowSource};
 use dsokr_core::Processes;
 use dsokr_machines::{
-    Cost, Coupling, FitSize, KernelModel, LastSystem, OutputSpace, Solver, Targets, TrainingInputs,
+    Cost, Coupling, FitSize, KernelModel, LastSystem, OutputSpace, Targets, TrainingInputs,
 };
 use dsokr_train::{Event, Observer, check_basis};
 use inputs::{FittedInputs, MachineInputs};
@@ -59,10 +59,7 @@ impl Learner for KernelMachineConfig {
             weighs_pairs: true,
             levels: self.levels(),
             needs_cpu: true,
-            shares_training: matches!(
-                self.solver,
-                Solver::Sketched(_) | Solver::ConjugateGradients(_) | Solver::DivideAndConquer(_)
-            ),
+            shares_training: self.solver.abilities().shared,
             trains_in_steps: false,
             needs_validation: !self.fits_without_validation(),
             chosen_on_validation: self.chosen_on_validation(),

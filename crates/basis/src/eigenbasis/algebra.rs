@@ -122,15 +122,17 @@ pub fn symmetric_eigen(matrix: MatRef<f64>) -> Result<Eigen, Error> {
     let mut values = Diag::zeros(size);
     let mut vectors = Mat::zeros(size, size);
     let compute_vectors = ComputeEigenvectors::Yes;
-    let scratch = self_adjoint_evd_scratch::<f64>(size, compute_vectors, Par::Seq, Default::default());
+    let scratch =
+        self_adjoint_evd_scratch::<f64>(size, compute_vectors, Par::Seq, Default::default());
     let mut memory = MemBuffer::new(scratch);
     let stack = MemStack::new(&mut memory);
     let values_out = values.as_mut();
     let vectors_out = Some(vectors.as_mut());
-    self_adjoint_evd(matrix, values_out, vectors_out, Par::Seq, stack, Default::default()).map_err(|_| {
-        let what = format!("a {size} x {size} matrix");
-        Error::Numeric(format!("the eigendecomposition of {what} did not converge"))
-    })?;
+    self_adjoint_evd(matrix, values_out, vectors_out, Par::Seq, stack, Default::default())
+        .map_err(|_| {
+            let what = format!("a {size} x {size} matrix");
+            Error::Numeric(format!("the eigendecomposition of {what} did not converge"))
+        })?;
     Ok(Eigen {
         values: values.column_vector().iter().rev().copied().collect(),
         vectors: vectors.as_ref().reverse_cols().to_owned(),
