@@ -162,7 +162,7 @@ impl Basis {
     /// let whitened = Tempering { power: 1.0, ..Tempering::default() };
     /// let projected = basis.tempered(&whitened, &rows)?.project(&rows)?;
     /// // rows at 9 and at 1 from the centre are now equally far
-    /// assert!(projected.squared_norms.iter().all(|norm| (norm - 2.0).abs() < 1e-5));
+    /// assert!(projected.squared_norms().iter().all(|norm| (norm - 2.0).abs() < 1e-5));
     /// # Ok::<(), dsokr_core::Error>(())
     /// ```
     pub fn tempered(self, tempering: &Tempering, outputs: &dyn RowSource) -> Result<Self, Error> {
