@@ -7,7 +7,7 @@ use dsokr_basis::features::BitRows;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{FeatureFacts, FittedColumns, FittedRows, OutputKind, OutputTable, own};
+use super::{FeatureFacts, FittedColumns, FittedRows, OutputKind, OutputTable, fixed_rows};
 use crate::cells;
 use crate::error::{Error, check};
 use crate::table::Table;
@@ -252,6 +252,6 @@ impl OutputKind for RankingFeatures {
             RankingEmbedding::Lehmer => lehmer_codes(&ranks)?.into(),
         };
         from.truth = Some(Truth::Rankings(ranks));
-        Ok(own(rows))
+        Ok(fixed_rows(rows))
     }
 }

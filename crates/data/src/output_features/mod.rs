@@ -258,7 +258,7 @@ fn sparse((columns, rows): (FittedColumns, SparseRows)) -> FittedRows {
 }
 
 /// Returns rows whose columns need nothing but their number.
-fn own(rows: impl Into<Features>) -> FittedRows {
+fn fixed_rows(rows: impl Into<Features>) -> FittedRows {
     let rows: Features = rows.into();
     (FittedColumns::fixed(rows.width()), Box::new(rows))
 }

@@ -5,7 +5,7 @@ use dsokr_core::message::shorten;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{FeatureFacts, FittedRows, OutputKind, OutputTable, own};
+use super::{FeatureFacts, FittedRows, OutputKind, OutputTable, fixed_rows};
 use crate::cells::{self, NumberNotation};
 use crate::error::{Error, check};
 use crate::joined::{ColumnNames, parts, shown};
@@ -178,6 +178,6 @@ impl OutputKind for NumberFeatures {
             .try_for_each(|at| self.check_rounding(from.table, rows.iter().map(|row| row[at])))?;
         from.truth = Some(wide(&rows));
         let narrow: Vec<f32> = rows.iter().flatten().map(|&(narrow, _)| narrow).collect();
-        Ok(own(DenseRows::new(width, narrow)?))
+        Ok(fixed_rows(DenseRows::new(width, narrow)?))
     }
 }

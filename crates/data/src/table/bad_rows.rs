@@ -92,14 +92,14 @@ impl BadRows {
         Some(Error::line(path, *line, format!("{message}; no row of the file can be used")))
     }
 
-    /// Lists the first skipped rows in the log, and counts them; their number. They are a warning unless at most `known`
+    /// Lists the first skipped rows in the log, and counts them; their number. They are a warning unless at most `expected`
     /// rows are skipped.
-    pub(super) fn log_all(&self, path: &Path, others: usize, known: usize) -> usize {
-        let is_known = self.skipped.len() <= known;
+    pub(super) fn log_all(&self, path: &Path, others: usize, expected: usize) -> usize {
+        let is_expected = self.skipped.len() <= expected;
         for row in self.skipped.iter().take(LISTED) {
-            log_row(path, row, is_known);
+            log_row(path, row, is_expected);
         }
-        self.log_count(path, others, known);
+        self.log_count(path, others, expected);
         self.skipped.len()
     }
 
@@ -112,25 +112,28 @@ impl BadRows {
     }
 
     /// Logs the number of skipped rows, if there are any, and the number of other ones.
-    pub(super) fn log_count(&self, path: &Path, others: usize, known: usize) {
+    pub(super) fn log_count(&self, path: &Path, others: usize, expected: usize) {
         let count = self.skipped.len();
         if count > 0 {
             let first = if count > LISTED { "; the first ones are listed" } else { "" };
             let path = path.display();
             let all = count + others;
-            log(count <= known, format_args!("{path}: {count} of {all} rows are skipped{first}"));
+            log(
+                count <= expected,
+                format_args!("{path}: {count} of {all} rows are skipped{first}"),
+            );
         }
     }
 }
 
 /// Logs one skipped row, with its line and what is wrong with it.
-fn log_row(path: &Path, ((line, _), message): (&(usize, usize), &String), is_known: bool) {
-    log(is_known, format_args!("{}:{line}: {message}; the row is skipped", path.display()));
+fn log_row(path: &Path, ((line, _), message): (&(usize, usize), &String), is_expected: bool) {
+    log(is_expected, format_args!("{}:{line}: {message}; the row is skipped", path.display()));
 }
 
 /// Logs what is known as information, and everything else as a warning.
-fn log(is_known: bool, line: Arguments) {
-    if is_known {
+fn log(is_expected: bool, line: Arguments) {
+    if is_expected {
         tracing::info!("{line}");
     } else {
         tracing::warn!("{line}");
@@ -201,9 +204,9 @@ impl Table {
         }
     }
 
-    /// Lists the first skipped rows in the log, and counts them: as a warning, unless at most `known` rows are skipped.
-    pub(crate) fn log_skipped(&self, known: usize) {
-        self.bad.log_all(&self.path, self.len(), known);
+    /// Lists the first skipped rows in the log, and counts them: as a warning, unless at most `expected` rows are skipped.
+    pub(crate) fn log_skipped(&self, expected: usize) {
+        self.bad.log_all(&self.path, self.len(), expected);
     }
 }
 
