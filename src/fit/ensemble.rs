@@ -60,7 +60,7 @@ pub(super) fn run(
     };
     match settings.parallel {
         1 => (0..members.len()).try_for_each(|at| train(at, observer))?,
-        threads => at_once(members.len(), threads, observer, train)?,
+        threads => train_in_parallel(members.len(), threads, observer, train)?,
     }
     if run.report()?.is_some() {
         return Trained::open(&run, &request.processor.open()?, Vec::new());
@@ -91,7 +91,7 @@ fn of_member(member: &Checked, error: Error) -> Error {
 }
 
 /// Trains several members at a time, each on its share of the threads.
-fn at_once(
+fn train_in_parallel(
     members: usize,
     threads: usize,
     observer: &mut dyn Observer,
@@ -99,18 +99,18 @@ fn at_once(
 ) -> Result<(), Error> {
     let next = AtomicUsize::new(0);
     let shared = Mutex::new(observer);
-    let each = rayon::current_num_threads().div_ceil(threads.max(1));
+    let threads_each = rayon::current_num_threads().div_ceil(threads.max(1));
     let cancellation = Cancellation::current();
     let work = || {
         let numbers = std::iter::repeat_with(|| next.fetch_add(1, Ordering::Relaxed));
         numbers.take_while(|&at| at < members).try_for_each(|at| {
-            // after an error the others stop before their next member
+            // after an error the next member is past the last one, so the others take no further one
             train(at, &mut Shared(&shared)).inspect_err(|_| next.store(members, Ordering::Relaxed))
         })
     };
     // pools of their own: a process that forks has no threads of a pool that all share
     let in_pool = || {
-        let pool = ThreadPoolBuilder::new().num_threads(each).build().map_err(|error| {
+        let pool = ThreadPoolBuilder::new().num_threads(threads_each).build().map_err(|error| {
             let allowed = format!("as many as the system starts: {error}");
             Error::value("ensemble.parallel", threads, allowed)
         })?;

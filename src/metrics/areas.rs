@@ -27,7 +27,8 @@ struct ScoredLabel {
 type Tied = [f64; 2];
 
 impl ScoredLabels {
-    /// The labels that each query has, and scores of labels; `only` is the one label that counts, if it is given.
+    /// The labels that each query has, and scores of labels; `only` is the one label that counts, if it is given. Labels that
+    /// no query has are left out.
     pub fn new<'a>(
         truth: &[Vec<&'a str>],
         scores: impl IntoIterator<Item = Vec<(&'a str, f64)>>,
@@ -70,8 +71,8 @@ impl ScoredLabels {
         (0..self.queries).collect()
     }
 
-    /// The mean over labels of a value of groups of tied queries, the highest score first; of labels that some queries have
-    /// and some do not. None where there is no such label.
+    /// The mean of `value` over the labels that some of the queries have and some do not; none where there is no such label.
+    /// `value` gets the queries in groups of equal scores, the highest first, and all of them together.
     fn mean(&self, queries: &[usize], value: fn(&[Tied], Tied) -> f64) -> Option<f64> {
         let mut drawn = vec![0.0; self.queries];
         for &query in queries {

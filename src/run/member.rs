@@ -127,7 +127,7 @@ impl Member {
         Ok(Self { name, reranker, scaling, constants, labels, folder, polarities, ..run })
     }
 
-    /// A run of a predictor that was not made by [`fit`](crate::fit()), with candidates in the
+    /// A member with a predictor that was not made by [`fit`](crate::fit()), and candidates in the
     /// coordinates of a basis.
     pub fn new(
         config: Checked,
@@ -139,7 +139,7 @@ impl Member {
         Self::from_parts(config, space, candidates, Box::new(predictor))
     }
 
-    /// The model of a fit, whose files lie in its run.
+    /// The member of a fit, whose files lie in its run.
     ///
     /// # Errors
     /// A run whose folder of data cannot be read.

@@ -155,7 +155,7 @@ pub struct MultiLabelMetrics {
     pub f1: f64,
     /// F1 of all (row, label) pairs together.
     pub micro_f1: f64,
-    /// Mean over these labels of the F1 of a label's row sets; 1 where there are none.
+    /// Mean, over the labels that are in a true or a predicted set, of the F1 of a label; 1 where there are none.
     pub macro_f1: f64,
     /// Share of (row, label) pairs that differ, of all columns.
     pub hamming_loss: f64,
@@ -174,39 +174,42 @@ impl MultiLabelMetrics {
         let columns = truth.width();
         let mut by_label = vec![(0u64, 0u64); columns];
         let mut f1 = 0.0;
-        let mut common = 0;
-        let mut all = 0;
+        let mut all_common = 0;
+        let mut all_sizes = 0;
         for row in 0..rows {
-            let mut both = 0;
-            let mut either = 0;
+            let mut common = 0;
+            // the sizes of both sets: a label in both counts twice
+            let mut sizes = 0;
             for label in truth.ones(row).chain(predicted.ones(row)) {
                 by_label[label].1 += 1;
-                either += 1;
+                sizes += 1;
             }
             let is_found = |label: &usize| predicted.row(row)[label / 64] >> (label % 64) & 1 == 1;
             for label in truth.ones(row).filter(is_found) {
                 by_label[label].0 += 1;
-                both += 1;
+                common += 1;
             }
-            f1 += ratio(both, either);
-            (common, all) = (common + both, all + either);
+            f1 += f1_of(common, sizes);
+            all_common += common;
+            all_sizes += sizes;
         }
-        by_label.retain(|&(_, either)| either > 0);
+        by_label.retain(|&(_, sizes)| sizes > 0);
         let labels = by_label.len();
-        let macro_f1: f64 = by_label.into_iter().map(|(both, either)| ratio(both, either)).sum();
+        let macro_f1: f64 = by_label.into_iter().map(|(common, sizes)| f1_of(common, sizes)).sum();
         Ok(Self {
             rows,
             labels,
             f1: f1 / rows as f64,
-            micro_f1: ratio(common, all),
+            micro_f1: f1_of(all_common, all_sizes),
             macro_f1: if labels == 0 { 1.0 } else { macro_f1 / labels as f64 },
-            hamming_loss: (all - 2 * common) as f64 / (rows as f64 * columns as f64),
+            hamming_loss: (all_sizes - 2 * all_common) as f64 / (rows as f64 * columns as f64),
         })
     }
 }
 
-fn ratio(common: u64, all: u64) -> f64 {
-    if all == 0 { 1.0 } else { 2.0 * common as f64 / all as f64 }
+/// The F1 of two sets with so many common elements, whose sizes add up to `sizes`; 1 for two empty sets.
+fn f1_of(common: u64, sizes: u64) -> f64 {
+    if sizes == 0 { 1.0 } else { 2.0 * common as f64 / sizes as f64 }
 }
 
 /// The fewest resamples that have at least one in 2.5 % on either side.

@@ -33,12 +33,13 @@ pub struct GradientHooks {
 impl GradientHooks {
     /// Creates hooks for the trained parameters of a module.
     pub fn new<M: Module>(module: &M) -> Self {
-        let mut deepest = Tensor::<1>::zeros([1], &Device::flex().autodiff());
+        let mut chain = Tensor::<1>::zeros([1], &Device::flex().autodiff());
         let depths = (0..trainable(module)).map(|_| {
             for _ in 0..STRIDE {
-                deepest = deepest.clone() * 1.0;
+                // a multiplication by 1 makes the constant one operation deeper
+                chain = chain.clone() * 1.0;
             }
-            deepest.clone()
+            chain.clone()
         });
         Self { depths: depths.collect() }
     }

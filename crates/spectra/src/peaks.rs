@@ -37,26 +37,28 @@ impl PeakList {
     /// An m/z that is no number above 0, or an intensity that is no number from 0 on.
     pub(crate) fn add(&mut self, mz: &str, intensity: &str) -> Result<(), String> {
         let number = |text: &str| text.parse::<f64>().ok().filter(|number| number.is_finite());
-        let value = number(intensity).filter(|value| *value >= 0.0);
-        let value = value
+        let height = number(intensity).filter(|height| *height >= 0.0);
+        let height = height
             .ok_or_else(|| format!("a peak's intensity {intensity:?} is not a number from 0 on"))?;
-        if value == 0.0 {
+        if height == 0.0 {
             return Ok(());
         }
-        let mass = number(mz).filter(|mass| *mass > 0.0);
-        let mass = mass.ok_or_else(|| format!("a peak's m/z {mz:?} is not a number above 0"))?;
+        let position = number(mz).filter(|position| *position > 0.0);
+        let position =
+            position.ok_or_else(|| format!("a peak's m/z {mz:?} is not a number above 0"))?;
         let start = self.text.len();
         // writing to a text does not fail
         let _ = write!(self.text, " {mz}:{intensity}");
-        self.unsorted |= self.peaks.last().is_some_and(|(last, _)| last.mz > mass);
-        self.peaks.push((Peak { mz: mass, intensity: value }, start..self.text.len()));
+        self.unsorted |= self.peaks.last().is_some_and(|(last, _)| last.mz > position);
+        let peak = Peak { mz: position, intensity: height };
+        self.peaks.push((peak, start..self.text.len()));
         Ok(())
     }
 
     /// Returns the peaks by increasing m/z.
     ///
     /// # Errors
-    /// No peak, and what is a profile.
+    /// For no peaks, and for a profile: points of a continuous curve in the place of peaks.
     pub(crate) fn finish(mut self) -> Result<SortedPeaks, String> {
         if self.peaks.is_empty() {
             return Err("a spectrum without peaks; at least one is needed".into());

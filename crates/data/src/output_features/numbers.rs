@@ -64,13 +64,14 @@ pub(crate) fn numbers<'t>(
     notation: NumberNotation,
 ) -> Result<impl Iterator<Item = Result<Vec<(f32, f64)>, Error>> + 't, Error> {
     let columns = parts(column).count();
-    let mut count = (columns > 1 && !column.contains("..")).then_some(columns);
+    // as many as there are columns, else as many as the first row has
+    let mut expected_length = (columns > 1 && !column.contains("..")).then_some(columns);
     let numbers = move |(row, cell): (usize, &String)| {
         let numbers = parse_numbers(cell, &notation);
-        let expected = match (&numbers, count) {
-            (Some(numbers), None) => *count.insert(numbers.len()),
-            (_, count) => count.unwrap_or(1),
-        };
+        if let Some(numbers) = &numbers {
+            expected_length.get_or_insert(numbers.len());
+        }
+        let expected = expected_length.unwrap_or(1);
         numbers.filter(|numbers| numbers.len() == expected).ok_or_else(|| {
             let cell = shorten(cell.trim());
             let allowed = match expected {

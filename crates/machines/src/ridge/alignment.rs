@@ -118,20 +118,23 @@ pub fn alignf(kernels: &[MatRef<f64>], target_gram: &TargetGram) -> Result<Vec<f
             return Err(Error::Numeric(message));
         }
     }
-    let squared = products[(count, count)];
+    // the last row and column of the products are those of the outputs' kernel
+    let outputs = count;
+    let squared = products[(outputs, outputs)];
     let mean = means_of_outputs.all;
+    // the length of the centred kernel is rounding beside that of the kernel itself
     if squared <= CONSTANT * (squared + (n as f64 * mean).powi(2)) {
         let message = "the outputs' kernel is constant: there is nothing to align with";
         return Err(Error::Numeric(message.into()));
     }
     let cosine = |k: usize, l: usize| products[(k.max(l), k.min(l))] / (length(k) * length(l));
-    let each: Vec<f64> = (0..count).map(|k| cosine(k, count)).collect();
-    // In units of the kernels' lengths, which make the diagonal of M ones.
+    // M, a and v of the documentation above, in units of the kernels' lengths, which make the diagonal of M ones
+    let a: Vec<f64> = (0..count).map(|k| cosine(k, outputs)).collect();
     let m = Mat::from_fn(count, count, cosine);
-    let v = nonnegative(&m, &each);
-    let aligned: f64 = v.iter().zip(&each).map(|(v, a)| v * a).sum();
+    let v = nonnegative(&m, &a);
+    let aligned: f64 = v.iter().zip(&a).map(|(v, a)| v * a).sum();
     if aligned <= 0.0 {
-        let best = each.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        let best = a.iter().copied().fold(f64::NEG_INFINITY, f64::max);
         return Err(Error::Numeric(format!(
             "no kernel is aligned with the outputs, the best centred alignment is {best}"
         )));

@@ -5,9 +5,11 @@ use std::borrow::Cow;
 use super::{Point, circle};
 use crate::molecule::Molecule;
 
-/// Length of a bond in a drawing, and in RDKit's coordinates.
+/// Length of a bond in a drawing.
 pub(super) const BOND: f64 = 40.0;
-pub(super) const UNIT: f64 = 1.5;
+
+/// Length of a bond in RDKit's coordinates.
+pub(super) const RDKIT_BOND: f64 = 1.5;
 
 /// Returns a molecule in the order of atoms of its canonical SMILES, with a point for each atom.
 pub(super) fn placed(molecule: &Molecule) -> (Cow<'_, Molecule>, Vec<Point>) {
@@ -44,9 +46,10 @@ fn coordinates(text: &str, atoms: usize) -> Vec<Point> {
         .filter(|points| points.len() == atoms && points.iter().flatten().all(|x| x.is_finite()));
     match laid_out {
         // y points down in an SVG
-        Some(points) => {
-            points.into_iter().map(|[x, y]| [x * BOND / UNIT, -y * BOND / UNIT]).collect()
-        }
+        Some(points) => points
+            .into_iter()
+            .map(|[x, y]| [x * BOND / RDKIT_BOND, -y * BOND / RDKIT_BOND])
+            .collect(),
         // a molecule that has no layout
         None => (0..atoms).map(circle(atoms, BOND)).collect(),
     }

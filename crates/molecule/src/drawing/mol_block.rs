@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use super::Point;
-use super::layout::{BOND, UNIT, placed};
+use super::layout::{BOND, RDKIT_BOND, placed};
 use super::wedges::{Wedge, wedges};
 use crate::canonical::is_usual;
 use crate::element::Element;
@@ -80,8 +80,8 @@ impl Drawn {
         let atoms = atoms.map(|(at, (&atom, [x, y]))| DrawnAtom {
             atom,
             symbol: if atom.element == Element::WILDCARD { "A" } else { atom.element.symbol() },
-            x: x * UNIT / BOND,
-            y: -y * UNIT / BOND,
+            x: x * RDKIT_BOND / BOND,
+            y: -y * RDKIT_BOND / BOND,
             valence: valence(molecule, at),
         });
         let bonds = molecule.bonds().iter().zip(wedges(molecule, points)).enumerate();
