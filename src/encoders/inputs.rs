@@ -131,7 +131,7 @@ pub trait Recipe:
         self.encoder(preparation, start)
     }
 
-    /// Exports a trained encoder for other programs; `unit_length` says whether the run scales its
+    /// Exports a trained encoder as a pretrained folder (ONNX is [`Encoder::onnx`](dsokr_nn::Encoder::onnx)); `unit_length` says whether the run scales its
     /// coordinates to unit length.
     ///
     /// # Errors

@@ -85,7 +85,7 @@ dsokr_core::defaults! {
 
 impl SketchKind {
     /// Creates every kind, each with its usual parameters for n outputs: densities of 20/n (at most
-    /// 1), pilots of 200 columns (at most n), and otherwise the defaults.
+    /// 1), pilots of 200 columns (at most n), and otherwise the defaults. Each is valid for every size m from 1.
     pub fn all(n: usize) -> Vec<Self> {
         let density = (20.0 / n as f64).min(1.0);
         vec![
