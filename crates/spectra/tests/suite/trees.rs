@@ -17,7 +17,7 @@ fn texts(golden: &Value) -> Vec<&str> {
 }
 
 fn block(peaks: &str, power: f64) -> PeakFeatures {
-    serde_json::from_value(json!({"of": peaks, "power": power})).unwrap()
+    serde_json::from_value(json!({"source": peaks, "power": power})).unwrap()
 }
 
 #[test]
