@@ -46,9 +46,10 @@ fn with_source<T>(
     let text = format!("{POOL}splits = {{ {splits} }}");
     let data: DataConfig = toml::from_str(&text).map_err(|error| error.to_string())?;
     data.validate().map_err(|error| error.to_string())?;
-    let features: OutputFeatures =
-        toml::from_str("kind = 'substructures'\ncolumn = 'smiles'\ncount = { name = 'composition' }")
-            .unwrap();
+    let features: OutputFeatures = toml::from_str(
+        "kind = 'substructures'\ncolumn = 'smiles'\ncount = { name = 'composition' }",
+    )
+    .unwrap();
     let outputs = OutputSource {
         table: None,
         id: "id",
