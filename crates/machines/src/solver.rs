@@ -234,11 +234,11 @@ impl Solver {
                 }
             }
             Self::Sketched(_) if lambdas > 1 => {
-                // a pass over the rows with features whose penalty is the identity, and the errors of every λ of the rows that
-                // are compared
+                // a pass over the rows with features whose penalty is the identity, whose products of few columns take
+                // twice as long, and the errors of every λ of the rows that are compared
                 let compared = n.min(COMPARED as f64);
                 let kept = compared * (16.0 * m + 24.0 * p);
-                let whitened = DOUBLE * (3.0 * pass + sums);
+                let whitened = DOUBLE * (5.0 * pass + sums);
                 let errors = DOUBLE * fits * compared * m * p;
                 let comparison = whitened + 2.0 * eigendecomposition(m, threads) + errors;
                 Cost { bytes: bytes + kept, multiplications: multiplications + comparison }
