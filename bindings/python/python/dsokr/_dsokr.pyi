@@ -192,7 +192,7 @@ class Graph:
         """
     def without_edge_labels(self, /) -> Graph:
         """
-        The same graph with all edges labelled 0.
+        This graph with all edges labelled 0.
         """
 
 @final
@@ -262,7 +262,7 @@ class KernelMachine:
     @staticmethod
     def structured(rows: Rows, kernel: str, outputs: Rows, output_kernel: str, output_sketch: tuple[str, SupportsIndex] | None, lambda_: SupportsFloat | SupportsIndex, sketch: tuple[str, SupportsIndex] | None, seed: SupportsIndex) -> KernelMachine:
         """
-        The same for outputs ψ(y) of a kernel's feature space, in the basis of a sketch of the training
+        Fits a ridge regression onto outputs ψ(y) of a kernel's feature space, in the basis of a sketch of the training
         outputs, or in their span.
         """
     @property
@@ -280,8 +280,8 @@ class Ranks:
     @property
     def arrays(self, /) -> tuple[NDArray[float64], NDArray[float64], NDArray[int64], NDArray[int64]]:
         """
-        Of each query E[rank], from 1 and infinite without a gold candidate; E[1/rank], else 0; the candidates with a
-        higher score than the gold one, else −1; and the others with its score, else 0.
+        Four arrays with a number for each query: E[rank], from 1 and infinite without a gold candidate; E[1/rank], else 0;
+        the candidates with a higher score than the gold one, else −1; and the others with its score, else 0.
         """
     def chance(self, /) -> Ranks:
         """
