@@ -43,8 +43,8 @@ pub struct Arguments {
     data: Option<PathBuf>,
     #[command(flatten)]
     texts: Texts,
-    /// The candidates of each text: a file of JSON lines {"query": id, "candidates": [id, …]}; or for spectra mass:PPM,
-    /// those with the precursor's mass, formula, those of the formula that the spectrum names, or all; default: for
+    /// The candidates of each text: a file of JSON lines {"query": id, "candidates": [id, …]}; or for spectra mass:PPM
+    /// (with the precursor's mass), formula (with the formula that the spectrum names) or all; default: for
     /// spectra mass:10 where candidates are molecules, else all. With --coverage the file has the lists of the queries
     /// that calibrate too.
     #[arg(long, value_name = "FILE|mass:PPM|formula|all")]

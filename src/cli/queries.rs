@@ -30,8 +30,8 @@ pub struct Queries {
     /// ids, out of its candidates.
     #[arg(long)]
     filter_known: bool,
-    /// The candidates of each query: a file of JSON lines {"query": id, "candidates": [id, …]}; or for spectra mass:PPM,
-    /// those with the precursor's mass, formula, those of the formula that the spectrum names, or all. Default: for a split,
+    /// The candidates of each query: a file of JSON lines {"query": id, "candidates": [id, …]}; or for spectra mass:PPM
+    /// (with the precursor's mass), formula (with the formula that the spectrum names) or all. Default: for a split,
     /// evaluation.candidates of the configuration, if given; else all candidates.
     #[arg(long, value_name = "FILE|mass:PPM|formula|all")]
     candidates: Option<CandidateRule>,

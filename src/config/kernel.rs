@@ -88,11 +88,6 @@ impl<'de> Deserialize<'de> for KernelConfig {
             table.insert("gamma".into(), 1.0.into());
         }
         let kernel: Kernel = table.try_into().map_err(|error| D::Error::custom(error.message()))?;
-        if median && kernel.distance_space().is_none() {
-            let name = kernel.name();
-            let message = format!("gamma = {MEDIAN:?}: expected a number, for the kernel {name}");
-            return Err(D::Error::custom(message));
-        }
         if let Some(gamma) = kernel.gamma()
             && !(gamma > 0.0 && gamma.is_finite())
         {

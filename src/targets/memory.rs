@@ -157,9 +157,9 @@ pub(crate) fn held_targets(config: &Checked, dataset: &Dataset) -> usize {
 
 /// The number of these rows that differ.
 fn distinct_rows(rows: &dyn RowSource, selected: &[usize]) -> usize {
-    let found = distinct(&Selected::new(rows, selected));
+    let classes = distinct(&Selected::new(rows, selected));
     // rows that cannot be read are an error of the fit
-    found.map_or(selected.len(), |distinct| distinct.representative.len())
+    classes.map_or(selected.len(), |distinct| distinct.representative.len())
 }
 
 /// Multiplications in single precision that take as long as one value of a kernel, apart from the product of the rows.

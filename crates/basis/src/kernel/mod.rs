@@ -115,10 +115,11 @@ impl Kernel {
         }
     }
 
-    /// Returns γ; none of a kernel without it.
-    pub fn gamma(&self) -> Option<f64> {
+    /// Returns γ, and the kernel in whose feature space γ multiplies a squared distance; none of a kernel without γ.
+    fn scaled_distance(&self) -> Option<(f64, Self)> {
         match *self {
-            Self::Gaussian { gamma } | Self::GaussianTanimoto { gamma } => Some(gamma),
+            Self::Gaussian { gamma } => Some((gamma, Self::Linear)),
+            Self::GaussianTanimoto { gamma } => Some((gamma, Self::Tanimoto)),
             Self::Linear
             | Self::Cosine
             | Self::Tanimoto
@@ -126,6 +127,16 @@ impl Kernel {
             | Self::Kemeny
             | Self::Hamming => None,
         }
+    }
+
+    /// Returns γ; none of a kernel without it.
+    pub fn gamma(&self) -> Option<f64> {
+        self.scaled_distance().map(|(gamma, _)| gamma)
+    }
+
+    /// Returns the kernel in whose feature space γ multiplies a squared distance; none of a kernel without γ.
+    pub fn distance_space(&self) -> Option<Self> {
+        self.scaled_distance().map(|(_, space)| space)
     }
 
     /// Returns the kernel with a γ, which one without it does not need.
@@ -139,20 +150,6 @@ impl Kernel {
             | Self::NGram
             | Self::Kemeny
             | Self::Hamming => self.clone(),
-        }
-    }
-
-    /// Returns the kernel in whose feature space γ multiplies a squared distance; none of a kernel without γ.
-    pub fn distance_space(&self) -> Option<Self> {
-        match self {
-            Self::Gaussian { .. } => Some(Self::Linear),
-            Self::GaussianTanimoto { .. } => Some(Self::Tanimoto),
-            Self::Linear
-            | Self::Cosine
-            | Self::Tanimoto
-            | Self::NGram
-            | Self::Kemeny
-            | Self::Hamming => None,
         }
     }
 

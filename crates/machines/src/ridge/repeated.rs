@@ -4,7 +4,8 @@ use dsokr_basis::RowSource;
 use dsokr_basis::features::{Distinct, distinct};
 use dsokr_core::{Error, RowWeights};
 
-/// Of more training outputs than these, equal ones share the numbers of one target where most are not the only one.
+/// The most training outputs that have a target each. Equal outputs among more of them share the numbers of one target,
+/// where most outputs repeat a different one.
 const MANY: usize = 20_000;
 
 /// Returns which of many training outputs are the same, if most repeat a different one.
@@ -12,8 +13,9 @@ pub(super) fn repeated(outputs: &dyn RowSource) -> Result<Option<Distinct>, Erro
     if outputs.len() <= MANY {
         return Ok(None);
     }
-    let found = distinct(outputs)?;
-    Ok((2 * found.representative.len() <= outputs.len()).then_some(found))
+    let classes = distinct(outputs)?;
+    let most_repeat = 2 * classes.representative.len() <= outputs.len();
+    Ok(most_repeat.then_some(classes))
 }
 
 /// The sum of the weights of the rows of each class.
