@@ -8,7 +8,9 @@ use std::path::{Path, PathBuf};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use dsokr_core::{Argument, Processes};
 use dsokr_data::feature_file::read_features;
-use dsokr_data::table::{TABLE_FORMATS, TableFormat, TextFormat, TextReader, open_text};
+use dsokr_data::table::{
+    TABLE_FORMATS, TableFormat, TextFormat, TextReader, extensions, open_text,
+};
 use dsokr_data::{InputKind, Inputs, Split};
 use dsokr_decode::Combination::{Max, Mean};
 
@@ -27,11 +29,21 @@ pub struct Texts {
     /// The column or key of the texts' ids; default: the number of each text, from 1.
     #[arg(long)]
     id: Option<String>,
-    /// How the texts are written: lines, one text a line; tsv or csv, a table of fields separated by tabs or commas;
-    /// jsonl, one JSON object a line; mgf, msp, massbank or mzml, mass spectra. Default: what the extension of the file says
-    /// (.tsv, .csv, .jsonl, .parquet, .mgf, .msp, .massbank, .mzml, also with .gz behind; else lines).
-    #[arg(long, value_parser = PossibleValuesParser::new(format_names()).map(format))]
+    #[arg(
+        long,
+        help = input_help(),
+        value_parser = PossibleValuesParser::new(format_names()).map(format)
+    )]
     input: Option<TextFormat>,
+}
+
+/// The help of `input`.
+fn input_help() -> String {
+    format!(
+        "How the texts are written: lines, one text a line, or as files with such an extension. Default: what the extension \
+         of the file says ({}, also with .gz behind; else lines)",
+        extensions(|_| true)
+    )
 }
 
 /// One text a line, and the formats of tables that a stream can have.

@@ -2,6 +2,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Subcommand;
 use dsokr_core::store::{Prepared, prepare};
+use dsokr_data::table::extensions;
 use dsokr_decode::StorageType;
 use serde::Serialize;
 
@@ -39,7 +40,7 @@ enum Change {
 struct Add {
     /// The run directory of a model or an ensemble.
     run: PathBuf,
-    /// The table: .csv, .tsv, .jsonl or .parquet.
+    #[arg(help = format!("The table: {}, also with .gz behind", extensions(|_| true)))]
     file: PathBuf,
     /// FILE is what search --json, or predict, has written with --beyond: of the molecules that were found, those are
     /// added that are not candidates. Their ids are new: and the SMILES.

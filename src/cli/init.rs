@@ -1,6 +1,7 @@
 use std::path::{Path, PathBuf};
 
 use dsokr_core::Argument;
+use dsokr_data::table::extensions;
 use serde_json::json;
 
 use crate::cli::meant::check_table;
@@ -13,17 +14,14 @@ use crate::studies::init::{
 
 /// Looks at a table and writes a configuration that trains on it.
 ///
-/// The table (.csv, .tsv, .jsonl, .parquet, also .gz) has a row for each pair: a text, and an output. The command finds out which
-/// columns they are, and whether outputs are molecules (SMILES), label sets, rankings, numbers or texts, and writes
+/// The table has a row for each pair: a text, and an output. The command finds out which columns they are, and whether outputs are molecules (SMILES), label sets, rankings, numbers or texts, and writes
 /// the recommended configuration for them, with comments. One row in ten is for validation, and one for the test.
 ///
-/// A file of mass spectra (.mgf, .msp, .massbank, .mzml) has a row for each spectrum, which names the SMILES of its molecule. It is
+/// A file of mass spectra has a row for each spectrum, which names the SMILES of its molecule. It is
 /// divided by molecule into tables beside the configuration.
 #[derive(clap::Args)]
 pub struct Arguments {
-    /// The table; or several, whose rows an id joins: to those of the first the rows of the others with the same id. The
-    /// joined table is written next to the configuration.
-    #[arg(required = true)]
+    #[arg(required = true, help = tables_help())]
     tables: Vec<PathBuf>,
     /// The column of the texts; default: found out.
     #[arg(long, value_name = "COLUMN")]
@@ -63,6 +61,15 @@ pub struct Arguments {
     /// Print one JSON object.
     #[arg(long)]
     json: bool,
+}
+
+/// The help of `tables`.
+fn tables_help() -> String {
+    format!(
+        "The table ({}, also with .gz behind); or several, whose rows an id joins: to those of the first the rows of the \
+         others with the same id. The joined table is written next to the configuration",
+        extensions(|_| true)
+    )
 }
 
 pub fn run(arguments: &Arguments) -> Result<(), Error> {

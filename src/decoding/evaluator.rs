@@ -165,8 +165,8 @@ impl<'a> Evaluator<'a> {
         let fitted = self.decoder.fitted.filter(|_| compares);
         let held = self.decoder.held.filter(|_| compares);
         let decoder = Decoder { candidates, fitted, held, ..self.decoder };
-        let areas = self.config().evaluation.metric.is_area();
-        let models = Models { areas, ..Models::one(decoder, None) };
+        let label_scores = self.config().evaluation.metric.needs_label_scores();
+        let models = Models { label_scores, ..Models::one(decoder, None) };
         Ok(self.evaluate_by(SplitName::Validation, z, models)?.scores)
     }
 

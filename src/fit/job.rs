@@ -10,6 +10,7 @@ use serde::de::DeserializeOwned;
 use tracing::info;
 
 use super::Request;
+use super::decoding::Corrections;
 use super::resume::Resumed;
 use crate::config::Checked;
 use crate::encoders::spectrum_inputs::Polarities;
@@ -123,7 +124,7 @@ impl Job {
     }
 
     /// Opens the run directory: a new one with the files of the preparation, the space and the candidates, or that of a
-    /// resumed run, whose data must be the same. `lexicon` is the text of the reranker's words.
+    /// resumed run, whose data must be the same, and the lexicon of the reranker's words.
     ///
     /// # Errors
     /// [`Error::DataChanged`]; errors of the file system.
@@ -132,10 +133,10 @@ impl Job {
         problem: &Problem,
         targets: &OutputTargets,
         candidates: &Candidates,
-        lexicon: Option<&str>,
+        corrections: &Corrections,
         files: Vec<PreparationFile>,
     ) -> Result<Begun, Error> {
-        let data = targets.fingerprint(&problem.dataset, candidates, lexicon)?;
+        let data = targets.fingerprint(&problem.dataset, candidates, corrections.lexicon())?;
         self.ranks.check_same("fingerprint of the data and the targets", &data)?;
         let run = self.run.clone().of_data(&data).in_space(&targets.space.fingerprint());
         let run = run.prepared(&files)?;

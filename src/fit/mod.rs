@@ -147,8 +147,7 @@ fn fit_one(
     learner.start(&targets)?;
 
     // 5. the run directory: new, or that of the same data, or complete already
-    let lexicon = corrections.lexicon();
-    let begun = job.begin(&problem, &targets, &candidates, lexicon, learner.files()?)?;
+    let begun = job.begin(&problem, &targets, &candidates, &corrections, learner.files()?)?;
     let Begun::Unfinished(mut run) = begun else {
         return Trained::open(job.run(), &problem.device, Vec::new());
     };

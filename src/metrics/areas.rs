@@ -23,8 +23,12 @@ struct ScoredLabel {
     has: Vec<bool>,
 }
 
-/// Queries with equal scores: how many have the label, and how many do not.
-type Tied = [f64; 2];
+/// The number of some queries that have a label, and of those that have not.
+#[derive(Clone, Copy, Default)]
+struct Counts {
+    with: f64,
+    without: f64,
+}
 
 impl ScoredLabels {
     /// The labels that each query has, and scores of labels; `only` is the one label that counts, if it is given. Labels that
@@ -73,7 +77,7 @@ impl ScoredLabels {
 
     /// The mean of `value` over the labels that some of the queries have and some do not; none where there is no such label.
     /// `value` gets the queries in groups of equal scores, the highest first, and all of them together.
-    fn mean(&self, queries: &[usize], value: fn(&[Tied], Tied) -> f64) -> Option<f64> {
+    fn mean(&self, queries: &[usize], value: fn(&[Counts], Counts) -> f64) -> Option<f64> {
         let mut drawn = vec![0.0; self.queries];
         for &query in queries {
             drawn[query] += 1.0;
@@ -81,8 +85,8 @@ impl ScoredLabels {
         let mut sum = 0.0;
         let mut count = 0;
         for label in &self.labels {
-            let (groups, all) = label.tied(&drawn);
-            if all[0] > 0.0 && all[1] > 0.0 {
+            let (groups, all) = label.counts(&drawn);
+            if all.with > 0.0 && all.without > 0.0 {
                 sum += value(&groups, all);
                 count += 1;
             }
@@ -93,28 +97,29 @@ impl ScoredLabels {
     /// The mean area under the ROC curve: the probability that a query that has the label scores higher than one that has
     /// not, a tie counted as one half.
     pub fn roc_auc(&self, queries: &[usize]) -> Option<f64> {
-        self.mean(queries, |groups, [positive, negative]| {
+        self.mean(queries, |groups, all| {
             let mut above = 0.0;
             let mut area = 0.0;
-            for [with, without] in groups {
+            for Counts { with, without } in groups {
                 // pairs in which the query with the label is higher
-                area += with * (negative - above - without / 2.0);
+                area += with * (all.without - above - without / 2.0);
                 above += without;
             }
-            area / (positive * negative)
+            area / (all.with * all.without)
         })
     }
 
     /// The mean area under the precision-recall curve, as average precision: `Σ_k (R_k − R_{k−1}) P_k` over the
     /// thresholds, which are the distinct scores.
     pub fn pr_auc(&self, queries: &[usize]) -> Option<f64> {
-        self.mean(queries, |groups, [positive, _]| {
-            let mut above = [0.0; 2];
+        self.mean(queries, |groups, all| {
+            let mut above = Counts::default();
             let mut area = 0.0;
-            for [with, without] in groups {
-                above = [above[0] + with, above[1] + without];
+            for Counts { with, without } in groups {
+                above.with += with;
+                above.without += without;
                 if *with > 0.0 {
-                    area += with / positive * above[0] / (above[0] + above[1]);
+                    area += with / all.with * above.with / (above.with + above.without);
                 }
             }
             area
@@ -123,30 +128,38 @@ impl ScoredLabels {
 
     /// The mean share of the queries that have a label: the area under the precision-recall curve by chance.
     pub fn prevalence(&self) -> Option<f64> {
-        self.mean(&self.all(), |_, [positive, negative]| positive / (positive + negative))
+        self.mean(&self.all(), |_, all| all.with / (all.with + all.without))
     }
 }
 
 impl ScoredLabel {
-    /// Queries as often as they are drawn, in groups of equal scores, and all of them together.
-    fn tied(&self, drawn: &[f64]) -> (Vec<Tied>, Tied) {
-        let mut all: Tied = [0.0; 2];
-        for (has, count) in self.has.iter().zip(drawn) {
-            all[usize::from(!has)] += count;
+    /// Counts queries as often as they are drawn: in groups of equal scores, the highest first, and all of them together.
+    fn counts(&self, drawn: &[f64]) -> (Vec<Counts>, Counts) {
+        let mut all = Counts::default();
+        for (query, &times) in drawn.iter().enumerate() {
+            self.count(query, times, &mut all);
         }
-        let mut rest = all;
-        let groups = self.scored.chunk_by(|a, b| a.1 == b.1);
-        let mut groups: Vec<Tied> = groups
-            .map(|group| {
-                let mut tied: Tied = [0.0; 2];
-                for &(query, _) in group {
-                    tied[usize::from(!self.has[query])] += drawn[query];
-                }
-                rest = [rest[0] - tied[0], rest[1] - tied[1]];
-                tied
-            })
-            .collect();
-        groups.push(rest);
+        let mut unscored = all;
+        let mut groups = Vec::new();
+        for group in self.scored.chunk_by(|a, b| a.1 == b.1) {
+            let mut tied = Counts::default();
+            for &(query, _) in group {
+                self.count(query, drawn[query], &mut tied);
+            }
+            unscored.with -= tied.with;
+            unscored.without -= tied.without;
+            groups.push(tied);
+        }
+        groups.push(unscored);
         (groups, all)
+    }
+
+    /// Adds a query that is drawn so many times.
+    fn count(&self, query: usize, times: f64, counts: &mut Counts) {
+        if self.has[query] {
+            counts.with += times;
+        } else {
+            counts.without += times;
+        }
     }
 }

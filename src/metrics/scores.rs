@@ -21,7 +21,10 @@ use crate::metrics::structures::{BeyondScores, MoleculeScores};
 
 /// The metrics of a split: ranks, and for some kinds of outputs the distance between predicted and
 /// true outputs.
+///
+/// In JSON each metric is a number by its name, whether it has a field here or not (`metric/further.rs`).
 #[derive(Clone, Debug, Default, derive_more::Deref, PartialEq, Serialize, Deserialize)]
+#[serde(remote = "Self")]
 pub struct Scores {
     /// The metrics of ranks.
     #[deref]
@@ -67,7 +70,7 @@ pub struct Scores {
     pub beyond: Option<BeyondScores>,
     /// Metrics that have no field here, by name: an entry of the list of metrics, with the values of queries that it
     /// summarises, is all that one needs.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[serde(flatten, skip_deserializing)]
     pub further: BTreeMap<String, f64>,
 }
 
@@ -217,9 +220,6 @@ impl Scores {
 
     /// The number of a name in their JSON, as reports have them; none where it is not known or not finite.
     pub fn number(&self, name: &str) -> Option<f64> {
-        if let Some(&value) = self.further.get(name) {
-            return Some(value);
-        }
         serde_json::to_value(self).ok()?.get(name)?.as_f64()
     }
 

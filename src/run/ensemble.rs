@@ -251,7 +251,7 @@ impl Run {
             processes: processes.clone(),
             search: self.search.as_ref(),
             mces: false,
-            areas: true,
+            label_scores: true,
         }
     }
 

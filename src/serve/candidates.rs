@@ -197,10 +197,12 @@ pub(super) fn groups(molecule: &Molecule) -> Vec<String> {
 
 impl Endpoint for EmbedRequest {
     const NAME: &'static str = "embed";
+    const KINDS: &'static [&'static str] = &["texts", "vectors"];
     type Answer = EmbedResponse;
 
     fn queries(&self) -> RequestQueries<'_> {
-        RequestQueries::from_model(&self.model).with(&self.texts, &self.vectors, None)
+        let queries = RequestQueries::from_model(&self.model);
+        queries.with_inputs(Self::KINDS, &self.texts, &self.vectors)
     }
 
     fn answer(
@@ -226,11 +228,13 @@ impl Endpoint for EmbedRequest {
 
 impl Endpoint for RankRequest {
     const NAME: &'static str = "rank";
+    const KINDS: &'static [&'static str] = &["texts", "vectors", "coordinates"];
     type Answer = RankResponse;
 
     fn queries(&self) -> RequestQueries<'_> {
-        let coordinates = Some(&self.coordinates);
-        RequestQueries::from_model(&self.model).with(&self.texts, &self.vectors, coordinates)
+        RequestQueries::from_model(&self.model)
+            .with_inputs(Self::KINDS, &self.texts, &self.vectors)
+            .with_coordinates(&self.coordinates)
     }
 
     fn answer(

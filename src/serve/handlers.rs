@@ -254,6 +254,12 @@ macro_rules! endpoints {
             }
         }
 
+        /// The kinds of queries of each request, by the name of its type.
+        const KINDS: &[(&str, &[&str])] = &[
+            $((stringify!($request), <$request as Endpoint>::KINDS),)*
+            $((stringify!($file_request), <$file_request as Endpoint>::KINDS),)*
+        ];
+
         /// The description of the API.
         #[derive(OpenApi)]
         #[openapi(
@@ -320,10 +326,7 @@ pub(super) fn run_replica(processes: &Processes, server: &Server) -> Result<(), 
 pub(super) fn description(limits: &Limits) -> Result<String, Error> {
     let mut described = serde_json::to_value(Description::openapi())?;
     let schemas = &mut described["components"]["schemas"];
-    const KINDS: [&str; 3] = ["texts", "vectors", "coordinates"];
-    for (request, kinds) in
-        [("SearchRequest", &KINDS[..]), ("EmbedRequest", &KINDS[..2]), ("RankRequest", &KINDS[..])]
-    {
+    for (request, kinds) in KINDS.iter().filter(|(_, kinds)| !kinds.is_empty()) {
         let one = kinds.iter().map(|&kind| {
             let items = match kind {
                 "texts" => json!({"pattern": "\\S", "maxLength": limits.text}),
@@ -339,10 +342,12 @@ pub(super) fn description(limits: &Limits) -> Result<String, Error> {
             keys.insert(kind.to_owned(), list);
             json!({"required": [kind], "properties": keys})
         });
-        schemas[request]["oneOf"] = one.collect();
+        schemas[*request]["oneOf"] = one.collect();
     }
-    let one_query: Map<_, _> =
-        KINDS.iter().map(|&kind| (kind.to_owned(), json!({"maxItems": 1}))).collect();
+    let one_query: Map<_, _> = SearchRequest::KINDS
+        .iter()
+        .map(|&kind| (kind.to_owned(), json!({"maxItems": 1})))
+        .collect();
     let search = schemas["ExportRequest"]["properties"]["search"].take();
     schemas["ExportRequest"]["properties"]["search"] =
         json!({"allOf": [search, {"properties": one_query}]});

@@ -21,6 +21,10 @@ pub(super) trait Endpoint: Serialize + Send + 'static {
     /// The name that other ranks know it by.
     const NAME: &'static str;
 
+    /// The kinds of queries, by the keys that hold them: a request has exactly one of these keys. Empty for requests
+    /// without queries.
+    const KINDS: &'static [&'static str] = &[];
+
     /// The answer that it asks for.
     type Answer: Send + 'static;
 
@@ -49,30 +53,29 @@ pub(super) struct RequestQueries<'a> {
     texts: Option<&'a [String]>,
     vectors: Option<&'a [Vec<f32>]>,
     coordinates: Option<&'a [Vec<f32>]>,
-    allowed: &'static str,
+    /// [`Endpoint::KINDS`] of the request.
+    kinds: &'static [&'static str],
 }
 
 impl<'a> RequestQueries<'a> {
-    /// A request without queries.
+    /// The queries of a request that has none.
     pub(super) fn from_model(model: &'a Option<String>) -> Self {
         Self { model: model.as_deref(), ..Self::default() }
     }
 
-    /// Adds queries: texts, vectors or, where the endpoint takes them, coordinates.
-    pub(super) fn with(
+    /// Adds the texts and vectors of a request with these [kinds](Endpoint::KINDS) of queries.
+    pub(super) fn with_inputs(
         self,
+        kinds: &'static [&'static str],
         texts: &'a Option<Vec<String>>,
         vectors: &'a Option<Vec<Vec<f32>>>,
-        coordinates: Option<&'a Option<Vec<Vec<f32>>>>,
     ) -> Self {
-        let allowed = match coordinates {
-            Some(_) => "exactly one of texts, vectors and coordinates",
-            None => "exactly one of texts and vectors",
-        };
-        let coordinates = coordinates.and_then(Option::as_deref);
-        let texts = texts.as_deref();
-        let vectors = vectors.as_deref();
-        Self { texts, vectors, coordinates, allowed, ..self }
+        Self { texts: texts.as_deref(), vectors: vectors.as_deref(), kinds, ..self }
+    }
+
+    /// Adds coordinates, which other programs have predicted.
+    pub(super) fn with_coordinates(self, coordinates: &'a Option<Vec<Vec<f32>>>) -> Self {
+        Self { coordinates: coordinates.as_deref(), ..self }
     }
 
     fn rows(&self) -> Option<&'a [Vec<f32>]> {
@@ -93,7 +96,13 @@ impl<'a> RequestQueries<'a> {
             (texts, vectors, coordinates) => {
                 let given = [texts.is_some(), vectors.is_some(), coordinates.is_some()];
                 let count = given.iter().filter(|&&given| given).count();
-                return Err(Error::value("queries", format!("{count} kinds"), self.allowed));
+                let allowed = match self.kinds {
+                    [others @ .., last] => {
+                        format!("exactly one of {} and {last}", others.join(", "))
+                    }
+                    [] => "none".to_owned(),
+                };
+                return Err(Error::value("queries", format!("{count} kinds"), allowed));
             }
         };
         let count = self.len();

@@ -89,11 +89,13 @@ pub(super) struct SearchResponse {
 
 impl Endpoint for SearchRequest {
     const NAME: &'static str = "search";
+    const KINDS: &'static [&'static str] = &["texts", "vectors", "coordinates"];
     type Answer = SearchResponse;
 
     fn queries(&self) -> RequestQueries<'_> {
-        let coordinates = Some(&self.coordinates);
-        RequestQueries::from_model(&self.model).with(&self.texts, &self.vectors, coordinates)
+        RequestQueries::from_model(&self.model)
+            .with_inputs(Self::KINDS, &self.texts, &self.vectors)
+            .with_coordinates(&self.coordinates)
     }
 
     fn needs(&self) -> Option<ReadPart> {

@@ -52,7 +52,7 @@ split = "test"
 "#;
 
 /// The configuration of the numbers.
-fn numbers() -> String {
+pub fn numbers() -> String {
     let features = r#"features = { kind = "numbers", column = ["logp", "tpsa", "rings"] }
 scaling = "standard""#;
     let config = CONFIG.replace("label = \"kind\"\n", "");
@@ -63,7 +63,7 @@ scaling = "standard""#;
     )
 }
 
-fn sandbox() -> Sandbox {
+pub fn sandbox() -> Sandbox {
     let sandbox = Sandbox::new();
     sandbox.write("table.csv", &table());
     sandbox.write("table.toml", CONFIG);

@@ -9,7 +9,7 @@ use crate::sandbox::{CONFIG, Sandbox, json, number};
 const NGRAMS: &str = r#"{ kind = "ngrams", column = "name", min = 1, max = 3 }"#;
 
 /// A sandbox whose outputs have a set of labels and a ranking of four items each.
-fn sandbox(features: &str, kernel: &str) -> Sandbox {
+pub fn sandbox(features: &str, kernel: &str) -> Sandbox {
     let sandbox = Sandbox::new();
     let outputs = sandbox.read("data/small/outputs.tsv");
     let mut lines = outputs.lines();
@@ -35,9 +35,9 @@ fn sandbox(features: &str, kernel: &str) -> Sandbox {
     sandbox
 }
 
-const LABELS: &str = r#"{ kind = "labels", column = "labels", separator = ";" }"#;
+pub const LABELS: &str = r#"{ kind = "labels", column = "labels", separator = ";" }"#;
 const KEMENY: &str = r#"{ kind = "rankings", column = "ranks", embedding = "kemeny" }"#;
-const HAMMING: &str = r#"{ kind = "rankings", column = "ranks", embedding = "hamming" }"#;
+pub const HAMMING: &str = r#"{ kind = "rankings", column = "ranks", embedding = "hamming" }"#;
 
 #[test]
 fn label_sets_and_rankings_are_outputs() {

@@ -10,6 +10,7 @@ mod book;
 mod browser;
 mod candidates;
 mod card;
+mod cells;
 mod changed_settings;
 mod chebi20;
 mod classes;
@@ -56,6 +57,7 @@ mod scaling;
 mod served;
 mod several_files;
 mod shards;
+mod shown;
 #[cfg(unix)]
 mod signals;
 mod spectra;

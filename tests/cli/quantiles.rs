@@ -10,7 +10,7 @@ fn size(output: usize) -> f64 {
 }
 
 /// A sandbox whose outputs have a number each, and a configuration for its quantiles.
-fn sandbox() -> Sandbox {
+pub fn sandbox() -> Sandbox {
     let sandbox = Sandbox::new();
     let outputs = sandbox.read("data/small/outputs.tsv");
     let mut lines = outputs.lines();

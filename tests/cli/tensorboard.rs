@@ -35,7 +35,7 @@ fn fields(mut data: &[u8]) -> Vec<(u64, Vec<u8>, u64)> {
 }
 
 /// Step, tag and value of every scalar of the files in a folder, and the steps of restarts.
-fn scalars(sandbox: &Sandbox, run: &str) -> (Vec<(u64, String, f32)>, Vec<u64>) {
+pub fn scalars(sandbox: &Sandbox, run: &str) -> (Vec<(u64, String, f32)>, Vec<u64>) {
     let mut all = Vec::new();
     let mut restarts = Vec::new();
     let mut files: Vec<_> =

@@ -83,12 +83,12 @@ pub fn read_features(path: &Path, key: Option<&str>, packed: bool) -> Result<Fea
     Ok(Box::new(rows))
 }
 
-/// Returns the rows of the file `path`, if there are as many as in a table.
-pub(crate) fn follow(rows: FeatureFile, path: &Path, table: &Table) -> Result<FeatureFile, Error> {
-    match rows.len() {
-        count if count == table.len() => Ok(rows),
-        count => Err(Error::row_count(path, count, table.path(), table.len())),
+/// Refuses rows of the file `path` that are not one for each row of a table.
+pub(crate) fn check_row_count(rows: &FeatureFile, path: &Path, table: &Table) -> Result<(), Error> {
+    if rows.len() == table.len() {
+        return Ok(());
     }
+    Err(Error::row_count(path, rows.len(), table.path(), table.len()))
 }
 
 /// Maps a tensor of a safetensors file and checks every row.

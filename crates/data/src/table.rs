@@ -38,9 +38,8 @@ use bad_rows::BadRows;
 
 pub use bad_rows::OnBadRow;
 pub(crate) use bad_rows::skipped_rows;
-pub(crate) use formats::extensions;
 use formats::named_format;
-pub use formats::{TABLE_FORMATS, TableFormat, TextFormat, open_text};
+pub use formats::{TABLE_FORMATS, TableFormat, TextFormat, extensions, open_text};
 pub use ids::unique_ids;
 pub(crate) use ids::{bad_ids, index_ids, row_id};
 pub(crate) use lines::{Lines, Pieces};

@@ -71,17 +71,6 @@ pub const FOLDER: OutputFolder = OutputFolder {
 const FILES: &str = "metrics.json ranks.tsv worst.tsv quantiles.tsv labels.tsv reliability.tsv hits.svg ranks.svg \
                      reliability.svg learning.svg examples.svg report.html";
 
-/// The figures of the page, with their captions.
-const FIGURES: [(&str, &str); 4] = [
-    ("hits.svg", "Share of queries whose right output is among the first k candidates."),
-    ("ranks.svg", "Ranks of the right outputs."),
-    (
-        "reliability.svg",
-        "How often the first candidate is right, by its score and by its gap to the next one.",
-    ),
-    ("learning.svg", "Loss and validation metric by epochs."),
-];
-
 /// Writes the files that book/src/files.md describes. Where ranks carry no information, `ranks.tsv` is the only
 /// file about ranks, and `worst.tsv` is about edit distances.
 pub fn fill(folder: &Path, evaluated: &Evaluated, metrics: &impl Serialize) -> Result<(), Error> {
@@ -96,9 +85,8 @@ pub fn fill(folder: &Path, evaluated: &Evaluated, metrics: &impl Serialize) -> R
     if evaluated.evaluation.scores.has_ranks() {
         files.write_reliability()?;
         files.draw_ranks()?;
-        files.write_page(&rows)?;
     }
-    Ok(())
+    files.write_page(&rows)
 }
 
 /// The files of a report on an evaluation.
@@ -231,32 +219,44 @@ impl<'a> Files<'a> {
         plot::ranks(&self.folder.join("ranks.svg"), &histograms)
     }
 
-    /// Writes the page with the figures that the folder has.
+    /// Writes the page with the figures that the folder has, and with the queries where ranks carry information.
     fn write_page(&self, rows: &[QueryRow]) -> Result<(), Error> {
         let Evaluated { queries, evaluation, ranks, intervals, .. } = self.evaluated;
         let texts = queries.split().inputs.texts().unwrap_or_default();
-        let queries = rows.iter().zip(&evaluation.golds).enumerate();
-        let queries = queries.map(|(at, (row, gold))| Query {
-            text: texts.get(at).map_or("", |text| text),
-            gold_label: self.label(gold),
-            row,
-        });
+        let mut queries = Vec::new();
+        if evaluation.scores.has_ranks() {
+            for (at, (row, gold)) in rows.iter().zip(&evaluation.golds).enumerate() {
+                let text = texts.get(at).map_or("", |text| text);
+                queries.push(Query { text, gold_label: self.label(gold), row });
+            }
+        }
         let page = Page {
             title: ranks[0].0.clone(),
             subtitle: counts_line("evaluation", &evaluation.scores),
             scores: &evaluation.scores,
             intervals: &|name| intervals.get(name).copied(),
-            figures: figures(self.folder)?,
-            queries: queries.collect(),
+            figures: figures(self.folder, evaluation.scores.quantiles.is_some())?,
+            queries,
         };
         self.put("report.html", &page.html())
     }
 }
 
-/// The figures that the folder has, as SVG documents.
-fn figures(folder: &Path) -> Result<Vec<(&'static str, String)>, Error> {
+/// The figures that the folder has, as captions and SVG documents.
+fn figures(folder: &Path, predicts_quantiles: bool) -> Result<Vec<(&'static str, String)>, Error> {
+    let reliability = if predicts_quantiles {
+        "Share of numbers that are at most their predicted quantile, by its level."
+    } else {
+        "How often the first candidate is right, by its score and by its gap to the next one."
+    };
+    let captions = [
+        ("hits.svg", "Share of queries whose right output is among the first k candidates."),
+        ("ranks.svg", "Ranks of the right outputs."),
+        ("reliability.svg", reliability),
+        ("learning.svg", "Loss and validation metric by epochs."),
+    ];
     let mut figures = Vec::new();
-    for (name, caption) in FIGURES {
+    for (name, caption) in captions {
         let path = folder.join(name);
         if path.exists() {
             figures.push((caption, fs::read_to_string(&path).map_err(FileError::io(&path))?));

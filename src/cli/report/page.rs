@@ -11,6 +11,9 @@ use crate::metrics::scores::Scores;
 
 const TEMPLATE: &str = include_str!("page.html");
 
+/// The part about queries.
+const QUERIES: &str = include_str!("queries.html");
+
 /// The most queries whose molecules are drawn. Of more, the worst are drawn: a drawing has some kilobytes.
 const DRAWN: usize = 400;
 
@@ -25,6 +28,7 @@ pub struct Page<'a> {
     pub intervals: &'a dyn Fn(&str) -> Option<[f64; 2]>,
     /// SVG documents with their captions.
     pub figures: Vec<(&'static str, String)>,
+    /// The queries; none where ranks carry no information.
     pub queries: Vec<Query<'a>>,
 }
 
@@ -51,6 +55,19 @@ impl Query<'_> {
 impl Page<'_> {
     /// The page as HTML.
     pub fn html(&self) -> String {
+        TEMPLATE
+            .replace("{{title}}", &escape(&self.title))
+            .replace("{{subtitle}}", &escape(&self.subtitle))
+            .replace("{{metrics}}", &self.metrics())
+            .replace("{{figures}}", &self.figures())
+            .replace("{{queries}}", &self.queries())
+    }
+
+    /// The table of queries; nothing where there are none.
+    fn queries(&self) -> String {
+        if self.queries.is_empty() {
+            return String::new();
+        }
         let drawn = self.drawn();
         let rows = self.queries.iter().zip(&drawn).map(|(query, drawn)| row(query, *drawn));
         let note = if drawn.iter().all(|drawn| *drawn) {
@@ -60,13 +77,8 @@ impl Page<'_> {
                 "A click on a heading sorts the table. Molecules of the {DRAWN} worst queries are drawn."
             )
         };
-        TEMPLATE
-            .replace("{{title}}", &escape(&self.title))
-            .replace("{{subtitle}}", &escape(&self.subtitle))
-            .replace("{{note}}", &note)
-            .replace("{{metrics}}", &self.metrics())
-            .replace("{{figures}}", &self.figures())
-            .replace("{{queries}}", &rows.collect::<Vec<_>>().join("\n"))
+        let rows = rows.collect::<Vec<_>>().join("\n");
+        QUERIES.replace("{{note}}", &note).replace("{{rows}}", &rows)
     }
 
     /// Which queries have drawings.

@@ -7,6 +7,15 @@ use crate::decoding::decoder::{Decoder, PredictedOutput};
 use crate::error::Error;
 use crate::metrics::structures::{BeyondScores, MoleculeScores, StructureScores};
 
+/// The right outputs that count, one for each query.
+#[derive(Clone, Copy)]
+pub(super) struct RightOutputs<'a> {
+    /// Their ids.
+    pub ids: &'a [String],
+    /// What they are, where outputs are compared as molecules or graphs.
+    pub truth: Option<&'a Truth>,
+}
+
 /// The label of each right output, whether it is a candidate or not; none where one is not known.
 fn labels<'l>(
     split: &'l Split,
@@ -21,19 +30,18 @@ fn labels<'l>(
     golds.iter().enumerate().map(label).collect()
 }
 
-/// The metrics of what a search finds for the queries of a split, next to those of the `first` candidates; `right` has the
-/// ids of the right outputs that count, and what they are where outputs are compared as graphs.
+/// The metrics of what a search finds for the queries of a split, next to those of the `first` candidates.
 pub(super) fn beyond_scores(
     decoder: Decoder,
     outputs: &[PredictedOutput],
     split: &Split,
-    right: (&[String], Option<&Truth>),
+    right: RightOutputs,
     first: &[Option<usize>],
 ) -> Result<BeyondScores, Error> {
     let candidates = decoder.candidates;
     let first = first.iter().map(|at| at.map_or("", |at| candidates.label(at)));
     let first: Vec<&str> = first.collect();
-    let (smiles, graphs) = match right.1 {
+    let (smiles, graphs) = match right.truth {
         Some(Truth::Molecules(all)) => {
             let labels = outputs.iter().map(|output| output.label.as_str());
             let predicted = decoder.config.output.features.truth_of_labels(labels)?;
@@ -51,7 +59,7 @@ pub(super) fn beyond_scores(
             | Truth::Rankings(_)
             | Truth::Numbers(_),
         )
-        | None => (labels(split, right.0, candidates), None),
+        | None => (labels(split, right.ids, candidates), None),
     };
     let scores = |predicted: Vec<&str>| {
         let pairs: Vec<_> = smiles.as_ref()?.iter().copied().zip(predicted).collect();

@@ -19,7 +19,7 @@ use dsokr_decode::{
 use rand::RngExt;
 
 use self::areas::scored_labels;
-use self::beyond::beyond_scores;
+use self::beyond::{RightOutputs, beyond_scores};
 use self::distances::{kernel_losses, mces_distances, squared_errors};
 use self::golds::{GoldRows, check_lists};
 pub(crate) use self::golds::{RankedGolds, has_gold};
@@ -58,8 +58,8 @@ pub(crate) struct Models<'a> {
     pub search: Option<&'a BeyondSearch>,
     /// Whether the MCES distances of the first candidates are measured.
     pub mces: bool,
-    /// Whether areas under curves of scores of labels are computed, which ranks the candidates once more.
-    pub areas: bool,
+    /// Whether the scores of all labels or classes are computed, for metrics of them; it ranks the candidates once more.
+    pub label_scores: bool,
 }
 
 /// The queries of an evaluation with their predictions and the ranks of their right outputs.
@@ -83,7 +83,7 @@ impl<'a> Models<'a> {
             processes: Processes::default(),
             search,
             mces: false,
-            areas: true,
+            label_scores: true,
         }
     }
 
@@ -205,7 +205,7 @@ impl<'a> Models<'a> {
             evaluation.scores.quantiles = Some(scores);
             evaluation.queries.extend(losses);
         }
-        if self.areas
+        if self.label_scores
             && let Some(scored) = scored_labels(self, ensemble, pool, &truth)?
         {
             evaluation.add_areas(scored);
@@ -244,7 +244,7 @@ impl<'a> Models<'a> {
         if let Some(beyond) = self.beyond(ensemble, pool, 1)? {
             let truth = evaluation.outputs.as_ref().map(|(truth, _)| truth);
             let beyond = beyond.concat();
-            let right = (golds.ids.as_slice(), truth);
+            let right = RightOutputs { ids: &golds.ids, truth };
             let scores = beyond_scores(decoder, &beyond, split, right, &first)?;
             evaluation.scores.beyond = Some(scores);
         }

@@ -1,6 +1,7 @@
 //! The metrics of an evaluation; `evaluation.metric` names the one that a configuration chooses by.
 
 mod definitions;
+mod further;
 mod summary;
 
 use std::borrow::Cow;
@@ -16,8 +17,9 @@ use crate::metrics::classes::PredictedClasses;
 use crate::metrics::regression::PredictedTarget;
 use crate::metrics::scores::Scores;
 use definitions::METRICS;
+pub(crate) use further::further_metrics;
+pub(crate) use summary::Summary;
 pub use summary::{RESAMPLES, intervals};
-pub(crate) use summary::{Summary, further_metrics};
 
 /// The definition of a metric. Its value is the number of its name in the JSON of [`Scores`].
 struct Definition {
@@ -154,8 +156,8 @@ impl Metric {
         self.0.places
     }
 
-    /// Whether it is an area under a curve of the scores of labels.
-    pub(crate) fn is_area(self) -> bool {
+    /// Whether it is computed from the scores of all labels or classes, for which candidates are ranked once more.
+    pub(crate) fn needs_label_scores(self) -> bool {
         matches!(self.0.over, Over::Area(_))
     }
 
@@ -247,6 +249,7 @@ mod tests {
         evaluation.scores.further = further_metrics(&evaluation);
         assert_eq!(evaluation.scores.further.len(), 1);
         let stored = serde_json::to_value(&evaluation.scores).unwrap();
+        assert_eq!(stored["crossing"], 0.375);
         let read: Scores = serde_json::from_value(stored).unwrap();
         for scores in [&evaluation.scores, &read] {
             assert_eq!(crossing.measured(scores), Some(0.375));

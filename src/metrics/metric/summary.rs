@@ -24,7 +24,7 @@ impl Metric {
     }
 
     /// The metric of any of the queries; none where the evaluation lacks what it summarises.
-    fn of_drawn(self, evaluation: &Evaluation) -> Option<Summary> {
+    pub(super) fn of_drawn(self, evaluation: &Evaluation) -> Option<Summary> {
         let labels = || LabelCounts::from_evaluation(evaluation);
         Some(match self.0.over {
             Over::Kept => mean(evaluation.queries.get(self.0.name)?.clone()),
@@ -62,25 +62,6 @@ impl Metric {
             }
         })
     }
-}
-
-/// The metrics of an evaluation that its scores have no field for, by name.
-pub(crate) fn further_metrics(evaluation: &Evaluation) -> BTreeMap<String, f64> {
-    let queries: Vec<usize> = (0..evaluation.ranks.len()).collect();
-    let value = |metric: Metric| match metric.0.over {
-        Over::Area(area) => area(evaluation.scored.as_ref()?, &queries),
-        Over::Kept
-        | Over::Ranks(_)
-        | Over::F1
-        | Over::HammingLoss
-        | Over::MicroF1
-        | Over::MacroF1
-        | Over::Numbers(_)
-        | Over::Classes(_) => Some(metric.of_drawn(evaluation)?(&queries)),
-    };
-    let lacking = Metric::all().filter(|metric| metric.read(&evaluation.scores).is_none());
-    let further = lacking.filter_map(|metric| Some((metric.name().to_owned(), value(metric)?)));
-    further.filter(|(_, value)| value.is_finite()).collect()
 }
 
 /// Resamples of the bootstrap in reports.

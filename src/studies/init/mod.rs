@@ -9,6 +9,7 @@ mod join;
 mod kind;
 mod roles;
 mod spectra;
+mod template;
 
 use std::fs;
 use std::path::{Path, PathBuf};

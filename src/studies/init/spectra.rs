@@ -7,7 +7,8 @@ use dsokr_data::library::Library;
 use dsokr_data::table::TextFormat;
 use toml_edit::DocumentMut;
 
-use super::configuration::{COMPARED, MANY, lower_sizes, sketch_inputs};
+use super::configuration::{COMPARED, MANY};
+use super::template::{lower_sizes, sketch_inputs};
 use super::{LEAST, constant_kernels_of, refuse_present};
 use crate::config::Config;
 use crate::error::{Error, ensure};

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{FeatureFacts, FittedColumns, FittedRows, OutputFiles, OutputKind, OutputTable};
 use crate::error::Error;
-use crate::feature_file::{follow, read_features};
+use crate::feature_file::{check_row_count, read_features};
 use crate::root::DataRoot;
 
 /// A matrix in a file, one row an object.
@@ -41,7 +41,8 @@ impl OutputKind for FeatureFileConfig {
             OutputFiles::Configured(_) => self.key.as_deref(),
             OutputFiles::Given(_) => None,
         };
-        let rows = follow(read_features(&path, key, self.packed)?, &path, from.table)?;
+        let rows = read_features(&path, key, self.packed)?;
+        check_row_count(&rows, &path, from.table)?;
         Ok((FittedColumns::fixed(rows.width()), rows))
     }
 }

@@ -16,7 +16,7 @@ use smart_default::SmartDefault;
 use super::{PairFacts, Wanted};
 use crate::cells::{self, NumberNotation};
 use crate::error::{Error, check};
-use crate::feature_file::{follow, read_features};
+use crate::feature_file::{check_row_count, read_features};
 use crate::inputs::{InputKind, Inputs, KernelRows};
 use crate::kinds;
 use crate::npy::read_matrix;
@@ -187,7 +187,7 @@ impl InputsConfig {
                 let index = RowIndex::read(&config.table, &config.id, wanted)?;
                 let path = wanted.root()?.file(&config.file);
                 let all = read_features(&path, config.key.as_deref(), config.packed)?;
-                let all = follow(all, &path, &index.table)?;
+                check_row_count(&all, &path, &index.table)?;
                 Box::new(move |table| Ok(Inputs::Vectors(all.select(&index.of(table, column)?)?)))
             }
             Self::Kernels(config) => {

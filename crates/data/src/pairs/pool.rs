@@ -24,7 +24,7 @@ pub struct PoolConfig {
     /// One that starts with `./` is in the folder of the configuration; one that starts with `datasets/` is next to
     /// that folder, or in the current one.
     pub folder: String,
-    /// A table (.csv, .tsv, .jsonl, .parquet), or a file with one text a line and nothing else (.txt, .smi), whose
+    /// A table, or a file with one text a line and nothing else (.txt, .smi), whose
     /// ids are the numbers of the lines, from 1.
     pub file: String,
     /// Column of the ids.

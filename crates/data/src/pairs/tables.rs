@@ -26,7 +26,7 @@ pub struct TablesConfig {
     /// One that starts with `./` is in the folder of the configuration; one that starts with `datasets/` is next to
     /// that folder, or in the current one.
     pub folder: String,
-    /// Table of training pairs (.csv, .tsv, .jsonl, .parquet), or a list of tables, whose pairs are taken table by
+    /// Table of training pairs, or a list of tables, whose pairs are taken table by
     /// table. An entry `{ path = "more.tsv", weight = 0.5 }` gives the weight of each of its pairs (default: 1): a pair
     /// of weight 2 counts as two equal pairs. A pair that is in two of the tables counts twice; the log says how many
     /// are, and how many inputs have different outputs.

@@ -96,7 +96,7 @@ impl TextFormat {
 }
 
 /// Returns the extensions of the formats that are `chosen`, for messages: `.csv, .tsv`.
-pub(crate) fn extensions(chosen: impl Fn(&TableFormat) -> bool) -> String {
+pub fn extensions(chosen: impl Fn(&TableFormat) -> bool) -> String {
     let formats = TABLE_FORMATS.iter().filter(|format| chosen(format));
     let names = formats.flat_map(|format| format.extensions);
     names.map(|extension| format!(".{extension}")).collect::<Vec<_>>().join(", ")
