@@ -68,19 +68,13 @@ impl Setting {
         let architecture = Architecture {
             vocabulary: VOCABULARY as usize,
             positions,
-            first_position: 0,
-            types: 0,
             layers,
             width,
             heads,
             feed_forward,
-            epsilon: 1e-12,
-            dropout: 0.1,
-            attention_dropout: 0.1,
-            // none, as in BERT
-            inner_dropout: 0.0,
             precision: serde_json::from_value::<Precision>(precision.into()).ok()?,
-            recompute: false,
+            // the dropout of BERT
+            ..Architecture::default()
         };
         Some(Self { architecture, batch, processor: processor.parse().ok()?, ragged })
     }

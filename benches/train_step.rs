@@ -71,8 +71,6 @@ impl Sizes {
         Architecture {
             vocabulary: 1,
             positions: self.length,
-            first_position: 0,
-            types: 0,
             layers: self.layers,
             width: self.d,
             heads: self.heads,
@@ -82,7 +80,7 @@ impl Sizes {
             attention_dropout: self.dropout,
             inner_dropout: self.dropout,
             precision: self.precision,
-            recompute: false,
+            ..Architecture::default()
         }
     }
 }

@@ -130,7 +130,7 @@ impl Recipe for PretrainedConfig {
         folder: &Path,
         unit_length: bool,
     ) -> Result<(), Error> {
-        Ok(inputs.model().export(folder, encoder, self.max_length, unit_length)?)
+        Ok(inputs.model().export(folder, encoder, &self.reader(inputs.model()), unit_length)?)
     }
 }
 

@@ -3,25 +3,32 @@
 use std::path::{Path, PathBuf};
 
 use dsokr_data::Split;
-use dsokr_nn::pretrained::{Pretrained, PretrainedConfig, Tokenizer};
+use dsokr_nn::pretrained::{Pretrained, PretrainedConfig, TextReader, Tokenizer};
 use dsokr_nn::transformer::TokensConfig;
 use dsokr_nn::{TokenIds, TokenIdsBuilder};
 use rayon::prelude::*;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use smart_default::SmartDefault;
+use tracing::info;
 
 use crate::encoders::inputs::{Prepare, warn_unknown};
 use crate::error::{Error, ensure};
 
-/// The tokenizer and the sizes of a pretrained encoder, and its maximal length of texts.
+/// The tokenizer and the sizes of a pretrained encoder, and how it reads texts.
 #[derive(Clone, Debug)]
 pub struct PretrainedInputs {
     model: Pretrained,
-    max_length: usize,
+    reader: TextReader,
 }
 
 impl PretrainedInputs {
+    fn new(config: &PretrainedConfig, model: Pretrained) -> Result<Self, Error> {
+        config.check(&model)?;
+        let reader = config.reader(&model);
+        Ok(Self { model, reader })
+    }
+
     /// The encoder's folder.
     pub fn model(&self) -> &Pretrained {
         &self.model
@@ -48,13 +55,19 @@ impl Prepare for PretrainedInputs {
 
     /// Nothing is learned from the texts.
     fn fit(config: &PretrainedConfig, _: &Split) -> Result<Self, Error> {
-        let model = Pretrained::open(&pretrained_folder(config)?)?;
-        config.check(&model)?;
-        Ok(Self { model, max_length: config.max_length })
+        let inputs = Self::new(config, Pretrained::open(&pretrained_folder(config)?)?)?;
+        if inputs.model.sentences.is_some() {
+            info!(
+                prompt = inputs.reader.prompt(),
+                max_length = inputs.reader.max_length(),
+                "texts are read as a model of sentence-transformers"
+            );
+        }
+        Ok(inputs)
     }
 
     fn inputs(&self, split: &Split) -> Result<Vec<TokenIds>, Error> {
-        tokenise(split, &self.model.tokenizer, self.max_length)
+        tokenise(split, |text| self.reader.encode(text))
     }
 
     fn files(&self) -> Result<Vec<(&'static str, String)>, Error> {
@@ -62,9 +75,7 @@ impl Prepare for PretrainedInputs {
     }
 
     fn load(config: &PretrainedConfig, folder: &Path) -> Result<Self, Error> {
-        let model = Pretrained::open_without_weights(folder)?;
-        config.check(&model)?;
-        Ok(Self { model, max_length: config.max_length })
+        Self::new(config, Pretrained::open_without_weights(folder)?)
     }
 }
 
@@ -106,7 +117,7 @@ impl Prepare for TokenInputs {
     }
 
     fn inputs(&self, split: &Split) -> Result<Vec<TokenIds>, Error> {
-        tokenise(split, &self.tokens, self.max_length)
+        tokenise(split, |text| self.tokens.encode(text, self.max_length))
     }
 
     fn files(&self) -> Result<Vec<(&'static str, String)>, Error> {
@@ -123,24 +134,23 @@ impl Prepare for TokenInputs {
 /// Number of texts that are tokenised at a time.
 const AT_ONCE: usize = 4096;
 
-/// The ids of a split's texts. The number of texts that were truncated is logged, and that of texts with no more than
-/// the special tokens.
+/// The ids of a split's texts, as `encode` returns them with whether tokens were lost. The number of texts that were
+/// truncated is logged, and that of texts with no more tokens than the empty text.
 fn tokenise(
     split: &Split,
-    tokenizer: &Tokenizer,
-    max_length: usize,
+    encode: impl Fn(&str) -> Result<(Vec<u32>, bool), dsokr_nn::Error> + Sync,
 ) -> Result<Vec<TokenIds>, Error> {
+    let (empty, _) = encode("")?;
     let texts = split.inputs.texts()?;
     let mut all = TokenIdsBuilder::default();
     let mut cut = 0;
     let mut unknown = 0;
     for some in texts.chunks(AT_ONCE) {
-        let encode = |text: &String| tokenizer.encode(text, max_length);
-        let encoded: Vec<_> = some.par_iter().map(encode).collect::<Result<_, _>>()?;
+        let encoded: Vec<_> = some.par_iter().map(|text| encode(text)).collect::<Result<_, _>>()?;
         for (ids, shorter) in encoded {
             all.push(&ids).map_err(Error::io(&std::env::temp_dir()))?;
             cut += usize::from(shorter);
-            unknown += usize::from(ids.len() <= tokenizer.special_tokens);
+            unknown += usize::from(ids.len() <= empty.len());
         }
     }
     if cut > 0 {

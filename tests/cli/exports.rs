@@ -137,8 +137,9 @@ pub fn python_with(module: &str, test: &str) -> Option<Command> {
 fn sentence_transformers_returns_the_coordinates_of_the_run() {
     let test = "sentence_transformers_returns_the_coordinates_of_the_run";
     let Some(mut python) = python_with("sentence_transformers", test) else { return };
-    let cases: [&[&str]; 3] = [
+    let cases: [&[&str]; 4] = [
         &[],
+        &["encoder.pooling=\"weighted-mean\"", "encoder.prompt=\"an open \""],
         &["encoder.pooling=\"first\"", "decoding.normalise=true", "output.power=0.5"],
         &["encoder.pooling=\"max\"", "decoding.hubs={folds=2, neighbours=[2]}"],
     ];

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use dsokr_core::store::write_atomically;
-use dsokr_nn::pretrained::{COMPANIONS, Pretrained};
+use dsokr_nn::pretrained::{COMPANIONS, Pretrained, module_folders, sentence_files};
 
 use crate::error::Error;
 use crate::folder::create_parent;
@@ -17,11 +17,16 @@ const CONFIG: &str = "config.json";
 
 /// Returns files that an encoder's folder may have in addition to its weights; all but the first may be absent.
 fn files() -> impl Iterator<Item = &'static str> {
-    [CONFIG, "tokenizer.json"].into_iter().chain(COMPANIONS)
+    [CONFIG, "tokenizer.json"].into_iter().chain(COMPANIONS).chain(sentence_files())
 }
 
 /// Weights, the preferred ones first.
 const WEIGHTS: [&str; 2] = ["model.safetensors", "pytorch_model.bin"];
+
+/// The list of modules of a model of sentence-transformers.
+const MODULES: &str = "modules.json";
+/// The folder in which the cache notes, by commit, the files that a model does not have.
+const ABSENT: &str = ".no_exist";
 
 /// The largest file.
 const MOST_BYTES: u64 = 64 << 30;
@@ -48,16 +53,29 @@ pub fn folder(name: &str, network: &Network) -> Result<PathBuf, Error> {
     let reference = model.cache.join("refs").join(model.revision);
     let cached = fs::read_to_string(&reference).unwrap_or_else(|_| model.revision.to_owned());
     let cached = model.cache.join("snapshots").join(cached.trim());
-    if complete(&cached) {
+    let is_complete = complete(&cached);
+    if is_complete && model.has_modules(&cached) {
         return Ok(cached);
     }
-    if std::env::var_os("HF_HUB_OFFLINE").is_some_and(|value| value == "1") {
-        return Err(Error::download(format!("hub:{name}"), model.absent("HF_HUB_OFFLINE is 1")));
-    }
-    model.download(network).map_err(|error| match error {
-        Error::Download { what, message } => Error::download(what, model.absent(&message)),
+    let downloaded = if std::env::var_os("HF_HUB_OFFLINE").is_some_and(|value| value == "1") {
+        Err(Error::download(format!("hub:{name}"), "HF_HUB_OFFLINE is 1"))
+    } else {
+        model.download(network)
+    };
+    match downloaded {
+        Err(Error::Download { message, .. }) if is_complete => {
+            tracing::warn!(
+                "{}: {message}; whether the model has a {MODULES}, which says how texts become vectors, is not known, \
+                 and it is used as it is in the cache",
+                cached.display()
+            );
+            Ok(cached)
+        }
+        Err(Error::Download { what, message }) => {
+            Err(Error::download(what, model.absent(&message)))
+        }
         other => other,
-    })
+    }
 }
 
 /// Returns whether a folder has what an encoder needs.
@@ -65,7 +83,28 @@ fn complete(folder: &Path) -> bool {
     let tokenizer = ["tokenizer.json", "vocab.txt"];
     folder.join(CONFIG).is_file()
         && tokenizer.iter().any(|name| folder.join(name).is_file())
-        && WEIGHTS.iter().any(|name| folder.join(name).is_file())
+        && has_weights(folder)
+}
+
+/// Returns whether a folder has weights.
+fn has_weights(folder: &Path) -> bool {
+    WEIGHTS.iter().any(|name| folder.join(name).is_file())
+}
+
+/// Moves the files of a folder that another one lacks into it, with those of its subfolders.
+fn add_files(from: &Path, to: &Path) -> Result<(), Error> {
+    fs::create_dir_all(to).map_err(Error::io(to))?;
+    for entry in fs::read_dir(from).map_err(Error::io(from))? {
+        let stored = entry.map_err(Error::io(from))?.path();
+        let Some(name) = stored.file_name() else { continue };
+        let there = to.join(name);
+        if stored.is_dir() {
+            add_files(&stored, &there)?;
+        } else if !there.exists() {
+            fs::rename(&stored, &there).map_err(Error::io(&there))?;
+        }
+    }
+    Ok(())
 }
 
 impl<'a> Model<'a> {
@@ -107,6 +146,19 @@ impl<'a> Model<'a> {
         )
     }
 
+    /// Returns whether a snapshot has the modules of a model of sentence-transformers, or is known to be none.
+    fn has_modules(&self, snapshot: &Path) -> bool {
+        if snapshot.join(MODULES).is_file() {
+            let folders = module_folders(snapshot).unwrap_or_default();
+            let has_weights_of = |folder: &str| has_weights(&snapshot.join(folder));
+            return folders
+                .iter()
+                .all(|folder| !folder.has_weights || has_weights_of(&folder.name));
+        }
+        let commit = snapshot.file_name().unwrap_or_default();
+        self.cache.join(ABSENT).join(commit).join(MODULES).exists()
+    }
+
     fn url(&self, file: &str) -> String {
         format!("{}/{}/resolve/{}/{file}", self.endpoint, self.name, self.revision)
     }
@@ -130,36 +182,41 @@ impl<'a> Model<'a> {
         }
         fs::create_dir_all(&here).map_err(Error::io(&here))?;
         for file in files() {
-            self.file(network, file, &here)?;
+            let there = self.file(network, file, &here)?;
+            if file == MODULES && !there {
+                let absent = self.cache.join(ABSENT).join(commit).join(MODULES);
+                create_parent(&absent)?;
+                write_atomically(&absent, |_| Ok(()))?;
+            }
         }
-        if let Err(error) = Pretrained::open_without_weights(&here) {
-            // what is wrong is removed: the configuration and the tokenizer have no checksums
-            files().for_each(|file| drop(fs::remove_file(here.join(file))));
-            return Err(Error::download(
-                format!("{}/{}", self.endpoint, self.name),
-                error.to_string(),
-            ));
+        // what is wrong is removed: the small files have no checksums
+        let damaged = |error: dsokr_nn::Error| {
+            let _ = fs::remove_dir_all(&here);
+            Error::download(format!("{}/{}", self.endpoint, self.name), error.to_string())
+        };
+        let folders = module_folders(&here).map_err(damaged)?;
+        for folder in &folders {
+            let name = format!("{}/{CONFIG}", folder.name);
+            create_parent(&here.join(&name))?;
+            self.file(network, &name, &here)?;
         }
-        let weights = |any, file| Ok::<_, Error>(any || self.file(network, file, &here)?);
-        WEIGHTS.into_iter().try_fold(false, weights)?;
-        if !complete(&here) {
+        Pretrained::open_without_weights(&here).map_err(damaged)?;
+        let snapshot = snapshots.join(commit);
+        if !has_weights(&snapshot) {
+            self.weights(network, "", &here)?;
+        }
+        for folder in folders {
+            if folder.has_weights && !has_weights(&snapshot.join(&folder.name)) {
+                self.weights(network, &format!("{}/", folder.name), &here)?;
+            }
+        }
+        // one of huggingface_hub may lack files
+        add_files(&here, &snapshot)?;
+        let _ = fs::remove_dir_all(&here);
+        if !complete(&snapshot) {
             let message = "the model needs config.json, tokenizer.json or vocab.txt, and model.safetensors or \
                            pytorch_model.bin in one file";
             return Err(Error::download(format!("{}/{}", self.endpoint, self.name), message));
-        }
-        let snapshot = snapshots.join(commit);
-        if !snapshot.exists() {
-            fs::rename(&here, &snapshot).map_err(Error::io(&snapshot))?;
-        } else {
-            // one of huggingface_hub that lacks files
-            for file in files().chain(WEIGHTS) {
-                let stored = here.join(file);
-                let there = snapshot.join(file);
-                if stored.is_file() && !there.exists() {
-                    fs::rename(&stored, &there).map_err(Error::io(&there))?;
-                }
-            }
-            let _ = fs::remove_dir_all(&here);
         }
         if commit != self.revision {
             let reference = self.cache.join("refs").join(self.revision);
@@ -167,6 +224,16 @@ impl<'a> Model<'a> {
             write_atomically(&reference, |out| out.write_all(commit.as_bytes()))?;
         }
         Ok(snapshot)
+    }
+
+    /// Downloads the weights of a folder of the model, `""` or one with a `/` at its end.
+    fn weights(&self, network: &Network, folder: &str, here: &Path) -> Result<(), Error> {
+        for file in WEIGHTS {
+            if self.file(network, &format!("{folder}{file}"), here)? {
+                return Ok(());
+            }
+        }
+        Ok(())
     }
 
     /// Downloads a file, if the model has it.

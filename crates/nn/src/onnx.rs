@@ -96,6 +96,8 @@ pub enum Attribute<'a> {
     Float(f32),
     /// Integers.
     Ints(&'a [i64]),
+    /// A text.
+    Text(&'a str),
 }
 
 /// A tensor of a [`Graph`]: an input, a constant, or the result of an operator.
@@ -221,6 +223,7 @@ impl Graph {
                 match *value {
                     Attribute::Float(value) => attribute.float(2, value).int(20, 1),
                     Attribute::Int(value) => attribute.int(3, value).int(20, 2),
+                    Attribute::Text(value) => attribute.bytes(4, value).int(20, 3),
                     Attribute::Ints(values) => {
                         values.iter().fold(attribute, |list, &value| list.int(8, value)).int(20, 7)
                     }

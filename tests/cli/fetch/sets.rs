@@ -172,8 +172,20 @@ fn a_pretrained_encoder_comes_from_the_hub() {
     crate::pretrained::model(&sandbox);
     let model = sandbox.path("model");
     let weights = fs::read(model.join("model.safetensors")).unwrap();
+    let module = |at: usize, path: &str, kind: &str| {
+        let class = format!("sentence_transformers.models.{kind}");
+        serde_json::json!({"idx": at, "name": at.to_string(), "path": path, "type": class})
+    };
+    let modules = [
+        module(0, "", "Transformer"),
+        module(1, "1_Pooling", "Pooling"),
+        module(2, "2_Normalize", "Normalize"),
+    ];
+    sandbox.write("model/modules.json", &serde_json::json!(modules).to_string());
+    fs::create_dir(model.join("1_Pooling")).unwrap();
+    sandbox.write("model/1_Pooling/config.json", "{\"pooling_mode_cls_token\": true}");
     let server = Server::new(move |asked, before, stream| {
-        let name = asked.path.rsplit('/').next().unwrap();
+        let name = asked.path.strip_prefix("/owner/tiny/resolve/main/").unwrap_or("blob");
         let known = asked.path.starts_with("/owner/tiny/resolve/main/") || asked.path == "/blob";
         let file = if name == "blob" { "model.safetensors" } else { name };
         let Some(bytes) = fs::read(model.join(file)).ok().filter(|_| known) else {
@@ -235,6 +247,8 @@ fn a_pretrained_encoder_comes_from_the_hub() {
     let kept = fs::read(cache.join("snapshots").join(COMMIT).join("model.safetensors")).unwrap();
     assert!(kept == weights);
     assert_eq!(fs::read_dir(cache.join("snapshots")).unwrap().count(), 1);
+    let readout = fs::read_to_string(sandbox.path("a/sentence-transformers.json")).unwrap();
+    assert!(readout.contains("\"first\"") && readout.contains("normalize"), "{readout}");
     // nobody answers: the cache is enough, and a model that is not there is named with what to do
     let (code, again, errors) = train("http://127.0.0.1:1", "hub:owner/tiny", "b");
     assert_eq!((code, &again), (Some(0), &found), "{errors}");

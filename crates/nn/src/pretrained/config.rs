@@ -6,7 +6,7 @@ use dsokr_kernels::Precision;
 use serde_json::{Map, Value};
 
 use crate::error::Error;
-use crate::transformer::Architecture;
+use crate::transformer::{Activation, Architecture};
 
 /// Upper bound for the sizes of a model; products of two sizes fit into 64 bits.
 const LARGEST: u64 = i32::MAX as u64;
@@ -46,9 +46,12 @@ impl Config {
             let names = FAMILIES.map(|(name, _)| format!("{name:?}"));
             keys.refuse("model_type", &format!("one of {}", names.join(", ")))
         })?;
-        let exact = "\"gelu\", the exact one with the error function";
-        keys.only("hidden_act", |value| value == "gelu", exact)?;
-        keys.only("position_embedding_type", |value| value == "absolute", "\"absolute\"")?;
+        let activation =
+            keys.value("hidden_act", Some(Activation::Gelu), &Activation::names(), |value| {
+                Activation::named(value.as_str()?)
+            })?;
+        let absolute = |value: &Value| value.is_null() || value == "absolute";
+        keys.only("position_embedding_type", absolute, "null or \"absolute\"")?;
         for key in ["is_decoder", "add_cross_attention"] {
             keys.only(key, |value| value.is_null() || value == false, "false")?;
         }
@@ -90,6 +93,7 @@ impl Config {
             width,
             heads,
             feed_forward: size("intermediate_size")?,
+            activation,
             epsilon: keys.value("layer_norm_eps", Some(1e-12), "a number in (0, 1)", inside)?,
             dropout: rate("hidden_dropout_prob")?,
             attention_dropout: rate("attention_probs_dropout_prob")?,

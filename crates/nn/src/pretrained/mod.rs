@@ -5,6 +5,7 @@
 //! |---|---|
 //! | `config.json` | the sizes; `model_type` is `bert` (also SciBERT, MiniLM, …), `roberta`, `xlm-roberta` or `camembert` |
 //! | `tokenizer.json`, else `vocab.txt` with `tokenizer_config.json` | the [`Tokenizer`] |
+//! | `modules.json` and what it names | of a model of sentence-transformers: pooling, layers behind it, lengths, prompts ([`Sentences`]) |
 //! | `model.safetensors`, else `pytorch_model.bin`, or their shards with `….index.json` | the weights: 32-bit floats, or 16-bit floats that are widened |
 //!
 //! Every tensor of a weight file becomes a parameter or is known to be unused: the pooler, the heads
@@ -13,7 +14,9 @@
 //! different architecture are never half loaded.
 
 mod config;
+mod sentences;
 mod tensors;
+mod texts;
 mod vocabulary;
 mod weights;
 mod write;
@@ -35,14 +38,18 @@ use dsokr_kernels::Precision;
 
 use crate::encoder::PartSize;
 use crate::error::Error;
-use crate::transformer::{Architecture, Body, Pooling, Transformer};
+use crate::transformer::{
+    Architecture, Body, Pooling, Readout, SentenceLayer, SentenceLayers, Transformer,
+};
 use config::Config;
+pub use sentences::{ModuleFolder, Sentences, module_folders, sentence_files};
 use tensors::{Tensors, weight_file};
+pub use texts::TextReader;
 pub use write::is_exported;
 
 /// Other files of the tokenizer, which are kept so that transformers' own tokenizer loads from the
 /// folder that is written.
-pub const COMPANIONS: [&str; 7] = [
+pub const COMPANIONS: [&str; 8] = [
     "vocab.txt",
     "tokenizer_config.json",
     "special_tokens_map.json",
@@ -50,6 +57,7 @@ pub const COMPANIONS: [&str; 7] = [
     "vocab.json",
     "merges.txt",
     "sentencepiece.bpe.model",
+    "spiece.model",
 ];
 
 /// The folder of a pretrained encoder: its architecture and tokenizer, checked, and the path of its
@@ -64,8 +72,12 @@ pub struct Pretrained {
     pub tokenizer: Tokenizer,
     /// Names and contents of the [`COMPANIONS`] in the folder.
     companions: Vec<(&'static str, Vec<u8>)>,
+    /// The layers behind the transformer, lengths and prompts, if it is a model of sentence-transformers.
+    pub sentences: Option<Sentences>,
     /// The weight file, or the index of several.
     weights: Option<PathBuf>,
+    /// The weight file of each dense layer behind the transformer.
+    dense_weights: Vec<PathBuf>,
 }
 
 impl Pretrained {
@@ -87,6 +99,8 @@ impl Pretrained {
     /// # Errors
     /// The errors of [`open`](Self::open), except for missing weights.
     pub fn open_without_weights(folder: &Path) -> Result<Self, Error> {
+        let sentences = Sentences::read(folder)?;
+        let folder = &below(folder, sentences.as_ref());
         let config = Config::read(&folder.join("config.json"))?;
         let [json, vocabulary] = ["tokenizer.json", "vocab.txt"].map(|name| folder.join(name));
         let (path, tokenizer) = if json.exists() {
@@ -112,7 +126,15 @@ impl Pretrained {
                 companions.push((name, bytes));
             }
         }
-        Ok(Self { folder: folder.to_path_buf(), config, tokenizer, companions, weights: None })
+        Ok(Self {
+            folder: folder.clone(),
+            config,
+            tokenizer,
+            companions,
+            sentences,
+            weights: None,
+            dense_weights: Vec::new(),
+        })
     }
 
     /// Takes the weights from `folder`.
@@ -120,7 +142,12 @@ impl Pretrained {
     /// # Errors
     /// [`dsokr_core::Error::File`] when the folder has no weight file.
     pub fn find_weights(&mut self, folder: &Path) -> Result<(), Error> {
-        self.weights = Some(weight_file(folder)?);
+        // a run keeps what the folder says, and not where its parts lie
+        let there = Sentences::read(folder)?;
+        self.weights = Some(weight_file(&below(folder, there.as_ref()))?);
+        if let Some(there) = there {
+            self.dense_weights = there.weights(folder)?;
+        }
         Ok(())
     }
 
@@ -167,6 +194,21 @@ impl Pretrained {
         Ok((restore(self.drawn(device), parameters)?, unused))
     }
 
+    /// Returns the layers behind pooling, with their weights where they are at hand.
+    fn sentence_layers(
+        &self,
+        layers: &[SentenceLayer],
+        device: &Device,
+    ) -> Result<SentenceLayers, Error> {
+        let drawn = SentenceLayers::init(layers, &mut generator(0, "sentence", 0), device);
+        match &self.sentences {
+            Some(sentences) if self.weights.is_some() && !layers.is_empty() => {
+                restore(drawn, sentences.parameters(&self.dense_weights)?)
+            }
+            _ => Ok(drawn),
+        }
+    }
+
     fn drawn(&self, device: &Device) -> Body {
         Body::init(self.architecture(), &mut generator(0, "parameters", 0), device)
     }
@@ -182,13 +224,17 @@ pub struct PretrainedConfig {
     /// `hub:OWNER/NAME` and `hub:OWNER/NAME@REVISION` are models of the Hugging Face Hub, downloaded once. The
     /// folder is read when training starts; the run keeps everything that it needs.
     pub folder: String,
-    /// Longest text in tokens, special ones included, at most the number of the model's positions.
-    /// Longer texts are truncated, and their number is reported.
-    #[serde(default = "max_length")]
-    pub max_length: usize,
-    /// The token vectors that the head reads.
-    #[serde(default = "pooling")]
-    pub pooling: Pooling,
+    /// Longest text in tokens, special ones and those of the prompt included, at most the number of the model's
+    /// positions. Longer texts are truncated, and their number is reported. The default is the length of a model of
+    /// sentence-transformers, and 256 for others, or the model's positions if they are fewer.
+    pub max_length: Option<usize>,
+    /// The token vectors that the head reads. The default is what a folder of sentence-transformers says in
+    /// `modules.json`, with its layers behind pooling (`Dense`, `Normalize`), and `mean` for others. A pooling that is
+    /// named here reads the transformer alone, without such layers.
+    pub pooling: Option<Pooling>,
+    /// What is put before each text, such as `"query: "` for E5. The default is the prompt for queries of a folder of
+    /// sentence-transformers, and nothing for others; `""` is no prompt.
+    pub prompt: Option<String>,
     /// Number of the lowest layers that are frozen, together with the embeddings; 0 freezes nothing.
     #[serde(default)]
     pub freeze: usize,
@@ -205,9 +251,18 @@ pub struct PretrainedConfig {
     pub activation_checkpointing: bool,
 }
 
-dsokr_core::defaults! {
-    max_length: usize = 256,
-    pooling: Pooling = Pooling::Mean,
+/// Longest text in tokens of a folder that does not say it.
+const MAX_LENGTH: usize = 256;
+
+/// Returns the folder of the transformer of a model of sentence-transformers, or of any other.
+fn below(folder: &Path, sentences: Option<&Sentences>) -> PathBuf {
+    match sentences {
+        // joined with nothing, a path would end with a slash
+        Some(sentences) if sentences.transformer != Path::new("") => {
+            folder.join(&sentences.transformer)
+        }
+        _ => folder.to_path_buf(),
+    }
 }
 
 impl PretrainedConfig {
@@ -225,17 +280,69 @@ impl PretrainedConfig {
     /// # Errors
     /// A length beyond the model's positions, or more frozen layers than it has.
     pub fn check(&self, model: &Pretrained) -> Result<(), Error> {
-        model.check(self.max_length)?;
+        model.check(self.max_length(model))?;
         let layers = model.architecture().layers;
         let allowed = format!("at most {layers}, the model's layers");
         check(self.freeze <= layers, "freeze", self.freeze, allowed)
+    }
+
+    /// Returns the longest text in tokens.
+    pub fn max_length(&self, model: &Pretrained) -> usize {
+        let longest = model.architecture().longest();
+        let length = match &model.sentences {
+            Some(sentences) => sentences.max_length.unwrap_or(longest),
+            None => MAX_LENGTH,
+        };
+        self.max_length.unwrap_or(length.min(longest))
+    }
+
+    /// Returns how the model reads texts.
+    pub fn reader(&self, model: &Pretrained) -> TextReader {
+        let sentences = model.sentences.as_ref();
+        let prompt = match &self.prompt {
+            Some(prompt) => prompt.clone(),
+            None => sentences.map_or_else(String::new, |sentences| sentences.prompt().to_owned()),
+        };
+        TextReader {
+            tokenizer: model.tokenizer.clone(),
+            prompt,
+            lower_case: sentences.is_some_and(|sentences| sentences.lower_case),
+            max_length: self.max_length(model),
+        }
+    }
+
+    /// Returns what reads the token vectors, and the layers behind it.
+    fn layers<'m>(&self, model: &'m Pretrained) -> Result<(Readout, &'m [SentenceLayer]), Error> {
+        match (self.pooling, &model.sentences) {
+            (Some(pooling), _) => Ok((pooling.into(), &[])),
+            (None, None) => Ok((Pooling::Mean.into(), &[])),
+            (None, Some(sentences)) => {
+                let skipped = if sentences.include_prompt {
+                    0
+                } else {
+                    self.reader(model).prompt_tokens()?
+                };
+                let pooling = sentences.pooling.clone();
+                Ok((Readout { pooling, skipped }, &sentences.layers))
+            }
+        }
     }
 
     /// Returns the size of the encoder with `coordinates` coordinates, on texts of `length` tokens.
     pub fn size(&self, model: &Pretrained, length: f64, coordinates: usize) -> Vec<PartSize> {
         let mut architecture = model.architecture().clone();
         self.set(&mut architecture);
-        architecture.size(length, coordinates)
+        let (pooling, layers) = match (self.pooling, &model.sentences) {
+            (None, Some(sentences)) => (sentences.pooling.len(), &sentences.layers[..]),
+            _ => (1, &[][..]),
+        };
+        let mut widths = vec![pooling * architecture.width];
+        widths.extend(layers.iter().filter_map(|layer| match layer {
+            SentenceLayer::Dense { outputs, .. } => Some(*outputs),
+            SentenceLayer::Normalize => None,
+        }));
+        widths.push(coordinates);
+        architecture.size(length, &widths)
     }
 
     /// Sets what is not said in config.json, or is replaced.
@@ -267,6 +374,8 @@ impl PretrainedConfig {
         if self.freeze > 0 {
             body = body.freeze(self.freeze);
         }
-        Ok((Transformer::new(body, self.pooling, start), unused))
+        let (readout, layers) = self.layers(model)?;
+        let sentence = model.sentence_layers(layers, start.device)?;
+        Ok((Transformer::behind(body, readout, sentence, start), unused))
     }
 }

@@ -2,31 +2,33 @@
 //! sentence-transformers loads.
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use dsokr_core::store::{self, Tensor, write_atomically};
 use serde_json::{Value, json};
 
+use super::sentences::{MODES, MODULES, PROMPTS, QUERY, Sentences};
 use super::tensors::Tensors;
 use super::weights::{layout, pooler, transposed};
-use super::{COMPANIONS, Pretrained};
+use super::{COMPANIONS, Pretrained, TextReader};
 use crate::error::Error;
-use crate::parameters::{Parameters, check, check_finite, collect};
-use crate::transformer::{Pooling, Transformer};
+use crate::parameters::{Parameter, Parameters, check, check_finite, collect};
+use crate::transformer::{Activation, Readout, SentenceLayer, Transformer};
 
 const CONFIG: &str = "config.json";
 const TOKENIZER: &str = "tokenizer.json";
 const WEIGHTS: &str = "model.safetensors";
 const BERT: &str = "sentence_bert_config.json";
-const SENTENCES: &str = "config_sentence_transformers.json";
-const MODULES: &str = "modules.json";
-const POOLING: &str = "1_Pooling";
-const HEAD: &str = "2_Dense";
+/// The classes of modules that have a folder, which their number precedes: `1_Pooling`.
+const CLASSES: [&str; 3] = ["Pooling", "Dense", "Normalize"];
 
 /// Returns whether [`Pretrained::export`] gives a file, or a folder, this name.
 pub fn is_exported(name: &str) -> bool {
-    let written = [CONFIG, TOKENIZER, WEIGHTS, BERT, SENTENCES, MODULES, POOLING, HEAD];
-    written.iter().chain(&COMPANIONS).any(|file| *file == name)
+    let written = [CONFIG, TOKENIZER, WEIGHTS, BERT, PROMPTS, MODULES];
+    let is_module = name
+        .split_once('_')
+        .is_some_and(|(number, class)| number.parse::<usize>().is_ok() && CLASSES.contains(&class));
+    is_module || written.iter().chain(&COMPANIONS).any(|file| *file == name)
 }
 
 impl Pretrained {
@@ -88,74 +90,143 @@ impl Pretrained {
         for (name, bytes) in &self.companions {
             files.extend(String::from_utf8(bytes.clone()).map(|text| (*name, text)));
         }
+        if let Some(sentences) = &self.sentences {
+            let json = serde_json::to_string_pretty(sentences).unwrap_or_default();
+            files.push((Sentences::KEPT, json));
+        }
         files
     }
 
-    /// [Writes](Self::write) the body of an encoder, and pooling and head in the same folder, as sentence-transformers
-    /// saves its modules `Transformer`, `Pooling`, `Dense` and `Normalize`: `SentenceTransformer(folder).encode(texts)`
-    /// then returns z of texts of at most `max_length` tokens, scaled to unit length where `unit_length` says so.
+    /// [Writes](Self::write) the body of an encoder, and pooling, the layers behind it and the head in the same folder,
+    /// as sentence-transformers saves its modules `Transformer`, `Pooling`, `Dense` and `Normalize`:
+    /// `SentenceTransformer(folder).encode(texts)` then returns z of texts that `reader` reads, scaled to unit length
+    /// where `unit_length` says so.
     ///
-    /// The files of the layers are `sentence_bert_config.json`, `config_sentence_transformers.json`,
-    /// `1_Pooling/config.json`, `2_Dense/config.json`, `2_Dense/model.safetensors` and, written last,
-    /// `modules.json`.
+    /// The files of the layers are `sentence_bert_config.json`, `config_sentence_transformers.json` with the prompt,
+    /// `1_Pooling/config.json`, `config.json` and `model.safetensors` in the folder of each dense layer, of which the
+    /// head is the last (`2_Dense` if there is no other), and, written last, `modules.json`.
     ///
     /// # Errors
-    /// The errors of [`write`](Self::write); [`Error::Shape`] or [`Error::NotFinite`] for the head.
+    /// The errors of [`write`](Self::write); [`Error::Shape`] or [`Error::NotFinite`] for a layer.
     pub fn export(
         &self,
         folder: &Path,
         encoder: &Transformer,
-        max_length: usize,
+        reader: &TextReader,
         unit_length: bool,
     ) -> Result<(), Error> {
-        let layer = collect(&encoder.head);
-        check_finite(&layer)?;
+        let mut layers = collect(&encoder.sentence);
+        let mut head = collect(&encoder.head);
+        check_finite(&layers)?;
+        check_finite(&head)?;
         self.write(folder, &collect(&encoder.body))?;
-        let [width, outputs] = encoder.head.weight.dims();
-        let is = |pooling| encoder.pooling == pooling;
-        let pooling = folder.join(POOLING);
-        let head = folder.join(HEAD);
-        let settings = json!({ "max_seq_length": max_length, "do_lower_case": false });
+        let length = reader.max_length;
+        let settings = json!({ "max_seq_length": length, "do_lower_case": reader.lower_case });
         write_json(folder, BERT, &settings)?;
         // candidates are ranked by inner products
-        let ranking =
-            json!({ "prompts": {}, "default_prompt_name": null, "similarity_fn_name": "dot" });
-        write_json(folder, SENTENCES, &ranking)?;
-        let modes = json!({
-            "word_embedding_dimension": width,
-            "pooling_mode_cls_token": is(Pooling::First),
-            "pooling_mode_mean_tokens": is(Pooling::Mean),
-            "pooling_mode_max_tokens": is(Pooling::Max),
-            "pooling_mode_mean_sqrt_len_tokens": false,
-        });
-        write_json(&pooling, CONFIG, &modes)?;
-        let sizes = json!({
-            "in_features": width,
-            "out_features": outputs,
-            "bias": true,
-            "activation_function": "torch.nn.modules.linear.Identity",
-        });
-        write_json(&head, CONFIG, &sizes)?;
-        // PyTorch's linear layers are `[out, in]`
-        let weight = transposed(&layer["weight"].values, outputs);
-        let tensors = [
-            Tensor::f32("linear.weight", &[outputs, width], &weight),
-            Tensor::f32("linear.bias", &[outputs], &layer["bias"].values),
-        ];
-        write_weights(&head, "sentence-head", &tensors)?;
-        let modules = [
-            ("", "Transformer"),
-            (POOLING, "Pooling"),
-            (HEAD, "Dense"),
-            ("3_Normalize", "Normalize"),
-        ];
-        let modules = &modules[..if unit_length { 4 } else { 3 }];
-        let entry = |(at, (path, class)): (usize, &(&str, &str))| {
-            let class = format!("sentence_transformers.models.{class}");
-            json!({ "idx": at, "name": at.to_string(), "path": path, "type": class })
+        let prompts = if reader.prompt.is_empty() {
+            json!({ "prompts": {}, "default_prompt_name": null, "similarity_fn_name": "dot" })
+        } else {
+            let prompts = json!({ QUERY: reader.prompt });
+            json!({ "prompts": prompts, "default_prompt_name": QUERY, "similarity_fn_name": "dot" })
         };
-        write_json(folder, MODULES, &modules.iter().enumerate().map(entry).collect())
+        write_json(folder, PROMPTS, &prompts)?;
+
+        let mut modules = Modules { folder, entries: Vec::new() };
+        modules.add("Transformer");
+        let width = encoder.body.architecture.width;
+        write_json(&modules.add("Pooling"), CONFIG, &pooling_config(&encoder.readout, width))?;
+        let mut dense = 0;
+        for layer in &encoder.sentence.layers {
+            match layer {
+                SentenceLayer::Normalize => drop(modules.add("Normalize")),
+                SentenceLayer::Dense { activation, .. } => {
+                    let mut take = |leaf| layers.remove(&format!("dense.{dense}.{leaf}"));
+                    let bias = take("bias");
+                    if let Some(weight) = take("weight") {
+                        write_dense(&modules.add("Dense"), &weight, bias.as_ref(), *activation)?;
+                    }
+                    dense += 1;
+                }
+            }
+        }
+        let scale = encoder.head_scale();
+        let bias = head.remove("bias");
+        if let Some(mut weight) = head.remove("weight") {
+            if scale != 1.0 {
+                let scaled: Vec<f32> = weight.values.iter().map(|value| value * scale).collect();
+                weight.values = scaled.into();
+            }
+            write_dense(&modules.add("Dense"), &weight, bias.as_ref(), Activation::Identity)?;
+        }
+        if unit_length {
+            modules.add("Normalize");
+        }
+        write_json(folder, MODULES, &modules.entries.into())
     }
+}
+
+/// The entries of modules.json.
+struct Modules<'f> {
+    folder: &'f Path,
+    entries: Vec<Value>,
+}
+
+impl Modules<'_> {
+    /// Adds a module of a class, and returns its folder.
+    fn add(&mut self, class: &str) -> PathBuf {
+        let at = self.entries.len();
+        let path = if at == 0 { String::new() } else { format!("{at}_{class}") };
+        let folder = self.folder.join(&path);
+        let class = format!("sentence_transformers.models.{class}");
+        let entry = json!({ "idx": at, "name": at.to_string(), "path": path, "type": class });
+        self.entries.push(entry);
+        folder
+    }
+}
+
+/// Returns the config.json of a pooling module, with a key for each kind of pooling, as all versions of the library
+/// read it. These have one order, so others are written as the list of newer versions.
+fn pooling_config(readout: &Readout, width: usize) -> Value {
+    let mut config = json!({ "word_embedding_dimension": width });
+    let in_order = MODES.iter().filter(|(.., mode)| readout.pooling.contains(mode));
+    if in_order.map(|(.., mode)| *mode).eq(readout.pooling.iter().copied()) {
+        for (_, key, mode) in MODES {
+            config[key] = readout.pooling.contains(&mode).into();
+        }
+    } else {
+        let name = |mode| MODES.iter().find(|(.., known)| known == mode).map(|(name, ..)| *name);
+        let names: Vec<&str> = readout.pooling.iter().filter_map(name).collect();
+        config["pooling_mode"] = names.into();
+    }
+    if readout.skipped > 0 {
+        config["include_prompt"] = false.into();
+    }
+    config
+}
+
+/// Writes the folder of a dense layer, whose weights are `[in, out]`.
+fn write_dense(
+    folder: &Path,
+    weight: &Parameter,
+    bias: Option<&Parameter>,
+    activation: Activation,
+) -> Result<(), Error> {
+    let [inputs, outputs] = [weight.shape[0], weight.shape[1]];
+    let sizes = json!({
+        "in_features": inputs,
+        "out_features": outputs,
+        "bias": bias.is_some(),
+        "activation_function": activation.class(),
+    });
+    write_json(folder, CONFIG, &sizes)?;
+    // PyTorch's linear layers are `[out, in]`
+    let transposed = transposed(&weight.values, outputs);
+    let mut tensors = vec![Tensor::f32("linear.weight", &[outputs, inputs], &transposed)];
+    if let Some(bias) = bias {
+        tensors.push(Tensor::f32("linear.bias", &[outputs], &bias.values));
+    }
+    write_weights(folder, "sentence-head", &tensors)
 }
 
 fn create(folder: &Path) -> Result<(), Error> {

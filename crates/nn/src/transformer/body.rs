@@ -3,30 +3,17 @@ use std::sync::Arc;
 use burn::module::{Module, Param};
 use burn::tensor::{Device, Tensor, TensorData};
 use dsokr_kernels::{
-    Precision, Sequences, SparseBatch, bag, is_cpu_engine, masked, means, places, product,
+    Precision, Sequences, SparseBatch, bag, is_cpu_engine, masked, places, product,
 };
 use rand::Rng;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
 use super::Architecture;
 use super::layer::{Layer, Norm, Shared};
+use super::pooling::Readout;
 use crate::device::in_pool;
 use crate::init;
 use crate::onnx::{Attribute, Dimension, Graph, Type, Value};
 use crate::pass::Pass;
-
-/// The token vectors of a text that the head reads.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum Pooling {
-    /// The first token's, `[CLS]`.
-    First,
-    /// The mean over the text's tokens.
-    Mean,
-    /// The largest over the text's tokens, coordinate by coordinate.
-    Max,
-}
 
 /// A transformer without its head: maps the token ids of a text to one vector of width d.
 ///
@@ -132,13 +119,13 @@ impl Body {
         })
     }
 
-    /// Returns one vector per text, `[texts, d]`.
+    /// Returns one vector per text, `[texts, d]`, or `[texts, modes · d]` for several kinds of pooling.
     ///
     /// # Panics
     /// The panics of [`hidden`](Self::hidden).
-    pub fn pooled(&self, batch: &[&[u32]], pooling: Pooling, pass: Pass) -> Tensor<2> {
+    pub fn pooled(&self, batch: &[&[u32]], readout: impl Into<Readout>, pass: Pass) -> Tensor<2> {
         let (tokens, lengths) = ids(batch);
-        self.pooled_tokens(tokens, &lengths, pooling, pass)
+        self.pooled_tokens(tokens, &lengths, &readout.into(), pass)
     }
 
     /// Returns the vectors of [`pooled`](Self::pooled) for texts of these lengths, whose tokens have features
@@ -150,52 +137,40 @@ impl Body {
         &self,
         features: Vec<f32>,
         lengths: &[usize],
-        pooling: Pooling,
+        readout: &Readout,
         pass: Pass,
     ) -> Tensor<2> {
-        self.pooled_tokens(Tokens::Features(features), lengths, pooling, pass)
+        self.pooled_tokens(Tokens::Features(features), lengths, readout, pass)
     }
 
     fn pooled_tokens(
         &self,
         tokens: Tokens,
         lengths: &[usize],
-        pooling: Pooling,
+        readout: &Readout,
         pass: Pass,
     ) -> Tensor<2> {
         let texts = lengths.len();
         let (tokens, sequences) = self.padded(tokens, lengths);
         let x = self.embed(tokens, &sequences, pass);
-        match pooling {
-            Pooling::First => first(self.layers_first(x, &sequences, pass), texts),
-            Pooling::Mean => means(self.layers(x, &sequences, pass), &sequences, texts),
-            Pooling::Max => {
-                let x = self.layers(x, &sequences, pass);
-                let stride = sequences.longest();
-                let width = self.architecture.width;
-                // padding repeats the first token of the text, so the maximum is the same
-                let padded = sequences.ranges().take(texts).flat_map(|text| {
-                    (0..stride).map(move |j| text.start + if j < text.len() { j } else { 0 })
-                });
-                let padded = SparseBatch::selection(padded.map(|row| row as u32));
-                let x = bag(x, Arc::new(padded), None).reshape([texts, stride, width]);
-                x.max_dim(1).reshape([texts, width])
-            }
+        if readout.is_first() {
+            return first(self.layers_first(x, &sequences, pass), texts);
         }
+        readout.read(&self.layers(x, &sequences, pass), &sequences, texts)
     }
 
     /// [`pooled`](Self::pooled) in evaluation, as operators of ONNX.
-    pub(super) fn onnx(&self, graph: &mut Graph, pooling: Pooling) -> Value {
+    pub(super) fn onnx(&self, graph: &mut Graph, readout: &Readout) -> Value {
         let shape = ["batch", "length"].map(Dimension::Any);
         let doc = "ids of tokens, padded at the end with any";
         let ids = graph.input("input_ids", Type::Int, &shape, doc);
         let table = graph.parameter(&self.tokens);
         let tokens = graph.node("Gather", &[&table, &ids], &[]);
-        self.onnx_of(graph, tokens, pooling)
+        self.onnx_of(graph, tokens, readout)
     }
 
     /// Adds the body to an ONNX graph, from the vectors of tokens `[batch, length, d]`.
-    pub(super) fn onnx_of(&self, graph: &mut Graph, tokens: Value, pooling: Pooling) -> Value {
+    pub(super) fn onnx_of(&self, graph: &mut Graph, tokens: Value, readout: &Readout) -> Value {
         let Architecture { first_position, epsilon, .. } = self.architecture;
         let shape = ["batch", "length"].map(Dimension::Any);
         let doc = "1 for a token and 0 for padding";
@@ -230,27 +205,11 @@ impl Body {
             x = layer.onnx(graph, &x, &outside_keys, &self.architecture);
         }
 
-        let texts = graph.ints(&[1]);
-        let last = graph.ints(&[2]);
-        let once = [("keepdims", Attribute::Int(0))];
-        match pooling {
-            Pooling::First => {
-                let first = graph.int(0);
-                graph.node("Gather", &[&x, &first], &[("axis", Attribute::Int(1))])
-            }
-            Pooling::Mean => {
-                let counted = graph.node("Unsqueeze", &[&mask, &last], &[]);
-                let x = graph.node("Mul", &[&x, &counted], &[]);
-                let sum = graph.node("ReduceSum", &[&x, &texts], &once);
-                let count = graph.node("ReduceSum", &[&counted, &texts], &once);
-                graph.node("Div", &[&sum, &count], &[])
-            }
-            Pooling::Max => {
-                let outside = graph.node("Unsqueeze", &[&outside, &last], &[]);
-                let x = graph.node("Add", &[&x, &outside], &[]);
-                graph.node("ReduceMax", &[&x, &texts], &once)
-            }
+        if readout.is_first() {
+            let first = graph.int(0);
+            return graph.node("Gather", &[&x, &first], &[("axis", Attribute::Int(1))]);
         }
+        readout.onnx(graph, &x, &mask)
     }
 
     /// Returns a batch and, on a GPU, texts that nobody reads: with a round number of tokens, sums over them can be

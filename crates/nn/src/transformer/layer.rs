@@ -6,11 +6,12 @@ use burn::module::{Module, ModuleVisitor, Param};
 use burn::tensor::{Device, Tensor};
 use dsokr_kernels::{
     Attention, Dropout, Engine, Operation, Precision, Sequences, SparseBatch, attention,
-    attention_first, bag, linear, linear_gelu, of_backend, residual_norm, run,
+    attention_first, bag, linear, linear_gelu, masked, of_backend, residual_norm, run,
 };
 use rand::Rng;
 
 use super::Architecture;
+use super::activation::Activation;
 use crate::init;
 use crate::onnx::{Attribute, Graph, Value};
 use crate::pass::{Masks, Pass};
@@ -186,7 +187,14 @@ impl Layer {
         preceding: impl Fn(Masks) -> u32,
     ) -> Tensor<2> {
         let Architecture {
-            epsilon, dropout, inner_dropout, width, feed_forward, precision, ..
+            epsilon,
+            dropout,
+            inner_dropout,
+            width,
+            feed_forward,
+            activation,
+            precision,
+            ..
         } = *architecture;
         let mask = |place, probability, width| {
             pass.row_dropout(site(index, place), probability, width, &preceding)
@@ -197,7 +205,11 @@ impl Layer {
         let w = self.up.weight.val();
         let b = self.up.bias.val();
         let inner_mask = mask(2, inner_dropout, feed_forward);
-        let inner = linear_gelu(x.clone(), w, b, precision, inner_mask);
+        let inner = if activation == Activation::Gelu {
+            linear_gelu(x.clone(), w, b, precision, inner_mask)
+        } else {
+            masked(activation.apply(linear(x.clone(), w, b, precision)), inner_mask)
+        };
         let y = self.down.product(inner, precision);
         let bias = self.down.bias.val();
         self.feed_forward_norm.forward(x, y, bias, epsilon, mask(3, dropout, width))
@@ -238,7 +250,7 @@ impl Layer {
         let y = self.output.onnx(graph, &context);
         let x = self.attention_norm.onnx(graph, x, &y, epsilon);
         let inner = self.up.onnx(graph, &x);
-        let inner = graph.node("Gelu", &[&inner], &[]);
+        let inner = architecture.activation.onnx(graph, &inner);
         let y = self.down.onnx(graph, &inner);
         self.feed_forward_norm.onnx(graph, &x, &y, epsilon)
     }

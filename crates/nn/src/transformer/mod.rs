@@ -2,9 +2,12 @@
 //! and a linear head make a [`Transformer`]. One that is trained from scratch learns its own
 //! [`Tokenizer`](crate::pretrained::Tokenizer).
 
+mod activation;
 mod body;
 mod layer;
 mod peaks;
+mod pooling;
+mod sentence;
 mod tokens;
 
 use burn::module::Module;
@@ -21,8 +24,11 @@ use crate::init::{self, Start};
 use crate::onnx::{Graph, Value};
 use crate::pass::{Pass, check_dropout};
 use crate::token_ids::TokenIds;
-pub use body::{Body, Pooling};
+pub use activation::Activation;
+pub use body::Body;
 pub use peaks::{PeakList, PeakTransformer, PeakTransformerConfig};
+pub use pooling::{Pooling, Readout};
+pub use sentence::{Dense, SentenceLayer, SentenceLayers};
 pub use tokens::{TokenKind, TokensConfig};
 
 /// A transformer encoder that is trained from scratch: post-norm layers with GELU, learned positions
@@ -76,25 +82,23 @@ impl TransformerConfig {
         Architecture {
             vocabulary,
             positions: self.max_length,
-            first_position: 0,
-            types: 0,
             layers: self.layers,
             width: self.width,
             heads: self.heads,
             feed_forward: self.feed_forward,
-            epsilon: 1e-12,
             dropout: self.dropout,
             attention_dropout: self.dropout,
             inner_dropout: self.dropout,
             precision: self.precision,
             recompute: self.activation_checkpointing,
+            ..Architecture::default()
         }
     }
 
     /// Returns the size of the encoder over `vocabulary` tokens with `coordinates` coordinates, on texts of `length`
     /// tokens.
     pub fn size(&self, vocabulary: usize, length: f64, coordinates: usize) -> Vec<PartSize> {
-        self.architecture(vocabulary).size(length, coordinates)
+        self.architecture(vocabulary).size(length, &[self.width, coordinates])
     }
 
     /// Draws a transformer over `vocabulary` tokens; the offset becomes the bias of the head.
@@ -104,23 +108,59 @@ impl TransformerConfig {
     }
 }
 
-/// A [`Body`], pooling and a linear head.
+/// A [`Body`], pooling, layers of a model of sentence-transformers if there are any, and a linear head.
 #[derive(Module, Debug)]
 pub struct Transformer {
     /// Maps texts to vectors.
     pub body: Body,
+    /// The layers between pooling and head.
+    pub sentence: SentenceLayers,
     /// A linear layer onto the coordinates.
     pub head: Linear,
-    /// The token vectors that the head reads.
+    /// What makes one vector of the token vectors of a text.
     #[module(skip)]
-    pub pooling: Pooling,
+    pub readout: Readout,
 }
 
 impl Transformer {
     /// Draws a head; the offset becomes its bias.
-    pub fn new(body: Body, pooling: Pooling, Start { offset, random, device }: Start) -> Self {
-        let head = init::head(body.architecture.width, offset, random, device);
-        Self { body, head, pooling }
+    pub fn new(body: Body, readout: impl Into<Readout>, start: Start) -> Self {
+        Self::behind(body, readout, SentenceLayers::none(), start)
+    }
+
+    /// Draws a head behind further layers; the offset becomes its bias.
+    ///
+    /// Vectors of unit length are multiplied by √width before the head, so that it reads numbers of unit variance as
+    /// from other layers: initial predictions and rates of learning mean the same.
+    pub fn behind(
+        body: Body,
+        readout: impl Into<Readout>,
+        sentence: SentenceLayers,
+        Start { offset, random, device }: Start,
+    ) -> Self {
+        let readout = readout.into();
+        let pooled = body.architecture.width * readout.pooling.len();
+        let head = init::head(sentence.width(pooled), offset, random, device);
+        Self { body, sentence, head, readout }
+    }
+
+    /// Returns the vectors `[texts, width]` that the head reads: of a folder of sentence-transformers, what its
+    /// `encode` returns.
+    ///
+    /// # Panics
+    /// The panics of [`Body::hidden`].
+    pub fn embed(&self, texts: &[&[u32]], pass: Pass) -> Tensor<2> {
+        self.sentence.forward(self.body.pooled(texts, self.readout.clone(), pass))
+    }
+
+    /// Returns the factor of the vectors before the head.
+    pub(crate) fn head_scale(&self) -> f32 {
+        if self.sentence.ends_at_unit_length() {
+            let [width, _] = self.head.weight.dims();
+            (width as f32).sqrt()
+        } else {
+            1.0
+        }
     }
 }
 
@@ -137,40 +177,62 @@ impl Encoder for Transformer {
 
     fn forward(&self, batch: &[&TokenIds], pass: Pass) -> Tensor<2> {
         let texts: Vec<&[u32]> = batch.iter().map(|ids| &***ids).collect();
-        self.head.forward(self.body.pooled(&texts, self.pooling, pass))
+        let mut x = self.embed(&texts, pass);
+        let scale = self.head_scale();
+        if scale != 1.0 {
+            x = x * scale;
+        }
+        self.head.forward(x)
     }
 
     fn onnx(&self, graph: &mut Graph) -> Option<Value> {
-        let x = self.body.onnx(graph, self.pooling);
+        let x = self.body.onnx(graph, &self.readout);
+        let mut x = self.sentence.onnx(graph, x);
+        let scale = self.head_scale();
+        if scale != 1.0 {
+            let scale = graph.floats(&[], &[scale]);
+            x = graph.node("Mul", &[&x, &scale], &[]);
+        }
         Some(graph.linear(&x, &self.head.weight, self.head.bias.as_ref()))
     }
 }
 
 /// Sizes, rates and arithmetic of a transformer with post-norm layers, GELU and learned positions, as in BERT
-/// (Devlin et al. 2019).
-#[derive(Clone, Debug, PartialEq)]
+/// (Devlin et al. 2019). The defaults are BERT's base size without a vocabulary.
+#[derive(Clone, Debug, PartialEq, SmartDefault)]
 pub struct Architecture {
     /// Number of tokens, special ones included.
     pub vocabulary: usize,
     /// Rows of the table of positions.
+    #[default(512)]
     pub positions: usize,
     /// The row of a text's first token: 0 for BERT; 2 for RoBERTa, which reserves rows for padding.
     pub first_position: usize,
     /// Rows of the table of token types, whose first is added to every token; 0 for no table.
     pub types: usize,
     /// Number of layers.
+    #[default(12)]
     pub layers: usize,
     /// Width d of the token vectors.
+    #[default(768)]
     pub width: usize,
     /// Number of attention heads; divides `width`.
+    #[default(12)]
     pub heads: usize,
     /// Width of the feed-forward layers.
+    #[default(3072)]
     pub feed_forward: usize,
+    /// The function of the feed-forward layers' inner units.
+    #[default(Activation::Gelu)]
+    pub activation: Activation,
     /// Added to the variance in layer normalisation.
+    #[default(1e-12)]
     pub epsilon: f64,
     /// Share of units dropped in training after the embeddings and after each sub-layer.
+    #[default(0.1)]
     pub dropout: f32,
     /// Share of attention probabilities dropped.
+    #[default(0.1)]
     pub attention_dropout: f32,
     /// Share of the feed-forward layers' inner units dropped.
     pub inner_dropout: f32,
@@ -214,8 +276,9 @@ impl Architecture {
         self.positions.saturating_sub(self.first_position)
     }
 
-    /// Returns the size of a transformer with a head onto `coordinates`, on texts of `length` tokens.
-    pub(crate) fn size(&self, length: f64, coordinates: usize) -> Vec<PartSize> {
+    /// Returns the size of a transformer on texts of `length` tokens, with linear layers of these widths behind it: from
+    /// the vectors of texts to the coordinates.
+    pub(crate) fn size(&self, length: f64, widths: &[usize]) -> Vec<PartSize> {
         let Self { vocabulary, positions, types, layers, width, heads, feed_forward, .. } = *self;
         let [width, inner, depth] = [width, feed_forward, layers].map(|size| size as f64);
         let kept = if self.recompute { 1.0 } else { depth };
@@ -245,7 +308,7 @@ impl Architecture {
                 gpu_width,
                 products: share * 2.0 * depth * length * width * inner,
             },
-            layers_size("width", &[self.width, coordinates]),
+            layers_size("width", widths),
         ]
     }
 }

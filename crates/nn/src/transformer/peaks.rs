@@ -143,8 +143,8 @@ impl Encoder for PeakTransformer {
                 self.add(&mut rows, (mz, *precursor), Some(intensity / largest));
             }
         }
-        let Transformer { body, head, pooling } = &self.inner;
-        head.forward(body.pooled_features(rows, &lengths, *pooling, pass))
+        let Transformer { body, head, readout, .. } = &self.inner;
+        head.forward(body.pooled_features(rows, &lengths, readout, pass))
     }
 
     fn onnx(&self, graph: &mut Graph) -> Option<Value> {
@@ -192,9 +192,9 @@ impl Encoder for PeakTransformer {
         let root = graph.node("Sqrt", &[&intensity], &[]);
         let last = [root, first].map(|column| graph.node("Unsqueeze", &[&column, &axes[2]], &[]));
         let features = graph.node("Concat", &[&waves, &last[0], &last[1]], &along(2));
-        let Transformer { body, head, pooling } = &self.inner;
+        let Transformer { body, head, readout, .. } = &self.inner;
         let tokens = graph.linear(&features, &body.tokens, None);
-        let x = body.onnx_of(graph, tokens, *pooling);
+        let x = body.onnx_of(graph, tokens, readout);
         Some(graph.linear(&x, &head.weight, head.bias.as_ref()))
     }
 }

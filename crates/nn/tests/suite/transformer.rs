@@ -25,7 +25,7 @@ pub fn body(device: &Device) -> Body {
         attention_dropout: 0.1,
         inner_dropout: 0.3,
         precision: Precision::F32,
-        recompute: false,
+        ..Architecture::default()
     };
     Body::init(&architecture, &mut generator(3, "parameters", 0), device)
 }

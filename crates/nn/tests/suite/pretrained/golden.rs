@@ -7,7 +7,7 @@ use burn::optim::{AdamConfig, GradientsParams};
 use burn::tensor::{Device, Tensor, TensorData};
 use dsokr_core::random::generator;
 use dsokr_nn::parameters::{collect, restore, visit};
-use dsokr_nn::pretrained::Pretrained;
+use dsokr_nn::pretrained::{Pretrained, PretrainedConfig};
 use dsokr_nn::{Encoder, Pass, Pooling, Start, TokenIds, Transformer};
 use safetensors::SafeTensors;
 use serde_json::Value;
@@ -53,7 +53,7 @@ fn assert_ids(model: &Pretrained, texts: &[String], expected: &Path) {
     }
 }
 
-fn strings(value: &Value) -> Vec<String> {
+pub fn strings(value: &Value) -> Vec<String> {
     value.as_array().unwrap().iter().map(|s| s.as_str().unwrap().to_owned()).collect()
 }
 
@@ -91,7 +91,7 @@ fn floats(folder: &Path, name: &str) -> Vec<f32> {
     tensor(&folder.join("expected.safetensors"), name, f32::from_le_bytes).1
 }
 
-fn assert_close(actual: &[f32], expected: &[f32], tolerance: f32, what: &str) {
+pub fn assert_close(actual: &[f32], expected: &[f32], tolerance: f32, what: &str) {
     assert_eq!(actual.len(), expected.len(), "{what}");
     let apart = actual.iter().zip(expected).fold(0.0f32, |m, (a, b)| m.max((a - b).abs()));
     assert!(apart <= tolerance, "{what}: {apart}");
@@ -220,4 +220,19 @@ fn minilm_is_read_whole() {
     let texts: Vec<&[u32]> = ids.iter().map(Vec::as_slice).collect();
     let actual = host(body.pooled(&texts, Pooling::Mean, Pass::Evaluate));
     assert_close(&actual, &pooled, 1e-4, "mean pooling");
+
+    // its modules.json: the mean, scaled to unit length
+    let config: PretrainedConfig =
+        serde_json::from_value(serde_json::json!({ "folder": folder.to_string_lossy() })).unwrap();
+    assert_eq!(config.max_length(&model), 256);
+    let random = &mut generator(0, "head", 0);
+    let start = Start { offset: &[0.0], random, device: &Device::flex() };
+    let (encoder, _) = config.init(&model, start).unwrap();
+    let width = encoder.body.architecture.width;
+    let unit = pooled.chunks_exact(width).flat_map(|row| {
+        let length = row.iter().map(|value| value * value).sum::<f32>().sqrt();
+        row.iter().map(move |value| value / length)
+    });
+    let vectors = host(encoder.embed(&texts, Pass::Evaluate));
+    assert_close(&vectors, &unit.collect::<Vec<_>>(), 1e-4, "vectors of unit length");
 }

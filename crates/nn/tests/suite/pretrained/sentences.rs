@@ -1,0 +1,209 @@
+//! Folders of sentence-transformers against what its `encode` and `encode_query` return (benches/encoder_folders.py).
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use burn::tensor::{Device, Tensor};
+use dsokr_core::random::generator;
+use dsokr_nn::pretrained::{Pretrained, PretrainedConfig};
+use dsokr_nn::{Encoder, Pass, Pooling, Start, TokenIds, Transformer};
+use serde_json::{Value, json};
+
+use super::golden::{assert_close, strings};
+use crate::host;
+
+const FOLDERS: [&str; 4] =
+    ["sentences-all-modes", "sentences-dense", "sentences-first", "sentences-without-prompt"];
+
+fn folder(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name)
+}
+
+fn config(folder: &Path, prompt: Option<&str>) -> PretrainedConfig {
+    let config = json!({ "folder": folder, "prompt": prompt });
+    serde_json::from_value(config).unwrap()
+}
+
+/// Returns the encoder with a head onto three coordinates.
+fn encoder(config: &PretrainedConfig, model: &Pretrained) -> Transformer {
+    let offset = [0.5, -0.25, 0.0];
+    let random = &mut generator(0, "head", 0);
+    let start = Start { offset: &offset, random, device: &Device::flex() };
+    config.init(model, start).unwrap().0
+}
+
+fn ids(config: &PretrainedConfig, model: &Pretrained, texts: &[String]) -> Vec<TokenIds> {
+    let reader = config.reader(model);
+    texts.iter().map(|text| reader.encode(text).unwrap().0.into()).collect()
+}
+
+fn embedded(encoder: &Transformer, ids: &[TokenIds]) -> Tensor<2> {
+    let texts: Vec<&[u32]> = ids.iter().map(|ids| &**ids).collect();
+    encoder.embed(&texts, Pass::Evaluate)
+}
+
+fn expected(folder: &Path) -> Value {
+    serde_json::from_str(&fs::read_to_string(folder.join("expected.json")).unwrap()).unwrap()
+}
+
+fn numbers(rows: &Value) -> Vec<f32> {
+    let rows = rows.as_array().unwrap().iter().flat_map(|row| row.as_array().unwrap());
+    rows.map(|value| value.as_f64().unwrap() as f32).collect()
+}
+
+#[test]
+fn vectors_are_those_of_sentence_transformers() {
+    for name in FOLDERS {
+        let folder = folder(name);
+        let expected = expected(&folder);
+        let texts = strings(&expected["texts"]);
+        let model = Pretrained::open(&folder).unwrap();
+        for (prompt, key) in [(Some(""), "plain"), (None, "query")] {
+            let config = config(&folder, prompt);
+            let ids = ids(&config, &model, &texts);
+            if prompt.is_none() {
+                assert_eq!(config.reader(&model).prompt(), expected["prompt"], "{name}");
+                let tokens: Vec<Vec<u32>> = ids.iter().map(|ids| ids.to_vec()).collect();
+                assert_eq!(json!(tokens), expected["ids"], "{name}");
+            }
+            let encoder = encoder(&config, &model);
+            let vectors = host(embedded(&encoder, &ids));
+            assert_close(&vectors, &numbers(&expected[key]), 1e-5, &format!("{name}, {key}"));
+        }
+    }
+}
+
+/// A run keeps what the folder says; its weights are those of the run.
+#[test]
+fn a_run_reads_texts_and_vectors_as_the_folder_did() {
+    for name in FOLDERS {
+        let folder = folder(name);
+        let texts = strings(&expected(&folder)["texts"]);
+        let model = Pretrained::open(&folder).unwrap();
+        let config = config(&folder, None);
+        let original = encoder(&config, &model);
+        let run = tempfile::tempdir().unwrap();
+        for (name, text) in model.files() {
+            fs::write(run.path().join(name), text).unwrap();
+        }
+        let kept = Pretrained::open_without_weights(run.path()).unwrap();
+        assert_eq!(config.reader(&kept).prompt(), config.reader(&model).prompt());
+        let tokens = ids(&config, &kept, &texts);
+        assert_eq!(format!("{tokens:?}"), format!("{:?}", ids(&config, &model, &texts)));
+        let parameters = dsokr_nn::parameters::collect(&original);
+        let read = dsokr_nn::parameters::restore(encoder(&config, &kept), parameters).unwrap();
+        assert_eq!(host(embedded(&read, &tokens)), host(embedded(&original, &tokens)), "{name}");
+    }
+}
+
+#[test]
+fn an_exported_folder_returns_the_coordinates() {
+    for name in FOLDERS {
+        let folder = folder(name);
+        let texts = strings(&expected(&folder)["texts"]);
+        let model = Pretrained::open(&folder).unwrap();
+        let settings = config(&folder, None);
+        let encoder_before = encoder(&settings, &model);
+        let tokens = ids(&settings, &model, &texts);
+        let coordinates =
+            encoder_before.forward(&tokens.iter().collect::<Vec<_>>(), Pass::Evaluate);
+        let target = tempfile::tempdir().unwrap();
+        let exported = target.path().join("exported");
+        let reader = settings.reader(&model);
+        model.export(&exported, &encoder_before, &reader, false).unwrap();
+
+        let model = Pretrained::open(&exported).unwrap();
+        let settings = config(&exported, None);
+        let tokens = ids(&settings, &model, &texts);
+        let vectors = embedded(&encoder(&settings, &model), &tokens);
+        assert_close(&host(vectors), &host(coordinates), 1e-5, name);
+    }
+}
+
+#[test]
+fn a_pooling_that_is_named_reads_the_transformer_alone() {
+    let folder = folder("sentences-dense");
+    let model = Pretrained::open(&folder).unwrap();
+    let config = PretrainedConfig { pooling: Some(Pooling::Mean), ..config(&folder, Some("")) };
+    let texts = strings(&expected(&folder)["texts"]);
+    let tokens = ids(&config, &model, &texts);
+    let slices: Vec<&[u32]> = tokens.iter().map(|ids| &**ids).collect();
+    let (body, _) = model.body(&Device::flex()).unwrap();
+    let pooled = host(body.pooled(&slices, Pooling::Mean, Pass::Evaluate));
+    assert_eq!(host(embedded(&encoder(&config, &model), &tokens)), pooled);
+}
+
+/// Copies a folder and its subfolders.
+fn copy(from: &Path, to: &Path) {
+    fs::create_dir_all(to).unwrap();
+    for entry in fs::read_dir(from).unwrap() {
+        let path = entry.unwrap().path();
+        let target = to.join(path.file_name().unwrap());
+        if path.is_dir() {
+            copy(&path, &target);
+        } else {
+            fs::copy(&path, &target).unwrap();
+        }
+    }
+}
+
+#[test]
+fn what_is_not_supported_is_refused_by_file_and_key() {
+    // a file, what is replaced in it, and what the message says
+    let cases = [
+        ("modules.json", "models.Dense", "models.LSTM", &["modules.json", "LSTM", "Normalize"][..]),
+        ("modules.json", "sentence_transformers.models.Dense", "custom.Dense", &["custom.Dense"]),
+        ("modules.json", "1_Pooling", "../1_Pooling", &["path = \"../1_Pooling\""]),
+        ("modules.json", "models.Pooling", "models.Dense", &["Transformer, Dense", "a Pooling"]),
+        (
+            "1_Pooling/config.json",
+            "\"pooling_mode_max_tokens\"",
+            "\"pooling_mode_cross\"",
+            &["pooling_mode_cross = true", "pooling_mode_lasttoken"],
+        ),
+        (
+            "1_Pooling/config.json",
+            "\"pooling_mode_cls_token\": false",
+            "\"pooling_mode\": \"sum\"",
+            &["pooling_mode = \"sum\"", "weightedmean"],
+        ),
+        ("2_Dense/config.json", "24", "25", &["2_Dense", "in_features = 25", "24"]),
+        (
+            "2_Dense/config.json",
+            "activation.Tanh",
+            "activation.Softplus",
+            &["activation_function", "Softplus", "GELU"],
+        ),
+        (
+            "2_Dense/config.json",
+            "\"bias\"",
+            "\"use_residual\": true, \"bias\"",
+            &["use_residual = true: false"],
+        ),
+        (
+            "2_Dense/config.json",
+            "\"bias\"",
+            "\"module_input_name\": \"token_embeddings\", \"bias\"",
+            &["module_input_name", "sentence_embedding"],
+        ),
+        ("sentence_bert_config.json", "null", "\"long\"", &["max_seq_length = \"long\""]),
+        (
+            "config_sentence_transformers.json",
+            "\"query\"}",
+            "\"task\"}",
+            &["default_prompt_name = \"task\"", "\"passage\""],
+        ),
+    ];
+    for (file, from, to, says) in cases {
+        let target = tempfile::tempdir().unwrap();
+        copy(&folder("sentences-dense"), target.path());
+        let path = target.path().join(file);
+        let text = fs::read_to_string(&path).unwrap();
+        assert!(text.contains(from), "{file}: {text}");
+        fs::write(&path, text.replacen(from, to, 1)).unwrap();
+        let error = Pretrained::open(target.path()).unwrap_err().to_string();
+        for part in says {
+            assert!(error.contains(part), "{part}: {error}");
+        }
+    }
+}
