@@ -11,7 +11,7 @@ use crate::error::check_range;
 use crate::queries::Queries;
 use crate::rank::Rank;
 use crate::scoring::{
-    self, Blocking, Gold, QueryTile, TopK, check_gold, descending, first_by, gather, product, scan,
+    self, Gold, ModelScores, QueryTile, ScoreSource, TopK, check_gold, descending, first_by,
 };
 
 /// A candidate and its score.
@@ -122,8 +122,9 @@ pub fn rank_shared(
 pub fn top_k(queries: &Queries, candidates: &Candidates, k: usize) -> Result<Vec<Vec<Hit>>, Error> {
     check_k(k, candidates.len() as u64)?;
     let none = vec![None; queries.len()];
-    let decoded = decode(&Processes::default(), queries, &none, candidates, k)?;
-    Ok(of_rows(decoded.rows, k, |row| candidates.members(row as u32)))
+    let ranked = decode(&Processes::default(), queries, &none, candidates, k)?;
+    let decoded = ranked.decoded(k, |row| candidates.members(row as u32), |score| score);
+    Ok(decoded.into_iter().map(|query| query.hits).collect())
 }
 
 /// Returns the k best distinct rows of every query, best first, ties in the order of the rows.
@@ -164,26 +165,58 @@ pub(crate) struct Ranked {
     /// The rank of the gold row.
     pub ranks: Vec<Option<Rank>>,
     /// The score of the gold row.
-    pub scores: Vec<Option<f32>>,
+    pub scores: Vec<Option<f64>>,
     /// The k best rows and their scores.
     pub rows: Vec<Vec<(usize, f64)>>,
 }
 
 impl Ranked {
-    /// Returns the decoded queries with the k best candidates of the rows, which `members` lists.
+    /// Ranks the gold rows and finds the k best rows of every query, or fewer if there are fewer, in one pass over the
+    /// scores; k may be 0.
+    pub(crate) fn among<S: ScoreSource>(
+        processes: &Processes,
+        source: &S,
+        gold: &[Option<u32>],
+        k: usize,
+    ) -> Result<Self, Error> {
+        let golds = processes.agree(Gold::new(source, gold))?;
+        let lists = TopK::new(gold.len(), k.min(source.rows()), None);
+        let count = |tile: &QueryTile| golds.counter(tile);
+        let keep = |tile: &QueryTile| lists.tile(tile);
+        let has_golds = gold.iter().any(Option::is_some);
+        if k == 0 {
+            source.scan(processes, count)?;
+        } else if has_golds {
+            source.scan(processes, |tile| (count(tile), keep(tile)))?;
+        } else {
+            source.scan(processes, keep)?;
+        }
+        let ranks = golds.ranks(processes, gold, source.candidates())?;
+        let score = |(query, gold): (usize, &Option<u32>)| gold.map(|_| golds.score(query).into());
+        let scores = gold.iter().enumerate().map(score).collect();
+        Ok(Self { ranks, scores, rows: lists.finish(processes)? })
+    }
+
+    /// Returns the decoded queries with the k best candidates of the rows, which `members` lists. `shown` gives the
+    /// score that answers show.
     pub(crate) fn decoded<'a>(
         self,
         k: usize,
         members: impl Fn(usize) -> Cow<'a, [u32]> + Sync,
+        shown: impl Fn(f64) -> f64 + Sync,
     ) -> Vec<Decoded> {
-        let hits = of_rows(self.rows, k, members);
-        let each = self.ranks.into_iter().zip(self.scores).zip(hits);
-        each.map(|((rank, gold_score), hits)| Decoded { rank, gold_score, hits }).collect()
+        let Self { ranks, scores, rows } = self;
+        let decoded = |((rank, score), rows): ((Option<Rank>, Option<f64>), Vec<(usize, f64)>)| {
+            let best = expand(rows, k, &members).into_iter();
+            let hits = hits(best.map(|(candidate, score)| (candidate, shown(score))).collect());
+            Decoded { rank, gold_score: score.map(|score| shown(score) as f32), hits }
+        };
+        ranks.into_par_iter().zip(scores).zip(rows).map(decoded).collect()
     }
 }
 
-/// Ranks the gold rows and finds the k best rows of every query, or fewer if there are fewer, in one pass; k may be 0.
-/// Each of the processes scores its rows.
+/// Ranks the gold rows and finds the k best rows of every query under one model, or fewer if there are fewer; k may be
+/// 0. Each of the processes scores its rows.
 pub(crate) fn decode(
     processes: &Processes,
     queries: &Queries,
@@ -191,45 +224,10 @@ pub(crate) fn decode(
     candidates: &dyn CandidateBlocks,
     k: usize,
 ) -> Result<Ranked, Error> {
-    let blocking = Blocking::for_dim(queries.dim());
     scoring::check(queries, candidates)?;
     check_gold(queries, gold, candidates.rows())?;
-    let prepared = QueryTile::all_to_compare(queries, candidates).and_then(|tiles| {
-        // by the same routine as all others
-        let score = |at: usize, rows: &[u32]| {
-            let (mut coordinates, mut constants, mut products) = Default::default();
-            gather(candidates, rows, &mut coordinates, &mut constants)?;
-            product(&tiles[at], queries.dim(), &coordinates, &mut products);
-            Ok((products, constants))
-        };
-        let golds = Gold::new(queries, &tiles, gold, score)?;
-        Ok((tiles, golds))
-    });
-    let (tiles, golds) = processes.agree(prepared)?;
-    let lists = TopK::new(queries.len(), k.min(candidates.rows()), None);
-    let count = |tile: &QueryTile| golds.counter(tile);
-    let keep = |tile: &QueryTile| lists.tile(tile);
-    let ranked = k == 0 || gold.iter().any(Option::is_some);
-    match (ranked, k) {
-        (true, 0) => scan(processes, queries, &tiles, candidates, blocking, count)?,
-        (true, _) => scan(processes, queries, &tiles, candidates, blocking, |tile| {
-            (count(tile), keep(tile))
-        })?,
-        (false, _) => scan(processes, queries, &tiles, candidates, blocking, keep)?,
-    }
-    let ranks = golds.ranks(processes, gold, candidates.candidates())?;
-    let score = |(query, gold): (usize, &Option<u32>)| gold.map(|_| golds.score(query));
-    let scores = gold.iter().enumerate().map(score).collect();
-    Ok(Ranked { ranks, scores, rows: lists.finish(processes)? })
-}
-
-/// Returns the k best candidates of each query from the k best rows, whose candidates `members` lists.
-fn of_rows<'a>(
-    rows: Vec<Vec<(usize, f64)>>,
-    k: usize,
-    members: impl Fn(usize) -> Cow<'a, [u32]> + Sync,
-) -> Vec<Vec<Hit>> {
-    rows.into_par_iter().map(|rows| hits(expand(rows, k, &members))).collect()
+    let scores = processes.agree(ModelScores::new(queries, candidates))?;
+    Ranked::among(processes, &scores, gold, k)
 }
 
 /// Returns the k best candidates from the k best rows: rows are numbered in the order of their first candidates, so

@@ -6,11 +6,9 @@ use std::sync::{Mutex, PoisonError};
 
 use dsokr_core::{Error, Processes};
 
-use crate::blocks::CandidateBlocks;
 use crate::classes::Classes;
 use crate::hits::check_k;
-use crate::queries::Queries;
-use crate::scoring::{self, Blocking, LANES, QueryTile, Reduce, TopK, WantedRows, leading, scan};
+use crate::scoring::{LANES, QueryTile, Reduce, Score, ScoreSource, TopK, WantedRows, leading};
 
 /// The most rows of several queries that are found at once.
 const HITS: usize = 1 << 17;
@@ -162,8 +160,7 @@ impl Found {
         let standing = |&(row, score): &(usize, f64)| {
             let candidates = members.get(&row).cloned().unwrap_or_default();
             let (above, same, next) = self.ladder.place(score);
-            // a second pass may have scored the row itself with a different last bit
-            let tied = same.saturating_sub(candidates.len() as u64);
+            let tied = same - candidates.len() as u64;
             let next = if tied > 0 { Some(score) } else { next };
             let gap = next.map(|next| shown(score) - shown(next));
             RankedHit { candidates, score: shown(score), above, tied, gap }
@@ -177,70 +174,111 @@ impl Found {
     }
 }
 
-/// Returns the best wanted rows of each query at some places, in blocks of candidates that are scored twice. Memory is
-/// proportional to the rows, whatever the number of candidates. Each of the processes scores its rows.
-pub(crate) fn find(
+/// Returns the best wanted rows of each query at some places. All scores are computed twice: the first pass finds the
+/// rows, the second counts the candidates around them. Memory is proportional to the rows, whatever the number of
+/// candidates. Each of the processes scores its rows.
+///
+/// `source` gives the scores of some of the `queries`, with all of `rows` distinct rows.
+pub(crate) fn find<S: ScoreSource>(
     processes: &Processes,
-    queries: &Queries,
-    candidates: &dyn CandidateBlocks,
+    queries: usize,
+    rows: usize,
+    source: impl Fn(Range<usize>) -> Result<S, Error>,
     wanted: Option<&WantedRows>,
     places: Range<usize>,
 ) -> Result<Vec<Found>, Error> {
-    let blocking = Blocking::for_dim(queries.dim());
-    let all = candidates.rows();
-    let last = places.end.min(candidates.rows());
-    scoring::check(queries, candidates)?;
-    check_k(last, all as u64)?;
-    let mut searched = Vec::with_capacity(queries.len());
+    let last = places.end.min(rows);
+    check_k(last, rows as u64)?;
+    let mut searched = Vec::with_capacity(queries);
     let size = (HITS / last).max(1);
-    for start in (0..queries.len()).step_by(size) {
-        let queries = &queries.part(start..(start + size).min(queries.len()));
-        let tiles = QueryTile::all_to_compare(queries, candidates);
-        let tiles = processes.agree(tiles)?;
-        let first = TopK::new(queries.len(), all.min(2), None);
-        let chosen = TopK::new(queries.len(), last, wanted);
-        let both = |tile: &QueryTile| (first.tile(tile), chosen.tile(tile));
-        scan(processes, queries, &tiles, candidates, blocking, both)?;
-        let chosen = chosen.finish(processes)?.into_iter();
-        let rows: Vec<Vec<_>> =
-            chosen.map(|rows| rows.into_iter().skip(places.start).collect()).collect();
-        let steps: Vec<Steps> = rows.iter().map(|rows| Steps::from_rows(rows)).collect();
-        let slots: Vec<_> = steps.iter().map(|steps| Mutex::new(Slots::new(steps))).collect();
-        let tiles = QueryTile::all(queries, false);
-        let counter = |tile: &QueryTile| {
-            let queries = tile.queries.clone();
-            Counter { steps: &steps[queries.clone()], slots: &slots[queries] }
-        };
-        scan(processes, queries, &tiles, candidates, blocking, counter)?;
-        let slots = slots.into_iter();
-        let slots = slots.map(|slots| slots.into_inner().unwrap_or_else(PoisonError::into_inner));
-        let ladders = steps.into_iter().zip(slots);
-        let mut ladders: Vec<Ladder> =
-            ladders.map(|(steps, slots)| Ladder { steps, slots }).collect();
-        Ladder::merge(processes, &mut ladders)?;
-        let each = rows.into_iter().zip(ladders).zip(first.finish(processes)?);
-        searched.extend(each.map(|((rows, ladder), first)| Found { rows, ladder, first }));
+    for start in (0..queries).step_by(size) {
+        let source = processes.agree(source(start..(start + size).min(queries)))?;
+        searched.extend(find_at_once(processes, &source, wanted, places.start..last)?);
     }
     Ok(searched)
 }
 
-/// Counts the candidates in each slot for the queries of a tile.
-struct Counter<'l> {
-    steps: &'l [Steps],
-    /// Shared by all threads; one of them is locked for some additions, and no other meanwhile.
-    slots: &'l [Mutex<Slots>],
+/// Returns the best wanted rows at some places of queries that are few enough to be searched at once.
+fn find_at_once<S: ScoreSource>(
+    processes: &Processes,
+    source: &S,
+    wanted: Option<&WantedRows>,
+    places: Range<usize>,
+) -> Result<Vec<Found>, Error> {
+    let queries = source.queries().len();
+    let first = TopK::new(queries, source.rows().min(2), None);
+    let chosen = TopK::new(queries, places.end, wanted);
+    source.scan(processes, |tile| (first.tile(tile), chosen.tile(tile)))?;
+    let first = first.finish(processes)?;
+    let chosen = chosen.finish(processes)?.into_iter();
+    let rows: Vec<Vec<(usize, f64)>> =
+        chosen.map(|rows| rows.into_iter().skip(places.start).collect()).collect();
+
+    // every score is counted, and codes of 8 bits know few of them exactly
+    source.tiles().iter().for_each(QueryTile::leave_codes);
+    let searches: Vec<Search> = rows.iter().map(|rows| Search::new(rows)).collect();
+    source.scan(processes, |tile| Counter { searches: &searches[tile.queries.clone()] })?;
+    let mut ladders: Vec<Ladder> = searches.into_iter().map(Search::into_ladder).collect();
+    Ladder::merge(processes, &mut ladders)?;
+    let each = rows.into_iter().zip(ladders).zip(first);
+    Ok(each.map(|((rows, ladder), first)| Found { rows, ladder, first }).collect())
 }
 
-/// The counts of a query before its slots are locked.
-struct Counted<'l> {
-    steps: &'l Steps,
+/// The rows that were found for a query, and the counts around them, to which all threads add.
+struct Search {
+    steps: Steps,
+    /// The rows with their scores, in the order of the rows.
+    rows: Vec<(usize, f64)>,
+    /// A thread adds what it has counted in some rows at once.
+    slots: Mutex<Slots>,
+}
+
+impl Search {
+    /// Creates the search of rows, best first, around which nothing is counted yet.
+    fn new(rows: &[(usize, f64)]) -> Self {
+        let steps = Steps::from_rows(rows);
+        let slots = Mutex::new(Slots::new(&steps));
+        let mut rows = rows.to_vec();
+        rows.sort_unstable_by_key(|&(row, _)| row);
+        Self { steps, rows, slots }
+    }
+
+    fn into_ladder(self) -> Ladder {
+        let slots = self.slots.into_inner().unwrap_or_else(PoisonError::into_inner);
+        Ladder { steps: self.steps, slots }
+    }
+}
+
+/// Counts the candidates in each slot for the queries of a tile.
+struct Counter<'s> {
+    searches: &'s [Search],
+}
+
+/// The counts of a query in some consecutive rows.
+struct Counted<'s> {
+    search: &'s Search,
+    /// The found rows that were not met yet; none before the first row.
+    unmet: Option<&'s [(usize, f64)]>,
     /// Slot, number of candidates and their highest score; most candidates have the slot of the one before.
     counts: Vec<(usize, u64, f64)>,
 }
 
 impl Counted<'_> {
-    fn count(&mut self, score: f64, candidates: u64) {
-        let slot = self.steps.slot(score);
+    /// Counts the candidates of the next row. A row that was found has the score that it was found with, whatever a
+    /// second computation gives: it is in the slot of its own score by identity.
+    fn count(&mut self, row: usize, score: f64, candidates: u64) {
+        let rows = &self.search.rows;
+        let unmet = self
+            .unmet
+            .get_or_insert_with(|| &rows[rows.partition_point(|&(found, _)| found < row)..]);
+        let mut score = score;
+        if let Some((&(found, kept), others)) = unmet.split_first()
+            && found == row
+        {
+            score = kept;
+            *unmet = others;
+        }
+        let slot = self.search.steps.slot(score);
         match self.counts.last_mut() {
             Some((last, count, highest)) if *last == slot => {
                 *count += candidates;
@@ -251,22 +289,23 @@ impl Counted<'_> {
     }
 }
 
-impl<'l> Reduce<f32> for Counter<'l> {
-    type Group = Vec<Counted<'l>>;
+impl<'s, S: Score> Reduce<S> for Counter<'s> {
+    type Group = Vec<Counted<'s>>;
 
     fn open(&self, group: usize) -> Self::Group {
-        let steps = self.steps.iter().skip(group * LANES).take(LANES);
-        steps.map(|steps| Counted { steps, counts: Vec::new() }).collect()
+        let searches = self.searches.iter().skip(group * LANES).take(LANES);
+        searches.map(|search| Counted { search, unmet: None, counts: Vec::new() }).collect()
     }
 
-    fn row(&self, kept: &mut Self::Group, _row: usize, scores: &[f32; LANES], weight: u32) {
-        let each = kept.iter_mut().zip(scores);
-        each.for_each(|(query, &score)| query.count(score.into(), weight.into()));
+    fn row(&self, kept: &mut Self::Group, row: usize, scores: &[S; LANES], weight: u32) {
+        for (query, &score) in kept.iter_mut().zip(scores) {
+            query.count(row, score.into(), weight.into());
+        }
     }
 
-    fn close(&mut self, group: usize, kept: Self::Group) {
-        for (slots, Counted { counts, .. }) in self.slots.iter().skip(group * LANES).zip(kept) {
-            let mut slots = slots.lock().unwrap_or_else(PoisonError::into_inner);
+    fn close(&mut self, _group: usize, kept: Self::Group) {
+        for Counted { search, counts, .. } in kept {
+            let mut slots = search.slots.lock().unwrap_or_else(PoisonError::into_inner);
             counts.into_iter().for_each(|(slot, count, score)| slots.add(slot, count, score));
         }
     }

@@ -9,8 +9,9 @@ use rayon::prelude::*;
 
 use super::models::{Member, member_error};
 use super::rule::{Combiner, Values};
+use super::streamed::CombinedScores;
 use super::whole::{self, Sweep};
-use super::{Combination, Ensemble, streamed};
+use super::{Combination, Ensemble};
 use crate::blocks::CandidateBlocks;
 use crate::error::missing_gold;
 use crate::hits::{self, Decoded, Hit, Ranked, check_k, expand, hits};
@@ -18,7 +19,7 @@ use crate::pool::{PerQuery, Pool};
 use crate::rank::Rank;
 use crate::ranked_hits::{self, Found, RankedHits, wanted_first, wanted_rows};
 use crate::reranker::{Reranker, Seen};
-use crate::scoring::{Listed, WantedRows};
+use crate::scoring::{self, Listed, ModelScores, WantedRows};
 use crate::shards::AllCandidates;
 
 impl Ensemble<'_> {
@@ -31,9 +32,9 @@ impl Ensemble<'_> {
     ///
     /// Scores of members are combined tile by tile as they are computed, and no member's score
     /// matrix ever exists. Where all scores of a query are needed at once (rules of ranks,
-    /// standardised scores), each thread of the current rayon pool holds the scores of 32 queries
-    /// with all candidates for one member at a time, and their combined scores: 384 bytes a
-    /// candidate. A thread takes 32 queries at a time then, so a single query keeps one thread busy.
+    /// standardised scores), each thread of the current rayon pool holds the scores of up to 32 queries
+    /// with all candidates for one member at a time, and their combined scores: up to two million of both, 24 MiB, or
+    /// those of one query. A single query keeps one thread busy then.
     /// The scores of members with a [reranker](Self::with_rerankers) are those after it; all scores of a query
     /// are needed at once then.
     ///
@@ -70,7 +71,12 @@ impl Ensemble<'_> {
                 self.scanned(gold, k).map_err(|error| member_error(member, error))
             }
             (_, Pool::Shared) if plain && self.models.rerankers.iter().all(Option::is_none) => {
-                streamed::decode(&self.processes, &sweep, k)
+                let all = 0..self.models.queries();
+                let scores = CombinedScores::new(&self.models, &combiner, all);
+                let ranked = Ranked::among(&self.processes, &scores, gold, k)?;
+                let classes = &self.models.classes;
+                let members = |row| classes.members(row..row + 1);
+                Ok(ranked.decoded(k, members, |score| combiner.shown(score)))
             }
             (_, Pool::Shared | Pool::PerQuery(_)) => whole::decode(&sweep, k),
         }
@@ -81,9 +87,7 @@ impl Ensemble<'_> {
     /// are wanted. Places that do not exist are left out.
     ///
     /// Scores are those of [`decode`](Self::decode), and candidates tie whose combined scores, in f64, are equal.
-    /// Memory does not grow with the product of queries and candidates: scores of one model are compared as they are
-    /// computed. Where all scores of a query are needed at once, which here includes several members, each thread of
-    /// the current rayon pool holds two million of them, or the scores of one query.
+    /// Memory does not grow with the product of queries and candidates; see [`decode`](Self::decode).
     ///
     /// # Errors
     /// [`Error::Shape`] unless `wanted` has an entry a candidate; the errors of [`decode`](Self::decode).
@@ -121,13 +125,24 @@ impl Ensemble<'_> {
         };
         match &self.models.members[..] {
             [member] if !reranked && combiner.values == Values::Scores => {
-                let queries = &member.queries;
                 let none = std::iter::empty();
                 let searched = self.models.all.with_rows(processes, none, |all| {
-                    ranked_hits::find(processes, queries, all, rows.as_ref(), places)
+                    scoring::check(&member.queries, all)?;
+                    let scores = |part| ModelScores::new(&member.queries.part(part), all);
+                    let queries = member.queries.len();
+                    ranked_hits::find(processes, queries, all.rows(), scores, rows.as_ref(), places)
                 });
                 let searched = searched.and_then(ranked);
                 searched.map_err(|error| member_error(member, error))
+            }
+            _ if !reranked && combiner.values == Values::Scores => {
+                let models = &self.models;
+                let scores = |part| Ok(CombinedScores::new(models, &combiner, part));
+                let queries = models.queries();
+                let distinct = models.distinct();
+                let searched =
+                    ranked_hits::find(processes, queries, distinct, scores, rows.as_ref(), places)?;
+                ranked(searched)
             }
             _ => {
                 let pool = Pool::Shared;
@@ -147,11 +162,12 @@ impl Ensemble<'_> {
         let hits = self.models.all.with_rows(processes, golds, decode)?;
         let AllCandidates::Shards(shards) = self.models.all else {
             let classes = &self.models.classes;
-            return Ok(hits.decoded(k, |row| classes.members(row..row + 1)));
+            return Ok(hits.decoded(k, |row| classes.members(row..row + 1), |score| score));
         };
         let rows = hits.rows.iter().flatten().map(|&(row, _)| row);
         let members = shards.members(processes, rows, k, None)?;
-        Ok(hits.decoded(k, |row| members.get(&row).map_or(&[][..], Vec::as_slice).into()))
+        let members = |row: usize| members.get(&row).map_or(&[][..], Vec::as_slice).into();
+        Ok(hits.decoded(k, members, |score| score))
     }
 
     /// Returns the distinct rows with a wanted candidate.
@@ -308,7 +324,7 @@ pub(super) fn reranked(
         let (rank, score) = match (place, &at_hand) {
             // a row that keeps its score keeps its rank, beyond the rows at hand too
             (place, AtHand::Best(best)) if place.is_none_or(|at| at >= seen.len()) => {
-                (best.ranks[query], best.scores[query])
+                (best.ranks[query], best.scores[query].map(|score| score as f32))
             }
             (Some(at), _) => {
                 let counted = scores.iter().copied().zip(rows.iter().map(|&(_, _, count)| count));

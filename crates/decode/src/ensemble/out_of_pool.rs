@@ -8,7 +8,7 @@ use rayon::prelude::*;
 use super::decode::{Scored, first_rows, reranked};
 use super::models::{Member, Models, member_error};
 use super::rule::{Combiner, Values};
-use super::whole::{QUERIES, Scratch, Sweep};
+use super::whole::{Scratch, Sweep};
 use super::{Combination, Ensemble};
 use crate::candidates::Candidates;
 use crate::error::ensure;
@@ -123,7 +123,7 @@ impl Ensemble<'_> {
             })?;
             Ok(scales)
         };
-        let tasks = sweep.tasks(QUERIES).into_par_iter().map_init(Scratch::default, one);
+        let tasks = sweep.tasks().into_par_iter().map_init(Scratch::default, one);
         Ok(tasks.collect::<Result<Vec<_>, Error>>()?.into_iter().flatten().collect())
     }
 }

@@ -4,7 +4,7 @@ use dsokr_core::{Cancellation, Error};
 use rayon::prelude::*;
 
 use super::rule::{Combiner, tied};
-use super::whole::{QUERIES, Scratch, Sweep};
+use super::whole::{Scratch, Sweep};
 use crate::error::ensure;
 use crate::rank::Rank;
 use crate::scoring::first_by;
@@ -44,7 +44,7 @@ impl Rivals {
         let whole = matches!(sweep.models.all, AllCandidates::Whole(_));
         ensure(whole, || Error::unsupported(message))?;
         let cancellation = Cancellation::current();
-        let tasks = sweep.tasks(QUERIES).into_par_iter();
+        let tasks = sweep.tasks().into_par_iter();
         let fields_of_tasks = tasks.map_init(Scratch::default, |scratch, task| {
             cancellation.check()?;
             rivals(sweep, task, (limit, all), scratch)

@@ -1,24 +1,23 @@
-//! Mean and maximum of scores: members' tiles are added up as they are computed.
+//! Mean and maximum of scores: tiles of the members are added up as they are computed.
 
 use std::borrow::Cow;
 use std::ops::Range;
 
 use dsokr_core::{Error, Processes};
 
-use super::models::{Member, member_error};
-use super::rule::Step;
-use super::whole::Sweep;
+use super::models::{Member, Models, member_error};
+use super::rule::{Combiner, Step};
 use crate::blocks::{CandidateBlocks, ScoreBlock};
 use crate::classes::Classes;
-use crate::hits::Decoded;
+use crate::queries::Queries;
 use crate::scoring::{
-    self, Blocking, Gold, QueryTile, Reduce, Score, Scores, TopK, each_span, finite, gather,
+    self, Blocking, QueryTile, Reduce, Score, ScoreSource, Scores, each_span, finite, gather,
     refuse_infinite,
 };
 
 /// A member whose scores enter the combined ones.
 struct Source<'e> {
-    member: &'e Member<'e>,
+    member: Member<'e>,
     /// The member's row for each row of the ensemble.
     rows: &'e [u32],
     step: Step,
@@ -46,10 +45,15 @@ impl Source<'_> {
     }
 }
 
-/// The members whose scores enter the combined ones, and what combining them starts with.
-struct Sources<'e> {
+/// The combined scores of the members of an ensemble whose weight is not 0.
+pub(super) struct CombinedScores<'e> {
+    /// The value that combining starts with.
     start: f64,
     members: Vec<Source<'e>>,
+    /// The candidates of each row of the ensemble.
+    classes: &'e Classes,
+    candidates: u64,
+    blocking: Blocking,
 }
 
 /// Buffers for combining a tile, kept from tile to tile.
@@ -60,7 +64,28 @@ struct Buffers {
     combined: Vec<f64>,
 }
 
-impl Sources<'_> {
+impl<'e> CombinedScores<'e> {
+    /// Creates the scores of some queries with all candidates.
+    pub(super) fn new(models: &'e Models, combiner: &Combiner, queries: Range<usize>) -> Self {
+        let candidates = models.all.len() as u64;
+        let source = |at: usize| {
+            let queries = models.members[at].queries.part(queries.clone());
+            let tiles = QueryTile::all(&queries, false);
+            let member = Member { queries, ..models.members[at] };
+            let step = combiner.step(at, candidates);
+            Source { member, rows: &models.rows[at], step, tiles }
+        };
+        let members: Vec<Source> = combiner.active().map(source).collect();
+        let dim = members.iter().map(|source| source.member.queries.dim()).sum();
+        Self {
+            start: combiner.start(),
+            members,
+            classes: &models.classes,
+            candidates,
+            blocking: Blocking::for_dim(dim),
+        }
+    }
+
     /// Combines the scores of tile `tile` of queries with some of the rows of every member's block.
     fn combine(
         &self,
@@ -90,13 +115,32 @@ impl Sources<'_> {
             if !finite(largest) {
                 let rows = numbers[rows.clone()].iter().map(|&row| (row as usize, 0.0));
                 refuse_infinite(&source.member.queries, tile, rows, products)
-                    .map_err(|error| member_error(source.member, error))?;
+                    .map_err(|error| member_error(&source.member, error))?;
             }
         }
         Ok(())
     }
+}
 
-    /// Returns the combined scores of some rows, as a table.
+impl ScoreSource for CombinedScores<'_> {
+    type Score = f64;
+
+    fn queries(&self) -> &Queries<'_> {
+        &self.members[0].member.queries
+    }
+
+    fn tiles(&self) -> &[QueryTile] {
+        &self.members[0].tiles
+    }
+
+    fn rows(&self) -> usize {
+        self.classes.rows
+    }
+
+    fn candidates(&self) -> u64 {
+        self.candidates
+    }
+
     fn score(&self, tile: usize, rows: &[u32]) -> Result<(Vec<f64>, Vec<f32>), Error> {
         let rows_of_member =
             |source: &Source| rows.iter().map(|&row| source.rows[row as usize]).collect();
@@ -108,28 +152,21 @@ impl Sources<'_> {
         Ok((buffers.combined, vec![0.0; rows.len()]))
     }
 
-    /// Shows all combined scores to what `start` makes for a tile of queries with a span.
     fn scan<R: Reduce<f64>>(
         &self,
         processes: &Processes,
-        classes: &Classes,
-        blocking: Blocking,
         start: impl Fn(&QueryTile) -> R + Sync,
     ) -> Result<(), Error> {
-        let tiles = &self.members[0].tiles;
+        let Self { classes, blocking, .. } = *self;
+        let tiles = self.tiles();
         let parts = vec![processes.part(classes.rows)];
         let open = |span: Range<usize>, _| {
             let members = self.members.iter();
             let blocks = members.map(|source| source.block(&source.rows[span.clone()]));
             Ok((span.clone(), blocks.collect::<Result<Vec<Block>, Error>>()?))
         };
-        each_span(
-            processes,
-            parts,
-            tiles.len(),
-            blocking,
-            open,
-            |(span, blocks), at, buffers: &mut Buffers| {
+        let visit =
+            |(span, blocks): &(Range<usize>, Vec<Block>), at: usize, buffers: &mut Buffers| {
                 let mut reducer = start(&tiles[at]);
                 for first in (0..span.len()).step_by(blocking.rows) {
                     let rows = first..(first + blocking.rows).min(span.len());
@@ -146,45 +183,7 @@ impl Sources<'_> {
                 }
                 reducer.finish();
                 Ok(())
-            },
-        )
+            };
+        each_span(processes, parts, tiles.len(), blocking, open, visit)
     }
-}
-
-/// Returns ranks and the best k candidates of all queries among all candidates, of which each process scores its part.
-pub(super) fn decode(
-    processes: &Processes,
-    sweep: &Sweep,
-    k: usize,
-) -> Result<Vec<Decoded>, Error> {
-    let Sweep { models, combiner, gold, .. } = *sweep;
-    let pool = models.all.len() as u64;
-    let dims = combiner.active().map(|member| models.members[member].queries.dim());
-    let blocking = Blocking::for_dim(dims.sum());
-    let source = |at: usize| {
-        let member = &models.members[at];
-        let step = combiner.step(at, pool);
-        let tiles = QueryTile::all(&member.queries, false);
-        Source { member, rows: &models.rows[at], step, tiles }
-    };
-    let sources =
-        Sources { start: combiner.start(), members: combiner.active().map(source).collect() };
-    let queries = &models.members[0].queries;
-    let tiles = &sources.members[0].tiles;
-    let golds = Gold::new(queries, tiles, gold, |at, rows| sources.score(at, rows));
-    let golds = processes.agree(golds)?;
-    let classes = &*models.classes;
-    let lists = TopK::new(gold.len(), k.min(classes.rows), None);
-    match k {
-        0 => sources.scan(processes, classes, blocking, |tile| golds.counter(tile))?,
-        _ => sources
-            .scan(processes, classes, blocking, |tile| (golds.counter(tile), lists.tile(tile)))?,
-    }
-    let ranks = golds.ranks(processes, gold, pool)?.into_iter();
-    let each = ranks.zip(lists.finish(processes)?).enumerate();
-    let decoded = each.map(|(query, (rank, rows))| {
-        let gold_score = rank.map(|_| combiner.shown(golds.score(query)) as f32);
-        Decoded { rank, gold_score, hits: sweep.hits(rows, k) }
-    });
-    Ok(decoded.collect())
 }

@@ -21,8 +21,8 @@ use crate::ranked_hits::{self, Found};
 use crate::scoring::{self, Blocking, Buffers, Listed, Pass, QueryTile, Span, WantedRows, leading};
 
 /// Queries whose scores a thread holds.
-pub(super) const QUERIES: usize = 32;
-/// Scores that a thread holds where queries are many.
+const QUERIES: usize = 32;
+/// Scores that a thread holds of several queries. It may hold more of one query.
 const SCORES: usize = 1 << 21;
 
 /// The values of one query under one member.
@@ -68,11 +68,13 @@ pub(super) struct Scratch {
 }
 
 impl Sweep<'_> {
-    /// Returns queries that are swept together: so many, or one with a list.
-    pub(super) fn tasks(&self, size: usize) -> Vec<Range<usize>> {
-        let (queries, size) = match self.pool {
-            Pool::Shared => (self.models.queries(), size),
-            Pool::PerQuery(lists) => (lists.len(), 1),
+    /// Returns queries that are swept together: so many that a thread holds at most [`SCORES`] scores of a member, or
+    /// one.
+    pub(super) fn tasks(&self) -> Vec<Range<usize>> {
+        let queries = self.models.queries();
+        let size = match self.pool {
+            Pool::Shared => (SCORES / self.models.distinct().max(1)).clamp(1, QUERIES),
+            Pool::PerQuery(_) => 1,
         };
         let task = |start: usize| start..(start + size).min(queries);
         (0..queries).step_by(size).map(task).collect()
@@ -169,14 +171,13 @@ impl Sweep<'_> {
         hits(scored.into_iter().map(shown).collect())
     }
 
-    /// Returns the results of `finish` for each query and its combined scores of all points, so many queries at a time.
+    /// Returns the results of `finish` for each query and its combined scores of all points.
     fn combined<T: Send>(
         &self,
-        size: usize,
         finish: impl Fn(usize, &[f64]) -> Result<T, Error> + Sync,
     ) -> Result<Vec<T>, Error> {
         let combiner = self.combiner;
-        let tasks = self.tasks(size);
+        let tasks = self.tasks();
         let stage = Cancellation::current().stage("scores of the ensemble", tasks.len());
         let one = |(combined, scratch): &mut (Vec<f64>, Scratch), task: Range<usize>| {
             stage.advance(1)?;
@@ -232,7 +233,7 @@ fn scored(
 /// Ranks and the best k candidates of all queries.
 pub(super) fn decode(sweep: &Sweep, k: usize) -> Result<Vec<Decoded>, Error> {
     let Sweep { pool, combiner, gold, .. } = *sweep;
-    sweep.combined(QUERIES, |query, scores| {
+    sweep.combined(|query, scores| {
         let candidates = sweep.candidates(query);
         let tolerance = combiner.tolerance(candidates);
         let hits = match pool {
@@ -260,16 +261,14 @@ pub(super) fn decode(sweep: &Sweep, k: usize) -> Result<Vec<Decoded>, Error> {
     })
 }
 
-/// Returns the best wanted rows of all queries at some places. A thread holds [`SCORES`] scores, or the scores of one
-/// query.
+/// Returns the best wanted rows of all queries at some places.
 pub(super) fn find(
     sweep: &Sweep,
     wanted: Option<&WantedRows>,
     places: Range<usize>,
 ) -> Result<Vec<Found>, Error> {
-    let size = (SCORES / sweep.models.distinct().max(1)).clamp(1, QUERIES);
     let tolerance = sweep.combiner.tolerance(sweep.models.all.len() as u64);
-    sweep.combined(size, |_, scores| {
+    sweep.combined(|_, scores| {
         let mut scores = Cow::Borrowed(scores);
         if tolerance > 0.0 {
             let mut rows = leading(&scores, scores.len(), None);

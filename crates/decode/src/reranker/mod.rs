@@ -258,12 +258,13 @@ impl Reranker {
         let places = first_by((0..scores.len()).collect(), self.size, |&a: &usize, &b| {
             scores[b].total_cmp(&scores[a]).then(a.cmp(&b))
         });
+        let Some(&last) = places.last() else { return Ok(()) };
+        let lowest = scores[last];
         let seen = places.iter().map(|&at| Seen::candidate(candidates, row(at), scores[at]));
         let anew = self.scores(queries, query, &seen.collect::<Vec<_>>(), is_single)?;
-        places
-            .into_iter()
-            .zip(in_single_precision(&anew))
-            .for_each(|(at, score)| scores[at] = score);
+        for (at, score) in places.into_iter().zip(in_single_precision(&anew, lowest)) {
+            scores[at] = score;
+        }
         Ok(())
     }
 
@@ -360,21 +361,21 @@ impl Reranker {
     }
 }
 
-/// Scores in `f32` and in the same order: where rounding would make two of them equal, the lower one is the next number
-/// below.
-fn in_single_precision(scores: &[f64]) -> Vec<f32> {
-    let mut order: Vec<usize> = (0..scores.len()).collect();
-    order.sort_by(|&a, &b| scores[b].total_cmp(&scores[a]));
+/// Rounds new scores of a query's first rows to f32, in the same order: where rounding would make two of them equal, the
+/// higher one is the next number above. So it is with `lowest`, the score that rows behind the first ones may have: a
+/// new score above it stays above it.
+fn in_single_precision(scores: &[f64], lowest: f32) -> Vec<f32> {
+    let mut ascending: Vec<usize> = (0..scores.len()).collect();
+    ascending.sort_by(|&a, &b| scores[a].total_cmp(&scores[b]));
     let mut single = vec![0.0f32; scores.len()];
-    let mut above: Option<usize> = None;
-    for at in order {
-        let rounded = scores[at] as f32;
-        single[at] = match above {
-            Some(above) if scores[at] < scores[above] => rounded.min(single[above].next_down()),
-            Some(above) => single[above],
-            None => rounded,
-        };
-        above = Some(at);
+    let mut score_below = f64::from(lowest);
+    let mut single_below = lowest;
+    for at in ascending {
+        if scores[at] > score_below {
+            single_below = (scores[at] as f32).max(single_below.next_up());
+            score_below = scores[at];
+        }
+        single[at] = single_below;
     }
     single
 }

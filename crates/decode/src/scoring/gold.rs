@@ -8,6 +8,7 @@ use rayon::prelude::*;
 
 use super::pass::{Pass, not_finite};
 use super::reduce::{Reduce, Score};
+use super::source::ScoreSource;
 use super::tile::{QUERIES, QueryTile};
 use crate::codes::LANES;
 use crate::error::ensure;
@@ -38,17 +39,13 @@ pub(crate) struct Gold<S> {
 }
 
 impl<S: Score> Gold<S> {
-    /// Scores the gold candidates of queries in tiles. `score` gives the table of a tile with some rows,
-    /// `[row · lanes + lane]`, and their constants.
+    /// Scores the gold candidates of all queries.
     pub(crate) fn new(
-        queries: &Queries,
-        tiles: &[QueryTile],
+        source: &impl ScoreSource<Score = S>,
         gold: &[Option<u32>],
-        score: impl Fn(usize, &[u32]) -> Result<(Vec<S>, Vec<f32>), Error> + Sync,
     ) -> Result<Self, Error> {
-        let tiles = tiles.par_iter().enumerate();
-        let tiles =
-            tiles.map(|(at, tile)| GoldTile::new(queries, tile, gold, |rows| score(at, rows)));
+        let tiles = (0..source.tiles().len()).into_par_iter();
+        let tiles = tiles.map(|at| GoldTile::new(source, at, gold));
         let tally = gold.iter().map(|_| Default::default()).collect();
         Ok(Self { tiles: tiles.collect::<Result<_, _>>()?, tally })
     }
@@ -96,17 +93,18 @@ struct GoldTile<S> {
 
 impl<S: Score> GoldTile<S> {
     fn new(
-        queries: &Queries,
-        tile: &QueryTile,
+        source: &impl ScoreSource<Score = S>,
+        at: usize,
         gold: &[Option<u32>],
-        score: impl FnOnce(&[u32]) -> Result<(Vec<S>, Vec<f32>), Error>,
     ) -> Result<Self, Error> {
+        let tile = &source.tiles()[at];
         let golds_of_tile = gold[tile.queries.clone()].iter().zip(0..);
         let mut golds: Vec<(u32, usize)> =
             golds_of_tile.filter_map(|(gold, lane)| Some(((*gold)?, lane))).collect();
         golds.sort_unstable();
         let rows: Vec<u32> = golds.iter().map(|&(row, _)| row).collect();
-        let (table, constants) = if rows.is_empty() { Default::default() } else { score(&rows)? };
+        let (table, constants) =
+            if rows.is_empty() { Default::default() } else { source.score(at, &rows)? };
         let mut bars = vec![S::from(f32::INFINITY); tile.lanes];
         let mut places = Vec::new();
         let table = table.chunks_exact(tile.lanes).zip(constants);
@@ -114,7 +112,9 @@ impl<S: Score> GoldTile<S> {
             bars[lane] = values[lane] + S::from(constant);
             let score: f64 = bars[lane].into();
             let query = tile.queries.start + lane;
-            ensure(score.is_finite(), || not_finite(queries, query, row as usize, score as f32))?;
+            ensure(score.is_finite(), || {
+                not_finite(source.queries(), query, row as usize, score as f32)
+            })?;
             places.push((row, lane, values[lane]));
         }
         Ok(Self { bars, places })

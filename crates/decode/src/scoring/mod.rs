@@ -16,6 +16,7 @@ mod gold;
 mod pass;
 mod reduce;
 mod shortlist;
+mod source;
 mod tile;
 
 use dsokr_core::Error;
@@ -27,8 +28,9 @@ use crate::queries::Queries;
 pub(crate) use crate::codes::LANES;
 pub(crate) use gold::{Gold, check_gold};
 pub(crate) use pass::{Buffers, Listed, Pass, Scores, Span, gather, place, refuse_infinite};
-pub(crate) use reduce::{Reduce, Score, each_span, finite, scan};
+pub(crate) use reduce::{Reduce, Score, each_span, finite};
 pub(crate) use shortlist::{TopK, WantedRows, descending, first_by, leading};
+pub(crate) use source::{ModelScores, ScoreSource};
 pub(crate) use tile::{Blocking, QueryTile, product};
 
 /// Refuses queries and candidates of different dimensions, and sets that cannot be counted.

@@ -5,11 +5,9 @@ use std::ops::{Add, Range};
 use dsokr_core::{Cancellation, Error, Processes};
 use rayon::prelude::*;
 
-use super::pass::{Buffers, Pass, Scores, Span, refuse_infinite};
-use super::tile::{Blocking, QueryTile};
-use crate::blocks::CandidateBlocks;
+use super::pass::{Pass, Scores};
+use super::tile::Blocking;
 use crate::codes::LANES;
-use crate::queries::Queries;
 
 /// A score: of one member in 32 bits, or combined in 64.
 pub(crate) trait Score:
@@ -152,51 +150,6 @@ impl<S: Score> Scores<'_, S> {
         }
         largest.into_iter().all(finite)
     }
-}
-
-/// Visits all scores: every candidate is fetched by spans, every span meets every tile of queries. Each of several
-/// [`Processes`] visits the scores of its part of the candidates, and an error of one is an error of all.
-///
-/// `start` creates the reducer of the scores of a tile with a span, on the threads of the current rayon pool, in no
-/// particular order.
-pub(crate) fn scan<R: Reduce<f32>>(
-    processes: &Processes,
-    queries: &Queries,
-    tiles: &[QueryTile],
-    candidates: &dyn CandidateBlocks,
-    blocking: Blocking,
-    start: impl Fn(&QueryTile) -> R + Sync,
-) -> Result<(), Error> {
-    let open = |span, strip: Range<usize>| {
-        let coded = tiles[strip].iter().any(|tile| tile.codes().is_some());
-        Span::new(candidates, span, coded)
-    };
-    each_span(
-        processes,
-        candidates.scored(processes),
-        tiles.len(),
-        blocking,
-        open,
-        |span, at, buffers: &mut Buffers| {
-            let tile = &tiles[at];
-            let mut reducer = start(tile);
-            let mut pass = Pass::new(tile, span, blocking.rows, buffers);
-            if pass.coded() && reducer.ready() {
-                reducer.decide(&mut pass)?
-            } else {
-                pass.each(|mut scores| {
-                    if scores.reduce(&mut reducer) {
-                        Ok(())
-                    } else {
-                        let rows = (scores.first_row..).zip(scores.constants.iter().copied());
-                        refuse_infinite(queries, tile, rows, scores.table)
-                    }
-                })?
-            }
-            reducer.finish();
-            Ok(())
-        },
-    )
 }
 
 /// Calls `open` for each span of the candidates that this process scores, in the given parts, and `visit` with it for

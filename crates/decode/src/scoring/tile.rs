@@ -95,7 +95,7 @@ impl QueryTile {
     }
 
     /// Gives up codes: from now on exact scores are faster.
-    pub(super) fn leave_codes(&self) {
+    pub(crate) fn leave_codes(&self) {
         self.doubtful.store(true, Relaxed);
     }
 }

@@ -1,13 +1,30 @@
 //! Members whose first candidates are scored anew.
 
-use crate::common::{golds, real_queries};
+use crate::common::{Set, golds, real_queries};
 use dsokr_decode::{
-    CandidateBlocks, Combination, Ensemble, Neighbourhood, PerQuery, Pool, Queries, Reranker,
-    RerankerExamples, RerankerFeatures,
+    CandidateBlocks, Candidates, Combination, Ensemble, Neighbourhood, PerQuery, Pool, Queries,
+    Reranker, RerankerExamples, RerankerFeatures,
 };
 
 use super::models::Models;
 use super::{classes, lists};
+
+/// Returns a reranker of the first 20 rows that compares queries with `predictions`.
+fn fitted(predictions: &Queries, candidates: &Candidates) -> Reranker {
+    let dim = predictions.dim();
+    let outputs = real_queries(9, predictions.len(), dim);
+    let neighbourhood = Neighbourhood::new(dim, predictions.normalised(), outputs, 5).unwrap();
+    let reranker_features = RerankerFeatures { neighbourhood, words: None };
+    let mut examples = RerankerExamples::new(20);
+    let some = real_queries(8, 60, dim);
+    let gold: Vec<_> = (0..60).map(|row| Some(row % candidates.rows() as u32)).collect();
+    let some = Queries::new(dim, &some).unwrap();
+    examples.add(&some, &gold, candidates, &reranker_features).unwrap();
+    assert!(examples.len() > 2);
+    assert_eq!(examples.without_first(2).len(), examples.len() - 2);
+    assert!(examples.without_first(99).is_empty());
+    Reranker::fit(&examples, reranker_features, 0).unwrap()
+}
 
 #[test]
 fn a_reranker_orders_a_member_as_it_orders_the_candidates_alone() {
@@ -16,20 +33,7 @@ fn a_reranker_orders_a_member_as_it_orders_the_candidates_alone() {
     let models = Models::reals(3, 2, queries, count);
     let [first, second] = models.members()[..] else { unreachable!() };
     let dim = first.queries.dim();
-    let predictions = first.queries.normalised();
-    let outputs = real_queries(9, queries, dim);
-    let neighbourhood = Neighbourhood::new(dim, predictions, outputs, 5).unwrap();
-    let reranker_features = RerankerFeatures { neighbourhood, words: None };
-    let mut examples = RerankerExamples::new(20);
-    let some = real_queries(8, 60, dim);
-    let known_golds: Vec<_> =
-        (0..60).map(|row| Some(row % first.candidates.rows() as u32)).collect();
-    let some = Queries::new(dim, &some).unwrap();
-    examples.add(&some, &known_golds, first.candidates, &reranker_features).unwrap();
-    assert!(examples.len() > 2);
-    assert_eq!(examples.without_first(2).len(), examples.len() - 2);
-    assert!(examples.without_first(99).is_empty());
-    let reranker = Reranker::fit(&examples, reranker_features, 0).unwrap();
+    let reranker = fitted(&first.queries, first.candidates);
     assert_eq!(reranker.predictions(), first.queries.normalised());
     let moved: Vec<f32> = reranker.predictions().iter().map(|value| value + 0.5).collect();
     let moved = Queries::new(dim, &moved).unwrap().normalised();
@@ -65,4 +69,35 @@ fn a_reranker_orders_a_member_as_it_orders_the_candidates_alone() {
             assert!(both.iter().zip(&alone).any(|(both, alone)| both.rank != *alone));
         }
     }
+}
+
+#[test]
+fn scores_that_differ_below_the_resolution_of_f32_keep_their_order() {
+    let dim = 8;
+    let mut set = Set::reals(5, 150, 150, dim);
+    let plain = set.candidates();
+    // neighbouring numbers of 32 bits are 1/8 apart there, and 20 new scores lie within 1 of one another
+    set.constants.fill((1 << 20) as f32);
+    let far = set.candidates();
+    let rows = real_queries(5, 30, dim);
+    let queries = Queries::new(dim, &rows).unwrap();
+    let reranker = fitted(&queries, &plain).among(&far).unwrap();
+
+    let ensemble = Ensemble::one(queries, &far, Some(&reranker)).unwrap();
+    let rule = Combination::default();
+    let hits = ensemble.top_k(Pool::Shared, &rule, 20).unwrap();
+    let ranked = ensemble.ranked_hits(&rule, None, 0..20).unwrap();
+    let mut equal = 0;
+    for (query, (hits, ranked)) in hits.iter().zip(&ranked).enumerate() {
+        equal += hits.windows(2).filter(|pair| pair[0].score == pair[1].score).count();
+        let first_of_row = ranked.hits.iter().map(|hit| hit.candidates[0] as usize);
+        assert!(first_of_row.eq(hits.iter().map(|hit| hit.candidate)), "query {query}");
+        for (place, hit) in ranked.hits.iter().enumerate() {
+            assert_eq!((hit.above, hit.tied), (place as u64, 0), "query {query}");
+            let gold = vec![Some(far.class_of(hit.candidates[0] as usize)); queries.len()];
+            let rank = ensemble.rank(Pool::Shared, &rule, &gold).unwrap()[query].unwrap();
+            assert_eq!(rank.above(), place as u64, "query {query}");
+        }
+    }
+    assert!(equal > 100, "{equal} pairs of hits show one score");
 }
