@@ -33,8 +33,8 @@ impl Ensemble<'_> {
     /// Scores of members are combined tile by tile as they are computed, and no member's score
     /// matrix ever exists. Where all scores of a query are needed at once (rules of ranks,
     /// standardised scores), each thread of the current rayon pool holds the scores of up to 32 queries
-    /// with all candidates for one member at a time, and their combined scores: up to two million of both, 24 MiB, or
-    /// those of one query. A single query keeps one thread busy then.
+    /// with all candidates for one member at a time, and their combined scores: two million of both, 24 MiB, or those of
+    /// 16 queries, 192 bytes a candidate, if these are more. A single query keeps one thread busy then.
     /// The scores of members with a [reranker](Self::with_rerankers) are those after it; all scores of a query
     /// are needed at once then.
     ///

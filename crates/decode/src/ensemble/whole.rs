@@ -18,11 +18,13 @@ use crate::pool::Pool;
 use crate::queries::Queries;
 use crate::rank::Rank;
 use crate::ranked_hits::{self, Found};
-use crate::scoring::{self, Blocking, Buffers, Listed, Pass, QueryTile, Span, WantedRows, leading};
+use crate::scoring::{
+    self, Blocking, Buffers, LANES, Listed, Pass, QueryTile, Span, WantedRows, leading,
+};
 
 /// Queries whose scores a thread holds.
 const QUERIES: usize = 32;
-/// Scores that a thread holds of several queries. It may hold more of one query.
+/// Scores that a thread holds, where candidates are not too many.
 const SCORES: usize = 1 << 21;
 
 /// The values of one query under one member.
@@ -68,12 +70,12 @@ pub(super) struct Scratch {
 }
 
 impl Sweep<'_> {
-    /// Returns queries that are swept together: so many that a thread holds at most [`SCORES`] scores of a member, or
-    /// one.
+    /// Returns queries that are swept together: so many that a thread holds at most [`SCORES`] scores of a member, but
+    /// no fewer than are multiplied at once; one with a list.
     pub(super) fn tasks(&self) -> Vec<Range<usize>> {
         let queries = self.models.queries();
         let size = match self.pool {
-            Pool::Shared => (SCORES / self.models.distinct().max(1)).clamp(1, QUERIES),
+            Pool::Shared => (SCORES / self.models.distinct().max(1)).clamp(LANES, QUERIES),
             Pool::PerQuery(_) => 1,
         };
         let task = |start: usize| start..(start + size).min(queries);
