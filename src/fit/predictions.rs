@@ -18,7 +18,7 @@ impl Predictions {
         let validation = &evaluator.problem.dataset.validation;
         let corrects_hubs = config.decoding.hubs.is_some() && fitted.held_out.is_some();
         let is_reported = config.evaluation.split == SplitName::Validation;
-        let is_needed = corrects_hubs || fitted.summary.is_some() || is_reported;
+        let is_needed = corrects_hubs || fitted.solved_summary(config).is_some() || is_reported;
         if !is_needed || validation.ids.is_empty() {
             return Ok(Self { validation: None });
         }

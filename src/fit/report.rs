@@ -39,9 +39,8 @@ pub(super) fn tell_validation(
     run: &mut RunDir,
     observer: &mut dyn Observer,
 ) -> Result<(), Error> {
-    let (Some(summary), Some(z)) = (&fitted.summary, &predictions.validation) else {
-        return Ok(());
-    };
+    let Some(summary) = &fitted.solved_summary(evaluator.config()) else { return Ok(()) };
+    let Some(z) = &predictions.validation else { return Ok(()) };
     let metrics = &evaluator.evaluate(SplitName::Validation, z)?.scores;
     let took = started.elapsed();
     observer.event(&Event::Solved { summary, metrics, scores: metrics, took });

@@ -280,7 +280,8 @@ pub struct Fitted {
     /// Predictions for training pairs by models that have not seen them; needed for `decoding.hubs` and
     /// `decoding.held_out`.
     pub held_out: Option<HeldOut>,
-    /// A summary of the fit, one line for the log.
+    /// A summary of the fit, one line for the log; by default the kind of the learner, where it does not
+    /// [train in steps](Abilities::trains_in_steps).
     pub summary: Option<String>,
     /// The values that the fit chose from lists, for advice on these lists.
     pub choices: Vec<Choice>,
@@ -300,6 +301,15 @@ impl Fitted {
             choices: Vec::new(),
             advice: Vec::new(),
         }
+    }
+
+    /// What the log says of a fit that had no steps; none of a training, which has logged its steps.
+    pub(crate) fn solved_summary(&self, config: &Checked) -> Option<String> {
+        if config.encoder.abilities().trains_in_steps {
+            return None;
+        }
+        let summary = self.summary.as_deref().unwrap_or(config.encoder.kind());
+        Some(summary.to_owned())
     }
 
     /// Writes the model into its run, unless the fit has.

@@ -229,3 +229,74 @@ fn a_learner_without_held_out_predictions_has_neither() {
     let error = with_reranker(config(false)).validate().unwrap_err().to_string();
     assert!(error.contains("decoding.reranker"), "{error}");
 }
+
+/// What a server at an address of this computer answers to `GET`.
+#[cfg(feature = "serve")]
+fn get(run: &Path, path: &str) -> String {
+    use std::io::{Read, Write};
+
+    use dsokr::device::Processor;
+    use dsokr::serve::{self, Limits, Model, Server};
+
+    let model = Model::open(run, &Processor::Cpu.open().unwrap()).unwrap();
+    let server = Server::new(vec![model], Limits::default()).unwrap();
+    server.prepare();
+    let (sender, receiver) = std::sync::mpsc::channel();
+    let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
+    std::thread::spawn(move || {
+        let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
+        runtime.block_on(async {
+            let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+            sender.send(listener.local_addr().unwrap()).unwrap();
+            serve::run(listener, &server, async { drop(stopped.await) }).await;
+        });
+    });
+    let address = receiver.recv().unwrap();
+    let mut stream = std::net::TcpStream::connect(address).unwrap();
+    write!(stream, "GET {path} HTTP/1.1\r\nhost: {address}\r\nconnection: close\r\n\r\n").unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    drop(stop);
+    answer
+}
+
+/// A kind of `[encoder]` that a program adds when it runs is in every place that shows the built-in ones.
+#[test]
+fn a_learner_of_a_program_is_named_in_every_place() {
+    const KIND: &str = "neighbours-with-parts";
+    let folder = Folder::new();
+    let mut config = config(false);
+    config.logging.tensorboard = true;
+    let config = config.validate().unwrap();
+    let trained = fit(&config, folder.path("run")).unwrap();
+    let read = |name: &str| std::fs::read_to_string(trained.path().join(name)).unwrap();
+
+    // the configuration: its reference, what is read again, and the message about an unknown kind
+    let reference = dsokr::config::reference();
+    let entry = format!(
+        "`kind = \"{KIND}\"`: A kind of this program, with the keys `neighbours`, `predicts_parts`."
+    );
+    assert!(reference.contains(&entry), "{reference}");
+    let stored = read("config.toml");
+    assert!(stored.contains(&format!("kind = \"{KIND}\"")), "{stored}");
+    assert_eq!(*Run::open(trained.path()).unwrap().config().encoder.kind(), *KIND);
+    let unknown = dsokr::Config::parse("[encoder]\nkind = \"other\"", &[]).unwrap_err().to_string();
+    assert!(unknown.contains(&format!("`{KIND}`")), "{unknown}");
+
+    // the run: its card, its log and TensorBoard
+    let card = read("README.md");
+    assert!(card.contains(&format!("encoder: \"{KIND}\"")), "{card}");
+    assert!(card.contains(&format!("encoder `{KIND}`")), "{card}");
+    assert_eq!(read("log.jsonl").lines().count(), 1);
+    assert!(trained.path().join("tensorboard").is_dir());
+
+    // exports that cannot hold it, and the server
+    let member = &trained.run.members()[0];
+    let refused = member.export_onnx(&folder.path("onnx"), false).unwrap_err().to_string();
+    assert!(refused.contains(&format!("encoder.kind = \"{KIND}\"")), "{refused}");
+    #[cfg(feature = "serve")]
+    {
+        let models = get(trained.path(), "/api/models");
+        assert!(models.contains(&format!("\"encoder\":[\"{KIND}\"]")), "{models}");
+    }
+}

@@ -19,6 +19,7 @@ tolerance = 1e-9
 
 mod coverage;
 mod custom;
+mod events;
 mod features;
 mod floors;
 mod in_memory;

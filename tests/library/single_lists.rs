@@ -141,12 +141,17 @@ fn variants(source: &str, declaration: &str) -> Vec<String> {
     starts.filter_map(name).collect()
 }
 
+/// The names of the events of trainings.
+pub fn events() -> Vec<String> {
+    let events = variants(&read("crates/train/src/task.rs"), "pub enum Event");
+    assert!(events.len() > 5, "{events:?}");
+    events
+}
+
 /// The command and Python say of each event what they do at it, be it nothing.
 #[test]
 fn every_event_of_a_training_is_told_by_the_command_and_by_python() {
-    let source = read("crates/train/src/task.rs");
-    let events = variants(&source, "pub enum Event");
-    assert!(events.len() > 5, "{events:?}");
+    let events = events();
     for file in ["src/cli/progress.rs", "bindings/python/src/run/mod.rs"] {
         let text = read(file);
         for event in &events {

@@ -1,0 +1,105 @@
+//! Every event of a training, as an observer is told of it and as the log of the run keeps it.
+
+use std::collections::BTreeSet;
+
+use dsokr::basis::Kernel;
+use dsokr::config::{KernelConfig, KernelMachineConfig, Lambda, MachineInputsConfig, NgramWeights};
+use dsokr::data::config::{LabelFeatures, OutputFeatures};
+use dsokr::data::featurizers::{NgramConfig, NgramKind};
+use dsokr::train::LogLine;
+use dsokr::{
+    Config, EncoderTable, Event, NgramBagConfig, Observer, Request, Scores, SolvedLine, Trained,
+};
+use serde_json::json;
+
+use crate::Folder;
+use crate::single_lists::events;
+
+/// The names of the events that an observer was told of, and the lines that they have for the log.
+#[derive(Default)]
+struct Told {
+    names: BTreeSet<&'static str>,
+    lines: Vec<String>,
+}
+
+impl Observer for Told {
+    fn event(&mut self, event: &Event) {
+        let name = match event {
+            Event::Start { .. } => "Start",
+            Event::Step { .. } => "Step",
+            Event::Estimate { .. } => "Estimate",
+            Event::Evaluation { line, .. } => {
+                let line = line.downcast_ref::<LogLine<Scores>>().expect("a line of the log");
+                self.lines.push(serde_json::to_string(line).unwrap());
+                "Evaluation"
+            }
+            Event::Solving { .. } => "Solving",
+            Event::Solved { scores, took, .. } => {
+                let scores = scores.downcast_ref::<Scores>().expect("scores");
+                let line = SolvedLine::new(took.as_secs_f64(), scores.clone());
+                self.lines.push(serde_json::to_string(&line).unwrap());
+                "Solved"
+            }
+            Event::End { .. } => "End",
+            Event::Checkpoint { .. } => "Checkpoint",
+            Event::EarlyStop { .. } => "EarlyStop",
+            other => panic!("the test does not know the event \"{other}\""),
+        };
+        let text = event.to_string();
+        assert!(text.len() > 10, "{name}: {text:?}");
+        self.names.insert(name);
+    }
+}
+
+/// Texts about things with a colour and a form, and these as label sets.
+fn config(encoder: EncoderTable) -> Config {
+    let names = ["red", "green", "blue", "round", "flat", "long"];
+    let mut texts = Vec::new();
+    let mut sets = Vec::new();
+    for pair in 0..60 {
+        let colour = names[pair % 3];
+        let form = names[3 + pair / 3 % 3];
+        texts.push(format!("something {colour} that is {form}"));
+        sets.push(format!("{colour},{form}"));
+    }
+    let features =
+        OutputFeatures::Labels(LabelFeatures { column: "labels".into(), separator: ',' });
+    let kernel = KernelConfig::from(Kernel::Tanimoto);
+    let mut config = Config::in_memory(texts, sets, features, kernel, encoder).unwrap();
+    config.sketch.size = 9;
+    config
+}
+
+/// Trains, and compares the log of the run with what the observer was told.
+fn train(config: Config, folder: &Folder, name: &str, told: &mut Told) -> Trained {
+    let config = config.validate().unwrap();
+    let request = Request { out: Some(folder.path(name)), ..Request::new(&config).unwrap() };
+    told.lines.clear();
+    let trained = request.run(told).unwrap();
+    let log = std::fs::read_to_string(trained.path().join("log.jsonl")).unwrap();
+    assert_eq!(log.lines().collect::<Vec<_>>(), told.lines);
+    trained
+}
+
+#[test]
+fn an_observer_is_told_of_every_event_and_the_log_has_what_it_is_told() {
+    let folder = Folder::new();
+    let mut told = Told::default();
+
+    let words = json!([{ "kind": "words", "min": 1, "max": 1 }]);
+    let bag: NgramBagConfig = serde_json::from_value(json!({ "ngrams": words })).unwrap();
+    let mut stopped = config(EncoderTable::from_learner(bag).unwrap());
+    stopped.training.epochs = 500;
+    stopped.training.batch = 4;
+    stopped.training.patience = 2;
+    stopped.training.checkpoint_seconds = 0;
+    train(stopped, &folder, "network", &mut told);
+
+    let blocks = vec![NgramConfig::new(NgramKind::Words, 1, 1)];
+    let inputs = MachineInputsConfig::Ngrams { blocks, weights: NgramWeights::TfIdf };
+    let machine = KernelMachineConfig::new(inputs, Lambda::One(1e-4));
+    train(config(EncoderTable::from_learner(machine).unwrap()), &folder, "machine", &mut told);
+
+    let all = events();
+    assert_eq!(told.names, all.iter().map(String::as_str).collect());
+}
