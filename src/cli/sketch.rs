@@ -1,5 +1,6 @@
 use std::path::PathBuf;
 
+use dsokr_basis::SketchKind;
 use dsokr_core::{Argument, Processes};
 use dsokr_data::DataRoot;
 
@@ -31,10 +32,7 @@ pub struct Arguments {
     /// Number of sketches drawn for each size.
     #[arg(long, default_value_t = 3)]
     draws: usize,
-    /// Kinds of sketches, one curve each: all, or some of subsampling, leverage, gaussian,
-    /// sparsified-rademacher, sparsified-gaussian, accumulation, count-sketch; default: the
-    /// configuration's.
-    #[arg(long, value_delimiter = ',')]
+    #[arg(long, value_delimiter = ',', help = methods_help())]
     methods: Vec<String>,
     /// Powers of the tempered kernel, 0 to 1, one curve each; default: the configuration's.
     #[arg(long, value_delimiter = ',')]
@@ -54,6 +52,16 @@ pub struct Arguments {
     /// Print one JSON object.
     #[arg(long)]
     json: bool,
+}
+
+/// The help of `methods`.
+fn methods_help() -> String {
+    let kinds = SketchKind::all(1);
+    let names: Vec<&str> = kinds.iter().map(SketchKind::name).collect();
+    format!(
+        "Kinds of sketches, one curve each: all, or some of {}; default: the configuration's",
+        names.join(", ")
+    )
 }
 
 #[derive(serde::Serialize)]

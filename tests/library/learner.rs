@@ -16,6 +16,7 @@ use dsokr::{
 use serde::{Deserialize, Serialize};
 
 use crate::Folder;
+use crate::single_lists::choices;
 
 /// The mean target of the training texts that share most words with a text.
 #[derive(Debug, Serialize, Deserialize)]
@@ -294,6 +295,9 @@ fn a_learner_of_a_program_is_named_in_every_place() {
     let member = &trained.run.members()[0];
     let refused = member.export_onnx(&folder.path("onnx"), false).unwrap_err().to_string();
     assert!(refused.contains(&format!("encoder.kind = \"{KIND}\"")), "{refused}");
+    for neural in choices("encoder").iter().filter(|kind| *kind != "kernel-machine") {
+        assert!(refused.contains(&format!(" {neural}")), "no {neural} in {refused}");
+    }
     #[cfg(feature = "serve")]
     {
         let models = get(trained.path(), "/api/models");

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use dsokr::Metric;
-use dsokr::basis::Kernel;
+use dsokr::basis::{Kernel, SketchKind};
 use dsokr::data::table::{TABLE_FORMATS, Table};
 use serde_json::json;
 
@@ -30,7 +30,7 @@ fn book() -> String {
 
 /// The names that a table of a configuration may have: `name = "…"` or `kind = "…"` of each variant, from the reference
 /// that the types make. It is compared with them where it is tested; a program may have further kinds.
-fn choices(table: &str) -> Vec<String> {
+pub fn choices(table: &str) -> Vec<String> {
     let reference = read("book/src/configuration.md");
     let section = reference.split(&format!("\n## `{table}`\n")).nth(1);
     let section = section.unwrap_or_else(|| panic!("no table {table}")).split("\n## ").next();
@@ -77,8 +77,25 @@ fn every_kernel_is_in_the_book_and_in_python() {
 }
 
 #[test]
-fn every_sketch_is_in_the_book() {
-    assert_in_book("encoder.solver.sketch.method");
+fn every_sketch_is_in_the_book_and_in_python() {
+    let table = "encoder.solver.sketch.method";
+    assert_in_book(table);
+    let all = SketchKind::all(100);
+    let of_list: BTreeSet<&str> = all.iter().map(SketchKind::name).collect();
+    let in_configurations = choices(table);
+    assert_eq!(of_list, in_configurations.iter().map(String::as_str).collect());
+
+    let classes = read("bindings/python/python/dsokr/_sketches.py");
+    let exported = read("bindings/python/python/dsokr/__init__.py");
+    let estimators = read("bindings/python/python/dsokr/sklearn.py");
+    for name in of_list {
+        let kind = format!("    kind: ClassVar[str] = \"{name}\"");
+        let (before, _) = classes.split_once(&kind).unwrap_or_else(|| panic!("no {name}"));
+        let (_, class) = before.rsplit_once("\nclass ").expect("its class");
+        let class = class.split('(').next().unwrap_or_default();
+        assert!(names(&exported, class), "no {class} in __init__.py");
+        assert!(names(&estimators, name), "no {name} in sklearn.py");
+    }
 }
 
 #[test]
