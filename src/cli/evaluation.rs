@@ -7,7 +7,7 @@ use dsokr_core::store::write_atomically;
 use dsokr_core::{Argument, Processes};
 use dsokr_data::{Inputs, SplitName, Truth};
 use dsokr_decode::report::{Comparison, compare};
-use dsokr_decode::{Decoded, RANK_METRICS};
+use dsokr_decode::{Decoded, RANK_METRICS, Rank};
 use dsokr_nn::Processor;
 use serde::Serialize;
 
@@ -87,6 +87,9 @@ struct MemberMetrics {
     metrics: Scores,
 }
 
+/// The name of a run, and the ranks of the right outputs under it.
+type NamedRanks = (String, Vec<Option<Rank>>);
+
 /// The most members that plots show together with their ensemble.
 const DRAWN: usize = 5;
 
@@ -111,26 +114,17 @@ impl Shown {
         self.compare_molecules(runs, queries, &mut evaluation, &decoded, first)?;
         let seed = runs.config().seed;
         let mut metrics = evaluation.scores.clone();
-        let mut members = Vec::new();
         let intervals = if self.ci || self.report.is_some() {
             intervals(&evaluation, RESAMPLES, seed)?
         } else {
             BTreeMap::new()
         };
         metrics.ranks.mrr_ci95 = intervals.get("mrr").copied();
-        let mut ranks = vec![(names[0].clone(), evaluation.ranks.clone())];
-        if runs.members().len() > 1 {
-            ranks[0].0 = "ensemble".into();
-            for (at, evaluation) in runs.evaluate_members(queries)?.into_iter().enumerate() {
-                let weight = runs.rule.weights().map(|weights| weights[at]);
-                let run = names[at].clone();
-                let metrics = evaluation.scores;
-                if at < DRAWN {
-                    ranks.push((run.clone(), evaluation.ranks));
-                }
-                members.push(MemberMetrics { run, weight, metrics });
-            }
-        }
+        let several = runs.members().len() > 1;
+        let name = if several { "ensemble".to_owned() } else { names[0].clone() };
+        let mut ranks = vec![(name, evaluation.ranks.clone())];
+        let members =
+            if several { members(runs, queries, &names, &mut ranks)? } else { Vec::new() };
         let mut against = None;
         if let Some(name) = &self.against {
             let other = Run::open_all(std::slice::from_ref(name), &device.open_for(processes)?)?;
@@ -265,6 +259,25 @@ impl Shown {
         }
         print(&text)
     }
+}
+
+/// The metrics of each member of an ensemble; the ranks under the first ones, which figures show, go to `ranks`.
+fn members(
+    runs: &Run,
+    queries: &PredictedQueries,
+    names: &[String],
+    ranks: &mut Vec<NamedRanks>,
+) -> Result<Vec<MemberMetrics>, Error> {
+    let mut members = Vec::new();
+    for (at, evaluation) in runs.evaluate_members(queries)?.into_iter().enumerate() {
+        let run = names[at].clone();
+        if at < DRAWN {
+            ranks.push((run.clone(), evaluation.ranks));
+        }
+        let weight = runs.rule.weights().map(|weights| weights[at]);
+        members.push(MemberMetrics { run, weight, metrics: evaluation.scores });
+    }
+    Ok(members)
 }
 
 /// The learning curves of all runs; those of one name have their folders before it.

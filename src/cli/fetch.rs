@@ -1,8 +1,8 @@
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use dsokr_fetch::{Fetch, Network, Progress, Table};
+use dsokr_fetch::{DataSet, Fetch, FetchedFile, Network, Progress, Table};
 use indicatif::ProgressBar;
 use serde_json::json;
 
@@ -48,13 +48,7 @@ fn seconds(text: &str) -> Result<f64, String> {
 
 pub fn run(arguments: &Arguments) -> Result<(), Error> {
     let table = Table::with(arguments.table.as_deref())?;
-    let Some(name) = &arguments.name else {
-        if arguments.json {
-            return print_json(&table);
-        }
-        let lines = table.0.iter().map(|(name, set)| format!("{name:<14} {}\n", set.title));
-        return print(&lines.collect::<String>());
-    };
+    let Some(name) = &arguments.name else { return list(&table, arguments.json) };
     let set = table.get(name)?;
     let root = || std::env::var_os("DSOKR_DATA").unwrap_or_else(|| "data".into()).into();
     let out: PathBuf = arguments.out.clone().unwrap_or_else(root);
@@ -67,21 +61,9 @@ pub fn run(arguments: &Arguments) -> Result<(), Error> {
     let advice = "what is downloaded is kept; the same command goes on";
     signals::advise(move || advice.into());
     tracing::info!("{}; licence: {}", set.title, set.licence);
-    let bar = if output::QUIET.load(Ordering::Relaxed) {
-        ProgressBar::hidden()
-    } else {
-        output::bar("{bar:30} {bytes}/{total_bytes}, {bytes_per_sec}, {eta} left, {msg}")
-    };
-    let mut shown = |Progress { name, bytes, total }: Progress| {
-        bar.set_length(total.unwrap_or(bytes));
-        bar.set_position(bytes);
-        if bar.message() != name {
-            bar.reset_eta();
-            bar.set_message(name.to_owned());
-        }
-    };
+    let bar = bar();
     let fetch = Fetch { out: &out, from: arguments.from.as_deref(), network: &network };
-    let fetched = fetch.run(set, &mut shown);
+    let fetched = fetch.run(set, &mut |progress| show(&bar, progress));
     bar.finish_and_clear();
     let fetched = fetched?;
     if arguments.json {
@@ -91,8 +73,40 @@ pub fn run(arguments: &Arguments) -> Result<(), Error> {
             json!({"root": out, "licence": licence, "citation": citation, "files": fetched});
         return print_json(&listing);
     }
+    print(&summary(set, &out, &fetched))
+}
+
+/// Prints the data sets of a table.
+fn list(table: &Table, json: bool) -> Result<(), Error> {
+    if json {
+        return print_json(table);
+    }
+    let lines = table.0.iter().map(|(name, set)| format!("{name:<14} {}\n", set.title));
+    print(&lines.collect::<String>())
+}
+
+/// A bar for downloads, which is hidden where only warnings are wanted.
+fn bar() -> ProgressBar {
+    if output::QUIET.load(Ordering::Relaxed) {
+        return ProgressBar::hidden();
+    }
+    output::bar("{bar:30} {bytes}/{total_bytes}, {bytes_per_sec}, {eta} left, {msg}")
+}
+
+/// Shows how much of a file has arrived.
+fn show(bar: &ProgressBar, Progress { name, bytes, total }: Progress) {
+    bar.set_length(total.unwrap_or(bytes));
+    bar.set_position(bytes);
+    if bar.message() != name {
+        bar.reset_eta();
+        bar.set_message(name.to_owned());
+    }
+}
+
+/// What has been fetched, as text.
+fn summary(set: &DataSet, out: &Path, fetched: &[FetchedFile]) -> String {
     let mut text = String::new();
-    for file in &fetched {
+    for file in fetched {
         text += &format!("{}: ", file.name);
         text += &match (&file.sha256, file.verified) {
             (None, _) => "taken as it is, or there already\n".to_owned(),
@@ -107,5 +121,5 @@ pub fn run(arguments: &Arguments) -> Result<(), Error> {
         "\ndata root: {root} (--data {root})\nlicence: {}\ncite: {}\n",
         set.licence, set.citation
     );
-    print(&text)
+    text
 }

@@ -2,7 +2,7 @@ use std::path::{Path, PathBuf};
 
 use dsokr_core::Argument;
 use dsokr_data::table::extensions;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::cli::meant::check_table;
 use crate::cli::output::{print, print_json};
@@ -103,23 +103,8 @@ pub fn run(arguments: &Arguments) -> Result<(), Error> {
     let survey = Survey::read(table, &choices)?;
     let config = out.clone().unwrap_or_else(|| config_of(table, &survey.table));
     survey.write(&config, *force)?;
-    let [validation, test] = survey.held_out();
     if *json {
-        return print_json(&json!({
-            "config": config,
-            "rows": survey.rows,
-            "skipped": survey.skipped(),
-            "input": survey.input.name,
-            "output": survey.output.name,
-            "further_outputs": survey.further.iter().map(|column| &column.name).collect::<Vec<_>>(),
-            "id": survey.id,
-            "left_out": survey.nested,
-            "holds": survey.output.kind.to_string(),
-            "training": survey.training(),
-            "validation": validation,
-            "test": test,
-            "group": survey.division.group,
-        }));
+        return print_json(&facts(&survey, &config));
     }
     if let Some(Joined { path, by, rows }) = &joined {
         let by: Vec<String> = by.iter().map(|[mine, other]| format!("{mine} = {other}")).collect();
@@ -127,19 +112,46 @@ pub fn run(arguments: &Arguments) -> Result<(), Error> {
         let by = by.join(", ");
         print(&format!("joined by {by}: {rows} rows have all parts, written to {path}\n"))?;
     }
+    print(&summary(table, &survey, &config))
+}
+
+/// What is known of a table, as JSON.
+fn facts(survey: &Survey, config: &Path) -> Value {
+    let [validation, test] = survey.held_out();
+    let further: Vec<&String> = survey.further.iter().map(|column| &column.name).collect();
+    json!({
+        "config": config,
+        "rows": survey.rows,
+        "skipped": survey.skipped(),
+        "input": survey.input.name,
+        "output": survey.output.name,
+        "further_outputs": further,
+        "id": survey.id,
+        "left_out": survey.nested,
+        "holds": survey.output.kind.to_string(),
+        "training": survey.training(),
+        "validation": validation,
+        "test": test,
+        "group": survey.division.group,
+    })
+}
+
+/// What is known of a table, and how to go on, as text.
+fn summary(table: &Path, survey: &Survey, config: &Path) -> String {
+    let [validation, test] = survey.held_out();
     let name = config.file_stem().unwrap_or_default().to_string_lossy();
-    print(&format!(
+    format!(
         "{}: {} rows\n\n{}{}\nwrote {}: {} training, {validation} validation and {test} test pairs\n\n\
          next:\n  dsokr train {}\n  dsokr search runs/{name} {:?}\n",
         table.display(),
         survey.rows,
-        columns(&survey),
-        remarks(&survey),
+        columns(survey),
+        remarks(survey),
         config.display(),
         survey.training(),
         config.display(),
         shortened(&survey.input.example, 80),
-    ))
+    )
 }
 
 /// The configuration of a table whose absolute path is `whole`.

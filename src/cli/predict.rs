@@ -5,7 +5,7 @@ use tracing::info;
 use crate::config::candidate_rule::CandidateRule;
 use crate::error::Error;
 use crate::metrics::table::{csv_line, tsv_line};
-use crate::run::{Calibration, Member, Run};
+use crate::run::{Answer, Calibration, CandidateSets, Member, Run};
 use dsokr_core::Processes;
 use dsokr_data::Split;
 use dsokr_data::config::OnBadRow;
@@ -101,24 +101,13 @@ pub fn run(arguments: &Arguments) -> Result<(), Error> {
     run = run.with_beyond(arguments.beyond.beyond.as_ref())?;
     let first = &run.members()[0];
     let mut queries = arguments.texts.open(file, first)?;
-    let format = arguments.format;
     let table = AnswerTable::new(&run);
-    let mut header = format.line(&table.names());
+    let mut header = arguments.format.line(&table.names());
     let alone = &Processes::default();
     let wanted = arguments.wants.of(alone, &run)?;
     let among = run.rule_of_search(arguments.candidates.as_ref());
     let among = among.as_ref();
-    let sets = arguments.coverage.map(|coverage| {
-        let file = arguments.calibration.as_deref();
-        run.sets(alone, coverage, file, among, arguments.data.as_deref())
-    });
-    let sets = sets.transpose()?;
-    if let Some(Calibration { on, queries, caution, .. }) =
-        sets.as_ref().map(|sets| &sets.calibration)
-    {
-        let caution = caution.as_ref().map_or(String::new(), |caution| format!("; {caution}"));
-        info!("sets of candidates are calibrated on {queries} queries: {on}{caution}");
-    }
+    let sets = calibrated_sets(arguments, &run, among)?;
     let answer = |batch: &Split| match &sets {
         None => {
             let read = |member: &Member| read(batch, member);
@@ -137,22 +126,49 @@ pub fn run(arguments: &Arguments) -> Result<(), Error> {
             return print_part(&header).map(|_| ());
         }
         let answers = answer(&batch)?;
-        let mut out = std::mem::take(&mut header);
-        for ((at, id), answer) in batch.ids.iter().enumerate().zip(&answers) {
-            let text = batch.inputs.texts().ok().map(|texts| texts[at].as_str());
-            match format {
-                Format::Jsonl => {
-                    let coverage = arguments.coverage;
-                    out += &json_line(&Printed { id: Some(id), query: text, coverage, answer })?;
-                }
-                Format::Tsv | Format::Csv => {
-                    let rows = table.rows(id, text, answer);
-                    out.extend(rows.iter().map(|row| format.line(row)));
-                }
-            }
-        }
+        let out = std::mem::take(&mut header) + &lines(arguments, &table, &batch, &answers)?;
         if !print_part(&out)? {
             return Ok(());
         }
     }
+}
+
+/// Sets of candidates that are calibrated for the coverage, where one is given.
+fn calibrated_sets(
+    arguments: &Arguments,
+    run: &Run,
+    among: Option<&CandidateRule>,
+) -> Result<Option<CandidateSets>, Error> {
+    let Some(coverage) = arguments.coverage else { return Ok(None) };
+    let file = arguments.calibration.as_deref();
+    let data = arguments.data.as_deref();
+    let sets = run.sets(&Processes::default(), coverage, file, among, data)?;
+    let Calibration { on, queries, caution, .. } = &sets.calibration;
+    let caution = caution.as_ref().map_or(String::new(), |caution| format!("; {caution}"));
+    info!("sets of candidates are calibrated on {queries} queries: {on}{caution}");
+    Ok(Some(sets))
+}
+
+/// The answers to a batch of queries in the format of the output.
+fn lines(
+    arguments: &Arguments,
+    table: &AnswerTable,
+    batch: &Split,
+    answers: &[Answer],
+) -> Result<String, Error> {
+    let Arguments { format, coverage, .. } = *arguments;
+    let mut lines = String::new();
+    for ((at, id), answer) in batch.ids.iter().enumerate().zip(answers) {
+        let query = batch.inputs.texts().ok().map(|texts| texts[at].as_str());
+        match format {
+            Format::Jsonl => {
+                lines += &json_line(&Printed { id: Some(id), query, coverage, answer })?
+            }
+            Format::Tsv | Format::Csv => {
+                let rows = table.rows(id, query, answer);
+                lines.extend(rows.iter().map(|row| format.line(row)));
+            }
+        }
+    }
+    Ok(lines)
 }

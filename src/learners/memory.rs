@@ -61,62 +61,111 @@ pub fn of_training(
     batch: usize,
     gpu: Option<f64>,
 ) -> Vec<Need> {
-    let (moments, rule) = match config.optimizer {
-        OptimizerName::Sgd => (0.0, 4.0),
-        OptimizerName::Adam | OptimizerName::AdamW => (8.0, 7.0),
+    let training = EncoderTraining::new(config, [pairs, validation], batch);
+    let Some(memory) = gpu else {
+        return parts.iter().flat_map(|part| training.on_cpu(part)).collect();
     };
-    // the weights, their gradients and moments
-    let trained = 8.0 + moments;
-    let copies = f64::max(3.0, trained / 4.0);
-    // the best weights so far, and the weights and moments of the checkpoint that is written, once as tensors and, of the
-    // weights, once as bytes
-    let stored = 12.0 + moments;
-    // an evaluation keeps nothing for a backward pass
-    let inputs = (config.at_once().min(pairs) as f64).max(batch.min(validation) as f64 / 4.0);
-    let epochs = config.epochs as f64;
-    let per_epoch = pairs.div_ceil(config.batch.max(1));
-    let steps = epochs * per_epoch as f64;
-    let batch_size = config.batch.min(pairs) as f64;
-    let evaluations = config.evaluate_every.times(config.epochs, per_epoch);
-    let passes = 3.0 * epochs * pairs as f64 + evaluations * validation as f64;
-    let needs = |part: &PartSize| {
-        let keys = part.clone().inside("encoder").keys;
-        let batch = format!("{keys} × training.batch");
-        let kept = inputs * part.activations;
-        let step = "activations of a step";
-        let memory = |what, bytes: f64| Need::memory(&*keys, what, bytes * part.parameters);
-        match gpu {
-            None => {
-                // a gradient by rows has those of a batch, which plain descent changes only
-                let read = if config.by_rows() {
-                    part.parameters.min(batch_size * part.products)
-                } else {
-                    part.parameters
-                };
-                let changed = if moments == 0.0 { read } else { part.parameters };
-                // a checkpoint's tensors are those of the model and of its optimiser
-                let copied = stored - 4.0 - moments;
-                let whole = memory("parameters, gradients and checkpoints", trained + copied);
-                let of_parameters = Need {
-                    bytes: whole.bytes - 4.0 * (part.parameters - read),
-                    traffic: steps * 4.0 * rule * changed,
-                    ..whole
-                };
-                let multiplications = passes * part.products;
-                let activations = Need::memory(batch, step, 4.0 * kept);
-                vec![of_parameters, Need { multiplications, ..activations }]
-            }
-            Some(_) => {
-                let there = Need::memory(batch, step, part.gpu_width * kept);
-                let of_parameters =
-                    Need { gpu, ..memory("parameters and gradients", 4.0 * copies) };
-                vec![memory("checkpoints", stored), of_parameters, Need { gpu, ..there }]
-            }
+    let pages = SMALL_ARRAYS + training.copies_on_gpu() * GAP;
+    let pages = Need { gpu, ..Need::memory("", "pages of the engine", pages) };
+    parts.iter().flat_map(|part| training.on_gpu(part, memory)).chain([pages]).collect()
+}
+
+/// The numbers of a training that the memory and time of each part of an encoder go with.
+struct EncoderTraining<'c> {
+    config: &'c TrainingConfig,
+    /// Bytes of the optimiser's moments of a parameter.
+    moments: f64,
+    /// Numbers that a step of the optimiser reads and writes for a parameter.
+    rule: f64,
+    /// The inputs of a step that keeps activations for the backward pass; an evaluation keeps nothing, and its inputs
+    /// count less.
+    inputs: f64,
+    /// Training pairs of a batch.
+    batch: f64,
+    steps: f64,
+    /// How often an input passes through the encoder, a backward pass counted as two.
+    passes: f64,
+}
+
+impl<'c> EncoderTraining<'c> {
+    /// `batch` is the number of inputs that an evaluation encodes at once.
+    fn new(config: &'c TrainingConfig, [pairs, validation]: [usize; 2], batch: usize) -> Self {
+        let (moments, rule) = match config.optimizer {
+            OptimizerName::Sgd => (0.0, 4.0),
+            OptimizerName::Adam | OptimizerName::AdamW => (8.0, 7.0),
+        };
+        let per_epoch = pairs.div_ceil(config.batch.max(1));
+        let epochs = config.epochs as f64;
+        let evaluations = config.evaluate_every.times(config.epochs, per_epoch);
+        Self {
+            config,
+            moments,
+            rule,
+            inputs: (config.at_once().min(pairs) as f64).max(batch.min(validation) as f64 / 4.0),
+            batch: config.batch.min(pairs) as f64,
+            steps: epochs * per_epoch as f64,
+            passes: 3.0 * epochs * pairs as f64 + evaluations * validation as f64,
         }
-    };
-    let pages = Need::memory("", "pages of the engine", SMALL_ARRAYS + copies * GAP);
-    let pages = gpu.map(|_| Need { gpu, ..pages });
-    parts.iter().flat_map(needs).chain(pages).collect()
+    }
+
+    /// Bytes of a parameter with its gradient and moments.
+    fn trained(&self) -> f64 {
+        8.0 + self.moments
+    }
+
+    /// Bytes of the best value so far of a parameter, and of the checkpoint that is written: value and moments once as
+    /// tensors, and the value once as bytes.
+    fn stored(&self) -> f64 {
+        12.0 + self.moments
+    }
+
+    /// How many copies of each parameter a GPU holds.
+    fn copies_on_gpu(&self) -> f64 {
+        f64::max(3.0, self.trained() / 4.0)
+    }
+
+    fn on_cpu(&self, part: &PartSize) -> [Need; 2] {
+        let keys = keys(part);
+        // a gradient by rows has those of a batch, which plain descent changes only
+        let read = if self.config.by_rows() {
+            part.parameters.min(self.batch * part.products)
+        } else {
+            part.parameters
+        };
+        let changed = if self.moments == 0.0 { read } else { part.parameters };
+        // a checkpoint's tensors are those of the model and of its optimiser
+        let copied = self.stored() - 4.0 - self.moments;
+        let bytes = (self.trained() + copied) * part.parameters - 4.0 * (part.parameters - read);
+        let parameters = Need {
+            traffic: self.steps * 4.0 * self.rule * changed,
+            ..Need::memory(&*keys, "parameters, gradients and checkpoints", bytes)
+        };
+        let activations = Need {
+            multiplications: self.passes * part.products,
+            ..Self::activations(&keys, 4.0 * self.inputs * part.activations)
+        };
+        [parameters, activations]
+    }
+
+    fn on_gpu(&self, part: &PartSize, memory: f64) -> [Need; 3] {
+        let keys = keys(part);
+        let gpu = Some(memory);
+        let checkpoints = Need::memory(&*keys, "checkpoints", self.stored() * part.parameters);
+        let bytes = 4.0 * self.copies_on_gpu() * part.parameters;
+        let parameters = Need { gpu, ..Need::memory(&*keys, "parameters and gradients", bytes) };
+        let bytes = part.gpu_width * (self.inputs * part.activations);
+        [checkpoints, parameters, Need { gpu, ..Self::activations(&keys, bytes) }]
+    }
+
+    /// What a step keeps for the backward pass.
+    fn activations(keys: &str, bytes: f64) -> Need {
+        Need::memory(format!("{keys} × training.batch"), "activations of a step", bytes)
+    }
+}
+
+/// The keys of a configuration that the size of a part goes with.
+fn keys(part: &PartSize) -> String {
+    part.clone().inside("encoder").keys.into_owned()
 }
 
 /// Settings by which a step encodes a half of a batch at a time, a quarter, and so on, where more needs more

@@ -4,6 +4,7 @@ use std::fmt::Write;
 
 use crate::metrics::metric::{Metric, Needs};
 use crate::metrics::quantiles::Coverage;
+use crate::metrics::regression::TargetScores;
 use crate::metrics::scores::{OutputScores, Scores};
 use crate::metrics::table::Table;
 
@@ -72,13 +73,13 @@ fn group_text(group: Group, rows: &[(&str, &Scores)]) -> String {
         }
     }
     if kind == Needs::Numbers {
-        notes += &targets_text(rows);
+        notes += &targets_text(&metrics, rows);
     }
     table.text() + &notes
 }
 
-/// The metrics of each target of the first row, where a row of numbers has several.
-fn targets_text(rows: &[(&str, &Scores)]) -> String {
+/// The metrics of each target of the first row, where a row of numbers has several; those are left out that no target has.
+fn targets_text(metrics: &[Metric], rows: &[(&str, &Scores)]) -> String {
     let Some(Some(OutputScores::Numbers(scores))) = rows.first().map(|(_, scores)| &scores.outputs)
     else {
         return String::new();
@@ -86,13 +87,27 @@ fn targets_text(rows: &[(&str, &Scores)]) -> String {
     if scores.targets.len() < 2 {
         return String::new();
     }
-    let names = ["target    ", "       MAE", "      RMSE", "      R²", "Spearman's rho"];
+    let value = |target: &TargetScores, metric: &Metric| {
+        serde_json::to_value(target).ok()?.get(metric.name())?.as_f64()
+    };
+    let mut names = vec!["target    ".to_owned()];
+    let mut columns = Vec::new();
+    for metric in metrics {
+        let values: Vec<Option<f64>> =
+            scores.targets.iter().map(|target| value(target, metric)).collect();
+        if values.iter().any(Option::is_some) {
+            names.push(format!("{:>1$}", metric.title(), metric.width()));
+            columns.push((metric.places(), values));
+        }
+    }
     let mut table = Table::new(names, 1);
     for (at, target) in scores.targets.iter().enumerate() {
         let number = (at + 1).to_string();
         let name = target.name.clone().unwrap_or(number);
-        let values = [target.mae, target.rmse, target.r2, target.spearman];
-        table.push([name].into_iter().chain(values.map(|value| format!("{value:.4}"))));
+        let cells = columns.iter().map(|(places, values)| {
+            values[at].map_or("–".to_owned(), |value| format!("{value:.places$}"))
+        });
+        table.push([name].into_iter().chain(cells));
     }
     table.text()
 }

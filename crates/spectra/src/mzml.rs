@@ -58,73 +58,110 @@ pub(crate) fn mzml(text: &str, groups: &mut ParamGroups) -> Result<Option<Record
     let mut reader = Reader::from_str(text);
     let config = reader.config_mut();
     // elements around a spectrum begin and end in other texts
-    (config.check_end_names, config.allow_unmatched_ends) = (false, true);
-    let mut open: Option<Open> = None;
-    let mut group: Option<String> = None;
-    let mut ended = false;
+    config.check_end_names = false;
+    config.allow_unmatched_ends = true;
+    let mut parsed = Parsed { groups, open: None, group: None, ended: false };
     loop {
-        let position = reader.buffer_position();
-        let at = || line_of(text, position);
-        let title = |open: &Option<Open>, reason: &str| match open {
-            Some(open) => open.record.wrong(at(), reason),
-            None => (at(), reason.to_owned()),
-        };
+        let begin = reader.buffer_position();
+        let line = || line_of(text, begin);
         let event = reader.read_event();
-        match event.map_err(|error| title(&open, &format!("no XML that can be read: {error}")))? {
+        let event = event
+            .map_err(|error| parsed.wrong(line(), &format!("no XML that can be read: {error}")))?;
+        match event {
             Event::Start(tag) | Event::Empty(tag) => {
-                let value = |key: &str| attribute(&tag, key);
-                match (tag.name().0, &mut open) {
-                    ("spectrum", None) => {
-                        let length = value("defaultArrayLength");
-                        let mut opened = Open { length: length.parse().ok(), ..Open::default() };
-                        opened.record.start = line_of(text, reader.buffer_position());
-                        opened.record.add("identifier", &value("id"));
-                        open = Some(opened);
-                    }
-                    ("referenceableParamGroup", None) => group = Some(value("id")),
-                    ("referenceableParamGroupRef", Some(current)) => {
-                        for [accession, name, value] in
-                            groups.get(&value("ref")).into_iter().flatten()
-                        {
-                            current.param(accession, name, value);
-                        }
-                    }
-                    ("binaryDataArray", Some(current)) => {
-                        current.array = Array { inside: true, ..Array::default() };
-                    }
-                    ("cvParam" | "userParam", current) => {
-                        let param = ["accession", "name", "value"].map(value);
-                        match (current, &group) {
-                            (Some(current), _) => current.param(&param[0], &param[1], &param[2]),
-                            (None, Some(id)) => groups.entry(id.clone()).or_default().push(param),
-                            (None, None) => {}
-                        }
-                    }
-                    _ => {}
-                }
+                parsed.begin(&tag, || line_of(text, reader.buffer_position()));
             }
-            Event::Text(content) => {
-                if let Some(open) = open.as_mut().filter(|open| open.array.inside) {
-                    open.array.text.extend(content.as_ref().split_ascii_whitespace());
-                }
-            }
-            Event::End(tag) => match (tag.name().0, &mut open) {
-                ("referenceableParamGroup", _) => group = None,
-                ("binaryDataArray", Some(open)) if open.is_tandem() => {
-                    open.decode().map_err(|reason| open.record.wrong(at(), &reason))?;
-                }
-                ("spectrum", Some(_)) => ended = true,
-                _ => {}
-            },
-            Event::Eof => break,
+            Event::Text(content) => parsed.add_text(content.as_ref()),
+            Event::End(tag) => parsed.end(tag.name().0, line)?,
+            Event::Eof => return parsed.finish(),
             Event::CData(_) | Event::Comment(_) | Event::Decl(_) | Event::PI(_) => {}
             Event::DocType(_) | Event::GeneralRef(_) => {}
         }
     }
-    match open {
-        Some(open) if !ended => Err(open.record.wrong(open.record.start, "no </spectrum>")),
-        Some(open) => open.finish(),
-        None => Ok(None),
+}
+
+/// What has been read of a text.
+struct Parsed<'g> {
+    groups: &'g mut ParamGroups,
+    /// The spectrum, from its first element on.
+    open: Option<Open>,
+    /// The id of the group of parameters that is being read.
+    group: Option<String>,
+    /// Whether the end of the spectrum has been read.
+    ended: bool,
+}
+
+impl Parsed<'_> {
+    /// Returns what is wrong in a line, with the title of the spectrum where one has begun.
+    fn wrong(&self, line: usize, reason: &str) -> Wrong {
+        match &self.open {
+            Some(open) => open.record.wrong(line, reason),
+            None => (line, reason.to_owned()),
+        }
+    }
+
+    /// Reads the beginning of an element, or an empty one, which ends in the given line.
+    fn begin(&mut self, tag: &BytesStart, line: impl Fn() -> usize) {
+        let value = |key: &str| attribute(tag, key);
+        match (tag.name().0, &mut self.open) {
+            ("spectrum", None) => {
+                let length = value("defaultArrayLength");
+                let mut opened = Open { length: length.parse().ok(), ..Open::default() };
+                opened.record.start = line();
+                opened.record.add("identifier", &value("id"));
+                self.open = Some(opened);
+            }
+            ("referenceableParamGroup", None) => self.group = Some(value("id")),
+            ("referenceableParamGroupRef", Some(open)) => {
+                let params = self.groups.get(&value("ref")).into_iter().flatten();
+                for [accession, name, value] in params {
+                    open.param(accession, name, value);
+                }
+            }
+            ("binaryDataArray", Some(open)) => {
+                open.array = Array { inside: true, ..Array::default() };
+            }
+            ("cvParam" | "userParam", open) => {
+                let param = ["accession", "name", "value"].map(value);
+                match (open, &self.group) {
+                    (Some(open), _) => open.param(&param[0], &param[1], &param[2]),
+                    (None, Some(id)) => self.groups.entry(id.clone()).or_default().push(param),
+                    (None, None) => {}
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Keeps a text that is a part of an array of numbers.
+    fn add_text(&mut self, text: &str) {
+        if let Some(open) = self.open.as_mut().filter(|open| open.array.inside) {
+            open.array.text.extend(text.split_ascii_whitespace());
+        }
+    }
+
+    /// Reads the end of an element, in the given line.
+    fn end(&mut self, name: &str, line: impl Fn() -> usize) -> Result<(), Wrong> {
+        match (name, &mut self.open) {
+            ("referenceableParamGroup", _) => self.group = None,
+            ("binaryDataArray", Some(open)) if open.is_tandem() => {
+                open.decode().map_err(|reason| open.record.wrong(line(), &reason))?;
+            }
+            ("spectrum", Some(_)) => self.ended = true,
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// Returns the spectrum, once the text ends.
+    fn finish(self) -> Result<Option<Record>, Wrong> {
+        match self.open {
+            Some(open) if !self.ended => {
+                Err(open.record.wrong(open.record.start, "no </spectrum>"))
+            }
+            Some(open) => open.finish(),
+            None => Ok(None),
+        }
     }
 }
 

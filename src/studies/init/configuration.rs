@@ -120,22 +120,34 @@ impl Survey {
         } else {
             ("Texts", "")
         };
-        let [validation, test] = self.held_out();
         let files = [("validation", &self.division.validation), ("test", &self.division.test)];
         let files: String = files
             .into_iter()
             .filter_map(|(key, file)| file.as_ref().map(|file| format!("{key} = {}\n", text(file))))
             .collect();
-        let splits = match &self.division.column {
-            Some(column) => format!("column = {}", text(&column.name)),
-            None => format!("validation = {validation}, test = {test}"),
-        };
-        let (group, rule) = match self.division.group.as_deref() {
-            None if self.division.column.is_some() => {
-                (String::new(), "a column names the split of each row")
+        let splits = self.splits();
+        format!(
+            "# {inputs} of the column {input} → outputs of the column{plural} {outputs}. Every key is explained by\n\
+             # `dsokr config-reference`.\n\
+             [data]\nsource = \"pool\"\n\
+             folder = {}                      # next to this file\nfile = {}\n{files}{header}{id}\n{bad}\
+             inputs = {{ column = {input}{kind} }}\n{splits}\n",
+            text(folder),
+            text(&file),
+        )
+    }
+
+    /// The key `data.splits`, below a comment on how rows are divided.
+    fn splits(&self) -> String {
+        let text = |text: &str| toml::Value::from(text).to_string();
+        let [validation, test] = self.held_out();
+        let drawn = format!("validation = {validation}, test = {test}");
+        let (rule, keys) = match (&self.division.column, self.division.group.as_deref()) {
+            (Some(column), _) => {
+                ("a column names the split of each row", format!("column = {}", text(&column.name)))
             }
-            None => (String::new(), "drawn by the seed; the rest trains"),
-            Some(group) => {
+            (None, None) => ("drawn by the seed; the rest trains", drawn),
+            (None, Some(group)) => {
                 let rule = match group {
                     "repeats" => {
                         "drawn by the seed, rows with the same molecule, text or id together; the rest trains"
@@ -145,20 +157,10 @@ impl Survey {
                     }
                     _ => "drawn by the seed, rows with the same value together; the rest trains",
                 };
-                (format!(", group = {}", text(group)), rule)
+                (rule, format!("{drawn}, group = {}", text(group)))
             }
         };
-        format!(
-            "# {inputs} of the column {input} → outputs of the column{plural} {outputs}. Every key is explained by\n\
-             # `dsokr config-reference`.\n\
-             [data]\nsource = \"pool\"\n\
-             folder = {}                      # next to this file\nfile = {}\n{files}{header}{id}\n{bad}\
-             inputs = {{ column = {input}{kind} }}\n\
-             # {rule}\n\
-             splits = {{ {splits}{group} }}\n\n",
-            text(folder),
-            text(&file),
-        )
+        format!("# {rule}\nsplits = {{ {keys} }}\n")
     }
 
     /// Whether the inputs are numbers, one or several in each row.
@@ -178,9 +180,9 @@ impl Survey {
         }
     }
 
-    /// Writes the columns, the notation and the sizes of this table into a template.
-    fn adapt(&self, document: &mut DocumentMut, constant: &[usize]) {
-        let decodes = match self.output.kind {
+    /// Whether the table `decoding` of a template is worth its time.
+    fn decodes(&self) -> bool {
+        match self.output.kind {
             ColumnKind::Smiles => self.training() >= MANY,
             ColumnKind::Rankings(items) => items <= SEARCHED,
             ColumnKind::Labels(_)
@@ -192,8 +194,12 @@ impl Survey {
             | ColumnKind::Inchi
             | ColumnKind::Dates
             | ColumnKind::Nothing => true,
-        };
-        if !decodes {
+        }
+    }
+
+    /// Writes the columns, the notation and the sizes of this table into a template.
+    fn adapt(&self, document: &mut DocumentMut, constant: &[usize]) {
+        if !self.decodes() {
             document.remove("decoding");
         }
         if self.reads_vectors() {

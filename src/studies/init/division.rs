@@ -90,7 +90,8 @@ impl Division {
             }
             Some("scaffold") => {
                 let allowed = "random, or a column: neither inputs nor outputs are SMILES";
-                let molecules = [input, output].iter().any(|own| own.kind == ColumnKind::Smiles);
+                let molecules =
+                    [input, output].iter().any(|column| column.kind == ColumnKind::Smiles);
                 if !molecules {
                     return Err(Error::value(Argument::new("split"), "scaffold", allowed));
                 }
@@ -99,7 +100,8 @@ impl Division {
             Some(name) if name.starts_with(NAMED) => None,
             Some(name) => {
                 if !columns.iter().any(|column| column.name == name) {
-                    let names: Vec<&str> = columns.iter().map(|own| own.name.as_str()).collect();
+                    let names: Vec<&str> =
+                        columns.iter().map(|column| column.name.as_str()).collect();
                     let allowed =
                         format!("random, scaffold, column=NAME, or one of {}", names.join(", "));
                     return Err(Error::value(Argument::new("split"), name, allowed));

@@ -90,7 +90,8 @@ impl Roles {
         )?;
         let is_free = |column: &&Column| {
             let outputs = [output].into_iter().chain(further.iter().copied());
-            column.name != input.name && !outputs.into_iter().any(|own| own.name == column.name)
+            column.name != input.name
+                && !outputs.into_iter().any(|output| output.name == column.name)
         };
         let id = columns.iter().filter(is_free).find(|column| names_rows(column, rows));
         Ok(Self {

@@ -130,6 +130,64 @@ fn meka_classes(relation: &str) -> Option<isize> {
     words.windows(2).find(|pair| pair[0].ends_with("-C")).and_then(|pair| pair[1].parse().ok())
 }
 
+/// A row of an ARFF file.
+#[derive(Default)]
+struct Row<'t> {
+    /// Place and value of each input that it lists.
+    inputs: Vec<(u32, f32)>,
+    /// What it lists of its outputs.
+    outputs: Vec<Listed<'t>>,
+}
+
+/// What an ARFF file says before its rows.
+#[derive(Default)]
+struct Header {
+    relation: String,
+    attributes: Vec<Attribute>,
+    /// Attributes that are not 0 where a sparse row does not list them.
+    implied: Vec<usize>,
+}
+
+impl Header {
+    /// Reads a line; returns whether rows follow.
+    fn declare(&mut self, text: &str) -> Result<bool, String> {
+        let (keyword, rest) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
+        match keyword.to_ascii_lowercase().as_str() {
+            "@relation" => self.relation = rest.to_owned(),
+            "@attribute" => self.attributes.push(attribute(rest.trim())?),
+            "@data" => {
+                let is_implied = |at: &usize| self.attributes[*at].first().parse() != Ok(0.0);
+                self.implied = (0..self.attributes.len()).filter(is_implied).collect();
+                return Ok(true);
+            }
+            _ => return Err(format!("{keyword:?}, allowed: @relation, @attribute, @data")),
+        }
+        Ok(false)
+    }
+
+    /// Reads a row.
+    fn row<'t>(&'t self, text: &'t str, places: &OutputAttributes) -> Result<Row<'t>, String> {
+        let mut listed = entries(text, self.attributes.len())?;
+        if text.starts_with('{') {
+            let is_listed = |at: usize| listed.binary_search_by_key(&at, |entry| entry.0).is_ok();
+            let unlisted: Vec<usize> =
+                self.implied.iter().copied().filter(|&at| !is_listed(at)).collect();
+            listed.extend(unlisted.iter().map(|&at| (at, self.attributes[at].first())));
+            listed.sort_by_key(|entry| entry.0);
+        }
+        let mut row = Row::default();
+        for (at, text) in listed {
+            let attribute = &self.attributes[at];
+            let (value, text) = attribute.value(text)?;
+            match places.output(at) {
+                Some(at) => row.outputs.push((at, attribute.name.as_str(), value, text)),
+                None => row.inputs.push((places.input(at) as u32, value)),
+            }
+        }
+        Ok(row)
+    }
+}
+
 /// Reads the rows of an ARFF file, of whose attributes some are outputs, as [`OutputAttributes::new`] finds them, and
 /// the names of these; `output` takes the number of outputs and what each row lists of them, or says what is wrong
 /// with it.
@@ -138,69 +196,41 @@ fn arff(
     count: Option<usize>,
     mut output: impl FnMut(usize, &[Listed]) -> Result<(), String>,
 ) -> Result<(Rows, Vec<String>), Error> {
-    let mut attributes: Vec<Attribute> = Vec::new();
-    let mut relation = String::new();
-    let mut rows: Option<(Rows, OutputAttributes)> = None;
-    // attributes that are not 0 where a sparse row does not list them
-    let mut implied: Vec<usize> = Vec::new();
+    let mut header = Header::default();
+    let mut data: Option<(Rows, OutputAttributes)> = None;
     each_line(path, |line, text| {
         let text = text.trim();
         if text.is_empty() || text.starts_with('%') {
             return Ok(());
         }
         let wrong = |message: String| Error::line(path, line, message);
-        if let Some((rows, places)) = &mut rows {
-            if rows.inputs.is_empty() {
-                rows.dense = !text.starts_with('{');
+        let Some((rows, places)) = &mut data else {
+            if header.declare(text).map_err(wrong)? {
+                let places =
+                    OutputAttributes::new(&header.relation, count, header.attributes.len())?;
+                data = Some((Rows { width: places.inputs(), ..Rows::default() }, places));
             }
-            let mut read = || {
-                let mut inputs = Vec::new();
-                let mut outputs = Vec::new();
-                let mut listed = entries(text, attributes.len())?;
-                if text.starts_with('{') {
-                    let unlisted =
-                        |at: &&usize| listed.binary_search_by_key(*at, |entry| entry.0).is_err();
-                    let unlisted: Vec<usize> = implied.iter().filter(unlisted).copied().collect();
-                    listed.extend(unlisted.iter().map(|&at| (at, attributes[at].first())));
-                    listed.sort_by_key(|entry| entry.0);
-                }
-                for (at, text) in listed {
-                    let Attribute { name, .. } = &attributes[at];
-                    let (value, text) = attributes[at].value(text)?;
-                    match places.output(at) {
-                        Some(at) => outputs.push((at, name.as_str(), value, text)),
-                        None => inputs.push((places.input(at) as u32, value)),
-                    }
-                }
-                output(places.outputs.len(), &outputs).map(|()| inputs)
-            };
-            let inputs = match read() {
-                Ok(inputs) => inputs,
-                Err(message) => {
-                    rows.bad.push((rows.inputs.len(), wrong(message)));
-                    output(places.outputs.len(), &[]).map_err(wrong)?;
-                    Vec::new()
-                }
-            };
-            rows.inputs.push(inputs);
             return Ok(());
+        };
+        if rows.inputs.is_empty() {
+            rows.dense = !text.starts_with('{');
         }
-        let (keyword, rest) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
-        match keyword.to_ascii_lowercase().as_str() {
-            "@relation" => relation = rest.to_owned(),
-            "@attribute" => attributes.push(attribute(rest.trim()).map_err(wrong)?),
-            "@data" => {
-                let places = OutputAttributes::new(&relation, count, attributes.len())?;
-                let zero = |at: &usize| attributes[*at].first().parse() == Ok(0.0);
-                implied = (0..attributes.len()).filter(|at| !zero(at)).collect();
-                rows = Some((Rows { width: places.inputs(), ..Rows::default() }, places));
+        let read = header.row(text, places).and_then(|row| {
+            output(places.outputs.len(), &row.outputs)?;
+            Ok(row.inputs)
+        });
+        match read {
+            Ok(inputs) => rows.inputs.push(inputs),
+            Err(message) => {
+                rows.bad.push((rows.inputs.len(), wrong(message)));
+                output(places.outputs.len(), &[]).map_err(wrong)?;
+                rows.inputs.push(Vec::new());
             }
-            _ => return Err(wrong(format!("{keyword:?}, allowed: @relation, @attribute, @data"))),
         }
         Ok(())
     })?;
-    let (rows, places) = rows.ok_or_else(|| Error::line(path, 1, "no line @data in the file"))?;
-    let outputs = attributes.drain(places.outputs);
+    let (rows, places) = data.ok_or_else(|| Error::line(path, 1, "no line @data in the file"))?;
+    let outputs = header.attributes.drain(places.outputs);
     let names = outputs.map(|output| output.name).collect();
     Ok((rows, names))
 }
