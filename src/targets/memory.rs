@@ -171,6 +171,8 @@ struct Anchors {
     count: f64,
     /// The size m of the sketch.
     size: f64,
+    /// The entries of R for each anchor: those that are not zero, or all m.
+    mixed: f64,
     /// Columns that the product of two rows passes over.
     entries: f64,
     /// Distinct candidates, at most.
@@ -181,9 +183,12 @@ impl Anchors {
     /// The kernel of all pairs of anchors, its products with R from both sides, and the kernel of the outputs of so many
     /// pairs and of the candidates with the anchors, times the matrix of the basis; in double precision.
     fn multiplications(&self, pairs: f64) -> f64 {
-        let Self { count: a, size: m, entries, candidates } = *self;
-        let values = a * a + a * (pairs + candidates);
-        values * (KERNEL_VALUE + entries) + 2.0 * m * values
+        let Self { count: a, size: m, mixed, entries, candidates } = *self;
+        let projected = pairs + candidates;
+        let values = a * a + a * projected;
+        // the matrix of the basis, or its factors
+        let turned = (a * m).min(a * mixed + m * m) * projected;
+        values * (KERNEL_VALUE + entries) + 2.0 * (a * a * mixed + turned)
     }
 }
 
@@ -219,13 +224,24 @@ fn anchors(config: &Checked, dataset: &Dataset, candidates: f64) -> Vec<Anchors>
             // every output has an entry; the enum may grow
             _ => n,
         };
+        let mixed = match method {
+            SketchKind::Accumulation { terms } => size * terms as f64 / count,
+            SketchKind::SparsifiedRademacher { density }
+            | SketchKind::SparsifiedGaussian { density }
+                if method.has_few_entries() =>
+            {
+                n * size * density / count
+            }
+            _ if method.has_few_entries() => 1.0,
+            _ => size,
+        };
         let entries = match rows.kind() {
             RowKind::Dense => rows.width() as f64,
             RowKind::Bits => rows.width() as f64 / 64.0,
             // a few entries of a row
             _ => 0.0,
         };
-        anchors.push(Anchors { count, size, entries, candidates });
+        anchors.push(Anchors { count, size, mixed, entries, candidates });
     }
     anchors
 }

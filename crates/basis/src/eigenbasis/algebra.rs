@@ -110,6 +110,24 @@ pub(super) fn multiply_wide(a: MatRef<f64>, b: MatRef<f64>) -> Mat<f64> {
     out
 }
 
+/// `A Aᵀ`, a tile of columns a task; only the lower half is computed.
+pub(super) fn gram_of_rows(a: MatRef<f64>) -> Mat<f64> {
+    let size = a.nrows();
+    let mut out = Mat::zeros(size, size);
+    out.par_col_chunks_mut(TILE).enumerate().for_each(|(tile, out)| {
+        let first = tile * TILE;
+        let right = a.subrows(first, out.ncols()).transpose();
+        let lower = out.subrows_mut(first, size - first);
+        matmul(lower, Accum::Replace, a.subrows(first, size - first), right, 1.0, Par::Seq);
+    });
+    for j in 0..size {
+        for i in j + 1..size {
+            out[(j, i)] = out[(i, j)];
+        }
+    }
+    out
+}
+
 /// Returns all eigenvalues, descending, and eigenvectors of a symmetric matrix of finite numbers; its lower half
 /// is read.
 ///

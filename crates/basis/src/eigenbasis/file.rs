@@ -7,9 +7,9 @@ use dsokr_core::store::{self, Stored, Tensor};
 
 use super::sum::{SummedBases, WeightedBasis};
 use super::{Basis, Projector, Tempered, Tempering};
-use crate::features::{Features, check_width};
+use crate::features::{Features, RowSource, check_width};
 use crate::kernel::{IntoKernel, OutputKernel, named};
-use crate::sketch::SketchOptions;
+use crate::sketch::{Mixing, SketchOptions};
 
 /// The kind in the file's metadata.
 const KIND: &str = "basis";
@@ -28,6 +28,9 @@ const SUM: u32 = 3;
 /// part.
 const ZERO_ROW: u32 = 4;
 
+/// The version of the layout of a basis with a sketch that is kept as its entries, or that has such a basis as a part.
+const MIXED: u32 = 5;
+
 /// Metadata key of the weights and columns of a sum.
 const PARTS: &str = "parts";
 
@@ -37,13 +40,14 @@ const TEMPERED_ROWS: &str = "tempered_rows";
 
 impl Basis {
     /// Writes the basis to a file, atomically: kind `basis`, version 1, or 2 where it is tempered, 3 for a sum, and 4
-    /// where the [zero row](Self::zero_row) has coordinates of its own.
+    /// where the [zero row](Self::zero_row) has coordinates of its own, and 5 where the sketch is kept as its entries.
     ///
     /// Metadata: `kernel` and `sketch` (JSON, as in configuration files; a kernel that is not built in
     /// has its [name](OutputKernel::name) under `own_kernel` in the place of `kernel`), `size` (m), `seed`,
     /// `trained_rows` (n), `tolerance`, `row_kind` (dense, bit, sparse), `row_width` (d). Tensors:
     /// `spectrum` F64 `[p]`; `matrix` F32 `[p, d]` for a kernel that is linear in scaled features,
-    /// else `weights` F64 `[a, p]` and the anchors' rows ([`Features::tensors`]). A tempered basis also
+    /// else `weights` F64 `[a, p]` and the anchors' rows ([`Features::tensors`]), or `weights` F64 `[m, p]` and the
+    /// entries of W, m × a ([`Mixing::tensors`]), in addition. A tempered basis also
     /// has the metadata `tempering` (JSON) and `tempered_rows`, and where it is centred the tensor
     /// `offset` F64 `[p]`. The coordinates of the zero row are the tensor `zero` F32 `[p]`. The basis of a
     /// [sum](Self::sum) has the metadata `parts` (JSON, the weight and the first column of each) in the place of the
@@ -63,7 +67,7 @@ impl Basis {
     /// version; [`Error::File`] for one that contradicts itself, and for a
     /// kernel that is not built in.
     pub fn load(path: &Path) -> Result<Self, Error> {
-        let stored = Stored::open_versions(path, KIND, FITTED..=ZERO_ROW)?;
+        let stored = Stored::open_versions(path, KIND, FITTED..=MIXED)?;
         if stored.version() == SUM {
             stored.metadata(PARTS)?;
         }
@@ -89,7 +93,7 @@ impl Basis {
     /// # Errors
     /// The errors of [`load`](Self::load); [`Error::File`] for a file of a different kernel.
     pub fn load_with(path: &Path, kernel: impl IntoKernel) -> Result<Self, Error> {
-        let stored = Stored::open_versions(path, KIND, FITTED..=ZERO_ROW)?;
+        let stored = Stored::open_versions(path, KIND, FITTED..=MIXED)?;
         let kernel = kernel.into_kernel();
         named::check(&stored, kernel.as_ref())?;
         Self::read_with(&stored, "", kernel, None)
@@ -125,9 +129,12 @@ impl Basis {
             Projector::linear(matrix, zero, width, kind)
         } else {
             let anchors = Features::from_stored(stored, &name("anchors"), kind, width)?;
-            let count = crate::features::RowSource::len(&anchors);
-            let weights = stored.shaped(&name("weights"), &[count, dimension])?;
-            Projector::Anchored { weights, anchors }
+            let count = anchors.len();
+            let size = stored.parsed(&name("size"), "a number of rows")?;
+            let mixing = Mixing::from_stored(stored, prefix, size, count)?;
+            let rows = if mixing.is_some() { size } else { count };
+            let weights = stored.shaped(&name("weights"), &[rows, dimension])?;
+            Projector::Anchored { weights, mixing, anchors }
         };
         let tempered = read_tempered(stored, prefix, &spectrum)?;
         let basis = Self {
@@ -169,8 +176,18 @@ impl Basis {
         }
     }
 
+    /// Returns whether the entries of a sketch are kept, in a part of a sum too.
+    fn is_mixed(&self) -> bool {
+        match &self.map {
+            Projector::Linear { .. } => false,
+            Projector::Anchored { mixing, .. } => mixing.is_some(),
+            Projector::Sum { sum, .. } => sum.parts.iter().any(|part| part.basis.is_mixed()),
+        }
+    }
+
     fn version(&self) -> u32 {
         match (&self.map, &self.tempered) {
+            _ if self.is_mixed() => MIXED,
             _ if self.has_zero_row() => ZERO_ROW,
             (Projector::Sum { .. }, _) => SUM,
             (Projector::Linear { .. } | Projector::Anchored { .. }, Some(_)) => TEMPERED,
@@ -222,9 +239,10 @@ impl Basis {
                     tensors.push(Tensor::f32("zero", &[dimension], zero));
                 }
             }
-            Projector::Anchored { weights, anchors } => {
+            Projector::Anchored { weights, mixing, anchors } => {
                 let count = weights.len() / dimension;
                 tensors.push(Tensor::f64("weights", &[count, dimension], weights));
+                tensors.extend(mixing.iter().flat_map(Mixing::tensors));
                 tensors.extend(anchors.tensors("anchors"));
             }
             Projector::Sum { sum, turn } => {

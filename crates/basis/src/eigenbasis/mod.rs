@@ -19,11 +19,11 @@ mod tempering;
 use std::sync::Arc;
 
 use dsokr_core::Error;
-use faer::MatRef;
+use faer::{Mat, MatRef};
 
 use crate::features::{Features, RowKind, check_alike};
 use crate::kernel::OutputKernel;
-use crate::sketch::SketchOptions;
+use crate::sketch::{Mixing, SketchOptions};
 
 pub use algebra::{Eigen, cholesky, leading, multiply, sum_over_ranks, symmetric_eigen};
 pub use project::Projection;
@@ -36,8 +36,8 @@ use tempering::Tempered;
 ///
 /// For a kernel that is linear in scaled features ([`OutputKernel::feature_scale`]), on rows with
 /// m · d ≤ 2²⁶, it is one p × d matrix `Ω R Φ`, whatever the sketch and the number of outputs. For
-/// the other kernels, and for wider rows, it is the p × a matrix `Ω W` and the rows of the a
-/// anchors.
+/// the other kernels, and for wider rows, it is the rows of the a anchors and the p × a matrix `Ω W`, or, where these are
+/// fewer numbers, the p × m matrix Ω and the entries of W.
 #[derive(Clone, Debug)]
 pub struct Basis {
     kernel: Arc<dyn OutputKernel>,
@@ -65,8 +65,10 @@ enum Projector {
     },
     /// `ψ̃(y) = A (k(y, anchor_j))_j`. In `f64`: entries of A grow as `σ_p^{-1/2}` and cancel.
     Anchored {
-        /// Aᵀ, a × p row-major.
+        /// Aᵀ, a × p row-major; with a mixing W Gᵀ, m × p row-major, of `A = G W`.
         weights: Vec<f64>,
+        /// W, m × a, where it and G are fewer numbers than A.
+        mixing: Option<Mixing>,
         /// The rows of the anchors.
         anchors: Features,
     },
@@ -148,11 +150,15 @@ impl Basis {
     }
 
     /// Returns the [`anchors`](Self::anchors) with the matrix A, p × a, of `ψ̃(y) = A (k(y, anchor_j))_j`.
-    pub fn expansion(&self) -> Option<(&Features, MatRef<'_, f64>)> {
-        let Projector::Anchored { weights, anchors } = &self.map else { return None };
+    pub fn expansion(&self) -> Option<(&Features, Mat<f64>)> {
+        let Projector::Anchored { weights, mixing, anchors } = &self.map else { return None };
         let p = self.dimension();
-        let a = weights.len() / p;
-        Some((anchors, MatRef::from_column_major_slice(weights, p, a)))
+        let weights = MatRef::from_column_major_slice(weights, p, weights.len() / p);
+        let matrix = match mixing {
+            Some(mixing) => mixing.turned(weights),
+            None => weights.to_owned(),
+        };
+        Some((anchors, matrix))
     }
 
     /// Returns the coordinates of the zero row, p numbers. They exist where the basis is one matrix, the kernel is

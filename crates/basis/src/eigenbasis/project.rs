@@ -273,14 +273,28 @@ impl Basis {
                     norms = squared;
                 }
             }
-            Projector::Anchored { weights, anchors } => {
+            Projector::Anchored { weights, mixing, anchors } => {
                 let mut wide = vec![0.0f64; out.len()];
-                let all = MatRef::from_column_major_slice(weights, dimension, anchors.len());
+                let size = weights.len() / dimension;
+                let all = MatRef::from_column_major_slice(weights, dimension, size);
+                let count = rows.len();
+                let mut out_wide = MatMut::from_column_major_slice_mut(&mut wide, dimension, count);
+                let mut mixed = mixing.as_ref().map(|_| Mat::<f64>::zeros(size, count));
                 for range in features::ranges(0..anchors.len(), ANCHORS) {
-                    let weights = all.subcols(range.start, range.len());
-                    let gram = self.kernel.block(&anchors.block(range)?, &rows)?;
-                    let out = MatMut::from_column_major_slice_mut(&mut wide, dimension, rows.len());
-                    matmul(out, Accum::Add, weights, gram.as_ref(), 1.0, Par::Seq);
+                    let gram = self.kernel.block(&anchors.block(range.clone())?, &rows)?;
+                    match (mixing, &mut mixed) {
+                        (Some(mixing), Some(mixed)) => {
+                            mixing.add_mixed(range, gram.as_ref(), mixed.as_mut());
+                        }
+                        _ => {
+                            let weights = all.subcols(range.start, range.len());
+                            let out = out_wide.as_mut();
+                            matmul(out, Accum::Add, weights, gram.as_ref(), 1.0, Par::Seq);
+                        }
+                    }
+                }
+                if let Some(mixed) = mixed {
+                    matmul(out_wide, Accum::Replace, all, mixed.as_ref(), 1.0, Par::Seq);
                 }
                 self.finish(&mut wide, &mut norms, DOUBLE);
                 out.iter_mut().zip(wide).for_each(|(out, value)| *out = T::from_f64(value));

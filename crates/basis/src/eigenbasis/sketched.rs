@@ -1,13 +1,13 @@
+use std::ops::Range;
 use std::sync::Arc;
 
 use dsokr_core::{Cancellation, Error, Processes};
-use faer::linalg::matmul::matmul;
-use faer::{Accum, Mat, MatRef, Par};
+use faer::{ColRef, Mat, MatMut, MatRef};
 use rayon::prelude::*;
 
-use super::algebra::{Eigen, Number, leading, multiply};
+use super::algebra::{Eigen, Number, gram_of_rows, leading, multiply_wide};
 use super::{Basis, Projector};
-use crate::features::{self, Block, Features, RowKind, RowSource, SparseRows, product};
+use crate::features::{self, Block, Features, RowKind, RowSource, product};
 use crate::kernel::{Kernel, OutputKernel, zero_rows};
 use crate::sketch::{COLUMNS, Columns, Sketch, SketchOptions};
 
@@ -79,12 +79,11 @@ fn fit_linear(
     }
     // The smaller of (RΦ)(RΦ)ᵀ and (RΦ)ᵀ(RΦ), which share their eigenvalues above 0.
     let by_rows = m <= sketched.ncols();
-    let left = sketched;
-    let right = sketched.transpose();
-    let gram = if by_rows { multiply(left, right) } else { multiply(right, left) };
+    let transposed = sketched.transpose();
+    let gram = if by_rows { gram_of_rows(sketched) } else { gram_of_rows(transposed) };
     let Eigen { values: spectrum, vectors: mut columns } = leading(gram, tolerance)?;
     if by_rows {
-        columns = Eigen::over_roots(&spectrum, multiply(right, columns.as_ref()));
+        columns = Eigen::over_roots(&spectrum, multiply_wide(transposed, columns.as_ref()));
     }
     let features = columns.subrows(0, d);
     let matrix: Vec<f32> =
@@ -121,65 +120,68 @@ fn sketched_features(
     let d = rows.width();
     let stage = Cancellation::current().stage("sketched Gram matrix", sketch.blocks());
     let dense = rows.kind() == RowKind::Dense;
-    // the elements that this process adds up
-    let columns = processes.part_in_blocks(d, product::SPAN);
-    let sparse = m * columns.start..m * columns.end;
-    let share = if dense { processes.part(m * d) } else { sparse };
+    let few = sketch.kind.has_few_entries();
+    // the elements that this process adds up: with m contiguous whole columns, of few entries whole rows
+    let share = match (dense, few) {
+        (true, true) => elements(processes.part(m), d),
+        (true, false) => processes.part(m * d),
+        (false, _) => elements(processes.part_in_blocks(d, product::SPAN), m),
+    };
     let mut sum = vec![0.0f64; share.len()];
     let mut zero = Vec::new();
-    let bytes = size_of::<f32>() * (m * COLUMNS + if dense { m * d } else { 0 });
-    let wave = wave(processes, bytes)?;
+    let wave = wave(processes, bytes_of_block(m, d, dense, few))?;
     for start in (0..sketch.blocks()).step_by(wave) {
         let rank_blocks = processes.part(wave.min(sketch.blocks() - start));
         let blocks =
             (start + rank_blocks.start..start + rank_blocks.end).into_par_iter().map(|block| {
                 stage.advance(1)?;
-                let mut columns = sketch.columns(block);
-                if columns.is_empty() {
+                let Columns { rows: outputs, values: mut columns } = sketch.columns(block);
+                if outputs.is_empty() {
                     return Ok(None);
                 }
-                let rows = read(kernel, rows, &columns.rows)?;
+                let rows = read(kernel, rows, &outputs)?;
                 // the sum of the columns of zero rows
                 let zeros = zero_rows(kernel, &rows);
                 let mut zero = vec![0.0; if zeros.is_empty() { 0 } else { m }];
                 for row in zeros {
-                    let column = &columns.values[row * m..(row + 1) * m];
-                    zero.iter_mut().zip(column).for_each(|(sum, &value)| *sum += f64::from(value));
+                    columns.entries(row, 0..m, |at, value| zero[at] += f64::from(value));
                 }
-                let (scales, rows) = match kernel.built_in() {
-                    Some(Kernel::Linear) => (Vec::new(), rows),
-                    _ => f32::scales_and_rows(kernel, rows),
-                };
-                for (column, scale) in columns.values.chunks_exact_mut(m).zip(scales) {
-                    column.iter_mut().for_each(|value| *value *= scale);
-                }
-                // the product of dense rows, the factors of others
-                Ok(Some(match rows {
-                    Block::Dense(rows) => {
-                        (product::sketch_dense(&columns.values, m, &rows), None, zero)
+                let rows = match kernel.built_in() {
+                    Some(Kernel::Linear) => rows,
+                    _ => {
+                        let (scales, rows) = f32::scales_and_rows(kernel, rows);
+                        let scales: Vec<f64> = scales.into_iter().map(f64::from).collect();
+                        columns = columns.scaled(&scales);
+                        rows
                     }
-                    rows => (columns.values, Some(rows), zero),
+                };
+                // the product of dense rows with a dense sketch, the factors of others
+                Ok(Some(match (&columns, &rows) {
+                    (Block::Dense(columns), Block::Dense(rows)) => {
+                        (Part::Product(product::sketch_dense(columns, rows)), zero)
+                    }
+                    _ => (Part::Factors(columns, rows), zero),
                 }))
             });
         let parts = blocks.collect::<Result<Vec<_>, Error>>()?;
         let mut sums = Vec::new();
         let mut factors = Vec::new();
         let mut zeros = Vec::new();
-        for (values, rows, zero) in parts.into_iter().flatten() {
+        for (part, zero) in parts.into_iter().flatten() {
             zeros.extend(zero);
-            match rows {
-                None => sums.push(values),
-                Some(rows) => factors.push((values, rows)),
+            match part {
+                Part::Product(values) => sums.push(values),
+                Part::Factors(columns, rows) => factors.push((columns, rows)),
             }
         }
         for part in processes.gather_numbers(&zeros)?.concat().chunks_exact(m) {
             zero.resize(m, 0.0);
             zero.iter_mut().zip(part).for_each(|(sum, part)| *sum += part);
         }
-        if dense {
+        if dense && !few {
             sums = processes.divide(sums, m * d)?.into_iter().flatten().collect();
         } else if processes.size() > 1 {
-            factors = gather(processes, factors, d)?;
+            factors = gather(processes, factors, (m, few), (d, dense))?;
         }
         // Every element is summed in the order of the blocks, whoever computed them.
         sum.par_chunks_mut(CHUNK).enumerate().for_each(|(chunk, sum)| {
@@ -188,14 +190,40 @@ fn sketched_features(
                 sum.iter_mut().zip(part).for_each(|(sum, &part)| *sum += f64::from(part));
             }
         });
-        if !factors.is_empty() {
-            product::sketch_sparse(&factors, m, share.start / m, &mut sum);
+        if dense {
+            product::sketch_dense_rows(&factors, d, share.start / d, &mut sum);
+        } else {
+            product::sketch_other_rows(&factors, m, share.start / m, &mut sum);
         }
     }
     if zero.iter().all(|&value| value == 0.0) {
         zero.clear();
     }
     Ok((processes.join(sum)?, zero))
+}
+
+/// A part of a sum of products.
+enum Part<'a> {
+    /// `R_B Φ_B`, m × d row-major.
+    Product(Vec<f32>),
+    /// The columns of R, and the rows that they belong to.
+    Factors(Features, Block<'a>),
+}
+
+/// Returns the elements of some rows of so many numbers.
+fn elements(rows: Range<usize>, numbers: usize) -> Range<usize> {
+    rows.start * numbers..rows.end * numbers
+}
+
+/// Returns the bytes that one block of columns takes with its rows or their product.
+fn bytes_of_block(m: usize, d: usize, dense: bool, few: bool) -> usize {
+    let columns = if few { 1 } else { m };
+    let product = match (dense, few) {
+        (true, true) => COLUMNS * d,
+        (true, false) => m * d,
+        (false, _) => 0,
+    };
+    size_of::<f32>() * (columns * COLUMNS + product)
 }
 
 /// Blocks of all ranks that are computed between two sums; a block takes so many bytes.
@@ -205,20 +233,24 @@ fn wave(processes: &Processes, bytes: usize) -> Result<usize, Error> {
     Ok(processes.broadcast_number(blocks_of_rank as u64)? as usize * processes.size())
 }
 
-/// Returns the factors of all processes, each as one block of sparse rows.
+/// Returns the factors of all processes, the columns of R as one block and the rows as one of dense or sparse rows.
 fn gather(
     processes: &Processes,
-    rank_blocks: Vec<(Vec<f32>, Block)>,
-    width: usize,
-) -> Result<Vec<(Vec<f32>, Block<'static>)>, Error> {
-    let mut weights = Vec::new();
-    let mut rows = SparseRows::empty(width)?;
-    for (block_weights, block) in rank_blocks {
-        weights.extend(block_weights);
-        rows.append(&block.to_sparse(0..width)?);
+    rank_blocks: Vec<(Features, Block)>,
+    (m, few): (usize, bool),
+    (d, dense): (usize, bool),
+) -> Result<Vec<(Features, Block<'static>)>, Error> {
+    let kind = |dense: bool| if dense { RowKind::Dense } else { RowKind::Sparse };
+    let mut columns = Features::empty(kind(!few), m)?;
+    let mut rows = Features::empty(kind(dense), d)?;
+    for (block_columns, block) in rank_blocks {
+        columns.append(&block_columns)?;
+        match block {
+            Block::Dense(_) => rows.append(&block)?,
+            Block::Bits(_) | Block::Sparse(_) => rows.append(&block.to_sparse(0..d)?.into())?,
+        }
     }
-    let weights = processes.gather_numbers(&weights)?.into_iter();
-    Ok(weights.zip(rows.gather(processes)?.into_iter().map(Block::Sparse)).collect())
+    Ok(columns.gather(processes)?.into_iter().zip(rows.gather(processes)?).collect())
 }
 
 /// Returns the rows of the given increasing indices, checked by the kernel; borrowed when they are consecutive.
@@ -245,50 +277,44 @@ fn fit_nystrom(
     tolerance: f64,
 ) -> Result<(Vec<f64>, Projector), Error> {
     let m = sketch.m();
-    let blocks = (0..sketch.blocks()).into_par_iter().map(|block| sketch.columns(block));
-    let blocks: Vec<Columns> = blocks.filter(|columns| !columns.is_empty()).collect();
+    let (outputs, mixing) = sketch.mixed_anchors();
     let mut anchors = Features::empty(rows.kind(), rows.width())?;
-    let mut starts = vec![0];
-    for columns in &blocks {
-        anchors.append(&read(kernel, rows, &columns.rows)?)?;
-        starts.push(anchors.len());
+    let parts: Vec<Range<usize>> = features::ranges(0..outputs.len(), COLUMNS).collect();
+    for part in &parts {
+        anchors.append(&read(kernel, rows, &outputs[part.clone()])?)?;
     }
-    let mixing = |Columns { rows, values }: Columns| {
-        Mat::from_fn(m, rows.len(), |i, j| f64::from(values[j * m + i]))
-    };
-    let mixing: Vec<Mat<f64>> = blocks.into_iter().map(mixing).collect();
-    let part = |block: usize| anchors.block(starts[block]..starts[block + 1]);
 
     // K̃ = S + Sᵀ, S = Σ_I W_I (½ K_II W_Iᵀ + Σ_{J>I} K_IJ W_Jᵀ): each K_IJ is formed once.
-    let pairs = mixing.len() * (mixing.len() + 1) / 2;
+    let pairs = parts.len() * (parts.len() + 1) / 2;
     let stage = Cancellation::current().stage("sketched Gram matrix", pairs);
     let mut half = vec![0.0; processes.part(m * m).len()];
     let wave = wave(processes, size_of::<f64>() * m * m)?;
-    let order: Vec<usize> = (0..mixing.len()).collect();
+    let order: Vec<usize> = (0..parts.len()).collect();
     for wave in order.chunks(wave) {
         // the first blocks have the most to be multiplied with
         let rank_pairs: Vec<usize> =
             wave.iter().copied().skip(processes.rank()).step_by(processes.size()).collect();
-        let parts: Vec<Vec<f64>> = rank_pairs
+        let sums: Vec<Vec<f64>> = rank_pairs
             .into_par_iter()
             .map(|i| {
-                let rows = part(i)?;
+                let rows = anchors.block(parts[i].clone())?;
                 let mut mixed = Mat::<f64>::zeros(rows.len(), m);
-                for (j, mixing) in mixing.iter().enumerate().skip(i) {
+                for (j, part) in parts.iter().enumerate().skip(i) {
                     stage.advance(1)?;
-                    let gram = kernel.block(&rows, &part(j)?)?;
+                    let gram = kernel.block(&rows, &anchors.block(part.clone())?)?;
                     let weight = if i == j { 0.5 } else { 1.0 };
-                    let out = mixed.as_mut();
-                    matmul(out, Accum::Add, gram.as_ref(), mixing.transpose(), weight, Par::Seq);
+                    mixing.add_mixed_right(part.clone(), gram.as_ref(), weight, mixed.as_mut());
                 }
-                let part = multiply(mixing[i].as_ref(), mixed.as_ref());
-                Ok(part.col_iter().flat_map(|column| column.iter().copied()).collect())
+                let mut sum = vec![0.0; m * m];
+                let out = MatMut::from_column_major_slice_mut(&mut sum, m, m);
+                mixing.add_mixed(parts[i].clone(), mixed.as_ref(), out);
+                Ok(sum)
             })
             .collect::<Result<_, Error>>()?;
-        let parts = processes.divide(parts, m * m)?;
+        let sums = processes.divide(sums, m * m)?;
         for at in 0..wave.len() {
             // none of a process without elements
-            if let Some(part) = parts[at % processes.size()].get(at / processes.size()) {
+            if let Some(part) = sums[at % processes.size()].get(at / processes.size()) {
                 half.iter_mut().zip(part).for_each(|(half, part)| *half += part);
             }
         }
@@ -296,18 +322,14 @@ fn fit_nystrom(
     let half = processes.join(half)?;
     let half = MatRef::from_column_major_slice(&half, m, m);
     let Eigen { values, vectors } = leading(half + half.transpose(), tolerance)?;
-    let dimension = values.len();
-    let mut weights = vec![0.0; anchors.len() * dimension];
-    for (at, mixing) in mixing.iter().enumerate() {
-        // A column of Ω W_I is the p weights of one anchor.
-        let columns = multiply(vectors.transpose(), mixing.as_ref());
-        let out =
-            weights[starts[at] * dimension..starts[at + 1] * dimension].chunks_exact_mut(dimension);
-        for (out, column) in out.zip(columns.col_iter()) {
-            for ((out, &weight), value) in out.iter_mut().zip(column.iter()).zip(&values) {
-                *out = weight / value.sqrt();
-            }
-        }
-    }
-    Ok((values, Projector::Anchored { weights, anchors }))
+    // Ω = D^{-1/2} Uᵀ, p × m
+    let turn = vectors.transpose();
+    let kept = mixing.is_worth_keeping(values.len());
+    let turned = if kept { turn.to_owned() } else { mixing.turned(turn) };
+    let over_roots = |column: ColRef<f64>| -> Vec<f64> {
+        column.iter().zip(&values).map(|(weight, value)| weight / value.sqrt()).collect()
+    };
+    let weights = turned.col_iter().flat_map(over_roots).collect();
+    let mixing = kept.then_some(mixing);
+    Ok((values, Projector::Anchored { weights, mixing, anchors }))
 }

@@ -241,7 +241,7 @@ impl Basis {
                 };
                 Projector::Sum { sum, turn }
             }
-            Projector::Anchored { weights, anchors } => {
+            Projector::Anchored { weights, mixing, anchors } => {
                 let mut product = vec![0.0; weights.len() / dimension * turned];
                 let parts = weights.par_chunks(TILE * dimension);
                 product.par_chunks_mut(TILE * turned).zip(parts).for_each(|(out, part)| {
@@ -250,7 +250,7 @@ impl Basis {
                     let part = MatRef::from_column_major_slice(part, dimension, count);
                     matmul(out, Accum::Replace, turn.as_ref(), part, 1.0, Par::Seq);
                 });
-                Projector::Anchored { weights: product, anchors }
+                Projector::Anchored { weights: product, mixing, anchors }
             }
         };
         self.spectrum = spectrum;

@@ -1,7 +1,7 @@
 use std::ops::Range;
 
 use dsokr_core::store::{Stored, Tensor};
-use dsokr_core::{Error, Misfit};
+use dsokr_core::{Error, Misfit, Processes};
 
 use super::{BitBlock, DenseBlock, RowKind, SparseBlock, check_alike};
 
@@ -143,6 +143,20 @@ impl Block<'_> {
             Self::Dense(rows) => Self::Dense(rows.scaled(scales)),
             Self::Bits(rows) => Self::Bits(rows),
             Self::Sparse(rows) => Self::Sparse(rows.scaled(scales)),
+        }
+    }
+
+    /// Returns the dense or sparse rows that every process gives, in the order of ranks.
+    pub(crate) fn gather(&self, processes: &Processes) -> Result<Vec<Features>, Error> {
+        match self {
+            Self::Dense(rows) => {
+                let all = processes.gather_numbers(rows.values())?.into_iter();
+                all.map(|values| Ok(DenseBlock::new(rows.width(), values)?.into())).collect()
+            }
+            Self::Sparse(rows) => {
+                Ok(rows.gather(processes)?.into_iter().map(Block::Sparse).collect())
+            }
+            Self::Bits(_) => Err(Error::kind(RowKind::Bits, RowKind::Sparse)),
         }
     }
 

@@ -136,6 +136,13 @@ impl Packed for f32 {
     }
 }
 
+impl DenseRows {
+    /// Creates rows from numbers that are finite, which a sketch has drawn; the width is one that rows may have.
+    pub(crate) fn drawn(width: usize, values: Vec<f32>) -> Self {
+        Self { width, values: values.into() }
+    }
+}
+
 impl DenseBlock<'_> {
     /// Returns each row times its scale.
     pub(super) fn scaled(mut self, scales: &[f64]) -> Self {

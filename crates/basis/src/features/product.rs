@@ -8,13 +8,16 @@ use faer::{Accum, Mat, MatMut, MatRef, Par};
 use rayon::prelude::*;
 
 use super::sparse::sorted_by_place;
-use super::{Block, DenseBlock, RowSource, SparseBlock, check_alike, simd};
+use super::{Block, DenseBlock, Features, RowSource, SparseBlock, check_alike, simd};
 
 /// Rows of the right block in one task.
 const TILE: usize = 128;
 
 /// Columns of Φ whose products with a sketch one task adds up: a multiple of 64, whole words of bits.
 pub(crate) const SPAN: usize = 256;
+
+/// Rows of a sketch with few entries whose products with Φ one task adds up.
+const STRIPE: usize = 32;
 
 /// Sparse rows to be multiplied with fewer than this many others are not sorted by column first.
 const FEW: usize = 16;
@@ -114,33 +117,72 @@ fn merged(x: (&[u32], &[f32]), y: (&[u32], &[f32])) -> f64 {
     sum
 }
 
-/// `R_B Φ_B` of one block of dense rows, m × d row-major, in `f32`.
-///
-/// `columns` holds R_B, m × `rows.len()` with m contiguous.
-pub(crate) fn sketch_dense(columns: &[f32], m: usize, rows: &DenseBlock) -> Vec<f32> {
+/// `R_B Φ_B` of one block of dense rows, m × d row-major, in `f32`, for the columns of R_B, rows of m numbers.
+pub(crate) fn sketch_dense(columns: &DenseBlock, rows: &DenseBlock) -> Vec<f32> {
     let len = rows.len();
+    let m = columns.width();
     let width = rows.width();
     let mut out = vec![0.0; m * width];
     let product = MatMut::from_row_major_slice_mut(&mut out, m, width);
-    let columns = MatRef::from_column_major_slice(columns, m, len);
+    let columns = MatRef::from_column_major_slice(columns.values(), m, len);
     let rows = MatRef::from_row_major_slice(rows.values(), len, width);
     matmul(product, Accum::Replace, columns, rows, 1.0, Par::Seq);
     out
+}
+
+/// Adds `R_B Φ_B` of several blocks to `out`, rows of an m × d matrix from `first` on, row-major, for rows Φ_B that are
+/// dense and columns R_B that are sparse.
+///
+/// Parallel over the rows of R, so that an element is always summed in the order of the rows of Φ.
+pub(crate) fn sketch_dense_rows(
+    blocks: &[(Features, Block)],
+    width: usize,
+    first: usize,
+    out: &mut [f64],
+) {
+    out.par_chunks_mut(STRIPE * width).enumerate().for_each(|(stripe, out)| {
+        let start = first + stripe * STRIPE;
+        let end = start + out.len() / width;
+        for (columns, block) in blocks {
+            let Block::Dense(rows) = block else { continue };
+            for row in 0..rows.len() {
+                columns.entries(row, start..end, |at, weight| {
+                    let out = &mut out[(at - start) * width..][..width];
+                    simd::add_scaled_f64(out, weight.into(), rows.row(row));
+                });
+            }
+        }
+    });
 }
 
 /// Adds `R_B Φ_B` of several blocks of bits or sparse rows to `out`, the columns of an m × d matrix from
 /// `first` on, which is a multiple of [`SPAN`], with m contiguous.
 ///
 /// Parallel over the columns of Φ, so that an element is always summed in the order of the rows.
-pub(crate) fn sketch_sparse(blocks: &[(Vec<f32>, Block)], m: usize, first: usize, out: &mut [f64]) {
+pub(crate) fn sketch_other_rows(
+    blocks: &[(Features, Block)],
+    m: usize,
+    first: usize,
+    out: &mut [f64],
+) {
     out.par_chunks_mut(m * SPAN).enumerate().for_each(|(span, out)| {
         let start = first + span * SPAN;
         let end = start + out.len() / m;
         for (columns, block) in blocks {
-            for (row, weights) in columns.chunks_exact(m).enumerate() {
+            for row in 0..block.len() {
                 block.entries(row, start..end, |column, value| {
-                    let at = (column - start) * m;
-                    simd::add_scaled_f64(&mut out[at..at + m], value.into(), weights);
+                    let out = &mut out[(column - start) * m..][..m];
+                    match columns {
+                        Block::Dense(columns) => {
+                            simd::add_scaled_f64(out, value.into(), columns.row(row));
+                        }
+                        Block::Sparse(columns) => {
+                            for (at, weight) in columns.cells(row) {
+                                out[at as usize] += f64::from(value) * f64::from(weight);
+                            }
+                        }
+                        Block::Bits(_) => unreachable!("a sketch has numbers, not bits"),
+                    }
                 });
             }
         }

@@ -62,6 +62,17 @@ impl<'a> SparseBlock<'a> {
         Self::new(width, offsets, columns, values)
     }
 
+    /// Creates rows from entries that are valid, which a sketch has drawn; the width is one that rows may have.
+    pub(crate) fn drawn(
+        width: usize,
+        offsets: Vec<usize>,
+        columns: Vec<u32>,
+        values: Vec<f32>,
+    ) -> Self {
+        debug_assert!(check(width, &offsets, &columns, &values).is_ok());
+        Self { width, offsets: offsets.into(), columns: columns.into(), values: values.into() }
+    }
+
     /// Creates an empty block of a width.
     pub(crate) fn empty(width: usize) -> Result<Self, Error> {
         Self::new(width, vec![0], Vec::new(), Vec::new())
@@ -96,7 +107,7 @@ impl<'a> SparseBlock<'a> {
     }
 
     /// Returns the entries of a row, as (column, value).
-    pub(super) fn cells(&self, row: usize) -> impl Iterator<Item = (u32, f32)> + Clone {
+    pub(crate) fn cells(&self, row: usize) -> impl Iterator<Item = (u32, f32)> + Clone {
         let (columns, values) = self.row(row);
         columns.iter().copied().zip(values.iter().copied())
     }

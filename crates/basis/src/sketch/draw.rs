@@ -9,17 +9,19 @@ use rand_chacha::rand_core::Rng;
 use rand_distr::{Distribution, StandardNormal};
 
 use super::{Sketch, SketchKind};
+use crate::features::{DenseRows, Features, SparseRows};
 
 /// Columns in one block of a sketch.
 pub(crate) const COLUMNS: usize = 512;
 
 /// The columns of one block of a sketch that are not zero.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Columns {
     /// The outputs they belong to, increasing.
     pub rows: Vec<usize>,
-    /// The values, m for each output, in the order of `rows`.
-    pub values: Vec<f32>,
+    /// The columns, a row of m numbers for each output, in the order of `rows`: sparse rows where the sketch
+    /// [has few entries](SketchKind::has_few_entries), else dense ones.
+    pub values: Features,
 }
 
 impl Columns {
@@ -67,11 +69,55 @@ impl Picked {
         let len = self.anchors.len();
         let start = block.saturating_mul(COLUMNS).min(len);
         let range = start..len.min(start + COLUMNS);
-        let mut values = vec![0.0; m * range.len()];
-        for (column, entries) in values.chunks_exact_mut(m).zip(&self.entries[range.clone()]) {
-            entries.iter().for_each(|&(row, value)| column[row] = value);
+        let mut columns = FewEntries::new(m);
+        for (&anchor, entries) in self.anchors[range.clone()].iter().zip(&self.entries[range]) {
+            entries.iter().for_each(|&(row, value)| columns.push(anchor, row, value));
         }
-        Columns { rows: self.anchors[range].to_vec(), values }
+        columns.sparse()
+    }
+}
+
+/// Columns that are drawn entry by entry.
+struct FewEntries {
+    /// m, the numbers of a column.
+    size: usize,
+    /// The outputs of the columns that have entries, increasing.
+    outputs: Vec<usize>,
+    /// Where the entries of each column begin.
+    starts: Vec<usize>,
+    /// The row of R of each entry, increasing within a column.
+    rows: Vec<u32>,
+    values: Vec<f32>,
+}
+
+impl FewEntries {
+    fn new(size: usize) -> Self {
+        Self { size, outputs: Vec::new(), starts: Vec::new(), rows: Vec::new(), values: Vec::new() }
+    }
+
+    /// Adds an entry behind the others; those of an output follow one another.
+    fn push(&mut self, output: usize, row: usize, value: f32) {
+        if self.outputs.last() != Some(&output) {
+            self.outputs.push(output);
+            self.starts.push(self.rows.len());
+        }
+        self.rows.push(row as u32);
+        self.values.push(value);
+    }
+
+    /// Returns the columns as sparse rows.
+    fn sparse(mut self) -> Columns {
+        self.starts.push(self.rows.len());
+        let values = SparseRows::drawn(self.size, self.starts, self.rows, self.values);
+        Columns { rows: self.outputs, values: values.into() }
+    }
+
+    /// Returns the columns as dense rows.
+    fn dense(self) -> Columns {
+        let size = self.size;
+        let Columns { rows, values } = self.sparse();
+        let numbers = (0..rows.len()).flat_map(|row| values.dense_row(row)).collect();
+        Columns { rows, values: DenseRows::drawn(size, numbers).into() }
     }
 }
 
@@ -141,11 +187,12 @@ impl Sketch {
         let m = self.m;
         let outputs = self.outputs(block);
         let mut random = self.generator(block);
-        match self.kind {
+        let columns = match self.kind {
             SketchKind::Gaussian => {
                 let weight = (m as f64).sqrt().recip() as f32;
                 let values = (0..m * outputs.len()).map(|_| weight * normal(&mut random));
-                Columns { values: values.collect(), rows: outputs.collect() }
+                let values = DenseRows::drawn(m, values.collect());
+                return Columns { rows: outputs.collect(), values: values.into() };
             }
             SketchKind::SparsifiedRademacher { density } => {
                 sparsified(m, outputs, density, &mut random, signed)
@@ -156,17 +203,18 @@ impl Sketch {
                 })
             }
             SketchKind::CountSketch => {
-                let mut values = vec![0.0; m * outputs.len()];
-                for column in values.chunks_exact_mut(m) {
+                let mut columns = FewEntries::new(m);
+                for output in outputs {
                     let row = below(&mut random, m as u64) as usize;
-                    column[row] = signed(&mut random, 1.0);
+                    columns.push(output, row, signed(&mut random, 1.0));
                 }
-                Columns { rows: outputs.collect(), values }
+                columns
             }
             SketchKind::Subsampling { .. }
             | SketchKind::Leverage { .. }
-            | SketchKind::Accumulation { .. } => Columns::default(),
-        }
+            | SketchKind::Accumulation { .. } => FewEntries::new(m),
+        };
+        if self.kind.has_few_entries() { columns.sparse() } else { columns.dense() }
     }
 
     /// m outputs with replacement, each with a probability in proportion to its score.
@@ -205,9 +253,9 @@ fn sparsified(
     density: f64,
     random: &mut Generator,
     entry: impl Fn(&mut Generator, f32) -> f32,
-) -> Columns {
+) -> FewEntries {
     let weight = (m as f64 * density).sqrt().recip() as f32;
-    let mut columns = Columns::default();
+    let mut columns = FewEntries::new(m);
     let entries = (m * outputs.len()) as f64;
     let log_of_zero = (-density).ln_1p();
     let mut position = -1.0f64;
@@ -219,13 +267,7 @@ fn sparsified(
         }
         let column = position as usize / m;
         let row = position as usize % m;
-        let output = outputs.start + column;
-        if columns.rows.last() != Some(&output) {
-            columns.rows.push(output);
-            columns.values.resize(columns.values.len() + m, 0.0);
-        }
-        let start = columns.values.len() - m;
-        columns.values[start + row] = entry(random, weight);
+        columns.push(outputs.start + column, row, entry(random, weight));
     }
 }
 

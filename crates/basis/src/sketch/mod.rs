@@ -7,6 +7,7 @@
 //! the compiler names what is asked of it.
 
 mod draw;
+mod mixing;
 
 use faer::Mat;
 use rayon::prelude::*;
@@ -16,7 +17,9 @@ use serde::{Deserialize, Serialize};
 pub(crate) use draw::COLUMNS;
 pub use draw::Columns;
 use dsokr_core::Error;
+pub use mixing::Mixing;
 
+use crate::features::check_width;
 use draw::Picked;
 
 /// The distribution of a sketch. `r` is a Rademacher variable, ±1 with probability ½ each.
@@ -77,6 +80,10 @@ pub enum SketchKind {
     CountSketch,
 }
 
+/// The largest density of a sketch that is held as its entries: a product takes about as long for each of them as a dense
+/// one takes for eight numbers.
+const FEW: f64 = 0.125;
+
 dsokr_core::defaults! {
     lambda: f64 = 1e-3,
     pilot: usize = 200,
@@ -117,6 +124,21 @@ impl SketchKind {
         matches!(self, Self::Subsampling { .. } | Self::Leverage { .. })
     }
 
+    /// Returns whether few entries of R are not zero, at most one in eight of a sparsified sketch. Then R is held as its
+    /// entries, and a product with it costs their number.
+    pub fn has_few_entries(&self) -> bool {
+        match *self {
+            Self::Gaussian => false,
+            Self::SparsifiedRademacher { density } | Self::SparsifiedGaussian { density } => {
+                density <= FEW
+            }
+            Self::Subsampling { .. }
+            | Self::Leverage { .. }
+            | Self::Accumulation { .. }
+            | Self::CountSketch => true,
+        }
+    }
+
     /// Checks the parameters and the sizes m (rows of the sketch) and n (training outputs).
     ///
     /// # Errors
@@ -128,6 +150,7 @@ impl SketchKind {
         }
         let all = format_args!("1..={n}, the number of rows");
         Error::ensure((1..=n).contains(&m), "sketch: size", m, all)?;
+        check_width(m)?;
         let checked = match *self {
             Self::Leverage { lambda, pilot } => {
                 let holds = lambda > 0.0 && lambda.is_finite();
@@ -287,27 +310,35 @@ impl Sketch {
     pub fn anchors(&self) -> Vec<usize> {
         match &self.picked {
             Some(picked) => picked.anchors.clone(),
-            None => {
-                let rows = (0..self.blocks()).into_par_iter().map(|at| self.columns(at).rows);
-                rows.collect::<Vec<_>>().concat()
-            }
+            None => self.mixed_anchors().0,
         }
     }
 
-    /// W, m × a: the columns of R that are not zero, in the order of the anchors. For small
-    /// sketches; the fit reads [`columns`](Self::columns).
-    pub fn mixing(&self) -> Mat<f64> {
-        let blocks: Vec<Columns> = (0..self.blocks()).map(|block| self.columns(block)).collect();
-        let values: Vec<f32> = blocks.into_iter().flat_map(|columns| columns.values).collect();
-        Mat::from_fn(self.m(), values.len() / self.m(), |i, j| values[j * self.m() + i].into())
+    /// W, m × a: the columns of R that are not zero, in the order of the anchors.
+    pub fn mixing(&self) -> Mixing {
+        self.mixed_anchors().1
+    }
+
+    /// Returns the [anchors](Self::anchors) with [W](Self::mixing), which are drawn together.
+    pub fn mixed_anchors(&self) -> (Vec<usize>, Mixing) {
+        let blocks: Vec<Columns> =
+            (0..self.blocks()).into_par_iter().map(|block| self.columns(block)).collect();
+        let mut anchors = Vec::new();
+        let mut parts = Vec::new();
+        for Columns { rows, values } in blocks {
+            anchors.extend(rows);
+            parts.push(values);
+        }
+        (anchors, Mixing::joined(self.m, self.kind.has_few_entries(), &parts))
     }
 
     /// R itself, m × n, for small sizes and comparisons.
     pub fn dense(&self) -> Mat<f64> {
         let mut dense = Mat::zeros(self.m(), self.n());
-        let mixing = self.mixing();
-        for (column, anchor) in self.anchors().into_iter().enumerate() {
-            dense.col_mut(anchor).copy_from(mixing.col(column));
+        let (anchors, mixing) = self.mixed_anchors();
+        for (column, anchor) in anchors.into_iter().enumerate() {
+            let values = mixing.columns().dense_row(column).into_iter();
+            values.enumerate().for_each(|(row, value)| dense[(row, anchor)] = value.into());
         }
         dense
     }

@@ -12,6 +12,7 @@ fn a_loaded_basis_is_the_saved_one() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("basis.safetensors");
     let mut zero_rows = 0;
+    let mut mixed = 0;
     for (kernel, rows) in cases(40) {
         let what = describe(&kernel, &rows);
         let sketch = SketchKind::SparsifiedGaussian { density: 0.1 };
@@ -33,15 +34,21 @@ fn a_loaded_basis_is_the_saved_one() {
         assert_eq!((loaded.kind(), loaded.width()), (rows.kind(), rows.width()));
         assert_eq!(loaded.options().tolerance, 1e-9);
         assert_eq!(loaded.fingerprint(), basis.fingerprint(), "{what}");
-        let stored = Stored::open_versions(&path, "basis", 1..=4).unwrap();
+        let stored = Stored::open_versions(&path, "basis", 1..=5).unwrap();
         assert_eq!(loaded.fingerprint(), stored.checksum());
         // an older program refuses a basis whose zero row it would put at the origin
-        let version = if basis.zero_row().is_some() { 4 } else { 1 };
+        let version = match (basis.zero_row(), stored.has("mixing.offsets")) {
+            (Some(_), _) => 4,
+            (None, true) => 5,
+            (None, false) => 1,
+        };
         assert_eq!(stored.version(), version, "{what}");
         zero_rows += u32::from(version == 4);
+        mixed += u32::from(version == 5);
         assert_eq!(loaded.project(&rows).unwrap(), basis.project(&rows).unwrap(), "{what}");
     }
     assert!(zero_rows > 2, "{zero_rows}");
+    assert!(mixed > 2, "{mixed}");
 }
 
 #[test]

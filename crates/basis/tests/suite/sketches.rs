@@ -1,8 +1,10 @@
 //! The contract that every kind of sketch keeps.
 
-use dsokr_basis::{Sketch, SketchKind};
+use dsokr_basis::{RowKind, RowSource, Sketch, SketchKind};
+use dsokr_core::random::{generator, unit};
+use faer::Mat;
 
-use crate::support::{Rows, assert_close, from_faer, product, refused};
+use crate::support::{Rows, assert_close, from_faer, product, refused, transpose};
 
 fn kinds() -> Vec<SketchKind> {
     vec![
@@ -27,6 +29,14 @@ fn draw(kind: &SketchKind, m: usize, n: usize, seed: u64) -> Sketch {
         }
         _ => Sketch::draw(kind, m, n, seed).unwrap(),
     }
+}
+
+/// Returns W, the columns of a sketch that are not zero.
+fn columns_of(sketch: &Sketch) -> Rows {
+    let mixing = sketch.mixing();
+    let column = |at: usize| mixing.columns().dense_row(at).into_iter().map(f64::from).collect();
+    let columns: Rows = (0..mixing.anchors()).map(column).collect();
+    transpose(&columns)
 }
 
 /// The mean of RᵀR over 4,000 draws is the identity, up to five standard errors of each entry
@@ -88,7 +98,7 @@ fn anchors_and_mixing_decompose_the_sketch() {
             .iter()
             .map(|&anchor| (0..n).map(|j| f64::from(j == anchor)).collect())
             .collect();
-        let mixing = from_faer(&sketch.mixing());
+        let mixing = columns_of(&sketch);
         for column in 0..anchors.len() {
             assert!(mixing.iter().any(|row| row[column] != 0.0), "{kind:?}: a column of zeros");
         }
@@ -99,9 +109,12 @@ fn anchors_and_mixing_decompose_the_sketch() {
         for block in (0..sketch.blocks()).rev() {
             let columns = sketch.columns(block);
             assert_eq!(columns, sketch.columns(block));
-            assert_eq!(columns.values.len(), m * columns.rows.len());
-            for (row, values) in columns.rows.iter().zip(columns.values.chunks_exact(m)) {
+            assert_eq!((columns.values.len(), columns.values.width()), (columns.rows.len(), m));
+            let few = columns.values.kind() == RowKind::Sparse;
+            assert_eq!(few, kind.has_few_entries(), "{kind:?}");
+            for (at, row) in columns.rows.iter().enumerate() {
                 let column: Vec<f64> = whole.iter().map(|line| line[*row]).collect();
+                let values = columns.values.dense_row(at);
                 let values: Vec<f64> = values.iter().map(|&value| value.into()).collect();
                 assert_eq!(values, column, "{kind:?}: column {row}");
             }
@@ -157,7 +170,7 @@ fn every_kind_has_usual_parameters() {
         let m = n.div_ceil(7);
         for kind in SketchKind::all(n) {
             kind.validate(m, n).unwrap();
-            let mixing = from_faer(&draw(&kind, m, n, 3).mixing());
+            let mixing = columns_of(&draw(&kind, m, n, 3));
             let single = mixing.iter().all(|row| row.iter().filter(|v| **v != 0.0).count() == 1);
             assert!(single || !kind.picks_rows(), "{kind:?}");
             assert!(n < 700 || single == kind.picks_rows(), "{kind:?}");
@@ -261,14 +274,50 @@ fn sizes_and_parameters_are_refused() {
     }
 }
 
+/// Products with a sketch are those with its columns written out, of every kind.
+#[test]
+fn products_are_those_of_the_dense_matrix() {
+    let m = 9;
+    let mut random = generator(4, "products", 0);
+    let mut matrix =
+        |rows: usize, columns: usize| Mat::from_fn(rows, columns, |_, _| unit(&mut random) - 0.5);
+    let rare = SketchKind::SparsifiedGaussian { density: 0.05 };
+    for kind in kinds().into_iter().chain([rare]) {
+        let sketch = draw(&kind, m, 700, 2);
+        let mixing = sketch.mixing();
+        let w = columns_of(&sketch);
+        let a = mixing.anchors();
+        let part = a / 3..a;
+        let part_of_w: Rows = w.iter().map(|row| row[part.clone()].to_vec()).collect();
+
+        let values = matrix(part.len(), 5);
+        let mut out = Mat::<f64>::zeros(m, 5);
+        mixing.add_mixed(part.clone(), values.as_ref(), out.as_mut());
+        let expected = product(&part_of_w, &from_faer(&values));
+        assert_close(&from_faer(&out), &expected, 1e-10, &format!("{kind:?}: W V"));
+
+        let values = matrix(4, part.len());
+        let mut out = Mat::<f64>::zeros(4, m);
+        mixing.add_mixed_right(part.clone(), values.as_ref(), 0.5, out.as_mut());
+        let twice = &out * faer::Scale(2.0);
+        let expected = product(&from_faer(&values), &transpose(&part_of_w));
+        assert_close(&from_faer(&twice), &expected, 1e-10, &format!("{kind:?}: V Wᵀ"));
+
+        let turn = matrix(3, m);
+        let expected = product(&from_faer(&turn), &w);
+        let actual = from_faer(&mixing.turned(turn.as_ref()));
+        assert_close(&actual, &expected, 1e-10, &format!("{kind:?}: G W"));
+    }
+}
+
 /// The streams must not change: a basis is named by its seed.
 #[test]
 fn golden_entries() {
     let first = |kind: &SketchKind| -> Vec<(usize, usize, f32)> {
         let columns = draw(kind, 3, 700, 42).columns(1.min(draw(kind, 3, 700, 42).blocks() - 1));
-        let entries = columns.rows.iter().zip(columns.values.chunks_exact(3));
-        let entries = entries.flat_map(|(&row, values)| {
-            values.iter().enumerate().map(move |(at, &value)| (at, row, value))
+        let entries = columns.rows.iter().enumerate().flat_map(|(column, &row)| {
+            let values = columns.values.dense_row(column).into_iter().enumerate();
+            values.map(move |(at, value)| (at, row, value))
         });
         entries.filter(|entry| entry.2 != 0.0).take(3).collect()
     };

@@ -96,8 +96,8 @@ fn a_tempered_file_that_contradicts_itself_is_an_error() {
     );
     let error = load(3, &metadata, Some(&offset[..2])).unwrap_err();
     assert!(error.to_string().contains("no metadata \"parts\""), "{error}");
-    let error = load(5, &metadata, Some(&offset[..2])).unwrap_err();
-    assert!(error.to_string().contains("this program reads version 4"), "{error}");
+    let error = load(6, &metadata, Some(&offset[..2])).unwrap_err();
+    assert!(error.to_string().contains("this program reads version 5"), "{error}");
     for version in [3, 4] {
         let mut without = metadata.clone();
         without.insert("parts".to_owned(), "[]".to_owned());

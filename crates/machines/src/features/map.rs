@@ -5,6 +5,7 @@ use std::sync::{Arc, OnceLock};
 
 use dsokr_basis::eigenbasis::multiply;
 use dsokr_basis::features::{SparseRows, ranges, read};
+use dsokr_basis::sketch::Mixing;
 use dsokr_basis::{Basis, Block, Features, OutputKernel, RowKind, RowSource};
 use dsokr_core::{Cancellation, Error};
 use faer::linalg::matmul::matmul;
@@ -36,13 +37,15 @@ pub(crate) enum FeatureMap {
     Basis(Box<Basis>),
 }
 
-/// `t(x) = W k^x` of the values `k^x` of a kernel with anchors.
+/// `t(x) = G W k^x` of the values `k^x` of a kernel with anchors.
 #[derive(Clone, Debug)]
 pub(crate) struct AnchorFeatures {
     pub(crate) kernel: Arc<dyn OutputKernel>,
     pub(crate) anchors: Arc<Features>,
     /// W, m × a; none for the identity.
-    pub(super) mixing: Option<Mat<f64>>,
+    pub(crate) mixing: Option<Mixing>,
+    /// G, r × m; none for the identity.
+    pub(super) turn: Option<Mat<f64>>,
     /// The anchors by their columns, where kernel values in single precision come from those; made when first used.
     index: OnceLock<Option<Arc<LinearIndex>>>,
 }
@@ -149,17 +152,22 @@ pub(crate) fn given_only() -> Error {
 }
 
 impl AnchorFeatures {
-    pub(super) fn new(
+    /// Returns the features `W k^x`, or `k^x` without W.
+    pub(crate) fn new(
         kernel: Arc<dyn OutputKernel>,
         anchors: Arc<Features>,
-        mixing: Option<Mat<f64>>,
+        mixing: Option<Mixing>,
     ) -> Self {
-        Self { kernel, anchors, mixing, index: OnceLock::new() }
+        Self { kernel, anchors, mixing, turn: None, index: OnceLock::new() }
     }
 
     /// Returns the number of features.
     pub(crate) fn len(&self) -> usize {
-        self.mixing.as_ref().map_or(self.anchors.len(), Mat::nrows)
+        match (&self.turn, &self.mixing) {
+            (Some(turn), _) => turn.nrows(),
+            (None, Some(mixing)) => mixing.size(),
+            (None, None) => self.anchors.len(),
+        }
     }
 
     /// Returns the features of some rows, a column each.
@@ -172,22 +180,32 @@ impl AnchorFeatures {
     }
 
     /// Returns the features of the rows of a block, a column each.
-    pub(super) fn of_block(&self, rows: &Block) -> Result<Mat<f64>, Error> {
-        let cancellation = Cancellation::current();
-        cancellation.check()?;
+    pub(crate) fn of_block(&self, rows: &Block) -> Result<Mat<f64>, Error> {
+        Cancellation::current().check()?;
         self.kernel.check(rows)?;
-        let Some(mixing) = &self.mixing else {
-            return self.kernel.block(&self.anchors, rows);
+        let mixed = match &self.mixing {
+            Some(mixing) => self.mixed(mixing, rows)?,
+            None => self.kernel.block(&self.anchors, rows)?,
         };
-        let mut out = Mat::zeros(self.len(), rows.len());
+        let Some(turn) = &self.turn else { return Ok(mixed) };
+        let mut out = Mat::zeros(turn.nrows(), rows.len());
+        out.par_col_chunks_mut(ROWS).enumerate().for_each(|(task, out)| {
+            let mixed = mixed.as_ref().subcols(task * ROWS, out.ncols());
+            matmul(out, Accum::Replace, turn.as_ref(), mixed, 1.0, Par::Seq);
+        });
+        Ok(out)
+    }
+
+    /// Computes `W k^x` of the rows of a block.
+    fn mixed(&self, mixing: &Mixing, rows: &Block) -> Result<Mat<f64>, Error> {
+        let cancellation = Cancellation::current();
+        let mut out = Mat::zeros(mixing.size(), rows.len());
         for range in self.parts() {
             cancellation.check()?;
             let values = self.kernel.block(&self.anchors.block(range.clone())?, rows)?;
-            let mixing = mixing.as_ref().subcols(range.start, range.len());
-            let tasks = out.par_col_chunks_mut(ROWS).enumerate();
-            tasks.for_each(|(task, out)| {
+            out.par_col_chunks_mut(ROWS).enumerate().for_each(|(task, out)| {
                 let values = values.as_ref().subcols(task * ROWS, out.ncols());
-                matmul(out, Accum::Add, mixing, values, 1.0, Par::Seq);
+                mixing.add_mixed(range.clone(), values, out);
             });
         }
         Ok(out)
@@ -198,19 +216,35 @@ impl AnchorFeatures {
         ranges(0..self.anchors.len(), ANCHORS)
     }
 
-    /// Returns the weights `Wᵀ B` of the kernel values, a × p, for weights B of the features.
+    /// Returns the weights `(G W)ᵀ B` of the kernel values, a × p, for weights B of the features.
     pub(crate) fn pulled_back(&self, weights: Mat<f64>) -> Mat<f64> {
-        let Some(mixing) = &self.mixing else {
-            return weights;
-        };
-        let mut out = Mat::zeros(mixing.ncols(), weights.ncols());
-        product(out.as_mut(), Accum::Replace, mixing.transpose(), weights.as_ref(), PANEL);
+        let weights = self.before_turn(weights);
+        match &self.mixing {
+            Some(mixing) => mixing.turned(weights.transpose()).transpose().to_owned(),
+            None => weights,
+        }
+    }
+
+    /// Returns the weights `Gᵀ B` of the features `W k^x`.
+    fn before_turn(&self, weights: Mat<f64>) -> Mat<f64> {
+        let Some(turn) = &self.turn else { return weights };
+        let mut out = Mat::zeros(turn.ncols(), weights.ncols());
+        product(out.as_mut(), Accum::Replace, turn.transpose(), weights.as_ref(), PANEL);
         out
     }
 
-    /// Returns the kernel values with the same anchors, which [pulled back](Self::pulled_back) weights multiply.
-    pub(crate) fn unmixed(&self) -> FeatureMap {
-        FeatureMap::anchors(Arc::clone(&self.kernel), Arc::clone(&self.anchors))
+    /// Returns the function of weights B of the features in as few numbers as there are: weights of `W k^x` with the
+    /// entries of W, or weights of the kernel values.
+    pub(crate) fn compact(&self, weights: Mat<f64>) -> (FeatureMap, Mat<f64>) {
+        let kernel = Arc::clone(&self.kernel);
+        let anchors = Arc::clone(&self.anchors);
+        match &self.mixing {
+            Some(mixing) if mixing.is_worth_keeping(weights.ncols()) => {
+                let map = Self::new(kernel, anchors, Some(mixing.clone()));
+                (FeatureMap::Anchors(map), self.before_turn(weights))
+            }
+            _ => (FeatureMap::anchors(kernel, anchors), self.pulled_back(weights)),
+        }
     }
 
     /// Returns the anchors by their columns, where the kernel is linear in scaled sparse rows.

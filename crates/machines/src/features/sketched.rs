@@ -1,4 +1,4 @@
-//! Features of a sketch of the inputs: `t(x) = R k^x` with `R = W S`.
+//! Features of a sketch of the inputs: `t(x) = R k^x` with `R = W S`. W stays as sparse as the sketch draws it.
 
 use std::sync::Arc;
 
@@ -7,11 +7,13 @@ use dsokr_basis::features::ranges;
 use dsokr_basis::kernel::IntoKernel;
 use dsokr_basis::{RowSource, Sketch, SketchKind, SketchOptions};
 use dsokr_core::{Cancellation, Error, Processes};
+use faer::Mat;
+use rayon::prelude::*;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::map::{ANCHORS, AnchorFeatures};
-use crate::linear::{DEPENDENT, Panels};
+use crate::linear::{DEPENDENT, PANEL, Panels};
 
 /// The sketch of the inputs.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -69,12 +71,20 @@ impl AnchorFeatures {
                 self.kernel.block(&low, &high)
             });
         };
-        let mut penalty = Panels::zeros(m);
+        // W K_{·A} W_Aᵀ of the anchors of each range
+        let mut square = Mat::zeros(m, m);
         for range in ranges(processes.part_in_blocks(self.anchors.len(), ANCHORS), ANCHORS) {
             let features = self.of_block(&self.anchors.block(range.clone())?)?;
-            let mixing = mixing.as_ref().subcols(range.start, range.len());
-            penalty.add_product(mixing.transpose(), features.transpose());
+            square.par_row_chunks_mut(PANEL).enumerate().for_each(|(task, out)| {
+                let features = features.as_ref().subrows(task * PANEL, out.nrows());
+                mixing.add_mixed_right(range.clone(), features, 1.0, out);
+            });
         }
+        let mut penalty = Panels::try_new(m, |rows| {
+            Ok::<_, Error>(
+                square.as_ref().submatrix(rows.start, 0, rows.len(), rows.end).to_owned(),
+            )
+        })?;
         penalty.sum(processes)?;
         Ok(penalty)
     }
@@ -83,10 +93,10 @@ impl AnchorFeatures {
     /// eigenvalues above 1e-12 of the largest: the pseudo-inverse of K̃ wherever one is needed.
     pub(crate) fn whitened(mut self, penalty: &Panels<f64>) -> Result<Self, Error> {
         let Eigen { values, vectors } = leading(penalty.whole(), DEPENDENT)?;
-        let turn = Eigen::over_roots(&values, vectors);
-        self.mixing = Some(match &self.mixing {
-            Some(mixing) => multiply(turn.transpose(), mixing.as_ref()),
-            None => turn.transpose().to_owned(),
+        let turn = Eigen::over_roots(&values, vectors).transpose().to_owned();
+        self.turn = Some(match &self.turn {
+            Some(before) => multiply(turn.as_ref(), before.as_ref()),
+            None => turn,
         });
         Ok(self)
     }

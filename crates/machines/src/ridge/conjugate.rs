@@ -132,7 +132,7 @@ pub fn fit_conjugate_gradients(
     let problem = RidgeProblem { kernel: (), rows, targets, lambda, seed, processes };
     let (system, sides) = System::new(features, &problem, &sample, settings.memory)?;
     let (solution, convergence) = system.solve(sides, settings)?;
-    let weights = system.features.pulled_back(system.unknowns(solution)?);
+    let (map, weights) = system.features.compact(system.unknowns(solution)?);
     let solution = Solution::Ridge(RidgeSummary {
         jitter: system.jitter,
         convergence: Some(convergence),
@@ -140,7 +140,7 @@ pub fn fit_conjugate_gradients(
     });
     let summary = Summary { rows: n, unknowns, width, lambda, solution };
     let weights = Weights::Double(row_major(weights.as_ref())?);
-    Ok(KernelModel::new(system.features.unmixed(), weights, summary))
+    Ok(KernelModel::new(map, weights, summary))
 }
 
 /// Returns the Cholesky factor of the system, with as little added to the diagonal as it needs.

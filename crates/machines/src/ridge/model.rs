@@ -89,7 +89,19 @@ impl KernelModel {
         (0..self.anchors() * self.width).map(|at| self.weights.at(at)).collect()
     }
 
-    /// Returns the number of anchors; for a precomputed kernel, of training inputs; of a Lipschitz loss, of features.
+    /// Returns the weights of the kernel's values with the anchors, a × p; those of the features of a model without
+    /// anchors.
+    pub(crate) fn anchor_weights(&self) -> Mat<f64> {
+        let weight = |at: usize, j: usize| self.weights.at(at * self.width + j);
+        let weights = Mat::from_fn(self.anchors(), self.width, weight);
+        match &self.map {
+            FeatureMap::Anchors(features) => features.pulled_back(weights),
+            FeatureMap::Given { .. } | FeatureMap::Basis(_) => weights,
+        }
+    }
+
+    /// Returns the number of features that the weights multiply: of anchors, or of the rows of a sketch with few entries
+    /// that mixes them; for a precomputed kernel, of training inputs; of a Lipschitz loss, of coordinates.
     pub fn anchors(&self) -> usize {
         self.map.len()
     }

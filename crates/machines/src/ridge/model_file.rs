@@ -6,6 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use dsokr_basis::kernel::{IntoKernel, named};
+use dsokr_basis::sketch::Mixing;
 use dsokr_basis::{Basis, Features, OutputKernel, RowSource};
 use dsokr_core::Error;
 use dsokr_core::store::{self, Stored, Tensor};
@@ -18,7 +19,11 @@ use crate::features::{AnchorFeatures, FeatureMap};
 type File = (&'static str, &'static str, RangeInclusive<u32>);
 
 /// The file of a ridge regression. In version 1 sparse anchors have all columns.
-const RIDGE: File = ("ridge.safetensors", "ridge", 1..=2);
+const RIDGE: File = ("ridge.safetensors", "ridge", 1..=3);
+
+/// The version in which the entries of a sketch of the anchors are kept. A program that knows only the ones before refuses
+/// such a file, and the other files stay what they were.
+const MIXED: u32 = 3;
 
 /// The file of a machine with a Lipschitz loss.
 const LIPSCHITZ: File = ("machine.safetensors", "machine", 2..=2);
@@ -28,13 +33,14 @@ const INPUTS: &str = "inputs.safetensors";
 
 impl KernelModel {
     /// Writes the model into a folder, a file atomically. With the anchors and the scaling in it, `ridge.safetensors`
-    /// (kind `ridge`, version 2) needs no other file to predict. A Lipschitz loss has `machine.safetensors` (kind
+    /// (kind `ridge`, version 2, or 3 with the entries of a sketch) needs no other file to predict. A Lipschitz loss has `machine.safetensors` (kind
     /// `machine`, version 2) and its basis in `inputs.safetensors`.
     ///
     /// Metadata: `kernel` (as in [`Basis::save`]; missing for a precomputed
     /// kernel), `row_kind`, `row_width`, `rank`, `summary` (JSON); of a machine `summary` and `inputs`, the
     /// [fingerprint](Basis::fingerprint) of its basis. Tensors: `weights` F32 or F64
-    /// `[a, p]`, the anchors' rows, `scaling.scale` and `scaling.centre`; of a machine, and of a Lipschitz loss on a
+    /// `[a, p]`, the anchors' rows, or `weights` `[m, p]` and the entries of a sketch of m rows in addition
+    /// ([`Mixing::tensors`](dsokr_basis::sketch::Mixing::tensors)), `scaling.scale` and `scaling.centre`; of a machine, and of a Lipschitz loss on a
     /// precomputed kernel, `offset` F64 `[p]`. `belongs` is further metadata, what the model belongs to.
     ///
     /// # Errors
@@ -49,6 +55,7 @@ impl KernelModel {
             Weights::Single(weights) => Tensor::f32("weights", &shape, weights),
             Weights::Double(weights) => Tensor::f64("weights", &shape, weights),
         }];
+        let mut mixed = false;
         let (name, kind, versions) = match &self.map {
             FeatureMap::Basis(basis) => {
                 basis.save(&folder.join(INPUTS))?;
@@ -56,10 +63,12 @@ impl KernelModel {
                 tensors.push(Tensor::f64("offset", &[self.width], &self.offset));
                 LIPSCHITZ
             }
-            FeatureMap::Anchors(AnchorFeatures { kernel, anchors, .. }) => {
+            FeatureMap::Anchors(AnchorFeatures { kernel, anchors, mixing, .. }) => {
                 put("rank", self.width.to_string());
                 put_rows(kernel.as_ref(), anchors, &mut metadata);
                 tensors.extend(anchors.packed_tensors("anchors"));
+                tensors.extend(mixing.iter().flat_map(Mixing::tensors));
+                mixed = mixing.is_some();
                 RIDGE
             }
             FeatureMap::Given { inputs } => {
@@ -73,7 +82,8 @@ impl KernelModel {
             }
         };
         tensors.extend(self.scaling.iter().flat_map(Scaling::tensors));
-        let contents = store::Contents::new(kind, *versions.end(), &metadata, &tensors);
+        let version = if kind == RIDGE.1 && !mixed { MIXED - 1 } else { *versions.end() };
+        let contents = store::Contents::new(kind, version, &metadata, &tensors);
         contents.write(&folder.join(name))
     }
 
@@ -161,7 +171,9 @@ const COLUMNS: &str = "a number of columns";
 /// Returns the kernel's values with the anchors of a file.
 fn stored_anchors(stored: &Stored, kernel: Arc<dyn OutputKernel>) -> Result<FeatureMap, Error> {
     let anchors = Arc::new(read_rows(stored, "anchors", kernel.as_ref())?);
-    Ok(FeatureMap::anchors(kernel, anchors))
+    let size = stored.describe("weights")?.1.first().copied().unwrap_or(0);
+    let mixing = Mixing::from_stored(stored, "", size, anchors.len())?;
+    Ok(FeatureMap::Anchors(AnchorFeatures::new(kernel, anchors, mixing)))
 }
 
 /// Adds a kernel, and what the tensors of rows do not say.

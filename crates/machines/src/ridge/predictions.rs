@@ -92,6 +92,10 @@ impl KernelModel {
             multiply(weights, self.width, 0..all, values.as_ref(), out);
             return Ok(());
         }
+        if features.mixing.is_some() {
+            let all = std::iter::once(0..features.len());
+            return self.expand(out, all, |_| features.of_block(block));
+        }
         self.expand(out, features.parts(), |range| kernel.block(&anchors.block(range)?, block))
     }
 

@@ -88,12 +88,13 @@ pub fn fit_sketched(
     }
     let factor = factored.map_err(|row| not_positive(row, features.len(), ridge))?;
     factor.solve(sides.as_mut())?;
-    let weights = Weights::Double(row_major(features.pulled_back(sides).as_ref())?);
+    let (map, weights) = features.compact(sides);
+    let weights = Weights::Double(row_major(weights.as_ref())?);
     let solution = Solution::Ridge(RidgeSummary::new(Inputs::Sketched, factor.condition()?));
     let unknowns = features.len();
     let width = targets.width();
     let summary = Summary { rows: n, unknowns, width, lambda, solution };
-    let model = KernelModel::new(features.unmixed(), weights, summary);
+    let model = KernelModel::new(map, weights, summary);
     Ok(SketchedFit { model, features, factor, processes: processes.clone() })
 }
 
@@ -212,8 +213,8 @@ pub fn fit_divide_and_conquer(
         };
         let fitted = fit_sketched(problem, sketch)?;
         anchors.append(&fitted.features.anchors)?;
-        let coefficients = 0..fitted.features.anchors.len() * targets.width();
-        weights.extend(coefficients.map(|at| fitted.model.weights.at(at) / parts as f64));
+        let part_weights = row_major(fitted.model.anchor_weights().as_ref())?;
+        weights.extend(part_weights.into_iter().map(|weight| weight / parts as f64));
         unknowns += fitted.features.len();
         if let Some(solution) = fitted.model.summary.ridge() {
             worst.condition = worst.condition.max(solution.condition);

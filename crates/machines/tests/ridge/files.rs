@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use dsokr_basis::{Basis, Block, Mat, OutputKernel, RowSource, SketchKind, SketchOptions};
+use dsokr_basis::{Basis, Block, Mat, OutputKernel, RowSource, Sketch, SketchKind, SketchOptions};
 use dsokr_core::{Error, Error as BasisError};
 use dsokr_machines::{
     Arithmetic, Convergence, KernelModel, OutputSpace, Scaling, Solution, Summary, TrainingInputs,
@@ -149,6 +149,45 @@ fn a_model_of_an_own_kernel_is_loaded_with_it() {
     let read = KernelModel::read_with(&stored, Own).unwrap();
     assert_eq!(read.predict(&x).unwrap(), model.predict(&x).unwrap());
     assert_eq!(read.anchors(), x.len());
+}
+
+/// A model of a sketch with few entries keeps these, and predicts as one with a weight for each anchor.
+#[test]
+fn entries_of_a_sketch_are_kept_in_the_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path();
+    let problem = Problem::new(60, 43);
+    let options = SketchOptions::new(SketchKind::Gaussian, 8);
+    let basis = Basis::fit(kernel_y(), &problem.outputs(), &options).unwrap();
+    let (_, targets) = OutputSpace::basis(basis, None, &problem.outputs()).unwrap();
+    let x = problem.inputs();
+    for kind in [SketchKind::CountSketch, SketchKind::Accumulation { terms: 5 }] {
+        let model = fit_sketched(kernel_x(), &x, &targets, &kind, 9, 0, 1e-3).unwrap().model;
+        assert_eq!(model.anchors(), 9, "{kind:?}: a weight for each row of the sketch");
+        let predicted = model.predict(&x).unwrap();
+        model.save(path, &BTreeMap::new()).unwrap();
+        let stored = KernelModel::open(path).unwrap().unwrap();
+        assert_eq!(stored.version(), 3);
+        let read = KernelModel::read(&stored).unwrap();
+        assert_eq!(read.predict(&x).unwrap(), predicted, "{kind:?}");
+
+        // Σ_j k(x, a_j) (Rᵀ B)_j, from the sketch written out
+        let drawn = Sketch::draw(&kind, 9, 60, 0).unwrap().dense();
+        let k = gaussian(GAMMA_X, &problem.x, &problem.x);
+        let weights = model.weights();
+        for (row, actual) in k.iter().zip(predicted.chunks(targets.width())) {
+            for (j, &actual) in actual.iter().enumerate() {
+                let weight = |at: usize| -> f64 {
+                    (0..9).map(|i| drawn[(i, at)] * weights[i * targets.width() + j]).sum()
+                };
+                let expected: f64 = row.iter().enumerate().map(|(at, k)| k * weight(at)).sum();
+                assert!(
+                    (f64::from(actual) - expected).abs() < 1e-5,
+                    "{kind:?}: {actual}, {expected}"
+                );
+            }
+        }
+    }
 }
 
 #[test]

@@ -91,16 +91,18 @@ fn huge_and_tiny_rows_keep_their_digits() {
 fn products_that_overflow_are_an_error() {
     let largest = Features::Dense(DenseRows::new(4, vec![f32::MAX; 4000]).unwrap());
     let small = Features::Dense(DenseRows::new(4, vec![1.0; 4000]).unwrap());
-    let fit =
-        |rows| Basis::fit(Kernel::Linear, rows, &SketchOptions::new(SketchKind::CountSketch, 4));
-    let error = fit(&largest).unwrap_err();
+    let fit = |rows, kind| Basis::fit(Kernel::Linear, rows, &SketchOptions::new(kind, 4));
+    let error = fit(&largest, SketchKind::Gaussian).unwrap_err();
     let text = error.to_string();
     assert!(text.contains("overflow: inf") || text.contains("overflow: NaN"), "{text}");
+    // The entries of a sketch that has few are multiplied and summed in f64, where the same rows do not overflow.
+    let largest_value = fit(&largest, SketchKind::CountSketch).unwrap().spectrum()[0];
+    assert!(largest_value.is_finite() && largest_value > 1e77, "{largest_value}");
     // The row has 2 f32::MAX along the only direction.
     let mut values = vec![1.0; 4000];
     values[2804..2808].fill(f32::MAX);
     let one = Features::Dense(DenseRows::new(4, values).unwrap());
-    let error = fit(&small).unwrap().project(&one).unwrap_err();
+    let error = fit(&small, SketchKind::CountSketch).unwrap().project(&one).unwrap_err();
     assert!(error.to_string().contains("overflow in row 701"), "{error}");
     assert!(error.to_string().contains("in row 701: inf"), "{error}");
 }

@@ -4,7 +4,8 @@ mod limits;
 
 use dsokr_basis::features::{DenseRows, SparseRows};
 use dsokr_basis::{
-    Basis, Features, Kernel, OutputKernel, Projection, RowSource, Sketch, SketchKind, SketchOptions,
+    Basis, Features, Kernel, OutputKernel, Projection, RowKind, RowSource, Sketch, SketchKind,
+    SketchOptions,
 };
 use dsokr_core::random::{generator, unit};
 use dsokr_core::store::Stored;
@@ -189,11 +190,19 @@ fn frozen_matrix(basis: &Basis) -> Rows {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("basis.safetensors");
     basis.save(&path).unwrap();
-    let stored = Stored::open_versions(&path, "basis", 1..=4).unwrap();
-    if basis.anchors().is_some() {
+    let stored = Stored::open_versions(&path, "basis", 1..=5).unwrap();
+    if let Some(anchors) = basis.anchors() {
         let (_, weights) = stored.read::<f64>("weights", 2).unwrap();
         let rows: Rows = weights.chunks(basis.dimension()).map(<[f64]>::to_vec).collect();
-        return transpose(&rows);
+        let turn = transpose(&rows);
+        if stored.version() < 5 {
+            return turn;
+        }
+        // A = G W, whose factors are in the file
+        let size = basis.options().size;
+        let w = Features::from_stored(&stored, "mixing", RowKind::Sparse, size).unwrap();
+        assert_eq!(w.len(), anchors.len());
+        return product(&turn, &transpose(&expand(&w)));
     }
     let (_, matrix) = stored.read::<f32>("matrix", 2).unwrap();
     let wide = |row: &[f32]| row.iter().map(|&value| value.into()).collect();
