@@ -15,7 +15,10 @@ import torch
 from safetensors.torch import save_file
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer.modules import Dense, Normalize, Pooling, Transformer
-from transformers import AutoModel, AutoTokenizer, BertConfig, BertTokenizerFast
+from tokenizers.pre_tokenizers import ByteLevel
+from transformers import (
+    AlbertConfig, AutoModel, BertConfig, BertTokenizerFast, DistilBertConfig, ElectraConfig, EsmConfig, EsmTokenizer,
+    ModernBertConfig, MPNetConfig, MPNetTokenizer, RobertaTokenizer)
 
 OUT = Path(sys.argv[1] if len(sys.argv) > 1 else "crates/nn/tests/golden")
 SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
@@ -130,4 +133,70 @@ def sentences():
             "ids": [model.tokenizer(query + text, truncation=True)["input_ids"] for text in TEXTS]})
 
 
+def families():
+    """A body of each family, its hidden states, and the gradients of `sum(states * cos(0, 1, 2, ...))`."""
+    sizes = dict(hidden_size=8, num_hidden_layers=2, num_attention_heads=2, intermediate_size=10,
+                 max_position_embeddings=44, vocab_size=len(VOCABULARY))
+    rotary = dict(position_embedding_type="rotary", token_dropout=True, mask_token_id=4, pad_token_id=0)
+    windows = sizes | dict(num_hidden_layers=4, local_attention=6, pad_token_id=0, bos_token_id=2, eos_token_id=3,
+                           cls_token_id=2, sep_token_id=3)
+    configs = {
+        "distilbert": DistilBertConfig(
+            dim=8, n_layers=2, n_heads=2, hidden_dim=10, max_position_embeddings=44, vocab_size=len(VOCABULARY)),
+        "mpnet": MPNetConfig(**sizes),
+        "electra": ElectraConfig(embedding_size=6, **sizes),
+        "albert": AlbertConfig(embedding_size=6, **(sizes | dict(num_hidden_layers=4, num_hidden_groups=2))),
+        "esm": EsmConfig(**sizes, **rotary),
+        "esm-absolute": EsmConfig(emb_layer_norm_before=True, token_dropout=False, pad_token_id=1, **sizes),
+        "modernbert": ModernBertConfig(**windows),
+        "modernbert-biases": ModernBertConfig(
+            **(windows | dict(num_hidden_layers=2)), norm_bias=True, attention_bias=True, mlp_bias=True, hidden_activation="gelu_pytorch_tanh"),
+    }
+    ids = [[2], [2, 3], [2, 7, 12, 9, 3], [2, 5, 4, 8, 4, 11, 3], [2, *[5 + 7 * at % 15 for at in range(39)], 3]]
+    for name, config in configs.items():
+        folder = clear("family-" + name)
+        torch.manual_seed(5)
+        (folder / "vocab.txt").write_text("\n".join(VOCABULARY) + "\n")
+        BertTokenizerFast(str(folder / "vocab.txt")).save_pretrained(folder)
+        for other in ["vocab.txt", "tokenizer_config.json"]:
+            (folder / other).unlink(missing_ok=True)
+        config.architectures = None
+        model = AutoModel.from_config(config).eval()
+        randomise(model)
+        model.save_pretrained(folder)
+        states = [model(input_ids=torch.tensor([row])).last_hidden_state[0] for row in ids]
+        states = torch.cat(states)
+        (states * torch.cos(torch.arange(states.numel(), dtype=torch.float64)).float().view_as(states)).sum().backward()
+        gradients = {key: value.grad for key, value in model.named_parameters() if value.grad is not None}
+        save_file({"states": states.detach()} | gradients, folder / "expected.safetensors")
+        write(folder / "expected.json", {"ids": ids})
+
+
+def tokenizers():
+    """Vocabularies without a tokenizer.json, and the ids of transformers' tokenizers."""
+    texts = ["", "the ring", " The  ring, of rings!", "naïve\nring 12", "MKTAYIAK", "mk X?? <mask>A", "a<mask> ring</s>"]
+    bytes_ = sorted(ByteLevel.alphabet())
+    merges = ["t h", "th e", "\u0120 the", "i n", "in g", "\u0120 r", "\u0120r ing", "r ing"]
+    merged = [merge.replace(" ", "") for merge in merges]
+    tokens = ["<s>", "<pad>", "</s>", "<unk>", *bytes_, *merged, "<mask>"]
+    roberta = clear("tokenizer-roberta")
+    write(roberta / "vocab.json", {token: at for at, token in enumerate(tokens)})
+    (roberta / "merges.txt").write_text("#version: 0.2\n" + "\n".join(merges) + "\n")
+    esm = clear("tokenizer-esm")
+    (esm / "vocab.txt").write_text("\n".join(
+        ["<cls>", "<pad>", "<eos>", "<unk>", *"LAGVSERTIDPKQNFYMHWCXBUZO.-", "<null_1>", "<mask>"]))
+    mpnet = clear("tokenizer-mpnet")
+    words = ["<s>", "<pad>", "</s>", "[UNK]", "the", "ring", "##s", "of", ",", "!", "na", "##ive", "12", "a", "<mask>"]
+    (mpnet / "vocab.txt").write_text("\n".join(words) + "\n")
+    read = {
+        roberta: RobertaTokenizer.from_pretrained(str(roberta)),
+        esm: EsmTokenizer(str(esm / "vocab.txt")),
+        mpnet: MPNetTokenizer.from_pretrained(str(mpnet)),
+    }
+    for folder, tokenizer in read.items():
+        write(folder / "expected.json", {"texts": texts, "ids": [tokenizer(text)["input_ids"] for text in texts]})
+
+
 sentences()
+families()
+tokenizers()

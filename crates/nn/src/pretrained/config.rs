@@ -2,9 +2,9 @@ use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 
 use dsokr_core::store::read_text;
-use dsokr_kernels::Precision;
 use serde_json::{Map, Value};
 
+use super::families::{FAMILIES, Family};
 use crate::error::Error;
 use crate::transformer::{Activation, Architecture};
 
@@ -13,24 +13,10 @@ const LARGEST: u64 = i32::MAX as u64;
 /// Upper bound for the number of layers; a configuration with more is broken.
 const MOST_LAYERS: u64 = 1000;
 
-/// `model_type` in config.json and the class of the body in transformers. The models differ only in names, positions
-/// and tokenizers.
-const FAMILIES: [(&str, &str); 4] = [
-    (BERT, "BertModel"),
-    ("roberta", "RobertaModel"),
-    ("xlm-roberta", "XLMRobertaModel"),
-    ("camembert", "CamembertModel"),
-];
-const BERT: &str = "bert";
-
 /// A model's `config.json`, checked.
 #[derive(Clone, Debug)]
 pub(super) struct Config {
-    /// Whether it is BERT: positions start at 0 and not after the padding token's id, as in fairseq, and a vocab.txt is
-    /// a WordPiece vocabulary by default.
-    pub(super) is_bert: bool,
-    /// Class of the body in transformers.
-    class: &'static str,
+    pub(super) family: &'static Family,
     pub(super) architecture: Architecture,
     /// The file as read.
     pub(super) json: Map<String, Value>,
@@ -41,16 +27,18 @@ impl Config {
     pub(super) fn read(path: &Path) -> Result<Self, Error> {
         let keys = JsonFile::read(path)?;
         let named = keys.json.get("model_type").and_then(Value::as_str);
-        let family = FAMILIES.iter().find(|(name, _)| Some(*name) == named);
-        let (name, class) = *family.ok_or_else(|| {
-            let names = FAMILIES.map(|(name, _)| format!("{name:?}"));
+        let family = FAMILIES.iter().find(|family| Some(family.name) == named);
+        let family = family.ok_or_else(|| {
+            let names = FAMILIES.each_ref().map(|family| format!("{:?}", family.name));
             keys.refuse("model_type", &format!("one of {}", names.join(", ")))
         })?;
+        let names = family.keys;
         let activation =
-            keys.value("hidden_act", Some(Activation::Gelu), &Activation::names(), |value| {
+            keys.value(names.activation, Some(Activation::Gelu), &Activation::names(), |value| {
                 Activation::named(value.as_str()?)
             })?;
-        let absolute = |value: &Value| value.is_null() || value == "absolute";
+        let is_rotary_too = family.name == "esm";
+        let absolute = |value: &Value| value.is_null() || value == "absolute" || is_rotary_too;
         keys.only("position_embedding_type", absolute, "null or \"absolute\"")?;
         for key in ["is_decoder", "add_cross_attention"] {
             keys.only(key, |value| value.is_null() || value == false, "false")?;
@@ -61,54 +49,37 @@ impl Config {
             keys.only(key, empty, "nothing, such models are not supported")?;
         }
 
-        let first_position = match name {
-            BERT => 0,
-            _ => keys.integer("pad_token_id", 0..=LARGEST, Some(1))? + 1,
-        };
-        let size = |key| keys.integer(key, 1..=LARGEST, None);
-        let width = size("hidden_size")?;
-        let heads = size("num_attention_heads")?;
+        let width = keys.size(names.width)?;
+        let heads = keys.size(names.heads)?;
         if !width.is_multiple_of(heads) {
-            let allowed = format!("a divisor of hidden_size = {width}");
-            return Err(keys.refuse("num_attention_heads", &allowed));
-        }
-        let positions = size("max_position_embeddings")?;
-        if positions <= first_position {
-            let allowed = format!("at least {}, pad_token_id + 2", first_position + 1);
-            return Err(keys.refuse("max_position_embeddings", &allowed));
+            let allowed = format!("a divisor of {} = {width}", names.width);
+            return Err(keys.refuse(names.heads, &allowed));
         }
         // by default the family's dropout
-        let rate = |key| {
-            let read = |value: &Value| Some(value.as_f64()? as f32);
-            let read = |value: &Value| read(value).filter(|rate| (0.0..1.0).contains(rate));
-            keys.value(key, Some(0.1), "a number in [0, 1)", read)
-        };
         let inside = |value: &Value| value.as_f64().filter(|value| 0.0 < *value && *value < 1.0);
-        let architecture = Architecture {
-            vocabulary: size("vocab_size")?,
-            positions,
-            first_position,
-            types: size("type_vocab_size")?,
-            layers: keys.integer("num_hidden_layers", 1..=MOST_LAYERS, None)?,
+        let mut architecture = Architecture {
+            vocabulary: keys.size("vocab_size")?,
+            positions: keys.size("max_position_embeddings")?,
+            types: names.types.map_or(Ok(0), |key| keys.size(key))?,
+            layers: keys.integer(names.layers, 1..=MOST_LAYERS, None)?,
             width,
             heads,
-            feed_forward: size("intermediate_size")?,
+            feed_forward: keys.size(names.feed_forward)?,
             activation,
-            epsilon: keys.value("layer_norm_eps", Some(1e-12), "a number in (0, 1)", inside)?,
-            dropout: rate("hidden_dropout_prob")?,
-            attention_dropout: rate("attention_probs_dropout_prob")?,
-            inner_dropout: 0.0,
-            precision: Precision::F32,
-            recompute: false,
+            epsilon: keys.value(names.epsilon, Some(1e-12), "a number in (0, 1)", inside)?,
+            dropout: keys.rate(names.dropout, 0.1)?,
+            attention_dropout: keys.rate(names.attention_dropout, 0.1)?,
+            ..Architecture::default()
         };
+        (family.differences)(&keys, &mut architecture)?;
         architecture.validate().map_err(|e| Error::file(path, e))?;
-        Ok(Self { is_bert: name == BERT, class, architecture, json: keys.json })
+        Ok(Self { family, architecture, json: keys.json })
     }
 
     /// Returns the configuration of a body that is written back in 32-bit floats.
     pub(super) fn of_written_body(&self) -> Map<String, Value> {
         let mut json = self.json.clone();
-        json.insert("architectures".into(), vec![self.class].into());
+        json.insert("architectures".into(), vec![self.family.class].into());
         json.insert("dtype".into(), "float32".into());
         // the name of `dtype` before transformers 4.56, which newer versions still read
         if let Some(dtype) = json.get_mut("torch_dtype") {
@@ -154,8 +125,20 @@ impl JsonFile {
         }
     }
 
+    /// Returns a size, which must be there.
+    pub(super) fn size(&self, key: &str) -> Result<usize, Error> {
+        self.integer(key, 1..=LARGEST, None)
+    }
+
+    /// Returns a share of units that are dropped.
+    pub(super) fn rate(&self, key: &str, default: f32) -> Result<f32, Error> {
+        let read = |value: &Value| Some(value.as_f64()? as f32);
+        let read = |value: &Value| read(value).filter(|rate| (0.0..1.0).contains(rate));
+        self.value(key, Some(default), "a number in [0, 1)", read)
+    }
+
     /// Returns a whole number in a range.
-    fn integer(
+    pub(super) fn integer(
         &self,
         key: &str,
         range: RangeInclusive<u64>,
@@ -167,7 +150,7 @@ impl JsonFile {
     }
 
     /// A missing key, or a value that is supported.
-    fn only(
+    pub(super) fn only(
         &self,
         key: &str,
         supported: impl Fn(&Value) -> bool,

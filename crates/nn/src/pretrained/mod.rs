@@ -1,19 +1,19 @@
-//! Pretrained encoders of the BERT family, read from a local folder as Hugging Face's transformers
-//! saves it, and written back in the same layout.
+//! Pretrained encoders, read from a local folder as Hugging Face's transformers or sentence-transformers saves it, and
+//! written back in the same layout.
 //!
 //! | file | holds |
 //! |---|---|
-//! | `config.json` | the sizes; `model_type` is `bert` (also SciBERT, MiniLM, …), `roberta`, `xlm-roberta` or `camembert` |
-//! | `tokenizer.json`, else `vocab.txt` with `tokenizer_config.json` | the [`Tokenizer`] |
+//! | `config.json` | the sizes; `model_type` is `bert` (also SciBERT, MiniLM, …), `roberta`, `xlm-roberta`, `camembert`, `distilbert`, `mpnet`, `electra`, `albert`, `esm` or `modernbert` |
+//! | `tokenizer.json`, else `vocab.txt`, or of RoBERTa `vocab.json` and `merges.txt`, with `tokenizer_config.json` | the [`Tokenizer`] |
 //! | `modules.json` and what it names | of a model of sentence-transformers: pooling, layers behind it, lengths, prompts ([`Sentences`]) |
 //! | `model.safetensors`, else `pytorch_model.bin`, or their shards with `….index.json` | the weights: 32-bit floats, or 16-bit floats that are widened |
 //!
 //! Every tensor of a weight file becomes a parameter or is known to be unused: the pooler, the heads
-//! of pre-training and of other tasks (`cls`, `lm_head`, `classifier`, `qa_outputs`), and the integer
-//! buffers of older files. Any other tensor, and any missing one, is an error, so the weights of a
+//! of pre-training and of other tasks (`cls`, `lm_head`, `classifier`, …), and the buffers of some files. Any other tensor, and any missing one, is an error, so the weights of a
 //! different architecture are never half loaded.
 
 mod config;
+mod families;
 mod sentences;
 mod tensors;
 mod texts;
@@ -39,7 +39,7 @@ use dsokr_kernels::Precision;
 use crate::encoder::PartSize;
 use crate::error::Error;
 use crate::transformer::{
-    Architecture, Body, Pooling, Readout, SentenceLayer, SentenceLayers, Transformer,
+    Architecture, Body, Pooling, Positions, Readout, SentenceLayer, SentenceLayers, Transformer,
 };
 use config::Config;
 pub use sentences::{ModuleFolder, Sentences, module_folders, sentence_files};
@@ -102,21 +102,19 @@ impl Pretrained {
         let sentences = Sentences::read(folder)?;
         let folder = &below(folder, sentences.as_ref());
         let config = Config::read(&folder.join("config.json"))?;
-        let [json, vocabulary] = ["tokenizer.json", "vocab.txt"].map(|name| folder.join(name));
+        let json = folder.join("tokenizer.json");
         let (path, tokenizer) = if json.exists() {
-            (&json, Tokenizer::read(&json)?)
-        } else if vocabulary.exists() {
-            (&vocabulary, vocabulary::read(&vocabulary, config.is_bert)?)
+            let tokenizer = Tokenizer::read(&json)?;
+            (json, tokenizer)
         } else {
-            let message = "no tokenizer: the folder has neither tokenizer.json nor vocab.txt";
-            return Err(Error::file(folder, message));
+            vocabulary::read(folder, config.family.vocabulary)?
         };
         let size = tokenizer.vocabulary();
         let rows = config.architecture.vocabulary;
         if size > rows {
             let allowed = format!("at most {rows}, vocab_size in config.json");
             let message = format!("size of the vocabulary = {size}: {allowed}");
-            return Err(Error::file(path, message));
+            return Err(Error::file(&path, message));
         }
         let mut companions = Vec::new();
         for name in COMPANIONS {
@@ -180,7 +178,10 @@ impl Pretrained {
     /// first tensor that does not fit.
     pub fn parameters(&self) -> Result<(Parameters, Vec<String>), Error> {
         match &self.weights {
-            Some(file) => weights::body(&Tensors::open(file)?, self.architecture()),
+            Some(file) => {
+                let names = self.config.family.names;
+                weights::body(&Tensors::open(file)?, self.architecture(), names)
+            }
             None => Err(Error::file(&self.folder, "the folder was opened without its weights")),
         }
     }
@@ -281,9 +282,13 @@ impl PretrainedConfig {
     /// A length beyond the model's positions, or more frozen layers than it has.
     pub fn check(&self, model: &Pretrained) -> Result<(), Error> {
         model.check(self.max_length(model))?;
-        let layers = model.architecture().layers;
-        let allowed = format!("at most {layers}, the model's layers");
-        check(self.freeze <= layers, "freeze", self.freeze, allowed)
+        let layers = model.architecture().own_layers();
+        let allowed = format!("at most {layers}, the model's layers with parameters of their own");
+        check(self.freeze <= layers, "freeze", self.freeze, allowed)?;
+        let is_shared = model.architecture().position_kind == Positions::LearnedAndRelative;
+        let allowed = "false for a model whose layers share a table of relative positions";
+        let recompute = self.activation_checkpointing;
+        check(!(recompute && is_shared), "activation_checkpointing", recompute, allowed)
     }
 
     /// Returns the longest text in tokens.

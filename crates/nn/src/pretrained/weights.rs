@@ -5,17 +5,15 @@ use std::collections::BTreeMap;
 
 use rayon::prelude::*;
 
+use super::families::Names;
 use super::tensors::{Tensor, Tensors};
 use crate::error::{Error, check_names};
 use crate::parameters::{Parameter, Parameters};
-use crate::transformer::Architecture;
+use crate::transformer::{Architecture, NormPlace, Positions, RELATIVE_BUCKETS};
 
-/// The tensor that locates a body in a file: all names of tensors have the same prefix as its name.
-const WORDS: &str = "embeddings.word_embeddings.weight";
-/// Integer buffers that older versions of transformers saved.
+/// Buffers that some versions of transformers save.
 const BUFFERS: [&str; 2] = ["embeddings.position_ids", "embeddings.token_type_ids"];
-/// The heads of pre-training and of other tasks, which a body does not use.
-const HEADS: [&str; 5] = [POOLER, "cls.", "lm_head.", "classifier.", "qa_outputs."];
+/// The layer on the first token's vector, which a body does not use.
 const POOLER: &str = "pooler.";
 
 /// A parameter of the body, and the tensors of the file that it consists of.
@@ -29,42 +27,76 @@ pub(super) struct Piece {
     pub(super) names: Vec<String>,
 }
 
-/// Returns all parameters of a body.
-pub(super) fn layout(architecture: &Architecture) -> Vec<Piece> {
+/// Returns all parameters of a body, and the names of their tensors in a family.
+pub(super) fn layout(architecture: &Architecture, names: &Names) -> Vec<Piece> {
     let Architecture { width: d, feed_forward: ff, vocabulary, positions, types, .. } =
         *architecture;
-    let tables = [
-        ("tokens", "word", vocabulary),
-        ("positions", "position", positions),
-        ("types", "token_type", types),
-    ];
-    let table = |(path, name, rows): (&str, &str, usize)| {
-        let names = vec![format!("embeddings.{name}_embeddings.weight")];
-        Piece { path: path.into(), shape: vec![rows, d], names }
-    };
-    let mut pieces: Vec<Piece> = tables.map(table).into();
-    let norm = ["gamma", "beta"];
-    let linear = ["weight", "bias"];
-    let mut add = |path: String, leaves: [&str; 2], names: &[String], shape: &[usize]| {
-        let shapes = [shape, &shape[shape.len() - 1..]];
-        for ((leaf, end), shape) in leaves.into_iter().zip(linear).zip(shapes) {
-            let names = names.iter().map(|name| format!("{name}.{end}")).collect();
-            pieces.push(Piece { path: format!("{path}.{leaf}"), shape: shape.to_vec(), names });
-        }
-    };
-    add("norm".into(), norm, &["embeddings.LayerNorm".into()], &[d]);
-    for i in 0..architecture.layers {
-        let path = |name: &str| format!("layers.{i}.{name}");
-        let full = |name: &str| format!("encoder.layer.{i}.{name}");
-        let qkv = ["query", "key", "value"].map(|part| full(&format!("attention.self.{part}")));
-        add(path("qkv"), linear, &qkv, &[d, 3 * d]);
-        add(path("output"), linear, &[full("attention.output.dense")], &[d, d]);
-        add(path("up"), linear, &[full("intermediate.dense")], &[d, ff]);
-        add(path("down"), linear, &[full("output.dense")], &[ff, d]);
-        add(path("attention_norm"), norm, &[full("attention.output.LayerNorm")], &[d]);
-        add(path("feed_forward_norm"), norm, &[full("output.LayerNorm")], &[d]);
+    let Architecture { norm_bias, attention_bias, feed_forward_bias, .. } = *architecture;
+    let table_width = architecture.table_width();
+    let mut pieces = Pieces(Vec::new());
+    pieces.table("tokens", names.tokens, [vocabulary, table_width]);
+    if architecture.position_kind.has_table() {
+        pieces.table("positions", names.positions, [positions, table_width]);
     }
-    pieces
+    if types > 0 {
+        pieces.table("types", names.types, [types, table_width]);
+    }
+    if architecture.position_kind == Positions::LearnedAndRelative {
+        pieces.table("relative", names.relative, [RELATIVE_BUCKETS, architecture.heads]);
+    }
+    if architecture.embedding_norm {
+        pieces.norm("norm", names.norm, table_width, norm_bias);
+    }
+    if architecture.embedding_width > 0 {
+        pieces.linear("projection", &[names.projection.into()], [table_width, d], true);
+    }
+    for i in 0..architecture.own_layers() {
+        let path = |name: &str| format!("layers.{i}.{name}");
+        let layer = names.layer.replace('#', &i.to_string());
+        let full = |name: &str| format!("{layer}{name}");
+        let all = |names: &[&str]| names.iter().map(|name| full(name)).collect::<Vec<_>>();
+        pieces.linear(&path("qkv"), &all(names.qkv), [d, 3 * d], attention_bias);
+        pieces.linear(&path("output"), &[full(names.output)], [d, d], attention_bias);
+        let units = architecture.inner_units();
+        pieces.linear(&path("up"), &all(names.up), [d, units], feed_forward_bias);
+        pieces.linear(&path("down"), &[full(names.down)], [ff, d], feed_forward_bias);
+        if i > 0 || architecture.norm_place != NormPlace::BeforeButFirst {
+            pieces.norm(&path("attention_norm"), &full(names.attention_norm), d, norm_bias);
+        }
+        pieces.norm(&path("feed_forward_norm"), &full(names.feed_forward_norm), d, norm_bias);
+    }
+    if architecture.normalises_before() {
+        pieces.norm("final_norm", names.final_norm, d, norm_bias);
+    }
+    pieces.0
+}
+
+/// The parameters of a body that are listed so far.
+struct Pieces(Vec<Piece>);
+
+impl Pieces {
+    fn add(&mut self, path: String, shape: &[usize], names: Vec<String>) {
+        self.0.push(Piece { path, shape: shape.to_vec(), names });
+    }
+
+    fn table(&mut self, path: &str, name: &str, shape: [usize; 2]) {
+        self.add(path.into(), &shape, vec![format!("{name}.weight")]);
+    }
+
+    fn norm(&mut self, path: &str, name: &str, width: usize, has_bias: bool) {
+        self.add(format!("{path}.gamma"), &[width], vec![format!("{name}.weight")]);
+        if has_bias {
+            self.add(format!("{path}.beta"), &[width], vec![format!("{name}.bias")]);
+        }
+    }
+
+    fn linear(&mut self, path: &str, names: &[String], shape: [usize; 2], has_bias: bool) {
+        let ending = |end: &str| names.iter().map(|name| format!("{name}.{end}")).collect();
+        self.add(format!("{path}.weight"), &shape, ending("weight"));
+        if has_bias {
+            self.add(format!("{path}.bias"), &shape[1..], ending("bias"));
+        }
+    }
 }
 
 impl Piece {
@@ -117,13 +149,14 @@ pub(super) fn transposed(values: &[f32], width: usize) -> Vec<f32> {
 pub(super) fn body(
     tensors: &Tensors,
     architecture: &Architecture,
+    names: &Names,
 ) -> Result<(Parameters, Vec<String>), Error> {
-    let pieces = layout(architecture);
+    let pieces = layout(architecture, names);
     let shapes: BTreeMap<&str, Vec<usize>> = pieces
         .iter()
         .flat_map(|piece| piece.names.iter().map(|name| (name.as_str(), piece.file_shape())))
         .collect();
-    let prefix = prefix(tensors)?;
+    let prefix = prefix(tensors, names)?;
     let mut used: BTreeMap<String, &Tensor> = BTreeMap::new();
     let mut unused = Vec::new();
     let mut unknown = Vec::new();
@@ -137,7 +170,9 @@ pub(super) fn body(
             continue;
         }
         let name = name.as_deref().unwrap_or_else(|| outside(full, prefix));
-        if BUFFERS.contains(&name) || HEADS.iter().any(|head| name.starts_with(head)) {
+        let is_head = |head: &&str| name.starts_with(head);
+        let is_buffer = BUFFERS.contains(&name) || name.ends_with(".inv_freq");
+        if is_buffer || name.starts_with(POOLER) || names.unused.iter().any(is_head) {
             unused.push(full.clone());
         } else {
             unknown.push((full.clone(), tensor.shape.clone()));
@@ -168,8 +203,8 @@ pub(super) fn body(
 }
 
 /// Returns the pooler's tensors by their names in a body; empty if the file has no pooler.
-pub(super) fn pooler(tensors: &Tensors) -> Result<Vec<(String, Parameter)>, Error> {
-    let prefix = prefix(tensors)?;
+pub(super) fn pooler(tensors: &Tensors, names: &Names) -> Result<Vec<(String, Parameter)>, Error> {
+    let prefix = prefix(tensors, names)?;
     let named = tensors.by_name.iter().filter_map(|(full, tensor)| {
         let name = full.strip_prefix(prefix).filter(|name| name.starts_with(POOLER))?;
         Some((name.to_owned(), tensor))
@@ -182,14 +217,16 @@ pub(super) fn pooler(tensors: &Tensors) -> Result<Vec<(String, Parameter)>, Erro
 }
 
 /// Returns the prefix of the names of the body's tensors: nothing, `bert.`, `state_dict.roberta.`, …
-fn prefix(tensors: &Tensors) -> Result<&str, Error> {
-    let ends = tensors.by_name.keys().filter_map(|name| name.strip_suffix(WORDS));
+fn prefix<'t>(tensors: &'t Tensors, names: &Names) -> Result<&'t str, Error> {
+    // the table of tokens locates a body in a file: all names of tensors have the same prefix as its name
+    let words = format!("{}.weight", names.tokens);
+    let ends = tensors.by_name.keys().filter_map(|name| name.strip_suffix(&words));
     let prefixes: Vec<&str> = ends.filter(|end| end.is_empty() || end.ends_with('.')).collect();
     match prefixes[..] {
         [] => Ok(""),
         [prefix] => Ok(prefix),
         [first, second, ..] => {
-            let message = format!("holds several encoders: `{first}{WORDS}`, `{second}{WORDS}`");
+            let message = format!("holds several encoders: `{first}{words}`, `{second}{words}`");
             Err(Error::file(&tensors.path, message))
         }
     }

@@ -49,7 +49,8 @@ impl Pretrained {
     /// architecture, before anything is written; [`dsokr_core::Error::File`] for a file that cannot be written,
     /// or if `folder` is the one that was opened, whose weights would be lost.
     pub fn write(&self, folder: &Path, body: &Parameters) -> Result<(), Error> {
-        let pieces = layout(self.architecture());
+        let names = self.config.family.names;
+        let pieces = layout(self.architecture(), names);
         let shapes = pieces.iter().map(|piece| (piece.path.clone(), piece.shape.clone())).collect();
         check(body, &shapes)?;
         create(folder)?;
@@ -60,7 +61,7 @@ impl Pretrained {
                 let message = "the weights were read from this folder; write to a different one";
                 return Err(Error::file(folder, message));
             }
-            unchanged = pooler(&Tensors::open(file)?)?;
+            unchanged = pooler(&Tensors::open(file)?, names)?;
         }
         for (name, bytes) in &self.companions {
             write_bytes(&folder.join(name), bytes)?;

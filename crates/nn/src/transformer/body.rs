@@ -7,9 +7,10 @@ use dsokr_kernels::{
 };
 use rand::Rng;
 
-use super::Architecture;
-use super::layer::{Layer, Norm, Shared};
+use super::layer::{Affine, Layer, Norm, Shared};
 use super::pooling::Readout;
+use super::positions::{Positions, RELATIVE_BUCKETS, relative_scores};
+use super::{Architecture, MaskedTokens, NormPlace};
 use crate::device::in_pool;
 use crate::init;
 use crate::onnx::{Attribute, Dimension, Graph, Type, Value};
@@ -22,14 +23,25 @@ use crate::pass::Pass;
 #[derive(Module, Debug)]
 pub struct Body {
     pub(super) tokens: Param<Tensor<2>>,
-    positions: Param<Tensor<2>>,
+    positions: Option<Param<Tensor<2>>>,
     types: Option<Param<Tensor<2>>>,
-    norm: Norm,
+    norm: Option<Norm>,
+    /// Maps embeddings to token vectors, where they have a width of their own.
+    projection: Option<Affine>,
+    /// What each head adds to the score of two tokens at a distance, `[buckets, heads]`.
+    relative: Option<Param<Tensor<2>>>,
     layers: Vec<Layer>,
+    /// Behind layers that normalise before their sub-layers.
+    final_norm: Option<Norm>,
     /// Sizes, which must stay, rates and arithmetic.
     #[module(skip)]
     pub architecture: Architecture,
 }
+
+/// The standard deviation of the tables that are drawn.
+const INITIAL_DEVIATION: f32 = 0.02;
+/// The share of tokens that were not masked when ESM was trained: 80 % of the 15 % that it had to predict were.
+const SEEN_IN_TRAINING: f32 = 1.0 - 0.15 * 0.8;
 
 /// The number of tokens of a batch is a multiple of this on a GPU, unless it is small.
 const ROUND: usize = 256;
@@ -38,14 +50,35 @@ impl Body {
     /// Draws parameters: embeddings are normal with standard deviation 0.02 as in BERT, layers follow
     /// PyTorch's default for linear layers.
     pub fn init(architecture: &Architecture, generator: &mut impl Rng, device: &Device) -> Self {
-        let Architecture { vocabulary, positions, types, width, layers, .. } = *architecture;
-        let mut table = |rows| init::normal([rows, width], 0.02, generator, device);
+        let Architecture { vocabulary, positions, types, width, norm_bias, .. } = *architecture;
+        let own_layers = architecture.own_layers();
+        let table_width = architecture.table_width();
+        let mut table =
+            |rows, width| init::normal([rows, width], INITIAL_DEVIATION, generator, device);
+        let tokens = table(vocabulary, table_width);
+        let has_table = architecture.position_kind.has_table();
+        let positions = has_table.then(|| table(positions, table_width));
+        let types = (types > 0).then(|| table(types, table_width));
+        let is_relative = architecture.position_kind == Positions::LearnedAndRelative;
+        let relative = is_relative.then(|| table(RELATIVE_BUCKETS, architecture.heads));
+        let norm = architecture.embedding_norm.then(|| Norm::init(table_width, norm_bias, device));
+        let projection = (architecture.embedding_width > 0)
+            .then(|| Affine::init(table_width, width, true, generator, device));
+        let layer = |index| {
+            let has_norm = index > 0 || architecture.norm_place != NormPlace::BeforeButFirst;
+            Layer::init(architecture, has_norm, generator, device)
+        };
         Self {
-            tokens: table(vocabulary),
-            positions: table(positions),
-            types: (types > 0).then(|| table(types)),
-            norm: Norm::init(width, device),
-            layers: (0..layers).map(|_| Layer::init(architecture, generator, device)).collect(),
+            tokens,
+            positions,
+            types,
+            norm,
+            projection,
+            relative,
+            layers: (0..own_layers).map(layer).collect(),
+            final_norm: architecture
+                .normalises_before()
+                .then(|| Norm::init(width, norm_bias, device)),
             architecture: architecture.clone(),
         }
     }
@@ -57,24 +90,62 @@ impl Body {
 
     /// Returns vectors `[n, d]` of all tokens of non-empty texts, before the first layer.
     fn embed(&self, tokens: Tokens, sequences: &Arc<Sequences>, pass: Pass) -> Tensor<2> {
-        let Architecture { first_position, width, epsilon, dropout: p, .. } = self.architecture;
+        let Architecture { first_position, epsilon, dropout: p, .. } = self.architecture;
+        let device = self.device();
+        let width = self.architecture.table_width();
         // every token is of the first type
-        let kind = match &self.types {
-            Some(types) => types.val().slice([0..1, 0..width]).reshape([width]),
-            None => Tensor::zeros([width], &self.device()),
-        };
-        let places = places(self.positions.val(), sequences, first_position);
+        let kind =
+            self.types.as_ref().map(|types| types.val().slice([0..1, 0..width]).reshape([width]));
+        let places =
+            self.positions.as_ref().map(|table| places(table.val(), sequences, first_position));
         let table = self.tokens.val();
         let tokens = match tokens {
-            Tokens::Ids(ids) => bag(table, Arc::new(SparseBatch::selection(ids.into_iter())), None),
+            Tokens::Ids(ids) => bag(table, Arc::new(self.selection(ids, sequences)), None),
             Tokens::Features(features) => {
                 let shape = [sequences.rows(), table.dims()[0]];
-                let features = Tensor::from_data(TensorData::new(features, shape), &self.device());
+                let features = Tensor::from_data(TensorData::new(features, shape), &device);
                 product(features, table, Precision::F32)
             }
         };
-        let x = self.norm.forward(tokens, places, kind, epsilon, None);
-        masked(x, pass.row_dropout(0, p, width, |masks| masks.lengths))
+        let x = match &self.norm {
+            Some(norm) => {
+                let places = places.unwrap_or_else(|| Tensor::zeros(tokens.dims(), &device));
+                let kind = kind.unwrap_or_else(|| Tensor::zeros([width], &device));
+                norm.forward(tokens, places, kind, epsilon, None)
+            }
+            None => {
+                let x = match places {
+                    Some(places) => tokens + places,
+                    None => tokens,
+                };
+                match kind {
+                    Some(kind) => x + kind.unsqueeze::<2>(),
+                    None => x,
+                }
+            }
+        };
+        let x = masked(x, pass.row_dropout(0, p, width, |masks| masks.lengths));
+        match &self.projection {
+            Some(projection) => projection.forward(x, Precision::F32),
+            None => x,
+        }
+    }
+
+    /// Returns the rows of the table of tokens of a batch, with their scales.
+    fn selection(&self, ids: Vec<u32>, sequences: &Sequences) -> SparseBatch {
+        let Some(MaskedTokens { mask }) = self.architecture.masked_tokens else {
+            return SparseBatch::selection(ids.into_iter());
+        };
+        let mut values = Vec::with_capacity(ids.len());
+        for text in sequences.ranges() {
+            let ids = &ids[text];
+            let masked = ids.iter().filter(|id| **id == mask).count() as f32;
+            // a text of nothing but masks has no vector to scale
+            let seen = (1.0 - masked / ids.len() as f32).max(f32::MIN_POSITIVE);
+            let scale = SEEN_IN_TRAINING / seen;
+            values.extend(ids.iter().map(|id| if *id == mask { 0.0 } else { scale }));
+        }
+        SparseBatch { starts: (0..=ids.len()).collect(), indices: ids, values }
     }
 
     /// Returns vectors `[n, d]` of all tokens after the last layer, text by text.
@@ -91,31 +162,54 @@ impl Body {
 
     /// Applies all layers to vectors `[n, d]`.
     pub fn layers(&self, x: Tensor<2>, sequences: &Arc<Sequences>, pass: Pass) -> Tensor<2> {
-        in_pool(&x.device(), move || self.run(self.layers.len(), x, sequences, pass))
+        in_pool(&x.device(), move || {
+            let x = self.run(self.architecture.layers, x, sequences, pass);
+            match &self.final_norm {
+                Some(norm) => norm.alone(x, self.architecture.epsilon),
+                None => x,
+            }
+        })
     }
 
     fn shared(&self, sequences: &Arc<Sequences>, pass: Pass) -> Shared {
-        Shared { architecture: self.architecture.clone(), sequences: sequences.clone(), pass }
+        let Architecture { position_kind, width, heads, .. } = &self.architecture;
+        let longest = sequences.longest();
+        Shared {
+            architecture: self.architecture.clone(),
+            sequences: sequences.clone(),
+            pass,
+            rotations: position_kind.rotations(width / heads, sequences, &self.device()),
+            added_scores: self.relative.as_ref().map(|table| relative_scores(table.val(), longest)),
+        }
+    }
+
+    /// Returns the layer at this depth, which may stand for several.
+    fn layer(&self, depth: usize) -> &Layer {
+        &self.layers[depth * self.layers.len() / self.architecture.layers]
     }
 
     /// Applies the first `count` layers.
     fn run(&self, count: usize, x: Tensor<2>, sequences: &Arc<Sequences>, pass: Pass) -> Tensor<2> {
         let shared = self.shared(sequences, pass);
-        let layers = self.layers[..count].iter().enumerate();
-        layers.fold(x, |x, (index, layer)| {
+        (0..count).fold(x, |x, depth| {
+            let layer = self.layer(depth);
             let recompute = self.architecture.recompute;
-            let lean = recompute.then(|| layer.recomputed(&x, &shared, index)).flatten();
-            lean.unwrap_or_else(|| layer.forward(x, &shared, index))
+            let lean = recompute.then(|| layer.recomputed(&x, &shared, depth)).flatten();
+            lean.unwrap_or_else(|| layer.forward(x, &shared, depth))
         })
     }
 
     /// Applies all layers to vectors `[n, d]`, the last one to only the first token of each text:
     /// `[texts, d]`.
+    ///
+    /// # Panics
+    /// If the architecture has other layers than BERT's: normalisation before sub-layers, or positions in attention.
     pub fn layers_first(&self, x: Tensor<2>, sequences: &Arc<Sequences>, pass: Pass) -> Tensor<2> {
-        let last = self.layers.len() - 1;
+        assert!(self.architecture.is_plain(), "layers that differ from BERT's");
+        let last = self.architecture.layers - 1;
         in_pool(&x.device(), move || {
             let x = self.run(last, x, sequences, pass);
-            self.layers[last].forward_first(x, &self.shared(sequences, pass), last)
+            self.layer(last).forward_first(x, &self.shared(sequences, pass), last)
         })
     }
 
@@ -153,20 +247,23 @@ impl Body {
         let texts = lengths.len();
         let (tokens, sequences) = self.padded(tokens, lengths);
         let x = self.embed(tokens, &sequences, pass);
-        if readout.is_first() {
+        if readout.is_first() && self.architecture.is_plain() {
             return first(self.layers_first(x, &sequences, pass), texts);
         }
         readout.read(&self.layers(x, &sequences, pass), &sequences, texts)
     }
 
-    /// [`pooled`](Self::pooled) in evaluation, as operators of ONNX.
-    pub(super) fn onnx(&self, graph: &mut Graph, readout: &Readout) -> Value {
+    /// [`pooled`](Self::pooled) in evaluation, as operators of ONNX, if its layers have a form there.
+    pub(super) fn onnx(&self, graph: &mut Graph, readout: &Readout) -> Option<Value> {
+        if !self.architecture.is_plain() {
+            return None;
+        }
         let shape = ["batch", "length"].map(Dimension::Any);
         let doc = "ids of tokens, padded at the end with any";
         let ids = graph.input("input_ids", Type::Int, &shape, doc);
         let table = graph.parameter(&self.tokens);
         let tokens = graph.node("Gather", &[&table, &ids], &[]);
-        self.onnx_of(graph, tokens, readout)
+        Some(self.onnx_of(graph, tokens, readout))
     }
 
     /// Adds the body to an ONNX graph, from the vectors of tokens `[batch, length, d]`.
@@ -181,8 +278,6 @@ impl Body {
         let before = graph.node("CumSum", &[&mask, &axis], &[]);
         let first = graph.int(first_position as i64 - 1);
         let places = graph.node("Add", &[&before, &first], &[]);
-        let table = graph.parameter(&self.positions);
-        let places = graph.node("Gather", &[&table, &places], &[]);
         let mut x = tokens;
         if let Some(types) = &self.types {
             let types = graph.parameter(types);
@@ -190,7 +285,17 @@ impl Body {
             let kind = graph.node("Gather", &[&types, &first], &[]);
             x = graph.node("Add", &[&x, &kind], &[]);
         }
-        x = self.norm.onnx(graph, &x, &places, epsilon);
+        if let Some(table) = &self.positions {
+            let table = graph.parameter(table);
+            let places = graph.node("Gather", &[&table, &places], &[]);
+            x = match &self.norm {
+                Some(norm) => norm.onnx(graph, &x, &places, epsilon),
+                None => graph.node("Add", &[&x, &places], &[]),
+            };
+        }
+        if let Some(projection) = &self.projection {
+            x = projection.onnx(graph, &x);
+        }
 
         // 0 at tokens, and a large negative number at padding
         let to_floats = [("to", Attribute::Int(Type::Float as i64))];
@@ -201,8 +306,8 @@ impl Body {
         let outside = graph.node("Mul", &[&outside, &large], &[]);
         let axes = graph.ints(&[1, 2]);
         let outside_keys = graph.node("Unsqueeze", &[&outside, &axes], &[]);
-        for layer in &self.layers {
-            x = layer.onnx(graph, &x, &outside_keys, &self.architecture);
+        for depth in 0..self.architecture.layers {
+            x = self.layer(depth).onnx(graph, &x, &outside_keys, &self.architecture);
         }
 
         if readout.is_first() {
@@ -236,13 +341,16 @@ impl Body {
         (tokens, Arc::new(Sequences::packed(lengths)))
     }
 
-    /// Freezes the embeddings and the lowest `layers` layers, which training leaves unchanged.
+    /// Freezes the embeddings and the lowest `layers` layers with parameters of their own, which training leaves
+    /// unchanged.
     pub fn freeze(mut self, layers: usize) -> Self {
         let frozen = |param: Param<Tensor<2>>| param.set_require_grad(false);
         self.tokens = frozen(self.tokens);
-        self.positions = frozen(self.positions);
+        self.positions = self.positions.map(frozen);
         self.types = self.types.map(frozen);
-        self.norm = self.norm.no_grad();
+        self.relative = self.relative.map(frozen);
+        self.norm = self.norm.map(Module::no_grad);
+        self.projection = self.projection.map(Module::no_grad);
         let all = self.layers.into_iter().enumerate();
         self.layers =
             all.map(|(i, layer)| if i < layers { layer.no_grad() } else { layer }).collect();

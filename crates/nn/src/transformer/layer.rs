@@ -12,6 +12,8 @@ use rand::Rng;
 
 use super::Architecture;
 use super::activation::Activation;
+use super::local;
+use super::positions::Rotations;
 use crate::init;
 use crate::onnx::{Attribute, Graph, Value};
 use crate::pass::{Masks, Pass};
@@ -20,16 +22,31 @@ use crate::pass::{Masks, Pass};
 #[derive(Module, Debug)]
 pub(super) struct Affine {
     weight: Param<Tensor<2>>,
-    bias: Param<Tensor<1>>,
+    /// b; models without one add nothing.
+    bias: Option<Param<Tensor<1>>>,
 }
 
 impl Affine {
     /// PyTorch's default: weight and bias uniform on ±1/√inputs.
-    fn init(inputs: usize, outputs: usize, generator: &mut impl Rng, device: &Device) -> Self {
+    pub(super) fn init(
+        inputs: usize,
+        outputs: usize,
+        has_bias: bool,
+        generator: &mut impl Rng,
+        device: &Device,
+    ) -> Self {
         let bound = 1.0 / (inputs as f32).sqrt();
         Self {
             weight: init::uniform([inputs, outputs], bound, generator, device),
-            bias: init::uniform([outputs], bound, generator, device),
+            bias: has_bias.then(|| init::uniform([outputs], bound, generator, device)),
+        }
+    }
+
+    /// Returns b, or zeros.
+    fn bias(&self) -> Tensor<1> {
+        match &self.bias {
+            Some(bias) => bias.val(),
+            None => Tensor::zeros([self.weight.val().dims()[1]], &self.weight.device()),
         }
     }
 
@@ -39,20 +56,23 @@ impl Affine {
     }
 
     /// Computes `x w + b`.
-    fn forward(&self, x: Tensor<2>, precision: Precision) -> Tensor<2> {
-        linear(x, self.weight.val(), self.bias.val(), precision)
+    pub(super) fn forward(&self, x: Tensor<2>, precision: Precision) -> Tensor<2> {
+        match &self.bias {
+            Some(bias) => linear(x, self.weight.val(), bias.val(), precision),
+            None => self.product(x, precision),
+        }
     }
 
     /// [`forward`](Self::forward) for only the outputs `from..to`.
     fn part(&self, x: Tensor<2>, from: usize, to: usize, precision: Precision) -> Tensor<2> {
         let weight = self.weight.val();
         let inputs = weight.dims()[0];
-        let bias = self.bias.val().narrow(0, from, to - from);
+        let bias = self.bias().narrow(0, from, to - from);
         linear(x, weight.slice([0..inputs, from..to]), bias, precision)
     }
 
-    fn onnx(&self, graph: &mut Graph, x: &Value) -> Value {
-        graph.linear(x, &self.weight, Some(&self.bias))
+    pub(super) fn onnx(&self, graph: &mut Graph, x: &Value) -> Value {
+        graph.linear(x, &self.weight, self.bias.as_ref())
     }
 }
 
@@ -60,12 +80,32 @@ impl Affine {
 #[derive(Module, Debug)]
 pub(super) struct Norm {
     gamma: Param<Tensor<1>>,
-    beta: Param<Tensor<1>>,
+    /// Models without one add nothing.
+    beta: Option<Param<Tensor<1>>>,
 }
 
 impl Norm {
-    pub(super) fn init(d: usize, device: &Device) -> Self {
-        Self { gamma: init::constant([d], 1.0, device), beta: init::constant([d], 0.0, device) }
+    pub(super) fn init(d: usize, has_beta: bool, device: &Device) -> Self {
+        Self {
+            gamma: init::constant([d], 1.0, device),
+            beta: has_beta.then(|| init::constant([d], 0.0, device)),
+        }
+    }
+
+    /// Returns beta, or zeros.
+    fn beta(&self) -> Tensor<1> {
+        match &self.beta {
+            Some(beta) => beta.val(),
+            None => Tensor::zeros(self.gamma.val().dims(), &self.gamma.device()),
+        }
+    }
+
+    /// Computes `norm(x)`.
+    pub(super) fn alone(&self, x: Tensor<2>, epsilon: f64) -> Tensor<2> {
+        let [rows, width] = x.dims();
+        let device = x.device();
+        let nothing = Tensor::zeros([rows, width], &device);
+        self.forward(x, nothing, Tensor::zeros([width], &device), epsilon, None)
     }
 
     /// Computes `norm(x + dropout(r + bias))`.
@@ -77,27 +117,33 @@ impl Norm {
         epsilon: f64,
         dropout: Option<Dropout>,
     ) -> Tensor<2> {
-        residual_norm(x, r, [bias, self.gamma.val(), self.beta.val()], epsilon, dropout)
+        residual_norm(x, r, [bias, self.gamma.val(), self.beta()], epsilon, dropout)
     }
 
     /// Computes `norm(x + r)`, as operators of ONNX.
     pub(super) fn onnx(&self, graph: &mut Graph, x: &Value, r: &Value, epsilon: f64) -> Value {
         let sum = graph.node("Add", &[x, r], &[]);
         let gamma = graph.parameter(&self.gamma);
-        let beta = graph.parameter(&self.beta);
         let attributes = [("epsilon", Attribute::Float(epsilon as f32))];
-        graph.node("LayerNormalization", &[&sum, &gamma, &beta], &attributes)
+        match &self.beta {
+            Some(beta) => {
+                let beta = graph.parameter(beta);
+                graph.node("LayerNormalization", &[&sum, &gamma, &beta], &attributes)
+            }
+            None => graph.node("LayerNormalization", &[&sum, &gamma], &attributes),
+        }
     }
 }
 
-/// Attention and a feed-forward layer, each followed by a residual path and normalisation:
-/// `x ← norm(x + attention(x))`, `x ← norm(x + down(gelu(up(x))))`.
+/// Attention and a feed-forward layer, each with a residual path and normalisation, after it,
+/// `x ← norm(x + attention(x))`, `x ← norm(x + down(gelu(up(x))))`, or before it.
 #[derive(Module, Debug)]
 pub(super) struct Layer {
     /// Queries, keys and values side by side: one product instead of three.
     qkv: Affine,
     output: Affine,
-    attention_norm: Norm,
+    attention_norm: Option<Norm>,
+    /// Where units have factors, these lie behind all units.
     up: Affine,
     down: Affine,
     feed_forward_norm: Norm,
@@ -112,9 +158,28 @@ pub(super) struct Shared {
     pub(super) architecture: Architecture,
     pub(super) sequences: Arc<Sequences>,
     pub(super) pass: Pass,
+    /// The angles of queries and keys, of rotary positions.
+    pub(super) rotations: Option<Rotations>,
+    /// What is added to the scores of attention, `[1, heads, longest, longest]`.
+    pub(super) added_scores: Option<Tensor<4>>,
 }
 
 impl Shared {
+    /// Returns the vectors that the attention of a layer makes of queries, keys and values `[n, 3 d]`.
+    fn attend(&self, qkv: Tensor<2>, index: usize) -> Tensor<2> {
+        let Architecture { position_kind, heads, .. } = &self.architecture;
+        let settings = self.attention(index, |masks| masks.squares);
+        let qkv = match &self.rotations {
+            Some(rotations) => rotations.apply(qkv, position_kind, index, *heads),
+            None => qkv,
+        };
+        let reach = position_kind.reach(index, self.sequences.longest());
+        if reach.is_none() && self.added_scores.is_none() {
+            return attention(qkv, settings);
+        }
+        local::attention(qkv, self.added_scores.clone(), reach, &settings)
+    }
+
     /// Returns the attention of a layer; `preceding` rows of probabilities precede these in the batch.
     fn attention(&self, index: usize, preceding: impl Fn(Masks) -> u32) -> Attention {
         let Architecture { heads, attention_dropout, precision, .. } = self.architecture;
@@ -124,24 +189,36 @@ impl Shared {
 }
 
 impl Layer {
+    /// Draws a layer; `has_attention_norm` says whether its attention has a normalisation.
     pub(super) fn init(
         architecture: &Architecture,
+        has_attention_norm: bool,
         generator: &mut impl Rng,
         device: &Device,
     ) -> Self {
-        let d = architecture.width;
-        let ff = architecture.feed_forward;
+        let Architecture {
+            width: d,
+            feed_forward,
+            norm_bias,
+            attention_bias,
+            feed_forward_bias,
+            ..
+        } = *architecture;
+        let units = architecture.inner_units();
+        let mut affine =
+            |inputs, outputs, has_bias| Affine::init(inputs, outputs, has_bias, generator, device);
         Self {
-            qkv: Affine::init(d, 3 * d, generator, device),
-            output: Affine::init(d, d, generator, device),
-            attention_norm: Norm::init(d, device),
-            up: Affine::init(d, ff, generator, device),
-            down: Affine::init(ff, d, generator, device),
-            feed_forward_norm: Norm::init(d, device),
+            qkv: affine(d, 3 * d, attention_bias),
+            output: affine(d, d, attention_bias),
+            attention_norm: has_attention_norm.then(|| Norm::init(d, norm_bias, device)),
+            up: affine(d, units, feed_forward_bias),
+            down: affine(feed_forward, d, feed_forward_bias),
+            feed_forward_norm: Norm::init(d, norm_bias, device),
         }
     }
 
-    /// Returns the layer's input and its parameters.
+    /// Returns the layer's input and its parameters. Of a layer with fewer parameters than most, the input fills the
+    /// other places, which have no gradient.
     fn inputs(&self, x: Tensor<2>) -> [DispatchTensor; INPUTS] {
         struct Inputs(Vec<DispatchTensor>);
 
@@ -151,16 +228,21 @@ impl Layer {
             }
         }
 
-        let mut inputs = Inputs(vec![x.into_dispatch()]);
+        let mut inputs = Inputs(vec![x.clone().into_dispatch()]);
         self.visit(&mut inputs);
-        inputs.0.try_into().unwrap_or_else(|_| unreachable!("a layer has twelve parameters"))
+        inputs.0.resize_with(INPUTS, || x.clone().into_dispatch());
+        inputs.0.try_into().unwrap_or_else(|_| unreachable!("they were made as many"))
     }
 
     /// New vectors `[n, d]` of all tokens; `index` is the layer's number, which determines its dropout
     /// sites.
     pub(super) fn forward(&self, x: Tensor<2>, shared: &Shared, index: usize) -> Tensor<2> {
-        let qkv = self.qkv.forward(x.clone(), shared.architecture.precision);
-        let context = attention(qkv, shared.attention(index, |masks| masks.squares));
+        let Architecture { epsilon, precision, .. } = shared.architecture;
+        let input = match &self.attention_norm {
+            Some(norm) if shared.architecture.normalises_before() => norm.alone(x.clone(), epsilon),
+            _ => x.clone(),
+        };
+        let context = shared.attend(self.qkv.forward(input, precision), index);
         self.after_attention(x, context, shared, index, |masks| masks.lengths)
     }
 
@@ -187,32 +269,50 @@ impl Layer {
         preceding: impl Fn(Masks) -> u32,
     ) -> Tensor<2> {
         let Architecture {
-            epsilon,
-            dropout,
-            inner_dropout,
-            width,
-            feed_forward,
-            activation,
-            precision,
-            ..
+            epsilon, dropout, inner_dropout, width, feed_forward, precision, ..
         } = *architecture;
         let mask = |place, probability, width| {
             pass.row_dropout(site(index, place), probability, width, &preceding)
         };
         let y = self.output.product(context, precision);
-        let bias = self.output.bias.val();
-        let x = self.attention_norm.forward(x, y, bias, epsilon, mask(1, dropout, width));
-        let w = self.up.weight.val();
-        let b = self.up.bias.val();
+        let attention_mask = mask(1, dropout, width);
         let inner_mask = mask(2, inner_dropout, feed_forward);
-        let inner = if activation == Activation::Gelu {
-            linear_gelu(x.clone(), w, b, precision, inner_mask)
-        } else {
-            masked(activation.apply(linear(x.clone(), w, b, precision)), inner_mask)
-        };
-        let y = self.down.product(inner, precision);
-        let bias = self.down.bias.val();
-        self.feed_forward_norm.forward(x, y, bias, epsilon, mask(3, dropout, width))
+        let last_mask = mask(3, dropout, width);
+        match &self.attention_norm {
+            Some(norm) if !architecture.normalises_before() => {
+                let x = norm.forward(x, y, self.output.bias(), epsilon, attention_mask);
+                let inner = self.inner(x.clone(), architecture, inner_mask);
+                let y = self.down.product(inner, precision);
+                self.feed_forward_norm.forward(x, y, self.down.bias(), epsilon, last_mask)
+            }
+            _ => {
+                let x = add(x, y, &self.output, attention_mask);
+                let input = self.feed_forward_norm.alone(x.clone(), epsilon);
+                let inner = self.inner(input, architecture, inner_mask);
+                let y = self.down.product(inner, precision);
+                add(x, y, &self.down, last_mask)
+            }
+        }
+    }
+
+    /// Returns the inner units of the feed-forward layer.
+    fn inner(
+        &self,
+        x: Tensor<2>,
+        architecture: &Architecture,
+        dropout: Option<Dropout>,
+    ) -> Tensor<2> {
+        let Architecture { feed_forward, activation, gated, precision, .. } = *architecture;
+        if gated {
+            let both = self.up.forward(x, precision);
+            let units = activation.apply(both.clone().narrow(1, 0, feed_forward));
+            return masked(units * both.narrow(1, feed_forward, feed_forward), dropout);
+        }
+        if activation == Activation::Gelu {
+            let w = self.up.weight.val();
+            return linear_gelu(x, w, self.up.bias(), precision, dropout);
+        }
+        masked(activation.apply(self.up.forward(x, precision)), dropout)
     }
 
     /// [`forward`](Self::forward) in evaluation, as operators of ONNX, on vectors `[batch, length, d]`. `outside`, of
@@ -248,9 +348,22 @@ impl Layer {
         let shape = graph.ints(&[0, 0, width as i64]);
         let context = graph.node("Reshape", &[&context, &shape], &[]);
         let y = self.output.onnx(graph, &context);
-        let x = self.attention_norm.onnx(graph, x, &y, epsilon);
+        let x = match &self.attention_norm {
+            Some(norm) => norm.onnx(graph, x, &y, epsilon),
+            None => graph.node("Add", &[x, &y], &[]),
+        };
         let inner = self.up.onnx(graph, &x);
-        let inner = architecture.activation.onnx(graph, &inner);
+        let inner = if architecture.gated {
+            let units = architecture.feed_forward as i64;
+            let [start, middle, end, last] =
+                [0, units, 2 * units, -1].map(|place| graph.ints(&[place]));
+            let gate = graph.node("Slice", &[&inner, &start, &middle, &last], &[]);
+            let factor = graph.node("Slice", &[&inner, &middle, &end, &last], &[]);
+            let gate = architecture.activation.onnx(graph, &gate);
+            graph.node("Mul", &[&gate, &factor], &[])
+        } else {
+            architecture.activation.onnx(graph, &inner)
+        };
         let y = self.down.onnx(graph, &inner);
         self.feed_forward_norm.onnx(graph, &x, &y, epsilon)
     }
@@ -264,9 +377,25 @@ impl Layer {
         shared: &Shared,
         index: usize,
     ) -> Option<Tensor<2>> {
-        let recomputed = || Recomputed { layer: self.valid(), shared: shared.clone(), index };
+        let recomputed = || {
+            let rotations = shared.rotations.as_ref();
+            let rotations = rotations.map(|rotations| rotations.each(Tensor::inner));
+            let shared = Shared { rotations, ..shared.clone() };
+            Recomputed { layer: self.valid(), shared, index }
+        };
         x.is_autodiff().then(|| run(recomputed(), self.inputs(x.clone())))
     }
+}
+
+/// Computes `x + dropout(y + b)`.
+fn add(x: Tensor<2>, y: Tensor<2>, layer: &Affine, dropout: Option<Dropout>) -> Tensor<2> {
+    // products in 16 bits are added in 32
+    let y = if y.dtype() == x.dtype() { y } else { y.cast(x.dtype()) };
+    let y = match &layer.bias {
+        Some(bias) => y + bias.val().unsqueeze::<2>(),
+        None => y,
+    };
+    x + masked(y, dropout)
 }
 
 /// Returns the dropout site of a place in a layer; site 0 belongs to the embeddings.
@@ -274,7 +403,7 @@ fn site(layer: usize, place: u64) -> u64 {
     1 + SITES * layer as u64 + place
 }
 
-/// A layer's input and its parameters.
+/// A layer's input and the most parameters.
 const INPUTS: usize = 13;
 
 /// [`Layer::forward`] that keeps only its input and computes the layer again in the backward pass.
@@ -312,7 +441,10 @@ where
         let x = Tensor::<2>::from_primitive::<B>(x).autodiff().require_grad();
         let layer = self.layer.clone().train();
         let dy = Tensor::<2>::from_primitive::<B>(dy);
-        let y = layer.forward(x.clone(), &self.shared, self.index);
+        let rotations = self.shared.rotations.as_ref();
+        let rotations = rotations.map(|rotations| rotations.each(Tensor::autodiff));
+        let shared = Shared { rotations, ..self.shared.clone() };
+        let y = layer.forward(x.clone(), &shared, self.index);
         let mut gradients = (y * dy.autodiff()).sum().backward();
         layer.inputs(x).map(|leaf| {
             // of any number of dimensions

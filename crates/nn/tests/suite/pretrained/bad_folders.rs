@@ -18,7 +18,7 @@ fn refused(fixture: &Fixture, parts: &[&str]) {
 fn configurations_that_cannot_be_are_refused() {
     let cases: [(&str, Value, &[&str]); 24] = [
         ("model_type", json!(null), &["model_type = nothing", "\"bert\", \"roberta\""]),
-        ("model_type", json!("distilbert"), &["model_type = \"distilbert\"", "\"camembert\""]),
+        ("model_type", json!("deberta-v2"), &["model_type = \"deberta-v2\"", "\"modernbert\""]),
         ("model_type", json!("gpt2"), &["model_type = \"gpt2\"", "\"xlm-roberta\""]),
         ("hidden_act", json!("prelu"), &["hidden_act = \"prelu\"", "\"gelu\"", "\"relu\""]),
         ("hidden_act", json!(["relu"]), &["hidden_act = [\"relu\"]", "\"gelu\""]),

@@ -5,6 +5,7 @@
 //! before 1.6, from the values that [`folder::value`] gives.
 
 mod bad_folders;
+mod families;
 mod folder;
 mod golden;
 mod sentences;

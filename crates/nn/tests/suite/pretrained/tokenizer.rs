@@ -1,7 +1,10 @@
 //! Ids are those that transformers 5.23 gives; expected ones were taken from it.
 
+use std::fs;
+use std::path::Path;
+
 use dsokr_nn::pretrained::{Pretrained, Tokenizer};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::folder::{Fixture, VOCABULARY};
 use super::golden::golden;
@@ -203,4 +206,53 @@ fn a_vocabulary_of_another_tokenizer_is_refused() {
     let error = roberta.open().unwrap_err().to_string();
     assert!(error.contains("tokenizer_class = nothing"), "{error}");
     assert!(class(&mut roberta, "BertTokenizer").is_ok());
+}
+
+/// Folders with the files of a vocabulary and no tokenizer.json (benches/encoder_folders.py).
+#[test]
+fn vocabularies_give_the_ids_of_transformers() {
+    let sizes = json!({
+        "roberta": {"model_type": "roberta", "vocab_size": 300, "pad_token_id": 1},
+        "esm": {"model_type": "esm", "vocab_size": 33, "pad_token_id": 1,
+                "position_embedding_type": "rotary"},
+        "mpnet": {"model_type": "mpnet", "vocab_size": 15},
+    });
+    for (family, config) in sizes.as_object().unwrap() {
+        let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden");
+        let golden = golden.join(format!("tokenizer-{family}"));
+        let folder = tempfile::tempdir().unwrap();
+        for entry in fs::read_dir(&golden).unwrap() {
+            let path = entry.unwrap().path();
+            fs::copy(&path, folder.path().join(path.file_name().unwrap())).unwrap();
+        }
+        let mut config = config.clone();
+        for (key, size) in [
+            ("hidden_size", 4),
+            ("num_hidden_layers", 1),
+            ("num_attention_heads", 2),
+            ("intermediate_size", 6),
+            ("max_position_embeddings", 40),
+            ("type_vocab_size", 1),
+        ] {
+            config[key] = size.into();
+        }
+        fs::write(folder.path().join("config.json"), config.to_string()).unwrap();
+        let model = Pretrained::open_without_weights(folder.path()).unwrap();
+        let expected = fs::read_to_string(golden.join("expected.json")).unwrap();
+        let expected: Value = serde_json::from_str(&expected).unwrap();
+        // the folder that is written has a tokenizer.json, which gives the same ids
+        let written = folder.path().join("tokenizer.json");
+        fs::write(&written, &model.tokenizer.json).unwrap();
+        let again = Tokenizer::read(&written).unwrap();
+        let texts = expected["texts"].as_array().unwrap();
+        for (text, ids) in texts.iter().zip(expected["ids"].as_array().unwrap()) {
+            let text = text.as_str().unwrap();
+            assert_eq!(
+                json!(model.tokenizer.encode(text, 40).unwrap().0),
+                *ids,
+                "{family}: {text:?}"
+            );
+            assert_eq!(json!(again.encode(text, 40).unwrap().0), *ids, "{family}: {text:?}");
+        }
+    }
 }

@@ -1,0 +1,102 @@
+//! Attention with numbers that are added to scores, and attention to near tokens only: what the fused operation does not
+//! do. Scores of all pairs of tokens of a batch are stored, padded to the longest text.
+
+use std::sync::Arc;
+
+use burn::tensor::activation::softmax;
+use burn::tensor::{DType, Device, Tensor, TensorData};
+use dsokr_kernels::{Attention, Dropout, Sequences, SparseBatch, bag};
+use rayon::prelude::*;
+
+/// Added to the scores of pairs that do not attend.
+const OUTSIDE: f32 = -1e9;
+
+/// Returns `softmax(q kᵀ / √d_h + added) v` per head, as [`attention`](dsokr_kernels::attention) of `qkv` `[n, 3 d]`
+/// does without `added`, `[1, heads, longest, longest]`. A token attends to those at most `reach` tokens away.
+///
+/// Products have 32 bits. Dropout drops the same probabilities as in the fused operation.
+pub(super) fn attention(
+    qkv: Tensor<2>,
+    added: Option<Tensor<4>>,
+    reach: Option<usize>,
+    settings: &Attention,
+) -> Tensor<2> {
+    let Attention { sequences, heads, dropout, .. } = settings;
+    let device = qkv.device();
+    let [_, triple] = qkv.dims();
+    let width = triple / 3;
+    let head = width / heads;
+    let texts = sequences.texts();
+    let longest = sequences.longest();
+    // padding repeats the first token of a text, so that no value is undefined
+    let rows = sequences.ranges().flat_map(|text| {
+        (0..longest).map(move |at| (text.start + if at < text.len() { at } else { 0 }) as u32)
+    });
+    let qkv = if qkv.dtype() == DType::F32 { qkv } else { qkv.cast(DType::F32) };
+    let padded = bag(qkv, Arc::new(SparseBatch::selection(rows)), None);
+    let [q, k, v] = [0, 1, 2].map(|part| {
+        let part = padded.clone().narrow(1, part * width, width);
+        part.reshape([texts, longest, *heads, head]).swap_dims(1, 2)
+    });
+    let scale = 1.0 / (head as f32).sqrt();
+    let mut scores = q.matmul(k.transpose()) * scale + outside_texts(sequences, &device);
+    if let Some(added) = added {
+        scores = scores + added;
+    }
+    if let Some(reach) = reach {
+        scores = scores + outside_reach(longest, reach, &device);
+    }
+    let mut probabilities = softmax(scores, 3);
+    if let Some(dropout) = dropout {
+        probabilities = probabilities * kept(sequences, *heads, *dropout, &device);
+    }
+    let context = probabilities.matmul(v).swap_dims(1, 2).reshape([texts * longest, width]);
+    let tokens = sequences.lengths().enumerate();
+    let tokens =
+        tokens.flat_map(|(text, length)| (0..length).map(move |at| (text * longest + at) as u32));
+    bag(context, Arc::new(SparseBatch::selection(tokens)), None)
+}
+
+/// Returns `[texts, 1, 1, longest]`: 0 for the tokens of a text.
+fn outside_texts(sequences: &Sequences, device: &Device) -> Tensor<4> {
+    let longest = sequences.longest();
+    let values: Vec<f32> = sequences
+        .lengths()
+        .flat_map(|length| (0..longest).map(move |at| if at < length { 0.0 } else { OUTSIDE }))
+        .collect();
+    Tensor::from_data(TensorData::new(values, [sequences.texts(), 1, 1, longest]), device)
+}
+
+/// Returns `[1, 1, longest, longest]`: 0 for pairs of tokens at most `reach` apart.
+fn outside_reach(longest: usize, reach: usize, device: &Device) -> Tensor<4> {
+    let outside = |query: usize, key: usize| {
+        if query.abs_diff(key) <= reach { 0.0 } else { OUTSIDE }
+    };
+    let values: Vec<f32> =
+        (0..longest).flat_map(|query| (0..longest).map(move |key| outside(query, key))).collect();
+    Tensor::from_data(TensorData::new(values, [1, 1, longest, longest]), device)
+}
+
+/// Returns the factor of each probability `[texts, heads, longest, longest]`. Those of a text are numbered as if there
+/// were no padding, as the fused operation numbers them.
+fn kept(sequences: &Sequences, heads: usize, dropout: Dropout, device: &Device) -> Tensor<4> {
+    let longest = sequences.longest();
+    let mut values = vec![0.0f32; sequences.texts() * heads * longest * longest];
+    let mut first = 0u32;
+    let mut blocks = Vec::new();
+    for length in sequences.lengths() {
+        for _ in 0..heads {
+            blocks.push((length, dropout.after(first)));
+            first = first.wrapping_add((length * length) as u32);
+        }
+    }
+    values.par_chunks_mut(longest * longest).zip(blocks).for_each(|(block, (length, dropout))| {
+        for query in 0..length {
+            for key in 0..length {
+                block[query * longest + key] = dropout.at((query * length + key) as u32);
+            }
+        }
+    });
+    let shape = [sequences.texts(), heads, longest, longest];
+    Tensor::from_data(TensorData::new(values, shape), device)
+}

@@ -1,0 +1,177 @@
+use std::sync::Arc;
+
+use burn::tensor::{DType, Device, Tensor, TensorData};
+use dsokr_kernels::{Sequences, SparseBatch, bag, places};
+
+/// What tells the positions of tokens apart.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub enum Positions {
+    /// A table of learned vectors, which are added to those of the tokens.
+    #[default]
+    Learned,
+    /// A table of learned vectors, and a learned number for each head and distance between two tokens, which is added to
+    /// their score in every layer (Raffel et al. 2020, T5). Long distances share numbers: there are
+    /// [`RELATIVE_BUCKETS`].
+    LearnedAndRelative,
+    /// Queries and keys are turned by angles that grow with the position (Su et al. 2021, RoFormer).
+    Rotary {
+        /// The base of the angles of layers in which each token attends to all.
+        base: f64,
+        /// The base of the angles of layers in which each token attends to those near it.
+        local_base: f64,
+        /// How far a token attends in such layers, in tokens to either side.
+        reach: usize,
+        /// Whether each layer is such a one.
+        local: Vec<bool>,
+    },
+}
+
+/// Number of learned numbers for distances, of each head.
+pub const RELATIVE_BUCKETS: usize = 32;
+/// The distance from which on all have one number.
+const FARTHEST: f32 = 128.0;
+
+impl Positions {
+    /// Returns whether vectors of a table are added to those of tokens.
+    pub(crate) fn has_table(&self) -> bool {
+        match self {
+            Self::Learned | Self::LearnedAndRelative => true,
+            Self::Rotary { .. } => false,
+        }
+    }
+
+    /// Returns how far a token attends in a layer, if that is less than to all of a text of `longest` tokens.
+    pub(super) fn reach(&self, layer: usize, longest: usize) -> Option<usize> {
+        match self {
+            Self::Learned | Self::LearnedAndRelative => None,
+            Self::Rotary { reach, local, .. } => {
+                let is_local = local.get(layer).copied().unwrap_or(false);
+                (is_local && *reach + 1 < longest).then_some(*reach)
+            }
+        }
+    }
+
+    /// Returns whether the fused attention, which knows nothing of positions, serves texts of `longest` tokens.
+    pub(super) fn is_fused(&self, longest: usize) -> bool {
+        match self {
+            Self::Learned => true,
+            Self::LearnedAndRelative => false,
+            Self::Rotary { reach, local, .. } => *reach + 1 >= longest || !local.contains(&true),
+        }
+    }
+
+    /// Returns the angles of queries and keys of a batch, if there are any.
+    pub(super) fn rotations(
+        &self,
+        head: usize,
+        sequences: &Arc<Sequences>,
+        device: &Device,
+    ) -> Option<Rotations> {
+        let Self::Rotary { base, local_base, local, .. } = self else { return None };
+        let of_base = |base: f64| Rotation::new(base, head, sequences, device);
+        Some(Rotations {
+            global: of_base(*base),
+            local: local.contains(&true).then(|| of_base(*local_base)),
+        })
+    }
+}
+
+/// The angles of the layers of a batch.
+#[derive(Clone, Debug)]
+pub(super) struct Rotations {
+    global: Rotation,
+    /// The angles of local layers, if there are any.
+    local: Option<Rotation>,
+}
+
+impl Rotations {
+    /// Returns the angles as `change` makes their tensors, such as without autodiff.
+    pub(super) fn each(&self, change: impl Fn(Tensor<2>) -> Tensor<2>) -> Self {
+        let each = |rotation: &Rotation| Rotation {
+            cos: change(rotation.cos.clone()),
+            sin: change(rotation.sin.clone()),
+        };
+        Self { global: each(&self.global), local: self.local.as_ref().map(each) }
+    }
+
+    /// Turns queries and keys of a layer, side by side with values in `qkv` `[n, 3 d]`.
+    pub(super) fn apply(
+        &self,
+        qkv: Tensor<2>,
+        positions: &Positions,
+        layer: usize,
+        heads: usize,
+    ) -> Tensor<2> {
+        let Positions::Rotary { local, .. } = positions else { return qkv };
+        let is_local = local.get(layer).copied().unwrap_or(false);
+        let rotation = self.local.as_ref().filter(|_| is_local).unwrap_or(&self.global);
+        rotation.apply(qkv, heads)
+    }
+}
+
+/// Cosines and sines of the angles of each token, `[n, d_h / 2]`.
+#[derive(Clone, Debug)]
+struct Rotation {
+    cos: Tensor<2>,
+    sin: Tensor<2>,
+}
+
+impl Rotation {
+    /// The angle of pair i of a head's `head` coordinates at position t is `t · base^(−2i / head)`.
+    fn new(base: f64, head: usize, sequences: &Arc<Sequences>, device: &Device) -> Self {
+        let longest = sequences.longest();
+        let half = head / 2;
+        let angle = |row: usize| {
+            let [position, pair] = [row / half, row % half].map(|number| number as f64);
+            // in 32 bits, as the weights were trained
+            let frequency = 1.0 / (base as f32).powf((2.0 * pair / head as f64) as f32);
+            position as f32 * frequency
+        };
+        let table = |function: fn(f32) -> f32| {
+            let values: Vec<f32> = (0..longest * half).map(|row| function(angle(row))).collect();
+            let table = Tensor::from_data(TensorData::new(values, [longest, half]), device);
+            places(table, sequences, 0)
+        };
+        Self { cos: table(f32::cos), sin: table(f32::sin) }
+    }
+
+    fn apply(&self, qkv: Tensor<2>, heads: usize) -> Tensor<2> {
+        let [n, triple] = qkv.dims();
+        let head = triple / (3 * heads);
+        let half = head / 2;
+        // products in 16 bits have 32 bits here: angles need them
+        let qkv = if qkv.dtype() == DType::F32 { qkv } else { qkv.cast(DType::F32) };
+        let values = qkv.clone().narrow(1, 2 * triple / 3, triple / 3);
+        let turned = qkv.narrow(1, 0, 2 * triple / 3).reshape([n, 2 * heads, head]);
+        let [x, y] = [0, half].map(|from| turned.clone().narrow(2, from, half));
+        let [cos, sin] = [&self.cos, &self.sin].map(|table| table.clone().unsqueeze_dim::<3>(1));
+        let first = x.clone() * cos.clone() - y.clone() * sin.clone();
+        let second = y * cos + x * sin;
+        let turned = Tensor::cat(vec![first, second], 2).reshape([n, 2 * triple / 3]);
+        Tensor::cat(vec![turned, values], 1)
+    }
+}
+
+/// Returns what is added to the scores of each head `[1, heads, longest, longest]`, from the numbers of each distance
+/// `[buckets, heads]`.
+pub(super) fn relative_scores(table: Tensor<2>, longest: usize) -> Tensor<4> {
+    let [_, heads] = table.dims();
+    let buckets = (0..longest).flat_map(|query| (0..longest).map(move |key| bucket(query, key)));
+    let rows = bag(table, Arc::new(SparseBatch::selection(buckets)), None);
+    rows.reshape([1, longest, longest, heads]).permute([0, 3, 1, 2])
+}
+
+/// Returns the number of the distance from a query's position to a key's: one half for keys before it, one half for those
+/// behind it; in each half the short distances have numbers of their own, and the others share them by their logarithm.
+fn bucket(query: usize, key: usize) -> u32 {
+    let half = RELATIVE_BUCKETS / 2;
+    let exact = half / 2;
+    let side = if key > query { half } else { 0 };
+    let distance = query.abs_diff(key);
+    if distance < exact {
+        return (side + distance) as u32;
+    }
+    let growth = (distance as f32 / exact as f32).ln() / (FARTHEST / exact as f32).ln();
+    let shared = exact + (growth * (half - exact) as f32) as usize;
+    (side + shared.min(half - 1)) as u32
+}

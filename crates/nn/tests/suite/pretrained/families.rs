@@ -1,0 +1,162 @@
+//! Bodies of each family against hidden states and gradients of transformers and PyTorch (benches/encoder_folders.py).
+
+use std::collections::{BTreeMap, HashMap};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use burn::optim::GradientsParams;
+use burn::tensor::{Device, Tensor, TensorData};
+use dsokr_core::random::generator;
+use dsokr_nn::parameters::{FloatParameter, Parameter, Parameters, restore, visit};
+use dsokr_nn::pretrained::{Pretrained, PretrainedConfig};
+use dsokr_nn::transformer::Body;
+use dsokr_nn::{Encoder, Gradients, Pass, Pooling, Start, TokenIds};
+use safetensors::SafeTensors;
+use serde_json::{Value, json};
+
+use super::golden::assert_close;
+use crate::host;
+
+const FAMILIES: [&str; 8] = [
+    "distilbert",
+    "mpnet",
+    "electra",
+    "albert",
+    "esm",
+    "esm-absolute",
+    "modernbert",
+    "modernbert-biases",
+];
+
+fn folder(family: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(format!("family-{family}"))
+}
+
+fn ids(folder: &Path) -> Vec<Vec<u32>> {
+    let text = fs::read_to_string(folder.join("expected.json")).unwrap();
+    let expected: Value = serde_json::from_str(&text).unwrap();
+    serde_json::from_value(expected["ids"].clone()).unwrap()
+}
+
+fn tensors(file: &Path) -> BTreeMap<String, Vec<f32>> {
+    let bytes = fs::read(file).unwrap();
+    let file = SafeTensors::deserialize(&bytes).unwrap();
+    let tensors = file.iter().map(|(name, view)| {
+        let floats = view.data().chunks_exact(4);
+        let floats = floats.map(|b| f32::from_le_bytes([b[0], b[1], b[2], b[3]])).collect();
+        (name.to_owned(), floats)
+    });
+    tensors.collect()
+}
+
+/// Returns the hidden states of texts, and the gradients of their sum with the weights cos 0, cos 1, ….
+fn states_and_gradients(body: &Body, ids: &[Vec<u32>]) -> (Vec<f32>, Parameters) {
+    let texts: Vec<&[u32]> = ids.iter().map(Vec::as_slice).collect();
+    let states = body.hidden(&texts, Pass::Evaluate);
+    let shape = states.dims();
+    let weights: Vec<f32> = (0..shape[0] * shape[1]).map(|k| (k as f64).cos() as f32).collect();
+    let weights = Tensor::<2>::from_data(TensorData::new(weights, shape), &states.device());
+    let loss = (states.clone() * weights).sum();
+    let gradients = GradientsParams::from_grads(loss.backward(), body);
+    let gradients = Gradients::new(gradients, HashMap::new());
+    let mut by_path = Parameters::new();
+    visit(body, |path, parameter: &dyn FloatParameter| {
+        let values = parameter.flat_gradient(&gradients).unwrap_or_else(|| panic!("{path}"));
+        let values = host(values).into();
+        by_path.insert(path.to_owned(), Parameter { shape: parameter.shape(), values });
+    });
+    (host(states), by_path)
+}
+
+#[test]
+fn states_and_gradients_are_those_of_transformers() {
+    for family in FAMILIES {
+        let folder = folder(family);
+        let expected = tensors(&folder.join("expected.safetensors"));
+        let model = Pretrained::open(&folder).unwrap();
+        let (body, _) = model.body(&Device::flex().autodiff()).unwrap();
+        let (states, gradients) = states_and_gradients(&body, &ids(&folder));
+        assert_close(&states, &expected["states"], 1e-4, &format!("{family}: states"));
+
+        // gradients in the layout of the file
+        let target = tempfile::tempdir().unwrap();
+        model.write(&target.path().join("gradients"), &gradients).unwrap();
+        let written = tensors(&target.path().join("gradients/model.safetensors"));
+        for (name, values) in expected.iter().filter(|(name, _)| *name != "states") {
+            let actual = written.get(name).unwrap_or_else(|| panic!("{family}: no {name}"));
+            let largest = values.iter().fold(1.0f32, |largest, value| largest.max(value.abs()));
+            assert_close(actual, values, 1e-4 * largest, &format!("{family}: {name}"));
+        }
+    }
+}
+
+/// Activation checkpointing changes neither states nor gradients.
+#[test]
+fn recomputed_layers_have_the_same_gradients() {
+    for family in FAMILIES.into_iter().filter(|family| *family != "mpnet") {
+        let folder = folder(family);
+        let (body, _) =
+            Pretrained::open(&folder).unwrap().body(&Device::flex().autodiff()).unwrap();
+        let ids = ids(&folder);
+        let mut lean = body.clone();
+        lean.architecture.recompute = true;
+        let (states, gradients) = states_and_gradients(&body, &ids);
+        let (lean_states, lean_gradients) = states_and_gradients(&lean, &ids);
+        assert_close(&lean_states, &states, 1e-5, family);
+        for (path, gradient) in gradients {
+            let largest = gradient.values.iter().fold(1.0f32, |most, value| most.max(value.abs()));
+            let what = format!("{family}: {path}");
+            // sums of residual paths have a different order
+            assert_close(&lean_gradients[&path].values, &gradient.values, 1e-5 * largest, &what);
+        }
+    }
+}
+
+#[test]
+fn a_shared_table_of_positions_and_recomputed_layers_are_refused() {
+    let folder = folder("mpnet");
+    let config = json!({ "folder": folder, "activation_checkpointing": true, "max_length": 8 });
+    let config: PretrainedConfig = serde_json::from_value(config).unwrap();
+    let error = config.check(&Pretrained::open(&folder).unwrap()).unwrap_err().to_string();
+    assert!(error.contains("activation_checkpointing = true"), "{error}");
+}
+
+/// In training and evaluation, and of parts of a batch, by the contract of encoders; with first tokens, which other
+/// layers than BERT's compute with all others.
+#[test]
+fn encoders_of_each_family_satisfy_the_contract() {
+    for family in FAMILIES {
+        let folder = folder(family);
+        let model = Pretrained::open(&folder).unwrap();
+        let inputs: Vec<TokenIds> = ids(&folder).into_iter().map(TokenIds::from).collect();
+        for pooling in [Pooling::Mean, Pooling::First] {
+            let config = json!({ "folder": folder, "pooling": pooling, "dropout": 0.2 });
+            let config: PretrainedConfig = serde_json::from_value(config).unwrap();
+            let random = &mut generator(0, "head", 0);
+            let device = &Device::flex().autodiff();
+            let start = Start { offset: &[0.5, -0.5], random, device };
+            let (encoder, _) = config.init(&model, start).unwrap();
+            if let Err(error) = dsokr_nn::contract::check(&encoder, &inputs) {
+                panic!("{family}, {pooling:?}: {error}");
+            }
+            assert_eq!(encoder.forward(&[&inputs[2]], Pass::train(3)).dims(), [1, 2]);
+        }
+    }
+}
+
+#[test]
+fn a_written_folder_is_the_same_body() {
+    for family in FAMILIES {
+        let folder = folder(family);
+        let model = Pretrained::open(&folder).unwrap();
+        let (parameters, _) = model.parameters().unwrap();
+        let target = tempfile::tempdir().unwrap();
+        let again = target.path().join("again");
+        model.write(&again, &parameters).unwrap();
+        let written = Pretrained::open(&again).unwrap();
+        assert_eq!(written.architecture(), model.architecture(), "{family}");
+        assert_eq!(written.parameters().unwrap().0, parameters, "{family}");
+        let (body, _) = model.body(&Device::flex()).unwrap();
+        assert!(restore(body, parameters).is_ok(), "{family}");
+    }
+}
