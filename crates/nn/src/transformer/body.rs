@@ -344,7 +344,10 @@ impl Body {
     /// Freezes the embeddings and the lowest `layers` layers with parameters of their own, which training leaves
     /// unchanged.
     pub fn freeze(mut self, layers: usize) -> Self {
-        let frozen = |param: Param<Tensor<2>>| param.set_require_grad(false);
+        fn frozen(table: Param<Tensor<2>>) -> Param<Tensor<2>> {
+            table.set_require_grad(false)
+        }
+
         self.tokens = frozen(self.tokens);
         self.positions = self.positions.map(frozen);
         self.types = self.types.map(frozen);
