@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use dsokr_core::store::write_atomically;
 use dsokr_core::{Argument, Processes};
 use dsokr_data::{Inputs, SplitName, Truth};
+use dsokr_decode::report::ReliabilityBin;
 use dsokr_decode::report::{Comparison, compare};
 use dsokr_decode::{Decoded, RANK_METRICS, Rank};
 use dsokr_nn::Processor;
@@ -137,18 +138,13 @@ impl Shown {
         let file = request.file.clone();
         let results = Found { split, file, metrics, intervals, members, against };
         if let Some(folder) = &self.report {
-            // all processes rank for the gaps, and the first one writes
-            let mut gaps = Vec::new();
-            if results.metrics.has_ranks() {
-                gaps = runs.gap_reliability(queries, report::BINS)?;
-            }
             let evaluated = Evaluated {
                 runs,
                 queries,
                 evaluation: &evaluation,
                 decoded: &decoded,
                 ranks: &ranks,
-                gaps: &gaps,
+                gaps: &gaps(runs, queries, &results.metrics)?,
                 learning: &self.learning(folders, &names[..runs.members().len()])?,
                 intervals: &results.intervals,
             };
@@ -259,6 +255,16 @@ impl Shown {
         }
         print(&text)
     }
+}
+
+/// How often first candidates are right by their gap to the next one, where ranks carry information. All processes rank
+/// the candidates for that.
+fn gaps(
+    runs: &Run,
+    queries: &PredictedQueries,
+    metrics: &Scores,
+) -> Result<Vec<ReliabilityBin>, Error> {
+    if metrics.has_ranks() { runs.gap_reliability(queries, report::BINS) } else { Ok(Vec::new()) }
 }
 
 /// The metrics of each member of an ensemble; the ranks under the first ones, which figures show, go to `ranks`.

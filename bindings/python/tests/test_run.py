@@ -109,6 +109,35 @@ def test_pairs_are_fitted_in_one_line(tmp_path, monkeypatch):
     assert not Path("runs/fit-3").exists()
 
 
+def test_every_metric_is_in_every_place(tmp_path):
+    pandas = pytest.importorskip("pandas")
+    kinds = [("alcohol", "O"), ("amine", "N"), ("acid", "C(=O)O")]
+    pairs = [(f"an {name} with {n} carbons", "C" * n + end, name, n) for n in range(1, 21) for name, end in kinds]
+    texts, smiles, names, sizes = zip(*pairs, strict=True)
+    labels = [{name, str(size % 3)} for name, size in zip(names, sizes, strict=True)]
+    for kind, outputs in {"molecules": smiles, "labels": labels, "numbers": [float(size) for size in sizes]}.items():
+        lines = []
+        model = dsokr.fit(texts, outputs, tmp_path / kind, callback=lines.append)
+        evaluation = model.evaluate("validation")
+        compared = dsokr.compare({"once": evaluation, "again": evaluation}, resamples=100)
+        all_names = [metric["metric"] for metric in compared.metrics]
+        assert len(all_names) > 5, kind
+        frame = evaluation.to_pandas()
+        page = evaluation._repr_html_()
+        tracker = Tracker()
+        dsokr.log_to(tracker)(lines[-1])
+        for name in all_names:
+            value = evaluation.metrics[name]
+            low, high = evaluation.intervals[name]
+            assert low - 1e-9 <= value <= high + 1e-9, (kind, name)
+            assert name in model.metrics and name in frame and f"<td>{name}</td>" in page, (kind, name)
+            assert name in list(compared.to_pandas()["metric"]) and f"<td>{name}</td>" in compared._repr_html_(), name
+            assert not pandas.isna(frame.loc["model", name]), (kind, name)
+        for name, value in lines[-1]["metrics"].items():
+            if name in all_names:
+                assert tracker.logged[-1][1]["validation/" + name.replace("@", "_")] == value, (kind, name)
+
+
 def test_demonstration(tmp_path):
     model = dsokr.demo()
     assert model.search("A steroid.", k=2)[0].label

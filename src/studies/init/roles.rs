@@ -14,6 +14,10 @@ const ASIDE: [&str; 6] = ["split", "set", "fold", "source", "year", "date"];
 const TEXTS: [&str; 7] =
     ["description", "text", "caption", "abstract", "sentence", "query", "title"];
 
+/// The arguments that name columns.
+const INPUT: &str = "input";
+const OUTPUT: &str = "output";
+
 /// The columns that a configuration uses.
 #[derive(Clone, Debug)]
 pub(super) struct Roles {
@@ -36,58 +40,31 @@ impl Roles {
         input: Option<&str>,
         outputs: &[String],
     ) -> Result<Self, Error> {
-        let names = || listed(columns.iter().map(|column| column.name.as_str()));
-        let [input_argument, output_argument] = ["input", "output"].map(Argument::new);
-        let named = |argument: &Argument, name: Option<&str>| {
-            let find = |name: &str| {
-                let column = columns.iter().find(|column| column.name == name);
-                column.ok_or_else(|| Error::value(argument.clone(), format!("{name:?}"), names()))
-            };
-            name.map(find).transpose()
-        };
-        let inchi = columns.iter().find(|column| column.kind == ColumnKind::Inchi);
-        let remedy = inchi.map_or(String::new(), |column| {
-            format!(
-                " (molecules are read as SMILES, which RDKit's Chem.MolToSmiles(Chem.MolFromInchi(text)) makes of the InChI in \
-                 {:?})",
-                column.name
-            )
-        });
-        let missing = |argument: &Argument, what: &str| {
-            let allowed = format!("the name of one: {}{remedy}", names());
-            Error::value(argument.clone(), format!("no column of {what}"), allowed)
-        };
-        let input = named(&input_argument, input)?;
-        let mut outputs = outputs
-            .iter()
-            .filter_map(|name| named(&output_argument, Some(name)).transpose())
-            .collect::<Result<Vec<&Column>, Error>>()?
-            .into_iter();
-        let output = outputs.next();
-        let given: Vec<&Column> = outputs.collect();
-        if !given.is_empty() {
-            let mut all = output.into_iter().chain(given.iter().copied());
-            if let Some(other) = all.find(|column| !are_plain_numbers(column)) {
-                let columns = format!("{:?} beside others", other.name);
-                let allowed = "one column, or several of numbers without units";
-                return Err(Error::value(output_argument, columns, allowed));
-            }
-        }
-        let taken = output.map(|output| output.name.as_str());
+        let input = input.map(|name| named(columns, INPUT, name)).transpose()?;
+        let outputs = outputs.iter().map(|name| named(columns, OUTPUT, name));
+        let outputs = outputs.collect::<Result<Vec<&Column>, Error>>()?;
+        check_together(&outputs)?;
+
+        let taken = outputs.first().map(|output| output.name.as_str());
         let input = input
             .or_else(|| input_of(columns, taken))
-            .ok_or_else(|| missing(&input_argument, "texts"))?;
-        let is_given = output.is_some();
-        let output = output.or_else(|| output_of(columns, input)).ok_or_else(|| {
-            missing(&output_argument, "SMILES, rankings, labels, classes, numbers or further texts")
-        })?;
-        let further = if is_given { given } else { numbers_beside(columns, input, output, rows) };
+            .ok_or_else(|| missing(columns, INPUT, "texts"))?;
+        let (output, further) = match outputs.split_first() {
+            Some((output, further)) => (*output, further.to_vec()),
+            None => {
+                let what = "SMILES, rankings, labels, classes, numbers or further texts";
+                let output = output_of(columns, input);
+                let output = output.ok_or_else(|| missing(columns, OUTPUT, what))?;
+                (output, numbers_beside(columns, input, output, rows))
+            }
+        };
         ensure(
             input.name != output.name,
-            output_argument,
+            Argument::new(OUTPUT),
             format!("{:?}", output.name),
             "a column other than the input's",
         )?;
+
         let is_free = |column: &&Column| {
             let outputs = [output].into_iter().chain(further.iter().copied());
             column.name != input.name
@@ -100,6 +77,44 @@ impl Roles {
             further: further.into_iter().cloned().collect(),
             id: id.map(|column| column.name.clone()),
         })
+    }
+}
+
+/// The column of a name that an argument gives.
+fn named<'c>(
+    columns: &'c [Column],
+    argument: &'static str,
+    name: &str,
+) -> Result<&'c Column, Error> {
+    let column = columns.iter().find(|column| column.name == name);
+    let names = || listed(columns.iter().map(|column| column.name.as_str()));
+    column.ok_or_else(|| Error::value(Argument::new(argument), format!("{name:?}"), names()))
+}
+
+/// The error for a table without a column that an argument could name.
+fn missing(columns: &[Column], argument: &'static str, what: &str) -> Error {
+    let names = listed(columns.iter().map(|column| column.name.as_str()));
+    let mut allowed = format!("the name of one: {names}");
+    if let Some(inchi) = columns.iter().find(|column| column.kind == ColumnKind::Inchi) {
+        allowed += &format!(
+            " (molecules are read as SMILES, which RDKit's Chem.MolToSmiles(Chem.MolFromInchi(text)) makes of the InChI in \
+             {:?})",
+            inchi.name
+        );
+    }
+    Error::value(Argument::new(argument), format!("no column of {what}"), allowed)
+}
+
+/// Refuses several columns of outputs that are not all plain numbers.
+fn check_together(outputs: &[&Column]) -> Result<(), Error> {
+    let other = outputs.iter().find(|column| !are_plain_numbers(column));
+    match other {
+        Some(other) if outputs.len() > 1 => {
+            let columns = format!("{:?} beside others", other.name);
+            let allowed = "one column, or several of numbers without units";
+            Err(Error::value(Argument::new(OUTPUT), columns, allowed))
+        }
+        Some(_) | None => Ok(()),
     }
 }
 

@@ -190,48 +190,54 @@ impl InputsConfig {
                 check_row_count(&all, &path, &index.table)?;
                 Box::new(move |table| Ok(Inputs::Vectors(all.select(&index.of(table, column)?)?)))
             }
-            Self::Kernels(config) => {
-                let index = RowIndex::read(&config.table, &config.id, wanted)?;
-                let root = wanted.root()?;
-                let id = &config.id;
-                let anchors =
-                    config.anchors.as_ref().map(|file| Table::read(&root.file(file), &[id]));
-                let anchors = anchors.transpose()?;
-                let followed = [&index.table, anchors.as_ref().unwrap_or(&index.table)];
-                let read = |name: &String| {
-                    let path = root.file(name);
-                    let matrix = read_matrix(&path)?;
-                    for (size, table) in [matrix.nrows(), matrix.ncols()].into_iter().zip(followed)
-                    {
-                        if size != table.len() {
-                            return Err(Error::row_count(&path, size, table.path(), table.len()));
-                        }
-                    }
-                    Ok(matrix)
-                };
-                let matrices = config.files.iter().map(read).collect::<Result<Vec<_>, Error>>()?;
-                let places = anchors.map(|table| index.of(&table, id)).transpose()?;
-                let training = match &places {
-                    Some(anchors) => (0..anchors.len()).collect(),
-                    None => training(&index)?,
-                };
-                let values = move |rows: &[usize]| -> Vec<Mat<f64>> {
-                    let value =
-                        |matrix: &Mat<f64>, i: usize, j: usize| matrix[(rows[i], training[j])];
-                    let part = |matrix| {
-                        Mat::from_fn(rows.len(), training.len(), |i, j| value(matrix, i, j))
-                    };
-                    matrices.iter().map(part).collect()
-                };
-                let anchors = places.map(|rows| values(&rows)).unwrap_or_default();
-                Box::new(move |table| {
-                    let rows = index.of(table, column)?;
-                    let matrices = values(&rows);
-                    let anchors = anchors.clone();
-                    Ok(Inputs::Kernels(KernelRows { matrices, anchors }))
-                })
-            }
+            Self::Kernels(config) => config.reader(column, wanted, training)?,
         })
+    }
+}
+
+impl KernelInputsConfig {
+    /// Reads the matrices, and gives what reads the rows of them that the `column` of a table names.
+    fn reader<'a>(
+        &'a self,
+        column: &'a str,
+        wanted: &Wanted,
+        training: impl FnOnce(&RowIndex) -> Result<Vec<usize>, Error>,
+    ) -> Result<InputReader<'a>, Error> {
+        let index = RowIndex::read(&self.table, &self.id, wanted)?;
+        let root = wanted.root()?;
+        let id = &self.id;
+        let anchors = self.anchors.as_ref().map(|file| Table::read(&root.file(file), &[id]));
+        let anchors = anchors.transpose()?;
+        let followed = [&index.table, anchors.as_ref().unwrap_or(&index.table)];
+        let read = |name: &String| {
+            let path = root.file(name);
+            let matrix = read_matrix(&path)?;
+            for (size, table) in [matrix.nrows(), matrix.ncols()].into_iter().zip(followed) {
+                if size != table.len() {
+                    return Err(Error::row_count(&path, size, table.path(), table.len()));
+                }
+            }
+            Ok(matrix)
+        };
+        let matrices = self.files.iter().map(read).collect::<Result<Vec<_>, Error>>()?;
+        let places = anchors.map(|table| index.of(&table, id)).transpose()?;
+        let training = match &places {
+            Some(anchors) => (0..anchors.len()).collect(),
+            None => training(&index)?,
+        };
+        let values = move |rows: &[usize]| -> Vec<Mat<f64>> {
+            let value = |matrix: &Mat<f64>, i: usize, j: usize| matrix[(rows[i], training[j])];
+            let part =
+                |matrix| Mat::from_fn(rows.len(), training.len(), |i, j| value(matrix, i, j));
+            matrices.iter().map(part).collect()
+        };
+        let anchors = places.map(|rows| values(&rows)).unwrap_or_default();
+        Ok(Box::new(move |table| {
+            let rows = index.of(table, column)?;
+            let matrices = values(&rows);
+            let anchors = anchors.clone();
+            Ok(Inputs::Kernels(KernelRows { matrices, anchors }))
+        }))
     }
 }
 
