@@ -33,7 +33,7 @@ mod summary;
 mod targets;
 
 pub use embedding::OutputEmbedding;
-pub use features::{InputSketch, TrainingInputs, nystrom_features};
+pub use features::{GramMatrix, InputSketch, TrainingInputs, nystrom_features};
 pub use lipschitz::{
     InputFeatures, LipschitzProblem, Offset, Stop, coverage, crossing_loss, fit_lipschitz,
     pinball_loss,

@@ -2,11 +2,16 @@ use std::borrow::Cow;
 use std::ops::Range;
 
 use dsokr_basis::Projection;
-use dsokr_basis::eigenbasis::{multiply, sum_over_ranks};
+use dsokr_basis::eigenbasis::sum_over_ranks;
 use dsokr_core::{Error, Processes, RowWeights};
-use faer::{Accum, Mat, MatRef};
+use faer::linalg::matmul::matmul;
+use faer::{Accum, Mat, MatMut, MatRef, Par};
+use rayon::prelude::*;
 
 use crate::linear::{PANEL, Scalar, product};
+
+/// Features whose sums over outputs one task multiplies.
+const ROWS: usize = 64;
 
 /// The targets of a kernel machine: p numbers for each of n training rows, and for each row the
 /// squared distance `r(y)` to the output that no prediction reaches, and its weight in the loss.
@@ -152,11 +157,7 @@ impl Targets {
 
     /// Returns the same targets times a matrix of p rows.
     pub(crate) fn times(&self, matrix: MatRef<f64>) -> Result<Self, Error> {
-        self.mapped(matrix.ncols(), |values| {
-            let rows = values.len() / self.width;
-            let product = multiply(MatRef::from_row_major_slice(values, rows, self.width), matrix);
-            product.row_iter().flat_map(|row| row.iter().copied().collect::<Vec<_>>()).collect()
-        })
+        self.mapped(matrix.ncols(), |values| times(values, matrix))
     }
 
     /// The same targets with `width` numbers a row, which `map` gives for rows of p numbers.
@@ -285,13 +286,17 @@ impl<'t> SideSums<'t> {
                 product(self.sums.as_mut(), Accum::Add, features, columns.transpose(), PANEL);
             }
             Values::Classes(columns) | Values::Shared { output_of: columns, .. } => {
-                for (row, feature) in rows.zip(features.col_iter()) {
-                    let root = targets.weights.get(row).sqrt();
-                    let sum = self.sums.col_mut(columns[row] as usize);
-                    sum.iter_mut()
-                        .zip(feature.iter())
-                        .for_each(|(sum, value)| *sum += root * value);
-                }
+                // some of the features in a task, which adds up the rows in their order
+                self.sums.par_row_chunks_mut(PANEL).enumerate().for_each(|(task, mut sums)| {
+                    let features = features.subrows(task * PANEL, sums.nrows());
+                    for (row, feature) in rows.clone().zip(features.col_iter()) {
+                        let root = targets.weights.get(row).sqrt();
+                        let sum = sums.as_mut().col_mut(columns[row] as usize);
+                        sum.iter_mut()
+                            .zip(feature.iter())
+                            .for_each(|(sum, value)| *sum += root * value);
+                    }
+                });
             }
         }
     }
@@ -306,12 +311,29 @@ impl<'t> SideSums<'t> {
             Values::Shared { distinct, .. } => {
                 let outputs = self.sums.ncols();
                 let distinct = MatRef::from_row_major_slice(distinct, outputs, self.targets.width);
-                multiply(self.sums.as_ref(), distinct)
+                let mut sums = Mat::zeros(self.sums.nrows(), distinct.ncols());
+                product(sums.as_mut(), Accum::Replace, self.sums.as_ref(), distinct, ROWS);
+                sums
             }
         };
         sum_over_ranks(processes, &mut sums)?;
         Ok(sums)
     }
+}
+
+/// Returns rows of p numbers times a matrix of p rows, row-major.
+pub(crate) fn times(values: &[f64], matrix: MatRef<f64>) -> Vec<f64> {
+    let p = matrix.nrows();
+    let q = matrix.ncols();
+    let mut out = vec![0.0; values.len() / p * q];
+    let parts = out.par_chunks_mut(PANEL * q).zip(values.par_chunks(PANEL * p));
+    parts.for_each(|(out, values)| {
+        let rows = values.len() / p;
+        let out = MatMut::from_row_major_slice_mut(out, rows, q);
+        let values = MatRef::from_row_major_slice(values, rows, p);
+        matmul(out, Accum::Replace, values, matrix, 1.0, Par::Seq);
+    });
+    out
 }
 
 /// The error for targets that have no coordinates.

@@ -9,7 +9,9 @@ use dsokr_basis::kernel::{OutputKernel, SumKernel};
 use dsokr_basis::{Features, Kernel, RowKind, RowSource};
 use dsokr_core::store::Stored;
 use dsokr_data::{ReadTexts, Split};
-use dsokr_machines::{KernelModel, KernelWeighting, Scaling, combine, nystrom_features};
+use dsokr_machines::{
+    GramMatrix, KernelModel, KernelWeighting, Scaling, combine, nystrom_features,
+};
 use faer::Mat;
 use serde::{Deserialize, Serialize};
 
@@ -262,7 +264,7 @@ impl MachineInputs {
                 };
                 let all = sum(&values.matrices)?;
                 if values.anchors.is_empty() {
-                    return Ok(MachineRows::Gram(all));
+                    return Ok(MachineRows::Gram(GramMatrix::new(all)));
                 }
                 let rows = nystrom_features(all.as_ref(), sum(&values.anchors)?.as_ref())?;
                 Ok(MachineRows::Features(Cow::Owned(rows), Arc::new(Kernel::Linear)))

@@ -5,8 +5,7 @@ use std::sync::Arc;
 
 use dsokr_basis::kernel::OutputKernel;
 use dsokr_basis::{Features, RowSource};
-use dsokr_machines::{KernelModel, TrainingInputs};
-use faer::Mat;
+use dsokr_machines::{GramMatrix, KernelModel, TrainingInputs};
 
 use crate::error::Error;
 
@@ -15,7 +14,7 @@ pub(super) enum MachineRows<'s> {
     /// Rows, and the kernel that compares them.
     Features(Cow<'s, Features>, Arc<dyn OutputKernel>),
     /// Values of a precomputed kernel with the n training inputs, pairs × n.
-    Gram(Mat<f64>),
+    Gram(GramMatrix),
 }
 
 impl MachineRows<'_> {
@@ -34,7 +33,7 @@ impl MachineRows<'_> {
     pub(super) fn len(&self) -> usize {
         match self {
             Self::Features(rows, _) => rows.len(),
-            Self::Gram(values) => values.nrows(),
+            Self::Gram(values) => values.values().nrows(),
         }
     }
 
@@ -42,7 +41,7 @@ impl MachineRows<'_> {
     pub(super) fn predictions(&self, model: &KernelModel) -> Result<Vec<f32>, Error> {
         Ok(match self {
             Self::Features(rows, _) => model.predict(rows.as_ref())?,
-            Self::Gram(values) => model.predict_gram(values.as_ref())?,
+            Self::Gram(values) => model.predict_gram(values.values())?,
         })
     }
 
@@ -50,7 +49,7 @@ impl MachineRows<'_> {
     pub(super) fn training(&self) -> TrainingInputs<'_> {
         match self {
             Self::Features(rows, kernel) => TrainingInputs::rows(Arc::clone(kernel), rows.as_ref()),
-            Self::Gram(gram) => TrainingInputs::Gram(gram.as_ref()),
+            Self::Gram(gram) => TrainingInputs::Gram(gram),
         }
     }
 }

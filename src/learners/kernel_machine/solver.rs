@@ -141,7 +141,7 @@ pub(super) fn advice_on_unlike(
             let first = rows.block(0..n)?;
             kernel.block(&first, &first)?
         }
-        TrainingInputs::Gram(values) => values.submatrix(0, 0, n, n).to_owned(),
+        TrainingInputs::Gram(gram) => gram.values().submatrix(0, 0, n, n).to_owned(),
     };
     let alike = |i: usize, j: usize| {
         i != j && values[(i, j)].abs() > UNLIKE * (values[(i, i)] * values[(j, j)]).sqrt()

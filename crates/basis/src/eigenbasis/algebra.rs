@@ -1,4 +1,5 @@
-//! Linear algebra of coordinates: eigenvectors and products on one thread, in `f64`, and projections in `f32` or `f64`.
+//! Linear algebra of coordinates: eigenvectors and products in `f64`, and projections in `f32` or `f64`. No result depends
+//! on the number of threads.
 
 use std::borrow::Cow;
 use std::fmt::Display;
@@ -22,6 +23,10 @@ use crate::kernel::OutputKernel;
 
 /// The most rows of a matrix whose eigenvectors take well below a second.
 const QUICK: usize = 512;
+
+/// Parts into which the eigendecomposition of a larger matrix is divided, however many threads there are: its rounding
+/// depends on their number.
+const PARTS: usize = 16;
 
 /// Columns of a product in one task.
 pub(super) const TILE: usize = 128;
@@ -53,7 +58,7 @@ impl Eigen {
 
 /// Returns eigenvalues above `tolerance` times the largest one, and their eigenvectors.
 ///
-/// On one thread, so that the result does not depend on their number.
+/// The result does not depend on the number of threads.
 ///
 /// # Errors
 /// [`Error::ZeroMatrix`] when the largest eigenvalue is not above 0; [`Error::Numeric`] for a
@@ -131,7 +136,8 @@ pub(super) fn gram_of_rows(a: MatRef<f64>) -> Mat<f64> {
 /// Returns all eigenvalues, descending, and eigenvectors of a symmetric matrix of finite numbers; its lower half
 /// is read.
 ///
-/// On one thread, so that the result does not depend on their number.
+/// A matrix of more than 512 rows is decomposed in 16 parts by as many threads as there are, so that the result does not
+/// depend on their number.
 ///
 /// # Errors
 /// [`Error::Numeric`] when the decomposition does not converge.
@@ -140,17 +146,18 @@ pub fn symmetric_eigen(matrix: MatRef<f64>) -> Result<Eigen, Error> {
     let mut values = Diag::zeros(size);
     let mut vectors = Mat::zeros(size, size);
     let compute_vectors = ComputeEigenvectors::Yes;
-    let scratch =
-        self_adjoint_evd_scratch::<f64>(size, compute_vectors, Par::Seq, Default::default());
+    let parts = if size > QUICK { Par::rayon(PARTS) } else { Par::Seq };
+    let scratch = self_adjoint_evd_scratch::<f64>(size, compute_vectors, parts, Default::default());
     let mut memory = MemBuffer::new(scratch);
     let stack = MemStack::new(&mut memory);
     let values_out = values.as_mut();
     let vectors_out = Some(vectors.as_mut());
-    self_adjoint_evd(matrix, values_out, vectors_out, Par::Seq, stack, Default::default())
-        .map_err(|_| {
+    self_adjoint_evd(matrix, values_out, vectors_out, parts, stack, Default::default()).map_err(
+        |_| {
             let what = format!("a {size} x {size} matrix");
             Error::Numeric(format!("the eigendecomposition of {what} did not converge"))
-        })?;
+        },
+    )?;
     Ok(Eigen {
         values: values.column_vector().iter().rev().copied().collect(),
         vectors: vectors.as_ref().reverse_cols().to_owned(),

@@ -6,17 +6,24 @@
 use dsokr_core::{Error, Processes};
 use faer::linalg::matmul::matmul;
 use faer::linalg::triangular_solve::solve_lower_triangular_in_place;
-use faer::{Accum, Mat, MatRef, Par};
+use faer::{Accum, Mat, MatMut, MatRef, Par};
+use rayon::prelude::*;
 
 use super::Basis;
-use super::algebra::cholesky;
-use crate::features::RowSource;
+use super::algebra::{TILE, cholesky};
 use crate::features::product::widen;
+use crate::features::{self, RowSource};
 use crate::kernel::IntoKernel;
 use crate::sketch::{Sketch, SketchKind, SketchOptions};
 
 /// Rows in a block of B.
 const ROWS: usize = 1024;
+
+/// Blocks whose coordinates are held at once.
+const BLOCKS: usize = 16;
+
+/// Rows whose scores one task computes.
+const SCORED: usize = 128;
 
 /// Returns approximate ridge leverage score of each row, `ℓ̃_i = B_i (BᵀB + nλI)⁻¹ B_iᵀ`, in [0, 1].
 ///
@@ -47,24 +54,31 @@ pub fn scores(
     let rank = basis.dimension();
 
     let n = rows.len();
-    let project = |start: usize| {
+    let project = |start: usize, count: usize| {
         let start = n.min(start);
-        let projection = basis.project_range(rows, start..n.min(start + ROWS))?;
+        let projection = basis.project_range(rows, start..n.min(start + count))?;
         Ok::<_, Error>(projection.into_coordinates())
     };
     let mut covariance = Mat::<f64>::zeros(rank, rank);
     // a block of each rank at once
     for start in (0..n).step_by(ROWS * processes.size()) {
-        let projected = project(start + ROWS * processes.rank())?;
+        let projected = project(start + ROWS * processes.rank(), ROWS)?;
         for block in processes.gather_numbers(&projected)? {
             let wide = widen(&block);
             let b = MatRef::from_column_major_slice(&wide, rank, wide.len() / rank);
-            matmul(covariance.as_mut(), Accum::Add, b, b.transpose(), 1.0, Par::Seq);
+            // the lower half, which the factor reads; each column in the order of the rows
+            covariance.par_col_chunks_mut(TILE).enumerate().for_each(|(tile, out)| {
+                let first = tile * TILE;
+                let right = b.subrows(first, out.ncols()).transpose();
+                let lower = b.subrows(first, rank - first);
+                let out = out.subrows_mut(first, rank - first);
+                matmul(out, Accum::Add, lower, right, 1.0, Par::Seq);
+            });
         }
     }
     let ridge = n as f64 * lambda;
     (0..rank).for_each(|j| covariance[(j, j)] += ridge);
-    // L Lᵀ = BᵀB + nλI, in place, on one thread: scores must not depend on the number of threads.
+    // L Lᵀ = BᵀB + nλI, in place, on one thread: s is small
     cholesky(covariance.as_mut()).map_err(|_| {
         Error::Numeric(format!(
             "a {rank} x {rank} matrix is numerically not positive definite; raise the ridge"
@@ -73,11 +87,14 @@ pub fn scores(
 
     let mut scores = Vec::new();
     let rank_rows = processes.part_in_blocks(n, ROWS);
-    for start in rank_rows.step_by(ROWS) {
-        let wide = widen(&project(start)?);
-        let mut b = MatRef::from_column_major_slice(&wide, rank, wide.len() / rank).to_owned();
-        solve_lower_triangular_in_place(covariance.as_ref(), b.as_mut(), Par::Seq);
-        scores.extend(b.col_iter().map(|column| column.squared_norm_l2()));
+    for part in features::ranges(rank_rows, BLOCKS * ROWS) {
+        let mut wide = widen(&project(part.start, part.len())?);
+        let solved = wide.par_chunks_mut(SCORED * rank).map(|part| {
+            let mut b = MatMut::from_column_major_slice_mut(part, rank, part.len() / rank);
+            solve_lower_triangular_in_place(covariance.as_ref(), b.as_mut(), Par::Seq);
+            b.as_ref().col_iter().map(|column| column.squared_norm_l2()).collect()
+        });
+        scores.extend(solved.collect::<Vec<Vec<f64>>>().concat());
     }
     processes.join(scores)
 }

@@ -14,6 +14,9 @@ use crate::kernel::zero_rows;
 /// Rows projected by one task.
 const ROWS: usize = 256;
 
+/// Coordinates whose mean one task adds up, a cache line or more of each row.
+const SUMMED: usize = 32;
+
 /// Anchors in one product.
 const ANCHORS: usize = 1024;
 
@@ -69,10 +72,13 @@ impl Projection {
     /// encoder best starts.
     pub fn mean(&self, weights: &RowWeights) -> Vec<f32> {
         let mut sum = vec![0.0f64; self.dimension];
-        for (at, row) in self.coordinates.chunks_exact(self.dimension.max(1)).enumerate() {
-            let weight = weights.get(at);
-            sum.iter_mut().zip(row).for_each(|(sum, &value)| *sum += weight * f64::from(value));
-        }
+        sum.par_chunks_mut(SUMMED).enumerate().for_each(|(chunk, sum)| {
+            for (at, row) in self.coordinates.chunks_exact(self.dimension).enumerate() {
+                let weight = weights.get(at);
+                let values = sum.iter_mut().zip(&row[chunk * SUMMED..]);
+                values.for_each(|(sum, &value)| *sum += weight * f64::from(value));
+            }
+        });
         let total = weights.total(self.len().max(1));
         sum.into_iter().map(|sum| (sum / total) as f32).collect()
     }

@@ -99,9 +99,15 @@ impl Projector {
         let dimension = matrix.len() / width;
         let transposed = match kind {
             RowKind::Dense => Vec::new(),
-            RowKind::Bits | RowKind::Sparse => (0..matrix.len())
-                .map(|at| matrix[at % dimension * width + at / dimension])
-                .collect(),
+            RowKind::Bits | RowKind::Sparse => {
+                let mut transposed = vec![0.0; matrix.len()];
+                let columns = transposed.par_chunks_mut(dimension.max(1)).enumerate();
+                columns.for_each(|(column, out)| {
+                    let values = matrix[column..].iter().step_by(width);
+                    out.iter_mut().zip(values).for_each(|(out, &value)| *out = value);
+                });
+                transposed
+            }
         };
         Self::Linear { matrix, transposed, zero }
     }

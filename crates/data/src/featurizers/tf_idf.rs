@@ -146,6 +146,9 @@ const WEIGHTS: std::ops::RangeInclusive<f32> = 1.0..=64.0;
 /// Number of texts whose n-grams one task counts.
 const TEXTS: usize = 256;
 
+/// Number of texts whose hashed n-grams are held at once.
+const WAVE: usize = 1 << 14;
+
 /// Terms are short: a hasher that is faster on them than the standard one.
 type TermMap<V> = HashMap<String, V, foldhash::fast::RandomState>;
 
@@ -179,10 +182,13 @@ impl NgramBlock {
         };
         if ngrams.buckets > 0 {
             let mut frequency = vec![0.0; ngrams.buckets];
-            for (at, text) in texts.iter().enumerate() {
-                let weight = weights.get(at);
-                let counts = block.counts(text);
-                counts.into_iter().for_each(|(index, _)| frequency[index as usize] += weight);
+            // Texts are hashed in parallel, a wave of them at once, and counted in their order.
+            for (wave, texts) in texts.chunks(WAVE).enumerate() {
+                let counts: Vec<_> = texts.par_iter().map(|text| block.counts(text)).collect();
+                for (at, counts) in counts.into_iter().enumerate() {
+                    let weight = weights.get(wave * WAVE + at);
+                    counts.into_iter().for_each(|(index, _)| frequency[index as usize] += weight);
+                }
             }
             block.idf = frequency.into_iter().map(idf).collect();
             return Ok(block);

@@ -2,6 +2,7 @@ use std::path::Path;
 
 use dsokr_core::Error;
 use dsokr_core::store::Array;
+use rayon::prelude::*;
 
 /// Texts, all in one, with where each starts and the last ends, in bytes.
 #[derive(Clone, Debug, PartialEq)]
@@ -78,7 +79,7 @@ impl Texts {
 pub(crate) fn sorted(ids: &Texts) -> Result<Vec<u32>, Error> {
     let mut order: Vec<u32> = (0..ids.len() as u32).collect();
     let key = |candidate: u32| (ids.get(candidate as usize), candidate);
-    order.sort_unstable_by(|&a, &b| key(a).cmp(&key(b)));
+    order.par_sort_unstable_by(|&a, &b| key(a).cmp(&key(b)));
     let same = |pair: &&[u32]| ids.get(pair[0] as usize) == ids.get(pair[1] as usize);
     match order.windows(2).filter(same).min_by_key(|pair| pair[1]) {
         Some(pair) => Err(same_id(pair[0], pair[1], ids.get(pair[0] as usize))),

@@ -26,8 +26,8 @@ impl<'a> ComparedInputs<'a> {
             TrainingInputs::Rows(rows, kernel) => Ok(Self::Rows(*rows, Arc::clone(kernel))),
             TrainingInputs::Gram(gram) => {
                 // a matrix that is not a kernel is refused before it is copied
-                inputs.gram()?;
-                let (kernel, numbers) = GramKernel::from_gram(*gram)?;
+                gram.check()?;
+                let (kernel, numbers) = GramKernel::from_gram(gram.values())?;
                 Ok(Self::Numbers(numbers, kernel))
             }
         }

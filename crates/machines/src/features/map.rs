@@ -62,7 +62,7 @@ impl FeatureMap {
     /// Rows that the kernel does not take.
     pub(crate) fn every(inputs: &TrainingInputs) -> Result<Self, Error> {
         match inputs {
-            TrainingInputs::Gram(gram) => Ok(Self::Given { inputs: gram.nrows() }),
+            TrainingInputs::Gram(gram) => Ok(Self::Given { inputs: gram.values().nrows() }),
             TrainingInputs::Rows(rows, kernel) => {
                 kernel.validate(rows.kind())?;
                 let all = read(*rows, 0..rows.len())?;

@@ -16,5 +16,5 @@ pub(crate) use linear_index::scales;
 pub(crate) use map::{AnchorFeatures, FeatureMap, blocks, given_only};
 pub use precomputed::nystrom_features;
 pub use sketched::InputSketch;
-pub use training::TrainingInputs;
 pub(crate) use training::checked;
+pub use training::{GramMatrix, TrainingInputs};

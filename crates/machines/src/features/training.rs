@@ -1,7 +1,7 @@
 //! The inputs of a kernel machine, and their Gram matrices.
 
 use std::ops::Range;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use dsokr_basis::eigenbasis::leading;
 use dsokr_basis::features::read;
@@ -23,7 +23,59 @@ pub enum TrainingInputs<'a> {
     Rows(&'a dyn RowSource, Arc<dyn OutputKernel>),
     /// The n × n matrix of a precomputed kernel. Solvers that sketch inputs hold a copy of it; the Lipschitz solver
     /// needs rows.
-    Gram(MatRef<'a, f64>),
+    Gram(&'a GramMatrix),
+}
+
+/// Values of a precomputed kernel, of inputs with the n training inputs. Those of the training inputs are their Gram
+/// matrix: it is checked when it is first used, and not again.
+#[derive(Clone, Debug)]
+pub struct GramMatrix {
+    values: Mat<f64>,
+    /// Set once the matrix has been found to be one of a kernel.
+    is_checked: OnceLock<()>,
+}
+
+impl GramMatrix {
+    /// Creates the matrix of some values, inputs × n.
+    pub fn new(values: Mat<f64>) -> Self {
+        Self { values, is_checked: OnceLock::new() }
+    }
+
+    /// Returns the values, inputs × n.
+    pub fn values(&self) -> MatRef<'_, f64> {
+        self.values.as_ref()
+    }
+
+    /// Returns the values of some inputs with each other. Those of a matrix that has been checked need no check.
+    pub(crate) fn principal(&self, inputs: &[usize]) -> Self {
+        let value = |i: usize, j: usize| self.values[(inputs[i], inputs[j])];
+        let values = Mat::from_fn(inputs.len(), inputs.len(), value);
+        Self { values, is_checked: self.is_checked.clone() }
+    }
+
+    /// Returns the lower half, of a matrix that is checked.
+    ///
+    /// # Errors
+    /// The errors of [`TrainingInputs::gram`] for a precomputed kernel.
+    fn lower_half(&self) -> Result<Panels<f64>, Error> {
+        if self.is_checked.get().is_some() {
+            return lower_half(self.values());
+        }
+        let panels = checked(self.values())?;
+        self.is_checked.get_or_init(|| ());
+        Ok(panels)
+    }
+
+    /// Checks the matrix unless it has been checked.
+    ///
+    /// # Errors
+    /// The errors of [`TrainingInputs::gram`] for a precomputed kernel.
+    pub(crate) fn check(&self) -> Result<(), Error> {
+        if self.is_checked.get().is_none() {
+            self.lower_half()?;
+        }
+        Ok(())
+    }
 }
 
 impl<'a> TrainingInputs<'a> {
@@ -36,7 +88,7 @@ impl<'a> TrainingInputs<'a> {
     pub fn len(&self) -> usize {
         match self {
             Self::Rows(rows, _) => rows.len(),
-            Self::Gram(gram) => gram.nrows(),
+            Self::Gram(gram) => gram.values().nrows(),
         }
     }
 
@@ -58,7 +110,7 @@ impl<'a> TrainingInputs<'a> {
                 kernel.check(&read(*rows, 0..rows.len())?)?;
                 gram(kernel.as_ref(), *rows)
             }
-            Self::Gram(gram) => checked(*gram),
+            Self::Gram(gram) => gram.lower_half(),
         }
     }
 
@@ -70,7 +122,7 @@ impl<'a> TrainingInputs<'a> {
     pub(crate) fn gram_single(&self) -> Result<Panels<f32>, Error> {
         match self {
             Self::Rows(rows, kernel) => single(kernel.as_ref(), *rows),
-            Self::Gram(gram) => Ok(checked(*gram)?.single()),
+            Self::Gram(gram) => Ok(gram.lower_half()?.single()),
         }
     }
 }
@@ -109,6 +161,15 @@ fn by_panels<T: Scalar>(
     Ok(gram)
 }
 
+/// Returns the lower half of the mean of a matrix and its transpose.
+fn lower_half(gram: MatRef<f64>) -> Result<Panels<f64>, Error> {
+    Panels::try_new(gram.nrows(), |rows| {
+        let element =
+            |i: usize, j: usize| 0.5 * (gram[(rows.start + i, j)] + gram[(j, rows.start + i)]);
+        Ok(Mat::from_fn(rows.len(), rows.end, element))
+    })
+}
+
 /// Returns the lower half of a Gram matrix that is square, finite, not zero, symmetric and positive semi-definite.
 pub(crate) fn checked(gram: MatRef<f64>) -> Result<Panels<f64>, Error> {
     let n = gram.nrows();
@@ -129,11 +190,7 @@ pub(crate) fn checked(gram: MatRef<f64>) -> Result<Panels<f64>, Error> {
             }
         }
     }
-    let panels = Panels::try_new(n, |rows| {
-        let element =
-            |i: usize, j: usize| 0.5 * (gram[(rows.start + i, j)] + gram[(j, rows.start + i)]);
-        Ok::<_, Error>(Mat::from_fn(rows.len(), rows.end, element))
-    })?;
+    let panels = lower_half(gram)?;
     // Positive definite after a small shift: a Cholesky factor says so, in a ninth of the time of
     // the eigenvalues, which are computed only to name the offending one.
     let trace = panels.trace().abs();

@@ -8,17 +8,28 @@ use dsokr_basis::features::{Distinct, Selected, distinct, ranges, read};
 use dsokr_basis::kernel::IntoKernel;
 use dsokr_basis::{Basis, Features, OutputKernel, RowKind, RowSource};
 use dsokr_core::{Cancellation, Error, Processes, RowWeights};
-use faer::{Mat, MatRef};
+use faer::{Accum, Mat, MatRef};
+use rayon::prelude::*;
 
 use super::repeated::{repeated, sums_of_weights};
 use crate::embedding::{OutputEmbedding, map};
-use crate::targets::{Targets, Values};
+use crate::linear;
+use crate::targets::{Targets, Values, times};
 
 /// Rows of outputs in one block.
 const ROWS: usize = 1024;
 
-/// Training outputs whose points are computed at once.
+/// Outputs whose points are computed at once, at most.
 const AT_ONCE: usize = 16 * ROWS;
+
+/// Numbers of points that are computed at once.
+const NUMBERS: usize = 16 << 20;
+
+/// Outputs whose points one task turns and centres.
+const TASK: usize = 64;
+
+/// Coordinates whose mean one task adds up, a cache line or more of each row.
+const SUMMED: usize = 16;
 
 /// The coordinates that predictions live in: how outputs become targets, and candidates points.
 ///
@@ -221,12 +232,7 @@ impl OutputSpace {
             "of a different kind",
             "the coordinates of a basis",
         )?;
-        let turn = embedding.directions().transpose();
-        let turned = |values: &[f64]| -> Vec<f64> {
-            let columns = MatRef::from_column_major_slice(values, width, values.len() / width);
-            let turned = multiply(turn, columns);
-            turned.col_iter().flat_map(|column| column.iter().copied()).collect()
-        };
+        let turned = |values: &[f64]| times(values, embedding.directions());
         let centre = turned(&self.centre);
         let map = self.map.clone();
         let targets = targets.mapped(embedding.rank(), turned)?;
@@ -297,7 +303,7 @@ impl OutputSpace {
             SpaceKind::Training { kernel, .. } => kernel.is_normalised(),
         };
         let shift = if normalised { 0.5 } else { 0.0 };
-        for range in ranges(rank_rows, ROWS) {
+        for range in ranges(rank_rows, self.rows_at_once()) {
             let columns = self.wide(candidates, range.clone())?;
             let diagonal: Vec<f64> = match self.as_basis() {
                 Some(basis) if !basis.tempering().changes_nothing() => {
@@ -310,19 +316,39 @@ impl OutputSpace {
                 _ => self.kernel().diagonal(&read(candidates, range)?),
             };
             constants.extend(diagonal.iter().map(|k| (shift - 0.5 * k) as f32));
-            let projected = match &self.directions {
-                Some(directions) => &multiply(directions.transpose(), columns.as_ref()),
-                None => &columns,
-            };
-            // The leading coordinates, where not all are used.
-            for column in projected.subrows(0, dimension).col_iter() {
-                let centred = column.iter().zip(&self.centre).map(|(value, mean)| value - mean);
-                coordinates.extend(centred.map(|value| value as f32));
-            }
+            let first = coordinates.len();
+            coordinates.resize(first + columns.ncols() * dimension, 0.0);
+            let tasks = coordinates[first..].par_chunks_mut(TASK * dimension).enumerate();
+            tasks.for_each(|(task, out)| {
+                let columns = columns.as_ref().subcols(task * TASK, out.len() / dimension);
+                let turned;
+                let projected = match &self.directions {
+                    Some(directions) => {
+                        turned = multiply(directions.transpose(), columns);
+                        turned.as_ref()
+                    }
+                    None => columns,
+                };
+                // The leading coordinates, where not all are used.
+                let rows = out.chunks_exact_mut(dimension).zip(projected.col_iter());
+                for (out, column) in rows {
+                    let centred = column.iter().zip(&self.centre).map(|(value, mean)| value - mean);
+                    out.iter_mut().zip(centred).for_each(|(out, value)| *out = value as f32);
+                }
+            });
         }
         let coordinates = processes.join(coordinates)?;
         let constants = processes.join(constants)?;
         Ok(Points { dimension, coordinates, constants })
+    }
+
+    /// Returns the number of outputs whose points are computed at once: many tasks, within 128 MiB.
+    fn rows_at_once(&self) -> usize {
+        let numbers = match &self.map {
+            SpaceKind::Basis(basis) => basis.dimension(),
+            SpaceKind::Training { outputs, .. } => outputs.len(),
+        };
+        (NUMBERS / numbers.max(1)).clamp(ROWS, AT_ONCE)
     }
 
     /// Returns the squared distance in the output kernel's feature space of each prediction from its target,
@@ -343,7 +369,14 @@ impl OutputSpace {
                 for range in ranges(0..outputs.len(), ROWS) {
                     // k × len: columns of the outputs' Gram matrix
                     let gram = self.wide(outputs, range.clone())?;
-                    let product = multiply(gram.transpose(), residuals);
+                    let mut product = Mat::zeros(range.len(), residuals.ncols());
+                    linear::product(
+                        product.as_mut(),
+                        Accum::Replace,
+                        gram.transpose(),
+                        residuals,
+                        TASK,
+                    );
                     for (j, out) in out.iter_mut().enumerate() {
                         let column = residuals.col(j).subrows(range.start, range.len());
                         let terms = column.iter().zip(product.col(j).iter());
@@ -380,11 +413,16 @@ impl OutputSpace {
 
 /// Returns the weighted mean of rows of `width` numbers.
 fn mean(rows: &[f64], width: usize, weights: &RowWeights) -> Vec<f64> {
-    let columns = MatRef::from_column_major_slice(rows, width, rows.len() / width);
-    let total = weights.total(columns.ncols().max(1));
-    let weighted = |(at, value): (usize, &f64)| weights.get(at) * value;
-    columns
-        .row_iter()
-        .map(|row| row.iter().enumerate().map(weighted).sum::<f64>() / total)
-        .collect()
+    let total = weights.total((rows.len() / width).max(1));
+    let mut mean = vec![0.0; width];
+    // some of the coordinates in a task, which adds up the rows in their order
+    mean.par_chunks_mut(SUMMED).enumerate().for_each(|(chunk, mean)| {
+        for (at, row) in rows.chunks_exact(width).enumerate() {
+            let weight = weights.get(at);
+            let values = mean.iter_mut().zip(&row[chunk * SUMMED..]);
+            values.for_each(|(sum, value)| *sum += weight * value);
+        }
+        mean.iter_mut().for_each(|sum| *sum /= total);
+    });
+    mean
 }

@@ -67,7 +67,11 @@ impl KernelModel {
         for range in ranges(range, PROJECTED) {
             let features = self.map.of_rows(rows, range)?;
             let mut out = vec![0.0; features.ncols() * self.width];
-            multiply(&weights, self.width, 0..self.anchors(), features.as_ref(), &mut out);
+            out.par_chunks_mut(ROWS * self.width).enumerate().for_each(|(task, out)| {
+                let count = out.len() / self.width;
+                let features = features.as_ref().subcols(task * ROWS, count);
+                multiply(&weights, self.width, 0..self.anchors(), features, out);
+            });
             let values = out.iter().zip(self.offset.iter().cycle());
             predicted.extend(values.map(|(value, offset)| (value + offset) as f32));
         }

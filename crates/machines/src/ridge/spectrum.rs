@@ -116,9 +116,7 @@ impl Spectrum {
                 Self::full(&TrainingInputs::rows(Arc::clone(kernel), &rows), &targets)
             }
             TrainingInputs::Gram(gram) => {
-                let value = |i: usize, j: usize| gram[(sample[i], sample[j])];
-                let gram = Mat::from_fn(sample.len(), sample.len(), value);
-                Self::full(&TrainingInputs::Gram(gram.as_ref()), &targets)
+                Self::full(&TrainingInputs::Gram(&gram.principal(&sample)), &targets)
             }
         }
     }

@@ -66,6 +66,8 @@ pub struct RidgeSystem {
     factor: AnyFactor,
     /// The diagonal of `(K + nλI)⁻¹`, computed when first used.
     diagonal: OnceLock<Vec<f64>>,
+    /// An estimate of the condition number, computed when first used.
+    condition: OnceLock<f64>,
 }
 
 /// A Cholesky factor of either precision.
@@ -102,7 +104,8 @@ impl RidgeSystem {
         let inputs = inputs.len();
         let weights = weights.clone();
         let diagonal = OnceLock::new();
-        Ok(Self { map, inputs, weights, lambda, precision, factor, diagonal })
+        let condition = OnceLock::new();
+        Ok(Self { map, inputs, weights, lambda, precision, factor, diagonal, condition })
     }
 
     /// Returns the model of the weights `(K + nλI)⁻¹ Ψ`, 2n² multiplications for each coordinate.
@@ -116,14 +119,11 @@ impl RidgeSystem {
         check(n, targets, lambda)?;
         let allowed = "those of the system";
         Error::ensure(self.weights == targets.weights, "weights of rows", "others", allowed)?;
-        let (weights, condition) = match &self.factor {
-            AnyFactor::Single(factor) => {
-                (Weights::Single(solved(factor, targets, n)?), factor.condition()?)
-            }
-            AnyFactor::Double(factor) => {
-                (Weights::Double(solved(factor, targets, n)?), factor.condition()?)
-            }
+        let weights = match &self.factor {
+            AnyFactor::Single(factor) => Weights::Single(solved(factor, targets, n)?),
+            AnyFactor::Double(factor) => Weights::Double(solved(factor, targets, n)?),
         };
+        let condition = self.condition()?;
         let inputs = match self.map {
             FeatureMap::Anchors(_) => Inputs::Full,
             FeatureMap::Given { .. } | FeatureMap::Basis(_) => Inputs::Precomputed,
@@ -134,6 +134,18 @@ impl RidgeSystem {
         let summary = Summary { rows: n, unknowns: n, width: targets.width(), lambda, solution };
         let model = KernelModel::new(self.map.clone(), weights, summary);
         Ok(Fitted { model, system: Arc::clone(self) })
+    }
+
+    /// Returns an estimate of the condition number, which the first call computes.
+    fn condition(&self) -> Result<f64, Error> {
+        if let Some(condition) = self.condition.get() {
+            return Ok(*condition);
+        }
+        let condition = match &self.factor {
+            AnyFactor::Single(factor) => factor.condition()?,
+            AnyFactor::Double(factor) => factor.condition()?,
+        };
+        Ok(*self.condition.get_or_init(|| condition))
     }
 
     /// Returns the diagonal of `(K + nλI)⁻¹`: n³/3 multiplications at the first call.

@@ -4,7 +4,8 @@ use dsokr_basis::{Basis, Kernel, Mat, SketchKind, SketchOptions};
 use dsokr_core::Error;
 use dsokr_core::random::{generator, unit};
 use dsokr_machines::{
-    Arithmetic, KernelWeighting, TargetGram, Targets, TrainingInputs, alignf, combine, fit,
+    Arithmetic, GramMatrix, KernelWeighting, TargetGram, Targets, TrainingInputs, alignf, combine,
+    fit,
 };
 
 use crate::naive::*;
@@ -140,7 +141,12 @@ fn kernels_that_are_none_are_named() {
     let zero = Mat::<f64>::zeros(N, N);
     assert!(refused(&zero).to_string().starts_with("the kernel matrix is zero"));
     let targets = Targets::new(1, [1.0; N]).unwrap();
-    let fitted = fit(&TrainingInputs::Gram(zero.as_ref()), &targets, 1.0, Arithmetic::Double);
+    let fitted = fit(
+        &TrainingInputs::Gram(&GramMatrix::new(zero.clone())),
+        &targets,
+        1.0,
+        Arithmetic::Double,
+    );
     assert!(matches!(fitted, Err(Error::Numeric(_))));
     let small = good.as_ref().submatrix(0, 0, N - 1, N - 1).to_owned();
     assert!(refused(&small).to_string().starts_with("149 rows of the kernel matrix"));

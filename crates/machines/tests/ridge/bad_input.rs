@@ -2,7 +2,7 @@
 
 use dsokr_basis::{Kernel, Mat, SketchKind, SketchOptions};
 use dsokr_core::Error;
-use dsokr_machines::{Arithmetic, OutputSpace, Targets, TrainingInputs, fit};
+use dsokr_machines::{Arithmetic, GramMatrix, OutputSpace, Targets, TrainingInputs, fit};
 
 use crate::naive::*;
 
@@ -74,7 +74,12 @@ fn gram_matrices_that_are_none() {
     let k = gaussian(GAMMA_X, &problem.x, &problem.x);
     let gram = || Mat::from_fn(12, 12, |i, j| k[i][j]);
     let fit = |gram: &Mat<f64>| {
-        fit(&TrainingInputs::Gram(gram.as_ref()), &targets, 1.0, Arithmetic::Double)
+        fit(
+            &TrainingInputs::Gram(&GramMatrix::new(gram.clone())),
+            &targets,
+            1.0,
+            Arithmetic::Double,
+        )
     };
     assert!(fit(&gram()).is_ok());
     let mut other = gram();

@@ -6,8 +6,8 @@ use std::path::Path;
 use dsokr_basis::{Basis, Block, Mat, OutputKernel, RowSource, Sketch, SketchKind, SketchOptions};
 use dsokr_core::{Error, Error as BasisError};
 use dsokr_machines::{
-    Arithmetic, Convergence, KernelModel, OutputSpace, Scaling, Solution, Summary, TrainingInputs,
-    fit,
+    Arithmetic, Convergence, GramMatrix, KernelModel, OutputSpace, Scaling, Solution, Summary,
+    TrainingInputs, fit,
 };
 
 use crate::naive::*;
@@ -61,9 +61,14 @@ fn models_predict_the_same_after_a_file() {
         assert_eq!(read.summary(), model.summary());
         assert_eq!(read.predict(&rows).unwrap(), model.predict(&rows).unwrap());
     }
-    let model = fit(&TrainingInputs::Gram(gram.as_ref()), &targets, 1e-3, Arithmetic::Double)
-        .unwrap()
-        .model;
+    let model = fit(
+        &TrainingInputs::Gram(&GramMatrix::new(gram.clone())),
+        &targets,
+        1e-3,
+        Arithmetic::Double,
+    )
+    .unwrap()
+    .model;
     model.save(path, &BTreeMap::new()).unwrap();
     let read = load(path).unwrap();
     assert_eq!(

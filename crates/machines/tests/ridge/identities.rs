@@ -3,7 +3,7 @@
 use dsokr_basis::features::SparseRows;
 use dsokr_basis::{Basis, Features, Kernel, RowSource, Sketch, SketchKind, SketchOptions};
 use dsokr_core::random::{below, generator};
-use dsokr_machines::{Arithmetic, OutputSpace, Scaling, Targets, TrainingInputs, fit};
+use dsokr_machines::{Arithmetic, GramMatrix, OutputSpace, Scaling, Targets, TrainingInputs, fit};
 
 use crate::naive::*;
 
@@ -165,7 +165,8 @@ fn a_precomputed_kernel_is_the_same_model() {
     let expected = direct.model.predict(&queries.inputs()).unwrap();
     for (precision, tolerance) in [(Arithmetic::Double, 1e-5), (Arithmetic::Single, 1e-2)] {
         let fitted =
-            fit(&TrainingInputs::Gram(gram.as_ref()), &targets, lambda, precision).unwrap();
+            fit(&TrainingInputs::Gram(&GramMatrix::new(gram.clone())), &targets, lambda, precision)
+                .unwrap();
         let actual = fitted.model.predict_gram(values.as_ref()).unwrap();
         let rank = fitted.model.width();
         assert_close(&wide(rank, &actual), &wide(rank, &expected), tolerance, "precomputed");

@@ -16,5 +16,6 @@ mod relevance;
 mod selection;
 mod shared;
 mod streams;
+mod threads;
 mod weighting;
 mod weights;

@@ -9,8 +9,8 @@ use dsokr_decode::{
     Queries, Rank, bootstrap,
 };
 use dsokr_machines::{
-    Arithmetic, KernelWeighting, OutputSpace, Spectrum, TargetGram, TrainingInputs, alignf,
-    combine, fit,
+    Arithmetic, GramMatrix, KernelWeighting, OutputSpace, Spectrum, TargetGram, TrainingInputs,
+    alignf, combine, fit,
 };
 
 use crate::naive::*;
@@ -96,13 +96,20 @@ impl Metabolites {
         let (space, targets) = OutputSpace::training(kernel, &outputs).unwrap();
         let gram = sum(0..TRAIN);
         let grid: Vec<f64> = (-6..1).map(|power| 10f64.powi(power)).collect();
-        let spectrum = Spectrum::full(&TrainingInputs::Gram(gram.as_ref()), &targets).unwrap();
+        let spectrum =
+            Spectrum::full(&TrainingInputs::Gram(&GramMatrix::new(gram.clone())), &targets)
+                .unwrap();
         let errors = spectrum.errors(&grid, &space).unwrap();
         let best = (0..grid.len()).min_by(|&a, &b| errors[a].total_cmp(&errors[b])).unwrap();
         let lambda = grid[best];
-        let model = fit(&TrainingInputs::Gram(gram.as_ref()), &targets, lambda, Arithmetic::Double)
-            .unwrap()
-            .model;
+        let model = fit(
+            &TrainingInputs::Gram(&GramMatrix::new(gram.clone())),
+            &targets,
+            lambda,
+            Arithmetic::Double,
+        )
+        .unwrap()
+        .model;
 
         let new = sum(TRAIN..TRAIN + TEST);
         let z = model.predict_gram(new.as_ref()).unwrap();

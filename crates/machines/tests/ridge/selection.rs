@@ -2,7 +2,9 @@
 
 use dsokr_basis::{Basis, RowSource, SketchKind, SketchOptions};
 use dsokr_core::{Error, Processes};
-use dsokr_machines::{Arithmetic, InputSketch, OutputSpace, Spectrum, TrainingInputs, fit};
+use dsokr_machines::{
+    Arithmetic, GramMatrix, InputSketch, OutputSpace, Spectrum, TrainingInputs, fit,
+};
 use faer::Mat;
 
 use crate::naive::*;
@@ -37,7 +39,8 @@ fn held_out_predictions_equal_refitting() {
     let spectrum = Spectrum::full(&TrainingInputs::rows(kernel_x(), &x), &targets).unwrap();
     let k = gaussian(GAMMA_X, &problem.x, &problem.x);
     let gram = dsokr_basis::Mat::from_fn(n, n, |i, j| k[i][j]);
-    let given = Spectrum::full(&TrainingInputs::Gram(gram.as_ref()), &targets).unwrap();
+    let given =
+        Spectrum::full(&TrainingInputs::Gram(&GramMatrix::new(gram.clone())), &targets).unwrap();
     let grid = [1e-4, 1e-2, 0.3];
     let mut expected_errors = Vec::new();
     for lambda in grid {
@@ -51,9 +54,13 @@ fn held_out_predictions_equal_refitting() {
                 .unwrap();
         let actual = fitted.leave_one_out(&targets).unwrap();
         assert_close(&wide(projected.dimension(), &actual), &expected, 2e-5, "by Cholesky");
-        let fitted =
-            fit(&TrainingInputs::Gram(gram.as_ref()), &targets, lambda, Arithmetic::Double)
-                .unwrap();
+        let fitted = fit(
+            &TrainingInputs::Gram(&GramMatrix::new(gram.clone())),
+            &targets,
+            lambda,
+            Arithmetic::Double,
+        )
+        .unwrap();
         let actual = fitted.leave_one_out(&targets).unwrap();
         assert_close(&wide(projected.dimension(), &actual), &expected, 2e-5, "of a Gram matrix");
         let error = |(z, y): (&Vec<f64>, &Vec<f64>)| -> f64 {
@@ -94,7 +101,8 @@ fn a_sample_of_the_rows_has_the_errors_of_its_rows() {
     assert_eq!(sampled, expected);
     let values = gaussian(GAMMA_X, &problem.x, &problem.x);
     let gram = Mat::from_fn(n, n, |i, j| values[i][j]);
-    let precomputed = TrainingInputs::Gram(gram.as_ref());
+    let gram = GramMatrix::new(gram);
+    let precomputed = TrainingInputs::Gram(&gram);
     let by_gram = errors(Spectrum::sampled(&precomputed, &targets, most, seed).unwrap());
     for ((sampled, by_gram), all) in sampled.iter().zip(by_gram).zip(all) {
         assert!((sampled - by_gram).abs() < 1e-9, "{sampled}, {by_gram}");

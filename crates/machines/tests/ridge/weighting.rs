@@ -4,7 +4,8 @@ use dsokr_basis::features::DenseRows;
 use dsokr_basis::{Features, Kernel, Mat};
 use dsokr_core::Error;
 use dsokr_machines::{
-    KernelWeighting, OutputSpace, Spectrum, TargetGram, TrainingInputs, combine, held_out_weights,
+    GramMatrix, KernelWeighting, OutputSpace, Spectrum, TargetGram, TrainingInputs, combine,
+    held_out_weights,
 };
 
 const N: usize = 30;
@@ -33,7 +34,8 @@ fn weights_have_the_least_leave_one_out_error() {
     let target_gram = TargetGram { kernel: &Kernel::Linear, rows: &outputs };
     let error = |weights: &[f64], lambda: f64| {
         let sum = combine(&grams, weights).unwrap();
-        let spectrum = Spectrum::full(&TrainingInputs::Gram(sum.as_ref()), &targets).unwrap();
+        let spectrum =
+            Spectrum::full(&TrainingInputs::Gram(&GramMatrix::new(sum.clone())), &targets).unwrap();
         spectrum.errors(&[lambda], &space).unwrap()[0]
     };
     let lambda = 0.01;

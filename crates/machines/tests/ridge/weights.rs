@@ -4,9 +4,9 @@ use dsokr_basis::{Basis, Features, Kernel, Mat, RowSource, SketchKind, SketchOpt
 use dsokr_core::loss::{Huber, Square};
 use dsokr_core::{Processes, RowWeights};
 use dsokr_machines::{
-    Arithmetic, ClosedForm, ConjugateGradients, DivideAndConquer, InputSketch, LastSystem,
-    Lipschitz, Loss, Offset, OutputSpace, Scaling, Sketched, Solver, Stop, Targets, TrainingInputs,
-    fit,
+    Arithmetic, ClosedForm, ConjugateGradients, DivideAndConquer, GramMatrix, InputSketch,
+    LastSystem, Lipschitz, Loss, Offset, OutputSpace, Scaling, Sketched, Solver, Stop, Targets,
+    TrainingInputs, fit,
 };
 
 use crate::naive::*;
@@ -84,7 +84,12 @@ fn weighted_fits_are_those_of_numpy() {
     let k = |a: &[f64], b: &[f64]| -> f64 { a.iter().zip(b).map(|(a, b)| a * b).sum() };
     let raw = self::x();
     let gram = Mat::from_fn(6, 6, |i, j| k(&raw[i], &raw[j]));
-    let given = fit(&TrainingInputs::Gram(gram.as_ref()), &targets, LAMBDA, Arithmetic::Double);
+    let given = fit(
+        &TrainingInputs::Gram(&GramMatrix::new(gram.clone())),
+        &targets,
+        LAMBDA,
+        Arithmetic::Double,
+    );
     close(&given.unwrap().leave_one_out(&targets).unwrap(), &LEFT_OUT, "of a Gram matrix");
 }
 

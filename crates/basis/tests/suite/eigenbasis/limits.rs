@@ -1,6 +1,7 @@
 //! Zeros, values that are refused, digits, threads and widths.
 
 use super::*;
+use dsokr_core::RowWeights;
 
 #[test]
 fn a_zero_kernel_is_an_error() {
@@ -113,22 +114,33 @@ fn same_basis_on_any_number_of_threads() {
     let rows = [dense(3000, 20, &mut random), counts(3000, 300, &mut random)];
     let gaussian = SketchKind::Gaussian;
     let leverage = SketchKind::Leverage { lambda: 1e-3, pilot: 400 };
-    for (kernel, rows, sketch) in [
-        (Kernel::Cosine, &rows[0], &gaussian),
-        (Kernel::NGram, &rows[1], &gaussian),
-        (Kernel::Gaussian { gamma: 0.1 }, &rows[0], &gaussian),
-        (Kernel::Gaussian { gamma: 1.0 }, &rows[0], &leverage),
+    let few = SketchKind::SparsifiedGaussian { density: 0.02 };
+    let every = SketchKind::Subsampling { replacement: false };
+    for (kernel, rows, sketch, size) in [
+        (Kernel::Cosine, &rows[0], &gaussian, 300),
+        (Kernel::Cosine, &rows[0], &few, 300),
+        (Kernel::NGram, &rows[1], &gaussian, 300),
+        (Kernel::NGram, &rows[1], &few, 300),
+        (Kernel::Gaussian { gamma: 0.1 }, &rows[0], &gaussian, 300),
+        (Kernel::Gaussian { gamma: 0.1 }, &rows[0], &few, 300),
+        (Kernel::Gaussian { gamma: 1.0 }, &rows[0], &leverage, 300),
+        // an eigendecomposition that is divided into parts
+        (Kernel::Gaussian { gamma: 1.0 }, &rows[0], &every, 600),
     ] {
         let run = |threads| {
             let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
             pool.install(|| {
                 let basis =
-                    Basis::fit(kernel.clone(), rows, &SketchOptions::new(sketch.clone(), 300))
+                    Basis::fit(kernel.clone(), rows, &SketchOptions::new(sketch.clone(), size))
                         .unwrap();
-                (basis.fingerprint(), basis.project(rows).unwrap())
+                let projection = basis.project(rows).unwrap();
+                (basis.fingerprint(), projection.mean(&RowWeights::equal()), projection)
             })
         };
-        assert!(run(1) == run(3), "{}", describe(&kernel, rows));
+        let alone = run(1);
+        for threads in [3, 20] {
+            assert!(run(threads) == alone, "{}, {sketch:?}", describe(&kernel, rows));
+        }
     }
 }
 
