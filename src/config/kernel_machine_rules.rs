@@ -172,10 +172,10 @@ impl KernelMachineConfig {
         let summands = self.kernels.iter().map(|summand| &summand.inputs);
         for inputs in std::iter::once(&self.inputs).chain(summands) {
             let MachineInputsConfig::Features { features } = inputs else { continue };
-            let file = match features {
-                OutputFeatures::Graphs(graphs) => Some(&*graphs.file),
-                _ => None,
-            };
+            let mut file = None;
+            if let OutputFeatures::Graphs(graphs) = features {
+                file = Some(&*graphs.file);
+            }
             let key = "encoder.inputs.features.file";
             let allowed =
                 format!("{:?}, the file of graphs of data.inputs", facts.graphs.unwrap_or("none"));

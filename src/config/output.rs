@@ -229,7 +229,13 @@ impl OutputConfig {
         let dense = match &self.features {
             OutputFeatures::File(file) => !file.packed,
             OutputFeatures::Numbers(_) | OutputFeatures::Source(_) => self.kernels.is_empty(),
-            _ => false,
+            OutputFeatures::Molecules(_)
+            | OutputFeatures::Substructures(_)
+            | OutputFeatures::Graphs(_)
+            | OutputFeatures::Labels(_)
+            | OutputFeatures::Classes(_)
+            | OutputFeatures::Rankings(_)
+            | OutputFeatures::Ngrams(_) => false,
         };
         let allowed = "\"none\", or one kernel on vectors or numbers (output.features of kind \"file\" without \
                        packed bits, \"numbers\" or \"source\")";

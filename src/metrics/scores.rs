@@ -166,10 +166,10 @@ impl fmt::Display for Scores {
     fn fmt(&self, out: &mut fmt::Formatter) -> fmt::Result {
         if let Some(scores) = &self.quantiles {
             write!(out, "pinball {:.4}, crossing {:.4}", scores.pinball, scores.crossing)?;
-            return match &self.outputs {
-                Some(OutputScores::Numbers(scores)) => write!(out, ", MAE {:.4}", scores.mae),
-                _ => Ok(()),
-            };
+            if let Some(OutputScores::Numbers(scores)) = &self.outputs {
+                write!(out, ", MAE {:.4}", scores.mae)?;
+            }
+            return Ok(());
         }
         match &self.outputs {
             Some(OutputScores::Labels(scores)) => write!(out, "F1 {:.4}", scores.f1),
