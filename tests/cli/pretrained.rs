@@ -2,11 +2,15 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::path::Path;
 use std::process::Stdio;
 
+use dsokr::Member;
+use dsokr::data::Split;
 use safetensors::tensor::{Dtype, TensorView};
 use safetensors::{SafeTensors, serialize_to_file};
 
+use crate::exports::python_with;
 use crate::sandbox::{CONFIG, Sandbox, copy};
 
 const WORDS: [&str; 12] = [
@@ -132,6 +136,64 @@ fn a_run_needs_its_weights_no_more_and_writes_them_back() {
     }
     sandbox.succeed(&["train", "small.toml", "--out", "again", "--set", "encoder.folder=tuned"]);
     assert!(loss(&sandbox, "again") < loss(&sandbox, "run") * 2.0);
+}
+
+/// Models of every family, and of sentence-transformers, train, are searched, and are written as folders from which the
+/// encoder is read again; Python's sentence-transformers returns their coordinates, where it is there.
+#[test]
+fn models_of_every_family_are_fine_tuned_searched_and_exported() {
+    let test = "models_of_every_family_are_fine_tuned_searched_and_exported";
+    let sandbox = Sandbox::new();
+    model(&sandbox);
+    let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("crates/nn/tests/golden");
+    let mut folders = Vec::new();
+    for entry in fs::read_dir(golden).unwrap() {
+        let name = entry.unwrap().file_name().into_string().unwrap();
+        if name.starts_with("family-") || name.starts_with("sentences-") {
+            folders.push(name);
+        }
+    }
+    folders.sort();
+    assert_eq!(folders.len(), 13);
+    // the longest texts as the folders say
+    sandbox.write("one.toml", &sandbox.read("small.toml").replace("max_length = 12\n", ""));
+    let texts = ["a ring of kind METH", "ab", "an open chain of the class g: d"];
+    for name in &folders {
+        let folder = format!(
+            "encoder.folder=\"{}/crates/nn/tests/golden/{name}\"",
+            env!("CARGO_MANIFEST_DIR")
+        );
+        let length = if name.starts_with("family") { "encoder.max_length=40" } else { "seed=0" };
+        let run = format!("run-{name}");
+        let set = ["--set", &folder, "--set", length, "--set", "training.epochs=1"];
+        sandbox.succeed(&[&["train", "one.toml", "--out", &run][..], &set].concat());
+        assert!(sandbox.succeed(&["search", &run, texts[0], "--top", "3"]).contains("label"));
+        sandbox.succeed(&["export", &run, "--out", &format!("out-{name}")]);
+        assert!(sandbox.path(&format!("out-{name}/modules.json")).exists());
+    }
+
+    let Some(mut python) = python_with("sentence_transformers", test) else { return };
+    let script = "
+import json, sys
+from sentence_transformers import SentenceTransformer
+texts, *folders = sys.argv[1:]
+for folder in folders:
+    print(json.dumps(SentenceTransformer(folder, device='cpu').encode(json.loads(texts)).tolist()))
+";
+    let exported = folders.iter().map(|name| sandbox.path(&format!("out-{name}")));
+    let texts_json = serde_json::json!(texts).to_string();
+    let output = python.args(["-c", script, &texts_json]).args(exported).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let printed = String::from_utf8(output.stdout).unwrap();
+    for (line, name) in printed.lines().zip(&folders) {
+        let expected: Vec<Vec<f32>> = serde_json::from_str(line).unwrap();
+        let run = Member::open(&sandbox.path(&format!("run-{name}"))).unwrap();
+        for (text, expected) in texts.iter().zip(expected) {
+            let z = run.coordinates(&Split::texts(vec![(*text).to_owned()])).unwrap();
+            let apart = z.iter().zip(&expected).fold(0.0f32, |m, (a, b)| m.max((a - b).abs()));
+            assert!(z.len() == expected.len() && apart < 1e-4, "{name}: {apart}");
+        }
+    }
 }
 
 #[test]

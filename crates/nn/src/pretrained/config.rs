@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use dsokr_core::store::read_text;
 use serde_json::{Map, Value};
 
-use super::families::{FAMILIES, Family};
+use super::families::{self, Family};
 use crate::error::Error;
 use crate::transformer::{Activation, Architecture};
 
@@ -26,12 +26,8 @@ impl Config {
     /// Reads and checks a config.json.
     pub(super) fn read(path: &Path) -> Result<Self, Error> {
         let keys = JsonFile::read(path)?;
-        let named = keys.json.get("model_type").and_then(Value::as_str);
-        let family = FAMILIES.iter().find(|family| Some(family.name) == named);
-        let family = family.ok_or_else(|| {
-            let names = FAMILIES.each_ref().map(|family| format!("{:?}", family.name));
-            keys.refuse("model_type", &format!("one of {}", names.join(", ")))
-        })?;
+        let family = families::of(&keys)
+            .ok_or_else(|| keys.refuse("model_type", &format!("one of {}", families::names())))?;
         let names = family.keys;
         let activation =
             keys.value(names.activation, Some(Activation::Gelu), &Activation::names(), |value| {
@@ -59,7 +55,7 @@ impl Config {
         let inside = |value: &Value| value.as_f64().filter(|value| 0.0 < *value && *value < 1.0);
         let mut architecture = Architecture {
             vocabulary: keys.size("vocab_size")?,
-            positions: keys.size("max_position_embeddings")?,
+            positions: keys.size(names.positions)?,
             types: names.types.map_or(Ok(0), |key| keys.size(key))?,
             layers: keys.integer(names.layers, 1..=MOST_LAYERS, None)?,
             width,

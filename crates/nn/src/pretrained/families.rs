@@ -43,6 +43,7 @@ pub(super) struct Keys {
     pub(super) heads: &'static str,
     pub(super) layers: &'static str,
     pub(super) feed_forward: &'static str,
+    pub(super) positions: &'static str,
     pub(super) activation: &'static str,
     pub(super) epsilon: &'static str,
     pub(super) dropout: &'static str,
@@ -56,6 +57,7 @@ const BERT_KEYS: Keys = Keys {
     heads: "num_attention_heads",
     layers: "num_hidden_layers",
     feed_forward: "intermediate_size",
+    positions: "max_position_embeddings",
     activation: "hidden_act",
     epsilon: "layer_norm_eps",
     dropout: "hidden_dropout_prob",
@@ -107,7 +109,7 @@ const BERT_NAMES: Names = Names {
 };
 
 /// All families, BERT first.
-pub(super) static FAMILIES: [Family; 10] = [
+pub(super) static FAMILIES: [Family; 12] = [
     Family {
         name: "bert",
         class: "BertModel",
@@ -259,7 +261,63 @@ pub(super) static FAMILIES: [Family; 10] = [
         vocabulary: Vocabulary::Unknown,
         differences: modernbert,
     },
+    Family {
+        name: "nomic_bert",
+        class: "NomicBertModel",
+        keys: &BERT_KEYS,
+        names: &NOMIC_NAMES,
+        vocabulary: BERT_TOKENS,
+        differences: nomic,
+    },
+    // with the keys of the model's own code, which its folders on the hub have
+    Family {
+        name: "nomic_bert",
+        class: "NomicBertModel",
+        keys: &Keys {
+            width: "n_embd",
+            heads: "n_head",
+            layers: "n_layer",
+            feed_forward: "n_inner",
+            positions: "n_positions",
+            epsilon: "layer_norm_epsilon",
+            dropout: "resid_pdrop",
+            attention_dropout: "attn_pdrop",
+            ..BERT_KEYS
+        },
+        names: &NOMIC_NAMES,
+        vocabulary: BERT_TOKENS,
+        differences: nomic_of_hub,
+    },
 ];
+
+const NOMIC_NAMES: Names = Names {
+    norm: "emb_ln",
+    layer: "encoder.layers.#.",
+    qkv: &["attn.Wqkv"],
+    output: "attn.out_proj",
+    attention_norm: "norm1",
+    // activated units, and their factors
+    up: &["mlp.fc12", "mlp.fc11"],
+    down: "mlp.fc2",
+    feed_forward_norm: "norm2",
+    ..BERT_NAMES
+};
+
+/// Returns the family of a config.json, if there is one. Of families of one name it is the one whose keys there are.
+pub(super) fn of(file: &JsonFile) -> Option<&'static Family> {
+    let name = file.json.get("model_type").and_then(Value::as_str)?;
+    let mut named = FAMILIES.iter().filter(|family| family.name == name);
+    let first = named.clone().next();
+    named.find(|family| file.json.contains_key(family.keys.width)).or(first)
+}
+
+/// Returns the names of all families, for messages.
+pub(super) fn names() -> String {
+    let mut names: Vec<String> =
+        FAMILIES.iter().map(|family| format!("{:?}", family.name)).collect();
+    names.dedup();
+    names.join(", ")
+}
 
 /// Positions follow the id of the padding token, as in fairseq.
 fn after_padding(file: &JsonFile, architecture: &mut Architecture) -> Result<(), Error> {
@@ -360,6 +418,72 @@ fn modernbert(file: &JsonFile, architecture: &mut Architecture) -> Result<(), Er
     Ok(())
 }
 
+fn nomic(file: &JsonFile, architecture: &mut Architecture) -> Result<(), Error> {
+    let allowed = "an object with {\"rope_type\": \"default\", \"rope_theta\": …}";
+    let base = file.value("rope_parameters", Some(NOMIC_BASE), allowed, |value| {
+        rope_base(value, NOMIC_BASE)
+    })?;
+    let head = architecture.width / architecture.heads;
+    file.only("head_dim", |value| value.is_null() || value == head, &format!("{head}"))?;
+    nomic_layers(file, architecture, base)
+}
+
+fn nomic_of_hub(file: &JsonFile, architecture: &mut Architecture) -> Result<(), Error> {
+    for key in [
+        "prenorm",
+        "qkv_proj_bias",
+        "mlp_fc1_bias",
+        "mlp_fc2_bias",
+        "parallel_block",
+        "use_rms_norm",
+        "rotary_emb_interleaved",
+        "causal",
+    ] {
+        file.only(key, |value| value.is_null() || value == false, "false")?;
+    }
+    file.only("rotary_emb_fraction", |value| value.as_f64() == Some(1.0), "1.0")?;
+    file.only("rotary_emb_scale_base", Value::is_null, "null")?;
+    architecture.activation =
+        file.value("activation_function", None, "\"swiglu\" or \"geglu\"", |value| {
+            match value.as_str()? {
+                "swiglu" => Some(Activation::Silu),
+                "geglu" => Some(Activation::Gelu),
+                _ => None,
+            }
+        })?;
+    // longer texts need angles that depend on their length
+    let trained = file.integer("max_trained_positions", 1..=u64::from(u32::MAX), Some(2048))?;
+    architecture.positions = architecture.positions.min(trained);
+    let base = base(file, "rotary_emb_base", NOMIC_BASE)?;
+    nomic_layers(file, architecture, base)
+}
+
+/// The base of the angles of Nomic's models.
+const NOMIC_BASE: f64 = 1000.0;
+
+fn nomic_layers(file: &JsonFile, architecture: &mut Architecture, base: f64) -> Result<(), Error> {
+    let local = vec![false; architecture.layers];
+    architecture.position_kind = Positions::Rotary { base, local_base: base, reach: 0, local };
+    even_heads(file, architecture)?;
+    architecture.gated = true;
+    architecture.attention_bias = false;
+    architecture.feed_forward_bias = false;
+    Ok(())
+}
+
+/// Returns the base of an object with parameters of rotary positions, unless they change with the length of texts.
+fn rope_base(parameters: &Value, default: f64) -> Option<f64> {
+    if parameters.is_null() {
+        return Some(default);
+    }
+    let is_default = parameters["rope_type"].as_str().is_none_or(|kind| kind == "default");
+    let theta = match &parameters["rope_theta"] {
+        Value::Null => Some(default),
+        theta => theta.as_f64().filter(|theta| theta.is_finite() && *theta > 1.0),
+    };
+    theta.filter(|_| is_default)
+}
+
 /// Returns the base of the angles of rotary positions.
 fn base(file: &JsonFile, key: &str, default: f64) -> Result<f64, Error> {
     let read = |value: &Value| value.as_f64().filter(|base| base.is_finite() && *base > 1.0);
@@ -376,18 +500,7 @@ fn rope_bases(file: &JsonFile) -> Result<(f64, f64), Error> {
         if value.is_null() {
             return Some(old);
         }
-        let of_kind = |kind: &str, default: f64| {
-            let parameters = &value[kind];
-            if parameters.is_null() {
-                return Some(default);
-            }
-            let is_default = parameters["rope_type"].as_str().is_none_or(|kind| kind == "default");
-            let theta = match &parameters["rope_theta"] {
-                Value::Null => Some(default),
-                theta => theta.as_f64().filter(|theta| theta.is_finite() && *theta > 1.0),
-            };
-            theta.filter(|_| is_default)
-        };
+        let of_kind = |kind: &str, default: f64| rope_base(&value[kind], default);
         Some((of_kind("full_attention", old.0)?, of_kind("sliding_attention", old.1)?))
     })
 }

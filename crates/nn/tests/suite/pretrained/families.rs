@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 use super::golden::assert_close;
 use crate::host;
 
-const FAMILIES: [&str; 8] = [
+const FAMILIES: [&str; 9] = [
     "distilbert",
     "mpnet",
     "electra",
@@ -26,6 +26,7 @@ const FAMILIES: [&str; 8] = [
     "esm-absolute",
     "modernbert",
     "modernbert-biases",
+    "nomic",
 ];
 
 fn folder(family: &str) -> PathBuf {
@@ -83,7 +84,10 @@ fn states_and_gradients_are_those_of_transformers() {
         model.write(&target.path().join("gradients"), &gradients).unwrap();
         let written = tensors(&target.path().join("gradients/model.safetensors"));
         for (name, values) in expected.iter().filter(|(name, _)| *name != "states") {
-            let actual = written.get(name).unwrap_or_else(|| panic!("{family}: no {name}"));
+            // transformers writes ESM's normalisations under the names of BERT's first files
+            let present =
+                name.replace("Norm.gamma", "Norm.weight").replace("Norm.beta", "Norm.bias");
+            let actual = written.get(&present).unwrap_or_else(|| panic!("{family}: no {name}"));
             let largest = values.iter().fold(1.0f32, |largest, value| largest.max(value.abs()));
             assert_close(actual, values, 1e-4 * largest, &format!("{family}: {name}"));
         }
@@ -158,5 +162,34 @@ fn a_written_folder_is_the_same_body() {
         assert_eq!(written.parameters().unwrap().0, parameters, "{family}");
         let (body, _) = model.body(&Device::flex()).unwrap();
         assert!(restore(body, parameters).is_ok(), "{family}");
+    }
+}
+
+/// Nomic's folders on the hub have the keys of their own code.
+#[test]
+fn keys_of_the_hub_give_the_same_architecture() {
+    let model = Pretrained::open(&folder("nomic")).unwrap();
+    let target = tempfile::tempdir().unwrap();
+    for (name, text) in model.files() {
+        fs::write(target.path().join(name), text).unwrap();
+    }
+    let config = json!({
+        "model_type": "nomic_bert", "vocab_size": 24, "n_embd": 8, "n_layer": 2, "n_head": 2,
+        "n_inner": 10, "n_positions": 44, "type_vocab_size": 2, "activation_function": "swiglu",
+        "layer_norm_epsilon": 1e-12, "resid_pdrop": 0.0, "attn_pdrop": 0.0, "prenorm": false,
+        "rotary_emb_base": 1000, "rotary_emb_fraction": 1.0, "rotary_emb_interleaved": false,
+        "qkv_proj_bias": false, "mlp_fc1_bias": false, "mlp_fc2_bias": false,
+    });
+    let open = |config: &Value| {
+        fs::write(target.path().join("config.json"), config.to_string()).unwrap();
+        Pretrained::open_without_weights(target.path())
+    };
+    let architecture = open(&config).unwrap().architecture().clone();
+    assert_eq!(architecture, *model.architecture());
+    for (key, value) in [("prenorm", json!(true)), ("rotary_emb_fraction", json!(0.5))] {
+        let mut changed = config.clone();
+        changed[key] = value;
+        let error = open(&changed).unwrap_err().to_string();
+        assert!(error.contains(&format!("{key} = ")), "{error}");
     }
 }
