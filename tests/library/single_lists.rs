@@ -158,6 +158,56 @@ fn variants(source: &str, declaration: &str) -> Vec<String> {
     starts.filter_map(name).collect()
 }
 
+/// The fields of a struct that JSON has, by its source.
+fn fields(source: &str, declaration: &str) -> Vec<String> {
+    let body = source.split(declaration).nth(1).expect("the struct").split("\n}\n").next();
+    let mut names = Vec::new();
+    let mut is_skipped = false;
+    for line in body.unwrap_or_default().lines() {
+        is_skipped |= line.trim() == "#[serde(skip)]";
+        let field = line.trim().strip_prefix("pub ").and_then(|field| field.split_once(':'));
+        if let Some((name, _)) = field {
+            if !is_skipped {
+                names.push(name.to_owned());
+            }
+            is_skipped = false;
+        }
+    }
+    names
+}
+
+/// What is known of a query is shown by the command, on the page and in Python.
+#[test]
+fn every_field_of_an_answer_is_in_texts_the_server_its_page_and_python() {
+    let answer = fields(&read("src/decoding/answer.rs"), "pub struct Answer {");
+    let served = fields(&read("src/serve/answer.rs"), "pub(super) struct Answer {");
+    assert!(answer.len() > 4 && served.len() > answer.len(), "{answer:?} {served:?}");
+    let page = ["answers.js", "search.js", "spectrum.js"]
+        .map(|name| read(&format!("src/serve/page/{name}")))
+        .concat();
+    for field in &served {
+        assert!(page.contains(field.as_str()), "no {field} on the page");
+    }
+    for field in &answer {
+        assert!(served.contains(field), "no {field} in the server's answers");
+        for file in ["src/cli/answers.rs", "bindings/python/src/run/runs.rs"] {
+            assert!(read(file).contains(&format!("answer.{field}")), "no {field} in {file}");
+        }
+    }
+}
+
+#[test]
+fn every_kind_of_outputs_has_words_on_the_page() {
+    let kinds = variants(&read("src/serve/description.rs"), "pub(super) enum Outputs");
+    let page = read("src/serve/page/page.js");
+    let words = page.split("\nconst OUTPUTS = {").nth(1).expect("the words");
+    let words = words.split("};").next().unwrap_or_default();
+    for kind in kinds {
+        let key = format!(" {}: [", kind.to_lowercase());
+        assert!(words.contains(&key), "no {kind} in {words}");
+    }
+}
+
 /// The names of the events of trainings.
 pub fn events() -> Vec<String> {
     let events = variants(&read("crates/train/src/task.rs"), "pub enum Event");

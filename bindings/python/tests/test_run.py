@@ -418,6 +418,8 @@ def test_notebooks_draw_molecules(model):
     plain = dsokr.Hits([dsokr.Hit("1", "<b>no molecule</b>", 1.0)])
     assert "<svg" not in plain._repr_html_() and "&lt;b&gt;" in plain._repr_html_()
     assert plain[0]._repr_svg_() is None
+    doubted = dsokr.Hits(hits, cautions=["a <doubt>"])
+    assert hits.cautions == [] and "<p>a &lt;doubt&gt;</p>" in doubted._repr_html_()
     assert "mrr" in model.evaluate()._repr_html_()
 
 

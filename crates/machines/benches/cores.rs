@@ -16,8 +16,7 @@ use dsokr_core::loss::Square;
 use dsokr_core::random::{generator, unit};
 use dsokr_machines::{
     InputFeatures, KernelModel, LipschitzProblem, Loss, Offset, OutputEmbedding, OutputMatrix,
-    OutputSpace, Stop, Targets,
-    fit_lipschitz,
+    OutputSpace, Stop, Targets, fit_lipschitz,
 };
 
 /// Threads that are simulated.
@@ -49,7 +48,9 @@ fn main() {
     let coordinates = basis.project(&few).expect("coordinates").into_coordinates();
     let embedding =
         OutputEmbedding::learn(basis.dimension(), &coordinates, &[], 1.0, 200).expect("directions");
-    report("targets in 200 directions", 16_384 / 256, || drop(space.embedded(&embedding, &targets)));
+    report("targets in 200 directions", 16_384 / 256, || {
+        drop(space.embedded(&embedding, &targets))
+    });
 
     let model = in_basis(basis, &few);
     report("predictions by features in a basis", 8192 / 128, || drop(model.predict(&few)));

@@ -197,7 +197,7 @@ function typed(row) {
 // The model
 
 const OUTPUTS = { molecules: ["molecule", "molecules"], labels: ["set of labels", "sets of labels"], graphs: ["graph", "graphs"],
-  rankings: ["ranking", "rankings"], numbers: ["number", "numbers"], other: ["candidate", "candidates"] };
+  rankings: ["ranking", "rankings"], numbers: ["number", "numbers"], classes: ["class", "classes"], other: ["candidate", "candidates"] };
 
 /** How many candidates there are, in words. */
 const candidateCount = (model) => plural(model.candidates, ...(OUTPUTS[model.outputs] ?? OUTPUTS.other));

@@ -62,6 +62,8 @@ class Hits(list[Hit]):
     """Predicted quantiles by level, where outputs are numbers."""
     beyond: list[dict[str, Any]]
     """What a search found beyond the candidates, best first, ``k`` molecules at most: label, score, in_table, nearest, …"""
+    cautions: list[str]
+    """What is doubtful about the query, such as a spectrum of a polarity that the model was not trained on."""
 
     def __init__(
         self,
@@ -69,11 +71,13 @@ class Hits(list[Hit]):
         best: tuple[str, float] | None = None,
         quantiles: Iterable[tuple[float, float]] = (),
         beyond: str = "[]",
+        cautions: Iterable[str] = (),
     ) -> None:
         super().__init__(hits)
         self.best = best
         self.quantiles = dict(quantiles)
         self.beyond = json.loads(beyond)
+        self.cautions = list(cautions)
 
     def to_pandas(self) -> Any:
         """A pandas frame with a row for each hit and a column for each of its cells."""
@@ -94,7 +98,8 @@ class Hits(list[Hit]):
             picture = [drawings[at] if at < DRAWN else ""] if drawn else []
             further = [escape(hit.columns.get(name, "")) for name in columns]
             rows.append([rank, f"{hit.score:.4f}", escape(hit.id), escape(hit.label), *further, *picture])
-        return table(heading, rows)
+        doubts = "".join(f"<p>{escape(caution)}</p>" for caution in self.cautions)
+        return doubts + table(heading, rows)
 
 
 def table(heading: list[str], rows: list[list[Any]]) -> str:

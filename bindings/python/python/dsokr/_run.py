@@ -249,10 +249,10 @@ class _Runs:
         """
         coverage = None if coverage is None else float(coverage)
         answers = self._inner.search(_queries(query), whole(k, "k", 0), coverage, candidates, filter)
-        found = [
-            Hits([Hit(*hit, one) for hit, one in zip(hits, json.loads(cells), strict=True)], best, quantiles, beyond)
-            for hits, cells, best, quantiles, beyond in answers
-        ]
+        found = []
+        for hits, cells, best, quantiles, beyond, cautions in answers:
+            each = [Hit(*hit, one) for hit, one in zip(hits, json.loads(cells), strict=True)]
+            found.append(Hits(each, best, quantiles, beyond, cautions))
         return found[0] if isinstance(query, str) else found
 
     def calibration(self, coverage: float, *, candidates: str | None = None) -> dict[str, Any]:

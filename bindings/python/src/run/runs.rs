@@ -22,8 +22,15 @@ use crate::work::{work, work_apart};
 const BATCH: usize = 256;
 
 /// Candidates with id, label and score; all that is known of each, as JSON; the best of all outputs, with its score; levels
-/// and quantiles; what a search found beyond the candidates, as JSON.
-type Answer = (Vec<(String, String, f32)>, String, Option<(String, f64)>, Vec<(f64, f32)>, String);
+/// and quantiles; what a search found beyond the candidates, as JSON; and what is doubtful about the query.
+type Answer = (
+    Vec<(String, String, f32)>,
+    String,
+    Option<(String, f64)>,
+    Vec<(f64, f32)>,
+    String,
+    Vec<String>,
+);
 
 /// One trained model, or several that are combined.
 #[pyclass(frozen, module = "dsokr._dsokr")]
@@ -195,7 +202,8 @@ impl Runs {
             let exact = answer.exact.map(|best| (best.label, best.score));
             let quantiles =
                 answer.quantiles.iter().map(|quantile| (quantile.level, quantile.value));
-            Ok((hits.collect(), cells, exact, quantiles.collect(), json(&answer.beyond)?))
+            let beyond = json(&answer.beyond)?;
+            Ok((hits.collect(), cells, exact, quantiles.collect(), beyond, answer.cautions))
         };
         answers.into_iter().map(answer).collect()
     }
