@@ -13,7 +13,10 @@
 //! different architecture are never half loaded.
 
 mod config;
+mod differences;
 mod families;
+mod json;
+mod sentence_files;
 mod sentences;
 mod tensors;
 mod texts;

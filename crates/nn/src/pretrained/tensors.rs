@@ -9,7 +9,7 @@ use half::{bf16, f16};
 use pytorch_reader::PytorchReader;
 use serde_json::Value;
 
-use super::config::JsonFile;
+use super::json::JsonFile;
 use crate::error::Error;
 
 /// The possible weight files, the preferred one first.

@@ -15,8 +15,8 @@ use tokenizers::pre_tokenizers::whitespace::WhitespaceSplit;
 use tokenizers::processors::bert::BertProcessing;
 use tokenizers::processors::roberta::RobertaProcessing;
 
-use super::config::JsonFile;
 use super::families::Vocabulary;
+use super::json::JsonFile;
 use crate::error::Error;
 use crate::tokenizer::Tokenizer;
 

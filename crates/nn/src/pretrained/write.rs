@@ -7,7 +7,8 @@ use std::path::{Path, PathBuf};
 use dsokr_core::store::{self, Tensor, write_atomically};
 use serde_json::{Value, json};
 
-use super::sentences::{MODES, MODULES, PROMPTS, QUERY, Sentences};
+use super::sentence_files::{MODES, MODULES, PROMPTS, QUERY};
+use super::sentences::Sentences;
 use super::tensors::Tensors;
 use super::weights::{layout, pooler, transposed};
 use super::{COMPANIONS, Pretrained, TextReader};

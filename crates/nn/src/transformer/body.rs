@@ -7,10 +7,11 @@ use dsokr_kernels::{
 };
 use rand::Rng;
 
-use super::layer::{Affine, Layer, Norm, Shared};
+use super::affine::{Affine, Norm};
+use super::architecture::{Architecture, MaskedTokens, NormPlace};
+use super::layer::{Layer, Shared};
 use super::pooling::Readout;
 use super::positions::{Positions, RELATIVE_BUCKETS, relative_scores};
-use super::{Architecture, MaskedTokens, NormPlace};
 use crate::device::in_pool;
 use crate::init;
 use crate::onnx::{Attribute, Dimension, Graph, Type, Value};

@@ -3,6 +3,8 @@
 //! [`Tokenizer`](crate::pretrained::Tokenizer).
 
 mod activation;
+mod affine;
+mod architecture;
 mod body;
 mod layer;
 mod local;
@@ -20,13 +22,14 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use smart_default::SmartDefault;
 
-use crate::encoder::{Encoder, PartSize, layers_size};
-use crate::error::{Error, check};
+use crate::encoder::{Encoder, PartSize};
+use crate::error::Error;
 use crate::init::{self, Start};
 use crate::onnx::{Graph, Value};
-use crate::pass::{Pass, check_dropout};
+use crate::pass::Pass;
 use crate::token_ids::TokenIds;
 pub use activation::Activation;
+pub use architecture::{Architecture, MaskedTokens, NormPlace};
 pub use body::Body;
 pub use peaks::{PeakList, PeakTransformer, PeakTransformerConfig};
 pub use pooling::{Pooling, Readout};
@@ -197,207 +200,5 @@ impl Encoder for Transformer {
             x = graph.node("Mul", &[&x, &scale], &[]);
         }
         Some(graph.linear(&x, &self.head.weight, self.head.bias.as_ref()))
-    }
-}
-
-/// Where a layer normalises.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum NormPlace {
-    /// The sum of each sub-layer and its input, as in BERT: `x ← norm(x + f(x))`.
-    #[default]
-    After,
-    /// The input of each sub-layer, `x ← x + f(norm(x))`, and once the result of the last layer.
-    Before,
-    /// [`Before`](Self::Before), except for the first layer's attention, whose input is normalised as embeddings.
-    BeforeButFirst,
-}
-
-/// The scale of the token vectors of ESM, which was trained with masked tokens that were set to 0.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct MaskedTokens {
-    /// The id of the mask, whose vector is 0.
-    pub mask: u32,
-}
-
-/// Sizes, rates and arithmetic of a transformer, and how it differs from BERT (Devlin et al. 2019), whose base size
-/// without a vocabulary is the default: learned positions, normalisation after each sub-layer, GELU.
-#[derive(Clone, Debug, PartialEq, SmartDefault)]
-pub struct Architecture {
-    /// Number of tokens, special ones included.
-    pub vocabulary: usize,
-    /// What tells positions apart.
-    pub position_kind: Positions,
-    /// Rows of the table of learned positions, or where there is none, the longest text in tokens.
-    #[default(512)]
-    pub positions: usize,
-    /// The row of a text's first token: 0 for BERT; 2 for RoBERTa, which reserves rows for padding.
-    pub first_position: usize,
-    /// Rows of the table of token types, whose first is added to every token; 0 for no table.
-    pub types: usize,
-    /// Width of the tables of embeddings, if a linear layer maps them to `width`; 0 if they have that width.
-    pub embedding_width: usize,
-    /// Whether embeddings are normalised.
-    #[default(true)]
-    pub embedding_norm: bool,
-    /// The scale of token vectors, for ESM.
-    pub masked_tokens: Option<MaskedTokens>,
-    /// Number of layers.
-    #[default(12)]
-    pub layers: usize,
-    /// Number of layers with parameters of their own, each of which stands for as many consecutive layers; 0 for all of
-    /// them.
-    pub own_layers: usize,
-    /// Width d of the token vectors.
-    #[default(768)]
-    pub width: usize,
-    /// Number of attention heads; divides `width`.
-    #[default(12)]
-    pub heads: usize,
-    /// Width of the feed-forward layers.
-    #[default(3072)]
-    pub feed_forward: usize,
-    /// The function of the feed-forward layers' inner units.
-    #[default(Activation::Gelu)]
-    pub activation: Activation,
-    /// Whether half of the inner units are factors of the other half's activations (Shazeer 2020, GLU Variants Improve
-    /// Transformer): `down(activation(a) ∘ b)` with `(a, b) = up(x)`.
-    pub gated: bool,
-    /// Where a layer normalises.
-    pub norm_place: NormPlace,
-    /// Whether normalisations add a vector.
-    #[default(true)]
-    pub norm_bias: bool,
-    /// Whether the linear layers of attention add a vector.
-    #[default(true)]
-    pub attention_bias: bool,
-    /// Whether the linear layers of feed-forward layers add a vector.
-    #[default(true)]
-    pub feed_forward_bias: bool,
-    /// Added to the variance in layer normalisation.
-    #[default(1e-12)]
-    pub epsilon: f64,
-    /// Share of units dropped in training after the embeddings and after each sub-layer.
-    #[default(0.1)]
-    pub dropout: f32,
-    /// Share of attention probabilities dropped.
-    #[default(0.1)]
-    pub attention_dropout: f32,
-    /// Share of the feed-forward layers' inner units dropped.
-    pub inner_dropout: f32,
-    /// The numbers that matrix products multiply.
-    pub precision: Precision,
-    /// Activation checkpointing: layers keep only their input and are computed again in the backward
-    /// pass, which costs about a third more time and saves most of the memory. Values and gradients do
-    /// not change.
-    pub recompute: bool,
-}
-
-impl Architecture {
-    /// Checks sizes and rates.
-    ///
-    /// # Errors
-    /// A size of 0, a number of heads that does not divide the width, no position for a token, or a
-    /// dropout outside `[0, 1)`.
-    pub fn validate(&self) -> Result<(), Error> {
-        let sizes = [
-            ("vocabulary", self.vocabulary),
-            ("layers", self.layers),
-            ("width", self.width),
-            ("heads", self.heads),
-            ("feed_forward", self.feed_forward),
-        ];
-        for (key, size) in sizes {
-            check(size > 0, key, size, "at least 1")?;
-        }
-        let allowed = format!("a divisor of width = {}", self.width);
-        check(self.width.is_multiple_of(self.heads), "heads", self.heads, allowed)?;
-        let positions = self.positions;
-        let first = self.first_position;
-        check(positions > first, "max_length", positions, format!("at least {}", first + 1))?;
-        check_dropout("dropout", self.dropout)?;
-        check_dropout("attention_dropout", self.attention_dropout)?;
-        check_dropout("inner_dropout", self.inner_dropout)
-    }
-
-    /// Returns longest text in tokens.
-    pub fn longest(&self) -> usize {
-        self.positions.saturating_sub(self.first_position)
-    }
-
-    /// Returns the number of layers with parameters of their own.
-    pub fn own_layers(&self) -> usize {
-        if self.own_layers == 0 { self.layers } else { self.own_layers }
-    }
-
-    /// Returns the width of the tables of embeddings.
-    pub(crate) fn table_width(&self) -> usize {
-        if self.embedding_width == 0 { self.width } else { self.embedding_width }
-    }
-
-    /// Returns the number of units of a layer's first feed-forward product.
-    pub(crate) fn inner_units(&self) -> usize {
-        if self.gated { 2 * self.feed_forward } else { self.feed_forward }
-    }
-
-    /// Returns whether layers normalise the inputs of their sub-layers.
-    pub(crate) fn normalises_before(&self) -> bool {
-        match self.norm_place {
-            NormPlace::After => false,
-            NormPlace::Before | NormPlace::BeforeButFirst => true,
-        }
-    }
-
-    /// Returns whether attention compares all tokens of a text by nothing but their vectors, and layers normalise after
-    /// their sub-layers: those have a form in ONNX, and the last may be computed for first tokens alone.
-    pub(crate) fn is_plain(&self) -> bool {
-        self.position_kind == Positions::Learned
-            && !self.normalises_before()
-            && self.masked_tokens.is_none()
-    }
-
-    /// Returns the size of a transformer on texts of `length` tokens, with linear layers of these widths behind it: from
-    /// the vectors of texts to the coordinates.
-    pub(crate) fn size(&self, length: f64, widths: &[usize]) -> Vec<PartSize> {
-        let Self { vocabulary, positions, types, layers, width, heads, .. } = *self;
-        let [width, inner, depth] = [width, self.feed_forward, layers].map(|size| size as f64);
-        let units = self.inner_units() as f64;
-        let own = self.own_layers() as f64;
-        let kept = if self.recompute { 1.0 } else { depth };
-        let share = dsokr_kernels::step_time(self.precision);
-        let gpu_width = if self.precision == Precision::Bf16 { 2.0 } else { 4.0 };
-        let tables = |keys: &'static str, rows: f64| PartSize {
-            keys: keys.into(),
-            parameters: rows * self.table_width() as f64,
-            activations: 0.0,
-            gpu_width,
-            products: 0.0,
-        };
-        let rows_of_positions = if self.position_kind.has_table() { positions } else { 0 };
-        // of attention that keeps the scores of all pairs of tokens
-        let scores = if self.position_kind.is_fused(length as usize) {
-            0.0
-        } else {
-            4.0 * heads as f64 * length * length
-        };
-        vec![
-            tables("tokens.vocabulary × width", (vocabulary + types) as f64),
-            tables("max_length × width", rows_of_positions as f64),
-            PartSize {
-                keys: "layers × width".into(),
-                parameters: own * (4.0 * width * width + 9.0 * width),
-                activations: length * width * (12.0 * kept + depth)
-                    + kept * (heads as f64 * length + scores),
-                gpu_width,
-                products: share * depth * length * (4.0 * width * width + 2.0 * length * width),
-            },
-            PartSize {
-                keys: "layers × width × feed_forward".into(),
-                parameters: own * (width * (inner + units) + units),
-                activations: kept * length * (2.0 * units + inner),
-                gpu_width,
-                products: share * depth * length * width * (inner + units),
-            },
-            layers_size("width", widths),
-        ]
     }
 }

@@ -1,0 +1,211 @@
+//! How each family of models differs from BERT, as its config.json says it.
+
+use serde_json::Value;
+
+use super::json::JsonFile;
+use crate::error::Error;
+use crate::transformer::{Activation, Architecture, MaskedTokens, NormPlace, Positions};
+
+/// Positions follow the id of the padding token, as in fairseq.
+pub(super) fn after_padding(file: &JsonFile, architecture: &mut Architecture) -> Result<(), Error> {
+    let first = file.integer("pad_token_id", 0..=u64::from(u32::MAX), Some(1))? + 1;
+    if architecture.positions <= first {
+        let allowed = format!("at least {}, pad_token_id + 2", first + 1);
+        return Err(file.refuse("max_position_embeddings", &allowed));
+    }
+    architecture.first_position = first;
+    Ok(())
+}
+
+pub(super) fn mpnet(file: &JsonFile, architecture: &mut Architecture) -> Result<(), Error> {
+    // transformers uses 32 whatever the file says, and its padding is always token 1
+    file.only("relative_attention_num_buckets", |value| value == 32, "32")?;
+    architecture.position_kind = Positions::LearnedAndRelative;
+    architecture.first_position = 2;
+    if architecture.positions <= architecture.first_position {
+        return Err(file.refuse("max_position_embeddings", "at least 3"));
+    }
+    Ok(())
+}
+
+pub(super) fn electra(file: &JsonFile, architecture: &mut Architecture) -> Result<(), Error> {
+    let width = file.size("embedding_size")?;
+    if width != architecture.width {
+        architecture.embedding_width = width;
+    }
+    Ok(())
+}
+
+pub(super) fn albert(file: &JsonFile, architecture: &mut Architecture) -> Result<(), Error> {
+    file.only("inner_group_num", |value| value == 1, "1, one layer in each group")?;
+    architecture.embedding_width = file.size("embedding_size")?;
+    let layers = architecture.layers;
+    architecture.own_layers = file.integer("num_hidden_groups", 1..=layers as u64, Some(1))?;
+    Ok(())
+}
+
+pub(super) fn esm(file: &JsonFile, architecture: &mut Architecture) -> Result<(), Error> {
+    let pad = file.integer("pad_token_id", 0..=u64::from(u32::MAX), Some(1))?;
+    file.only("is_folding_model", |value| value.is_null() || value == false, "false")?;
+    let allowed = "\"rotary\" or \"absolute\"";
+    let rotary =
+        file.value("position_embedding_type", Some(false), allowed, |value| {
+            match value.as_str()? {
+                "rotary" => Some(true),
+                "absolute" => Some(false),
+                _ => None,
+            }
+        })?;
+    if rotary {
+        let base = base(file, "rope_theta", 10_000.0)?;
+        architecture.position_kind = Positions::Rotary {
+            base,
+            local_base: base,
+            reach: 0,
+            local: vec![false; architecture.layers],
+        };
+        even_heads(file, architecture)?;
+    } else {
+        architecture.first_position = pad + 1;
+    }
+    architecture.norm_place = NormPlace::Before;
+    architecture.embedding_norm = file.flag("emb_layer_norm_before", false)?;
+    // the model has a function of its own, the exact GELU
+    architecture.activation = Activation::Gelu;
+    if file.flag("token_dropout", false)? {
+        let mask = file.integer("mask_token_id", 0..=u64::from(u32::MAX), None)?;
+        architecture.masked_tokens = Some(MaskedTokens { mask: mask as u32 });
+    }
+    Ok(())
+}
+
+pub(super) fn modernbert(file: &JsonFile, architecture: &mut Architecture) -> Result<(), Error> {
+    let layers = architecture.layers;
+    let every = file.integer("global_attn_every_n_layers", 1..=u64::from(u32::MAX), Some(3))?;
+    let allowed = format!("{layers} of \"full_attention\" and \"sliding_attention\"");
+    let local = file.value("layer_types", Some(None), &allowed, |value| {
+        if value.is_null() {
+            return Some(None);
+        }
+        let kinds = value.as_array()?.iter().map(|kind| match kind.as_str()? {
+            "sliding_attention" => Some(true),
+            "full_attention" => Some(false),
+            _ => None,
+        });
+        let kinds = kinds.collect::<Option<Vec<_>>>()?;
+        (kinds.len() == layers).then_some(Some(kinds))
+    })?;
+    let window = file.integer("local_attention", 1..=u64::from(u32::MAX), Some(128))?;
+    let (global, near) = rope_bases(file)?;
+    architecture.position_kind = Positions::Rotary {
+        base: global,
+        local_base: near,
+        reach: window / 2,
+        local: local.unwrap_or_else(|| (0..layers).map(|layer| layer % every != 0).collect()),
+    };
+    even_heads(file, architecture)?;
+    architecture.norm_place = NormPlace::BeforeButFirst;
+    architecture.gated = true;
+    architecture.norm_bias = file.flag("norm_bias", false)?;
+    architecture.attention_bias = file.flag("attention_bias", false)?;
+    architecture.feed_forward_bias = file.flag("mlp_bias", false)?;
+    architecture.inner_dropout = file.rate("mlp_dropout", 0.0)?;
+    Ok(())
+}
+
+pub(super) fn nomic(file: &JsonFile, architecture: &mut Architecture) -> Result<(), Error> {
+    let allowed = "an object with {\"rope_type\": \"default\", \"rope_theta\": …}";
+    let base = file.value("rope_parameters", Some(NOMIC_BASE), allowed, |value| {
+        rope_base(value, NOMIC_BASE)
+    })?;
+    let head = architecture.width / architecture.heads;
+    file.only("head_dim", |value| value.is_null() || value == head, &format!("{head}"))?;
+    nomic_layers(file, architecture, base)
+}
+
+pub(super) fn nomic_of_hub(file: &JsonFile, architecture: &mut Architecture) -> Result<(), Error> {
+    for key in [
+        "prenorm",
+        "qkv_proj_bias",
+        "mlp_fc1_bias",
+        "mlp_fc2_bias",
+        "parallel_block",
+        "use_rms_norm",
+        "rotary_emb_interleaved",
+        "causal",
+    ] {
+        file.only(key, |value| value.is_null() || value == false, "false")?;
+    }
+    file.only("rotary_emb_fraction", |value| value.as_f64() == Some(1.0), "1.0")?;
+    file.only("rotary_emb_scale_base", Value::is_null, "null")?;
+    architecture.activation =
+        file.value("activation_function", None, "\"swiglu\" or \"geglu\"", |value| {
+            match value.as_str()? {
+                "swiglu" => Some(Activation::Silu),
+                "geglu" => Some(Activation::Gelu),
+                _ => None,
+            }
+        })?;
+    // longer texts need angles that depend on their length
+    let trained = file.integer("max_trained_positions", 1..=u64::from(u32::MAX), Some(2048))?;
+    architecture.positions = architecture.positions.min(trained);
+    let base = base(file, "rotary_emb_base", NOMIC_BASE)?;
+    nomic_layers(file, architecture, base)
+}
+
+/// The base of the angles of Nomic's models.
+const NOMIC_BASE: f64 = 1000.0;
+
+fn nomic_layers(file: &JsonFile, architecture: &mut Architecture, base: f64) -> Result<(), Error> {
+    let local = vec![false; architecture.layers];
+    architecture.position_kind = Positions::Rotary { base, local_base: base, reach: 0, local };
+    even_heads(file, architecture)?;
+    architecture.gated = true;
+    architecture.attention_bias = false;
+    architecture.feed_forward_bias = false;
+    Ok(())
+}
+
+/// Returns the base of an object with parameters of rotary positions, unless they change with the length of texts.
+fn rope_base(parameters: &Value, default: f64) -> Option<f64> {
+    if parameters.is_null() {
+        return Some(default);
+    }
+    let is_default = parameters["rope_type"].as_str().is_none_or(|kind| kind == "default");
+    let theta = match &parameters["rope_theta"] {
+        Value::Null => Some(default),
+        theta => theta.as_f64().filter(|theta| theta.is_finite() && *theta > 1.0),
+    };
+    theta.filter(|_| is_default)
+}
+
+/// Returns the base of the angles of rotary positions.
+fn base(file: &JsonFile, key: &str, default: f64) -> Result<f64, Error> {
+    let read = |value: &Value| value.as_f64().filter(|base| base.is_finite() && *base > 1.0);
+    file.value(key, Some(default), "a number above 1", read)
+}
+
+/// Returns the bases of ModernBERT's global and local layers, which older files have in keys of their own.
+fn rope_bases(file: &JsonFile) -> Result<(f64, f64), Error> {
+    let old =
+        (base(file, "global_rope_theta", 160_000.0)?, base(file, "local_rope_theta", 10_000.0)?);
+    let allowed = "an object with {\"rope_type\": \"default\", \"rope_theta\": …} for \"full_attention\" and \
+                   \"sliding_attention\"";
+    file.value("rope_parameters", Some(old), allowed, |value| {
+        if value.is_null() {
+            return Some(old);
+        }
+        let of_kind = |kind: &str, default: f64| rope_base(&value[kind], default);
+        Some((of_kind("full_attention", old.0)?, of_kind("sliding_attention", old.1)?))
+    })
+}
+
+/// Refuses heads whose coordinates make no pairs.
+fn even_heads(file: &JsonFile, architecture: &Architecture) -> Result<(), Error> {
+    let head = architecture.width / architecture.heads;
+    if head.is_multiple_of(2) {
+        return Ok(());
+    }
+    let allowed = format!("a number that leaves each head an even width, and not {head}");
+    Err(file.refuse("num_attention_heads", &allowed))
+}

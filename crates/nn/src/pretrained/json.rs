@@ -1,0 +1,87 @@
+use std::ops::RangeInclusive;
+use std::path::{Path, PathBuf};
+
+use dsokr_core::store::read_text;
+use serde_json::{Map, Value};
+
+use crate::error::Error;
+
+/// Upper bound for the sizes of a model; products of two sizes fit into 64 bits.
+const LARGEST: u64 = i32::MAX as u64;
+
+/// Typed access to the keys of a file's JSON object, with errors that name the file, the key and the value.
+pub(super) struct JsonFile {
+    pub(super) path: PathBuf,
+    pub(super) json: Map<String, Value>,
+}
+
+impl JsonFile {
+    /// Reads a file that holds an object.
+    pub(super) fn read(path: &Path) -> Result<Self, Error> {
+        let text = read_text(path).map_err(|e| Error::file(path, e))?;
+        let json = serde_json::from_str(&text);
+        let json = json.map_err(|e| Error::file(path, format!("not a JSON object: {e}")))?;
+        Ok(Self { path: path.to_path_buf(), json })
+    }
+
+    /// Returns the error for a key's value.
+    pub(super) fn refuse(&self, key: &str, allowed: &str) -> Error {
+        let value = self.json.get(key).map_or_else(|| "nothing".into(), Value::to_string);
+        Error::file(&self.path, format!("{key} = {value}: {allowed}"))
+    }
+
+    /// Returns a value as `read` converts it; `read` returns `None` for a value that is not allowed; `default` stands
+    /// for a missing key, and `None` requires one.
+    pub(super) fn value<T>(
+        &self,
+        key: &str,
+        default: Option<T>,
+        allowed: &str,
+        read: impl Fn(&Value) -> Option<T>,
+    ) -> Result<T, Error> {
+        match (self.json.get(key), default) {
+            (None, Some(default)) => Ok(default),
+            (value, _) => value.and_then(read).ok_or_else(|| self.refuse(key, allowed)),
+        }
+    }
+
+    /// Returns a size, which must be there.
+    pub(super) fn size(&self, key: &str) -> Result<usize, Error> {
+        self.integer(key, 1..=LARGEST, None)
+    }
+
+    /// Returns a share of units that are dropped.
+    pub(super) fn rate(&self, key: &str, default: f32) -> Result<f32, Error> {
+        let read = |value: &Value| Some(value.as_f64()? as f32);
+        let read = |value: &Value| read(value).filter(|rate| (0.0..1.0).contains(rate));
+        self.value(key, Some(default), "a number in [0, 1)", read)
+    }
+
+    /// Returns a whole number in a range.
+    pub(super) fn integer(
+        &self,
+        key: &str,
+        range: RangeInclusive<u64>,
+        default: Option<usize>,
+    ) -> Result<usize, Error> {
+        let allowed = format!("a whole number from {} to {}", range.start(), range.end());
+        let read = |value: &Value| value.as_u64().filter(|value| range.contains(value));
+        self.value(key, default, &allowed, |value| usize::try_from(read(value)?).ok())
+    }
+
+    /// A missing key, or a value that is supported.
+    pub(super) fn only(
+        &self,
+        key: &str,
+        supported: impl Fn(&Value) -> bool,
+        allowed: &str,
+    ) -> Result<(), Error> {
+        self.value(key, Some(()), allowed, |value| supported(value).then_some(()))
+    }
+
+    /// `true` or `false`; `default` where the key is missing or null.
+    pub(super) fn flag(&self, key: &str, default: bool) -> Result<bool, Error> {
+        let read = |value: &Value| if value.is_null() { Some(default) } else { value.as_bool() };
+        self.value(key, Some(default), "true or false", read)
+    }
+}

@@ -1,0 +1,148 @@
+//! What layers are made of: linear maps and normalisation, with or without vectors that they add.
+
+use burn::module::{Module, Param};
+use burn::tensor::{Device, Tensor};
+use dsokr_kernels::{Dropout, Precision, linear, masked, residual_norm};
+use rand::Rng;
+
+use crate::init;
+use crate::onnx::{Attribute, Graph, Value};
+
+/// `x w + b`.
+#[derive(Module, Debug)]
+pub(super) struct Affine {
+    pub(super) weight: Param<Tensor<2>>,
+    /// b; models without one add nothing.
+    bias: Option<Param<Tensor<1>>>,
+}
+
+impl Affine {
+    /// PyTorch's default: weight and bias uniform on ±1/√inputs.
+    pub(super) fn init(
+        inputs: usize,
+        outputs: usize,
+        has_bias: bool,
+        generator: &mut impl Rng,
+        device: &Device,
+    ) -> Self {
+        let bound = 1.0 / (inputs as f32).sqrt();
+        Self {
+            weight: init::uniform([inputs, outputs], bound, generator, device),
+            bias: has_bias.then(|| init::uniform([outputs], bound, generator, device)),
+        }
+    }
+
+    /// Returns b, or zeros.
+    pub(super) fn bias(&self) -> Tensor<1> {
+        match &self.bias {
+            Some(bias) => bias.val(),
+            None => Tensor::zeros([self.weight.val().dims()[1]], &self.weight.device()),
+        }
+    }
+
+    /// `x w`; the next operation adds the bias.
+    pub(super) fn product(&self, x: Tensor<2>, precision: Precision) -> Tensor<2> {
+        dsokr_kernels::product(x, self.weight.val(), precision)
+    }
+
+    /// Computes `x w + b`.
+    pub(super) fn forward(&self, x: Tensor<2>, precision: Precision) -> Tensor<2> {
+        match &self.bias {
+            Some(bias) => linear(x, self.weight.val(), bias.val(), precision),
+            None => self.product(x, precision),
+        }
+    }
+
+    /// [`forward`](Self::forward) for only the outputs `from..to`.
+    pub(super) fn part(
+        &self,
+        x: Tensor<2>,
+        from: usize,
+        to: usize,
+        precision: Precision,
+    ) -> Tensor<2> {
+        let weight = self.weight.val();
+        let inputs = weight.dims()[0];
+        let bias = self.bias().narrow(0, from, to - from);
+        linear(x, weight.slice([0..inputs, from..to]), bias, precision)
+    }
+
+    pub(super) fn onnx(&self, graph: &mut Graph, x: &Value) -> Value {
+        graph.linear(x, &self.weight, self.bias.as_ref())
+    }
+}
+
+/// Layer normalisation of token vectors: `standardised ∘ gamma + beta`.
+#[derive(Module, Debug)]
+pub(super) struct Norm {
+    gamma: Param<Tensor<1>>,
+    /// Models without one add nothing.
+    beta: Option<Param<Tensor<1>>>,
+}
+
+impl Norm {
+    pub(super) fn init(d: usize, has_beta: bool, device: &Device) -> Self {
+        Self {
+            gamma: init::constant([d], 1.0, device),
+            beta: has_beta.then(|| init::constant([d], 0.0, device)),
+        }
+    }
+
+    /// Returns beta, or zeros.
+    fn beta(&self) -> Tensor<1> {
+        match &self.beta {
+            Some(beta) => beta.val(),
+            None => Tensor::zeros(self.gamma.val().dims(), &self.gamma.device()),
+        }
+    }
+
+    /// Computes `norm(x)`.
+    pub(super) fn alone(&self, x: Tensor<2>, epsilon: f64) -> Tensor<2> {
+        let [rows, width] = x.dims();
+        let device = x.device();
+        let nothing = Tensor::zeros([rows, width], &device);
+        self.forward(x, nothing, Tensor::zeros([width], &device), epsilon, None)
+    }
+
+    /// Computes `norm(x + dropout(r + bias))`.
+    pub(super) fn forward(
+        &self,
+        x: Tensor<2>,
+        r: Tensor<2>,
+        bias: Tensor<1>,
+        epsilon: f64,
+        dropout: Option<Dropout>,
+    ) -> Tensor<2> {
+        residual_norm(x, r, [bias, self.gamma.val(), self.beta()], epsilon, dropout)
+    }
+
+    /// Computes `norm(x + r)`, as operators of ONNX.
+    pub(super) fn onnx(&self, graph: &mut Graph, x: &Value, r: &Value, epsilon: f64) -> Value {
+        let sum = graph.node("Add", &[x, r], &[]);
+        let gamma = graph.parameter(&self.gamma);
+        let attributes = [("epsilon", Attribute::Float(epsilon as f32))];
+        match &self.beta {
+            Some(beta) => {
+                let beta = graph.parameter(beta);
+                graph.node("LayerNormalization", &[&sum, &gamma, &beta], &attributes)
+            }
+            None => graph.node("LayerNormalization", &[&sum, &gamma], &attributes),
+        }
+    }
+}
+
+/// Computes `x + dropout(y + b)`.
+pub(super) fn add(
+    x: Tensor<2>,
+    y: Tensor<2>,
+    layer: &Affine,
+    dropout: Option<Dropout>,
+) -> Tensor<2> {
+    // products in 16 bits are added in 32
+    let y = if y.dtype() == x.dtype() { y } else { y.cast(x.dtype()) };
+    let y = match &layer.bias {
+        Some(bias) => y + bias.val().unsqueeze::<2>(),
+        None => y,
+    };
+    x + masked(y, dropout)
+}
