@@ -52,14 +52,14 @@ impl Setting {
         let ragged = arguments.last()? == "ragged";
         let (sizes, options) =
             arguments[..arguments.len() - usize::from(ragged)].split_at_checked(6)?;
-        let own = match (cfg!(feature = "cuda"), cfg!(feature = "wgpu")) {
+        let built_for = match (cfg!(feature = "cuda"), cfg!(feature = "wgpu")) {
             (true, _) => "cuda",
             (false, true) => "wgpu",
             (false, false) => "cpu",
         };
         let (precision, processor) = match options {
-            [] => ("f32", own),
-            [precision] => (precision.as_str(), own),
+            [] => ("f32", built_for),
+            [precision] => (precision.as_str(), built_for),
             [precision, processor] => (precision.as_str(), processor.as_str()),
             _ => return None,
         };

@@ -217,9 +217,9 @@ fn operations(sizes: &Sizes) -> [f64; 3] {
     let mask = |step| Pass::train(step).dropout(0, dropout);
     [
         timed(|i| {
-            let own =
+            let settings =
                 Attention { sequences: sequences.clone(), heads, dropout: mask(i), precision };
-            attention(qkv.clone(), own).sum().backward();
+            attention(qkv.clone(), settings).sum().backward();
         }),
         timed(|i| {
             linear_gelu(x.clone(), w.clone(), b.clone(), precision, mask(i)).sum().backward();

@@ -107,11 +107,16 @@ impl Page<'_> {
         rows
     }
 
+    /// The figures below their heading; nothing where there are none.
     fn figures(&self) -> String {
+        if self.figures.is_empty() {
+            return String::new();
+        }
         let figure = |(caption, svg): &(&str, String)| {
             format!("<figure>{svg}<figcaption>{}</figcaption></figure>", escape(caption))
         };
-        self.figures.iter().map(figure).collect::<Vec<_>>().join("\n")
+        let figures: Vec<String> = self.figures.iter().map(figure).collect();
+        format!("<h2>Figures</h2>\n<div class=\"figures\">\n{}\n</div>", figures.join("\n"))
     }
 }
 
