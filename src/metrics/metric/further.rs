@@ -1,5 +1,8 @@
 //! Metrics that [`Scores`] have no field for: an entry of the list of metrics, with the values of queries that it
 //! summarises, is all that one needs.
+//!
+//! `#[serde(remote = "Self")]` makes `serialize` and `deserialize` of the fields inherent functions of [`Scores`]. The traits
+//! here call them, and know the metrics that fields do not.
 
 use std::collections::BTreeMap;
 
