@@ -1,6 +1,5 @@
 //! Fits of a solver to the same inputs.
 
-use std::borrow::Cow;
 use std::sync::Arc;
 
 use dsokr_basis::eigenbasis::multiply;
@@ -10,12 +9,13 @@ use faer::Mat;
 
 use crate::features::{ComparedInputs, InputSketch, TrainingInputs};
 use crate::lipschitz::{InputFeatures, fit_lipschitz};
-use crate::output_matrix::Coupling;
+use crate::output_matrix::{Coupling, OutputMatrix};
 use crate::ridge::{
     KernelModel, LastSystem, OutputSpace, PrefixFit, RidgeProblem, SAMPLED, Spectrum,
     fit_conjugate_gradients, fit_divide_and_conquer, fit_sketched,
 };
 use crate::solver::{ClosedForm, Sketched, Solver};
+use crate::summary::{Arithmetic, Inputs, RidgeSummary};
 use crate::targets::{Targets, check};
 
 impl Solver {
@@ -68,6 +68,9 @@ impl Solver {
     }
 }
 
+/// Factors of a closed form that take less time than an eigendecomposition of as many unknowns.
+const FACTORS: usize = 16;
+
 /// The solvers that can learn an output matrix.
 const LEARNED: &str = "closed-form or sketched, with a learned output matrix";
 
@@ -100,7 +103,9 @@ impl PreparedSolver<'_> {
     ///
     /// With `M = Σ_g μ_g V_g V_gᵀ` a ridge regression splits into one for each eigenvalue, `f(x) = Σ_g V_g f_g(x)`,
     /// whose targets are `V_gᵀ ψ` and whose λ is λ/μ_g (thesis, section 3.2.2). Together they solve the system
-    /// `(K ⊗ M + nλ I)`. A learned matrix is learned anew for each λ.
+    /// `(K ⊗ M + nλ I)`. A sketched system, a closed form with more than 16 distinct eigenvalues and one whose matrix is
+    /// learned take one [`Spectrum`] of the inputs for all of them; other fits a system for each. A learned matrix is
+    /// learned anew for each λ.
     pub fn with_output(self, output: Option<impl Into<Coupling>>) -> Self {
         Self { output: output.map(Into::into), ..self }
     }
@@ -122,14 +127,22 @@ impl PreparedSolver<'_> {
     ) -> Result<(KernelModel, Option<Vec<f32>>), Error> {
         let output = match self.output.as_ref().filter(|_| self.features.is_none()) {
             None => return self.fit_identity(targets, lambda, leave_one_out),
-            Some(Coupling::Given(output)) => Cow::Borrowed(output),
+            Some(Coupling::Given(output)) => output,
             Some(Coupling::Learned { rank }) => {
-                let output_matrix = self.learned(targets)?.output_matrix(lambda, *rank)?;
+                let spectrum = self.learned(targets)?;
+                let output_matrix = spectrum.output_matrix(lambda, *rank)?;
                 let allowed = "a smaller number: the learned output matrix is 0";
-                Cow::Owned(output_matrix.ok_or_else(|| Error::value("lambda", lambda, allowed))?)
+                let output =
+                    output_matrix.ok_or_else(|| Error::value("lambda", lambda, allowed))?;
+                return self.fit_coupled(&spectrum, targets, lambda, &output, leave_one_out);
             }
         };
         Error::check_length("targets a row", targets.width(), output.width)?;
+        if self.shares_spectrum(output)
+            && let Some(spectrum) = self.spectrum(targets)?
+        {
+            return self.fit_coupled(&spectrum, targets, lambda, output, leave_one_out);
+        }
         let mut whole: Option<(KernelModel, Mat<f64>)> = None;
         let (all, parts) = output.eigenvectors();
         for (value, columns) in parts {
@@ -151,6 +164,53 @@ impl PreparedSolver<'_> {
         (model.summary.lambda, model.summary.width) = (lambda, output.width);
         let values = held_out.col_iter().flat_map(|row| row.iter().map(|&value| value as f32));
         Ok((model, leave_one_out.then(|| values.collect())))
+    }
+
+    /// Returns whether one spectrum of the inputs takes less time than a system for each distinct eigenvalue of M.
+    fn shares_spectrum(&self, output: &OutputMatrix) -> bool {
+        let (_, parts) = output.eigenvectors();
+        match &self.solver {
+            Solver::ClosedForm(_) => parts.len() > FACTORS,
+            Solver::Sketched(_) => parts.len() > 1,
+            Solver::ConjugateGradients(_) | Solver::DivideAndConquer(_) | Solver::Lipschitz(_) => {
+                false
+            }
+        }
+    }
+
+    /// Fits for all eigenvalues of M from one spectrum of the inputs.
+    fn fit_coupled(
+        &self,
+        spectrum: &Spectrum,
+        targets: &Targets,
+        lambda: f64,
+        output: &OutputMatrix,
+        leave_one_out: bool,
+    ) -> Result<(KernelModel, Option<Vec<f32>>), Error> {
+        let (inputs, precision) = match (&self.solver, &self.inputs) {
+            (Solver::ClosedForm(options), TrainingInputs::Rows(..)) => {
+                (Inputs::Full, options.precision)
+            }
+            (Solver::ClosedForm(options), TrainingInputs::Gram(_)) => {
+                (Inputs::Precomputed, options.precision)
+            }
+            (
+                Solver::Sketched(_)
+                | Solver::ConjugateGradients(_)
+                | Solver::DivideAndConquer(_)
+                | Solver::Lipschitz(_),
+                _,
+            ) => (Inputs::Sketched, Arithmetic::Double),
+        };
+        let solution = RidgeSummary { precision, ..RidgeSummary::new(inputs, 0.0) };
+        let mut model = spectrum.coupled_model(&self.inputs, lambda, output, solution)?;
+        let rows = self.compared.as_ref().map(ComparedInputs::rows);
+        if rows.is_some() {
+            model = self.for_given_inputs(model)?;
+        }
+        let held_out =
+            leave_one_out.then(|| spectrum.coupled_leave_one_out(rows, targets, lambda, output));
+        Ok((model, held_out.transpose()?))
     }
 
     /// Fits like [`fit`](Self::fit), with M = I where the loss is the square loss.

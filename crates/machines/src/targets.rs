@@ -225,6 +225,16 @@ impl Targets {
         }
     }
 
+    /// Returns √w of some rows, and `W^½ Ψ`, rows × p.
+    pub(crate) fn weighted_block(&self, rows: Range<usize>) -> (Vec<f64>, Mat<f64>) {
+        let roots: Vec<f64> = rows.clone().map(|row| self.weights.get(row).sqrt()).collect();
+        let mut dense = self.dense::<f64>(rows);
+        for column in dense.col_iter_mut() {
+            column.iter_mut().zip(&roots).for_each(|(value, root)| *value *= root);
+        }
+        (roots, dense)
+    }
+
     /// Returns some of the rows, in the order given; an index may be repeated.
     ///
     /// # Errors

@@ -2,6 +2,7 @@
 
 mod alignment;
 mod conjugate;
+mod coupled;
 mod learned;
 mod model;
 mod model_file;

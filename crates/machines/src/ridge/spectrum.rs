@@ -1,6 +1,5 @@
 //! λ from one eigendecomposition: leave-one-out predictions for every λ.
 
-use std::ops::Range;
 use std::sync::Arc;
 
 use dsokr_basis::eigenbasis::{Eigen, leading, multiply};
@@ -12,6 +11,7 @@ use faer::linalg::matmul::matmul;
 use faer::{Accum, Mat, MatMut, MatRef, Par};
 use rayon::prelude::*;
 
+use super::coupled::SketchedRows;
 use super::output::OutputSpace;
 use crate::features::{AnchorFeatures, InputSketch, TrainingInputs, blocks};
 use crate::linear::{PANEL, Panels, SIDES};
@@ -42,31 +42,33 @@ pub(crate) const SAMPLED: usize = 5_000;
 /// fitted, and held-out predictions are those of 10,000 rows that the seed draws, the compared rows. A width is
 /// chosen by a loop around it, with a spectrum for each kernel. For a single λ
 /// [`Fitted::leave_one_out`](crate::Fitted::leave_one_out) is cheaper: two Cholesky factors' time and
-/// all cores, where an eigendecomposition takes some thirty and runs on one.
+/// all cores, where an eigendecomposition takes some thirty.
 #[derive(Clone, Debug)]
 pub struct Spectrum {
     /// n, the number of training rows.
-    rows: usize,
+    pub(super) rows: usize,
     /// Σ w over the training rows; n without weights.
     pub(super) total_weight: f64,
     /// Σ w over the compared rows.
     compared_weight: f64,
     /// The processes that each have their part of the rows; this one alone, where it has all of them.
-    processes: Processes,
+    pub(super) processes: Processes,
     /// U of the compared rows, rows × r.
-    vectors: Mat<f64>,
+    pub(super) vectors: Mat<f64>,
     /// S, descending.
     pub(super) values: Vec<f64>,
     /// √w of each of the compared rows.
-    roots: Vec<f64>,
+    pub(super) roots: Vec<f64>,
     /// W^½ Ψ of the compared rows, rows × p.
-    targets: Mat<f64>,
+    pub(super) targets: Mat<f64>,
     /// Uᵀ Ψ, r × p.
     pub(super) turned: Mat<f64>,
+    /// The features of sketched inputs.
+    pub(super) sketched: Option<SketchedRows>,
 }
 
 impl Spectrum {
-    /// Creates the spectrum of all training inputs, from one eigendecomposition of an n × n matrix on one thread.
+    /// Creates the spectrum of all training inputs, from one eigendecomposition of an n × n matrix.
     ///
     /// # Errors
     /// The errors of [`fit`](crate::fit()).
@@ -74,7 +76,7 @@ impl Spectrum {
         let rows = inputs.len();
         check(rows, targets, 1.0)?;
         let total_weight = targets.total_weight();
-        let (roots, targets) = weighted(targets, 0..rows);
+        let (roots, targets) = targets.weighted_block(0..rows);
         let gram = inputs.gram()?.whole();
         let gram = Mat::from_fn(rows, rows, |i, j| roots[i] * roots[j] * gram[(i, j)]);
         let Eigen { values, vectors } = leading(gram, TOLERANCE)?;
@@ -90,6 +92,7 @@ impl Spectrum {
             roots,
             targets,
             turned,
+            sketched: None,
         })
     }
 
@@ -175,7 +178,7 @@ impl Spectrum {
         let mut turned = Mat::zeros(values.len(), targets.width());
         product(turned.as_mut(), turn.transpose(), sides.as_ref());
         let total_weight = targets.total_weight();
-        let (roots, targets) = weighted(&targets.select(&own)?, 0..own.len());
+        let (roots, targets) = targets.select(&own)?.weighted_block(0..own.len());
         Ok(Self {
             rows: n,
             total_weight,
@@ -186,6 +189,7 @@ impl Spectrum {
             roots,
             targets,
             turned,
+            sketched: Some(SketchedRows { features, turn }),
         })
     }
 
@@ -198,13 +202,7 @@ impl Spectrum {
     /// [`Error::Value`] for a λ that is not above 0; [`Error::Numeric`] for a λ so small that a row is predicted by
     /// itself alone, `H_ii = 1` but for rounding.
     pub fn leave_one_out(&self, lambda: f64) -> Result<Vec<f32>, Error> {
-        let lost = || {
-            Error::Numeric(format!(
-                "lambda {lambda} is too small for leave-one-out predictions: a training row is predicted by itself \
-                 alone; raise lambda"
-            ))
-        };
-        let residuals = self.residuals(lambda, self.whole())?.ok_or_else(lost);
+        let residuals = self.residuals(lambda, self.whole())?.ok_or_else(|| Self::lost(lambda));
         let residuals = self.processes.agree(residuals)?;
         let n = residuals.nrows();
         let p = residuals.ncols();
@@ -212,6 +210,14 @@ impl Spectrum {
         let prediction = |at: (usize, usize)| (self.targets[at] - residuals[at]) / self.roots[at.0];
         let predictions: Vec<f32> = cells.map(|at| prediction(at) as f32).collect();
         self.processes.join(predictions)
+    }
+
+    /// The error for a λ for which a row is predicted by itself alone.
+    pub(super) fn lost(lambda: f64) -> Error {
+        Error::Numeric(format!(
+            "lambda {lambda} is too small for leave-one-out predictions: a training row is predicted by itself \
+             alone; raise lambda"
+        ))
     }
 
     /// Returns the mean squared distance of [leave-one-out predictions](Self::leave_one_out) from their targets
@@ -277,6 +283,16 @@ impl Spectrum {
     fn residuals(
         &self,
         lambda: f64,
+        targets: (MatRef<f64>, MatRef<f64>),
+    ) -> Result<Option<Mat<f64>>, Error> {
+        self.residuals_of(lambda, self.vectors.as_ref(), targets)
+    }
+
+    /// Returns the [residuals](Self::residuals) of some rows, whose vectors U are given.
+    pub(super) fn residuals_of(
+        &self,
+        lambda: f64,
+        vectors: MatRef<f64>,
         (targets, turned): (MatRef<f64>, MatRef<f64>),
     ) -> Result<Option<Mat<f64>>, Error> {
         let n = targets.nrows();
@@ -289,12 +305,11 @@ impl Spectrum {
         let scale = |i: usize, j: usize| factor(i) * turned[(i, j)];
         let scaled = Mat::from_fn(turned.nrows(), turned.ncols(), scale);
         let mut residuals = Mat::zeros(n, targets.ncols());
-        product(residuals.as_mut(), self.vectors.as_ref(), scaled.as_ref());
+        product(residuals.as_mut(), vectors, scaled.as_ref());
         if !full {
             residuals += targets;
         }
         let offset = if full { 0.0 } else { 1.0 };
-        let vectors = self.vectors.as_ref();
         let left = |i: usize| {
             let squares = || vectors.row(i).iter().map(|value| value * value).enumerate();
             let left = offset + squares().map(|(j, square)| factor(j) * square).sum::<f64>();
@@ -324,16 +339,6 @@ fn drawn_rows(n: usize, most: usize, seed: u64) -> Result<Vec<usize>, Error> {
     }
     let without_replacement = SketchKind::Subsampling { replacement: false };
     Ok(Sketch::draw(&without_replacement, most, n, seed)?.anchors())
-}
-
-/// √w of some rows, and `W^½ Ψ`.
-fn weighted(targets: &Targets, rows: Range<usize>) -> (Vec<f64>, Mat<f64>) {
-    let roots: Vec<f64> = rows.clone().map(|row| targets.weights.get(row).sqrt()).collect();
-    let mut dense = targets.dense::<f64>(rows);
-    for column in dense.col_iter_mut() {
-        column.iter_mut().zip(&roots).for_each(|(value, root)| *value *= root);
-    }
-    (roots, dense)
 }
 
 /// Computes `out = a b`, in parallel over parts of the result.

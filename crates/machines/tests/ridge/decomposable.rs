@@ -4,10 +4,12 @@ use dsokr_basis::features::DenseRows;
 use dsokr_basis::{Features, Kernel, SketchKind};
 use dsokr_core::loss::Square;
 use dsokr_machines::{
-    Coupling, InputSketch, LastSystem, Lipschitz, Loss, OutputMatrix, OutputSpace, PreparedSolver,
-    Sketched, Solver, Stop, Targets, TrainingInputs,
+    Coupling, GramMatrix, InputSketch, LastSystem, Lipschitz, Loss, OutputMatrix, OutputSpace,
+    PreparedSolver, Sketched, Solver, Stop, Targets, TrainingInputs,
 };
 use faer::{Mat, mat};
+
+use crate::naive::{Rows, solve};
 
 const N: usize = 6;
 const LAMBDA: f64 = 0.1;
@@ -244,4 +246,77 @@ fn what_is_not_an_output_matrix_is_refused() {
     let x = inputs();
     let two = prepared(&Solver::default(), &x, &mat![[1.0, 0.0], [0.0, 2.0]]);
     assert!(two.fit(&targets(), 0.1, false).is_err());
+}
+
+/// More distinct eigenvalues of M than there are factors for, with weights of rows, against the Kronecker system.
+#[test]
+fn many_eigenvalues_are_fitted_from_one_spectrum() {
+    const D: usize = 20;
+    let n = 8;
+    let x: Vec<f32> = (0..n).map(|i| i as f32 / 2.0).collect();
+    let kernel = |a: f32, b: f32| (-0.5 * f64::from(a - b).powi(2)).exp();
+    let x_rows = Features::Dense(DenseRows::new(1, x.clone()).unwrap());
+    let value = |i: usize, j: usize| ((i * 7 + j * 3) % 11) as f64 / 5.0 - 1.0;
+    let matrix = Mat::from_fn(D, D, |i, j| {
+        let close = (-(i as f64 - j as f64).powi(2) / 9.0).exp();
+        close + if i == j { 0.1 + i as f64 / 10.0 } else { 0.0 }
+    });
+    let y: Vec<f64> = (0..n * D).map(|at| value(at / D, at % D)).collect();
+    for weights in [vec![1.0; n], (0..n).map(|i| 0.5 + (i % 3) as f64).collect::<Vec<f64>>()] {
+        let ridge = LAMBDA * weights.iter().sum::<f64>();
+        // the predictions for all rows of the model of some rows, with the ridge of all
+        let fit = |rows: &[usize]| -> Rows {
+            let size = rows.len() * D;
+            let element = |a: usize, b: usize| {
+                let i = rows[a / D];
+                let j = rows[b / D];
+                let diagonal = if a == b { ridge / weights[i] } else { 0.0 };
+                kernel(x[i], x[j]) * matrix[(a % D, b % D)] + diagonal
+            };
+            let system: Rows =
+                (0..size).map(|a| (0..size).map(|b| element(a, b)).collect()).collect();
+            let sides: Rows = (0..size).map(|a| vec![y[rows[a / D] * D + a % D]]).collect();
+            let solved = solve(&system, &sides);
+            let predicted = |i: usize, j: usize| -> f64 {
+                let term =
+                    |a: usize| kernel(x[i], x[rows[a / D]]) * matrix[(j, a % D)] * solved[a][0];
+                (0..size).map(term).sum()
+            };
+            (0..n).map(|i| (0..D).map(|j| predicted(i, j)).collect()).collect()
+        };
+        let all: Vec<usize> = (0..n).collect();
+        let fitted = fit(&all);
+        let without = |row: usize| -> Vec<usize> { (0..n).filter(|&other| other != row).collect() };
+        let left_out: Rows = (0..n).map(|row| fit(&without(row))[row].clone()).collect();
+
+        let y = Targets::new(D, y.clone()).unwrap().with_weights(&weights).unwrap();
+        let gram = GramMatrix::new(Mat::from_fn(n, n, |i, j| kernel(x[i], x[j])));
+        let sketch = InputSketch { size: n, ..every() };
+        let solvers = [Solver::default(), Solver::Sketched(Sketched { sketch })];
+        for (solver, given) in solvers.iter().flat_map(|solver| [(solver, false), (solver, true)]) {
+            let inputs = if given {
+                TrainingInputs::Gram(&gram)
+            } else {
+                TrainingInputs::rows(Kernel::Gaussian { gamma: 0.5 }, &x_rows)
+            };
+            let prepared = solver.prepare(inputs, 0, LastSystem::default()).unwrap();
+            let output = OutputMatrix::new(matrix.as_ref()).unwrap();
+            let prepared = prepared.with_output(Some(output));
+            let (model, held_out) = prepared.fit(&y, LAMBDA, true).unwrap();
+            let predicted = if given {
+                model.predict_gram(gram.values()).unwrap()
+            } else {
+                model.predict(&x_rows).unwrap()
+            };
+            let what = format!("{}, given: {given}", solver.name());
+            for (actual, expected) in [(predicted, &fitted), (held_out.unwrap(), &left_out)] {
+                for (actual, expected) in actual.iter().zip(expected.concat()) {
+                    assert!(
+                        (f64::from(*actual) - expected).abs() < 1e-5,
+                        "{what}: {actual}, {expected}"
+                    );
+                }
+            }
+        }
+    }
 }
