@@ -10,7 +10,7 @@ use rayon::prelude::*;
 
 use crate::linear::{PANEL, Scalar, product};
 
-/// Features whose sums over outputs one task multiplies.
+/// Features whose sums one task computes.
 const ROWS: usize = 64;
 
 /// The targets of a kernel machine: p numbers for each of n training rows, and for each row the
@@ -288,12 +288,12 @@ impl<'t> SideSums<'t> {
                 let values = &values[rows.start * targets.width..rows.end * targets.width];
                 let columns = MatRef::from_column_major_slice(values, targets.width, rows.len());
                 if targets.weights.is_equal() {
-                    product(self.sums.as_mut(), Accum::Add, features, columns.transpose(), PANEL);
+                    product(self.sums.as_mut(), Accum::Add, features, columns.transpose(), ROWS);
                     return;
                 }
                 let mut columns = columns.to_owned();
                 targets.weigh(rows, &mut columns);
-                product(self.sums.as_mut(), Accum::Add, features, columns.transpose(), PANEL);
+                product(self.sums.as_mut(), Accum::Add, features, columns.transpose(), ROWS);
             }
             Values::Classes(columns) | Values::Shared { output_of: columns, .. } => {
                 // some of the features in a task, which adds up the rows in their order

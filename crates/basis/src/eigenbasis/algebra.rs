@@ -31,6 +31,9 @@ const PARTS: usize = 16;
 /// Columns of a product in one task.
 pub(super) const TILE: usize = 128;
 
+/// Rows of a product in one task.
+const ROWS: usize = 512;
+
 /// Eigenpairs of a symmetric matrix.
 pub struct Eigen {
     /// Eigenvalues, descending; of [`leading`] those above the cut-off.
@@ -105,26 +108,44 @@ pub fn cholesky<T: RealField>(matrix: MatMut<T>) -> Result<(), usize> {
     factored.map(|_| ()).map_err(|LltError::NonPositivePivot { index }| index)
 }
 
-/// `a b`, a tile of columns a task.
+/// `a b`, a tile of columns and [`ROWS`] rows a task.
 pub(super) fn multiply_wide(a: MatRef<f64>, b: MatRef<f64>) -> Mat<f64> {
     let mut out = Mat::zeros(a.nrows(), b.ncols());
     out.par_col_chunks_mut(TILE).enumerate().for_each(|(tile, out)| {
         let b = b.subcols(tile * TILE, out.ncols());
-        matmul(out, Accum::Replace, a, b, 1.0, Par::Seq);
+        out.par_row_chunks_mut(ROWS).enumerate().for_each(|(part, out)| {
+            let a = a.subrows(part * ROWS, out.nrows());
+            matmul(out, Accum::Replace, a, b, 1.0, Par::Seq);
+        });
     });
     out
 }
 
-/// `A Aᵀ`, a tile of columns a task; only the lower half is computed.
-pub(super) fn gram_of_rows(a: MatRef<f64>) -> Mat<f64> {
+/// Adds the lower half of `A Aᵀ`, a tile of columns and as many rows a task, of the tiles of columns that `computes`
+/// names. Each element is summed in the order of the columns of A.
+pub(super) fn add_gram_of_rows(
+    out: &mut Mat<f64>,
+    a: MatRef<f64>,
+    computes: impl Fn(usize) -> bool + Sync,
+) {
     let size = a.nrows();
-    let mut out = Mat::zeros(size, size);
-    out.par_col_chunks_mut(TILE).enumerate().for_each(|(tile, out)| {
+    let tiles = out.par_col_chunks_mut(TILE).enumerate();
+    tiles.filter(|(tile, _)| computes(*tile)).for_each(|(tile, out)| {
         let first = tile * TILE;
         let right = a.subrows(first, out.ncols()).transpose();
         let lower = out.subrows_mut(first, size - first);
-        matmul(lower, Accum::Replace, a.subrows(first, size - first), right, 1.0, Par::Seq);
+        lower.par_row_chunks_mut(TILE).enumerate().for_each(|(part, out)| {
+            let left = a.subrows(first + part * TILE, out.nrows());
+            matmul(out, Accum::Add, left, right, 1.0, Par::Seq);
+        });
     });
+}
+
+/// `A Aᵀ`, in parallel.
+pub(super) fn gram_of_rows(a: MatRef<f64>) -> Mat<f64> {
+    let size = a.nrows();
+    let mut out = Mat::zeros(size, size);
+    add_gram_of_rows(&mut out, a, |_| true);
     for j in 0..size {
         for i in j + 1..size {
             out[(j, i)] = out[(i, j)];

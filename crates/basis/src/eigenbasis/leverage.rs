@@ -4,13 +4,12 @@
 //! off is a first guess of the sketch size (thesis, section 5.3.1; Alaoui and Mahoney 2015).
 
 use dsokr_core::{Error, Processes};
-use faer::linalg::matmul::matmul;
 use faer::linalg::triangular_solve::solve_lower_triangular_in_place;
-use faer::{Accum, Mat, MatMut, MatRef, Par};
+use faer::{Mat, MatMut, MatRef, Par};
 use rayon::prelude::*;
 
 use super::Basis;
-use super::algebra::{TILE, cholesky};
+use super::algebra::{add_gram_of_rows, cholesky};
 use crate::features::product::widen;
 use crate::features::{self, RowSource};
 use crate::kernel::IntoKernel;
@@ -66,14 +65,8 @@ pub fn scores(
         for block in processes.gather_numbers(&projected)? {
             let wide = widen(&block);
             let b = MatRef::from_column_major_slice(&wide, rank, wide.len() / rank);
-            // the lower half, which the factor reads; each column in the order of the rows
-            covariance.par_col_chunks_mut(TILE).enumerate().for_each(|(tile, out)| {
-                let first = tile * TILE;
-                let right = b.subrows(first, out.ncols()).transpose();
-                let lower = b.subrows(first, rank - first);
-                let out = out.subrows_mut(first, rank - first);
-                matmul(out, Accum::Add, lower, right, 1.0, Par::Seq);
-            });
+            // the lower half, which the factor reads
+            add_gram_of_rows(&mut covariance, b, |_| true);
         }
     }
     let ridge = n as f64 * lambda;

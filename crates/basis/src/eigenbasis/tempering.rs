@@ -4,7 +4,7 @@ use faer::{Accum, Mat, MatMut, MatRef, Par};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
-use super::algebra::{Eigen, Number, leading, multiply, sum_over_ranks};
+use super::algebra::{Eigen, Number, add_gram_of_rows, leading, multiply, sum_over_ranks};
 use super::{Basis, Projector};
 use crate::features::{RowSource, product};
 
@@ -303,15 +303,7 @@ impl Basis {
                 }
                 let block = MatRef::from_column_major_slice(&block, dimension, len);
                 // The lower half, each column in the order of the rows whoever sums it.
-                let tiles = products.par_col_chunks_mut(TILE).enumerate();
-                tiles.filter(|(tile, _)| tile % size == place).for_each(|(tile, out)| {
-                    let first = tile * TILE;
-                    let width = out.ncols();
-                    let lower = block.subrows(first, dimension - first);
-                    let left = block.subrows(first, width).transpose();
-                    let out = out.subrows_mut(first, dimension - first);
-                    matmul(out, Accum::Add, lower, left, 1.0, Par::Seq);
-                });
+                add_gram_of_rows(&mut products, block, |tile| tile % size == place);
             }
         }
         sum_over_ranks(processes, &mut products)?;

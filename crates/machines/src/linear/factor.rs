@@ -80,10 +80,11 @@ impl<T: Scalar> Panels<T> {
         let size = self.size;
         self.panels.par_iter_mut().enumerate().for_each(|(at, panel)| {
             let rows = rows_of(at, size);
-            let left = a.subcols(rows.start, rows.len());
-            let right = b.subcols(0, rows.end);
-            let one = T::from_f64(1.0);
-            matmul(panel.as_mut(), Accum::Add, left.transpose(), right, one, Par::Seq);
+            let left = a.subcols(rows.start, rows.len()).transpose();
+            panel.par_col_chunks_mut(SIDES).enumerate().for_each(|(task, out)| {
+                let right = b.subcols(task * SIDES, out.ncols());
+                matmul(out, Accum::Add, left, right, T::from_f64(1.0), Par::Seq);
+            });
         });
     }
 

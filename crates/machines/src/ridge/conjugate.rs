@@ -15,12 +15,15 @@ use serde::{Deserialize, Serialize};
 use super::model::{KernelModel, Weights};
 use super::sketched::RidgeProblem;
 use crate::features::{AnchorFeatures, InputSketch, blocks};
-use crate::linear::{Factor, PANEL, Panels, check_finite, not_positive, product, row_major};
+use crate::linear::{Factor, Panels, check_finite, not_positive, product, row_major};
 use crate::summary::{Convergence, Inputs, RidgeSummary, Solution, Summary};
 use crate::targets::{SideSums, Targets, check};
 
 /// Rows whose products one task computes.
 const ROWS: usize = 512;
+
+/// Features whose products one task adds up.
+const FEATURES: usize = 64;
 
 /// Steps of the jitter on the diagonal, from 1e-14 of the mean diagonal, times 10 each.
 const JITTERS: i32 = 6;
@@ -259,7 +262,7 @@ impl<'a> System<'a> {
             let transposed = columns.transpose();
             product(values.as_mut(), Accum::Replace, transposed, unknowns.as_ref(), ROWS);
             let columns = columns.as_ref().as_ref();
-            product(out.as_mut(), Accum::Add, columns, values.as_ref(), PANEL);
+            product(out.as_mut(), Accum::Add, columns, values.as_ref(), FEATURES);
         }
         sum_over_ranks(self.processes, &mut out)?;
         self.penalty.whiten(out.as_mut())?;
