@@ -176,7 +176,8 @@ impl Targets {
             }
             Values::Classes(_) => return Err(no_coordinates()),
         };
-        Ok(Self { values, width, ..self.clone() })
+        let residuals = self.residuals.clone();
+        Ok(Self { values, width, residuals, weights: self.weights.clone() })
     }
 
     /// Returns the coordinates, n × p row-major.

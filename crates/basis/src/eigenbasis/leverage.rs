@@ -19,7 +19,7 @@ use crate::sketch::{Sketch, SketchKind, SketchOptions};
 const ROWS: usize = 1024;
 
 /// Blocks whose coordinates are held at once.
-const BLOCKS: usize = 16;
+const BLOCKS: usize = 8;
 
 /// Rows whose scores one task computes.
 const SCORED: usize = 128;
@@ -59,14 +59,17 @@ pub fn scores(
         Ok::<_, Error>(projection.into_coordinates())
     };
     let mut covariance = Mat::<f64>::zeros(rank, rank);
-    // a block of each rank at once
-    for start in (0..n).step_by(ROWS * processes.size()) {
-        let projected = project(start + ROWS * processes.rank(), ROWS)?;
-        for block in processes.gather_numbers(&projected)? {
-            let wide = widen(&block);
-            let b = MatRef::from_column_major_slice(&wide, rank, wide.len() / rank);
-            // the lower half, which the factor reads
-            add_gram_of_rows(&mut covariance, b, |_| true);
+    // some blocks of each rank at once
+    let at_once = BLOCKS * ROWS;
+    for start in (0..n).step_by(at_once * processes.size()) {
+        let projected = project(start + at_once * processes.rank(), at_once)?;
+        for blocks in processes.gather_numbers(&projected)? {
+            for block in blocks.chunks(ROWS * rank) {
+                let wide = widen(block);
+                let b = MatRef::from_column_major_slice(&wide, rank, wide.len() / rank);
+                // the lower half, which the factor reads
+                add_gram_of_rows(&mut covariance, b, |_| true);
+            }
         }
     }
     let ridge = n as f64 * lambda;
@@ -80,7 +83,7 @@ pub fn scores(
 
     let mut scores = Vec::new();
     let rank_rows = processes.part_in_blocks(n, ROWS);
-    for part in features::ranges(rank_rows, BLOCKS * ROWS) {
+    for part in features::ranges(rank_rows, at_once) {
         let mut wide = widen(&project(part.start, part.len())?);
         let solved = wide.par_chunks_mut(SCORED * rank).map(|part| {
             let mut b = MatMut::from_column_major_slice_mut(part, rank, part.len() / rank);

@@ -341,7 +341,13 @@ impl Basis {
             }
             _ => self.wide(rows, range)?,
         };
-        Ok(MatRef::from_column_major_slice(&out, dimension, count).to_owned())
+        let mut columns = Mat::zeros(dimension, count);
+        let parts = columns.par_col_chunks_mut(ROWS).zip(out.par_chunks(ROWS * dimension));
+        parts.for_each(|(mut columns, part)| {
+            let count = columns.ncols();
+            columns.copy_from(MatRef::from_column_major_slice(part, dimension, count));
+        });
+        Ok(columns)
     }
 
     /// Returns coordinates of the rows of `range` in `f64`, p numbers a row.

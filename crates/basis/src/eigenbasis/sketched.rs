@@ -128,10 +128,12 @@ fn sketched_features(
     let dense = rows.kind() == RowKind::Dense;
     let few = sketch.kind.has_few_entries();
     // the elements that this process adds up: with m contiguous whole columns, of few entries whole rows
-    let share = match (dense, few) {
-        (true, true) => elements(processes.part(m), d),
-        (true, false) => processes.part(m * d),
-        (false, _) => elements(processes.part_in_blocks(d, product::SPAN), m),
+    let share = if !dense {
+        elements(processes.part_in_blocks(d, product::SPAN), m)
+    } else if few {
+        elements(processes.part(m), d)
+    } else {
+        processes.part(m * d)
     };
     let mut sum = vec![0.0f64; share.len()];
     let mut zero = Vec::new();
@@ -162,12 +164,11 @@ fn sketched_features(
                     }
                 };
                 // the product of dense rows with a dense sketch, the factors of others
-                Ok(Some(match (&columns, &rows) {
-                    (Block::Dense(columns), Block::Dense(rows)) => {
-                        (Part::Product(product::sketch_dense(columns, rows)), zero)
-                    }
-                    _ => (Part::Factors(columns, rows), zero),
-                }))
+                if let (Block::Dense(columns), Block::Dense(rows)) = (&columns, &rows) {
+                    let product = product::sketch_dense(columns, rows);
+                    return Ok(Some((Part::Product(product), zero)));
+                }
+                Ok(Some((Part::Factors(columns, rows), zero)))
             });
         let parts = blocks.collect::<Result<Vec<_>, Error>>()?;
         let mut sums = Vec::new();
@@ -223,13 +224,15 @@ fn elements(rows: Range<usize>, numbers: usize) -> Range<usize> {
 
 /// Returns the bytes that one block of columns takes with its rows or their product.
 fn bytes_of_block(m: usize, d: usize, dense: bool, few: bool) -> usize {
-    let columns = if few { 1 } else { m };
-    let product = match (dense, few) {
-        (true, true) => COLUMNS * d,
-        (true, false) => m * d,
-        (false, _) => 0,
+    let columns = if few { COLUMNS } else { m * COLUMNS };
+    let rows = if !dense {
+        0
+    } else if few {
+        COLUMNS * d
+    } else {
+        m * d
     };
-    size_of::<f32>() * (columns * COLUMNS + product)
+    size_of::<f32>() * (columns + rows)
 }
 
 /// Blocks of all ranks that are computed between two sums; a block takes so many bytes.

@@ -8,8 +8,11 @@ use super::algebra::{Eigen, Number, add_gram_of_rows, leading, multiply, sum_ove
 use super::{Basis, Projector};
 use crate::features::{RowSource, product};
 
-/// Outputs whose coordinates are held at once.
+/// Outputs whose products are added up at once.
 const ROWS: usize = 2048;
+
+/// Outputs whose coordinates are held at once: sixteen tasks of a projection.
+const AT_ONCE: usize = 2 * ROWS;
 
 /// Columns of a sum of products that one task adds up, and anchors in one product.
 const TILE: usize = 128;
@@ -278,32 +281,34 @@ impl Basis {
         let mut products = Mat::<f64>::zeros(dimension, dimension);
         let place = processes.rank();
         let size = processes.size();
-        // a block of each process at once, and every process adds up its tiles
-        for start in (0..count).step_by(ROWS * size) {
-            let first_row = count.min(start + ROWS * place);
-            let rank_points = self.wide(outputs, first_row..count.min(first_row + ROWS))?;
+        // some blocks of each process at once, and every process adds up its tiles
+        for start in (0..count).step_by(AT_ONCE * size) {
+            let first_row = count.min(start + AT_ONCE * place);
+            let rank_points = self.wide(outputs, first_row..count.min(first_row + AT_ONCE))?;
             let mut first = start;
-            for (at, mut block) in processes.gather_numbers(&rank_points)?.into_iter().enumerate() {
-                let len = block.len() / dimension;
-                let roots = weights.roots(first..first + len);
-                first += len;
-                if centred && start + at == 0 {
-                    add_rows(&mut shift, &block, None);
-                    shift.iter_mut().for_each(|value| *value /= len as f64);
-                }
-                if centred {
-                    for row in block.chunks_exact_mut(dimension) {
-                        row.iter_mut().zip(&shift).for_each(|(value, shift)| *value -= shift);
+            for mut points in processes.gather_numbers(&rank_points)? {
+                for block in points.chunks_mut(ROWS * dimension) {
+                    let len = block.len() / dimension;
+                    let roots = weights.roots(first..first + len);
+                    if centred && first == 0 {
+                        add_rows(&mut shift, block, None);
+                        shift.iter_mut().for_each(|value| *value /= len as f64);
                     }
+                    first += len;
+                    if centred {
+                        block.par_chunks_exact_mut(dimension).for_each(|row| {
+                            row.iter_mut().zip(&shift).for_each(|(value, shift)| *value -= shift);
+                        });
+                    }
+                    // rows times √w: the sum of products needs nothing else, and the sum of rows one √w more
+                    scale_rows(block, dimension, roots.as_deref());
+                    if centred {
+                        add_rows(&mut sum, block, roots.as_deref());
+                    }
+                    let block = MatRef::from_column_major_slice(block, dimension, len);
+                    // The lower half, each column in the order of the rows whoever sums it.
+                    add_gram_of_rows(&mut products, block, |tile| tile % size == place);
                 }
-                // rows times √w: the sum of products needs nothing else, and the sum of rows one √w more
-                scale_rows(&mut block, dimension, roots.as_deref());
-                if centred {
-                    add_rows(&mut sum, &block, roots.as_deref());
-                }
-                let block = MatRef::from_column_major_slice(&block, dimension, len);
-                // The lower half, each column in the order of the rows whoever sums it.
-                add_gram_of_rows(&mut products, block, |tile| tile % size == place);
             }
         }
         sum_over_ranks(processes, &mut products)?;

@@ -116,8 +116,14 @@ impl FeatureMap {
             Self::Given { .. } => Err(given_only()),
             Self::Basis(basis) => {
                 let projection = basis.project_range(rows, range)?;
-                let value = |i: usize, j: usize| f64::from(projection.row(j)[i]);
-                Ok(Mat::from_fn(basis.dimension(), projection.len(), value))
+                let mut columns = Mat::zeros(basis.dimension(), projection.len());
+                columns.par_col_chunks_mut(ROWS).enumerate().for_each(|(task, columns)| {
+                    for (column, row) in columns.col_iter_mut().zip(task * ROWS..) {
+                        let values = column.iter_mut().zip(projection.row(row));
+                        values.for_each(|(out, &value)| *out = value.into());
+                    }
+                });
+                Ok(columns)
             }
         }
     }

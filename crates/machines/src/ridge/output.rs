@@ -296,7 +296,8 @@ impl OutputSpace {
     ) -> Result<Points, Error> {
         let dimension = self.dimension();
         let rank_rows = processes.part_in_blocks(candidates.len(), ROWS);
-        let mut coordinates = Vec::with_capacity(rank_rows.len() * dimension);
+        let mut coordinates = vec![0.0f32; rank_rows.len() * dimension];
+        let first_row = rank_rows.start;
         let mut constants = Vec::with_capacity(rank_rows.len());
         let normalised = match &self.map {
             SpaceKind::Basis(basis) => basis.is_normalised(),
@@ -305,6 +306,8 @@ impl OutputSpace {
         let shift = if normalised { 0.5 } else { 0.0 };
         for range in ranges(rank_rows, self.rows_at_once()) {
             let columns = self.wide(candidates, range.clone())?;
+            let first = (range.start - first_row) * dimension;
+            let out = &mut coordinates[first..first + range.len() * dimension];
             let diagonal: Vec<f64> = match self.as_basis() {
                 Some(basis) if !basis.tempering().changes_nothing() => {
                     if normalised {
@@ -316,10 +319,7 @@ impl OutputSpace {
                 _ => self.kernel().diagonal(&read(candidates, range)?),
             };
             constants.extend(diagonal.iter().map(|k| (shift - 0.5 * k) as f32));
-            let first = coordinates.len();
-            coordinates.resize(first + columns.ncols() * dimension, 0.0);
-            let tasks = coordinates[first..].par_chunks_mut(TASK * dimension).enumerate();
-            tasks.for_each(|(task, out)| {
+            out.par_chunks_mut(TASK * dimension).enumerate().for_each(|(task, out)| {
                 let columns = columns.as_ref().subcols(task * TASK, out.len() / dimension);
                 let turned;
                 let projected = match &self.directions {

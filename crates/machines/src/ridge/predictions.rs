@@ -63,17 +63,21 @@ impl KernelModel {
     /// Predicts like [`predict`](Self::predict), a block of features at a time.
     fn predict_blocks(&self, rows: &dyn RowSource, range: Range<usize>) -> Result<Vec<f32>, Error> {
         let weights = self.weights();
-        let mut predicted = Vec::with_capacity(range.len().saturating_mul(self.width));
-        for range in ranges(range, PROJECTED) {
+        let mut predicted = vec![0.0f32; range.len().saturating_mul(self.width)];
+        let blocks = predicted.chunks_mut(PROJECTED * self.width);
+        for (range, predicted) in ranges(range, PROJECTED).zip(blocks) {
             let features = self.map.of_rows(rows, range)?;
-            let mut out = vec![0.0; features.ncols() * self.width];
-            out.par_chunks_mut(ROWS * self.width).enumerate().for_each(|(task, out)| {
-                let count = out.len() / self.width;
-                let features = features.as_ref().subcols(task * ROWS, count);
-                multiply(&weights, self.width, 0..self.anchors(), features, out);
-            });
-            let values = out.iter().zip(self.offset.iter().cycle());
-            predicted.extend(values.map(|(value, offset)| (value + offset) as f32));
+            predicted.par_chunks_mut(ROWS * self.width).enumerate().for_each(
+                |(task, predicted)| {
+                    let mut out = vec![0.0; predicted.len()];
+                    let features = features.as_ref().subcols(task * ROWS, out.len() / self.width);
+                    multiply(&weights, self.width, 0..self.anchors(), features, &mut out);
+                    let values = out.iter().zip(self.offset.iter().cycle());
+                    predicted.iter_mut().zip(values).for_each(|(predicted, (value, offset))| {
+                        *predicted = (value + offset) as f32
+                    });
+                },
+            );
         }
         Error::check_finite("predictions", self.width, &predicted)?;
         Ok(predicted)
