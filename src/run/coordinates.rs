@@ -106,8 +106,7 @@ impl Member {
         let mut graph = Graph::default();
         let z = self.predictor.onnx(&mut graph).ok_or_else(|| {
             let allowed = "a neural encoder that ONNX can express: mlp, ngram-bag, peak-bag, transformer, \
-                           peak-transformer, pretrained with the attention of BERT (not mpnet, esm, modernbert, nomic_bert), \
-                           bag-and-transformer, bag-and-pretrained";
+                           peak-transformer, pretrained, bag-and-transformer, bag-and-pretrained";
             Error::value("encoder.kind", format!("{:?}", self.config.encoder.kind()), allowed)
         })?;
         let z = if self.config.decoding.unit_length() {

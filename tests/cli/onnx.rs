@@ -58,8 +58,8 @@ fn padded<T: Clone>(mut rows: Vec<Vec<T>>, with: T) -> Vec<Vec<T>> {
     rows
 }
 
-/// What the exported files make of texts; peaks and vectors as they are.
-fn inputs_of(folder: &Path, split: &Split) -> Value {
+/// What the exported files make of texts behind a prompt; peaks and vectors as they are.
+fn inputs_of(folder: &Path, split: &Split, prompt: &str) -> Value {
     let mut all = json!({});
     let Ok(texts) = split.inputs.texts() else {
         let rows = split.inputs.vectors().unwrap();
@@ -97,7 +97,8 @@ fn inputs_of(folder: &Path, split: &Split) -> Value {
     }
     if tokens.exists() {
         let tokenizer = Tokenizer::read(&tokens).unwrap();
-        let ids = texts.iter().map(|text| tokenizer.encode(text, 12).unwrap().0);
+        let prompted = texts.iter().map(|text| format!("{prompt}{text}"));
+        let ids = prompted.map(|text| tokenizer.encode(&text, 12).unwrap().0);
         let (ids, mask): (Vec<_>, Vec<_>) =
             ids.map(|ids| (ids.clone(), vec![1; ids.len()])).unzip();
         (all["input_ids"], all["attention_mask"]) = (json!(padded(ids, 1)), json!(padded(mask, 0)));
@@ -129,7 +130,31 @@ fn onnxruntime_returns_the_coordinates_and_scores_of_the_run() {
     ];
     let spectra = crate::spectra::sandbox();
     let few = ["training.epochs=2"];
-    let cases: [(&str, &[&str]); 8] = [
+    // small models of crates/nn/tests/golden
+    let golden = |name: &str| {
+        let root = env!("CARGO_MANIFEST_DIR");
+        format!("encoder.folder=\"{root}/crates/nn/tests/golden/{name}\"")
+    };
+    let all_modes = golden("sentences-all-modes");
+    let without_prompt = golden("sentences-without-prompt");
+    let distilbert = golden("family-distilbert");
+    let electra = golden("family-electra");
+    let albert = golden("family-albert");
+    let [mpnet, esm, esm_absolute] =
+        ["mpnet", "esm", "esm-absolute"].map(|family| golden(&format!("family-{family}")));
+    let [modernbert, nomic] =
+        ["modernbert", "nomic"].map(|family| golden(&format!("family-{family}")));
+    let cases: [(&str, &[&str]); 18] = [
+        ("small.toml", &[&mpnet]),
+        ("small.toml", &[&esm]),
+        ("small.toml", &[&esm_absolute]),
+        ("small.toml", &[&modernbert, "encoder.pooling=\"first\""]),
+        ("small.toml", &[&nomic]),
+        ("small.toml", &[&all_modes, "encoder.prompt=\"\""]),
+        ("small.toml", &[&without_prompt]),
+        ("small.toml", &[&distilbert, "encoder.pooling=\"last\""]),
+        ("small.toml", &[&electra, "encoder.pooling=\"first\""]),
+        ("small.toml", &[&albert, "encoder.pooling=\"weighted-mean\""]),
         ("bag.toml", &["output.kernel={name=\"linear\"}"]),
         ("bag.toml", &[&transformer, "decoding.normalise=true"]),
         ("bag.toml", &[&transformer, "encoder.pooling=\"max\""]),
@@ -154,7 +179,9 @@ fn onnxruntime_returns_the_coordinates_and_scores_of_the_run() {
             _ => texts.clone(),
         };
         let folder = sandbox.path(&format!("{at}-onnx"));
-        let inputs = inputs_of(&folder.join("inputs"), &split).to_string();
+        // the prompt of the folder
+        let prompt = if changes.contains(&without_prompt.as_str()) { "c: d" } else { "" };
+        let inputs = inputs_of(&folder.join("inputs"), &split, prompt).to_string();
         arguments.extend([folder.into_os_string(), inputs.into()]);
         runs.push((run, split));
     }

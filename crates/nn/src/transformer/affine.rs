@@ -116,17 +116,16 @@ impl Norm {
         residual_norm(x, r, [bias, self.gamma.val(), self.beta()], epsilon, dropout)
     }
 
-    /// Computes `norm(x + r)`, as operators of ONNX.
-    pub(super) fn onnx(&self, graph: &mut Graph, x: &Value, r: &Value, epsilon: f64) -> Value {
-        let sum = graph.node("Add", &[x, r], &[]);
+    /// Computes `norm(x)`, as operators of ONNX.
+    pub(super) fn onnx(&self, graph: &mut Graph, x: &Value, epsilon: f64) -> Value {
         let gamma = graph.parameter(&self.gamma);
         let attributes = [("epsilon", Attribute::Float(epsilon as f32))];
         match &self.beta {
             Some(beta) => {
                 let beta = graph.parameter(beta);
-                graph.node("LayerNormalization", &[&sum, &gamma, &beta], &attributes)
+                graph.node("LayerNormalization", &[x, &gamma, &beta], &attributes)
             }
-            None => graph.node("LayerNormalization", &[&sum, &gamma], &attributes),
+            None => graph.node("LayerNormalization", &[x, &gamma], &attributes),
         }
     }
 }

@@ -155,7 +155,7 @@ impl Architecture {
     }
 
     /// Returns whether attention compares all tokens of a text by nothing but their vectors, and layers normalise after
-    /// their sub-layers: those have a form in ONNX, and the last may be computed for first tokens alone.
+    /// their sub-layers: of those the last may be computed for first tokens alone.
     pub(crate) fn is_plain(&self) -> bool {
         self.position_kind == Positions::Learned
             && !self.normalises_before()

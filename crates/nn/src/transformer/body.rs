@@ -14,7 +14,6 @@ use super::pooling::Readout;
 use super::positions::{Positions, RELATIVE_BUCKETS, relative_scores};
 use crate::device::in_pool;
 use crate::init;
-use crate::onnx::{Attribute, Dimension, Graph, Type, Value};
 use crate::pass::Pass;
 
 /// A transformer without its head: maps the token ids of a text to one vector of width d.
@@ -24,16 +23,16 @@ use crate::pass::Pass;
 #[derive(Module, Debug)]
 pub struct Body {
     pub(super) tokens: Param<Tensor<2>>,
-    positions: Option<Param<Tensor<2>>>,
-    types: Option<Param<Tensor<2>>>,
-    norm: Option<Norm>,
+    pub(super) positions: Option<Param<Tensor<2>>>,
+    pub(super) types: Option<Param<Tensor<2>>>,
+    pub(super) norm: Option<Norm>,
     /// Maps embeddings to token vectors, where they have a width of their own.
-    projection: Option<Affine>,
+    pub(super) projection: Option<Affine>,
     /// What each head adds to the score of two tokens at a distance, `[buckets, heads]`.
-    relative: Option<Param<Tensor<2>>>,
-    layers: Vec<Layer>,
+    pub(super) relative: Option<Param<Tensor<2>>>,
+    pub(super) layers: Vec<Layer>,
     /// Behind layers that normalise before their sub-layers.
-    final_norm: Option<Norm>,
+    pub(super) final_norm: Option<Norm>,
     /// Sizes, which must stay, rates and arithmetic.
     #[module(skip)]
     pub architecture: Architecture,
@@ -42,7 +41,7 @@ pub struct Body {
 /// The standard deviation of the tables that are drawn.
 const INITIAL_DEVIATION: f32 = 0.02;
 /// The share of tokens that were not masked when ESM was trained: 80 % of the 15 % that it had to predict were.
-const SEEN_IN_TRAINING: f32 = 1.0 - 0.15 * 0.8;
+pub(super) const SEEN_IN_TRAINING: f32 = 1.0 - 0.15 * 0.8;
 
 /// The number of tokens of a batch is a multiple of this on a GPU, unless it is small.
 const ROUND: usize = 256;
@@ -185,7 +184,7 @@ impl Body {
     }
 
     /// Returns the layer at this depth, which may stand for several.
-    fn layer(&self, depth: usize) -> &Layer {
+    pub(super) fn layer(&self, depth: usize) -> &Layer {
         &self.layers[depth * self.layers.len() / self.architecture.layers]
     }
 
@@ -252,70 +251,6 @@ impl Body {
             return first(self.layers_first(x, &sequences, pass), texts);
         }
         readout.read(&self.layers(x, &sequences, pass), &sequences, texts)
-    }
-
-    /// [`pooled`](Self::pooled) in evaluation, as operators of ONNX, if its layers have a form there.
-    pub(super) fn onnx(&self, graph: &mut Graph, readout: &Readout) -> Option<Value> {
-        if !self.architecture.is_plain() {
-            return None;
-        }
-        let shape = ["batch", "length"].map(Dimension::Any);
-        let doc = "ids of tokens, padded at the end with any";
-        let ids = graph.input("input_ids", Type::Int, &shape, doc);
-        let table = graph.parameter(&self.tokens);
-        let tokens = graph.node("Gather", &[&table, &ids], &[]);
-        Some(self.onnx_of(graph, tokens, readout))
-    }
-
-    /// Adds the body to an ONNX graph, from the vectors of tokens `[batch, length, d]`.
-    pub(super) fn onnx_of(&self, graph: &mut Graph, tokens: Value, readout: &Readout) -> Value {
-        let Architecture { first_position, epsilon, .. } = self.architecture;
-        let shape = ["batch", "length"].map(Dimension::Any);
-        let doc = "1 for a token and 0 for padding";
-        let mask = graph.input("attention_mask", Type::Int, &shape, doc);
-
-        // tokens before this one and itself; padding repeats the last position
-        let axis = graph.int(1);
-        let before = graph.node("CumSum", &[&mask, &axis], &[]);
-        let first = graph.int(first_position as i64 - 1);
-        let places = graph.node("Add", &[&before, &first], &[]);
-        let mut x = tokens;
-        if let Some(types) = &self.types {
-            let types = graph.parameter(types);
-            let first = graph.int(0);
-            let kind = graph.node("Gather", &[&types, &first], &[]);
-            x = graph.node("Add", &[&x, &kind], &[]);
-        }
-        if let Some(table) = &self.positions {
-            let table = graph.parameter(table);
-            let places = graph.node("Gather", &[&table, &places], &[]);
-            x = match &self.norm {
-                Some(norm) => norm.onnx(graph, &x, &places, epsilon),
-                None => graph.node("Add", &[&x, &places], &[]),
-            };
-        }
-        if let Some(projection) = &self.projection {
-            x = projection.onnx(graph, &x);
-        }
-
-        // 0 at tokens, and a large negative number at padding
-        let to_floats = [("to", Attribute::Int(Type::Float as i64))];
-        let mask = graph.node("Cast", &[&mask], &to_floats);
-        let one = graph.floats(&[], &[1.0]);
-        let large = graph.floats(&[], &[1e9]);
-        let outside = graph.node("Sub", &[&mask, &one], &[]);
-        let outside = graph.node("Mul", &[&outside, &large], &[]);
-        let axes = graph.ints(&[1, 2]);
-        let outside_keys = graph.node("Unsqueeze", &[&outside, &axes], &[]);
-        for depth in 0..self.architecture.layers {
-            x = self.layer(depth).onnx(graph, &x, &outside_keys, &self.architecture);
-        }
-
-        if readout.is_first() {
-            let first = graph.int(0);
-            return graph.node("Gather", &[&x, &first], &[("axis", Attribute::Int(1))]);
-        }
-        readout.onnx(graph, &x, &mask)
     }
 
     /// Returns a batch and, on a GPU, texts that nobody reads: with a round number of tokens, sums over them can be

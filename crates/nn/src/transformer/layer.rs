@@ -15,7 +15,6 @@ use super::affine::{Affine, Norm, add};
 use super::architecture::Architecture;
 use super::local;
 use super::positions::Rotations;
-use crate::onnx::{Attribute, Graph, Value};
 use crate::pass::{Masks, Pass};
 
 /// Attention and a feed-forward layer, each with a residual path and normalisation, after it,
@@ -23,13 +22,13 @@ use crate::pass::{Masks, Pass};
 #[derive(Module, Debug)]
 pub(super) struct Layer {
     /// Queries, keys and values side by side: one product instead of three.
-    qkv: Affine,
-    output: Affine,
-    attention_norm: Option<Norm>,
+    pub(super) qkv: Affine,
+    pub(super) output: Affine,
+    pub(super) attention_norm: Option<Norm>,
     /// Where units have factors, these lie behind all units.
-    up: Affine,
-    down: Affine,
-    feed_forward_norm: Norm,
+    pub(super) up: Affine,
+    pub(super) down: Affine,
+    pub(super) feed_forward_norm: Norm,
 }
 
 /// Dropout sites of one layer.
@@ -196,59 +195,6 @@ impl Layer {
             return linear_gelu(x, w, self.up.bias(), precision, dropout);
         }
         masked(activation.apply(self.up.forward(x, precision)), dropout)
-    }
-
-    /// [`forward`](Self::forward) in evaluation, as operators of ONNX, on vectors `[batch, length, d]`. `outside`, of
-    /// shape `[batch, 1, 1, length]`, is a large negative number at padding.
-    pub(super) fn onnx(
-        &self,
-        graph: &mut Graph,
-        x: &Value,
-        outside: &Value,
-        architecture: &Architecture,
-    ) -> Value {
-        let Architecture { width, heads, epsilon, .. } = *architecture;
-        let head = width / heads;
-        let qkv = self.qkv.onnx(graph, x);
-        let shape = graph.ints(&[0, 0, 3, heads as i64, head as i64]);
-        let qkv = graph.node("Reshape", &[&qkv, &shape], &[]);
-        // queries and values `[batch, heads, length, d_h]`, keys `[batch, heads, d_h, length]`
-        let orders = [[0, 2, 1, 3], [0, 2, 3, 1], [0, 2, 1, 3]];
-        let [q, k, v] = [0, 1, 2].map(|which| {
-            let index = graph.int(which);
-            let part = graph.node("Gather", &[&qkv, &index], &[("axis", Attribute::Int(2))]);
-            let order = Attribute::Ints(&orders[which as usize]);
-            graph.node("Transpose", &[&part], &[("perm", order)])
-        });
-        let scale = graph.floats(&[], &[1.0 / (head as f32).sqrt()]);
-        let scores = graph.node("MatMul", &[&q, &k], &[]);
-        let scores = graph.node("Mul", &[&scores, &scale], &[]);
-        let scores = graph.node("Add", &[&scores, outside], &[]);
-        let probabilities = graph.node("Softmax", &[&scores], &[("axis", Attribute::Int(-1))]);
-        let context = graph.node("MatMul", &[&probabilities, &v], &[]);
-        let order = Attribute::Ints(&[0, 2, 1, 3]);
-        let context = graph.node("Transpose", &[&context], &[("perm", order)]);
-        let shape = graph.ints(&[0, 0, width as i64]);
-        let context = graph.node("Reshape", &[&context, &shape], &[]);
-        let y = self.output.onnx(graph, &context);
-        let x = match &self.attention_norm {
-            Some(norm) => norm.onnx(graph, x, &y, epsilon),
-            None => graph.node("Add", &[x, &y], &[]),
-        };
-        let inner = self.up.onnx(graph, &x);
-        let inner = if architecture.gated {
-            let units = architecture.feed_forward as i64;
-            let [start, middle, end, last] =
-                [0, units, 2 * units, -1].map(|place| graph.ints(&[place]));
-            let gate = graph.node("Slice", &[&inner, &start, &middle, &last], &[]);
-            let factor = graph.node("Slice", &[&inner, &middle, &end, &last], &[]);
-            let gate = architecture.activation.onnx(graph, &gate);
-            graph.node("Mul", &[&gate, &factor], &[])
-        } else {
-            architecture.activation.onnx(graph, &inner)
-        };
-        let y = self.down.onnx(graph, &inner);
-        self.feed_forward_norm.onnx(graph, &x, &y, epsilon)
     }
 
     /// [`forward`](Self::forward) that keeps only its input and computes the layer again in the backward pass

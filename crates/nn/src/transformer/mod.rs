@@ -6,6 +6,7 @@ mod activation;
 mod affine;
 mod architecture;
 mod body;
+mod graph;
 mod layer;
 mod local;
 mod peaks;
@@ -192,7 +193,7 @@ impl Encoder for Transformer {
     }
 
     fn onnx(&self, graph: &mut Graph) -> Option<Value> {
-        let x = self.body.onnx(graph, &self.readout)?;
+        let x = self.body.onnx(graph, &self.readout);
         let mut x = self.sentence.onnx(graph, x);
         let scale = self.head_scale();
         if scale != 1.0 {

@@ -194,7 +194,7 @@ impl Encoder for PeakTransformer {
         let features = graph.node("Concat", &[&waves, &last[0], &last[1]], &along(2));
         let Transformer { body, head, readout, .. } = &self.inner;
         let tokens = graph.linear(&features, &body.tokens, None);
-        let x = body.onnx_of(graph, tokens, readout);
+        let x = body.onnx_of(graph, tokens, None, readout);
         Some(graph.linear(&x, &head.weight, head.bias.as_ref()))
     }
 }

@@ -29,7 +29,7 @@ pub enum Positions {
 /// Number of learned numbers for distances, of each head.
 pub const RELATIVE_BUCKETS: usize = 32;
 /// The distance from which on all have one number.
-const FARTHEST: f32 = 128.0;
+pub(super) const FARTHEST: f32 = 128.0;
 
 impl Positions {
     /// Returns whether vectors of a table are added to those of tokens.
@@ -109,6 +109,13 @@ impl Rotations {
     }
 }
 
+/// Returns how much the angle of each pair of a head's `head` coordinates grows from one position to the next,
+/// `base^(−2i / head)`, in 32 bits as the weights were trained.
+pub(super) fn frequencies(base: f64, head: usize) -> Vec<f32> {
+    let pairs = 0..head / 2;
+    pairs.map(|pair| 1.0 / (base as f32).powf((2.0 * pair as f64 / head as f64) as f32)).collect()
+}
+
 /// Cosines and sines of the angles of each token, `[n, d_h / 2]`.
 #[derive(Clone, Debug)]
 struct Rotation {
@@ -117,16 +124,12 @@ struct Rotation {
 }
 
 impl Rotation {
-    /// The angle of pair i of a head's `head` coordinates at position t is `t · base^(−2i / head)`.
+    /// The angle of a pair at position t is t times its frequency.
     fn new(base: f64, head: usize, sequences: &Arc<Sequences>, device: &Device) -> Self {
         let longest = sequences.longest();
         let half = head / 2;
-        let angle = |row: usize| {
-            let [position, pair] = [row / half, row % half].map(|number| number as f64);
-            // in 32 bits, as the weights were trained
-            let frequency = 1.0 / (base as f32).powf((2.0 * pair / head as f64) as f32);
-            position as f32 * frequency
-        };
+        let frequencies = frequencies(base, head);
+        let angle = |row: usize| (row / half) as f32 * frequencies[row % half];
         let table = |function: fn(f32) -> f32| {
             let values: Vec<f32> = (0..longest * half).map(|row| function(angle(row))).collect();
             let table = Tensor::from_data(TensorData::new(values, [longest, half]), device);
@@ -163,7 +166,7 @@ pub(super) fn relative_scores(table: Tensor<2>, longest: usize) -> Tensor<4> {
 
 /// Returns the number of the distance from a query's position to a key's: one half for keys before it, one half for those
 /// behind it; in each half the short distances have numbers of their own, and the others share them by their logarithm.
-fn bucket(query: usize, key: usize) -> u32 {
+pub(super) fn bucket(query: usize, key: usize) -> u32 {
     let half = RELATIVE_BUCKETS / 2;
     let exact = half / 2;
     let side = if key > query { half } else { 0 };

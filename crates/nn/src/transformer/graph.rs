@@ -1,0 +1,311 @@
+//! A transformer in evaluation, as operators of ONNX, on texts that are padded at the end.
+
+use super::architecture::{Architecture, MaskedTokens};
+use super::body::{Body, SEEN_IN_TRAINING};
+use super::layer::Layer;
+use super::pooling::Readout;
+use super::positions::{FARTHEST, Positions, bucket, frequencies};
+use crate::onnx::{Attribute, Dimension, Graph, Type, Value};
+
+/// Added to the scores of pairs of tokens that do not attend, with a minus.
+const OUTSIDE: f32 = 1e9;
+
+/// What all layers share.
+struct Shared {
+    /// `[batch, 1, 1, length]`: 0 at tokens, and a large negative number at padding.
+    outside: Value,
+    /// Added to the scores of local layers, where a token attends to near ones, `[batch, 1, length, length]`.
+    outside_reach: Option<Value>,
+    /// Added to the scores of all layers, `[batch, heads, length, length]`.
+    relative: Option<Value>,
+    /// Cosines and sines of the angles of queries and keys, `[batch, 1, length, d_h / 2]`.
+    rotation: Option<[Value; 2]>,
+    /// The angles of local layers.
+    local_rotation: Option<[Value; 2]>,
+}
+
+impl Body {
+    /// [`pooled`](Self::pooled) in evaluation, as operators of ONNX.
+    pub(super) fn onnx(&self, graph: &mut Graph, readout: &Readout) -> Value {
+        let shape = ["batch", "length"].map(Dimension::Any);
+        let doc = "ids of tokens, padded at the end with any";
+        let ids = graph.input("input_ids", Type::Int, &shape, doc);
+        let table = graph.parameter(&self.tokens);
+        let tokens = graph.node("Gather", &[&table, &ids], &[]);
+        self.onnx_of(graph, tokens, Some(&ids), readout)
+    }
+
+    /// Adds the body to an ONNX graph, from the vectors of tokens `[batch, length, d]`, and their ids if they have any.
+    pub(super) fn onnx_of(
+        &self,
+        graph: &mut Graph,
+        tokens: Value,
+        ids: Option<&Value>,
+        readout: &Readout,
+    ) -> Value {
+        let Architecture { first_position, epsilon, .. } = self.architecture;
+        let shape = ["batch", "length"].map(Dimension::Any);
+        let doc = "1 for a token and 0 for padding";
+        let mask = graph.input("attention_mask", Type::Int, &shape, doc);
+        let float_mask = floats(graph, &mask);
+
+        // tokens before this one and itself; padding repeats the last position
+        let axis = graph.int(1);
+        let before = graph.node("CumSum", &[&mask, &axis], &[]);
+        let mut x = tokens;
+        if let (Some(MaskedTokens { mask }), Some(ids)) = (self.architecture.masked_tokens, ids) {
+            let scale = masked_scale(graph, ids, mask, &float_mask);
+            x = graph.node("Mul", &[&x, &scale], &[]);
+        }
+        if let Some(types) = &self.types {
+            let types = graph.parameter(types);
+            let first = graph.int(0);
+            let kind = graph.node("Gather", &[&types, &first], &[]);
+            x = graph.node("Add", &[&x, &kind], &[]);
+        }
+        if let Some(table) = &self.positions {
+            let first = graph.int(first_position as i64 - 1);
+            let places = graph.node("Add", &[&before, &first], &[]);
+            let table = graph.parameter(table);
+            let places = graph.node("Gather", &[&table, &places], &[]);
+            x = graph.node("Add", &[&x, &places], &[]);
+        }
+        if let Some(norm) = &self.norm {
+            x = norm.onnx(graph, &x, epsilon);
+        }
+        if let Some(projection) = &self.projection {
+            x = projection.onnx(graph, &x);
+        }
+
+        let shared = self.onnx_shared(graph, &float_mask, &before);
+        for depth in 0..self.architecture.layers {
+            x = self.layer(depth).onnx(graph, &x, &shared, depth, &self.architecture);
+        }
+        if let Some(norm) = &self.final_norm {
+            x = norm.onnx(graph, &x, epsilon);
+        }
+
+        if readout.is_first() {
+            let first = graph.int(0);
+            return graph.node("Gather", &[&x, &first], &[("axis", Attribute::Int(1))]);
+        }
+        readout.onnx(graph, &x, &float_mask)
+    }
+
+    /// Returns what all layers share; `before` counts the tokens of each text from 1 on.
+    fn onnx_shared(&self, graph: &mut Graph, mask: &Value, before: &Value) -> Shared {
+        let Architecture { position_kind, width, heads, .. } = &self.architecture;
+        let outside = outside(graph, mask);
+        let axes = graph.ints(&[1, 2]);
+        let outside = graph.node("Unsqueeze", &[&outside, &axes], &[]);
+        let mut shared = Shared {
+            outside,
+            outside_reach: None,
+            relative: None,
+            rotation: None,
+            local_rotation: None,
+        };
+        match position_kind {
+            Positions::Learned => {}
+            Positions::LearnedAndRelative => {
+                shared.relative = self.relative.as_ref().map(|table| {
+                    let table = graph.parameter(table);
+                    relative_scores(graph, &table, before)
+                });
+            }
+            Positions::Rotary { base, local_base, reach, local } => {
+                let one = graph.int(1);
+                let places = graph.node("Sub", &[before, &one], &[]);
+                let places = floats(graph, &places);
+                let head = width / heads;
+                shared.rotation = Some(rotation(graph, &places, *base, head));
+                if local.contains(&true) {
+                    shared.local_rotation = Some(rotation(graph, &places, *local_base, head));
+                    let distances = distances(graph, &places);
+                    let distances = graph.node("Abs", &[&distances], &[]);
+                    let reach = graph.floats(&[], &[*reach as f32]);
+                    let near = graph.node("LessOrEqual", &[&distances, &reach], &[]);
+                    let near = floats(graph, &near);
+                    let far = self::outside(graph, &near);
+                    let axes = graph.ints(&[1]);
+                    shared.outside_reach = Some(graph.node("Unsqueeze", &[&far, &axes], &[]));
+                }
+            }
+        }
+        shared
+    }
+}
+
+impl Layer {
+    /// [`forward`](Self::forward) in evaluation, as operators of ONNX, on vectors `[batch, length, d]`.
+    fn onnx(
+        &self,
+        graph: &mut Graph,
+        x: &Value,
+        shared: &Shared,
+        depth: usize,
+        architecture: &Architecture,
+    ) -> Value {
+        let epsilon = architecture.epsilon;
+        let is_before = architecture.normalises_before();
+        let input = match &self.attention_norm {
+            Some(norm) if is_before => norm.onnx(graph, x, epsilon),
+            _ => x.clone(),
+        };
+        let y = self.onnx_attention(graph, &input, shared, depth, architecture);
+        let mut x = graph.node("Add", &[x, &y], &[]);
+        if let Some(norm) = self.attention_norm.as_ref().filter(|_| !is_before) {
+            x = norm.onnx(graph, &x, epsilon);
+        }
+
+        let input =
+            if is_before { self.feed_forward_norm.onnx(graph, &x, epsilon) } else { x.clone() };
+        let inner = self.up.onnx(graph, &input);
+        let inner = if architecture.gated {
+            let units = architecture.feed_forward as i64;
+            let [start, middle, end, last] =
+                [0, units, 2 * units, -1].map(|place| graph.ints(&[place]));
+            let gate = graph.node("Slice", &[&inner, &start, &middle, &last], &[]);
+            let factor = graph.node("Slice", &[&inner, &middle, &end, &last], &[]);
+            let gate = architecture.activation.onnx(graph, &gate);
+            graph.node("Mul", &[&gate, &factor], &[])
+        } else {
+            architecture.activation.onnx(graph, &inner)
+        };
+        let y = self.down.onnx(graph, &inner);
+        let x = graph.node("Add", &[&x, &y], &[]);
+        if is_before { x } else { self.feed_forward_norm.onnx(graph, &x, epsilon) }
+    }
+
+    fn onnx_attention(
+        &self,
+        graph: &mut Graph,
+        x: &Value,
+        shared: &Shared,
+        depth: usize,
+        architecture: &Architecture,
+    ) -> Value {
+        let Architecture { width, heads, ref position_kind, .. } = *architecture;
+        let head = width / heads;
+        let is_local = match position_kind {
+            Positions::Learned | Positions::LearnedAndRelative => false,
+            Positions::Rotary { local, .. } => local.get(depth).copied().unwrap_or(false),
+        };
+        let qkv = self.qkv.onnx(graph, x);
+        let shape = graph.ints(&[0, 0, 3, heads as i64, head as i64]);
+        let qkv = graph.node("Reshape", &[&qkv, &shape], &[]);
+        // `[batch, heads, length, d_h]`
+        let [mut q, mut k, v] = [0, 1, 2].map(|which| {
+            let index = graph.int(which);
+            let part = graph.node("Gather", &[&qkv, &index], &[("axis", Attribute::Int(2))]);
+            graph.node("Transpose", &[&part], &[("perm", Attribute::Ints(&[0, 2, 1, 3]))])
+        });
+        let local_rotation = shared.local_rotation.as_ref().filter(|_| is_local);
+        if let Some(rotation) = local_rotation.or(shared.rotation.as_ref()) {
+            [q, k] = [q, k].map(|x| rotated(graph, &x, rotation, head));
+        }
+        let k = graph.node("Transpose", &[&k], &[("perm", Attribute::Ints(&[0, 1, 3, 2]))]);
+        let scale = graph.floats(&[], &[1.0 / (head as f32).sqrt()]);
+        let scores = graph.node("MatMul", &[&q, &k], &[]);
+        let mut scores = graph.node("Mul", &[&scores, &scale], &[]);
+        let outside_reach = shared.outside_reach.as_ref().filter(|_| is_local);
+        for added in
+            [Some(&shared.outside), shared.relative.as_ref(), outside_reach].into_iter().flatten()
+        {
+            scores = graph.node("Add", &[&scores, added], &[]);
+        }
+        let probabilities = graph.node("Softmax", &[&scores], &[("axis", Attribute::Int(-1))]);
+        let context = graph.node("MatMul", &[&probabilities, &v], &[]);
+        let order = Attribute::Ints(&[0, 2, 1, 3]);
+        let context = graph.node("Transpose", &[&context], &[("perm", order)]);
+        let shape = graph.ints(&[0, 0, width as i64]);
+        let context = graph.node("Reshape", &[&context, &shape], &[]);
+        self.output.onnx(graph, &context)
+    }
+}
+
+/// Returns numbers or truth values as floats.
+fn floats(graph: &mut Graph, x: &Value) -> Value {
+    graph.node("Cast", &[x], &[("to", Attribute::Int(Type::Float as i64))])
+}
+
+/// Returns 0 where `inside` is 1, and a large negative number where it is 0.
+fn outside(graph: &mut Graph, inside: &Value) -> Value {
+    let one = graph.floats(&[], &[1.0]);
+    let large = graph.floats(&[], &[OUTSIDE]);
+    let outside = graph.node("Sub", &[inside, &one], &[]);
+    graph.node("Mul", &[&outside, &large], &[])
+}
+
+/// Returns the place of each key minus that of each query, `[batch, length, length]`.
+fn distances(graph: &mut Graph, places: &Value) -> Value {
+    let [rows, columns] = [2, 1].map(|axis| graph.ints(&[axis]));
+    let queries = graph.node("Unsqueeze", &[places, &rows], &[]);
+    let keys = graph.node("Unsqueeze", &[places, &columns], &[]);
+    graph.node("Sub", &[&keys, &queries], &[])
+}
+
+/// Returns cosines and sines of the angles at places `[batch, length]`.
+fn rotation(graph: &mut Graph, places: &Value, base: f64, head: usize) -> [Value; 2] {
+    let [last, second] = [2, 1].map(|axis| graph.ints(&[axis]));
+    let places = graph.node("Unsqueeze", &[places, &last], &[]);
+    let frequencies = frequencies(base, head);
+    let frequencies = graph.floats(&[frequencies.len()], &frequencies);
+    let angles = graph.node("Mul", &[&places, &frequencies], &[]);
+    ["Cos", "Sin"].map(|function| {
+        let values = graph.node(function, &[&angles], &[]);
+        graph.node("Unsqueeze", &[&values, &second], &[])
+    })
+}
+
+/// Turns queries or keys `[batch, heads, length, d_h]`.
+fn rotated(graph: &mut Graph, x: &Value, [cos, sin]: &[Value; 2], head: usize) -> Value {
+    let half = head as i64 / 2;
+    let [start, middle, end, last] = [0, half, 2 * half, 3].map(|place| graph.ints(&[place]));
+    let first = graph.node("Slice", &[x, &start, &middle, &last], &[]);
+    let second = graph.node("Slice", &[x, &middle, &end, &last], &[]);
+    let [first_cos, second_cos] =
+        [&first, &second].map(|half| graph.node("Mul", &[half, cos], &[]));
+    let [first_sin, second_sin] =
+        [&first, &second].map(|half| graph.node("Mul", &[half, sin], &[]));
+    let first = graph.node("Sub", &[&first_cos, &second_sin], &[]);
+    let second = graph.node("Add", &[&second_cos, &first_sin], &[]);
+    graph.node("Concat", &[&first, &second], &[("axis", Attribute::Int(3))])
+}
+
+/// Returns what is added to the scores of each head, from the numbers of each distance `[buckets, heads]`.
+fn relative_scores(graph: &mut Graph, table: &Value, before: &Value) -> Value {
+    let farthest = FARTHEST as i64;
+    let middle = FARTHEST as usize;
+    let buckets: Vec<i64> = (0..=2 * middle).map(|key| bucket(middle, key).into()).collect();
+    let buckets = graph.ints(&buckets);
+    let by_distance = graph.node("Gather", &[table, &buckets], &[]);
+    let distances = distances(graph, before);
+    let [least, most] = [-farthest, farthest].map(|bound| graph.int(bound));
+    let distances = graph.node("Clip", &[&distances, &least, &most], &[]);
+    let rows = graph.node("Add", &[&distances, &most], &[]);
+    let scores = graph.node("Gather", &[&by_distance, &rows], &[]);
+    graph.node("Transpose", &[&scores], &[("perm", Attribute::Ints(&[0, 3, 1, 2]))])
+}
+
+/// Returns the factor of each token's vector `[batch, length, 1]`, for ESM.
+fn masked_scale(graph: &mut Graph, ids: &Value, mask: u32, tokens: &Value) -> Value {
+    let mask = graph.int(mask.into());
+    let is_mask = graph.node("Equal", &[ids, &mask], &[]);
+    let is_mask = floats(graph, &is_mask);
+    let one = graph.floats(&[], &[1.0]);
+    let seen = graph.node("Sub", &[&one, &is_mask], &[]);
+    let seen_tokens = graph.node("Mul", &[&seen, tokens], &[]);
+    let axis = graph.ints(&[1]);
+    let [seen_count, count] =
+        [&seen_tokens, tokens].map(|each| graph.node("ReduceSum", &[each, &axis], &[]));
+    let share = graph.node("Div", &[&seen_count, &count], &[]);
+    // a text of nothing but masks has no vector to scale
+    let least = graph.floats(&[], &[f32::MIN_POSITIVE]);
+    let share = graph.node("Max", &[&share, &least], &[]);
+    let in_training = graph.floats(&[], &[SEEN_IN_TRAINING]);
+    let scale = graph.node("Div", &[&in_training, &share], &[]);
+    let scale = graph.node("Mul", &[&seen, &scale], &[]);
+    let last = graph.ints(&[2]);
+    graph.node("Unsqueeze", &[&scale, &last], &[])
+}
