@@ -252,6 +252,21 @@ fn a_pretrained_encoder_comes_from_the_hub() {
     // nobody answers: the cache is enough, and a model that is not there is named with what to do
     let (code, again, errors) = train("http://127.0.0.1:1", "hub:owner/tiny", "b");
     assert_eq!((code, &again), (Some(0), &found), "{errors}");
+    // a snapshot of which nobody knows whether it has modules, such as one of an earlier version
+    let snapshot = cache.join("snapshots").join(COMMIT);
+    fs::remove_file(snapshot.join("modules.json")).unwrap();
+    let (code, _, errors) = train("http://127.0.0.1:1", "hub:owner/tiny", "e");
+    assert_eq!(code, Some(0), "{errors}");
+    assert!(
+        errors.contains("modules.json") && errors.contains("as it is in the cache"),
+        "{errors}"
+    );
+    // it is completed without the weights, which are there
+    let asked = server.asked().len();
+    let (code, found_again, errors) = train(&server.address, "hub:owner/tiny", "f");
+    assert_eq!((code, &found_again), (Some(0), &found), "{errors}");
+    assert!(snapshot.join("modules.json").is_file());
+    assert!(server.asked()[asked..].iter().all(|line| !line.contains("model.safetensors")));
     let (code, _, errors) = train("http://127.0.0.1:1", "hub:owner/other", "c");
     assert_eq!(code, Some(1), "{errors}");
     assert!(errors.contains("Without network, encoder.folder names a folder"), "{errors}");

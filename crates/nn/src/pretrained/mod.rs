@@ -105,6 +105,9 @@ impl Pretrained {
         let sentences = Sentences::read(folder)?;
         let folder = &below(folder, sentences.as_ref());
         let config = Config::read(&folder.join("config.json"))?;
+        if let Some(sentences) = &sentences {
+            sentences.check(config.architecture.width, folder)?;
+        }
         let json = folder.join("tokenizer.json");
         let (path, tokenizer) = if json.exists() {
             let tokenizer = Tokenizer::read(&json)?;

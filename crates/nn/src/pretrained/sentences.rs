@@ -69,6 +69,9 @@ pub struct Sentences {
     pub prompts: BTreeMap<String, String>,
     /// The name of the prompt of inputs of no particular kind.
     pub default_prompt: Option<String>,
+    /// The width of token vectors, where the folder says it.
+    #[serde(skip)]
+    pub(super) token_width: Option<usize>,
     /// The folder of the transformer, below the model's.
     #[serde(skip)]
     pub(super) transformer: PathBuf,
@@ -106,6 +109,7 @@ impl Sentences {
         let (pooling, include_prompt, width) = read_pooling(&folder.join(&pooling.folder))?;
         let mut layers = Vec::new();
         let mut dense = Vec::new();
+        let token_width = width;
         let mut width = width.map(|width| width * pooling.len());
         for module in rest {
             let file = folder.join(&module.folder).join("config.json");
@@ -142,6 +146,7 @@ impl Sentences {
             lower_case,
             prompts,
             default_prompt,
+            token_width,
             transformer,
             dense,
         }))
@@ -149,6 +154,34 @@ impl Sentences {
 
     /// The file in which a run keeps what the folder says.
     pub const KEPT: &str = "sentence-transformers.json";
+
+    /// Checks that the layers fit to token vectors of `width`; errors name `folder`.
+    pub(super) fn check(&self, width: usize, folder: &Path) -> Result<(), Error> {
+        let refuse = |what: String| Err(Error::file(folder, what));
+        if self.pooling.is_empty() {
+            return refuse("no kind of pooling".into());
+        }
+        if let Some(said) = self.token_width.filter(|said| *said != width) {
+            return refuse(format!(
+                "the pooling is one of vectors of width {said}: the model's have {width}"
+            ));
+        }
+        let mut width = width * self.pooling.len();
+        for layer in &self.layers {
+            match layer {
+                SentenceLayer::Normalize => {}
+                SentenceLayer::Dense { inputs, outputs, .. } => {
+                    if *inputs != width {
+                        return refuse(format!(
+                            "a dense layer with in_features = {inputs}: {width}, the width of what it reads"
+                        ));
+                    }
+                    width = *outputs;
+                }
+            }
+        }
+        Ok(())
+    }
 
     /// Returns the prompt of queries: the one named `query`, else the one of inputs of no particular kind; empty without
     /// prompts.

@@ -167,6 +167,7 @@ fn what_is_not_supported_is_refused_by_file_and_key() {
             "\"pooling_mode\": \"sum\"",
             &["pooling_mode = \"sum\"", "weightedmean"],
         ),
+        ("1_Pooling/config.json", "8", "9", &["in_features = 24", "27"]),
         ("2_Dense/config.json", "24", "25", &["2_Dense", "in_features = 25", "24"]),
         (
             "2_Dense/config.json",
@@ -206,4 +207,57 @@ fn what_is_not_supported_is_refused_by_file_and_key() {
             assert!(error.contains(part), "{part}: {error}");
         }
     }
+}
+
+/// Where the pooling does not say the width of vectors, the model does.
+#[test]
+fn layers_that_do_not_fit_to_the_model_are_refused() {
+    let target = tempfile::tempdir().unwrap();
+    copy(&folder("sentences-dense"), target.path());
+    let change = |file: &str, from: &str, to: &str| {
+        let path = target.path().join(file);
+        let text = fs::read_to_string(&path).unwrap();
+        assert!(text.contains(from), "{text}");
+        fs::write(path, text.replacen(from, to, 1)).unwrap();
+    };
+    change("1_Pooling/config.json", "\"word_embedding_dimension\"", "\"of_version_1\"");
+    assert!(Pretrained::open(target.path()).is_ok());
+    change("2_Dense/config.json", "24", "16");
+    let error = Pretrained::open(target.path()).unwrap_err().to_string();
+    assert!(error.contains("in_features = 16: 24"), "{error}");
+    change("2_Dense/config.json", "16", "18");
+    change("1_Pooling/config.json", "of_version_1\": 8", "word_embedding_dimension\": 6");
+    let error = Pretrained::open(target.path()).unwrap_err().to_string();
+    assert!(error.contains("of width 6: the model's have 8"), "{error}");
+}
+
+/// First versions of the library put the transformer into a folder below the model's.
+#[test]
+fn a_transformer_in_a_folder_of_its_own_gives_the_same_vectors() {
+    let original = folder("sentences-first");
+    let target = tempfile::tempdir().unwrap();
+    copy(&original, target.path());
+    let below = target.path().join("0_Transformer");
+    fs::create_dir(&below).unwrap();
+    for name in [
+        "config.json",
+        "model.safetensors",
+        "sentence_bert_config.json",
+        "tokenizer.json",
+        "tokenizer_config.json",
+        "vocab.txt",
+    ] {
+        fs::rename(target.path().join(name), below.join(name)).unwrap();
+    }
+    let modules = fs::read_to_string(target.path().join("modules.json")).unwrap();
+    let modules = modules.replacen("\"path\": \"\"", "\"path\": \"0_Transformer\"", 1);
+    fs::write(target.path().join("modules.json"), modules).unwrap();
+    let vectors = |folder: &Path| {
+        let texts = strings(&expected(&original)["texts"]);
+        let model = Pretrained::open(folder).unwrap();
+        let config = config(folder, None);
+        assert_eq!(config.max_length(&model), 7);
+        host(embedded(&encoder(&config, &model), &ids(&config, &model, &texts)))
+    };
+    assert_eq!(vectors(target.path()), vectors(&original));
 }
