@@ -8,21 +8,12 @@ use dsokr_core::{Cancellation, Error};
 use faer::{Accum, Mat, MatRef};
 
 use super::model::{KernelModel, Weights};
-use super::spectrum::Spectrum;
-use crate::features::{AnchorFeatures, FeatureMap, TrainingInputs, blocks};
+use super::spectrum::{SketchedRows, Spectrum};
+use crate::features::{FeatureMap, TrainingInputs, blocks};
 use crate::linear::{PANEL, product, row_major};
 use crate::output_matrix::OutputMatrix;
 use crate::summary::{Arithmetic, RidgeSummary, Solution, Summary};
 use crate::targets::{Targets, check_lambda};
-
-/// The features of sketched inputs whose inner products a spectrum decomposes.
-#[derive(Clone, Debug)]
-pub(super) struct SketchedRows {
-    /// Features whose inner products are `P K P`.
-    pub(super) features: AnchorFeatures,
-    /// `V S^{-½}`, r × r: the vectors of rows from their features, `U = W^½ Tᵀ V S^{-½}`.
-    pub(super) turn: Mat<f64>,
-}
 
 /// The eigenvalues of an output matrix.
 struct Parts {

@@ -8,6 +8,7 @@ mod model;
 mod model_file;
 mod output;
 mod output_file;
+mod points;
 mod predictions;
 mod relevance;
 mod repeated;
@@ -21,7 +22,8 @@ pub use alignment::{TargetGram, alignf, combine};
 pub use conjugate::{ConjugateGradients, fit_conjugate_gradients};
 pub use model::KernelModel;
 pub(crate) use model::Weights;
-pub use output::{OutputSpace, Points};
+pub use output::OutputSpace;
+pub use points::Points;
 pub use scaling::Scaling;
 pub use sketched::{
     DivideAndConquer, RidgeProblem, SketchedFit, fit_divide_and_conquer, fit_sketched,

@@ -11,7 +11,6 @@ use faer::linalg::matmul::matmul;
 use faer::{Accum, Mat, MatMut, MatRef, Par};
 use rayon::prelude::*;
 
-use super::coupled::SketchedRows;
 use super::output::OutputSpace;
 use crate::features::{AnchorFeatures, InputSketch, TrainingInputs, blocks};
 use crate::linear::{PANEL, Panels, SIDES};
@@ -65,6 +64,15 @@ pub struct Spectrum {
     pub(super) turned: Mat<f64>,
     /// The features of sketched inputs.
     pub(super) sketched: Option<SketchedRows>,
+}
+
+/// The features of sketched inputs whose inner products a spectrum decomposes.
+#[derive(Clone, Debug)]
+pub(super) struct SketchedRows {
+    /// Features whose inner products are `P K P`.
+    pub(super) features: AnchorFeatures,
+    /// `V S^{-½}`, r × r: the vectors of rows from their features, `U = W^½ Tᵀ V S^{-½}`.
+    pub(super) turn: Mat<f64>,
 }
 
 impl Spectrum {
