@@ -1,11 +1,11 @@
 //! The parts of transformers: tokens, packed texts, and the body with its options.
 
 use burn::optim::GradientsParams;
-use burn::tensor::Device;
+use burn::tensor::{Device, Tensor};
 use dsokr_core::random::generator;
 use dsokr_kernels::Sequences;
 use dsokr_nn::pretrained::Tokenizer;
-use dsokr_nn::transformer::{Architecture, Body, TokenKind, TokensConfig};
+use dsokr_nn::transformer::{Activation, Architecture, Body, TokenKind, TokensConfig};
 use dsokr_nn::{Gradients, Pass, Pooling, Precision, parameters};
 
 use crate::host;
@@ -176,4 +176,33 @@ fn texts_follow_one_another() {
 #[should_panic(expected = "without tokens")]
 fn a_text_without_tokens_is_refused() {
     Sequences::packed([2, 0]);
+}
+
+/// Values and derivatives at −3, −0.75, 0.25 and 1.5 are those of transformers 5.24 and PyTorch.
+#[test]
+fn activations_are_those_of_pytorch() {
+    #[rustfmt::skip]
+    let cases = [
+        (Activation::Gelu, [-0.004050, -0.169971, 0.149677, 1.399789], [-0.011946, 0.000774, 0.695373, 1.127469]),
+        (Activation::GeluTanh, [-0.003637, -0.170039, 0.149675, 1.399572], [-0.011584, 0.001062, 0.695354, 1.127711]),
+        (Activation::QuickGelu, [-0.018071, -0.163610, 0.151200, 1.391662], [-0.024548, 0.000428, 0.706500, 1.098848]),
+        (Activation::Relu, [0.0, 0.0, 0.25, 1.5], [0.0, 0.0, 1.0, 1.0]),
+        (Activation::LeakyRelu, [-0.03, -0.0075, 0.25, 1.5], [0.01, 0.01, 1.0, 1.0]),
+        (Activation::Silu, [-0.142278, -0.240616, 0.140544, 1.226362], [-0.088104, 0.157400, 0.623710, 1.041294]),
+        (Activation::Mish, [-0.145647, -0.276495, 0.169572, 1.403378], [-0.093393, 0.160746, 0.754173, 1.088488]),
+        (Activation::Sigmoid, [0.047426, 0.320821, 0.562177, 0.817574], [0.045177, 0.217895, 0.246134, 0.149146]),
+        (Activation::Tanh, [-0.995055, -0.635149, 0.244919, 0.905148], [0.009866, 0.596586, 0.940015, 0.180707]),
+        (Activation::Identity, [-3.0, -0.75, 0.25, 1.5], [1.0, 1.0, 1.0, 1.0]),
+    ];
+    for (activation, values, slopes) in cases {
+        let points = [[-3.0, -0.75, 0.25, 1.5]];
+        let x = Tensor::<2>::from_floats(points, &Device::flex().autodiff()).require_grad();
+        let y = activation.apply(x.clone());
+        let gradient = x.grad(&y.clone().sum().backward()).unwrap();
+        for (actual, expected) in [(host(y), values), (host(gradient), slopes)] {
+            for (a, b) in actual.iter().zip(expected) {
+                assert!((a - b).abs() < 1e-5, "{activation:?}: {actual:?} {expected:?}");
+            }
+        }
+    }
 }
