@@ -315,7 +315,7 @@ impl<'t> SideSums<'t> {
     /// The sums over the rows of all ranks.
     ///
     /// # Errors
-    /// [`Error::Core`] for a rank that has ended.
+    /// [`Error::Process`] for a rank that has ended.
     pub(crate) fn of_all_ranks(self, processes: &Processes) -> Result<Mat<f64>, Error> {
         let mut sums = match &self.targets.values {
             Values::Coordinates(_) | Values::Classes(_) => self.sums,
