@@ -8,7 +8,7 @@ use dsokr_core::store::ScratchFolder;
 use dsokr_core::{Argument, Processes};
 use dsokr_data::DataRoot;
 use dsokr_data::config::OnBadRow;
-use dsokr_decode::{AllCandidates, Candidates, Combination, Shards};
+use dsokr_decode::{Alignment, AllCandidates, Candidates, Combination, Shards};
 
 use super::Member;
 use super::beyond::search_of;
@@ -28,6 +28,8 @@ pub struct Run {
     pub(super) folder: Option<PathBuf>,
     /// At least one.
     pub(super) members: Vec<Member>,
+    /// The candidates of several members, joined.
+    alignment: Option<Alignment>,
     /// The temporary folder of the run directory, which is removed after the members have been dropped.
     scratch: Option<ScratchFolder>,
     /// How their scores are combined.
@@ -165,9 +167,11 @@ impl Run {
             }
         }
         let rule = if several { rule } else { Combination::default() };
+        let alignment = if several { Some(aligned(&members)?) } else { None };
         Ok(Self {
             folder: None,
             members,
+            alignment,
             scratch: None,
             rule,
             shards: None,
@@ -247,6 +251,7 @@ impl Run {
         Models {
             each: self.members.iter().map(model).collect(),
             rule: self.rule.clone(),
+            alignment: self.alignment.as_ref(),
             shards: self.shards.as_ref(),
             processes: processes.clone(),
             search: self.search.as_ref(),
@@ -318,7 +323,6 @@ fn open_inner(path: &Path, config: &Checked, device: &Device) -> Result<Vec<Memb
         let run = Member::open_with(place, config, stored, device)?;
         opened.push(Member { name: name(place), ..run });
     }
-    same_candidates(path, &opened)?;
     let shared = config.ensemble.as_ref().and_then(|settings| settings.reranker.as_ref());
     if let Some(owner) = opened.iter().position(|member| Some(&member.name) == shared) {
         share_reranker(&mut opened, owner)?;
@@ -340,23 +344,11 @@ fn share_reranker(members: &mut [Member], owner: usize) -> Result<(), Error> {
     Ok(())
 }
 
-/// Refuses members of an ensemble whose candidates differ.
-fn same_candidates(path: &Path, opened: &[Member]) -> Result<(), Error> {
-    let Some((first, others)) = opened.split_first() else { return Ok(()) };
-    for (has, lacks) in others.iter().flat_map(|other| [(first, other), (other, first)]) {
-        let ours = &has.candidates;
-        let theirs = &lacks.candidates;
-        // the same order is usual, and then nothing is searched
-        let is_there = |at: usize, id: &str| {
-            (at < theirs.len() && theirs.id(at) == id) || theirs.find(id).is_some()
-        };
-        if let Some((_, id)) = ours.ids().enumerate().find(|(at, id)| !is_there(*at, id)) {
-            let message = format!(
-                "the candidate {id:?} of the member {:?} is not a candidate of {:?}; members have the same ones",
-                has.name, lacks.name
-            );
-            return Err(Error::run(path, message));
-        }
-    }
-    Ok(())
+/// The candidates of several members, joined by id.
+///
+/// # Errors
+/// Members whose candidates differ.
+fn aligned(members: &[Member]) -> Result<Alignment, Error> {
+    let named = members.iter().map(|member| (member.name.as_str(), &member.candidates));
+    Ok(Alignment::new(&named.collect::<Vec<_>>())?)
 }

@@ -63,8 +63,8 @@ pub use blocks::{CandidateBlocks, ScoreBlock};
 pub use candidates::{CandidateParts, Candidates, Columns, StorageType};
 pub use codes::CodedBlock;
 pub use ensemble::{
-    Combination, Ensemble, FittedWeights, LikelyWeights, Member, OutOfPoolScores, fit_weights,
-    likely_weights,
+    Alignment, Combination, Ensemble, FittedWeights, LikelyWeights, Member, OutOfPoolScores,
+    fit_weights, likely_weights,
 };
 pub use exact::{Encoding, ExactSearch};
 pub use expected_f1::best_expected_f1;

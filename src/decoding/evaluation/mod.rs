@@ -13,8 +13,8 @@ use dsokr_core::Processes;
 use dsokr_core::random::generator;
 use dsokr_data::{Split, SplitName, Truth};
 use dsokr_decode::{
-    CandidateBlocks, Candidates, Combination, Decoded, Ensemble, Member, MissingGold, Pool,
-    Queries, Shards,
+    Alignment, CandidateBlocks, Candidates, Combination, Decoded, Ensemble, Member, MissingGold,
+    Pool, Queries, Shards,
 };
 use rand::RngExt;
 
@@ -50,6 +50,8 @@ pub(crate) struct Models<'a> {
     pub each: Vec<(&'a str, Decoder<'a>)>,
     /// How their scores are combined.
     pub rule: Combination,
+    /// The candidates of several models, joined.
+    pub alignment: Option<&'a Alignment>,
     /// The candidates of the one model, if they are in shards.
     pub shards: Option<&'a Shards>,
     /// The processes that rank the candidates together.
@@ -79,6 +81,7 @@ impl<'a> Models<'a> {
         Self {
             each: vec![("", decoder)],
             rule,
+            alignment: None,
             shards: None,
             processes: Processes::default(),
             search,
@@ -132,7 +135,11 @@ impl<'a> Models<'a> {
         let members =
             self.each.iter().zip(predictions).map(member).collect::<Result<_, Error>>()?;
         let rerankers = self.each.iter().map(|(_, decoder)| decoder.reranker).collect();
-        Ok(Ensemble::new(members)?.with_rerankers(rerankers)?.shared_by(&self.processes))
+        let ensemble = match self.alignment {
+            Some(alignment) => Ensemble::aligned(members, alignment)?,
+            None => Ensemble::new(members)?,
+        };
+        Ok(ensemble.with_rerankers(rerankers)?.shared_by(&self.processes))
     }
 
     /// Ranks the right outputs of each query of a split under each model's predictions, as they are scored, and

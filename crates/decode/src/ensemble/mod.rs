@@ -1,5 +1,6 @@
 //! Several models that rank the same candidates for the same queries.
 
+mod alignment;
 mod decode;
 mod fit;
 mod likelihood;
@@ -22,6 +23,7 @@ use crate::rank::Rank;
 use crate::reranker::Reranker;
 use crate::shards::{AllCandidates, Shards};
 
+pub use alignment::Alignment;
 pub use fit::{FittedWeights, fit_weights};
 pub use likelihood::{LikelyWeights, likely_weights};
 pub use models::Member;
@@ -72,7 +74,17 @@ impl<'a> Ensemble<'a> {
     /// [`Error::Inconsistent`], with the first difference, for members whose queries (in number, or by id where they
     /// have ids) or candidates differ from the first member's.
     pub fn new(members: Vec<Member<'a>>) -> Result<Self, Error> {
-        Ok(Self { models: Models::new(members)?, processes: Processes::default() })
+        Ok(Self { models: Models::new(members, None)?, processes: Processes::default() })
+    }
+
+    /// Creates an ensemble whose candidates are aligned already, in the order of its members.
+    ///
+    /// # Errors
+    /// The errors of [`Ensemble::new`]; [`Error::Shape`] and [`Error::Inconsistent`] for an alignment of other
+    /// candidates.
+    pub fn aligned(members: Vec<Member<'a>>, alignment: &'a Alignment) -> Result<Self, Error> {
+        let models = Models::new(members, Some(alignment))?;
+        Ok(Self { models, processes: Processes::default() })
     }
 
     /// Creates an ensemble of one model, with a reranker of its first candidates where there is one. Its errors do
@@ -105,7 +117,7 @@ impl<'a> Ensemble<'a> {
         let members =
             members.map(|candidates| Member { name, queries, candidates, normalised: false });
         let all = AllCandidates::Shards(shards);
-        let models = Models { all, ..Models::new(members.collect())? };
+        let models = Models { all, ..Models::new(members.collect(), None)? };
         Ok(Self { models, processes: processes.clone() })
     }
 

@@ -1,10 +1,10 @@
 //! The models of an ensemble and the rows that they share.
 
 use std::borrow::Cow;
-use std::collections::HashMap;
 
 use dsokr_core::Error;
 
+use super::alignment::Alignment;
 use crate::candidates::Candidates;
 use crate::classes::Classes;
 use crate::error::ensure;
@@ -37,7 +37,7 @@ pub(super) struct Models<'a> {
     /// in the order of the first member.
     pub classes: Cow<'a, Classes>,
     /// Row under member t of row r: `rows[t][r]`.
-    pub rows: Vec<Vec<u32>>,
+    pub rows: Vec<Cow<'a, [u32]>>,
     /// The reranker of the first candidates of each member.
     pub rerankers: Vec<Option<&'a Reranker>>,
     /// The candidates that are ranked. Where they are in shards, members, classes and rows cover a part of them.
@@ -45,16 +45,34 @@ pub(super) struct Models<'a> {
 }
 
 impl<'a> Models<'a> {
-    /// Checks and joins at least one member; see [`Ensemble::new`](super::Ensemble::new).
-    pub fn new(members: Vec<Member<'a>>) -> Result<Self, Error> {
+    /// Checks and joins at least one member, whose candidates are aligned here if they were not before; see
+    /// [`Ensemble::new`](super::Ensemble::new).
+    pub fn new(members: Vec<Member<'a>>, alignment: Option<&'a Alignment>) -> Result<Self, Error> {
+        let none = || Error::too_few("an ensemble of no members", 1);
+        let first = members.first().ok_or_else(none)?.candidates;
         for (at, member) in members.iter().enumerate() {
             scoring::check(&member.queries, member.candidates)
                 .map_err(|error| member_error(member, error))?;
             same_queries(&members[0], &members[at])?;
         }
-        let (classes, rows) = refined(&members)?;
+        let (classes, rows) = match alignment {
+            Some(alignment) => {
+                alignment.check(&members)?;
+                let rows = alignment.rows.iter().map(|rows| Cow::Borrowed(rows.as_slice()));
+                (Cow::Borrowed(&alignment.classes), rows.collect())
+            }
+            None if members.len() == 1 => {
+                let classes = first.classes();
+                (Cow::Borrowed(classes), vec![(0..classes.rows as u32).collect()])
+            }
+            None => {
+                let named = members.iter().map(|member| (member.name, member.candidates));
+                let Alignment { classes, rows } = Alignment::new(&named.collect::<Vec<_>>())?;
+                (Cow::Owned(classes), rows.into_iter().map(Cow::Owned).collect())
+            }
+        };
         let rerankers = vec![None; members.len()];
-        let all = AllCandidates::Whole(members[0].candidates);
+        let all = AllCandidates::Whole(first);
         Ok(Self { members, classes, rows, rerankers, all })
     }
 
@@ -121,65 +139,4 @@ fn same_queries(first: &Member, member: &Member) -> Result<(), Error> {
             "query {at} is {our_name} for ensemble member {first:?} and {other} for {member:?}"
         ))
     })
-}
-
-/// Returns the common refinement of the classes of several members, and the row under each member of each refined row.
-///
-/// Two candidates share a refined row if they share a row under every member.
-fn refined<'a>(members: &[Member<'a>]) -> Result<(Cow<'a, Classes>, Vec<Vec<u32>>), Error> {
-    let none = || Error::too_few("an ensemble of no members", 1);
-    let (first, others) = members.split_first().ok_or_else(none)?;
-    if others.is_empty() {
-        let classes = first.candidates.classes();
-        return Ok((Cow::Borrowed(classes), vec![(0..classes.rows as u32).collect()]));
-    }
-    let count = first.candidates.len();
-    let mut class: Vec<u32> = (0..count).map(|c| first.candidates.class_of(c)).collect();
-    let mut by_member = vec![class.clone()];
-    for member in others {
-        let theirs = classes_of(first, member)?;
-        let mut refined = HashMap::new();
-        for (class, &theirs) in class.iter_mut().zip(&theirs) {
-            let next = refined.len() as u32;
-            *class = *refined.entry((*class, theirs)).or_insert(next);
-        }
-        by_member.push(theirs);
-    }
-    let distinct = class.iter().max().map_or(0, |&last| last as usize + 1);
-    let classes = Classes::new(class, distinct);
-    let row = |candidate_rows: &Vec<u32>, row: usize| {
-        candidate_rows[classes.members(row..row + 1)[0] as usize]
-    };
-    let rows = |candidate_rows_of_member| {
-        (0..distinct).map(|at| row(candidate_rows_of_member, at)).collect()
-    };
-    let rows = by_member.iter().map(rows).collect();
-    Ok((Cow::Owned(classes), rows))
-}
-
-/// Returns the rows under a member of the candidates of the first member, found by id.
-fn classes_of(first: &Member, member: &Member) -> Result<Vec<u32>, Error> {
-    let ours: &Candidates = first.candidates;
-    let theirs: &Candidates = member.candidates;
-    let differs = |id: &str, has: &Member, lacks: &Member| {
-        Error::inconsistent(format_args!(
-            "candidate {id:?} of ensemble member {:?} is not a candidate of {:?}",
-            has.name, lacks.name
-        ))
-    };
-    let class_of_id = |(at, id): (usize, &str)| {
-        // The same order is usual, and then nothing is searched.
-        let candidate = if at < theirs.len() && theirs.id(at) == id {
-            at
-        } else {
-            theirs.find(id).ok_or_else(|| differs(id, first, member))?
-        };
-        Ok::<u32, Error>(theirs.class_of(candidate))
-    };
-    let classes = ours.ids().enumerate().map(class_of_id).collect::<Result<_, _>>()?;
-    match theirs.ids().find(|id| ours.find(id).is_none()) {
-        // Ids are unique, so that as many of them are the same ones.
-        Some(id) if theirs.len() != ours.len() => Err(differs(id, member, first)),
-        _ => Ok(classes),
-    }
 }

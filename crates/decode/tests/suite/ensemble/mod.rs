@@ -9,8 +9,8 @@ mod reranker;
 
 use dsokr_core::random::{below, generator};
 use dsokr_decode::{
-    CandidateParts, Candidates, Combination, Ensemble, Member, Metrics, MissingGold, PerQuery,
-    Pool, Queries,
+    Alignment, CandidateParts, Candidates, Combination, Ensemble, Member, Metrics, MissingGold,
+    PerQuery, Pool, Queries,
 };
 
 use crate::common::{Set, golds, integer_queries, metrics_in, rank_in, real_queries, top_k_in};
@@ -112,6 +112,31 @@ fn one_member_is_the_plain_decoder_bit_for_bit() {
                 metrics_in(pool, &plain, candidates).unwrap()
             );
         }
+    }
+}
+
+#[test]
+fn candidates_that_were_aligned_before_change_nothing() {
+    let models = Models::reals(8, 3, 40, 200);
+    let gold = golds(8, 40, 200);
+    let named = |models: &Models| -> Alignment {
+        let members = models.members();
+        let named = members.iter().map(|member| (member.name, member.candidates));
+        Alignment::new(&named.collect::<Vec<_>>()).unwrap()
+    };
+    let alignment = named(&models);
+    let aligned = Ensemble::aligned(models.members(), &alignment).unwrap();
+    let anew = models.ensemble();
+    assert_eq!(classes(&aligned, &gold), classes(&anew, &gold));
+    let gold = classes(&anew, &gold);
+    for rule in rules(8, 3) {
+        assert_eq!(
+            aligned.decode(Pool::Shared, &rule, &gold, 5).unwrap(),
+            anew.decode(Pool::Shared, &rule, &gold, 5).unwrap()
+        );
+    }
+    for others in [Models::reals(8, 2, 40, 200), Models::reals(9, 3, 40, 150)] {
+        assert!(Ensemble::aligned(models.members(), &named(&others)).is_err());
     }
 }
 
