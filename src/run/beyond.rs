@@ -10,9 +10,14 @@ use crate::targets::OutputSpace;
 
 impl Member {
     /// The folder that it was read from.
-    fn stored(&self) -> Result<&Path, Error> {
-        let wrong =
-            || Error::value("decoding.beyond", "a run that no folder holds", "a trained run");
+    pub(super) fn stored(&self) -> Result<&Path, Error> {
+        let wrong = || {
+            Error::value(
+                "the run",
+                "without a folder, in which it would keep its features",
+                "a trained run",
+            )
+        };
         self.folder.as_deref().ok_or_else(wrong)
     }
 }

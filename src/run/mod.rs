@@ -12,6 +12,7 @@ mod found;
 mod held_out;
 mod member;
 mod queries;
+mod score;
 mod search;
 mod wanted;
 
@@ -30,4 +31,5 @@ pub use ensemble::Run;
 pub use found::{FoundCandidate, read_found};
 pub use member::Member;
 pub use queries::{PredictedQueries, QueryRequest};
+pub use score::Scorer;
 pub use wanted::Wanted;

@@ -15,8 +15,8 @@ use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use dsokr_core::Cancellation;
-use dsokr_data::FittedFeatures;
+use dsokr_core::{Cancellation, Processes};
+use dsokr_data::{FittedFeatures, Outputs};
 use dsokr_decode::{
     CandidateBlocks, Candidates, Combination, Ensemble, Hit, OutOfPoolScores,
     Pool as CandidatePool, Queries, RowHit, top_rows,
@@ -135,13 +135,34 @@ impl Placer {
         Ok(Self { fitted, held_out })
     }
 
+    /// Places molecules: their features, coordinates and constants are those of candidates that are added to the run.
+    ///
+    /// # Errors
+    /// Features that cannot be computed.
+    pub(crate) fn place(
+        &self,
+        model: &SearchedModel,
+        labels: Vec<String>,
+        molecules: Vec<Molecule>,
+    ) -> Result<(Candidates, Outputs), Error> {
+        let SearchedModel { candidates, space, config } = *model;
+        let outputs = config.source().made(labels, molecules, &self.fitted)?;
+        let placed = space.candidates(&outputs, &Processes::default())?;
+        let placed = match &self.held_out {
+            Some(unit) => placed.with_hubs_like(candidates, unit)?,
+            None => placed,
+        };
+        Ok((placed, outputs))
+    }
+
     /// Opens the placer of a trained run in a folder.
     ///
     /// # Errors
     /// As [`new`](Self::new); a run of an earlier version, which kept no features.
     pub(crate) fn open(run: &Path, candidates: &Candidates) -> Result<Self, Error> {
         let features = run.join(FEATURES);
-        let message = format_args!("no {FEATURES}, which decoding.beyond needs: train it again");
+        let message =
+            format_args!("no {FEATURES}, by which new molecules are placed: train it again");
         ensure_run(features.exists(), run, message)?;
         let fitted = FittedFeatures::load(&features)?;
         Ok(Self { fitted, held_out: held_out::of_hubs(run, candidates)? })

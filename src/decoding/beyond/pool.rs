@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use dsokr_basis::Basis;
-use dsokr_core::{Cancellation, Processes};
+use dsokr_core::Cancellation;
 use dsokr_data::Outputs;
 use dsokr_decode::{CandidateParts, Candidates};
 use dsokr_molecule::{Molecule, Moves, Palette, SeenStructures};
@@ -255,7 +255,7 @@ impl Evaluation<'_> {
         }
     }
 
-    /// Evaluates a batch: features, coordinates and constants are those of candidates that are added to the run.
+    /// Evaluates a batch.
     fn place(
         &self,
         pool: &mut MoleculePool,
@@ -264,15 +264,8 @@ impl Evaluation<'_> {
     ) -> Result<(), Error> {
         for (model, coordinates) in self.models.iter().zip(self.placers).zip(&mut pool.models) {
             let (searched, placer) = model;
-            let SearchedModel { candidates, space, config } = *searched;
-            let outputs =
-                config.source().made(labels.clone(), molecules.clone(), &placer.fitted)?;
-            let placed = space.candidates(&outputs, &Processes::default())?;
-            let placed = match &placer.held_out {
-                Some(unit) => placed.with_hubs_like(candidates, unit)?,
-                None => placed,
-            };
-            let shares = self.unknown_shares(space, &placed, &outputs)?;
+            let (placed, outputs) = placer.place(searched, labels.clone(), molecules.clone())?;
+            let shares = self.unknown_shares(searched.space, &placed, &outputs)?;
             for at in 0..labels.len() {
                 let row = placed.class_of(at) as usize;
                 coordinates.points.extend_from_slice(&placed.point(row)?);

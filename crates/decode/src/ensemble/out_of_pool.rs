@@ -37,7 +37,7 @@ pub struct OutOfPoolScores<'e> {
 
 impl Ensemble<'_> {
     /// Returns the scorer of outputs that are not candidates, and the k best candidates of every query, as of
-    /// [`top_k`](Self::top_k), which a search for such outputs starts with.
+    /// [`top_k`](Self::top_k), which a search for such outputs starts with; k may be 0.
     ///
     /// # Errors
     /// [`Error::Unsupported`] for a rule of ranks, which says of no two outputs that are above all candidates which is
@@ -94,7 +94,9 @@ impl Ensemble<'_> {
                 rows.map_err(|error| member_error(member, error))
             });
         let first = first.collect::<Result<_, Error>>()?;
-        Ok((self.top_k(pool, rule, k)?, first))
+        let hits =
+            if k == 0 { vec![Vec::new(); self.queries()] } else { self.top_k(pool, rule, k)? };
+        Ok((hits, first))
     }
 
     /// Returns the mean and the deviation, 1 in the place of 0, of the scores of each query under each member.
@@ -167,26 +169,57 @@ impl OutOfPoolScores<'_> {
         outputs: &[Candidates],
         less: impl Fn(usize, usize) -> f64,
     ) -> Result<Vec<f64>, Error> {
-        let members = self.models.members.len();
-        Error::check_length("members with further outputs", outputs.len(), members)?;
-        let mut all = Vec::with_capacity(outputs.len());
-        for (at, member_outputs) in outputs.iter().enumerate() {
-            Error::check_length("further outputs", member_outputs.len(), outputs[0].len())?;
-            all.push(self.member_scores(at, query, member_outputs)?);
-        }
+        self.check_outputs(outputs)?;
+        let rows = |outputs: &Candidates| (0..outputs.distinct()).collect::<Vec<usize>>();
+        let all = outputs.iter().enumerate();
+        let all = all.map(|(at, outputs)| self.row_scores(at, query, outputs, &rows(outputs)));
+        let all = all.collect::<Result<Vec<Vec<f64>>, Error>>()?;
         let combined = |output: usize| {
-            let numbered = all.iter().enumerate();
-            self.combined(query, numbered.map(|(at, scores)| scores[output] - less(at, output)))
+            let scores = all.iter().zip(outputs).enumerate().map(|(at, (scores, outputs))| {
+                scores[outputs.class_of(output) as usize] - less(at, output)
+            });
+            self.combined(query, scores)
         };
         Ok((0..outputs.first().map_or(0, Candidates::len)).map(combined).collect())
     }
 
-    /// Returns the scores of outputs under one member.
-    fn member_scores(
+    /// Returns the combined score of one of some outputs for a query, as if it were the only one that is added to the
+    /// candidates; see [`scores`](Self::scores).
+    ///
+    /// # Errors
+    /// The errors of [`scores`](Self::scores).
+    pub fn score_alone(
+        &self,
+        query: usize,
+        outputs: &[Candidates],
+        output: usize,
+    ) -> Result<f64, Error> {
+        self.check_outputs(outputs)?;
+        let score = |(at, outputs): (usize, &Candidates)| {
+            let row = outputs.class_of(output) as usize;
+            Ok(self.row_scores(at, query, outputs, &[row])?[0])
+        };
+        let scores = outputs.iter().enumerate().map(score).collect::<Result<Vec<f64>, Error>>()?;
+        Ok(self.combined(query, scores.into_iter()))
+    }
+
+    /// Refuses what is not the same number of outputs for each member.
+    fn check_outputs(&self, outputs: &[Candidates]) -> Result<(), Error> {
+        let members = self.models.members.len();
+        Error::check_length("members with further outputs", outputs.len(), members)?;
+        let count = outputs.first().map_or(0, Candidates::len);
+        outputs
+            .iter()
+            .try_for_each(|outputs| Error::check_length("further outputs", outputs.len(), count))
+    }
+
+    /// Returns the scores of some distinct rows of outputs under one member, as if all of them were candidates.
+    fn row_scores(
         &self,
         at: usize,
         query: usize,
         outputs: &Candidates,
+        rows: &[usize],
     ) -> Result<Vec<f64>, Error> {
         let Member { queries, candidates, .. } = &self.models.members[at];
         let z = queries.row(query);
@@ -195,7 +228,7 @@ impl OutOfPoolScores<'_> {
             let sum: f64 = z.iter().zip(&*outputs.point(row)?).map(product).sum();
             Ok(sum as f32 + outputs.constants()[row])
         };
-        let plain: Vec<f32> = (0..outputs.distinct()).map(score).collect::<Result<_, Error>>()?;
+        let plain: Vec<f32> = rows.iter().map(|&row| score(row)).collect::<Result<_, Error>>()?;
         let mut scores: Vec<f64> = plain.iter().map(|&score| f64::from(score)).collect();
         if let Some(reranker) = self.models.rerankers[at]
             && let Some(first) = &self.first[at]
@@ -208,7 +241,7 @@ impl OutOfPoolScores<'_> {
                 Some(hash) => seen.candidates.hash(seen.row) == Some(hash),
                 None => !seen.is_candidate && seen.row == row,
             };
-            for (row, &score) in plain.iter().enumerate() {
+            for (&row, &score) in rows.iter().zip(&plain) {
                 if !seen.iter().any(|seen| is_row(seen, row)) {
                     seen.push(Seen { candidates: outputs, row, score, is_candidate: false });
                 }
@@ -216,12 +249,12 @@ impl OutOfPoolScores<'_> {
             seen.sort_by(|a, b| b.score.total_cmp(&a.score));
             seen.truncate(reranker.size());
             let anew = reranker.scores(queries, query, &seen, self.models.members.len() == 1)?;
-            for (row, score) in scores.iter_mut().enumerate() {
+            for (&row, score) in rows.iter().zip(&mut scores) {
                 if let Some(place) = seen.iter().position(|seen| is_row(seen, row)) {
                     *score = anew[place];
                 }
             }
         }
-        Ok((0..outputs.len()).map(|output| scores[outputs.class_of(output) as usize]).collect())
+        Ok(scores)
     }
 }

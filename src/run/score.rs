@@ -1,0 +1,143 @@
+//! Scores of pairs that no run has seen.
+
+use std::collections::HashMap;
+
+use dsokr_core::Processes;
+use dsokr_data::config::OnBadRow;
+use dsokr_decode::Candidates;
+use dsokr_molecule::Molecule;
+use rayon::prelude::*;
+
+use super::{Member, Run};
+use crate::decoding::beyond::Placer;
+use crate::error::Error;
+use crate::targets::OutputSpace;
+
+/// Pairs whose molecules are placed at once.
+const TOGETHER: usize = 4096;
+
+/// Scores molecules for texts with everything that a run has: its ensemble, its correction for hubs, its reranker.
+///
+/// The score of a molecule for a text is the one that a search for the text would show if the molecule alone were added
+/// to the candidates ([`add_candidates`](super::add_candidates)); of a candidate it is the one that the search shows.
+/// [`Run::scorer`] makes it.
+pub struct Scorer<'r> {
+    run: &'r Run,
+    /// The placer of each member.
+    placers: Vec<Placer>,
+}
+
+impl Run {
+    /// Makes the scorer of molecules; it reads the files by which they are placed.
+    ///
+    /// # Errors
+    /// Outputs whose features are not computed from molecules; a run of an earlier version, which kept no features, or
+    /// that no folder holds; candidates in shards.
+    pub fn scorer(&mut self) -> Result<Scorer<'_>, Error> {
+        for member in &mut self.members {
+            member.config.output.source().check_made()?;
+            if member.space.is_none() {
+                member.space = OutputSpace::load(member.stored()?, &member.config, true)?;
+            }
+        }
+        let placer = |member: &Member| Placer::open(member.stored()?, &member.candidates);
+        let placers = self.members.iter().map(placer).collect::<Result<_, Error>>()?;
+        Ok(Scorer { run: self, placers })
+    }
+}
+
+impl Scorer<'_> {
+    /// Returns the score of each pair of a text and a molecule, given as a SMILES, in their order. A text that occurs
+    /// more than once is encoded once.
+    ///
+    /// With [`OnBadRow::Skip`] a pair whose SMILES cannot be read has none.
+    ///
+    /// # Errors
+    /// A different number of texts and molecules; an empty text; a SMILES that cannot be read, unless it is skipped;
+    /// the rule of an ensemble that combines ranks, which a molecule that is no candidate does not have.
+    pub fn score(
+        &self,
+        texts: &[&str],
+        smiles: &[&str],
+        on_bad_row: OnBadRow,
+    ) -> Result<Vec<Option<f64>>, Error> {
+        dsokr_core::Error::check_length("molecules", smiles.len(), texts.len())?;
+        let mut scores = Vec::with_capacity(texts.len());
+        for first in (0..texts.len()).step_by(TOGETHER) {
+            let pairs = first..(first + TOGETHER).min(texts.len());
+            let part = self.score_at_once(&texts[pairs.clone()], &smiles[pairs], on_bad_row);
+            scores.extend(part?);
+        }
+        Ok(scores)
+    }
+
+    /// Returns the scores of pairs that are few enough to be placed at once.
+    fn score_at_once(
+        &self,
+        texts: &[&str],
+        smiles: &[&str],
+        on_bad_row: OnBadRow,
+    ) -> Result<Vec<Option<f64>>, Error> {
+        // 1. the molecules that can be read, each once
+        let (distinct_smiles, smiles_of_pair) = distinct(smiles);
+        let parsed = distinct_smiles.par_iter().map(|smiles| Molecule::parse(smiles));
+        let mut labels = Vec::new();
+        let mut molecules = Vec::new();
+        let mut molecule_of_smiles = Vec::new();
+        for (smiles, parsed) in distinct_smiles.iter().zip(parsed.collect::<Vec<_>>()) {
+            match parsed {
+                Ok(molecule) => {
+                    molecule_of_smiles.push(Some(molecules.len()));
+                    labels.push((*smiles).to_owned());
+                    molecules.push(molecule);
+                }
+                Err(_) if on_bad_row == OnBadRow::Skip => molecule_of_smiles.push(None),
+                Err(error) => return Err(Error::value("a molecule", smiles, error)),
+            }
+        }
+        if molecules.is_empty() {
+            return Ok(vec![None; texts.len()]);
+        }
+
+        // 2. where each model places them
+        let alone = Processes::default();
+        let models = self.run.models(&alone);
+        let placed = models.each.iter().zip(&self.placers).map(|((_, decoder), placer)| {
+            let model = decoder.searched()?;
+            let (placed, _) = placer.place(&model, labels.clone(), molecules.clone())?;
+            Ok(placed)
+        });
+        let placed = placed.collect::<Result<Vec<Candidates>, Error>>()?;
+
+        // 3. what each model predicts for the texts, each once
+        let (queries, query_of_pair) = distinct(texts);
+        let among = self.run.rule_of_search(None);
+        let read = |member: &Member| member.texts(&queries);
+        let predicted = self.run.predict(&alone, read, among.as_ref())?;
+
+        // 4. the scores
+        let ensemble = models.ensemble(predicted.split(), &predicted.predictions)?;
+        let rule = &self.run.rule;
+        let (scores, _) = ensemble.out_of_pool_scores(predicted.pool(), rule, 0)?;
+        let pairs = query_of_pair.into_par_iter().zip(smiles_of_pair);
+        let score = |(query, smiles): (usize, usize)| {
+            let score = |molecule| scores.score_alone(query, &placed, molecule);
+            Ok(molecule_of_smiles[smiles].map(score).transpose()?)
+        };
+        pairs.map(score).collect()
+    }
+}
+
+/// Returns the distinct texts in the order in which they first occur, and for each text its number among them.
+fn distinct<'t>(texts: &[&'t str]) -> (Vec<&'t str>, Vec<usize>) {
+    let mut numbers: HashMap<&str, usize> = HashMap::new();
+    let mut distinct = Vec::new();
+    let number = |&text: &&'t str| {
+        *numbers.entry(text).or_insert_with(|| {
+            distinct.push(text);
+            distinct.len() - 1
+        })
+    };
+    let number_of_text = texts.iter().map(number).collect();
+    (distinct, number_of_text)
+}
