@@ -17,6 +17,7 @@ use dsokr_decode::Combination::{Max, Mean};
 use crate::config::BeyondConfig;
 use crate::decoding::filter::Filter;
 use crate::error::{Error, ensure};
+use crate::metrics::table::{csv_line, tsv_line};
 use crate::run::{Member, Run, Wanted};
 
 /// Where texts are in a file.
@@ -29,12 +30,30 @@ pub struct Texts {
     /// The column or key of the texts' ids; default: the number of each text, from 1.
     #[arg(long)]
     id: Option<String>,
+    #[command(flatten)]
+    input: InputFormat,
+}
+
+/// How texts are written.
+#[derive(clap::Args)]
+pub struct InputFormat {
     #[arg(
         long,
         help = input_help(),
         value_parser = PossibleValuesParser::new(format_names()).map(format)
     )]
     input: Option<TextFormat>,
+}
+
+impl InputFormat {
+    /// The format of a file for a run: the one that is given, else what the extension says.
+    pub fn of_file(&self, file: &Path, run: &Member) -> TextFormat {
+        self.input.unwrap_or_else(|| match TextFormat::from_path(file) {
+            // each line is a graph
+            TextFormat::JsonLines if run.config.data.facts().graphs.is_some() => TextFormat::Lines,
+            format => format,
+        })
+    }
 }
 
 /// The help of `input`.
@@ -129,34 +148,63 @@ impl Texts {
     }
 
     fn texts(&self, file: &Path, run: &Member) -> Result<TextReader<Box<dyn Read>>, Error> {
-        let facts = run.config.data.facts();
-        let format = self.input.unwrap_or_else(|| match TextFormat::from_path(file) {
-            // each line is a graph
-            TextFormat::JsonLines if facts.graphs.is_some() => TextFormat::Lines,
-            format => format,
-        });
-        let column_of_data = facts.texts.map(|texts| texts.column.as_str());
-        let column = match (format, self.column.as_deref().or(column_of_data)) {
-            (TextFormat::Lines, _) => "text",
-            (_, Some(column)) => column,
-            (_, None) => {
-                let allowed = "the column of the texts, since the run's data have no such column";
-                return Err(Error::value(Argument::new("column"), "absent", allowed));
-            }
-        };
-        let (name, stream): (PathBuf, Box<dyn Read>) = if is_standard_input(file) {
-            ("standard input".into(), Box::new(std::io::stdin()))
-        } else {
-            (file.into(), open_text(file)?)
-        };
-        let texts = TextReader::new(&name, stream, format, column, self.id.as_deref())?;
-        Ok(texts.on_bad_row(run.config.data.on_bad_row))
+        let format = self.input.of_file(file, run);
+        open_texts(file, format, run, self.column.as_deref(), self.id.as_deref())
     }
+}
+
+/// The texts of a file, or of standard input for `-`, as `run` reads texts: in `column`, by default that of the data of
+/// the run, each with the value of the column `beside`.
+pub fn open_texts(
+    file: &Path,
+    format: TextFormat,
+    run: &Member,
+    column: Option<&str>,
+    beside: Option<&str>,
+) -> Result<TextReader<Box<dyn Read>>, Error> {
+    let column_of_data = run.config.data.facts().texts.map(|texts| texts.column.as_str());
+    let column = match (format, column.or(column_of_data)) {
+        (TextFormat::Lines, _) => "text",
+        (_, Some(column)) => column,
+        (_, None) => {
+            let allowed = "the column of the texts, since the run's data have no such column";
+            return Err(Error::value(Argument::new("column"), "absent", allowed));
+        }
+    };
+    let (name, stream): (PathBuf, Box<dyn Read>) = if is_standard_input(file) {
+        ("standard input".into(), Box::new(std::io::stdin()))
+    } else {
+        (file.into(), open_text(file)?)
+    };
+    let texts = TextReader::new(&name, stream, format, column, beside)?;
+    Ok(texts.on_bad_row(run.config.data.on_bad_row))
 }
 
 /// Whether a path stands for standard input.
 pub fn is_standard_input(file: &Path) -> bool {
     file.as_os_str() == "-"
+}
+
+/// How answers are written, line by line.
+#[derive(Clone, Copy, clap::ValueEnum)]
+pub enum LineFormat {
+    /// A JSON object a text.
+    Jsonl,
+    /// A row a candidate, with the names of the columns in the first line; fields are separated by tabs.
+    Tsv,
+    /// A row a hit for spreadsheets, separated by commas and quoted where they must be.
+    Csv,
+}
+
+impl LineFormat {
+    /// A line of a table; none of JSON.
+    pub fn line(self, cells: &[String]) -> String {
+        match self {
+            Self::Jsonl => String::new(),
+            Self::Tsv => tsv_line(cells),
+            Self::Csv => csv_line(cells),
+        }
+    }
 }
 
 /// How several runs are combined.

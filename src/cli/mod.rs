@@ -40,6 +40,7 @@ mod queries;
 mod quickstart;
 mod rank;
 mod report;
+mod score;
 mod search;
 #[cfg(feature = "serve")]
 mod serve;
@@ -123,6 +124,7 @@ commands! {
     #[cfg(feature = "serve")]
     Serve serve shared;
     Predict predict alone;
+    Score score alone;
     Embed embed alone;
     Rank rank alone;
     Sketch sketch shared;

@@ -4,7 +4,6 @@ use tracing::info;
 
 use crate::config::candidate_rule::CandidateRule;
 use crate::error::Error;
-use crate::metrics::table::{csv_line, tsv_line};
 use crate::run::{Answer, Calibration, CandidateSets, Member, Run};
 use dsokr_core::Processes;
 use dsokr_data::Split;
@@ -12,7 +11,7 @@ use dsokr_data::config::OnBadRow;
 use dsokr_nn::Processor;
 
 use crate::cli::answers::{AnswerTable, Printed};
-use crate::cli::arguments::{Beyond, Combine, Texts, Wants, read};
+use crate::cli::arguments::{Beyond, Combine, LineFormat, Texts, Wants, read};
 use crate::cli::meant::{check_queries_last, check_runs};
 use crate::cli::output::{json_line, print_part};
 
@@ -61,34 +60,13 @@ pub struct Arguments {
     beyond: Beyond,
     /// The format of the answers.
     #[arg(long, default_value = "jsonl")]
-    format: Format,
+    format: LineFormat,
     /// The most texts that are encoded at once.
     #[arg(long, default_value_t = 256, value_parser = clap::value_parser!(u32).range(1..))]
     batch: u32,
     /// The device: cpu, wgpu, cuda or cuda:NUMBER.
     #[arg(long, default_value_t)]
     device: Processor,
-}
-
-#[derive(Clone, Copy, clap::ValueEnum)]
-enum Format {
-    /// A JSON object a text.
-    Jsonl,
-    /// A row a candidate, with the names of the columns in the first line; fields are separated by tabs.
-    Tsv,
-    /// A row a hit for spreadsheets, separated by commas and quoted where they must be.
-    Csv,
-}
-
-impl Format {
-    /// A line of a table; none of JSON.
-    fn line(self, cells: &[String]) -> String {
-        match self {
-            Self::Jsonl => String::new(),
-            Self::Tsv => tsv_line(cells),
-            Self::Csv => csv_line(cells),
-        }
-    }
 }
 
 pub fn run(arguments: &Arguments) -> Result<(), Error> {
@@ -161,10 +139,10 @@ fn lines(
     for ((at, id), answer) in batch.ids.iter().enumerate().zip(answers) {
         let query = batch.inputs.texts().ok().map(|texts| texts[at].as_str());
         match format {
-            Format::Jsonl => {
+            LineFormat::Jsonl => {
                 lines += &json_line(&Printed { id: Some(id), query, coverage, answer })?
             }
-            Format::Tsv | Format::Csv => {
+            LineFormat::Tsv | LineFormat::Csv => {
                 let rows = table.rows(id, query, answer);
                 lines.extend(rows.iter().map(|row| format.line(row)));
             }

@@ -14,6 +14,7 @@ use super::Member;
 use super::beyond::search_of;
 use super::candidates::open_shards;
 use super::coverage::Calibrations;
+use super::score::Placement;
 use crate::config::candidate_rule::CandidateMasses;
 use crate::config::{BeyondConfig, Checked, EncoderTable, IN_ENSEMBLES};
 use crate::decoding::beyond::BeyondSearch;
@@ -42,6 +43,8 @@ pub struct Run {
     pub(super) masses: CandidateMasses,
     /// What filters need to know of candidates that are molecules.
     pub(super) molecules: MoleculeFacts,
+    /// How molecules that are not candidates are placed.
+    pub(super) placement: Placement,
     /// The member whose reranker the others share.
     pub(super) reranker_of: Option<String>,
     /// The last calibrations of candidate sets.
@@ -178,6 +181,7 @@ impl Run {
             search: None,
             masses: CandidateMasses::default(),
             molecules: MoleculeFacts::default(),
+            placement: Placement::default(),
             reranker_of,
             calibrations: Calibrations::default(),
         })

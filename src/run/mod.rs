@@ -31,5 +31,4 @@ pub use ensemble::Run;
 pub use found::{FoundCandidate, read_found};
 pub use member::Member;
 pub use queries::{PredictedQueries, QueryRequest};
-pub use score::Scorer;
 pub use wanted::Wanted;

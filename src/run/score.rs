@@ -1,6 +1,7 @@
 //! Scores of pairs that no run has seen.
 
 use std::collections::HashMap;
+use std::sync::OnceLock;
 
 use dsokr_core::Processes;
 use dsokr_data::config::OnBadRow;
@@ -10,51 +11,74 @@ use rayon::prelude::*;
 
 use super::{Member, Run};
 use crate::decoding::beyond::Placer;
+use crate::decoding::decoder::Decoder;
 use crate::error::Error;
 use crate::targets::OutputSpace;
 
 /// Pairs whose molecules are placed at once.
 const TOGETHER: usize = 4096;
 
-/// Scores molecules for texts with everything that a run has: its ensemble, its correction for hubs, its reranker.
-///
-/// The score of a molecule for a text is the one that a search for the text would show if the molecule alone were added
-/// to the candidates ([`add_candidates`](super::add_candidates)); of a candidate it is the one that the search shows.
-/// [`Run::scorer`] makes it.
-pub struct Scorer<'r> {
-    run: &'r Run,
-    /// The placer of each member.
-    placers: Vec<Placer>,
+/// How each member places molecules that are not candidates; read when they are first needed.
+#[derive(Default)]
+pub(super) struct Placement(OnceLock<Vec<MemberPlacement>>);
+
+/// How a member places molecules.
+struct MemberPlacement {
+    placer: Placer,
+    /// The space of the outputs, where the member has not read it itself.
+    space: Option<OutputSpace>,
 }
 
-impl Run {
-    /// Makes the scorer of molecules; it reads the files by which they are placed.
-    ///
-    /// # Errors
-    /// Outputs whose features are not computed from molecules; a run of an earlier version, which kept no features, or
-    /// that no folder holds; candidates in shards.
-    pub fn scorer(&mut self) -> Result<Scorer<'_>, Error> {
-        for member in &mut self.members {
-            member.config.output.source().check_made()?;
-            if member.space.is_none() {
-                member.space = OutputSpace::load(member.stored()?, &member.config, true)?;
-            }
-        }
-        let placer = |member: &Member| Placer::open(member.stored()?, &member.candidates);
-        let placers = self.members.iter().map(placer).collect::<Result<_, Error>>()?;
-        Ok(Scorer { run: self, placers })
+impl MemberPlacement {
+    fn open(member: &Member) -> Result<Self, Error> {
+        member.config.output.source().check_made()?;
+        let folder = member.stored()?;
+        let placer = Placer::open(folder, &member.candidates)?;
+        let space = match member.space {
+            Some(_) => None,
+            None => OutputSpace::load(folder, &member.config, true)?,
+        };
+        Ok(Self { placer, space })
+    }
+
+    /// Places molecules among the candidates of the member.
+    fn place(
+        &self,
+        member: &Member,
+        smiles: Vec<String>,
+        molecules: Vec<Molecule>,
+    ) -> Result<Candidates, Error> {
+        let space = member.space.as_ref().or(self.space.as_ref());
+        let decoder = Decoder { space, ..member.decoder() };
+        Ok(self.placer.place(&decoder.searched()?, smiles, molecules)?.0)
     }
 }
 
-impl Scorer<'_> {
-    /// Returns the score of each pair of a text and a molecule, given as a SMILES, in their order. A text that occurs
-    /// more than once is encoded once.
+impl Placement {
+    fn read(&self, members: &[Member]) -> Result<&[MemberPlacement], Error> {
+        if let Some(placement) = self.0.get() {
+            return Ok(placement);
+        }
+        let read = members.iter().map(MemberPlacement::open).collect::<Result<_, Error>>()?;
+        Ok(self.0.get_or_init(|| read))
+    }
+}
+
+impl Run {
+    /// Returns the score of each pair of a text and a molecule, given as a SMILES, in their order, with everything that
+    /// the run has: its ensemble, its correction for hubs, its reranker. A molecule need not be a candidate.
     ///
-    /// With [`OnBadRow::Skip`] a pair whose SMILES cannot be read has none.
+    /// The score of a molecule for a text is the one that a [search](Self::search) for the text would show if the
+    /// molecule alone were added to the candidates ([`add_candidates`](super::add_candidates)); of a candidate it is the
+    /// one that the search shows, with a correction for hubs to about 2⁻¹², since a run keeps in 16 bits what the
+    /// correction of new molecules is computed from. A text that occurs more than once is encoded once. With [`OnBadRow::Skip`] a pair whose
+    /// SMILES cannot be read has no score.
     ///
     /// # Errors
     /// A different number of texts and molecules; an empty text; a SMILES that cannot be read, unless it is skipped;
-    /// the rule of an ensemble that combines ranks, which a molecule that is no candidate does not have.
+    /// outputs whose features are not computed from molecules; a run of an earlier version, which kept no features, or
+    /// that no folder holds; candidates in shards; the rule of an ensemble that combines ranks, which a molecule that is
+    /// no candidate does not have.
     pub fn score(
         &self,
         texts: &[&str],
@@ -101,24 +125,21 @@ impl Scorer<'_> {
 
         // 2. where each model places them
         let alone = Processes::default();
-        let models = self.run.models(&alone);
-        let placed = models.each.iter().zip(&self.placers).map(|((_, decoder), placer)| {
-            let model = decoder.searched()?;
-            let (placed, _) = placer.place(&model, labels.clone(), molecules.clone())?;
-            Ok(placed)
-        });
+        let models = self.models(&alone);
+        let members = self.placement.read(&self.members)?.iter().zip(&self.members);
+        let placed = members
+            .map(|(placement, member)| placement.place(member, labels.clone(), molecules.clone()));
         let placed = placed.collect::<Result<Vec<Candidates>, Error>>()?;
 
         // 3. what each model predicts for the texts, each once
         let (queries, query_of_pair) = distinct(texts);
-        let among = self.run.rule_of_search(None);
+        let among = self.rule_of_search(None);
         let read = |member: &Member| member.texts(&queries);
-        let predicted = self.run.predict(&alone, read, among.as_ref())?;
+        let predicted = self.predict(&alone, read, among.as_ref())?;
 
         // 4. the scores
         let ensemble = models.ensemble(predicted.split(), &predicted.predictions)?;
-        let rule = &self.run.rule;
-        let (scores, _) = ensemble.out_of_pool_scores(predicted.pool(), rule, 0)?;
+        let (scores, _) = ensemble.out_of_pool_scores(predicted.pool(), &self.rule, 0)?;
         let pairs = query_of_pair.into_par_iter().zip(smiles_of_pair);
         let score = |(query, smiles): (usize, usize)| {
             let score = |molecule| scores.score_alone(query, &placed, molecule);

@@ -60,6 +60,8 @@ mod shards;
 mod shown;
 #[cfg(unix)]
 mod signals;
+#[cfg(target_os = "linux")]
+mod slurm;
 mod spectra;
 mod spectra_candidates;
 mod strangers;

@@ -1,7 +1,9 @@
 """The examples run, and what they train is far above chance."""
 
 import importlib.util
+import os
 import re
+import signal
 from pathlib import Path
 
 import numpy as np
@@ -44,28 +46,60 @@ def test_pytorch_custom():
         assert len(ranks) == 200 and ranks.metrics()["mrr"] > 0.2
 
 
-def test_ray_scores_a_table_of_molecules(tmp_path, monkeypatch, capsys):
+RERANKED = """
+[decoding]
+reranker = { candidates = 5, neighbours = 7, folds = 4, held_out_folds = 2 }
+hubs = { weights = [0.5], neighbours = [3] }
+"""
+
+
+def scored(run, table, out, texts, kill=False):
+    """The scores that two workers of Ray write for a table, by molecule; with ``kill`` one of them is killed on the way."""
     ray = pytest.importorskip("ray")
+    score = program(FOLDER.parents[1] / "examples" / "ray" / "score.py")
+    if kill:
+        mark = Path(out).with_suffix(".killed")
+
+        class Killed(score.Scorer):
+            def __call__(self, batch):
+                if not mark.exists():
+                    mark.touch()
+                    os.kill(os.getpid(), signal.SIGKILL)
+                return super().__call__(batch)
+
+        score.Scorer = Killed
+    ray.init(num_cpus=3, include_dashboard=False)
+    try:
+        score.main(run, table, out, *texts)
+        rows = ray.data.read_parquet(str(out)).take_all()
+    finally:
+        ray.shutdown()
+    return {row["smiles"]: [row[f"score {at + 1}"] for at in range(len(texts))] for row in rows}
+
+
+def test_ray_scores_a_table_of_molecules(tmp_path, monkeypatch):
     pytest.importorskip("ray.data")
     if not hasattr(dsokr, "train"):
         pytest.skip("built without the feature run")
     monkeypatch.chdir(tmp_path)
     config = dsokr.quickstart(".").with_name("morgan.toml")
-    config.write_text(MORGAN)
+    kernel_machine = 'kind = "kernel-machine"\ninputs = { kind = "ngrams" }\nlambda = 0.001\n'
+    training = MORGAN[: MORGAN.index("kind = ")] + kernel_machine
+    config.write_text(training + RERANKED)
     model = dsokr.train(config, out="run")
-    molecules = model.candidates.labels[:50]
     table = tmp_path / "table.csv"
-    table.write_text("\n".join(["smiles", *molecules, "C1CC("]) + "\n")
-    ray.init(num_cpus=2, include_dashboard=False)
-    try:
-        score = program(FOLDER.parents[1] / "examples" / "ray" / "score.py")
-        score.main(tmp_path / "run", table, tmp_path / "scored", "An ester.")
-    finally:
-        ray.shutdown()
-    first, *lines = capsys.readouterr().out.splitlines()
-    assert first.startswith("51 molecules in ")
-    hits = [hit for hit in model.search("An ester.", k=len(model.candidates)) if hit.label in molecules]
-    assert lines == ["An ester.", *(f"  {hit.score:.4f}  {hit.label}" for hit in hits[:5])]
+    table.write_text("\n".join(["smiles", *model.candidates.labels[:50], "CCCCCCOC(=O)C", "C1CC("]) + "\n")
+    texts = ["An ester.", "An acid."]
+    scores = scored(tmp_path / "run", table, tmp_path / "scored", texts)
+    assert len(scores) == 52 and np.isnan(scores.pop("C1CC(")).all()
+    # the bits of one process, of which a killed one changes none
+    for at, text in enumerate(texts):
+        assert np.array_equal(model.score(text, scores), [both[at] for both in scores.values()])
+    again = scored(tmp_path / "run", table, tmp_path / "again", texts, kill=True)
+    again.pop("C1CC(")
+    assert again == scores
+    hits = model.search(texts[0], k=len(model.candidates))
+    assert all(hit.score == pytest.approx(scores[hit.label][0], abs=1e-6) for hit in hits if hit.label in scores)
 
 
 def test_torch_tensors_are_read_in_place():

@@ -192,7 +192,7 @@ impl<'a> OutputSource<'a> {
     ///
     /// # Errors
     /// [`dsokr_core::Error::Value`] for features of anything else.
-    pub(crate) fn molecule_column(&self) -> Result<&'a str, Error> {
+    pub fn molecule_column(&self) -> Result<&'a str, Error> {
         let kernels = self.kernels().iter();
         let other = kernels.clone().find(|one| !one.are_molecules());
         let allowed = "\"molecules\" or \"substructures\": features that any molecule has";

@@ -1,6 +1,7 @@
 //! Candidates that are added to a trained run.
 
 mod members;
+mod score;
 
 use std::fs;
 

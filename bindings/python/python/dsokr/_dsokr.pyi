@@ -413,6 +413,11 @@ class Runs:
         Reads run directories; `rule` is a table of a configuration as JSON. With `fit_weights` the
         weights are fitted on the validation split. `beyond` are settings of a search as JSON.
         """
+    def score(self, /, texts: SupportsGetItem[int, str], molecules: SupportsGetItem[int, str], skip: bool) -> list[float]:
+        """
+        The score of each pair of a text and a molecule, in their order; NaN for a molecule that cannot be read, where
+        these are skipped.
+        """
     def search(self, /, queries: Rows | SupportsGetItem[int, str], k: SupportsIndex, coverage: SupportsFloat | SupportsIndex | None, candidates: str | None, filter: str | None) -> list[tuple[list[tuple[str, str, float]], str, tuple[str, float] | None, list[tuple[float, float]], str, list[str]]]:
         """
         The best `k` candidates for each text or row, or with `coverage` the set that holds a right output with this

@@ -10,7 +10,7 @@ import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Any, overload
+from typing import Any, Literal, overload
 
 import numpy as np
 
@@ -254,6 +254,28 @@ class _Runs:
             each = [Hit(*hit, one) for hit, one in zip(hits, json.loads(cells), strict=True)]
             found.append(Hits(each, best, quantiles, beyond, cautions))
         return found[0] if isinstance(query, str) else found
+
+    def score(
+        self,
+        texts: str | Iterable[str],
+        molecules: Iterable[str],
+        *,
+        on_bad: Literal["raise", "nan"] = "raise",
+    ) -> np.ndarray:
+        """The score of each pair of a text and a molecule, as a SMILES, in their order: (n,) float64. One text is that of
+        all molecules.
+
+        A molecule need not be a candidate. Its score is the one that ``search`` would show if the molecule were added to
+        the candidates, with the correction for hubs, the reranker and all members of an ensemble. A molecule that cannot
+        be read is an error, or NaN with ``on_bad="nan"``. The outputs of the model must have features that any molecule
+        has.
+        """
+        if on_bad not in ("raise", "nan"):
+            raise ConfigError(f'on_bad = {on_bad!r}, allowed: "raise", "nan"')
+        molecules = [str(molecule) for molecule in molecules]
+        texts = [texts] * len(molecules) if isinstance(texts, str) else list(texts)
+        scores = self._inner.score(texts, molecules, on_bad == "nan")
+        return np.array(scores, np.float64)
 
     def calibration(self, coverage: float, *, candidates: str | None = None) -> dict[str, Any]:
         """What sets of candidates with this coverage are calibrated on: ``on`` the validation split or held-out predictions,

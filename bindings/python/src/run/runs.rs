@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use dsokr::config::{BeyondConfig, Config};
 use dsokr::core::{Argument, Processes};
+use dsokr::data::config::OnBadRow;
 use dsokr::data::{Inputs, Split, SplitName};
 use dsokr::decode::{CandidateBlocks, Combination};
 use dsokr::run::{CandidateSets, Member, QueryRequest, Run};
@@ -206,6 +207,22 @@ impl Runs {
             Ok((hits.collect(), cells, exact, quantiles.collect(), beyond, answer.cautions))
         };
         answers.into_iter().map(answer).collect()
+    }
+
+    /// The score of each pair of a text and a molecule, in their order; NaN for a molecule that cannot be read, where
+    /// these are skipped.
+    fn score(
+        &self,
+        py: Python,
+        texts: Vec<String>,
+        molecules: Vec<String>,
+        skip: bool,
+    ) -> PyResult<Vec<f64>> {
+        let on_bad_row = if skip { OnBadRow::Skip } else { OnBadRow::Stop };
+        let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
+        let molecules: Vec<&str> = molecules.iter().map(String::as_str).collect();
+        let scores = self.work(py, || self.inner.score(&texts, &molecules, on_bad_row))?;
+        Ok(scores.into_iter().map(|score| score.unwrap_or(f64::NAN)).collect())
     }
 
     /// Ranks the queries of a split or a file, with the coordinates that are given or predicted ones.
