@@ -16,7 +16,9 @@ stop() {
 }
 
 start() {
-    mkdir -p "$folder/state" "$folder/spool"
+    mkdir -p "$folder/state" "$folder/spool" "$folder/pmix"
+    # not in /tmp, where a job of another test that was killed may have left one of the same number
+    echo "PMIxCliTmpDirBase=$folder/pmix" > "$folder/mpi.conf"
     dd if=/dev/urandom of="$folder/munge.key" bs=128 count=1 status=none
     chmod 400 "$folder/munge.key"
     munged --force --key-file "$folder/munge.key" --socket "$folder/munge.socket" \

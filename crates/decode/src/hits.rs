@@ -206,12 +206,14 @@ impl Ranked {
         shown: impl Fn(f64) -> f64 + Sync,
     ) -> Vec<Decoded> {
         let Self { ranks, scores, rows } = self;
-        let decoded = |((rank, score), rows): ((Option<Rank>, Option<f64>), Vec<(usize, f64)>)| {
+        let hits_of_rows = |rows: Vec<(usize, f64)>| {
             let best = expand(rows, k, &members).into_iter();
-            let hits = hits(best.map(|(candidate, score)| (candidate, shown(score))).collect());
-            Decoded { rank, gold_score: score.map(|score| shown(score) as f32), hits }
+            hits(best.map(|(candidate, score)| (candidate, shown(score))).collect())
         };
-        ranks.into_par_iter().zip(scores).zip(rows).map(decoded).collect()
+        let hits: Vec<Vec<Hit>> = rows.into_par_iter().map(hits_of_rows).collect();
+        let gold_scores = scores.into_iter().map(|score| score.map(|score| shown(score) as f32));
+        let each = ranks.into_iter().zip(gold_scores).zip(hits);
+        each.map(|((rank, gold_score), hits)| Decoded { rank, gold_score, hits }).collect()
     }
 }
 
