@@ -45,8 +45,16 @@ impl Cluster {
         Command::new(script).arg(task).arg(self.folder.path()).output().unwrap()
     }
 
-    /// Standard output of a command of Slurm.
+    /// Standard output of a command of Slurm, which must succeed.
     fn ask(&self, sandbox: &Sandbox, arguments: &[&str]) -> String {
+        let Output { status, stdout, stderr } = self.run(sandbox, arguments);
+        let errors = String::from_utf8_lossy(&stderr);
+        assert!(status.success(), "{arguments:?}: {errors}");
+        String::from_utf8(stdout).unwrap().trim().to_owned()
+    }
+
+    /// What a command of Slurm does, which finds the program to train with.
+    fn run(&self, sandbox: &Sandbox, arguments: &[&str]) -> Output {
         let dsokr = sandbox.command(&[]);
         let mut command = Command::new(arguments[0]);
         command.args(&arguments[1..]).current_dir(sandbox.path(""));
@@ -57,10 +65,7 @@ impl Cluster {
             .env("RAYON_NUM_THREADS", "1")
             .env_remove("DSOKR_DATA")
             .env_remove("DSOKR_LOG");
-        let Output { status, stdout, stderr } = command.output().unwrap();
-        let errors = String::from_utf8_lossy(&stderr);
-        assert!(status.success(), "{arguments:?}: {errors}");
-        String::from_utf8(stdout).unwrap().trim().to_owned()
+        command.output().unwrap()
     }
 
     /// Submits a training with so many ranks; the number of its job.
@@ -78,13 +83,13 @@ impl Cluster {
         while !sandbox.path(run).join("metrics.json").exists() {
             let ask = ["squeue", "--noheader", "--format=%T", "--states=all", "--jobs", job];
             let state = self.ask(sandbox, &ask);
-            // a job that was never started is only waiting for its turn
-            if state == "PENDING" && sandbox.path(run).exists() {
+            if state == "PENDING" {
                 // Slurm would let such a job wait for two minutes; the processes that watch the ended step need a few
                 // seconds
                 std::thread::sleep(Duration::from_secs(10));
                 let job = format!("JobId={job}");
-                self.ask(sandbox, &["scontrol", "update", &job, "StartTime=now"]);
+                // it may have started by itself
+                self.run(sandbox, &["scontrol", "update", &job, "StartTime=now"]);
                 std::thread::sleep(Duration::from_secs(4));
             }
             let log = fs::read_to_string(sandbox.path(&format!("{run}.log"))).unwrap_or_default();
