@@ -3,12 +3,15 @@ use std::path::PathBuf;
 use tracing::info;
 
 use crate::config::candidate_rule::CandidateRule;
-use crate::error::Error;
+use crate::error::{Error, ensure};
+use crate::metrics::molecules::are_smiles;
 use crate::run::{Answer, Calibration, CandidateSets, Member, Run};
-use dsokr_core::Processes;
+use dsokr_core::{Argument, Processes};
 use dsokr_data::Split;
 use dsokr_data::config::OnBadRow;
+use dsokr_molecule::Molecule;
 use dsokr_nn::Processor;
+use dsokr_spectra::{AnnotatedSpectrum, PeakExplainer, Spectrum};
 
 use crate::cli::answers::{AnswerTable, Printed};
 use crate::cli::arguments::{Beyond, Combine, LineFormat, Texts, Wants, read};
@@ -60,13 +63,38 @@ pub struct Arguments {
     beyond: Beyond,
     /// The format of the answers.
     #[arg(long, default_value = "jsonl")]
-    format: LineFormat,
+    format: AnswerFormat,
     /// The most texts that are encoded at once.
     #[arg(long, default_value_t = 256, value_parser = clap::value_parser!(u32).range(1..))]
     batch: u32,
     /// The device: cpu, wgpu, cuda or cuda:NUMBER.
     #[arg(long, default_value_t)]
     device: Processor,
+}
+
+/// How answers are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum AnswerFormat {
+    /// A JSON object a text.
+    Jsonl,
+    /// A row a candidate, with the names of the columns in the first line; fields are separated by tabs.
+    Tsv,
+    /// A row a hit for spreadsheets, separated by commas and quoted where they must be.
+    Csv,
+    /// The spectrum with each candidate that is a molecule, in NIST's format MSP: peaks are annotated with the formulas of the
+    /// molecule's fragments that explain them within 10 ppm.
+    Msp,
+}
+
+impl AnswerFormat {
+    /// The format of a table; none where answers are no rows.
+    fn table(self) -> Option<LineFormat> {
+        match self {
+            Self::Tsv => Some(LineFormat::Tsv),
+            Self::Csv => Some(LineFormat::Csv),
+            Self::Jsonl | Self::Msp => None,
+        }
+    }
 }
 
 pub fn run(arguments: &Arguments) -> Result<(), Error> {
@@ -80,7 +108,9 @@ pub fn run(arguments: &Arguments) -> Result<(), Error> {
     let first = &run.members()[0];
     let mut queries = arguments.texts.open(file, first)?;
     let table = AnswerTable::new(&run);
-    let mut header = arguments.format.line(&table.names());
+    let table_format = arguments.format.table();
+    let mut header = table_format.map_or_else(String::new, |format| format.line(&table.names()));
+    check_annotated(arguments.format, &run)?;
     let alone = &Processes::default();
     let wanted = arguments.wants.of(alone, &run)?;
     let among = run.rule_of_search(arguments.candidates.as_ref());
@@ -111,6 +141,14 @@ pub fn run(arguments: &Arguments) -> Result<(), Error> {
     }
 }
 
+/// Refuses annotated spectra of runs whose queries are no spectra or whose candidates are no molecules.
+fn check_annotated(format: AnswerFormat, run: &Run) -> Result<(), Error> {
+    let config = run.config();
+    let holds = config.encoder.abilities().spectra && are_smiles(&run.members()[0].candidates);
+    let allowed = "jsonl, tsv or csv: msp has spectra with the fragments of molecules";
+    ensure(holds || format != AnswerFormat::Msp, Argument::new("format"), "msp", allowed)
+}
+
 /// Sets of candidates that are calibrated for the coverage, where one is given.
 fn calibrated_sets(
     arguments: &Arguments,
@@ -139,14 +177,49 @@ fn lines(
     for ((at, id), answer) in batch.ids.iter().enumerate().zip(answers) {
         let query = batch.inputs.texts().ok().map(|texts| texts[at].as_str());
         match format {
-            LineFormat::Jsonl => {
+            AnswerFormat::Jsonl => {
                 lines += &json_line(&Printed { id: Some(id), query, coverage, answer })?
             }
-            LineFormat::Tsv | LineFormat::Csv => {
+            AnswerFormat::Tsv | AnswerFormat::Csv => {
                 let rows = table.rows(id, query, answer);
-                lines.extend(rows.iter().map(|row| format.line(row)));
+                lines.extend(rows.iter().filter_map(|row| Some(format.table()?.line(row))));
             }
+            AnswerFormat::Msp => lines += &annotated(id, query.unwrap_or_default(), answer)?,
         }
     }
     Ok(lines)
+}
+
+/// How far a peak may be from the ion of a fragment, in millionths.
+const TOLERANCE: f64 = 10.0;
+
+/// An entry of MSP for each candidate of a spectrum. A molecule that is too large to be broken explains nothing.
+fn annotated(id: &str, query: &str, answer: &Answer) -> Result<String, Error> {
+    let spectrum: Spectrum = query.parse()?;
+    // nothing explains a spectrum whose adduct is not known, which a caution says
+    let explainer = PeakExplainer::new(&spectrum, TOLERANCE).ok();
+    let mut entries = String::new();
+    for hit in &answer.hits {
+        let Ok(molecule) = Molecule::parse(&hit.label) else { continue };
+        let explanation = explainer.as_ref().and_then(|explainer| explainer.explain(&molecule));
+        let explanation = explanation.unwrap_or_default();
+        let largest = explainer.as_ref().map_or(1.0, PeakExplainer::largest_score);
+        let explained = explanation.score / largest;
+        let comments = [
+            ("rank", hit.rank.to_string()),
+            ("candidate", hit.id.clone()),
+            ("score", hit.score.to_string()),
+            ("explained", format!("{explained:.4}")),
+        ];
+        let entry = AnnotatedSpectrum {
+            name: id,
+            spectrum: &spectrum,
+            smiles: &hit.label,
+            molecule: &molecule,
+            explanation: &explanation,
+            comments: &comments,
+        };
+        entries += &entry.msp();
+    }
+    Ok(entries)
 }

@@ -12,7 +12,7 @@ use utoipa::ToSchema;
 
 use super::candidates::{Properties, groups};
 use super::description::Outputs;
-use super::explanations::{ExplainedPeak, Explainer, QueryWords};
+use super::explanations::{ExplainedFragments, ExplainedPeak, Explainer, QueryWords};
 use super::model::Model;
 use super::problem::Problem;
 use crate::decoding::decoder::PredictedOutput;
@@ -108,6 +108,10 @@ pub(super) struct ExplainedHit {
     /// parts.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub explained: Option<Vec<ExplainedPeak>>,
+    /// The peaks of the spectrum that fragments of the molecule explain, with `explain`, where it does not have too many
+    /// atoms.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fragments: Option<ExplainedFragments>,
     /// The ion of the molecule, with `explain`, where the query is a spectrum.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ion: Option<CandidateIon>,
@@ -206,6 +210,7 @@ pub(super) fn explained(
     let explained = |hit: Hit| {
         let explained =
             peaks.as_mut().map(|peaks| peaks.explained_by(&hit.label)).transpose()?.flatten();
+        let fragments = peaks.as_ref().and_then(|peaks| peaks.fragments_of(&hit.label));
         let mut shared = Vec::new();
         if !neighbours.is_empty()
             && let Some(parts) = Parts::from_smiles(&hit.label)
@@ -216,7 +221,7 @@ pub(super) fn explained(
         let mass = properties.molecule.as_ref().map(|molecule| molecule.monoisotopic);
         let ion = spectrum.as_ref().zip(mass);
         let ion = ion.and_then(|(spectrum, mass)| CandidateIon::new(spectrum, mass));
-        Ok::<_, Error>(ExplainedHit { hit, properties, shared, explained, ion })
+        Ok::<_, Error>(ExplainedHit { hit, properties, shared, explained, fragments, ion })
     };
     let run::Answer { hits, exact, quantiles, gap, cautions, .. } = answer;
     let hits = hits.into_iter().map(explained).collect::<Result<_, _>>()?;

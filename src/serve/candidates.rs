@@ -71,6 +71,10 @@ pub(super) struct DrawingRequest {
     pub model: Option<String>,
     /// The id of the candidate.
     pub id: String,
+    /// Atoms of a molecule to mark, with the bonds between them: from 0 in the order of its SMILES without folded hydrogens,
+    /// with commas between.
+    #[param(example = "0,1,2")]
+    pub atoms: Option<String>,
 }
 
 /// A candidate.
@@ -321,6 +325,16 @@ impl Endpoint for CandidatesRequest {
     }
 }
 
+impl DrawingRequest {
+    /// The atoms to mark.
+    fn marked(&self) -> Result<Vec<usize>, Problem> {
+        let Some(atoms) = &self.atoms else { return Ok(Vec::new()) };
+        let numbers: Result<_, _> = atoms.split(',').map(|atom| atom.trim().parse()).collect();
+        let allowed = "numbers of atoms with commas between, such as 0,1,2";
+        numbers.map_err(|_| Error::value("atoms", format!("{atoms:?}"), allowed).into())
+    }
+}
+
 impl Endpoint for DrawingRequest {
     const NAME: &'static str = "drawing";
     type Answer = String;
@@ -338,7 +352,10 @@ impl Endpoint for DrawingRequest {
         let (places, candidates) = find(processes, model, limits, std::slice::from_ref(&self.id))?;
         let label = candidates.label(places[0]);
         let drawn = match model.outputs {
-            Outputs::Molecules => Molecule::parse(label).ok().map(|molecule| molecule.svg()),
+            Outputs::Molecules => {
+                let marked = self.marked()?;
+                Molecule::parse(label).ok().map(|molecule| molecule.svg_with_marked(&marked))
+            }
             Outputs::Graphs => {
                 let features = &model.run.config().output.features;
                 let truth = features.truth_of_labels([label]).map_err(Error::from)?;

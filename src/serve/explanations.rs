@@ -1,5 +1,5 @@
 //! Explanations of an answer: the training texts nearest to a query, and the peaks of a spectrum that the formula of a
-//! candidate explains.
+//! candidate and its fragments explain.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -9,7 +9,7 @@ use dsokr_core::Cancellation;
 use dsokr_data::Split;
 use dsokr_data::featurizers::{NgramConfig, NgramKind, TfIdf};
 use dsokr_molecule::{ElementCounts, Molecule};
-use dsokr_spectra::{Adduct, PeakSource, Spectrum, Subformulas};
+use dsokr_spectra::{Adduct, FragmentPeak, PeakExplainer, PeakSource, Spectrum, Subformulas};
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -127,10 +127,44 @@ pub(super) struct ExplainedPeak {
     pub ppm: f64,
 }
 
+/// What the fragments of a candidate explain of a spectrum: connected parts that at most two cuts of its bonds leave, where
+/// a cut breaks one bond, or two of a ring.
+#[derive(Clone, Serialize, ToSchema)]
+pub(super) struct ExplainedFragments {
+    /// `Σ √(intensity · m/z) exp(−cost / 2)` over the explained peaks, as a share of `Σ √(intensity · m/z)` over all.
+    pub score: f64,
+    /// The explained peaks, in the order of the spectrum.
+    pub peaks: Vec<FragmentOfPeak>,
+}
+
+/// A peak with the fragment of the least cost that explains it.
+#[derive(Clone, Serialize, ToSchema)]
+pub(super) struct FragmentOfPeak {
+    /// The place of the peak in the spectrum, from 0.
+    pub peak: usize,
+    /// m/z of the peak.
+    pub mz: f64,
+    /// The atoms of the fragment, from 0 in the order of the SMILES without folded hydrogens, as `GET /api/drawing` marks
+    /// them.
+    pub atoms: Vec<usize>,
+    /// The bonds that are broken, each as the two atoms that it joins.
+    pub broken: Vec<[usize; 2]>,
+    /// The formula of the fragment's ion, without its charge.
+    pub formula: String,
+    /// Hydrogens that the ion has more than these atoms have in the molecule, below 0 for fewer.
+    pub hydrogens: i32,
+    /// The cost: 1 for each single bond that is broken, 0.75 at another element than carbon, 1.5 for aromatic bonds, 2 for
+    /// double bonds, 3 for triple bonds, and 0.25 for each hydrogen that is moved.
+    pub cost: f64,
+    /// How far the peak is above the ion, in millionths.
+    pub ppm: f64,
+}
+
 /// Explains the peaks of a spectrum.
 pub(super) struct Explainer<'a> {
     spectrum: &'a Spectrum,
     adduct: Adduct,
+    fragments: PeakExplainer,
     ppm: f64,
     /// The peaks that each formula explains, which candidates share.
     by_formula: HashMap<ElementCounts, Option<Vec<ExplainedPeak>>>,
@@ -141,7 +175,30 @@ impl<'a> Explainer<'a> {
     /// that is not known.
     pub(super) fn new(spectrum: &'a Spectrum, ppm: f64) -> Option<Self> {
         let adduct = spectrum.ion().ok()?;
-        Some(Self { spectrum, adduct, ppm, by_formula: HashMap::new() })
+        let fragments = PeakExplainer::new(spectrum, ppm).ok()?;
+        Some(Self { spectrum, adduct, fragments, ppm, by_formula: HashMap::new() })
+    }
+
+    /// What the fragments of a molecule explain; `None` for labels that are not molecules, and for molecules that are too
+    /// large to be broken.
+    pub(super) fn fragments_of(&self, smiles: &str) -> Option<ExplainedFragments> {
+        let molecule = Molecule::parse(smiles).ok()?;
+        let explanation = self.fragments.explain(&molecule)?;
+        let of_peak = |peak: &FragmentPeak| FragmentOfPeak {
+            peak: peak.peak,
+            mz: self.spectrum.peaks()[peak.peak].mz,
+            atoms: peak.atoms().collect(),
+            broken: peak.broken.iter().map(|&bond| molecule.bonds()[bond].atoms).collect(),
+            formula: peak.formula(&molecule),
+            hydrogens: peak.hydrogens,
+            cost: peak.cost,
+            ppm: peak.ppm,
+        };
+        let peaks = explanation.peaks.iter().map(of_peak).collect();
+        Some(ExplainedFragments {
+            score: explanation.score / self.fragments.largest_score(),
+            peaks,
+        })
     }
 
     /// The peaks that a molecule explains; `None` for labels that are not molecules, and for formulas with too many parts.

@@ -24,6 +24,7 @@ mod ensembles;
 mod exports;
 #[cfg(feature = "fetch")]
 mod fetch;
+mod fragments;
 mod golds;
 #[cfg(feature = "wgpu")]
 mod gpu;

@@ -30,6 +30,7 @@ mod error;
 mod facts;
 mod features;
 mod formula;
+mod fragmenter;
 pub mod ged;
 pub mod graph;
 mod groups;
@@ -51,6 +52,7 @@ pub use features::{
     RingSystem, Rings, Stereo, Substructures, ring_systems,
 };
 pub use formula::{ELECTRON, ElementCounts, exact_mass, formula, read_formula};
+pub use fragmenter::{AtomSet, Fragmenter, MoleculePart};
 pub use groups::{FunctionalGroup, functional_groups};
 pub use isotopes::isotope_mass;
 pub use mol_file::{smiles_of_mol_block, title_of_mol_block};

@@ -86,6 +86,9 @@ const IONS: [(&str, i32); 21] = [
     ("HCO3", -1),
 ];
 
+/// Metals whose ions have one charge.
+const METALS: [&str; 6] = ["Li", "Na", "K", "Rb", "Cs", "Ag"];
+
 /// Elements whose heavy isotopes an adduct may name.
 const LABELLED: [Element; 6] =
     [Element::C, Element::N, Element::O, Element::S, Element::CL, Element::BR];
@@ -118,6 +121,22 @@ impl Adduct {
         self.atoms.iter().for_each(|(&element, count)| *ion.entry(element).or_insert(0) += count);
         let counts = ion.into_iter().filter(|&(_, count)| count != 0);
         counts.map(|(element, count)| Some((element, usize::try_from(count).ok()?))).collect()
+    }
+
+    /// Returns hydrogens that were added, below 0 for those lost.
+    pub(crate) fn hydrogens(&self) -> i32 {
+        self.atoms.get(&Element::H).map_or(0, |&count| count as i32)
+    }
+
+    /// Returns whether nothing but electrons was added or lost.
+    pub(crate) fn has_no_atoms(&self) -> bool {
+        self.atoms.values().all(|&count| count == 0)
+    }
+
+    /// Returns the metal with one charge that was added.
+    pub(crate) fn metal(&self) -> Option<Element> {
+        let is_added = |metal: &Element| self.atoms.get(metal).is_some_and(|&count| count > 0);
+        METALS.iter().filter_map(|symbol| Element::from_symbol(symbol)).find(is_added)
     }
 
     /// Creates the adducts of a text that leaves several open, as MassBank does: `[M+CH3COO]-/[M-CH3]-`, with a slash

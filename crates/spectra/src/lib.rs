@@ -23,8 +23,10 @@
 //! spectra.
 
 mod adduct;
+mod annotated;
 mod features;
 mod formats;
+mod fragments;
 mod ionization;
 mod mzml;
 mod peaks;
@@ -36,8 +38,10 @@ mod text;
 mod tree;
 
 pub use adduct::Adduct;
+pub use annotated::AnnotatedSpectrum;
 pub use features::{FittedPeaks, LINE, POSITIONS, PeakFeatures, PeakSource};
 pub use formats::{FileContext, SpectrumFormat};
+pub use fragments::{Explanation, FragmentPeak, PeakExplainer};
 pub use peaks::Peak;
 pub use polarity::Polarity;
 pub use record::{Record, Wrong};

@@ -14,7 +14,7 @@ use rand::Rng;
 
 use self::search::canonical_order;
 use self::write::write;
-pub(crate) use self::write::{is_usual, push_label};
+pub(crate) use self::write::{Written, is_usual, push_label};
 use crate::error::Error;
 use crate::graph::{Arc, Graph};
 use crate::molecule::{Bond, BondOrder, Center, Geometry, HYDROGEN, Molecule};
@@ -47,13 +47,20 @@ impl Molecule {
     /// # Ok::<(), dsokr_molecule::Error>(())
     /// ```
     pub fn canonical_smiles(&self) -> String {
+        self.canonical().text
+    }
+
+    /// Returns the canonical SMILES with the order of its atoms.
+    pub(crate) fn canonical(&self) -> Written {
         let parts = self.components().into_iter().map(|atoms| {
             let structure = Structure::new(self, atoms);
             write(self, &structure, &canonical_order(&structure).places)
         });
-        let mut parts: Vec<String> = parts.collect();
-        parts.sort_unstable();
-        parts.join(".")
+        let mut parts: Vec<Written> = parts.collect();
+        parts.sort_by(|a, b| a.text.cmp(&b.text));
+        let texts: Vec<&str> = parts.iter().map(|part| part.text.as_str()).collect();
+        let text = texts.join(".");
+        Written { text, atoms: parts.into_iter().flat_map(|part| part.atoms).collect() }
     }
 
     /// Returns a SMILES of the same molecule with its atoms in random order; it keeps what
@@ -85,7 +92,7 @@ impl Molecule {
             let structure = Structure::new(self, atoms);
             let mut ranks: Vec<usize> = (0..structure.len()).collect();
             arrange(&mut ranks);
-            write(self, &structure, &ranks)
+            write(self, &structure, &ranks).text
         });
         written.collect::<Vec<_>>().join(".")
     }

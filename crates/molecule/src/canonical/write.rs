@@ -7,7 +7,14 @@ use crate::element::Element;
 use crate::formula::{counted, signed};
 use crate::molecule::{Atom, Bond, BondOrder, HYDROGEN, Molecule};
 
-pub(super) fn write(molecule: &Molecule, structure: &Structure, rank: &[usize]) -> String {
+/// A SMILES with the order of its atoms.
+pub(crate) struct Written {
+    pub text: String,
+    /// The atoms of the molecule in the order of the text.
+    pub atoms: Vec<usize>,
+}
+
+pub(super) fn write(molecule: &Molecule, structure: &Structure, rank: &[usize]) -> Written {
     let tree = Tree::new(structure, rank);
     let marks = marks(structure, &tree, rank);
     let mut chirality = vec![None; structure.len()];
@@ -21,6 +28,7 @@ pub(super) fn write(molecule: &Molecule, structure: &Structure, rank: &[usize]) 
     }
 
     let mut text = String::new();
+    let mut atoms = Vec::with_capacity(structure.len());
     // the bonds whose rings are open, by their labels from 1
     let mut rings: Vec<Option<(usize, usize)>> = Vec::new();
     // an atom, and whether a parenthesis opens before it; or a closing parenthesis
@@ -43,6 +51,7 @@ pub(super) fn write(molecule: &Molecule, structure: &Structure, rank: &[usize]) 
             bond(before, atom, &mut text);
         }
         push_atom(molecule, structure.atoms[atom], chirality[atom], &mut text);
+        atoms.push(structure.atoms[atom]);
         for &other in &tree.closing[atom] {
             let at = rings.iter().position(|&ring| ring == Some((other, atom)));
             push_label(at.unwrap_or(0) + 1, &mut text);
@@ -64,7 +73,7 @@ pub(super) fn write(molecule: &Molecule, structure: &Structure, rank: &[usize]) 
             }
         }
     }
-    text
+    Written { text, atoms }
 }
 
 /// Writes the label of a ring.

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use super::{Point, circle};
+use crate::canonical::Written;
 use crate::molecule::Molecule;
 
 /// Length of a bond in a drawing.
@@ -11,14 +12,26 @@ pub(super) const BOND: f64 = 40.0;
 /// Length of a bond in RDKit's coordinates.
 pub(super) const RDKIT_BOND: f64 = 1.5;
 
-/// Returns a molecule in the order of atoms of its canonical SMILES, with a point for each atom.
-pub(super) fn placed(molecule: &Molecule) -> (Cow<'_, Molecule>, Vec<Point>) {
-    let text = molecule.canonical_smiles();
+/// A molecule with a point for each atom.
+pub(super) struct Placed<'m> {
+    /// The molecule in the order of atoms of its canonical SMILES.
+    pub molecule: Cow<'m, Molecule>,
+    pub points: Vec<Point>,
+    /// The number that each of these atoms has in the molecule that was placed.
+    pub origins: Vec<usize>,
+}
+
+/// Places the atoms of a molecule.
+pub(super) fn placed(molecule: &Molecule) -> Placed<'_> {
+    let Written { text, atoms } = molecule.canonical();
     // The canonical text reads back as this molecule; where it does not, the molecule's own order of atoms does.
-    let molecule = Molecule::parse(&text).ok().map_or(Cow::Borrowed(molecule), Cow::Owned);
+    let (molecule, origins) = match Molecule::parse(&text) {
+        Ok(read) => (Cow::Owned(read), atoms),
+        Err(_) => (Cow::Borrowed(molecule), (0..molecule.atoms().len()).collect()),
+    };
     let mut points = coordinates(&text, molecule.atoms().len());
     spread(&molecule, &mut points);
-    (molecule, points)
+    Placed { molecule, points, origins }
 }
 
 /// Moves components, which lie from left to right, so far apart that their labels do not meet.

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use super::Point;
-use super::layout::{BOND, RDKIT_BOND, placed};
+use super::layout::{BOND, Placed, RDKIT_BOND, placed};
 use super::wedges::{Wedge, wedges};
 use crate::canonical::is_usual;
 use crate::element::Element;
@@ -27,7 +27,7 @@ impl Molecule {
     /// # Ok::<(), dsokr_molecule::Error>(())
     /// ```
     pub fn mol_block(&self, title: &str) -> String {
-        let (molecule, points) = placed(self);
+        let Placed { molecule, points, .. } = placed(self);
         let drawn = Drawn::new(&molecule, &points);
         let breaks = |c: char| c.is_control() || matches!(c, '\u{2028}' | '\u{2029}');
         let title: String = title.chars().filter(|&c| !breaks(c)).collect();

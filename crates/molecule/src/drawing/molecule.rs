@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::fmt::Write;
 
 use super::label::{Run, color, label};
-use super::layout::{placed, unit};
+use super::layout::{Placed, placed, unit};
 use super::wedges::{Wedge, inner_side, wedges};
 use super::{MIDDLE, Point, line, opened, text};
 use crate::ged::{Limit, edit_distance};
@@ -30,6 +30,10 @@ const MARK: &str = "#ffcf70";
 const WIDE_MARK: f64 = 16.0;
 const STATES: u64 = 20_000;
 
+/// The classes of marks, by what they mark.
+const DIFFERS: &str = "differs";
+const MARKED: &str = "marked";
+
 /// Distance of the strokes of a hashed wedge.
 const STROKE: f64 = 3.0;
 
@@ -48,17 +52,33 @@ impl Molecule {
     /// # Ok::<(), dsokr_molecule::Error>(())
     /// ```
     pub fn svg(&self) -> String {
-        self.drawn(None)
+        self.drawn(Marked::Nothing)
     }
 
     /// Returns the same, with the differences from a second molecule marked: atoms and bonds that a cheapest edit path
     /// from it makes or changes ([`edit_distance`], 20,000 states).
     pub fn svg_with_difference(&self, from: &Molecule) -> String {
-        self.drawn(Some(from))
+        self.drawn(Marked::Difference(from))
     }
 
-    fn drawn(&self, from: Option<&Molecule>) -> String {
-        let (molecule, points) = placed(self);
+    /// Returns the same drawing as [`svg`](Self::svg), with some atoms marked, and the bonds between them. Indices that are
+    /// not of [`atoms`](Self::atoms) mark nothing.
+    ///
+    /// ```
+    /// use dsokr_molecule::Molecule;
+    ///
+    /// let phenol = Molecule::parse("Oc1ccccc1")?;
+    /// let svg = phenol.svg_with_marked(&[0, 1]);
+    /// // two atoms and the bond between them
+    /// assert_eq!(svg.matches("class=\"marked\"").count(), 3);
+    /// # Ok::<(), dsokr_molecule::Error>(())
+    /// ```
+    pub fn svg_with_marked(&self, atoms: &[usize]) -> String {
+        self.drawn(Marked::Atoms(atoms))
+    }
+
+    fn drawn(&self, marked: Marked) -> String {
+        let Placed { molecule, points, origins } = placed(self);
         let labels: Vec<Vec<Run>> =
             (0..points.len()).map(|atom| label(&molecule, &points, atom)).collect();
         let mut drawing = Drawing {
@@ -67,8 +87,12 @@ impl Molecule {
             points: &points,
             labels: &labels,
         };
-        if let Some(from) = from {
-            drawing.mark_difference(from);
+        match marked {
+            Marked::Nothing => {}
+            Marked::Difference(from) => drawing.mark_difference(from),
+            Marked::Atoms(atoms) => {
+                drawing.mark_atoms(|atom| origins.get(atom).is_some_and(|at| atoms.contains(at)));
+            }
         }
         for ((at, bond), wedge) in
             molecule.bonds().iter().enumerate().zip(wedges(&molecule, &points))
@@ -96,6 +120,15 @@ impl Molecule {
     }
 }
 
+/// What a drawing marks.
+enum Marked<'a> {
+    Nothing,
+    /// What differs from another molecule.
+    Difference(&'a Molecule),
+    /// Some atoms, and the bonds between them.
+    Atoms(&'a [usize]),
+}
+
 /// A drawing in the making.
 struct Drawing<'a> {
     svg: String,
@@ -119,21 +152,35 @@ impl Drawing<'_> {
             let ends = origins[a].zip(origins[b]).map(|(a, b)| (a.min(b), a.max(b)));
             if ends.and_then(|ends| old.get(&ends)) != Some(&label) {
                 let [[x1, y1], [x2, y2]] = [a, b].map(|atom| self.points[atom]);
-                self.mark(format_args!("M{x1:.2},{y1:.2} L{x2:.2},{y2:.2}"));
+                self.mark(DIFFERS, format_args!("M{x1:.2},{y1:.2} L{x2:.2},{y2:.2}"));
             }
         }
         for (atom, origin) in origins.into_iter().enumerate() {
             if origin.is_none_or(|origin| from.labels()[origin] != to.labels()[atom]) {
                 let [x, y] = self.points[atom];
-                self.mark(format_args!("M{x:.2},{y:.2} h0.01"));
+                self.mark(DIFFERS, format_args!("M{x:.2},{y:.2} h0.01"));
             }
         }
     }
 
-    fn mark(&mut self, path: std::fmt::Arguments) {
+    /// Marks atoms, and the bonds between them.
+    fn mark_atoms(&mut self, is_marked: impl Fn(usize) -> bool) {
+        let molecule = self.molecule;
+        let inside = |bond: &&Bond| bond.atoms.iter().all(|&end| is_marked(end));
+        for bond in molecule.bonds().iter().filter(inside) {
+            let [[x1, y1], [x2, y2]] = bond.atoms.map(|end| self.points[end]);
+            self.mark(MARKED, format_args!("M{x1:.2},{y1:.2} L{x2:.2},{y2:.2}"));
+        }
+        for atom in (0..self.points.len()).filter(|&atom| is_marked(atom)) {
+            let [x, y] = self.points[atom];
+            self.mark(MARKED, format_args!("M{x:.2},{y:.2} h0.01"));
+        }
+    }
+
+    fn mark(&mut self, class: &str, path: std::fmt::Arguments) {
         let _ = writeln!(
             self.svg,
-            "  <path class=\"differs\" d=\"{path}\" stroke=\"{MARK}\" stroke-width=\"{WIDE_MARK}\" \
+            "  <path class=\"{class}\" d=\"{path}\" stroke=\"{MARK}\" stroke-width=\"{WIDE_MARK}\" \
              stroke-linecap=\"round\"/>"
         );
     }

@@ -1,5 +1,6 @@
 //! Spectra against files written here, published data, and values of other programs.
 
+mod fragments;
 mod mzml;
 mod spectra;
 mod subformulas;
