@@ -159,6 +159,7 @@ pub use metrics::scores::{OutputScores, Scores};
 pub use metrics::structures::{BeyondScores, MoleculeScores, StructureScores};
 pub use metrics::{compare, table};
 pub use run::{Member, Run};
+pub use run_dir::archive;
 pub use run_dir::{HeldOut, PreparationFile, RunDir, SolvedLine};
 pub use studies::pairs::{fit_pairs, write_pairs};
 pub use studies::{init, quickstart, sketch, sweep};

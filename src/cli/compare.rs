@@ -4,9 +4,11 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use dsokr_core::{Argument, Processes};
 
 use crate::cli::output::print;
+use crate::cli::plot;
+use crate::cli::plot::check_svg;
 use crate::cli::queries::Queries;
 use crate::error::{Error, ensure};
-use crate::metrics::compare::{EvaluatedRun, Format, compare};
+use crate::metrics::compare::{EvaluatedRun, Format, RunComparison, compare};
 use crate::metrics::metric::RESAMPLES;
 use crate::run::Member;
 use crate::studies::sweep::{Sweep, compare_folds};
@@ -33,6 +35,9 @@ pub struct Arguments {
     /// Print one JSON object, as --format json does.
     #[arg(long)]
     json: bool,
+    /// Draw the first four metrics with their 95 % intervals as an SVG file.
+    #[arg(long, value_name = "FILE")]
+    plot: Option<PathBuf>,
 }
 
 fn formats() -> impl TypedValueParser<Value = Format> {
@@ -44,7 +49,9 @@ fn formats() -> impl TypedValueParser<Value = Format> {
 }
 
 pub fn run(arguments: &Arguments) -> Result<(), Error> {
-    let format = if arguments.json { Format::Json } else { arguments.format };
+    if let Some(file) = &arguments.plot {
+        check_svg("plot", file)?;
+    }
     let queries = &arguments.queries;
     let count = arguments.runs.len();
     let names: Vec<String> = match arguments.labels.as_slice() {
@@ -57,7 +64,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Error> {
     };
     if arguments.runs.iter().any(|run| Sweep::is_in(run)) {
         queries.refuse("absent: cross-validations are compared by the metrics of their parts")?;
-        return print(&compare_folds(&arguments.runs, &names)?.render(format)?);
+        return show(&compare_folds(&arguments.runs, &names)?, arguments);
     }
     let alone = &Processes::default();
     let open = |path| queries.open(alone, std::slice::from_ref(path), None);
@@ -71,5 +78,14 @@ pub fn run(arguments: &Arguments) -> Result<(), Error> {
         evaluated.push(EvaluatedRun { name, queries: answers.split().names(), evaluation });
     }
     let comparison = compare(&evaluated, RESAMPLES, runs[0].config().seed)?;
+    show(&comparison, arguments)
+}
+
+/// Draws a comparison, if that is wanted, and prints it.
+fn show(comparison: &RunComparison, arguments: &Arguments) -> Result<(), Error> {
+    if let Some(file) = &arguments.plot {
+        plot::comparison(file, comparison)?;
+    }
+    let format = if arguments.json { Format::Json } else { arguments.format };
     print(&comparison.render(format)?)
 }

@@ -1,5 +1,6 @@
 use std::path::PathBuf;
 
+use crate::config::candidate_rule::CandidateRule;
 use crate::error::Error;
 use crate::run::{Member, QueryRequest};
 use dsokr_core::Processes;
@@ -28,6 +29,17 @@ pub struct Arguments {
     /// Fit the weights of the runs on the validation split.
     #[arg(long, conflicts_with = "weights")]
     fit_weights: bool,
+    /// Print the metrics of ranks in the three pools that are published, with 95 % intervals: among all candidates,
+    /// among the right outputs of all queries, and among the right output and N others that are drawn at random, 63 if
+    /// left out; of these the mean over ten draws.
+    #[arg(
+        long,
+        value_name = "N",
+        num_args = 0..=1,
+        default_missing_value = "63",
+        conflicts_with_all = ["candidates", "least_candidates", "report", "against", "draw", "edit_distances", "shards"]
+    )]
+    pools: Option<usize>,
     #[command(flatten)]
     shown: Shown,
     /// The folder with the shards of the run's candidates; default: shards in the run directory, for several
@@ -41,7 +53,10 @@ pub fn run(processes: &Processes, arguments: &Arguments) -> Result<(), Error> {
     let mut runs = queries.open(processes, &arguments.runs, arguments.shards.as_deref())?;
     arguments.combine.apply(&mut runs)?;
     runs = runs.with_beyond(arguments.beyond.beyond.as_ref())?;
-    let request = queries.request(&runs);
+    let mut request = queries.request(&runs);
+    if arguments.pools.is_some() {
+        request.candidates = Some(CandidateRule::All);
+    }
     if arguments.fit_weights {
         let file = None;
         let split = Some(SplitName::Validation);
@@ -49,5 +64,9 @@ pub fn run(processes: &Processes, arguments: &Arguments) -> Result<(), Error> {
         runs.fit_weights(&validation.predict(processes, &runs, Member::coordinates)?)?;
     }
     let predicted = request.predict(processes, &runs, Member::coordinates)?;
+    if let Some(others) = arguments.pools {
+        let pools = runs.pools(&predicted, others)?;
+        return shown.show_pools(&pools);
+    }
     shown.show(processes, (&runs, &arguments.runs), &predicted, &request, queries.device)
 }

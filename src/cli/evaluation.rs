@@ -8,9 +8,10 @@ use dsokr_core::{Argument, Processes};
 use dsokr_data::{Inputs, SplitName, Truth};
 use dsokr_decode::report::ReliabilityBin;
 use dsokr_decode::report::{Comparison, compare};
-use dsokr_decode::{Decoded, RANK_METRICS, Rank};
+use dsokr_decode::{Decoded, RANK_METRICS, Rank, RankMetric};
 use dsokr_nn::Processor;
 use serde::Serialize;
+use serde_json::json;
 
 use crate::cli::output::{print, print_json};
 use crate::cli::plot::check_svg;
@@ -21,8 +22,10 @@ use crate::metrics::evaluation::Evaluation;
 use crate::metrics::metric::{Metric, RESAMPLES, intervals};
 use crate::metrics::molecules::{EXAMPLES, drawing};
 use crate::metrics::scores::Scores;
+use crate::metrics::table::Table;
 use crate::run::{
-    LearningCurve, Member, PredictedQueries, QueryRequest, Run, counts_line, metrics_table,
+    LearningCurve, Member, PoolMetrics, PredictedQueries, QueryRequest, Run, counts_line,
+    metrics_table,
 };
 
 /// Options for the output of an evaluation.
@@ -156,6 +159,39 @@ impl Shown {
             return print_json(&results);
         }
         self.text(runs, &results, &evaluation.chance()?, &names)
+    }
+
+    /// Prints the metrics in several pools of candidates.
+    pub fn show_pools(&self, pools: &[PoolMetrics]) -> Result<(), Error> {
+        if self.json {
+            return print_json(&json!({"pools": pools}));
+        }
+        let shown: Vec<&RankMetric> =
+            RANK_METRICS.iter().filter(|metric| metric.in_tables).collect();
+        let titles = shown.iter().map(|metric| metric.title.to_owned());
+        let names = ["candidates", "of a query"].map(str::to_owned);
+        let mut table = Table::new(names.into_iter().chain(titles), 1);
+        for pool in pools {
+            let draws =
+                if pool.draws == 1 { String::new() } else { format!(", {} draws", pool.draws) };
+            let cell = |metric: &&RankMetric| {
+                let places = metric.places;
+                let value = pool.metrics[metric.name];
+                match pool.intervals.get(metric.name) {
+                    Some([low, high]) => {
+                        format!("{value:.places$} [{low:.places$}, {high:.places$}]")
+                    }
+                    None => format!("{value:.places$}"),
+                }
+            };
+            let size = pool.candidates_per_query.to_string();
+            let first = [format!("{}{draws}", pool.candidates), size];
+            table.push(first.into_iter().chain(shown.iter().map(cell)));
+        }
+        print(&format!(
+            "{}\nin brackets: 95 % intervals, by a bootstrap over queries\n",
+            table.text()
+        ))
     }
 
     /// Draws outputs, and compares molecules by edit distances, if either is asked for. Only the `first` process writes.

@@ -1,9 +1,13 @@
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+
+use dsokr_core::Argument;
+use dsokr_core::memory::Bytes;
 
 use crate::error::Error;
-use crate::run::Member;
+use crate::run::{Member, check_output};
+use crate::run_dir::archive;
 
-use crate::cli::output::print;
+use crate::cli::output::{PROGRAM, print};
 
 /// Writes a fine-tuned encoder and its candidates as a folder that the Python libraries transformers
 /// and sentence-transformers load.
@@ -11,15 +15,20 @@ use crate::cli::output::print;
 /// For runs with encoder.kind = "pretrained". SentenceTransformer(FOLDER).encode(texts) returns the
 /// run's coordinates; candidates.npy, constants.npy and candidates.tsv hold the candidates. The score
 /// of a candidate is the inner product plus its constant. With --onnx, an encoder of any kind but a kernel
-/// machine as one ONNX file; with --candidates, only the candidates, of a run of any encoder.
+/// machine as one ONNX file; with --candidates, only the candidates, of a run of any encoder. With --archive, the run
+/// itself as one file, of any encoder and of ensembles.
 #[derive(clap::Args)]
 pub struct Arguments {
     /// The run directory.
     run: PathBuf,
     /// The folder, which appears as a whole. An earlier export that it holds is replaced; a folder with anything else
     /// is refused.
-    #[arg(long, value_name = "FOLDER")]
-    out: PathBuf,
+    #[arg(long, value_name = "FOLDER", required_unless_present = "archive")]
+    out: Option<PathBuf>,
+    /// Write the complete run as this file, model.tar.zst by convention, which dsokr serve opens and dsokr fetch model
+    /// unpacks. Checkpoints, shards and the folder of the data are left out.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["out", "onnx", "candidates"])]
+    archive: Option<PathBuf>,
     /// Write model.onnx, which maps token ids, weights of n-grams or vectors to coordinates, and a folder inputs with
     /// the tokenizer or the n-grams.
     #[arg(long)]
@@ -32,7 +41,11 @@ pub struct Arguments {
 }
 
 pub fn run(arguments: &Arguments) -> Result<(), Error> {
-    let Arguments { run, out, onnx, candidates } = arguments;
+    let Arguments { run, out, archive, onnx, candidates } = arguments;
+    if let Some(archive) = archive {
+        return write_archive(run, archive);
+    }
+    let Some(out) = out else { return Err(Error::value(Argument::new("out"), "none", "a folder")) };
     let run: Member = Member::open(run)?;
     let what = match (onnx, candidates) {
         (true, _) => {
@@ -53,5 +66,17 @@ pub fn run(arguments: &Arguments) -> Result<(), Error> {
     let count = run.candidates.len();
     print(&format!(
         "{folder}: {what} {count} candidates in candidates.npy, constants.npy and candidates.tsv\n"
+    ))
+}
+
+/// Writes a run as one file.
+fn write_archive(run: &Path, file: &Path) -> Result<(), Error> {
+    check_output("archive", &file.to_path_buf())?;
+    archive::pack(run, file)?;
+    let bytes = Bytes(file.metadata().map_err(Error::io(file))?.len() as f64);
+    let shown = file.display();
+    let program = &*PROGRAM;
+    print(&format!(
+        "{shown}: {bytes}; {program} serve {shown} opens it, {program} fetch model {shown} unpacks it\n"
     ))
 }

@@ -1,28 +1,40 @@
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use dsokr_fetch::{DataSet, Fetch, FetchedFile, Network, Progress, Table};
+use dsokr_core::Argument;
+use dsokr_core::store::create_folder;
+use dsokr_fetch::{DataSet, Fetch, FetchedFile, Network, Progress, RemoteFile, Table};
 use indicatif::ProgressBar;
 use serde_json::json;
 
-use crate::cli::output::{self, print, print_json};
+use crate::cli::output::{self, PROGRAM, print, print_json};
 use crate::cli::signals;
 use crate::error::Error;
 use crate::run::check_output;
+use crate::run_dir::{archive, parent, place_of};
 
-/// Downloads a data set to the data root, where the published configurations find it.
+/// Downloads a data set to the data root, where the published configurations find it, or a trained model.
 ///
-/// A download that was cut off goes on where it stopped. Files are checked against the checksums of the table of data
-/// sets, and every file appears whole or not at all.
+/// dsokr fetch model FILE|URL unpacks the archive of a run, which dsokr export --archive writes. A download that was cut
+/// off goes on where it stopped. Files are checked against the checksums of the table of data sets, and every file
+/// appears whole or not at all.
 #[derive(clap::Args)]
 pub struct Arguments {
-    /// The data set, of the built-in table or of --table;
-    /// without one, all are listed.
+    /// The data set, of the built-in table or of --table, or model for the archive of a run;
+    /// without one, all data sets are listed.
     name: Option<String>,
-    /// The data root; default: the environment variable DSOKR_DATA, else data/.
+    /// The archive of a run: a file, or an address of http or https.
+    #[arg(value_name = "FILE|URL", conflicts_with_all = ["from", "table"])]
+    archive: Option<String>,
+    /// The data root, or the run directory of a model; default: the environment variable DSOKR_DATA, else data/, and
+    /// runs/NAME for a model, where NAME is the name that the run had.
     #[arg(long)]
     out: Option<PathBuf>,
+    /// The SHA-256 of the archive of a run, in hexadecimal digits.
+    #[arg(long, value_name = "DIGITS", requires = "archive")]
+    sha256: Option<String>,
     /// A folder that has the downloads already, or the files in them; nothing is downloaded.
     #[arg(long, value_name = "DIR")]
     from: Option<PathBuf>,
@@ -46,20 +58,36 @@ fn seconds(text: &str) -> Result<f64, String> {
     parsed.ok_or_else(|| format!("{text:?}: expected 0.001 to 86400 seconds"))
 }
 
+/// The most bytes of an archive that is downloaded.
+const MOST_BYTES: u64 = 64 << 30;
+
+/// The name that stands for the archive of a run instead of a data set.
+const MODEL: &str = "model";
+
 pub fn run(arguments: &Arguments) -> Result<(), Error> {
+    match (arguments.name.as_deref(), arguments.archive.as_deref()) {
+        (None, _) => list(&Table::with(arguments.table.as_deref())?, arguments.json),
+        (Some(MODEL), Some(archive)) => fetch_model(arguments, archive),
+        (Some(MODEL), None) => {
+            let allowed = "the file or the address of its archive behind it";
+            Err(Error::value(Argument::new("name"), MODEL, allowed))
+        }
+        (Some(name), None) => fetch_data(arguments, name),
+        (Some(name), Some(archive)) => {
+            let allowed = format!("model before {archive}, the archive of a run");
+            Err(Error::value(Argument::new("name"), name, allowed))
+        }
+    }
+}
+
+/// Fetches a data set.
+fn fetch_data(arguments: &Arguments, name: &str) -> Result<(), Error> {
     let table = Table::with(arguments.table.as_deref())?;
-    let Some(name) = &arguments.name else { return list(&table, arguments.json) };
     let set = table.get(name)?;
     let root = || std::env::var_os("DSOKR_DATA").unwrap_or_else(|| "data".into()).into();
     let out: PathBuf = arguments.out.clone().unwrap_or_else(root);
     check_output("out", &out)?;
-    let network = Network {
-        timeout: Duration::from_secs_f64(arguments.timeout),
-        retries: arguments.retries,
-        pause: Duration::from_secs(1).min(Duration::from_secs_f64(arguments.timeout)),
-    };
-    let advice = "what is downloaded is kept; the same command goes on";
-    signals::advise(move || advice.into());
+    let network = network(arguments);
     tracing::info!("{}; licence: {}", set.title, set.licence);
     let bar = bar();
     let fetch = Fetch { out: &out, from: arguments.from.as_deref(), network: &network };
@@ -74,6 +102,86 @@ pub fn run(arguments: &Arguments) -> Result<(), Error> {
         return print_json(&listing);
     }
     print(&summary(set, &out, &fetched))
+}
+
+/// How files are downloaded. A signal that ends the command says how to go on.
+fn network(arguments: &Arguments) -> Network {
+    let timeout = Duration::from_secs_f64(arguments.timeout);
+    let advice = "what is downloaded is kept; the same command goes on";
+    signals::advise(move || advice.into());
+    Network { timeout, retries: arguments.retries, pause: Duration::from_secs(1).min(timeout) }
+}
+
+/// Unpacks the archive of a run.
+fn fetch_model(arguments: &Arguments, archive: &str) -> Result<(), Error> {
+    if let Some(out) = &arguments.out {
+        check_output("out", out)?;
+        // before anything is downloaded
+        place_of("", Some(out), false)?;
+    }
+    let place = |name: &str| place_of(name, arguments.out.as_deref(), false);
+    let is_address = archive.starts_with("https://") || archive.starts_with("http://");
+    let (run, sha256) = if is_address {
+        let folder = arguments.out.as_deref().map_or(Path::new("runs"), parent);
+        let download = Download::of(archive, folder, arguments.sha256.clone())?;
+        let bar = bar();
+        let progress = &mut |progress: Progress| show(&bar, progress);
+        let sha256 = network(arguments).download(&download.remote, &download.file, progress);
+        bar.finish_and_clear();
+        let sha256 = sha256?;
+        // one that cannot be unpacked is damaged
+        let run = archive::unpack(&download.file, place);
+        download.remove();
+        (run?, sha256)
+    } else {
+        let file = Path::new(archive);
+        if !file.exists() {
+            let hint = ", nor an address of http or https".to_owned();
+            return Err(Error::NotFound { path: file.into(), hint });
+        }
+        let remote = RemoteFile { sha256: arguments.sha256.clone(), ..RemoteFile::default() };
+        let sha256 = dsokr_fetch::check(&remote, file, archive)?;
+        (archive::unpack(file, place)?, sha256)
+    };
+    if arguments.json {
+        return print_json(&json!({"run": run, "sha256": sha256}));
+    }
+    let verified = if arguments.sha256.is_some() { "verified, " } else { "" };
+    let shown = run.display();
+    let program = &*PROGRAM;
+    print(&format!(
+        "{shown}: {verified}SHA-256 {sha256}\n\nnext:\n  {program} search {shown} \"…\"\n  {program} serve {shown}\n"
+    ))
+}
+
+/// An archive that is downloaded, beside the run.
+struct Download {
+    remote: RemoteFile,
+    /// The folder of the download, which a later call continues.
+    folder: PathBuf,
+    file: PathBuf,
+}
+
+impl Download {
+    fn of(url: &str, beside: &Path, sha256: Option<String>) -> Result<Self, Error> {
+        let path = url.split(['?', '#']).next().unwrap_or(url);
+        let is_plain = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
+        let plain =
+            |name: &&str| name.starts_with(char::is_alphanumeric) && name.chars().all(is_plain);
+        let name = path.rsplit('/').next().filter(plain).unwrap_or(MODEL);
+        let folder = beside.join(".fetch");
+        create_folder(&folder).map_err(Error::io(&folder))?;
+        let file = folder.join(name);
+        let most_bytes = MOST_BYTES;
+        let (name, url) = (name.to_owned(), url.to_owned());
+        let remote = RemoteFile { name, url, sha256, most_bytes, ..RemoteFile::default() };
+        Ok(Self { remote, folder, file })
+    }
+
+    /// Removes the download, and its folder if nothing else is in it.
+    fn remove(&self) {
+        let _ = fs::remove_file(&self.file).and_then(|()| fs::remove_dir(&self.folder));
+    }
 }
 
 /// Prints the data sets of a table.

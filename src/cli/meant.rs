@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use crate::cli::output::PROGRAM;
 use crate::error::Error;
+use crate::run_dir::archive::is_archive;
 use dsokr_data::table::TextFormat;
 
 /// Refuses a path that is a table or a run, and no configuration.
@@ -49,6 +50,10 @@ fn check_run(path: &Path) -> Result<(), Error> {
         format!(
             "a configuration; a run directory is needed, which `{program} train {shown}` makes (runs/{name}, unless --out \
              names another one)"
+        )
+    } else if is_archive(path) {
+        format!(
+            "the archive of a run; `{program} fetch model {shown}` unpacks it, and `{program} serve {shown}` opens it as it is"
         )
     } else if is_table(path) {
         format!(

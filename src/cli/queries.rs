@@ -30,10 +30,11 @@ pub struct Queries {
     /// ids, out of its candidates.
     #[arg(long)]
     filter_known: bool,
-    /// The candidates of each query: a file of JSON lines {"query": id, "candidates": [id, …]}; or for spectra mass:PPM
-    /// (with the precursor's mass), formula (with the formula that the spectrum names) or all. Default: for a split,
-    /// evaluation.candidates of the configuration, if given; else all candidates.
-    #[arg(long, value_name = "FILE|mass:PPM|formula|all")]
+    /// The candidates of each query: a file of JSON lines {"query": id, "candidates": [id, …]}; queries (the right
+    /// outputs of all queries); sample:N or sample:N:SEED (the right output and N others, drawn for each query); for
+    /// spectra mass:PPM (with the precursor's mass) or formula (with the formula that the spectrum names); or all.
+    /// Default: for a split, evaluation.candidates of the configuration, if given; else all candidates.
+    #[arg(long, value_name = "FILE|RULE")]
     candidates: Option<CandidateRule>,
     /// The least number of candidates that a query has in its list; queries with fewer are left out, such as those whose
     /// gold is the only molecule of its formula.

@@ -16,7 +16,8 @@ use crate::run::Run;
 /// a table, in its order.
 ///
 /// The score of a molecule is the one that a search for the text would show if the molecule were added to the candidates,
-/// with the correction for hubs, the reranker and all members of an ensemble. Pairs are read, scored and printed in
+/// with the correction for hubs, the reranker and all members of an ensemble; where an ensemble standardises scores, the mean
+/// and the deviation stay those of the candidates. Pairs are read, scored and printed in
 /// batches, so a table of any length needs the memory of one batch. The outputs of the run must have features that any
 /// molecule has.
 #[derive(clap::Args)]

@@ -1,6 +1,7 @@
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 
+use dsokr_core::store::ScratchFolder;
 use dsokr_core::{Argument, Processes};
 use dsokr_nn::Processor;
 
@@ -9,11 +10,13 @@ use crate::cli::output::print;
 use crate::cli::signals;
 use crate::cli::signals::Response;
 use crate::error::Error;
+use crate::run_dir::archive;
 use crate::serve::{Limits, Model, Server, block_on};
 
 /// Serves trained runs: a page to search them, and a JSON API, which GET /api describes.
 ///
-/// Each run directory, of a model or of an ensemble, is a model of its own, as it was when the server started.
+/// Each run directory, of a model or of an ensemble, is a model of its own, as it was when the server started. The
+/// archive of a run, which dsokr export --archive writes, is unpacked into a temporary folder.
 /// Ctrl-C or SIGTERM stops the server after what has begun is finished.
 #[derive(clap::Args)]
 #[cfg_attr(
@@ -21,7 +24,7 @@ use crate::serve::{Limits, Model, Server, block_on};
     doc = "\nmpirun -np P dsokr serve RUN divides the candidates among P processes. The first one listens."
 )]
 pub struct Arguments {
-    /// Run directories; the first is that of requests that name none.
+    /// Run directories, or archives of runs; the first is that of requests that name none.
     #[arg(required = true, value_name = "RUN")]
     runs: Vec<PathBuf>,
     /// The address of this machine to listen at; the default is reached only from this machine.
@@ -70,7 +73,18 @@ pub fn run(processes: &Processes, arguments: &Arguments) -> Result<(), Error> {
             "absent, for several runs",
         ));
     }
-    check_runs(runs)?;
+    let unpacked = ScratchFolder::new().map_err(Error::io(&std::env::temp_dir()))?;
+    let runs = runs.iter().enumerate().map(|(place, run)| {
+        if archive::is_archive(run) {
+            // archives may hold runs of one name
+            let folder = unpacked.path().join(place.to_string());
+            archive::unpack(run, |name| Ok(folder.join(name)))
+        } else {
+            Ok(run.clone())
+        }
+    });
+    let runs: Vec<PathBuf> = runs.collect::<Result<_, Error>>()?;
+    check_runs(&runs)?;
     let open = |run: &PathBuf| Model::open_shared(processes, run, shards.as_deref(), &device);
     let models = runs.iter().map(open).collect::<Result<_, _>>()?;
     let limits = Limits { hosts: arguments.allow_host.clone(), ..Limits::default() };

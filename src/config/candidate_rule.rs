@@ -1,10 +1,12 @@
-//! Which candidates each query is ranked against: lists in a file, or those of the mass or the formula of a spectrum.
+//! Which candidates each query is ranked against: lists in a file, those of the mass or the formula of a spectrum, those
+//! of the queries, or a sample.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::Path;
 use std::str::FromStr;
 use std::sync::OnceLock;
 
+use dsokr_core::random::{below, generator};
 use dsokr_core::store::check_inside;
 use dsokr_data::{DataRoot, Split};
 use dsokr_decode::{Candidates, PerQuery};
@@ -17,7 +19,7 @@ use crate::error::{Error, ensure};
 use crate::metrics::molecules::are_smiles;
 
 /// A rule for the candidates that each query is ranked against. As a text it is the name of a file, `mass:PPM`,
-/// `formula` or `all`.
+/// `formula`, `queries`, `sample:N`, `sample:N:SEED` or `all`.
 #[derive(Clone, Debug, derive_more::Display, PartialEq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub enum CandidateRule {
@@ -30,6 +32,18 @@ pub enum CandidateRule {
     /// Molecules of the formula that the spectrum names.
     #[display("{FORMULA}")]
     Formula,
+    /// The right outputs of all queries of the split.
+    #[display("{QUERIES}")]
+    Queries,
+    /// The right outputs of the query, and so many other candidates, which are drawn at random, without replacement, for
+    /// each query.
+    #[display("{SAMPLE}{others}{}", if *seed == 0 { String::new() } else { format!(":{seed}") })]
+    Sample {
+        /// The number of candidates that are drawn.
+        others: usize,
+        /// The seed of the draws; 0 if the text has none.
+        seed: u64,
+    },
     /// All candidates.
     #[display("{ALL}")]
     All,
@@ -37,24 +51,31 @@ pub enum CandidateRule {
 
 const MASS: &str = "mass:";
 const FORMULA: &str = "formula";
+const QUERIES: &str = "queries";
+const SAMPLE: &str = "sample:";
 const ALL: &str = "all";
 
 impl FromStr for CandidateRule {
     type Err = Error;
 
     fn from_str(text: &str) -> Result<Self, Error> {
-        match (text.strip_prefix(MASS), text) {
-            (None, FORMULA) => Ok(Self::Formula),
-            (None, ALL) => Ok(Self::All),
-            (None, file) => Ok(Self::Lists(file.into())),
-            (Some(ppm), _) => {
-                let number = ppm.trim().parse().ok().filter(|ppm| (1e-3..=1e5).contains(ppm));
-                let allowed =
-                    "mass:PPM with a number of millionths, 0.001 to 100000, such as mass:10";
-                let wrong = || Error::value("candidates", format_args!("{text:?}"), allowed);
-                number.map(Self::Mass).ok_or_else(wrong)
-            }
+        let wrong = |allowed| Error::value("candidates", format_args!("{text:?}"), allowed);
+        if let Some(ppm) = text.strip_prefix(MASS) {
+            let number = ppm.trim().parse().ok().filter(|ppm| (1e-3..=1e5).contains(ppm));
+            let allowed = "mass:PPM with a number of millionths, 0.001 to 100000, such as mass:10";
+            return number.map(Self::Mass).ok_or_else(|| wrong(allowed));
         }
+        if let Some(sample) = text.strip_prefix(SAMPLE) {
+            let allowed =
+                "sample:N or sample:N:SEED with whole numbers and N at least 1, such as sample:63";
+            return Self::sample(sample).ok_or_else(|| wrong(allowed));
+        }
+        Ok(match text {
+            FORMULA => Self::Formula,
+            QUERIES => Self::Queries,
+            ALL => Self::All,
+            file => Self::Lists(file.into()),
+        })
     }
 }
 
@@ -73,11 +94,44 @@ impl From<CandidateRule> for String {
 }
 
 impl CandidateRule {
+    /// The rule of `N` or `N:SEED`.
+    fn sample(text: &str) -> Option<Self> {
+        let (others, seed) = text.split_once(':').unwrap_or((text, "0"));
+        let others = others.trim().parse().ok().filter(|&others| others > 0)?;
+        Some(Self::Sample { others, seed: seed.trim().parse().ok()? })
+    }
+
+    /// The rule with this seed, if it draws candidates.
+    pub(crate) fn with_seed(&self, seed: u64) -> Self {
+        match self {
+            Self::Sample { others, .. } => Self::Sample { others: *others, seed },
+            Self::Lists(_) | Self::Mass(_) | Self::Formula | Self::Queries | Self::All => {
+                self.clone()
+            }
+        }
+    }
+
+    /// Refuses a rule that a search has nothing for: a file of lists, and rules by right outputs.
+    ///
+    /// # Errors
+    /// [`dsokr_core::Error::Value`] of `candidates`.
+    pub fn check_search(&self) -> Result<(), Error> {
+        match self {
+            Self::Mass(_) | Self::Formula | Self::All => Ok(()),
+            Self::Lists(_) | Self::Queries | Self::Sample { .. } => {
+                let found = format!("{:?}", self.to_string());
+                Err(Error::value("candidates", found, "\"mass:PPM\", \"formula\" or \"all\""))
+            }
+        }
+    }
+
     /// Refuses a file that is not inside of the data.
     pub(crate) fn validate(&self, key: &str) -> Result<(), Error> {
         match self {
             Self::Lists(file) => Ok(check_inside(key, file)?),
-            Self::Mass(_) | Self::Formula | Self::All => Ok(()),
+            Self::Mass(_) | Self::Formula | Self::Queries | Self::Sample { .. } | Self::All => {
+                Ok(())
+            }
         }
     }
 
@@ -85,7 +139,9 @@ impl CandidateRule {
     pub(crate) fn inside(&self, root: &DataRoot) -> Self {
         match self {
             Self::Lists(file) => Self::Lists(root.file(file).to_string_lossy().into_owned()),
-            Self::Mass(_) | Self::Formula | Self::All => self.clone(),
+            Self::Mass(_) | Self::Formula | Self::Queries | Self::Sample { .. } | Self::All => {
+                self.clone()
+            }
         }
     }
 
@@ -94,7 +150,7 @@ impl CandidateRule {
     ///
     /// # Errors
     /// A file of lists that cannot be read; candidates that are not molecules; queries that are not spectra, or without a
-    /// formula.
+    /// formula; queries without right outputs among the candidates; too few candidates for a sample.
     pub(crate) fn lists(
         &self,
         split: &Split,
@@ -109,6 +165,24 @@ impl CandidateRule {
             Self::All => return Ok(None),
             Self::Lists(file) => {
                 return Ok(Some(PerQuery::read(Path::new(file), names, candidates)?));
+            }
+            Self::Queries => {
+                let mut list = self.right_outputs(split, candidates)?.concat();
+                list.sort_unstable();
+                list.dedup();
+                return Ok(Some(PerQuery::repeated(list, names.len(), candidates)?));
+            }
+            Self::Sample { others, seed } => {
+                let right = self.right_outputs(split, candidates)?;
+                let most = right.iter().map(|right| candidates.len() - right.len()).min();
+                let most = most.unwrap_or(0);
+                let allowed =
+                    format_args!("sample:N with N at most {most}, the number of other candidates");
+                ensure(*others <= most, "candidates", self, allowed)?;
+                let draw = |(query, right): (usize, Vec<u32>)| {
+                    Ok(drawn(right, *others, candidates.len(), *seed, query as u64))
+                };
+                right.into_iter().enumerate().map(draw).collect()
             }
             Self::Mass(ppm) => {
                 let default = polarity.protons(1).parse()?;
@@ -131,6 +205,42 @@ impl CandidateRule {
         let lists = lists.into_iter().enumerate().map(named).collect::<Result<Vec<_>, _>>()?;
         Ok(Some(PerQuery::new(&lists, candidates)?))
     }
+
+    /// The right outputs of each query that are candidates.
+    fn right_outputs(
+        &self,
+        split: &Split,
+        candidates: &Candidates,
+    ) -> Result<Vec<Vec<u32>>, Error> {
+        let places = |golds: Vec<String>| {
+            let mut places: Vec<u32> = golds
+                .iter()
+                .filter_map(|gold| candidates.find(gold))
+                .map(|candidate| candidate as u32)
+                .collect();
+            places.sort_unstable();
+            places.dedup();
+            places
+        };
+        let right: Vec<Vec<u32>> = split.golds().into_iter().map(places).collect();
+        let allowed = "a rule for queries without right outputs among the candidates: mass:PPM, formula, all or a file";
+        ensure(right.iter().any(|right| !right.is_empty()), "candidates", self, allowed)?;
+        Ok(right)
+    }
+}
+
+/// `right`, and behind it so many of the other candidates below `count`, at random.
+fn drawn(mut right: Vec<u32>, others: usize, count: usize, seed: u64, query: u64) -> Vec<u32> {
+    let mut random = generator(seed, "sampled candidates", query);
+    let mut taken: HashSet<u32> = right.iter().copied().collect();
+    let wanted = right.len() + others;
+    while right.len() < wanted {
+        let candidate = below(&mut random, count as u64) as u32;
+        if taken.insert(candidate) {
+            right.push(candidate);
+        }
+    }
+    right
 }
 
 /// What the precursor of a spectrum may be.

@@ -110,8 +110,9 @@ pub struct EvaluationConfig {
     pub missing_gold: MissingGold,
     /// The candidates of each query: a file of JSON lines `{"query": id, "candidates": [id, …]}`; or for spectra, of
     /// candidates whose labels are SMILES, `"mass:10"`, those that have the precursor's m/z within 10 ppm with the
-    /// spectrum's adduct (`[M+H]+` where it names none), or `"formula"`, those of the spectrum's formula. Left out, all
-    /// queries share all candidates.
+    /// spectrum's adduct (`[M+H]+` where it names none), or `"formula"`, those of the spectrum's formula; or `"queries"`,
+    /// the right outputs of all queries; or `"sample:63"`, the right outputs of the query and 63 others, which are drawn
+    /// for each query (`"sample:63:1"` with the seed 1). Left out, all queries share all candidates.
     #[schemars(with = "Option<String>")]
     pub candidates: Option<CandidateRule>,
     /// Queries encoded at once.

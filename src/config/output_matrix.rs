@@ -11,7 +11,7 @@ use crate::error::{Error, ensure};
 
 /// M of a decomposable kernel `k(x, x') M`, a symmetric, positive semi-definite d × d matrix that says how the d
 /// columns of outputs share what they learn (thesis, section 3.2.2): the larger M_ij, the closer columns i and j are
-/// predicted. A ridge regression is solved for each eigenvalue of M. A learned M is of the coordinates of predictions.
+/// predicted. A ridge regression splits into one for each eigenvalue of M. A learned M is of the coordinates of predictions.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum OutputMatrixConfig {

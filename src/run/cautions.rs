@@ -41,9 +41,14 @@ impl Run {
         let Some(texts) = split.inputs.texts().ok().filter(|_| spectra) else { return Vec::new() };
         let window = match rule {
             Some(CandidateRule::Mass(ppm)) => Some(*ppm),
-            Some(CandidateRule::Lists(_) | CandidateRule::Formula | CandidateRule::All) | None => {
-                None
-            }
+            Some(
+                CandidateRule::Lists(_)
+                | CandidateRule::Formula
+                | CandidateRule::Queries
+                | CandidateRule::Sample { .. }
+                | CandidateRule::All,
+            )
+            | None => None,
         };
         let caution = |(query, text): (usize, &String)| {
             let Ok(spectrum) = text.parse::<Spectrum>() else { return Vec::new() };

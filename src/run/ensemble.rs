@@ -130,7 +130,7 @@ impl Run {
             }
         }
         let folder = if let [path] = paths { Some(path.clone()) } else { None };
-        let runs = Self { folder, ..Self::from_members(members, rule, reranker_of)? };
+        let runs = Self::from_members(folder, members, rule, reranker_of)?;
         let reads = shards.is_none() || runs.config().decoding.expected_f1.is_none();
         let allowed = "absent: the label sets of candidates in shards are not read";
         ensure(reads, "decoding.expected_f1", "given", allowed)?;
@@ -150,12 +150,13 @@ impl Run {
         for run in &mut members {
             run.config.trained_on = root.folder().map(Path::to_path_buf);
         }
-        let run = Self::from_members(members, Combination::default(), reranker_of)?;
-        let run = Self { folder: Some(path.to_path_buf()), ..run };
+        let folder = Some(path.to_path_buf());
+        let run = Self::from_members(folder, members, Combination::default(), reranker_of)?;
         run.with_beyond(config.decoding.beyond.as_ref())
     }
 
     fn from_members(
+        folder: Option<PathBuf>,
         members: Vec<Member>,
         rule: Combination,
         reranker_of: Option<String>,
@@ -170,9 +171,9 @@ impl Run {
             }
         }
         let rule = if several { rule } else { Combination::default() };
-        let alignment = if several { Some(aligned(&members)?) } else { None };
+        let alignment = if several { Some(aligned(folder.as_deref(), &members)?) } else { None };
         Ok(Self {
-            folder: None,
+            folder,
             members,
             alignment,
             scratch: None,
@@ -220,8 +221,8 @@ impl Run {
     pub fn of_one(member: Member) -> Result<Self, Error> {
         let folder = member.folder.clone();
         let settings = member.config.decoding.beyond.clone();
-        let run = Self::from_members(vec![member], Combination::default(), None)?;
-        Self { folder, ..run }.with_beyond(settings.as_ref())
+        let run = Self::from_members(folder, vec![member], Combination::default(), None)?;
+        run.with_beyond(settings.as_ref())
     }
 
     /// Keeps the temporary folder of the run directory while the run is open.
@@ -348,11 +349,15 @@ fn share_reranker(members: &mut [Member], owner: usize) -> Result<(), Error> {
     Ok(())
 }
 
-/// The candidates of several members, joined by id.
+/// The candidates of several members, joined by id. They are those of the ensemble in `folder`, if they are read from one.
 ///
 /// # Errors
 /// Members whose candidates differ.
-fn aligned(members: &[Member]) -> Result<Alignment, Error> {
+fn aligned(folder: Option<&Path>, members: &[Member]) -> Result<Alignment, Error> {
     let named = members.iter().map(|member| (member.name.as_str(), &member.candidates));
-    Ok(Alignment::new(&named.collect::<Vec<_>>())?)
+    let alignment = Alignment::new(&named.collect::<Vec<_>>());
+    alignment.map_err(|error| match folder {
+        Some(folder) => Error::run(folder, error),
+        None => error.into(),
+    })
 }

@@ -11,6 +11,7 @@ mod ensemble;
 mod found;
 mod held_out;
 mod member;
+mod pools;
 mod queries;
 mod score;
 mod search;
@@ -30,5 +31,6 @@ pub use coverage::{
 pub use ensemble::Run;
 pub use found::{FoundCandidate, read_found};
 pub use member::Member;
+pub use pools::PoolMetrics;
 pub use queries::{PredictedQueries, QueryRequest};
 pub use wanted::Wanted;

@@ -249,6 +249,15 @@ impl Run {
         &self,
         queries: &PredictedQueries,
     ) -> Result<(Evaluation, Vec<Decoded>), Error> {
+        self.evaluate_among(queries, queries.pool())
+    }
+
+    /// As [`evaluate`](Self::evaluate), among these candidates.
+    pub(super) fn evaluate_among(
+        &self,
+        queries: &PredictedQueries,
+        pool: Pool<'_>,
+    ) -> Result<(Evaluation, Vec<Decoded>), Error> {
         let first = &self.members[0];
         let fitted = first.fitted()?;
         let held = first.held(queries.data.as_deref())?;
@@ -256,7 +265,7 @@ impl Run {
         models.mces = queries.mces;
         let decoder = &mut models.each[0].1;
         (decoder.fitted, decoder.held) = (fitted.as_ref(), held.as_ref());
-        models.evaluate(queries.split(), &queries.predictions, queries.pool())
+        models.evaluate(queries.split(), &queries.predictions, pool)
     }
 
     /// The evaluation of each member by itself, on the queries as it reads them.

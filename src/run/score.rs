@@ -12,7 +12,7 @@ use rayon::prelude::*;
 use super::{Member, Run};
 use crate::decoding::beyond::Placer;
 use crate::decoding::decoder::Decoder;
-use crate::error::Error;
+use crate::error::{Error, ensure};
 use crate::targets::OutputSpace;
 
 /// Pairs whose molecules are placed at once.
@@ -71,8 +71,12 @@ impl Run {
     /// The score of a molecule for a text is the one that a [search](Self::search) for the text would show if the
     /// molecule alone were added to the candidates ([`add_candidates`](super::add_candidates)); of a candidate it is the
     /// one that the search shows, with a correction for hubs to about 2⁻¹², since a run keeps in 16 bits what the
-    /// correction of new molecules is computed from. A text that occurs more than once is encoded once. With [`OnBadRow::Skip`] a pair whose
-    /// SMILES cannot be read has no score.
+    /// correction of new molecules is computed from. Where an ensemble standardises scores, the mean and the deviation of a
+    /// text stay those of the candidates of its search, which a molecule that is added would change a little; of all
+    /// candidates for a spectrum whose search has none.
+    ///
+    /// A text that occurs more than once among 4,096 pairs is encoded once. With [`OnBadRow::Skip`] a pair whose SMILES
+    /// cannot be read has no score.
     ///
     /// # Errors
     /// A different number of texts and molecules; an empty text; a SMILES that cannot be read, unless it is skipped;
@@ -86,6 +90,8 @@ impl Run {
         on_bad_row: OnBadRow,
     ) -> Result<Vec<Option<f64>>, Error> {
         dsokr_core::Error::check_length("molecules", smiles.len(), texts.len())?;
+        let allowed = "absent: shards of candidates keep no correction for hubs of new molecules";
+        ensure(self.shards.is_none(), "shards", "given", allowed)?;
         let mut scores = Vec::with_capacity(texts.len());
         for first in (0..texts.len()).step_by(TOGETHER) {
             let pairs = first..(first + TOGETHER).min(texts.len());

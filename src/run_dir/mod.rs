@@ -40,6 +40,7 @@
 //! encoder also names the preparation of its inputs. A run directory can be moved or copied to a
 //! different machine.
 
+pub mod archive;
 pub(crate) mod candidates;
 mod constants;
 mod dir;
@@ -74,7 +75,7 @@ pub use learning_curve::{LearningCurve, LearningPoint};
 pub use log::SolvedLine;
 pub use metrics_table::metrics_table;
 pub use place::{OutputFolder, check_not_read, check_output};
-pub(crate) use place::{RunLock, check_link, inner, name, place_of, run_of};
+pub(crate) use place::{RunLock, check_link, inner, name, parent, place_of, run_of};
 pub use report::{Record, Report, counts_line};
 
 /// A file of [`CHECKPOINTS`].

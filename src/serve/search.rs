@@ -175,9 +175,8 @@ impl SearchRequest {
         let ppm = self.tolerance;
         let allowed = "a number of millionths, 0.001 to 1000";
         ensure((1e-3..=1e3).contains(&ppm), "tolerance", ppm, allowed)?;
-        if let Some(CandidateRule::Lists(file)) = &self.candidates {
-            let allowed = "\"mass:PPM\", \"formula\" or \"all\"";
-            return Err(Error::value("candidates", format_args!("{file:?}"), allowed));
+        if let Some(rule) = &self.candidates {
+            rule.check_search()?;
         }
         if let Some(coverage) = self.coverage {
             let whole_sets = self.filter.is_none() && self.skip == 0;

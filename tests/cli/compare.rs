@@ -9,6 +9,12 @@ fn metric<'a>(comparison: &'a Value, name: &str) -> &'a Value {
     metrics.iter().find(|metric| metric["metric"] == name).unwrap()
 }
 
+/// The height of a circle of a figure, from the top.
+fn height(circle: &str) -> f64 {
+    let (_, height) = circle.split_once("cy=\"").unwrap();
+    height.split_once('"').unwrap().0.parse().unwrap()
+}
+
 #[test]
 fn runs_are_compared_with_the_first() {
     let sandbox = Sandbox::new();
@@ -61,6 +67,14 @@ fn runs_are_compared_with_the_first() {
         let text = sandbox.succeed(&["compare", "a", "b", "--format", format]);
         assert!(text.contains(part), "{format}: {text}");
     }
+    sandbox.succeed(&["compare", "a", "b", "--plot", "compared.svg"]);
+    let svg = sandbox.read("compared.svg");
+    // a mark in the figure and one in the legend for each of two runs and four metrics
+    let heights: Vec<f64> = svg.split("<circle ").skip(1).map(|circle| height(circle)).collect();
+    assert_eq!(heights.len(), 16, "{svg}");
+    assert!(svg.contains("MRR (95 % intervals)") && svg.contains(">2: b</text>"), "{svg}");
+    assert!(heights[0] < heights[1], "the mark of the better run is not the higher one: {svg}");
+    sandbox.fail(&["compare", "a", "b", "--plot", "compared.png"], 2, &["--plot", ".svg"]);
     let validation =
         json(&sandbox.succeed(&["compare", "a", "b", "--split", "validation", "--json"]));
     assert_ne!(metric(&validation, "mrr"), mrr);

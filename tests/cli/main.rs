@@ -42,6 +42,7 @@ mod memory;
 mod molecules;
 mod onnx;
 mod pipeline;
+mod pools;
 mod predictions;
 mod pretrained;
 mod quantiles;

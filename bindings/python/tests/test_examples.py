@@ -94,10 +94,14 @@ def test_ray_scores_a_table_of_molecules(tmp_path, monkeypatch):
     assert len(scores) == 52 and np.isnan(scores.pop("C1CC(")).all()
     # the bits of one process, of which a killed one changes none
     for at, text in enumerate(texts):
-        assert np.array_equal(model.score(text, scores), [both[at] for both in scores.values()])
+        assert np.array_equal(model.score(text, list(scores)), [both[at] for both in scores.values()])
     again = scored(tmp_path / "run", table, tmp_path / "again", texts, kill=True)
     again.pop("C1CC(")
     assert again == scores
+    assert model.score(texts, "CCO").tolist() == [model.score(text, ["CCO"])[0] for text in texts]
+    assert model.score(texts[0], "CCO").shape == (1,)
+    with pytest.raises(dsokr.ConfigError, match="molecules: None at 1"):
+        model.score(texts, ["CCO", None])
     hits = model.search(texts[0], k=len(model.candidates))
     assert all(hit.score == pytest.approx(scores[hit.label][0], abs=1e-6) for hit in hits if hit.label in scores)
 

@@ -5,6 +5,7 @@ use std::fmt::{self, Arguments, Formatter};
 use std::io::{BufRead, BufReader};
 use std::mem::replace;
 use std::path::Path;
+use std::sync::Arc;
 
 use dsokr_core::Error;
 use dsokr_core::store::{BYTE_ORDER_MARK, open_input};
@@ -90,7 +91,11 @@ impl Pool<'_> {
         let Self::PerQuery(lists) = self else {
             return (candidates, candidates - distinct);
         };
-        let listed: HashSet<u32> = lists.lists.iter().flatten().copied().collect();
+        // a list that queries have in common counts once
+        let mut distinct_lists: Vec<&Arc<[u32]>> = lists.lists.iter().collect();
+        distinct_lists.dedup_by(|a, b| Arc::ptr_eq(a, b));
+        let listed: HashSet<u32> =
+            distinct_lists.into_iter().flat_map(|list| list.iter().copied()).collect();
         let rows: HashSet<u32> =
             listed.iter().map(|&candidate| row_of(candidate as usize)).collect();
         (listed.len(), listed.len() - rows.len())
@@ -127,7 +132,7 @@ impl Pool<'_> {
     pub fn longest(&self, candidates: usize) -> usize {
         match self {
             Self::Shared => candidates,
-            Self::PerQuery(lists) => lists.lists.iter().map(Vec::len).max().unwrap_or(0),
+            Self::PerQuery(lists) => lists.lists.iter().map(|list| list.len()).max().unwrap_or(0),
         }
     }
 }
@@ -135,7 +140,8 @@ impl Pool<'_> {
 /// A list of candidates a query, for tasks where each query chooses among its own.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PerQuery {
-    lists: Vec<Vec<u32>>,
+    /// Shared, because queries may have one list in common.
+    lists: Vec<Arc<[u32]>>,
     /// Number of candidates that the lists are indices of.
     candidates: usize,
 }
@@ -197,7 +203,21 @@ impl PerQuery {
                 check(last != at, format_args!("candidate {listed} occurs twice"))?;
             }
         }
-        Ok(Self { lists: lists.to_vec(), candidates })
+        let lists = lists.iter().map(|list| Arc::from(&list[..])).collect();
+        Ok(Self { lists, candidates })
+    }
+
+    /// Creates lists of `queries` queries that all have the same candidates, which take the memory of one list.
+    ///
+    /// # Errors
+    /// Those of [`PerQuery::new`].
+    pub fn repeated(
+        list: Vec<u32>,
+        queries: usize,
+        candidates: &Candidates,
+    ) -> Result<Self, Error> {
+        let one = Self::new(&[list], candidates)?;
+        Ok(Self { lists: vec![one.lists[0].clone(); queries], ..one })
     }
 
     /// Reads the lists of `queries`, in their order, from JSON lines:
@@ -250,7 +270,7 @@ impl PerQuery {
         }
         let list = |query: &String| {
             let message = || format!("no list of candidates for query {query:?}");
-            let given = lists.get(query).map(|(_, list)| list.clone());
+            let given = lists.get(query).map(|(_, list)| Arc::from(&list[..]));
             given.ok_or_else(|| Error::file(path, message()))
         };
         let lists = queries.iter().map(list).collect::<Result<_, Error>>()?;
@@ -276,7 +296,7 @@ impl PerQuery {
                 || Error::inconsistent(format_args!("candidate lists: unknown candidate {id:?}"));
             to.find(id).map(|place| place as u32).ok_or_else(unknown)
         };
-        let list = |list: &Vec<u32>| list.iter().map(place).collect();
+        let list = |list: &Arc<[u32]>| list.iter().map(place).collect();
         let lists = self.lists.iter().map(list).collect::<Result<_, Error>>()?;
         Ok(Self { lists, candidates: to.len() })
     }

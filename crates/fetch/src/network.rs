@@ -236,12 +236,16 @@ fn coding(headers: &HeaderMap) -> Option<String> {
     Some(coding).filter(|coding| !coding.is_empty() && coding != "identity")
 }
 
-/// Checks the size, the SHA-256 and the git id of a download, which errors call `name`, and returns its SHA-256.
-pub(crate) fn check(file: &RemoteFile, path: &Path, name: &str) -> Result<String, Error> {
+/// Checks the size, the SHA-256 and the git id of a download, as far as `file` has them, and returns its SHA-256.
+/// Errors call the download `name`.
+///
+/// # Errors
+/// [`Error::Download`] for a file that differs; the errors of the file system.
+pub fn check(file: &RemoteFile, path: &Path, name: &str) -> Result<String, Error> {
     let stream = File::open(path).map_err(Error::io(path))?;
     let bytes = stream.metadata().map_err(Error::io(path))?.len();
     if let Some(expected) = file.bytes.filter(|&expected| expected != bytes) {
-        let message = format!("it has {bytes} bytes; the table says {expected}");
+        let message = format!("it has {bytes} bytes; expected are {expected}");
         return Err(Error::download(name, message));
     }
     let mut sha256 = Context::new(&SHA256);
@@ -266,7 +270,7 @@ pub(crate) fn check(file: &RemoteFile, path: &Path, name: &str) -> Result<String
     for (kind, sum, expected) in [("SHA-256", &sha256, &file.sha256), ("git id", &git, &file.git)] {
         if let Some(expected) = expected.as_ref().filter(|stated| !stated.eq_ignore_ascii_case(sum))
         {
-            let message = format!("its {kind} is {sum}; the table says {expected}");
+            let message = format!("its {kind} is {sum}; expected is {expected}");
             return Err(Error::download(name, message));
         }
     }

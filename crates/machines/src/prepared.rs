@@ -71,6 +71,10 @@ impl Solver {
 /// Factors of a closed form that take less time than an eigendecomposition of as many unknowns.
 const FACTORS: usize = 16;
 
+/// The most rows of a closed form whose kernel matrix is decomposed for several eigenvalues of M: the decomposition takes 24 n²
+/// bytes, and a factor 4 n² in double precision.
+const DECOMPOSED: usize = 10_000;
+
 /// The solvers that can learn an output matrix.
 const LEARNED: &str = "closed-form or sketched, with a learned output matrix";
 
@@ -103,7 +107,7 @@ impl PreparedSolver<'_> {
     ///
     /// With `M = Σ_g μ_g V_g V_gᵀ` a ridge regression splits into one for each eigenvalue, `f(x) = Σ_g V_g f_g(x)`,
     /// whose targets are `V_gᵀ ψ` and whose λ is λ/μ_g (thesis, section 3.2.2). Together they solve the system
-    /// `(K ⊗ M + nλ I)`. A sketched system, a closed form with more than 16 distinct eigenvalues and one whose matrix is
+    /// `(K ⊗ M + nλ I)`. A sketched system, a closed form of at most 10,000 rows with more than 16 distinct eigenvalues, and one whose matrix is
     /// learned take one [`Spectrum`] of the inputs for all of them; other fits a system for each. A learned matrix is
     /// learned anew for each λ.
     pub fn with_output(self, output: Option<impl Into<Coupling>>) -> Self {
@@ -157,7 +161,7 @@ impl PreparedSolver<'_> {
             let held_out = multiply(vectors, held_out.as_ref());
             whole = Some(match whole {
                 None => (model, held_out),
-                Some((sum, all)) => (sum.plus(&model), all + held_out),
+                Some((sum, all)) => (sum.plus(model), all + held_out),
             });
         }
         let (mut model, held_out) = whole.ok_or_else(Error::no_rows)?;
@@ -170,7 +174,7 @@ impl PreparedSolver<'_> {
     fn shares_spectrum(&self, output: &OutputMatrix) -> bool {
         let (_, parts) = output.eigenvectors();
         match &self.solver {
-            Solver::ClosedForm(_) => parts.len() > FACTORS,
+            Solver::ClosedForm(_) => parts.len() > FACTORS && self.inputs.len() <= DECOMPOSED,
             Solver::Sketched(_) => parts.len() > 1,
             Solver::ConjugateGradients(_) | Solver::DivideAndConquer(_) | Solver::Lipschitz(_) => {
                 false

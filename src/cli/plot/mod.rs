@@ -13,6 +13,7 @@ use self::axis::Axis;
 pub use self::panel::escape;
 use self::panel::{Panel, Series, Style, Value, save};
 use crate::error::{Error, ensure};
+use crate::metrics::compare::RunComparison;
 use crate::metrics::metric::Metric;
 use crate::metrics::quantiles::Coverage;
 use crate::run::{EmbeddingCurve, LearningCurve, LearningPoint, check_output};
@@ -110,6 +111,24 @@ pub fn learning(path: &Path, runs: &[LearningCurve]) -> Result<(), Error> {
     };
     let loss = panel("training loss".into(), |point| Some(point.loss));
     save(path, &[loss, panel(format!("validation {}", title(metric)), |point| point.value)])
+}
+
+/// The most metrics that a comparison draws.
+const COMPARED: usize = 4;
+
+/// The first metrics of runs that are compared, side by side: a mark with its 95 % interval for each run.
+pub fn comparison(path: &Path, comparison: &RunComparison) -> Result<(), Error> {
+    let panels = comparison.metrics.iter().take(COMPARED).map(|metric| {
+        let names = (1..=metric.runs.len()).map(|number| number.to_string()).collect();
+        let series = metric.runs.iter().enumerate().map(|(at, run)| {
+            let name = format!("{}: {}", at + 1, run.run);
+            series(name, Style::Marks, std::iter::once((at as f64, run.value, run.ci95)))
+        });
+        let x = Axis { names, ..Axis::linear("run") };
+        let y = Axis::linear(format!("{} (95 % intervals)", title(metric.metric)));
+        Panel { x, y, series: series.collect() }
+    });
+    save(path, &panels.collect::<Vec<_>>())
 }
 
 /// How large a sketch should be: spectra, leverage scores, and the metric against the sketch size.

@@ -91,11 +91,7 @@ fn all_members_of_an_ensemble_get_the_candidates() {
     ]);
     let file = "members/second/candidates.safetensors";
     fs::copy(sandbox.path(&format!("old/{file}")), sandbox.path(&format!("part/{file}"))).unwrap();
-    sandbox.fail(
-        &["search", "part", "a ring"],
-        2,
-        &["part: the candidate", "\"first\"", "\"second\""],
-    );
+    sandbox.fail(&["search", "part", "a ring"], 2, &["part: candidate", "\"first\"", "\"second\""]);
 }
 
 /// `rm metrics.json` and `train --resume` evaluate a run again, which keeps the candidates that were added to it.

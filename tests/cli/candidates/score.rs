@@ -3,8 +3,10 @@
 use std::path::{Path, PathBuf};
 
 use burn::tensor::Device;
+use dsokr::core::Processes;
 use dsokr::data::config::OnBadRow;
-use dsokr::run::{NewCandidates, Run, add_candidates};
+use dsokr::decode::StorageType;
+use dsokr::run::{NewCandidates, Run, add_candidates, shard_candidates};
 
 use super::{NGRAMS, RIDGE, SKETCH, sandbox, write};
 use crate::sandbox::{Sandbox, copy, json};
@@ -88,6 +90,21 @@ fn a_molecule_has_the_score_that_it_would_have_as_a_candidate() {
             assert!((score[0].unwrap() - expected).abs() < exact, "{runs:?} {}", candidates.id(at));
         }
     }
+}
+
+#[test]
+fn molecules_are_not_scored_beside_shards() {
+    let sandbox = sandbox();
+    write(&sandbox, "smiles", MORGAN, SKETCH, RIDGE);
+    train(&sandbox, "run", &[HUBS]);
+    let path = sandbox.path("run");
+    shard_candidates(&path, 2, StorageType::F32, None).unwrap();
+    let shards = path.join("shards");
+    let device = Device::flex();
+    let alone = Processes::default();
+    let run = Run::open_shared(&alone, &[path], Some(&shards), None, &device).unwrap();
+    let error = run.score(&[QUERY], &["CCO"], OnBadRow::Stop).unwrap_err().to_string();
+    assert!(error.contains("shards"), "{error}");
 }
 
 #[test]

@@ -89,7 +89,7 @@ fn git_ids_are_checked() {
     });
     let pinned = format!("git = \"{}\"\n{PLAIN}", HELLO.to_uppercase());
     table(&sandbox, &server.address, "/a", &pinned);
-    fails(&sandbox, &["/a", "git id is", "the table says B6FC4C62"]);
+    fails(&sandbox, &["/a", "git id is", "expected is B6FC4C62"]);
     let found = fetched(&sandbox);
     assert_eq!(found["files"][0]["verified"], true);
     assert_eq!(found["files"][0]["sha256"], sha256(b"hello"));

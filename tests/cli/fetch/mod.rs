@@ -3,6 +3,7 @@
 mod archives;
 mod downloads;
 mod liars;
+mod models;
 mod sets;
 
 use std::collections::BTreeMap;

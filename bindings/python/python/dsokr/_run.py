@@ -258,22 +258,22 @@ class _Runs:
     def score(
         self,
         texts: str | Iterable[str],
-        molecules: Iterable[str],
+        molecules: str | Iterable[str],
         *,
         on_bad: Literal["raise", "nan"] = "raise",
     ) -> np.ndarray:
         """The score of each pair of a text and a molecule, as a SMILES, in their order: (n,) float64. One text is that of
-        all molecules.
+        all molecules, and one SMILES that of all texts.
 
         A molecule need not be a candidate. Its score is the one that ``search`` would show if the molecule were added to
-        the candidates, with the correction for hubs, the reranker and all members of an ensemble. A molecule that cannot
+        the candidates, with the correction for hubs, the reranker and all members of an ensemble; where an ensemble
+        standardises scores, their mean and deviation stay those of the candidates. A molecule that cannot
         be read is an error, or NaN with ``on_bad="nan"``. The outputs of the model must have features that any molecule
         has.
         """
         if on_bad not in ("raise", "nan"):
             raise ConfigError(f'on_bad = {on_bad!r}, allowed: "raise", "nan"')
-        molecules = [str(molecule) for molecule in molecules]
-        texts = [texts] * len(molecules) if isinstance(texts, str) else list(texts)
+        texts, molecules = _paired(texts, molecules)
         scores = self._inner.score(texts, molecules, on_bad == "nan")
         return np.array(scores, np.float64)
 
@@ -300,8 +300,8 @@ class _Runs:
         Queries are a ``split`` of the data, "train", "validation" or "test" (default: evaluation.split of the configuration), or
         the rows of a file ``queries``, whose column ``query_id`` names queries that have several right outputs. With
         ``filter_known`` those outputs that training pairs give a query do not compete. ``candidates`` is a file of
-        lists, one a query, or for spectra ``"mass:PPM"`` or ``"formula"``; queries with fewer than ``least_candidates`` are
-        left out. With ``mces`` the metrics have MCES at 1 of molecules, as MassSpecGym measures it. ``coordinates``
+        lists, one a query; ``"queries"``, the right outputs of all queries; ``"sample:N"``, the right output and N others; or
+        for spectra ``"mass:PPM"`` or ``"formula"``. Queries with fewer than ``least_candidates`` are left out. With ``mces`` the metrics have MCES at 1 of molecules, as MassSpecGym measures it. ``coordinates``
         (queries, p) stand in the place of the model's own predictions. ``data`` is the data root (default: that of the
         training).
         """
@@ -484,6 +484,28 @@ def _loaded(kind: Any, paths: Any, options: dict[str, Any]) -> Any:
 def _search(beyond: bool | Mapping[str, Any]) -> str | None:
     """Settings of a search as JSON; none without a search."""
     return None if beyond is False else to_json({} if beyond is True else beyond, "beyond")
+
+
+def _paired(texts: str | Iterable[str], molecules: str | Iterable[str]) -> tuple[list[str], list[str]]:
+    """Texts and molecules of equal number, where one may stand for all."""
+    if isinstance(texts, str) and isinstance(molecules, str):
+        return [texts], [molecules]
+    if isinstance(molecules, str):
+        texts = _strings(texts, "texts")
+        return texts, [molecules] * len(texts)
+    molecules = _strings(molecules, "molecules")
+    if isinstance(texts, str):
+        return [texts] * len(molecules), molecules
+    return _strings(texts, "texts"), molecules
+
+
+def _strings(values: Iterable[str], name: str) -> list[str]:
+    """Texts as a list, without missing ones."""
+    found = listed(values, name, "texts")
+    for at, value in enumerate(found):
+        if not isinstance(value, str) or is_missing(value):
+            raise ConfigError(f"{name}: {value!r} at {at}, expected a text")
+    return found
 
 
 def _queries(queries: Any) -> Any:

@@ -60,16 +60,11 @@ impl Runs {
 
 /// The rule for the candidates of spectra.
 fn rule(candidates: Option<&str>) -> Result<Option<CandidateRule>, Failure> {
-    let rule = candidates.map(str::parse).transpose()?;
-    match rule {
-        Some(CandidateRule::Lists(file)) => {
-            let allowed = "\"mass:PPM\", \"formula\" or \"all\"";
-            Err(Error::value("candidates", format_args!("{file:?}"), allowed).into())
-        }
-        None | Some(CandidateRule::Mass(_) | CandidateRule::Formula | CandidateRule::All) => {
-            Ok(rule)
-        }
+    let rule: Option<CandidateRule> = candidates.map(str::parse).transpose()?;
+    if let Some(rule) = &rule {
+        rule.check_search()?;
     }
+    Ok(rule)
 }
 
 #[pymethods]

@@ -23,7 +23,8 @@ type FirstRows = Vec<Vec<Scored>>;
 type HitsAndFirstRows = (Vec<Vec<Hit>>, Vec<Option<FirstRows>>);
 
 /// Scores outputs that are not candidates for the queries of an ensemble, as if they were candidates. The mean and the
-/// deviation by which scores are standardised stay those of the candidates.
+/// deviation by which scores are standardised stay those of the candidates of the query; of all candidates where its list
+/// is empty.
 #[derive(Debug)]
 pub struct OutOfPoolScores<'e> {
     models: &'e Models<'e>,
@@ -63,7 +64,7 @@ impl Ensemble<'_> {
         let none = vec![None; self.queries()];
         self.models.check(pool, &none, k)?;
         let scales = match combiner.values {
-            Values::Standardised => self.scales(pool)?,
+            Values::Standardised => self.scales_of_queries(pool)?,
             Values::Scores | Values::Ranks | Values::Reciprocals { .. } => Vec::new(),
         };
         let (hits, first) = self.hits_and_first_rows(pool, rule, k)?;
@@ -97,6 +98,19 @@ impl Ensemble<'_> {
         let hits =
             if k == 0 { vec![Vec::new(); self.queries()] } else { self.top_k(pool, rule, k)? };
         Ok((hits, first))
+    }
+
+    /// Returns the mean and the deviation of the scores of each query under each member, among all candidates where its
+    /// list is empty: without a scale of their own its scores could not be compared with those of other queries.
+    fn scales_of_queries(&self, pool: Pool) -> Result<Vec<Vec<(f64, f64)>>, Error> {
+        let mut scales = self.scales(pool)?;
+        let is_empty = |&query: &usize| pool.list(query).is_some_and(<[u32]>::is_empty);
+        let empty: Vec<usize> = (0..self.queries()).filter(is_empty).collect();
+        if !empty.is_empty() {
+            let among_all = self.scales(Pool::Shared)?;
+            empty.into_iter().for_each(|query| scales[query].clone_from(&among_all[query]));
+        }
+        Ok(scales)
     }
 
     /// Returns the mean and the deviation, 1 in the place of 0, of the scores of each query under each member.

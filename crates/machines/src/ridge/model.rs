@@ -1,5 +1,7 @@
 //! A fitted kernel machine: weights of features.
 
+use std::sync::Arc;
+
 use dsokr_basis::eigenbasis::multiply;
 use dsokr_core::Error;
 use faer::{Mat, MatRef};
@@ -10,6 +12,9 @@ use crate::linear::row_major;
 use crate::summary::Summary;
 
 /// A fitted kernel machine: `z(x) = b + Σ_j k(x, a_j) A_j`, p coordinates for each input row.
+///
+/// A model of an input sketch with few entries keeps these, W of `t(x) = W k^x`, and has weights of the m features t(x) in
+/// the place of weights of anchors: `z(x) = b + Σ_i t_i(x) B_i`.
 ///
 /// The anchors a_j are the training inputs (IOKR, ISOKR) or the inputs that the input sketch touches (SIOKR, SISOKR). A
 /// model of a precomputed kernel has no anchors, and takes the kernel's values with the n training inputs. A model of a
@@ -28,7 +33,7 @@ pub struct KernelModel {
     pub(crate) summary: Summary,
 }
 
-/// A, one row of p numbers for each anchor: p × a with p contiguous.
+/// A or B, one row of p numbers for each feature: p × a with p contiguous.
 #[derive(Clone, Debug)]
 pub(crate) enum Weights {
     Single(Vec<f32>),
@@ -84,7 +89,7 @@ impl KernelModel {
         &self.offset
     }
 
-    /// Returns a, a row of p numbers for each anchor.
+    /// Returns A or B, a row of p numbers for each of [`anchors`](Self::anchors).
     pub fn weights(&self) -> Vec<f64> {
         (0..self.anchors() * self.width).map(|at| self.weights.at(at)).collect()
     }
@@ -147,7 +152,11 @@ impl KernelModel {
     }
 
     /// Returns the sum of two models of the same anchors, scaling and width.
-    pub(crate) fn plus(self, other: &Self) -> Self {
+    pub(crate) fn plus(self, other: Self) -> Self {
+        // the entries of a sketch are kept or not by the number of coordinates that a part was fitted for
+        if self.anchors() != other.anchors() {
+            return self.with_anchor_weights().plus(other.with_anchor_weights());
+        }
         let sum = |at: usize| self.weights.at(at) + other.weights.at(at);
         let weights = self.weights.like((0..self.anchors() * self.width).map(sum));
         let offset = match (self.offset.as_slice(), other.offset.as_slice()) {
@@ -158,6 +167,16 @@ impl KernelModel {
             }
         };
         Self { weights, offset, ..self }
+    }
+
+    /// Returns the same model with a weight for each anchor, without the entries of a sketch.
+    fn with_anchor_weights(self) -> Self {
+        let FeatureMap::Anchors(features) = &self.map else { return self };
+        let map = FeatureMap::anchors(Arc::clone(&features.kernel), Arc::clone(&features.anchors));
+        let of_anchors = self.anchor_weights();
+        let rows = of_anchors.row_iter().flat_map(|row| row.iter().copied());
+        let weights = self.weights.like(rows);
+        Self { map, weights, ..self }
     }
 
     /// Returns this model for rows with more columns than its anchors, which are sparse. Values in the columns behind

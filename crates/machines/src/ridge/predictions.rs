@@ -92,6 +92,10 @@ impl KernelModel {
     ) -> Result<(), Error> {
         let AnchorFeatures { kernel, anchors, .. } = features;
         kernel.check(block)?;
+        if features.mixing.is_some() {
+            let all = std::iter::once(0..features.len());
+            return self.expand(out, all, |_| features.of_block(block));
+        }
         if let Weights::Single(weights) = &self.weights
             && let Some(index) = features.index()
         {
@@ -99,10 +103,6 @@ impl KernelModel {
             let values = index.values(kernel.as_ref(), block, all)?;
             multiply(weights, self.width, 0..all, values.as_ref(), out);
             return Ok(());
-        }
-        if features.mixing.is_some() {
-            let all = std::iter::once(0..features.len());
-            return self.expand(out, all, |_| features.of_block(block));
         }
         self.expand(out, features.parts(), |range| kernel.block(&anchors.block(range)?, block))
     }

@@ -3,6 +3,7 @@
 use dsokr_basis::features::SparseRows;
 use dsokr_basis::{Block, RowSource};
 use dsokr_core::{Error, RowWeights};
+use faer::MatRef;
 use rayon::prelude::*;
 
 use super::model::KernelModel;
@@ -47,9 +48,10 @@ impl Scaling {
             return Err(Error::value("the model's kernel", kernel.name(), allowed));
         };
         let columns = rows.transposed()?;
+        let weights = model.anchor_weights();
         let tasks: Vec<usize> = (0..model.width).step_by(COORDINATES).collect();
-        let parts: Vec<Vec<f32>> =
-            tasks.into_par_iter().map(|start| squares(model, &columns, &scales, start)).collect();
+        let squares = |start| squares(weights.as_ref(), &columns, &scales, start);
+        let parts: Vec<Vec<f32>> = tasks.into_par_iter().map(squares).collect();
         let total = |column: usize| -> f64 {
             let (rows, _) = columns.row(column);
             rows.iter().map(|&row| row_weights.get(row as usize)).sum()
@@ -84,12 +86,12 @@ impl Scaling {
 
 /// Returns the part of `‖W_j‖²` of each column that comes from some coordinates. `columns` are the rows' columns; those
 /// coordinates of A fit into a core's cache.
-fn squares(model: &KernelModel, columns: &SparseRows, scales: &[f32], start: usize) -> Vec<f32> {
-    let size = COORDINATES.min(model.width - start);
+fn squares(weights: MatRef<f64>, columns: &SparseRows, scales: &[f32], start: usize) -> Vec<f32> {
+    let size = COORDINATES.min(weights.ncols() - start);
     let mut scaled = vec![[0.0f32; COORDINATES]; scales.len()];
     for (row, (scaled, scale)) in scaled.iter_mut().zip(scales).enumerate() {
         for (at, scaled) in scaled[..size].iter_mut().enumerate() {
-            *scaled = scale * model.weights.at(row * model.width + start + at) as f32;
+            *scaled = scale * weights[(row, start + at)] as f32;
         }
     }
     let square = |column: usize| -> f32 {

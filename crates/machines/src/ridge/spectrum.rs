@@ -85,8 +85,10 @@ impl Spectrum {
         check(rows, targets, 1.0)?;
         let total_weight = targets.total_weight();
         let (roots, targets) = targets.weighted_block(0..rows);
-        let gram = inputs.gram()?.whole();
-        let gram = Mat::from_fn(rows, rows, |i, j| roots[i] * roots[j] * gram[(i, j)]);
+        let mut gram = inputs.gram()?.whole();
+        for (column, root) in gram.col_iter_mut().zip(&roots) {
+            column.iter_mut().zip(&roots).for_each(|(value, of_row)| *value *= root * of_row);
+        }
         let Eigen { values, vectors } = leading(gram, TOLERANCE)?;
         let mut turned = Mat::zeros(vectors.ncols(), targets.ncols());
         product(turned.as_mut(), vectors.transpose(), targets.as_ref());

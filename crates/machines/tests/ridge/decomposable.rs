@@ -4,8 +4,8 @@ use dsokr_basis::features::DenseRows;
 use dsokr_basis::{Features, Kernel, SketchKind};
 use dsokr_core::loss::Square;
 use dsokr_machines::{
-    Coupling, GramMatrix, InputSketch, LastSystem, Lipschitz, Loss, OutputMatrix, OutputSpace,
-    PreparedSolver, Sketched, Solver, Stop, Targets, TrainingInputs,
+    ConjugateGradients, Coupling, GramMatrix, InputSketch, LastSystem, Lipschitz, Loss,
+    OutputMatrix, OutputSpace, PreparedSolver, Sketched, Solver, Stop, Targets, TrainingInputs,
 };
 use faer::{Mat, mat};
 
@@ -316,6 +316,39 @@ fn many_eigenvalues_are_fitted_from_one_spectrum() {
                         "{what}: {actual}, {expected}"
                     );
                 }
+            }
+        }
+    }
+}
+
+/// Conjugate gradients fit a part for each eigenvalue of M. Parts of one and of two coordinates hold the model of a sketch
+/// with few entries in different forms. The sketched system, which takes one spectrum for all, has the same solution.
+#[test]
+fn parts_of_several_sizes_are_added_up() {
+    let n = 60;
+    let value = |at: usize, step: usize| ((at * step) % 23) as f32 / 8.0;
+    let x: Vec<f32> = (0..n).flat_map(|i| [value(i, 7), value(i, 11)]).collect();
+    let x = Features::Dense(DenseRows::new(2, x).unwrap());
+    let y: Vec<f64> = (0..n * 3).map(|at| f64::from(value(at, 5)) - 1.0).collect();
+    let y = Targets::new(3, y).unwrap();
+    let twice_the_larger = mat![[2.0, 1.0, 0.0], [1.0, 2.0, 0.0], [0.0, 0.0, 3.0]];
+    let twice_the_smaller = mat![[2.0, 1.0, 0.0], [1.0, 2.0, 0.0], [0.0, 0.0, 1.0]];
+    for method in [SketchKind::CountSketch, SketchKind::Accumulation { terms: 3 }] {
+        let sketch = InputSketch { size: 20, method };
+        let sketched = Solver::Sketched(Sketched { sketch: sketch.clone() });
+        let settings = ConjugateGradients {
+            tolerance: 1e-12,
+            iterations: 200,
+            ..ConjugateGradients::new(sketch)
+        };
+        let iterated = Solver::ConjugateGradients(settings);
+        for matrix in [&twice_the_larger, &twice_the_smaller] {
+            let [expected, actual] = [&sketched, &iterated].map(|solver| {
+                let (model, _) = prepared(solver, &x, matrix).fit(&y, 1e-2, false).unwrap();
+                model.predict(&x).unwrap()
+            });
+            for (expected, actual) in expected.iter().zip(&actual) {
+                assert!((expected - actual).abs() < 1e-4, "{expected} {actual}");
             }
         }
     }

@@ -1,10 +1,12 @@
 //! Learned weights of columns against differences of predictions, and what they change.
 
 use dsokr_basis::features::SparseRows;
-use dsokr_basis::{Features, Kernel, RowSource};
+use dsokr_basis::{Features, Kernel, RowSource, SketchKind};
 use dsokr_core::RowWeights;
 use dsokr_core::random::{generator, unit};
 use dsokr_machines::{Arithmetic, KernelModel, Scaling, Targets, TrainingInputs, fit};
+
+use crate::naive::fit_sketched;
 
 const COLUMNS: usize = 24;
 const WIDTH: usize = 3;
@@ -56,6 +58,31 @@ fn weights_are_slopes_of_predictions_beside_those_of_columns_as_frequent() {
         let actual = f64::from(weights.row(column).1[0]);
         assert!((actual - expected).abs() < 1e-4, "column {column}: {actual}, expected {expected}");
     }
+}
+
+/// A model that keeps the entries of a sketch has the slopes of its predictions as well.
+#[test]
+fn a_model_of_a_sketch_has_weights_of_columns() {
+    let rows = rows();
+    let mut random = generator(8, "targets", 0);
+    let values: Vec<f64> = (0..rows.len() * WIDTH).map(|_| unit(&mut random) - 0.5).collect();
+    let targets = Targets::new(WIDTH, values).unwrap();
+    let kind = SketchKind::CountSketch;
+    let model = fit_sketched(Kernel::Linear, &rows, &targets, &kind, 9, 0, 1e-2).unwrap().model;
+    assert_eq!(model.anchors(), 9);
+    let single = (0..COLUMNS as u32).map(|column| [(column, 1.0)]);
+    let single: Features = SparseRows::from_rows(COLUMNS, single).unwrap().into();
+    let slopes = model.predict(&single).unwrap();
+    let squared: Vec<f64> = slopes
+        .chunks_exact(WIDTH)
+        .map(|row| row.iter().map(|&value| f64::from(value).powi(2)).sum())
+        .collect();
+    let weights = Scaling::relevance(&model, &RowWeights::equal()).unwrap().rows(&single).unwrap();
+    let Features::Sparse(weights) = weights else { panic!() };
+    // columns 4 and 5 are in the same number of rows
+    let actual = f64::from(weights.row(4).1[0]) / f64::from(weights.row(5).1[0]);
+    let expected = (squared[4] / squared[5]).sqrt();
+    assert!((actual - expected).abs() < 1e-4 * expected, "{actual}, expected {expected}");
 }
 
 #[test]

@@ -71,7 +71,7 @@ impl Models {
     }
 
     /// Scores of a query under a member, one a candidate of `pool`.
-    fn scores(&self, member: usize, query: usize, pool: &[usize]) -> Vec<f64> {
+    pub fn scores(&self, member: usize, query: usize, pool: &[usize]) -> Vec<f64> {
         let Model { set, rows, .. } = &self.models[member];
         let query = &rows[query * set.dim..][..set.dim];
         pool.iter().map(|&candidate| set.score(query, candidate)).collect()

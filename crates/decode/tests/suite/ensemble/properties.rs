@@ -83,3 +83,22 @@ let gold = golds(seed, 20, 60);
         }
     }
 }
+
+/// Standardised scores of a query whose list is empty are on the scale of those of other queries: among all candidates.
+#[test]
+fn a_query_without_candidates_is_standardised_among_all() {
+    let models = Models::reals(7, 2, 3, 40);
+    let ensemble = models.ensemble();
+    let rule = Combination::Mean { weights: None, standardise: true };
+    let all: Vec<usize> = (0..40).collect();
+    let mut lists: Vec<Vec<u32>> = vec![(0..40).collect(); 3];
+    lists[1].clear();
+    let lists = PerQuery::new(&lists, &models.models[0].candidates).unwrap();
+    let (listed, _) = ensemble.out_of_pool_scores(Pool::PerQuery(&lists), &rule, 0).unwrap();
+    for query in 0..3 {
+        let expected = models.combined(&rule, query, &all)[5];
+        let scores = [0, 1].map(|member| models.scores(member, query, &all)[5]);
+        let actual = listed.combined(query, scores.into_iter());
+        assert!((actual - expected).abs() < 1e-5, "query {query}: {actual}, {expected}");
+    }
+}

@@ -1,0 +1,184 @@
+//! A trained run as one file, to be published or sent.
+//!
+//! The file is a tar archive, compressed by zstd with a checksum, that holds one folder: the run directory without
+//! what only a further training needs (`checkpoint/`, `tensorboard/`), what is made again (`shards/`), and what says
+//! where the data lay on the machine of the training (`data.json`). Equal runs give equal bytes.
+
+use std::fs::{self, File};
+use std::io::{self, BufReader, Read};
+use std::path::{Component, Path, PathBuf};
+
+use dsokr_core::store::{open_input, sync_file, write_atomically};
+
+use super::place::create_whole;
+use super::{CHECKPOINTS, DATA, NEXT_CANDIDATES, RunDir, SHARDS, TENSORBOARD, inner, name};
+use crate::error::{Error, ensure_run};
+
+/// Files and folders of a run that an archive leaves out.
+const LEFT_OUT: [&str; 5] = [CHECKPOINTS, DATA, NEXT_CANDIDATES, SHARDS, TENSORBOARD];
+
+/// The level of zstd: the numbers of a model hardly become smaller at a higher one.
+const LEVEL: i32 = 3;
+
+/// An archive may hold this many times its own bytes, and [`SMALL`] more.
+const MOST_EXPANSION: u64 = 256;
+const SMALL: u64 = 64 << 20;
+
+/// The first bytes of a file that is compressed by zstd.
+const MAGIC: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
+
+/// Whether a path is a file that is compressed as archives of runs are.
+pub fn is_archive(path: &Path) -> bool {
+    let mut first = [0; 4];
+    open_input(path).and_then(|mut file| file.read_exact(&mut first)).is_ok() && first == MAGIC
+}
+
+/// Writes the complete run at `run`, of a model or of an ensemble, as the archive `archive`, whole or not at all.
+///
+/// # Errors
+/// A folder that is no run, is damaged or not trained to its end; errors of the file system.
+pub fn pack(run: &Path, archive: &Path) -> Result<(), Error> {
+    check_complete(run)?;
+    let folder = run.canonicalize().map_err(Error::io(run))?;
+    let root = PathBuf::from(name(&folder));
+    let files = files_of(&folder, Path::new(""))?;
+    let written = write_atomically(archive, |out| {
+        let mut encoder = zstd::Encoder::new(out, LEVEL)?;
+        encoder.include_checksum(true)?;
+        let mut tar = tar::Builder::new(encoder);
+        tar.mode(tar::HeaderMode::Deterministic);
+        for file in &files {
+            tar.append_path_with_name(folder.join(file), root.join(file))?;
+        }
+        tar.into_inner()?.finish()?;
+        Ok(())
+    });
+    Ok(written?)
+}
+
+/// Unpacks the run of an archive at the path that `place` gives for the run's name, whole or not at all; returns that
+/// path.
+///
+/// # Errors
+/// A file that [`pack`] has not written, or that is damaged; a path at which something is; errors of the file system.
+pub fn unpack(
+    archive: &Path,
+    place: impl FnOnce(&str) -> Result<PathBuf, Error>,
+) -> Result<PathBuf, Error> {
+    let name = name_of(archive)?;
+    let run = place(&name)?;
+    let whole = |here: &Path| {
+        extract(archive, &name, here)?;
+        check_complete(here)
+            .map_err(|error| Error::run(archive, format_args!("it holds no complete run: {error}")))
+    };
+    create_whole(&run, whole)?;
+    Ok(run)
+}
+
+/// The entries of an archive, as a reader of all that it holds.
+type Unpacked = io::Take<zstd::Decoder<'static, BufReader<File>>>;
+
+fn open(archive: &Path) -> Result<tar::Archive<Unpacked>, Error> {
+    let file = open_input(archive).map_err(Error::reading(archive))?;
+    let bytes = file.metadata().map_err(Error::io(archive))?.len();
+    let most = bytes.saturating_mul(MOST_EXPANSION).saturating_add(SMALL);
+    let decoder = zstd::Decoder::new(file).map_err(damaged(archive))?;
+    Ok(tar::Archive::new(decoder.take(most)))
+}
+
+fn damaged(archive: &Path) -> impl Fn(io::Error) -> Error {
+    move |error| Error::run(archive, format_args!("damaged, or not an archive of a run: {error}"))
+}
+
+/// The name of an archive's run: that of the folder which the archive holds.
+fn name_of(archive: &Path) -> Result<String, Error> {
+    let mut tar = open(archive)?;
+    let first = tar.entries().and_then(|mut entries| entries.next().transpose());
+    let Some(entry) = first.map_err(damaged(archive))? else {
+        return Err(Error::run(archive, "empty; an archive of a run is needed"));
+    };
+    let path = entry.path().map_err(damaged(archive))?;
+    let folder = path.components().next();
+    match folder.and_then(|folder| folder.as_os_str().to_str().map(|name| (folder, name))) {
+        Some((Component::Normal(_), name)) => Ok(name.to_owned()),
+        Some(_) | None => Err(Error::run(archive, "it does not hold the folder of a run")),
+    }
+}
+
+/// Writes the files of an archive, which all lie in its folder `name`, into the folder `here`.
+fn extract(archive: &Path, name: &str, here: &Path) -> Result<(), Error> {
+    let mut tar = open(archive)?;
+    for entry in tar.entries().map_err(damaged(archive))? {
+        let mut entry = entry.map_err(damaged(archive))?;
+        let path = entry.path().map_err(damaged(archive))?.into_owned();
+        let kind = entry.header().entry_type();
+        if kind.is_dir() {
+            continue;
+        }
+        let inside = path.strip_prefix(name).ok().filter(|inside| is_inside(inside));
+        let Some(inside) = inside.filter(|_| kind.is_file()) else {
+            let message = format_args!(
+                "{} is not a plain file in the folder {name}: not an archive of a run",
+                path.display()
+            );
+            return Err(Error::run(archive, message));
+        };
+        write_new(&mut entry, &here.join(inside)).map_err(damaged(archive))?;
+    }
+    // the checksum stands behind the last entry
+    io::copy(&mut tar.into_inner(), &mut io::sink()).map_err(damaged(archive))?;
+    Ok(())
+}
+
+/// Whether a path stays in its folder.
+fn is_inside(path: &Path) -> bool {
+    let mut parts = path.components().peekable();
+    parts.peek().is_some() && parts.all(|part| matches!(part, Component::Normal(_)))
+}
+
+/// Writes an entry as a new file.
+fn write_new(entry: &mut tar::Entry<Unpacked>, path: &Path) -> io::Result<()> {
+    path.parent().map_or(Ok(()), fs::create_dir_all)?;
+    let mut file = File::create_new(path)?;
+    let bytes = io::copy(entry, &mut file)?;
+    if bytes < entry.size() {
+        let message =
+            format!("it ends early, or holds more than {MOST_EXPANSION} times its own size");
+        return Err(io::Error::new(io::ErrorKind::UnexpectedEof, message));
+    }
+    sync_file(&file)
+}
+
+/// Refuses a folder that is no run, is damaged, or is not trained to its end.
+fn check_complete(run: &Path) -> Result<(), Error> {
+    let folder = RunDir::at(run);
+    let config = folder.config()?;
+    let message = "not trained to its end: only a complete run becomes an archive";
+    ensure_run(folder.report()?.is_some(), run, message)?;
+    inner(run, &config)?.iter().try_for_each(|member| check_complete(member))
+}
+
+/// The files of the folder of a run, by their paths in it, in order.
+fn files_of(run: &Path, within: &Path) -> Result<Vec<PathBuf>, Error> {
+    let folder = run.join(within);
+    let entries: io::Result<Vec<fs::DirEntry>> = fs::read_dir(&folder).and_then(Iterator::collect);
+    let mut names: Vec<_> =
+        entries.map_err(Error::io(&folder))?.iter().map(fs::DirEntry::file_name).collect();
+    names.sort();
+    let mut files = Vec::new();
+    for name in names {
+        let text = name.to_string_lossy();
+        // a hidden file is one that another process is about to put into its place
+        if text.starts_with('.') || LEFT_OUT.contains(&&*text) {
+            continue;
+        }
+        let path = within.join(&name);
+        if run.join(&path).is_dir() {
+            files.extend(files_of(run, &path)?);
+        } else {
+            files.push(path);
+        }
+    }
+    Ok(files)
+}

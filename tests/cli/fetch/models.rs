@@ -1,0 +1,226 @@
+//! Runs as one file: written, published, fetched, unpacked, and served as they are.
+
+use std::fs;
+use std::io::Write;
+use std::process::Output;
+
+use serde_json::json;
+
+use super::{Server, send_part, sha256};
+use crate::ensembles;
+use crate::sandbox::Sandbox;
+use crate::served::Served;
+
+const QUERY: &str = "a ring of kind METH and class ANE";
+
+/// A trained run and its archive.
+fn archived() -> Sandbox {
+    let sandbox = Sandbox::new();
+    sandbox.train("small.toml", &[]);
+    sandbox.succeed(&["export", "runs/small", "--archive", "model.tar.zst"]);
+    sandbox
+}
+
+fn search(sandbox: &Sandbox, run: &str) -> String {
+    sandbox.succeed(&["search", run, QUERY, "--json"])
+}
+
+fn compressed(tar: &[u8]) -> Vec<u8> {
+    zstd::encode_all(tar, 3).unwrap()
+}
+
+/// Refuses a fetch from a file, and leaves nothing.
+fn refused(sandbox: &Sandbox, archive: &str, expected: &[&str]) {
+    sandbox.fail(&["fetch", "model", archive, "--out", "there/copy"], 2, expected);
+    let left = fs::read_dir(sandbox.path("there")).map_or(0, Iterator::count);
+    assert_eq!(left, 0, "{archive}");
+}
+
+#[test]
+fn an_archive_holds_the_run_and_not_where_it_was_made() {
+    let sandbox = archived();
+    sandbox.succeed(&["export", "runs/small", "--archive", "again.tar.zst"]);
+    let read = |name: &str| fs::read(sandbox.path(name)).unwrap();
+    assert!(read("model.tar.zst") == read("again.tar.zst"), "equal runs have unequal archives");
+
+    let fetched = sandbox.succeed(&["fetch", "model", "model.tar.zst", "--out", "copy", "--json"]);
+    let fetched: serde_json::Value = serde_json::from_str(&fetched).unwrap();
+    assert_eq!(fetched["sha256"], sha256(&read("model.tar.zst")));
+    assert_eq!(search(&sandbox, "copy"), search(&sandbox, "runs/small"));
+    for name in ["checkpoint", "data.json"] {
+        assert!(sandbox.path("runs/small").join(name).exists(), "{name}");
+        assert!(!sandbox.path("copy").join(name).exists(), "{name}");
+    }
+    // without --out the run has its own name, and a number where that is taken
+    let shown = sandbox.succeed(&["fetch", "model", "model.tar.zst"]);
+    assert!(shown.starts_with("runs/small-2: SHA-256"), "{shown}");
+    let evaluated = sandbox.succeed(&["evaluate", "runs/small-2", "--data", "data", "--json"]);
+    assert!(evaluated.contains("\"mrr\""), "{evaluated}");
+    // other programs read it too
+    let tar = zstd::decode_all(&read("model.tar.zst")[..]).unwrap();
+    let mut tar = tar::Archive::new(&tar[..]);
+    let mut paths = tar.entries().unwrap().map(|entry| entry.unwrap().path().unwrap().into_owned());
+    assert!(paths.any(|path| path.ends_with("small/metrics.json")));
+}
+
+#[test]
+fn archives_of_ensembles_are_searched_and_served() {
+    let sandbox = ensembles::sandbox();
+    sandbox.train("several.toml", &[]);
+    sandbox.train("ridge.toml", &[]);
+    sandbox.succeed(&["export", "runs/several", "--archive", "several.tar.zst"]);
+    sandbox.succeed(&["export", "runs/ridge", "--archive", "ridge.tar.zst"]);
+    sandbox.succeed(&["fetch", "model", "several.tar.zst", "--out", "copy"]);
+    assert_eq!(search(&sandbox, "copy"), search(&sandbox, "runs/several"));
+
+    let body = json!({"texts": [QUERY], "top": 3});
+    let from_runs = Served::start(&sandbox, &["runs/several", "runs/ridge"]);
+    let from_archives = Served::start(&sandbox, &["several.tar.zst", "ridge.tar.zst"]);
+    for model in ["several", "ridge"] {
+        let mut body = body.clone();
+        body["model"] = model.into();
+        let answers = [&from_runs, &from_archives].map(|served| served.ask("/api/search", &body));
+        assert_eq!(answers[0]["answers"][0]["hits"], answers[1]["answers"][0]["hits"], "{model}");
+    }
+}
+
+#[test]
+fn what_is_no_whole_archive_of_a_run_leaves_nothing() {
+    let sandbox = archived();
+    let whole = fs::read(sandbox.path("model.tar.zst")).unwrap();
+    for part in [0, 3, 4, 20, whole.len() / 2, whole.len() - 1] {
+        fs::write(sandbox.path("cut.tar.zst"), &whole[..part]).unwrap();
+        refused(&sandbox, "cut.tar.zst", &["cut.tar.zst", "damaged"]);
+    }
+    for at in (10..whole.len()).step_by(whole.len() / 7) {
+        let mut changed = whole.clone();
+        changed[at] ^= 0x10;
+        fs::write(sandbox.path("changed.tar.zst"), &changed).unwrap();
+        refused(&sandbox, "changed.tar.zst", &["changed.tar.zst"]);
+    }
+    refused(&sandbox, "small.toml", &["damaged, or not an archive of a run"]);
+    refused(&sandbox, "absent.tar.zst", &["absent.tar.zst"]);
+
+    let archive = |fill: &dyn Fn(&mut tar::Builder<Vec<u8>>)| {
+        let mut tar = tar::Builder::new(Vec::new());
+        fill(&mut tar);
+        fs::write(sandbox.path("odd.tar.zst"), compressed(&tar.into_inner().unwrap())).unwrap();
+    };
+    let append = |tar: &mut tar::Builder<Vec<u8>>, path: &str, bytes: &[u8]| {
+        // the crate refuses to write paths that leave the folder
+        let mut header = tar::Header::new_gnu();
+        header.as_gnu_mut().unwrap().name[..path.len()].copy_from_slice(path.as_bytes());
+        header.set_size(bytes.len() as u64);
+        header.set_cksum();
+        tar.append(&header, bytes).unwrap();
+    };
+    archive(&|_| {});
+    refused(&sandbox, "odd.tar.zst", &["empty"]);
+    for outside in ["small/../../evil", "other/evil", "/tmp/evil", "small"] {
+        archive(&|tar| {
+            append(tar, "small/config.toml", b"");
+            append(tar, outside, b"x");
+        });
+        refused(&sandbox, "odd.tar.zst", &["not a plain file in the folder small"]);
+        assert!(!sandbox.path("evil").exists() && !sandbox.path("there/evil").exists());
+    }
+    archive(&|tar| append(tar, "../evil", b"x"));
+    refused(&sandbox, "odd.tar.zst", &["does not hold the folder of a run"]);
+    archive(&|tar| {
+        append(tar, "small/config.toml", b"");
+        let mut link = tar::Header::new_gnu();
+        link.set_entry_type(tar::EntryType::Symlink);
+        link.set_size(0);
+        tar.append_link(&mut link, "small/basis.safetensors", "/etc/passwd").unwrap();
+    });
+    refused(&sandbox, "odd.tar.zst", &["not a plain file"]);
+    archive(&|tar| append(tar, "small/notes.txt", b"x"));
+    refused(&sandbox, "odd.tar.zst", &["it holds no complete run"]);
+}
+
+#[test]
+fn a_bomb_stops_before_it_fills_the_disk() {
+    let sandbox = Sandbox::new();
+    let mut header = tar::Header::new_gnu();
+    header.set_path("small/zeros").unwrap();
+    header.set_size(4 << 30);
+    header.set_cksum();
+    let mut encoder = zstd::Encoder::new(Vec::new(), 3).unwrap();
+    encoder.write_all(header.as_bytes()).unwrap();
+    let zeros = vec![0; 1 << 20];
+    (0..200).for_each(|_| encoder.write_all(&zeros).unwrap());
+    fs::write(sandbox.path("bomb.tar.zst"), encoder.finish().unwrap()).unwrap();
+    refused(&sandbox, "bomb.tar.zst", &["holds more than 256 times its own size"]);
+}
+
+#[test]
+fn an_incomplete_run_and_a_path_in_a_run_are_refused() {
+    let sandbox = archived();
+    sandbox.fail(
+        &["export", "runs/small", "--archive", "runs/small/model.tar.zst"],
+        2,
+        &["--archive", "outside"],
+    );
+    fs::remove_file(sandbox.path("runs/small/metrics.json")).unwrap();
+    sandbox.fail(
+        &["export", "runs/small", "--archive", "new.tar.zst"],
+        2,
+        &["not trained to its end"],
+    );
+    assert!(!sandbox.path("new.tar.zst").exists());
+    sandbox.fail(
+        &["search", "model.tar.zst", QUERY],
+        2,
+        &["the archive of a run", "fetch model model.tar.zst", "serve model.tar.zst"],
+    );
+    sandbox.fail(&["fetch", "model"], 2, &["the file or the address of its archive"]);
+    sandbox.fail(&["fetch", "chebi20", "model.tar.zst"], 2, &["model before model.tar.zst"]);
+    sandbox.fail(
+        &["fetch", "model", "model.tar.zst", "--out", "runs/small/inner"],
+        2,
+        &["--out", "outside"],
+    );
+}
+
+/// Fetches from an address, without a proxy.
+fn fetch(sandbox: &Sandbox, address: &str, more: &[&str]) -> Output {
+    let common = ["fetch", "model", address, "--timeout", "0.5", "--retries", "1"];
+    let mut command = sandbox.command(&[&common[..], more].concat());
+    ["http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"].iter().for_each(|key| {
+        command.env_remove(key);
+    });
+    command.output().unwrap()
+}
+
+#[test]
+fn an_archive_is_fetched_from_an_address() {
+    let sandbox = archived();
+    let body = fs::read(sandbox.path("model.tar.zst")).unwrap();
+    let sum = sha256(&body);
+    // the first request is cut off in the middle
+    let server = Server::new(move |asked, before, stream| {
+        let sent = if before == 0 { body.len() / 2 } else { body.len() };
+        send_part(stream, asked, "\"1\"", &body, sent);
+    });
+    let address = format!("{}/models/best.tar.zst?raw=1", server.address);
+
+    let wrong = "0".repeat(64);
+    let output = fetch(&sandbox, &address, &["--out", "copy", "--sha256", &wrong]);
+    let errors = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(1), "{errors}");
+    assert!(errors.contains(&sum) && errors.contains(&wrong), "{errors}");
+    assert!(!sandbox.path("copy").exists());
+
+    let output = fetch(&sandbox, &address, &["--out", "copy", "--sha256", &sum]);
+    let errors = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.success(), "{errors}");
+    let shown = String::from_utf8(output.stdout).unwrap();
+    assert!(shown.starts_with(&format!("copy: verified, SHA-256 {sum}")), "{shown}");
+    assert_eq!(search(&sandbox, "copy"), search(&sandbox, "runs/small"));
+    assert!(!sandbox.path(".fetch").exists(), "the download is left");
+    // nothing is downloaded for a place that is taken
+    let before = server.asked().len();
+    let output = fetch(&sandbox, &address, &["--out", "copy"]);
+    assert_eq!(output.status.code(), Some(2), "{}", String::from_utf8_lossy(&output.stderr));
+    assert_eq!(server.asked().len(), before);
+}
