@@ -70,7 +70,7 @@ fn runs_are_compared_with_the_first() {
     sandbox.succeed(&["compare", "a", "b", "--plot", "compared.svg"]);
     let svg = sandbox.read("compared.svg");
     // a mark in the figure and one in the legend for each of two runs and four metrics
-    let heights: Vec<f64> = svg.split("<circle ").skip(1).map(|circle| height(circle)).collect();
+    let heights: Vec<f64> = svg.split("<circle ").skip(1).map(height).collect();
     assert_eq!(heights.len(), 16, "{svg}");
     assert!(svg.contains("MRR (95 % intervals)") && svg.contains(">2: b</text>"), "{svg}");
     assert!(heights[0] < heights[1], "the mark of the better run is not the higher one: {svg}");

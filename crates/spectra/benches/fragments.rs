@@ -16,8 +16,8 @@ use dsokr_spectra::{FileContext, PeakExplainer, Spectrum, SpectrumFormat};
 type Failure = Box<dyn std::error::Error>;
 
 fn main() -> Result<(), Failure> {
-    let arguments = std::env::args().skip(1).filter(|argument| argument != "--bench");
-    let Some(file) = arguments.last() else {
+    let mut arguments = std::env::args().skip(1).filter(|argument| argument != "--bench");
+    let Some(file) = arguments.next_back() else {
         // it needs data, so `cargo bench` of everything does not run it
         eprintln!("no file: train.mgf, validation.mgf");
         return Ok(());
