@@ -180,20 +180,16 @@ impl Architecture {
             products: 0.0,
         };
         let rows_of_positions = if self.position_kind.has_table() { positions } else { 0 };
-        // of attention that keeps the scores of all pairs of tokens
-        let scores = if self.position_kind.is_fused(length as usize) {
-            0.0
-        } else {
-            4.0 * heads as f64 * length * length
-        };
-        vec![
+        // units that no fused operation activates have 32 bits on GPUs too
+        let is_fused = !self.gated && self.activation == Activation::Gelu;
+        let unit_width = if is_fused { gpu_width } else { 4.0 };
+        let mut parts = vec![
             tables("tokens.vocabulary × width", (vocabulary + types) as f64),
             tables("max_length × width", rows_of_positions as f64),
             PartSize {
                 keys: "layers × width".into(),
                 parameters: own * (4.0 * width * width + 9.0 * width),
-                activations: length * width * (12.0 * kept + depth)
-                    + kept * (heads as f64 * length + scores),
+                activations: length * width * (12.0 * kept + depth) + kept * heads as f64 * length,
                 gpu_width,
                 products: share * depth * length * (4.0 * width * width + 2.0 * length * width),
             },
@@ -201,10 +197,21 @@ impl Architecture {
                 keys: "layers × width × feed_forward".into(),
                 parameters: own * (width * (inner + units) + units),
                 activations: kept * length * (2.0 * units + inner),
-                gpu_width,
+                gpu_width: unit_width,
                 products: share * depth * length * width * (inner + units),
             },
             layers_size("width", widths),
-        ]
+        ];
+        if !self.position_kind.is_fused(length as usize) {
+            // the scores of all pairs of tokens
+            parts.push(PartSize {
+                keys: "layers × heads × max_length".into(),
+                parameters: 0.0,
+                activations: kept * 4.0 * heads as f64 * length * length,
+                gpu_width: 4.0,
+                products: 0.0,
+            });
+        }
+        parts
     }
 }

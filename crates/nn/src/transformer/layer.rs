@@ -3,7 +3,7 @@ use std::sync::Arc;
 use burn::backend::tensor::FloatTensor;
 use burn::backend::{DispatchKindConversion, DispatchTensor};
 use burn::module::{Module, ModuleVisitor, Param};
-use burn::tensor::{Device, Tensor};
+use burn::tensor::{DType, Device, Tensor};
 use dsokr_kernels::{
     Attention, Dropout, Engine, Operation, Sequences, SparseBatch, attention, attention_first, bag,
     linear_gelu, masked, of_backend, run,
@@ -186,7 +186,7 @@ impl Layer {
     ) -> Tensor<2> {
         let Architecture { feed_forward, activation, gated, precision, .. } = *architecture;
         if gated {
-            let both = self.up.forward(x, precision);
+            let both = wide(self.up.forward(x, precision));
             let units = activation.apply(both.clone().narrow(1, 0, feed_forward));
             return masked(units * both.narrow(1, feed_forward, feed_forward), dropout);
         }
@@ -194,7 +194,7 @@ impl Layer {
             let w = self.up.weight.val();
             return linear_gelu(x, w, self.up.bias(), precision, dropout);
         }
-        masked(activation.apply(self.up.forward(x, precision)), dropout)
+        masked(activation.apply(wide(self.up.forward(x, precision))), dropout)
     }
 
     /// [`forward`](Self::forward) that keeps only its input and computes the layer again in the backward pass
@@ -214,6 +214,12 @@ impl Layer {
         };
         x.is_autodiff().then(|| run(recomputed(), self.inputs(x.clone())))
     }
+}
+
+/// Returns products as 32-bit numbers: GPUs leave some in 16 bits, in which activations and their factors would be
+/// rounded once more.
+fn wide(x: Tensor<2>) -> Tensor<2> {
+    if x.dtype() == DType::F32 { x } else { x.cast(DType::F32) }
 }
 
 /// Returns the dropout site of a place in a layer; site 0 belongs to the embeddings.

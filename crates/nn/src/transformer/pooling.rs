@@ -119,11 +119,8 @@ impl Readout {
         let along_text = graph.int(1);
         // 1, 2, 3, … for the tokens of each text
         let places = graph.node("CumSum", &[mask, &along_text], &[]);
-        let skipped = graph.floats(&[], &[self.skipped as f32]);
-        let behind = graph.node("Greater", &[&places, &skipped], &[]);
-        let to_floats = [("to", Attribute::Int(Type::Float as i64))];
-        let behind = graph.node("Cast", &[&behind], &to_floats);
-        let pooled = graph.node("Mul", &[mask, &behind], &[]);
+        let pooled =
+            if self.skipped == 0 { mask.clone() } else { self.onnx_pooled(graph, mask, &places) };
         let mut parts = Vec::new();
         for &pooling in &self.pooling {
             parts.push(onnx_pool(graph, pooling, x, mask, &pooled, &places));
@@ -133,6 +130,23 @@ impl Readout {
             [only] => only.clone(),
             _ => graph.node("Concat", &parts, &[("axis", Attribute::Int(-1))]),
         }
+    }
+}
+
+impl Readout {
+    /// Returns 1 for the tokens behind the skipped ones, of which the last token of a text is none.
+    fn onnx_pooled(&self, graph: &mut Graph, mask: &Value, places: &Value) -> Value {
+        let along_text = graph.ints(&[1]);
+        let each = [("keepdims", Attribute::Int(1))];
+        let lengths = graph.node("ReduceSum", &[mask, &along_text], &each);
+        let one = graph.floats(&[], &[1.0]);
+        let all_but_last = graph.node("Sub", &[&lengths, &one], &[]);
+        let skipped = graph.floats(&[], &[self.skipped as f32]);
+        let skipped = graph.node("Min", &[&skipped, &all_but_last], &[]);
+        let behind = graph.node("Greater", &[places, &skipped], &[]);
+        let to_floats = [("to", Attribute::Int(Type::Float as i64))];
+        let behind = graph.node("Cast", &[&behind], &to_floats);
+        graph.node("Mul", &[mask, &behind], &[])
     }
 }
 
