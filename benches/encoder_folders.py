@@ -24,7 +24,7 @@ OUT = Path(sys.argv[1] if len(sys.argv) > 1 else "crates/nn/tests/golden")
 SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
 VOCABULARY = SPECIAL + list("abcdefgABCD:") + ["##" + letter for letter in "abcdefg"]
 # of odd and even numbers of tokens, and more than fit
-TEXTS = ["", "a", "ab c", "Ab Ca dd", "b a c d e f g a b c d e f g ab", "gg: x c"]
+TEXTS = ["", "a", "ab c", "Ab Ca dd", "b a c d e f g a b c d e f g ab", "gg: x c", "A[SEP]Ab"]
 
 
 def randomise(module, deviation=0.3):
@@ -122,6 +122,11 @@ def sentences():
         prompts={"query": "c: d", "document": "b"})
     shutil.rmtree(scratch)
 
+    # a prompt for texts of no particular kind, which queries are not
+    unnamed = old("sentences-default-prompt", ["Transformer", "Pooling"], {"max_seq_length": 12, "do_lower_case": False},
+                  {"prompts": {"passage": "a b"}, "default_prompt_name": "passage"})
+    write(unnamed / "1_Pooling/config.json", pooling(mean_tokens=True))
+
     for folder in sorted(OUT.glob("sentences-*")):
         model = SentenceTransformer(str(folder), device="cpu")
         query = model.prompts.get("query", "")
@@ -166,6 +171,12 @@ def families():
         model = AutoModel.from_config(config).eval()
         randomise(model)
         model.save_pretrained(folder)
+        if name == "esm":
+            # most checkpoints of ESM-2 have a table of positions, which rotary positions leave unused
+            tensors = load_file(folder / "model.safetensors")
+            tensors["embeddings.position_embeddings.weight"] = torch.randn(44, 8)
+            save_file(tensors, folder / "model.safetensors", metadata={"format": "pt"})
+            model = AutoModel.from_pretrained(folder).eval()
         states = [model(input_ids=torch.tensor([row])).last_hidden_state[0] for row in ids]
         states = torch.cat(states)
         (states * torch.cos(torch.arange(states.numel(), dtype=torch.float64)).float().view_as(states)).sum().backward()
@@ -199,15 +210,70 @@ def tokenizers():
     mpnet = clear("tokenizer-mpnet")
     words = ["<s>", "<pad>", "</s>", "[UNK]", "the", "ring", "##s", "of", ",", "!", "na", "##ive", "12", "a", "<mask>"]
     (mpnet / "vocab.txt").write_text("\n".join(words) + "\n")
+    esm_without_eos = clear("tokenizer-esm-without-eos")
+    shutil.copy(esm / "vocab.txt", esm_without_eos)
+    write(esm_without_eos / "tokenizer_config.json", {"tokenizer_class": "EsmTokenizer", "eos_token": None})
     read = {
         roberta: RobertaTokenizer.from_pretrained(str(roberta)),
         esm: EsmTokenizer(str(esm / "vocab.txt")),
         mpnet: MPNetTokenizer.from_pretrained(str(mpnet)),
+        esm_without_eos: EsmTokenizer.from_pretrained(str(esm_without_eos)),
+    }
+    for folder, tokenizer in read.items():
+        write(folder / "expected.json", {"texts": texts, "ids": [tokenizer(text)["input_ids"] for text in texts]})
+
+    # tokens that are added to a vocabulary, in the files of present and of former versions
+    token = lambda content, **flags: {
+        "content": content, "lstrip": False, "normalized": False, "rstrip": False, "single_word": False, "special": True,
+        **flags}
+    texts = ["the [MOL] ring", "[mol]ring", "the ring a of", "RING A!", "rings Ring A", "[MASK] the", "the<mol> <mask>ring",
+             "a <extra> <extras>ring", "the <more>", "MK<extra>TA <mask> Y"]
+    bert = clear("tokenizer-bert-added")
+    words = [*SPECIAL, "the", "ring", "##s", "of", ",", "!", "a"]
+    (bert / "vocab.txt").write_text("\n".join(words) + "\n")
+    added = [token(word) for word in SPECIAL] + [
+        token("[MOL]", lstrip=True, rstrip=True), token("Ring A", normalized=True, special=False, single_word=True)]
+    places = [*range(5), len(words), len(words) + 1]
+    write(bert / "tokenizer_config.json", {
+        "tokenizer_class": "BertTokenizer", "do_lower_case": True,
+        "added_tokens_decoder": {str(at): token for at, token in zip(places, added)}})
+    roberta_added = clear("tokenizer-roberta-added")
+    for name in ["vocab.json", "merges.txt"]:
+        shutil.copy(roberta / name, roberta_added)
+    mask = token("<mask>", lstrip=True)
+    del mask["special"]
+    write(roberta_added / "special_tokens_map.json", {"mask_token": mask, "additional_special_tokens": ["<mol>"]})
+    size = len(tokens)
+    write(roberta_added / "added_tokens.json", {"<extra>": size, "<mol>": size + 2, "<more>": size + 1})
+    esm_added = clear("tokenizer-esm-added")
+    shutil.copy(esm / "vocab.txt", esm_added)
+    write(esm_added / "added_tokens.json", {"<extra>": 33, "<more>": 34})
+    read = {
+        bert: BertTokenizerFast.from_pretrained(str(bert)),
+        roberta_added: RobertaTokenizer.from_pretrained(str(roberta_added)),
+        esm_added: EsmTokenizer.from_pretrained(str(esm_added)),
     }
     for folder, tokenizer in read.items():
         write(folder / "expected.json", {"texts": texts, "ids": [tokenizer(text)["input_ids"] for text in texts]})
 
 
+def defaults():
+    """What a config.json means that does not say it: the activation, epsilon, and shares of dropout. What a family's
+    configuration does not have is null."""
+    classes = [AlbertConfig, BertConfig, DistilBertConfig, ElectraConfig, EsmConfig, ModernBertConfig, MPNetConfig,
+               NomicBertConfig]
+    values = {}
+    for config in (kind() for kind in classes):
+        first = lambda *names: next((getattr(config, name) for name in names if hasattr(config, name)), None)
+        values[config.model_type] = {
+            "activation": first("hidden_act", "hidden_activation", "activation"),
+            "epsilon": first("layer_norm_eps", "norm_eps"),
+            "dropout": first("hidden_dropout_prob", "embedding_dropout", "dropout"),
+            "attention_dropout": first("attention_probs_dropout_prob", "attention_dropout")}
+    write(OUT / "defaults.json", values)
+
+
 sentences()
 families()
+defaults()
 tokenizers()

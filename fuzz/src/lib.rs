@@ -18,6 +18,7 @@ pub fn folder() -> &'static Path {
 /// Writes a file of the folder of this process.
 pub fn file(name: &str, bytes: impl AsRef<[u8]>) -> PathBuf {
     let path = FOLDER.join(name);
+    fs::create_dir_all(path.parent().unwrap_or(&FOLDER)).unwrap();
     fs::write(&path, bytes).unwrap();
     path
 }

@@ -3,9 +3,9 @@
 use std::path::Path;
 
 use dsokr_core::store::read_text;
-use serde_json::Value;
+use serde_json::{Value, json};
 use tokenizers::normalizers::Precompiled;
-use tokenizers::{PostProcessor, TruncationDirection};
+use tokenizers::{PostProcessor, TruncationDirection, TruncationParams};
 
 use crate::error::{Error, check};
 
@@ -35,6 +35,38 @@ impl Tokenizer {
         Self::checked(inner, path, json)
     }
 
+    /// Returns the tokenizer of texts that are lower-cased first, character by character and outside of special tokens;
+    /// errors name `path`. One that does so already stays as it is.
+    pub(crate) fn lower_cased(self, path: &Path) -> Result<Self, Error> {
+        let library = |e: tokenizers::Error| Error::file(path, e);
+        let mut json: Value = serde_json::from_str(&self.json)
+            .map_err(|e| Error::file(path, format!("not a tokenizer: {e}")))?;
+        let parts = normalizers(&json["normalizer"]);
+        if parts.iter().any(|part| part["type"] == "Lowercase") {
+            return Ok(self);
+        }
+        let others = parts.into_iter().filter(|part| !part.is_null()).cloned();
+        let all: Vec<Value> = [json!({ "type": "Lowercase" })].into_iter().chain(others).collect();
+        json["normalizer"] = json!({ "type": "Sequence", "normalizers": all });
+        let json = json.to_string();
+        let inner = json.parse::<tokenizers::Tokenizer>().map_err(library)?;
+        Self::checked(inner, path, json)
+    }
+
+    /// Returns the tokenizer.json by which other programs get the ids of [`encode`](Self::encode): it truncates texts
+    /// to `max_length` and has no padding.
+    ///
+    /// # Errors
+    /// [`Error::Tokenizer`].
+    pub fn json_for(&self, max_length: usize) -> Result<String, Error> {
+        let mut inner = self.inner.clone();
+        inner.with_truncation(Some(TruncationParams {
+            max_length,
+            ..TruncationParams::default()
+        }))?;
+        Ok(inner.to_string(false)?)
+    }
+
     /// Creates a tokenizer with its own post-processor; errors name `path`.
     pub(crate) fn checked(
         mut inner: tokenizers::Tokenizer,
@@ -44,8 +76,14 @@ impl Tokenizer {
         let fail = |message: String| Err(Error::file(path, message));
         let library = |e: tokenizers::Error| Error::file(path, e);
         inner.with_truncation(None).map_err(library)?.with_padding(None);
-        // the library looks the token for unknown words up only when a text needs it
         let read = serde_json::from_str::<Value>(&json).unwrap_or_default();
+        if read["truncation"]["direction"] == "Left" {
+            return fail(
+                "truncation.direction = \"Left\": \"Right\", texts are truncated at their ends"
+                    .into(),
+            );
+        }
+        // the library looks the token for unknown words up only when a text needs it
         if let Some(token) = read["model"]["unk_token"].as_str()
             && inner.token_to_id(token).is_none()
         {

@@ -2,7 +2,7 @@ use std::path::Path;
 
 use serde_json::{Map, Value};
 
-use super::families::{self, Family};
+use super::families::{self, Defaults, Family};
 use super::json::JsonFile;
 use crate::error::Error;
 use crate::transformer::{Activation, Architecture};
@@ -26,8 +26,9 @@ impl Config {
         let family = families::of(&keys)
             .ok_or_else(|| keys.refuse("model_type", &format!("one of {}", families::names())))?;
         let names = family.keys;
+        let Defaults { activation, epsilon, dropout } = names.defaults;
         let activation =
-            keys.value(names.activation, Some(Activation::Gelu), &Activation::names(), |value| {
+            keys.value(names.activation, Some(activation), &Activation::names(), |value| {
                 Activation::named(value.as_str()?)
             })?;
         let is_rotary_too = family.name == "esm";
@@ -48,7 +49,6 @@ impl Config {
             let allowed = format!("a divisor of {} = {width}", names.width);
             return Err(keys.refuse(names.heads, &allowed));
         }
-        // by default the family's dropout
         let inside = |value: &Value| value.as_f64().filter(|value| 0.0 < *value && *value < 1.0);
         let mut architecture = Architecture {
             vocabulary: keys.size("vocab_size")?,
@@ -59,9 +59,9 @@ impl Config {
             heads,
             feed_forward: keys.size(names.feed_forward)?,
             activation,
-            epsilon: keys.value(names.epsilon, Some(1e-12), "a number in (0, 1)", inside)?,
-            dropout: keys.rate(names.dropout, 0.1)?,
-            attention_dropout: keys.rate(names.attention_dropout, 0.1)?,
+            epsilon: keys.value(names.epsilon, Some(epsilon), "a number in (0, 1)", inside)?,
+            dropout: keys.rate(names.dropout, dropout)?,
+            attention_dropout: keys.rate(names.attention_dropout, dropout)?,
             ..Architecture::default()
         };
         (family.differences)(&keys, &mut architecture)?;

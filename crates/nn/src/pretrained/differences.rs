@@ -1,6 +1,6 @@
 //! How each family of models differs from BERT, as its config.json says it.
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::json::JsonFile;
 use crate::error::Error;
@@ -95,6 +95,7 @@ pub(super) fn modernbert(file: &JsonFile, architecture: &mut Architecture) -> Re
         let kinds = kinds.collect::<Option<Vec<_>>>()?;
         (kinds.len() == layers).then_some(Some(kinds))
     })?;
+    only_default_scaling(file)?;
     let window = file.integer("local_attention", 1..=u64::from(u32::MAX), Some(128))?;
     let (global, near) = rope_bases(file)?;
     architecture.position_kind = Positions::Rotary {
@@ -114,10 +115,12 @@ pub(super) fn modernbert(file: &JsonFile, architecture: &mut Architecture) -> Re
 }
 
 pub(super) fn nomic(file: &JsonFile, architecture: &mut Architecture) -> Result<(), Error> {
+    only_default_scaling(file)?;
+    // of older files
+    let base = base(file, "rope_theta", NOMIC_BASE)?;
     let allowed = "an object with {\"rope_type\": \"default\", \"rope_theta\": …}";
-    let base = file.value("rope_parameters", Some(NOMIC_BASE), allowed, |value| {
-        rope_base(value, NOMIC_BASE)
-    })?;
+    let base =
+        file.value("rope_parameters", Some(base), allowed, |value| rope_base(value, base))?;
     let head = architecture.width / architecture.heads;
     file.only("head_dim", |value| value.is_null() || value == head, &format!("{head}"))?;
     nomic_layers(file, architecture, base)
@@ -136,7 +139,9 @@ pub(super) fn nomic_of_hub(file: &JsonFile, architecture: &mut Architecture) -> 
     ] {
         file.only(key, |value| value.is_null() || value == false, "false")?;
     }
-    file.only("rotary_emb_fraction", |value| value.as_f64() == Some(1.0), "1.0")?;
+    // the model's code turns nothing where it is not said
+    let whole = |share: &Value| (share.as_f64() == Some(1.0)).then_some(());
+    file.value("rotary_emb_fraction", None, "1.0", whole)?;
     file.only("rotary_emb_scale_base", Value::is_null, "null")?;
     architecture.activation =
         file.value("activation_function", None, "\"swiglu\" or \"geglu\"", |value| {
@@ -149,11 +154,11 @@ pub(super) fn nomic_of_hub(file: &JsonFile, architecture: &mut Architecture) -> 
     // longer texts need angles that depend on their length
     let trained = file.integer("max_trained_positions", 1..=u64::from(u32::MAX), Some(2048))?;
     architecture.positions = architecture.positions.min(trained);
-    let base = base(file, "rotary_emb_base", NOMIC_BASE)?;
+    let base = base(file, "rotary_emb_base", 10_000.0)?;
     nomic_layers(file, architecture, base)
 }
 
-/// The base of the angles of Nomic's models.
+/// The base of the angles of Nomic's models, where a configuration in transformers' keys does not say it.
 const NOMIC_BASE: f64 = 1000.0;
 
 fn nomic_layers(file: &JsonFile, architecture: &mut Architecture, base: f64) -> Result<(), Error> {
@@ -166,17 +171,36 @@ fn nomic_layers(file: &JsonFile, architecture: &mut Architecture, base: f64) -> 
     Ok(())
 }
 
-/// Returns the base of an object with parameters of rotary positions, unless they change with the length of texts.
+/// Returns the base of an object with parameters of rotary positions, unless they change with the length of texts, or
+/// turn a part of the coordinates only.
 fn rope_base(parameters: &Value, default: f64) -> Option<f64> {
     if parameters.is_null() {
         return Some(default);
     }
-    let is_default = parameters["rope_type"].as_str().is_none_or(|kind| kind == "default");
-    let theta = match &parameters["rope_theta"] {
-        Value::Null => Some(default),
-        theta => theta.as_f64().filter(|theta| theta.is_finite() && *theta > 1.0),
+    let parameters = parameters.as_object()?;
+    // older files say `type`
+    let mut kinds = ["rope_type", "type"].into_iter().filter_map(|key| parameters.get(key));
+    let is_default = kinds.all(|kind| kind.is_null() || kind == "default");
+    let is_whole =
+        parameters.get("partial_rotary_factor").is_none_or(|share| share.as_f64() == Some(1.0));
+    let theta = match parameters.get("rope_theta") {
+        None | Some(Value::Null) => Some(default),
+        Some(theta) => theta.as_f64().filter(|theta| theta.is_finite() && *theta > 1.0),
     };
-    theta.filter(|_| is_default)
+    theta.filter(|_| is_default && is_whole)
+}
+
+/// Refuses positions that older files scale in a key of its own.
+fn only_default_scaling(file: &JsonFile) -> Result<(), Error> {
+    let is_default = |value: &Value| {
+        let only_kind = |own: &Map<String, Value>| {
+            own.values().all(|kind| kind == "default") && !own.is_empty()
+        };
+        value.is_null() || value.as_object().is_some_and(only_kind)
+    };
+    file.only("rope_scaling", is_default, "null: scaled positions are not supported")?;
+    let is_whole = |share: &Value| share.is_null() || share.as_f64() == Some(1.0);
+    file.only("partial_rotary_factor", is_whole, "null or 1.0")
 }
 
 /// Returns the base of the angles of rotary positions.
@@ -195,7 +219,13 @@ fn rope_bases(file: &JsonFile) -> Result<(f64, f64), Error> {
         if value.is_null() {
             return Some(old);
         }
-        let of_kind = |kind: &str, default: f64| rope_base(&value[kind], default);
+        let kinds = ["full_attention", "sliding_attention"];
+        let value =
+            value.as_object().filter(|own| own.keys().all(|key| kinds.contains(&&**key)))?;
+        let of_kind = |kind: &str, default: f64| match value.get(kind) {
+            Some(parameters) => rope_base(parameters, default),
+            None => Some(default),
+        };
         Some((of_kind("full_attention", old.0)?, of_kind("sliding_attention", old.1)?))
     })
 }

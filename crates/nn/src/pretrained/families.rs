@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::differences;
 use super::json::JsonFile;
 use crate::error::Error;
-use crate::transformer::Architecture;
+use crate::transformer::{Activation, Architecture};
 
 /// A family of models.
 #[derive(Debug)]
@@ -51,7 +51,20 @@ pub(super) struct Keys {
     pub(super) attention_dropout: &'static str,
     /// The number of token types; `None` for a family without them.
     pub(super) types: Option<&'static str>,
+    pub(super) defaults: Defaults,
 }
+
+/// What a config.json means that does not say it.
+#[derive(Debug)]
+pub(super) struct Defaults {
+    pub(super) activation: Activation,
+    pub(super) epsilon: f64,
+    /// Of both shares of dropout.
+    pub(super) dropout: f32,
+}
+
+const BERT_DEFAULTS: Defaults =
+    Defaults { activation: Activation::Gelu, epsilon: 1e-12, dropout: 0.1 };
 
 const BERT_KEYS: Keys = Keys {
     width: "hidden_size",
@@ -64,6 +77,7 @@ const BERT_KEYS: Keys = Keys {
     dropout: "hidden_dropout_prob",
     attention_dropout: "attention_probs_dropout_prob",
     types: Some("type_vocab_size"),
+    defaults: BERT_DEFAULTS,
 };
 
 /// What a family's weight files call the parts of a body, without `.weight` and `.bias`. Of layers, what follows
@@ -198,7 +212,10 @@ pub(super) static FAMILIES: [Family; 12] = [
     Family {
         name: "albert",
         class: "AlbertModel",
-        keys: &BERT_KEYS,
+        keys: &Keys {
+            defaults: Defaults { activation: Activation::GeluTanh, dropout: 0.0, ..BERT_DEFAULTS },
+            ..BERT_KEYS
+        },
         names: &Names {
             projection: "encoder.embedding_hidden_mapping_in",
             layer: "encoder.albert_layer_groups.#.albert_layers.0.",
@@ -237,6 +254,7 @@ pub(super) static FAMILIES: [Family; 12] = [
             dropout: "embedding_dropout",
             attention_dropout: "attention_dropout",
             types: None,
+            defaults: Defaults { epsilon: 1e-5, dropout: 0.0, ..BERT_DEFAULTS },
             ..BERT_KEYS
         },
         names: &Names {
@@ -259,7 +277,10 @@ pub(super) static FAMILIES: [Family; 12] = [
     Family {
         name: "nomic_bert",
         class: "NomicBertModel",
-        keys: &BERT_KEYS,
+        keys: &Keys {
+            defaults: Defaults { activation: Activation::Silu, dropout: 0.0, ..BERT_DEFAULTS },
+            ..BERT_KEYS
+        },
         names: &NOMIC_NAMES,
         vocabulary: BERT_TOKENS,
         differences: differences::nomic,
@@ -277,6 +298,8 @@ pub(super) static FAMILIES: [Family; 12] = [
             epsilon: "layer_norm_epsilon",
             dropout: "resid_pdrop",
             attention_dropout: "attn_pdrop",
+            // those of GPT-2, whose configuration it extends
+            defaults: Defaults { epsilon: 1e-5, ..BERT_DEFAULTS },
             ..BERT_KEYS
         },
         names: &NOMIC_NAMES,

@@ -12,6 +12,7 @@
 //! of pre-training and of other tasks (`cls`, `lm_head`, `classifier`, …), and the buffers of some files. Any other tensor, and any missing one, is an error, so the weights of a
 //! different architecture are never half loaded.
 
+mod added_tokens;
 mod config;
 mod differences;
 mod families;
@@ -45,7 +46,7 @@ use crate::transformer::{
     Architecture, Body, Pooling, Positions, Readout, SentenceLayer, SentenceLayers, Transformer,
 };
 use config::Config;
-pub use sentences::{ModuleFolder, Sentences, module_folders, sentence_files};
+pub use sentences::{ModuleFolder, Sentences, module_folders, sentence_files, transformer_folder};
 use tensors::{Tensors, weight_file};
 pub use texts::TextReader;
 pub use write::is_exported;
@@ -77,6 +78,8 @@ pub struct Pretrained {
     companions: Vec<(&'static str, Vec<u8>)>,
     /// The layers behind the transformer, lengths and prompts, if it is a model of sentence-transformers.
     pub sentences: Option<Sentences>,
+    /// The folder of the weights.
+    source: Option<PathBuf>,
     /// The weight file, or the index of several.
     weights: Option<PathBuf>,
     /// The weight file of each dense layer behind the transformer.
@@ -115,6 +118,8 @@ impl Pretrained {
         } else {
             vocabulary::read(folder, config.family.vocabulary)?
         };
+        let is_lower_cased = sentences.as_ref().is_some_and(|sentences| sentences.lower_case);
+        let tokenizer = if is_lower_cased { tokenizer.lower_cased(&path)? } else { tokenizer };
         let size = tokenizer.vocabulary();
         let rows = config.architecture.vocabulary;
         if size > rows {
@@ -136,6 +141,7 @@ impl Pretrained {
             tokenizer,
             companions,
             sentences,
+            source: None,
             weights: None,
             dense_weights: Vec::new(),
         })
@@ -148,6 +154,7 @@ impl Pretrained {
     pub fn find_weights(&mut self, folder: &Path) -> Result<(), Error> {
         // a run keeps what the folder says, and not where its parts lie
         let there = Sentences::read(folder)?;
+        self.source = Some(folder.to_path_buf());
         self.weights = Some(weight_file(&below(folder, there.as_ref()))?);
         if let Some(there) = there {
             self.dense_weights = there.weights(folder)?;
@@ -207,12 +214,14 @@ impl Pretrained {
         layers: &[SentenceLayer],
         device: &Device,
     ) -> Result<SentenceLayers, Error> {
-        let drawn = SentenceLayers::init(layers, &mut generator(0, "sentence", 0), device);
+        let draw = || SentenceLayers::init(layers, &mut generator(0, "sentence", 0), device);
         match &self.sentences {
             Some(sentences) if self.weights.is_some() && !layers.is_empty() => {
-                restore(drawn, sentences.parameters(&self.dense_weights)?)
+                // first, because nothing else bounds the sizes that the folder says
+                let parameters = sentences.parameters(&self.dense_weights)?;
+                restore(draw(), parameters)
             }
-            _ => Ok(drawn),
+            _ => Ok(draw()),
         }
     }
 
@@ -317,7 +326,6 @@ impl PretrainedConfig {
         TextReader {
             tokenizer: model.tokenizer.clone(),
             prompt,
-            lower_case: sentences.is_some_and(|sentences| sentences.lower_case),
             max_length: self.max_length(model),
         }
     }

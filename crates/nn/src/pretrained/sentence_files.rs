@@ -15,6 +15,8 @@ pub(super) const MODULES: &str = "modules.json";
 pub(super) const PROMPTS: &str = "config_sentence_transformers.json";
 /// The name of the prompt for queries.
 pub(super) const QUERY: &str = "query";
+/// The name of the prompt for what is searched; like the one for queries, every model has it.
+const DOCUMENT: &str = "document";
 
 /// The settings of the transformer, under the names that versions of the library gave the file.
 pub(super) const SETTINGS: [&str; 7] = [
@@ -26,6 +28,26 @@ pub(super) const SETTINGS: [&str; 7] = [
     "sentence_xlm-roberta_config.json",
     "sentence_xlnet_config.json",
 ];
+
+/// Settings of the transformer that change vectors, under their present and their former names.
+const NO_SETTINGS: [&str; 10] = [
+    "processing_kwargs",
+    "query_length",
+    "query_expansion",
+    "processor_kwargs",
+    "tokenizer_args",
+    "model_kwargs",
+    "model_args",
+    "config_kwargs",
+    "config_args",
+    "tokenizer_name_or_path",
+];
+
+/// Returns whether a setting is one of nothing. The library takes no permission to run code from a file.
+fn says_nothing(value: &Value) -> bool {
+    let is_empty = |own: &Map<String, Value>| own.keys().all(|key| key == "trust_remote_code");
+    value.is_null() || value.as_object().is_some_and(is_empty)
+}
 
 /// The kinds of pooling by their names in `pooling_mode`, and by their older keys, in the order in which the library
 /// puts the vectors side by side.
@@ -110,7 +132,7 @@ pub(super) fn read_pooling(folder: &Path) -> Result<(Vec<Pooling>, bool, Option<
     let size = |key: &str| {
         file.value(key, Some(None), "a whole number from 1 on", |value| {
             let size = usize::try_from(value.as_u64()?).ok()?;
-            (size > 0).then_some(Some(size))
+            (0 < size && size <= i32::MAX as usize).then_some(Some(size))
         })
     };
     let width = size("embedding_dimension")?.or(size("word_embedding_dimension")?);
@@ -161,13 +183,12 @@ pub(super) fn read_dense(
 /// Reads the settings of the transformer: the longest text, and whether texts are lower-cased.
 pub(super) fn read_settings(folder: &Path) -> Result<(Option<usize>, bool), Error> {
     let length = |file: &JsonFile, key: &str| {
-        file.value(key, Some(None), "a whole number from 1 on", |value| {
+        file.value(key, Some(None), "null or a whole number from 1 on", |value| {
             // tokenizers without a limit have 10³⁰
-            let length = value.as_f64().filter(|length| *length >= 1.0);
-            let length = length.filter(|length| *length <= f64::from(i32::MAX));
-            match length {
-                Some(length) => Some(Some(length as usize)),
-                None => (value.is_null() || value.is_number()).then_some(None),
+            let is_limit = value.as_f64().is_some_and(|length| length <= f64::from(i32::MAX));
+            match value.as_u64().filter(|length| *length >= 1) {
+                Some(length) if is_limit => Some(Some(length as usize)),
+                _ => (value.is_null() || (value.is_number() && !is_limit)).then_some(None),
             }
         })
     };
@@ -184,29 +205,38 @@ pub(super) fn read_settings(folder: &Path) -> Result<(Option<usize>, bool), Erro
         };
         only("transformer_task", "feature-extraction")?;
         only("module_output_name", "token_embeddings")?;
-        let allowed = "texts whose vectors are {\"method\": \"forward\", \"method_output_name\": \
+        let allowed = "only texts, whose vectors are {\"method\": \"forward\", \"method_output_name\": \
                        \"last_hidden_state\"}";
-        file.value("modality_config", Some(()), allowed, |value| {
-            let text = value.get("text")?;
-            let fits =
-                text["method"] == "forward" && text["method_output_name"] == "last_hidden_state";
-            (value.is_null() || fits).then_some(())
-        })?;
+        let is_text = |modality: &Value| {
+            modality["method"] == "forward" && modality["method_output_name"] == "last_hidden_state"
+        };
+        let only_text = |modalities: &Map<String, Value>| {
+            modalities.len() == 1 && modalities.get("text").is_some_and(is_text)
+        };
+        let fits = |value: &Value| value.is_null() || value.as_object().is_some_and(only_text);
+        file.only("modality_config", fits, allowed)?;
+        for key in NO_SETTINGS {
+            file.only(key, says_nothing, "null: such settings are not supported")?;
+        }
     }
     let tokenizer = folder.join("tokenizer_config.json");
-    if max_length.is_none() && tokenizer.exists() {
-        max_length = length(&JsonFile::read(&tokenizer)?, "model_max_length")?;
+    if tokenizer.exists() {
+        let tokenizer = JsonFile::read(&tokenizer)?;
+        let right = |side: &Value| side.is_null() || side == "right";
+        tokenizer.only("truncation_side", right, "\"right\", texts are truncated at their ends")?;
+        if max_length.is_none() {
+            max_length = length(&tokenizer, "model_max_length")?;
+        }
     }
     Ok((max_length, lower_case))
 }
 
-/// Reads the prompts by name, and the name of the default one.
-pub(super) fn read_prompts(
-    folder: &Path,
-) -> Result<(BTreeMap<String, String>, Option<String>), Error> {
+/// Reads the prompts by name. The one of texts of no particular kind, which `encode` puts before them and
+/// `encode_query` does not, must be one of them.
+pub(super) fn read_prompts(folder: &Path) -> Result<BTreeMap<String, String>, Error> {
     let path = folder.join(PROMPTS);
     if !path.exists() {
-        return Ok((BTreeMap::new(), None));
+        return Ok(BTreeMap::new());
     }
     let file = JsonFile::read(&path)?;
     let allowed = "an object of texts";
@@ -222,12 +252,8 @@ pub(super) fn read_prompts(
     })?;
     let names = prompts.keys().map(|name| format!("{name:?}")).collect::<Vec<_>>().join(", ");
     let allowed = format!("null or one of the prompts: {names}");
-    let default = file.value("default_prompt_name", Some(None), &allowed, |value| match value {
-        Value::Null => Some(None),
-        name => {
-            let name = name.as_str()?;
-            prompts.contains_key(name).then(|| Some(name.to_owned()))
-        }
-    })?;
-    Ok((prompts, default))
+    let is_known = |name: &str| prompts.contains_key(name) || [QUERY, DOCUMENT].contains(&name);
+    let known = |value: &Value| value.is_null() || value.as_str().is_some_and(is_known);
+    file.only("default_prompt_name", known, &allowed)?;
+    Ok(prompts)
 }

@@ -43,12 +43,39 @@ pub fn module_folders(folder: &Path) -> Result<Vec<ModuleFolder>, Error> {
     if !path.exists() {
         return Ok(Vec::new());
     }
-    let folders = modules(&path)?.into_iter().skip(1).map(|module| {
-        let parts: Vec<_> =
-            module.folder.iter().map(|part| part.to_string_lossy().into_owned()).collect();
-        ModuleFolder { name: parts.join("/"), has_weights: module.class == "Dense" }
+    let folders = modules(&path)?.into_iter().skip(1).map(|module| ModuleFolder {
+        name: name(&module.folder),
+        has_weights: module.class == "Dense",
     });
     Ok(folders.collect())
+}
+
+/// Returns the folder of the transformer that the modules.json of a folder names, with `/` between its parts: empty if
+/// it is the folder itself, or if there is no such file.
+///
+/// # Errors
+/// The errors of [`module_folders`].
+pub fn transformer_folder(folder: &Path) -> Result<String, Error> {
+    let path = folder.join(MODULES);
+    if !path.exists() {
+        return Ok(String::new());
+    }
+    Ok(modules(&path)?.first().map_or_else(String::new, |module| name(&module.folder)))
+}
+
+/// Returns a folder with `/` between its parts.
+fn name(folder: &Path) -> String {
+    let parts: Vec<_> = folder.iter().map(|part| part.to_string_lossy().into_owned()).collect();
+    parts.join("/")
+}
+
+/// Returns the width of `count` vectors side by side, which must be a size that can be; errors name `folder`.
+fn bounded(width: usize, count: usize, folder: &Path) -> Result<usize, Error> {
+    let most = i32::MAX as usize;
+    width.checked_mul(count).filter(|all| (1..=most).contains(all)).ok_or_else(|| {
+        let message = format!("vectors of width {width} × {count}: from 1 to {most}");
+        Error::file(folder, message)
+    })
 }
 
 /// What a folder says beyond transformer and tokenizer.
@@ -67,8 +94,6 @@ pub struct Sentences {
     pub lower_case: bool,
     /// Texts that are put before inputs, by name.
     pub prompts: BTreeMap<String, String>,
-    /// The name of the prompt of inputs of no particular kind.
-    pub default_prompt: Option<String>,
     /// The width of token vectors, where the folder says it.
     #[serde(skip)]
     pub(super) token_width: Option<usize>,
@@ -86,9 +111,7 @@ impl Sentences {
     pub(super) fn read(folder: &Path) -> Result<Option<Self>, Error> {
         let kept = folder.join(Self::KEPT);
         if kept.exists() {
-            let file = JsonFile::read(&kept)?;
-            let read = serde_json::from_value(Value::Object(file.json));
-            return read.map(Some).map_err(|e| Error::file(&kept, e));
+            return Self::read_kept(&kept).map(Some);
         }
         if !folder.join(MODULES).exists() {
             return Ok(None);
@@ -110,7 +133,10 @@ impl Sentences {
         let mut layers = Vec::new();
         let mut dense = Vec::new();
         let token_width = width;
-        let mut width = width.map(|width| width * pooling.len());
+        let mut width = match width {
+            Some(width) => Some(bounded(width, pooling.len(), folder)?),
+            None => None,
+        };
         for module in rest {
             let file = folder.join(&module.folder).join("config.json");
             match module.class.as_str() {
@@ -136,7 +162,7 @@ impl Sentences {
 
         let below = folder.join(&transformer.folder);
         let (max_length, lower_case) = read_settings(&below)?;
-        let (prompts, default_prompt) = read_prompts(folder)?;
+        let prompts = read_prompts(folder)?;
         let transformer = transformer.folder.clone();
         Ok(Some(Self {
             pooling,
@@ -145,7 +171,6 @@ impl Sentences {
             max_length,
             lower_case,
             prompts,
-            default_prompt,
             token_width,
             transformer,
             dense,
@@ -154,6 +179,20 @@ impl Sentences {
 
     /// The file in which a run keeps what the folder says.
     pub const KEPT: &str = "sentence-transformers.json";
+
+    /// Reads the file of a run.
+    fn read_kept(path: &Path) -> Result<Self, Error> {
+        let mut file = JsonFile::read(path)?;
+        let former = file.json.remove("default_prompt");
+        let read = serde_json::from_value(Value::Object(file.json));
+        let mut kept: Self = read.map_err(|e| Error::file(path, e))?;
+        // former versions put it before texts where there was none for queries
+        let former = former.as_ref().and_then(Value::as_str);
+        if let Some(prompt) = former.and_then(|name| kept.prompts.get(name)).cloned() {
+            kept.prompts.entry(QUERY.into()).or_insert(prompt);
+        }
+        Ok(kept)
+    }
 
     /// Checks that the layers fit to token vectors of `width`; errors name `folder`.
     pub(super) fn check(&self, width: usize, folder: &Path) -> Result<(), Error> {
@@ -166,7 +205,7 @@ impl Sentences {
                 "the pooling is one of vectors of width {said}: the model's have {width}"
             ));
         }
-        let mut width = width * self.pooling.len();
+        let mut width = bounded(width, self.pooling.len(), folder)?;
         for layer in &self.layers {
             match layer {
                 SentenceLayer::Normalize => {}
@@ -176,19 +215,17 @@ impl Sentences {
                             "a dense layer with in_features = {inputs}: {width}, the width of what it reads"
                         ));
                     }
-                    width = *outputs;
+                    width = bounded(*outputs, 1, folder)?;
                 }
             }
         }
         Ok(())
     }
 
-    /// Returns the prompt of queries: the one named `query`, else the one of inputs of no particular kind; empty without
-    /// prompts.
+    /// Returns the prompt of queries, the one named `query`; empty where there is none: `encode_query` does not read
+    /// the default one.
     pub fn prompt(&self) -> &str {
-        let default = self.default_prompt.as_deref();
-        let named = [Some(QUERY), default].into_iter().flatten();
-        named.filter_map(|name| self.prompts.get(name)).next().map_or("", String::as_str)
+        self.prompts.get(QUERY).map_or("", String::as_str)
     }
 
     /// Returns the weight file of each dense layer of a folder.

@@ -1,13 +1,11 @@
 use crate::error::Error;
 use crate::tokenizer::Tokenizer;
 
-/// How a pretrained encoder reads a text: behind a prompt, lower-cased if its folder says so, as tokens up to a maximal
-/// length.
+/// How a pretrained encoder reads a text: behind a prompt, as tokens up to a maximal length.
 #[derive(Clone, Debug)]
 pub struct TextReader {
     pub(super) tokenizer: Tokenizer,
     pub(super) prompt: String,
-    pub(super) lower_case: bool,
     pub(super) max_length: usize,
 }
 
@@ -27,14 +25,10 @@ impl TextReader {
     /// # Errors
     /// The errors of [`Tokenizer::encode`].
     pub fn encode(&self, text: &str) -> Result<(Vec<u32>, bool), Error> {
-        if self.prompt.is_empty() && !self.lower_case {
+        if self.prompt.is_empty() {
             return self.tokenizer.encode(text, self.max_length);
         }
-        let mut text = format!("{}{text}", self.prompt);
-        if self.lower_case {
-            text = text.to_lowercase();
-        }
-        self.tokenizer.encode(&text, self.max_length)
+        self.tokenizer.encode(&format!("{}{text}", self.prompt), self.max_length)
     }
 
     /// Returns the number of tokens of the prompt, with the special ones before it, which are the first of each text.

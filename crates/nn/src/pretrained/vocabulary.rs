@@ -3,8 +3,6 @@
 use std::path::{Path, PathBuf};
 
 use dsokr_core::store::read_text;
-use serde_json::{Map, Value};
-use tokenizers::AddedToken;
 use tokenizers::models::bpe::{BPE, Vocab};
 use tokenizers::models::wordlevel::WordLevel;
 use tokenizers::models::wordpiece::WordPiece;
@@ -14,7 +12,10 @@ use tokenizers::pre_tokenizers::byte_level::ByteLevel;
 use tokenizers::pre_tokenizers::whitespace::WhitespaceSplit;
 use tokenizers::processors::bert::BertProcessing;
 use tokenizers::processors::roberta::RobertaProcessing;
+use tokenizers::processors::template::TemplateProcessing;
+use tokenizers::{AddedToken, PostProcessorWrapper};
 
+use super::added_tokens::TokenFiles;
 use super::families::Vocabulary;
 use super::json::JsonFile;
 use crate::error::Error;
@@ -23,21 +24,19 @@ use crate::tokenizer::Tokenizer;
 /// Reads the tokenizer of a folder that has no tokenizer.json, from the files of its family's vocabulary. A
 /// tokenizer_config.json next to them may say otherwise than the family.
 pub(super) fn read(folder: &Path, kind: Vocabulary) -> Result<(PathBuf, Tokenizer), Error> {
-    let path = folder.join("tokenizer_config.json");
-    let keys =
-        if path.exists() { JsonFile::read(&path)? } else { JsonFile { path, json: Map::new() } };
+    let files = TokenFiles::read(folder)?;
     let [words, pairs, merges] =
         ["vocab.txt", "vocab.json", "merges.txt"].map(|name| folder.join(name));
     if words.exists() {
         let tokenizer = match kind {
-            Vocabulary::Letters => letters(&words, &keys)?,
-            Vocabulary::WordPieces(special) => word_pieces(&words, &keys, Some(special))?,
-            Vocabulary::BytePairs | Vocabulary::Unknown => word_pieces(&words, &keys, None)?,
+            Vocabulary::Letters => letters(&words, &files)?,
+            Vocabulary::WordPieces(special) => word_pieces(&words, &files, Some(special))?,
+            Vocabulary::BytePairs | Vocabulary::Unknown => word_pieces(&words, &files, None)?,
         };
         return Ok((words, tokenizer));
     }
     if pairs.exists() && merges.exists() && kind == Vocabulary::BytePairs {
-        let tokenizer = byte_pairs(&pairs, &merges, &keys)?;
+        let tokenizer = byte_pairs(&pairs, &merges, &files)?;
         return Ok((pairs, tokenizer));
     }
     let also = if kind == Vocabulary::BytePairs { ", nor vocab.json with merges.txt" } else { "" };
@@ -62,20 +61,46 @@ fn check_class(keys: &JsonFile, classes: &[&str], is_family: bool) -> Result<(),
     Err(keys.refuse("tokenizer_class", &allowed))
 }
 
-/// Returns the text of a special token that tokenizer_config.json may name.
-fn special(keys: &JsonFile, key: &str, default: &str) -> Result<String, Error> {
-    let allowed = "a string, or an object with the string `content`";
-    keys.value(key, Some(default.to_owned()), allowed, |value| match value {
-        Value::Null => Some(default.to_owned()),
-        Value::String(token) => Some(token.clone()),
-        other => other.get("content")?.as_str().map(str::to_owned),
-    })
+/// The special tokens of a vocabulary that files may name otherwise.
+struct SpecialTokens<'a> {
+    files: &'a TokenFiles,
+    vocabulary: &'a Vocab,
+    path: &'a Path,
+    /// Those that were asked for.
+    all: Vec<AddedToken>,
+}
+
+impl<'a> SpecialTokens<'a> {
+    fn new(files: &'a TokenFiles, vocabulary: &'a Vocab, path: &'a Path) -> Self {
+        Self { files, vocabulary, path, all: Vec::new() }
+    }
+
+    /// Returns a token that the vocabulary must have, and its id.
+    fn required(&mut self, key: &str, default: &str) -> Result<(String, u32), Error> {
+        let token = self.may_be(key, default)?;
+        match self.vocabulary.get(&token) {
+            Some(id) => Ok((token, *id)),
+            None => {
+                let message = format!("the vocabulary has no {key} `{token}`");
+                Err(Error::file(self.path, message))
+            }
+        }
+    }
+
+    /// Returns a token that the vocabulary may have.
+    fn may_be(&mut self, key: &str, default: &str) -> Result<String, Error> {
+        let token = self.files.special(key, Some(default))?;
+        let content = token.as_ref().map_or_else(String::new, |token| token.content.clone());
+        self.all.extend(token);
+        Ok(content)
+    }
 }
 
 /// Reads byte pairs as RoBERTa's tokenizer does: a text is split into words with the space before them, which are
 /// joined from bytes by the merges, and enclosed in `<s>` and `</s>`. A tokenizer_config.json may name other special
 /// tokens, and set `add_prefix_space` (default: false).
-fn byte_pairs(path: &Path, merges: &Path, keys: &JsonFile) -> Result<Tokenizer, Error> {
+fn byte_pairs(path: &Path, merges: &Path, files: &TokenFiles) -> Result<Tokenizer, Error> {
+    let keys = &files.keys;
     check_class(keys, &["RobertaTokenizer"], true)?;
     let library = |e: tokenizers::Error| Error::file(path, e);
     let file = JsonFile::read(path)?;
@@ -97,23 +122,13 @@ fn byte_pairs(path: &Path, merges: &Path, keys: &JsonFile) -> Result<Tokenizer, 
         };
         pairs.push((first.to_owned(), second.to_owned()));
     }
-    let required = |key: &str, default: &str| {
-        let token = special(keys, key, default)?;
-        match vocabulary.get(&token) {
-            Some(id) => Ok((token, *id)),
-            None => Err(Error::file(path, format!("the vocabulary has no {key} `{token}`"))),
-        }
-    };
-    let first = required("cls_token", "<s>")?;
-    let last = required("sep_token", "</s>")?;
-    let (unknown, _) = required("unk_token", "<unk>")?;
-    let pad = special(keys, "pad_token", "<pad>")?;
-    let mask = special(keys, "mask_token", "<mask>")?;
-    let special_tokens: Vec<AddedToken> = [&first.0, &pad, &last.0, &unknown, &mask]
-        .into_iter()
-        .filter(|token| vocabulary.contains_key(*token))
-        .map(|token| AddedToken::from(token.as_str(), true))
-        .collect();
+    let mut special = SpecialTokens::new(files, &vocabulary, path);
+    let first = special.required("cls_token", "<s>")?;
+    let last = special.required("sep_token", "</s>")?;
+    special.required("unk_token", "<unk>")?;
+    special.may_be("pad_token", "<pad>")?;
+    special.may_be("mask_token", "<mask>")?;
+    let special = special.all;
     let add_prefix_space = keys.flag("add_prefix_space", false)?;
 
     let model = BPE::builder().vocab_and_merges(vocabulary, pairs);
@@ -123,44 +138,51 @@ fn byte_pairs(path: &Path, merges: &Path, keys: &JsonFile) -> Result<Tokenizer, 
     let enclosed = RobertaProcessing::new(last, first).add_prefix_space(add_prefix_space);
     inner.with_post_processor(Some(enclosed));
     inner.with_decoder(Some(ByteLevel::default()));
-    inner.add_special_tokens(special_tokens).map_err(library)?;
+    files.add_to(&mut inner, special, path)?;
     let json = inner.to_string(true).map_err(library)?;
     Tokenizer::checked(inner, path, json)
 }
 
 /// Reads a vocabulary of letters with one token a line, as ESM's tokenizer does: every token of the vocabulary is one
-/// wherever it occurs, what lies between is unknown, and a text is enclosed in `<cls>` and `<eos>`.
-fn letters(path: &Path, keys: &JsonFile) -> Result<Tokenizer, Error> {
-    check_class(keys, &["EsmTokenizer"], true)?;
+/// wherever it occurs, what lies between is unknown, and a text is enclosed in `<cls>` and `<eos>`. Where
+/// tokenizer_config.json has the `eos_token` null, nothing follows a text.
+fn letters(path: &Path, files: &TokenFiles) -> Result<Tokenizer, Error> {
+    check_class(&files.keys, &["EsmTokenizer"], true)?;
     let text = read_text(path).map_err(|e| Error::file(path, e))?;
     let library = |e: tokenizers::Error| Error::file(path, e);
     let tokens: Vec<&str> = text.lines().map(str::trim).collect();
     let vocabulary: Vocab =
         tokens.iter().zip(0..).map(|(token, id)| ((*token).to_owned(), id)).collect();
-    let required = |key: &str, default: &str| {
-        let token = special(keys, key, default)?;
-        match vocabulary.get(&token) {
-            Some(id) => Ok((token, *id)),
-            None => Err(Error::file(path, format!("the vocabulary has no {key} `{token}`"))),
-        }
+    let mut special = SpecialTokens::new(files, &vocabulary, path);
+    let first = special.required("cls_token", "<cls>")?;
+    let last = if files.is_without("eos_token") {
+        None
+    } else {
+        Some(special.required("eos_token", "<eos>")?)
     };
-    let first = required("cls_token", "<cls>")?;
-    let last = required("eos_token", "<eos>")?;
-    let (unknown, _) = required("unk_token", "<unk>")?;
-    let others = [special(keys, "pad_token", "<pad>")?, special(keys, "mask_token", "<mask>")?];
-    let is_special = |token: &str| {
-        [&first.0, &last.0, &unknown].into_iter().chain(&others).any(|known| known == token)
-    };
-    let added: Vec<AddedToken> = tokens
+    let (unknown, _) = special.required("unk_token", "<unk>")?;
+    special.may_be("pad_token", "<pad>")?;
+    special.may_be("mask_token", "<mask>")?;
+    let is_special = |token: &str| special.all.iter().any(|known| known.content == token);
+    let letters = tokens
         .iter()
         .filter(|token| !token.is_empty())
         .map(|token| AddedToken::from(*token, is_special(token)).normalized(false))
         .collect();
-    let model = WordLevel::builder().vocab(vocabulary.clone()).unk_token(unknown.clone());
+    let model = WordLevel::builder().vocab(vocabulary.clone()).unk_token(unknown);
     let mut inner = tokenizers::Tokenizer::new(model.build().map_err(library)?);
     inner.with_pre_tokenizer(Some(WhitespaceSplit));
-    inner.with_post_processor(Some(BertProcessing::new(last.clone(), first.clone())));
-    inner.add_tokens(added).map_err(library)?;
+    let enclosed: PostProcessorWrapper = match last {
+        Some(last) => BertProcessing::new(last, first).into(),
+        None => {
+            let mut preceded = TemplateProcessing::builder();
+            preceded.try_single(vec![first.0.as_str(), "$A"]).map_err(Error::Tokenizer)?;
+            let preceded = preceded.special_tokens(vec![first]).build();
+            preceded.map_err(|e| Error::Tokenizer(e.to_string()))?.into()
+        }
+    };
+    inner.with_post_processor(Some(enclosed));
+    files.add_to(&mut inner, letters, path)?;
     let json = inner.to_string(true).map_err(library)?;
     Tokenizer::checked(inner, path, json)
 }
@@ -175,9 +197,10 @@ fn letters(path: &Path, keys: &JsonFile) -> Result<Tokenizer, Error> {
 /// vocabularies are pieces of words.
 fn word_pieces(
     path: &Path,
-    keys: &JsonFile,
+    files: &TokenFiles,
     tokens: Option<[&str; 4]>,
 ) -> Result<Tokenizer, Error> {
+    let keys = &files.keys;
     let classes = ["BertTokenizer", "DistilBertTokenizer", "ElectraTokenizer", "MPNetTokenizer"];
     check_class(keys, &classes, tokens.is_some())?;
     let [first, last, mask, pad] = tokens.unwrap_or(["[CLS]", "[SEP]", "[MASK]", "[PAD]"]);
@@ -186,23 +209,13 @@ fn word_pieces(
     // empty lines at the end are not tokens: the model would lack vectors for them
     let lines = text.trim_end_matches(['\n', '\r']).as_bytes();
     let vocabulary = WordPiece::read_bytes(lines).map_err(library)?;
-    let required = |key: &str, default: &str| {
-        let token = special(keys, key, default)?;
-        match vocabulary.get(&token) {
-            Some(id) => Ok((token, *id)),
-            None => Err(Error::file(path, format!("the vocabulary has no {key} `{token}`"))),
-        }
-    };
-    let (unknown, _) = required("unk_token", "[UNK]")?;
-    let first = required("cls_token", first)?;
-    let last = required("sep_token", last)?;
-    let pad = special(keys, "pad_token", pad)?;
-    let mask = special(keys, "mask_token", mask)?;
-    let special_tokens: Vec<AddedToken> = [&pad, &unknown, &first.0, &last.0, &mask]
-        .into_iter()
-        .filter(|token| vocabulary.contains_key(*token))
-        .map(|token| AddedToken::from(token.as_str(), true))
-        .collect();
+    let mut special = SpecialTokens::new(files, &vocabulary, path);
+    let (unknown, _) = special.required("unk_token", "[UNK]")?;
+    let first = special.required("cls_token", first)?;
+    let last = special.required("sep_token", last)?;
+    special.may_be("pad_token", pad)?;
+    special.may_be("mask_token", mask)?;
+    let special = special.all;
     let lowercase = keys.flag("do_lower_case", true)?;
     let chinese = keys.flag("tokenize_chinese_chars", true)?;
     let accents = keys.value("strip_accents", Some(None), "true or false", |value| {
@@ -217,7 +230,7 @@ fn word_pieces(
     inner.with_pre_tokenizer(Some(BertPreTokenizer));
     inner.with_post_processor(Some(BertProcessing::new(last, first)));
     inner.with_decoder(Some(tokenizers::decoders::wordpiece::WordPiece::default()));
-    inner.add_special_tokens(special_tokens).map_err(library)?;
+    files.add_to(&mut inner, special, path)?;
     let json = inner.to_string(true).map_err(library)?;
     Tokenizer::checked(inner, path, json)
 }

@@ -157,6 +157,9 @@ pub(super) fn body(
         .flat_map(|piece| piece.names.iter().map(|name| (name.as_str(), piece.file_shape())))
         .collect();
     let prefix = prefix(tensors, names)?;
+    // transformers leaves it out too: many files of ESM-2 have one beside rotary positions
+    let needless_table =
+        (!architecture.position_kind.has_table()).then(|| format!("{}.weight", names.positions));
     let mut used: BTreeMap<String, &Tensor> = BTreeMap::new();
     let mut unused = Vec::new();
     let mut unknown = Vec::new();
@@ -171,7 +174,9 @@ pub(super) fn body(
         }
         let name = name.as_deref().unwrap_or_else(|| outside(full, prefix));
         let is_head = |head: &&str| name.starts_with(head);
-        let is_buffer = BUFFERS.contains(&name) || name.ends_with(".inv_freq");
+        let is_buffer = BUFFERS.contains(&name)
+            || name.ends_with(".inv_freq")
+            || needless_table.as_deref() == Some(name);
         if is_buffer || name.starts_with(POOLER) || names.unused.iter().any(is_head) {
             unused.push(full.clone());
         } else {

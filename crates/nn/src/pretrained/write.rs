@@ -57,8 +57,10 @@ impl Pretrained {
         create(folder)?;
         let mut unchanged = Vec::new();
         if let Some(file) = &self.weights {
-            let same = |a: &Path, b: &Path| a.canonicalize().ok() == b.canonicalize().ok();
-            if same(folder, &self.folder) {
+            let here = folder.canonicalize().ok();
+            // the transformer may lie in a folder below
+            let mut sources = self.source.iter().map(PathBuf::as_path).chain(file.parent());
+            if sources.any(|source| source.canonicalize().ok() == here) {
                 let message = "the weights were read from this folder; write to a different one";
                 return Err(Error::file(folder, message));
             }
@@ -123,7 +125,8 @@ impl Pretrained {
         check_finite(&head)?;
         self.write(folder, &collect(&encoder.body))?;
         let length = reader.max_length;
-        let settings = json!({ "max_seq_length": length, "do_lower_case": reader.lower_case });
+        let lower_case = self.sentences.as_ref().is_some_and(|sentences| sentences.lower_case);
+        let settings = json!({ "max_seq_length": length, "do_lower_case": lower_case });
         write_json(folder, BERT, &settings)?;
         // candidates are ranked by inner products
         let prompts = if reader.prompt.is_empty() {

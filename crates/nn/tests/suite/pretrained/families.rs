@@ -9,10 +9,10 @@ use burn::tensor::{Device, Tensor, TensorData};
 use dsokr_core::random::generator;
 use dsokr_nn::parameters::{FloatParameter, Parameter, Parameters, restore, visit};
 use dsokr_nn::pretrained::{Pretrained, PretrainedConfig};
-use dsokr_nn::transformer::Body;
-use dsokr_nn::{Encoder, Gradients, Pass, Pooling, Start, TokenIds};
+use dsokr_nn::transformer::{Activation, Body, Positions};
+use dsokr_nn::{Encoder, Error, Gradients, Pass, Pooling, Start, TokenIds};
 use safetensors::SafeTensors;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::golden::assert_close;
 use crate::host;
@@ -165,6 +165,137 @@ fn a_written_folder_is_the_same_body() {
     }
 }
 
+/// Most files of ESM-2 have a table of positions that rotary positions leave unused. The states are those of
+/// transformers, which leaves it out too.
+#[test]
+fn a_table_beside_rotary_positions_is_not_used() {
+    let (_, unused) = Pretrained::open(&folder("esm")).unwrap().parameters().unwrap();
+    let table = "embeddings.position_embeddings.weight".to_owned();
+    assert!(unused.contains(&table), "{unused:?}");
+    let (parameters, unused) =
+        Pretrained::open(&folder("esm-absolute")).unwrap().parameters().unwrap();
+    assert!(parameters.contains_key("positions") && !unused.contains(&table), "{unused:?}");
+}
+
+/// Opens a family's folder with a different configuration.
+fn changed(
+    family: &str,
+    change: impl FnOnce(&mut Map<String, Value>),
+) -> Result<Pretrained, Error> {
+    let target = tempfile::tempdir().unwrap();
+    for (name, text) in Pretrained::open(&folder(family)).unwrap().files() {
+        fs::write(target.path().join(name), text).unwrap();
+    }
+    let config = target.path().join("config.json");
+    let mut json = serde_json::from_str(&fs::read_to_string(&config).unwrap()).unwrap();
+    change(&mut json);
+    fs::write(config, Value::Object(json).to_string()).unwrap();
+    Pretrained::open_without_weights(target.path())
+}
+
+/// What configurations do not say is what transformers' classes have then.
+#[test]
+fn missing_keys_have_the_defaults_of_the_family() {
+    let golden = folder("esm").with_file_name("defaults.json");
+    let defaults: Value = serde_json::from_str(&fs::read_to_string(golden).unwrap()).unwrap();
+    for family in ["albert", "distilbert", "electra", "esm", "modernbert", "mpnet", "nomic"] {
+        let name = if family == "nomic" { "nomic_bert" } else { family };
+        let model = changed(family, |config| {
+            let ends = ["_act", "activation", "_eps", "dropout", "dropout_prob"];
+            config.retain(|key, _| !ends.iter().any(|end| key.ends_with(end)));
+        });
+        let model = model.unwrap();
+        let found = model.architecture();
+        let expected = &defaults[name];
+        let near = |value: f64, key: &str| {
+            let expected = expected[key].as_f64().unwrap();
+            assert!((value - expected).abs() < 1e-8, "{family}: {key} = {value}");
+        };
+        near(found.dropout.into(), "dropout");
+        near(found.attention_dropout.into(), "attention_dropout");
+        if !expected["epsilon"].is_null() {
+            assert_eq!(found.epsilon, expected["epsilon"].as_f64().unwrap(), "{family}");
+        }
+        let activation = match expected["activation"].as_str() {
+            Some("gelu_new") => Activation::GeluTanh,
+            Some("silu") => Activation::Silu,
+            Some("gelu") | None => Activation::Gelu,
+            Some(other) => panic!("{other}"),
+        };
+        assert_eq!(found.activation, activation, "{family}");
+    }
+}
+
+/// In every spelling that transformers reads.
+#[test]
+fn scaled_rotary_positions_are_refused() {
+    let scaled = json!({"rope_type": "linear", "factor": 2.0});
+    let cases = [
+        ("nomic", "rope_scaling", scaled.clone()),
+        ("nomic", "rope_scaling", json!({"type": "dynamic", "factor": 2.0})),
+        ("nomic", "rope_parameters", json!({"type": "linear", "factor": 2.0})),
+        ("nomic", "rope_parameters", json!([1000.0])),
+        ("nomic", "rope_parameters", json!({"rope_theta": 9.0, "partial_rotary_factor": 0.5})),
+        ("nomic", "partial_rotary_factor", json!(0.5)),
+        ("nomic", "rope_theta", json!("1000")),
+        ("modernbert", "rope_scaling", scaled.clone()),
+        ("modernbert", "rope_parameters", json!({"rope_type": "default", "rope_theta": 9.0})),
+        ("modernbert", "rope_parameters", json!([])),
+        ("modernbert", "rope_parameters", json!({"full_attention": scaled})),
+        ("modernbert", "rope_parameters", json!({"full_attention": 9.0})),
+    ];
+    for (family, key, value) in cases {
+        let error = changed(family, |config| drop(config.insert(key.into(), value.clone())));
+        let error = error.unwrap_err().to_string();
+        assert!(error.contains(&format!("{key} = ")), "{family}, {value}: {error}");
+    }
+}
+
+/// `NomicBertConfig(rope_theta=500).rope_parameters["rope_theta"]` is 500 in transformers 5.24.
+#[test]
+fn the_base_of_older_configurations_is_read() {
+    let base_of = |changes: &[(&str, Value)]| {
+        let model = changed("nomic", |config| {
+            config.remove("rope_parameters");
+            config.extend(changes.iter().map(|(key, value)| ((*key).to_owned(), value.clone())));
+        });
+        match &model.unwrap().architecture().position_kind {
+            Positions::Rotary { base, .. } => *base,
+            other => panic!("{other:?}"),
+        }
+    };
+    assert_eq!(base_of(&[]), 1000.0);
+    assert_eq!(base_of(&[("rope_theta", json!(500))]), 500.0);
+    let parameters = json!({"rope_type": "default", "rope_theta": 300});
+    assert_eq!(base_of(&[("rope_theta", json!(500)), ("rope_parameters", parameters)]), 300.0);
+}
+
+/// Scores that no fused operation computes have 32 bits in memory, and so have gated units.
+#[test]
+fn memory_counts_scores_and_gated_units_in_32_bits() {
+    let parts = |family: &str, length: f64| {
+        let model = Pretrained::open(&folder(family)).unwrap();
+        let config = json!({ "folder": folder(family), "precision": "bf16" });
+        let config: PretrainedConfig = serde_json::from_value(config).unwrap();
+        config.size(&model, length, 3)
+    };
+    let scores = |family, length| {
+        let parts = parts(family, length);
+        let bytes = parts.iter().filter(|part| part.keys.contains("heads"));
+        bytes.map(|part| part.gpu_width * part.activations).sum::<f64>()
+    };
+    // of two heads: the product, what is added to it, the softmax, and its dropout
+    assert_eq!(scores("mpnet", 41.0), 2.0 * 4.0 * 4.0 * 2.0 * 41.0 * 41.0);
+    assert_eq!(scores("modernbert", 41.0), 3.0 * 4.0 * 4.0 * 2.0 * 41.0 * 41.0);
+    // within the window of every layer
+    assert_eq!(scores("modernbert", 4.0), 0.0);
+    let width = |family| {
+        let units = parts(family, 41.0).into_iter().find(|part| part.keys.contains("feed_forward"));
+        units.unwrap().gpu_width
+    };
+    assert_eq!((width("mpnet"), width("nomic"), width("albert")), (2.0, 4.0, 4.0));
+}
+
 /// Nomic's folders on the hub have the keys of their own code.
 #[test]
 fn keys_of_the_hub_give_the_same_architecture() {
@@ -186,7 +317,11 @@ fn keys_of_the_hub_give_the_same_architecture() {
     };
     let architecture = open(&config).unwrap().architecture().clone();
     assert_eq!(architecture, *model.architecture());
-    for (key, value) in [("prenorm", json!(true)), ("rotary_emb_fraction", json!(0.5))] {
+    for (key, value) in [
+        ("prenorm", json!(true)),
+        ("rotary_emb_fraction", json!(0.5)),
+        ("rotary_emb_fraction", json!(null)),
+    ] {
         let mut changed = config.clone();
         changed[key] = value;
         let error = open(&changed).unwrap_err().to_string();

@@ -12,8 +12,13 @@ use serde_json::{Value, json};
 use super::golden::{assert_close, strings};
 use crate::host;
 
-const FOLDERS: [&str; 4] =
-    ["sentences-all-modes", "sentences-dense", "sentences-first", "sentences-without-prompt"];
+const FOLDERS: [&str; 5] = [
+    "sentences-all-modes",
+    "sentences-default-prompt",
+    "sentences-dense",
+    "sentences-first",
+    "sentences-without-prompt",
+];
 
 fn folder(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name)
@@ -187,7 +192,62 @@ fn what_is_not_supported_is_refused_by_file_and_key() {
             "\"module_input_name\": \"token_embeddings\", \"bias\"",
             &["module_input_name", "sentence_embedding"],
         ),
+        ("1_Pooling/config.json", "8", "18446744073709551615", &["word_embedding_dimension"]),
+        ("1_Pooling/config.json", "8", "2147483647", &["width 2147483647 × 3", "2147483647"]),
         ("sentence_bert_config.json", "null", "\"long\"", &["max_seq_length = \"long\""]),
+        ("sentence_bert_config.json", "null", "0", &["max_seq_length = 0", "from 1"]),
+        ("sentence_bert_config.json", "null", "-1", &["max_seq_length = -1", "from 1"]),
+        ("sentence_bert_config.json", "null", "7.9", &["max_seq_length = 7.9", "from 1"]),
+        (
+            "sentence_bert_config.json",
+            "null",
+            "null, \"query_length\": 5",
+            &["query_length = 5: null"],
+        ),
+        (
+            "sentence_bert_config.json",
+            "null",
+            "null, \"processing_kwargs\": {\"text\": {\"max_length\": 4}}",
+            &["processing_kwargs = {"],
+        ),
+        (
+            "sentence_bert_config.json",
+            "null",
+            "null, \"query_expansion\": {\"strategy\": \"fixed\", \"length\": 8}",
+            &["query_expansion"],
+        ),
+        (
+            "sentence_bert_config.json",
+            "null",
+            "null, \"tokenizer_args\": {\"do_lower_case\": true}",
+            &["tokenizer_args"],
+        ),
+        (
+            "sentence_bert_config.json",
+            "null",
+            "null, \"model_kwargs\": {\"dtype\": \"bfloat16\"}",
+            &["model_kwargs"],
+        ),
+        (
+            "sentence_bert_config.json",
+            "null",
+            "null, \"modality_config\": {\"message\": {\"method\": \"forward\", \
+             \"method_output_name\": \"last_hidden_state\"}}",
+            &["modality_config", "only texts"],
+        ),
+        (
+            "tokenizer_config.json",
+            "{",
+            "{\"truncation_side\": \"left\",",
+            &["truncation_side = \"left\"", "right"],
+        ),
+        (
+            "tokenizer.json",
+            "\"truncation\": null",
+            "\"truncation\": {\"direction\": \"Left\", \"max_length\": 4, \"strategy\": \
+             \"LongestFirst\", \"stride\": 0}",
+            &["tokenizer.json", "direction = \"Left\""],
+        ),
         (
             "config_sentence_transformers.json",
             "\"query\"}",
@@ -207,6 +267,67 @@ fn what_is_not_supported_is_refused_by_file_and_key() {
             assert!(error.contains(part), "{part}: {error}");
         }
     }
+}
+
+/// Settings that say nothing, as the library writes them.
+#[test]
+fn empty_settings_are_read() {
+    let target = tempfile::tempdir().unwrap();
+    copy(&folder("sentences-dense"), target.path());
+    let settings = json!({
+        "max_seq_length": 9, "processing_kwargs": {}, "query_length": null, "model_args": {},
+        "tokenizer_args": {"trust_remote_code": true}, "unpad_inputs": false,
+    });
+    fs::write(target.path().join("sentence_bert_config.json"), settings.to_string()).unwrap();
+    let model = Pretrained::open(target.path()).unwrap();
+    assert_eq!(config(target.path(), None).max_length(&model), 9);
+}
+
+/// A table of such a size would need 200 GB; the file has a smaller one.
+#[test]
+fn sizes_of_dense_layers_are_those_of_their_weights() {
+    let target = tempfile::tempdir().unwrap();
+    copy(&folder("sentences-dense"), target.path());
+    let path = target.path().join("2_Dense/config.json");
+    let text = fs::read_to_string(&path).unwrap();
+    fs::write(&path, text.replacen("\"out_features\": 5", "\"out_features\": 2147483647", 1))
+        .unwrap();
+    let model = Pretrained::open(target.path()).unwrap();
+    let random = &mut generator(0, "head", 0);
+    let start = Start { offset: &[0.5], random, device: &Device::flex() };
+    let error = config(target.path(), None).init(&model, start).unwrap_err().to_string();
+    assert!(error.contains("`linear.bias` has shape [5], the model has [2147483647]"), "{error}");
+}
+
+/// What a run keeps is bounded as what it was made of.
+#[test]
+fn kept_sizes_that_cannot_be_are_refused() {
+    let kept = |change: &dyn Fn(&mut Value)| {
+        let model = Pretrained::open(&folder("sentences-dense")).unwrap();
+        let run = tempfile::tempdir().unwrap();
+        for (name, text) in model.files() {
+            let mut json: Value = serde_json::from_str(&text).unwrap_or_default();
+            if name == "sentence-transformers.json" {
+                change(&mut json);
+                fs::write(run.path().join(name), json.to_string()).unwrap();
+            } else {
+                fs::write(run.path().join(name), text).unwrap();
+            }
+        }
+        Pretrained::open_without_weights(run.path())
+    };
+    assert!(kept(&|_| {}).is_ok());
+    for size in [0, 1u64 << 40] {
+        let error = kept(&|json| json["layers"][0]["dense"]["outputs"] = size.into());
+        let error = error.unwrap_err().to_string();
+        assert!(error.contains(&format!("vectors of width {size}")), "{error}");
+    }
+    // former versions put the default prompt before queries that have none, and so did the run
+    let former = kept(&|json| {
+        json["prompts"] = json!({"passage": "a b"});
+        json["default_prompt"] = "passage".into();
+    });
+    assert_eq!(former.unwrap().sentences.unwrap().prompt(), "a b");
 }
 
 /// Where the pooling does not say the width of vectors, the model does.
@@ -260,4 +381,14 @@ fn a_transformer_in_a_folder_of_its_own_gives_the_same_vectors() {
         host(embedded(&encoder(&config, &model), &ids(&config, &model, &texts)))
     };
     assert_eq!(vectors(target.path()), vectors(&original));
+
+    // neither part is overwritten
+    let model = Pretrained::open(target.path()).unwrap();
+    let settings = config(target.path(), None);
+    let encoder = encoder(&settings, &model);
+    for folder in [target.path(), &below] {
+        let written = model.export(folder, &encoder, &settings.reader(&model), false);
+        let error = written.unwrap_err().to_string();
+        assert!(error.contains("write to a different one"), "{error}");
+    }
 }

@@ -208,6 +208,30 @@ fn a_vocabulary_of_another_tokenizer_is_refused() {
     assert!(class(&mut roberta, "BertTokenizer").is_ok());
 }
 
+#[test]
+fn added_tokens_with_other_ids_are_refused() {
+    // a gap, the place of another token, and what is no token
+    let cases = [
+        (json!({"18": {"content": "[MOL]"}}), "token 18"),
+        (json!({"5": {"content": "[MOL]"}}), "token 5"),
+        (json!({"16": {"content": 1}}), "added_tokens_decoder = "),
+        (json!({"x": {"content": "[MOL]"}}), "added_tokens_decoder = "),
+    ];
+    for (added, says) in cases {
+        let mut fixture = Fixture::bert();
+        fixture.set("vocab_size", 20.into());
+        let settings = json!({ "added_tokens_decoder": added }).to_string();
+        fixture.files.insert("tokenizer_config.json", settings);
+        let error = fixture.open().unwrap_err().to_string();
+        assert!(error.contains(says), "{error}");
+    }
+    let mut fixture = Fixture::bert();
+    fixture.files.insert("added_tokens.json", json!({"[MOL]": 17}).to_string());
+    fixture.set("vocab_size", 20.into());
+    let error = fixture.open().unwrap_err().to_string();
+    assert!(error.contains("\"[MOL]\" is token 17"), "{error}");
+}
+
 /// Folders with the files of a vocabulary and no tokenizer.json (benches/encoder_folders.py).
 #[test]
 fn vocabularies_give_the_ids_of_transformers() {
@@ -216,6 +240,10 @@ fn vocabularies_give_the_ids_of_transformers() {
         "esm": {"model_type": "esm", "vocab_size": 33, "pad_token_id": 1,
                 "position_embedding_type": "rotary"},
         "mpnet": {"model_type": "mpnet", "vocab_size": 15},
+        "bert-added": {"model_type": "bert", "vocab_size": 14},
+        "roberta-added": {"model_type": "roberta", "vocab_size": 300, "pad_token_id": 1},
+        "esm-added": {"model_type": "esm", "vocab_size": 35, "pad_token_id": 1},
+        "esm-without-eos": {"model_type": "esm", "vocab_size": 33, "pad_token_id": 1},
     });
     for (family, config) in sizes.as_object().unwrap() {
         let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden");
