@@ -4,7 +4,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use dsokr_core::store::write_atomically;
-use dsokr_nn::pretrained::{COMPANIONS, Pretrained, module_folders, sentence_files};
+use dsokr_nn::pretrained::{
+    COMPANIONS, Pretrained, module_folders, sentence_files, transformer_folder,
+};
 
 use crate::error::Error;
 use crate::folder::create_parent;
@@ -80,10 +82,12 @@ pub fn folder(name: &str, network: &Network) -> Result<PathBuf, Error> {
 
 /// Returns whether a folder has what an encoder needs.
 fn complete(folder: &Path) -> bool {
-    let tokenizer = ["tokenizer.json", "vocab.txt"];
-    folder.join(CONFIG).is_file()
-        && tokenizer.iter().any(|name| folder.join(name).is_file())
-        && has_weights(folder)
+    let Ok(transformer) = transformer_folder(folder) else { return false };
+    let folder = folder.join(transformer);
+    let has = |name: &str| folder.join(name).is_file();
+    let has_pairs = has("vocab.json") && has("merges.txt");
+    let has_tokenizer = has("tokenizer.json") || has("vocab.txt") || has_pairs;
+    has(CONFIG) && has_tokenizer && has_weights(&folder)
 }
 
 /// Returns whether a folder has weights.
@@ -165,10 +169,16 @@ impl<'a> Model<'a> {
 
     /// Downloads the files into a folder next to the snapshot, which is renamed when it is whole.
     fn download(&self, network: &Network) -> Result<PathBuf, Error> {
-        // the first file says which commit the revision is
-        let (status, headers) = network.head(&self.url(CONFIG))?;
+        // the first file says which commit the revision is; where the transformer has a folder of its own, it is the
+        // list of modules
+        let (status, mut headers) = network.head(&self.url(CONFIG))?;
         if status.is_client_error() || status.is_server_error() {
-            return Err(Error::download(self.url(CONFIG), format!("the server answers {status}")));
+            let (of_modules, others) = network.head(&self.url(MODULES))?;
+            if status != 404 || of_modules.is_client_error() || of_modules.is_server_error() {
+                let message = format!("the server answers {status}");
+                return Err(Error::download(self.url(CONFIG), message));
+            }
+            headers = others;
         }
         let commit_header = text(&headers, "x-repo-commit");
         let commit_header =
@@ -194,6 +204,13 @@ impl<'a> Model<'a> {
             let _ = fs::remove_dir_all(&here);
             Error::download(format!("{}/{}", self.endpoint, self.name), error.to_string())
         };
+        let transformer = transformer_folder(&here).map_err(damaged)?;
+        if !transformer.is_empty() {
+            create_parent(&here.join(&transformer).join(CONFIG))?;
+            for file in files() {
+                self.file(network, &format!("{transformer}/{file}"), &here)?;
+            }
+        }
         let folders = module_folders(&here).map_err(damaged)?;
         for folder in &folders {
             let name = format!("{}/{CONFIG}", folder.name);
@@ -202,20 +219,20 @@ impl<'a> Model<'a> {
         }
         Pretrained::open_without_weights(&here).map_err(damaged)?;
         let snapshot = snapshots.join(commit);
-        if !has_weights(&snapshot) {
-            self.weights(network, "", &here)?;
+        if !has_weights(&snapshot.join(&transformer)) {
+            self.weights(network, &transformer, &here)?;
         }
         for folder in folders {
             if folder.has_weights && !has_weights(&snapshot.join(&folder.name)) {
-                self.weights(network, &format!("{}/", folder.name), &here)?;
+                self.weights(network, &folder.name, &here)?;
             }
         }
         // one of huggingface_hub may lack files
         add_files(&here, &snapshot)?;
         let _ = fs::remove_dir_all(&here);
         if !complete(&snapshot) {
-            let message = "the model needs config.json, tokenizer.json or vocab.txt, and model.safetensors or \
-                           pytorch_model.bin in one file";
+            let message = "the model needs config.json, tokenizer.json, vocab.txt, or vocab.json and merges.txt, and \
+                           model.safetensors or pytorch_model.bin in one file";
             return Err(Error::download(format!("{}/{}", self.endpoint, self.name), message));
         }
         if commit != self.revision {
@@ -226,10 +243,11 @@ impl<'a> Model<'a> {
         Ok(snapshot)
     }
 
-    /// Downloads the weights of a folder of the model, `""` or one with a `/` at its end.
+    /// Downloads the weights of a folder of the model, `""` for itself.
     fn weights(&self, network: &Network, folder: &str, here: &Path) -> Result<(), Error> {
         for file in WEIGHTS {
-            if self.file(network, &format!("{folder}{file}"), here)? {
+            let name = if folder.is_empty() { file.into() } else { format!("{folder}/{file}") };
+            if self.file(network, &name, here)? {
                 return Ok(());
             }
         }

@@ -1,6 +1,6 @@
 //! Tables of data sets, and what is trained on them.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 
 use dsokr::fetch::{Network, Table, hub};
@@ -163,6 +163,76 @@ fn wrong_tables_are_refused() {
     sandbox.fail(&["fetch", "own", "--timeout", "0"], 2, &["0.001 to 86400"]);
 }
 
+/// Trains an encoder of the hub at `endpoint`: the exit code, and what is printed.
+fn train(
+    sandbox: &Sandbox,
+    endpoint: &str,
+    folder: &str,
+    out: &str,
+) -> (Option<i32>, String, String) {
+    let folder = format!("encoder.folder={folder}");
+    let set = ["--set", "training.epochs=1", "--json", "--out", out];
+    let arguments = [&["train", "small.toml", "--set", &folder][..], &set].concat();
+    let mut command = sandbox.command(&arguments);
+    command.env("HF_ENDPOINT", endpoint).env("HF_HUB_CACHE", sandbox.path("cache"));
+    for key in ["http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY", "HF_HUB_OFFLINE"] {
+        command.env_remove(key);
+    }
+    let output = command.output().unwrap();
+    (
+        output.status.code(),
+        String::from_utf8(output.stdout).unwrap(),
+        String::from_utf8(output.stderr).unwrap(),
+    )
+}
+
+/// First versions of sentence-transformers put the transformer into a folder below the model's; RoBERTa's vocabulary
+/// may be all that its tokenizer has.
+#[test]
+fn a_transformer_in_a_folder_of_its_own_comes_from_the_hub() {
+    let sandbox = Sandbox::new();
+    crate::pretrained::model(&sandbox);
+    // two of the twelve positions precede the padding's
+    let config = sandbox.read("small.toml");
+    assert!(config.contains("max_length = 12"));
+    sandbox.write("small.toml", &config.replace("max_length = 12", "max_length = 10"));
+    let model = sandbox.path("model");
+    let below = model.join("0_Transformer");
+    fs::create_dir(&below).unwrap();
+    let config = sandbox.read("model/config.json");
+    let mut config: serde_json::Value = serde_json::from_str(&config).unwrap();
+    config["model_type"] = "roberta".into();
+    sandbox.write("model/0_Transformer/config.json", &config.to_string());
+    let special = ["<s>", "<pad>", "</s>", "<unk>"].map(String::from);
+    let letters = ('a'..='p').chain(['\u{120}']).map(String::from);
+    let tokens: BTreeMap<String, usize> = special.into_iter().chain(letters).zip(0..).collect();
+    sandbox.write("model/0_Transformer/vocab.json", &serde_json::json!(tokens).to_string());
+    sandbox.write("model/0_Transformer/merges.txt", "#version: 0.2\n");
+    fs::rename(model.join("model.safetensors"), below.join("model.safetensors")).unwrap();
+    fs::remove_file(model.join("config.json")).unwrap();
+    fs::remove_file(model.join("vocab.txt")).unwrap();
+    let module = |path: &str, kind: &str| serde_json::json!({"path": path, "type": format!("sentence_transformers.models.{kind}")});
+    let modules = [module("0_Transformer", "Transformer"), module("1_Pooling", "Pooling")];
+    sandbox.write("model/modules.json", &serde_json::json!(modules).to_string());
+    fs::create_dir(model.join("1_Pooling")).unwrap();
+    sandbox.write("model/1_Pooling/config.json", "{\"pooling_mode_cls_token\": true}");
+    let server = Server::new(move |asked, _, stream| {
+        let name = asked.path.strip_prefix("/owner/below/resolve/main/").unwrap_or("none");
+        match fs::read(model.join(name)) {
+            Ok(bytes) => send_part(stream, asked, "\"a\"", &bytes, usize::MAX),
+            Err(_) => send(stream, "404 Not Found", "Content-Length: 0\r\n", b""),
+        }
+    });
+    let (code, first, errors) = train(&sandbox, &server.address, "hub:owner/below", "a");
+    assert_eq!(code, Some(0), "{errors}");
+    let snapshot = sandbox.path("cache/models--owner--below/snapshots/main");
+    assert!(snapshot.join("0_Transformer/merges.txt").is_file());
+    let (code, again, errors) = train(&sandbox, "http://127.0.0.1:1", "hub:owner/below", "b");
+    assert_eq!((code, &again), (Some(0), &first), "{errors}");
+    let (_, folder, errors) = train(&sandbox, "http://127.0.0.1:1", "model", "c");
+    assert_eq!(folder, first, "{errors}");
+}
+
 /// A model of the hub is downloaded once into the cache, with weights from a different address, and trains as the
 /// same folder does.
 #[test]
@@ -213,24 +283,7 @@ fn a_pretrained_encoder_comes_from_the_hub() {
             _ => send_part(stream, asked, "\"a\"", &bytes, usize::MAX),
         }
     });
-    let set = ["--set", "training.epochs=1", "--json", "--out"];
-    let train = |endpoint: &str, folder: &str, out: &str| {
-        let folder = format!("encoder.folder={folder}");
-        let arguments = [&["train", "small.toml", "--set", &folder][..], &set, &[out]].concat();
-        let mut command = sandbox.command(&arguments);
-        command.env("HF_ENDPOINT", endpoint).env("HF_HUB_CACHE", sandbox.path("cache"));
-        ["http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY", "HF_HUB_OFFLINE"].iter().for_each(
-            |key| {
-                command.env_remove(key);
-            },
-        );
-        let output = command.output().unwrap();
-        (
-            output.status.code(),
-            String::from_utf8(output.stdout).unwrap(),
-            String::from_utf8(output.stderr).unwrap(),
-        )
-    };
+    let train = |endpoint: &str, folder: &str, out: &str| train(&sandbox, endpoint, folder, out);
     let (code, _, errors) = train(&server.address, "hub:owner/tiny", "a");
     assert_eq!(code, Some(1), "{errors}");
     assert!(errors.contains("config.json") && !sandbox.path("a").exists(), "{errors}");
