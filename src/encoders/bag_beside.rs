@@ -51,6 +51,10 @@ impl<P: Prepare> Prepare for BothInputs<P> {
         Ok([self.0.files()?, self.1.files()?].concat())
     }
 
+    fn input_files(&self) -> Result<Vec<(&'static str, String)>, Error> {
+        Ok([self.0.input_files()?, self.1.input_files()?].concat())
+    }
+
     fn load((bag, transformer): &Self::Settings, folder: &Path) -> Result<Self, Error> {
         Ok(Self(NgramInputs::load(bag, folder)?, P::load(transformer, folder)?))
     }

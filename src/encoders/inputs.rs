@@ -49,6 +49,15 @@ pub trait Prepare: Sized + Send + Sync {
         Ok(Vec::new())
     }
 
+    /// Name and text of each file by which other programs make the inputs of an exported encoder (default:
+    /// [`files`](Self::files)).
+    ///
+    /// # Errors
+    /// A value that cannot be written.
+    fn input_files(&self) -> Result<Vec<(&'static str, String)>, Error> {
+        self.files()
+    }
+
     /// Reads the files of [`files`](Self::files) from `folder`.
     ///
     /// # Errors

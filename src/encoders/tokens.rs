@@ -9,6 +9,7 @@ use dsokr_nn::{TokenIds, TokenIdsBuilder};
 use rayon::prelude::*;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::json;
 use smart_default::SmartDefault;
 use tracing::info;
 
@@ -74,6 +75,10 @@ impl Prepare for PretrainedInputs {
         Ok(self.model.files())
     }
 
+    fn input_files(&self) -> Result<Vec<(&'static str, String)>, Error> {
+        input_files(&self.model.tokenizer, self.reader.prompt(), self.reader.max_length())
+    }
+
     fn load(config: &PretrainedConfig, folder: &Path) -> Result<Self, Error> {
         Self::new(config, Pretrained::open_without_weights(folder)?)
     }
@@ -91,6 +96,19 @@ pub struct TokenInputsConfig {
 }
 
 const TOKENIZER: &str = "tokenizer.json";
+/// What other programs do with texts before the tokenizer.
+const TEXTS: &str = "texts.json";
+
+/// Returns the files by which other programs make ids of texts: the tokenizer, which truncates them, and what is put
+/// before them.
+fn input_files(
+    tokens: &Tokenizer,
+    prompt: &str,
+    max_length: usize,
+) -> Result<Vec<(&'static str, String)>, Error> {
+    let texts = json!({ "prompt": prompt, "max_length": max_length });
+    Ok(vec![(TOKENIZER, tokens.json_for(max_length)?), (TEXTS, format!("{texts:#}\n"))])
+}
 
 /// A tokenizer trained on the training texts, and the maximal length of texts.
 #[derive(Clone, Debug)]
@@ -122,6 +140,10 @@ impl Prepare for TokenInputs {
 
     fn files(&self) -> Result<Vec<(&'static str, String)>, Error> {
         Ok(vec![(TOKENIZER, self.tokens.json.clone())])
+    }
+
+    fn input_files(&self) -> Result<Vec<(&'static str, String)>, Error> {
+        input_files(&self.tokens, "", self.max_length)
     }
 
     fn load(config: &TokenInputsConfig, folder: &Path) -> Result<Self, Error> {

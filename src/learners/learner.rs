@@ -236,6 +236,15 @@ pub trait Predictor: Any + Send + Sync {
         Ok(Vec::new())
     }
 
+    /// Name and text of each file by which other programs make the inputs of [`onnx`](Self::onnx) (default: those of
+    /// [`preparation`](Self::preparation)).
+    ///
+    /// # Errors
+    /// A value that cannot be written.
+    fn input_files(&self) -> Result<Vec<PreparationFile>, Error> {
+        self.preparation()
+    }
+
     /// Writes the model into a run directory. The files of [`preparation`](Self::preparation) are
     /// there already.
     ///

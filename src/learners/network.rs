@@ -48,6 +48,10 @@ impl<R: Recipe> Predictor for Network<R> {
         self.preparation.files()
     }
 
+    fn input_files(&self) -> Result<Vec<PreparationFile>, Error> {
+        self.preparation.input_files()
+    }
+
     fn save(&self, run: &mut RunDir) -> Result<(), Error> {
         let parameters = parameters::collect(&self.model);
         parameters::check_finite(&parameters)?;

@@ -94,8 +94,10 @@ impl Member {
     /// | `peak-transformer` | `mz`, float64, `intensity`, float32, and `attention_mask`, int64 `[batch, length]`: the precursor first |
     /// | `mlp` | `vectors`, float32 `[batch, width]` |
     ///
-    /// The folder `inputs` has the run's files of the preparation, such as `tokenizer.json` or `ngrams.json`. The
-    /// metadata of the file have the table `encoder` of the configuration as TOML, and in it the `max_length` of texts.
+    /// The folder `inputs` has what makes the inputs: `ngrams.json` or `spectra.json`, and for encoders of tokens
+    /// `tokenizer.json`, which truncates texts and does not pad them, and `texts.json` with the `prompt` that is put
+    /// before each text and the `max_length` in tokens. The metadata of the file have the table `encoder` of the
+    /// configuration as TOML.
     ///
     /// # Errors
     /// As [`export`](Self::export) of the folder; [`dsokr_core::Error::Value`] for a different kind of encoder;
@@ -129,7 +131,7 @@ impl Member {
         self.write_export(folder, |here| {
             let inputs = here.join(INPUTS);
             create_folder(&inputs).map_err(Error::io(&inputs))?;
-            for (name, text) in self.predictor.preparation()? {
+            for (name, text) in self.predictor.input_files()? {
                 write_atomically(&inputs.join(name), |file| file.write_all(text.as_bytes()))?;
             }
             Ok(write_atomically(&here.join(MODEL), |model| model.write_all(&file))?)

@@ -2,7 +2,7 @@
 //! `crates/nn/tests/suite/onnx.rs`.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use dsokr::Member;
 use dsokr::basis::RowSource;
@@ -10,7 +10,6 @@ use dsokr::basis::features::SparseRow;
 use dsokr::data::featurizers::TfIdf;
 use dsokr::data::{Split, SplitName};
 use dsokr::decode::CandidateBlocks;
-use dsokr::nn::pretrained::Tokenizer;
 use dsokr::spectra::{FittedPeaks, Spectrum};
 use serde_json::{Value, json};
 
@@ -18,15 +17,24 @@ use crate::exports::{TEXTS, python_with};
 use crate::pretrained::model;
 use crate::sandbox::{RIDGE, Sandbox};
 
-/// For each folder and inputs of its model, writes z and then the scores of all candidates, one JSON array a line.
+/// For each folder and inputs of its model, writes z and then the scores of all candidates, one JSON array a line. Texts
+/// become tokens by the files of the folder, as in book/src/export.md.
 const SCRIPT: &str = "
 import json, sys
 import numpy as np
 import onnxruntime
+from tokenizers import Tokenizer
 types = {'tensor(int64)': np.int64, 'tensor(float)': np.float32, 'tensor(double)': np.float64}
 for folder, inputs in zip(sys.argv[1::2], sys.argv[2::2]):
     session = onnxruntime.InferenceSession(folder + '/model.onnx', providers=['CPUExecutionProvider'])
     inputs = json.loads(inputs)
+    if 'texts' in inputs:
+        tokenizer = Tokenizer.from_file(folder + '/inputs/tokenizer.json')
+        prompt = json.load(open(folder + '/inputs/texts.json'))['prompt']
+        ids = [tokenizer.encode(prompt + text).ids for text in inputs['texts']]
+        longest = max(map(len, ids))
+        inputs['input_ids'] = [row + [1] * (longest - len(row)) for row in ids]
+        inputs['attention_mask'] = [[1] * len(row) + [0] * (longest - len(row)) for row in ids]
     inputs = {own.name: np.array(inputs[own.name], types[own.type]) for own in session.get_inputs()}
     z, scores = session.run(['coordinates', 'scores'], inputs)
     for row in [*z, *scores]:
@@ -58,8 +66,8 @@ fn padded<T: Clone>(mut rows: Vec<Vec<T>>, with: T) -> Vec<Vec<T>> {
     rows
 }
 
-/// What the exported files make of texts behind a prompt; peaks and vectors as they are.
-fn inputs_of(folder: &Path, split: &Split, prompt: &str) -> Value {
+/// What the exported files make of texts, texts for a tokenizer, and peaks and vectors as they are.
+fn inputs_of(folder: &Path, split: &Split) -> Value {
     let mut all = json!({});
     let Ok(texts) = split.inputs.texts() else {
         let rows = split.inputs.vectors().unwrap();
@@ -96,20 +104,33 @@ fn inputs_of(folder: &Path, split: &Split, prompt: &str) -> Value {
         all["attention_mask"] = json!(padded(mask, 0));
     }
     if tokens.exists() {
-        let tokenizer = Tokenizer::read(&tokens).unwrap();
-        let prompted = texts.iter().map(|text| format!("{prompt}{text}"));
-        let ids = prompted.map(|text| tokenizer.encode(&text, 12).unwrap().0);
-        let (ids, mask): (Vec<_>, Vec<_>) =
-            ids.map(|ids| (ids.clone(), vec![1; ids.len()])).unzip();
-        (all["input_ids"], all["attention_mask"]) = (json!(padded(ids, 1)), json!(padded(mask, 0)));
+        all["texts"] = json!(texts);
     }
     all
+}
+
+fn golden_folder(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("crates/nn/tests/golden").join(name)
+}
+
+/// Copies a folder and its subfolders.
+fn copy(from: &Path, to: &Path) {
+    fs::create_dir_all(to).unwrap();
+    for entry in fs::read_dir(from).unwrap() {
+        let path = entry.unwrap().path();
+        let target = to.join(path.file_name().unwrap());
+        if path.is_dir() {
+            copy(&path, &target);
+        } else {
+            fs::copy(&path, &target).unwrap();
+        }
+    }
 }
 
 #[test]
 fn onnxruntime_returns_the_coordinates_and_scores_of_the_run() {
     let test = "onnxruntime_returns_the_coordinates_and_scores_of_the_run";
-    let Some(mut python) = python_with("onnxruntime", test) else { return };
+    let Some(mut python) = python_with("onnxruntime, tokenizers", test) else { return };
     let sandbox = Sandbox::new();
     sandbox.write("bag.toml", &sandbox.read("small.toml"));
     model(&sandbox);
@@ -131,10 +152,7 @@ fn onnxruntime_returns_the_coordinates_and_scores_of_the_run() {
     let spectra = crate::spectra::sandbox();
     let few = ["training.epochs=2"];
     // small models of crates/nn/tests/golden
-    let golden = |name: &str| {
-        let root = env!("CARGO_MANIFEST_DIR");
-        format!("encoder.folder=\"{root}/crates/nn/tests/golden/{name}\"")
-    };
+    let golden = |name: &str| format!("encoder.folder={:?}", golden_folder(name));
     let all_modes = golden("sentences-all-modes");
     let without_prompt = golden("sentences-without-prompt");
     let distilbert = golden("family-distilbert");
@@ -144,7 +162,36 @@ fn onnxruntime_returns_the_coordinates_and_scores_of_the_run() {
         ["mpnet", "esm", "esm-absolute"].map(|family| golden(&format!("family-{family}")));
     let [modernbert, nomic] =
         ["modernbert", "nomic"].map(|family| golden(&format!("family-{family}")));
-    let cases: [(&str, &[&str]); 18] = [
+    // tokenizers whose files pad texts to a length, truncate them to a smaller one, and add nothing behind them
+    let changed = |name: &str, original: &str, change: &dyn Fn(&mut Value)| {
+        copy(&golden_folder(original), &sandbox.path(name));
+        let file = format!("{name}/tokenizer.json");
+        let mut tokenizer: Value = serde_json::from_str(&sandbox.read(&file)).unwrap();
+        change(&mut tokenizer);
+        sandbox.write(&file, &tokenizer.to_string());
+        format!("encoder={{kind=\"pretrained\", folder=\"{name}\"}}")
+    };
+    let padded = changed("padded", "sentences-first", &|tokenizer| {
+        tokenizer["padding"] = json!({
+            "strategy": {"Fixed": 14}, "direction": "Right", "pad_to_multiple_of": null,
+            "pad_id": 0, "pad_type_id": 0, "pad_token": "[PAD]"
+        });
+        tokenizer["truncation"] = json!({
+            "direction": "Right", "max_length": 4, "strategy": "LongestFirst", "stride": 0
+        });
+    });
+    // an empty text has no more tokens than its prompt, which is not pooled: its last one is
+    let without_end = changed("without-end", "sentences-without-prompt", &|tokenizer| {
+        tokenizer["post_processor"] = json!({
+            "type": "TemplateProcessing",
+            "single": [{"SpecialToken": {"id": "[CLS]", "type_id": 0}}, {"Sequence": {"id": "A", "type_id": 0}}],
+            "pair": [{"Sequence": {"id": "A", "type_id": 0}}, {"Sequence": {"id": "B", "type_id": 0}}],
+            "special_tokens": {"[CLS]": {"id": "[CLS]", "ids": [2], "tokens": ["[CLS]"]}}
+        });
+    });
+    let cases: [(&str, &[&str]); 20] = [
+        ("small.toml", &[&padded]),
+        ("small.toml", &[&without_end]),
         ("small.toml", &[&mpnet]),
         ("small.toml", &[&esm]),
         ("small.toml", &[&esm_absolute]),
@@ -179,9 +226,7 @@ fn onnxruntime_returns_the_coordinates_and_scores_of_the_run() {
             _ => texts.clone(),
         };
         let folder = sandbox.path(&format!("{at}-onnx"));
-        // the prompt of the folder
-        let prompt = if changes.contains(&without_prompt.as_str()) { "c: d" } else { "" };
-        let inputs = inputs_of(&folder.join("inputs"), &split, prompt).to_string();
+        let inputs = inputs_of(&folder.join("inputs"), &split).to_string();
         arguments.extend([folder.into_os_string(), inputs.into()]);
         runs.push((run, split));
     }
