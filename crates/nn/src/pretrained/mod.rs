@@ -4,7 +4,7 @@
 //! | file | holds |
 //! |---|---|
 //! | `config.json` | the sizes; `model_type` is `bert` (also SciBERT, MiniLM, …), `roberta`, `xlm-roberta`, `camembert`, `distilbert`, `mpnet`, `electra`, `albert`, `esm`, `modernbert` or `nomic_bert` |
-//! | `tokenizer.json`, else `vocab.txt`, or of RoBERTa `vocab.json` and `merges.txt`, with `tokenizer_config.json` | the [`Tokenizer`] |
+//! | `tokenizer.json`, else `vocab.txt`, or of RoBERTa `vocab.json` and `merges.txt`, with `tokenizer_config.json`, `special_tokens_map.json` and `added_tokens.json` | the [`Tokenizer`] |
 //! | `modules.json` and what it names | of a model of sentence-transformers: pooling, layers behind it, lengths, prompts ([`Sentences`]) |
 //! | `model.safetensors`, else `pytorch_model.bin`, or their shards with `….index.json` | the weights: 32-bit floats, or 16-bit floats that are widened |
 //!
@@ -46,6 +46,7 @@ use crate::transformer::{
     Architecture, Body, Pooling, Positions, Readout, SentenceLayer, SentenceLayers, Transformer,
 };
 use config::Config;
+use sentences::below;
 pub use sentences::{ModuleFolder, Sentences, module_folders, sentence_files, transformer_folder};
 use tensors::{Tensors, weight_file};
 pub use texts::TextReader;
@@ -118,8 +119,10 @@ impl Pretrained {
         } else {
             vocabulary::read(folder, config.family.vocabulary)?
         };
-        let is_lower_cased = sentences.as_ref().is_some_and(|sentences| sentences.lower_case);
-        let tokenizer = if is_lower_cased { tokenizer.lower_cased(&path)? } else { tokenizer };
+        let tokenizer = match &sentences {
+            Some(sentences) if sentences.lower_case => tokenizer.lower_cased(&path)?,
+            _ => tokenizer,
+        };
         let size = tokenizer.vocabulary();
         let rows = config.architecture.vocabulary;
         if size > rows {
@@ -214,14 +217,17 @@ impl Pretrained {
         layers: &[SentenceLayer],
         device: &Device,
     ) -> Result<SentenceLayers, Error> {
-        let draw = || SentenceLayers::init(layers, &mut generator(0, "sentence", 0), device);
-        match &self.sentences {
+        // first, because nothing else bounds the sizes that the folder says
+        let parameters = match &self.sentences {
             Some(sentences) if self.weights.is_some() && !layers.is_empty() => {
-                // first, because nothing else bounds the sizes that the folder says
-                let parameters = sentences.parameters(&self.dense_weights)?;
-                restore(draw(), parameters)
+                Some(sentences.parameters(&self.dense_weights)?)
             }
-            _ => Ok(draw()),
+            _ => None,
+        };
+        let drawn = SentenceLayers::init(layers, &mut generator(0, "sentence", 0), device);
+        match parameters {
+            Some(parameters) => restore(drawn, parameters),
+            None => Ok(drawn),
         }
     }
 
@@ -269,17 +275,6 @@ pub struct PretrainedConfig {
 
 /// Longest text in tokens of a folder that does not say it.
 const MAX_LENGTH: usize = 256;
-
-/// Returns the folder of the transformer of a model of sentence-transformers, or of any other.
-fn below(folder: &Path, sentences: Option<&Sentences>) -> PathBuf {
-    match sentences {
-        // joined with nothing, a path would end with a slash
-        Some(sentences) if sentences.transformer != Path::new("") => {
-            folder.join(&sentences.transformer)
-        }
-        _ => folder.to_path_buf(),
-    }
-}
 
 impl PretrainedConfig {
     /// Checks the settings that do not depend on the model.

@@ -78,6 +78,17 @@ fn bounded(width: usize, count: usize, folder: &Path) -> Result<usize, Error> {
     })
 }
 
+/// Returns the folder of the transformer of a model of sentence-transformers, or of any other.
+pub(super) fn below(folder: &Path, sentences: Option<&Sentences>) -> PathBuf {
+    match sentences {
+        // joined with nothing, a path would end with a slash
+        Some(sentences) if sentences.transformer != Path::new("") => {
+            folder.join(&sentences.transformer)
+        }
+        _ => folder.to_path_buf(),
+    }
+}
+
 /// What a folder says beyond transformer and tokenizer.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
