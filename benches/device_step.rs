@@ -151,7 +151,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         device: &device,
         pairs: Pairs::new(&texts, &targets, &residuals)?,
         ranks: &Processes::default(),
-        validate: &|_| Ok(Validation { metrics: 0.0, score: 0.0 }),
+        validate: &|_| Ok(Validation { metrics: 0.0, score: 0.0, loss: None }),
     };
     let mut clock =
         Clock { device: device.clone(), rests: Vec::new(), loss: f64::NAN, steps: Vec::new() };

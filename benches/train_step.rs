@@ -137,13 +137,10 @@ fn normal<const D: usize>(shape: [usize; D], device: &Device) -> Tensor<D> {
 
 fn steps(sizes: &Sizes, first: bool) -> f64 {
     let device = Device::flex().autodiff();
-    let mut net = Some(net(sizes, &device));
-    let config = TrainingConfig {
-        optimizer: OptimizerName::Adam,
-        weight_decay: 0.0,
-        ..TrainingConfig::default()
-    };
-    let mut optimizer = Update::from_config(&config);
+    let net = net(sizes, &device);
+    let config = TrainingConfig { optimizer: OptimizerName::Adam, ..TrainingConfig::default() };
+    let mut optimizer = Update::new(&config, &net);
+    let mut net = Some(net);
     let sequences = texts(sizes);
     let x = normal([sequences.rows(), sizes.d], &device);
     let y = normal([sizes.batch, sizes.out], &device);

@@ -151,7 +151,7 @@ impl<'a> Evaluator<'a> {
     pub(crate) fn validation(&self, z: &[f32]) -> Result<Validation<Scores>, Error> {
         let metrics = self.validation_among(z, self.decoder.candidates)?;
         let score = self.config().evaluation.metric.score(&metrics);
-        Ok(Validation { metrics, score })
+        Ok(Validation { metrics, score, loss: None })
     }
 
     /// The metrics of the validation split with different constants of the candidates; outputs are compared by the

@@ -151,13 +151,13 @@ impl Job {
                 save_problem(here, problem, targets)?;
                 save_candidates(&here.join(CANDIDATES), candidates, run.space(), &data)
             })?;
-            return Ok(Begun::Unfinished(run.logging(&problem.config.logging)));
+            return Ok(Begun::Unfinished(run.writing(&problem.config)));
         }
         // the other processes only read it
         if !self.ranks.is_first() {
             return Ok(Begun::Unfinished(run));
         }
-        Ok(Begun::Unfinished(run.logging(&problem.config.logging)))
+        Ok(Begun::Unfinished(run.writing(&problem.config)))
     }
 
     /// Writes what is changed into a resumed run; its report, if it is complete.

@@ -12,13 +12,20 @@ use crate::run_dir::{CHECKPOINTS, RunDir, RunLock};
 
 /// Settings of the optimisation that a resumed training may change, each named by an override: they do
 /// not change what the run is.
-const CHANGEABLE: [&str; 7] = [
+const CHANGEABLE: [&str; 14] = [
     "training.learning_rate",
     "training.clip",
     "training.warmup",
     "training.decay",
+    "training.floor",
+    "training.cooldown",
+    "training.plateau_patience",
+    "training.plateau_factor",
     "training.epochs",
     "training.patience",
+    "training.checkpoint_seconds",
+    "training.checkpoint_every",
+    "training.checkpoints",
     "evaluation.batch",
 ];
 

@@ -73,7 +73,7 @@ pub fn of_training(
 /// The numbers of a training that the memory and time of each part of an encoder go with.
 struct EncoderTraining<'c> {
     config: &'c TrainingConfig,
-    /// Bytes of the optimiser's moments of a parameter.
+    /// Bytes of the optimiser's moments of a parameter, and of its moving average.
     moments: f64,
     /// Numbers that a step of the optimiser reads and writes for a parameter.
     rule: f64,
@@ -91,16 +91,19 @@ impl<'c> EncoderTraining<'c> {
     /// `batch` is the number of inputs that an evaluation encodes at once.
     fn new(config: &'c TrainingConfig, [pairs, validation]: [usize; 2], batch: usize) -> Self {
         let (moments, rule) = match config.optimizer {
-            OptimizerName::Sgd => (0.0, 4.0),
+            OptimizerName::Sgd if config.momentum.unwrap_or(0.0) == 0.0 => (0.0, 4.0),
+            OptimizerName::Sgd | OptimizerName::Lion | OptimizerName::Muon => (4.0, 9.0),
             OptimizerName::Adam | OptimizerName::AdamW => (8.0, 7.0),
         };
+        // the moving average is read and written, and its parameter read
+        let (average, averaging) = if config.ema > 0.0 { (4.0, 3.0) } else { (0.0, 0.0) };
         let per_epoch = pairs.div_ceil(config.batch.max(1));
         let epochs = config.epochs as f64;
         let evaluations = config.evaluate_every.times(config.epochs, per_epoch);
         Self {
             config,
-            moments,
-            rule,
+            moments: moments + average,
+            rule: rule + averaging,
             inputs: (config.at_once().min(pairs) as f64).max(batch.min(validation) as f64 / 4.0),
             batch: config.batch.min(pairs) as f64,
             steps: epochs * per_epoch as f64,

@@ -11,7 +11,9 @@ use dsokr_core::RowWeights;
 use dsokr_data::{InputKind, Split};
 use dsokr_nn::onnx::{Graph, Value};
 use dsokr_nn::{Encoder, Model, device_memory, parameters};
-use dsokr_train::{Best, Checkpoint, Observer, Pairs, TrainingConfig, embed, train};
+use dsokr_train::{
+    Best, Checkpoint, Observer, Pairs, TrainingConfig, Validation, embed, mean_loss, train,
+};
 use tracing::info;
 
 use crate::config::folds::rest;
@@ -307,7 +309,7 @@ impl<R: Recipe> Fit for PreparedNetwork<'_, R> {
         mut run: Option<&mut RunDir>,
         observer: &mut dyn Observer,
     ) -> Result<Fitted, Error> {
-        let (_, targets) = targets.basis()?;
+        let (basis, targets) = targets.basis()?;
         let model = match self.model.take() {
             Some(model) => model,
             None => self.new_model(targets)?,
@@ -318,8 +320,15 @@ impl<R: Recipe> Fit for PreparedNetwork<'_, R> {
         let (training, _) = self.training(self.inputs.len(), targets.dimension());
         let validation = self.preparation.inputs(&self.problem.dataset.validation)?;
         let batch = config.evaluation.batch;
+        let (known, right) = self.problem.validation_targets(basis)?;
         let validate = |model: &Model<R::Encoder>| {
-            Ok(evaluator.validation(&embed(model, &validation, batch)?)?)
+            let z = embed(model, &validation, batch)?;
+            let p = right.dimension();
+            let known: Vec<f32> =
+                known.iter().flat_map(|&pair| &z[pair * p..][..p]).copied().collect();
+            let loss = mean_loss(&training, model, &known, right.coordinates(), right.residuals())?;
+            let loss = Some(loss).filter(|loss| loss.is_finite());
+            Ok(Validation { loss, ..evaluator.validation(&z)? })
         };
         let pairs = Pairs::new(&self.inputs, targets.coordinates(), targets.residuals())?;
         let task = dsokr_train::Task {

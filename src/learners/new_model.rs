@@ -42,7 +42,7 @@ pub(super) fn new_model<R: Recipe>(
 pub(super) fn check_groups<E: Encoder>(config: &Checked, model: &Model<E>) -> Result<(), Error> {
     let names: Vec<String> = parameters::names(model);
     config.training.groups.iter().try_for_each(|group| {
-        let exists = names.iter().any(|name| name.contains(&group.parameters));
+        let exists = names.iter().any(|name| group.holds(name));
         let key = "training.groups.parameters";
         let found = format_args!("{:?}", group.parameters);
         ensure(exists, key, found, format_args!("a part of one of {}", names.join(", ")))

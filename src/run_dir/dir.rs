@@ -1,6 +1,6 @@
 //! A run directory as a handle: what a training writes into it, and what is read again.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -9,7 +9,7 @@ use std::sync::Arc;
 use dsokr_core::store::{Contents, Stored, Tensor, read_text, sync_file, sync_folder};
 use dsokr_decode::{Candidates, Reranker};
 use dsokr_nn::parameters::Parameters;
-use dsokr_train::{Checkpoint, CheckpointSink, LogLine, check_basis, read_parameters};
+use dsokr_train::{Checkpoint, CheckpointSink, LogLine, StepNumbers, check_basis, read_parameters};
 
 use super::log::{LoggedLine, SolvedLine, validation_scalars};
 use super::place::create_whole;
@@ -20,12 +20,15 @@ use super::{
     load_data_folder, named, read_json, read_optional, replace, replace_json, report,
     save_candidates, save_fingerprints, write_text,
 };
-use crate::config::{Checked, Config, FORMAT, LoggingConfig};
+use crate::config::{Checked, Config, FORMAT};
 use crate::error::{Error, ensure_run};
 use crate::metrics::scores::Scores;
 
 const ENCODER_KIND: &str = "encoder";
 const ENCODER_VERSION: u32 = 1;
+
+/// What precedes the step in the names of checkpoints that are kept beside the last one.
+const STEP: &str = "step-";
 
 /// Name and text of a file that holds the preparation of inputs.
 pub type PreparationFile = (&'static str, String);
@@ -44,14 +47,23 @@ pub struct RunDir {
     _lock: Option<Arc<RunLock>>,
     /// Scalars for TensorBoard, if they are wanted.
     events: Option<Events>,
+    /// How many checkpoints are kept.
+    checkpoints: usize,
 }
 
 impl RunDir {
     /// The run directory at a path, which need not exist.
     pub fn at(path: impl Into<PathBuf>) -> Self {
         let path = path.into();
-        let none = String::new;
-        Self { path, space: none(), preparation: none(), data: none(), _lock: None, events: None }
+        Self {
+            path,
+            space: String::new(),
+            preparation: String::new(),
+            data: String::new(),
+            _lock: None,
+            events: None,
+            checkpoints: 1,
+        }
     }
 
     /// The run directory, whose candidates and predictions are points of the space with this fingerprint.
@@ -76,10 +88,10 @@ impl RunDir {
         Ok(Self { preparation, ..self })
     }
 
-    /// The run directory, with scalars for TensorBoard if the configuration asks for them.
-    pub(crate) fn logging(self, logging: &LoggingConfig) -> Self {
-        let events = logging.tensorboard.then(|| Events::new(&self.path));
-        Self { events, ..self }
+    /// The run directory, with scalars for TensorBoard and as many checkpoints as the configuration asks for.
+    pub(crate) fn writing(self, config: &Config) -> Self {
+        let events = config.logging.tensorboard.then(|| Events::new(&self.path));
+        Self { events, checkpoints: config.training.checkpoints, ..self }
     }
 
     /// The path of the directory.
@@ -300,12 +312,15 @@ impl RunDir {
         out.and_then(|mut out| out.write_all(text.as_bytes()).and_then(|()| sync_file(&out)))
             .map_err(Error::io(&file))?;
         let of_training = [
-            ("training/loss", line.loss),
-            ("training/learning_rate", line.learning_rate),
-            ("training/pairs_per_second", line.pairs_per_second),
+            ("training/loss", Some(line.loss)),
+            ("training/learning_rate", Some(line.learning_rate)),
+            ("training/gradient_norm", line.gradient_norm),
+            ("training/pairs_per_second", Some(line.pairs_per_second)),
+            ("validation/loss", line.validation_loss),
         ];
-        let of_training = of_training.map(|(tag, value)| (tag.to_owned(), value));
-        let values = of_training.into_iter().chain(validation_scalars(&line.metrics));
+        let known =
+            of_training.into_iter().filter_map(|(tag, value)| Some((tag.to_owned(), value?)));
+        let values = known.chain(validation_scalars(&line.metrics));
         self.scalars(line.step, &values.collect::<Vec<_>>())
     }
 
@@ -330,6 +345,36 @@ impl RunDir {
         }
     }
 
+    /// Keeps the last checkpoint as the one of its step too, where several are kept, and removes those that are not among
+    /// the last ones or lie behind it.
+    fn keep_copies(&self, step: u64) -> Result<(), Error> {
+        if self.checkpoints == 1 {
+            return Ok(());
+        }
+        let folder = self.path.join(CHECKPOINTS);
+        let named = |step: u64| folder.join(format!("{STEP}{step}.safetensors"));
+        let mut steps = BTreeSet::new();
+        for entry in fs::read_dir(&folder).map_err(Error::io(&folder))? {
+            let name = entry.map_err(Error::io(&folder))?.file_name();
+            let number = name.to_str().and_then(|name| name.strip_prefix(STEP));
+            let number = number.and_then(|name| name.strip_suffix(".safetensors"));
+            steps.extend(number.and_then(|number| number.parse::<u64>().ok()));
+        }
+        let remove = |step: u64| fs::remove_file(named(step)).map_err(Error::io(&named(step)));
+        for behind in steps.split_off(&step) {
+            remove(behind)?;
+        }
+        while steps.len() >= self.checkpoints {
+            let Some(first) = steps.pop_first() else { break };
+            remove(first)?;
+        }
+        // the next checkpoint replaces the name `last`, not the file
+        let last = self.path.join(CHECKPOINT);
+        let copy = named(step);
+        let linked = fs::hard_link(&last, &copy).or_else(|_| fs::copy(&last, &copy).map(drop));
+        linked.map_err(Error::io(&copy))
+    }
+
     /// Writes the best parameters so far.
     pub(crate) fn save_best(&self, parameters: &Parameters) -> Result<(), Error> {
         let tensors = parameters.iter();
@@ -343,9 +388,15 @@ impl RunDir {
 }
 
 impl CheckpointSink<Scores> for RunDir {
-    fn step(&mut self, step: u64, loss: f64, rate: f64) -> Result<(), dsokr_train::Error> {
-        let values = [("step/loss".to_owned(), loss), ("step/learning_rate".to_owned(), rate)];
-        Ok(self.scalars(step, &values)?)
+    fn step(&mut self, numbers: StepNumbers) -> Result<(), dsokr_train::Error> {
+        let StepNumbers { step, loss, learning_rate, gradient_norm } = numbers;
+        let values = [
+            ("step/loss", Some(loss)),
+            ("step/learning_rate", Some(learning_rate)),
+            ("step/gradient_norm", gradient_norm),
+        ];
+        let known = values.into_iter().filter_map(|(tag, value)| Some((tag.to_owned(), value?)));
+        Ok(self.scalars(step, &known.collect::<Vec<_>>())?)
     }
 
     fn log(&mut self, line: &LogLine<Scores>) -> Result<(), dsokr_train::Error> {
@@ -358,7 +409,8 @@ impl CheckpointSink<Scores> for RunDir {
     }
 
     fn checkpoint(&mut self, checkpoint: &Checkpoint) -> Result<(), dsokr_train::Error> {
-        checkpoint.save(&self.path.join(CHECKPOINT), &self.space)
+        checkpoint.save(&self.path.join(CHECKPOINT), &self.space)?;
+        Ok(self.keep_copies(checkpoint.step)?)
     }
 }
 

@@ -24,6 +24,7 @@
 //! | `reranker-unseen.safetensors` | a reranker that was fitted without a fold of the training pairs, with `decoding.reranker` and `decoding.held_out` |
 //! | `embedding.json`, `embedding.svg` | the validation metric of each rank of a learned embedding |
 //! | `checkpoint/last.safetensors` | the last state, for `--resume` |
+//! | `checkpoint/step-N.safetensors` | where `training.checkpoints` keeps several, the last ones |
 //! | `log.jsonl` | a line an evaluation: [`LogLine`](dsokr_train::LogLine), of a kernel machine one [`SolvedLine`] |
 //! | `tensorboard/` | event files of TensorBoard, if `logging.tensorboard` is true |
 //! | `changes.jsonl` | a line for each setting that a resumed training changed |

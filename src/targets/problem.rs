@@ -6,7 +6,7 @@ use std::sync::{Arc, OnceLock};
 use burn::tensor::Device;
 use dsokr_basis::features::PartRows;
 use dsokr_basis::features::Selected;
-use dsokr_basis::{Basis, Kernel};
+use dsokr_basis::{Basis, Kernel, Projection};
 use dsokr_core::Processes;
 use dsokr_core::RowWeights;
 use dsokr_data::{DataRoot, Dataset};
@@ -158,6 +158,19 @@ impl Problem {
 
     fn selected<'s>(&'s self, indices: &'s [usize]) -> Selected<'s> {
         Selected::new(self.dataset.outputs.rows.as_ref(), indices)
+    }
+
+    /// The coordinates of the right outputs of the validation split, and the pairs that they are of: those whose outputs
+    /// have features.
+    ///
+    /// # Errors
+    /// Outputs that the basis does not accept.
+    pub fn validation_targets(&self, basis: &Basis) -> Result<(Vec<usize>, Projection), Error> {
+        let outputs = &self.dataset.validation.outputs;
+        let known =
+            outputs.iter().enumerate().filter_map(|(pair, output)| Some((pair, (*output)?)));
+        let (pairs, rows): (Vec<usize>, Vec<usize>) = known.unzip();
+        Ok((pairs, basis.project_shared(&self.ranks, &self.selected(&rows))?))
     }
 
     /// The one kernel of outputs, with γ from the training outputs where the configuration says so.

@@ -34,7 +34,6 @@ epochs = 15
 batch = 8
 optimizer = "sgd"
 learning_rate = 3.0
-weight_decay = 0.0
 warmup = 0
 
 [evaluation]

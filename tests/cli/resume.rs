@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use safetensors::SafeTensors;
 
-use crate::sandbox::{CONFIG, Sandbox, json};
+use crate::sandbox::{CONFIG, Sandbox, copy, json};
 
 /// Parameters and other tensors of a file by name, the optimiser's left out: it lists its tensors in
 /// no particular order.
@@ -353,6 +353,53 @@ fn evaluations_may_follow_steps() {
     sandbox.fail(&refused, 2, &["training.evaluate_every.steps = 0", "at least 1"]);
     let refused = ["train", "small.toml", "--set", "training.evaluate_every={batches=2}"];
     sandbox.fail(&refused, 2, &["a number of epochs, or { steps = NUMBER }"]);
+}
+
+/// The steps of the checkpoints that are kept beside the last one.
+fn kept(sandbox: &Sandbox, run: &str) -> Vec<u64> {
+    let folder = std::fs::read_dir(sandbox.path(&format!("{run}/checkpoint"))).unwrap();
+    let names = folder.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    let steps = names.filter_map(|name| {
+        name.strip_prefix("step-")?.strip_suffix(".safetensors")?.parse::<u64>().ok()
+    });
+    let mut steps: Vec<u64> = steps.collect();
+    steps.sort_unstable();
+    steps
+}
+
+#[test]
+fn the_last_checkpoints_are_kept_and_a_training_goes_on_from_one_of_them() {
+    let sandbox = Sandbox::new();
+    let settings = [
+        "training.epochs=4",
+        "training.optimizer=adamw",
+        "training.ema=0.9",
+        "training.decay=plateau",
+        "training.plateau_patience=0",
+        "training.evaluate_every={steps=4}",
+        "training.checkpoint_every={steps=5}",
+        "training.checkpoint_seconds=3600",
+        "training.checkpoints=3",
+    ];
+    let sets: Vec<&str> = settings.iter().flat_map(|setting| ["--set", setting]).collect();
+    let train = |out: &str, more: &[&str]| {
+        sandbox
+            .succeed(&[&["train", "small.toml", "--quiet", "--out", out], &sets[..], more].concat())
+    };
+    train("whole", &[]);
+    // the first evaluation is kept at step 4, then every fifth step and the last
+    let last = kept(&sandbox, "whole");
+    assert_eq!(last, [25, 30, 32]);
+    sandbox.succeed(&["train", "small.toml", "--quiet", "--out", "plain"]);
+    assert!(kept(&sandbox, "plain").is_empty());
+
+    copy(&sandbox.path("whole"), &sandbox.path("other"));
+    let files = sandbox.path("other/checkpoint");
+    std::fs::rename(files.join("step-25.safetensors"), files.join("last.safetensors")).unwrap();
+    std::fs::remove_file(sandbox.path("other/metrics.json")).unwrap();
+    train("other", &["--resume"]);
+    assert_same(&sandbox, "whole", "other");
+    assert_eq!(kept(&sandbox, "other"), [30, 32]);
 }
 
 #[test]

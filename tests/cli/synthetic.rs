@@ -25,7 +25,6 @@ size = 10
 epochs = 8
 learning_rate = 0.03
 optimizer = "adam"
-weight_decay = 0.0
 warmup = 0
 checkpoint_seconds = 0
 

@@ -85,12 +85,20 @@ fn evaluations_and_steps_are_scalars() {
         for (tag, value) in [
             ("training/loss", number(&line, "loss")),
             ("training/learning_rate", number(&line, "learning_rate")),
+            ("training/gradient_norm", number(&line, "gradient_norm")),
+            ("validation/loss", number(&line, "validation_loss")),
             ("validation/mrr", number(&line["metrics"], "mrr")),
             ("validation/squared_error", number(&line["metrics"], "squared_error")),
         ] {
             let expected = (step, tag.to_owned(), value as f32);
             assert!(found.contains(&expected), "{expected:?} in {found:?}");
         }
+        // the square loss is the metric of that name
+        let loss = number(&line, "validation_loss");
+        let metric = number(&line["metrics"], "squared_error");
+        assert!((loss / metric - 1.0).abs() < 1e-5, "{line}");
+        let norm = (step, "step/gradient_norm".to_owned(), number(&line, "gradient_norm") as f32);
+        assert!(found.contains(&norm), "{norm:?} in {found:?}");
     }
     assert_eq!(found.iter().filter(|(_, tag, _)| tag == "training/loss").count(), 3);
     // every step of three epochs, whose mean over an epoch the evaluation has

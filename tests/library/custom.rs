@@ -69,11 +69,10 @@ fn an_own_encoder_trains_under_the_librarys_loop() {
         epochs: 150,
         batch: 12,
         learning_rate: 0.05,
-        weight_decay: 0.0,
         warmup: 0,
         ..TrainingConfig::default()
     };
-    let judged = |_: &Model<Product>| Ok(Validation { metrics: "first", score: 1.0 });
+    let judged = |_: &Model<Product>| Ok(Validation { metrics: "first", score: 1.0, loss: None });
     let task = Task {
         config: &config,
         seed: 3,
@@ -160,7 +159,7 @@ fn an_own_kernel_is_learnt_and_decoded() {
     };
     let judge = |model: &Model<_>| {
         let mrr = metrics(model)?.mrr();
-        Ok(Validation { metrics: mrr, score: mrr })
+        Ok(Validation { metrics: mrr, score: mrr, loss: None })
     };
     let training = TrainingConfig {
         epochs: 60,

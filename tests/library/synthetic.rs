@@ -31,7 +31,6 @@ outputs = 20
 [training]
 epochs = 2
 learning_rate = 0.01
-weight_decay = 0.0
 
 [evaluation]
 metric = "squared_error"

@@ -51,11 +51,20 @@ fn ridge<'r>(
     })
 }
 
+/// Targets with the weights of their pairs, where these are given.
+fn weighted(targets: Targets, weights: Option<&[f64]>) -> Result<Targets, Failure> {
+    match weights {
+        Some(weights) => targets.with_weights(weights).about("sample_weight"),
+        None => Ok(targets),
+    }
+}
+
 #[pymethods]
 impl KernelMachine {
-    /// The least of `(1/n) Σ_i ‖h(x_i) − y_i‖² + λ ‖h‖²`, over all functions, or over those in the span
-    /// of a sketch of the inputs.
+    /// The least of `Σ_i w_i ‖h(x_i) − y_i‖² / Σ_i w_i + λ ‖h‖²`, over all functions, or over those in the span of a sketch
+    /// of the inputs; without `weights` all w are 1.
     #[staticmethod]
+    #[expect(clippy::too_many_arguments)]
     fn ridge(
         py: Python,
         rows: &Bound<Rows>,
@@ -64,15 +73,19 @@ impl KernelMachine {
         lambda_: f64,
         sketch: Option<(String, usize)>,
         seed: u64,
+        weights: Option<Vec<f64>>,
     ) -> PyResult<Self> {
         let fit = ridge(rows.get(), kernel, sketch, lambda_, seed)?;
         let (values, [_, width]) = numbers(&targets, "y")?;
-        let model = work(py, || fit(&Targets::new(width, values).about("y")?));
+        let model = work(py, || {
+            let targets = Targets::new(width, values).about("y")?;
+            fit(&weighted(targets, weights.as_deref())?)
+        });
         Ok(Self { model: model?, space: None })
     }
 
     /// Fits a ridge regression onto outputs ψ(y) of a kernel's feature space, in the basis of a sketch of the training
-    /// outputs, or in their span.
+    /// outputs, or in their span; pairs have `weights` as those of `ridge`.
     #[staticmethod]
     #[expect(clippy::too_many_arguments)]
     fn structured(
@@ -85,6 +98,7 @@ impl KernelMachine {
         lambda_: f64,
         sketch: Option<(String, usize)>,
         seed: u64,
+        weights: Option<Vec<f64>>,
     ) -> PyResult<Self> {
         let fit = ridge(rows.get(), kernel, sketch, lambda_, seed)?;
         let kernel: Kernel = table("output_kernel", output_kernel)?;
@@ -104,6 +118,7 @@ impl KernelMachine {
                 }
             }
             .about("Y")?;
+            let targets = weighted(targets, weights.as_deref())?;
             Ok::<_, Failure>((fit(&targets)?, space))
         })?;
         Ok(Self { model, space: Some(space) })

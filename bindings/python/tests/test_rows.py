@@ -194,3 +194,60 @@ def test_rows_are_arrays_to_numpy():
         dense = rows.toarray()
         assert np.array_equal(np.asarray(rows), dense) and np.asarray(rows, float).dtype == float
         assert rows.dtype == np.float32 and [row.tolist() for row in rows] == dense.tolist()
+
+
+def test_columns_of_frames_are_rows():
+    pandas = pytest.importorskip("pandas")
+    expected = np.array([[0.5, 1.0], [2.0, 3.0], [4.0, 5.5]], np.float32)
+    frame = pandas.DataFrame({"a": expected[:, 0], "b": expected[:, 1]})
+    same = [frame, frame.convert_dtypes(), frame.astype("Float64"), pandas.Series(expected.tolist()), pandas.Series(list(expected))]
+    try:
+        import pyarrow
+
+        lists = pyarrow.array(expected.tolist())
+        fixed = pyarrow.array(expected.tolist(), pyarrow.list_(pyarrow.float32(), 2))
+        same += [lists, fixed, pyarrow.chunked_array([fixed[:2], fixed[2:]]), pyarrow.table({"a": expected[:, 0], "b": expected[:, 1]})]
+        same.append(pandas.Series(pandas.arrays.ArrowExtensionArray(fixed)))
+        same.append(frame.astype("double[pyarrow]"))
+    except ImportError:
+        pass
+    try:
+        import polars
+
+        same += [polars.Series(expected.tolist()), polars.DataFrame({"a": expected[:, 0], "b": expected[:, 1]})]
+        same.append(polars.Series(expected.tolist(), dtype=polars.Array(polars.Float32, 2)))
+    except ImportError:
+        pass
+    for values in same:
+        assert np.array_equal(dsokr.as_rows(values).toarray(), expected), type(values)
+    assert dsokr.as_rows(pandas.DataFrame({"a": [True, False]}, dtype="boolean")).kind == "bit"
+
+
+def test_columns_that_are_not_rows_are_refused():
+    pandas = pytest.importorskip("pandas")
+    for values, message in [
+        (pandas.DataFrame({"a": [1.0, None], "b": [2.0, 3.0]}, dtype="Float64"), r"a missing value at \(1, 0\)"),
+        (pandas.Series([[1.0, 2.0], [3.0]]), "lists of different lengths"),
+        (pandas.Series([[1.0, 2.0], None]), r"a missing value at \(1\)"),
+        (pandas.DataFrame({"a": ["x", "y"]}), "dtype"),
+    ]:
+        with pytest.raises(dsokr.ConfigError, match=message):
+            dsokr.as_rows(values)
+
+
+def test_rows_are_arrays():
+    array = np.arange(12, dtype=np.float32).reshape(4, 3)
+    rows = dsokr.as_rows(array)
+    assert np.array_equal(np.asarray(rows), array) and rows.dtype == np.float32
+    assert [row.tolist() for row in rows] == array.tolist()
+
+
+def test_lists_of_a_large_search_are_kept():
+    points = np.random.default_rng(0).standard_normal((1000, 4)).astype(np.float32)
+    pool = dsokr.Candidates.from_points(points, ids=range(1000), columns={"price": range(1000)})
+    assert pool.search(points[:1], 1)[0][0].columns == {"price": pool.search(points[:1], 1)[0][0].id}
+    assert pool._listed is pool._listed
+    # a list that is changed is the caller's
+    pool.ids.clear()
+    pool.columns["price"].clear()
+    assert len(pool.ids) == len(pool.columns["price"]) == 1000

@@ -309,3 +309,66 @@ def test_predictions_equal_those_of_a_run(labelled, tmp_path, size):
     assert np.array_equal(model.coordinates(validation), run.encode(validation))
     sets = [" ".join(f"l{at}" for at in np.flatnonzero(row)) for row in model.predict(validation)]
     assert sets == [hit.label for hit in run.evaluate("validation").best]
+
+
+def test_random_states_are_those_of_scikit_learn(labelled):
+    x, _ = labelled
+
+    def drawn(random_state):
+        return KernelSketch("gaussian", 5, gamma=0.1, random_state=random_state).fit_transform(x)
+
+    assert np.array_equal(drawn(3), drawn(3)) and not np.array_equal(drawn(3), drawn(4))
+    assert np.array_equal(drawn(np.random.RandomState(3)), drawn(np.random.RandomState(3)))
+    # one generator gives other numbers each time, and by None the global one draws
+    shared = np.random.RandomState(3)
+    assert not np.array_equal(drawn(shared), drawn(shared))
+    np.random.seed(5)
+    first, second = drawn(None), drawn(None)
+    np.random.seed(5)
+    assert np.array_equal(drawn(None), first) and not np.array_equal(first, second)
+
+
+def test_rbf_is_the_kernel_of_scikit_learn(regression):
+    from sklearn.kernel_ridge import KernelRidge
+
+    x, y, other = regression
+    for gamma in (None, 0.3):
+        found = SketchedKernelRidge("rbf", None, 1e-3, gamma=gamma).fit(x, y).predict(other)
+        expected = KernelRidge(alpha=1e-3 * len(x), kernel="rbf", gamma=gamma).fit(x, y).predict(other)
+        np.testing.assert_allclose(found, expected, rtol=1e-3, atol=1e-4)
+
+
+def test_sample_weights_are_those_of_scikit_learn(regression):
+    from sklearn.kernel_ridge import KernelRidge
+
+    x, y, other = regression
+    weights = np.random.default_rng(0).integers(0, 4, len(x)).astype(float)
+    found = SketchedKernelRidge("rbf", None, 1e-3).fit(x, y, sample_weight=weights).predict(other)
+    exact = KernelRidge(alpha=1e-3 * weights.sum(), kernel="rbf").fit(x, y, sample_weight=weights)
+    np.testing.assert_allclose(found, exact.predict(other), rtol=1e-3, atol=1e-4)
+    # a weight is a number of copies
+    repeated = np.repeat(np.arange(len(x)), weights.astype(int))
+    copies = SketchedKernelRidge("rbf", None, 1e-3).fit(x[repeated], y[repeated]).predict(other)
+    np.testing.assert_allclose(found, copies, rtol=1e-3, atol=1e-4)
+    with pytest.raises(dsokr.ConfigError, match="sample_weight: -1"):
+        SketchedKernelRidge().fit(x, y, sample_weight=-np.ones(len(x)))
+
+
+def test_rows_are_inputs_and_scores_are_read(labelled):
+    x, y = labelled
+    bits, sparse = dsokr.as_rows(x > 0), dsokr.join_rows([dsokr.as_rows(x > 0)])
+    assert (bits.kind, sparse.kind) == ("bit", "sparse")
+    model = IOKR("rbf", None, 1e-4, output_kernel="tanimoto")
+    dense = model.fit(x > 0, y).predict(x > 0)
+    for rows in (bits, sparse):
+        assert np.array_equal(model.fit(rows, y).predict(rows), dense)
+        assert KernelSketch("cosine", 4, random_state=0).fit_transform(rows).shape[0] == len(x)
+    half = np.arange(0, len(x), 2)
+    weighted = model.fit(x, y, sample_weight=np.isin(np.arange(len(x)), half))
+    assert np.array_equal(weighted.predict(x), IOKR("rbf", None, 1e-4, output_kernel="tanimoto").fit(x[half], y[half]).predict(x))
+    # the score of label sets is F1, and of numbers R²
+    found = model.fit(x, y).predict(x)
+    assert model.score(x, y) == pytest.approx(f1_score(y, found, average="samples", zero_division=1.0))
+    assert model.score(x, dsokr.as_rows(y)) == model.score(x, y) > 0.9
+    numbers = IOKR("rbf", None, 1e-6).fit(x, x[:, 0])
+    assert numbers.score(x, x[:, 0]) > 0.9

@@ -1,5 +1,8 @@
-"""The types that the package declares, as mypy reads them in a user's program."""
+"""The types that the package declares, as mypy and pyright read them in a user's program and in the lines of the book."""
 
+import json
+import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -8,7 +11,7 @@ import pytest
 
 import dsokr
 
-pytest.importorskip("mypy")
+BOOK = Path(__file__).parents[3] / "book/src/python.md"
 
 PROGRAM = """
 import numpy as np
@@ -39,17 +42,57 @@ WRONG = [
 ]
 
 
-def errors(folder, text):
+def mypy(folder, program):
     """The lines of a program that mypy refuses."""
-    program = folder / "program.py"
-    program.write_text(text)
+    pytest.importorskip("mypy")
     command = [sys.executable, "-m", "mypy", "--strict", "--follow-imports=silent", "--ignore-missing-imports"]
     environment = {"MYPYPATH": str(Path(dsokr.__file__).parents[1]), "PYTHONPATH": ":".join(filter(None, sys.path))}
     found = subprocess.run([*command, str(program)], capture_output=True, text=True, env=environment, cwd=folder)
-    return [line for line in found.stdout.splitlines() if "program.py:" in line]
+    lines = re.findall(r"program\.py:(\d+): error: (.*)", found.stdout)
+    return {int(line): message for line, message in lines}
 
 
-def test_programs_of_users_are_typed(tmp_path):
-    assert errors(tmp_path, PROGRAM) == []
-    lines = errors(tmp_path, "\n".join(["import dsokr", *WRONG]) + "\n")
-    assert {int(line.split(":")[1]) for line in lines if ": error:" in line} == set(range(2, 2 + len(WRONG))), lines
+def pyright(folder, program):
+    """The lines of a program that pyright refuses."""
+    command = shutil.which("pyright", path=str(Path(sys.executable).parent)) or shutil.which("pyright")
+    if command is None:
+        pytest.skip("pyright is not installed")
+    settings = {"typeCheckingMode": "strict", "extraPaths": [str(Path(dsokr.__file__).parents[1])]}
+    settings |= {"reportMissingTypeStubs": False, "reportMissingImports": False}
+    (folder / "pyrightconfig.json").write_text(json.dumps(settings))
+    arguments = ["--outputjson", "--pythonpath", sys.executable, "--project", str(folder), str(program)]
+    found = subprocess.run([command, *arguments], capture_output=True, text=True, cwd=folder)
+    errors = [each for each in json.loads(found.stdout)["generalDiagnostics"] if each["severity"] == "error"]
+    return {each["range"]["start"]["line"] + 1: each["message"] for each in errors}
+
+
+def written(folder, text):
+    program = folder / "program.py"
+    program.write_text(text)
+    return program
+
+
+@pytest.fixture(params=[mypy, pyright], ids=["mypy", "pyright"])
+def checker(request):
+    return request.param
+
+
+def test_programs_of_users_are_typed(tmp_path, checker):
+    assert checker(tmp_path, written(tmp_path, PROGRAM)) == {}
+
+
+def test_mistakes_of_users_are_found(tmp_path, checker):
+    found = checker(tmp_path, written(tmp_path, "\n".join(["import dsokr", *WRONG]) + "\n"))
+    assert set(found) == set(range(2, 2 + len(WRONG))), found
+
+
+def test_lines_of_the_book_are_typed(tmp_path, checker):
+    if not BOOK.exists():
+        pytest.skip("the package is tested without the book")
+    blocks = re.findall(r"```python\n(.*?)```", BOOK.read_text(encoding="utf-8"), re.DOTALL)
+    assert blocks
+    for block in blocks:
+        if "import sklearn" in block or "from sklearn" in block:
+            # which has no types of its own
+            block = "# pyright: reportUnknownMemberType=false\n" + block
+        assert checker(tmp_path, written(tmp_path, block)) == {}, block

@@ -60,4 +60,4 @@ pub use operations::{
 pub use precision::Precision;
 pub use row_gradient::{Gradient, RowGradient, RowGradients};
 pub use support::{device_memory, emulated, sent, step_time};
-pub use updates::{Updates, clip_factor};
+pub use updates::{Clip, Updates, clip};

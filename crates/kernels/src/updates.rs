@@ -27,7 +27,7 @@ impl Updates {
         self.factor.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Sets the factor of gradients on devices other than the CPU engine: see [`clip_factor`].
+    /// Sets the factor of gradients on devices other than the CPU engine: see [`clip`].
     pub fn scale(&self, factor: Option<Tensor<1>>) {
         *self.factor() = factor;
     }
@@ -74,15 +74,25 @@ impl Updates {
     }
 }
 
-/// Returns the factor `[1]` that scales gradients to norm `limit` over all together if their norm is larger; NaN if it
-/// is not finite. Nothing is read from their device.
-pub fn clip_factor(gradients: Vec<Tensor<1>>, limit: f32) -> Tensor<1> {
+/// The norm of gradients, and what scales them to a limit.
+#[derive(Clone, Debug)]
+pub struct Clip {
+    /// The factor `[1]`: 1 where the norm is below the limit, and NaN where it is not finite.
+    pub factor: Tensor<1>,
+    /// The norm `[1]` over all gradients together.
+    pub norm: Tensor<1>,
+}
+
+/// Returns the norm of gradients over all together, and the factor that scales them to norm `limit` if theirs is larger.
+/// Nothing is read from their device.
+pub fn clip(gradients: Vec<Tensor<1>>, limit: f32) -> Clip {
     #[cfg(feature = "cube")]
     if !is_cpu_engine(&gradients[0].device()) {
-        return cube::clip_factor(gradients, limit);
+        return cube::clip(gradients, limit);
     }
     let squares = gradients.into_iter().map(|gradient| gradient.square().sum());
-    let length = Tensor::cat(squares.collect(), 0).sum().sqrt();
+    let norm = Tensor::cat(squares.collect(), 0).sum().sqrt();
     // the product is NaN for an infinite length
-    (length.clone().recip() * limit).clamp_max(1.0) + length * 0.0
+    let factor = (norm.clone().recip() * limit).clamp_max(1.0) + norm.clone() * 0.0;
+    Clip { factor, norm }
 }

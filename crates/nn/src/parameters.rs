@@ -82,6 +82,9 @@ pub trait FloatParameter {
     /// Returns the values of the parameter. On the CPU engine they share its memory until it is trained on.
     fn values(&self) -> Values;
 
+    /// Returns the values of the parameter as a vector on its device, without autodiff.
+    fn flat(&self) -> Tensor<1>;
+
     /// Returns values in the parameter's type as a vector on its device, without autodiff.
     fn vector(&self, values: Values) -> Tensor<1>;
 
@@ -121,6 +124,10 @@ impl<const D: usize> FloatParameter for Param<Tensor<D>> {
 
     fn values(&self) -> Values {
         Values::from_tensor(self.val())
+    }
+
+    fn flat(&self) -> Tensor<1> {
+        self.val().inner().flatten(0, D - 1)
     }
 
     fn vector(&self, values: Values) -> Tensor<1> {
@@ -183,7 +190,7 @@ fn sum<const D: usize>(tensor: Tensor<D>) -> f32 {
 
 /// The path of a module in the model that holds it, such as `encoder.layers.0`.
 #[derive(Clone, Debug, Default)]
-pub struct Path {
+struct Path {
     path: String,
     /// The length of the path of each module around it.
     outer: Vec<usize>,
@@ -191,7 +198,7 @@ pub struct Path {
 
 impl Path {
     /// Enters a field of the module.
-    pub fn enter(&mut self, name: &str) {
+    fn enter(&mut self, name: &str) {
         self.outer.push(self.path.len());
         if !self.path.is_empty() {
             self.path.push('.');
@@ -200,12 +207,12 @@ impl Path {
     }
 
     /// Leaves the field that was entered last.
-    pub fn leave(&mut self) {
+    fn leave(&mut self) {
         self.path.truncate(self.outer.pop().unwrap_or_default());
     }
 
     /// Returns the path.
-    pub fn as_str(&self) -> &str {
+    fn as_str(&self) -> &str {
         &self.path
     }
 }

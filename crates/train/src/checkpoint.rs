@@ -10,20 +10,21 @@ use serde::{Deserialize, Serialize, Serializer};
 use crate::error::Error;
 
 const KIND: &str = "checkpoint";
-const VERSION: u32 = 2;
+const VERSION: u32 = 3;
 
-/// What precedes a parameter's path in the names of its tensors: its values, and Adam's two moments.
+/// What precedes a parameter's path in the names of its tensors: its values, their average, and the two moments.
 const PREFIX: &str = "parameter.";
+const AVERAGE: &str = "average.";
 const FIRST: &str = "moment1.";
 const SECOND: &str = "moment2.";
 
-/// What precedes it in the metadata, for the number of Adam's steps.
+/// What precedes it in the metadata, for the number of the optimiser's steps.
 const STEPS: &str = "steps.";
 
 /// The complete state of a training: a resumed training continues as if it had never stopped.
 /// Everything random is derived from (seed, step), so the step replaces the state of every
 /// generator.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Checkpoint {
     /// Steps done.
     pub step: u64,
@@ -35,21 +36,45 @@ pub struct Checkpoint {
     pub best: Option<f64>,
     /// Evaluations since then.
     pub stale: usize,
+    /// What multiplies the learning rate: the product of the factors by which plateaus have reduced it.
+    pub reduced: f64,
+    /// Evaluations without improvement since the last reduction.
+    pub waited: usize,
     /// The model's parameters.
     pub parameters: Parameters,
-    /// Adam's state of each parameter that it has changed, by the parameter's path.
+    /// The moving average of each parameter, by its path, where the training has one.
+    pub average: BTreeMap<String, Values>,
+    /// The optimiser's state of each parameter that it has changed, by the parameter's path.
     pub moments: BTreeMap<String, Moments>,
 }
 
-/// Adam's state of a parameter.
+/// The state of a training before its first step.
+impl Default for Checkpoint {
+    fn default() -> Self {
+        Self {
+            step: 0,
+            loss_sum: 0.0,
+            loss_steps: 0,
+            best: None,
+            stale: 0,
+            reduced: 1.0,
+            waited: 0,
+            parameters: Parameters::new(),
+            average: BTreeMap::new(),
+            moments: BTreeMap::new(),
+        }
+    }
+}
+
+/// The state of a parameter's optimiser.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Moments {
     /// Steps that have changed the parameter.
     pub steps: u64,
-    /// The mean of its gradients m, row-major.
+    /// The mean of its gradients m, row-major; under momentum their sum.
     pub first: Values,
-    /// The mean of their squares v.
-    pub second: Values,
+    /// Adam's mean of their squares v.
+    pub second: Option<Values>,
 }
 
 impl Checkpoint {
@@ -65,6 +90,8 @@ impl Checkpoint {
             ("loss_sum", format!("{:?}", self.loss_sum)),
             ("loss_steps", self.loss_steps.to_string()),
             ("stale", self.stale.to_string()),
+            ("reduced", format!("{:?}", self.reduced)),
+            ("waited", self.waited.to_string()),
         ];
         let numbers =
             numbers.into_iter().chain(self.best.map(|best| ("best", format!("{best:?}"))));
@@ -73,9 +100,14 @@ impl Checkpoint {
         let mut tensors = Vec::new();
         for (name, Parameter { shape, values }) in &self.parameters {
             tensors.push(Tensor::f32(&format!("{PREFIX}{name}"), shape, values));
+            if let Some(average) = self.average.get(name) {
+                tensors.push(Tensor::f32(&format!("{AVERAGE}{name}"), shape, average));
+            }
             if let Some(Moments { steps, first, second }) = self.moments.get(name) {
                 tensors.push(Tensor::f32(&format!("{FIRST}{name}"), shape, first));
-                tensors.push(Tensor::f32(&format!("{SECOND}{name}"), shape, second));
+                if let Some(second) = second {
+                    tensors.push(Tensor::f32(&format!("{SECOND}{name}"), shape, second));
+                }
                 metadata.insert(format!("{STEPS}{name}"), steps.to_string());
             }
         }
@@ -100,6 +132,10 @@ impl Checkpoint {
             loss_steps: stored.parsed("loss_steps", "a number of steps")?,
             stale: stored.parsed("stale", "a number of evaluations")?,
             best: optional(&stored, "best", "a number")?,
+            // version 2 has neither
+            reduced: optional(&stored, "reduced", "a number")?.unwrap_or(1.0),
+            waited: optional(&stored, "waited", "a number of evaluations")?.unwrap_or(0),
+            average: read_average(&stored)?,
             parameters: read_parameters(&stored, PREFIX)?,
             moments: read_moments(&stored)?,
         })
@@ -134,15 +170,26 @@ pub fn check_basis(stored: &Stored, basis: &str) -> Result<(), dsokr_core::Error
     }
 }
 
-/// Adam's state in a checkpoint.
+/// The moving average in a checkpoint.
+fn read_average(stored: &Stored) -> Result<BTreeMap<String, Values>, Error> {
+    let names = stored.names().filter_map(|name| name.strip_prefix(AVERAGE));
+    let average = names.map(|name| {
+        let (_, average) = values(stored, &format!("{AVERAGE}{name}"))?;
+        Ok((name.to_owned(), average))
+    });
+    average.collect()
+}
+
+/// The optimiser's state in a checkpoint.
 fn read_moments(stored: &Stored) -> Result<BTreeMap<String, Moments>, Error> {
     let mut moments = BTreeMap::new();
     for name in stored.names().filter_map(|name| name.strip_prefix(FIRST)) {
         let steps = stored.parsed(&format!("{STEPS}{name}"), "a number of steps")?;
-        let [first, second] =
-            [FIRST, SECOND].map(|prefix| values(stored, &format!("{prefix}{name}")));
-        let first = first?.1;
-        let second = second?.1;
+        let (_, first) = values(stored, &format!("{FIRST}{name}"))?;
+        let second_name = format!("{SECOND}{name}");
+        let has_second = stored.names().any(|other| other == second_name);
+        let second = has_second.then(|| values(stored, &second_name)).transpose()?;
+        let second = second.map(|(_, values)| values);
         moments.insert(name.to_owned(), Moments { steps, first, second });
     }
     Ok(moments)
@@ -181,8 +228,14 @@ pub struct LogLine<M> {
     pub loss: f64,
     /// Mean of r(y) over the training outputs: the lower bound of the square loss.
     pub residual: f64,
+    /// Mean loss of the validation pairs in evaluation mode, where it is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub validation_loss: Option<f64>,
     /// Learning rate of the last step.
     pub learning_rate: f64,
+    /// Norm of the gradient of the last step over all parameters, before it is shortened. None on a GPU without `clip`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gradient_norm: Option<f64>,
     /// Whether this evaluation is the best so far.
     pub best: bool,
     /// Seconds since training started or was resumed.
@@ -205,15 +258,28 @@ fn whole_or_fraction<S: Serializer>(number: &f64, serializer: S) -> Result<S::Ok
     }
 }
 
+/// The numbers of a step.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct StepNumbers {
+    /// Steps done, this one counted.
+    pub step: u64,
+    /// The mean loss of its batch.
+    pub loss: f64,
+    /// Its learning rate.
+    pub learning_rate: f64,
+    /// Norm of its gradient over all parameters, before it is shortened. None on a GPU without `clip`.
+    pub gradient_norm: Option<f64>,
+}
+
 /// The store of a training's state. By default, and by `()`, nothing is stored.
 #[expect(unused_variables)]
 pub trait CheckpointSink<M> {
-    /// Stores the loss and the learning rate of a step; called for every step, in long trainings for at
-    /// most 2,000 evenly spaced ones, when the loss has been read.
+    /// Stores the numbers of a step; called for every step, in long trainings for at most 2,000 evenly spaced ones, when
+    /// the loss has been read.
     ///
     /// # Errors
     /// Errors of the file system.
-    fn step(&mut self, step: u64, loss: f64, learning_rate: f64) -> Result<(), Error> {
+    fn step(&mut self, numbers: StepNumbers) -> Result<(), Error> {
         Ok(())
     }
 

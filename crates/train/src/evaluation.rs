@@ -39,15 +39,18 @@ fn evaluate<E: Encoder, M: Display + 'static>(
     model: &Model<E>,
 ) -> Result<(), Error> {
     let ranks = progress.task.ranks;
+    let averaged = progress.optimizer.averaged(model);
+    let model = averaged.as_ref().unwrap_or(model);
     if ranks.size() > 1 {
         ranks.check_same("parameters' checksum", &checksum(&parameters::collect(model)))?;
     }
     if !ranks.is_first() {
         progress.state.stale = ranks.broadcast_number(0u64)? as usize;
+        progress.state.reduced = f64::from_bits(ranks.broadcast_number(0u64)?);
         return Ok(());
     }
     let validated = (progress.task.validate)(model);
-    let Validation { metrics, score } = validated.map_err(|error| match error {
+    let Validation { metrics, score, loss } = validated.map_err(|error| match error {
         Error::NotFinite => progress.diverged(progress.state.step, "a prediction is not finite"),
         other => other,
     })?;
@@ -56,14 +59,14 @@ fn evaluate<E: Encoder, M: Display + 'static>(
     let is_best = progress.state.best.is_none_or(is_better);
     if is_best {
         progress.state.best = Some(score);
-        progress.state.stale = 0;
         progress.take_best(model)?;
     } else {
-        progress.state.stale += 1;
         progress.keep_best();
     }
-    log(progress, metrics, is_best)?;
+    log(progress, metrics, loss, is_best)?;
+    progress.evaluated(is_best);
     ranks.broadcast_number(progress.state.stale as u64)?;
+    ranks.broadcast_number(progress.state.reduced.to_bits())?;
     if progress.is_exhausted() && progress.left() > 0 {
         let evaluations = progress.state.stale;
         progress.tell(|step, _| Event::EarlyStop { step, evaluations });
@@ -75,6 +78,7 @@ fn evaluate<E: Encoder, M: Display + 'static>(
 fn log<E: Encoder, M: Display + 'static>(
     progress: &mut Progress<E, M>,
     metrics: M,
+    validation_loss: Option<f64>,
     best: bool,
 ) -> Result<(), Error> {
     let task = progress.task;
@@ -90,7 +94,9 @@ fn log<E: Encoder, M: Display + 'static>(
         epoch,
         loss,
         residual: residuals.iter().sum::<f64>() / residuals.len().max(1) as f64,
-        learning_rate: task.config.rate(step - 1, progress.total),
+        validation_loss,
+        learning_rate: progress.rate_of(step - 1),
+        gradient_norm: progress.norm,
         best,
         seconds,
         pairs_per_second: progress.pairs as f64 / progress.stepping.as_secs_f64().max(1e-9),

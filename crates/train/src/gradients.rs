@@ -1,14 +1,14 @@
 use burn::optim::{GradientsAccumulator, GradientsParams};
 use burn::tensor::{Tensor, TensorData};
 use dsokr_core::Cancellation;
-use dsokr_kernels::clip_factor;
+use dsokr_kernels::{Clip, clip};
 use dsokr_nn::parameters::visit;
 use dsokr_nn::{Encoder, Gradients, Model, RowGradients, backward};
 use rand::Rng;
 
 use crate::batches::encoded;
 use crate::error::Error;
-use crate::loss::{Objective, StepLoss};
+use crate::loss::{Objective, StepNumber};
 use crate::sums::{BatchGradients, Step};
 use crate::task::Task;
 
@@ -28,7 +28,7 @@ pub(super) fn gradients<E: Encoder, M>(
     step: Option<Step>,
 ) -> Result<BatchGradients, Error> {
     let mut sum = GradientsAccumulator::new();
-    let mut loss = StepLoss::from(0.0);
+    let mut loss = StepNumber::from(0.0);
     let total = objective.total(batch);
     let p = model.encoder.dimension();
     let cancellation = Cancellation::current();
@@ -64,46 +64,44 @@ pub(super) fn gradients<E: Encoder, M>(
             None => sum.accumulate(model, gradients),
         }
     }
-    let mut result = match step {
+    let result = match step {
         Some(step) => step.finish(model, loss)?,
         None => {
             let gradients = Gradients::new(sum.grads(), row_gradients.take());
             let gradients = loss.read.is_finite().then_some(gradients);
-            BatchGradients { loss, gradients, factor: None, stop: false }
+            BatchGradients { loss, gradients, norm: None, factor: None, stop: false }
         }
     };
-    let limit = task.config.clip;
-    if limit > 0.0
-        && let Some(gradients) = result.gradients.take()
-    {
-        (result.gradients, result.factor) = clipped(model, gradients, limit);
-    }
-    Ok(result)
+    Ok(clipped(model, result, task.config.clip))
 }
 
-/// The gradients of a model, scaled to norm `limit` over all parameters together if their norm is larger. On the CPU
-/// engine there are none if the norm is not finite. On other devices nothing is read: the factor `[1]` that scales them is
-/// returned with them, and is NaN then.
-fn clipped<E: Encoder>(
-    model: &Model<E>,
-    mut gradients: Gradients,
-    limit: f32,
-) -> (Option<Gradients>, Option<Tensor<1>>) {
+/// The gradients of a batch with their norm over all parameters together, scaled to norm `limit` if it is larger, unless
+/// the limit is 0. On the CPU engine there are none if the norm is not finite. On other devices nothing is read: the
+/// factor `[1]` that scales them is returned with them, and is NaN then; without a limit the norm is not known.
+fn clipped<E: Encoder>(model: &Model<E>, all: BatchGradients, limit: f32) -> BatchGradients {
+    let BatchGradients { gradients: Some(mut gradients), .. } = all else { return all };
     let mut on_cpu_engine = true;
     visit(model, |_, parameter| on_cpu_engine &= parameter.is_on_cpu_engine());
     if !on_cpu_engine {
-        let mut all = Vec::new();
-        visit(model, |_, parameter| all.extend(parameter.flat_gradient(&gradients)));
-        return (Some(gradients), Some(clip_factor(all, limit)));
+        if limit == 0.0 {
+            return BatchGradients { gradients: Some(gradients), ..all };
+        }
+        let mut flat = Vec::new();
+        visit(model, |_, parameter| flat.extend(parameter.flat_gradient(&gradients)));
+        let Clip { factor, norm } = clip(flat, limit);
+        let norm = Some(StepNumber::pending(norm));
+        return BatchGradients { gradients: Some(gradients), norm, factor: Some(factor), ..all };
     }
     let mut sum = 0.0;
     visit(model, |_, parameter| {
         sum += parameter.squared_gradient(&gradients).map_or(0.0, f64::from);
     });
     let length = f64::sqrt(sum);
-    if length > f64::from(limit) {
+    if limit > 0.0 && length > f64::from(limit) {
         let factor = (f64::from(limit) / length) as f32;
         visit(model, |_, parameter| parameter.scale_gradient(&mut gradients, factor));
     }
-    (length.is_finite().then_some(gradients), None)
+    let is_usable = limit == 0.0 || length.is_finite();
+    let gradients = is_usable.then_some(gradients);
+    BatchGradients { gradients, norm: Some(length.into()), ..all }
 }

@@ -74,8 +74,8 @@ impl<E: Encoder, M: Display + 'static> Hook<E, M> for Estimate {
     }
 }
 
-/// Stores the state: at the end, when the training is cancelled, after the first evaluation, and when the last
-/// checkpoint is old enough.
+/// Stores the state: at the end, when the training is cancelled, after the first evaluation, after the epochs or steps that
+/// the configuration names, and when the last checkpoint is old enough.
 pub(crate) struct Keeper {
     pause: Duration,
     cancellation: Cancellation,
@@ -97,7 +97,11 @@ impl<E: Encoder, M: Display + 'static> Hook<E, M> for Keeper {
         let is_stopped = is_cancelled && !is_last;
         let is_first_evaluation = progress.kept.is_none() && progress.state.best.is_some();
         let is_old = progress.kept_at.elapsed() >= self.pause;
-        if ranks.is_first() && (is_last || is_stopped || is_first_evaluation || is_old) {
+        let every = progress.task.config.checkpoint_every;
+        let is_due =
+            every.is_some_and(|every| every.is_due(progress.state.step, progress.per_epoch));
+        let is_wanted = is_last || is_stopped || is_first_evaluation || is_due || is_old;
+        if ranks.is_first() && is_wanted {
             progress.keep(model)?;
         }
         if is_stopped {

@@ -21,9 +21,12 @@ mod sums;
 mod task;
 
 pub use batches::embed;
-pub use checkpoint::{Checkpoint, CheckpointSink, LogLine, Moments, check_basis, read_parameters};
+pub use checkpoint::{
+    Checkpoint, CheckpointSink, LogLine, Moments, StepNumbers, check_basis, read_parameters,
+};
 pub use config::{Decay, Every, GroupConfig, LossConfig, OptimizerName, TrainingConfig};
 pub use error::Error;
+pub use loss::mean_loss;
 pub use optimizer::Update;
 pub use steps::train;
 pub use task::{Best, Event, Lines, Observer, Outcome, Pairs, Task, Validation};

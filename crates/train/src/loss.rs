@@ -1,12 +1,12 @@
 use burn::tensor::activation::log_softmax;
-use burn::tensor::{Int, Tensor, TensorData, Transaction};
+use burn::tensor::{Device, Int, Tensor, TensorData, Transaction};
 use dsokr_basis::Features;
 use dsokr_basis::features::{DenseRows, Distinct, distinct};
 use dsokr_core::loss::Pieces;
 use dsokr_kernels::on_cpu_engine;
-use dsokr_nn::{Encoder, Model};
+use dsokr_nn::{Encoder, Model, Values};
 
-use crate::config::LossConfig;
+use crate::config::{LossConfig, TrainingConfig};
 use crate::error::Error;
 use crate::task::Task;
 
@@ -26,16 +26,23 @@ pub(super) fn bounded<E: Encoder>(model: Model<E>) -> Model<E> {
     Model { scale: model.scale.map(|scale| scale.map(bound)), ..model }
 }
 
-/// The loss of a step, a sum over the parts of its batch.
-pub(super) struct StepLoss {
+/// A number of a step: its loss, a sum over the parts of its batch, or the norm of its gradient.
+pub(super) struct StepNumber {
     /// The part of it that has been read: all on the CPU engine, whose tensors are in memory.
     pub(super) read: f64,
     /// The rest, on a device that a reading waits for.
     pub(super) pending: Option<Tensor<1>>,
 }
 
-impl StepLoss {
-    /// Adds the loss of a part.
+impl StepNumber {
+    /// A number that is known, or one on a device that a reading waits for.
+    pub(super) fn pending(number: Tensor<1>) -> Self {
+        let mut all = Self::from(0.0);
+        all.add(number);
+        all
+    }
+
+    /// Adds a number, such as the loss of a part.
     pub(super) fn add(&mut self, part: Tensor<1>) {
         if on_cpu_engine(&part) {
             self.read += f64::from(part.into_scalar::<f32>());
@@ -47,22 +54,22 @@ impl StepLoss {
         }
     }
 
-    /// The losses of several steps, for which their device is waited for once.
-    pub(super) fn read(losses: &[Self]) -> Vec<f64> {
-        let pending = losses.iter().filter_map(|loss| loss.pending.clone());
+    /// The values of several numbers, for which their device is waited for once.
+    pub(super) fn read(numbers: &[Self]) -> Vec<f64> {
+        let pending = numbers.iter().filter_map(|number| number.pending.clone());
         let read = pending.fold(Transaction::default(), Transaction::register).execute();
         let mut read = read.into_iter().flat_map(|data| data.iter::<f64>().last());
-        let value = |loss: &Self| match loss.pending {
-            Some(_) => loss.read + read.next().unwrap_or(f64::NAN),
-            None => loss.read,
+        let value = |number: &Self| match number.pending {
+            Some(_) => number.read + read.next().unwrap_or(f64::NAN),
+            None => number.read,
         };
-        losses.iter().map(value).collect()
+        numbers.iter().map(value).collect()
     }
 }
 
-impl From<f64> for StepLoss {
-    fn from(loss: f64) -> Self {
-        Self { read: loss, pending: None }
+impl From<f64> for StepNumber {
+    fn from(number: f64) -> Self {
+        Self { read: number, pending: None }
     }
 }
 
@@ -87,8 +94,22 @@ impl<'a> Objective<'a> {
     /// The objective of a task with p coordinates.
     pub(super) fn from_task<E: Encoder, M>(task: &Task<'a, E, M>, p: usize) -> Result<Self, Error> {
         let loss = &task.config.loss;
-        let targets = task.pairs.targets();
-        let weights = task.pairs.weights();
+        let objective =
+            Self::new(loss, task.pairs.targets(), task.pairs.weights(), p, task.device)?;
+        if let Some(Classes { targets, .. }) = &objective.classes {
+            tracing::info!(outputs = targets.dims()[0], "the softmax runs over training outputs");
+        }
+        Ok(objective)
+    }
+
+    /// The objective of pairs with these targets `[pairs × p]`.
+    fn new(
+        loss: &'a LossConfig,
+        targets: &[f32],
+        weights: &'a [f64],
+        p: usize,
+        device: &Device,
+    ) -> Result<Self, Error> {
         let LossConfig::Softmax { .. } = loss else {
             return Ok(Self { loss, classes: None, weights });
         };
@@ -96,9 +117,7 @@ impl<'a> Objective<'a> {
         let Distinct { representative, class, .. } = distinct(&rows)?;
         let values = representative.iter().flat_map(|&row| &targets[row * p..][..p]);
         let values = TensorData::new(values.copied().collect(), [representative.len(), p]);
-        let outputs = representative.len();
-        tracing::info!(outputs, "the softmax runs over training outputs");
-        let targets = unit(Tensor::from_data(values, task.device));
+        let targets = unit(Tensor::from_data(values, device));
         Ok(Self { loss, classes: Some(Classes { targets, class }), weights })
     }
 
@@ -144,6 +163,43 @@ impl<'a> Objective<'a> {
             None => contrastive(z, targets, scale(), weights),
         }
     }
+}
+
+/// The mean loss of predictions `z` `[n × p]` of a model for pairs with these targets `[n × p]` and residuals, all of the
+/// same weight: what a training logs of the validation pairs. The contrastive loss compares the pairs of each `batch` of
+/// the configuration, and the softmax runs over the outputs of these pairs. NaN without pairs.
+///
+/// # Errors
+/// Targets that are not finite.
+pub fn mean_loss<E: Encoder>(
+    config: &TrainingConfig,
+    model: &Model<E>,
+    z: &[f32],
+    targets: &[f32],
+    residuals: &[f64],
+) -> Result<f64, Error> {
+    let p = model.encoder.dimension();
+    let device = Device::flex();
+    let objective = Objective::new(&config.loss, targets, &[], p, &device)?;
+    let scale = model.scale.as_ref().map(|scale| Values::from_tensor(scale.val())[0]);
+    let matrix = |rows: &[f32]| {
+        let rows = TensorData::new(rows.to_vec(), [rows.len() / p, p]);
+        Tensor::<2>::from_data(rows, &device)
+    };
+    let pairs: Vec<usize> = (0..residuals.len()).collect();
+    let mut sum = 0.0;
+    for batch in pairs.chunks(config.batch) {
+        let first = batch[0] * p;
+        let last = first + batch.len() * p;
+        let batch_targets = || {
+            let residuals = batch.iter().map(|&pair| residuals[pair] as f32).collect();
+            (matrix(&targets[first..last]), residuals)
+        };
+        let scale = scale.map(|scale| Tensor::from_floats([scale], &device));
+        let loss = objective.loss(matrix(&z[first..last]), batch, batch_targets, scale);
+        sum += f64::from(loss.into_scalar::<f32>());
+    }
+    Ok(sum / residuals.len() as f64)
 }
 
 /// Rows times their weights; as they are without weights.

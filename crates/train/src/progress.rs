@@ -7,9 +7,9 @@ use dsokr_nn::parameters::{self, Parameters};
 use dsokr_nn::{Encoder, Model};
 
 use crate::batches::Batches;
-use crate::checkpoint::{Checkpoint, CheckpointSink};
+use crate::checkpoint::{Checkpoint, CheckpointSink, StepNumbers};
 use crate::error::Error;
-use crate::loss::StepLoss;
+use crate::loss::StepNumber;
 use crate::optimizer::Update;
 use crate::task::{Best, Event, Observer, Outcome, Task};
 
@@ -40,10 +40,12 @@ pub(crate) struct Progress<'a, E: Encoder, M> {
     /// Pairs since the last evaluation, and the time that their steps took.
     pub pairs: usize,
     pub stepping: Duration,
-    /// The losses of the last steps, which have not been read.
-    unread: Vec<StepLoss>,
+    /// Loss and norm of the gradient of each of the last steps, which have not been read.
+    unread: Vec<(StepNumber, Option<StepNumber>)>,
     /// The last loss that has been read.
     pub loss: f64,
+    /// The norm of the gradient of the same step, where it is known.
+    pub norm: Option<f64>,
     /// The step of the last checkpoint, and when it was written.
     pub kept: Option<u64>,
     pub kept_at: Instant,
@@ -95,6 +97,7 @@ impl<'a, E: Encoder, M: Display + 'static> Progress<'a, E, M> {
             stepping: Duration::ZERO,
             unread: Vec::new(),
             loss: f64::NAN,
+            norm: None,
             kept,
             kept_at: begun,
             stop: false,
@@ -132,7 +135,12 @@ impl<'a, E: Encoder, M: Display + 'static> Progress<'a, E, M> {
 
     /// The learning rate of the next step.
     pub fn learning_rate(&self) -> f64 {
-        self.task.config.rate(self.state.step, self.total)
+        self.task.config.rate(self.state.step, self.total, self.state.reduced)
+    }
+
+    /// The learning rate of a step that has been done, which is counted from 0.
+    pub fn rate_of(&self, step: u64) -> f64 {
+        self.task.config.rate(step, self.total, self.state.reduced)
     }
 
     /// Tells the observer of an event, made from the number of steps done and of all.
@@ -144,7 +152,8 @@ impl<'a, E: Encoder, M: Display + 'static> Progress<'a, E, M> {
     /// steps for the observer.
     pub fn stepped(
         &mut self,
-        loss: StepLoss,
+        loss: StepNumber,
+        norm: Option<StepNumber>,
         pairs: usize,
         started: Instant,
         hook_reads: bool,
@@ -152,7 +161,7 @@ impl<'a, E: Encoder, M: Display + 'static> Progress<'a, E, M> {
         let every = self.task.config.read_every as u64;
         let is_known = loss.pending.is_none();
         let read = hook_reads || is_known || (self.steps() - 1).is_multiple_of(every);
-        self.unread.push(loss);
+        self.unread.push((loss, norm));
         if read {
             self.read_losses()?;
         }
@@ -161,21 +170,29 @@ impl<'a, E: Encoder, M: Display + 'static> Progress<'a, E, M> {
         Ok(())
     }
 
-    /// Reads the losses of the last steps.
+    /// Reads losses and norms of the last steps.
     pub fn read_losses(&mut self) -> Result<(), Error> {
-        let losses = StepLoss::read(&std::mem::take(&mut self.unread));
-        let first = self.state.step + 1 - losses.len() as u64;
-        for (step, loss) in (first..).zip(losses) {
+        let unread = std::mem::take(&mut self.unread);
+        let first = self.state.step + 1 - unread.len() as u64;
+        let (losses, norms): (Vec<_>, Vec<_>) = unread.into_iter().unzip();
+        let has_norm: Vec<bool> = norms.iter().map(Option::is_some).collect();
+        let numbers: Vec<StepNumber> =
+            losses.into_iter().chain(norms.into_iter().flatten()).collect();
+        let mut read = StepNumber::read(&numbers);
+        let mut norms = read.split_off(has_norm.len()).into_iter();
+        for ((step, loss), has_norm) in (first..).zip(read).zip(has_norm) {
+            let norm = if has_norm { norms.next() } else { None };
             if !loss.is_finite() {
                 return Err(self.diverged(step - 1, LOSS));
             }
             self.state.loss_sum += loss;
             self.state.loss_steps += 1;
             self.loss = loss;
+            self.norm = norm;
             let is_logged = step.is_multiple_of(self.total.div_ceil(LOGGED));
             if is_logged && self.task.ranks.is_first() {
-                let rate = self.task.config.rate(step - 1, self.total);
-                self.sink.step(step, loss, rate)?;
+                let learning_rate = self.rate_of(step - 1);
+                self.sink.step(StepNumbers { step, loss, learning_rate, gradient_norm: norm })?;
             }
         }
         Ok(())
@@ -183,8 +200,24 @@ impl<'a, E: Encoder, M: Display + 'static> Progress<'a, E, M> {
 
     /// The error for a value that is not finite.
     pub fn diverged(&self, step: u64, what: &str) -> Error {
-        let learning_rate = self.task.config.rate(step.saturating_sub(1), self.total);
+        let learning_rate = self.rate_of(step.saturating_sub(1));
         Error::Diverged { what: what.into(), step, learning_rate, kept: self.kept }
+    }
+
+    /// Notes whether an evaluation is the best so far; enough that are not reduce the rate of the decay `plateau`.
+    pub fn evaluated(&mut self, is_best: bool) {
+        if is_best {
+            self.state.stale = 0;
+            self.state.waited = 0;
+            return;
+        }
+        self.state.stale += 1;
+        let Some((patience, factor)) = self.task.config.plateau() else { return };
+        self.state.waited += 1;
+        if self.state.waited > patience {
+            self.state.waited = 0;
+            self.state.reduced *= factor;
+        }
     }
 
     /// Takes the parameters of an evaluation that is the best so far.
@@ -221,10 +254,12 @@ impl<'a, E: Encoder, M: Display + 'static> Progress<'a, E, M> {
             let what = format!("parameter {name} is not finite");
             return Err(self.diverged(self.state.step, &what));
         }
+        self.state.average = self.optimizer.average(model);
         self.state.moments = self.optimizer.moments();
         self.store_best()?;
         self.sink.checkpoint(&self.state)?;
         self.state.parameters.clear();
+        self.state.average.clear();
         self.state.moments.clear();
         self.kept = Some(self.state.step);
         self.kept_at = Instant::now();
@@ -254,6 +289,7 @@ impl<'a, E: Encoder, M: Display + 'static> Progress<'a, E, M> {
             BestParameters { given_back: Some(best), .. } => Best::Given(best),
             BestParameters { given_back: None, .. } => Best::Checkpoint,
         };
+        let model = self.optimizer.averaged(&model).unwrap_or(model);
         Outcome { model, best, steps: self.state.step }
     }
 }

@@ -15,10 +15,10 @@ use crate::error::Error;
 use crate::evaluation::Evaluation;
 use crate::gradients::gradients;
 use crate::hooks::{Callback, Estimate, Hook, Keeper};
-use crate::loss::{Objective, StepLoss, bounded};
+use crate::loss::{Objective, StepNumber, bounded};
 use crate::optimizer::Update;
 use crate::progress::{LOSS, Progress};
-use crate::sums::Sums;
+use crate::sums::{BatchGradients, Sums};
 use crate::task::{Event, Observer, Outcome, Task};
 
 /// Minimises the mean loss that the configuration names, from `start` if it is a resumed training.
@@ -59,7 +59,10 @@ pub fn train<E: Encoder, M: Display + 'static>(
         model = parameters::restore(model, std::mem::take(&mut state.parameters))?;
     }
     let moments = std::mem::take(&mut state.moments);
-    let optimizer = Update::from_config(task.config).with_moments(moments, &model)?;
+    let average = std::mem::take(&mut state.average);
+    let optimizer = Update::new(task.config, &model).with_state(moments, average, &model)?;
+    model = optimizer.freeze(model);
+    check_trained(&model)?;
     task.ranks.check_same("step at the start", &state.step.to_string())?;
     let alone = task.ranks.size() == 1;
     let row_gradients = RowGradients::default();
@@ -107,6 +110,14 @@ fn check<E: Encoder, M>(task: &Task<E, M>, model: &Model<E>) -> Result<(), Error
     Ok(refuse(task.ranks.size() == 1 || !compares_pairs, "contrastive", allowed)?)
 }
 
+/// Refuses a model of which all parameters are frozen.
+fn check_trained<E: Encoder>(model: &Model<E>) -> Result<(), Error> {
+    let mut is_trained = false;
+    parameters::visit(model, |_, parameter| is_trained |= parameter.is_trained());
+    let allowed = "above 0 for a parameter: with these groups none is trained";
+    Ok(dsokr_core::Error::ensure(is_trained, "training.groups.learning_rate", 0, allowed)?)
+}
+
 /// A running training.
 struct Training<'a, E: Encoder, M> {
     progress: Progress<'a, E, M>,
@@ -123,7 +134,9 @@ struct Training<'a, E: Encoder, M> {
 
 /// The gradients of a batch, and the loss that they are of.
 struct Descent {
-    loss: StepLoss,
+    loss: StepNumber,
+    /// The norm of the gradients before they were clipped, where it is known.
+    norm: Option<StepNumber>,
     gradients: Gradients,
     /// The factor by which the step scales the gradients, on devices other than the CPU engine.
     factor: Option<Tensor<1>>,
@@ -141,7 +154,7 @@ impl<E: Encoder, M: Display + 'static> Training<'_, E, M> {
         while !self.progress.is_over() {
             let batch = self.batches.of_step(self.progress.state.step);
             let started = Instant::now();
-            let Descent { loss, gradients, factor } = self.descent(&model, &batch)?;
+            let Descent { loss, norm, gradients, factor } = self.descent(&model, &batch)?;
             let rate = self.progress.learning_rate();
             let optimizer = &mut self.progress.optimizer;
             model = in_pool(device, || bounded(optimizer.step(rate, model, gradients, factor)));
@@ -150,7 +163,7 @@ impl<E: Encoder, M: Display + 'static> Training<'_, E, M> {
             for hook in hooks.iter_mut() {
                 reads |= hook.reads_loss(&self.progress);
             }
-            self.progress.stepped(loss, batch.len(), started, reads)?;
+            self.progress.stepped(loss, norm, batch.len(), started, reads)?;
             for hook in hooks.iter_mut() {
                 hook.after_step(&mut self.progress, &model)?;
             }
@@ -166,15 +179,16 @@ impl<E: Encoder, M: Display + 'static> Training<'_, E, M> {
         let mut keys = generator(task.seed, "dropout", step);
         let cancelled = self.cancellation.is_cancelled();
         let shared = self.sums.as_ref().map(|sums| sums.begin(cancelled));
-        let result =
+        let mut result =
             gradients(task, model, batch, &self.objective, &self.row_gradients, &mut keys, shared)?;
         self.progress.stop = result.stop;
         if self.finishing.is_cancelled() {
             return Err(self.progress.broken(model));
         }
-        let Some(gradients) = result.gradients else {
+        let Some(gradients) = result.gradients.take() else {
             return Err(self.progress.diverged(step, LOSS));
         };
-        Ok(Descent { loss: result.loss, gradients, factor: result.factor })
+        let BatchGradients { loss, norm, factor, .. } = result;
+        Ok(Descent { loss, norm, gradients, factor })
     }
 }

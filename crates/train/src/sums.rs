@@ -15,7 +15,7 @@ use dsokr_nn::{Encoder, GradientHooks, Gradients, Model};
 
 use crate::batches::share;
 use crate::error::Error;
-use crate::loss::StepLoss;
+use crate::loss::StepNumber;
 
 /// The number of buckets of a model, as far as the bounds on their size allow it.
 const BUCKETS: usize = 8;
@@ -27,9 +27,11 @@ const MOST: usize = 1 << 20;
 /// The gradients of a batch.
 pub(super) struct BatchGradients {
     /// The mean loss.
-    pub(super) loss: StepLoss,
+    pub(super) loss: StepNumber,
     /// The gradients of the mean loss, clipped; none if they or the loss are known not to be finite.
     pub(super) gradients: Option<Gradients>,
+    /// The norm of the gradients before they were clipped, where it is known.
+    pub(super) norm: Option<StepNumber>,
     /// The factor by which the step scales them, on devices other than the CPU engine.
     pub(super) factor: Option<Tensor<1>>,
     /// Whether one of several ranks is to stop.
@@ -220,10 +222,10 @@ impl Step<'_> {
     pub(super) fn finish<E: Encoder>(
         self,
         model: &Model<E>,
-        loss: StepLoss,
+        loss: StepNumber,
     ) -> Result<BatchGradients, Error> {
         let Sums { ranks, plan, background, .. } = self.sums;
-        let loss = StepLoss::read(&[loss])[0];
+        let loss = StepNumber::read(&[loss])[0];
         let mut bytes = loss.to_le_bytes().to_vec();
         bytes.push(self.stop.into());
         let mut values = {
@@ -255,6 +257,6 @@ impl Step<'_> {
             }
         });
         let gradients = loss.is_finite().then_some(gradients);
-        Ok(BatchGradients { loss: loss.into(), gradients, factor: None, stop })
+        Ok(BatchGradients { loss: loss.into(), gradients, norm: None, factor: None, stop })
     }
 }

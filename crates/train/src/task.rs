@@ -142,6 +142,8 @@ pub struct Validation<M> {
     pub metrics: M,
     /// The figure that chooses the best checkpoint; larger is better.
     pub score: f64,
+    /// The mean loss of the validation pairs, for the log, such as [`mean_loss`](crate::mean_loss) gives.
+    pub loss: Option<f64>,
 }
 
 /// A finished training.

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use dsokr_data::canonical;
 use dsokr_decode::{RANK_METRICS, Rank};
-use dsokr_train::LogLine;
+use dsokr_train::{LogLine, TrainingConfig};
 use rayon::prelude::*;
 use tracing::info;
 
@@ -225,7 +225,7 @@ fn still_learning(evidence: &Evidence) -> Result<Option<String>, Error> {
 fn training_of_a_machine(evidence: &Evidence) -> Result<Option<String>, Error> {
     let config = &evidence.problem.config;
     let trains = config.encoder.abilities().trains_in_steps;
-    let is_ignored = !trains && config.training != Default::default();
+    let is_ignored = !trains && config.training != TrainingConfig::default().resolved();
     let line = "[training] has no effect: a kernel machine does not learn by gradient descent";
     Ok(is_ignored.then(|| line.into()))
 }

@@ -216,7 +216,7 @@ impl LambdaSearch<'_> {
     /// The metric that chooses of answers to the validation inputs, negated where smaller is better, and as it is.
     fn score(&self, z: &[f32]) -> Result<(f64, f64), Error> {
         let metric = self.evaluator.config().evaluation.metric;
-        let Validation { metrics, score } = self.evaluator.validation(z)?;
+        let Validation { metrics, score, .. } = self.evaluator.validation(z)?;
         Ok((score, metric.value(&metrics)))
     }
 

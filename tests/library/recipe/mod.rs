@@ -100,7 +100,6 @@ epochs = 40
 batch = 8
 learning_rate = 0.02
 warmup = 10
-weight_decay = 0.0
 [evaluation]
 split = "test"
 "#;

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -114,7 +115,7 @@ class Candidates:
     def search(self, Z: Any, k: int = 10) -> list[Hits]:
         """The k best candidates of each prediction, best first."""
         indices, scores = self.top_k(Z, k)
-        ids, labels, columns = self.ids, self.labels, self.columns
+        ids, labels, columns = self._listed
 
         def hit(at: int, score: float) -> Hit:
             further = {name: cells[at] for name, cells in columns.items()}
@@ -144,17 +145,22 @@ class Candidates:
     @property
     def ids(self) -> list[str]:
         """All ids, in order."""
-        return self._inner.ids
+        return list(self._listed[0])
 
     @property
     def labels(self) -> list[str]:
         """All labels, in order."""
-        return self._inner.labels
+        return list(self._listed[1])
 
     @property
     def columns(self) -> dict[str, list[str]]:
         """The columns behind ids and labels by name: the cell of each candidate, in order."""
-        return dict(self._inner.columns)
+        return {name: list(cells) for name, cells in self._listed[2].items()}
+
+    @cached_property
+    def _listed(self) -> tuple[list[str], list[str], dict[str, list[str]]]:
+        """Ids, labels and further columns, which take longer to list than a search among a million candidates."""
+        return self._inner.ids, self._inner.labels, dict(self._inner.columns)
 
     @property
     def constants(self) -> np.ndarray:

@@ -250,20 +250,20 @@ class KernelMachine:
         Predictions of input rows, one row each.
         """
     @staticmethod
-    def ridge(rows: Rows, kernel: str, targets: NDArray[float64], lambda_: SupportsFloat | SupportsIndex, sketch: tuple[str, SupportsIndex] | None, seed: SupportsIndex) -> KernelMachine:
+    def ridge(rows: Rows, kernel: str, targets: NDArray[float64], lambda_: SupportsFloat | SupportsIndex, sketch: tuple[str, SupportsIndex] | None, seed: SupportsIndex, weights: SupportsGetItem[int, SupportsFloat | SupportsIndex] | None) -> KernelMachine:
         """
-        The least of `(1/n) Σ_i ‖h(x_i) − y_i‖² + λ ‖h‖²`, over all functions, or over those in the span
-        of a sketch of the inputs.
+        The least of `Σ_i w_i ‖h(x_i) − y_i‖² / Σ_i w_i + λ ‖h‖²`, over all functions, or over those in the span of a sketch
+        of the inputs; without `weights` all w are 1.
         """
     def save(self, /, folder: str | PathLike[str]) -> None:
         """
         Writes files into a folder.
         """
     @staticmethod
-    def structured(rows: Rows, kernel: str, outputs: Rows, output_kernel: str, output_sketch: tuple[str, SupportsIndex] | None, lambda_: SupportsFloat | SupportsIndex, sketch: tuple[str, SupportsIndex] | None, seed: SupportsIndex) -> KernelMachine:
+    def structured(rows: Rows, kernel: str, outputs: Rows, output_kernel: str, output_sketch: tuple[str, SupportsIndex] | None, lambda_: SupportsFloat | SupportsIndex, sketch: tuple[str, SupportsIndex] | None, seed: SupportsIndex, weights: SupportsGetItem[int, SupportsFloat | SupportsIndex] | None) -> KernelMachine:
         """
         Fits a ridge regression onto outputs ψ(y) of a kernel's feature space, in the basis of a sketch of the training
-        outputs, or in their span.
+        outputs, or in their span; pairs have `weights` as those of `ridge`.
         """
     @property
     def width(self, /) -> int:

@@ -26,9 +26,30 @@ def as_array(values: Any, name: str) -> np.ndarray:
         array = np.asarray(values)
     except (TypeError, ValueError, RuntimeError) as error:
         raise ConfigError(f"{name}: not an array of numbers: {error}") from error
+    if array.dtype.kind == "O":
+        array = _unboxed(array, name)
     if array.dtype.kind not in "fiub":
         raise ConfigError(f"{name}: dtype {array.dtype}, allowed: real numbers and bool")
     return array
+
+
+def _unboxed(array: np.ndarray, name: str) -> np.ndarray:
+    """Numbers that NumPy has as objects: those of columns that can lack one, such as Float64 of pandas, and lists of numbers in
+    the cells of a column, such as embeddings."""
+    for place, cell in np.ndenumerate(array):
+        if is_missing(cell):
+            at = ", ".join(map(str, place))
+            raise ConfigError(f"{name}: a missing value at ({at}): fill it or leave out its row")
+    cells = array.tolist()
+    if array.ndim == 1 and any(isinstance(cell, (list, tuple, np.ndarray)) for cell in cells):
+        cells = [np.asarray(cell) for cell in cells]
+        shapes = {cell.shape for cell in cells}
+        if len(shapes) > 1:
+            raise ConfigError(f"{name}: lists of different lengths, expected as many numbers in each row")
+    try:
+        return np.array(cells)
+    except (TypeError, ValueError) as error:
+        raise ConfigError(f"{name}: not an array of numbers: {error}") from error
 
 
 def _unmasked(values: Any, name: str) -> Any:

@@ -6,7 +6,7 @@ import copyreg
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from sklearn.base import (
@@ -16,7 +16,9 @@ from sklearn.base import (
     RegressorMixin,
     TransformerMixin,
 )
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.metrics import f1_score, r2_score
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from . import _dsokr, _sketches
 from ._basis import Basis
@@ -30,6 +32,8 @@ __all__ = ["IOKR", "KernelSketch", "SketchedKernelRidge"]
 
 _KINDS = {kind.kind: kind for kind in _sketches.Sketch.__subclasses__()}
 _DTYPES = [np.float32, np.float64]
+
+RandomState: TypeAlias = int | np.random.RandomState | None
 
 
 def _sketch(kind: str, size: int, parameters: Mapping[str, Any] | None, name: str = "sketch") -> _sketches.Sketch:
@@ -49,13 +53,40 @@ def _sized(size: int | None, rows: int, kind: str, parameters: Any, name: str) -
     return to_json(_sketch(kind, least, parameters, name).table(), name, "kind"), least
 
 
-def _kernel(name: str, gamma: float | None, parameters: Mapping[str, Any] | None) -> dict[str, Any]:
+def _kernel(name: str, gamma: float | None, parameters: Mapping[str, Any] | None, width: int) -> dict[str, Any]:
+    """The table of a kernel of rows of this width; "rbf" is scikit-learn's name of "gaussian" and of its default width."""
+    if name == "rbf":
+        name, gamma = "gaussian", 1 / max(1, width) if gamma is None else gamma
     own = {} if gamma is None else {"gamma": real(gamma, "gamma")}
     return {"name": name, **own, **(parameters or {})}
 
 
-def _seed(random_state: int | None) -> int:
-    return 0 if random_state is None else whole(random_state, "random_state", 0, 2**64 - 1)
+def _seed(random_state: RandomState) -> int:
+    """A whole number is the seed; a generator of NumPy, and by None the global one, draws it."""
+    if random_state is None or isinstance(random_state, np.random.RandomState):
+        return int(check_random_state(random_state).randint(2**31 - 1))
+    return whole(random_state, "random_state", 0, 2**64 - 1)
+
+
+def _matrix(X: Any) -> Any:
+    """Rows of this package as what scikit-learn validates: sparse ones stay sparse."""
+    if not isinstance(X, Rows):
+        return X
+    return X.to_scipy() if X.kind == "sparse" else np.asarray(X)
+
+
+def _kept(sample_weight: Any, X: Any) -> tuple[np.ndarray, list[float] | None]:
+    """The rows of a weight above 0, and their weights; no weights where all rows have the same."""
+    count = X.shape[0]
+    if sample_weight is None:
+        return np.arange(count), None
+    weights = _check_sample_weight(sample_weight, X, dtype=np.float64)
+    if (weights < 0).any():
+        raise ConfigError(f"sample_weight: {weights.min()}, allowed: numbers from 0")
+    kept = np.flatnonzero(weights)
+    if not len(kept):
+        raise ConfigError("sample_weight: all 0, at least one above 0 is needed")
+    return kept, weights[kept].tolist()
 
 
 def _alpha(alpha: float) -> float:
@@ -83,13 +114,14 @@ copyreg.pickle(_dsokr.KernelMachine, _pickled)
 class KernelSketch(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     """Coordinates in the basis of a sketched kernel: inner products approximate the kernel.
 
-    ``kernel`` is a kernel of ``dsokr.Basis.fit`` by name, such as "cosine", or "gaussian" with ``gamma``; other parameters
-    are ``kernel_params``. Or it is "precomputed": then the fit takes the kernel matrix of the training rows, and ``transform``
+    ``kernel`` is a kernel of ``dsokr.Basis.fit`` by name, such as "cosine", or "gaussian" with ``gamma``, which is 1 over the
+    number of columns for its other name "rbf"; other parameters are ``kernel_params``. Or it is "precomputed": then the fit takes the kernel matrix of the training rows, and ``transform``
     the kernel's values with them, a row each. ``n_components`` is the size of the sketch, at most the number of
     training rows is used; the number of coordinates is that or, for a kernel of lower rank, less. ``sketch`` and
     ``sketch_params`` are the kind of sketch by name: "subsampling", "leverage", "gaussian", "sparsified-rademacher",
     "sparsified-gaussian", "accumulation", "count-sketch". ``power`` tempers the spectrum (0 to 1, None: not at all),
-    but not that of a precomputed kernel. ``random_state`` is the seed, a whole number from 0, or None for 0.
+    but not that of a precomputed kernel. ``random_state`` is as scikit-learn has it: a whole number from 0 is the seed, a
+    ``numpy.random.RandomState`` draws one, and so does by None the global generator of NumPy.
 
     After the fit ``basis_`` is the ``dsokr.Basis``; a precomputed kernel has ``map_`` (n, p), which takes the kernel's
     values to coordinates.
@@ -106,7 +138,7 @@ class KernelSketch(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         sketch_params: Mapping[str, Any] | None = None,
         power: float | None = None,
         tolerance: float = 1e-10,
-        random_state: int | None = None,
+        random_state: RandomState = None,
     ) -> None:
         self.kernel = kernel
         self.n_components = n_components
@@ -128,7 +160,7 @@ class KernelSketch(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
             return self
         self.basis_ = Basis.fit(
             X,
-            _kernel(self.kernel, self.gamma, self.kernel_params),
+            _kernel(self.kernel, self.gamma, self.kernel_params, X.shape[1]),
             sketch,
             power=self.power,
             seed=_seed(self.random_state),
@@ -145,6 +177,7 @@ class KernelSketch(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         return self.basis_.project(X)
 
     def _validated(self, X: Any, reset: bool) -> Any:
+        X = _matrix(X)
         if self.kernel == "precomputed":
             return validate_data(self, X, dtype=np.float64, reset=reset)
         return validate_data(self, X, accept_sparse="csr", dtype=_DTYPES, reset=reset)
@@ -190,7 +223,7 @@ class _Machine(MultiOutputMixin, RegressorMixin, BaseEstimator):
     def _answers(self, X: Any) -> np.ndarray:
         """Predictions of the machine, (n, p) float32."""
         check_is_fitted(self)
-        X = validate_data(self, X, accept_sparse="csr", dtype=_DTYPES, reset=False)
+        X = validate_data(self, _matrix(X), accept_sparse="csr", dtype=_DTYPES, reset=False)
         return self.machine_.predict(as_rows(X, "X"))
 
     def __sklearn_tags__(self) -> Any:
@@ -218,7 +251,7 @@ class SketchedKernelRidge(_Machine):
         kernel_params: Mapping[str, Any] | None = None,
         sketch: str = "subsampling",
         sketch_params: Mapping[str, Any] | None = None,
-        random_state: int | None = None,
+        random_state: RandomState = None,
     ) -> None:
         self.kernel = kernel
         self.n_components = n_components
@@ -229,19 +262,26 @@ class SketchedKernelRidge(_Machine):
         self.sketch_params = sketch_params
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any) -> SketchedKernelRidge:
-        """Fits on the rows of a dense or sparse matrix; ``y`` is (n,) or (n, p)."""
-        X, y = validate_data(self, X, y, accept_sparse="csr", multi_output=True, y_numeric=True, dtype=_DTYPES)
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> SketchedKernelRidge:
+        """Fits on the rows of a dense or sparse matrix; ``y`` is (n,) or (n, p).
+
+        With ``sample_weight`` the mean of squares is a weighted one: a pair of weight 2 counts as the pair twice, and one of
+        weight 0 as if it were not there.
+        """
+        X, y = validate_data(self, _matrix(X), y, accept_sparse="csr", multi_output=True, y_numeric=True, dtype=_DTYPES)
         if not isinstance(y, np.ndarray):
             raise ConfigError(f"y: {type(y).__name__}, expected a dense array")
         self._one = y.ndim == 1
+        kept, weights = _kept(sample_weight, X)
+        X, y = X[kept], y[kept]
         self.machine_ = _dsokr.KernelMachine.ridge(
             as_rows(X, "X"),
-            to_json(_kernel(self.kernel, self.gamma, self.kernel_params), "kernel"),
+            to_json(_kernel(self.kernel, self.gamma, self.kernel_params, X.shape[1]), "kernel"),
             np.ascontiguousarray(y.reshape(len(y), -1), np.float64),
             _alpha(self.alpha),
             _sized(self.n_components, X.shape[0], self.sketch, self.sketch_params, "sketch"),
             _seed(self.random_state),
+            weights,
         )
         return self
 
@@ -249,6 +289,11 @@ class SketchedKernelRidge(_Machine):
         """Predictions, (n,) or (n, p) as ``y`` was: float64, with the precision of float32."""
         found = self._answers(X).astype(np.float64)
         return found.ravel() if self._one else found
+
+
+def _dense(rows: Any) -> np.ndarray:
+    """Outputs as a dense array."""
+    return np.asarray(rows.toarray() if hasattr(rows, "toarray") else rows)
 
 
 class IOKR(_Machine):
@@ -259,8 +304,8 @@ class IOKR(_Machine):
 
     ``kernel`` compares inputs and ``output_kernel`` outputs; both are kernels of ``dsokr.Basis.fit`` by name, of width
     ``gamma`` and ``output_gamma`` where they have one. ``n_components`` is the size of the ``sketch`` of the outputs, at most the number of training rows is used; None is IOKR without a
-    sketch of them. ``n_input_components`` is that of the ``input_sketch`` (default: none). ``random_state`` is the seed, a
-    whole number from 0, or None for 0.
+    sketch of them. ``n_input_components`` is that of the ``input_sketch`` (default: none). ``random_state`` is that
+    of ``KernelSketch``.
 
     After the fit ``candidates_`` are the training outputs as ``dsokr.Candidates``, with ids 0, 1, …, on which
     ``coordinates`` are ranked.
@@ -282,7 +327,7 @@ class IOKR(_Machine):
         n_input_components: int | None = None,
         input_sketch: str = "subsampling",
         input_sketch_params: Mapping[str, Any] | None = None,
-        random_state: int | None = None,
+        random_state: RandomState = None,
     ) -> None:
         self.kernel = kernel
         self.n_components = n_components
@@ -299,8 +344,12 @@ class IOKR(_Machine):
         self.input_sketch_params = input_sketch_params
         self.random_state = random_state
 
-    def fit(self, X: Any, Y: Any) -> IOKR:
-        """Fits on the rows of a dense or sparse matrix, and as many outputs: (n,), (n, d), sparse, or ``Rows``."""
+    def fit(self, X: Any, Y: Any, sample_weight: Any = None) -> IOKR:
+        """Fits on the rows of a dense or sparse matrix, and as many outputs: (n,), (n, d), sparse, or ``Rows``.
+
+        ``sample_weight`` is that of ``SketchedKernelRidge.fit``.
+        """
+        X = _matrix(X)
         if isinstance(Y, Rows):
             X = validate_data(self, X, accept_sparse="csr", dtype=_DTYPES)
             if len(Y) != X.shape[0]:
@@ -309,17 +358,23 @@ class IOKR(_Machine):
             X, Y = validate_data(self, X, Y, accept_sparse="csr", multi_output=True, dtype=_DTYPES)
             if Y.dtype.kind not in "fiub":
                 raise ConfigError(f"Y: Unknown label type: dtype {Y.dtype}, allowed: real numbers and bool")
-        self.outputs_ = Y
+        kept, weights = _kept(sample_weight, X)
+        X = X[kept]
+        self.outputs_ = Y.select(kept.tolist()) if isinstance(Y, Rows) else Y[kept]
         n = X.shape[0]
+        rows = self._output_rows()
         self.machine_ = _dsokr.KernelMachine.structured(
             as_rows(X, "X"),
-            to_json(_kernel(self.kernel, self.gamma, self.kernel_params), "kernel"),
-            self._output_rows(),
-            to_json(_kernel(self.output_kernel, self.output_gamma, self.output_kernel_params), "output_kernel"),
+            to_json(_kernel(self.kernel, self.gamma, self.kernel_params, X.shape[1]), "kernel"),
+            rows,
+            to_json(
+                _kernel(self.output_kernel, self.output_gamma, self.output_kernel_params, rows.shape[1]), "output_kernel"
+            ),
             _sized(self.n_components, n, self.sketch, self.sketch_params, "sketch"),
             _alpha(self.alpha),
             _sized(self.n_input_components, n, self.input_sketch, self.input_sketch_params, "input_sketch"),
             _seed(self.random_state),
+            weights,
         )
         self.candidates_ = self._candidates()
         return self
@@ -333,6 +388,15 @@ class IOKR(_Machine):
         coordinates = self.coordinates(X)
         best = self.candidates_.top_k(coordinates, 1)[0].ravel()
         return self.outputs_.select(best.tolist()) if isinstance(self.outputs_, Rows) else self.outputs_[best]
+
+    def score(self, X: Any, Y: Any, sample_weight: Any = None) -> float:
+        """How right the predictions are, 1 at best: of label sets, which are rows of 0 and 1, the mean F1 over the pairs
+        (0 for wrong labels only), and of other outputs R², as scikit-learn has it for regressors."""
+        found, right = (_dense(rows) for rows in (self.predict(X), Y))
+        if right.ndim == 2 and np.isin(right, (0, 1)).all() and np.isin(found, (0, 1)).all():
+            # a pair without labels that is predicted so is right
+            return float(f1_score(right, found, average="samples", zero_division=1.0, sample_weight=sample_weight))
+        return float(r2_score(right, found, sample_weight=sample_weight))
 
     def _output_rows(self) -> Rows:
         outputs = self.outputs_

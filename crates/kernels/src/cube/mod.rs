@@ -31,7 +31,7 @@ use cubecl::zspace::metadata::Metadata;
 
 use crate::attention::Sequences;
 pub use product::supports;
-pub use update::{Queue, clip_factor};
+pub use update::{Queue, clip};
 
 /// Units that work on one row or one group of columns.
 const LANES: u32 = 32;

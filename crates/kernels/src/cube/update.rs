@@ -14,6 +14,7 @@ use super::sums::sum_of_units;
 use super::{UNITS, buffer, count, empty, view};
 use crate::adam::{Adam, AdamLaunch};
 use crate::operation::of_backend;
+use crate::updates::Clip;
 
 /// The most parameters of a launch.
 const GROUP: usize = 32;
@@ -102,9 +103,15 @@ fn square_sums(gradients: &Sequence<Gradient>, sums: &mut [f32], first: u32) {
     }
 }
 
-/// Computes `min(1, limit / √Σ sums)`; NaN if the sum is not finite.
+/// Computes the norm `√Σ sums`, and `min(1, limit / norm)`, which is NaN if the sum is not finite.
 #[cube(launch_unchecked)]
-fn factor_of_sums(sums: &[f32], factor: &mut [f32], count: u32, limit: f32) {
+fn factor_of_sums(
+    sums: &[f32],
+    factor: &mut [f32],
+    norm_of_all: &mut [f32],
+    count: u32,
+    limit: f32,
+) {
     let mut sum = 0.0f32;
     let mut i = UNIT_POS;
     while i < count {
@@ -123,6 +130,7 @@ fn factor_of_sums(sums: &[f32], factor: &mut [f32], count: u32, limit: f32) {
             value = limit / norm;
         }
         factor[0] = value;
+        norm_of_all[0] = norm;
     }
 }
 
@@ -171,8 +179,9 @@ fn group(like: &CubeTensor, tensors: usize) -> usize {
     (free / tensors).clamp(1, GROUP)
 }
 
-/// Returns the factor `[1]` that scales gradients to norm `limit` over all together if their norm is larger.
-pub fn clip_factor(gradients: Vec<Tensor<1>>, limit: f32) -> Tensor<1> {
+/// Returns the norm `[1]` of gradients over all together, and the factor `[1]` that scales them to norm `limit` if theirs
+/// is larger.
+pub fn clip(gradients: Vec<Tensor<1>>, limit: f32) -> Clip {
     let gradients = gradients.into_iter().map(primitive).flat_map(|gradient| {
         let all = pieces(gradient.meta.num_elements());
         all.map(|part| piece(&gradient, part)).collect::<Vec<_>>()
@@ -181,6 +190,7 @@ pub fn clip_factor(gradients: Vec<Tensor<1>>, limit: f32) -> Tensor<1> {
     let first = &gradients[0];
     let sums = empty(first, [gradients.len() * CUBES]);
     let factor = empty(first, [1]);
+    let norm = empty(first, [1]);
     let mut summed = 0;
     for group in gradients.chunks(group(first, 1)) {
         let mut cubes = 0;
@@ -210,11 +220,13 @@ pub fn clip_factor(gradients: Vec<Tensor<1>>, limit: f32) -> Tensor<1> {
             CubeDim::new_1d(UNITS),
             buffer(&sums),
             buffer(&factor),
+            buffer(&norm),
             count(summed),
             limit,
         );
     }
-    Tensor::from_primitive::<Cube>(factor)
+    let [factor, norm] = [factor, norm].map(Tensor::from_primitive::<Cube>);
+    Clip { factor, norm }
 }
 
 fn primitive<const D: usize>(tensor: Tensor<D>) -> CubeTensor {

@@ -12,8 +12,8 @@ use burn::tensor::{DType, Device, Tensor, TensorData};
 use dsokr_core::random::generator;
 use dsokr_kernels::{
     Adam, Attention, Dropout, Gradient, Precision, RowGradients, Sequences, SparseBatch, Updates,
-    attention, attention_first, bag, clip_factor, linear, linear_gelu, masked, means, places,
-    product, residual_norm,
+    attention, attention_first, bag, clip, linear, linear_gelu, masked, means, places, product,
+    residual_norm,
 };
 use dsokr_nn::{Pass, init};
 use half::bf16;
@@ -477,12 +477,15 @@ fn gradients_are_clipped_by_their_norm() {
         let squares = [&a, &b].into_iter().flat_map(|x| host(x.clone()));
         let norm = squares.map(|v| f64::from(v).powi(2)).sum::<f64>().sqrt() as f32;
         for (limit, expected) in [(norm * 0.25, 0.25), (norm * 2.0, 1.0)] {
-            let actual = host(clip_factor(flat(), limit))[0];
+            let clipped = clip(flat(), limit);
+            let actual = host(clipped.factor)[0];
             assert!((actual - expected).abs() < bound, "{actual} on {device:?}");
+            let found = host(clipped.norm)[0];
+            assert!((found / norm - 1.0).abs() < bound, "{found} for {norm} on {device:?}");
         }
         for wrong in [f32::NAN, f32::INFINITY] {
             let wrong = Tensor::<1>::from_floats([wrong], &device);
-            assert!(host(clip_factor([flat(), vec![wrong]].concat(), 1.0))[0].is_nan());
+            assert!(host(clip([flat(), vec![wrong]].concat(), 1.0).factor)[0].is_nan());
         }
     }
 }

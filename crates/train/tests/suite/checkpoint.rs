@@ -8,8 +8,8 @@ use dsokr_core::store::{Contents, Tensor};
 use dsokr_nn::Model;
 use dsokr_nn::bag::NgramBag;
 use dsokr_train::{
-    Checkpoint, CheckpointSink, Error, OptimizerName, Pairs, Task, TrainingConfig, Validation,
-    train,
+    Checkpoint, CheckpointSink, Decay, Error, OptimizerName, Pairs, Task, TrainingConfig,
+    Validation, train,
 };
 use safetensors::{Dtype, SafeTensors};
 
@@ -33,7 +33,7 @@ fn trained(
 ) -> Result<BTreeMap<String, Vec<f32>>, Error> {
     let inputs = rows(6);
     let pairs = Pairs::new(&inputs, &[1.0; 12], &[0.0; 6])?;
-    let validate = &|_: &_| Ok(Validation { metrics: 0.0, score: 0.0 });
+    let validate = &|_: &_| Ok(Validation { metrics: 0.0, score: 0.0, loss: None });
     let ranks = &Processes::default();
     let task = Task { config, seed: 0, device: &device(), pairs, ranks, validate };
     train(&task, model, start, &mut Files(folder), &mut ()).map(|done| values(&done.model))
@@ -42,7 +42,6 @@ fn trained(
 fn config(optimizer: OptimizerName) -> TrainingConfig {
     TrainingConfig {
         optimizer,
-        weight_decay: 0.0,
         batch: 2,
         epochs: 6,
         warmup: 2,
@@ -53,24 +52,58 @@ fn config(optimizer: OptimizerName) -> TrainingConfig {
 
 #[test]
 fn a_training_goes_on_from_each_checkpoint_bit_for_bit() {
-    for optimizer in [OptimizerName::Sgd, OptimizerName::Adam] {
-        let config = config(optimizer);
+    // the validation score stays the same, so that a plateau reduces the rate in the second epoch and in the fourth
+    let plateau = |config| TrainingConfig {
+        decay: Decay::Plateau,
+        plateau_patience: Some(1),
+        ema: 0.7,
+        ..config
+    };
+    let momentum = TrainingConfig { momentum: Some(0.9), ..config(OptimizerName::Sgd) };
+    for config in [
+        config(OptimizerName::Sgd),
+        config(OptimizerName::Adam),
+        momentum,
+        plateau(config(OptimizerName::AdamW)),
+        plateau(config(OptimizerName::Lion)),
+        config(OptimizerName::Muon),
+    ] {
         let folder = tempfile::tempdir().unwrap();
         let model = || Model::new(bag(false, 40));
         let whole = trained(&config, model(), None, folder.path()).unwrap();
         for step in [3, 4, 17] {
             let start = Checkpoint::load(&folder.path().join(step.to_string()), "basis").unwrap();
-            assert_eq!(
-                (start.step, start.moments.is_empty()),
-                (step, optimizer == OptimizerName::Sgd)
-            );
+            let has_moments = config.optimizer != OptimizerName::Sgd || config.momentum.is_some();
+            assert_eq!((start.step, start.moments.is_empty()), (step, !has_moments));
+            assert_eq!(start.average.is_empty(), config.ema == 0.0);
             let other = tempfile::tempdir().unwrap();
             let resumed = trained(&config, model(), Some(start), other.path()).unwrap();
-            assert!(resumed == whole, "{optimizer:?} from step {step}");
+            assert!(resumed == whole, "{config:?} from step {step}");
             let last = |folder: &Path| std::fs::read(folder.join("18")).unwrap();
-            assert!(last(folder.path()) == last(other.path()), "{optimizer:?}");
+            assert!(last(folder.path()) == last(other.path()), "{config:?}");
         }
     }
+}
+
+#[test]
+fn a_checkpoint_with_an_average_of_another_model_is_refused() {
+    let config = TrainingConfig { ema: 0.9, ..config(OptimizerName::Sgd) };
+    let folder = tempfile::tempdir().unwrap();
+    let model = || Model::new(bag(false, 40));
+    trained(&config, model(), None, folder.path()).unwrap();
+    let load = || Checkpoint::load(&folder.path().join("6"), "basis").unwrap();
+    let refused =
+        |start| trained(&config, model(), Some(start), folder.path()).unwrap_err().to_string();
+
+    let mut start = load();
+    let table = start.average.remove("encoder.table").unwrap();
+    assert_eq!(refused(start), "the checkpoint holds averages, but none of encoder.table");
+    let mut start = load();
+    start.average.insert("encoder.nothing".into(), table);
+    assert!(refused(start).contains("an average of encoder.nothing, which is no parameter"));
+    let mut start = load();
+    start.average.insert("encoder.table".into(), vec![0.0; 3].into());
+    assert!(refused(start).contains("averages of 3 values of encoder.table, which has 160"));
 }
 
 #[test]
@@ -115,7 +148,7 @@ fn checkpoints_that_do_not_fit_are_refused() {
     );
 
     let mut start = load();
-    start.moments.get_mut("encoder.table").unwrap().second = vec![0.0; 3].into();
+    start.moments.get_mut("encoder.table").unwrap().second = Some(vec![0.0; 3].into());
     let error = trained(&config, model(), Some(start), folder.path()).unwrap_err().to_string();
     assert_eq!(
         error,

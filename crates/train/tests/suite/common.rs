@@ -11,8 +11,8 @@ use dsokr_nn::bag::NgramBag;
 use dsokr_nn::parameters::collect;
 use dsokr_nn::{BagConfig, Encoder, Mlp, MlpConfig, Model, Pass, Start};
 use dsokr_train::{
-    CheckpointSink, Decay, Error, OptimizerName, Outcome, Pairs, Task, TrainingConfig, Validation,
-    train,
+    CheckpointSink, Decay, Error, OptimizerName, Outcome, Pairs, StepNumbers, Task, TrainingConfig,
+    Validation, train,
 };
 
 pub fn device() -> Device {
@@ -35,8 +35,8 @@ pub struct Problem<I> {
 pub struct Steps(pub Vec<(f64, f64)>);
 
 impl CheckpointSink<f64> for Steps {
-    fn step(&mut self, _: u64, loss: f64, learning_rate: f64) -> Result<(), Error> {
-        self.0.push((loss, learning_rate));
+    fn step(&mut self, numbers: StepNumbers) -> Result<(), Error> {
+        self.0.push((numbers.loss, numbers.learning_rate));
         Ok(())
     }
 }
@@ -58,7 +58,7 @@ impl<I: Send + Sync> Problem<I> {
         model: Model<E>,
         steps: &mut Steps,
     ) -> Result<Outcome<E>, Error> {
-        let validate = &|_: &Model<E>| Ok(Validation { metrics: 0.0, score: 0.0 });
+        let validate = &|_: &Model<E>| Ok(Validation { metrics: 0.0, score: 0.0, loss: None });
         let pairs = Pairs::new(&self.inputs, &self.targets, &self.residuals)?;
         let pairs = pairs.weighted(&self.weights)?;
         let ranks = &self.ranks;
@@ -93,7 +93,6 @@ pub fn one_step(config: TrainingConfig) -> TrainingConfig {
         decay: Decay::None,
         learning_rate: 1.0,
         optimizer: OptimizerName::Sgd,
-        weight_decay: 0.0,
         ..config
     }
 }

@@ -78,7 +78,7 @@ fn after_the_passes<E: Encoder>(problem: &Problem<E::Input>, model: Model<E>) ->
         ranks.sum(&mut values).unwrap();
         parameter.set_gradient(&mut all, values);
     });
-    Update::from_config(&problem.config).step(1.0, model, all, None)
+    Update::new(&problem.config, &model).step(1.0, model, all, None)
 }
 
 fn check<E: Encoder>(init: impl Fn() -> E + Sync, inputs: &[E::Input])

@@ -186,15 +186,17 @@ fn inputs() -> Vec<Vec<f32>> {
 fn trained(model: Model<Mlp>, targets: &[f32], optimizer: OptimizerName) -> Model<Mlp> {
     let parameters = "encoder".into();
     let name = OptimizerName::Sgd;
-    let group = GroupConfig { parameters, optimizer: name, learning_rate: 1e-9 };
+    let group = GroupConfig {
+        parameters,
+        optimizer: Some(name),
+        learning_rate: Some(1e-9),
+        weight_decay: None,
+    };
     // the gradient vanishes where targets are met
     let learning_rate = if optimizer == OptimizerName::Sgd { 500.0 } else { 0.5 };
     let loss = LossConfig::Softmax { temperature: 0.01 };
     let config = TrainingConfig { loss, optimizer, learning_rate, ..TrainingConfig::default() };
-    let decays = optimizer == OptimizerName::AdamW;
-    let weight_decay = if decays { config.weight_decay } else { 0.0 };
-    let config =
-        TrainingConfig { groups: vec![group], warmup: 0, clip: 0.0, weight_decay, ..config };
+    let config = TrainingConfig { groups: vec![group], warmup: 0, clip: 0.0, ..config };
     Problem::new(config, inputs(), targets).train(model, &mut Steps::default()).unwrap().model
 }
 

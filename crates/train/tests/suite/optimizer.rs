@@ -1,13 +1,16 @@
 //! Update rules: against Burn's, against the same rules on numbers of 64 bits, and of groups.
 
 use burn::module::Module;
-use burn::optim::{AdamConfig, AdamWConfig, GradientsParams, SgdConfig};
+use burn::optim::decay::WeightDecayConfig;
+use burn::optim::{
+    AdamConfig, AdamWConfig, AdjustLrFn, GradientsParams, LionConfig, MuonConfig, SgdConfig,
+};
 use burn::tensor::DType;
-use dsokr_nn::parameters::collect;
+use dsokr_nn::parameters::{Parameter, collect};
 use dsokr_nn::{Encoder, Model, Pass};
 use dsokr_train::{GroupConfig, OptimizerName, TrainingConfig, Update};
 
-use crate::common::{Problem, Steps, Table, apart, bag, cast, mlp, rows, values};
+use crate::common::{Problem, Steps, Table, apart, bag, cast, dense, mlp, rows, values};
 
 fn numbers(n: usize, seed: usize) -> Vec<f32> {
     (0..n).map(|i| (((i + seed) * 7919 % 1009) as f32 - 504.0) / 300.0).collect()
@@ -26,6 +29,16 @@ fn stepped(mut step: impl FnMut(Table, GradientsParams) -> Table, dtype: DType) 
     table
 }
 
+/// The table after five steps of our optimiser.
+fn steps_of(config: &TrainingConfig, dtype: DType) -> Table {
+    let mut own = None;
+    let step = |table, gradients| {
+        let own = own.get_or_insert_with(|| Update::new(config, &table));
+        own.step(1e-2, table, gradients, None)
+    };
+    stepped(step, dtype)
+}
+
 #[test]
 fn rules_in_32_bits_are_those_of_burn_in_64() {
     let epsilon = 1e-5;
@@ -33,7 +46,7 @@ fn rules_in_32_bits_are_those_of_burn_in_64() {
     let config = |optimizer| TrainingConfig {
         optimizer,
         epsilon,
-        weight_decay: if optimizer == OptimizerName::AdamW { weight_decay } else { 0.0 },
+        weight_decay: optimizer.decays().then_some(weight_decay),
         ..TrainingConfig::default()
     };
     for (optimizer, mut theirs) in [
@@ -43,13 +56,20 @@ fn rules_in_32_bits_are_those_of_burn_in_64() {
             OptimizerName::AdamW,
             AdamWConfig::new().with_epsilon(epsilon).with_weight_decay(weight_decay).init(),
         ),
+        (
+            OptimizerName::Lion,
+            LionConfig::new().with_beta_2(0.999).with_weight_decay(weight_decay).init(),
+        ),
+        (
+            OptimizerName::Muon,
+            MuonConfig::new()
+                .with_weight_decay(Some(WeightDecayConfig::new(weight_decay)))
+                .with_adjust_lr_fn(AdjustLrFn::MatchRmsAdamW)
+                .init(),
+        ),
     ] {
-        let mut own = Update::from_config(&config(optimizer));
-        let step = |table, gradients| own.step(1e-2, table, gradients, None);
-        let ours = values(&stepped(step, DType::F32));
-        let mut own = Update::from_config(&config(optimizer));
-        let step = |table, gradients| own.step(1e-2, table, gradients, None);
-        let wide = values(&stepped(step, DType::F64));
+        let ours = values(&steps_of(&config(optimizer), DType::F32));
+        let wide = values(&steps_of(&config(optimizer), DType::F64));
         let step = |table, gradients| theirs.step(1e-2, table, gradients);
         let theirs = values(&stepped(step, DType::F64));
         assert!(apart(&ours, &theirs) < 1e-6, "{optimizer:?}");
@@ -62,7 +82,13 @@ fn groups_have_their_own_rule_and_rate() {
     let encoder = mlp(1, &[], 0.0);
     let parameters = "bias".into();
     let optimizer = OptimizerName::Sgd;
-    let groups = vec![GroupConfig { parameters, optimizer, learning_rate: 0.25 }];
+    let group = GroupConfig {
+        parameters,
+        optimizer: Some(optimizer),
+        learning_rate: Some(0.25),
+        weight_decay: None,
+    };
+    let groups = vec![group];
     let optimizer = OptimizerName::Adam;
     let learning_rate = 0.1;
     let config = TrainingConfig { optimizer, learning_rate, groups, ..TrainingConfig::default() };
@@ -70,11 +96,117 @@ fn groups_have_their_own_rule_and_rate() {
     let gradients = GradientsParams::from_grads(sum.backward(), &encoder);
     let before = collect(&encoder);
     // halfway through a warm-up, both rates are halved
-    let after = collect(&Update::from_config(&config).step(0.05, encoder, gradients, None));
+    let after = collect(&Update::new(&config, &encoder).step(0.05, encoder, gradients, None));
     for (name, moved) in [("layers.0.bias", 0.125 * 2.0), ("layers.0.weight", 0.05)] {
         let values = before[name].values.iter().zip(&*after[name].values);
         assert!(values.into_iter().all(|(a, b)| (a - b - moved).abs() < 1e-5), "{name}");
     }
+}
+
+#[test]
+fn groups_are_patterns_of_paths() {
+    let group =
+        |parameters: &str| GroupConfig { parameters: parameters.into(), ..Default::default() };
+    let path = "encoder.body.layers.3.query.bias";
+    for pattern in ["bias", "layers.3", "layers.*.bias", "body.*query*", "*"] {
+        assert!(group(pattern).holds(path), "{pattern}");
+    }
+    for pattern in ["table", "layers.2", "bias.*.layers", "layers.*.weight"] {
+        assert!(!group(pattern).holds(path), "{pattern}");
+    }
+}
+
+/// How far each parameter of an MLP moves in a step of AdamW without a gradient: by its rate times its decay of each value.
+fn shares(config: TrainingConfig) -> Vec<(String, f32)> {
+    let encoder = mlp(3, &[4, 4], 0.0);
+    let before = collect(&encoder);
+    let mut update = Update::new(&config, &encoder);
+    let zero = encoder.forward(&[&vec![1.0; 3]], Pass::Evaluate).sum() * 0.0;
+    let gradients = GradientsParams::from_grads(zero.backward(), &encoder);
+    let after = collect(&update.step(config.learning_rate, encoder, gradients, None));
+    let share = |(name, before): (&String, &Parameter)| {
+        let largest = |values: &[f32]| values.iter().fold(0.0, |all: f32, v| all.max(v.abs()));
+        let before_largest = largest(&before.values);
+        let moved = before_largest - largest(&after[name].values);
+        (name.clone(), if before_largest == 0.0 { 0.0 } else { moved / before_largest })
+    };
+    before.iter().map(share).collect()
+}
+
+#[test]
+fn layers_have_rates_of_their_own_and_groups_decays() {
+    let config = TrainingConfig {
+        learning_rate: 0.1,
+        weight_decay: Some(0.1),
+        layer_decay: 0.5,
+        ..TrainingConfig::default()
+    };
+    let near = |found: &[(String, f32)], expected: &[(&str, f32)]| {
+        for (name, share) in expected {
+            let (_, found) = found.iter().find(|(other, _)| other == name).unwrap();
+            assert!((found - share).abs() < 1e-6, "{name}: {found}, not {share}");
+        }
+    };
+    let plain = [
+        ("layers.0.weight", 0.01 * 0.125),
+        ("layers.1.weight", 0.01 * 0.25),
+        ("layers.2.weight", 0.01 * 0.5),
+        ("layers.2.bias", 0.0),
+    ];
+    near(&shares(config.clone()), &plain);
+    let group = GroupConfig {
+        parameters: "layers.2".into(),
+        weight_decay: Some(0.2),
+        ..GroupConfig::default()
+    };
+    let own = [
+        ("layers.1.weight", 0.01 * 0.25),
+        ("layers.2.weight", 0.02 * 0.5),
+        ("layers.2.bias", 0.02 * 0.5),
+    ];
+    near(&shares(TrainingConfig { groups: vec![group], ..config }), &own);
+}
+
+#[test]
+fn frozen_parameters_stay_as_they_are_and_do_not_count_in_the_norm() {
+    let trained = |groups| {
+        let config = TrainingConfig {
+            epochs: 1,
+            batch: 8,
+            warmup: 0,
+            clip: 0.01,
+            groups,
+            ..Default::default()
+        };
+        let config = TrainingConfig { optimizer: OptimizerName::Sgd, learning_rate: 1.0, ..config };
+        let problem = Problem::new(config, dense(8), &[1.0; 16]);
+        let model = Model::new(mlp(5, &[3], 0.0));
+        let before = values(&model);
+        (before, values(&problem.train(model, &mut Steps::default()).unwrap().model))
+    };
+    let group = |parameters: &str| GroupConfig {
+        parameters: parameters.into(),
+        learning_rate: Some(0.0),
+        ..GroupConfig::default()
+    };
+    let (before, after) = trained(vec![group("layers.1"), group("layers.*.weight")]);
+    let moved = before.iter().filter(|(name, values)| after[*name] != **values);
+    assert_eq!(moved.map(|(name, _)| name.as_str()).collect::<Vec<_>>(), ["encoder.layers.0.bias"]);
+    // the step is as long as the limit, although other gradients would have been longer
+    let apart = before["encoder.layers.0.bias"].iter().zip(&after["encoder.layers.0.bias"]);
+    let length = apart.map(|(a, b)| (a - b).powi(2)).sum::<f32>().sqrt();
+    assert!((length - 0.01).abs() < 1e-5, "{length}");
+}
+
+#[test]
+fn a_model_without_a_trained_parameter_is_refused() {
+    let all =
+        GroupConfig { parameters: "*".into(), learning_rate: Some(0.0), ..Default::default() };
+    let config = TrainingConfig { groups: vec![all], ..TrainingConfig::default() };
+    let problem = Problem::new(config, dense(8), &[1.0; 16]);
+    let trained = problem.train(Model::new(mlp(5, &[3], 0.0)), &mut Steps::default());
+    let error = trained.err().unwrap();
+    assert!(error.to_string().contains("none is trained"), "{error}");
 }
 
 /// Two modules that share a parameter.
@@ -89,7 +221,7 @@ fn a_parameter_that_modules_share_is_changed_once_and_stays_shared() {
     let table = Table::new(&[1.0, 2.0, 3.0, 4.0], 2);
     let shared = Shared { one: table.clone(), other: table.clone() };
     let config = TrainingConfig { optimizer: OptimizerName::Adam, ..TrainingConfig::default() };
-    let mut update = Update::from_config(&config);
+    let mut update = Update::new(&config, &shared);
     let mut stepped = shared;
     for _ in 0..3 {
         let loss = (stepped.one.rows.val() * stepped.other.rows.val()).sum();

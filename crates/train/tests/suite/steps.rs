@@ -54,7 +54,7 @@ fn passes(
     let passes = Arc::default();
     let bias = init::constant([2], 0.0, &device());
     let model = Model::new(Recorder { bias, passes: Arc::clone(&passes) });
-    let validate = &|_: &_| Ok(Validation { metrics: 0.0, score: 0.0 });
+    let validate = &|_: &_| Ok(Validation { metrics: 0.0, score: 0.0, loss: None });
     let pairs = Pairs::new(&inputs, &targets, &residuals).unwrap();
     let task = Task { config: &config, seed, device: &device(), pairs, ranks, validate };
     train(&task, model, None, &mut (), &mut ()).unwrap();
@@ -150,9 +150,9 @@ fn losses_of_other_devices_are_read_several_at_once() {
     let trained = |dtype, read_every, targets: &[f32]| {
         let config = TrainingConfig { batch: 2, epochs: 2, read_every, ..Default::default() };
         let optimizer = OptimizerName::Sgd;
-        let config = &TrainingConfig { optimizer, weight_decay: 0.0, ..config };
+        let config = &TrainingConfig { optimizer, ..config };
         let inputs: Vec<i32> = (0..15).collect();
-        let validate = &|_: &_| Ok(Validation { metrics: 0.0, score: 0.0 });
+        let validate = &|_: &_| Ok(Validation { metrics: 0.0, score: 0.0, loss: None });
         let task = Task {
             config,
             seed: 0,
@@ -214,7 +214,7 @@ fn a_score_that_is_not_a_number_is_below_all_others() {
     let scores = RefCell::new(vec![0.2, 0.1, f64::NAN, 0.1, f64::NAN]);
     let validate = &|_: &_| {
         let score = scores.borrow_mut().pop().unwrap();
-        Ok(Validation { metrics: score, score })
+        Ok(Validation { metrics: score, score, loss: None })
     };
     let inputs = [vec![1.0]];
     let pairs = Pairs::new(&inputs, &[0.5; 2], &[0.25]).unwrap();
@@ -336,7 +336,7 @@ fn nothing_is_kept_of_a_step_whose_pass_is_torn() {
     let config =
         TrainingConfig { epochs: 3, batch: 2, micro_batch: 1, warmup: 0, ..Default::default() };
     let inputs = &(0..8).collect::<Vec<i32>>();
-    let validate = &|_: &_| Ok(Validation { metrics: 0.0, score: 0.0 });
+    let validate = &|_: &_| Ok(Validation { metrics: 0.0, score: 0.0, loss: None });
     let pairs = Pairs::new(inputs, &[0.5; 16], &[0.0; 8]).unwrap();
     let ranks = &Processes::default();
     let task = Task { config: &config, seed: 0, device: &device(), pairs, ranks, validate };
