@@ -4,7 +4,7 @@ use dsokr_data::Dataset;
 use dsokr_decode::Reranker;
 use dsokr_machines::Cost;
 use dsokr_nn::PartSize;
-use dsokr_train::{LossConfig, OptimizerName, TrainingConfig};
+use dsokr_train::{OptimizerName, TrainingConfig};
 
 use crate::config::folds::REPEATED;
 use crate::config::{Checked, RerankerConfig};
@@ -178,7 +178,7 @@ pub fn split_batches(
     needs: impl Fn(&TrainingConfig) -> Vec<Need>,
 ) -> TrainingConfig {
     let mut split = config.clone();
-    let whole = config.micro_batch == 0 && !matches!(config.loss, LossConfig::Contrastive { .. });
+    let whole = config.micro_batch == 0;
     while whole && split.at_once() > 1 && Budget::default().afford_on_gpu(&needs(&split)).is_err() {
         split.micro_batch = split.at_once().div_ceil(2);
     }

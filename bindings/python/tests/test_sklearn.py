@@ -304,6 +304,7 @@ def test_predictions_equal_those_of_a_run(labelled, tmp_path, size):
         output_kernel="gaussian",
         output_kernel_params={"gamma": 0.5},
         sketch="gaussian",
+        random_state=0,
     ).fit(x[:80], y[:80])
     validation = x[80:100]
     assert np.array_equal(model.coordinates(validation), run.encode(validation))

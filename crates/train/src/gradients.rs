@@ -1,9 +1,10 @@
+use burn::module::Module;
 use burn::optim::{GradientsAccumulator, GradientsParams};
-use burn::tensor::{Tensor, TensorData};
+use burn::tensor::{DType, Tensor, TensorData};
 use dsokr_core::Cancellation;
 use dsokr_kernels::{Clip, clip};
 use dsokr_nn::parameters::visit;
-use dsokr_nn::{Encoder, Gradients, Model, RowGradients, backward};
+use dsokr_nn::{Encoder, Gradients, Model, RowGradients, Values, backward};
 use rand::Rng;
 
 use crate::batches::encoded;
@@ -16,8 +17,9 @@ use crate::task::Task;
 ///
 /// The batch is encoded `micro_batch` pairs at a time, each part with its own key, and the
 /// gradients of the parts are summed. Apart from rounding and dropout masks, the size only changes
-/// memory. `row_gradients` has what the backward pass gives by rows. Several ranks have a `step`, which divides every part among them: all get the same result, which differs
-/// from that of one rank by rounding only.
+/// memory. `row_gradients` has what the backward pass gives by rows. Several ranks have a `step`, which divides every part
+/// among them: all get the same result, which differs from that of one rank by rounding only. A loss that compares the pairs
+/// of the batch is taken of all its predictions [before](Compared).
 pub(super) fn gradients<E: Encoder, M>(
     task: &Task<E, M>,
     model: &Model<E>,
@@ -28,13 +30,24 @@ pub(super) fn gradients<E: Encoder, M>(
     step: Option<Step>,
 ) -> Result<BatchGradients, Error> {
     let mut sum = GradientsAccumulator::new();
-    let mut loss = StepNumber::from(0.0);
     let total = objective.total(batch);
-    let p = model.encoder.dimension();
     let cancellation = Cancellation::current();
-    let mut parts = batch.chunks(task.config.at_once());
-    while let Some(part) = parts.next() {
-        let key = keys.next_u64();
+    let mut parts: Vec<(&[usize], u64)> = Vec::new();
+    for part in batch.chunks(task.config.at_once()) {
+        parts.push((part, keys.next_u64()));
+    }
+    let is_divided = parts.len() > 1 || step.is_some();
+    let compared = if is_divided && objective.compares_pairs() {
+        Some(Compared::new(task, model, &parts, objective, step.as_ref())?)
+    } else {
+        None
+    };
+    let own_loss = compared.as_ref().filter(|_| task.ranks.is_first());
+    let mut loss = StepNumber::from(own_loss.map_or(0.0, |compared| compared.loss));
+    let mut before = 0;
+    for (at, &(part, key)) in parts.iter().enumerate() {
+        let first = before;
+        before += part.len();
         let share = step.as_ref().map_or(0..part.len(), |step| step.share(part));
         // nothing of a pass that the encoder has cancelled is used
         if share.is_empty() || !loss.read.is_finite() || cancellation.is_cancelled() {
@@ -42,22 +55,23 @@ pub(super) fn gradients<E: Encoder, M>(
         }
         let input = |&i: &usize| &task.pairs.inputs()[i];
         let pass = model.pass_after(key, part[..share.start].iter().map(input));
-        let pairs = &part[share];
+        let pairs = &part[share.clone()];
         let inputs: Vec<&E::Input> = pairs.iter().map(input).collect();
         // several ranks get gradients while the backward pass goes on
-        let watched = step.as_ref().map(|step| step.watch(model, parts.len() == 0));
+        let watched = step.as_ref().map(|step| step.watch(model, at + 1 == parts.len()));
         let watched = watched.as_ref().unwrap_or(model);
         let z = encoded(&watched.encoder, &inputs, pass)?;
-        let dtype = z.dtype();
-        let targets = || {
-            let rows = pairs.iter().flat_map(|&i| task.pairs.target(i).iter().copied());
-            let rows = TensorData::new(rows.collect::<Vec<f32>>(), [pairs.len(), p]);
-            let residuals = pairs.iter().map(|&i| task.pairs.residuals()[i] as f32).collect();
-            (Tensor::from_data(rows, (task.device, dtype)), residuals)
-        };
         let scale = watched.scale.as_ref().map(|scale| scale.val());
-        let mean = objective.loss(z, pairs, targets, scale) / total;
-        loss.add(mean.clone().inner());
+        let mean = match &compared {
+            Some(compared) => compared.part(z, first + share.start, scale),
+            None => {
+                let dtype = z.dtype();
+                let targets = || targets(task, pairs, dtype);
+                let mean = objective.loss(z, pairs, targets, scale) / total;
+                loss.add(mean.clone().inner());
+                mean
+            }
+        };
         let gradients = GradientsParams::from_grads(backward(mean), watched);
         match &step {
             Some(step) => step.add(model, gradients),
@@ -73,6 +87,88 @@ pub(super) fn gradients<E: Encoder, M>(
         }
     };
     Ok(clipped(model, result, task.config.clip))
+}
+
+/// The targets `[pairs × p]` and residuals of some pairs.
+fn targets<E: Encoder, M>(
+    task: &Task<E, M>,
+    pairs: &[usize],
+    dtype: DType,
+) -> (Tensor<2>, Vec<f32>) {
+    let rows = pairs.iter().flat_map(|&i| task.pairs.target(i).iter().copied());
+    let rows = TensorData::new(rows.collect::<Vec<f32>>(), [pairs.len(), task.pairs.width()]);
+    let residuals = pairs.iter().map(|&i| task.pairs.residuals()[i] as f32).collect();
+    (Tensor::from_data(rows, (task.device, dtype)), residuals)
+}
+
+/// A loss that compares the pairs of a batch, whose predictions are encoded in parts or by several ranks: its gradient by
+/// the predictions, which a second pass over each part takes on to the parameters (Gao et al. 2021). Passes of a part have
+/// the same key, and so the same dropout masks.
+struct Compared {
+    /// The mean loss of the batch.
+    loss: f64,
+    /// Its gradient by the predictions, `[batch × p]` row-major.
+    gradient: Values,
+    /// Its gradient by ln 1/τ.
+    scale: f32,
+}
+
+impl Compared {
+    /// Encodes the parts of a batch without gradients, each with its key, on all ranks together.
+    fn new<E: Encoder, M>(
+        task: &Task<E, M>,
+        model: &Model<E>,
+        parts: &[(&[usize], u64)],
+        objective: &Objective,
+        step: Option<&Step>,
+    ) -> Result<Self, Error> {
+        let cancellation = Cancellation::current();
+        let plain = model.valid();
+        let p = model.encoder.dimension();
+        let mut dtype = DType::F32;
+        let mut predictions: Vec<f32> = Vec::new();
+        for &(part, key) in parts {
+            let share = step.map_or(0..part.len(), |step| step.share(part));
+            // ranks exchange their predictions whatever they are
+            let mut own = vec![0.0; share.len() * p];
+            if !share.is_empty() && !cancellation.is_cancelled() {
+                let input = |&i: &usize| &task.pairs.inputs()[i];
+                let pass = model.pass_after(key, part[..share.start].iter().map(input));
+                let inputs: Vec<&E::Input> = part[share].iter().map(input).collect();
+                let z = encoded(&plain.encoder, &inputs, pass)?;
+                dtype = z.dtype();
+                own = Values::from_tensor(z).to_vec();
+            }
+            predictions.extend(task.ranks.gather_numbers(&own)?.into_iter().flatten());
+        }
+        let batch: Vec<usize> = parts.iter().flat_map(|(part, _)| part.iter().copied()).collect();
+        let predictions = TensorData::new(predictions, [batch.len(), p]);
+        let z = Tensor::<2>::from_data(predictions, (task.device, dtype)).require_grad();
+        let scale = model.scale.as_ref().map(|scale| scale.val().detach().require_grad());
+        let targets = || targets(task, &batch, dtype);
+        let mean = objective.loss(z.clone(), &batch, targets, scale.clone());
+        let mean = mean / objective.total(&batch);
+        let loss = StepNumber::read(&[StepNumber::pending(mean.clone().inner())])[0];
+        let gradients = backward(mean);
+        let gradient = z.grad(&gradients).unwrap_or_else(|| z.clone().inner().zeros_like());
+        let scale = scale.and_then(|scale| scale.grad(&gradients));
+        let scale = scale.map_or(0.0, |scale| Values::from_tensor(scale)[0]);
+        Ok(Self { loss, gradient: Values::from_tensor(gradient), scale })
+    }
+
+    /// A number whose gradients are those of the loss by way of the predictions `z` of the pairs from place `first` of the
+    /// batch on; by way of `scale`, ln 1/τ, it is that of the part with the first pair.
+    fn part(&self, z: Tensor<2>, first: usize, scale: Option<Tensor<1>>) -> Tensor<1> {
+        let [n, p] = z.dims();
+        let gradient = self.gradient[first * p..(first + n) * p].to_vec();
+        let options = (&z.device(), z.dtype());
+        let gradient = Tensor::<2>::from_data(TensorData::new(gradient, [n, p]), options);
+        let sum = (z * gradient).sum();
+        match scale.filter(|_| first == 0) {
+            Some(scale) => sum + scale * self.scale,
+            None => sum,
+        }
+    }
 }
 
 /// The gradients of a batch with their norm over all parameters together, scaled to norm `limit` if it is larger, unless

@@ -1,3 +1,5 @@
+use std::collections::HashMap;
+
 use burn::tensor::activation::log_softmax;
 use burn::tensor::{Device, Int, Tensor, TensorData, Transaction};
 use dsokr_basis::Features;
@@ -77,6 +79,8 @@ impl From<f64> for StepNumber {
 pub(super) struct Objective<'a> {
     loss: &'a LossConfig,
     classes: Option<Classes>,
+    /// Which of the distinct outputs each pair has, under the contrastive loss.
+    outputs: Vec<u32>,
     /// w of each pair; empty where all are 1.
     weights: &'a [f64],
 }
@@ -110,15 +114,24 @@ impl<'a> Objective<'a> {
         p: usize,
         device: &Device,
     ) -> Result<Self, Error> {
-        let LossConfig::Softmax { .. } = loss else {
-            return Ok(Self { loss, classes: None, weights });
-        };
+        let plain = Self { loss, classes: None, outputs: Vec::new(), weights };
+        if loss.temperature().is_none() {
+            return Ok(plain);
+        }
         let rows = Features::from(DenseRows::new(p, targets.to_vec())?);
         let Distinct { representative, class, .. } = distinct(&rows)?;
+        if plain.compares_pairs() {
+            return Ok(Self { outputs: class, ..plain });
+        }
         let values = representative.iter().flat_map(|&row| &targets[row * p..][..p]);
         let values = TensorData::new(values.copied().collect(), [representative.len(), p]);
         let targets = unit(Tensor::from_data(values, device));
-        Ok(Self { loss, classes: Some(Classes { targets, class }), weights })
+        Ok(Self { classes: Some(Classes { targets, class }), ..plain })
+    }
+
+    /// Whether the loss of a pair depends on the other pairs of its batch.
+    pub(super) fn compares_pairs(&self) -> bool {
+        matches!(self.loss, LossConfig::Contrastive { .. })
     }
 
     /// `Σ_i w_i` of some pairs.
@@ -160,7 +173,10 @@ impl<'a> Objective<'a> {
                     + residuals.map(|(at, residual)| weight(weights, at) * residual).sum::<f32>()
             }
             Some(loss) => distance(loss.pieces(), z, targets, residuals, weights),
-            None => contrastive(z, targets, scale(), weights),
+            None => {
+                let outputs: Vec<u32> = pairs.iter().map(|&pair| self.outputs[pair]).collect();
+                contrastive(z, targets, scale(), weights, &outputs)
+            }
         }
     }
 }
@@ -259,16 +275,51 @@ fn similarities(z: Tensor<2>, y: Tensor<2>, scale: Tensor<1>) -> Tensor<2> {
     z.matmul(y.transpose()) * sharpness
 }
 
-/// `−½ Σ_i w_i (ln softmax_j(s_ij)_i + ln softmax_j(s_ji)_i)`.
+/// What is added to the score of an output that is no negative: its share of a softmax is 0.
+const NO_NEGATIVE: f32 = -1e9;
+
+/// `−½ Σ_i w_i (ln softmax_j(s_ij)_i + ln softmax_j(s_ji)_i)`, in which no j ≠ i has the output of i. `outputs` says which
+/// pairs have the same one.
 fn contrastive(
     z: Tensor<2>,
     targets: Tensor<2>,
     scale: Tensor<1>,
     weights: Option<&[f32]>,
+    outputs: &[u32],
 ) -> Tensor<1> {
     let scores = similarities(unit(z), unit(targets), scale);
+    let scores = match repeated(outputs) {
+        Some(repeated) => {
+            let n = outputs.len();
+            let options = (&scores.device(), scores.dtype());
+            scores + Tensor::<2>::from_data(TensorData::new(repeated, [n, n]), options)
+        }
+        None => scores,
+    };
     let n = scores.dims()[0];
     let diagonal = weighted(Tensor::<2>::eye(n, &scores.device()), weights);
     let matched = |scores: Tensor<2>| (log_softmax(scores, 1) * diagonal.clone()).sum();
     (matched(scores.clone()) + matched(scores.transpose())) * -0.5
+}
+
+/// What is added to the score of each two pairs of a batch, `[n × n]`, so that equal outputs are no negatives of each
+/// other; none where all outputs differ.
+fn repeated(outputs: &[u32]) -> Option<Vec<f32>> {
+    let n = outputs.len();
+    let mut places: HashMap<u32, Vec<usize>> = HashMap::new();
+    for (place, &output) in outputs.iter().enumerate() {
+        places.entry(output).or_default().push(place);
+    }
+    if places.len() == n {
+        return None;
+    }
+    let mut added = vec![0.0; n * n];
+    for equal in places.values() {
+        for &row in equal {
+            for &column in equal.iter().filter(|&&column| column != row) {
+                added[row * n + column] = NO_NEGATIVE;
+            }
+        }
+    }
+    Some(added)
 }

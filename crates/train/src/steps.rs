@@ -10,7 +10,6 @@ use dsokr_nn::{Encoder, Gradients, Model, RowGradients, in_pool, parameters};
 
 use crate::batches::Batches;
 use crate::checkpoint::{Checkpoint, CheckpointSink};
-use crate::config::LossConfig;
 use crate::error::Error;
 use crate::evaluation::Evaluation;
 use crate::gradients::gradients;
@@ -30,7 +29,7 @@ use crate::task::{Event, Observer, Outcome, Task};
 /// every batch, the gradients are added up in the order of ranks, and every rank makes the same step. The
 /// parameters differ from those of one rank only by rounding. The same number of ranks gives the same bits. Only
 /// rank 0 validates, calls `sink` and returns the best parameters. A training over several ranks has
-/// no contrastive loss, and no gradients by rows.
+/// no gradients by rows.
 ///
 /// # Errors
 /// [`dsokr_core::Error::Value`] for a configuration that is not [valid](crate::TrainingConfig::validate), and for a loss
@@ -99,15 +98,10 @@ fn check<E: Encoder, M>(task: &Task<E, M>, model: &Model<E>) -> Result<(), Error
     let config = task.config;
     config.validate()?;
     task.pairs.check_width(model.encoder.dimension())?;
-    let refuse = |holds, found, allowed| {
-        dsokr_core::Error::ensure(holds, "training.loss.name", found, allowed)
-    };
     let has_temperature = config.loss.temperature().is_none() || model.scale.is_some();
+    let found = "a loss with a temperature";
     let allowed = "a loss without a temperature, or a model with one";
-    refuse(has_temperature, "a loss with a temperature", allowed)?;
-    let compares_pairs = matches!(config.loss, LossConfig::Contrastive { .. });
-    let allowed = "a loss that compares no pairs of a batch, with several processes";
-    Ok(refuse(task.ranks.size() == 1 || !compares_pairs, "contrastive", allowed)?)
+    Ok(dsokr_core::Error::ensure(has_temperature, "training.loss.name", found, allowed)?)
 }
 
 /// Refuses a model of which all parameters are frozen.

@@ -17,7 +17,8 @@ from ._errors import ConfigError
 def as_array(values: Any, name: str) -> np.ndarray:
     """A NumPy array of numbers, without a copy where there is one already."""
     values = _unmasked(values, name)
-    if not isinstance(values, np.ndarray) and hasattr(values, "__dlpack__"):
+    # Arrow exports columns of plain numbers only
+    if not isinstance(values, np.ndarray) and hasattr(values, "__dlpack__") and not hasattr(values, "to_pylist"):
         try:
             values = np.from_dlpack(values)
         except (BufferError, RuntimeError, TypeError, ValueError) as error:
@@ -26,7 +27,7 @@ def as_array(values: Any, name: str) -> np.ndarray:
         array = np.asarray(values)
     except (TypeError, ValueError, RuntimeError) as error:
         raise ConfigError(f"{name}: not an array of numbers: {error}") from error
-    if array.dtype.kind == "O":
+    if array.dtype.kind == "O" and array.ndim:
         array = _unboxed(array, name)
     if array.dtype.kind not in "fiub":
         raise ConfigError(f"{name}: dtype {array.dtype}, allowed: real numbers and bool")

@@ -299,7 +299,7 @@ def _dense(rows: Any) -> np.ndarray:
 class IOKR(_Machine):
     """Input output kernel regression: predicts structured outputs, by kernel ridge regression in a feature space of them.
 
-    Outputs ``Y`` are rows of features: label sets, fingerprints, counts or numbers. h(x) is the least of
+    Outputs ``y`` are rows of features: label sets, fingerprints, counts or numbers. h(x) is the least of
     (1/n) Σ ‖h(xᵢ) − ψ(yᵢ)‖² + ``alpha`` ‖h‖², and the prediction is the training output nearest to h(x).
 
     ``kernel`` compares inputs and ``output_kernel`` outputs; both are kernels of ``dsokr.Basis.fit`` by name, of width
@@ -344,23 +344,23 @@ class IOKR(_Machine):
         self.input_sketch_params = input_sketch_params
         self.random_state = random_state
 
-    def fit(self, X: Any, Y: Any, sample_weight: Any = None) -> IOKR:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> IOKR:
         """Fits on the rows of a dense or sparse matrix, and as many outputs: (n,), (n, d), sparse, or ``Rows``.
 
         ``sample_weight`` is that of ``SketchedKernelRidge.fit``.
         """
         X = _matrix(X)
-        if isinstance(Y, Rows):
+        if isinstance(y, Rows):
             X = validate_data(self, X, accept_sparse="csr", dtype=_DTYPES)
-            if len(Y) != X.shape[0]:
-                raise ConfigError(f"Y: {len(Y)} rows, expected {X.shape[0]}")
+            if len(y) != X.shape[0]:
+                raise ConfigError(f"y: {len(y)} rows, expected {X.shape[0]}")
         else:
-            X, Y = validate_data(self, X, Y, accept_sparse="csr", multi_output=True, dtype=_DTYPES)
-            if Y.dtype.kind not in "fiub":
-                raise ConfigError(f"Y: Unknown label type: dtype {Y.dtype}, allowed: real numbers and bool")
+            X, y = validate_data(self, X, y, accept_sparse="csr", multi_output=True, dtype=_DTYPES)
+            if y.dtype.kind not in "fiub":
+                raise ConfigError(f"y: Unknown label type: dtype {y.dtype}, allowed: real numbers and bool")
         kept, weights = _kept(sample_weight, X)
         X = X[kept]
-        self.outputs_ = Y.select(kept.tolist()) if isinstance(Y, Rows) else Y[kept]
+        self.outputs_ = y.select(kept.tolist()) if isinstance(y, Rows) else y[kept]
         n = X.shape[0]
         rows = self._output_rows()
         self.machine_ = _dsokr.KernelMachine.structured(
@@ -389,10 +389,10 @@ class IOKR(_Machine):
         best = self.candidates_.top_k(coordinates, 1)[0].ravel()
         return self.outputs_.select(best.tolist()) if isinstance(self.outputs_, Rows) else self.outputs_[best]
 
-    def score(self, X: Any, Y: Any, sample_weight: Any = None) -> float:
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """How right the predictions are, 1 at best: of label sets, which are rows of 0 and 1, the mean F1 over the pairs
         (0 for wrong labels only), and of other outputs R², as scikit-learn has it for regressors."""
-        found, right = (_dense(rows) for rows in (self.predict(X), Y))
+        found, right = (_dense(rows) for rows in (self.predict(X), y))
         if right.ndim == 2 and np.isin(right, (0, 1)).all() and np.isin(found, (0, 1)).all():
             # a pair without labels that is predicted so is right
             return float(f1_score(right, found, average="samples", zero_division=1.0, sample_weight=sample_weight))

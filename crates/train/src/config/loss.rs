@@ -21,8 +21,9 @@ pub enum LossConfig {
     EpsilonInsensitive(loss::EpsilonInsensitive),
     EpsilonInsensitiveSquare(loss::EpsilonInsensitiveSquare),
     /// The contrastive objective of CMAM (Edwards et al. 2021): with `s_ij = cos(z_i, ψ̃(y_j)) / τ` over a
-    /// batch, the mean of the two cross-entropies of finding y_i by z_i and z_i by y_i. τ is learned
-    /// too, and stays above 0.01.
+    /// batch, the mean of the two cross-entropies of finding y_i by z_i and z_i by y_i. Pairs with the same output are no
+    /// negatives of each other. With `micro_batch`, and with several processes, all pairs of the batch are compared: they are
+    /// encoded once without gradients and once with them (Gao et al. 2021). τ is learned too, and stays above 0.01.
     Contrastive {
         /// τ at the start, 0.01 to 100.
         #[serde(default = "temperature")]

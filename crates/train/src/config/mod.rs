@@ -128,19 +128,8 @@ impl TrainingConfig {
     pub fn validate(&self) -> Result<(), Error> {
         self.loss.validate()?;
         if let LossConfig::Contrastive { .. } = self.loss {
-            let allowed = "0: the contrastive loss compares the pairs of a whole batch";
-            Error::ensure(
-                self.micro_batch == 0,
-                "training.micro_batch",
-                self.micro_batch,
-                allowed,
-            )?;
-            Error::ensure(
-                self.batch > 1,
-                "training.batch",
-                self.batch,
-                "at least 2, for this loss",
-            )?;
+            let allowed = "at least 2, for this loss";
+            Error::ensure(self.batch > 1, "training.batch", self.batch, allowed)?;
         }
         let rate = self.learning_rate;
         let rate_holds = rate > 0.0 && (rate as f32).is_finite();

@@ -80,7 +80,9 @@ impl<I: Send + Sync> Problem<I> {
             let moved = before.iter().zip(&after[&name]).map(|(before, after)| before - after);
             (name.clone(), moved.collect())
         };
-        (steps.0[0].0, before.into_iter().map(moved).collect())
+        // the first of several ranks hears of steps
+        let loss = steps.0.first().map_or(f64::NAN, |(loss, _)| *loss);
+        (loss, before.into_iter().map(moved).collect())
     }
 }
 

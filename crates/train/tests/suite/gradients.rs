@@ -6,11 +6,11 @@ use dsokr_core::processes::threads;
 use dsokr_core::random::generator;
 use dsokr_nn::parameters::visit;
 use dsokr_nn::{Encoder, Gradients, Model};
-use dsokr_train::{TrainingConfig, Update};
+use dsokr_train::{LossConfig, TrainingConfig, Update};
 use rand::Rng;
 use rand::seq::SliceRandom;
 
-use crate::common::{Problem, Steps, apart, bag, dense, mlp, one_step, rows, values};
+use crate::common::{Problem, Steps, apart, bag, dense, device, mlp, one_step, rows, values};
 
 #[test]
 fn parts_of_a_batch_add_up_to_its_gradient() {
@@ -25,6 +25,38 @@ fn parts_of_a_batch_add_up_to_its_gradient() {
         let (same, sum) = gradient(micro_batch);
         assert!((same - loss).abs() < 1e-6 * loss, "{micro_batch}");
         assert!(apart(&whole, &sum) < 1e-6, "{micro_batch}");
+    }
+}
+
+#[test]
+fn a_contrastive_batch_in_parts_and_on_several_ranks_is_one_large_batch() {
+    let n = 24;
+    // some outputs occur several times
+    let targets: Vec<f32> = (0..2 * n).map(|i| ((i / 2 % 17 * 5 + i % 2) as f32).sin()).collect();
+    let loss = LossConfig::Contrastive { temperature: 0.2 };
+    let weights: Vec<f64> = (0..n).map(|i| 0.5 + (i % 3) as f64).collect();
+    let problem = |micro_batch| {
+        let config = TrainingConfig { loss, micro_batch, clip: 0.0, ..TrainingConfig::default() };
+        Problem { weights: weights.clone(), ..Problem::new(config, dense(n), &targets) }
+    };
+    let model = || Model::new(mlp(5, &[6], 0.0)).with_temperature(0.2, &device());
+    let (loss, whole) = problem(0).gradients(model());
+    assert!(
+        whole["scale"][0].abs() > 1e-3
+            && whole["encoder.layers.0.weight"].iter().any(|v| v.abs() > 1e-3)
+    );
+    for micro_batch in [1, 5, 8, 100] {
+        let (same, sum) = problem(micro_batch).gradients(model());
+        assert!((same / loss - 1.0).abs() < 1e-5, "{micro_batch}: {same} {loss}");
+        assert!(apart(&whole, &sum) < 1e-5, "{micro_batch}");
+        for size in [2, 3] {
+            let shared =
+                threads(size, |ranks| problem(micro_batch).shared_by(ranks).gradients(model()));
+            for (rank, (same, sum)) in shared.into_iter().enumerate() {
+                assert!((same / loss - 1.0).abs() < 1e-5 || rank > 0, "{same} {loss}");
+                assert!(apart(&whole, &sum) < 1e-5, "{micro_batch} on rank {rank} of {size}");
+            }
+        }
     }
 }
 
