@@ -7,7 +7,7 @@ candidates (``Candidates``)::
 
     Y = dsokr.molecules.features(smiles, kind="morgan", radius=2)
     psi = dsokr.Basis.fit(Y, kernel="cosine", sketch=dsokr.Gaussian(200), power=0.5)
-    T = psi.project(Y)                           # (n, p) float32: the targets
+    targets = psi.targets(Y)                     # psi.loss(model(x), targets[batch]) in a loop of PyTorch
     pool = dsokr.Candidates(psi, Y_all, ids=ids, labels=smiles_all)
     pool.rank(Z, gold=gold_ids).metrics(ci=0.95)
 
@@ -37,6 +37,7 @@ from ._sketches import (
     SparsifiedRademacher,
     Subsampling,
 )
+from ._targets import Targets
 
 __all__ = [
     "Accumulation",
@@ -56,6 +57,7 @@ __all__ = [
     "SparsifiedGaussian",
     "SparsifiedRademacher",
     "Subsampling",
+    "Targets",
     "__version__",
     "as_rows",
     "graphs",

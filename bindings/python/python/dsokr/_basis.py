@@ -17,7 +17,9 @@ from ._errors import ConfigError
 from ._dsokr import Rows
 from ._rows import as_rows, join_rows, real, whole
 from ._sketches import Gaussian, Sketch
-from ._tables import Kernel, to_json
+from ._tables import Kernel, Loss, to_json
+from ._targets import Targets
+from ._targets import loss as _loss
 
 
 _DESCRIPTION = (
@@ -118,6 +120,25 @@ class Basis:
     def projection(self, Y: Any) -> Projection:
         """Coordinates of outputs with k(y, y) and the squared distances from the span."""
         return Projection(*self._inner.project(as_rows(Y)))
+
+    def targets(self, Y: Any) -> Targets:
+        """Targets of a training loop of one's own for outputs, whose batches ``loss`` takes: ``psi.targets(Y)[batch]``."""
+        found = self.projection(Y)
+        return Targets._of(found.coordinates, found.residuals)
+
+    def loss(self, z: Any, targets: Targets, loss: Loss = "square") -> Any:
+        """The mean loss of predictions ``z``, a tensor of PyTorch (b, p), for as many targets: those of a configuration.
+
+        With u = ‖z − ψ̃(y)‖² + r(y), ``loss`` is "square" (u), ``{"name": "huber", "kappa": κ}``,
+        ``{"name": "epsilon-insensitive", "epsilon": ε}`` (√u beyond ε) or "epsilon-insensitive-square"; or a cross-entropy of
+        cos(z, ψ̃(y)) / τ: "softmax" of finding each output among all distinct ones of the targets, or "contrastive" among those of
+        the batch and the other way round, in which pairs with the same output are no negatives of each other. τ is
+        ``{"name": "softmax", "temperature": 0.07}``, also a tensor that learns. Coordinates of a different basis are refused by
+        their number.
+        """
+        if targets.distinct.shape[1] != self.rank:
+            raise ConfigError(f"targets: of {targets.distinct.shape[1]} coordinates, the basis has {self.rank}")
+        return _loss(z, targets, loss)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes a file, which the command and the Rust library read too."""

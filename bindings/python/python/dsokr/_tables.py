@@ -12,6 +12,7 @@ from ._errors import ConfigError
 Table: TypeAlias = str | Mapping[str, Any]
 Kernel: TypeAlias = Literal["linear", "cosine", "tanimoto", "ngram", "kemeny", "hamming"] | Mapping[str, Any]
 Rule: TypeAlias = Literal["mean", "max", "rank", "reciprocal-rank"] | Mapping[str, Any]
+Loss: TypeAlias = Literal["square", "contrastive", "softmax"] | Mapping[str, Any]
 Split: TypeAlias = Literal["train", "validation", "test"]
 Missing: TypeAlias = Literal["error", "rank-infinity"]
 Device: TypeAlias = Literal["cpu", "wgpu", "cuda", "cuda:0", "cuda:1", "cuda:2", "cuda:3", "cuda:4", "cuda:5", "cuda:6", "cuda:7"]

@@ -1,0 +1,131 @@
+"""Targets of a training loop of one's own, and the losses of the trainer as functions of PyTorch."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from ._errors import ConfigError
+from ._rows import real
+from ._tables import Loss
+
+_PARAMETERS = {
+    "square": (),
+    "huber": ("kappa",),
+    "epsilon-insensitive": ("epsilon",),
+    "epsilon-insensitive-square": ("epsilon",),
+    "contrastive": ("temperature",),
+    "softmax": ("temperature",),
+}
+
+
+class Targets:
+    """What a model learns to predict for n outputs; ``targets[index]`` are those of some of them, such as a batch."""
+
+    coordinates: np.ndarray
+    """ψ̃(y), (n, p) float32."""
+    residuals: np.ndarray
+    """r(y), the squared distances of outputs from the span of the basis, which no prediction reaches: (n,) float64."""
+    outputs: np.ndarray
+    """The number of each pair's output among the distinct ones, (n,) int64."""
+    distinct: np.ndarray
+    """The coordinates of all distinct outputs that ``Basis.targets`` was given, (k, p) float32."""
+
+    def __init__(self, coordinates: np.ndarray, residuals: np.ndarray, outputs: np.ndarray, distinct: np.ndarray) -> None:
+        self.coordinates, self.residuals, self.outputs, self.distinct = coordinates, residuals, outputs, distinct
+        self._tensors: dict[Any, Any] = {}
+
+    @classmethod
+    def _of(cls, coordinates: np.ndarray, residuals: np.ndarray) -> Targets:
+        distinct, outputs = np.unique(coordinates, axis=0, return_inverse=True)
+        return cls(coordinates, residuals, outputs.ravel().astype(np.int64), distinct)
+
+    def __getitem__(self, index: Any) -> Targets:
+        chosen = np.asarray(index) if not isinstance(index, slice) else index
+        found = Targets(self.coordinates[chosen], self.residuals[chosen], self.outputs[chosen], self.distinct)
+        # the distinct outputs are sent to a device once
+        found._tensors = self._tensors
+        return found
+
+    def __len__(self) -> int:
+        return len(self.coordinates)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        return np.array(self.coordinates, dtype=dtype, copy=copy)
+
+    def __repr__(self) -> str:
+        return f"Targets({len(self)} of dimension {self.distinct.shape[1]}, {len(self.distinct)} distinct outputs)"
+
+    def _all_distinct(self, z: Any) -> Any:
+        """The distinct outputs at unit length, where predictions are."""
+        place = (z.device, z.dtype)
+        if place not in self._tensors:
+            self._tensors[place] = _unit(_like(self.distinct, z))
+        return self._tensors[place]
+
+
+def loss(z: Any, targets: Targets, loss: Loss) -> Any:
+    """The mean loss of predictions: see ``Basis.loss``."""
+    table = {"name": loss} if isinstance(loss, str) else dict(loss)
+    name = table.pop("name", None)
+    if name not in _PARAMETERS:
+        raise ConfigError(f"loss: {name!r}, allowed: {', '.join(map(repr, _PARAMETERS))}")
+    unknown = table.keys() - set(_PARAMETERS[name])
+    if unknown:
+        raise ConfigError(f"loss: {sorted(unknown)[0]!r} is no parameter of {name!r}, which has {_PARAMETERS[name] or 'none'}")
+    if not hasattr(z, "backward"):
+        raise ConfigError(f"z: {type(z).__name__}, expected a tensor of PyTorch")
+    shape = (len(targets), targets.distinct.shape[1])
+    if tuple(z.shape) != shape:
+        raise ConfigError(f"z: shape {tuple(z.shape)}, expected {shape}, a row for each target")
+    if name in ("contrastive", "softmax"):
+        return _cross_entropy(name, z, targets, table.get("temperature", 0.07))
+    squared = (z - _like(targets.coordinates, z)).square().sum(1) + _like(targets.residuals, z)
+    if name == "square":
+        return squared.mean()
+    root = squared.clamp(min=1e-12).sqrt()
+    if name == "huber":
+        kappa = _parameter(table, "kappa")
+        inner = root.clamp(max=kappa)
+        return (inner * (root - inner / 2)).mean()
+    excess = (root - _parameter(table, "epsilon")).clamp(min=0)
+    return (excess if name == "epsilon-insensitive" else excess.square()).mean()
+
+
+def _cross_entropy(name: str, z: Any, targets: Targets, temperature: Any) -> Any:
+    """That of finding each output by its prediction, among all distinct ones or those of the batch and the other way round."""
+    import torch
+    from torch.nn.functional import cross_entropy
+
+    if not hasattr(temperature, "backward") and not real(temperature, "loss['temperature']") > 0:
+        raise ConfigError(f"loss: temperature {temperature}, allowed: numbers above 0, or a tensor")
+    outputs = torch.as_tensor(targets.outputs, device=z.device)
+    if name == "softmax":
+        return cross_entropy(_unit(z) @ targets._all_distinct(z).T / temperature, outputs)
+    scores = _unit(z) @ _unit(_like(targets.coordinates, z)).T / temperature
+    # pairs with the same output are no negatives of each other
+    repeated = (outputs[:, None] == outputs[None, :]).fill_diagonal_(False)
+    scores = scores.masked_fill(repeated, -torch.inf)
+    right = torch.arange(len(targets), device=z.device)
+    return (cross_entropy(scores, right) + cross_entropy(scores.T, right)) / 2
+
+
+def _parameter(table: Mapping[str, Any], name: str) -> float:
+    if name not in table:
+        raise ConfigError(f"loss: {name!r} is missing")
+    value = real(table[name], f"loss[{name!r}]")
+    if not value > 0:
+        raise ConfigError(f"loss: {name} = {value}, allowed: numbers above 0")
+    return value
+
+
+def _like(values: np.ndarray, z: Any) -> Any:
+    import torch
+
+    return torch.as_tensor(values, dtype=z.dtype, device=z.device)
+
+
+def _unit(rows: Any) -> Any:
+    return rows / rows.square().sum(1, keepdim=True).clamp(min=1e-12).sqrt()

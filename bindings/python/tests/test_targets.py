@@ -1,0 +1,93 @@
+"""Targets and losses for loops of one's own: against those of the trainer, and against their formulas."""
+
+import csv
+
+import numpy as np
+import pytest
+
+import dsokr
+
+torch = pytest.importorskip("torch")
+
+LOSSES = [
+    "square",
+    {"name": "huber", "kappa": 0.9},
+    {"name": "epsilon-insensitive", "epsilon": 0.5},
+    {"name": "epsilon-insensitive-square", "epsilon": 0.5},
+    {"name": "contrastive", "temperature": 0.2},
+    {"name": "softmax", "temperature": 0.2},
+]
+
+
+@pytest.mark.skipif(not hasattr(dsokr, "train"), reason="built without the feature run")
+@pytest.mark.parametrize("loss", LOSSES, ids=str)
+def test_losses_are_those_of_the_trainer(tmp_path, loss):
+    config = dsokr.quickstart(tmp_path)
+    table = {"name": loss} if isinstance(loss, str) else loss
+    changes = {"training.epochs": 1, "training.optimizer": "adam", "training.learning_rate": 1e-3, "training.loss": table}
+    # the temperature stays, and all validation pairs are one batch
+    changes |= {"training.groups": [{"parameters": "scale", "learning_rate": 0.0}] if "temperature" in table else []}
+    changes |= {"training.batch": 200, "evaluation.split": "validation", "decoding": {}}
+    model = dsokr.train(config, set=changes, out=tmp_path / "run", data=tmp_path)
+    with open(tmp_path / "datasets/quickstart/validation.tsv", newline="") as file:
+        gold, texts = zip(*list(csv.reader(file, delimiter="\t"))[1:], strict=True)
+    coordinates = model.candidates.coordinates_of(gold)
+    # k(y, y) = 1
+    residuals = 1 - np.square(coordinates.astype(np.float64)).sum(1)
+    targets = dsokr.Targets._of(coordinates, residuals)
+    found = model.basis.loss(torch.from_numpy(model.encode(texts)), targets, loss)
+    assert float(found) == pytest.approx(model.log[-1]["validation_loss"], rel=2e-4)
+
+
+@pytest.fixture
+def problem():
+    rng = np.random.default_rng(0)
+    Y = (rng.random((30, 12)) < 0.4).astype(np.float32)
+    Y[:, 0] = 1
+    Y[7] = Y[3]
+    psi = dsokr.Basis.fit(Y, "cosine", dsokr.Gaussian(8), seed=0)
+    return psi, psi.targets(Y), Y
+
+
+def test_targets_are_projections_and_batches_of_them(problem):
+    psi, targets, Y = problem
+    projection = psi.projection(Y)
+    assert np.array_equal(targets.coordinates, projection.coordinates)
+    assert np.array_equal(targets.residuals, projection.residuals)
+    assert targets.outputs[3] == targets.outputs[7] and len(targets.distinct) == len(np.unique(Y, axis=0))
+    assert np.array_equal(targets.distinct[targets.outputs], targets.coordinates)
+    for index in (torch.tensor([4, 2]), [4, 2], np.array([4, 2])):
+        assert np.array_equal(np.asarray(targets[index]), targets.coordinates[[4, 2]])
+    assert len(targets[3:8]) == 5
+
+
+@pytest.mark.parametrize("loss", LOSSES, ids=str)
+def test_gradients_are_differences(problem, loss):
+    psi, targets, _ = problem
+    batch = targets[[3, 5, 7, 11]]
+    z = torch.from_numpy(np.random.default_rng(1).standard_normal((4, psi.rank))).requires_grad_()
+    assert torch.autograd.gradcheck(lambda z: psi.loss(z, batch, loss), z, eps=1e-5, atol=1e-4)
+
+
+def test_a_temperature_learns_and_equal_outputs_are_no_negatives(problem):
+    psi, targets, _ = problem
+    z = torch.from_numpy(np.random.default_rng(1).standard_normal((2, psi.rank)))
+    scale = torch.tensor(0.0, dtype=torch.float64, requires_grad=True)
+    psi.loss(z, targets[[3, 5]], {"name": "contrastive", "temperature": scale.exp()}).backward()
+    assert scale.grad != 0
+    # two pairs with one output have nothing to tell apart
+    assert psi.loss(z, targets[[3, 7]], "contrastive").item() == 0
+
+
+def test_wrong_losses(problem):
+    psi, targets, _ = problem
+    z = torch.zeros(2, psi.rank)
+    for arguments, message in [
+        ((z, targets[:2], "cubic"), "loss: 'cubic', allowed: 'square'"),
+        ((z, targets[:2], {"name": "huber"}), "loss: 'kappa' is missing"),
+        ((z, targets[:2], {"name": "square", "kappa": 1}), "loss: 'kappa' is no parameter"),
+        ((z, targets[:3], "square"), r"z: shape \(2, 8\), expected \(3, 8\)"),
+        ((z.numpy(), targets[:2], "square"), "z: ndarray, expected a tensor"),
+    ]:
+        with pytest.raises(dsokr.ConfigError, match=message):
+            psi.loss(*arguments)
