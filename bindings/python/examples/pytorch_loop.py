@@ -35,7 +35,8 @@ def encoded(some: list[str]) -> torch.Tensor:
 torch.manual_seed(0)
 model, inputs = torch.nn.Linear(len(words), psi.rank), encoded(texts)
 optimizer = torch.optim.AdamW(model.parameters(), lr=0.01)
-for batch in (batch for _ in range(20) for batch in torch.randperm(len(texts)).split(64)):
+for _ in range(500):
+    batch = torch.randint(len(texts), (64,))
     optimizer.zero_grad()
     psi.loss(model(inputs[batch]), targets[batch], "softmax").backward()
     optimizer.step()

@@ -92,7 +92,7 @@ def test_lines_of_the_book_are_typed(tmp_path, checker):
     blocks = re.findall(r"```python\n(.*?)```", BOOK.read_text(encoding="utf-8"), re.DOTALL)
     assert blocks
     for block in blocks:
-        if "import sklearn" in block or "from sklearn" in block:
-            # which has no types of its own
-            block = "# pyright: reportUnknownMemberType=false\n" + block
+        if "from sklearn" in block or "import torch" in block:
+            # whose own types are missing or partial
+            block = "# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false\n" + block
         assert checker(tmp_path, written(tmp_path, block)) == {}, block
