@@ -1,10 +1,7 @@
-//! The optimisers of parameters, and what is decayed.
+//! Optimisers, and groups of parameters.
 
-use dsokr_core::Error;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-
-use super::{NOT_NEGATIVE, TrainingConfig};
 
 /// An optimiser.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -33,16 +30,13 @@ impl OptimizerName {
     }
 
     /// The momentum where none is named.
-    fn momentum(self) -> f32 {
+    pub(super) fn momentum(self) -> f32 {
         match self {
             Self::Sgd | Self::Adam | Self::AdamW | Self::Lion => 0.0,
             Self::Muon => 0.95,
         }
     }
 }
-
-/// The weight decay where none is named.
-const WEIGHT_DECAY: f32 = 0.01;
 
 /// Parameters that are optimised in their own way.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -75,142 +69,4 @@ impl GroupConfig {
             None => false,
         })
     }
-}
-
-/// How one parameter is optimised.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Rule {
-    pub optimizer: OptimizerName,
-    /// Its largest learning rate as a multiple of the training's.
-    pub factor: f64,
-    /// Its decoupled weight decay λ.
-    pub weight_decay: f32,
-    pub momentum: f32,
-}
-
-impl TrainingConfig {
-    /// How each of a model's parameters is optimised, given their paths and numbers of dimensions in the order of the
-    /// model's fields.
-    pub(crate) fn rules(&self, parameters: &[(String, usize)]) -> Vec<Rule> {
-        let paths: Vec<&str> = parameters.iter().map(|(path, _)| path.as_str()).collect();
-        let layers = NumberedLayers::find(&paths);
-        let layers_above =
-            |at, path: &str| layers.as_ref().map_or(0, |layers| layers.layers_above(at, path));
-        let rule = |(at, (path, dimensions)): (usize, &(String, usize))| {
-            let group = self.groups.iter().rfind(|group| group.holds(path));
-            let named = group.and_then(|group| group.optimizer).unwrap_or(self.optimizer);
-            let is_matrix = *dimensions == 2;
-            let optimizer = match named {
-                OptimizerName::Muon if !is_matrix => OptimizerName::AdamW,
-                other => other,
-            };
-            // biases, weights of normalisation and the temperature are vectors
-            let by_default = if *dimensions < 2 { 0.0 } else { self.weight_decay() };
-            let weight_decay = group.and_then(|group| group.weight_decay).unwrap_or(by_default);
-            let own_rate = group.and_then(|group| group.learning_rate);
-            let factor = own_rate.map_or(1.0, |rate| rate / self.learning_rate);
-            Rule {
-                optimizer,
-                factor: factor * self.layer_decay.powi(layers_above(at, path)),
-                weight_decay: if optimizer.decays() { weight_decay } else { 0.0 },
-                momentum: self.momentum.unwrap_or(optimizer.momentum()),
-            }
-        };
-        parameters.iter().enumerate().map(rule).collect()
-    }
-
-    /// The weight decay of matrices that no group names: where the configuration leaves it out, 0.01, and 0 if no optimiser
-    /// decays.
-    pub fn weight_decay(&self) -> f32 {
-        let groups = self.groups.iter().filter_map(|group| group.optimizer);
-        let decays = groups.chain([self.optimizer]).any(OptimizerName::decays);
-        self.weight_decay.unwrap_or(if decays { WEIGHT_DECAY } else { 0.0 })
-    }
-
-    /// The settings with the weight decay written out.
-    pub fn resolved(self) -> Self {
-        Self { weight_decay: Some(self.weight_decay()), ..self }
-    }
-
-    /// Checks the optimisers, their constants and the groups.
-    pub(super) fn validate_groups(&self) -> Result<(), Error> {
-        let groups = self.groups.iter().filter_map(|group| group.optimizer);
-        let all: Vec<OptimizerName> = groups.chain([self.optimizer]).collect();
-        let share = 0.0..1.0;
-        if let Some(decay) = self.weight_decay {
-            let key = "training.weight_decay";
-            Error::ensure(decay.is_finite() && decay >= 0.0, key, decay, NOT_NEGATIVE)?;
-            let decays = all.iter().any(|name| name.decays());
-            let allowed = "0, unless an optimizer is \"adamw\", \"lion\" or \"muon\"";
-            Error::ensure(decays || decay == 0.0, key, decay, allowed)?;
-        }
-        if let Some(momentum) = self.momentum {
-            let key = "training.momentum";
-            Error::ensure(share.contains(&momentum), key, momentum, "a number in [0, 1)")?;
-            let has_momentum =
-                |name: &OptimizerName| matches!(name, OptimizerName::Sgd | OptimizerName::Muon);
-            let allowed = "left out, unless an optimizer is \"sgd\" or \"muon\"";
-            Error::ensure(all.iter().any(has_momentum), key, momentum, allowed)?;
-        }
-        let layers = self.layer_decay;
-        let holds = layers > 0.0 && layers <= 1.0;
-        Error::ensure(holds, "training.layer_decay", layers, "a number above 0, at most 1")?;
-        self.groups.iter().try_for_each(|group| self.validate_group(group))
-    }
-
-    fn validate_group(&self, group: &GroupConfig) -> Result<(), Error> {
-        let name = &group.parameters;
-        let allowed = "a part of a parameter's path";
-        Error::ensure(!name.is_empty(), "training.groups.parameters", "\"\"", allowed)?;
-        if let Some(rate) = group.learning_rate {
-            let holds = (rate as f32).is_finite() && rate >= 0.0;
-            Error::ensure(holds, "training.groups.learning_rate", rate, NOT_NEGATIVE)?;
-        }
-        if let Some(decay) = group.weight_decay {
-            let key = "training.groups.weight_decay";
-            Error::ensure(decay.is_finite() && decay >= 0.0, key, decay, NOT_NEGATIVE)?;
-            let decays = group.optimizer.unwrap_or(self.optimizer).decays();
-            let allowed = "0, unless the group's optimizer is \"adamw\", \"lion\" or \"muon\"";
-            Error::ensure(decays || decay == 0.0, key, decay, allowed)?;
-        }
-        Ok(())
-    }
-}
-
-/// The module with the most numbered layers of a model.
-struct NumberedLayers<'p> {
-    /// Its path, with the point behind it.
-    holder: &'p str,
-    /// The number of the last layer.
-    last: usize,
-    /// The place of the first parameter of a layer among all parameters.
-    first: usize,
-}
-
-impl<'p> NumberedLayers<'p> {
-    fn find(paths: &[&'p str]) -> Option<Self> {
-        let numbered = paths.iter().filter_map(|path| layer_of(path));
-        let (holder, last) = numbered.max_by_key(|(_, number)| *number)?;
-        let is_own = |path: &&str| layer_of(path).is_some_and(|(other, _)| other == holder);
-        let first = paths.iter().position(is_own)?;
-        Some(Self { holder, last, first })
-    }
-
-    /// The number of layers from a parameter to what is above all layers: 1 in the last layer, and one more than there are
-    /// layers for what comes before the first in the same module, such as embeddings. It is 0 for all other parameters.
-    fn layers_above(&self, at: usize, path: &str) -> i32 {
-        match layer_of(path) {
-            Some((holder, number)) if holder == self.holder => 1 + (self.last - number) as i32,
-            None if at < self.first && path.starts_with(self.holder) => 2 + self.last as i32,
-            Some(_) | None => 0,
-        }
-    }
-}
-
-/// The path of the module that holds a parameter's layer, with the point behind it, and the number of the layer:
-/// `encoder.body.` and 3 of `encoder.body.layers.3.query.weight`.
-fn layer_of(path: &str) -> Option<(&str, usize)> {
-    let at = path.find("layers.")?;
-    let number = path[at + "layers.".len()..].split('.').next()?;
-    Some((&path[..at], number.parse().ok()?))
 }

@@ -3,27 +3,9 @@
 use std::f64::consts::PI;
 
 use dsokr_core::Error;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
-use super::TrainingConfig;
-
-/// How the learning rate falls after the warm-up.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum Decay {
-    /// Not at all.
-    None,
-    /// Linearly, so that it would reach the floor one step after the last.
-    Linear,
-    /// Along half a cosine, so that it would reach the floor one step after the last.
-    Cosine,
-    /// Warm-up, stable, decay: only in the last part of the steps, the `cooldown`, and linearly there (Hu et al. 2024).
-    Wsd,
-    /// By `plateau_factor` whenever evaluations have stopped to improve, as PyTorch's `ReduceLROnPlateau` with a threshold
-    /// of 0.
-    Plateau,
-}
+use super::decay::Decay;
+use super::training::TrainingConfig;
 
 /// The part of the steps after the warm-up in which the decay `wsd` falls, where `cooldown` is left out.
 const COOLDOWN: f64 = 0.2;

@@ -10,8 +10,7 @@ use dsokr_nn::Values;
 use dsokr_nn::parameters::visit;
 use rayon::prelude::*;
 
-use super::steps::host;
-use super::with_values;
+use super::values::{host, with_values};
 use crate::error::Error;
 
 /// Number of elements that one task averages.

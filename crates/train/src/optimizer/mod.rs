@@ -2,6 +2,7 @@
 
 mod average;
 mod steps;
+mod values;
 
 use std::any::Any;
 use std::collections::{BTreeMap, HashMap};
@@ -14,6 +15,7 @@ use dsokr_nn::{Gradient, Gradients, Values};
 
 pub(crate) use self::average::Average;
 use self::steps::{Signed, descend, lion, momentum, muon};
+use self::values::with_values;
 use crate::checkpoint::Moments;
 use crate::config::{OptimizerName, Rule, TrainingConfig};
 use crate::error::Error;
@@ -267,19 +269,4 @@ impl ModuleMapper for Step<'_> {
         self.changed.insert(id, Box::new(changed.val()));
         changed
     }
-}
-
-/// A parameter with other values than it has, which learns as before.
-fn with_values<const D: usize>(
-    param: Param<Tensor<D>>,
-    values: impl FnOnce(Tensor<D>) -> Tensor<D>,
-) -> Param<Tensor<D>> {
-    let (id, weights, mapper) = param.consume();
-    let learns = weights.is_require_grad();
-    let checkpointing = weights.gradient_checkpointing_strategy();
-    let mut weights = Tensor::from_inner(values(weights.inner()));
-    if let Some(strategy) = checkpointing {
-        weights = weights.with_gradient_checkpointing_strategy(strategy);
-    }
-    Param::from_mapped_value(id, weights.set_require_grad(learns), mapper)
 }

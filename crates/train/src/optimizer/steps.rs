@@ -1,11 +1,12 @@
 //! The steps of optimisers other than Adam, whose fused pass is in `dsokr_kernels`.
 
 use burn::backend::Flex;
-use burn::backend::flex::FlexTensor;
 use burn::tensor::Tensor;
-use dsokr_kernels::{on_cpu_engine, owned, primitive, values};
+use dsokr_kernels::{on_cpu_engine, values};
 use dsokr_nn::Gradient;
 use rayon::prelude::*;
+
+use super::values::host;
 
 /// Number of elements that one task updates.
 const CHUNK: usize = 1 << 14;
@@ -121,9 +122,4 @@ fn orthogonal<const D: usize>(matrix: Tensor<D>) -> Tensor<D> {
         x = x.clone() * a + (products * b + squares * c).matmul(x);
     }
     if is_tall { x.swap_dims(D - 2, D - 1) } else { x }
-}
-
-/// The memory of a tensor of the CPU engine.
-pub(super) fn host<const D: usize>(tensor: Tensor<D>) -> FlexTensor {
-    owned(primitive(tensor))
 }
