@@ -190,8 +190,8 @@ impl PerQuery {
     /// [`Error::Inconsistent`] for a list that holds an index out of range, or holds one twice.
     pub fn new(lists: &[Vec<u32>], candidates: &Candidates) -> Result<Self, Error> {
         let candidates = candidates.len();
-        // the last list that each candidate was in
-        let mut seen = vec![usize::MAX; candidates];
+        // the last list that each candidate was in, of lists that do not ascend
+        let mut seen = Vec::new();
         for (at, list) in lists.iter().enumerate() {
             let check = |holds, reason: Arguments| {
                 check_consistent(holds, format_args!("candidate list {at}: {reason}"))
@@ -199,6 +199,12 @@ impl PerQuery {
             for &listed in list {
                 let beyond = format_args!("candidate {listed} of {candidates} candidates");
                 check((listed as usize) < candidates, beyond)?;
+            }
+            if list.is_sorted_by(|a, b| a < b) {
+                continue;
+            }
+            seen.resize(candidates, usize::MAX);
+            for &listed in list {
                 let last = replace(&mut seen[listed as usize], at);
                 check(last != at, format_args!("candidate {listed} occurs twice"))?;
             }

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::ops::Range;
-use std::sync::{Mutex, PoisonError};
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use dsokr_core::{Error, Processes};
 
@@ -66,6 +66,12 @@ impl Steps {
         Self(steps)
     }
 
+    /// Returns the number of slots.
+    fn slots(&self) -> usize {
+        2 * self.0.len() + 1
+    }
+
+    /// Returns the slot of a score.
     fn slot(&self, score: f64) -> usize {
         let at = self.0.partition_point(|&step| step > score);
         2 * at + usize::from(self.0.get(at) == Some(&score))
@@ -83,7 +89,7 @@ struct Slots {
 impl Slots {
     /// Empty ones.
     fn new(steps: &Steps) -> Self {
-        let count = 2 * steps.0.len() + 1;
+        let count = steps.slots();
         Self { counts: vec![0; count], highest: vec![f64::NEG_INFINITY; count] }
     }
 
@@ -229,23 +235,59 @@ struct Search {
     steps: Steps,
     /// The rows with their scores, in the order of the rows.
     rows: Vec<(usize, f64)>,
-    /// A thread adds what it has counted in some rows at once.
-    slots: Mutex<Slots>,
+    slots: Vec<SharedSlot>,
+}
+
+/// The counts of a slot, to which threads add what they have counted in some rows, in any order and without a lock.
+struct SharedSlot {
+    /// Number of candidates.
+    count: AtomicU64,
+    /// The highest score, as a number that [rises](rising) with it.
+    highest: AtomicU64,
+}
+
+impl Default for SharedSlot {
+    fn default() -> Self {
+        Self { count: AtomicU64::new(0), highest: AtomicU64::new(rising(f64::NEG_INFINITY)) }
+    }
+}
+
+impl SharedSlot {
+    fn add(&self, candidates: u64, score: f64) {
+        self.count.fetch_add(candidates, Relaxed);
+        self.highest.fetch_max(rising(score), Relaxed);
+    }
+}
+
+const SIGN: u64 = 1 << 63;
+
+/// Returns an integer that rises with the score.
+fn rising(score: f64) -> u64 {
+    let bits = score.to_bits();
+    if bits & SIGN == 0 { bits | SIGN } else { !bits }
+}
+
+/// Returns the score of a number that [rises](rising) with it.
+fn score_of(rising: u64) -> f64 {
+    f64::from_bits(if rising & SIGN == 0 { !rising } else { rising & !SIGN })
 }
 
 impl Search {
     /// Creates the search of rows, best first, around which nothing is counted yet.
     fn new(rows: &[(usize, f64)]) -> Self {
         let steps = Steps::from_rows(rows);
-        let slots = Mutex::new(Slots::new(&steps));
+        let slots = (0..steps.slots()).map(|_| SharedSlot::default()).collect();
         let mut rows = rows.to_vec();
         rows.sort_unstable_by_key(|&(row, _)| row);
         Self { steps, rows, slots }
     }
 
     fn into_ladder(self) -> Ladder {
-        let slots = self.slots.into_inner().unwrap_or_else(PoisonError::into_inner);
-        Ladder { steps: self.steps, slots }
+        let mut ladder = Ladder { slots: Slots::new(&self.steps), steps: self.steps };
+        for (slot, SharedSlot { count, highest }) in self.slots.into_iter().enumerate() {
+            ladder.slots.add(slot, count.into_inner(), score_of(highest.into_inner()));
+        }
+        ladder
     }
 }
 
@@ -305,8 +347,9 @@ impl<'s, S: Score> Reduce<S> for Counter<'s> {
 
     fn close(&mut self, _group: usize, kept: Self::Group) {
         for Counted { search, counts, .. } in kept {
-            let mut slots = search.slots.lock().unwrap_or_else(PoisonError::into_inner);
-            counts.into_iter().for_each(|(slot, count, score)| slots.add(slot, count, score));
+            for (slot, count, highest) in counts {
+                search.slots[slot].add(count, highest);
+            }
         }
     }
 }

@@ -10,41 +10,50 @@ pub(crate) fn supported() -> bool {
     false
 }
 
-/// Compares the scores of rows with the bars of a tile's queries, one a lane: lists the pairs whose score is not
-/// surely less, a list for each group of lanes. With `above` those whose score is surely greater are not listed, but
-/// their weights are added to it, one a lane. No score is greater than an infinite bar.
+/// The scores that rows are compared with, one a lane of a tile. No score is greater than an infinite bar.
+#[derive(Default)]
+pub(crate) struct Bars {
+    /// Rows with a greater score are counted.
+    pub counted: Option<Vec<f32>>,
+    /// Rows are listed whose score is as great, or may be.
+    pub reached: Option<Vec<f32>>,
+}
+
+/// Compares the scores of rows with the bars of a tile's queries. The weights of rows whose score is surely greater than
+/// the bar of those that are counted are added to `above`, one a lane. `doubts` gets, for each group of lanes, the pairs
+/// for which this is in doubt, and those whose score is not surely less than the bar to be reached.
 pub(crate) fn compare(
     tile: &TileCodes,
     rows: &CodedBlock,
-    bars: &[f32],
-    above: Option<&mut [u32]>,
+    bars: &Bars,
+    above: &mut [u32],
     doubts: &mut [Vec<Doubt>],
 ) {
     let count = rows.numbers.len();
     let lanes = tile.inverse.len();
-    assert!(lanes.is_multiple_of(LANES) && bars.len() == lanes);
+    let all = [&bars.counted, &bars.reached];
+    assert!(lanes.is_multiple_of(LANES) && all.iter().all(|bars| has_length(bars, lanes)));
     assert!(rows.constants.len() == count && rows.multiplicities.len() == count);
     assert_eq!(rows.codes.len(), count * rows.width);
     assert_eq!(tile.width, rows.width * LANES);
-    let counting = above.is_some();
-    let mut none = Vec::new();
-    let above = above.unwrap_or_else(|| {
-        none.resize(lanes, 0);
-        &mut none
-    });
     assert!(above.len() == lanes && doubts.len() == lanes / LANES);
     #[cfg(target_arch = "x86_64")]
     if supported() {
         // SAFETY: the processor has the instructions, and the lengths were checked
         return unsafe {
-            if counting {
-                x86::compare::<true>(tile, rows, bars, above, doubts)
-            } else {
-                x86::compare::<false>(tile, rows, bars, above, doubts)
+            match (&bars.counted, &bars.reached) {
+                (Some(_), Some(_)) => x86::compare::<true, true>(tile, rows, bars, above, doubts),
+                (Some(_), None) => x86::compare::<true, false>(tile, rows, bars, above, doubts),
+                (None, Some(_)) => x86::compare::<false, true>(tile, rows, bars, above, doubts),
+                (None, None) => {}
             }
         };
     }
-    Comparison::new(tile, rows, bars).portable(counting, above, doubts);
+    Comparison::new(tile, rows, bars).portable(above, doubts);
+}
+
+fn has_length(bars: &Option<Vec<f32>>, lanes: usize) -> bool {
+    bars.as_ref().is_none_or(|bars| bars.len() == lanes)
 }
 
 /// A comparison of rows and lanes in the unit of ‖z‖: `⟨w, k⟩ scale + b / ‖z‖ − bar / ‖z‖`, and how far that may be
@@ -56,8 +65,10 @@ struct Comparison<'a> {
     constants: &'a [f32],
     /// The weight of each row.
     weights: &'a [u32],
-    /// −bar / ‖z‖, one a lane.
-    bars: Vec<f32>,
+    /// −bar / ‖z‖ of the bars of rows that are counted, one a lane; none where none are.
+    counted: Option<Vec<f32>>,
+    /// −bar / ‖z‖ of the bars that are reached.
+    reached: Option<Vec<f32>>,
     /// Whether a constant is not 0.
     #[cfg_attr(
         not(target_arch = "x86_64"),
@@ -72,13 +83,16 @@ struct Comparison<'a> {
 
 impl<'a> Comparison<'a> {
     #[inline(always)]
-    fn new(tile: &'a TileCodes, rows: &'a CodedBlock<'a>, bars: &[f32]) -> Self {
+    fn new(tile: &'a TileCodes, rows: &'a CodedBlock<'a>, bars: &Bars) -> Self {
         // the largest |bar| / ‖z‖ and the largest 1 / ‖z‖ of the queries
-        let finite = bars.iter().zip(&tile.inverse).filter(|(bar, _)| bar.is_finite());
-        let (bar, inverse) =
-            finite.fold((0.0f32, 0.0f32), |(bar, largest), (query_bar, inverse)| {
+        let all = [&bars.counted, &bars.reached].into_iter().flatten();
+        let all = all.flat_map(|bars| bars.iter().zip(&tile.inverse));
+        let (bar, inverse) = all.filter(|(bar, _)| bar.is_finite()).fold(
+            (0.0f32, 0.0f32),
+            |(bar, largest), (query_bar, inverse)| {
                 (bar.max(query_bar.abs() * inverse), largest.max(*inverse))
-            });
+            },
+        );
         let slack = rows.slack;
         let count = rows.numbers.len();
         let mut offsets = vec![0; count];
@@ -101,9 +115,13 @@ impl<'a> Comparison<'a> {
         }
         let constants = &rows.constants[..];
         let weights = &rows.multiplicities[..];
-        let bars = bars.iter().zip(&tile.inverse).map(|(bar, inverse)| -bar * inverse).collect();
+        let negative = |bars: &Vec<f32>| -> Vec<f32> {
+            bars.iter().zip(&tile.inverse).map(|(bar, inverse)| -bar * inverse).collect()
+        };
+        let counted = bars.counted.as_ref().map(negative);
+        let reached = bars.reached.as_ref().map(negative);
         let shifted = constants.iter().any(|&constant| constant != 0.0);
-        Self { tile, rows, constants, weights, bars, shifted, offsets, scales, bounds }
+        Self { tile, rows, constants, weights, counted, reached, shifted, offsets, scales, bounds }
     }
 
     /// Returns codes of a row.
@@ -125,7 +143,7 @@ impl<'a> Comparison<'a> {
         codes
     }
 
-    fn portable(&self, counting: bool, above: &mut [u32], doubts: &mut [Vec<Doubt>]) {
+    fn portable(&self, above: &mut [u32], doubts: &mut [Vec<Doubt>]) {
         let Self { tile, constants, weights, offsets, scales, bounds, .. } = self;
         for (group, above) in above.chunks_mut(LANES).enumerate() {
             // the lanes behind the queries are padding
@@ -140,17 +158,28 @@ impl<'a> Comparison<'a> {
                         *sum += products.map(|(&a, &b)| i32::from(a) * i32::from(b)).sum::<i32>();
                     }
                 }
+                let bound = bounds[row];
                 let mut lanes = 0;
+                let mut counted = 0;
                 for (lane, (&sum, above)) in sums[..used].iter().zip(&mut *above).enumerate() {
                     let at = group * LANES + lane;
-                    let base = constants[row] * tile.inverse[at] + self.bars[at];
-                    let difference = sum as f32 * scales[row] + base;
-                    let surely = counting && difference > bounds[row];
-                    *above += if surely { weights[row] } else { 0 };
-                    lanes |= u16::from(difference >= -bounds[row] && !surely) << lane;
+                    let difference = |bars: &Vec<f32>| {
+                        let base = constants[row] * tile.inverse[at] + bars[at];
+                        sum as f32 * scales[row] + base
+                    };
+                    let over_bar = self.counted.as_ref().map(difference);
+                    let is_above = over_bar.is_some_and(|difference| difference > bound);
+                    let is_doubtful =
+                        !is_above && over_bar.is_some_and(|difference| difference >= -bound);
+                    let reaches = self.reached.as_ref().map(difference);
+                    let is_listed =
+                        is_doubtful || reaches.is_some_and(|difference| difference >= -bound);
+                    *above += if is_above { weights[row] } else { 0 };
+                    lanes |= u16::from(is_listed) << lane;
+                    counted |= u16::from(is_listed && is_above) << lane;
                 }
                 if lanes != 0 {
-                    doubts[group].push(Doubt { row: row as u32, lanes });
+                    doubts[group].push(Doubt { row: row as u32, lanes, counted });
                 }
             }
         }
@@ -161,7 +190,7 @@ impl<'a> Comparison<'a> {
 mod x86 {
     use std::arch::x86_64::*;
 
-    use super::{CodedBlock, Comparison, Doubt, GROUP, LANES, TileCodes};
+    use super::{Bars, CodedBlock, Comparison, Doubt, GROUP, LANES, TileCodes};
 
     /// Rows and groups of lanes whose sums are kept in registers.
     const ROWS: usize = 4;
@@ -175,10 +204,10 @@ mod x86 {
     /// On a processor with AVX-512's foundation and dot products of bytes; what belongs to rows and lanes has
     /// their number.
     #[target_feature(enable = "avx512f,avx512vnni")]
-    pub(super) unsafe fn compare<const COUNTING: bool>(
+    pub(super) unsafe fn compare<const COUNTING: bool, const REACHING: bool>(
         tile: &TileCodes,
         rows: &CodedBlock,
-        bars: &[f32],
+        bars: &Bars,
         above: &mut [u32],
         doubts: &mut [Vec<Doubt>],
     ) {
@@ -188,7 +217,7 @@ mod x86 {
         if tile.count <= FEW {
             for (lane, above) in above[..tile.count].iter_mut().enumerate() {
                 // SAFETY: the query is there
-                unsafe { one::<COUNTING>(each, lane, above, &mut doubts[lane / LANES]) };
+                unsafe { one::<COUNTING, REACHING>(each, lane, above, &mut doubts[lane / LANES]) };
             }
             return;
         }
@@ -198,16 +227,16 @@ mod x86 {
                 // SAFETY: rows and groups are there
                 unsafe {
                     if all && groups - group >= GROUPS {
-                        block::<COUNTING, ROWS, GROUPS>(each, row, group, above, doubts);
+                        block::<COUNTING, REACHING, ROWS, GROUPS>(each, row, group, above, doubts);
                         continue;
                     }
                     for group in group..groups.min(group + GROUPS) {
                         if all {
-                            block::<COUNTING, ROWS, 1>(each, row, group, above, doubts);
+                            block::<COUNTING, REACHING, ROWS, 1>(each, row, group, above, doubts);
                             continue;
                         }
                         for row in row..rows {
-                            block::<COUNTING, 1, 1>(each, row, group, above, doubts);
+                            block::<COUNTING, REACHING, 1, 1>(each, row, group, above, doubts);
                         }
                     }
                 }
@@ -217,7 +246,7 @@ mod x86 {
 
     /// Compares R rows with G groups of lanes.
     #[target_feature(enable = "avx512f,avx512vnni")]
-    unsafe fn block<const COUNTING: bool, const R: usize, const G: usize>(
+    unsafe fn block<const COUNTING: bool, const REACHING: bool, const R: usize, const G: usize>(
         each: &Comparison,
         row: usize,
         group: usize,
@@ -253,29 +282,44 @@ mod x86 {
             }
             for g in 0..G {
                 let lane = (group + g) * LANES;
-                let bars = _mm512_loadu_ps(each.bars.as_ptr().add(lane));
                 let inverse = _mm512_loadu_ps(each.tile.inverse.as_ptr().add(lane));
+                let bars_of = |bars: &Option<Vec<f32>>| match bars {
+                    Some(bars) => _mm512_loadu_ps(bars.as_ptr().add(lane)),
+                    None => _mm512_setzero_ps(),
+                };
+                let counted_bars = bars_of(&each.counted);
+                let reached_bars = bars_of(&each.reached);
                 let counts: *mut i32 = above.as_mut_ptr().add(lane).cast();
                 let mut counted = _mm512_loadu_si512(counts.cast());
                 for r in 0..R {
-                    let base = if each.shifted {
-                        _mm512_fmadd_ps(_mm512_set1_ps(constants[r]), inverse, bars)
-                    } else {
-                        bars
-                    };
+                    let sum = _mm512_cvtepi32_ps(sums[r][g]);
                     let scale = _mm512_set1_ps(scales[r]);
-                    let difference = _mm512_fmadd_ps(_mm512_cvtepi32_ps(sums[r][g]), scale, base);
-                    let bound = _mm512_set1_ps(bounds[r]);
-                    let mut lanes =
-                        _mm512_cmp_ps_mask::<_CMP_GE_OQ>(difference, _mm512_set1_ps(-bounds[r]));
+                    let difference = |bars: __m512| {
+                        let base = if each.shifted {
+                            _mm512_fmadd_ps(_mm512_set1_ps(constants[r]), inverse, bars)
+                        } else {
+                            bars
+                        };
+                        _mm512_fmadd_ps(sum, scale, base)
+                    };
+                    let below = _mm512_set1_ps(-bounds[r]);
+                    let mut lanes = 0;
+                    let mut surely = 0;
                     if COUNTING {
-                        let surely = _mm512_cmp_ps_mask::<_CMP_GT_OQ>(difference, bound);
+                        let bound = _mm512_set1_ps(bounds[r]);
+                        let difference = difference(counted_bars);
+                        surely = _mm512_cmp_ps_mask::<_CMP_GT_OQ>(difference, bound);
                         let weight = _mm512_set1_epi32(weights[r] as i32);
                         counted = _mm512_mask_add_epi32(counted, surely, counted, weight);
-                        lanes &= !surely;
+                        lanes = _mm512_cmp_ps_mask::<_CMP_GE_OQ>(difference, below) & !surely;
+                    }
+                    if REACHING {
+                        let difference = difference(reached_bars);
+                        lanes |= _mm512_cmp_ps_mask::<_CMP_GE_OQ>(difference, below);
                     }
                     if lanes != 0 {
-                        doubts[group + g].push(Doubt { row: (row + r) as u32, lanes });
+                        let row = (row + r) as u32;
+                        doubts[group + g].push(Doubt { row, lanes, counted: surely & lanes });
                     }
                 }
                 if COUNTING {
@@ -290,7 +334,7 @@ mod x86 {
     /// # Safety
     /// The conditions of [`compare`].
     #[target_feature(enable = "avx512f,avx512vnni")]
-    unsafe fn one<const COUNTING: bool>(
+    unsafe fn one<const COUNTING: bool, const REACHING: bool>(
         each: &Comparison,
         lane: usize,
         above: &mut u32,
@@ -301,7 +345,10 @@ mod x86 {
         let count = rows.numbers.len();
         let query = each.query(lane);
         let inverse = _mm512_set1_ps(tile.inverse[lane]);
-        let bar = _mm512_set1_ps(each.bars[lane]);
+        let bar_of =
+            |bars: &Option<Vec<f32>>| _mm512_set1_ps(bars.as_ref().map_or(0.0, |bars| bars[lane]));
+        let counted_bar = bar_of(&each.counted);
+        let reached_bar = bar_of(&each.reached);
         for first in (0..count).step_by(LANES) {
             let used = LANES.min(count - first);
             let mask = u16::MAX >> (LANES - used);
@@ -322,27 +369,38 @@ mod x86 {
                 let row = |terms: &[f32]| _mm512_maskz_loadu_ps(mask, terms.as_ptr().add(first));
                 let offsets = each.offsets.as_ptr().add(first);
                 let sums = _mm512_add_epi32(total(sums), _mm512_maskz_loadu_epi32(mask, offsets));
-                let base =
-                    if each.shifted { _mm512_fmadd_ps(row(constants), inverse, bar) } else { bar };
                 let sums = _mm512_cvtepi32_ps(sums);
-                let difference = _mm512_fmadd_ps(sums, row(&each.scales), base);
+                let scales = row(&each.scales);
+                let constants = row(constants);
+                let difference = |bar: __m512| {
+                    let base =
+                        if each.shifted { _mm512_fmadd_ps(constants, inverse, bar) } else { bar };
+                    _mm512_fmadd_ps(sums, scales, base)
+                };
                 let bound = row(&each.bounds);
                 let below = _mm512_sub_ps(_mm512_setzero_ps(), bound);
-                let mut reached = _mm512_mask_cmp_ps_mask::<_CMP_GE_OQ>(mask, difference, below);
-                if reached == 0 {
-                    continue;
-                }
+                let mut listed = 0;
+                let mut surely = 0;
                 if COUNTING {
-                    let surely = _mm512_mask_cmp_ps_mask::<_CMP_GT_OQ>(mask, difference, bound);
+                    let difference = difference(counted_bar);
+                    surely = _mm512_mask_cmp_ps_mask::<_CMP_GT_OQ>(mask, difference, bound);
                     let weights =
                         _mm512_maskz_loadu_epi32(surely, weights.as_ptr().add(first).cast());
                     *above += _mm512_reduce_add_epi32(weights) as u32;
-                    reached &= !surely;
+                    listed = _mm512_mask_cmp_ps_mask::<_CMP_GE_OQ>(mask, difference, below);
+                    listed &= !surely;
                 }
-                while reached != 0 {
-                    let row = (first + reached.trailing_zeros() as usize) as u32;
-                    doubts.push(Doubt { row, lanes: 1 << (lane % LANES) });
-                    reached &= reached - 1;
+                if REACHING {
+                    let difference = difference(reached_bar);
+                    listed |= _mm512_mask_cmp_ps_mask::<_CMP_GE_OQ>(mask, difference, below);
+                }
+                while listed != 0 {
+                    let at = listed.trailing_zeros();
+                    let row = first as u32 + at;
+                    let lane = lane % LANES;
+                    let counted = (surely >> at & 1) << lane;
+                    doubts.push(Doubt { row, lanes: 1 << lane, counted });
+                    listed &= listed - 1;
                 }
             }
         }

@@ -21,7 +21,7 @@ use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::Arc;
 
-pub(crate) use dot::{compare, supported};
+pub(crate) use dot::{Bars, compare, supported};
 use dsokr_core::Error;
 use dsokr_core::store::{CheckedArray, Filling, Stored, Tensor};
 
@@ -88,13 +88,15 @@ pub(crate) struct TileCodes {
     largest: f32,
 }
 
-/// Comparisons that the bound does not decide, of a row and the queries of a group.
+/// Comparisons that the bound does not decide, or that ask for the score, of a row and the queries of a group.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Doubt {
     /// The row, from the first of the block.
     pub row: u32,
     /// A bit for each query of the group.
     pub lanes: u16,
+    /// A bit for each of these whose row is counted already, because its score is surely above the bar.
+    pub counted: u16,
 }
 
 /// Returns bytes of a row of p coordinates.

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use dsokr_core::Error;
 
-use super::models::{Member, member_error};
+use super::member::{Member, member_error};
 use crate::blocks::CandidateBlocks;
 use crate::candidates::Candidates;
 use crate::classes::Classes;
@@ -21,6 +21,8 @@ pub struct Alignment {
     pub(super) classes: Classes,
     /// Row under member t of row r: `rows[t][r]`.
     pub(super) rows: Vec<Vec<u32>>,
+    /// The number of rows of each member.
+    distinct: Vec<usize>,
 }
 
 impl Alignment {
@@ -51,14 +53,14 @@ impl Alignment {
             (0..distinct).map(|row| class_of_member[first_candidate(row)]).collect()
         };
         let rows = by_member.iter().map(rows).collect();
-        Ok(Self { classes, rows })
+        let distinct = members.iter().map(|(_, candidates)| candidates.rows()).collect();
+        Ok(Self { classes, rows, distinct })
     }
 
     /// Refuses members whose candidates cannot be those that were aligned.
     pub(super) fn check(&self, members: &[Member]) -> Result<(), Error> {
         Error::check_length("aligned members", self.rows.len(), members.len())?;
-        for (rows, member) in self.rows.iter().zip(members) {
-            let expected = rows.iter().max().map_or(0, |&last| last as usize + 1);
+        for (&expected, member) in self.distinct.iter().zip(members) {
             let distinct = member.candidates.rows();
             let message =
                 format_args!("{expected} distinct rows were aligned, {distinct} are given");

@@ -7,7 +7,7 @@ use std::ops::Range;
 use dsokr_core::{Cancellation, Error, Processes};
 use rayon::prelude::*;
 
-use super::models::{Member, member_error};
+use super::member::{Member, member_error};
 use super::rule::{Combiner, Values};
 use super::streamed::CombinedScores;
 use super::whole::{self, Sweep};

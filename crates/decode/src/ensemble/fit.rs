@@ -1,6 +1,6 @@
 use dsokr_core::Error;
 
-use super::models::Member;
+use super::member::Member;
 use super::rivals::Rivals;
 use super::rule::Combiner;
 use super::whole::Sweep;

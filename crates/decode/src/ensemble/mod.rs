@@ -4,6 +4,7 @@ mod alignment;
 mod decode;
 mod fit;
 mod likelihood;
+mod member;
 mod models;
 mod out_of_pool;
 mod rivals;
@@ -14,7 +15,8 @@ mod whole;
 
 use dsokr_core::{Error, Processes};
 
-use self::models::{Models, member_error};
+use self::member::member_error;
+use self::models::Models;
 use crate::candidates::Candidates;
 use crate::metrics::Metrics;
 use crate::pool::{MissingGold, Pool};
@@ -26,7 +28,7 @@ use crate::shards::{AllCandidates, Shards};
 pub use alignment::Alignment;
 pub use fit::{FittedWeights, fit_weights};
 pub use likelihood::{LikelyWeights, likely_weights};
-pub use models::Member;
+pub use member::Member;
 pub use out_of_pool::OutOfPoolScores;
 pub use rule::Combination;
 

@@ -1,11 +1,12 @@
 //! The models of an ensemble and the rows that they share.
 
 use std::borrow::Cow;
+use std::sync::OnceLock;
 
 use dsokr_core::Error;
 
 use super::alignment::Alignment;
-use crate::candidates::Candidates;
+use super::member::{Member, member_error};
 use crate::classes::Classes;
 use crate::error::ensure;
 use crate::hits::check_k;
@@ -15,20 +16,6 @@ use crate::reranker::Reranker;
 use crate::scoring::{self, check_gold};
 use crate::shards::AllCandidates;
 
-/// A model of an ensemble: its predictions for the queries, and its candidates.
-#[derive(Clone, Copy, Debug)]
-pub struct Member<'a> {
-    /// How errors call it, such as the folder of its run; an empty name is not mentioned.
-    pub name: &'a str,
-    /// The predictions, in the member's dimension.
-    pub queries: Queries<'a>,
-    /// The candidates, with the member's coordinates, constants and classes.
-    pub candidates: &'a Candidates,
-    /// Whether the kernel is normalised, `k(c, c) = 1` for all candidates, so that scores are comparable with those of
-    /// other normalised kernels.
-    pub normalised: bool,
-}
-
 /// Several models that rank the same candidates for the same queries, as threads share them.
 #[derive(Debug)]
 pub(super) struct Models<'a> {
@@ -36,8 +23,10 @@ pub(super) struct Models<'a> {
     /// The classes of candidates in the rows of the ensemble, which are numbered as they first appear. Candidates are
     /// in the order of the first member.
     pub classes: Cow<'a, Classes>,
-    /// Row under member t of row r: `rows[t][r]`.
-    pub rows: Vec<Cow<'a, [u32]>>,
+    /// Row under member t of row r: `rows[t][r]`; none of a single member, whose rows are those of the ensemble.
+    pub joined_rows: Vec<Cow<'a, [u32]>>,
+    /// The rows of a single member, listed when a rule needs a list of them.
+    pub single_rows: OnceLock<Vec<u32>>,
     /// The reranker of the first candidates of each member.
     pub rerankers: Vec<Option<&'a Reranker>>,
     /// The candidates that are ranked. Where they are in shards, members, classes and rows cover a part of them.
@@ -55,7 +44,7 @@ impl<'a> Models<'a> {
                 .map_err(|error| member_error(member, error))?;
             same_queries(&members[0], &members[at])?;
         }
-        let (classes, rows) = match alignment {
+        let (classes, joined_rows) = match alignment {
             Some(alignment) => {
                 alignment.check(&members)?;
                 let rows = alignment.rows.iter().map(|rows| Cow::Borrowed(rows.as_slice()));
@@ -63,17 +52,31 @@ impl<'a> Models<'a> {
             }
             None if members.len() == 1 => {
                 let classes = first.classes();
-                (Cow::Borrowed(classes), vec![(0..classes.rows as u32).collect()])
+                (Cow::Borrowed(classes), Vec::new())
             }
             None => {
                 let named = members.iter().map(|member| (member.name, member.candidates));
-                let Alignment { classes, rows } = Alignment::new(&named.collect::<Vec<_>>())?;
+                let Alignment { classes, rows, .. } = Alignment::new(&named.collect::<Vec<_>>())?;
                 (Cow::Owned(classes), rows.into_iter().map(Cow::Owned).collect())
             }
         };
         let rerankers = vec![None; members.len()];
         let all = AllCandidates::Whole(first);
-        Ok(Self { members, classes, rows, rerankers, all })
+        let single_rows = OnceLock::new();
+        Ok(Self { members, classes, joined_rows, single_rows, rerankers, all })
+    }
+
+    /// Returns the row under a member of each row of the ensemble.
+    pub fn rows(&self, member: usize) -> &[u32] {
+        match self.joined_rows.get(member) {
+            Some(rows) => rows,
+            None => self.single_rows.get_or_init(|| (0..self.classes.rows as u32).collect()),
+        }
+    }
+
+    /// Returns the row under a member of a row of the ensemble.
+    pub fn row(&self, member: usize, row: u32) -> u32 {
+        self.joined_rows.get(member).map_or(row, |rows| rows[row as usize])
     }
 
     /// Returns the number of queries.
@@ -108,14 +111,6 @@ impl<'a> Models<'a> {
         self.check_pool(pool, queries.len())?;
         check_gold(queries, gold, self.distinct())?;
         if k == 0 { Ok(()) } else { check_k(k, self.all.len() as u64) }
-    }
-}
-
-/// Returns an error that says whose it is.
-pub(super) fn member_error(member: &Member, error: Error) -> Error {
-    match member.name {
-        "" => error,
-        name => error.at(format!("ensemble member {name:?}")),
     }
 }
 

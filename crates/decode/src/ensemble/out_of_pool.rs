@@ -6,7 +6,8 @@ use dsokr_core::{Cancellation, Error};
 use rayon::prelude::*;
 
 use super::decode::{Scored, first_rows, reranked};
-use super::models::{Member, Models, member_error};
+use super::member::{Member, member_error};
+use super::models::Models;
 use super::rule::{Combiner, Values};
 use super::whole::{Scratch, Sweep};
 use super::{Combination, Ensemble};

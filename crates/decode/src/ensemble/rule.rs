@@ -12,7 +12,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use smart_default::SmartDefault;
 
-use super::models::Member;
+use super::member::Member;
 use crate::error::{check_consistent, check_range};
 
 /// How far from 1 the weights of an ensemble may sum.

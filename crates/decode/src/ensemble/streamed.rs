@@ -5,7 +5,8 @@ use std::ops::Range;
 
 use dsokr_core::{Error, Processes};
 
-use super::models::{Member, Models, member_error};
+use super::member::{Member, member_error};
+use super::models::Models;
 use super::rule::{Combiner, Step};
 use crate::blocks::{CandidateBlocks, ScoreBlock};
 use crate::classes::Classes;
@@ -73,7 +74,7 @@ impl<'e> CombinedScores<'e> {
             let tiles = QueryTile::all(&queries, false);
             let member = Member { queries, ..models.members[at] };
             let step = combiner.step(at, candidates);
-            Source { member, rows: &models.rows[at], step, tiles }
+            Source { member, rows: models.rows(at), step, tiles }
         };
         let members: Vec<Source> = combiner.active().map(source).collect();
         let dim = members.iter().map(|source| source.member.queries.dim()).sum();

@@ -7,7 +7,8 @@ use std::ops::Range;
 use dsokr_core::{Cancellation, Error};
 use rayon::prelude::*;
 
-use super::models::{Models, member_error};
+use super::member::member_error;
+use super::models::Models;
 use super::rule::{Combiner, tied};
 use super::values::Valuation;
 use crate::blocks::CandidateBlocks;
@@ -124,15 +125,14 @@ impl Sweep<'_> {
             let member = &self.models.members[at];
             let queries = &member.queries;
             let candidates = member.candidates;
-            let own_rows = &self.models.rows[at];
             let (counts, row_values): (Cow<[u32]>, &[u32]) = match listed {
                 None => {
                     let scored = scored(queries, task.clone(), candidates, buffers, scores);
                     scored.map_err(|error| member_error(member, error))?;
-                    (candidates.classes().counts(0..candidates.rows()).into(), own_rows)
+                    (candidates.classes().counts(0..candidates.rows()).into(), self.models.rows(at))
                 }
                 Some(listed_candidates) => {
-                    let row = |&c: &u32| own_rows[self.models.class_of(c as usize) as usize];
+                    let row = |&c: &u32| self.models.row(at, self.models.class_of(c as usize));
                     list.gather(listed_candidates.iter().map(row));
                     let scored_list = list.score(queries, task.start, candidates);
                     *scores = scored_list.map_err(|error| member_error(member, error))?;
@@ -202,7 +202,8 @@ impl Sweep<'_> {
     }
 }
 
-/// Scores of some queries with all rows of a member, into `scores[query · rows + row]`.
+/// Scores of some queries with all rows of a member, into `scores[query · rows + row]`. The rows of a single query are
+/// divided among the threads of the current rayon pool.
 fn scored(
     queries: &Queries,
     task: Range<usize>,
@@ -211,25 +212,47 @@ fn scored(
     scores: &mut Vec<f32>,
 ) -> Result<(), Error> {
     let rows = candidates.rows();
-    let blocking = Blocking::for_dim(queries.dim());
     let dim = queries.dim();
+    let size = Blocking::for_dim(dim).span;
     let tile = QueryTile::new(task.clone(), dim, queries.part(task).rows());
     scores.clear();
     scores.resize(tile.queries.len() * rows, 0.0);
-    for start in (0..rows).step_by(blocking.span) {
-        let span = start..(start + blocking.span).min(rows);
-        let span = Span::new(candidates, span, false)?;
-        Pass::new(&tile, &span, blocking.rows, buffers).each(|block| {
-            for (lane, scores) in scores.chunks_exact_mut(rows).enumerate() {
-                let products = block.table[lane..].iter().step_by(block.lanes);
-                let scores = scores[block.first_row..].iter_mut();
-                let sums = scores.zip(products.zip(block.constants));
-                sums.for_each(|(score, (product, constant))| *score = product + constant);
-            }
-            Ok(())
+    let spans = (0..rows).step_by(size).map(|start| start..(start + size).min(rows));
+    if tile.queries.len() == 1 {
+        let spans: Vec<Range<usize>> = spans.collect();
+        let parts = spans.into_par_iter().zip(scores.par_chunks_mut(size));
+        parts.try_for_each_init(Buffers::default, |buffers, (span, scores)| {
+            score_span(&tile, candidates, span, &mut [scores], buffers)
         })?;
+    } else {
+        for span in spans {
+            let lines = scores.chunks_exact_mut(rows).map(|line| &mut line[span.clone()]);
+            score_span(&tile, candidates, span.clone(), &mut lines.collect::<Vec<_>>(), buffers)?;
+        }
     }
     all_finite(scores, |at| scoring::place(queries, tile.queries.start + at / rows, at % rows))
+}
+
+/// Scores of the queries of a tile with consecutive rows, into a line a query.
+fn score_span(
+    tile: &QueryTile,
+    candidates: &Candidates,
+    rows: Range<usize>,
+    lines: &mut [&mut [f32]],
+    buffers: &mut Buffers,
+) -> Result<(), Error> {
+    let first = rows.start;
+    let span = Span::new(candidates, rows, false)?;
+    let at_once = Blocking::for_dim(candidates.dim()).rows;
+    Pass::new(tile, &span, at_once, buffers).each(|block| {
+        for (lane, scores) in lines.iter_mut().enumerate() {
+            let products = block.table[lane..].iter().step_by(block.lanes);
+            let scores = scores[block.first_row - first..].iter_mut();
+            let sums = scores.zip(products.zip(block.constants));
+            sums.for_each(|(score, (product, constant))| *score = product + constant);
+        }
+        Ok(())
+    })
 }
 
 /// Ranks and the best k candidates of all queries.

@@ -6,11 +6,11 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use dsokr_core::{Error, Processes};
 use rayon::prelude::*;
 
-use super::pass::{Pass, not_finite};
+use super::pass::{ExactScore, not_finite};
 use super::reduce::{Reduce, Score};
 use super::source::ScoreSource;
 use super::tile::{QUERIES, QueryTile};
-use crate::codes::LANES;
+use crate::codes::{Bars, LANES};
 use crate::error::ensure;
 use crate::queries::Queries;
 use crate::rank::Rank;
@@ -173,27 +173,31 @@ impl<S: Score> Reduce<S> for Counter<'_, S> {
         self.tied.as_chunks_mut().0[group] = tied;
     }
 
-    fn ready(&self) -> bool {
+    /// Scores are counted for one bar a lane.
+    fn bars(&self, bars: &mut Bars) -> bool {
+        if bars.counted.is_some() {
+            return false;
+        }
+        bars.counted = Some(self.gold.bars.iter().map(|&bar| bar.into() as f32).collect());
         true
     }
 
-    fn decide(&mut self, pass: &mut Pass) -> Result<(), Error> {
+    fn count(&mut self, above: &[u32]) {
+        self.above.iter_mut().zip(above).for_each(|(above, more)| *above += more);
+    }
+
+    fn take(&mut self, exact: &ExactScore) {
+        let &ExactScore { row, lane, score, weight, is_counted } = exact;
+        if is_counted {
+            return;
+        }
         let GoldTile { bars, places } = self.gold;
-        let above = &mut self.above;
-        let tied = &mut self.tied;
-        let mut surely = vec![0; bars.len()];
-        let singles: Vec<f32> = bars.iter().map(|&bar| bar.into() as f32).collect();
-        pass.compare(&singles, Some(&mut surely), |row, lane, score, weight| {
-            let place = (row as u32, lane);
-            let is_gold =
-                places.binary_search_by_key(&place, |&(row, lane, _)| (row, lane)).is_ok();
-            let score = f64::from(score);
-            let bar = bars[lane].into();
-            above[lane] += if score > bar && !is_gold { weight } else { 0 };
-            tied[lane] += if score == bar || is_gold { weight } else { 0 };
-        })?;
-        above.iter_mut().zip(surely).for_each(|(above, more)| *above += more);
-        Ok(())
+        let place = (row as u32, lane);
+        let is_gold = places.binary_search_by_key(&place, |&(row, lane, _)| (row, lane)).is_ok();
+        let score = f64::from(score);
+        let bar = bars[lane].into();
+        self.above[lane] += if score > bar && !is_gold { weight } else { 0 };
+        self.tied[lane] += if score == bar || is_gold { weight } else { 0 };
     }
 
     fn finish(self) {

@@ -5,7 +5,7 @@ use dsokr_core::Error;
 
 use super::tile::{QueryTile, product, product_of};
 use crate::blocks::{CandidateBlocks, ScoreBlock, fetch};
-use crate::codes::{CodedBlock, Doubt, LANES, TileCodes, compare};
+use crate::codes::{Bars, CodedBlock, Doubt, LANES, TileCodes, compare};
 use crate::error::{all_finite, ensure};
 use crate::queries::Queries;
 
@@ -108,6 +108,19 @@ pub(crate) struct Pass<'p, 'c> {
     buffers: &'p mut Buffers,
 }
 
+/// The exact score of a pair that [`Pass::compare`] does not decide by codes.
+pub(crate) struct ExactScore {
+    /// The candidate row.
+    pub row: usize,
+    /// The query, counted from the first of the tile.
+    pub lane: usize,
+    pub score: f32,
+    /// Candidates that share the row.
+    pub weight: u32,
+    /// Whether they are counted as above the bar already.
+    pub is_counted: bool,
+}
+
 /// Memory of a thread.
 #[derive(Default)]
 pub(crate) struct Buffers {
@@ -134,14 +147,14 @@ impl<'p, 'c> Pass<'p, 'c> {
         self.codes.is_some()
     }
 
-    /// Compares scores with the bars of their queries by codes: adds the multiplicities of rows whose score is greater
-    /// to `above`, one a lane, where it is given, and calls `look` with row, lane, exact score and multiplicity of each
-    /// pair that is in doubt; without `above`, of each pair whose score may reach the bar.
+    /// Compares scores with the bars of their queries by codes, in one pass over them: adds the multiplicities of rows
+    /// whose score is greater than the bar of those that are counted to `above`, one a lane, and calls `visit` for each
+    /// pair for which that is in doubt, or whose score may reach the other bar.
     pub(crate) fn compare(
         &mut self,
-        bars: &[f32],
-        above: Option<&mut [u32]>,
-        mut visit: impl FnMut(usize, usize, f32, u32),
+        bars: &Bars,
+        above: &mut [u32],
+        mut visit: impl FnMut(ExactScore),
     ) -> Result<(), Error> {
         let Self { tile, span, codes, .. } = *self;
         let Some((queries, coded)) = codes else { return Ok(()) };
@@ -157,8 +170,13 @@ impl<'p, 'c> Pass<'p, 'c> {
             for (doubt, products) in doubts.iter().zip(products.chunks_exact(LANES)) {
                 let row = doubt.row as usize;
                 for lane in (0..LANES).filter(|lane| doubt.lanes >> lane & 1 == 1) {
-                    let score = products[lane] + coded.constants[row];
-                    visit(span.range.start + row, first + lane, score, coded.multiplicities[row]);
+                    visit(ExactScore {
+                        row: span.range.start + row,
+                        lane: first + lane,
+                        score: products[lane] + coded.constants[row],
+                        weight: coded.multiplicities[row],
+                        is_counted: doubt.counted >> lane & 1 == 1,
+                    });
                 }
             }
         }

@@ -5,9 +5,9 @@ use std::ops::{Add, Range};
 use dsokr_core::{Cancellation, Error, Processes};
 use rayon::prelude::*;
 
-use super::pass::{Pass, Scores};
+use super::pass::{ExactScore, Scores};
 use super::tile::Blocking;
-use crate::codes::LANES;
+use crate::codes::{Bars, LANES};
 
 /// A score: of one member in 32 bits, or combined in 64.
 pub(crate) trait Score:
@@ -68,15 +68,17 @@ pub(crate) trait Reduce<S> {
 
     fn close(&mut self, _group: usize, _kept: Self::Group) {}
 
-    /// Returns whether codes of 8 bits can decide by now what becomes of most scores.
-    fn ready(&self) -> bool {
+    /// Adds the bars with which codes of 8 bits compare scores in the place of [`row`](Self::row); false if codes decide
+    /// too little by now, or not for this reducer beside others.
+    fn bars(&self, _bars: &mut Bars) -> bool {
         false
     }
 
-    /// Takes the scores of a span in by codes.
-    fn decide(&mut self, _pass: &mut Pass) -> Result<(), Error> {
-        Ok(())
-    }
+    /// Takes the number of candidates with a score that is surely above the counted bar of each lane.
+    fn count(&mut self, _above: &[u32]) {}
+
+    /// Takes a score that codes do not decide.
+    fn take(&mut self, _exact: &ExactScore) {}
 
     /// Hands over what was made of the span.
     fn finish(self)
@@ -110,13 +112,18 @@ impl<S, A: Reduce<S>, B: Reduce<S>> Reduce<S> for (A, B) {
         self.1.close(group, kept.1);
     }
 
-    fn ready(&self) -> bool {
-        self.0.ready() && self.1.ready()
+    fn bars(&self, bars: &mut Bars) -> bool {
+        self.0.bars(bars) && self.1.bars(bars)
     }
 
-    fn decide(&mut self, pass: &mut Pass) -> Result<(), Error> {
-        self.0.decide(pass)?;
-        self.1.decide(pass)
+    fn count(&mut self, above: &[u32]) {
+        self.0.count(above);
+        self.1.count(above);
+    }
+
+    fn take(&mut self, exact: &ExactScore) {
+        self.0.take(exact);
+        self.1.take(exact);
     }
 
     fn finish(self) {

@@ -8,10 +8,10 @@ use std::sync::{Mutex, PoisonError};
 use dsokr_core::{Error, Processes};
 use rayon::prelude::*;
 
-use super::pass::Pass;
+use super::pass::ExactScore;
 use super::reduce::{Reduce, Score};
 use super::tile::QueryTile;
-use crate::codes::LANES;
+use crate::codes::{Bars, LANES};
 
 /// Distinct rows with a wanted candidate, of rows from a first one on.
 pub(crate) struct WantedRows(pub Vec<(usize, Vec<bool>)>);
@@ -62,25 +62,25 @@ impl TopTile<'_> {
 }
 
 /// The lists of a group of lanes, and the scores that a row must reach.
-pub(crate) struct Bars<'l, S> {
+pub(crate) struct TopGroup<'l, S> {
     lists: &'l [Shortlist],
     bars: [S; LANES],
 }
 
 impl<'l, S: Score> Reduce<S> for TopTile<'l> {
-    type Group = Bars<'l, S>;
+    type Group = TopGroup<'l, S>;
 
     fn open(&self, group: usize) -> Self::Group {
         let first = (group * LANES).min(self.lists.len());
         let lists = &self.lists[first..self.lists.len().min(first + LANES)];
         let mut bars = [S::from(f32::INFINITY); LANES];
         bars.iter_mut().zip(lists).for_each(|(bar, list)| *bar = S::kept(list.bar()));
-        Bars { lists, bars }
+        TopGroup { lists, bars }
     }
 
     #[inline(always)]
     fn row(&self, kept: &mut Self::Group, row: usize, scores: &[S; LANES], _weight: u32) {
-        let Bars { lists, bars } = kept;
+        let TopGroup { lists, bars } = kept;
         let mut reached = false;
         for lane in 0..LANES {
             reached |= scores[lane] >= bars[lane];
@@ -90,19 +90,24 @@ impl<'l, S: Score> Reduce<S> for TopTile<'l> {
         }
     }
 
-    /// Returns whether the lists are full: nothing can be left out before.
-    fn ready(&self) -> bool {
-        self.lists.iter().all(|list| list.bar() > f64::NEG_INFINITY)
+    /// The lists are full: nothing can be left out before.
+    fn bars(&self, bars: &mut Bars) -> bool {
+        if self.lists.iter().any(|list| list.bar() == f64::NEG_INFINITY) {
+            return false;
+        }
+        let reached = bars.reached.get_or_insert_with(|| vec![f32::INFINITY; self.lanes]);
+        for (bar, list) in reached.iter_mut().zip(self.lists) {
+            *bar = bar.min(list.bar() as f32);
+        }
+        true
     }
 
-    fn decide(&mut self, pass: &mut Pass) -> Result<(), Error> {
-        let mut bars = vec![f32::INFINITY; self.lanes];
-        bars.iter_mut().zip(self.lists).for_each(|(bar, list)| *bar = list.bar() as f32);
-        pass.compare(&bars, None, |row, lane, score, _| {
-            if self.wants(row) {
-                self.lists[lane].offer(row, score.into());
-            }
-        })
+    fn take(&mut self, exact: &ExactScore) {
+        let list = &self.lists[exact.lane];
+        let score = f64::from(exact.score);
+        if score >= list.bar() && self.wants(exact.row) {
+            list.offer(exact.row, score);
+        }
     }
 }
 

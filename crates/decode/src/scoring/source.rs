@@ -8,6 +8,7 @@ use super::pass::{Buffers, Pass, Span, gather, refuse_infinite};
 use super::reduce::{Reduce, Score, each_span};
 use super::tile::{Blocking, QueryTile, product};
 use crate::blocks::CandidateBlocks;
+use crate::codes::Bars;
 use crate::queries::Queries;
 
 /// Scores of all queries with all distinct rows of the candidates: of one model, in 32 bits ([`ModelScores`]), or of
@@ -122,8 +123,11 @@ impl ScoreSource for ModelScores<'_> {
             let tile = &tiles[at];
             let mut reducer = start(tile);
             let mut pass = Pass::new(tile, span, blocking.rows, buffers);
-            if pass.coded() && reducer.ready() {
-                reducer.decide(&mut pass)?;
+            let mut bars = Bars::default();
+            if pass.coded() && reducer.bars(&mut bars) {
+                let mut above = vec![0; tile.lanes];
+                pass.compare(&bars, &mut above, |exact| reducer.take(&exact))?;
+                reducer.count(&above);
             } else {
                 pass.each(|mut scores| {
                     if scores.reduce(&mut reducer) {

@@ -167,6 +167,29 @@ fn codes_that_many_queries_are_worth_change_nothing() -> Result<(), Error> {
     Ok(())
 }
 
+/// Ranks and hits share a pass over the codes, in which a pair may be in doubt for one, the other or both.
+#[test]
+fn one_pass_gives_the_ranks_and_the_hits_of_two() -> Result<(), Box<dyn std::error::Error>> {
+    let (candidates, z, gold) = drawn(100, 6_000, 296);
+    let (ranks, hits) = answers(&z, &gold, &candidates, 50)?;
+    let folder = tempfile::tempdir()?;
+    let coded = mapped(&candidates, folder.path())?;
+    for at_once in [1, 40, gold.len()] {
+        let mut actual = Vec::new();
+        for (z, gold) in z.chunks(at_once * 100).zip(gold.chunks(at_once)) {
+            let ensemble = Ensemble::one(Queries::new(100, z)?, &coded, None)?;
+            actual.extend(ensemble.decode(Pool::Shared, &Combination::default(), gold, 13)?);
+        }
+        assert!(actual.iter().map(|decoded| decoded.rank).eq(ranks.iter().copied()), "{at_once}");
+        let rows = actual.into_iter().map(|decoded| {
+            let hits = decoded.hits.into_iter();
+            hits.map(|hit| RowHit { row: hit.candidate, score: hit.score }).collect::<Vec<_>>()
+        });
+        assert!(rows.eq(hits.iter().cloned()), "{at_once}");
+    }
+    Ok(())
+}
+
 #[test]
 fn codes_of_a_file_change_nothing_and_damage_is_found() -> Result<(), Box<dyn std::error::Error>> {
     let (candidates, z, gold) = drawn(37, 3_000, 40);
