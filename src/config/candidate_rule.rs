@@ -1,22 +1,21 @@
 //! Which candidates each query is ranked against: lists in a file, those of the mass or the formula of a spectrum, those
 //! of the queries, or a sample.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 use std::path::Path;
 use std::str::FromStr;
-use std::sync::OnceLock;
 
 use dsokr_core::random::{below, generator};
 use dsokr_core::store::check_inside;
 use dsokr_data::{DataRoot, Split};
 use dsokr_decode::{Candidates, PerQuery};
-use dsokr_molecule::{ELECTRON, ElementCounts, Molecule};
-use dsokr_spectra::{Adduct, Polarity, Spectrum};
+use dsokr_molecule::ElementCounts;
+use dsokr_spectra::{Polarity, Spectrum};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
+use crate::config::masses::{CandidateMasses, Ions};
 use crate::error::{Error, ensure};
-use crate::metrics::molecules::are_smiles;
 
 /// A rule for the candidates that each query is ranked against. As a text it is the name of a file, `mass:PPM`,
 /// `formula`, `queries`, `sample:N`, `sample:N:SEED` or `all`.
@@ -186,17 +185,22 @@ impl CandidateRule {
             }
             Self::Mass(ppm) => {
                 let default = polarity.protons(1).parse()?;
-                let weighed = masses.read(candidates)?;
+                let masses = masses.read(candidates)?;
                 let list = |text: &String| {
                     let ions = Ions::of(&text.parse()?, &default);
-                    Ok(weighed.of_ions(&ions, *ppm, candidates.len()))
+                    Ok(masses.of_ions(&ions, *ppm, candidates.len()))
                 };
                 split.inputs.texts()?.par_iter().map(list).collect()
             }
             Self::Formula => {
-                let weighed = masses.read(candidates)?;
-                let list = |text: &String| weighed.of_formula(&text.parse()?);
-                split.inputs.texts()?.par_iter().map(list).collect()
+                let masses = masses.read(candidates)?;
+                let formula = |text: &String| Ok(text.parse::<Spectrum>()?.molecule()?);
+                let formulas: Vec<Result<ElementCounts, dsokr_data::Error>> =
+                    split.inputs.texts()?.par_iter().map(formula).collect();
+                let different: HashSet<&ElementCounts> = formulas.iter().flatten().collect();
+                let lists = masses.of_formulas(&different, candidates);
+                let list = |formula| lists.get(&formula).cloned().unwrap_or_default();
+                formulas.into_iter().map(|formula| formula.map(list)).collect()
             }
         };
         let named = |(query, list): (usize, List)| {
@@ -241,89 +245,4 @@ fn drawn(mut right: Vec<u32>, others: usize, count: usize, seed: u64, query: u64
         }
     }
     right
-}
-
-/// What the precursor of a spectrum may be.
-pub(crate) struct Ions {
-    mz: f64,
-    /// Its possible adducts; none of an adduct that is not known.
-    adducts: Vec<Adduct>,
-}
-
-impl Ions {
-    /// Reads the ions of a spectrum, which have the adduct `default` where it names none.
-    fn of(spectrum: &Spectrum, default: &Adduct) -> Self {
-        let adducts = match spectrum.ions() {
-            Ok(none) if none.is_empty() => vec![default.clone()],
-            Ok(adducts) => adducts,
-            Err(_) => Vec::new(),
-        };
-        Self { mz: spectrum.precursor_mz(), adducts }
-    }
-}
-
-/// Masses and formulas of candidates that are molecules, read when they are first needed.
-#[derive(Default)]
-pub(crate) struct CandidateMasses(OnceLock<Weighed>);
-
-struct Weighed {
-    /// The mass in Da of the atoms of each, by increasing mass.
-    masses: Vec<(f64, u32)>,
-    formulas: HashMap<ElementCounts, Vec<u32>>,
-}
-
-impl CandidateMasses {
-    fn read(&self, candidates: &Candidates) -> Result<&Weighed, Error> {
-        if let Some(masses) = self.0.get() {
-            return Ok(masses);
-        }
-        let read = Weighed::from_candidates(candidates)?;
-        Ok(self.0.get_or_init(|| read))
-    }
-}
-
-impl Weighed {
-    /// Reads masses and formulas from the labels of candidates. Labels that are not SMILES are candidates of no query.
-    ///
-    /// # Errors
-    /// Candidates that are not molecules.
-    fn from_candidates(candidates: &Candidates) -> Result<Self, Error> {
-        let allowed = "the column of the SMILES of candidates, whose masses and formulas are compared with spectra";
-        ensure(are_smiles(candidates), "output.label", "a column of other labels", allowed)?;
-        let read = |candidate: usize| {
-            let molecule = Molecule::parse(candidates.label(candidate)).ok()?;
-            let mass = molecule.exact_mass() + f64::from(molecule.charge()) * ELECTRON;
-            Some((mass, molecule.composition(), candidate as u32))
-        };
-        let all: Vec<_> = (0..candidates.len()).into_par_iter().filter_map(read).collect();
-        let mut masses: Vec<(f64, u32)> =
-            all.iter().map(|&(mass, _, candidate)| (mass, candidate)).collect();
-        masses.sort_unstable_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
-        let mut formulas: HashMap<_, Vec<u32>> = HashMap::new();
-        all.into_iter()
-            .for_each(|(_, atoms, candidate)| formulas.entry(atoms).or_default().push(candidate));
-        Ok(Self { masses, formulas })
-    }
-
-    /// The candidates that may be the molecule of these ions; all of `count` where their adduct is not known.
-    fn of_ions(&self, ions: &Ions, ppm: f64, count: usize) -> Vec<u32> {
-        if ions.adducts.is_empty() {
-            return (0..count as u32).collect();
-        }
-        let mut list = Vec::new();
-        for adduct in &ions.adducts {
-            let [low, high] = [-ppm, ppm].map(|ppm| adduct.mass(ions.mz * (1.0 + ppm * 1e-6)));
-            let from = self.masses.partition_point(|&(mass, _)| mass < low);
-            let near = self.masses[from..].iter().take_while(|&&(mass, _)| mass <= high);
-            list.extend(near.map(|&(_, candidate)| candidate));
-        }
-        list.sort_unstable();
-        // two adducts may have the same candidate
-        list.dedup();
-        list
-    }
-
-    fn of_formula(&self, spectrum: &Spectrum) -> Result<Vec<u32>, dsokr_data::Error> {
-        Ok(self.formulas.get(&spectrum.molecule()?).cloned().unwrap_or_default())
-    }
 }

@@ -18,6 +18,7 @@ mod kernel_machine_rules;
 mod load;
 mod lowered;
 mod machine_inputs;
+pub(crate) mod masses;
 pub(crate) mod output;
 mod output_matrix;
 mod overrides;

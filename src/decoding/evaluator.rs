@@ -7,7 +7,7 @@ use dsokr_data::{Split, SplitName};
 use dsokr_decode::{CandidateBlocks, CandidateParts, Candidates, PerQuery, Pool, Reranker};
 use dsokr_train::Validation;
 
-use crate::config::candidate_rule::CandidateMasses;
+use crate::config::masses::CandidateMasses;
 use crate::config::{Checked, Search};
 use crate::decoding::beyond::BeyondSearch;
 use crate::decoding::decoder::Decoder;

@@ -8,7 +8,7 @@ use dsokr_spectra::Spectrum;
 
 use super::Run;
 use crate::config::candidate_rule::CandidateRule;
-use crate::metrics::molecules::are_smiles;
+use crate::error::Error;
 
 /// Millionths of the precursor's m/z in which a search looks for molecules by default.
 const PPM: f64 = 10.0;
@@ -20,13 +20,33 @@ impl Run {
         let weighs = || {
             self.config().encoder.abilities().spectra
                 && self.shards.is_none()
-                && are_smiles(&self.members[0].candidates)
+                && self.masses.are_known(&self.members[0].candidates)
         };
         match given {
             Some(CandidateRule::All) => None,
             Some(rule) => Some(rule.clone()),
             None => weighs().then_some(CandidateRule::Mass(PPM)),
         }
+    }
+
+    /// Reads what the rule of a search compares queries with, so that the first search need not wait for it.
+    ///
+    /// # Errors
+    /// Candidates that the rule does not read.
+    pub(crate) fn read_rule(&self) -> Result<(), Error> {
+        match self.rule_of_search(None) {
+            Some(CandidateRule::Mass(_) | CandidateRule::Formula) => {
+                self.masses.read(&self.members[0].candidates)?;
+            }
+            Some(
+                CandidateRule::Lists(_)
+                | CandidateRule::Queries
+                | CandidateRule::Sample { .. }
+                | CandidateRule::All,
+            )
+            | None => {}
+        }
+        Ok(())
     }
 
     /// What is doubtful about each query of a split under a rule that gave these lists, which is logged too; empty for

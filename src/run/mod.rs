@@ -11,6 +11,7 @@ mod ensemble;
 mod found;
 mod held_out;
 mod member;
+mod placement;
 mod pools;
 mod queries;
 mod score;

@@ -1,7 +1,6 @@
 //! Scores of pairs that no run has seen.
 
 use std::collections::HashMap;
-use std::sync::OnceLock;
 
 use dsokr_core::Processes;
 use dsokr_data::config::OnBadRow;
@@ -10,59 +9,10 @@ use dsokr_molecule::Molecule;
 use rayon::prelude::*;
 
 use super::{Member, Run};
-use crate::decoding::beyond::Placer;
-use crate::decoding::decoder::Decoder;
 use crate::error::{Error, ensure};
-use crate::targets::OutputSpace;
 
 /// Pairs whose molecules are placed at once.
 const TOGETHER: usize = 4096;
-
-/// How each member places molecules that are not candidates; read when they are first needed.
-#[derive(Default)]
-pub(super) struct Placement(OnceLock<Vec<MemberPlacement>>);
-
-/// How a member places molecules.
-struct MemberPlacement {
-    placer: Placer,
-    /// The space of the outputs, where the member has not read it itself.
-    space: Option<OutputSpace>,
-}
-
-impl MemberPlacement {
-    fn open(member: &Member) -> Result<Self, Error> {
-        member.config.output.source().check_made()?;
-        let folder = member.stored()?;
-        let placer = Placer::open(folder, &member.candidates)?;
-        let space = match member.space {
-            Some(_) => None,
-            None => OutputSpace::load(folder, &member.config, true)?,
-        };
-        Ok(Self { placer, space })
-    }
-
-    /// Places molecules among the candidates of the member.
-    fn place(
-        &self,
-        member: &Member,
-        smiles: Vec<String>,
-        molecules: Vec<Molecule>,
-    ) -> Result<Candidates, Error> {
-        let space = member.space.as_ref().or(self.space.as_ref());
-        let decoder = Decoder { space, ..member.decoder() };
-        Ok(self.placer.place(&decoder.searched()?, smiles, molecules)?.0)
-    }
-}
-
-impl Placement {
-    fn read(&self, members: &[Member]) -> Result<&[MemberPlacement], Error> {
-        if let Some(placement) = self.0.get() {
-            return Ok(placement);
-        }
-        let read = members.iter().map(MemberPlacement::open).collect::<Result<_, Error>>()?;
-        Ok(self.0.get_or_init(|| read))
-    }
-}
 
 impl Run {
     /// Returns the score of each pair of a text and a molecule, given as a SMILES, in their order, with everything that

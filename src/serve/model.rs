@@ -110,8 +110,12 @@ impl Model {
         &self.run.members()[0]
     }
 
-    /// Reads what explains answers and what filters compare; what cannot be read is logged once.
+    /// Reads what explains answers, what chooses candidates and what filters compare; what cannot be read is logged once.
     pub(super) fn read_explanations(&self) {
+        work::in_background(|| {
+            let masses = self.run.read_rule().map_err(text);
+            self.warn("the masses of candidates", masses.err().as_ref());
+        });
         if self.member().config.encoder.abilities().reads == InputKind::Texts {
             self.warn("the training texts", self.training().err());
         }

@@ -58,7 +58,7 @@ pub use isotopes::isotope_mass;
 pub use mol_file::{smiles_of_mol_block, title_of_mol_block};
 pub use molecule::{Atom, Bond, BondOrder, Molecule, Neighbor, Ring};
 pub use moves::{GraphPalette, Group, Moves, Palette, SeenStructures};
-pub use smiles::{MAX_ATOMS, MAX_LENGTH, MAX_NESTING, MAX_RING_WILDCARDS, MAX_RINGS};
+pub use smiles::{Formula, MAX_ATOMS, MAX_LENGTH, MAX_NESTING, MAX_RING_WILDCARDS, MAX_RINGS};
 
 /// The program of the README, which runs as a test.
 #[cfg(doctest)]

@@ -2,8 +2,8 @@
 
 use dsokr_core::random::generator;
 use dsokr_molecule::{
-    BondOrder, HashedFeatures, MAX_ATOMS, MAX_LENGTH, MAX_NESTING, MAX_RING_WILDCARDS, MAX_RINGS,
-    Molecule, Morgan,
+    BondOrder, Formula, HashedFeatures, MAX_ATOMS, MAX_LENGTH, MAX_NESTING, MAX_RING_WILDCARDS,
+    MAX_RINGS, Molecule, Morgan,
 };
 use proptest::prelude::*;
 
@@ -152,7 +152,11 @@ const TOKENS: &[&str] = &[
 ];
 
 fn check(text: &str) -> Result<(), TestCaseError> {
-    match Molecule::parse(text) {
+    let formula = Formula::parse(text).map_err(|error| error.position());
+    let molecule = Molecule::parse(text);
+    let expected = molecule.as_ref().map(Formula::from).map_err(|error| error.position());
+    prop_assert_eq!(formula, expected, "{}", text);
+    match molecule {
         Ok(molecule) => {
             prop_assert!(!molecule.atoms().is_empty());
             for bond in molecule.bonds() {

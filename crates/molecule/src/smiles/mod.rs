@@ -4,6 +4,7 @@
 //! branches and components, rings of one atom, query bonds) and bounds length, size and nesting
 //! before any recursion starts.
 
+mod formula;
 mod plain;
 mod scan;
 mod stereo;
@@ -18,6 +19,7 @@ use chematic_perception::{
 };
 use chematic_smiles::{SmilesError, rdkit_detect_chemistry_problems, rdkit_mol_block};
 
+pub use self::formula::Formula;
 use self::plain::plain;
 pub use self::scan::{MAX_ATOMS, MAX_LENGTH, MAX_NESTING, MAX_RING_WILDCARDS, MAX_RINGS};
 use self::scan::{Positions, check_aromatic_atoms, check_wildcards, has_aromatic};
@@ -45,30 +47,41 @@ impl Molecule {
     /// longer than [`MAX_LENGTH`] bytes, more than [`MAX_ATOMS`] atoms, [`MAX_RINGS`] rings or [`MAX_RING_WILDCARDS`]
     /// wildcards in rings, and branches deeper than [`MAX_NESTING`] are refused.
     pub fn parse(smiles: &str) -> Result<Self, Error> {
-        let places = scan::scan(smiles)?;
-        let Some(plain) = plain(smiles) else { return Self::read(smiles, &places) };
-        let read = scan::scan(&plain.text).and_then(|places| Self::read(&plain.text, &places));
-        read.map_err(|error| error.moved(|position| plain.place(position)))
+        read(smiles, perceive)
     }
+}
 
-    /// Reads a text whose atoms have these places.
-    fn read(smiles: &str, places: &Positions) -> Result<Self, Error> {
+/// Reads a text by what `make` makes of its parsed and checked form, and of the places of its atoms.
+fn read<T>(
+    smiles: &str,
+    make: impl Fn(&Parsed, &Positions) -> Result<T, Error>,
+) -> Result<T, Error> {
+    let read = |smiles: &str, places: &Positions| {
         let parsed = chematic_smiles::parse(smiles).map_err(|e| translate(e, smiles, places))?;
         check_aromatic_atoms(&parsed, places)?;
         check_wildcards(&parsed, places)?;
-        let no_kekule = |reason: &str| {
-            let atom = parsed.atoms().position(|(_, a)| a.aromatic).unwrap_or(0);
-            scan::no_kekule(places.atom(atom), reason)
-        };
         check_sanitization(&parsed, places)?;
-        let view = apply_aromaticity_rdkit_parity_shared(&parsed);
-        let view = view.as_ref().as_ref().map_err(|e| no_kekule(&e.to_string()))?;
-        match kekule_structure(view, &parsed) {
-            Ok(kekule) => convert(view, &kekule, places),
-            // the rings that were perceived cannot be: the text itself is a Kekulé structure
-            Err(_) if !has_aromatic(&parsed) => convert(&parsed, &KekuleResult::default(), places),
-            Err(reason) => Err(no_kekule(&reason)),
-        }
+        make(&parsed, places)
+    };
+    let places = scan::scan(smiles)?;
+    let Some(plain) = plain(smiles) else { return read(smiles, &places) };
+    let read = scan::scan(&plain.text).and_then(|places| read(&plain.text, &places));
+    read.map_err(|error| error.moved(|position| plain.place(position)))
+}
+
+/// Returns the molecule of a parsed text, whose atoms have these places.
+fn perceive(parsed: &Parsed, places: &Positions) -> Result<Molecule, Error> {
+    let no_kekule = |reason: &str| {
+        let atom = parsed.atoms().position(|(_, atom)| atom.aromatic).unwrap_or(0);
+        scan::no_kekule(places.atom(atom), reason)
+    };
+    let view = apply_aromaticity_rdkit_parity_shared(parsed);
+    let view = view.as_ref().as_ref().map_err(|e| no_kekule(&e.to_string()))?;
+    match kekule_structure(view, parsed) {
+        Ok(kekule) => convert(view, &kekule, places),
+        // the rings that were perceived cannot be: the text itself is a Kekulé structure
+        Err(_) if !has_aromatic(parsed) => convert(parsed, &KekuleResult::default(), places),
+        Err(reason) => Err(no_kekule(&reason)),
     }
 }
 
@@ -139,8 +152,30 @@ fn from_mol_block(view: &Parsed, parsed: &Parsed, valid: &KekuleResult) -> Optio
     (complete && doubles(&orders) == doubles(valid)).then_some(orders)
 }
 
-/// Our own graph from chematic's, with written hydrogens folded into their neighbours.
+/// Our own graph from chematic's, with written hydrogens folded into their neighbours, its rings and configurations.
 fn convert(view: &Parsed, kekule: &KekuleResult, places: &Positions) -> Result<Molecule, Error> {
+    let (mut molecule, index) = graph(view, kekule, places)?;
+    let ring = |ring: &Vec<AtomIdx>| {
+        let atoms = ring.iter().map(|a| index[a.0 as usize]).collect();
+        let ring = Ring { atoms, aromatic: false };
+        let aromatic = molecule.ring_bonds(&ring).all(|bond| molecule.bonds()[bond].aromatic);
+        Ring { aromatic, ..ring }
+    };
+    let rings: Vec<Ring> = find_sssr_shared(view).rings().iter().map(ring).collect();
+    molecule.rings = OnceLock::from(rings);
+    molecule.centers = centers(view, &index, &molecule);
+    molecule.geometries = geometries(view, &index, &molecule);
+    molecule.drop_marks_without_meaning();
+    Ok(molecule)
+}
+
+/// Returns the atoms and bonds of chematic's graph as our own, and the number of each of its atoms; [`HYDROGEN`] for
+/// those that are folded into their neighbours.
+fn graph(
+    view: &Parsed,
+    kekule: &KekuleResult,
+    places: &Positions,
+) -> Result<(Molecule, Vec<usize>), Error> {
     let mut index = Vec::with_capacity(view.atom_count());
     let mut atoms = Vec::with_capacity(view.atom_count());
     let mut kept = Vec::new();
@@ -183,20 +218,9 @@ fn convert(view: &Parsed, kekule: &KekuleResult, places: &Positions) -> Result<M
         });
     }
 
-    let mut molecule = Molecule::assemble(atoms, bonds);
+    let molecule = Molecule::assemble(atoms, bonds);
     check_valences(&molecule, &kept)?;
-    let ring = |ring: &Vec<AtomIdx>| {
-        let atoms = ring.iter().map(|a| index[a.0 as usize]).collect();
-        let ring = Ring { atoms, aromatic: false };
-        let aromatic = molecule.ring_bonds(&ring).all(|bond| molecule.bonds()[bond].aromatic);
-        Ring { aromatic, ..ring }
-    };
-    let rings: Vec<Ring> = find_sssr_shared(view).rings().iter().map(ring).collect();
-    molecule.rings = OnceLock::from(rings);
-    molecule.centers = centers(view, &index, &molecule);
-    molecule.geometries = geometries(view, &index, &molecule);
-    molecule.drop_marks_without_meaning();
-    Ok(molecule)
+    Ok((molecule, index))
 }
 
 /// Returns a hydrogen written as an atom that is nothing but a hydrogen of its one neighbour.

@@ -22,6 +22,11 @@ impl Plain {
 
 /// Returns the form that the parser reads of a text that the scan has passed; none where this is the text itself.
 pub(super) fn plain(smiles: &str) -> Option<Plain> {
+    let has_label = smiles.contains("%(");
+    let has_part_in_branch = smiles.contains('.') && smiles.contains('(');
+    if !has_label && !has_part_in_branch {
+        return None;
+    }
     let mut writer = Writer::default();
     let mut at = 0;
     while at < smiles.len() {

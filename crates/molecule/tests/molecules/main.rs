@@ -7,6 +7,7 @@ mod data;
 mod drawings;
 mod facts;
 mod fingerprints;
+mod formulas;
 mod skeletons;
 mod stereo;
 mod support;
