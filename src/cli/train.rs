@@ -116,9 +116,24 @@ pub fn run(processes: &Processes, arguments: &Arguments) -> Result<(), Error> {
     let path = trained.path().display();
     let advice: String = trained.advice.iter().map(|line| format!("advice: {line}\n")).collect();
     let advice = if advice.is_empty() { advice } else { format!("\n{advice}") };
-    let next = match config.encoder.abilities().reads {
-        InputKind::Texts => format!("{} search {path} \"…\"", *PROGRAM),
-        InputKind::Vectors | InputKind::Kernels => format!("{} predict {path} FILE", *PROGRAM),
+    let abilities = config.encoder.abilities();
+    let program = &*PROGRAM;
+    let next = match (abilities.reads, &trained.example) {
+        (InputKind::Texts, Some(text)) => format!("{program} search {path} {}", quoted(text)),
+        (InputKind::Texts, None) if abilities.spectra => {
+            format!("{program} predict {path} FILE.mgf")
+        }
+        (InputKind::Texts, None) => format!("{program} search {path} \"…\""),
+        (InputKind::Vectors | InputKind::Kernels, _) => format!("{program} predict {path} FILE"),
     };
     print(&format!("\n{report}\nrun directory: {path}\ntry: {next}\n{advice}"))
+}
+
+/// A text as an argument of a shell.
+fn quoted(text: &str) -> String {
+    if text.contains(['"', '$', '`', '\\', '!']) {
+        format!("'{}'", text.replace('\'', r"'\''"))
+    } else {
+        format!("\"{text}\"")
+    }
 }

@@ -28,8 +28,7 @@ pub(super) fn run(
 ) -> Result<Trained, Error> {
     let path = place_of(&request.config.name, request.out.as_deref(), request.resume)?;
     let members = request.config.members()?;
-    let trained: Vec<OnceLock<(Report, Vec<String>)>> =
-        members.iter().map(|_| OnceLock::new()).collect();
+    let trained: Vec<OnceLock<TrainedMember>> = members.iter().map(|_| OnceLock::new()).collect();
     let run = RunDir::at(&path);
     let _lock = if request.resume && path.exists() {
         let resumed = Resumed::lock(&run, request.config)?;
@@ -55,7 +54,8 @@ pub(super) fn run(
         let request = Request { config: member, out: Some(out), resume: true, ..request.clone() };
         let done = fit_one(&request, &Processes::default(), Some(&systems), observer);
         let done = done.map_err(|error| of_member(member, error))?;
-        let _ = trained[at].set((done.report, done.advice));
+        let Trained { report, advice, example, .. } = done;
+        let _ = trained[at].set(TrainedMember { report, advice, example });
         Ok(())
     };
     match settings.parallel {
@@ -69,16 +69,24 @@ pub(super) fn run(
     let trained = members.iter().zip(&trained);
     let trained: Vec<_> =
         trained.filter_map(|(member, done)| Some((member, done.get()?))).collect();
-    let skipped = trained.iter().flat_map(|(_, (report, _))| report.skipped_rows.clone());
+    let skipped = trained.iter().flat_map(|(_, done)| done.report.skipped_rows.clone());
     report.skipped_rows = skipped.collect();
+    let example = trained.iter().find_map(|(_, done)| done.example.clone());
     run.finish(request.config, &report)?;
-    let members = trained.iter().map(|(member, (report, advice))| AdvisedMember {
+    let members = trained.iter().map(|(member, done)| AdvisedMember {
         name: &member.name,
-        metrics: &report.metrics,
-        advice,
+        metrics: &done.report.metrics,
+        advice: &done.advice,
     });
     let advice = of_ensemble(request.config, &report, &members.collect::<Vec<_>>());
-    Ok(Trained { run: ensemble, report, advice })
+    Ok(Trained { run: ensemble, report, advice, example })
+}
+
+/// What is kept of the training of a member.
+struct TrainedMember {
+    report: Report,
+    advice: Vec<String>,
+    example: Option<String>,
 }
 
 /// The error of a member's training, with the member's name where its configuration is to be changed.

@@ -58,6 +58,9 @@ pub struct Trained {
     /// Advice on the configuration and the data, a line each, where some applies; none for a run that
     /// was complete before.
     pub advice: Vec<String>,
+    /// A validation text of one short line, for a first search; none where there is none, or inputs are not plain texts,
+    /// and for a run that was complete before.
+    pub example: Option<String>,
 }
 
 /// Fits the learner of a configuration to its data, writes the run directory `out`, and evaluates it.
@@ -141,6 +144,7 @@ fn fit_one(
     let evaluator = Evaluator::new(&problem, &targets.space, &candidates)?;
     let corrections = corrections.with_words(&candidates)?;
     report::log_targets(&targets, &evaluator, started);
+    let example = report::example(&problem);
 
     // 4. model: where the fit starts from
     job.afford(&learner.needs(targets.space.width()))?;
@@ -175,7 +179,7 @@ fn fit_one(
     })?;
     let Some(decoding) = chosen else { return Trained::open(&run, &problem.device, advice) };
     let run = decoding.into_run(&problem, &run, targets, candidates, fitted)?;
-    Ok(Trained { run, report, advice })
+    Ok(Trained { run, report, advice, example })
 }
 
 impl Trained {
@@ -183,7 +187,8 @@ impl Trained {
     fn open(run: &RunDir, device: &Device, advice: Vec<String>) -> Result<Self, Error> {
         let path = run.path();
         let report = run.report()?.ok_or_else(|| Error::run(path, "the run is not complete"))?;
-        Ok(Self { run: Run::open_all(&[path.to_path_buf()], device)?, report, advice })
+        let run = Run::open_all(&[path.to_path_buf()], device)?;
+        Ok(Self { run, report, advice, example: None })
     }
 
     /// The run directory.

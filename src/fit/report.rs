@@ -14,7 +14,7 @@ use crate::decoding::evaluator::Evaluator;
 use crate::error::Error;
 use crate::learners::learner::Fitted;
 use crate::run_dir::{EXAMPLES, Report, RunDir, SolvedLine, write_text};
-use crate::targets::OutputTargets;
+use crate::targets::{OutputTargets, Problem};
 
 /// Logs that targets and candidates have been made.
 pub(super) fn log_targets(targets: &OutputTargets, evaluator: &Evaluator, started: Instant) {
@@ -28,6 +28,21 @@ pub(super) fn log_targets(targets: &OutputTargets, evaluator: &Evaluator, starte
         seconds = started.elapsed().as_secs_f64(),
         "targets made"
     );
+}
+
+/// The most characters of a text that is shown as an example.
+const SHORT: usize = 160;
+
+/// A validation text of one short line.
+pub(super) fn example(problem: &Problem) -> Option<String> {
+    if problem.config.encoder.abilities().spectra {
+        return None;
+    }
+    let texts = problem.dataset.validation.inputs.texts().ok()?;
+    let is_short = |text: &&String| {
+        !text.trim().is_empty() && !text.contains('\n') && text.chars().count() <= SHORT
+    };
+    texts.iter().find(is_short).cloned()
 }
 
 /// Tells the observer and the log of a model without steps what its metrics are on the validation split.

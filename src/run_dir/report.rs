@@ -204,7 +204,11 @@ fn summary(config: &Checked, report: Option<&Report>) -> String {
         "# {}\n\n{members}A model of dsokr {} that maps {} to structured outputs: encoder {}, output kernel {}, seed {}.\n",
         config.name,
         env!("CARGO_PKG_VERSION"),
-        config.data.facts().inputs,
+        if config.encoder.abilities().spectra {
+            "mass spectra".to_owned()
+        } else {
+            config.data.facts().inputs.to_string()
+        },
         code(config.encoder.kind()),
         code(&config.output.kernel_name()),
         config.seed
@@ -266,6 +270,11 @@ fn usage(config: &Checked) -> String {
         config.data.facts().inputs,
         &config.ensemble,
     ) {
+        (InputKind::Texts, _) if config.encoder.abilities().spectra => [
+            "dsokr search . \"$(cat spectrum.mgf)\"",
+            "let answer = run.search(&std::fs::read_to_string(\"spectrum.mgf\")?, 5)?;\n",
+            "model.search(open(\"spectrum.mgf\").read(), k=5)\n",
+        ],
         (InputKind::Texts, _) => [
             "dsokr search . \"a text\"",
             "let answer = run.search(\"a text\", 5)?;\n",

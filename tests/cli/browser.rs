@@ -154,7 +154,7 @@ fn the_page_searches_filters_copies_and_turns_pages() {
     browser.keys("#query", &format!("A carboxylic acid with a bromine atom.{ENTER}"));
     browser.wait("document.querySelectorAll('.card').length === 20");
     browser.wait(
-        "[...document.images].slice(0, 2).every(image => image.complete && image.naturalWidth > 0)",
+        "[...document.querySelectorAll('.card img')].slice(0, 2).every(image => image.complete && image.naturalWidth > 0)",
     );
     assert_eq!(browser.value("document.querySelector('.rank').textContent"), json!("1"));
     // the answer is on the first screen, below one line with examples, filters and export
@@ -342,6 +342,12 @@ fn the_page_draws_spectra_and_marks_explained_peaks() {
     browser.keys("#query", &format!("[[45.0341, 1], [31.0184, 2]]{ENTER}"));
     browser.wait("document.querySelectorAll('.card').length === 20");
     browser.wait("document.querySelectorAll('#spectrum text.title').length === 2");
+    // the largest peak that is a fragment is drawn, and another one when the list is walked through
+    browser.wait("document.querySelectorAll('#spectrum .fragment').length > 0");
+    browser.wait("/atoms=/.test(document.getElementById('fragment-image').src)");
+    browser.click("#fragments summary");
+    browser.click("#fragment-list li:last-child button");
+    browser.wait("document.getElementById('fragment-says').textContent === document.querySelector('#fragment-list li:last-child').textContent");
     browser.click("#zoom-in");
     browser.wait("!document.getElementById('zoom-out').disabled");
     assert_eq!(browser.broken_rules(), Vec::<String>::new());

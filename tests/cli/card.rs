@@ -82,3 +82,14 @@ fn a_card_without_a_licence_or_metrics_says_so() {
         sandbox.fail(&arguments, 2, &["data.licence", "one line of text"]);
     }
 }
+
+#[test]
+fn a_training_ends_with_a_search_that_can_be_run() {
+    let sandbox = Sandbox::new();
+    let printed = sandbox.succeed(&["train", "small.toml"]);
+    let command = printed.lines().find_map(|line| line.strip_prefix("try: ")).unwrap();
+    let (_, text) = command.split_once(" search runs/small ").unwrap();
+    let text = text.trim_matches('"');
+    assert!(sandbox.read("data/small/validation.tsv").contains(text), "{command}");
+    assert!(sandbox.succeed(&["search", "runs/small", text]).contains("score"));
+}

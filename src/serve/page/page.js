@@ -10,7 +10,7 @@ const state = { models: [], model: null, limits: null, groups: [], skip: 0, take
 function make(name, attributes = {}, ...children) {
   const element = document.createElement(name);
   for (const [key, value] of Object.entries(attributes)) {
-    if (key === "onclick") element.addEventListener("click", value);
+    if (typeof value === "function") element.addEventListener(key.slice("on".length), value);
     else if (value !== null && value !== undefined) element.setAttribute(key, value);
   }
   element.append(...children.flat().filter((child) => child !== null && child !== undefined));

@@ -171,7 +171,7 @@ function readSpectrum(line) {
 const FRAME = { width: 900, height: 360, left: 64, right: 884, top: 30, bottom: 312, label: 54 };
 
 /** What is drawn, and the part of it that is shown: m/z from `low` to `high`. */
-const drawn = { query: null, nearest: null, explained: null, low: 0, high: 1, whole: [0, 1] };
+const drawn = { query: null, nearest: null, hit: null, peak: null, low: 0, high: 1, whole: [0, 1] };
 
 /** An element of an SVG. */
 function svg(name, attributes, ...children) {
@@ -222,14 +222,34 @@ function axes() {
   return parts;
 }
 
+/** What a hit says of peaks, by the places of the peaks: fragments, and formulas where no fragment has the mass. */
+function explanationsOf(hit) {
+  const formulas = (hit?.explained ?? []).map((part) => [part.peak, part]);
+  const fragments = (hit?.fragments?.peaks ?? []).map((part) => [part.peak, part]);
+  return new Map([...formulas, ...fragments]);
+}
+
+/** What is said of a peak. */
+function peakWords(mz, share, part) {
+  const peak = `m/z ${mz}, ${(100 * share).toFixed(1)} %`;
+  if (!part) return peak;
+  const cut = part.broken ? `, ${part.broken.length ? plural(part.broken.length, "bond cut", "bonds cut") : "no bond cut"}` : "";
+  return `${peak}: ${part.formula} (${part.ppm.toFixed(1)} ppm)${cut}`;
+}
+
 /** The peaks of a spectrum, upwards or downwards, the largest of them with their m/z, those that are explained in colour. */
 function sticks({ peaks }, sign, explanations) {
-  const shown = peaks.map(([mz, share], place) => ({ mz, share, part: explanations.get(place) }))
+  const shown = peaks.map(([mz, share], place) => ({ mz, share, place, part: explanations.get(place) }))
     .filter(({ mz }) => drawn.low <= mz && mz <= drawn.high);
-  const parts = shown.map(({ mz, share, part }) => {
-    const says = `m/z ${mz}, ${(100 * share).toFixed(1)} %${part ? `: ${part.formula} (${part.ppm.toFixed(1)} ppm)` : ""}`;
-    return svg("line", { x1: xOf(mz), x2: xOf(mz), y1: yOf(0, sign), y2: yOf(Math.max(0.01, share), sign), class: part ? "peak explained" : "peak" },
-      svg("title", {}, says));
+  const parts = shown.flatMap(({ mz, share, place, part }) => {
+    const ends = { x1: xOf(mz), x2: xOf(mz), y1: yOf(0, sign), y2: yOf(Math.max(0.01, share), sign) };
+    const chosen = sign > 0 && place === drawn.peak ? " chosen-peak" : "";
+    const kind = part ? ` explained${part.atoms ? " fragment" : ""}` : "";
+    const title = () => svg("title", {}, peakWords(mz, share, part));
+    const stick = svg("line", { ...ends, class: `peak${kind}${chosen}` }, title());
+    if (!part?.atoms) return [stick];
+    const target = svg("line", { ...ends, class: "target", "data-peak": place }, title());
+    return [stick, target];
   });
   // Labels of the largest peaks, where they do not meet.
   const labelled = [];
@@ -256,8 +276,8 @@ function precursorLine({ precursor }, sign) {
 
 /** Draws the spectrum upwards, with the peaks that a candidate explains, and the nearest training spectrum downwards. */
 function drawSpectrum() {
-  const { query, nearest, explained } = drawn;
-  const explanations = new Map((explained ?? []).map((part) => [part.peak, part]));
+  const { query, nearest } = drawn;
+  const explanations = explanationsOf(drawn.hit);
   const frame = at("spectrum-drawing");
   frame.setAttribute("viewBox", `0 0 ${FRAME.width} ${FRAME.height}`);
   frame.setAttribute("aria-label", `spectrum of ${plural(query.peaks.length, "peak", "peaks")}, ${explanations.size} of them explained`
@@ -283,7 +303,8 @@ function showSpectrum(answer, hit, mirrored) {
   const near = (answer.nearest ?? [])[mirrored];
   drawn.query = readSpectrum(answer.spectrum);
   drawn.nearest = near ? readSpectrum(near.text) : null;
-  drawn.explained = hit?.explained;
+  drawn.hit = hit;
+  drawn.peak = null;
   const masses = [drawn.query, drawn.nearest].filter(Boolean).flatMap(({ precursor, peaks }) => [precursor, ...peaks.map(([mz]) => mz)]);
   const low = Math.min(...masses);
   const high = Math.max(...masses);
@@ -291,21 +312,53 @@ function showSpectrum(answer, hit, mirrored) {
   drawn.whole = [low - margin, high + margin];
   [drawn.low, drawn.high] = drawn.whole;
   drawSpectrum();
-  const above = hit?.explained ? `Above: the query; peaks in colour are fragments of candidate ${hit.rank}, ${hit.id}.` : "Above: the query.";
+  showFragments();
+  const coloured = hit?.fragments ? `thick peaks in colour are fragments of candidate ${hit.rank}, ${hit.id}; thin ones have a formula within its own`
+    : `peaks in colour have a formula within that of candidate ${hit?.rank}, ${hit?.id}`;
+  const above = hit?.explained || hit?.fragments ? `Above: the query; ${coloured}.` : "Above: the query.";
   at("spectrum-says").textContent = near
     ? `${above} Below: the training spectrum of ${near.id}${near.label ? ` (${near.label})` : ""}, similarity ${near.similarity.toFixed(2)}.` : above;
 }
 
+/** Lists the peaks of the drawn spectrum that are fragments of the drawn hit, and draws the largest of them. */
+function showFragments() {
+  const fragments = drawn.hit?.fragments?.peaks ?? [];
+  at("fragment").hidden = !fragments.length;
+  at("fragments").hidden = !fragments.length;
+  if (!fragments.length) return;
+  at("fragments-title").textContent = `${plural(fragments.length, "peak is a fragment", "peaks are fragments")} of candidate ${drawn.hit.rank}`;
+  const shareOf = ({ peak }) => drawn.query.peaks[peak][1];
+  at("fragment-list").replaceChildren(...fragments.map((fragment) => {
+    const [mz, share] = drawn.query.peaks[fragment.peak];
+    const show = () => chooseFragment(fragment);
+    return make("li", {}, make("button", { type: "button", onclick: show, onfocus: show, onmouseenter: show }, peakWords(mz, share, fragment)));
+  }));
+  chooseFragment(fragments.reduce((largest, fragment) => (shareOf(fragment) > shareOf(largest) ? fragment : largest)));
+}
+
+/** Draws the candidate with the atoms of a fragment marked. */
+function chooseFragment(fragment) {
+  if (drawn.peak === fragment.peak) return;
+  drawn.peak = fragment.peak;
+  const [mz, share] = drawn.query.peaks[fragment.peak];
+  const address = new URLSearchParams({ model: state.model.name, id: drawn.hit.id, atoms: fragment.atoms.join(",") });
+  at("fragment-image").src = `api/drawing?${address}`;
+  at("fragment-image").alt = `drawing of candidate ${drawn.hit.id} with ${plural(fragment.atoms.length, "atom", "atoms")} marked`;
+  at("fragment-says").textContent = peakWords(mz, share, fragment);
+  drawSpectrum();
+}
+
 /** How much a hit explains, as a button that marks it. */
 function explains(hit, answer) {
-  if (!hit.explained) return null;
+  const parts = hit.fragments?.peaks ?? hit.explained;
+  if (!parts) return null;
   const { peaks } = readSpectrum(answer.spectrum);
   const total = peaks.reduce((sum, [, share]) => sum + share, 0);
-  const explained = hit.explained.reduce((sum, { peak }) => sum + peaks[peak][1], 0);
+  const explained = parts.reduce((sum, { peak }) => sum + peaks[peak][1], 0);
   return make("button", { type: "button", class: "explains", onclick: () => {
     showSpectrum(answer, hit, 0);
     at("spectrum").scrollIntoView({ block: "nearest" });
-  } }, `explains ${hit.explained.length} of ${plural(peaks.length, "peak", "peaks")}, ${percent(explained / total)} of the intensity`);
+  } }, `explains ${parts.length} of ${plural(peaks.length, "peak", "peaks")}, ${percent(explained / total)} of the intensity`);
 }
 
 /** Zooms to a range that is dragged over the drawing, or by buttons. */
@@ -321,6 +374,11 @@ function listenToSpectrum() {
   frame.addEventListener("pointerdown", (event) => {
     from = x(event);
     frame.setPointerCapture(event.pointerId);
+  });
+  frame.addEventListener("pointerover", (event) => {
+    const peak = Number(event.target.dataset?.peak ?? NaN);
+    const fragment = drawn.hit?.fragments?.peaks.find((part) => part.peak === peak);
+    if (fragment && from === null) chooseFragment(fragment);
   });
   frame.addEventListener("pointermove", (event) => {
     if (from === null) return;
