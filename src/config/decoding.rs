@@ -109,6 +109,22 @@ pub struct RerankerConfig {
     pub refit: bool,
     /// The words of a query's text against the structures of candidates; not compared, if left out.
     pub words: Option<WordsConfig>,
+    /// A query's spectrum against the fragments of candidates and against training spectra; not compared, if left out.
+    pub spectra: Option<SpectraConfig>,
+}
+
+/// What a spectrum says of molecules, as further features of the reranker: the precursor's mass, what the fragments of a
+/// candidate explain, how usual these fragments are for such peaks in training spectra, and how alike a candidate is to the
+/// molecules of similar ones. Nothing is read from the formula that a spectrum names.
+///
+/// The network learns from the first candidates of each spectrum, and from those within 10 ppm of the precursor. Inputs are
+/// spectra, and `output.label` is the column of SMILES.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema, SmartDefault)]
+#[serde(deny_unknown_fields, default)]
+pub struct SpectraConfig {
+    /// How far a peak may be from a fragment's ion and from another peak, in millionths of its m/z.
+    #[default(10.0)]
+    pub tolerance: f64,
 }
 
 /// Words of texts together with facts about molecules, as a further feature of the reranker: how much likelier a text
@@ -130,6 +146,10 @@ impl RerankerConfig {
         let key = |name: &str| format!("decoding.reranker.{name}");
         ensure(candidates > 1, key("candidates"), candidates, "at least 2")?;
         ensure(neighbours > 0, key("neighbours"), neighbours, "at least 1")?;
+        if let Some(SpectraConfig { tolerance }) = self.spectra {
+            let holds = tolerance > 0.0 && tolerance <= 1000.0;
+            ensure(holds, key("spectra.tolerance"), tolerance, "a number above 0, at most 1000")?;
+        }
         self.parts().validate()?;
         let allowed = "true: several parts need a fit each";
         ensure(refit || self.held_out_folds == 1, key("refit"), refit, allowed)

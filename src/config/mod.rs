@@ -31,7 +31,7 @@ pub use beyond::BeyondConfig;
 pub use checked::Checked;
 pub(crate) use decoding::IN_ENSEMBLES;
 pub use decoding::{
-    DecodingConfig, ExpectedF1Config, HubConfig, RerankerConfig, Search, WordsConfig,
+    DecodingConfig, ExpectedF1Config, HubConfig, RerankerConfig, Search, SpectraConfig, WordsConfig,
 };
 pub use dsokr_train::{Decay, Every, GroupConfig, LossConfig, OptimizerName, TrainingConfig};
 pub use encoder::EncoderTable;
@@ -200,6 +200,7 @@ impl Config {
         }
         let abilities = self.encoder.abilities();
         let reranker = self.decoding.reranker.as_ref();
+        let compares_spectra = reranker.is_some_and(|settings| settings.spectra.is_some());
         let rules = [
             Rule {
                 key: "sketch.full",
@@ -219,6 +220,11 @@ impl Config {
                 because: "it needs an encoder that predicts training pairs without having seen them, such as encoder.kind = \"kernel-machine\" with encoder.solver.name \"closed-form\" or \"sketched\", \
                           without encoder.predictions of kind \"embedded\", with encoder.inputs of kind \"ngrams\" or \"vectors\" \
                           and sketch.full = false; remove it",
+            },
+            Rule {
+                key: "decoding.reranker.spectra",
+                refused_when: compares_spectra && !abilities.spectra,
+                because: "it needs an encoder that reads spectra; remove it",
             },
             Rule {
                 key: "decoding.reranker.refit",

@@ -8,3 +8,4 @@ pub(crate) mod evaluator;
 pub(crate) mod filter;
 pub(crate) mod lexicon;
 pub(crate) mod perfect;
+pub(crate) mod spectra;

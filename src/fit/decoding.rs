@@ -5,7 +5,7 @@ use dsokr_decode::{Candidates, Reranker};
 
 use super::hubs;
 use super::predictions::Predictions;
-use super::reranker::{self, PairWords};
+use super::reranker::{self, PairTexts};
 use crate::decoding::evaluator::Evaluator;
 use crate::error::{Error, ensure};
 use crate::learners::choice::Choice;
@@ -17,8 +17,8 @@ use crate::targets::{OutputTargets, Problem};
 /// The corrections that a configuration asks for, checked against its training pairs.
 pub(super) struct Corrections<'a> {
     problem: &'a Problem,
-    /// Words of texts and facts about outputs, for the reranker.
-    words: Option<PairWords<'a>>,
+    /// What the reranker compares of texts.
+    texts: Option<PairTexts<'a>>,
 }
 
 /// The parts that predictions are decoded with.
@@ -44,24 +44,24 @@ impl<'a> Corrections<'a> {
         if let Some(settings) = &decoding.reranker {
             reranker::check(settings, problem.len())?;
         }
-        Ok(Self { problem, words: None })
+        Ok(Self { problem, texts: None })
     }
 
-    /// The corrections with the words that the reranker compares.
+    /// The corrections with what the reranker compares of texts.
     ///
     /// # Errors
     /// A lexicon that cannot be read; inputs that are not texts, or candidates that are not molecules.
-    pub fn with_words(self, candidates: &Candidates) -> Result<Self, Error> {
-        let words = match &self.problem.config.decoding.reranker {
-            Some(settings) => PairWords::read(settings, self.problem, candidates)?,
+    pub fn with_texts(self, candidates: &Candidates) -> Result<Self, Error> {
+        let texts = match &self.problem.config.decoding.reranker {
+            Some(settings) => PairTexts::read(settings, self.problem, candidates)?,
             None => None,
         };
-        Ok(Self { words, ..self })
+        Ok(Self { texts, ..self })
     }
 
     /// The text of the lexicon of words.
     pub fn lexicon(&self) -> Option<&str> {
-        self.words.as_ref().map(PairWords::lexicon)
+        self.texts.as_ref().and_then(PairTexts::lexicon)
     }
 
     /// Fits the corrections to a fitted model, and writes them into its run. Everything is chosen and fitted without
@@ -91,7 +91,7 @@ impl<'a> Corrections<'a> {
             let folds = reranker::fold_predictions(settings, self.problem, learner, targets)?;
             let fitted = reranker::fit(
                 settings,
-                self.words.as_ref(),
+                self.texts.as_ref(),
                 &folds,
                 self.problem,
                 targets,

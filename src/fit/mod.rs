@@ -142,7 +142,7 @@ fn fit_one(
     let targets = job.stage("targets", || learner.targets(&problem))?;
     let candidates = targets.space.candidates(&problem.dataset.outputs, &problem.ranks)?;
     let evaluator = Evaluator::new(&problem, &targets.space, &candidates)?;
-    let corrections = corrections.with_words(&candidates)?;
+    let corrections = corrections.with_texts(&candidates)?;
     report::log_targets(&targets, &evaluator, started);
     let example = report::example(&problem);
 

@@ -4,21 +4,27 @@ use std::sync::{Arc, OnceLock};
 
 use dsokr_data::{DataRoot, Dataset};
 use dsokr_decode::{
-    CandidateBlocks, Candidates, Lexicon, Neighbourhood, Queries, Reranker, RerankerExamples,
-    RerankerFeatures, Words,
+    CandidateBlocks, Candidates, Evidence, Lexicon, Neighbourhood, Queries, Reranker,
+    RerankerExamples, RerankerFeatures, Words,
 };
+use dsokr_spectra::Polarity;
 use rayon::prelude::*;
 use tracing::info;
 
-use crate::config::RerankerConfig;
+use crate::config::candidate_rule::{CandidateMasses, CandidateRule};
 use crate::config::folds::repeated;
+use crate::config::{RerankerConfig, SpectraConfig};
 use crate::decoding::lexicon::MoleculeLexicon;
+use crate::decoding::spectra::TrainingSpectra;
 use crate::error::{Error, ensure};
 use crate::learners::learner::{Fit, FoldPredictions};
 use crate::metrics::molecules::are_smiles;
 use crate::run_dir::{HeldOut, UnseenPairs};
 use crate::targets::memory::Need;
 use crate::targets::{OutputTargets, Problem};
+
+/// How far a candidate's ion may be from the precursor, in millionths, in the lists that examples of spectra have too.
+const WINDOW: f64 = 10.0;
 
 /// Checks the settings against the number n of training pairs.
 pub(super) fn check(settings: &RerankerConfig, n: usize) -> Result<(), Error> {
@@ -29,19 +35,72 @@ pub(super) fn check(settings: &RerankerConfig, n: usize) -> Result<(), Error> {
     ensure(neighbours <= rest, key, neighbours, allowed)
 }
 
-/// Words of texts and facts about outputs, as the training pairs have them.
-pub(super) struct PairWords<'a> {
-    lexicon: Arc<dyn Lexicon>,
+/// What the reranker compares of the texts of training pairs with outputs.
+pub(super) struct PairTexts<'a> {
     texts: &'a [String],
+    words: Option<PairWords>,
+    spectra: Option<PairSpectra>,
+}
+
+impl<'a> PairTexts<'a> {
+    /// Reads what the settings name; none where they name nothing that is in texts.
+    pub fn read(
+        settings: &RerankerConfig,
+        problem: &'a Problem,
+        candidates: &Candidates,
+    ) -> Result<Option<Self>, Error> {
+        let words = PairWords::read(settings, problem, candidates)?;
+        let spectra = PairSpectra::read(settings, problem, candidates)?;
+        if words.is_none() && spectra.is_none() {
+            return Ok(None);
+        }
+        Ok(Some(Self { texts: problem.dataset.train.inputs.texts()?, words, spectra }))
+    }
+
+    /// The lexicon as a text.
+    pub fn lexicon(&self) -> Option<&str> {
+        self.words.as_ref().map(|words| words.lexicon.text())
+    }
+}
+
+/// Training spectra with their molecules.
+struct PairSpectra {
+    spectra: TrainingSpectra,
+    masses: CandidateMasses,
+}
+
+impl PairSpectra {
+    /// Reads the training spectra where the settings compare them.
+    fn read(
+        settings: &RerankerConfig,
+        problem: &Problem,
+        candidates: &Candidates,
+    ) -> Result<Option<Self>, Error> {
+        let Some(SpectraConfig { tolerance }) = settings.spectra else { return Ok(None) };
+        let dataset: &Dataset = &problem.dataset;
+        let key = "decoding.reranker.spectra";
+        let allowed = "absent, or with the column of SMILES as output.label";
+        ensure(are_smiles(candidates), key, "given", allowed)?;
+        let label = |output: &Option<usize>| output.map(|at| dataset.outputs.labels[at].clone());
+        let texts = dataset.train.inputs.texts()?.iter().cloned();
+        let pairs = texts.zip(dataset.train.outputs.iter().map(label)).collect();
+        let spectra = TrainingSpectra::read(pairs, tolerance)?;
+        Ok(Some(Self { spectra, masses: CandidateMasses::default() }))
+    }
+}
+
+/// Words of texts and facts about outputs, as the training pairs have them.
+struct PairWords {
+    lexicon: Arc<dyn Lexicon>,
     /// What the text of each training pair says, and what holds of its output.
     pairs: Vec<(Vec<bool>, Vec<Option<bool>>)>,
 }
 
-impl<'a> PairWords<'a> {
+impl PairWords {
     /// Reads the words that the settings name; none where they name no words.
-    pub fn read(
+    fn read(
         settings: &RerankerConfig,
-        problem: &'a Problem,
+        problem: &Problem,
         candidates: &Candidates,
     ) -> Result<Option<Self>, Error> {
         let Some(lexicon) = read_lexicon(settings, &problem.root)? else { return Ok(None) };
@@ -59,12 +118,7 @@ impl<'a> PairWords<'a> {
         };
         let pairs = texts.par_iter().zip(&dataset.train.outputs);
         let pairs = pairs.map(|(text, output)| (lexicon.said(text), holds(output))).collect();
-        Ok(Some(Self { lexicon, texts, pairs }))
-    }
-
-    /// The lexicon as a text.
-    pub fn lexicon(&self) -> &str {
-        self.lexicon.text()
+        Ok(Some(Self { lexicon, pairs }))
     }
 
     /// The weights by some training pairs.
@@ -131,14 +185,14 @@ struct FoldExamples {
     added: usize,
     /// What a reranker reads that has not seen the fold.
     features: RerankerFeatures,
-    /// The texts of the examples, where words are compared.
+    /// The texts of the examples, where they are compared.
     texts: Option<Vec<String>>,
 }
 
 /// What the examples of a reranker are made of.
 struct Training<'a> {
     settings: &'a RerankerConfig,
-    words: Option<&'a PairWords<'a>>,
+    texts: Option<&'a PairTexts<'a>>,
     /// The weights of words by all training pairs.
     all_words: Option<Words>,
     problem: &'a Problem,
@@ -152,14 +206,14 @@ struct Training<'a> {
 ///
 /// A training pair shows what the first candidates of an unseen query look like if nothing has seen its output: neither
 /// the model, nor the hub constants, nor the predictions that it is compared with. So they are made
-/// anew without each fold of the pairs. So are the weights of words.
+/// anew without each fold of the pairs. So are the weights of words, and what is counted of spectra.
 ///
 /// Outputs have one text each in many data sets, so of these examples the network learns that training outputs are not
 /// the answers. Some of the pairs that the model knows are examples too: a text that comes again, or nearly so, finds
 /// its output.
 pub(super) fn fit(
     settings: &RerankerConfig,
-    words: Option<&PairWords>,
+    texts: Option<&PairTexts>,
     folds: &[FoldPredictions],
     problem: &Problem,
     targets: &OutputTargets,
@@ -168,12 +222,12 @@ pub(super) fn fit(
 ) -> Result<FittedReranker, Error> {
     let p = candidates.dim();
     let pairs = problem.dataset.train.ids.len();
-    let all_words = match words {
+    let all_words = match texts.and_then(|texts| texts.words.as_ref()) {
         Some(words) => Some(words.fit(0..pairs)?.for_rows(candidates.distinct())),
         None => None,
     };
     let outputs = targets.coordinates()?;
-    let training = Training { settings, words, all_words, problem, outputs, candidates };
+    let training = Training { settings, texts, all_words, problem, outputs, candidates };
 
     let mut examples = RerankerExamples::new(settings.candidates);
     let mut first: Option<FoldExamples> = None;
@@ -206,8 +260,10 @@ pub(super) fn fit(
         _ => None,
     };
     let unit = Queries::new(p, &held_out.predictions)?.normalised();
+    let all_pairs: Vec<usize> = (0..pairs).collect();
+    let evidence = training.evidence(&all_pairs);
     let neighbourhood = Neighbourhood::new(p, unit, training.outputs, settings.neighbours)?;
-    let features = RerankerFeatures { neighbourhood, words: training.all_words };
+    let features = RerankerFeatures { neighbourhood, words: training.all_words, evidence };
     Ok(FittedReranker { reranker: Reranker::fit(&examples, features, seed)?, unseen })
 }
 
@@ -229,7 +285,7 @@ impl Training<'_> {
         let predictions = [fold.fold.predictions.as_slice(), &fold.fitted].concat();
         let predictions = Queries::new(p, &predictions)?.normalised();
         let texts: Option<Vec<String>> =
-            self.words.map(|words| shown.iter().map(|&pair| words.texts[pair].clone()).collect());
+            self.texts.map(|all| shown.iter().map(|&pair| all.texts[pair].clone()).collect());
         let queries = Queries::new(p, &predictions)?;
         let queries = match &texts {
             Some(texts) => queries.with_texts(texts)?,
@@ -239,6 +295,14 @@ impl Training<'_> {
         let gold: Vec<Option<u32>> = shown.iter().map(row).collect();
         let before = examples.len();
         examples.add(&queries, &gold, &among, &features)?;
+        if let Some(spectra) = self.texts.and_then(|texts| texts.spectra.as_ref()) {
+            let split = self.problem.dataset.train.select(&shown)?;
+            let window = CandidateRule::Mass(WINDOW);
+            let polarity = Polarity::Positive;
+            if let Some(lists) = window.lists(&split, &among, &spectra.masses, polarity)? {
+                examples.add_listed(&queries, &gold, &lists, &among, &features)?;
+            }
+        }
         Ok(FoldExamples { added: examples.len() - before, features, texts })
     }
 
@@ -249,10 +313,17 @@ impl Training<'_> {
         let outputs = outputs.collect();
         let neighbourhood =
             Neighbourhood::new(p, leave_one_out, outputs, self.settings.neighbours)?;
-        let words = match (self.words, &self.all_words) {
+        let words = self.texts.and_then(|texts| texts.words.as_ref());
+        let words = match (words, &self.all_words) {
             (Some(words), Some(all)) => Some(words.fit(rest.iter().copied())?.with_rows_of(all)),
             _ => None,
         };
-        Ok(RerankerFeatures { neighbourhood, words })
+        Ok(RerankerFeatures { neighbourhood, words, evidence: self.evidence(rest) })
+    }
+
+    /// What spectra say by some of the pairs; none where they are not compared.
+    fn evidence(&self, pairs: &[usize]) -> Option<Arc<dyn Evidence>> {
+        let spectra = self.texts?.spectra.as_ref()?;
+        Some(Arc::new(spectra.spectra.evidence(pairs)))
     }
 }

@@ -8,6 +8,7 @@ use dsokr_train::{OptimizerName, TrainingConfig};
 
 use crate::config::folds::REPEATED;
 use crate::config::{Checked, RerankerConfig};
+use crate::decoding::spectra::SpectrumEvidence;
 use crate::targets::memory::{Budget, Need};
 
 /// Bytes that the engine of a GPU takes for arrays of up to 64 KiB, and those that it leaves free at most behind each copy
@@ -25,8 +26,7 @@ pub(crate) fn of_reranker(
     p: usize,
     fit: impl Fn(usize) -> Cost,
 ) -> Need {
-    let RerankerConfig { candidates: size, neighbours, held_out_folds, refit, ref words, .. } =
-        *settings;
+    let RerankerConfig { candidates: size, neighbours, held_out_folds, refit, .. } = *settings;
     let n = dataset.train.ids.len();
     let rest = settings.parts().rest(n);
     let Cost { bytes, multiplications } =
@@ -35,9 +35,11 @@ pub(crate) fn of_reranker(
         [n, n - rest, p, size, held_out_folds, neighbours].map(|count| count as f64);
     let candidates = dataset.outputs.candidates.len() as f64;
     let rest = n - part;
-    let queries = parts * (part + rest / REPEATED as f64);
+    let lists = if settings.spectra.is_some() { 2.0 } else { 1.0 };
+    let queries = lists * parts * (part + rest / REPEATED as f64);
     let hubs = if config.decoding.hubs.is_some() { rest * candidates * p } else { 0.0 };
-    let [examples, network] = Reranker::cost(queries, size, words.is_some());
+    let evidence = if settings.spectra.is_some() { SpectrumEvidence::LEN } else { 0 };
+    let [examples, network] = Reranker::cost(queries, size, settings.words.is_some(), evidence);
     // scores of all candidates and pairs, and those of the first ones with their neighbours' outputs
     let scoring = queries * p * (candidates + rest + size * neighbours);
     // predictions of all fits, the outputs and what is compared with them, and the candidates again

@@ -233,9 +233,9 @@ impl Run {
         let count = self.members.len();
         let found = format_args!("given, for {count} members");
         ensure(count == 1, key, found, "a run of one model")?;
-        let words = self.members[0].reranker.as_ref().and_then(Reranker::words);
-        let allowed = "texts: the reranker of the run compares their words with candidates";
-        ensure(words.is_none(), key, "given", allowed)?;
+        let reads_texts = self.members[0].reranker.as_ref().is_some_and(Reranker::reads_texts);
+        let allowed = "texts: the reranker of the run compares them with candidates";
+        ensure(!reads_texts, key, "given", allowed)?;
         let read = |_: &Member| Ok(Split::texts(vec![String::new(); queries]));
         self.predict_with(processes, read, None, |_, _| Ok(z.to_vec()))
     }

@@ -36,7 +36,7 @@ pub struct HeldOut {
 pub(crate) struct UnseenPairs {
     /// The training pairs, in rising order.
     pub pairs: Vec<usize>,
-    /// The text of each pair, where the reranker compares words.
+    /// The text of each pair, where the reranker compares texts.
     pub texts: Option<Vec<String>>,
 }
 

@@ -66,6 +66,7 @@ mod signals;
 mod slurm;
 mod spectra;
 mod spectra_candidates;
+mod spectra_reranker;
 mod strangers;
 mod sums;
 mod synthetic;

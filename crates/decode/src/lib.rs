@@ -80,7 +80,9 @@ pub use queries::Queries;
 pub use rank::Rank;
 pub use rank_metrics::{MRR, RANK_METRICS, RankMetric, RankSummary, RankValues};
 pub use ranked_hits::{RankedHit, RankedHits};
-pub use reranker::{Lexicon, Neighbourhood, Reranker, RerankerExamples, RerankerFeatures, Words};
+pub use reranker::{
+    Evidence, Lexicon, Neighbourhood, Reranker, RerankerExamples, RerankerFeatures, Words,
+};
 pub use shards::{AllCandidates, CandidatePlace, ShardSet, Shards, SomeCandidates};
 
 /// The program of the README, which runs as a test.

@@ -5,10 +5,11 @@ use std::path::Path;
 use std::sync::Arc;
 
 use dsokr_core::store::{Stored, read_text};
-use dsokr_decode::{Lexicon, Reranker};
+use dsokr_decode::{Evidence, Lexicon, Reranker};
 use dsokr_molecule::{Fact, Molecule};
 use regex::{Regex, RegexSet, RegexSetBuilder};
 
+use crate::decoding::spectra::SpectrumEvidence;
 use crate::error::Error;
 
 /// The words that come with the program, made for names and descriptions as ChEBI has them.
@@ -26,13 +27,23 @@ const MOST: usize = 10_000;
 /// Most bytes of a line.
 const LONGEST: usize = 10_000;
 
-/// Reads a reranker with the lexicon in its file.
+/// Reads a reranker with the lexicon and the training spectra in its file.
 pub(crate) fn read_reranker(stored: &Stored) -> Result<Reranker, Error> {
     let parse = |text| -> Result<Arc<dyn Lexicon>, Error> {
         Ok(Arc::new(MoleculeLexicon::parse(text, stored.path())?))
     };
     let lexicon = stored.metadata(Reranker::LEXICON).ok().map(parse).transpose()?;
-    Ok(Reranker::read(stored, lexicon)?)
+    let evidence = match Reranker::evidence_text(stored)? {
+        None => None,
+        Some(text) => {
+            let evidence = SpectrumEvidence::parse(&text).ok_or_else(|| {
+                dsokr_core::Error::file(stored.path(), "its training spectra cannot be read")
+            })?;
+            let evidence: Arc<dyn Evidence> = Arc::new(evidence);
+            Some(evidence)
+        }
+    };
+    Ok(Reranker::read(stored, lexicon, evidence)?)
 }
 
 /// Pairs of a regular expression on the text in lower case and a [`Fact`] about the molecule of a label.

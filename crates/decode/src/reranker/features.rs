@@ -1,10 +1,13 @@
-//! All numbers that the network has of a candidate: what the training pairs nearest to a query say of it, and words.
+//! All numbers that the network has of a candidate: what the training pairs nearest to a query say of it, words and further
+//! evidence.
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
 use dsokr_core::Error;
 
 use super::Seen;
+use super::evidence::Evidence;
 use super::rows::{AGREEMENT, agreement, among_rows, dots, largest, length, mean, several};
 use super::words::Words;
 use crate::error::{check_range, check_whole_rows};
@@ -143,22 +146,48 @@ pub struct RerankerFeatures {
     pub neighbourhood: Neighbourhood,
     /// The words of the query's text; then every query needs a [text](Queries::with_texts).
     pub words: Option<Words>,
+    /// Further evidence in the query's text; then every query needs one too.
+    pub evidence: Option<Arc<dyn Evidence>>,
+}
+
+/// How many numbers describe a candidate, and where they are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct FeatureKinds {
+    /// Whether there are words.
+    pub words: bool,
+    /// Number of further numbers, and of the first of them, which few examples suffice for.
+    pub evidence: usize,
+    pub first_evidence: usize,
+}
+
+impl FeatureKinds {
+    /// Returns the number of features.
+    pub fn features(self) -> usize {
+        2 * self.values()
+    }
+
+    /// Returns whether a feature is one of those that few examples suffice for.
+    pub fn is_first(self, feature: usize) -> bool {
+        let words = FEATURES + usize::from(self.words);
+        let is_evidence = (words..words + self.first_evidence).contains(&feature);
+        feature < MEANS || (self.words && feature == FEATURES) || is_evidence
+    }
+
+    /// Returns the number of features without ranks.
+    fn values(self) -> usize {
+        FEATURES + usize::from(self.words) + self.evidence
+    }
 }
 
 impl RerankerFeatures {
-    /// Returns numbers that describe a candidate, with words or without.
-    pub(super) fn features(words: bool) -> usize {
-        2 * Self::values(words)
-    }
-
-    /// Returns whether a number is one of those that few examples suffice for.
-    pub(super) fn is_first(feature: usize, words: bool) -> bool {
-        feature < MEANS || (words && feature == FEATURES)
-    }
-
-    /// Returns the same without ranks.
-    fn values(words: bool) -> usize {
-        FEATURES + usize::from(words)
+    /// Returns how many numbers describe a candidate.
+    pub(super) fn kinds(&self) -> FeatureKinds {
+        let evidence = self.evidence.as_ref();
+        FeatureKinds {
+            words: self.words.is_some(),
+            evidence: evidence.map_or(0, |evidence| evidence.len()),
+            first_evidence: evidence.map_or(0, |evidence| evidence.first()),
+        }
     }
 
     /// Returns the features of the first rows of a query, `[rows × features]`: values, each less its mean over the
@@ -171,20 +200,33 @@ impl RerankerFeatures {
         first: &[Seen],
     ) -> Result<Vec<f32>, Error> {
         let near = self.neighbourhood.features(queries.row(query), first)?;
-        let values = match &self.words {
-            None => near,
-            Some(words) => {
-                let text = queries.text(query).ok_or_else(|| {
-                    let query = queries.name(query);
-                    Error::unsupported(format_args!(
-                        "query {query} has no text: the reranker compares its words with candidates"
-                    ))
-                })?;
-                let says = words.scores(text, first);
-                let rows = near.chunks_exact(FEATURES).zip(says);
-                rows.flat_map(|(near, says)| near.iter().copied().chain([says])).collect()
+        let text = || {
+            queries.text(query).ok_or_else(|| {
+                let query = queries.name(query);
+                Error::unsupported(format_args!(
+                    "query {query} has no text: the reranker compares it with candidates"
+                ))
+            })
+        };
+        let words = match &self.words {
+            None => Vec::new(),
+            Some(words) => words.scores(text()?, first),
+        };
+        let evidence = match &self.evidence {
+            None => Vec::new(),
+            Some(evidence) => {
+                let labels: Vec<&str> = first.iter().map(Seen::label).collect();
+                evidence.values(text()?, &labels)?
             }
         };
-        Ok(among_rows(&values, Self::values(self.words.is_some())))
+        let kinds = self.kinds();
+        Error::check_length("values of evidence", evidence.len(), first.len() * kinds.evidence)?;
+        let mut values = Vec::with_capacity(first.len() * kinds.values());
+        for (row, near) in near.chunks_exact(FEATURES).enumerate() {
+            values.extend_from_slice(near);
+            values.extend(words.get(row));
+            values.extend_from_slice(&evidence[row * kinds.evidence..][..kinds.evidence]);
+        }
+        Ok(among_rows(&values, kinds.values()))
     }
 }

@@ -1,6 +1,8 @@
-//! The first candidates of a query scored anew, by what the nearest training predictions and the words of its text say of
-//! them.
+//! The first candidates of a query scored anew, by what the nearest training predictions, the words of its text and further
+//! evidence in it say of them.
 
+mod evidence;
+mod examples;
 mod features;
 mod network;
 mod rows;
@@ -11,8 +13,10 @@ use std::path::Path;
 use std::sync::Arc;
 
 use dsokr_core::store::{Contents, Stored, Tensor};
-use rayon::prelude::*;
-
+pub use evidence::Evidence;
+pub use examples::RerankerExamples;
+use examples::same_kinds;
+use features::FeatureKinds;
 pub use features::{Neighbourhood, RerankerFeatures};
 use network::Network;
 pub use words::{Lexicon, Words};
@@ -22,7 +26,6 @@ use dsokr_core::Error;
 use crate::blocks::CandidateBlocks;
 use crate::candidates::Candidates;
 use crate::error::{check_consistent, check_least};
-use crate::hits::{RowHit, top_rows};
 use crate::queries::Queries;
 use crate::scoring::first_by;
 
@@ -33,6 +36,8 @@ const FEW: usize = 1000;
 /// Metadata keys.
 const SIZE: &str = "candidates";
 const NEIGHBOURS: &str = "neighbours";
+/// The tensor with the text of the evidence.
+const EVIDENCE: &str = "evidence";
 
 /// Scores the first candidates of each query anew.
 ///
@@ -70,96 +75,23 @@ impl<'c> Seen<'c> {
     pub fn candidate(candidates: &'c Candidates, row: usize, score: f32) -> Self {
         Self { candidates, row, score, is_candidate: true }
     }
-}
 
-/// Queries whose gold is known, with the features of their first candidates.
-#[derive(Clone, Debug)]
-pub struct RerankerExamples {
-    size: usize,
-    /// Whether the features include those of words; none where there are no queries yet.
-    words: Option<bool>,
-    /// The features of the first rows of each query, row by row, and the position of the gold row.
-    queries: Vec<(Vec<f32>, usize)>,
-}
-
-impl RerankerExamples {
-    /// Creates no queries yet. The first `size` rows of each will count.
-    pub fn new(size: usize) -> Self {
-        Self { size, words: None, queries: Vec::new() }
+    /// Returns the label of the first candidate of the row.
+    pub fn label(&self) -> &'c str {
+        self.candidates.label(self.candidates.members(self.row as u32)[0] as usize)
     }
-
-    /// Returns the number of queries.
-    pub fn len(&self) -> usize {
-        self.queries.len()
-    }
-
-    /// Returns whether there is none.
-    pub fn is_empty(&self) -> bool {
-        self.queries.is_empty()
-    }
-
-    /// Returns the examples behind the first `count`.
-    pub fn without_first(&self, count: usize) -> Self {
-        let queries = self.queries[count.min(self.len())..].to_vec();
-        Self { size: self.size, words: self.words, queries }
-    }
-
-    /// Adds the queries whose gold row is among their first rows. Neither the features nor the hubs of the candidates
-    /// may have seen the queries' gold outputs.
-    ///
-    /// # Errors
-    /// The errors of [`top_rows`]; [`Error::Inconsistent`] where some examples have words and others do not, unless
-    /// there is a gold entry a query, and unless words are for the rows of the candidates; [`Error::Unsupported`] for a
-    /// query without text where there are words.
-    pub fn add(
-        &mut self,
-        queries: &Queries,
-        gold: &[Option<u32>],
-        candidates: &Candidates,
-        reranker_features: &RerankerFeatures,
-    ) -> Result<(), Error> {
-        Error::check_length("gold entries", gold.len(), queries.len())?;
-        same_words(self.words, reranker_features)?;
-        if let Some(words) = &reranker_features.words {
-            Error::check_length("rows of the words", words.rows(), candidates.distinct())?;
-        }
-        let size = self.size.min(candidates.distinct());
-        let lists = top_rows(queries, candidates, size)?;
-        let one = |(query, (list, gold)): (usize, (Vec<RowHit>, &Option<u32>))| {
-            let place = list.iter().position(|hit| Some(hit.row) == gold.map(|gold| gold as usize));
-            let seen = list.iter().map(|hit| Seen::candidate(candidates, hit.row, hit.score));
-            let seen: Vec<Seen> = seen.collect();
-            let examples_of_query =
-                |place| Ok((reranker_features.of(queries, query, &seen)?, place));
-            place.map(examples_of_query).transpose()
-        };
-        let lists = lists.into_par_iter().zip(gold).enumerate();
-        let added = lists.map(one).collect::<Result<Vec<_>, Error>>()?;
-        self.queries.extend(added.into_iter().flatten());
-        self.words = Some(reranker_features.words.is_some());
-        Ok(())
-    }
-}
-
-/// Refuses clues with words for examples without, and the reverse: their features are not the same.
-fn same_words(examples: Option<bool>, reranker_features: &RerankerFeatures) -> Result<(), Error> {
-    let with = |words| if words { "with" } else { "without" };
-    let reranker_features = reranker_features.words.is_some();
-    let [with_words, others] = [examples.unwrap_or(reranker_features), reranker_features].map(with);
-    let message =
-        format_args!("a reranker has examples {with_words} words and features {others} words");
-    check_consistent(with_words == others, message)
 }
 
 impl Reranker {
     /// The key of the lexicon in the metadata of a file.
     pub const LEXICON: &'static str = "lexicon";
 
-    /// Fits the network to examples. `reranker_features` are for later queries, with words if the examples have words.
+    /// Fits the network to examples. `reranker_features` are for later queries, with words and evidence if the examples
+    /// have them.
     ///
     /// # Errors
-    /// [`Error::Inconsistent`] where only one of features and examples has words, for no examples, and for fewer than
-    /// two candidates.
+    /// [`Error::Inconsistent`] where only one of features and examples has words or evidence, for no examples, and for
+    /// fewer than two candidates.
     pub fn fit(
         examples: &RerankerExamples,
         reranker_features: RerankerFeatures,
@@ -167,20 +99,19 @@ impl Reranker {
     ) -> Result<Self, Error> {
         check_least(examples.size, 2, format_args!("a reranker of {}", examples.size))?;
         check_least(examples.len(), 1, "no query whose gold is among its first candidates")?;
-        same_words(examples.words, &reranker_features)?;
-        let words = reranker_features.words.is_some();
+        same_kinds(examples.kinds, &reranker_features)?;
+        let kinds = reranker_features.kinds();
         let few = examples.len() < FEW;
-        let used = |feature| !few || RerankerFeatures::is_first(feature, words);
-        let network =
-            Network::fit(RerankerFeatures::features(words), used, &examples.queries, seed);
+        let used = |feature| !few || kinds.is_first(feature);
+        let network = Network::fit(kinds.features(), used, &examples.queries, seed);
         Ok(Self { size: examples.size, reranker_features, network })
     }
 
     /// Returns bytes of the examples, and multiplications of [`fit`](Self::fit), with so many queries whose first
-    /// `size` rows are scored anew, with words or without.
-    pub fn cost(queries: f64, size: f64, words: bool) -> [f64; 2] {
+    /// `size` rows are scored anew, with words or without, and with so many numbers of evidence.
+    pub fn cost(queries: f64, size: f64, words: bool, evidence: usize) -> [f64; 2] {
         let rows = queries * size;
-        let features = RerankerFeatures::features(words);
+        let features = FeatureKinds { words, evidence, first_evidence: 0 }.features();
         [4.0 * rows * features as f64, rows * Network::multiplications(features) as f64]
     }
 
@@ -197,6 +128,16 @@ impl Reranker {
     /// Returns the words that texts of queries are compared with candidates by.
     pub fn words(&self) -> Option<&Words> {
         self.reranker_features.words.as_ref()
+    }
+
+    /// Returns the further evidence in texts of queries.
+    pub fn evidence(&self) -> Option<&dyn Evidence> {
+        self.reranker_features.evidence.as_deref()
+    }
+
+    /// Returns whether queries need a text, by which candidates are compared.
+    pub fn reads_texts(&self) -> bool {
+        self.words().is_some() || self.evidence().is_some()
     }
 
     /// Sets the candidates, whose labels are compared with words.
@@ -283,7 +224,9 @@ impl Reranker {
         let predictions = Queries::new(*dim, &moved(predictions))?.normalised();
         let neighbourhood = Neighbourhood::new(*dim, predictions, moved(outputs), *neighbours)?;
         let words = self.reranker_features.words.clone().map(|words| words.for_rows(0));
-        Ok(Self { reranker_features: RerankerFeatures { neighbourhood, words }, ..self.clone() })
+        let evidence = self.reranker_features.evidence.clone();
+        let reranker_features = RerankerFeatures { neighbourhood, words, evidence };
+        Ok(Self { reranker_features, ..self.clone() })
     }
 
     /// Returns the held-out predictions that queries are compared with, at unit length, `[n × p]`.
@@ -313,6 +256,10 @@ impl Reranker {
             metadata.insert(Self::LEXICON.to_owned(), words.lexicon().text().to_owned());
             tensors.push(Tensor::f64("words", &[weights.len() / 4, 4], weights));
         }
+        let evidence = self.evidence().map(Evidence::text);
+        if let Some(evidence) = &evidence {
+            tensors.push(Tensor::u8(EVIDENCE, &[evidence.len()], evidence.as_bytes()));
+        }
         Contents::new(KIND, VERSION, &metadata, &tensors).write(path)
     }
 
@@ -324,12 +271,29 @@ impl Reranker {
         Stored::open(path, KIND, VERSION)
     }
 
-    /// Reads an open file; see [`open`](Self::open). `lexicon` is read from the [text](Self::LEXICON) in its metadata,
-    /// where there is one.
+    /// Returns the [text](Evidence::text) of the evidence of an open file; none where it has none.
     ///
     /// # Errors
-    /// [`Error::File`] when its tensors contradict one another or the lexicon.
-    pub fn read(stored: &Stored, lexicon: Option<Arc<dyn Lexicon>>) -> Result<Self, Error> {
+    /// [`Error::File`] for bytes that are no text.
+    pub fn evidence_text(stored: &Stored) -> Result<Option<String>, Error> {
+        if !stored.has(EVIDENCE) {
+            return Ok(None);
+        }
+        let (_, bytes) = stored.read::<u8>(EVIDENCE, 1)?;
+        let text = String::from_utf8(bytes.to_vec());
+        Ok(Some(text.map_err(|error| Error::file(stored.path(), error.to_string()))?))
+    }
+
+    /// Reads an open file; see [`open`](Self::open). `lexicon` is read from the [text](Self::LEXICON) in its metadata,
+    /// where there is one, and `evidence` from [its text](Self::evidence_text).
+    ///
+    /// # Errors
+    /// [`Error::File`] when its tensors contradict one another, the lexicon or the evidence.
+    pub fn read(
+        stored: &Stored,
+        lexicon: Option<Arc<dyn Lexicon>>,
+        evidence: Option<Arc<dyn Evidence>>,
+    ) -> Result<Self, Error> {
         let bad = |reason: String| Error::file(stored.path(), reason);
         let (shape, predictions) = stored.read::<f32>("answers", 2)?;
         let (_, outputs) = stored.read::<f32>("outputs", 2)?;
@@ -353,11 +317,12 @@ impl Reranker {
             }
         };
         let count = weights.len();
-        let features = RerankerFeatures::features(words.is_some());
+        let reranker_features = RerankerFeatures { neighbourhood, words, evidence };
+        let features = reranker_features.kinds().features();
         let network = Network::from_weights(features, weights.to_vec()).ok_or_else(|| {
             bad(format!("{count} weights, expected {} finite numbers", Network::size(features)))
         })?;
-        Ok(Self { size, reranker_features: RerankerFeatures { neighbourhood, words }, network })
+        Ok(Self { size, reranker_features, network })
     }
 }
 

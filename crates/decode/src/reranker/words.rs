@@ -122,9 +122,9 @@ impl Words {
     /// Returns the scores of some distinct rows by the words of a text.
     pub(super) fn scores(&self, text: &str, rows: &[Seen]) -> Vec<f32> {
         let said = self.lexicon.said(text);
-        let score = |&Seen { candidates, row, is_candidate, .. }: &Seen| {
-            let holds =
-                || self.lexicon.holds(candidates.label(candidates.members(row as u32)[0] as usize));
+        let score = |seen: &Seen| {
+            let &Seen { row, is_candidate, .. } = seen;
+            let holds = || self.lexicon.holds(seen.label());
             let holds = if is_candidate {
                 Cow::Borrowed(self.rows[row].get_or_init(holds))
             } else {

@@ -4,6 +4,7 @@ mod candidates;
 mod codes;
 mod common;
 mod ensemble;
+mod evidence;
 mod exact;
 mod expected_f1;
 mod gold_outputs;

@@ -98,7 +98,8 @@ fn reranker(candidates: &Candidates) -> Reranker {
     let (z, texts, gold) = queries();
     let queries = Queries::new(2, &z).unwrap();
     let neighbourhood = Neighbourhood::new(2, z.clone(), z.clone(), 3).unwrap();
-    let mut reranker_features = RerankerFeatures { neighbourhood, words: Some(words()) };
+    let mut reranker_features =
+        RerankerFeatures { neighbourhood, words: Some(words()), evidence: None };
     let mut examples = RerankerExamples::new(6);
     let error = message(examples.add(&queries, &gold, candidates, &reranker_features));
     assert!(error.contains("0 rows of the words, expected 60"), "{error}");
@@ -188,7 +189,7 @@ fn a_query_without_text_is_refused() {
     let reranker = reranker(&plain);
     let (z, mut texts, gold) = queries();
     let queries = Queries::new(2, &z).unwrap();
-    let says = "has no text: the reranker compares its words with candidates";
+    let says = "has no text: the reranker compares it with candidates";
     let error = message(ranks(queries, &gold, &plain, Some(&reranker)));
     assert!(error.contains(says), "{error}");
     texts[4].clear();
@@ -209,7 +210,7 @@ fn a_file_keeps_the_weights_and_the_lexicon() {
     reranker.save(&file, &Default::default()).unwrap();
     let stored = Reranker::open(&file).unwrap();
     assert_eq!(stored.metadata(Reranker::LEXICON).unwrap(), "abx");
-    let read = Reranker::read(&stored, Some(lexicon())).unwrap();
+    let read = Reranker::read(&stored, Some(lexicon()), None).unwrap();
     assert_eq!(read, reranker);
     read.save(&again, &Default::default()).unwrap();
     assert_eq!(std::fs::read(&file).unwrap(), std::fs::read(&again).unwrap());
@@ -219,7 +220,7 @@ fn a_file_keeps_the_weights_and_the_lexicon() {
     let ranks = ranks(with, &gold, &plain, Some(&read)).unwrap();
     assert!(ranks.iter().flatten().all(|rank| rank.above() == 0));
 
-    let error = |lexicon: Option<Arc<dyn Lexicon>>| message(Reranker::read(&stored, lexicon));
+    let error = |lexicon: Option<Arc<dyn Lexicon>>| message(Reranker::read(&stored, lexicon, None));
     let other = error(Some(Arc::new(Letters("ab"))));
     assert!(other.contains("expected finite numbers [2, 4]"), "{other}");
     let none = error(None);
@@ -234,8 +235,11 @@ fn weights_are_logarithms_of_counts_over_expected_counts() {
     let plain = candidates();
     let (z, texts, gold) = queries();
     let neighbourhood = Neighbourhood::new(2, z.clone(), z.clone(), 3).unwrap();
-    let reranker_features =
-        RerankerFeatures { neighbourhood, words: Some(words.for_rows(plain.distinct())) };
+    let reranker_features = RerankerFeatures {
+        neighbourhood,
+        words: Some(words.for_rows(plain.distinct())),
+        evidence: None,
+    };
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("look");
     let mut examples = RerankerExamples::new(6);

@@ -14,7 +14,7 @@ fn fitted(predictions: &Queries, candidates: &Candidates) -> Reranker {
     let dim = predictions.dim();
     let outputs = real_queries(9, predictions.len(), dim);
     let neighbourhood = Neighbourhood::new(dim, predictions.normalised(), outputs, 5).unwrap();
-    let reranker_features = RerankerFeatures { neighbourhood, words: None };
+    let reranker_features = RerankerFeatures { neighbourhood, words: None, evidence: None };
     let mut examples = RerankerExamples::new(20);
     let some = real_queries(8, 60, dim);
     let gold: Vec<_> = (0..60).map(|row| Some(row % candidates.rows() as u32)).collect();
