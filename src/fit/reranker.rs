@@ -16,6 +16,7 @@ use crate::config::folds::repeated;
 use crate::config::{RerankerConfig, SpectraConfig};
 use crate::decoding::lexicon::MoleculeLexicon;
 use crate::decoding::spectra::TrainingSpectra;
+use crate::encoders::spectrum_inputs::Polarities;
 use crate::error::{Error, ensure};
 use crate::learners::learner::{Fit, FoldPredictions};
 use crate::metrics::molecules::are_smiles;
@@ -67,6 +68,8 @@ impl<'a> PairTexts<'a> {
 struct PairSpectra {
     spectra: TrainingSpectra,
     masses: CandidateMasses,
+    /// The polarity of spectra that do not say theirs.
+    assumed: Polarity,
 }
 
 impl PairSpectra {
@@ -84,8 +87,9 @@ impl PairSpectra {
         let label = |output: &Option<usize>| output.map(|at| dataset.outputs.labels[at].clone());
         let texts = dataset.train.inputs.texts()?.iter().cloned();
         let pairs = texts.zip(dataset.train.outputs.iter().map(label)).collect();
-        let spectra = TrainingSpectra::read(pairs, tolerance)?;
-        Ok(Some(Self { spectra, masses: CandidateMasses::default() }))
+        let assumed = Polarities::of_split(&dataset.train)?.assumed();
+        let spectra = TrainingSpectra::read(pairs, tolerance, &assumed.protons(1))?;
+        Ok(Some(Self { spectra, masses: CandidateMasses::default(), assumed }))
     }
 }
 
@@ -298,8 +302,7 @@ impl Training<'_> {
         if let Some(spectra) = self.texts.and_then(|texts| texts.spectra.as_ref()) {
             let split = self.problem.dataset.train.select(&shown)?;
             let window = CandidateRule::Mass(WINDOW);
-            let polarity = Polarity::Positive;
-            if let Some(lists) = window.lists(&split, &among, &spectra.masses, polarity)? {
+            if let Some(lists) = window.lists(&split, &among, &spectra.masses, spectra.assumed)? {
                 examples.add_listed(&queries, &gold, &lists, &among, &features)?;
             }
         }

@@ -7,8 +7,8 @@ use dsokr_molecule::{AtomSet, Molecule};
 use dsokr_spectra::{PeakExplainer, Spectrum};
 use rayon::prelude::*;
 
+use super::fingerprint::Fingerprint;
 use super::parts::{ROUNDS, codes};
-use crate::decoding::filter::fingerprint;
 
 /// How many training spectra a spectrum is compared with, the most similar ones.
 const NEAREST: usize = 30;
@@ -22,6 +22,8 @@ pub(super) struct Library {
     spectra: Vec<LibrarySpectrum>,
     /// How far a peak may be from another, and from a fragment, in millionths.
     pub tolerance: f64,
+    /// The adduct of spectra that name none.
+    pub adduct: String,
 }
 
 #[derive(Debug)]
@@ -29,7 +31,7 @@ struct LibrarySpectrum {
     text: String,
     smiles: Option<String>,
     /// None where the molecule is not known.
-    fingerprint: Option<Arc<[u32]>>,
+    fingerprint: Option<Arc<Fingerprint>>,
     /// Its peaks, and its neutral losses.
     lines: [Vec<Line>; 2],
 }
@@ -65,8 +67,13 @@ pub(super) fn lines(spectrum: &Spectrum) -> [Vec<Line>; 2] {
 }
 
 impl LibrarySpectrum {
-    fn read(text: String, smiles: Option<String>, tolerance: f64) -> Result<Self, Error> {
-        let spectrum: Spectrum = text.parse()?;
+    fn read(
+        text: String,
+        smiles: Option<String>,
+        tolerance: f64,
+        adduct: &str,
+    ) -> Result<Self, Error> {
+        let spectrum = with_adduct(&text, adduct)?;
         let mut lines = lines(&spectrum);
         let molecule = smiles.as_deref().and_then(|smiles| Molecule::parse(smiles).ok());
         let explainer = PeakExplainer::new(&spectrum, tolerance).ok();
@@ -79,7 +86,7 @@ impl LibrarySpectrum {
                 lines[1][peak.peak].part = Some(codes(molecule, all & !peak.set));
             }
         }
-        let fingerprint = molecule.map(|molecule| fingerprint(&molecule).into());
+        let fingerprint = molecule.map(|molecule| Arc::new(Fingerprint::new(&molecule)));
         Ok(Self { text, smiles, fingerprint, lines })
     }
 }
@@ -89,12 +96,28 @@ pub(super) fn all_atoms(molecule: &Molecule) -> AtomSet {
     AtomSet::MAX >> (AtomSet::BITS as usize - molecule.atoms().len())
 }
 
+fn with_adduct(text: &str, adduct: &str) -> Result<Spectrum, Error> {
+    let spectrum: Spectrum = text.parse()?;
+    if spectrum.adduct().is_none() { spectrum.with_adduct(adduct) } else { Ok(spectrum) }
+}
+
 impl Library {
     /// Reads spectra and their molecules.
-    pub fn read(pairs: Vec<(String, Option<String>)>, tolerance: f64) -> Result<Self, Error> {
+    pub fn read(
+        pairs: Vec<(String, Option<String>)>,
+        tolerance: f64,
+        adduct: &str,
+    ) -> Result<Self, Error> {
         let spectra = pairs.into_par_iter();
-        let spectra = spectra.map(|(text, smiles)| LibrarySpectrum::read(text, smiles, tolerance));
-        Ok(Self { spectra: spectra.collect::<Result<_, Error>>()?, tolerance })
+        let spectra =
+            spectra.map(|(text, smiles)| LibrarySpectrum::read(text, smiles, tolerance, adduct));
+        let spectra = spectra.collect::<Result<_, Error>>()?;
+        Ok(Self { spectra, tolerance, adduct: adduct.to_owned() })
+    }
+
+    /// Reads a spectrum, which has the library's adduct where it names none.
+    pub fn spectrum(&self, text: &str) -> Result<Spectrum, Error> {
+        with_adduct(text, &self.adduct)
     }
 }
 
@@ -112,7 +135,7 @@ pub(super) struct Nearest {
     pub spectrum: usize,
     /// The mean of the cosines of peaks and of neutral losses.
     pub similarity: f64,
-    pub fingerprint: Arc<[u32]>,
+    pub fingerprint: Arc<Fingerprint>,
 }
 
 impl LibraryIndex {

@@ -1,5 +1,6 @@
 //! What a spectrum says of molecules: the evidence by which a reranker compares both.
 
+mod fingerprint;
 mod library;
 mod parts;
 mod profile;
@@ -11,10 +12,11 @@ use dsokr_core::Error;
 use dsokr_decode::Evidence;
 use dsokr_molecule::{ELECTRON, Molecule};
 use dsokr_spectra::{Adduct, PeakExplainer, Spectrum};
+use serde::{Deserialize, Serialize};
 
+use self::fingerprint::Fingerprint;
 use self::library::{Library, LibraryIndex, Nearest};
 use self::profile::{Profile, Statistics};
-use crate::decoding::filter::{fingerprint, tanimoto};
 
 /// How far a candidate's ion may be from the precursor, in millionths, for its fragments to be looked at.
 const WINDOW: f64 = 20.0;
@@ -41,9 +43,17 @@ const SIMILAR: usize = 4 + SHARPNESS.len();
 ///   weights `∝ exp(5 s)` and `∝ exp(20 s)`.
 #[derive(Debug)]
 pub(crate) struct SpectrumEvidence {
+    library: Arc<Library>,
     index: LibraryIndex,
-    tolerance: f64,
     molecules: Arc<MoleculeCache>,
+}
+
+/// What a file keeps.
+#[derive(Serialize, Deserialize)]
+struct StoredSpectra {
+    tolerance: f64,
+    adduct: String,
+    pairs: Vec<(String, Option<String>)>,
 }
 
 /// What is compared of a candidate, by its label; none of one that is not a SMILES.
@@ -54,14 +64,14 @@ type MoleculeCache = RwLock<HashMap<String, Option<Arc<Weighed>>>>;
 struct Weighed {
     /// The mass in Da of its atoms.
     mass: f64,
-    fingerprint: Box<[u32]>,
+    fingerprint: Fingerprint,
 }
 
 impl Weighed {
     fn new(smiles: &str) -> Option<Self> {
         let molecule = Molecule::parse(smiles).ok()?;
         let mass = molecule.exact_mass() + f64::from(molecule.charge()) * ELECTRON;
-        Some(Self { mass, fingerprint: fingerprint(&molecule) })
+        Some(Self { mass, fingerprint: Fingerprint::new(&molecule) })
     }
 }
 
@@ -73,12 +83,17 @@ pub(crate) struct TrainingSpectra {
 }
 
 impl TrainingSpectra {
-    /// Reads pairs of a spectrum and a SMILES, none where it is not known. Peaks are explained within `tolerance` millionths.
+    /// Reads pairs of a spectrum and a SMILES, none where it is not known. Peaks are explained within `tolerance` millionths,
+    /// and spectra that name no adduct have this one.
     ///
     /// # Errors
     /// A text that is no spectrum.
-    pub fn read(pairs: Vec<(String, Option<String>)>, tolerance: f64) -> Result<Self, Error> {
-        let library = Arc::new(Library::read(pairs, tolerance)?);
+    pub fn read(
+        pairs: Vec<(String, Option<String>)>,
+        tolerance: f64,
+        adduct: &str,
+    ) -> Result<Self, Error> {
+        let library = Arc::new(Library::read(pairs, tolerance, adduct)?);
         Ok(Self { library, molecules: Arc::default() })
     }
 
@@ -86,7 +101,7 @@ impl TrainingSpectra {
     pub fn evidence(&self, pairs: &[usize]) -> SpectrumEvidence {
         SpectrumEvidence {
             index: LibraryIndex::new(&self.library, pairs),
-            tolerance: self.library.tolerance,
+            library: Arc::clone(&self.library),
             molecules: Arc::clone(&self.molecules),
         }
     }
@@ -98,10 +113,9 @@ impl SpectrumEvidence {
 
     /// Reads what [`text`](Evidence::text) has written; none of another text.
     pub fn parse(text: &str) -> Option<Self> {
-        let (tolerance, pairs): (f64, Vec<(String, Option<String>)>) =
-            serde_json::from_str(text).ok()?;
+        let StoredSpectra { tolerance, adduct, pairs } = serde_json::from_str(text).ok()?;
         let all: Vec<usize> = (0..pairs.len()).collect();
-        Some(TrainingSpectra::read(pairs, tolerance).ok()?.evidence(&all))
+        Some(TrainingSpectra::read(pairs, tolerance, &adduct).ok()?.evidence(&all))
     }
 
     /// Returns what is compared of the candidate with a label.
@@ -127,9 +141,9 @@ impl Evidence for SpectrumEvidence {
     }
 
     fn values(&self, text: &str, labels: &[&str]) -> Result<Vec<f32>, Error> {
-        let spectrum: Spectrum = text.parse()?;
+        let spectrum = self.library.spectrum(text)?;
         let adducts = adducts(&spectrum);
-        let explainer = PeakExplainer::new(&spectrum, self.tolerance).ok();
+        let explainer = PeakExplainer::new(&spectrum, self.library.tolerance).ok();
         let nearest = self.index.nearest(&spectrum);
         let statistics =
             explainer.as_ref().map(|_| Statistics::new(&self.index, &spectrum, &nearest));
@@ -166,15 +180,20 @@ impl Evidence for SpectrumEvidence {
     }
 
     fn text(&self) -> String {
-        let pairs: Vec<(&str, Option<&str>)> = self.index.pairs().collect();
-        serde_json::json!((self.tolerance, pairs)).to_string()
+        let owned =
+            |(text, smiles): (&str, Option<&str>)| (text.to_owned(), smiles.map(String::from));
+        let stored = StoredSpectra {
+            tolerance: self.library.tolerance,
+            adduct: self.library.adduct.clone(),
+            pairs: self.index.pairs().map(owned).collect(),
+        };
+        serde_json::json!(stored).to_string()
     }
 }
 
 /// The adducts that the precursor may have; none of an adduct that is not known.
 fn adducts(spectrum: &Spectrum) -> Vec<Adduct> {
     match spectrum.ions() {
-        Ok(adducts) if adducts.is_empty() => spectrum.ion().into_iter().collect(),
         Ok(adducts) => adducts,
         Err(_) => Vec::new(),
     }
@@ -184,7 +203,7 @@ fn adducts(spectrum: &Spectrum) -> Vec<Adduct> {
 fn similar_numbers(nearest: &[Nearest], candidate: Option<&Weighed>) -> [f64; SIMILAR] {
     let mut numbers = [0.0; SIMILAR];
     let Some(candidate) = candidate else { return numbers };
-    let alike = nearest.iter().map(|near| tanimoto(&candidate.fingerprint, &near.fingerprint));
+    let alike = nearest.iter().map(|near| candidate.fingerprint.tanimoto(&near.fingerprint));
     let alike: Vec<f64> = alike.collect();
     let Some(&first) = alike.first() else { return numbers };
     let weighted = nearest.iter().zip(&alike).map(|(near, alike)| near.similarity * alike);

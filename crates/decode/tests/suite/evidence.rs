@@ -76,11 +76,11 @@ fn features(evidence: Option<usize>) -> RerankerFeatures {
     RerankerFeatures { neighbourhood, words: None, evidence }
 }
 
-fn ranks(reranker: &Reranker, candidates: &Candidates) -> Result<Vec<Option<Rank>>, Error> {
+fn ranks(reranker: &Reranker, candidates: &Candidates, pool: Pool) -> Vec<Option<Rank>> {
     let (z, texts, gold) = queries();
-    let queries = Queries::new(2, &z)?.with_texts(&texts)?;
-    let ensemble = Ensemble::one(queries, candidates, Some(reranker))?;
-    ensemble.rank(Pool::Shared, &Combination::default(), &gold)
+    let queries = Queries::new(2, &z).unwrap().with_texts(&texts).unwrap();
+    let ensemble = Ensemble::one(queries, candidates, Some(reranker)).unwrap();
+    ensemble.rank(pool, &Combination::default(), &gold).unwrap()
 }
 
 #[test]
@@ -92,8 +92,8 @@ fn what_only_texts_say_is_learned_from_all_candidates_and_from_lists() {
     let lists: Vec<Vec<u32>> =
         (0..GROUPS as u32).map(|group| vec![2 * group, 2 * group + 1]).collect();
     let lists = PerQuery::new(&lists, &candidates).unwrap();
-    let first = |ranks: Vec<Option<Rank>>| {
-        ranks.into_iter().flatten().filter(|rank| rank.above() == 0).count()
+    let first = |ranks: &[Option<Rank>]| {
+        ranks.iter().flatten().filter(|rank| rank.above() == 0 && rank.tied() == 1).count()
     };
     for listed in [false, true] {
         let reranker_features = features(Some(2));
@@ -112,7 +112,10 @@ fn what_only_texts_say_is_learned_from_all_candidates_and_from_lists() {
         assert_eq!(examples.len(), 20 * GROUPS);
         let reranker = Reranker::fit(&examples, reranker_features, 0).unwrap();
         assert!(reranker.reads_texts() && reranker.words().is_none());
-        assert_eq!(first(ranks(&reranker, &candidates).unwrap()), GROUPS, "{listed}");
+        let pool = if listed { Pool::PerQuery(&lists) } else { Pool::Shared };
+        let expected = ranks(&reranker, &candidates, pool);
+        // half of them without the texts
+        assert!(first(&expected) >= GROUPS - 3, "{listed} {}", first(&expected));
 
         // a file keeps it as a text
         let folder = tempfile::tempdir().unwrap();
@@ -122,7 +125,7 @@ fn what_only_texts_say_is_learned_from_all_candidates_and_from_lists() {
         assert_eq!(Reranker::evidence_text(&stored).unwrap().as_deref(), Some("2"));
         let read = Reranker::read(&stored, None, Some(Arc::new(Starts(2)))).unwrap();
         assert_eq!(read, reranker);
-        assert_eq!(ranks(&read, &candidates).unwrap(), ranks(&reranker, &candidates).unwrap());
+        assert_eq!(ranks(&read, &candidates, pool), expected);
         let error = message(Reranker::read(&stored, None, None));
         assert!(error.contains("weights, expected"), "{error}");
     }
