@@ -11,7 +11,7 @@ use std::sync::{Arc, RwLock};
 use dsokr_core::Error;
 use dsokr_decode::Evidence;
 use dsokr_molecule::{ELECTRON, Molecule};
-use dsokr_spectra::{Adduct, PeakExplainer, Spectrum};
+use dsokr_spectra::{PeakExplainer, Spectrum};
 use serde::{Deserialize, Serialize};
 
 use self::fingerprint::Fingerprint;
@@ -142,7 +142,8 @@ impl Evidence for SpectrumEvidence {
 
     fn values(&self, text: &str, labels: &[&str]) -> Result<Vec<f32>, Error> {
         let spectrum = self.library.spectrum(text)?;
-        let adducts = adducts(&spectrum);
+        // none of an adduct that is not known
+        let adducts = spectrum.ions().unwrap_or_default();
         let explainer = PeakExplainer::new(&spectrum, self.library.tolerance).ok();
         let nearest = self.index.nearest(&spectrum);
         let statistics =
@@ -188,14 +189,6 @@ impl Evidence for SpectrumEvidence {
             pairs: self.index.pairs().map(owned).collect(),
         };
         serde_json::json!(stored).to_string()
-    }
-}
-
-/// The adducts that the precursor may have; none of an adduct that is not known.
-fn adducts(spectrum: &Spectrum) -> Vec<Adduct> {
-    match spectrum.ions() {
-        Ok(adducts) => adducts,
-        Err(_) => Vec::new(),
     }
 }
 
