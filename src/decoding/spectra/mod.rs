@@ -11,7 +11,7 @@ use std::sync::{Arc, RwLock};
 use dsokr_core::Error;
 use dsokr_decode::Evidence;
 use dsokr_molecule::{ELECTRON, Molecule};
-use dsokr_spectra::{PeakExplainer, Spectrum};
+use dsokr_spectra::PeakExplainer;
 use serde::{Deserialize, Serialize};
 
 use self::fingerprint::Fingerprint;
