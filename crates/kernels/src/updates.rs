@@ -88,7 +88,8 @@ pub struct Clip {
 pub fn clip(gradients: Vec<Tensor<1>>, limit: f32) -> Clip {
     #[cfg(feature = "cube")]
     if !is_cpu_engine(&gradients[0].device()) {
-        return cube::clip(gradients, limit);
+        let [factor, norm] = cube::clip(gradients, limit);
+        return Clip { factor, norm };
     }
     let squares = gradients.into_iter().map(|gradient| gradient.square().sum());
     let norm = Tensor::cat(squares.collect(), 0).sum().sqrt();

@@ -14,7 +14,6 @@ use super::sums::sum_of_units;
 use super::{UNITS, buffer, count, empty, view};
 use crate::adam::{Adam, AdamLaunch};
 use crate::operation::of_backend;
-use crate::updates::Clip;
 
 /// The most parameters of a launch.
 const GROUP: usize = 32;
@@ -179,9 +178,9 @@ fn group(like: &CubeTensor, tensors: usize) -> usize {
     (free / tensors).clamp(1, GROUP)
 }
 
-/// Returns the norm `[1]` of gradients over all together, and the factor `[1]` that scales them to norm `limit` if theirs
-/// is larger.
-pub fn clip(gradients: Vec<Tensor<1>>, limit: f32) -> Clip {
+/// Returns the factor `[1]` that scales gradients to norm `limit` over all together if theirs is larger, and their norm
+/// `[1]`.
+pub fn clip(gradients: Vec<Tensor<1>>, limit: f32) -> [Tensor<1>; 2] {
     let gradients = gradients.into_iter().map(primitive).flat_map(|gradient| {
         let all = pieces(gradient.meta.num_elements());
         all.map(|part| piece(&gradient, part)).collect::<Vec<_>>()
@@ -225,8 +224,7 @@ pub fn clip(gradients: Vec<Tensor<1>>, limit: f32) -> Clip {
             limit,
         );
     }
-    let [factor, norm] = [factor, norm].map(Tensor::from_primitive::<Cube>);
-    Clip { factor, norm }
+    [factor, norm].map(Tensor::from_primitive::<Cube>)
 }
 
 fn primitive<const D: usize>(tensor: Tensor<D>) -> CubeTensor {
