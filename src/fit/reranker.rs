@@ -11,8 +11,9 @@ use dsokr_spectra::Polarity;
 use rayon::prelude::*;
 use tracing::info;
 
-use crate::config::candidate_rule::{CandidateMasses, CandidateRule};
+use crate::config::candidate_rule::CandidateRule;
 use crate::config::folds::repeated;
+use crate::config::masses::CandidateMasses;
 use crate::config::{RerankerConfig, SpectraConfig};
 use crate::decoding::lexicon::MoleculeLexicon;
 use crate::decoding::spectra::TrainingSpectra;
