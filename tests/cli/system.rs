@@ -29,10 +29,11 @@ fn too_little_memory_is_an_error_and_not_an_abort() {
     let sandbox = Sandbox::new();
     sandbox.write("look.toml", &reranked());
     sandbox.succeed(&["train", "look.toml", "--out", "run"]);
+    // below this the system cannot start the program
+    let program = std::fs::metadata(env!("CARGO_BIN_EXE_dsokr")).unwrap().len() / 1024;
     let mut refused = 0;
-    for kilobytes in
-        [100_000, 130_000, 150_000, 175_000, 200_000, 250_000, 300_000, 400_000, 600_000]
-    {
+    for more in [15_000, 30_000, 50_000, 75_000, 100_000, 150_000, 200_000, 300_000, 500_000] {
+        let kilobytes = program + more;
         let out = format!("run-{kilobytes}");
         let calls: [&[&str]; 4] = [
             &["train", "look.toml", "--out", &out],
