@@ -48,7 +48,7 @@ impl AnnotatedSpectrum<'_> {
     /// COMMENT: \"score=0.5\"
     /// Num Peaks: 2
     /// 60\t0.1
-    /// 110.06\t1\t\"f{C6H8NO}/-0.6ppm\"
+    /// 110.06\t1\t\"f{C6H8NO}/-0.4ppm\"
     ///
     /// ";
     /// assert_eq!(annotated.msp(), expected);
