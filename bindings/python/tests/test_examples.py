@@ -96,8 +96,8 @@ def test_ray_scores_a_table_of_molecules(tmp_path, monkeypatch):
         pytest.skip("built without the feature run")
     monkeypatch.chdir(tmp_path)
     config = dsokr.quickstart(".").with_name("morgan.toml")
-    kernel_machine = 'kind = "kernel-machine"\ninputs = { kind = "ngrams" }\nlambda = 0.001\n'
-    training = MORGAN[: MORGAN.index("kind = ")] + kernel_machine
+    kernel_machine = 'kind = "kernel-machine"\ninputs = { kind = "ngrams", blocks = [{ kind = "words", min = 1, max = 2 }] }\nlambda = 0.001\n'
+    training = MORGAN[: MORGAN.index('kind = "ngram-bag"')] + kernel_machine
     config.write_text(training + RERANKED)
     model = dsokr.train(config, out="run")
     table = tmp_path / "table.csv"
@@ -116,7 +116,8 @@ def test_ray_scores_a_table_of_molecules(tmp_path, monkeypatch):
     with pytest.raises(dsokr.ConfigError, match="molecules: None at 1"):
         model.score(texts, ["CCO", None])
     hits = model.search(texts[0], k=len(model.candidates))
-    assert all(hit.score == pytest.approx(scores[hit.label][0], abs=1e-6) for hit in hits if hit.label in scores)
+    # a run keeps in 16 bits what the correction of new molecules for hubs is computed from
+    assert all(hit.score == pytest.approx(scores[hit.label][0], abs=2**-11) for hit in hits if hit.label in scores)
 
 
 def test_torch_tensors_are_read_in_place():

@@ -75,7 +75,7 @@ def long_calls():
         y = large()[:rows]
         targets = np.ones((rows, 300))
         machine = dsokr._dsokr.KernelMachine
-        return lambda: machine.ridge(dsokr.as_rows(y), json.dumps(GAUSSIAN), targets, 1e-3, sketch, 0)
+        return lambda: machine.ridge(dsokr.as_rows(y), json.dumps(GAUSSIAN), targets, 1e-3, sketch, 0, None)
 
     def projection():
         basis = dsokr.Basis.fit(large()[:2000], GAUSSIAN, dsokr.Subsampling(2000))
