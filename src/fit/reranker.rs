@@ -214,8 +214,8 @@ struct Training<'a> {
 /// anew without each fold of the pairs. So are the weights of words, and what is counted of spectra.
 ///
 /// Outputs have one text each in many data sets, so of these examples the network learns that training outputs are not
-/// the answers. Some of the pairs that the model knows are examples too: a text that comes again, or nearly so, finds
-/// its output.
+/// the answers. Some of the pairs that the model knows are examples too, but for spectra that are compared: a text that
+/// comes again, or nearly so, finds its output.
 pub(super) fn fit(
     settings: &RerankerConfig,
     texts: Option<&PairTexts>,
@@ -286,8 +286,13 @@ impl Training<'_> {
         let among = self.candidates.clone().with_hubs_like(self.candidates, &leave_one_out)?;
         let features = self.features(rest, leave_one_out)?;
 
-        let shown = [fold.fold.pairs.as_slice(), &repeated(rest)].concat();
-        let predictions = [fold.fold.predictions.as_slice(), &fold.fitted].concat();
+        // a spectrum that the model knows finds itself among those that candidates are compared by: of such examples the
+        // network would learn to trust the most similar spectrum too much
+        let knows_spectra = self.texts.is_some_and(|texts| texts.spectra.is_some());
+        let known = if knows_spectra { Vec::new() } else { repeated(rest) };
+        let fitted: &[f32] = if knows_spectra { &[] } else { &fold.fitted };
+        let shown = [fold.fold.pairs.as_slice(), &known].concat();
+        let predictions = [fold.fold.predictions.as_slice(), fitted].concat();
         let predictions = Queries::new(p, &predictions)?.normalised();
         let texts: Option<Vec<String>> =
             self.texts.map(|all| shown.iter().map(|&pair| all.texts[pair].clone()).collect());
