@@ -289,10 +289,10 @@ impl Training<'_> {
         // a spectrum that the model knows finds itself among those that candidates are compared by: of such examples the
         // network would learn to trust the most similar spectrum too much
         let knows_spectra = self.texts.is_some_and(|texts| texts.spectra.is_some());
-        let known = if knows_spectra { Vec::new() } else { repeated(rest) };
-        let fitted: &[f32] = if knows_spectra { &[] } else { &fold.fitted };
-        let shown = [fold.fold.pairs.as_slice(), &known].concat();
-        let predictions = [fold.fold.predictions.as_slice(), fitted].concat();
+        let fitted_pairs = if knows_spectra { Vec::new() } else { repeated(rest) };
+        let fitted_predictions: &[f32] = if knows_spectra { &[] } else { &fold.fitted };
+        let shown = [fold.fold.pairs.as_slice(), &fitted_pairs].concat();
+        let predictions = [fold.fold.predictions.as_slice(), fitted_predictions].concat();
         let predictions = Queries::new(p, &predictions)?.normalised();
         let texts: Option<Vec<String>> =
             self.texts.map(|all| shown.iter().map(|&pair| all.texts[pair].clone()).collect());

@@ -8,7 +8,7 @@ use std::fs::{self, File};
 use std::io::{self, BufReader, Read};
 use std::path::{Component, Path, PathBuf};
 
-use dsokr_core::store::{open_input, sync_file, write_atomically};
+use dsokr_core::store::{check_inside, open_input, sync_file, write_atomically};
 
 use super::place::create_whole;
 use super::{CHECKPOINTS, DATA, NEXT_CANDIDATES, RunDir, SHARDS, TENSORBOARD, inner, name};
@@ -116,7 +116,9 @@ fn extract(archive: &Path, name: &str, here: &Path) -> Result<(), Error> {
         if kind.is_dir() {
             continue;
         }
-        let inside = path.strip_prefix(name).ok().filter(|inside| is_inside(inside));
+        let inside = path.strip_prefix(name).ok();
+        let inside =
+            inside.filter(|inside| check_inside("entry", &inside.to_string_lossy()).is_ok());
         let Some(inside) = inside.filter(|_| kind.is_file()) else {
             let message = format_args!(
                 "{} is not a plain file in the folder {name}: not an archive of a run",
@@ -129,12 +131,6 @@ fn extract(archive: &Path, name: &str, here: &Path) -> Result<(), Error> {
     // the checksum stands behind the last entry
     io::copy(&mut tar.into_inner(), &mut io::sink()).map_err(damaged(archive))?;
     Ok(())
-}
-
-/// Whether a path stays in its folder.
-fn is_inside(path: &Path) -> bool {
-    let mut parts = path.components().peekable();
-    parts.peek().is_some() && parts.all(|part| matches!(part, Component::Normal(_)))
 }
 
 /// Writes an entry as a new file.

@@ -55,7 +55,7 @@ def main(folder):
     T = torch.from_numpy(psi.project(Y))
     pool = dsokr.Candidates(psi, Y_all, ids=smiles, labels=smiles.values())
 
-    # any module of one's own
+    # any module of yours
     module = torch.nn.Linear(len(words), psi.rank)
     train(module, lambda module, x, t: mse_loss(module(x), t) * psi.rank, X, T, epochs=20)
     targets = pool.rank(module(X_test).detach(), gold)

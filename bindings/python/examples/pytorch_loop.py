@@ -21,7 +21,7 @@ psi = dsokr.Basis.fit(Y[[ids.index(id) for id in gold]], kernel="cosine", sketch
 targets = psi.targets(Y[[ids.index(id) for id in gold]])
 pool = dsokr.Candidates(psi, Y, ids=ids, labels=smiles)
 
-# a model and a loop of one's own: a bag of words
+# your own model and loop: a bag of words
 words = {word: at for at, word in enumerate(sorted({word for text in texts for word in text.lower().split()}))}
 
 

@@ -216,7 +216,7 @@ impl PerQuery {
     /// Creates lists of `queries` queries that all have the same candidates, which take the memory of one list.
     ///
     /// # Errors
-    /// Those of [`PerQuery::new`].
+    /// The errors of [`PerQuery::new`].
     pub fn repeated(
         list: Vec<u32>,
         queries: usize,

@@ -122,7 +122,7 @@ class Basis:
         return Projection(*self._inner.project(as_rows(Y)))
 
     def targets(self, Y: Any) -> Targets:
-        """Targets of a training loop of one's own for outputs, whose batches ``loss`` takes: ``psi.targets(Y)[batch]``."""
+        """Targets of outputs for your own training loop, whose batches ``loss`` takes: ``psi.targets(Y)[batch]``."""
         found = self.projection(Y)
         return Targets._of(found.coordinates, found.residuals)
 

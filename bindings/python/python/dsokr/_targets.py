@@ -1,4 +1,4 @@
-"""Targets of a training loop of one's own, and the losses of the trainer as functions of PyTorch."""
+"""Targets for your own training loop, and the losses of the trainer as functions of PyTorch."""
 
 from __future__ import annotations
 

@@ -79,12 +79,12 @@ impl<'a> Ensemble<'a> {
         Ok(Self { models: Models::new(members, None)?, processes: Processes::default() })
     }
 
-    /// Creates an ensemble whose candidates are aligned already: the alignment must be one of these candidates, in the order
-    /// of the members. Of that only the numbers of members and of distinct rows are checked.
+    /// Creates an ensemble whose candidates are aligned already. The alignment must be that of these candidates, in the
+    /// order of the members; only the numbers of members and of distinct rows are checked.
     ///
     /// # Errors
-    /// The errors of [`Ensemble::new`]; [`Error::Shape`] and [`Error::Inconsistent`] for an alignment of a different number
-    /// of members or of distinct rows.
+    /// The errors of [`Ensemble::new`]; [`Error::Shape`] and [`Error::Inconsistent`] for an alignment with other numbers of
+    /// members or distinct rows.
     pub fn aligned(members: Vec<Member<'a>>, alignment: &'a Alignment) -> Result<Self, Error> {
         let models = Models::new(members, Some(alignment))?;
         Ok(Self { models, processes: Processes::default() })

@@ -170,7 +170,7 @@ fn convert(view: &Parsed, kekule: &KekuleResult, places: &Positions) -> Result<M
 }
 
 /// Returns the atoms and bonds of chematic's graph as our own, and the number of each of its atoms; [`HYDROGEN`] for
-/// those that are folded into their neighbours.
+/// hydrogens that are folded into their neighbours.
 fn graph(
     view: &Parsed,
     kekule: &KekuleResult,
