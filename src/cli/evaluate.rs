@@ -37,7 +37,7 @@ pub struct Arguments {
         value_name = "N",
         num_args = 0..=1,
         default_missing_value = "63",
-        conflicts_with_all = ["candidates", "least_candidates", "report", "against", "draw", "edit_distances", "shards"]
+        conflicts_with_all = ["candidates", "least_candidates", "report", "against", "draw", "edit_distances", "shards", "mces", "ci", "labels"]
     )]
     pools: Option<usize>,
     #[command(flatten)]

@@ -129,9 +129,15 @@ fn fetch_model(arguments: &Arguments, archive: &str) -> Result<(), Error> {
         let sha256 = network(arguments).download(&download.remote, &download.file, progress);
         bar.finish_and_clear();
         let sha256 = sha256?;
-        // one that cannot be unpacked is damaged
         let run = archive::unpack(&download.file, place);
-        download.remove();
+        // it stays where there was no room for what it holds
+        let is_damaged = matches!(
+            &run,
+            Err(Error::Core(dsokr_core::Error::File { path, .. })) if *path == download.file
+        );
+        if run.is_ok() || is_damaged {
+            download.remove();
+        }
         (run?, sha256)
     } else {
         let file = Path::new(archive);

@@ -134,7 +134,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Error> {
             return print_part(&header).map(|_| ());
         }
         let answers = answer(&batch)?;
-        let out = std::mem::take(&mut header) + &lines(arguments, &table, &batch, &answers)?;
+        let out = std::mem::take(&mut header) + &lines(arguments, &run, &table, &batch, &answers)?;
         if !print_part(&out)? {
             return Ok(());
         }
@@ -168,6 +168,7 @@ fn calibrated_sets(
 /// The answers to a batch of queries in the format of the output.
 fn lines(
     arguments: &Arguments,
+    run: &Run,
     table: &AnswerTable,
     batch: &Split,
     answers: &[Answer],
@@ -184,7 +185,10 @@ fn lines(
                 let rows = table.rows(id, query, answer);
                 lines.extend(rows.iter().filter_map(|row| Some(format.table()?.line(row))));
             }
-            AnswerFormat::Msp => lines += &annotated(id, query.unwrap_or_default(), answer)?,
+            AnswerFormat::Msp => {
+                let spectrum = run.spectrum(query.unwrap_or_default())?;
+                lines += &annotated(id, &spectrum, answer)?;
+            }
         }
     }
     Ok(lines)
@@ -194,10 +198,9 @@ fn lines(
 const TOLERANCE: f64 = 10.0;
 
 /// An entry of MSP for each candidate of a spectrum. A molecule that is too large to be broken explains nothing.
-fn annotated(id: &str, query: &str, answer: &Answer) -> Result<String, Error> {
-    let spectrum: Spectrum = query.parse()?;
+fn annotated(id: &str, spectrum: &Spectrum, answer: &Answer) -> Result<String, Error> {
     // nothing explains a spectrum whose adduct is not known, which a caution says
-    let explainer = PeakExplainer::new(&spectrum, TOLERANCE).ok();
+    let explainer = PeakExplainer::new(spectrum, TOLERANCE).ok();
     let mut entries = String::new();
     for hit in &answer.hits {
         let Ok(molecule) = Molecule::parse(&hit.label) else { continue };
@@ -213,7 +216,7 @@ fn annotated(id: &str, query: &str, answer: &Answer) -> Result<String, Error> {
         ];
         let entry = AnnotatedSpectrum {
             name: id,
-            spectrum: &spectrum,
+            spectrum,
             smiles: &hit.label,
             molecule: &molecule,
             explanation: &explanation,

@@ -102,11 +102,19 @@ impl Checked {
     /// # Errors
     /// [`Error::Serialise`]; a configuration that was read from TOML can be written.
     pub fn to_toml(&self) -> Result<String, Error> {
-        Ok(toml::to_string(&self.config)?)
+        let training = self.training.clone().resolved();
+        let resolved = Config { training, ..self.config.clone() };
+        Ok(toml::to_string(&resolved)?)
     }
 
-    /// The configuration as a table of TOML.
+    /// The configuration as a table of TOML, every default written out.
     pub(crate) fn to_table(&self) -> Result<toml::Table, Error> {
         Ok(self.to_toml()?.parse()?)
+    }
+
+    /// The configuration as a table of TOML to which changes can be made: defaults that follow from other keys, such as
+    /// the weight decay from the optimiser, are left out.
+    pub(super) fn to_changeable(&self) -> Result<toml::Table, Error> {
+        Ok(toml::Table::try_from(&self.config)?)
     }
 }

@@ -90,7 +90,7 @@ impl Checked {
     /// valid configuration.
     pub fn members(&self) -> Result<Vec<Self>, Error> {
         let Some(ensemble) = &self.ensemble else { return Ok(Vec::new()) };
-        let mut base = self.to_table()?;
+        let mut base = self.to_changeable()?;
         base.remove("ensemble");
         // the ensemble searches, not its members
         if let Some(toml::Value::Table(decoding)) = base.get_mut("decoding") {

@@ -86,7 +86,10 @@ impl Checked {
     /// # Errors
     /// As [`Config::load_with`]; [`Error::Serialise`].
     pub fn with(&self, overrides: &[Override]) -> Result<Self, Error> {
-        let text = self.text.clone().map_or_else(|| self.to_toml(), Ok)?;
+        let text = match &self.text {
+            Some(text) => text.clone(),
+            None => toml::to_string(&self.to_changeable()?)?,
+        };
         let path = self.file.as_deref().unwrap_or(Path::new(&self.name));
         let changed = parse(&text, path, &[&self.overrides, overrides].concat())?;
         Ok(Self { file: self.file.clone(), ..changed })

@@ -156,7 +156,7 @@ impl Config {
     ///
     /// # Errors
     /// [`dsokr_core::Error::Value`] with the first key that is out of range, its value and what is allowed.
-    pub fn validate(mut self) -> Result<Checked, Error> {
+    pub fn validate(self) -> Result<Checked, Error> {
         ensure(self.format == FORMAT, "format", self.format, "2")?;
         let plain = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
         let name = &self.name;
@@ -180,8 +180,6 @@ impl Config {
         }
         self.check_metric()?;
         self.check_splits()?;
-        // a run says which decay it has
-        self.training = self.training.resolved();
         let overrides = Vec::new();
         Ok(Checked { config: self, file: None, trained_on: None, text: None, overrides })
     }

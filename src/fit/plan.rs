@@ -12,7 +12,7 @@ use dsokr_core::Processes;
 use dsokr_core::memory::resident;
 
 use super::Request;
-use super::reranker::words_need;
+use super::reranker::texts_needs;
 use crate::config::Checked;
 use crate::error::Error;
 use crate::learners::learner::Fit;
@@ -69,7 +69,7 @@ impl Request<'_> {
         let of_learner = learner.needs(problem.most_coordinates());
         let held = resident();
         needs.extend(of_learner);
-        needs.extend(words_need(&problem)?);
+        needs.extend(texts_needs(&problem)?);
         needs.push(Need::memory("", "buffers and the allocator's reserve", RESERVE));
         let total = |amount: fn(&Need) -> f64| needs.iter().map(amount).sum::<f64>();
         let begun = started.elapsed().as_secs_f64();

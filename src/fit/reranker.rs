@@ -151,8 +151,26 @@ fn read_lexicon(
     Ok(Some(Arc::new(lexicon?)))
 }
 
+/// The memory of what the reranker compares of texts: of words and facts, and of training spectra.
+pub(super) fn texts_needs(problem: &Problem) -> Result<Vec<Need>, Error> {
+    let needs = [words_need(problem)?, spectra_need(problem)?];
+    Ok(needs.into_iter().flatten().collect())
+}
+
+/// The memory of training spectra; none where the reranker does not compare any.
+fn spectra_need(problem: &Problem) -> Result<Option<Need>, Error> {
+    let settings = problem.config.decoding.reranker.as_ref();
+    if settings.is_none_or(|settings| settings.spectra.is_none()) {
+        return Ok(None);
+    }
+    let texts = problem.dataset.train.inputs.texts()?;
+    let bytes: usize = texts.iter().map(|text| TrainingSpectra::bytes(text)).sum();
+    let what = "training spectra by their masses";
+    Ok(Some(Need::memory("decoding.reranker.spectra", what, bytes as f64)))
+}
+
 /// The memory of words and facts; none where the reranker has no words.
-pub(super) fn words_need(problem: &Problem) -> Result<Option<Need>, Error> {
+fn words_need(problem: &Problem) -> Result<Option<Need>, Error> {
     let Some(settings) = &problem.config.decoding.reranker else { return Ok(None) };
     let Some(lexicon) = read_lexicon(settings, &problem.root)? else { return Ok(None) };
     let dataset = &problem.dataset;

@@ -3,6 +3,7 @@
 use burn::tensor::Device;
 use dsokr_core::random::generator;
 use dsokr_nn::{Encoder, Model, Start, parameters};
+use dsokr_train::TrainingConfig;
 
 use crate::config::Checked;
 use crate::encoders::inputs::Recipe;
@@ -38,9 +39,14 @@ pub(super) fn new_model<R: Recipe>(
     })
 }
 
-/// A group that holds no parameter is a spelling mistake.
+/// Refuses a group that holds no parameter, which is a spelling mistake, and rates that fall from layer to layer of a model
+/// without layers.
 pub(super) fn check_groups<E: Encoder>(config: &Checked, model: &Model<E>) -> Result<(), Error> {
     let names: Vec<String> = parameters::names(model);
+    let layers = config.training.layer_decay;
+    let has_layers = TrainingConfig::has_layers(&names);
+    let allowed = "1, since this encoder has no numbered layers";
+    ensure(layers == 1.0 || has_layers, "training.layer_decay", layers, allowed)?;
     config.training.groups.iter().try_for_each(|group| {
         let exists = names.iter().any(|name| group.holds(name));
         let key = "training.groups.parameters";

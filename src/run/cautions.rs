@@ -29,6 +29,17 @@ impl Run {
         }
     }
 
+    /// A query as a model of spectra reads it: where it names no adduct, it has a proton more or less, by the polarity of the
+    /// training spectra.
+    ///
+    /// # Errors
+    /// A text that is not a spectrum.
+    pub(crate) fn spectrum(&self, text: &str) -> Result<Spectrum, Error> {
+        let assumed = self.members[0].polarities.assumed().protons(1);
+        let spectrum: Spectrum = text.parse()?;
+        Ok(spectrum.or_adduct(&assumed)?)
+    }
+
     /// Reads what the rule of a search compares queries with, so that the first search need not wait for it.
     ///
     /// # Errors

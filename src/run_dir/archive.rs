@@ -5,7 +5,7 @@
 //! where the data lay on the machine of the training (`data.json`). Equal runs give equal bytes.
 
 use std::fs::{self, File};
-use std::io::{self, BufReader, Read};
+use std::io::{self, BufReader, Read, Write};
 use std::path::{Component, Path, PathBuf};
 
 use dsokr_core::store::{check_inside, open_input, sync_file, write_atomically};
@@ -23,6 +23,12 @@ const LEVEL: i32 = 3;
 /// An archive may hold this many times its own bytes, and [`SMALL`] more.
 const MOST_EXPANSION: u64 = 256;
 const SMALL: u64 = 64 << 20;
+
+/// The most bytes of the name of an entry.
+const LONGEST_NAME: u64 = 64 << 10;
+
+/// The bytes that are read at once.
+const PART: usize = 1 << 20;
 
 /// The first bytes of a file that is compressed by zstd.
 const MAGIC: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
@@ -65,6 +71,7 @@ pub fn unpack(
     archive: &Path,
     place: impl FnOnce(&str) -> Result<PathBuf, Error>,
 ) -> Result<PathBuf, Error> {
+    check_headers(archive)?;
     let name = name_of(archive)?;
     let run = place(&name)?;
     let whole = |here: &Path| {
@@ -89,6 +96,35 @@ fn open(archive: &Path) -> Result<tar::Archive<Unpacked>, Error> {
 
 fn damaged(archive: &Path) -> impl Fn(io::Error) -> Error {
     move |error| Error::run(archive, format_args!("damaged, or not an archive of a run: {error}"))
+}
+
+fn ends_early(archive: &Path) -> Error {
+    let message = format_args!(
+        "damaged: it ends early, or holds more than {MOST_EXPANSION} times its own size"
+    );
+    Error::run(archive, message)
+}
+
+/// Reads an archive to its end, where its checksum stands, and refuses names of entries that are longer than any path: a
+/// reader of entries takes them into memory.
+fn check_headers(archive: &Path) -> Result<(), Error> {
+    let mut tar = open(archive)?;
+    for entry in tar.entries().map_err(damaged(archive))?.raw(true) {
+        let mut entry = entry.map_err(damaged(archive))?;
+        let kind = entry.header().entry_type();
+        let is_name = kind.is_gnu_longname()
+            || kind.is_gnu_longlink()
+            || kind.is_pax_local_extensions()
+            || kind.is_pax_global_extensions();
+        let message = "an entry has a name of more than 64 KiB: not an archive of a run";
+        ensure_run(!is_name || entry.size() <= LONGEST_NAME, archive, message)?;
+        let read = io::copy(&mut entry, &mut io::sink()).map_err(damaged(archive))?;
+        if read < entry.size() {
+            return Err(ends_early(archive));
+        }
+    }
+    io::copy(&mut tar.into_inner(), &mut io::sink()).map_err(damaged(archive))?;
+    Ok(())
 }
 
 /// The name of an archive's run: that of the folder which the archive holds.
@@ -126,24 +162,30 @@ fn extract(archive: &Path, name: &str, here: &Path) -> Result<(), Error> {
             );
             return Err(Error::run(archive, message));
         };
-        write_new(&mut entry, &here.join(inside)).map_err(damaged(archive))?;
+        write_new(archive, &mut entry, &here.join(inside))?;
     }
-    // the checksum stands behind the last entry
-    io::copy(&mut tar.into_inner(), &mut io::sink()).map_err(damaged(archive))?;
     Ok(())
 }
 
-/// Writes an entry as a new file.
-fn write_new(entry: &mut tar::Entry<Unpacked>, path: &Path) -> io::Result<()> {
-    path.parent().map_or(Ok(()), fs::create_dir_all)?;
-    let mut file = File::create_new(path)?;
-    let bytes = io::copy(entry, &mut file)?;
-    if bytes < entry.size() {
-        let message =
-            format!("it ends early, or holds more than {MOST_EXPANSION} times its own size");
-        return Err(io::Error::new(io::ErrorKind::UnexpectedEof, message));
+/// Writes an entry of an archive as a new file.
+fn write_new(archive: &Path, entry: &mut tar::Entry<Unpacked>, path: &Path) -> Result<(), Error> {
+    let failed = Error::io(path);
+    path.parent().map_or(Ok(()), fs::create_dir_all).map_err(&failed)?;
+    let mut file = File::create_new(path).map_err(&failed)?;
+    let mut written = 0;
+    let mut part = vec![0; PART];
+    loop {
+        let bytes = entry.read(&mut part).map_err(damaged(archive))?;
+        if bytes == 0 {
+            break;
+        }
+        file.write_all(&part[..bytes]).map_err(&failed)?;
+        written += bytes as u64;
     }
-    sync_file(&file)
+    if written < entry.size() {
+        return Err(ends_early(archive));
+    }
+    sync_file(&file).map_err(&failed)
 }
 
 /// Refuses a folder that is no run, is damaged, or is not trained to its end.

@@ -1,6 +1,6 @@
 //! A run directory as a handle: what a training writes into it, and what is read again.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -15,10 +15,10 @@ use super::log::{LoggedLine, SolvedLine, validation_scalars};
 use super::place::create_whole;
 use super::tensorboard::Events;
 use super::{
-    ALL, CANDIDATES, CARD, CHANGES, CHECKPOINT, CHECKPOINTS, CONFIG, ENCODER, LOG, MEMBERS,
-    METRICS, Record, Report, RunLock, candidates, check_fingerprints, fingerprint_of,
-    load_data_folder, named, read_json, read_optional, replace, replace_json, report,
-    save_candidates, save_fingerprints, write_text,
+    ALL, CANDIDATES, CARD, CHANGES, CHECKPOINTS, CONFIG, ENCODER, LOG, MEMBERS, METRICS, Record,
+    Report, RunLock, candidates, check_fingerprints, fingerprint_of, load_data_folder, named,
+    read_json, read_optional, replace, replace_json, report, save_candidates, save_fingerprints,
+    write_text,
 };
 use crate::config::{Checked, Config, FORMAT};
 use crate::error::{Error, ensure_run};
@@ -26,9 +26,6 @@ use crate::metrics::scores::Scores;
 
 const ENCODER_KIND: &str = "encoder";
 const ENCODER_VERSION: u32 = 1;
-
-/// What precedes the step in the names of checkpoints that are kept beside the last one.
-const STEP: &str = "step-";
 
 /// Name and text of a file that holds the preparation of inputs.
 pub type PreparationFile = (&'static str, String);
@@ -202,19 +199,6 @@ impl RunDir {
         Ok(Some(lines.into_iter().filter_map(LoggedLine::of_steps).collect()))
     }
 
-    /// Whether there is a state to resume from.
-    pub(crate) fn has_checkpoint(&self) -> bool {
-        self.path.join(CHECKPOINT).exists()
-    }
-
-    /// The last state, if there is one.
-    pub(crate) fn last_checkpoint(&self) -> Result<Option<Checkpoint>, Error> {
-        if !self.has_checkpoint() {
-            return Ok(None);
-        }
-        Ok(Some(Checkpoint::load(&self.path.join(CHECKPOINT), &self.space)?))
-    }
-
     /// The best parameters so far.
     pub(crate) fn best(&self) -> Result<Parameters, Error> {
         let file = self.path.join(ENCODER);
@@ -345,36 +329,6 @@ impl RunDir {
         }
     }
 
-    /// Keeps the last checkpoint as the one of its step too, where several are kept, and removes those that are not among
-    /// the last ones or lie behind it.
-    fn keep_copies(&self, step: u64) -> Result<(), Error> {
-        if self.checkpoints == 1 {
-            return Ok(());
-        }
-        let folder = self.path.join(CHECKPOINTS);
-        let named = |step: u64| folder.join(format!("{STEP}{step}.safetensors"));
-        let mut steps = BTreeSet::new();
-        for entry in fs::read_dir(&folder).map_err(Error::io(&folder))? {
-            let name = entry.map_err(Error::io(&folder))?.file_name();
-            let number = name.to_str().and_then(|name| name.strip_prefix(STEP));
-            let number = number.and_then(|name| name.strip_suffix(".safetensors"));
-            steps.extend(number.and_then(|number| number.parse::<u64>().ok()));
-        }
-        let remove = |step: u64| fs::remove_file(named(step)).map_err(Error::io(&named(step)));
-        for behind in steps.split_off(&step) {
-            remove(behind)?;
-        }
-        while steps.len() >= self.checkpoints {
-            let Some(first) = steps.pop_first() else { break };
-            remove(first)?;
-        }
-        // the next checkpoint replaces the name `last`, not the file
-        let last = self.path.join(CHECKPOINT);
-        let copy = named(step);
-        let linked = fs::hard_link(&last, &copy).or_else(|_| fs::copy(&last, &copy).map(drop));
-        linked.map_err(Error::io(&copy))
-    }
-
     /// Writes the best parameters so far.
     pub(crate) fn save_best(&self, parameters: &Parameters) -> Result<(), Error> {
         let tensors = parameters.iter();
@@ -409,8 +363,7 @@ impl CheckpointSink<Scores> for RunDir {
     }
 
     fn checkpoint(&mut self, checkpoint: &Checkpoint) -> Result<(), dsokr_train::Error> {
-        checkpoint.save(&self.path.join(CHECKPOINT), &self.space)?;
-        Ok(self.keep_copies(checkpoint.step)?)
+        Ok(self.save_checkpoint(checkpoint, self.checkpoints)?)
     }
 }
 

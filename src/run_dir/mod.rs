@@ -43,6 +43,7 @@
 
 pub mod archive;
 pub(crate) mod candidates;
+mod checkpoints;
 mod constants;
 mod dir;
 pub(crate) mod held_out;

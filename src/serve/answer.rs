@@ -203,8 +203,8 @@ pub(super) fn explained(
         .filter(|_| model.outputs == Outputs::Molecules)
         .filter_map(|near| Some((near.id.as_str(), Parts::from_smiles(near.label.as_deref()?)?)))
         .collect();
-    let spectrum = text.filter(|_| model.reads_spectra()).map(str::parse::<Spectrum>);
-    let spectrum = spectrum.transpose().map_err(Error::from)?;
+    let spectrum = text.filter(|_| model.reads_spectra()).map(|text| model.run.spectrum(text));
+    let spectrum = spectrum.transpose()?;
     let molecules = spectrum.as_ref().filter(|_| model.outputs == Outputs::Molecules);
     let mut peaks = molecules.and_then(|spectrum| Explainer::new(spectrum, ppm));
     let explained = |hit: Hit| {

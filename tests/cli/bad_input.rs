@@ -121,6 +121,12 @@ const CASES: &[Case] = &[
         &["training.groups=[{ parameters = \"layers.*.nothing\" }]"],
         &["training.groups.parameters = \"layers.*.nothing\"", "a part of one of"],
     ),
+    case(
+        "rates by layers of a model without any",
+        nothing,
+        &["encoder.hidden=[]", "training.layer_decay=0.8"],
+        &["training.layer_decay = 0.8", "no numbered layers"],
+    ),
     case("path outside", nothing, &["data.train=../x.tsv"], &["data.train", ".."]),
     case("an unknown format", nothing, &["format=9"], &["format = 9", "2"]),
     case("m = 0", nothing, &["sketch.size=0"], &["sketch.size = 0", "at least 1"]),

@@ -97,6 +97,10 @@ fn samples_that_cannot_be_are_refused() {
         sandbox.fail(&["evaluate", "runs/small", "--candidates", rule], 2, &[rule, expected]);
     }
     sandbox.fail(&["evaluate", "runs/small", "--pools", "80"], 2, &["sample:80", "at most 79"]);
+    for other in ["--mces", "--ci", "--labels=a"] {
+        let name = other.split('=').next().unwrap();
+        sandbox.fail(&["evaluate", "runs/small", "--pools", other], 2, &["--pools", name]);
+    }
     let search = ["search", "runs/small", "a ring", "--candidates", "queries"];
     sandbox.fail(&search, 2, &["queries", "right outputs"]);
 }

@@ -402,6 +402,48 @@ fn the_last_checkpoints_are_kept_and_a_training_goes_on_from_one_of_them() {
     assert_eq!(kept(&sandbox, "other"), [30, 32]);
 }
 
+/// A checkpoint is a file of its own, and a best evaluation behind it is that of a training which is given up.
+#[test]
+fn a_training_with_other_settings_goes_on_from_an_earlier_checkpoint() {
+    let sandbox = Sandbox::new();
+    let settings = [
+        "training.epochs=4",
+        "training.evaluate_every={steps=4}",
+        "training.checkpoint_every={steps=5}",
+        "training.checkpoint_seconds=3600",
+        "training.checkpoints=3",
+    ];
+    let sets: Vec<&str> = settings.iter().flat_map(|setting| ["--set", setting]).collect();
+    let common = [&["train", "small.toml", "--out", "run"], &sets[..]].concat();
+    sandbox.succeed(&common);
+    let files = sandbox.path("run/checkpoint");
+    let before = fs::read(files.join("step-32.safetensors")).unwrap();
+    fs::copy(files.join("step-25.safetensors"), files.join("last.safetensors")).unwrap();
+    assert_eq!(fs::read(files.join("step-32.safetensors")).unwrap(), before);
+    fs::remove_file(sandbox.path("run/metrics.json")).unwrap();
+    let best = |log: &str| -> Vec<u64> {
+        let lines = log.lines().map(json);
+        lines
+            .filter(|line| line["best"] == true)
+            .map(|line| line["step"].as_u64().unwrap())
+            .collect()
+    };
+    let behind = best(&sandbox.read("run/log.jsonl")).last().is_some_and(|&step| step > 25);
+    assert!(behind, "the best evaluation lies behind the checkpoint");
+
+    let other = ["--resume", "--set", "training.learning_rate=1e-4"];
+    let output = sandbox.command(&[&common[..], &other].concat()).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success() && said.contains("lies behind the checkpoint"), "{said}");
+    let after = best(&sandbox.read("run/log.jsonl"));
+    let evaluated = sandbox.succeed(&["evaluate", "run", "--split", "validation", "--json"]);
+    let evaluated: serde_json::Value = serde_json::from_str(&evaluated).unwrap();
+    let log = sandbox.read("run/log.jsonl");
+    let last = log.lines().map(json).rfind(|line| line["best"] == true).unwrap();
+    assert!(after.iter().any(|&step| step > 25), "{after:?}");
+    assert_eq!(evaluated["mrr"], last["metrics"]["mrr"]);
+}
+
 #[test]
 fn a_run_is_not_resumed_on_other_data() {
     let sandbox = Sandbox::new();

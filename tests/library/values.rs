@@ -135,6 +135,39 @@ fn a_wrong_value_comes_with_its_key() {
     }
 }
 
+/// The weight decay that is left out is that of each member's optimiser.
+#[test]
+fn members_have_the_weight_decay_of_their_optimizer() {
+    let config = |base: &str, member: &str| {
+        let text = format!(
+            r#"
+            [data]
+            source = "pool"
+            folder = "somewhere"
+            file = "pairs.tsv"
+            splits = {{ validation = 7 }}
+            [output]
+            label = "smiles"
+            features = {{ kind = "ngrams", column = "smiles", min = 1, max = 3 }}
+            kernel = {{ name = "cosine" }}
+            [encoder]
+            kind = "ngram-bag"
+            [training]
+            optimizer = "{base}"
+            [ensemble]
+            members = [{{ name = "other", training = {{ optimizer = "{member}" }} }}]
+            "#
+        );
+        Config::parse(&text, &[]).unwrap()
+    };
+    for (base, member, expected) in [("sgd", "adamw", 0.01), ("adamw", "sgd", 0.0)] {
+        let members = config(base, member).members().unwrap();
+        assert_eq!(members[0].training.weight_decay(), expected, "{base} {member}");
+        let written = members[0].to_toml().unwrap();
+        assert!(written.contains(&format!("weight_decay = {expected:?}")), "{written}");
+    }
+}
+
 #[test]
 fn none_removes_a_table_of_the_configuration() {
     let text = r#"

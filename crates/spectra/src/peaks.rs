@@ -23,6 +23,9 @@ pub(crate) struct PeakList {
     unsorted: bool,
 }
 
+/// The strongest peak: no instrument counts as many ions, and sums over peaks stay finite.
+pub(crate) const STRONGEST: f64 = 1e30;
+
 /// The least number of peaks of what may be a profile.
 const PROFILE_PEAKS: usize = 50;
 /// The most Da between neighbouring points of a profile.
@@ -34,12 +37,13 @@ impl PeakList {
     /// Adds a peak.
     ///
     /// # Errors
-    /// An m/z that is no number above 0, or an intensity that is no number from 0 on.
+    /// An m/z that is no number above 0, or an intensity that is no number from 0 to [`STRONGEST`].
     pub(crate) fn add(&mut self, mz: &str, intensity: &str) -> Result<(), String> {
         let number = |text: &str| text.parse::<f64>().ok().filter(|number| number.is_finite());
-        let height = number(intensity).filter(|height| *height >= 0.0);
-        let height = height
-            .ok_or_else(|| format!("a peak's intensity {intensity:?} is not a number from 0 on"))?;
+        let height = number(intensity).filter(|height| (0.0..=STRONGEST).contains(height));
+        let height = height.ok_or_else(|| {
+            format!("a peak's intensity {intensity:?} is not a number from 0 to {STRONGEST:e}")
+        })?;
         if height == 0.0 {
             return Ok(());
         }

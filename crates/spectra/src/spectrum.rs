@@ -9,7 +9,7 @@ use dsokr_molecule::{ElementCounts, read_formula};
 
 use crate::adduct::Adduct;
 use crate::formats::SpectrumFormat;
-use crate::peaks::{Peak, PeakList};
+use crate::peaks::{Peak, PeakList, STRONGEST};
 use crate::polarity::Polarity;
 use crate::text::{KNOWN, head, precursor};
 
@@ -76,6 +76,9 @@ impl Spectrum {
         for peak in &peaks {
             check("a peak's m/z", peak.mz)?;
             check("a peak's intensity", peak.intensity)?;
+            let allowed = format!("a number above 0, at most {STRONGEST:e}");
+            let holds = peak.intensity <= STRONGEST;
+            Error::ensure(holds, "a peak's intensity", peak.intensity, allowed)?;
         }
         if peaks.is_empty() {
             return Err(Error::value("the peaks of a spectrum", "none", "at least one"));
@@ -91,6 +94,14 @@ impl Spectrum {
     pub fn with_adduct(self, adduct: &str) -> Result<Self, Error> {
         let adduct = Some(word("the spectrum's adduct", adduct)?);
         Ok(Self { adduct, ..self })
+    }
+
+    /// Sets the adduct of a spectrum that names none.
+    ///
+    /// # Errors
+    /// As [`with_adduct`](Self::with_adduct).
+    pub fn or_adduct(self, adduct: &str) -> Result<Self, Error> {
+        if self.adduct.is_some() { Ok(self) } else { self.with_adduct(adduct) }
     }
 
     /// Sets the formula of the molecule, such as `C9H8O4`.

@@ -126,6 +126,12 @@ impl Checkpoint {
             return Err(dsokr_core::Error::file(path, message).into());
         }
         check_basis(&stored, basis)?;
+        if stored.version() == 2 {
+            tracing::warn!(
+                "a checkpoint of an earlier version: since then the weight decay leaves biases, weights of normalisation and \
+                 the temperature out, unless a group of training.groups decays them"
+            );
+        }
         Ok(Self {
             step: stored.parsed("step", "a number of steps")?,
             loss_sum: stored.parsed("loss_sum", "a number")?,

@@ -8,6 +8,7 @@ use dsokr_nn::{Encoder, Model, parameters};
 use crate::checkpoint::{LogLine, checksum};
 use crate::error::Error;
 use crate::hooks::Hook;
+use crate::loss::bounded;
 use crate::progress::Progress;
 use crate::task::{Event, Validation};
 
@@ -39,7 +40,7 @@ fn evaluate<E: Encoder, M: Display + 'static>(
     model: &Model<E>,
 ) -> Result<(), Error> {
     let ranks = progress.task.ranks;
-    let averaged = progress.optimizer.averaged(model);
+    let averaged = progress.optimizer.averaged(model).map(bounded);
     let model = averaged.as_ref().unwrap_or(model);
     if ranks.size() > 1 {
         ranks.check_same("parameters' checksum", &checksum(&parameters::collect(model)))?;

@@ -18,8 +18,8 @@ const SMALLEST: f32 = 1e-12;
 /// The largest 1/τ, as in CLIP.
 const SHARPEST: f64 = 100.0;
 
-/// A model whose 1/τ is at most the largest one. It holds after each step: a bound inside the loss has no gradient
-/// beyond it, so that τ could not return.
+/// A model whose 1/τ is at most the largest one. It holds after each step, and of an average of steps: a bound inside the
+/// loss has no gradient beyond it, so that τ could not return.
 pub(super) fn bounded<E: Encoder>(model: Model<E>) -> Model<E> {
     let bound = |scale: Tensor<1>| {
         let learns = scale.is_require_grad();
@@ -186,7 +186,7 @@ impl<'a> Objective<'a> {
 /// the configuration, and the softmax runs over the outputs of these pairs. NaN without pairs.
 ///
 /// # Errors
-/// Targets that are not finite.
+/// [`Error::Pairs`] unless there is a residual for each p numbers of `z` and of `targets`; targets that are not finite.
 pub fn mean_loss<E: Encoder>(
     config: &TrainingConfig,
     model: &Model<E>,
@@ -195,6 +195,14 @@ pub fn mean_loss<E: Encoder>(
     residuals: &[f64],
 ) -> Result<f64, Error> {
     let p = model.encoder.dimension();
+    for (what, rows) in [("predictions", z), ("targets", targets)] {
+        if rows.len() != residuals.len() * p {
+            let pairs = residuals.len();
+            let message =
+                format!("{} numbers in the {what} of {pairs} pairs, not {p} each", rows.len());
+            return Err(Error::Pairs(message));
+        }
+    }
     let device = Device::flex();
     let objective = Objective::new(&config.loss, targets, &[], p, &device)?;
     let scale = model.scale.as_ref().map(|scale| Values::from_tensor(scale.val())[0]);

@@ -9,7 +9,7 @@ use dsokr_nn::{Encoder, Model};
 use crate::batches::Batches;
 use crate::checkpoint::{Checkpoint, CheckpointSink, StepNumbers};
 use crate::error::Error;
-use crate::loss::StepNumber;
+use crate::loss::{StepNumber, bounded};
 use crate::optimizer::Update;
 use crate::task::{Best, Event, Observer, Outcome, Task};
 
@@ -289,7 +289,7 @@ impl<'a, E: Encoder, M: Display + 'static> Progress<'a, E, M> {
             BestParameters { given_back: Some(best), .. } => Best::Given(best),
             BestParameters { given_back: None, .. } => Best::Checkpoint,
         };
-        let model = self.optimizer.averaged(&model).unwrap_or(model);
+        let model = self.optimizer.averaged(&model).map_or(model, bounded);
         Outcome { model, best, steps: self.state.step }
     }
 }

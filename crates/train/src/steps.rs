@@ -54,6 +54,10 @@ pub fn train<E: Encoder, M: Display + 'static>(
     let objective = Objective::from_task(task, model.encoder.dimension())?;
     let kept = start.as_ref().map(|checkpoint| checkpoint.step);
     let mut state = start.unwrap_or_default();
+    if task.config.plateau().is_none() {
+        // what plateaus have reduced does not hold for another decay
+        state.reduced = 1.0;
+    }
     if state.step > 0 {
         model = parameters::restore(model, std::mem::take(&mut state.parameters))?;
     }

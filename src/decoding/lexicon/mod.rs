@@ -36,8 +36,9 @@ pub(crate) fn read_reranker(stored: &Stored) -> Result<Reranker, Error> {
     let evidence = match Reranker::evidence_text(stored)? {
         None => None,
         Some(text) => {
-            let evidence = SpectrumEvidence::parse(&text).ok_or_else(|| {
-                dsokr_core::Error::file(stored.path(), "its training spectra cannot be read")
+            let evidence = SpectrumEvidence::parse(&text).map_err(|reason| {
+                let message = format_args!("its training spectra cannot be read: {reason}");
+                dsokr_core::Error::file(stored.path(), message)
             })?;
             let evidence: Arc<dyn Evidence> = Arc::new(evidence);
             Some(evidence)

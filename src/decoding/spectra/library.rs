@@ -73,7 +73,7 @@ impl LibrarySpectrum {
         tolerance: f64,
         adduct: &str,
     ) -> Result<Self, Error> {
-        let spectrum = with_adduct(&text, adduct)?;
+        let spectrum = text.parse::<Spectrum>()?.or_adduct(adduct)?;
         let mut lines = lines(&spectrum);
         let molecule = smiles.as_deref().and_then(|smiles| Molecule::parse(smiles).ok());
         let explainer = PeakExplainer::new(&spectrum, tolerance).ok();
@@ -96,12 +96,12 @@ pub(super) fn all_atoms(molecule: &Molecule) -> AtomSet {
     AtomSet::MAX >> (AtomSet::BITS as usize - molecule.atoms().len())
 }
 
-fn with_adduct(text: &str, adduct: &str) -> Result<Spectrum, Error> {
-    let spectrum: Spectrum = text.parse()?;
-    if spectrum.adduct().is_none() { spectrum.with_adduct(adduct) } else { Ok(spectrum) }
-}
-
 impl Library {
+    /// Returns the bytes of a spectrum with so many peaks, without its text.
+    pub fn bytes(peaks: usize) -> usize {
+        2 * peaks * size_of::<Line>() + size_of::<LibrarySpectrum>() + size_of::<Fingerprint>()
+    }
+
     /// Reads spectra and their molecules.
     pub fn read(
         pairs: Vec<(String, Option<String>)>,
@@ -117,7 +117,7 @@ impl Library {
 
     /// Reads a spectrum, which has the library's adduct where it names none.
     pub fn spectrum(&self, text: &str) -> Result<Spectrum, Error> {
-        with_adduct(text, &self.adduct)
+        text.parse::<Spectrum>()?.or_adduct(&self.adduct)
     }
 }
 
@@ -139,6 +139,11 @@ pub(super) struct Nearest {
 }
 
 impl LibraryIndex {
+    /// Returns the bytes of a spectrum with so many peaks.
+    pub fn bytes(peaks: usize) -> usize {
+        2 * peaks * size_of::<(Line, usize)>()
+    }
+
     /// Indexes some spectra.
     pub fn new(library: &Arc<Library>, used: &[usize]) -> Self {
         let lines = [0, 1].map(|kind| {

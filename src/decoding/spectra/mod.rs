@@ -56,6 +56,9 @@ struct StoredSpectra {
     pairs: Vec<(String, Option<String>)>,
 }
 
+/// The most molecules that are kept for later queries: about 50 MB.
+const MOST_KEPT: usize = 100_000;
+
 /// What is compared of a candidate, by its label; none of one that is not a SMILES.
 type MoleculeCache = RwLock<HashMap<String, Option<Arc<Weighed>>>>;
 
@@ -97,6 +100,13 @@ impl TrainingSpectra {
         Ok(Self { library, molecules: Arc::default() })
     }
 
+    /// Returns about how many bytes a spectrum takes, with this text: in the library, and in the indices of the first fold
+    /// and of another one or of all pairs, which are there at once.
+    pub fn bytes(text: &str) -> usize {
+        let peaks = text.bytes().filter(|&byte| byte == b':').count();
+        text.len() + Library::bytes(peaks) + 2 * LibraryIndex::bytes(peaks)
+    }
+
     /// Returns the evidence by some of the pairs.
     pub fn evidence(&self, pairs: &[usize]) -> SpectrumEvidence {
         SpectrumEvidence {
@@ -111,11 +121,17 @@ impl SpectrumEvidence {
     /// How many numbers there are of a candidate.
     pub const LEN: usize = MASS + Profile::LEN + SIMILAR;
 
-    /// Reads what [`text`](Evidence::text) has written; none of another text.
-    pub fn parse(text: &str) -> Option<Self> {
-        let StoredSpectra { tolerance, adduct, pairs } = serde_json::from_str(text).ok()?;
+    /// Reads what [`text`](Evidence::text) has written.
+    ///
+    /// # Errors
+    /// Another text, in words.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        let stored: StoredSpectra =
+            serde_json::from_str(text).map_err(|error| error.to_string())?;
+        let StoredSpectra { tolerance, adduct, pairs } = stored;
         let all: Vec<usize> = (0..pairs.len()).collect();
-        Some(TrainingSpectra::read(pairs, tolerance, &adduct).ok()?.evidence(&all))
+        let spectra = TrainingSpectra::read(pairs, tolerance, &adduct);
+        Ok(spectra.map_err(|error| error.to_string())?.evidence(&all))
     }
 
     /// Returns what is compared of the candidate with a label.
@@ -124,6 +140,9 @@ impl SpectrumEvidence {
         known.unwrap_or_else(|| {
             let weighed = Weighed::new(label).map(Arc::new);
             if let Ok(mut known) = self.molecules.write() {
+                if known.len() >= MOST_KEPT {
+                    known.clear();
+                }
                 known.insert(label.to_owned(), weighed.clone());
             }
             weighed

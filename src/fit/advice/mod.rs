@@ -225,7 +225,8 @@ fn still_learning(evidence: &Evidence) -> Result<Option<String>, Error> {
 fn training_of_a_machine(evidence: &Evidence) -> Result<Option<String>, Error> {
     let config = &evidence.problem.config;
     let trains = config.encoder.abilities().trains_in_steps;
-    let is_ignored = !trains && config.training != TrainingConfig::default().resolved();
+    let given = config.training.clone().resolved();
+    let is_ignored = !trains && given != TrainingConfig::default().resolved();
     let line = "[training] has no effect: a kernel machine does not learn by gradient descent";
     Ok(is_ignored.then(|| line.into()))
 }

@@ -154,6 +154,21 @@ fn a_bomb_stops_before_it_fills_the_disk() {
 }
 
 #[test]
+fn a_name_longer_than_any_path_is_not_read() {
+    let sandbox = Sandbox::new();
+    let mut header = tar::Header::new_gnu();
+    header.set_path("././@LongLink").unwrap();
+    header.set_entry_type(tar::EntryType::GNULongName);
+    header.set_size(4 << 20);
+    header.set_cksum();
+    let mut encoder = zstd::Encoder::new(Vec::new(), 3).unwrap();
+    encoder.write_all(header.as_bytes()).unwrap();
+    encoder.write_all(&vec![b'a'; 5 << 20]).unwrap();
+    fs::write(sandbox.path("long.tar.zst"), encoder.finish().unwrap()).unwrap();
+    refused(&sandbox, "long.tar.zst", &["a name of more than 64 KiB"]);
+}
+
+#[test]
 fn an_incomplete_run_and_a_path_in_a_run_are_refused() {
     let sandbox = archived();
     sandbox.fail(

@@ -64,8 +64,8 @@ impl RerankerExamples {
         self.add_rows(queries, gold, candidates, reranker_features, lists)
     }
 
-    /// Adds the queries whose gold row is among the first rows of their lists, which have other rows too. Neither the
-    /// features nor the hubs of the candidates may have seen the queries' gold outputs.
+    /// Adds the queries whose gold row is among the first rows of their lists, which have other rows too, but not all of
+    /// them. Neither the features nor the hubs of the candidates may have seen the queries' gold outputs.
     ///
     /// # Errors
     /// The errors of [`add`](Self::add); [`Error::Shape`] unless there is one list a query, for as many candidates as there
@@ -87,7 +87,8 @@ impl RerankerExamples {
                 .collect();
             rows.sort_unstable();
             rows.dedup();
-            if rows.len() < 2 {
+            // a list of all rows is that of `add`
+            if rows.len() < 2 || rows.len() == candidates.distinct() {
                 return Ok(Vec::new());
             }
             let scored = rows.into_iter().map(|row| {

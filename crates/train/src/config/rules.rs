@@ -58,6 +58,12 @@ impl TrainingConfig {
         self.weight_decay.unwrap_or(if decays { WEIGHT_DECAY } else { 0.0 })
     }
 
+    /// Whether one of these parameters is in a numbered layer, or below one, so that
+    /// [`layer_decay`](Self::layer_decay) has something to lower.
+    pub fn has_layers(parameters: &[String]) -> bool {
+        parameters.iter().any(|path| layer_of(path).is_some())
+    }
+
     /// The settings with the weight decay written out.
     pub fn resolved(self) -> Self {
         Self { weight_decay: Some(self.weight_decay()), ..self }

@@ -56,7 +56,8 @@ pub(super) struct Signed {
 }
 
 /// Weights after a step of Lion, and its mean of gradients:
-/// `w ← (1 − lr·λ) w − lr · sign(β₁ m + (1 − β₁) g)`, then `m ← β₂ m + (1 − β₂) g`.
+/// `w ← (1 − lr·λ) w − lr · sign(β₁ m + (1 − β₁) g)`, then `m ← β₂ m + (1 − β₂) g`. A gradient that is not finite makes
+/// the weights NaN, as with other optimisers, so that the next loss ends the training.
 pub(super) fn lion<const D: usize>(
     step: Signed,
     weights: Tensor<D>,
@@ -66,6 +67,8 @@ pub(super) fn lion<const D: usize>(
     let Signed { lr, weight_decay, beta1, beta2 } = step;
     let mean = mean.unwrap_or_else(|| gradient.zeros_like());
     let direction = (mean.clone() * beta1 + gradient.clone() * (1.0 - beta1)).sign();
+    // the sign of NaN is 0
+    let direction = direction + gradient.clone() * 0.0;
     let mean = mean * beta2 + gradient * (1.0 - beta2);
     let keep = 1.0 - lr * f64::from(weight_decay);
     (weights * keep - direction * lr, mean)

@@ -5,7 +5,7 @@ use dsokr_core::loss::{
     DistanceLoss, EpsilonInsensitive, EpsilonInsensitiveSquare, Huber, Pieces, Square,
 };
 use dsokr_nn::{Encoder, Mlp, Model, Pass};
-use dsokr_train::{Error, GroupConfig, LossConfig, OptimizerName, TrainingConfig};
+use dsokr_train::{Error, GroupConfig, LossConfig, OptimizerName, TrainingConfig, mean_loss};
 
 use crate::common::{Problem, Steps, Table, apart, cast, device, mlp};
 
@@ -242,4 +242,17 @@ fn a_loss_that_does_not_fit_the_model_is_refused() {
         panic!("{error:?}")
     };
     assert_eq!(key, "training.loss.name".into());
+}
+
+#[test]
+fn a_mean_loss_of_other_numbers_of_rows_is_refused() {
+    let config = TrainingConfig::default();
+    let model = Model::new(mlp(2, &[], 0.0));
+    let p = model.encoder.dimension();
+    let rows = vec![0.5; 4 * p];
+    assert!(mean_loss(&config, &model, &rows, &rows, &R).unwrap().is_finite());
+    for (z, targets) in [(&rows[1..], &rows[..]), (&rows[..], &rows[p..])] {
+        let error = mean_loss(&config, &model, z, targets, &R).unwrap_err().to_string();
+        assert!(error.contains("of 4 pairs"), "{error}");
+    }
 }

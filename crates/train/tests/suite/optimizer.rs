@@ -264,3 +264,26 @@ fn adam_with_gradients_by_rows_is_adam_bit_for_bit() {
         assert!(apart < if clip > 0.0 { 1e-6 } else { f32::MIN_POSITIVE }, "{clip}: {apart}");
     }
 }
+
+#[test]
+fn a_gradient_that_is_not_finite_makes_the_weights_nan_whatever_the_rule() {
+    for optimizer in [
+        OptimizerName::Sgd,
+        OptimizerName::Adam,
+        OptimizerName::AdamW,
+        OptimizerName::Lion,
+        OptimizerName::Muon,
+    ] {
+        for momentum in [None, Some(0.9)] {
+            let has_momentum = matches!(optimizer, OptimizerName::Sgd | OptimizerName::Muon);
+            let momentum = momentum.filter(|_| has_momentum);
+            let config = TrainingConfig { optimizer, momentum, ..TrainingConfig::default() };
+            let table = Table::new(&numbers(10, 0), 5);
+            let loss = (table.rows.val() * f32::NAN).sum();
+            let gradients = GradientsParams::from_grads(loss.backward(), &table);
+            let table = Update::new(&config, &table).step(1e-2, table, gradients, None);
+            let weights = collect(&table).into_values().next().unwrap();
+            assert!(weights.values.iter().all(|weight| weight.is_nan()), "{optimizer:?}");
+        }
+    }
+}

@@ -1,0 +1,86 @@
+//! The checkpoints of a training, and going on from one of them.
+
+use std::collections::BTreeSet;
+use std::fs::{self, File};
+use std::io;
+
+use dsokr_core::store::write_atomically;
+use dsokr_train::Checkpoint;
+use tracing::warn;
+
+use super::{CHECKPOINT, CHECKPOINTS, RunDir};
+use crate::error::Error;
+
+/// What precedes the step in the names of checkpoints that are kept beside the last one.
+const STEP: &str = "step-";
+
+impl RunDir {
+    /// Whether there is a state to resume from.
+    pub(crate) fn has_checkpoint(&self) -> bool {
+        self.path().join(CHECKPOINT).exists()
+    }
+
+    /// The last state, if there is one.
+    pub(crate) fn last_checkpoint(&self) -> Result<Option<Checkpoint>, Error> {
+        if !self.has_checkpoint() {
+            return Ok(None);
+        }
+        Ok(Some(Checkpoint::load(&self.path().join(CHECKPOINT), self.space())?))
+    }
+
+    /// Writes the last state, and as that of its step too where `kept` are more than one. Of these the last ones stay, and
+    /// none that lies behind the state.
+    pub(super) fn save_checkpoint(
+        &self,
+        checkpoint: &Checkpoint,
+        kept: usize,
+    ) -> Result<(), Error> {
+        let last = self.path().join(CHECKPOINT);
+        checkpoint.save(&last, self.space())?;
+        let folder = self.path().join(CHECKPOINTS);
+        let named = |step: u64| folder.join(format!("{STEP}{step}.safetensors"));
+        let mut steps = BTreeSet::new();
+        for entry in fs::read_dir(&folder).map_err(Error::io(&folder))? {
+            let name = entry.map_err(Error::io(&folder))?.file_name();
+            let number = name.to_str().and_then(|name| name.strip_prefix(STEP));
+            let number = number.and_then(|name| name.strip_suffix(".safetensors"));
+            steps.extend(number.and_then(|number| number.parse::<u64>().ok()));
+        }
+        let remove = |step: u64| fs::remove_file(named(step)).map_err(Error::io(&named(step)));
+        for behind in steps.split_off(&checkpoint.step) {
+            remove(behind)?;
+        }
+        let before = kept.saturating_sub(1);
+        while steps.len() > before {
+            let Some(first) = steps.pop_first() else { break };
+            remove(first)?;
+        }
+        if kept == 1 {
+            return Ok(());
+        }
+        // a file of its own: whoever copies a checkpoint over the last one does not change it
+        Ok(write_atomically(&named(checkpoint.step), |copy| {
+            io::copy(&mut File::open(&last)?, copy).map(drop)
+        })?)
+    }
+
+    /// Forgets the best evaluation of a training that goes on with other settings, where it lies behind the last state: its
+    /// parameters are then those of a training that is given up.
+    pub(crate) fn forget_best_behind(&self) -> Result<(), Error> {
+        let Some(mut last) = self.last_checkpoint()? else { return Ok(()) };
+        let log = self.log()?.unwrap_or_default();
+        let Some(best) = log.iter().rev().find(|line| line.best) else { return Ok(()) };
+        if best.step <= last.step || last.best.is_none() {
+            return Ok(());
+        }
+        warn!(
+            step = last.step,
+            best = best.step,
+            "the best evaluation lies behind the checkpoint and is given up; the next one is the best so far"
+        );
+        last.best = None;
+        last.stale = 0;
+        last.waited = 0;
+        Ok(last.save(&self.path().join(CHECKPOINT), self.space())?)
+    }
+}
