@@ -34,7 +34,8 @@ pub struct Abilities<'a> {
     pub chosen_on_validation: Option<&'static str>,
     /// What its fit chooses by predictions for training inputs that it has not seen, likewise (default: nothing).
     pub chosen_on_held_out: Option<&'static str>,
-    /// Its predictions for training inputs that it has not seen (default: none).
+    /// The predictions for training inputs that it has not seen which its fit leaves (default: none; where they are needed, it
+    /// is prepared and fitted anew without parts of the pairs).
     pub held_out: HeldOutPredictions,
     /// Whether it finds the weights of several output kernels, `output.weights` (default: false).
     pub weighs_kernels: bool,
@@ -47,17 +48,18 @@ pub struct Abilities<'a> {
     pub sketches_unlabelled: bool,
 }
 
-/// Predictions for training inputs by models that were not fitted to their pair, each kind with those before it.
+/// Predictions for training inputs by models that were not fitted to their pair, which a learner gives at less than the cost
+/// of further fits, each kind with those before it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum HeldOutPredictions {
-    /// None.
+    /// None: `decoding.hubs`, `decoding.held_out` and `decoding.reranker` have it fitted anew.
     #[default]
     None,
-    /// For training pairs, [`Fitted::held_out`](crate::Fitted::held_out): `decoding.hubs` and `decoding.held_out` need
-    /// them.
+    /// For training pairs, [`Fitted::held_out`](crate::Fitted::held_out), where `decoding` needs them; a reranker has it
+    /// fitted anew without each fold.
     Pairs,
-    /// By models that were fitted without a fold of the pairs, [`Fit::fold_predictions`](crate::Fit::fold_predictions):
-    /// `decoding.reranker` needs them.
+    /// By models that were fitted without a fold of the pairs, [`Fit::fold_predictions`](crate::Fit::fold_predictions), for
+    /// `decoding.reranker`.
     Parts,
     /// By a model without a part of the pairs that the fit leaves on its way, for `decoding.reranker.refit = false`.
     PartOfFit,

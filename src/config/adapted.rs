@@ -23,6 +23,18 @@ impl Checked {
         Ok((adapted, lowered))
     }
 
+    /// The configuration with no correction of predictions, which have the same length as before; `held_out` says whether
+    /// held-out predictions are kept.
+    pub(crate) fn without_corrections(&self, held_out: bool) -> Self {
+        let mut plain = self.clone();
+        let decoding = &mut plain.config.decoding;
+        decoding.normalise = decoding.unit_length();
+        decoding.hubs = None;
+        decoding.reranker = None;
+        decoding.held_out = held_out;
+        plain
+    }
+
     /// Leaves out the output kernels at these positions: their weights become 0.
     pub(crate) fn without_kernels(&self, positions: &[usize]) -> Self {
         let mut reduced = self.clone();

@@ -58,9 +58,9 @@ pub struct DecodingConfig {
 /// `b(c) −= weight · (mean of the largest ⟨z_i, ψ̃(c)⟩)` over predictions for training inputs by models that
 /// were fitted without their pair.
 ///
-/// A kernel machine's leave-one-out predictions are known in closed form. For an encoder as many more are trained
-/// as there are `folds`, each without a part of the pairs, for which it then predicts: that many trainings
-/// more, for constants that are kept with the candidates. Of several weights and numbers of neighbours
+/// The leave-one-out predictions of a kernel machine with the solver `closed-form` or `sketched` are known. For any other
+/// learner as many more are fitted as there are `folds`, each without a part of the pairs, for which it then predicts: that
+/// many fits more, for constants that are kept with the candidates. Of several weights and numbers of neighbours
 /// the best on the validation split is kept, by `evaluation.metric`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema, SmartDefault)]
 #[serde(deny_unknown_fields, default)]
@@ -71,12 +71,12 @@ pub struct HubConfig {
     /// How many of the largest similarities are averaged, to choose from.
     #[default(vec![10])]
     pub neighbours: Vec<usize>,
-    /// Parts of the training pairs, for encoders only; 3, if left out.
+    /// Parts of the training pairs, where the learner is fitted anew; 3, if left out.
     pub folds: Option<usize>,
-    /// How many of these parts are held out and predicted; all, if left out. Each costs a training, and one part gives
+    /// How many of these parts are held out and predicted; all, if left out. Each costs a fit, and one part gives
     /// constants that are little worse.
     pub held_out_folds: Option<usize>,
-    /// `false`, with `held_out_folds = 1`: no further encoder is trained. The run's own is trained without that
+    /// `false`, with `held_out_folds = 1`: no further model is fitted. The run's own is fitted without that
     /// part, and predicts for it.
     pub refit: Option<bool>,
 }
@@ -84,9 +84,14 @@ pub struct HubConfig {
 /// The reranker: a small network scores the first candidates of a query anew, by the training pairs whose held-out
 /// predictions lie nearest to the prediction for the query. The other candidates keep their ranks.
 ///
-/// For a kernel machine with the solver `closed-form` or `sketched` whose predictions are coordinates of a basis, by itself or in
-/// an ensemble. The network learns from training pairs: the machine is fitted once more for
-/// each of the `held_out_folds`, without its pairs, for which it then predicts. The validation split plays no part.
+/// The network learns from training pairs: the learner is fitted once more for each of the `held_out_folds`, without its
+/// pairs, for which it then predicts. The validation split plays no part. Predictions are coordinates of a basis, of one model
+/// or of a member of an ensemble.
+///
+/// What a query is compared with are held-out predictions too, in the run and in each fold. A kernel machine with the solver
+/// `closed-form` or `sketched` knows them. For any other learner `folds`, `held_out_folds` and `refit` of `decoding.hubs` say
+/// how they are made, by further fits to the pairs of the run, and to those outside each fold; with `refit = false` there a
+/// fold costs one fit, and the run none.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema, SmartDefault)]
 #[serde(deny_unknown_fields, default)]
 pub struct RerankerConfig {

@@ -29,10 +29,23 @@ impl Folds {
     /// The parts of the training pairs that are held_out_folds, drawn by a seed, of about equal sizes. What validation keeps
     /// apart stays together ([`Dataset::training_groups`]).
     pub fn draw(self, dataset: &Dataset, seed: u64) -> Result<Vec<Vec<usize>>, Error> {
+        let all: Vec<usize> = (0..dataset.train.ids.len()).collect();
+        self.draw_among(dataset, &all, seed)
+    }
+
+    /// The same parts of some of the training pairs, which are given in rising order.
+    pub fn draw_among(
+        self,
+        dataset: &Dataset,
+        pairs: &[usize],
+        seed: u64,
+    ) -> Result<Vec<Vec<usize>>, Error> {
         let Self { key, count, held_out_folds } = self;
-        let groups = dataset.training_groups();
+        let mut groups = dataset.training_groups();
+        groups.iter_mut().for_each(|group| group.retain(|pair| pairs.binary_search(pair).is_ok()));
+        groups.retain(|group| !group.is_empty());
         let n = groups.len();
-        let allowed = if n == dataset.train.ids.len() {
+        let allowed = if n == pairs.len() {
             format!("2 to {n}, the number of training pairs")
         } else {
             format!("2 to {n}, the number of outputs of training pairs")
@@ -60,4 +73,9 @@ pub(crate) fn repeated(learned: &[usize]) -> Vec<usize> {
 /// The others of n pairs.
 pub(crate) fn rest(held: &[usize], n: usize) -> Vec<usize> {
     (0..n).filter(|pair| held.binary_search(pair).is_err()).collect()
+}
+
+/// The pairs that are not in a part of them.
+pub(crate) fn without(pairs: &[usize], part: &[usize]) -> Vec<usize> {
+    pairs.iter().copied().filter(|pair| part.binary_search(pair).is_err()).collect()
 }

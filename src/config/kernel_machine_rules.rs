@@ -117,7 +117,6 @@ impl KernelMachineConfig {
     /// Checks which settings of the outputs, of decoding and of evaluation these are compatible with.
     pub(crate) fn check_compatible(&self, config: &Config) -> Result<(), Error> {
         self.check_features(config)?;
-        self.check_held_out(config)?;
         let full = config.sketch.full;
         let predicts_all = matches!(self.predictions, PredictionsConfig::All {});
         check(
@@ -188,53 +187,6 @@ impl KernelMachineConfig {
             }
         }
         Ok(())
-    }
-
-    /// Checks that held-out predictions exist where decoding needs them.
-    fn check_held_out(&self, config: &Config) -> Result<(), Error> {
-        let decoding = &config.decoding;
-        let hubs = decoding.hubs.as_ref();
-        let exact = "a kernel machine knows its leave-one-out predictions; remove it";
-        let needs_held_out = [
-            ("decoding.hubs", hubs.is_some()),
-            ("decoding.reranker", decoding.reranker.is_some()),
-            ("decoding.held_out", decoding.held_out),
-        ];
-        let solver = format!(
-            "the solver {:?} has no leave-one-out predictions in closed form; remove it",
-            self.solver.name()
-        );
-        let mut rules = vec![
-            Rule {
-                key: "decoding.hubs.folds",
-                refused_when: hubs.is_some_and(|hubs| hubs.folds.is_some()),
-                because: exact,
-            },
-            Rule {
-                key: "decoding.hubs.held_out_folds",
-                refused_when: hubs.is_some_and(|hubs| hubs.held_out_folds.is_some()),
-                because: exact,
-            },
-            Rule {
-                key: "decoding.hubs.refit",
-                refused_when: hubs.is_some_and(|hubs| hubs.refit.is_some()),
-                because: exact,
-            },
-        ];
-        for (key, needed) in needs_held_out {
-            rules.push(Rule {
-                key,
-                refused_when: needed && !self.is_least_squares(),
-                because: &solver,
-            });
-            rules.push(Rule {
-                key,
-                refused_when: needed && self.embedding().is_some(),
-                because: "the learned embedding of encoder.predictions has seen the outputs that held-out predictions \
-                          must not see; remove it",
-            });
-        }
-        check(config, "", &rules)
     }
 
     /// Refuses a solver that needs more training pairs, before anything is written.

@@ -213,11 +213,9 @@ impl Config {
             },
             Rule {
                 key: "decoding.reranker",
-                refused_when: reranker.is_some()
-                    && (self.sketch.full || abilities.held_out < HeldOutPredictions::Parts),
-                because: "it needs an encoder that predicts training pairs without having seen them, such as encoder.kind = \"kernel-machine\" with encoder.solver.name \"closed-form\" or \"sketched\", \
-                          without encoder.predictions of kind \"embedded\", with encoder.inputs of kind \"ngrams\" or \"vectors\" \
-                          and sketch.full = false; remove it",
+                refused_when: reranker.is_some() && self.sketch.full && abilities.weighs_outputs,
+                because: "it compares outputs in a basis, and without a sketch a kernel machine has none; set sketch.full to \
+                          false, or remove it",
             },
             Rule {
                 key: "decoding.reranker.spectra",
@@ -228,29 +226,56 @@ impl Config {
                 key: "decoding.reranker.refit",
                 refused_when: reranker.is_some_and(|settings| !settings.refit)
                     && abilities.held_out < HeldOutPredictions::PartOfFit,
-                because: "only the solver \"closed-form\" leaves out a part of its pairs exactly; set it to true",
+                because: "only the solver \"closed-form\" leaves out a part of its pairs exactly; set it to true, or, with \
+                          decoding.hubs = { refit = false, held_out_folds = 1 }, hold out a part of the pairs once",
             },
         ];
         check(self, "", &rules)
     }
 
-    /// Checks that the learner gives predictions for training pairs that it has not seen, where the decoding needs them.
+    /// Checks that held-out predictions can be made where the decoding needs them, and that nothing is said of how they are
+    /// made where the fit leaves them.
     fn check_held_out(&self) -> Result<(), Error> {
-        let gives = self.encoder.abilities().held_out >= HeldOutPredictions::Pairs;
-        let because =
-            "this encoder gives no predictions for training inputs that it has not seen; remove it";
-        let rules = [
+        let decoding = &self.decoding;
+        let hubs = decoding.hubs.as_ref();
+        let abilities = self.encoder.abilities();
+        let leaves_them = abilities.held_out >= HeldOutPredictions::Pairs;
+        let leaves = "this encoder leaves held-out predictions when it is fitted; remove it";
+        let mut rules = vec![
             Rule {
-                key: "decoding.hubs",
-                refused_when: self.decoding.hubs.is_some() && !gives,
-                because,
+                key: "decoding.hubs.folds",
+                refused_when: leaves_them && hubs.is_some_and(|hubs| hubs.folds.is_some()),
+                because: leaves,
             },
             Rule {
-                key: "decoding.held_out",
-                refused_when: self.decoding.held_out && !gives,
-                because,
+                key: "decoding.hubs.held_out_folds",
+                refused_when: leaves_them && hubs.is_some_and(|hubs| hubs.held_out_folds.is_some()),
+                because: leaves,
+            },
+            Rule {
+                key: "decoding.hubs.refit",
+                refused_when: leaves_them && hubs.is_some_and(|hubs| hubs.refit.is_some()),
+                because: leaves,
             },
         ];
+        let needs_held_out = [
+            ("decoding.hubs", hubs.is_some()),
+            ("decoding.reranker", decoding.reranker.is_some()),
+            ("decoding.held_out", decoding.held_out),
+        ];
+        for (key, is_given) in needs_held_out {
+            rules.push(Rule {
+                key,
+                refused_when: is_given && abilities.learns_targets,
+                because: "the learned embedding of encoder.predictions has seen the outputs that held-out predictions \
+                          must not see; remove it",
+            });
+            rules.push(Rule {
+                key,
+                refused_when: is_given && abilities.levels.is_some(),
+                because: "quantiles of numbers are predicted, which are no points among candidates; remove it",
+            });
+        }
         check(self, "", &rules)
     }
 

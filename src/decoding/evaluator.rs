@@ -3,7 +3,7 @@
 use dsokr_basis::features::Selected;
 use dsokr_core::Processes;
 use dsokr_data::config::OutputFeatures;
-use dsokr_data::{Split, SplitName};
+use dsokr_data::{Outputs, Split, SplitName};
 use dsokr_decode::{CandidateBlocks, CandidateParts, Candidates, PerQuery, Pool, Reranker};
 use dsokr_train::Validation;
 
@@ -40,7 +40,7 @@ impl<'a> Evaluator<'a> {
         candidates: &'a Candidates,
     ) -> Result<Self, Error> {
         let config: &Checked = &problem.config;
-        let outputs = &problem.dataset.outputs;
+        let outputs: &Outputs = &problem.dataset.outputs;
         let fitted = config.output.compares_molecules().then_some(&outputs.features);
         let held = (fitted.is_some() || config.evaluation.compares()).then_some(outputs);
         let decoder = Decoder {

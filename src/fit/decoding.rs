@@ -1,15 +1,20 @@
 //! How predictions of a fitted model are decoded: candidates that are corrected for hubs, the reranker, and candidates
 //! that have been added to the run.
 
-use dsokr_decode::{Candidates, Reranker};
+use std::borrow::Cow;
 
+use dsokr_decode::{Candidates, Reranker};
+use tracing::info;
+
+use super::held_out::{FurtherFits, Predicted};
 use super::hubs;
 use super::predictions::Predictions;
 use super::reranker::{self, PairTexts};
+use crate::config::RerankerConfig;
 use crate::decoding::evaluator::Evaluator;
-use crate::error::{Error, ensure};
+use crate::error::Error;
 use crate::learners::choice::Choice;
-use crate::learners::learner::{Fit, Fitted};
+use crate::learners::learner::{Fit, Fitted, FoldPredictions};
 use crate::run::{Member, Run};
 use crate::run_dir::{HELD_OUT, HeldOut, RERANKER, RunDir, UNSEEN_RERANKER, UnseenPairs};
 use crate::targets::{OutputTargets, Problem};
@@ -17,11 +22,14 @@ use crate::targets::{OutputTargets, Problem};
 /// The corrections that a configuration asks for, checked against its training pairs.
 pub(super) struct Corrections<'a> {
     problem: &'a Problem,
+    /// The fits that their held-out predictions need.
+    pub further: FurtherFits,
     /// What the reranker compares of texts.
     texts: Option<PairTexts<'a>>,
 }
 
 /// The parts that predictions are decoded with.
+#[derive(Default)]
 pub(super) struct Decoding {
     /// The candidates, where they are not as the targets place them.
     pub candidates: Option<Candidates>,
@@ -29,6 +37,17 @@ pub(super) struct Decoding {
     pub reranker: Option<Reranker>,
     /// The values that were chosen from lists.
     pub choices: Vec<Choice>,
+    /// What the reranker changes on the validation split; none without a reranker or without validation pairs.
+    pub reranked: Option<Reranked>,
+}
+
+/// The metric that chooses, on the validation split.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Reranked {
+    /// With the reranker.
+    pub with: f64,
+    /// Without it, and else the same.
+    pub without: f64,
 }
 
 impl<'a> Corrections<'a> {
@@ -41,10 +60,11 @@ impl<'a> Corrections<'a> {
         if let Some(settings) = &decoding.hubs {
             hubs::check(settings, problem.len())?;
         }
+        let further = FurtherFits::of(problem)?;
         if let Some(settings) = &decoding.reranker {
-            reranker::check(settings, problem.len())?;
+            reranker::check(settings, further.compared(settings, problem.len()))?;
         }
-        Ok(Self { problem, texts: None })
+        Ok(Self { problem, further, texts: None })
     }
 
     /// The corrections with what the reranker compares of texts.
@@ -68,17 +88,17 @@ impl<'a> Corrections<'a> {
     /// candidates that were added to a resumed run, as it was before.
     ///
     /// # Errors
-    /// A learner that gives no held-out predictions; errors of the file system.
+    /// Errors of the learner and of the file system.
     pub fn fit(
         &self,
         learner: &dyn Fit,
         targets: &OutputTargets,
         evaluator: &Evaluator,
-        fitted: &Fitted,
+        predicted: &Predicted,
         predictions: &Predictions,
         run: &RunDir,
     ) -> Result<Decoding, Error> {
-        let held_out = fitted.held_out.as_ref();
+        let held_out = predicted.held_out.as_ref();
         let mut unseen = None;
         let added = if self.problem.saved.is_some() { run.candidates_with_added()? } else { None };
         let mut decoding = self.corrected(evaluator, held_out, predictions)?;
@@ -88,7 +108,7 @@ impl<'a> Corrections<'a> {
         let candidates = decoding.candidates.as_ref().unwrap_or(evaluator.candidates());
         if let (Some(settings), Some(held_out)) = (&self.problem.config.decoding.reranker, held_out)
         {
-            let folds = reranker::fold_predictions(settings, self.problem, learner, targets)?;
+            let folds = self.fold_predictions(settings, learner, targets, predicted)?;
             let fitted = reranker::fit(
                 settings,
                 self.texts.as_ref(),
@@ -103,7 +123,9 @@ impl<'a> Corrections<'a> {
                 run.save_reranker(UNSEEN_RERANKER, &reranker)?;
                 unseen = Some(pairs);
             }
-            decoding.reranker = Some(fitted.reranker);
+            let reranker = fitted.reranker.among(candidates)?;
+            decoding.reranked = reranked(evaluator, candidates, &reranker, predictions)?;
+            decoding.reranker = Some(reranker);
         }
         self.save_held_out(held_out, unseen, run)?;
         if let Some(added) = added {
@@ -116,6 +138,24 @@ impl<'a> Corrections<'a> {
         let reranker = decoding.reranker.take();
         decoding.reranker = reranker.map(|reranker| reranker.among(candidates)).transpose()?;
         Ok(decoding)
+    }
+
+    /// Predictions for each fold of the training pairs by a model that was fitted without it: left behind by the fit, made
+    /// by the learner, or by further fits.
+    fn fold_predictions<'p>(
+        &self,
+        settings: &RerankerConfig,
+        learner: &dyn Fit,
+        targets: &OutputTargets,
+        predicted: &'p Predicted,
+    ) -> Result<Cow<'p, [FoldPredictions]>, Error> {
+        if let Some(folds) = &predicted.folds {
+            return Ok(Cow::Borrowed(folds));
+        }
+        let folds = settings.parts().draw(&self.problem.dataset, self.problem.config.seed)?;
+        let allowed = "Some, since Abilities::held_out says that the learner gives them";
+        let none = || Error::value("Fit::fold_predictions of the learner", "None", allowed);
+        Ok(Cow::Owned(learner.fold_predictions(targets, &folds)?.ok_or_else(none)?))
     }
 
     /// Writes the held-out predictions into the run, where the configuration keeps them or hubs need them, with the pairs
@@ -133,11 +173,7 @@ impl<'a> Corrections<'a> {
                 let path = run.path().join(HELD_OUT);
                 held_out.save(&path, unseen.as_ref(), decoding.held_out)
             }
-            Some(_) => Ok(()),
-            None => {
-                let allowed = "false: this encoder gives no predictions for training inputs that it has not seen";
-                ensure(!decoding.held_out, "decoding.held_out", true, allowed)
-            }
+            Some(_) | None => Ok(()),
         }
     }
 
@@ -151,13 +187,31 @@ impl<'a> Corrections<'a> {
         let settings = self.problem.config.decoding.hubs.as_ref();
         let validation = predictions.validation.as_ref();
         let (Some(settings), Some(held_out), Some(z)) = (settings, held_out, validation) else {
-            return Ok(Decoding { candidates: None, reranker: None, choices: Vec::new() });
+            return Ok(Decoding::default());
         };
         let placed = evaluator.candidates();
         let (corrected, choices) =
             hubs::correct(settings, evaluator, placed, &held_out.predictions, z)?;
-        Ok(Decoding { candidates: Some(corrected), reranker: None, choices })
+        Ok(Decoding { candidates: Some(corrected), choices, ..Decoding::default() })
     }
+}
+
+/// The metric that chooses, on the validation split, with a reranker and without it.
+fn reranked(
+    evaluator: &Evaluator,
+    candidates: &Candidates,
+    reranker: &Reranker,
+    predictions: &Predictions,
+) -> Result<Option<Reranked>, Error> {
+    let Some(z) = &predictions.validation else { return Ok(None) };
+    let metric = evaluator.config().evaluation.metric;
+    let value = |reranker| {
+        let evaluator = evaluator.among(candidates, reranker)?;
+        Ok::<_, Error>(metric.value(&evaluator.validation_among(z, candidates)?))
+    };
+    let reranked = Reranked { with: value(Some(reranker))?, without: value(None)? };
+    info!(metric = %metric, with = reranked.with, without = reranked.without, "reranker");
+    Ok(Some(reranked))
 }
 
 impl Decoding {

@@ -3,6 +3,7 @@
 mod advice;
 mod decoding;
 mod ensemble;
+pub(crate) mod held_out;
 pub(crate) mod hubs;
 mod job;
 mod plan;
@@ -133,9 +134,11 @@ fn fit_one(
     job.lock(&problem.config)?;
     let corrections = Corrections::of(&problem)?;
 
-    // 2. prepare: the learner reads the training inputs once
+    // 2. prepare: the learner reads the training inputs once, without those that its model is to predict unseen
     let started = Instant::now();
-    let mut learner = job.stage("inputs", || problem.config.encoder.learner().prepare(&problem))?;
+    let part = corrections.further.problem(&problem)?;
+    let learned = part.as_ref().unwrap_or(&problem);
+    let mut learner = job.stage("inputs", || learned.config.encoder.learner().prepare(learned))?;
     job.afford(&plan::needs_of_targets(&problem, &*learner))?;
 
     // 3. targets: where outputs lie, and every candidate with them
@@ -147,8 +150,11 @@ fn fit_one(
     let example = report::example(&problem);
 
     // 4. model: where the fit starts from
-    job.afford(&learner.needs(targets.space.width()))?;
-    learner.start(&targets)?;
+    let needs = plan::needs_of_fit(&problem, &corrections, &*learner, targets.space.width());
+    job.afford(&needs)?;
+    let part_of_targets = corrections.further.targets(&targets, problem.len())?;
+    let learned_targets = part_of_targets.as_ref().unwrap_or(&targets);
+    learner.start(learned_targets)?;
 
     // 5. the run directory: new, or that of the same data, or complete already
     let begun = job.begin(&problem, &targets, &candidates, &corrections, learner.files()?)?;
@@ -158,20 +164,23 @@ fn fit_one(
 
     // 6. fit
     let started = Instant::now();
-    let fitted =
-        job.stage("fit", || learner.fit(&targets, &evaluator, Some(&mut run), observer))?;
+    let mut fitted =
+        job.stage("fit", || learner.fit(learned_targets, &evaluator, Some(&mut run), observer))?;
     job.release(&problem, shared);
 
-    // 7. decoding: hubs, the reranker and added candidates; 8. report: by the first process, for all
+    // 7. decoding: held-out predictions, hubs, the reranker and added candidates; 8. report: by the first process, for all
     let mut chosen = None;
     let (report, advice) = job.first("decoding and report", || {
         let mut run = fitted.save(run.clone())?;
+        let further = &corrections.further;
+        let predicted = further.predict(&targets, &evaluator, &mut fitted, Some(&run), observer)?;
         let predictions = Predictions::new(&evaluator, &fitted)?;
         let decoding =
-            corrections.fit(&*learner, &targets, &evaluator, &fitted, &predictions, &run)?;
+            corrections.fit(&*learner, &targets, &evaluator, &predicted, &predictions, &run)?;
         let evaluator = decoding.evaluator(&evaluator)?;
         report::tell_validation(&fitted, &predictions, &evaluator, started, &mut run, observer)?;
-        let reported = report::report(&evaluator, &fitted, predictions, &run)?;
+        let held_out = predicted.held_out.as_ref();
+        let reported = report::report(&evaluator, &fitted, predictions, held_out, &run)?;
         run.finish(&problem.config, &reported.report)?;
         let advice = reported.advice(&evaluator, &fitted, &decoding, &run)?;
         chosen = Some(decoding);

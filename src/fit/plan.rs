@@ -12,7 +12,8 @@ use dsokr_core::Processes;
 use dsokr_core::memory::resident;
 
 use super::Request;
-use super::reranker::texts_needs;
+use super::decoding::Corrections;
+use super::reranker::{need as reranker_need, texts_needs};
 use crate::config::Checked;
 use crate::error::Error;
 use crate::learners::learner::Fit;
@@ -65,10 +66,13 @@ impl Request<'_> {
         let problem =
             Problem::load(&Processes::default(), config, &self.root, self.processor, budget)?;
         let mut needs = problem.needs();
-        let learner = problem.config.encoder.learner().prepare(&problem)?;
-        let of_learner = learner.needs(problem.most_coordinates());
+        let corrections = Corrections::of(&problem)?;
+        let part = corrections.further.problem(&problem)?;
+        let learned = part.as_ref().unwrap_or(&problem);
+        let learner = learned.config.encoder.learner().prepare(learned)?;
+        let coordinates = problem.most_coordinates();
         let held = resident();
-        needs.extend(of_learner);
+        needs.extend(needs_of_fit(&problem, &corrections, &*learner, coordinates));
         needs.extend(texts_needs(&problem)?);
         needs.push(Need::memory("", "buffers and the allocator's reserve", RESERVE));
         let total = |amount: fn(&Need) -> f64| needs.iter().map(amount).sum::<f64>();
@@ -90,6 +94,21 @@ pub(super) fn needs_of_targets(problem: &Problem, learner: &dyn Fit) -> Vec<Need
     if problem.lacks_weights() {
         needs.extend(learner.needs(problem.most_coordinates()));
     }
+    needs
+}
+
+/// The memory and time of the fit of a prepared learner, of the further fits that its corrections need, and of these
+/// corrections, for predictions with so many coordinates.
+pub(super) fn needs_of_fit(
+    problem: &Problem,
+    corrections: &Corrections,
+    learner: &dyn Fit,
+    coordinates: usize,
+) -> Vec<Need> {
+    let mut needs = learner.needs(coordinates);
+    let further = corrections.further.needs(problem, &needs, coordinates);
+    needs.extend(further);
+    needs.extend(reranker_need(problem, coordinates));
     needs
 }
 

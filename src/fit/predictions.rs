@@ -8,7 +8,7 @@ use crate::learners::learner::Fitted;
 
 /// Predictions of a fitted model for a split that is needed more than once.
 pub(super) struct Predictions {
-    /// Predictions for the validation split, where hubs, the log or the report need them, `[pairs × p]`.
+    /// Predictions for the validation split, where hubs, the reranker, the log or the report need them, `[pairs × p]`.
     pub validation: Option<Vec<f32>>,
 }
 
@@ -16,9 +16,9 @@ impl Predictions {
     pub fn new(evaluator: &Evaluator, fitted: &Fitted) -> Result<Self, Error> {
         let config = evaluator.config();
         let validation = &evaluator.problem.dataset.validation;
-        let corrects_hubs = config.decoding.hubs.is_some() && fitted.held_out.is_some();
+        let corrects = config.decoding.hubs.is_some() || config.decoding.reranker.is_some();
         let is_reported = config.evaluation.split == SplitName::Validation;
-        let is_needed = corrects_hubs || fitted.solved_summary(config).is_some() || is_reported;
+        let is_needed = corrects || fitted.solved_summary(config).is_some() || is_reported;
         if !is_needed || validation.ids.is_empty() {
             return Ok(Self { validation: None });
         }

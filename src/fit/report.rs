@@ -13,7 +13,7 @@ use crate::decoding::beyond::BeyondSearch;
 use crate::decoding::evaluator::Evaluator;
 use crate::error::Error;
 use crate::learners::learner::Fitted;
-use crate::run_dir::{EXAMPLES, Report, RunDir, SolvedLine, write_text};
+use crate::run_dir::{EXAMPLES, HeldOut, Report, RunDir, SolvedLine, write_text};
 use crate::targets::{OutputTargets, Problem};
 
 /// Logs that targets and candidates have been made.
@@ -73,12 +73,13 @@ pub(super) fn report(
     evaluator: &Evaluator,
     fitted: &Fitted,
     predictions: Predictions,
+    held_out: Option<&HeldOut>,
     run: &RunDir,
 ) -> Result<Reported, Error> {
     let config = evaluator.config();
     let predictions = predictions.of_report(evaluator, fitted)?;
     let features = &evaluator.problem.dataset.outputs.features;
-    let held_out = fitted.held_out.as_ref().map(|held_out| held_out.predictions.as_slice());
+    let held_out = held_out.map(|held_out| held_out.predictions.as_slice());
     let search = match &config.decoding.beyond {
         Some(settings) => {
             let candidates = evaluator.candidates();
@@ -107,6 +108,7 @@ impl Reported {
             problem: evaluator.problem,
             report: &self.report,
             choices: &[fitted.choices.as_slice(), &decoding.choices].concat(),
+            reranked: decoding.reranked,
             log: &log,
             evaluator,
             predictions: &self.predictions,

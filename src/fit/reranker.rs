@@ -12,14 +12,14 @@ use rayon::prelude::*;
 use tracing::info;
 
 use crate::config::candidate_rule::CandidateRule;
-use crate::config::folds::repeated;
+use crate::config::folds::{REPEATED, rest};
 use crate::config::masses::CandidateMasses;
 use crate::config::{RerankerConfig, SpectraConfig};
 use crate::decoding::lexicon::MoleculeLexicon;
-use crate::decoding::spectra::TrainingSpectra;
+use crate::decoding::spectra::{SpectrumEvidence, TrainingSpectra};
 use crate::encoders::spectrum_inputs::Polarities;
 use crate::error::{Error, ensure};
-use crate::learners::learner::{Fit, FoldPredictions};
+use crate::learners::learner::FoldPredictions;
 use crate::metrics::molecules::are_smiles;
 use crate::run_dir::{HeldOut, UnseenPairs};
 use crate::targets::memory::Need;
@@ -28,13 +28,41 @@ use crate::targets::{OutputTargets, Problem};
 /// How far a candidate's ion may be from the precursor, in millionths, in the lists that examples of spectra have too.
 const WINDOW: f64 = 10.0;
 
-/// Checks the settings against the number n of training pairs.
-pub(super) fn check(settings: &RerankerConfig, n: usize) -> Result<(), Error> {
-    let rest = settings.parts().rest(n);
+/// Checks the settings against the number of training pairs that a query is compared with.
+pub(super) fn check(settings: &RerankerConfig, compared: usize) -> Result<(), Error> {
     let key = "decoding.reranker.neighbours";
     let neighbours = settings.neighbours;
-    let allowed = format_args!("1 to {rest}, the number of training pairs without a fold");
-    ensure(neighbours <= rest, key, neighbours, allowed)
+    let allowed =
+        format_args!("1 to {compared}, the number of training pairs with held-out predictions");
+    ensure(neighbours <= compared, key, neighbours, allowed)
+}
+
+/// The memory and time of the reranker of a problem for p coordinates, without those of the fits whose predictions it
+/// learns from; none where there is no reranker.
+pub(super) fn need(problem: &Problem, p: usize) -> Option<Need> {
+    let config = &problem.config;
+    let settings = config.decoding.reranker.as_ref()?;
+    let RerankerConfig { candidates: size, neighbours, held_out_folds, .. } = *settings;
+    let dataset: &Dataset = &problem.dataset;
+    let n = problem.len();
+    let part = n - settings.parts().rest(n);
+    let [n, part, p, size, parts, neighbours] =
+        [n, part, p, size, held_out_folds, neighbours].map(|count| count as f64);
+    let candidates = dataset.outputs.candidates.len() as f64;
+    let rest = n - part;
+    let lists = if settings.spectra.is_some() { 2.0 } else { 1.0 };
+    let queries = lists * parts * (part + rest / REPEATED as f64);
+    let hubs = if config.decoding.hubs.is_some() { rest * candidates * p } else { 0.0 };
+    let evidence = if settings.spectra.is_some() { SpectrumEvidence::LEN } else { 0 };
+    let [examples, network] = Reranker::cost(queries, size, settings.words.is_some(), evidence);
+    // scores of all candidates and pairs, and those of the first ones with their neighbours' outputs
+    let scoring = queries * p * (candidates + rest + size * neighbours);
+    // predictions of all fits, the outputs and what is compared with them, and the candidates again
+    let held = 4.0 * p * (parts * n + 4.0 * n + candidates);
+    Some(Need {
+        multiplications: parts * hubs + scoring + network,
+        ..Need::memory("decoding.reranker", "the reranker", held + examples)
+    })
 }
 
 /// What the reranker compares of the texts of training pairs with outputs.
@@ -181,20 +209,6 @@ fn words_need(problem: &Problem) -> Result<Option<Need>, Error> {
     Ok(Some(Need::memory("decoding.reranker.words", what, lists as f64 * list as f64)))
 }
 
-/// Predictions for each fold of the training pairs by a model that was fitted without it: left behind by the fit, or made
-/// by further fits.
-pub(super) fn fold_predictions(
-    settings: &RerankerConfig,
-    problem: &Problem,
-    learner: &dyn Fit,
-    targets: &OutputTargets,
-) -> Result<Vec<FoldPredictions>, Error> {
-    let folds = settings.parts().draw(&problem.dataset, problem.config.seed)?;
-    let allowed = "absent: this encoder gives no predictions without a fold of the pairs";
-    let none = || Error::value("decoding.reranker", "given", allowed);
-    learner.fold_predictions(targets, &folds)?.ok_or_else(none)
-}
-
 /// A fitted reranker.
 pub(super) struct FittedReranker {
     pub reranker: Reranker,
@@ -225,7 +239,7 @@ struct Training<'a> {
 }
 
 /// Fits the reranker of candidates that are corrected for hubs as the configuration says. Each of the `folds` has
-/// predictions of a model without it, and `held_out` are leave-one-out predictions for all training pairs.
+/// predictions of a model without it, and `held_out` are those for training pairs that queries are compared with.
 ///
 /// A training pair shows what the first candidates of an unseen query look like if nothing has seen its output: neither
 /// the model, nor the hub constants, nor the predictions that it is compared with. So they are made
@@ -285,7 +299,7 @@ pub(super) fn fit(
     let unit = Queries::new(p, &held_out.predictions)?.normalised();
     let all_pairs: Vec<usize> = (0..pairs).collect();
     let evidence = training.evidence(&all_pairs);
-    let neighbourhood = Neighbourhood::new(p, unit, training.outputs, settings.neighbours)?;
+    let neighbourhood = training.neighbourhood(&held_out.pairs, unit)?;
     let features = RerankerFeatures { neighbourhood, words: training.all_words, evidence };
     Ok(FittedReranker { reranker: Reranker::fit(&examples, features, seed)?, unseen })
 }
@@ -299,17 +313,17 @@ impl Training<'_> {
     ) -> Result<FoldExamples, Error> {
         let p = self.candidates.dim();
         let ids = &self.problem.dataset.train.ids;
-        let rest = &fold.rest.pairs;
-        let leave_one_out = Queries::new(p, &fold.rest.predictions)?.normalised();
-        let among = self.candidates.clone().with_hubs_like(self.candidates, &leave_one_out)?;
-        let features = self.features(rest, leave_one_out)?;
+        let held_out = Queries::new(p, &fold.rest.predictions)?.normalised();
+        let among = self.candidates.clone().with_hubs_like(self.candidates, &held_out)?;
+        let others = rest(&fold.fold.pairs, ids.len());
+        let features = self.features(&others, self.neighbourhood(&fold.rest.pairs, held_out)?)?;
 
         // a spectrum that the model knows finds itself among those that candidates are compared by: of such examples the
         // network would learn to trust the most similar spectrum too much
         let knows_spectra = self.texts.is_some_and(|texts| texts.spectra.is_some());
-        let fitted_pairs = if knows_spectra { Vec::new() } else { repeated(rest) };
+        let fitted_pairs: &[usize] = if knows_spectra { &[] } else { &fold.fitted_pairs };
         let fitted_predictions: &[f32] = if knows_spectra { &[] } else { &fold.fitted };
-        let shown = [fold.fold.pairs.as_slice(), &fitted_pairs].concat();
+        let shown = [fold.fold.pairs.as_slice(), fitted_pairs].concat();
         let predictions = [fold.fold.predictions.as_slice(), fitted_predictions].concat();
         let predictions = Queries::new(p, &predictions)?.normalised();
         let texts: Option<Vec<String>> =
@@ -333,13 +347,20 @@ impl Training<'_> {
         Ok(FoldExamples { added: examples.len() - before, features, texts })
     }
 
-    /// What a reranker compares with that has seen the pairs `rest`, whose leave-one-out predictions have unit length.
-    fn features(&self, rest: &[usize], leave_one_out: Vec<f32>) -> Result<RerankerFeatures, Error> {
+    /// The training pairs that queries are compared with, whose held-out predictions have unit length.
+    fn neighbourhood(&self, pairs: &[usize], held_out: Vec<f32>) -> Result<Neighbourhood, Error> {
         let p = self.candidates.dim();
-        let outputs = rest.iter().flat_map(|pair| &self.outputs[pair * p..][..p]).copied();
-        let outputs = outputs.collect();
-        let neighbourhood =
-            Neighbourhood::new(p, leave_one_out, outputs, self.settings.neighbours)?;
+        let outputs = pairs.iter().flat_map(|pair| &self.outputs[pair * p..][..p]).copied();
+        let neighbours = self.settings.neighbours;
+        Ok(Neighbourhood::new(p, held_out, outputs.collect(), neighbours)?)
+    }
+
+    /// What a reranker compares with that has seen the pairs `rest`, with the training pairs that are near.
+    fn features(
+        &self,
+        rest: &[usize],
+        neighbourhood: Neighbourhood,
+    ) -> Result<RerankerFeatures, Error> {
         let words = self.texts.and_then(|texts| texts.words.as_ref());
         let words = match (words, &self.all_words) {
             (Some(words), Some(all)) => Some(words.fit(rest.iter().copied())?.with_rows_of(all)),

@@ -70,6 +70,7 @@ impl Resumed {
         if self.changes.is_empty() {
             return Ok(());
         }
+        run.forget_fits()?;
         let step = run.last_checkpoint()?.map_or(0, |checkpoint| checkpoint.step);
         run.reopen()?;
         run.forget_best_behind()?;

@@ -128,7 +128,8 @@ pub trait Fit {
     ) -> Result<Fitted, Error>;
 
     /// Predictions of models that were each fitted to the targets without one of the `folds`, which hold training pairs
-    /// in rising order; needed for `decoding.reranker` (default: the learner gives none).
+    /// in rising order, for `decoding.reranker`. It is called only where [`Abilities::held_out`] says that the learner
+    /// gives them (default: none); else the learner is prepared and fitted anew without each fold.
     ///
     /// # Errors
     /// As [`fit`](Self::fit).
@@ -210,9 +211,11 @@ where
 pub struct FoldPredictions {
     /// Predictions for the pairs of the fold.
     pub fold: HeldOut,
-    /// Predictions for the other pairs, by models that were fitted without the fold and without the pair.
+    /// Predictions for other pairs, by models that were fitted without the fold and without the pair.
     pub rest: HeldOut,
-    /// Predictions for every eighth of the other pairs, which the model was fitted to, `[pairs × p]` row-major.
+    /// Some of the pairs that the model was fitted to, such as every eighth.
+    pub fitted_pairs: Vec<usize>,
+    /// Its predictions for these, `[pairs × p]` row-major.
     pub fitted: Vec<f32>,
 }
 
@@ -286,8 +289,8 @@ pub struct Fitted {
     pub predictor: Box<dyn Predictor>,
     /// Whether its files are in the run directory already.
     pub saved: bool,
-    /// Predictions for training pairs by models that have not seen them; needed for `decoding.hubs` and
-    /// `decoding.held_out`.
+    /// Predictions for training pairs by models that have not seen them, where [`Abilities::held_out`] says that the fit
+    /// leaves them. Where `decoding` needs them and the fit leaves none, further fits make them.
     pub held_out: Option<HeldOut>,
     /// A summary of the fit, one line for the log; by default the kind of the learner, where it does not
     /// [train in steps](Abilities::trains_in_steps).

@@ -1,54 +1,14 @@
 //! The memory and time that the fit of a learner takes.
 
-use dsokr_data::Dataset;
-use dsokr_decode::Reranker;
-use dsokr_machines::Cost;
 use dsokr_nn::PartSize;
 use dsokr_train::{OptimizerName, TrainingConfig};
 
-use crate::config::folds::REPEATED;
-use crate::config::{Checked, RerankerConfig};
-use crate::decoding::spectra::SpectrumEvidence;
 use crate::targets::memory::{Budget, Need};
 
 /// Bytes that the engine of a GPU takes for arrays of up to 64 KiB, and those that it leaves free at most behind each copy
 /// of a large one: its pages have the size of the largest array and 1 MiB, in whole MiB.
 const SMALL_ARRAYS: f64 = 8.0 * 1024.0 * 1024.0;
 const GAP: f64 = 2.0 * 1024.0 * 1024.0;
-
-/// The memory and time of the reranker, for p coordinates: fits without each part of the pairs (`fit` gives the
-/// cost for a number of pairs), and what is found of the pairs that they answer. All is taken in addition to what the
-/// fit of the machine itself needs.
-pub(crate) fn of_reranker(
-    settings: &RerankerConfig,
-    config: &Checked,
-    dataset: &Dataset,
-    p: usize,
-    fit: impl Fn(usize) -> Cost,
-) -> Need {
-    let RerankerConfig { candidates: size, neighbours, held_out_folds, refit, .. } = *settings;
-    let n = dataset.train.ids.len();
-    let rest = settings.parts().rest(n);
-    let Cost { bytes, multiplications } =
-        if refit { fit(rest) } else { Cost { bytes: 0.0, multiplications: 0.0 } };
-    let [n, part, p, size, parts, neighbours] =
-        [n, n - rest, p, size, held_out_folds, neighbours].map(|count| count as f64);
-    let candidates = dataset.outputs.candidates.len() as f64;
-    let rest = n - part;
-    let lists = if settings.spectra.is_some() { 2.0 } else { 1.0 };
-    let queries = lists * parts * (part + rest / REPEATED as f64);
-    let hubs = if config.decoding.hubs.is_some() { rest * candidates * p } else { 0.0 };
-    let evidence = if settings.spectra.is_some() { SpectrumEvidence::LEN } else { 0 };
-    let [examples, network] = Reranker::cost(queries, size, settings.words.is_some(), evidence);
-    // scores of all candidates and pairs, and those of the first ones with their neighbours' outputs
-    let scoring = queries * p * (candidates + rest + size * neighbours);
-    // predictions of all fits, the outputs and what is compared with them, and the candidates again
-    let held = 4.0 * p * (parts * n + 4.0 * n + candidates);
-    Need {
-        multiplications: parts * (multiplications + hubs) + scoring + network,
-        ..Need::memory("decoding.reranker", "the reranker", bytes + held + examples)
-    }
-}
 
 /// The memory and time of training an encoder with these parts, on so many training pairs and, in each evaluation,
 /// validation pairs. `batch` is the number of inputs that an evaluation encodes at once, and `gpu` the size of the

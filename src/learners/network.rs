@@ -1,13 +1,11 @@
 //! Neural encoders as learners: a recipe and the training loop.
 
-use std::borrow::Cow;
 use std::path::Path;
 use std::sync::Arc;
 
 use burn::tensor::Device;
 use dsokr_basis::{Kernel, Projection};
 use dsokr_core::Processes;
-use dsokr_core::RowWeights;
 use dsokr_data::{InputKind, Split};
 use dsokr_nn::onnx::{Graph, Value};
 use dsokr_nn::{Encoder, Model, device_memory, parameters};
@@ -16,16 +14,14 @@ use dsokr_train::{
 };
 use tracing::info;
 
-use crate::config::folds::rest;
-use crate::config::{Abilities, Checked, Config, HeldOutPredictions};
+use crate::config::{Abilities, Checked, Config};
 use crate::decoding::evaluator::Evaluator;
 use crate::encoders::inputs::{Prepare, Recipe};
 use crate::error::{Error, ensure};
 use crate::learners::learner::{Fit, Fitted, Learner, Predictor};
 use crate::learners::memory;
 use crate::learners::new_model::{check_groups, new_model};
-use crate::metrics::scores::Scores;
-use crate::run_dir::{HeldOut, PreparationFile, RunDir};
+use crate::run_dir::{PreparationFile, RunDir};
 use crate::targets::memory::Need;
 use crate::targets::{OutputTargets, Problem};
 
@@ -87,7 +83,6 @@ impl<R: Recipe> Learner for R {
             spectra,
             shares_training: true,
             weighs_pairs: true,
-            held_out: HeldOutPredictions::Pairs,
             ..Abilities::default()
         }
     }
@@ -118,55 +113,30 @@ struct PreparedNetwork<'a, R: Recipe> {
     recipe: &'a R,
     problem: &'a Problem,
     preparation: Arc<R::Preparation>,
-    /// The part of the pairs that the encoder does not see, where it is not trained anew without each part.
-    held: Option<Vec<usize>>,
-    /// The inputs of the other pairs.
+    /// The inputs of the training pairs.
     inputs: Vec<<R::Preparation as Prepare>::Input>,
-    /// The weights of the other pairs.
-    weights: RowWeights,
     /// The model that the training starts from, once it has been made.
     model: Option<Model<R::Encoder>>,
 }
 
 impl<'a, R: Recipe> PreparedNetwork<'a, R> {
     fn new(recipe: &'a R, problem: &'a Problem) -> Result<Self, Error> {
-        let config = &problem.config;
         let train = &problem.dataset.train;
         let settings = recipe.preparation();
         let preparation = match &problem.saved {
             Some(run) => R::Preparation::load(&settings, run.path())?,
             None => R::Preparation::fit(&settings, train)?,
         };
-        let held = match &config.decoding.hubs {
-            Some(hubs) if !hubs.refits() => {
-                hubs.parts().draw(&problem.dataset, config.seed)?.into_iter().next()
-            }
-            Some(_) | None => None,
-        };
-        let learned = match &held {
-            Some(held) => &train.select(&rest(held, problem.len()))?,
-            None => train,
-        };
-        let inputs = preparation.inputs(learned)?;
-        let weights = learned.weights.clone();
+        let inputs = preparation.inputs(train)?;
         let preparation = Arc::new(preparation);
-        Ok(Self { recipe, problem, preparation, held, inputs, weights, model: None })
+        Ok(Self { recipe, problem, preparation, inputs, model: None })
     }
 
-    /// The targets of the pairs that the encoder sees.
-    fn learned<'t>(&self, targets: &'t Projection) -> Cow<'t, Projection> {
-        match &self.held {
-            Some(held) => Cow::Owned(targets.select(&rest(held, self.problem.len()))),
-            None => Cow::Borrowed(targets),
-        }
-    }
-
-    /// The settings of a training on so many pairs, whose batches are split where a GPU has no memory for them, and what
-    /// it needs.
-    fn training(&self, pairs: usize, coordinates: usize) -> (TrainingConfig, Vec<Need>) {
+    /// The settings of the training, whose batches are split where a GPU has no memory for them, and what it needs.
+    fn training(&self, coordinates: usize) -> (TrainingConfig, Vec<Need>) {
         let config = &self.problem.config;
         let parts = self.recipe.size(&self.preparation, &self.inputs, coordinates);
-        let sizes = [pairs, self.problem.dataset.validation.ids.len()];
+        let sizes = [self.inputs.len(), self.problem.dataset.validation.ids.len()];
         let gpu = device_memory(&self.problem.device);
         let needs = |training: &TrainingConfig| {
             memory::of_training(&parts, training, sizes, config.evaluation.batch, gpu)
@@ -179,7 +149,7 @@ impl<'a, R: Recipe> PreparedNetwork<'a, R> {
     /// The model that the training starts from.
     fn new_model(&self, targets: &Projection) -> Result<Model<R::Encoder>, Error> {
         let config = &self.problem.config;
-        let (training, _) = self.training(self.inputs.len(), targets.dimension());
+        let (training, _) = self.training(targets.dimension());
         if training.micro_batch != config.training.micro_batch {
             tracing::warn!(
                 batch = training.batch,
@@ -189,79 +159,13 @@ impl<'a, R: Recipe> PreparedNetwork<'a, R> {
         }
         let device = self.problem.device.clone().autodiff();
         let is_restored = self.problem.saved.as_ref().is_some_and(RunDir::has_checkpoint);
-        let offset = self.learned(targets).mean(&self.weights);
+        let offset = targets.mean(&self.problem.dataset.train.weights);
         let model =
             new_model(self.recipe, config, &self.preparation, &offset, &device, is_restored)?;
         check_groups(config, &model)?;
         let parameters = burn::module::Module::num_params(&model.encoder);
         info!(parameters, "model made");
         Ok(model)
-    }
-
-    /// The predictions of the run's own encoder for the part of the pairs that it does not see, or of further encoders.
-    fn held_out(
-        &self,
-        model: &Model<R::Encoder>,
-        targets: &Projection,
-        training: &dsokr_train::Task<R::Encoder, Scores>,
-        observer: &mut dyn Observer,
-    ) -> Result<Option<HeldOut>, Error> {
-        let train = &self.problem.dataset.train;
-        if let Some(held) = &self.held {
-            let inputs = self.preparation.inputs(&train.select(held)?)?;
-            let predictions = embed(model, &inputs, self.problem.config.evaluation.batch)?;
-            return Ok(Some(HeldOut::new(held.clone(), &train.ids, predictions)));
-        }
-        if self.problem.config.decoding.needs_held_out() {
-            return Ok(Some(self.cross_fitted(targets, training, observer)?));
-        }
-        Ok(None)
-    }
-
-    /// The predictions of encoders that were trained without the pair. There is one encoder for each
-    /// fold that is answered, trained with the same settings.
-    fn cross_fitted(
-        &self,
-        targets: &Projection,
-        training: &dsokr_train::Task<R::Encoder, Scores>,
-        observer: &mut dyn Observer,
-    ) -> Result<HeldOut, Error> {
-        let config = &self.problem.config;
-        let split = &self.problem.dataset.train;
-        let n = split.ids.len();
-        let hubs = config.decoding.hubs.clone().unwrap_or_default();
-        let folds = hubs.parts().draw(&self.problem.dataset, config.seed)?;
-        let mut rows: Vec<(usize, Vec<f32>)> = Vec::new();
-        for (at, held) in folds.iter().enumerate() {
-            info!(
-                fold = at + 1,
-                folds = folds.len(),
-                pairs = n - held.len(),
-                "training for held-out predictions"
-            );
-            let rest = rest(held, n);
-            let learned = split.select(&rest)?;
-            let inputs = self.preparation.inputs(&learned)?;
-            let targets = targets.select(&rest);
-            let offset = targets.mean(&learned.weights);
-            let device = training.device;
-            let model = new_model(self.recipe, config, &self.preparation, &offset, device, false)?;
-            let pairs = Pairs::new(&inputs, targets.coordinates(), targets.residuals())?;
-            let pairs = pairs.weighted(learned.weights.as_slice())?;
-            let task = dsokr_train::Task { pairs, ranks: &Processes::default(), ..*training };
-            let outcome = train(&task, model, None, &mut (), observer)?;
-            let model = match outcome.best {
-                Best::Given(best) => parameters::restore(outcome.model, best)?,
-                Best::Last | Best::Checkpoint => outcome.model,
-            };
-            let inputs = self.preparation.inputs(&split.select(held)?)?;
-            let z = embed(&model, &inputs, config.evaluation.batch)?;
-            let predicted = z.chunks_exact(targets.dimension()).map(<[f32]>::to_vec);
-            rows.extend(held.iter().copied().zip(predicted));
-        }
-        rows.sort_unstable_by_key(|(pair, _)| *pair);
-        let (pairs, predictions): (Vec<usize>, Vec<Vec<f32>>) = rows.into_iter().unzip();
-        Ok(HeldOut::new(pairs, &split.ids, predictions.concat()))
     }
 }
 
@@ -271,29 +175,7 @@ impl<R: Recipe> Fit for PreparedNetwork<'_, R> {
     }
 
     fn needs(&self, coordinates: usize) -> Vec<Need> {
-        let needs = |pairs| self.training(pairs, coordinates).1;
-        let decoding = &self.problem.config.decoding;
-        let n = self.problem.len();
-        let hubs = decoding.hubs.clone().unwrap_or_default();
-        let rest = hubs.parts().rest(n);
-        if !hubs.refits() {
-            return needs(rest);
-        }
-        let mut all = needs(n);
-        if decoding.needs_held_out() {
-            let part = needs(rest);
-            let parts = hubs.parts().held_out_folds as f64;
-            let total = |amount: fn(&Need) -> f64| parts * part.iter().map(amount).sum::<f64>();
-            // the answers; each training comes after the one before
-            let what = "trainings without a part of the pairs";
-            let bytes = 8.0 * (n * coordinates) as f64;
-            all.push(Need {
-                multiplications: total(|need| need.multiplications),
-                traffic: total(|need| need.traffic),
-                ..Need::memory("decoding.hubs", what, bytes)
-            });
-        }
-        all
+        self.training(coordinates).1
     }
 
     fn start(&mut self, targets: &OutputTargets) -> Result<(), Error> {
@@ -316,8 +198,7 @@ impl<R: Recipe> Fit for PreparedNetwork<'_, R> {
         };
         let config = &self.problem.config;
         let ranks = &self.problem.ranks;
-        let targets = &*self.learned(targets);
-        let (training, _) = self.training(self.inputs.len(), targets.dimension());
+        let (training, _) = self.training(targets.dimension());
         let validation = self.preparation.inputs(&self.problem.dataset.validation)?;
         let batch = config.evaluation.batch;
         let (known, right) = self.problem.validation_targets(basis)?;
@@ -335,7 +216,7 @@ impl<R: Recipe> Fit for PreparedNetwork<'_, R> {
             config: &training,
             seed: config.seed,
             device: &self.problem.device.clone().autodiff(),
-            pairs: pairs.weighted(self.weights.as_slice())?,
+            pairs: pairs.weighted(self.problem.dataset.train.weights.as_slice())?,
             ranks,
             validate: &validate,
         };
@@ -360,8 +241,7 @@ impl<R: Recipe> Fit for PreparedNetwork<'_, R> {
             (Best::Checkpoint, Some(run)) => parameters::restore(outcome.model, run.best()?)?,
             (Best::Last, _) | (Best::Checkpoint, None) => outcome.model,
         };
-        let held_out = self.held_out(&model, targets, &task, observer)?;
-        Ok(Fitted { saved, held_out, ..Fitted::new(network(model)) })
+        Ok(Fitted { saved, ..Fitted::new(network(model)) })
     }
 }
 

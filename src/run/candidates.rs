@@ -207,7 +207,7 @@ fn grow(run: &Path, new: NewCandidates) -> Result<Grown, Error> {
     let fitted = FittedFeatures::load(&features)?;
     let mut outputs = new_outputs(new, run, &config.source(), &fitted, &before)?;
     if let Some(scaling) = load_scaling(run)? {
-        outputs.rows = Box::new(scaling.rows(outputs.rows.as_ref())?);
+        outputs.rows = Arc::new(scaling.rows(outputs.rows.as_ref())?);
     }
     // the exact search needs the outputs that span the predictions, and so does their projection
     let message = "neither a basis nor an output space: no output can be placed in it";

@@ -252,7 +252,7 @@ impl Member {
         let fitted = self.fitted()?;
         let held = self.held(data)?;
         let fitted = fitted.as_ref();
-        let held = held.as_ref();
+        let held = held.as_deref();
         let decoder = Decoder { fitted, held, ..self.decoder() };
         let models = Models::one(decoder, None);
         Ok(models.evaluate(split, std::slice::from_ref(z), pool)?.0)
@@ -268,7 +268,7 @@ impl Member {
 
     /// The outputs of the data, where the metric compares them by the kernel and they are not made from their SMILES. None
     /// where the files of the data are gone.
-    pub(super) fn held(&self, data: Option<&Path>) -> Result<Option<Outputs>, Error> {
+    pub(super) fn held(&self, data: Option<&Path>) -> Result<Option<Arc<Outputs>>, Error> {
         let config = &self.config;
         let in_memory = matches!(config.data.source, DataSource::Memory(_));
         if in_memory || !config.evaluation.compares() || config.output.compares_molecules() {

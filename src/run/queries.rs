@@ -264,7 +264,7 @@ impl Run {
         let mut models = self.models(&queries.processes);
         models.mces = queries.mces;
         let decoder = &mut models.each[0].1;
-        (decoder.fitted, decoder.held) = (fitted.as_ref(), held.as_ref());
+        (decoder.fitted, decoder.held) = (fitted.as_ref(), held.as_deref());
         models.evaluate(queries.split(), &queries.predictions, pool)
     }
 

@@ -278,7 +278,8 @@ impl RunDir {
     /// Writes the final report, and before it the card, because a run with a report is complete.
     pub(crate) fn finish(&self, config: &Checked, report: &Report) -> Result<(), Error> {
         write_card(&self.path, config, Some(report))?;
-        replace_json(&self.path, METRICS, &Record::now(config, report)?)
+        replace_json(&self.path, METRICS, &Record::now(config, report)?)?;
+        self.forget_fits()
     }
 
     /// Writes the log of a model without steps, which is one line.

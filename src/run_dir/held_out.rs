@@ -1,7 +1,8 @@
 //! Predictions for training inputs that a run keeps.
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::fs;
+use std::path::{Path, PathBuf};
 
 use dsokr_basis::features::MappedRows;
 use dsokr_basis::{Block, RowSource};
@@ -10,7 +11,7 @@ use dsokr_core::store::{Contents, Stored, Tensor};
 use dsokr_decode::{CandidateBlocks, Candidates, Queries};
 use rand::seq::index::sample;
 
-use super::HELD_OUT;
+use super::{FURTHER_FITS, HELD_OUT, RunDir};
 use crate::error::Error;
 
 const KIND: &str = "held-out";
@@ -59,6 +60,19 @@ impl HeldOut {
     /// Predictions `[n × p]` for all training pairs, whose outputs have these ids.
     pub fn all(ids: &[String], predictions: Vec<f32>) -> Self {
         Self { pairs: (0..ids.len()).collect(), ids: ids.to_vec(), predictions }
+    }
+
+    /// Predictions of several models, each for other training pairs, of which `ids` are the outputs of all.
+    pub(crate) fn joined(all: impl IntoIterator<Item = Self>, ids: &[String]) -> Self {
+        let mut rows: Vec<(usize, Vec<f32>)> = Vec::new();
+        for predicted in all {
+            let width = predicted.width().max(1);
+            let predictions = predicted.predictions.chunks_exact(width).map(<[f32]>::to_vec);
+            rows.extend(predicted.pairs.iter().copied().zip(predictions));
+        }
+        rows.sort_unstable_by_key(|(pair, _)| *pair);
+        let (pairs, predictions): (Vec<usize>, Vec<Vec<f32>>) = rows.into_iter().unzip();
+        Self::new(pairs, ids, predictions.concat())
     }
 
     /// The number p of coordinates of a prediction.
@@ -117,6 +131,40 @@ impl HeldOut {
             ids: places.iter().map(|&place| self.ids[place].clone()).collect(),
             predictions: rows.copied().collect(),
         }
+    }
+}
+
+/// The predictions of models that were fitted anew without some pairs, which a run keeps until it is complete.
+impl RunDir {
+    /// The predictions of the further fit of a number; none where it has not been made.
+    ///
+    /// # Errors
+    /// A file that is damaged, or of predictions with a different number of coordinates.
+    pub(crate) fn kept_fit(&self, number: usize, p: usize) -> Result<Option<HeldOut>, Error> {
+        let file = self.file_of_fit(number);
+        file.exists().then(|| load(&file, p)).transpose()
+    }
+
+    /// Keeps the predictions of the further fit of a number.
+    pub(crate) fn keep_fit(&self, number: usize, predicted: &HeldOut) -> Result<(), Error> {
+        let folder = self.path().join(FURTHER_FITS);
+        fs::create_dir_all(&folder).map_err(Error::io(&folder))?;
+        predicted.save(&self.file_of_fit(number), None, true)
+    }
+
+    /// Removes the predictions of all further fits.
+    pub(crate) fn forget_fits(&self) -> Result<(), Error> {
+        let folder = self.path().join(FURTHER_FITS);
+        match fs::remove_dir_all(&folder) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                Err(Error::io(&folder)(error))
+            }
+            Ok(()) | Err(_) => Ok(()),
+        }
+    }
+
+    fn file_of_fit(&self, number: usize) -> PathBuf {
+        self.path().join(FURTHER_FITS).join(format!("{}.safetensors", number + 1))
     }
 }
 

@@ -82,6 +82,8 @@ pub use report::{Record, Report, counts_line};
 
 /// A file of [`CHECKPOINTS`].
 pub(crate) const CHECKPOINT: &str = "checkpoint/last.safetensors";
+/// The folder of the predictions of further fits, in [`CHECKPOINTS`].
+pub(crate) const FURTHER_FITS: &str = "checkpoint/further-fits";
 /// The folder of an ensemble's members.
 pub(crate) const MEMBERS: &str = "members";
 

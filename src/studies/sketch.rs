@@ -13,6 +13,7 @@ use crate::config::Checked;
 use crate::decoding::evaluator::Evaluator;
 use crate::decoding::perfect::{DrawnSketch, smallest_good_size};
 use crate::error::{Error, ensure};
+use crate::fit::held_out::FurtherFits;
 use crate::fit::hubs::correct;
 use crate::learners::learner::Fit;
 use crate::metrics::metric::{Metric, Needs};
@@ -260,10 +261,12 @@ impl Study {
         let config = &problem.config;
         let metric = config.evaluation.metric;
         let n = problem.len() as f64;
+        let further = FurtherFits::without_reranker(&problem)?;
+        let part = further.problem(&problem)?;
         let mut learner = if config.encoder.abilities().trains_in_steps {
             None
         } else {
-            Some(config.encoder.learner().prepare(&problem)?)
+            Some(config.encoder.learner().prepare(part.as_ref().unwrap_or(&problem))?)
         };
         let mut points = Vec::new();
         let mut spectrum = Vec::new();
@@ -285,7 +288,7 @@ impl Study {
                 }
                 if let Some(learner) = &mut learner {
                     let problem = problem.in_basis(basis.clone());
-                    let scores = fit(&self.processes, learner.as_mut(), &problem)?;
+                    let scores = fit(&self.processes, learner.as_mut(), &further, &problem)?;
                     sketches.fitted.push(metric.value(&scores));
                 }
                 sketches.perfect.extend(drawn.perfect(&self.processes, &problem)?);
@@ -309,13 +312,20 @@ impl Study {
 }
 
 /// Fits a learner to the targets in the basis of a problem, and evaluates it on the validation split.
-fn fit(processes: &Processes, learner: &mut dyn Fit, problem: &Problem) -> Result<Scores, Error> {
+fn fit(
+    processes: &Processes,
+    learner: &mut dyn Fit,
+    further: &FurtherFits,
+    problem: &Problem,
+) -> Result<Scores, Error> {
     let targets = learner.targets(problem)?;
     let candidates = targets.space.candidates(&problem.dataset.outputs, &problem.ranks)?;
     let evaluator = Evaluator::new(problem, &targets.space, &candidates)?.shared_by(processes);
-    let fitted = learner.fit(&targets, &evaluator, None, &mut ())?;
+    let part = further.targets(&targets, problem.len())?;
+    let mut fitted = learner.fit(part.as_ref().unwrap_or(&targets), &evaluator, None, &mut ())?;
     let z = fitted.predictor.predict(&problem.dataset.validation)?;
-    let corrected = match (&problem.config.decoding.hubs, fitted.held_out) {
+    let predicted = further.predict(&targets, &evaluator, &mut fitted, None, &mut ())?;
+    let corrected = match (&problem.config.decoding.hubs, predicted.held_out) {
         (Some(hubs), Some(held_out)) => {
             Some(correct(hubs, &evaluator, &candidates, &held_out.predictions, &z)?.0)
         }

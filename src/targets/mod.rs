@@ -100,6 +100,23 @@ impl OutputTargets {
         }
     }
 
+    /// The targets of some of the training pairs, in the same space.
+    ///
+    /// # Errors
+    /// A pair out of range.
+    pub fn select(&self, pairs: &[usize]) -> Result<Self, Error> {
+        let values = match &self.values {
+            TargetValues::Projection(projection) => {
+                TargetValues::Projection(projection.select(pairs))
+            }
+            TargetValues::Points(targets) => TargetValues::Points(targets.select(pairs)?),
+            TargetValues::Numbers(numbers) => {
+                TargetValues::Numbers(pairs.iter().map(|&pair| numbers[pair]).collect())
+            }
+        };
+        Ok(Self { space: self.space.clone(), values })
+    }
+
     /// The error of a learner that gets targets of the wrong kind.
     pub(crate) fn unexpected(&self) -> Error {
         let found = match self.values {

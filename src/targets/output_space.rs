@@ -1,5 +1,6 @@
 use std::borrow::Cow;
 use std::path::Path;
+use std::sync::Arc;
 
 use dsokr_basis::features::{Block, PartRows, Selected, distinct};
 use dsokr_basis::{Basis, RowKind, RowSource};
@@ -14,6 +15,7 @@ use crate::metrics::quantiles::median_candidates;
 use crate::run_dir::{BASIS, OUTPUTS, SCALING};
 
 /// The space that outputs, candidates and predictions are points of.
+#[derive(Clone)]
 pub enum OutputSpace {
     /// The sketched eigenbasis, in which points count from zero.
     Basis(Basis),
@@ -219,7 +221,8 @@ pub(crate) fn standardise(
             Scaling::fit_weighted(&trained, &dataset.train.weights, centred)?
         }
     };
-    dataset.outputs.rows = Box::new(scaling.rows(rows)?);
+    let rows = Arc::new(scaling.rows(rows)?);
+    Arc::make_mut(&mut dataset.outputs).rows = rows;
     Ok(Some(scaling))
 }
 

@@ -105,6 +105,35 @@ impl Problem {
         Self { ranks: Processes::default(), ..self.clone() }
     }
 
+    /// This problem with only some of the training pairs, whose outputs have the same kernel and basis.
+    ///
+    /// # Errors
+    /// A pair out of range.
+    pub(crate) fn with_pairs(&self, pairs: &[usize]) -> Result<Self, Error> {
+        Ok(Self {
+            dataset: Rc::new(self.dataset.with_pairs(pairs)?),
+            indices: Arc::new(pairs.iter().map(|&pair| self.indices[pair]).collect()),
+            unlabelled: OnceLock::new(),
+            factors: LastSystem::default(),
+            ..self.clone()
+        })
+    }
+
+    /// The problem of a further fit to some of the training pairs, by this process alone. The configuration corrects no
+    /// predictions; `held_out` says whether the fit leaves held-out ones.
+    ///
+    /// # Errors
+    /// A pair out of range; settings that cannot be written.
+    pub(crate) fn without_corrections(
+        &self,
+        pairs: &[usize],
+        held_out: bool,
+    ) -> Result<Self, Error> {
+        let config = self.config.without_corrections(held_out);
+        let (config, _) = config.for_pairs(pairs.len())?;
+        Ok(Self { saved: None, ..self.alone().with_pairs(pairs)?.under(config) })
+    }
+
     /// This problem with the factored system of other machines that have the same inputs.
     pub(crate) fn sharing(self, factors: LastSystem) -> Self {
         Self { factors, ..self }

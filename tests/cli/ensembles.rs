@@ -138,10 +138,16 @@ fn weights_of_members_come_from_held_out_answers() {
     case(&given, &["ensemble.combination.weights = [0.5, 0.5]", "ensemble.weights fits them"]);
     let other = "\"letters\"\ndata.corrupted = 0.5";
     case(&machines.replace("\"letters\"", other), &[key, "different training pairs"]);
+    let embedded = "\"letters\"\nencoder.predictions = { kind = \"embedded\", ranks = [4] }";
+    let key = "ensemble.members[1].decoding.held_out = true";
+    case(&machines.replace("\"letters\"", embedded), &[key, "learned embedding"]);
+
+    // a solver without leave-one-out predictions is used anew without parts of the pairs
     let gradients =
         "\"letters\"\nencoder.solver = { name = \"conjugate-gradients\", sketch = { size = 20 } }";
-    let key = "ensemble.members[1].decoding.held_out = true";
-    case(&machines.replace("\"letters\"", gradients), &[key, "closed form"]);
+    sandbox.write("anew.toml", &(ridge() + &machines.replace("\"letters\"", gradients)));
+    sandbox.succeed(&["train", "anew.toml", "--json"]);
+    assert!(sandbox.path("runs/anew/members/letters/held-out.safetensors").exists());
 }
 
 #[test]

@@ -160,6 +160,35 @@ fn a_kernel_from_a_file_is_that_kernel() {
     assert_eq!(json(&sandbox.succeed(&table))["mrr"], found["mrr"]);
 }
 
+/// The machine on rows knows its predictions without a fold. That on values of a kernel is fitted anew, on the values of the
+/// other inputs.
+#[test]
+fn a_kernel_from_a_file_has_the_reranker_of_that_kernel() {
+    let sandbox = sandbox();
+    let look = "decoding.reranker={candidates=5, neighbours=5, folds=4, held_out_folds=2}";
+    let basis = ["sketch.full=false", "sketch.size=20", look];
+    for solver in [&[SKETCHED][..], &[LIPSCHITZ, "decoding.hubs={folds=4, neighbours=[3]}"], &[]] {
+        let expected = sandbox.train("vectors.toml", &[&basis, solver].concat());
+        let one = [UNIFORM, "data.inputs.files=[\"peaks.npy\"]"];
+        let found = sandbox.train("kernels.toml", &[&one, &basis[..], solver].concat());
+        for figure in ["mrr", "hits@1", "mean_rank"] {
+            assert_eq!(found[figure], expected[figure], "{figure} of {solver:?}");
+        }
+        let predictions = |run: &str| {
+            let bytes = fs::read(sandbox.path(run).join("reranker.safetensors")).unwrap();
+            let file = safetensors::SafeTensors::deserialize(&bytes).unwrap();
+            let answers = file.tensor("answers").unwrap();
+            let values = answers.data().as_chunks::<4>().0.iter();
+            values.map(|value| f32::from_le_bytes(*value)).collect::<Vec<f32>>()
+        };
+        let expected = predictions("runs/vectors");
+        for (found, expected) in predictions("runs/kernels").iter().zip(&expected) {
+            assert!((found - expected).abs() < 1e-4, "{found} {expected} of {solver:?}");
+        }
+        fs::remove_dir_all(sandbox.path("runs")).unwrap();
+    }
+}
+
 #[test]
 fn sketched_inputs_of_a_kernel_from_a_file_are_those_of_its_rows() {
     let sandbox = sandbox();

@@ -127,9 +127,26 @@ fn a_plan_counts_further_fits() {
         "ridge.toml",
         "decoding.reranker={candidates=5, neighbours=7, folds=4, held_out_folds=2}",
     );
-    let further = look.iter().find(|need| need["keys"] == "decoding.reranker").unwrap();
-    assert_eq!(look.len(), plain.len() + 1);
-    assert!(number(further, "bytes") > 0.0 && number(further, "multiplications") > 0.0);
+    let further: Vec<_> =
+        look.iter().filter(|need| need["keys"] == "decoding.reranker").cloned().collect();
+    let names: Vec<&Value> = further.iter().map(|need| &need["what"]).collect();
+    assert_eq!(names, ["machines without a fold of the pairs", "the reranker"]);
+    assert_eq!(look.len(), plain.len() + 2);
+    for need in &further {
+        assert!(number(need, "bytes") > 0.0 && number(need, "multiplications") > 0.0, "{need}");
+    }
+
+    // three encoders on two thirds of all pairs; for each of two folds one on three quarters, and three on a half
+    let look = needs(
+        "small.toml",
+        "decoding.reranker={candidates=5, neighbours=7, folds=4, held_out_folds=2}",
+    );
+    let fits: Vec<_> = look
+        .iter()
+        .filter(|need| need["what"] == "fits without a part of the pairs")
+        .cloned()
+        .collect();
+    assert!((6.0..7.0).contains(&(traffic(&fits) / traffic(&encoder))), "{look:?}");
 
     // with words, what 60 texts say, what holds of their outputs, and what holds of 80 candidates
     sandbox.write("data/small/own.tsv", "words\tstructure\nchloro\tatom Cl\nbromo\tatom Br\n");

@@ -1,9 +1,12 @@
 //! The first candidates of a query, scored anew.
 
 use std::fs;
+use std::process::Stdio;
+use std::time::Duration;
 
 use serde_json::Value;
 
+use crate::resume::assert_same;
 use crate::sandbox::{BAG, CONFIG, RIDGE, Sandbox, copy, json, number};
 use crate::served::Served;
 
@@ -168,11 +171,8 @@ fn a_server_looks_a_second_time_too() {
 fn what_has_no_reranker_is_refused() {
     let sandbox = sandbox();
     for (config, set, says) in [
-        (
-            "bag.toml",
-            LOOK,
-            &["decoding.reranker", "given", "encoder.kind = \"kernel-machine\""][..],
-        ),
+        ("bag.toml", "decoding.reranker={neighbours=54}", &["neighbours = 54", "1 to 52"][..]),
+        ("bag.toml", "decoding.reranker={held_out_folds=1, refit=false}", &["decoding.hubs"]),
         ("ridge.toml", "decoding.reranker={candidates=1}", &["candidates = 1", "at least 2"]),
         ("ridge.toml", "decoding.reranker={neighbours=0}", &["neighbours = 0", "at least 1"]),
         ("ridge.toml", "decoding.reranker={neighbours=53}", &["53", "1 to 52"]),
@@ -200,6 +200,101 @@ fn what_has_no_reranker_is_refused() {
     sandbox.fail(&["evaluate", "runs/ridge"], 2, &["reranker.safetensors"]);
     fs::remove_file(file).unwrap();
     sandbox.fail(&["evaluate", "runs/ridge"], 2, &["reranker.safetensors"]);
+}
+
+/// The standard error of a training with a reranker of the bag, whose further fits it counts.
+fn told(sandbox: &Sandbox, out: &str, sets: &[&str]) -> String {
+    let mut arguments = vec!["train", "bag.toml", "--out", out];
+    sets.iter().chain(&["sketch.size=4"]).for_each(|set| arguments.extend(["--set", set]));
+    let output = sandbox.run(&arguments);
+    let told = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.success(), "{told}");
+    told
+}
+
+#[test]
+fn an_encoder_is_fitted_anew_without_parts_of_the_pairs() {
+    let sandbox = sandbox();
+    let plain = "decoding.normalise=true";
+    told(&sandbox, "plain", &[plain]);
+    // three encoders for all pairs, and for each of two folds one, and three for the others
+    let text = told(&sandbox, "look", &[LOOK]);
+    for number in 1..=11 {
+        assert!(text.contains(&format!("further fit {number} of 11")), "{number}: {text}");
+    }
+    assert!(sandbox.path("look/reranker.safetensors").exists());
+    assert!(!sandbox.path("look/checkpoint/further-fits").exists());
+    let before = candidates(&sandbox, "plain");
+    let after = candidates(&sandbox, "look");
+    let ids = |some: &[Value]| some.iter().map(|c| c["id"].to_string()).collect::<Vec<_>>();
+    assert_eq!(ids(&before[5..]), ids(&after[5..]));
+    let scores = |some: &[Value]| some.iter().map(|c| c["score"].to_string()).collect::<Vec<_>>();
+    assert_ne!(scores(&before[..5]), scores(&after[..5]));
+    // of the validation split with it and without it
+    assert!(text.contains("reranker") && text.contains("without="), "{text}");
+
+    // folds of the reranker and of the hubs are the same, and so is one of the encoders
+    let hubs = "decoding.hubs={weights=[0.0], folds=4, held_out_folds=1}";
+    let look = "decoding.reranker={candidates=5, neighbours=7, folds=4, held_out_folds=1}";
+    assert!(told(&sandbox, "shared", &[hubs, look]).contains("further fit 2 of 2"));
+    // the encoder of the run has not seen a quarter, with which queries are compared
+    let hubs = "decoding.hubs={weights=[0.0], folds=4, held_out_folds=1, refit=false}";
+    assert!(told(&sandbox, "own", &[hubs, look]).contains("further fit 1 of 1"));
+    let evaluate = |run: &str| json(&sandbox.succeed(&["evaluate", run, "--json"]));
+    assert_ne!(evaluate("own")["mrr"], Value::Null);
+}
+
+/// Machines without leave-one-out predictions, and values of kernels, which have them, but not without a fold.
+#[test]
+fn any_kernel_machine_has_a_reranker() {
+    let sandbox = sandbox();
+    let sketch = "sketch={size=20}";
+    for solver in [
+        format!("name=\"conjugate-gradients\", {sketch}"),
+        format!("name=\"divide-and-conquer\", {sketch}, parts=2"),
+    ] {
+        let set = format!("encoder.solver={{{solver}}}");
+        let hubs = "decoding.hubs={weights=[0.5], neighbours=[3], folds=4}";
+        for out in ["first", "second"] {
+            let arguments = ["train", "ridge.toml", "--json", "--out", out, "--set", &set];
+            let more = ["--set", LOOK, "--set", hubs, "--set", "sketch.size=4"];
+            sandbox.succeed(&[&arguments[..], &more].concat());
+        }
+        let file = |run: &str| fs::read(sandbox.path(run).join("reranker.safetensors")).unwrap();
+        assert_eq!(file("first"), file("second"));
+        for run in ["first", "second"] {
+            fs::remove_dir_all(sandbox.path(run)).unwrap();
+        }
+    }
+}
+
+#[test]
+fn further_fits_that_a_killed_run_has_made_are_not_made_again() {
+    let sandbox = sandbox();
+    let sets = ["--set", LOOK, "--set", "sketch.size=4", "--set", "training.epochs=40"];
+    let train = |out: &'static str| [&["train", "bag.toml", "--out", out][..], &sets].concat();
+    sandbox.succeed(&train("whole"));
+    let mut child = sandbox.command(&train("killed")).stderr(Stdio::null()).spawn().unwrap();
+    let second = sandbox.path("killed/checkpoint/further-fits/2.safetensors");
+    while !second.exists() {
+        assert_eq!(child.try_wait().unwrap(), None, "it has ended before");
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let log = sandbox.read("killed/log.jsonl");
+    let resumed = sandbox.run(&[&train("killed")[..], &["--resume"]].concat());
+    let told = String::from_utf8_lossy(&resumed.stderr);
+    assert!(resumed.status.success(), "{told}");
+    for made in ["further fit 1 of", "further fit 2 of"] {
+        assert!(!told.contains(made), "{told}");
+    }
+    assert!(told.contains("further fit 11 of 11"), "{told}");
+    assert_eq!(sandbox.read("killed/log.jsonl"), log);
+    assert_same(&sandbox, "whole", "killed");
+    let file = |run: &str| fs::read(sandbox.path(run).join("reranker.safetensors")).unwrap();
+    assert_eq!(file("whole"), file("killed"));
+    assert!(!second.exists());
 }
 
 #[test]

@@ -1,5 +1,7 @@
 //! A user's own encoder, and a user's own kernel, under the library's trainer, without a run directory.
 
+use std::sync::Arc;
+
 use burn::module::{Module, Param};
 use burn::tensor::{Device, Tensor, TensorData};
 use dsokr::basis::features::DenseRows;
@@ -132,7 +134,7 @@ fn an_own_kernel_is_learnt_and_decoded() {
         labels: ids.clone(),
         ids: ids.clone(),
         columns: Vec::new(),
-        rows: Box::new(rows),
+        rows: Arc::new(rows),
         candidates: (0..60).collect(),
         truth: None,
         features: FittedFeatures::default(),

@@ -135,6 +135,7 @@ impl Fit for Prepared<'_> {
             FoldPredictions {
                 fold: HeldOut::new(part.clone(), ids, model.without(part, part, true)),
                 fitted: model.without(&every_eighth, part, true),
+                fitted_pairs: every_eighth,
                 rest: HeldOut::new(rest.clone(), ids, model.without(&rest, part, false)),
             }
         };
@@ -221,14 +222,75 @@ fn a_learner_of_a_program_has_hubs_and_a_reranker() {
     assert_ne!(scores(&plain.hits), scores(&answer.hits), "nothing scores them anew");
 }
 
+/// Where each pair is a fold of its own, models that are fitted anew give the leave-one-out predictions that the learner
+/// knows.
 #[test]
-fn a_learner_without_held_out_predictions_has_neither() {
-    let mut hubs = config(false);
-    hubs.decoding.hubs = Some(HubConfig::default());
-    let error = hubs.validate().unwrap_err().to_string();
-    assert!(error.contains("decoding.hubs") && error.contains("has not seen"), "{error}");
-    let error = with_reranker(config(false)).validate().unwrap_err().to_string();
-    assert!(error.contains("decoding.reranker"), "{error}");
+fn a_learner_is_fitted_anew_for_held_out_predictions() {
+    let folder = Folder::new();
+    let held_out = |predicts_parts: bool, name: &str| {
+        let mut config = config(predicts_parts);
+        let folds = if predicts_parts { None } else { Some(81) };
+        config.decoding.hubs =
+            Some(HubConfig { neighbours: vec![3], folds, ..HubConfig::default() });
+        config.decoding.held_out = true;
+        let trained = fit(&config.validate().unwrap(), folder.path(name)).unwrap();
+        std::fs::read(trained.path().join("held-out.safetensors")).unwrap()
+    };
+    assert_eq!(held_out(false, "anew"), held_out(true, "known"));
+}
+
+#[test]
+fn a_learner_without_held_out_predictions_has_a_reranker() {
+    let folder = Folder::new();
+    let config = with_reranker(config(false)).validate().unwrap();
+    let trained = fit(&config, folder.path("run")).unwrap();
+    let Some(OutputScores::Labels(scores)) = &trained.report.metrics.outputs else {
+        panic!("{}", trained.report)
+    };
+    assert_eq!(scores.f1, 1.0, "{}", trained.report);
+    for file in ["reranker.safetensors", "held-out.safetensors", "reranker-unseen.safetensors"] {
+        assert!(files(trained.path()).contains(file), "{file}");
+    }
+    let opened = Run::open(trained.path()).unwrap();
+    let text = "a thing is blue and flat";
+    assert_eq!(trained.run.search(text, 4).unwrap(), opened.search(text, 4).unwrap());
+}
+
+#[test]
+fn a_learner_that_breaks_its_word_is_refused() {
+    #[derive(Debug, Serialize, Deserialize)]
+    struct Promises {}
+    impl Learner for Promises {
+        fn abilities(&self) -> Abilities<'_> {
+            let held_out = HeldOutPredictions::Pairs;
+            Abilities { held_out, trains_in_steps: false, ..Abilities::default() }
+        }
+
+        fn prepare<'a>(&'a self, _: &'a Problem) -> Result<Box<dyn Fit + 'a>, Error> {
+            Ok(Box::new(|targets: &OutputTargets| {
+                let p = targets.space.width();
+                let predict = move |split: &Split| Ok(vec![1.0; split.ids.len() * p]);
+                Ok(Fitted { saved: true, ..Fitted::new(predict) })
+            }))
+        }
+
+        fn load(
+            &self,
+            _: &RunDir,
+            _: &Checked,
+            _: usize,
+            _: &Device,
+        ) -> Result<Box<dyn Predictor>, Error> {
+            unreachable!("the fit ends before")
+        }
+    }
+    register::<Promises>("promises").unwrap();
+    let folder = Folder::new();
+    let mut config = config(false);
+    config.encoder = EncoderTable::from_learner(Promises {}).unwrap();
+    config.decoding.held_out = true;
+    let error = fit(&config.validate().unwrap(), folder.path("run")).err().unwrap().to_string();
+    assert!(error.contains("Fitted::held_out") && error.contains("Abilities::held_out"), "{error}");
 }
 
 /// What a server at an address of this computer answers to `GET`.

@@ -1,6 +1,7 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::hash::Hash;
 use std::str::FromStr;
+use std::sync::Arc;
 
 use derive_more::Display;
 use dsokr_core::RowWeights;
@@ -87,6 +88,11 @@ impl Split {
     /// Creates pairs whose queries have one output each and no ids of their own.
     pub fn new(ids: Vec<String>, inputs: Inputs, outputs: Vec<Option<usize>>) -> Self {
         Self { ids, inputs, outputs, ..Self::default() }
+    }
+
+    /// Returns the pairs as a model reads them that has learned only some of the training pairs.
+    fn among(self, learned: &[usize]) -> Self {
+        Self { inputs: self.inputs.among(learned), ..self }
     }
 
     /// Returns some of the pairs.
@@ -243,8 +249,8 @@ pub(crate) fn grouped<K: Hash + Eq>(keys: &[K]) -> Vec<Vec<usize>> {
 
 /// Everything that a configuration's `[data]` and `[output]` name.
 pub struct Dataset {
-    /// The outputs.
-    pub outputs: Outputs,
+    /// The outputs, which a data set of some of the pairs shares.
+    pub outputs: Arc<Outputs>,
     /// Pairs to learn from; each has an output.
     pub train: Split,
     /// Pairs that choose the best checkpoint.
@@ -275,6 +281,29 @@ impl Dataset {
         }
     }
 
+    /// Returns the data set with only some of the training pairs, and without test pairs. Values of kernels with the other
+    /// training inputs are left out.
+    ///
+    /// # Errors
+    /// A pair out of range, where inputs are vectors.
+    pub fn with_pairs(&self, pairs: &[usize]) -> Result<Self, Error> {
+        Ok(Self {
+            outputs: Arc::clone(&self.outputs),
+            train: self.pairs_among(pairs, pairs)?,
+            validation: self.validation.clone().among(pairs),
+            test: None,
+            skipped: self.skipped.clone(),
+        })
+    }
+
+    /// Returns some of the training pairs, as a model reads them that has learned only the pairs `learned`.
+    ///
+    /// # Errors
+    /// A pair out of range, where inputs are vectors.
+    pub fn pairs_among(&self, pairs: &[usize], learned: &[usize]) -> Result<Split, Error> {
+        Ok(self.train.select(pairs)?.among(learned))
+    }
+
     /// Leaves only the candidates that are outputs of training pairs, and of no pair where `unpaired`.
     pub(crate) fn only_training(&mut self, unpaired: bool) -> Result<(), Error> {
         let mut seen = vec![false; self.outputs.ids.len()];
@@ -282,8 +311,9 @@ impl Dataset {
         if unpaired {
             self.unlabelled().into_iter().for_each(|output| seen[output] = true);
         }
-        self.outputs.candidates.retain(|&output| seen[output]);
-        if self.outputs.candidates.is_empty() {
+        let candidates = &mut Arc::make_mut(&mut self.outputs).candidates;
+        candidates.retain(|&output| seen[output]);
+        if candidates.is_empty() {
             let allowed = "false: no output of a training pair is a candidate";
             return Err(Error::value("output.only_training", true, allowed));
         }

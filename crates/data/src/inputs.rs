@@ -66,6 +66,15 @@ impl Inputs {
         })
     }
 
+    /// Returns the inputs as a model reads them that has learned only some of the training inputs: without the values of
+    /// kernels with the others.
+    pub(crate) fn among(self, learned: &[usize]) -> Self {
+        match self {
+            Self::Kernels(all) => Self::Kernels(all.among(learned)),
+            Self::Texts(_) | Self::Vectors(_) => self,
+        }
+    }
+
     /// Puts other inputs behind these.
     ///
     /// # Errors
@@ -139,6 +148,17 @@ impl KernelRows {
     /// Returns the number of training inputs, n, or of anchors, m.
     pub fn training(&self) -> usize {
         self.matrices.first().map_or(0, Mat::ncols)
+    }
+
+    /// Returns the values with only some of the training inputs; with anchors they stay as they are.
+    fn among(self, learned: &[usize]) -> Self {
+        if !self.anchors.is_empty() {
+            return self;
+        }
+        let pick = |matrix: &Mat<f64>| {
+            Mat::from_fn(matrix.nrows(), learned.len(), |i, j| matrix[(i, learned[j])])
+        };
+        Self { matrices: self.matrices.iter().map(pick).collect(), anchors: Vec::new() }
     }
 
     /// Puts the values of other inputs behind these.

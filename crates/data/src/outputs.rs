@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeSet, HashMap};
 use std::path::Path;
+use std::sync::Arc;
 
 use dsokr_basis::features::{DenseRows, JoinedRows};
 use dsokr_basis::{Features, RowSource};
@@ -17,6 +18,7 @@ use crate::table::{OnBadRow, Table, TableOptions, bad_ids, unique_ids};
 use crate::truth::Truth;
 
 /// The outputs y: ids, labels to show, feature rows, and which of them are candidates.
+#[derive(Clone)]
 pub struct Outputs {
     /// Unique ids.
     pub ids: Vec<String>,
@@ -25,7 +27,7 @@ pub struct Outputs {
     /// Further columns that answers show and filters compare: the name of each, and a cell for each output.
     pub columns: Vec<(String, Vec<String>)>,
     /// The features of the outputs, one row each.
-    pub rows: Box<dyn RowSource>,
+    pub rows: Arc<dyn RowSource>,
     /// Indices of the candidates, ascending.
     pub candidates: Vec<usize>,
     /// The outputs themselves, where metrics compare more than ranks.
@@ -87,9 +89,9 @@ impl Outputs {
             parts.push(columns);
             rows.push(read);
         }
-        let rows = match (rows.len(), rows.pop()) {
-            (1, Some(rows)) => rows,
-            (_, last) => Box::new(JoinedRows::new(rows.into_iter().chain(last).collect())?),
+        let rows: Arc<dyn RowSource> = match (rows.len(), rows.pop()) {
+            (1, Some(rows)) => Arc::from(rows),
+            (_, last) => Arc::new(JoinedRows::new(rows.into_iter().chain(last).collect())?),
         };
         let width = rows.width();
         let features = FittedFeatures { parts };
@@ -113,7 +115,7 @@ impl Outputs {
     ) -> Result<Self, Error> {
         let labels = vec![String::new(); ids.len()];
         let features = FittedFeatures::fixed(width);
-        let rows = Box::new(Features::Dense(DenseRows::new(width, values)?));
+        let rows = Arc::new(Features::Dense(DenseRows::new(width, values)?));
         Ok(Self { ids, labels, columns: Vec::new(), rows, candidates, truth: None, features })
     }
 

@@ -17,6 +17,7 @@ use crate::config::Checked;
 use crate::decoding::evaluator::Evaluator;
 use crate::decoding::perfect::{DrawnSketch, smallest_good_size};
 use crate::error::Error;
+use crate::fit::decoding::Reranked;
 use crate::learners::choice::Choice;
 use crate::metrics::metric::{Metric, Needs};
 use crate::metrics::scores::Scores;
@@ -30,6 +31,8 @@ pub(crate) struct Evidence<'a> {
     pub report: &'a Report,
     /// The values that the fit chose from lists.
     pub choices: &'a [Choice],
+    /// What the reranker changes on the validation split.
+    pub reranked: Option<Reranked>,
     /// The evaluations of a training by steps.
     pub log: &'a [LogLine<Scores>],
     pub evaluator: &'a Evaluator<'a>,
@@ -41,10 +44,11 @@ pub(crate) struct Evidence<'a> {
 type Rule = fn(&Evidence) -> Result<Option<String>, Error>;
 
 /// All rules, in the order of their lines.
-const RULES: [Rule; 9] = [
+const RULES: [Rule; 10] = [
     one_output_or_worse_than_chance,
     low_ceiling,
     edge_of_grid,
+    reranker_that_loses,
     still_learning,
     training_of_a_machine,
     shared_between_splits,
@@ -204,6 +208,21 @@ fn edge_of_grid(evidence: &Evidence) -> Result<Option<String>, Error> {
     });
     let lines: Vec<String> = lines.collect();
     Ok((!lines.is_empty()).then(|| lines.join("; ")))
+}
+
+/// Advice where the validation metric is better without the reranker.
+fn reranker_that_loses(evidence: &Evidence) -> Result<Option<String>, Error> {
+    let Some(Reranked { with, without }) = evidence.reranked else { return Ok(None) };
+    let metric = evidence.problem.config.evaluation.metric;
+    let loses = if metric.larger_is_better() { with < without } else { with > without };
+    let places = places(with.min(without));
+    let line = || {
+        format!(
+            "the validation {metric} is {with:.places$} with the reranker and {without:.places$} without it: remove \
+             decoding.reranker"
+        )
+    };
+    Ok(loses.then(line))
 }
 
 fn still_learning(evidence: &Evidence) -> Result<Option<String>, Error> {

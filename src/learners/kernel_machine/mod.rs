@@ -29,13 +29,12 @@ use solver::fit_size;
 
 use crate::config::folds::rest;
 use crate::config::{
-    Abilities, Checked, Config, EmbeddingConfig, EncoderTable, KernelMachineConfig, Lowered,
-    PredictionsConfig,
+    Abilities, Checked, Config, EmbeddingConfig, EncoderTable, HeldOutPredictions,
+    KernelMachineConfig, Lowered, PredictionsConfig,
 };
 use crate::decoding::evaluator::Evaluator;
 use crate::error::Error;
 use crate::learners::learner::{Fit, Fitted, FoldPredictions, Learner, Predictor};
-use crate::learners::memory;
 use crate::run_dir::{EmbeddingCurve, PreparationFile, RunDir};
 use crate::targets::memory::Need;
 use crate::targets::{OutputTargets, Problem, TargetValues};
@@ -175,6 +174,20 @@ impl<'a> PreparedMachine<'a> {
         Need { multiplications, ..Need::memory(keys, "the kernel machine", bytes) }
     }
 
+    /// The memory and time of the machines that are fitted without a fold of the pairs, for a reranker.
+    fn fold_need(&self, coordinates: usize) -> Option<Need> {
+        let Self { settings, problem, .. } = self;
+        let reranker = problem.config.decoding.reranker.as_ref()?;
+        if !reranker.refit || settings.held_out() < HeldOutPredictions::Parts {
+            return None;
+        }
+        let rest = reranker.parts().rest(problem.len());
+        let Cost { bytes, multiplications } = settings.cost(&fit_size(rest, coordinates));
+        let multiplications = reranker.held_out_folds as f64 * multiplications;
+        let what = "machines without a fold of the pairs";
+        Some(Need { multiplications, ..Need::memory("decoding.reranker", what, bytes) })
+    }
+
     /// The multiplications that take as long as the values of the kernels of inputs, where these are compared with a sketch.
     fn kernel_values(&self, lambdas: usize) -> f64 {
         let Self { settings, rows, .. } = self;
@@ -252,10 +265,7 @@ impl Fit for PreparedMachine<'_> {
             let rest = outputs.iter().chain([&machine]).map(|need| need.bytes).sum::<f64>();
             needs.push(Need { bytes: (need.bytes - rest).max(0.0), ..need });
         }
-        if let Some(reranker) = &config.decoding.reranker {
-            let fit = |pairs| settings.cost(&fit_size(pairs, coordinates));
-            needs.push(memory::of_reranker(reranker, config, dataset, coordinates, fit));
-        }
+        needs.extend(self.fold_need(coordinates));
         needs
     }
 

@@ -49,7 +49,8 @@ impl PreparedMachine<'_> {
         let search = self.search(&inputs, scaled, values, evaluator, leading)?;
         let output = in_space(self.output.as_ref(), &targets.space)?;
         let search = LambdaSearch { prepared: search.prepared.with_output(output), ..search };
-        let best = search.best(space, config.decoding.needs_held_out())?;
+        let leaves_held_out = settings.has_held_out_answers() && config.decoding.needs_held_out();
+        let best = search.best(space, leaves_held_out)?;
         let without_last = match (best.leading, &order, leading) {
             (Some((model, leave_one_out)), Some(order), Some(leading)) => {
                 let (rest, held) = order.split_at(leading);
@@ -106,10 +107,12 @@ impl PreparedMachine<'_> {
         let ids = &self.problem.dataset.train.ids;
         let features = self.rows.features()?.0;
         let predict = |pairs: &[usize]| model.predict(&Selected::new(features, pairs));
+        let fitted_pairs = repeated(rest);
         Ok(FoldPredictions {
             fold: HeldOut::new(fold.to_vec(), ids, predict(fold)?),
             rest: HeldOut::new(rest.to_vec(), ids, leave_one_out),
-            fitted: predict(&repeated(rest))?,
+            fitted: predict(&fitted_pairs)?,
+            fitted_pairs,
         })
     }
 

@@ -251,7 +251,7 @@ impl RowSource for Block<'_> {
 /// assert_eq!(Line.select(&[3, 1])?.len(), 2);
 /// # Ok::<(), Error>(())
 /// ```
-pub trait RowSource: Sync {
+pub trait RowSource: Send + Sync {
     /// Returns the number of rows.
     fn len(&self) -> usize;
 

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
+use std::sync::Arc;
 
 use dsokr_basis::features::DenseRows;
 use dsokr_core::message::shorten;
@@ -79,6 +80,7 @@ impl Pairs for OfficialConfig {
         let test = test.map(split);
         let candidates = (0..ids.len()).collect();
         let outputs = Outputs::from_vectors(ids, candidates, width, values)?;
+        let outputs = Arc::new(outputs);
         Ok(Dataset { train, validation, test, outputs, skipped: BTreeMap::new() })
     }
 

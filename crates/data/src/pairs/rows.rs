@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::ops::Range;
+use std::sync::Arc;
 
 use dsokr_core::message::shorten;
 use dsokr_core::random::generator;
@@ -81,7 +82,7 @@ impl PairedRows<'_> {
             validation: held_out(validation)?,
             test: if test.is_empty() { None } else { Some(held_out(test)?) },
             skipped,
-            outputs: all,
+            outputs: Arc::new(all),
         })
     }
 

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::sync::Arc;
 
 use dsokr_basis::Features;
 use dsokr_basis::features::DenseRows;
@@ -178,6 +179,7 @@ impl Pairs for SyntheticConfig {
         let held = self.train..self.train + self.validation + self.test;
         let outputs = Outputs::from_vectors(ids, held.collect(), self.outputs, outputs)?;
         let test = (self.test > 0).then_some(test);
+        let outputs = Arc::new(outputs);
         Ok(Dataset { outputs, train, validation, test, skipped: BTreeMap::new() })
     }
 

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::path::Path;
+use std::sync::Arc;
 
 use dsokr_core::RowWeights;
 use schemars::JsonSchema;
@@ -126,7 +127,7 @@ impl Pairs for TablesConfig {
             validation: held_out(validation)?,
             test: test.map(held_out).transpose()?,
             train: self.training(train, &index, &inputs, wanted)?,
-            outputs,
+            outputs: Arc::new(outputs),
             skipped,
         })
     }
