@@ -297,6 +297,36 @@ fn further_fits_that_a_killed_run_has_made_are_not_made_again() {
     assert!(!second.exists());
 }
 
+/// Predicted graphs are farther from the right ones with a reranker, which puts more of the right ones among the first ten.
+#[test]
+fn a_reranker_that_loses_is_advised_against() {
+    let sandbox = Sandbox::new();
+    let root = env!("CARGO_MANIFEST_DIR");
+    let config = format!("{root}/configs/graphs.toml");
+    let train = |out: &str, sets: &[&str]| {
+        let mut arguments = vec!["train", &config, "--data", root, "--out", out, "--json"];
+        sets.iter().for_each(|set| arguments.extend(["--set", set]));
+        let output = sandbox.run(&arguments);
+        let told = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(output.status.success(), "{told}");
+        (json(&String::from_utf8_lossy(&output.stdout)), told)
+    };
+    let validation = "evaluation.split=validation";
+    let (plain, _) = train("plain", &[validation, "decoding.normalise=true"]);
+    let (report, told) = train("look", &[validation, "decoding.reranker={}"]);
+    let [with, without] = [&report, &plain].map(|report| number(report, "ged"));
+    assert!(with > without, "{with} {without}");
+    let says = format!(
+        "advice: the validation ged is {with:.4} with the reranker and {without:.4} without it: remove decoding.reranker"
+    );
+    assert!(told.contains(&says), "no {says:?} in {told}");
+    // by ranks it wins
+    let ranks = [validation, "decoding.reranker={}", "evaluation.metric=mrr"];
+    let (report, told) = train("ranks", &ranks);
+    assert!(number(&report, "mrr") > number(&plain, "mrr"));
+    assert!(!told.contains("remove decoding.reranker"), "{told}");
+}
+
 #[test]
 fn a_member_with_a_reranker_is_weighed_by_answers_that_it_has_not_seen() {
     let sandbox = sandbox();
