@@ -60,7 +60,7 @@ pub(super) fn need(problem: &Problem, p: usize) -> Option<Need> {
     // predictions of all fits, the outputs and what is compared with them, and the candidates again
     let held = 4.0 * p * (parts * n + 4.0 * n + candidates);
     Some(Need {
-        multiplications: parts * hubs + scoring + network,
+        multiplications: parts * hubs + scoring + settings.networks as f64 * network,
         ..Need::memory("decoding.reranker", "the reranker", held + examples)
     })
 }
@@ -278,7 +278,6 @@ pub(super) fn fit(
         let allowed = "absent: no output of a training pair is among its first candidates";
         return Err(Error::value("decoding.reranker", "given", allowed));
     }
-    info!(queries = examples.len(), "reranker fitted");
 
     let seed = problem.config.seed;
     let unseen = match (first, folds.first()) {
@@ -286,7 +285,7 @@ pub(super) fn fit(
             let others = examples.without_first(first.added);
             // a single fold has no others
             let others = if others.is_empty() { &examples } else { &others };
-            let reranker = Reranker::fit(others, first.features, seed)?;
+            let reranker = Reranker::fit(others, first.features, settings.networks, seed)?;
             let pairs = fold.fold.pairs.clone();
             let texts = first.texts.map(|mut texts| {
                 texts.truncate(pairs.len());
@@ -301,7 +300,9 @@ pub(super) fn fit(
     let evidence = training.evidence(&all_pairs);
     let neighbourhood = training.neighbourhood(&held_out.pairs, unit)?;
     let features = RerankerFeatures { neighbourhood, words: training.all_words, evidence };
-    Ok(FittedReranker { reranker: Reranker::fit(&examples, features, seed)?, unseen })
+    let reranker = Reranker::fit(&examples, features, settings.networks, seed)?;
+    info!(queries = examples.len(), "reranker fitted");
+    Ok(FittedReranker { reranker, unseen })
 }
 
 impl Training<'_> {
