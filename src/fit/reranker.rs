@@ -42,7 +42,7 @@ pub(super) fn check(settings: &RerankerConfig, compared: usize) -> Result<(), Er
 pub(super) fn need(problem: &Problem, p: usize) -> Option<Need> {
     let config = &problem.config;
     let settings = config.decoding.reranker.as_ref()?;
-    let RerankerConfig { candidates: size, neighbours, held_out_folds, .. } = *settings;
+    let RerankerConfig { candidates: size, neighbours, held_out_folds, networks, .. } = *settings;
     let dataset: &Dataset = &problem.dataset;
     let n = problem.len();
     let part = n - settings.parts().rest(n);
@@ -60,7 +60,7 @@ pub(super) fn need(problem: &Problem, p: usize) -> Option<Need> {
     // predictions of all fits, the outputs and what is compared with them, and the candidates again
     let held = 4.0 * p * (parts * n + 4.0 * n + candidates);
     Some(Need {
-        multiplications: parts * hubs + scoring + settings.networks as f64 * network,
+        multiplications: parts * hubs + scoring + networks as f64 * network,
         ..Need::memory("decoding.reranker", "the reranker", held + examples)
     })
 }
