@@ -58,6 +58,9 @@
 //! # }
 //! ```
 //!
+//! At steps and evaluations an observer may also stop the training, change its learning rate, or ask for an evaluation: by the
+//! [`Control`](train::Control) of the event.
+//!
 //! Data flows one way. A [`Config`] is read and checked; its [`data`] are loaded; [`fit()`] makes the
 //! [`targets`] of the training outputs, fits a [`Learner`] to them, and leaves a [`Run`] on disk, which
 //! is all that evaluation and search read. A learner is what an `[encoder]` table describes: a neural

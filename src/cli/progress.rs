@@ -52,7 +52,7 @@ impl Observer for Progress {
                     bar.reset_eta();
                 }
             }
-            Event::Step { step, epoch, loss } => {
+            Event::Step { step, epoch, loss, .. } => {
                 if let Some(bar) = BAR.get() {
                     bar.set_position(*step);
                     bar.set_message(format!("epoch {epoch:.1}, loss {loss:.4}"));

@@ -1,6 +1,6 @@
 //! Every event of a training, as an observer is told of it and as the log of the run keeps it.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use dsokr::basis::Kernel;
 use dsokr::config::{KernelConfig, KernelMachineConfig, Lambda, MachineInputsConfig, NgramWeights};
@@ -10,6 +10,7 @@ use dsokr::train::LogLine;
 use dsokr::{
     Config, EncoderTable, Event, NgramBagConfig, Observer, Request, Scores, SolvedLine, Trained,
 };
+use safetensors::SafeTensors;
 use serde_json::json;
 
 use crate::Folder;
@@ -102,4 +103,56 @@ fn an_observer_is_told_of_every_event_and_the_log_has_what_it_is_told() {
 
     let all = events();
     assert_eq!(told.names, all.iter().map(String::as_str).collect());
+}
+
+/// Stops the training after so many steps, and notes the parameters that the event has.
+struct StopAt {
+    step: u64,
+    parameters: BTreeMap<String, Vec<f32>>,
+}
+
+impl Observer for StopAt {
+    fn event(&mut self, event: &Event) {
+        if let Event::Evaluation { control, .. } = event {
+            let all = control.parameters().into_iter();
+            self.parameters =
+                all.map(|(name, parameter)| (name, parameter.values.to_vec())).collect();
+        }
+        if let Event::Step { step, control, .. } = event
+            && *step == self.step
+        {
+            control.stop();
+        }
+    }
+}
+
+#[test]
+fn a_run_that_an_observer_stops_is_complete() {
+    let folder = Folder::new();
+    let words = json!([{ "kind": "words", "min": 1, "max": 1 }]);
+    let bag: NgramBagConfig = serde_json::from_value(json!({ "ngrams": words })).unwrap();
+    let mut settings = config(EncoderTable::from_learner(bag).unwrap());
+    settings.training.epochs = 3;
+    settings.training.batch = 4;
+    let checked = settings.clone().validate().unwrap();
+    let out = folder.path("stopped");
+    let request = Request { out: Some(out.clone()), ..Request::new(&checked).unwrap() };
+    let mut observer = StopAt { step: 5, parameters: BTreeMap::new() };
+    let trained = request.run(&mut observer).unwrap();
+    let log = std::fs::read_to_string(out.join("log.jsonl")).unwrap();
+    assert_eq!(log.lines().count(), 1);
+    assert!(log.contains("\"step\":5,"), "{log}");
+    // what was evaluated is the model of the run
+    let stored = std::fs::read(out.join("encoder.safetensors")).unwrap();
+    let stored = SafeTensors::deserialize(&stored).unwrap();
+    assert_eq!(observer.parameters.len(), stored.len());
+    for (name, values) in &observer.parameters {
+        let bytes: Vec<u8> = values.iter().flat_map(|value| value.to_le_bytes()).collect();
+        assert_eq!(stored.tensor(name).unwrap().data(), bytes, "{name}");
+    }
+
+    // resumed, it is as it was
+    let mut told = Told::default();
+    let again = Request { resume: true, ..request }.run(&mut told).unwrap();
+    assert!(told.names.is_empty() && again.report == trained.report);
 }

@@ -11,7 +11,7 @@ use crate::pass::{Masks, Pass};
 ///
 /// An implementation collates the batch itself (padding, offsets, …) on the device of its parameters.
 #[expect(unused_variables)]
-pub trait Encoder: Module + ModuleDisplay {
+pub trait Encoder: Module + ModuleDisplay + 'static {
     /// One input, prepared once before training: token ids, a sparse row, a feature vector.
     type Input: Send + Sync;
 

@@ -7,10 +7,11 @@ use dsokr_nn::Values;
 use dsokr_nn::parameters::{Parameter, Parameters};
 use serde::{Deserialize, Serialize, Serializer};
 
+use crate::control::RateChange;
 use crate::error::Error;
 
 const KIND: &str = "checkpoint";
-const VERSION: u32 = 3;
+const VERSION: u32 = 4;
 
 /// What precedes a parameter's path in the names of its tensors: its values, their average, and the two moments.
 const PREFIX: &str = "parameter.";
@@ -18,7 +19,11 @@ const AVERAGE: &str = "average.";
 const FIRST: &str = "moment1.";
 const SECOND: &str = "moment2.";
 
-/// What precedes it in the metadata, for the number of the optimiser's steps.
+/// The keys in the metadata of what an observer has made of the learning rate, of which there is one.
+const RATE_FACTOR: &str = "rate_factor";
+const FIXED_RATE: &str = "fixed_rate";
+
+/// What precedes a parameter's path in the metadata, for the number of the optimiser's steps.
 const STEPS: &str = "steps.";
 
 /// The complete state of a training: a resumed training continues as if it had never stopped.
@@ -40,6 +45,10 @@ pub struct Checkpoint {
     pub reduced: f64,
     /// Evaluations without improvement since the last reduction.
     pub waited: usize,
+    /// What the observer has made of the learning rate.
+    pub rate: RateChange,
+    /// The steps in all of the training that the observer has stopped. One of more steps goes on.
+    pub stopped: Option<u64>,
     /// The model's parameters.
     pub parameters: Parameters,
     /// The moving average of each parameter, by its path, where the training has one.
@@ -59,6 +68,8 @@ impl Default for Checkpoint {
             stale: 0,
             reduced: 1.0,
             waited: 0,
+            rate: RateChange::Factor(1.0),
+            stopped: None,
             parameters: Parameters::new(),
             average: BTreeMap::new(),
             moments: BTreeMap::new(),
@@ -93,8 +104,15 @@ impl Checkpoint {
             ("reduced", format!("{:?}", self.reduced)),
             ("waited", self.waited.to_string()),
         ];
-        let numbers =
-            numbers.into_iter().chain(self.best.map(|best| ("best", format!("{best:?}"))));
+        let optional = [
+            Some(match self.rate {
+                RateChange::Factor(factor) => (RATE_FACTOR, format!("{factor:?}")),
+                RateChange::Fixed(rate) => (FIXED_RATE, format!("{rate:?}")),
+            }),
+            self.best.map(|best| ("best", format!("{best:?}"))),
+            self.stopped.map(|total| ("stopped", total.to_string())),
+        ];
+        let numbers = numbers.into_iter().chain(optional.into_iter().flatten());
         let mut metadata: BTreeMap<String, String> =
             numbers.map(|(key, value)| (key.to_owned(), value)).collect();
         let mut tensors = Vec::new();
@@ -141,6 +159,9 @@ impl Checkpoint {
             // version 2 has neither
             reduced: optional(&stored, "reduced", "a number")?.unwrap_or(1.0),
             waited: optional(&stored, "waited", "a number of evaluations")?.unwrap_or(0),
+            // nor version 3 these
+            rate: read_rate(&stored)?,
+            stopped: optional(&stored, "stopped", "a number of steps")?,
             average: read_average(&stored)?,
             parameters: read_parameters(&stored, PREFIX)?,
             moments: read_moments(&stored)?,
@@ -152,6 +173,14 @@ impl Checkpoint {
 fn optional<T: FromStr>(stored: &Stored, key: &str, allowed: &str) -> Result<Option<T>, Error> {
     let exists = stored.metadata(key).is_ok();
     Ok(exists.then(|| stored.parsed(key, allowed)).transpose()?)
+}
+
+/// What the observer has made of the learning rate.
+fn read_rate(stored: &Stored) -> Result<RateChange, Error> {
+    Ok(match optional(stored, FIXED_RATE, "a number")? {
+        Some(rate) => RateChange::Fixed(rate),
+        None => RateChange::Factor(optional(stored, RATE_FACTOR, "a number")?.unwrap_or(1.0)),
+    })
 }
 
 /// The checksum of all names and values.

@@ -6,14 +6,15 @@ use std::time::Duration;
 use dsokr_nn::{Encoder, Model, parameters};
 
 use crate::checkpoint::{LogLine, checksum};
+use crate::control::Asked;
 use crate::error::Error;
 use crate::hooks::Hook;
 use crate::loss::bounded;
 use crate::progress::Progress;
 use crate::task::{Event, Validation};
 
-/// Evaluates the model after the epochs or steps that the configuration names and after the last step, and notes which
-/// evaluation is the best.
+/// Evaluates the model after the epochs or steps that the configuration names, where the observer asks for it, and after
+/// the last step, and notes which evaluation is the best.
 pub(crate) struct Evaluation;
 
 impl<E: Encoder, M: Display + 'static> Hook<E, M> for Evaluation {
@@ -22,9 +23,11 @@ impl<E: Encoder, M: Display + 'static> Hook<E, M> for Evaluation {
     }
 
     fn after_step(&mut self, progress: &mut Progress<E, M>, model: &Model<E>) -> Result<(), Error> {
-        if is_due(progress) || progress.left() == 0 {
+        if is_due(progress) || progress.evaluate || progress.is_over() {
             evaluate(progress, model)?;
         }
+        // what is asked for at an evaluation is that evaluation
+        progress.evaluate = false;
         Ok(())
     }
 }
@@ -39,6 +42,7 @@ fn evaluate<E: Encoder, M: Display + 'static>(
     progress: &mut Progress<E, M>,
     model: &Model<E>,
 ) -> Result<(), Error> {
+    progress.read_losses()?;
     let ranks = progress.task.ranks;
     let averaged = progress.optimizer.averaged(model).map(bounded);
     let model = averaged.as_ref().unwrap_or(model);
@@ -48,7 +52,8 @@ fn evaluate<E: Encoder, M: Display + 'static>(
     if !ranks.is_first() {
         progress.state.stale = ranks.broadcast_number(0u64)? as usize;
         progress.state.reduced = f64::from_bits(ranks.broadcast_number(0u64)?);
-        return Ok(());
+        let asked = progress.control(model).asked();
+        return progress.follow(asked);
     }
     let validated = (progress.task.validate)(model);
     let Validation { metrics, score, loss } = validated.map_err(|error| match error {
@@ -64,10 +69,11 @@ fn evaluate<E: Encoder, M: Display + 'static>(
     } else {
         progress.keep_best();
     }
-    log(progress, metrics, loss, is_best)?;
+    let asked = log(progress, model, Validation { metrics, score, loss }, is_best)?;
     progress.evaluated(is_best);
     ranks.broadcast_number(progress.state.stale as u64)?;
     ranks.broadcast_number(progress.state.reduced.to_bits())?;
+    progress.follow(asked)?;
     if progress.is_exhausted() && progress.left() > 0 {
         let evaluations = progress.state.stale;
         progress.tell(|step, _| Event::EarlyStop { step, evaluations });
@@ -75,13 +81,14 @@ fn evaluate<E: Encoder, M: Display + 'static>(
     Ok(())
 }
 
-/// Gives an evaluation to the sink and the observer, and begins the sums of the next one.
+/// Gives an evaluation to the sink and the observer, and begins the sums of the next one. Returns what the observer asks
+/// for.
 fn log<E: Encoder, M: Display + 'static>(
     progress: &mut Progress<E, M>,
-    metrics: M,
-    validation_loss: Option<f64>,
+    model: &Model<E>,
+    validation: Validation<M>,
     best: bool,
-) -> Result<(), Error> {
+) -> Result<Asked, Error> {
     let task = progress.task;
     let step = progress.state.step;
     let epoch = step as f64 / progress.per_epoch as f64;
@@ -95,14 +102,14 @@ fn log<E: Encoder, M: Display + 'static>(
         epoch,
         loss,
         residual: residuals.iter().sum::<f64>() / residuals.len().max(1) as f64,
-        validation_loss,
-        learning_rate: progress.rate_of(step - 1),
+        validation_loss: validation.loss,
+        learning_rate: progress.rate,
         gradient_norm: progress.norm,
         best,
         seconds,
         pairs_per_second: progress.pairs as f64 / progress.stepping.as_secs_f64().max(1e-9),
         device_bytes: task.device.memory_pool_usage().map(|usage| usage.bytes_reserved),
-        metrics,
+        metrics: validation.metrics,
     };
     progress.state.loss_sum = 0.0;
     progress.state.loss_steps = 0;
@@ -111,6 +118,8 @@ fn log<E: Encoder, M: Display + 'static>(
     progress.sink.log(&line)?;
     let metrics = &line.metrics;
     let line = &line;
-    progress.tell(|step, _| Event::Evaluation { step, epoch, loss, metrics, line, best, left });
-    Ok(())
+    let control = &progress.control(model);
+    let event = Event::Evaluation { step, epoch, loss, metrics, line, best, left, control };
+    progress.observer.event(&event);
+    Ok(control.asked())
 }

@@ -1,4 +1,4 @@
-//! What happens after each step: hooks, which are told of it in their order and may stop the training by an error.
+//! What happens after each step: hooks, which are told of it in their order and may end the training by an error.
 
 use std::fmt::Display;
 use std::time::{Duration, Instant};
@@ -26,15 +26,16 @@ pub(crate) trait Hook<E: Encoder, M> {
     fn after_step(&mut self, progress: &mut Progress<E, M>, model: &Model<E>) -> Result<(), Error>;
 }
 
-/// Tells the observer, the caller's callback, of each step.
+/// Tells the observer, the caller's callback, of each step, and does what it asks for.
 pub(crate) struct Callback;
 
 impl<E: Encoder, M: Display + 'static> Hook<E, M> for Callback {
-    fn after_step(&mut self, progress: &mut Progress<E, M>, _: &Model<E>) -> Result<(), Error> {
+    fn after_step(&mut self, progress: &mut Progress<E, M>, model: &Model<E>) -> Result<(), Error> {
         let epoch = progress.state.step as f64 / progress.per_epoch as f64;
         let loss = progress.loss;
-        progress.tell(|step, _| Event::Step { step, epoch, loss });
-        Ok(())
+        let control = &progress.control(model);
+        progress.tell(|step, _| Event::Step { step, epoch, loss, control });
+        progress.follow(control.asked())
     }
 }
 

@@ -9,6 +9,7 @@
 mod batches;
 mod checkpoint;
 mod config;
+mod control;
 mod error;
 mod evaluation;
 mod gradients;
@@ -25,6 +26,7 @@ pub use checkpoint::{
     Checkpoint, CheckpointSink, LogLine, Moments, StepNumbers, check_basis, read_parameters,
 };
 pub use config::{Decay, Every, GroupConfig, LossConfig, OptimizerName, TrainingConfig};
+pub use control::{Control, RateChange};
 pub use error::Error;
 pub use loss::mean_loss;
 pub use optimizer::Update;

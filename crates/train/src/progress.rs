@@ -8,6 +8,7 @@ use dsokr_nn::{Encoder, Model};
 
 use crate::batches::Batches;
 use crate::checkpoint::{Checkpoint, CheckpointSink, StepNumbers};
+use crate::control::{Asked, Control};
 use crate::error::Error;
 use crate::loss::{StepNumber, bounded};
 use crate::optimizer::Update;
@@ -40,8 +41,8 @@ pub(crate) struct Progress<'a, E: Encoder, M> {
     /// Pairs since the last evaluation, and the time that their steps took.
     pub pairs: usize,
     pub stepping: Duration,
-    /// Loss and norm of the gradient of each of the last steps, which have not been read.
-    unread: Vec<(StepNumber, Option<StepNumber>)>,
+    /// The last steps, whose losses have not been read.
+    unread: Vec<Stepped>,
     /// The last loss that has been read.
     pub loss: f64,
     /// The norm of the gradient of the same step, where it is known.
@@ -49,11 +50,23 @@ pub(crate) struct Progress<'a, E: Encoder, M> {
     /// The step of the last checkpoint, and when it was written.
     pub kept: Option<u64>,
     pub kept_at: Instant,
+    /// The learning rate of the last step.
+    pub rate: f64,
+    /// Whether the observer has asked for an evaluation after the last step.
+    pub evaluate: bool,
     /// Whether a rank of several has been cancelled, as all of them know since the last step.
     pub stop: bool,
     best: BestParameters,
     pub sink: &'a mut dyn CheckpointSink<M>,
     pub observer: &'a mut dyn Observer,
+}
+
+/// What is known of a step that has been done.
+pub(crate) struct Stepped {
+    pub loss: StepNumber,
+    /// The norm of its gradient, where it is known.
+    pub norm: Option<StepNumber>,
+    pub learning_rate: f64,
 }
 
 /// The parameters of the best evaluation.
@@ -84,6 +97,8 @@ impl<'a, E: Encoder, M: Display + 'static> Progress<'a, E, M> {
         if warmup as u64 >= total {
             tracing::warn!(warmup, steps = total, "training ends before the warm-up does");
         }
+        let last = task.config.rate(state.step.saturating_sub(1), total, state.reduced);
+        let rate = state.rate.of(last);
         let begun = Instant::now();
         Self {
             task,
@@ -100,6 +115,8 @@ impl<'a, E: Encoder, M: Display + 'static> Progress<'a, E, M> {
             norm: None,
             kept,
             kept_at: begun,
+            rate,
+            evaluate: false,
             stop: false,
             best: BestParameters::default(),
             sink,
@@ -107,9 +124,14 @@ impl<'a, E: Encoder, M: Display + 'static> Progress<'a, E, M> {
         }
     }
 
-    /// Whether all steps are done, or the patience is exhausted.
+    /// Whether all steps are done, the patience is exhausted, or the observer has stopped the training.
     pub fn is_over(&self) -> bool {
-        self.state.step >= self.total || self.is_exhausted()
+        self.state.step >= self.total || self.is_exhausted() || self.is_stopped()
+    }
+
+    /// Whether the observer has stopped a training of as many steps.
+    pub fn is_stopped(&self) -> bool {
+        self.state.stopped.is_some_and(|total| self.total <= total)
     }
 
     /// Whether the patience is exhausted.
@@ -135,12 +157,12 @@ impl<'a, E: Encoder, M: Display + 'static> Progress<'a, E, M> {
 
     /// The learning rate of the next step.
     pub fn learning_rate(&self) -> f64 {
-        self.task.config.rate(self.state.step, self.total, self.state.reduced)
+        self.state.rate.of(self.scheduled())
     }
 
-    /// The learning rate of a step that has been done, which is counted from 0.
-    pub fn rate_of(&self, step: u64) -> f64 {
-        self.task.config.rate(step, self.total, self.state.reduced)
+    /// The learning rate of the next step by the schedule.
+    fn scheduled(&self) -> f64 {
+        self.task.config.rate(self.state.step, self.total, self.state.reduced)
     }
 
     /// Tells the observer of an event, made from the number of steps done and of all.
@@ -148,20 +170,36 @@ impl<'a, E: Encoder, M: Display + 'static> Progress<'a, E, M> {
         self.observer.event(&event(self.state.step, self.total));
     }
 
+    /// The training after the last step, for the observer.
+    pub fn control<'m>(&self, model: &'m Model<E>) -> Control<'m> {
+        Control::new(model, self.scheduled(), self.state.rate)
+    }
+
+    /// Does what the observer of rank 0 has asked for, on all ranks.
+    pub fn follow(&mut self, asked: Asked) -> Result<(), Error> {
+        let Asked { stop, evaluate, rate } = asked.of_first(self.task.ranks)?;
+        self.state.rate = rate;
+        self.evaluate |= evaluate;
+        if stop && self.left() > 0 {
+            self.state.stopped = Some(self.total);
+        }
+        Ok(())
+    }
+
     /// Notes a step over so many pairs, and reads its loss where that is known, or a hook looks at it, or every few
     /// steps for the observer.
     pub fn stepped(
         &mut self,
-        loss: StepNumber,
-        norm: Option<StepNumber>,
+        step: Stepped,
         pairs: usize,
         started: Instant,
         hook_reads: bool,
     ) -> Result<(), Error> {
         let every = self.task.config.read_every as u64;
-        let is_known = loss.pending.is_none();
+        let is_known = step.loss.pending.is_none();
         let read = hook_reads || is_known || (self.steps() - 1).is_multiple_of(every);
-        self.unread.push((loss, norm));
+        self.rate = step.learning_rate;
+        self.unread.push(step);
         if read {
             self.read_losses()?;
         }
@@ -174,13 +212,18 @@ impl<'a, E: Encoder, M: Display + 'static> Progress<'a, E, M> {
     pub fn read_losses(&mut self) -> Result<(), Error> {
         let unread = std::mem::take(&mut self.unread);
         let first = self.state.step + 1 - unread.len() as u64;
-        let (losses, norms): (Vec<_>, Vec<_>) = unread.into_iter().unzip();
-        let has_norm: Vec<bool> = norms.iter().map(Option::is_some).collect();
-        let numbers: Vec<StepNumber> =
-            losses.into_iter().chain(norms.into_iter().flatten()).collect();
-        let mut read = StepNumber::read(&numbers);
-        let mut norms = read.split_off(has_norm.len()).into_iter();
-        for ((step, loss), has_norm) in (first..).zip(read).zip(has_norm) {
+        let mut steps = Vec::new();
+        let mut losses = Vec::new();
+        let mut norms = Vec::new();
+        for Stepped { loss, norm, learning_rate } in unread {
+            steps.push((norm.is_some(), learning_rate));
+            losses.push(loss);
+            norms.extend(norm);
+        }
+        losses.append(&mut norms);
+        let mut read = StepNumber::read(&losses);
+        let mut norms = read.split_off(steps.len()).into_iter();
+        for ((step, loss), (has_norm, learning_rate)) in (first..).zip(read).zip(steps) {
             let norm = if has_norm { norms.next() } else { None };
             if !loss.is_finite() {
                 return Err(self.diverged(step - 1, LOSS));
@@ -191,16 +234,15 @@ impl<'a, E: Encoder, M: Display + 'static> Progress<'a, E, M> {
             self.norm = norm;
             let is_logged = step.is_multiple_of(self.total.div_ceil(LOGGED));
             if is_logged && self.task.ranks.is_first() {
-                let learning_rate = self.rate_of(step - 1);
                 self.sink.step(StepNumbers { step, loss, learning_rate, gradient_norm: norm })?;
             }
         }
         Ok(())
     }
 
-    /// The error for a value that is not finite.
+    /// The error for a value that is not finite, after a step at the last rate.
     pub fn diverged(&self, step: u64, what: &str) -> Error {
-        let learning_rate = self.rate_of(step.saturating_sub(1));
+        let learning_rate = self.rate;
         Error::Diverged { what: what.into(), step, learning_rate, kept: self.kept }
     }
 

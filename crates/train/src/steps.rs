@@ -16,7 +16,7 @@ use crate::gradients::gradients;
 use crate::hooks::{Callback, Estimate, Hook, Keeper};
 use crate::loss::{Objective, StepNumber, bounded};
 use crate::optimizer::Update;
-use crate::progress::{LOSS, Progress};
+use crate::progress::{LOSS, Progress, Stepped};
 use crate::sums::{BatchGradients, Sums};
 use crate::task::{Event, Observer, Outcome, Task};
 
@@ -153,15 +153,18 @@ impl<E: Encoder, M: Display + 'static> Training<'_, E, M> {
             let batch = self.batches.of_step(self.progress.state.step);
             let started = Instant::now();
             let Descent { loss, norm, gradients, factor } = self.descent(&model, &batch)?;
-            let rate = self.progress.learning_rate();
+            let learning_rate = self.progress.learning_rate();
             let optimizer = &mut self.progress.optimizer;
-            model = in_pool(device, || bounded(optimizer.step(rate, model, gradients, factor)));
+            model = in_pool(device, || {
+                bounded(optimizer.step(learning_rate, model, gradients, factor))
+            });
             self.progress.state.step += 1;
             let mut reads = false;
             for hook in hooks.iter_mut() {
                 reads |= hook.reads_loss(&self.progress);
             }
-            self.progress.stepped(loss, norm, batch.len(), started, reads)?;
+            let stepped = Stepped { loss, norm, learning_rate };
+            self.progress.stepped(stepped, batch.len(), started, reads)?;
             for hook in hooks.iter_mut() {
                 hook.after_step(&mut self.progress, &model)?;
             }

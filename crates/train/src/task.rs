@@ -8,6 +8,7 @@ use dsokr_nn::parameters::Parameters;
 use dsokr_nn::{Encoder, Model};
 
 use crate::config::TrainingConfig;
+use crate::control::Control;
 use crate::error::Error;
 
 /// A training problem: pairs, and a function that evaluates the model.
@@ -185,6 +186,8 @@ pub enum Event<'a> {
         epoch: f64,
         /// Its loss; on a GPU the last one that was [read](TrainingConfig::read_every).
         loss: f64,
+        /// The training, which may be asked to go on differently.
+        control: &'a Control<'a>,
     },
     /// The first steps have been timed.
     Estimate {
@@ -208,6 +211,8 @@ pub enum Event<'a> {
         best: bool,
         /// Estimated time to the last step.
         left: Duration,
+        /// The training, which may be asked to go on differently.
+        control: &'a Control<'a>,
     },
     /// A model without steps is about to be fitted.
     Solving {
@@ -253,7 +258,7 @@ impl fmt::Display for Event<'_> {
         match self {
             Self::Start { step: 0, total } => write!(out, "training for {total} steps"),
             Self::Start { step, total } => write!(out, "going on at step {step} of {total}"),
-            Self::Step { step, epoch, loss } => {
+            Self::Step { step, epoch, loss, .. } => {
                 write!(out, "step {step}, epoch {epoch:.1}: loss {loss:.4}")
             }
             Self::Estimate { left } => {
@@ -283,7 +288,8 @@ impl fmt::Display for Event<'_> {
     }
 }
 
-/// Observes a training. A [`Cancellation`](dsokr_core::Cancellation) stops it.
+/// Observes a training, and [asks](Control) it to stop, to change its learning rate or to evaluate its model. A
+/// [`Cancellation`](dsokr_core::Cancellation) interrupts it.
 pub trait Observer: Send {
     /// Is called on every event.
     fn event(&mut self, event: &Event);

@@ -2,6 +2,7 @@
 
 mod checkpoint;
 mod common;
+mod control;
 mod golden;
 mod gradients;
 mod loss;
