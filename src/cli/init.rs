@@ -99,6 +99,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Error> {
         split: arguments.split.clone(),
         validation: arguments.validation.clone(),
         test: arguments.test.clone(),
+        encoder: None,
     };
     let survey = Survey::read(table, &choices)?;
     let config = out.clone().unwrap_or_else(|| config_of(table, &survey.table));

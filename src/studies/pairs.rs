@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use dsokr_core::store::{ScratchFolder, create_folder};
 use serde_json::json;
 
-use crate::config::Config;
+use crate::config::{Config, EncoderTable};
 use crate::error::{Error, ensure, ensure_run};
 use crate::fit::{Request, Trained};
 use crate::run_dir::write_text;
@@ -37,7 +37,7 @@ pub fn fit_pairs(
     let lines = pairs.map(|(input, output)| {
         json!({ "input": input.as_ref(), "output": output.as_ref() }).to_string() + "\n"
     });
-    let config = write_pairs(scratch.path(), lines)?;
+    let config = write_pairs(scratch.path(), lines, None)?;
     let config = Config::load(config)?;
     let out = Some(scratch.path().join("run"));
     let mut trained = Request { out, ..Request::new(&config)? }.run(&mut ())?;
@@ -46,14 +46,16 @@ pub fn fit_pairs(
 }
 
 /// Writes pairs and the recommended configuration for them into a folder, which is made if it does not exist: a table, of
-/// which each line is a JSON object with `input` and `output`, and a configuration that names it. Returns the path of the
-/// configuration. Where this fails, nothing is left there.
+/// which each line is a JSON object with `input` and `output`, and a configuration that names it. With an `encoder` the
+/// configuration trains that by gradient descent, in the place of a kernel machine. Returns the path of the configuration.
+/// Where this fails, nothing is left there.
 ///
 /// # Errors
 /// A folder that has pairs already; lines that cannot be read; fewer than ten pairs; what the file system reports.
 pub fn write_pairs(
     folder: &Path,
     lines: impl IntoIterator<Item = impl AsRef<str>>,
+    encoder: Option<EncoderTable>,
 ) -> Result<PathBuf, Error> {
     let table = folder.join(TABLE);
     let config = folder.join(CONFIG);
@@ -66,6 +68,7 @@ pub fn write_pairs(
     let choices = Choices {
         input: Some("input".into()),
         outputs: vec!["output".into()],
+        encoder,
         ..Choices::default()
     };
     let written = write_text(&table, &text)

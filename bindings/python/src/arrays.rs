@@ -20,7 +20,7 @@ pub type Matrix<'py, T> = Typed<Bound<'py, PyArray<T, Ix2>>>;
 pub type VectorView<'py, T> = Typed<PyReadonlyArray1<'py, T>>;
 /// A matrix that is read.
 pub type MatrixView<'py, T> = Typed<PyReadonlyArray2<'py, T>>;
-/// A function that is called with each text.
+/// A function that is called with each text, and the training that it is about.
 pub type Listener = Typed<Py<PyAny>>;
 /// Values by name.
 pub type Table<'py> = Typed<Bound<'py, PyDict>>;
@@ -59,7 +59,12 @@ impl<T: Number, D: ndarray::Dimension> Hint for PyReadonlyArray<'_, T, D> {
 impl Hint for Py<PyAny> {
     const TYPE: PyStaticExpr = Subscript {
         value: &Attribute { value: &Name { id: "collections.abc" }, attr: "Callable" },
-        slice: &Tuple { elts: &[List { elts: &[Name { id: "str" }] }, Name { id: "object" }] },
+        slice: &Tuple {
+            elts: &[
+                List { elts: &[Name { id: "str" }, Name { id: "Control" }] },
+                Name { id: "object" },
+            ],
+        },
     };
 }
 

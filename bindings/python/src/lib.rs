@@ -42,7 +42,9 @@ mod _dsokr {
     use crate::rows::Rows;
     #[cfg(feature = "run")]
     #[pymodule_export]
-    use crate::run::{Evaluation, Runs, compare_runs, demo, quickstart, train, write_pairs};
+    use crate::run::{
+        Control, Evaluation, Runs, compare_runs, demo, quickstart, train, write_pairs,
+    };
 
     #[pymodule_init]
     fn start() -> pyo3::PyResult<()> {

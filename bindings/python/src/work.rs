@@ -45,8 +45,7 @@ fn finished<T>((result, raised): (Result<T, Failure>, Option<PyErr>)) -> PyResul
     }
 }
 
-/// As [`work_apart`], with a callable of Python that is called on the caller's thread with what `f` [tells](Callback::tell)
-/// it. What it raises cancels `f` as a signal does. Why `f` ended is the cause of either exception.
+/// As [`work_apart`], with a callable of Python that `f` [calls](Callback::call) on the caller's thread. What it raises cancels `f` as a signal does. Why `f` ended is the cause of either exception.
 #[cfg(feature = "run")]
 pub fn work_with<T: Send, E: Into<Failure> + Send>(
     py: Python,
@@ -71,8 +70,8 @@ fn run<T: Send, E: Into<Failure> + Send>(
     f: impl FnOnce(&Callback) -> Result<T, E> + Send,
 ) -> PyResult<(Result<T, Failure>, Option<PyErr>)> {
     let threads = Threads::of_call(calls_python)?;
-    let (lines, receive) = channel();
-    let callback = Callback { lines };
+    let (calls, receive) = channel();
+    let callback = Callback { calls };
     let cancellation = Cancellation::default();
     // the cancellation of the call whose module or log handler makes this one
     let outer = Cancellation::current();
@@ -92,8 +91,8 @@ fn run<T: Send, E: Into<Failure> + Send>(
                     _ if signal.is_some() => continue,
                     Err(RecvTimeoutError::Timeout) => Python::attach(|py| py.check_signals()),
                     // `_returned` is dropped when the listener has returned
-                    Ok(Message { text, _returned }) => Python::attach(|py| match listener {
-                        Some(listener) => listener.call1(py, (text,)).map(drop),
+                    Ok(Message { call, _returned }) => Python::attach(|py| match listener {
+                        Some(listener) => call(py, listener),
                         None => Ok(()),
                     }),
                 };
@@ -210,24 +209,34 @@ fn new_pool() -> Result<ThreadPool, Failure> {
         .map_err(|error| Failure::Other(format!("threads could not be started: {error}")))
 }
 
-/// A text for the callable of Python.
+/// A call of the callable of Python.
+type Call = Box<dyn FnOnce(Python, &Py<PyAny>) -> PyResult<()> + Send>;
+
+/// A call that the thread of the work waits for.
 struct Message {
-    text: String,
+    call: Call,
     _returned: Sender<()>,
 }
 
-/// Calls a callable of Python with texts, from the thread of the work.
+/// Calls a callable of Python, from the thread of the work.
 pub struct Callback {
-    #[cfg_attr(not(feature = "run"), expect(dead_code, reason = "only a training tells lines"))]
-    lines: Sender<Message>,
+    #[cfg_attr(not(feature = "run"), expect(dead_code, reason = "only a training has a callable"))]
+    calls: Sender<Message>,
 }
 
 #[cfg(feature = "run")]
 impl Callback {
-    /// Calls the callable with a text, and waits until it has returned.
-    pub fn tell(&self, text: String) {
+    /// Has the caller's thread make a call, does something `meanwhile`, and waits until the call has returned.
+    pub fn call(
+        &self,
+        call: impl FnOnce(Python, &Py<PyAny>) -> PyResult<()> + Send + 'static,
+        meanwhile: impl FnOnce(),
+    ) {
         let (_returned, returned) = channel();
-        if self.lines.send(Message { text, _returned }).is_ok() {
+        // what the call holds is dropped where nobody makes it any more
+        let is_sent = self.calls.send(Message { call: Box::new(call), _returned }).is_ok();
+        meanwhile();
+        if is_sent {
             // nothing is sent: the other end is dropped
             let _ = returned.recv();
         }

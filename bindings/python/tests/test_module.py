@@ -267,11 +267,28 @@ def test_python_within_a_call_makes_calls_with_one_thread(config, tmp_path):
     assert found.returncode == 0 and found.stdout.strip() == "done", found.stderr
 
 
+def with_buffer(p, values, persistent=True):
+    module = Words(p)
+    module.register_buffer("extra", values, persistent=persistent)
+    return module
+
+
+def test_buffers_that_are_not_of_the_state_are_not_kept(config, tmp_path):
+    mask = torch.tensor([0.0, -torch.inf])
+    options = {"set": {"training": {"epochs": 1}}, "seed": 1}
+    model = dsokr.train(config, out=tmp_path / "run", encoder=lambda p: with_buffer(p, mask, False), **options)
+    plain = dsokr.train(config, out=tmp_path / "plain", encoder=Words, **options)
+    assert np.array_equal(model.encode(["a steroid"]), plain.encode(["a steroid"]))
+
+
 @pytest.mark.parametrize(
     ("encoder", "error", "message"),
     [
         (Broken, RuntimeError, "the module's own"),
-        (lambda p: torch.nn.BatchNorm1d(p), dsokr.ConfigError, "buffers"),
+        (lambda p: with_buffer(p, torch.tensor([0.0, -torch.inf])), dsokr.ConfigError, "extra has numbers that are not finite"),
+        (lambda p: with_buffer(p, torch.tensor([2**24 + 1])), dsokr.ConfigError, "extra has numbers that 32-bit floats"),
+        (lambda p: torch.nn.LazyLinear(p), dsokr.ConfigError, "weight has no values yet"),
+        (lambda p: Words(p).requires_grad_(False), dsokr.ConfigError, "without parameters"),
         (lambda p: Words(p + 1), dsokr.ConfigError, r"shape \(.*, 201\), expected \(.*, 200\)"),
         (lambda p: torch.nn.Identity(), dsokr.ConfigError, "without parameters"),
         (3, dsokr.ConfigError, "encoder: int"),

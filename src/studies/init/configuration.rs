@@ -7,7 +7,7 @@ use super::Survey;
 use super::kind::ColumnKind;
 use super::template::{
     add_larger_lambdas, compare_characters, compare_vectors, lower_sizes, number_tables, parsed,
-    put, remove_reranker, scale_lambdas, sketch_inputs, weigh_equally,
+    put, remove_reranker, scale_lambdas, sketch_inputs, train_encoder, weigh_equally,
 };
 use crate::error::Error;
 
@@ -27,7 +27,8 @@ impl Survey {
     /// The configuration, in TOML, with comments. `folder` is that of the table, as `data.folder` names it; `constant` are
     /// the places of output kernels that are left out.
     pub(super) fn configuration(&self, folder: &str, constant: &[usize]) -> Result<String, Error> {
-        let ridge = !self.further.is_empty() || self.compares_molecules();
+        // quantiles of one number are a kernel machine's
+        let ridge = !self.further.is_empty() || self.compares_molecules() || self.encoder.is_some();
         let template = match self.output.kind {
             ColumnKind::Smiles => include_str!("../../../configs/molecules.toml"),
             ColumnKind::Labels(_) => include_str!("templates/labels.toml"),
@@ -49,6 +50,10 @@ impl Survey {
             remove_reranker(&mut document);
         }
         self.adapt(&mut document, constant);
+        if let Some(encoder) = &self.encoder {
+            let searched = self.output.kind == ColumnKind::Smiles;
+            train_encoder(&mut document, encoder, searched, self.training())?;
+        }
         number_tables(document.as_table_mut(), &mut 0);
         Ok(self.data_section(folder) + document.to_string().trim_start_matches('\n'))
     }

@@ -18,7 +18,7 @@ use dsokr_core::Argument;
 use dsokr_data::table::{OnBadRow, Table, TableOptions, TextFormat};
 use tracing::subscriber::{NoSubscriber, with_default};
 
-use crate::config::Config;
+use crate::config::{Config, EncoderTable};
 use crate::error::{Error, ensure};
 use crate::run_dir::{check_not_read, write_text};
 use crate::targets::constant_kernels;
@@ -50,6 +50,8 @@ pub struct Choices {
     pub validation: Option<PathBuf>,
     /// A file of test pairs.
     pub test: Option<PathBuf>,
+    /// An encoder that learns by gradient descent, in the place of the kernel machine that is recommended.
+    pub encoder: Option<EncoderTable>,
 }
 
 /// The largest share of lines that are not rows, as a divisor: where more are not, the table is not what it seems.
@@ -82,6 +84,8 @@ pub struct Survey {
     pub id: Option<String>,
     /// Which pairs are for validation and for the test.
     pub division: Division,
+    /// The encoder that learns by gradient descent, where the caller has one.
+    pub encoder: Option<EncoderTable>,
 }
 
 impl Survey {
@@ -151,6 +155,7 @@ impl Survey {
             further,
             id,
             division,
+            encoder: choices.encoder.clone(),
         })
     }
 

@@ -2,11 +2,15 @@
 
 use toml_edit::{Array, DocumentMut, InlineTable, Item, Table, TableLike, Value, value};
 
+use crate::config::EncoderTable;
 use crate::error::Error;
 
 /// The largest sketch of inputs, and pairs times its size squared, which a fit's time goes with.
 const LARGEST_SKETCH: f64 = 5000.0;
 const SKETCH_WORK: f64 = 5e11;
+
+/// The most coordinates of outputs whose kernel is compared whole by kernel machines.
+const MOST_COORDINATES: i64 = 1000;
 
 /// The most characters of n-grams of strings without spaces.
 const LONGEST_NGRAM: i64 = 4;
@@ -49,6 +53,43 @@ pub(super) fn remove_reranker(document: &mut DocumentMut) {
             .decor_mut()
             .set_prefix("\n# A correction for outputs that are near every answer.\n");
     }
+}
+
+/// Has an encoder learn from so many pairs by gradient descent, in the place of a kernel machine; without a reranker and the
+/// correction for hubs, for which further encoders would be trained. Outputs that are `searched` for are compared with all
+/// others.
+pub(super) fn train_encoder(
+    document: &mut DocumentMut,
+    encoder: &EncoderTable,
+    searched: bool,
+    training: usize,
+) -> Result<(), Error> {
+    // without a sketch an encoder learns rows of features, whose products are these kernels
+    let kernel = document["output"].get("kernel").and_then(|kernel| kernel.get("name"));
+    let has_rows = matches!(kernel.and_then(Item::as_str), Some("linear" | "cosine"));
+    if !has_rows && document["sketch"].get("full").is_some() {
+        let size = i64::try_from(training).unwrap_or(i64::MAX).min(MOST_COORDINATES);
+        document["sketch"]["full"] = Item::None;
+        document["sketch"]["size"] = value(size);
+    }
+    let settings = parsed(&toml::to_string(encoder)?)?;
+    let mut table = settings.as_table().clone();
+    table.decor_mut().set_prefix("\n# An encoder that learns by gradient descent.\n");
+    document.insert("encoder", Item::Table(table));
+    if let Some(decoding) = document.get_mut("decoding").and_then(Item::as_table_mut) {
+        decoding.remove("reranker");
+        decoding.remove("hubs");
+        if decoding.is_empty() {
+            document.remove("decoding");
+        }
+    }
+    let training = parsed(include_str!("templates/training.toml"))?;
+    let mut table = training["training"].as_table().cloned().unwrap_or_default();
+    if !searched {
+        table.remove("loss");
+    }
+    document.insert("training", Item::Table(table));
+    Ok(())
 }
 
 /// Sums kernels of inputs with equal weights, since weights are learned for one output kernel only. Of these kernels the ones

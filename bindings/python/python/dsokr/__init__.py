@@ -72,6 +72,7 @@ __all__ = [
 # a package that was built without Burn has no runs
 if TYPE_CHECKING or hasattr(_dsokr, "Runs"):
     from ._evaluation import Comparison, Evaluation, compare
+    from ._event import Event
     from ._module import Encoder
     from ._run import Ensemble, Model, demo, fit, log_to, quickstart, train
 
@@ -80,6 +81,7 @@ if TYPE_CHECKING or hasattr(_dsokr, "Runs"):
         "Encoder",
         "Ensemble",
         "Evaluation",
+        "Event",
         "Model",
         "compare",
         "demo",
@@ -97,6 +99,6 @@ else:
         # on first use, since it needs scikit-learn
         if name == "sklearn":
             return importlib.import_module(f"{__name__}.sklearn")
-        run = "Comparison Encoder Ensemble Evaluation Model compare demo fit log_to quickstart train".split()
+        run = "Comparison Encoder Ensemble Evaluation Event Model compare demo fit log_to quickstart train".split()
         reason = ": this package was built without the feature `run`" if name in run else ""
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}{reason}")

@@ -135,6 +135,37 @@ class Candidates:
         """
 
 @final
+class Control:
+    """
+    A training at a step or an evaluation, while its callback runs.
+    """
+    def evaluate(self, /) -> None:
+        """
+        Asks for an evaluation after the step that has been done.
+        """
+    @property
+    def learning_rate(self, /) -> float:
+        """
+        The learning rate of the next step.
+        """
+    def parameters(self, /) -> dict[str, Any]:
+        """
+        The parameters of the model by name.
+        """
+    def scale_learning_rate(self, /, factor: SupportsFloat | SupportsIndex) -> None:
+        """
+        Multiplies the learning rate of all further steps.
+        """
+    def set_learning_rate(self, /, rate: SupportsFloat | SupportsIndex) -> None:
+        """
+        Sets the learning rate of all further steps.
+        """
+    def stop(self, /) -> None:
+        """
+        Ends the training here, as an early stop does.
+        """
+
+@final
 class Evaluation:
     """
     The evaluation of a model or an ensemble on queries.
@@ -491,14 +522,14 @@ def sketch_matrix(sketch: str, size: SupportsIndex, n: SupportsIndex, seed: Supp
     R of a sketch, m × n; `scores` are those of a leverage sketch.
     """
 
-def train(config: str | PathLike[str], text: str | None, overrides: SupportsGetItem[int, str], out: str | PathLike[str] | None, resume: bool, data: str | PathLike[str] | None, device: str, force: bool, listener: Callable[[str], object] | None, encoder: Any | None) -> tuple[Path, list[str]]:
+def train(config: str | PathLike[str], text: str | None, overrides: SupportsGetItem[int, str], out: str | PathLike[str] | None, resume: bool, data: str | PathLike[str] | None, device: str, force: bool, listener: Callable[[str, Control], object] | None, steps: bool, encoder: Any | None) -> tuple[Path, list[str]]:
     """
     Trains the model of a configuration, of a file or, with `text`, of this TOML; `overrides` are `section.key=value`, and `listener` hears the
-    lines of the log as JSON. Returns the run directory and the advice on the configuration.
+    lines of the log as JSON, with `steps` also each step. Returns the run directory and the advice on the configuration.
     """
 
-def write_pairs(folder: str | PathLike[str], lines: SupportsGetItem[int, str]) -> Path:
+def write_pairs(folder: str | PathLike[str], lines: SupportsGetItem[int, str], encoder: Any | None) -> Path:
     """
     Writes the lines of a table of pairs and the recommended configuration into a folder, and returns the configuration's
-    path.
+    path; with an `encoder` that of its training.
     """

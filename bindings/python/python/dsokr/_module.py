@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -15,16 +16,23 @@ class Encoder:
 
     ``module`` is a ``torch.nn.Module``, or a function or class that makes one for a number of coordinates p. It maps a list of n
     texts, or with ``vectors`` a tensor (n, d), to a tensor (n, p), each row from its own input; the mean of the targets is
-    added to it. Its parameters with ``requires_grad`` are one parameter of the trainer, so optimiser, schedule, losses,
-    early stop, checkpoints and ``resume`` are the configuration's. Other parameters stay as they are and are not kept in
-    the run, and modules with buffers, such as batch normalisation, are refused. Dropout is drawn from the seed and the
-    step. It computes on the CPU. ``Model.load(path, encoder=…)`` takes the same module; the command does not read such runs.
+    added to it. Optimiser, schedule, losses, early stop, checkpoints and ``resume`` are the configuration's.
+
+    Its parameters are parameters of the trainer with their names behind ``encoder.module.``, which the patterns of
+    ``training.groups`` find: ``{"parameters": "embedding", "learning_rate": 1e-4}``. Vectors are not decayed, and
+    ``training.layer_decay`` counts layers that are numbered in names such as ``layers.0.weight``. Parameters without
+    ``requires_grad`` stay as they are. They and the buffers of the module's ``state_dict``, such as the running statistics of
+    batch normalisation, are kept in checkpoints and in the run. Numbers of the run are 32-bit floats.
+
+    It computes on the device of its first parameter, to which vectors are moved; texts come as a list. Dropout is drawn from
+    the seed and the step. ``Model.load(path, encoder=…)`` takes the same module; the command does not read such runs.
     """
 
     def __init__(self, module: Any, *, vectors: bool = False) -> None:
         self.vectors = bool(vectors)
         self._module = module
-        self._start = None if _is_factory(module) else _Opened(module, None).initial
+        # later trainings start from these values too
+        self._start = None if _is_factory(module) else _Opened(module, None)
 
     def open(self, p: int, seed: int) -> _Opened:
         """The module for p coordinates, for the trainer."""
@@ -46,47 +54,107 @@ def _is_factory(module: Any) -> bool:
 
 
 class _Opened:
-    """A module with what the trainer asks of it."""
+    """A module with what the trainer asks of it.
 
-    def __init__(self, module: Any, p: int | None, initial: np.ndarray | None = None) -> None:
-        if any(True for _ in module.buffers()):
-            raise ConfigError("encoder: a module with buffers, which a run does not keep, such as batch normalisation")
+    ``parameters`` and ``buffers`` are lists of name, shape, values and whether gradients reach them. A tensor of more than two
+    dimensions has the shape of its first one by all others.
+    """
+
+    def __init__(self, module: Any, p: int | None, start: _Opened | None = None) -> None:
         self._module, self._p = module, p
-        self._parameters = [each for each in module.parameters() if each.requires_grad]
-        if not self._parameters:
+        kept = module.state_dict()
+        parameters = dict(module.named_parameters())
+        buffers = {name: each for name, each in module.named_buffers() if name in kept}
+        self._parameters, self._buffers = list(parameters.values()), list(buffers.values())
+        if not any(each.requires_grad for each in self._parameters):
             raise ConfigError("encoder: a module without parameters that are trained")
-        self.initial = self._flat(self._parameters) if initial is None else initial
+        self._device = self._parameters[0].device
+        self.parameters = _described(parameters) if start is None else start.parameters
+        self.buffers = _described(buffers) if start is None else start.buffers
 
-    def forward(self, inputs: Any, parameters: np.ndarray, key: int | None) -> tuple[np.ndarray, Any]:
-        """Coordinates (n, p), and what ``backward`` needs; a pass with a ``key`` is one of training."""
+    def forward(
+        self,
+        inputs: Any,
+        key: int | None,
+        joined: list[int],
+        values: np.ndarray,
+        others: list[tuple[int, np.ndarray]],
+        buffers: list[np.ndarray],
+    ) -> tuple[np.ndarray, Any, list[np.ndarray]]:
+        """Coordinates (n, p), what ``backward`` needs, and the buffers behind the pass; one with a ``key`` is of training.
+
+        ``values`` has the parameters at the places ``joined``, one after the other; ``others`` has those at other places.
+        """
         import torch
 
         training = key is not None
+        chosen = [self._parameters[at] for at in joined]
+        parts = torch.from_numpy(values).split([each.numel() for each in chosen])
         with torch.no_grad():
-            torch.nn.utils.vector_to_parameters(torch.from_numpy(parameters), self._parameters)
+            for parameter, part in zip(chosen, parts, strict=True):
+                _fill(parameter, part)
+            for at, array in others:
+                _fill(self._parameters[at], torch.from_numpy(array))
+            for buffer, array in zip(self._buffers, buffers, strict=True):
+                _fill(buffer, torch.from_numpy(array))
         self._module.train(training)
-        inputs = torch.from_numpy(inputs) if isinstance(inputs, np.ndarray) else inputs
-        with torch.random.fork_rng(devices=[]), torch.set_grad_enabled(training):
+        inputs = torch.from_numpy(inputs).to(self._device) if isinstance(inputs, np.ndarray) else inputs
+        drawn = [self._device] if self._device.type == "cuda" else []
+        with torch.random.fork_rng(devices=drawn), torch.set_grad_enabled(training):
             if training:
                 torch.manual_seed(key)
             z = self._module(inputs)
         if tuple(z.shape) != (len(inputs), self._p):
             raise ConfigError(f"encoder: coordinates of shape {tuple(z.shape)}, expected ({len(inputs)}, {self._p})")
-        return np.ascontiguousarray(z.detach().numpy(), np.float32), z
+        changed = [_array(each).ravel() for each in self._buffers] if training else []
+        return _array(z), z, changed
 
-    def backward(self, z: Any, gradient: np.ndarray) -> np.ndarray:
-        """The gradient of the parameters for that of the coordinates."""
+    def backward(self, z: Any, gradient: np.ndarray, joined: list[int]) -> np.ndarray:
+        """The gradient of the parameters at some places, one after the other, for that of the coordinates."""
         import torch
 
-        found = torch.autograd.grad(z, self._parameters, torch.from_numpy(gradient).to(z.dtype), allow_unused=True)
-        pairs = zip(found, self._parameters, strict=True)
-        return self._flat([torch.zeros_like(own) if part is None else part for part, own in pairs])
-
-    @staticmethod
-    def _flat(tensors: list[Any]) -> np.ndarray:
-        return np.concatenate([each.detach().numpy().ravel() for each in tensors]).astype(np.float32)
+        chosen = [self._parameters[at] for at in joined]
+        dz = torch.from_numpy(gradient).to(z.device, z.dtype)
+        found = torch.autograd.grad(z, chosen, dz, allow_unused=True)
+        pairs = zip(found, chosen, strict=True)
+        return np.concatenate([_array(torch.zeros_like(own) if part is None else part).ravel() for part, own in pairs])
 
 
-def as_encoder(encoder: Encoder | Callable[[int], Any] | Any | None) -> Encoder | None:
-    """An encoder of the trainer from a module, or a function that makes one."""
-    return encoder if encoder is None or isinstance(encoder, Encoder) else Encoder(encoder)
+def _array(tensor: Any) -> np.ndarray:
+    """A tensor of any device and type as 32-bit floats, which may share its memory."""
+    import torch
+
+    return tensor.detach().to("cpu", torch.float32).contiguous().numpy()
+
+
+def _fill(tensor: Any, values: Any) -> None:
+    """Sets a tensor of any device and type from a vector."""
+    values = values if tensor.is_floating_point() else values.round()
+    tensor.copy_(values.view(tensor.shape))
+
+
+def _described(tensors: dict[str, Any]) -> list[tuple[str, list[int], np.ndarray, bool]]:
+    """Name, shape, values, and whether gradients reach it, of each tensor."""
+    import torch
+
+    found = []
+    for name, tensor in tensors.items():
+        if torch.nn.parameter.is_lazy(tensor):
+            raise ConfigError(f"encoder: {name} has no values yet: call the module once before")
+        if tensor.is_complex():
+            raise ConfigError(f"encoder: {name} has complex numbers, expected real ones")
+        # a training changes the tensor in place
+        values = _array(tensor).copy()
+        if not np.isfinite(values).all():
+            raise ConfigError(f"encoder: {name} has numbers that are not finite; a buffer with persistent=False is not kept")
+        if not tensor.is_floating_point() and not torch.equal(torch.from_numpy(values).to(tensor), tensor.detach()):
+            raise ConfigError(f"encoder: {name} has numbers that 32-bit floats do not hold; a buffer with persistent=False is not kept")
+        shape = list(tensor.shape) or [1]
+        shape = shape if len(shape) < 3 else [shape[0], math.prod(shape[1:])]
+        found.append((name, shape, values.ravel(), bool(tensor.requires_grad)))
+    return found
+
+
+def as_encoder(encoder: Encoder | Callable[[int], Any] | Any | None, *, vectors: bool = False) -> Encoder | None:
+    """An encoder of the trainer from a module, or a function that makes one, which reads texts or ``vectors``."""
+    return encoder if encoder is None or isinstance(encoder, Encoder) else Encoder(encoder, vectors=vectors)

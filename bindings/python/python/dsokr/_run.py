@@ -6,6 +6,7 @@ import errno
 import itertools
 import json
 import os
+import shutil
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
@@ -19,6 +20,7 @@ from ._basis import Basis
 from ._candidates import Candidates
 from ._errors import ConfigError, FileError, file_error
 from ._evaluation import Evaluation
+from ._event import Event
 from ._hits import Hit, Hits
 from ._module import Encoder, as_encoder
 from ._pairs import Cell, lines, paired
@@ -41,7 +43,8 @@ def train(
     data: PathLike | None = None,
     device: Device = "cpu",
     force: bool = False,
-    callback: Callable[[dict[str, Any]], Any] | None = None,
+    callback: Callable[[Event], Any] | None = None,
+    on_step: Callable[[Event], Any] | None = None,
     encoder: Any = None,
 ) -> Model | Any:
     """Trains the model of a configuration, writes its run directory, and returns it: a ``Model``, or of
@@ -57,10 +60,13 @@ def train(
     ``encoder`` is a ``torch.nn.Module``, a function that makes one, or a ``dsokr.Encoder``, in the place of the
     configuration's own.
 
-    ``callback`` is called on the caller's thread with each line of the log, log.jsonl: a dict with "step", "epoch",
-    "loss", "learning_rate", "best", "seconds" and the validation "metrics"; ``dsokr.log_to`` makes one for a tracker. A
-    kernel machine has one line, of step 0, without loss and learning rate. Ctrl-C, or an exception of the callback, stops
-    training after the step at hand and keeps its state for ``resume``.
+    ``callback`` is called on the caller's thread with each line of the log, log.jsonl: an ``Event``, which is a dict with
+    "step", "epoch", "loss", "learning_rate", "best", "seconds" and the validation "metrics"; ``dsokr.log_to`` makes one for
+    a tracker. A kernel machine has one line, of step 0, without loss and learning rate. ``on_step`` is called after each
+    step with "step", "epoch", "loss" and "learning_rate". Both may ask the training for something: ``event.stop()`` ends it
+    as an early stop does, ``event.set_learning_rate(1e-4)`` and ``event.scale_learning_rate(0.5)`` change the rate of
+    further steps, ``event.evaluate()`` asks for an evaluation after the step, and ``event.parameters()`` are the model's.
+    Ctrl-C, or an exception of a callback, interrupts training after the step at hand and keeps its state for ``resume``.
     """
     changes = dict(set or {})
     if seed is not None:
@@ -72,6 +78,13 @@ def train(
     if isinstance(config, Mapping):
         text = "".join(f"{key} = {to_toml(value, key)}\n" for key, value in config.items())
         config = ""
+
+    def tell(line: str, control: _dsokr.Control) -> None:
+        event = Event(json.loads(line), control)
+        function = on_step if event.metrics is None else callback
+        if function is not None:
+            function(event)
+
     path, advice = _dsokr.train(
         Path(config),
         text,
@@ -81,7 +94,8 @@ def train(
         None if data is None else Path(data),
         str(device),
         bool(force),
-        None if callback is None else lambda line: callback(json.loads(line)),
+        None if callback is None and on_step is None else tell,
+        on_step is not None,
         encoder,
     )
     kind = Ensemble if (path / "members").is_dir() else Model
@@ -99,7 +113,8 @@ def fit(
     seed: int | None = None,
     device: Device = "cpu",
     force: bool = False,
-    callback: Callable[[dict[str, Any]], Any] | None = None,
+    callback: Callable[[Event], Any] | None = None,
+    on_step: Callable[[Event], Any] | None = None,
     encoder: Any = None,
     progress: bool = True,
 ) -> Model:
@@ -113,11 +128,16 @@ def fit(
     is for validation, and a tenth for the test.
 
     ``folder`` gets pairs.jsonl, the configuration pairs.toml and the run directory run; default: the first free one of
-    runs/fit, runs/fit-2, …. Where the training does not begin, nothing is left there. ``set``, ``seed``, ``device``,
-    ``force``, ``callback`` and ``encoder`` are those of ``train``. With ``progress`` the lines of the logger ``dsokr`` are
-    printed on standard error, unless the program handles them.
+    runs/fit, runs/fit-2, …. Where the training ends before it has a state to go on from, nothing is left there. ``set``,
+    ``seed``, ``device``, ``force``, ``callback``, ``on_step`` and ``encoder`` are those of ``train``. With ``progress`` the
+    lines of the logger ``dsokr`` are printed on standard error, unless the program handles them.
+
+    With an ``encoder``, a ``torch.nn.Module`` or a function that makes one for p coordinates, the module learns by AdamW at
+    a rate of 1e-3 for at most 40 epochs, and the parameters that are best on the validation pairs are kept; ``set`` changes
+    that: ``set={"training.learning_rate": 2e-5}``. It reads texts, or vectors where the inputs are.
     """
     cells = paired(inputs, outputs)
+    encoder = as_encoder(encoder, vectors=any(isinstance(cell, list) for cell in cells[0]))
     if folder is None:
         names = (Path("runs") / ("fit" if at == 1 else f"fit-{at}") for at in itertools.count(1))
         folder = next(path for path in names if not path.exists())
@@ -128,22 +148,26 @@ def fit(
         raise file_error(f"{table} exists: {remedy}", str(table), errno.EEXIST)
     if config.exists():
         raise file_error(f"{config} exists: name a different folder", str(config), errno.EEXIST)
-    is_new = not folder.exists()
+    run = folder / "run"
+    is_new, has_run = not folder.exists(), run.exists()
     try:
         with shown(progress):
             _warn_of_lacking(*cells)
             return train(
-                _dsokr.write_pairs(folder, list(lines(*cells))),
-                out=folder / "run",
+                _dsokr.write_pairs(folder, list(lines(*cells)), encoder),
+                out=run,
                 set=set,
                 seed=seed,
                 device=device,
                 force=force,
                 callback=callback,
+                on_step=on_step,
                 encoder=encoder,
             )
     except BaseException:
-        if not (folder / "run").exists():
+        if not has_run and not any((run / name).exists() for name in ("checkpoint/last.safetensors", "report.json")):
+            # nothing is lost: the run has no state to go on from
+            shutil.rmtree(run, ignore_errors=True)
             table.unlink(missing_ok=True)
             config.unlink(missing_ok=True)
             if is_new and folder.exists():

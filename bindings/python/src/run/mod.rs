@@ -1,17 +1,20 @@
 //! Training, and trained models.
 
+mod control;
 mod evaluation;
 mod failure;
 mod module;
 mod runs;
+mod weights;
 
 use std::path::PathBuf;
 
 use dsokr::config::{Config, Override};
 use dsokr::device::Processor;
-use dsokr::train::{Event, LogLine, Observer};
+use dsokr::train::{Control as Training, Event, LogLine, Observer};
 use dsokr::{Request, Scores, SolvedLine};
 use pyo3::prelude::*;
+use serde::Serialize;
 use tracing::info;
 
 use crate::arrays::Listener;
@@ -19,13 +22,15 @@ use crate::errors::Failure;
 use crate::logging::LOGGER;
 use crate::work::{Callback, work, work_with};
 
+pub use control::Control;
+use control::tell;
 pub use evaluation::{Evaluation, compare_runs};
 use module::ModuleConfig;
 pub use module::start;
 pub use runs::Runs;
 
 /// Trains the model of a configuration, of a file or, with `text`, of this TOML; `overrides` are `section.key=value`, and `listener` hears the
-/// lines of the log as JSON. Returns the run directory and the advice on the configuration.
+/// lines of the log as JSON, with `steps` also each step. Returns the run directory and the advice on the configuration.
 #[pyfunction]
 #[expect(clippy::too_many_arguments)]
 pub fn train(
@@ -39,6 +44,7 @@ pub fn train(
     device: &str,
     force: bool,
     listener: Option<Listener>,
+    steps: bool,
     encoder: Option<Py<PyAny>>,
 ) -> PyResult<(PathBuf, Vec<String>)> {
     let encoder = ModuleConfig::table(py, encoder)?;
@@ -54,7 +60,7 @@ pub fn train(
         .given(encoder.as_ref());
         let root = config.data_root(data.as_deref())?;
         let request = Request { config: &config, root, out, resume, processor, force };
-        request.run(&mut Progress(callback))
+        request.run(&mut Progress { callback, steps })
     })?;
     Ok((trained.path().to_path_buf(), trained.advice))
 }
@@ -72,18 +78,38 @@ pub fn demo(py: Python, folder: PathBuf) -> PyResult<PathBuf> {
 }
 
 /// Writes the lines of a table of pairs and the recommended configuration into a folder, and returns the configuration's
-/// path.
+/// path; with an `encoder` that of its training.
 #[pyfunction]
-pub fn write_pairs(py: Python, folder: PathBuf, lines: Vec<String>) -> PyResult<PathBuf> {
-    work(py, || dsokr::write_pairs(&folder, &lines))
+pub fn write_pairs(
+    py: Python,
+    folder: PathBuf,
+    lines: Vec<String>,
+    encoder: Option<Py<PyAny>>,
+) -> PyResult<PathBuf> {
+    let encoder = ModuleConfig::table(py, encoder)?;
+    work(py, || dsokr::write_pairs(&folder, &lines, encoder))
 }
 
 fn processor(device: &str) -> Result<Processor, Failure> {
     device.parse().map_err(|error: String| Failure::argument("device", error))
 }
 
-/// Tells the lines of the log, and logs how far the training is.
-struct Progress<'a>(&'a Callback);
+/// Tells the lines of the log and steps, and logs how far the training is.
+struct Progress<'a> {
+    callback: &'a Callback,
+    /// Whether steps are told.
+    steps: bool,
+}
+
+/// A step as it is told.
+#[derive(Serialize)]
+struct Step {
+    step: u64,
+    epoch: f64,
+    loss: f64,
+    /// The rate of the next step.
+    learning_rate: f64,
+}
 
 impl Observer for Progress<'_> {
     fn event(&mut self, event: &Event) {
@@ -106,6 +132,11 @@ impl Observer for Progress<'_> {
             _ => {}
         }
         let text = match event {
+            Event::Step { step, epoch, loss, control } if self.steps => {
+                let learning_rate = control.learning_rate();
+                let step = Step { step: *step, epoch: *epoch, loss: *loss, learning_rate };
+                serde_json::to_string(&step).ok()
+            }
             Event::Evaluation { line, .. } => line
                 .downcast_ref::<LogLine<Scores>>()
                 .and_then(|line| serde_json::to_string(line).ok()),
@@ -117,7 +148,15 @@ impl Observer for Progress<'_> {
             _ => None,
         };
         if let Some(text) = text {
-            self.0.tell(text);
+            tell(self.callback, text, control(event));
         }
+    }
+}
+
+/// The training that an event is of, where it can be asked for something.
+fn control<'a>(event: &Event<'a>) -> Option<&'a Training<'a>> {
+    match event {
+        Event::Step { control, .. } | Event::Evaluation { control, .. } => Some(control),
+        _ => None,
     }
 }

@@ -1,7 +1,8 @@
 //! A module of PyTorch as an encoder of the trainer: `encoder.kind = "module"`.
 //!
-//! Its parameters are one vector of Burn's, so that optimisers, checkpoints, resumption and files of runs are those of
-//! every encoder. A pass copies them into the module, which computes coordinates, and their gradient.
+//! Its parameters and buffers are parameters of Burn's under their names in the module, so that optimisers, groups,
+//! checkpoints, resumption and files of runs are those of every encoder. A pass copies them into the module, which computes
+//! coordinates, and their gradient.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -9,7 +10,7 @@ use std::sync::Arc;
 use burn::backend::Flex;
 use burn::backend::tensor::FloatTensor;
 use burn::module::{Module, Param};
-use burn::tensor::Tensor;
+use burn::tensor::{Tensor, TensorData};
 use dsokr::config::EncoderTable;
 use dsokr::data::Split;
 use dsokr::nn::{Encoder, Pass, init};
@@ -22,6 +23,7 @@ use pyo3::prelude::*;
 use rand::Rng;
 use serde::{Deserialize, Serialize};
 
+use super::weights::{Opened, Weights};
 use crate::arrays::matrix;
 use crate::errors::Failure;
 
@@ -117,15 +119,15 @@ impl Recipe for ModuleConfig {
         let given = self.encoder.as_ref().ok_or_else(none)?;
         let opened = Python::attach(|py| {
             let opened = given.0.bind(py).call_method1("open", (offset.len(), seed))?;
-            let initial: Vec<f32> = opened.getattr("initial")?.extract()?;
-            Ok::<_, PyErr>((Held(Arc::new(opened.unbind())), initial))
+            let parameters = tensors(&opened.getattr("parameters")?)?;
+            let buffers = tensors(&opened.getattr("buffers")?)?;
+            let weights = Weights::new(parameters, buffers, device);
+            Ok::<_, PyErr>((weights, Held(Arc::new(opened.unbind()))))
         });
         match opened {
-            Ok((module, initial)) => Ok(Foreign {
-                parameters: init::vector(&initial, device),
-                offset: init::vector(offset, device),
-                module,
-            }),
+            Ok((module, held)) => {
+                Ok(Foreign { module, offset: init::vector(offset, device), held })
+            }
             Err(error) => {
                 let message = error.to_string();
                 Cancellation::current().cancel_because(error);
@@ -133,6 +135,17 @@ impl Recipe for ModuleConfig {
             }
         }
     }
+}
+
+/// The parameters or buffers of an `_Opened` module.
+fn tensors(all: &Bound<PyAny>) -> PyResult<Vec<Opened>> {
+    let mut opened = Vec::new();
+    for each in all.try_iter()? {
+        let (name, shape, values, is_trained) = each?.extract()?;
+        let values: Bound<PyArray1<f32>> = values;
+        opened.push(Opened { name, shape, values: values.to_vec()?, is_trained });
+    }
+    Ok(opened)
 }
 
 /// An object of the package's `_module`: an `Encoder`, or an `_Opened` module and what it keeps for a gradient.
@@ -149,12 +162,12 @@ impl PartialEq for Held {
 /// A module of PyTorch, whose coordinates are z = b + module(x).
 #[derive(Module, Debug)]
 pub struct Foreign {
-    /// The parameters of the module that are trained, one after the other.
-    parameters: Param<Tensor<1>>,
+    /// The parameters and buffers of the module.
+    module: Weights,
     /// b, which begins as the mean of the targets.
     offset: Param<Tensor<1>>,
     #[module(skip)]
-    module: Held,
+    held: Held,
 }
 
 impl Encoder for Foreign {
@@ -174,20 +187,35 @@ impl Encoder for Foreign {
     fn forward(&self, batch: &[&Input], pass: Pass) -> Tensor<2> {
         let inputs = Arc::new(batch.iter().copied().cloned().collect());
         let sizes = [batch.len(), self.dimension()];
-        let module = self.module.clone();
-        let key = pass.key();
-        // the backward pass may be on a different thread
-        let cancellation = Cancellation::current();
-        let call = Call { module, inputs, key, sizes, cancellation };
-        let z = apply::<Flex, _, 1, 2>(call, [self.parameters.val().into_dispatch()]);
-        z + self.offset.val().unsqueeze::<2>()
+        let tracked = self.module.tracked();
+        let call = Call {
+            held: self.held.clone(),
+            weights: self.module.clone(),
+            tracked: tracked.clone(),
+            inputs,
+            key: pass.key(),
+            sizes,
+            // the backward pass may be on a different thread
+            cancellation: Cancellation::current(),
+        };
+        let offset = self.offset.val();
+        let z = if tracked.is_empty() {
+            let (z, _) = call.pass(&[], false);
+            Tensor::<2>::from_data(TensorData::new(z, sizes), &offset.device())
+        } else {
+            apply::<Flex, _, 1, 2>(call, [self.module.joined(&tracked)])
+        };
+        z + offset.unsqueeze::<2>()
     }
 }
 
 /// A pass through the module.
 #[derive(Clone)]
 struct Call {
-    module: Held,
+    held: Held,
+    weights: Weights,
+    /// The places of the parameters that gradients reach.
+    tracked: Vec<usize>,
     inputs: Arc<Vec<Input>>,
     key: Option<u64>,
     /// Inputs and coordinates.
@@ -197,7 +225,25 @@ struct Call {
 }
 
 impl Call {
-    fn coordinates(&self, py: Python, parameters: &[f32]) -> PyResult<(Vec<f32>, Held)> {
+    /// The coordinates, and the state that PyTorch keeps for the gradient; zeros and none after an exception, which ends the
+    /// work. `parameters` are those at the places `tracked`. A pass of training whose gradient is `kept` changes the
+    /// buffers.
+    fn pass(&self, parameters: &[f32], kept: bool) -> (Vec<f32>, Option<Held>) {
+        match Python::attach(|py| self.coordinates(py, parameters, kept)) {
+            Ok((z, graph)) => (z, Some(graph)),
+            Err(error) => {
+                self.cancellation.cancel_because(error);
+                (vec![0.0; self.sizes.iter().product()], None)
+            }
+        }
+    }
+
+    fn coordinates(
+        &self,
+        py: Python,
+        parameters: &[f32],
+        kept: bool,
+    ) -> PyResult<(Vec<f32>, Held)> {
         let mut texts = Vec::new();
         let mut vectors = Vec::new();
         for input in self.inputs.iter() {
@@ -210,57 +256,64 @@ impl Call {
             None => texts.into_pyobject(py)?,
             Some(first) => matrix(py, vectors.concat(), vectors.len(), first.len())?.0.into_any(),
         };
-        let parameters = PyArray1::from_slice(py, parameters);
+        let joined = PyArray1::from_slice(py, parameters);
+        let others = self.weights.others(&self.tracked).into_iter();
+        let others: Vec<_> =
+            others.map(|(at, values)| (at, PyArray1::from_slice(py, &values))).collect();
+        let buffers = self.weights.buffers();
+        let buffers: Vec<_> =
+            buffers.iter().map(|values| PyArray1::from_slice(py, values)).collect();
         let key = self.key.map(|key| key >> 1);
-        let returned = self.module.0.bind(py).call_method1("forward", (inputs, parameters, key))?;
-        let (z, graph): (Bound<PyArray2<f32>>, Bound<PyAny>) = returned.extract()?;
+        let arguments = (inputs, key, self.tracked.clone(), joined, others, buffers);
+        let returned = self.held.0.bind(py).call_method1("forward", arguments)?;
+        let (z, graph, buffers): Returned = returned.extract()?;
+        if kept && self.key.is_some() {
+            let values = buffers.iter().map(PyArrayMethods::to_vec);
+            self.weights.change_buffers(values.collect::<Result<_, _>>()?);
+        }
         Ok((z.to_vec()?, Held(Arc::new(graph.unbind()))))
     }
 }
 
-/// An exception ends the work, whose numbers no longer matter.
+/// What the module's `forward` returns: coordinates, what `backward` needs, and the buffers behind the pass.
+type Returned<'py> = (Bound<'py, PyArray2<f32>>, Bound<'py, PyAny>, Vec<Bound<'py, PyArray1<f32>>>);
+
 impl Operation<Flex, 1> for Call {
-    /// The state that PyTorch keeps for the gradient; none after an exception.
-    type Saved = Option<Held>;
+    /// The state that PyTorch keeps, none after an exception; and the number of values of the joined parameters.
+    type Saved = (Option<Held>, usize);
 
     fn forward(
         &self,
         [parameters]: [FloatTensor<Flex>; 1],
-        _: bool,
+        keep: bool,
     ) -> (FloatTensor<Flex>, Self::Saved) {
-        let coordinates = Python::attach(|py| self.coordinates(py, values(&parameters)));
-        let (z, graph) = match coordinates {
-            Ok((z, graph)) => (z, Some(graph)),
-            Err(error) => {
-                self.cancellation.cancel_because(error);
-                (vec![0.0; self.sizes.iter().product()], None)
-            }
-        };
-        (wrap(z, self.sizes), graph)
+        let parameters = values(&parameters);
+        let (z, graph) = self.pass(parameters, keep);
+        (wrap(z, self.sizes), (graph, parameters.len()))
     }
 
     fn backward(
         self,
-        graph: Self::Saved,
+        (graph, length): Self::Saved,
         dz: FloatTensor<Flex>,
-        [wanted]: [bool; 1],
+        _: [bool; 1],
     ) -> [Option<FloatTensor<Flex>>; 1] {
-        let Some(graph) = graph.filter(|_| wanted) else { return [None] };
-        let gradient = Python::attach(|py| {
-            let dz = PyArray1::from_slice(py, values(&dz)).reshape(self.sizes)?;
-            let arguments = (graph.0.bind(py), dz);
-            let gradient = self.module.0.bind(py).call_method1("backward", arguments)?;
-            gradient.extract::<Bound<PyArray1<f32>>>()?.to_vec().map_err(PyErr::from)
+        let gradient = graph.map(|graph| {
+            Python::attach(|py| {
+                let dz = PyArray1::from_slice(py, values(&dz)).reshape(self.sizes)?;
+                let arguments = (graph.0.bind(py), dz, self.tracked.clone());
+                let gradient = self.held.0.bind(py).call_method1("backward", arguments)?;
+                gradient.extract::<Bound<PyArray1<f32>>>()?.to_vec().map_err(PyErr::from)
+            })
         });
-        match gradient {
-            Ok(gradient) => {
-                let length = gradient.len();
-                [Some(wrap(gradient, [length]))]
-            }
-            Err(error) => {
+        let gradient = match gradient {
+            Some(Ok(gradient)) => gradient,
+            Some(Err(error)) => {
                 self.cancellation.cancel_because(error);
-                [None]
+                vec![0.0; length]
             }
-        }
+            None => vec![0.0; length],
+        };
+        [Some(wrap(gradient, [length]))]
     }
 }

@@ -144,10 +144,22 @@ impl<'p> NumberedLayers<'p> {
     }
 }
 
+/// The names of lists of layers, here and in models of PyTorch.
+const LISTS: [&str; 5] = ["layers", "layer", "blocks", "block", "h"];
+
 /// The path of the module that holds a parameter's layer, with the point behind it, and the number of the layer:
 /// `encoder.body.` and 3 of `encoder.body.layers.3.query.weight`.
 fn layer_of(path: &str) -> Option<(&str, usize)> {
-    let at = path.find("layers.")?;
-    let number = path[at + "layers.".len()..].split('.').next()?;
-    Some((&path[..at], number.parse().ok()?))
+    let mut start = 0;
+    for name in path.split('.') {
+        let behind = path[start + name.len()..].strip_prefix('.');
+        let number = behind.and_then(|rest| rest.split('.').next()?.parse().ok());
+        if let Some(number) = number
+            && LISTS.contains(&name)
+        {
+            return Some((&path[..start], number));
+        }
+        start += name.len() + 1;
+    }
+    None
 }

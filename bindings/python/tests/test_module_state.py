@@ -1,0 +1,233 @@
+"""Parameters, groups, frozen parameters and buffers of modules of PyTorch within the trainer, beside loops of PyTorch."""
+
+import re
+
+import numpy as np
+import pytest
+
+import dsokr
+
+torch = pytest.importorskip("torch")
+if not hasattr(dsokr, "train"):
+    pytest.skip("built without the feature run", allow_module_level=True)
+
+ROWS = 40
+TRAINING = 32
+
+
+class Net(torch.nn.Module):
+    """Numbered layers with batch normalisation, a frozen map, a parameter without dimensions, and one with three."""
+
+    def __init__(self):
+        super().__init__()
+        self.start = torch.nn.Linear(3, 4)
+        self.layers = torch.nn.ModuleList([torch.nn.Linear(4, 4) for _ in range(2)])
+        self.norm = torch.nn.BatchNorm1d(4)
+        self.fixed = torch.nn.Linear(4, 4)
+        self.fixed.requires_grad_(False)
+        self.scale = torch.nn.Parameter(torch.tensor(1.3))
+        self.cube = torch.nn.Parameter(0.3 * torch.randn(2, 2, 2))
+        self.head = torch.nn.Linear(4, 1)
+
+    def forward(self, texts):
+        x = torch.tensor([[float(x) for x in text.split()] for text in texts], dtype=self.head.weight.dtype)
+        h = self.start(x)
+        for layer in self.layers:
+            h = h + torch.tanh(layer(h))
+        h = self.norm(self.fixed(h)) * self.scale
+        return self.head(h + torch.einsum("nab,abc->nc", h.view(-1, 2, 2), self.cube).repeat(1, 2))
+
+
+def net(seed=3):
+    torch.manual_seed(seed)
+    return Net()
+
+
+@pytest.fixture(scope="module")
+def problem(tmp_path_factory):
+    """A folder with texts of three numbers and a number to predict, and the training texts and numbers."""
+    folder = tmp_path_factory.mktemp("numbers")
+    rng = np.random.default_rng(0)
+    x = rng.standard_normal((ROWS, 3)).round(3)
+    y = (np.tanh(x @ [1.0, -2.0, 0.5]) + 3).round(3)
+    texts = [" ".join(map(str, row)) for row in x]
+    lines = [f"{text}\t{own}" for text, own in zip(texts, y, strict=True)]
+    (folder / "pairs.tsv").write_text("\n".join(["text\ty", *lines]) + "\n")
+    return folder, texts, torch.tensor(y, dtype=torch.float32)[:, None]
+
+
+def train(problem, name, encoder, training=None, **options):
+    folder, _, _ = problem
+    splits = {"order": "file", "train": TRAINING, "validation": 4, "test": 4}
+    tables = {
+        "data": {"source": "pool", "folder": ".", "file": "pairs.tsv", "numbered": True, "splits": splits, "inputs": {"column": "text"}},
+        "output": {"features": {"kind": "numbers", "column": "y"}, "kernel": {"name": "linear"}},
+        "sketch": {"full": True},
+        "encoder": {"kind": "ngram-bag"},
+        "training": {"epochs": 12, "batch": TRAINING, "learning_rate": 0.02, "warmup": 0, "decay": "none", "clip": 0.0, **(training or {})},
+        "evaluation": {"metric": "squared_error"},
+    }  # fmt: skip
+    return dsokr.train(tables, out=folder / name, data=folder, encoder=encoder, **options)
+
+
+def values(module):
+    """Parameters and buffers of a module by their names in the run."""
+    return {"module." + name: each.detach().to(torch.float32).numpy() for name, each in module.state_dict().items()}
+
+
+def close(found, expected, atol=2e-5):
+    for name, each in expected.items():
+        np.testing.assert_allclose(found["encoder." + name].ravel(), each.ravel(), atol=atol, err_msg=name)
+
+
+def reference(texts, y, rates, decays, epochs, **adam):
+    """Module and offset after a loop of PyTorch: each parameter with the rate and decay of the first pattern that its name
+    has."""
+    module = net()
+    offset = torch.nn.Parameter(y.mean(0))
+
+    def first(table, name, default):
+        return next((value for pattern, value in table.items() if re.search(pattern, name)), default)
+
+    groups = []
+    for name, parameter in [*module.named_parameters(), ("offset", offset)]:
+        decay = first(decays, name, 0.01 if parameter.ndim > 1 else 0.0)
+        groups.append({"params": [parameter], "lr": first(rates, name, 0.02), "weight_decay": decay})
+    optimizer = torch.optim.AdamW(groups, **adam)
+    for _ in range(epochs):
+        optimizer.zero_grad()
+        (module(texts) + offset - y).square().sum(1).mean().backward()
+        optimizer.step()
+    return {**values(module), "offset": offset.detach().numpy()}
+
+
+def last_parameters(seen):
+    return lambda event: seen.append(event.parameters())
+
+
+def test_training_is_that_of_pytorch(problem):
+    """Every parameter and every buffer after 12 steps, with frozen parameters and the decay that leaves vectors out."""
+    _, texts, y = problem
+    seen = []
+    train(problem, "plain", net(), on_step=last_parameters(seen))
+    expected = reference(texts[:TRAINING], y[:TRAINING], {}, {}, 12)
+    close(seen[-1], expected)
+    names = {"encoder." + name for name in expected}
+    assert set(seen[-1]) == names
+    # frozen ones are as they were, and the running statistics are not
+    start = values(net())
+    assert np.array_equal(seen[-1]["encoder.module.fixed.weight"], start["module.fixed.weight"])
+    assert not np.allclose(seen[-1]["encoder.module.norm.running_mean"], start["module.norm.running_mean"])
+    assert seen[-1]["encoder.module.norm.num_batches_tracked"] == [12]
+    assert seen[-1]["encoder.module.cube"].shape == (2, 4) and seen[-1]["encoder.module.scale"].shape == (1,)
+
+
+def test_groups_and_layers_have_their_rates(problem):
+    """Patterns find parameters by their names in the module: a rate, a decay, a frozen layer, and a decay over layers."""
+    _, texts, y = problem
+    groups = [
+        {"parameters": "module.start", "learning_rate": 0.005},
+        {"parameters": "head.*weight", "weight_decay": 0.5},
+        {"parameters": "norm.bias", "learning_rate": 0.0},
+    ]
+    seen = []
+    train(problem, "groups", net(), {"groups": groups, "layer_decay": 0.5}, on_step=last_parameters(seen))
+    # two layers: the last has half of the rate, the first a quarter, and what comes before them an eighth, as PyTorch
+    # lists parameters: those of the module itself come first
+    rates = {"start": 0.005 / 8, "scale|cube": 0.02 / 8, r"layers\.0": 0.02 / 4, r"layers\.1": 0.02 / 2, r"norm\.bias": 0.0}
+    close(seen[-1], reference(texts[:TRAINING], y[:TRAINING], rates, {r"head\.weight": 0.5}, 12))
+
+
+def test_a_group_without_parameters_is_refused(problem):
+    with pytest.raises(dsokr.ConfigError, match=r"encoder\.module\.start\.weight"):
+        train(problem, "wrong", net(), {"groups": [{"parameters": "strat", "learning_rate": 0.0}]})
+
+
+def test_a_run_has_frozen_parameters_and_buffers(problem):
+    """A module that starts from other values predicts as the trained one, by the files of the run alone."""
+    _, texts, _ = problem
+    model = train(problem, "kept", net())
+    other = dsokr.Model.load(model.path, encoder=net(seed=4))
+    assert np.array_equal(other.encode(texts), model.encode(texts))
+    # which is what PyTorch computes in evaluation mode
+    seen = []
+    module = net()
+    model = train(problem, "seen", module, callback=lambda event: seen.append((event["best"], event.parameters())))
+    best = [parameters for is_best, parameters in seen if is_best][-1]
+    state = {name: torch.from_numpy(best["encoder.module." + name]).view(each.shape).to(each.dtype) for name, each in net().state_dict().items()}
+    plain = net(seed=5)
+    plain.load_state_dict(state)
+    z = plain.eval()(texts).detach().numpy() + best["encoder.offset"]
+    np.testing.assert_allclose(model.encode(texts), z, atol=1e-5)
+
+
+class Enough(Exception):
+    pass
+
+
+@pytest.mark.parametrize("training", [{}, {"micro_batch": 10}, {"ema": 0.7}])
+def test_buffers_are_resumed_bit_for_bit(problem, training):
+    _, texts, _ = problem
+    name = "-".join(training) or "none"
+
+    def end(event):
+        if event.step == 5:
+            raise Enough
+
+    whole = train(problem, f"whole-{name}", net(), training)
+    with pytest.raises(Enough):
+        train(problem, f"parts-{name}", net(), training, on_step=end)
+    resumed = train(problem, f"parts-{name}", net(seed=9), training, resume=True)
+    assert [line["metrics"] for line in resumed.log] == [line["metrics"] for line in whole.log]
+    assert np.array_equal(resumed.encode(texts), whole.encode(texts))
+
+
+class Torn(Net):
+    """Raises in the gradient of a pass of training, behind which the running statistics have changed."""
+
+    def __init__(self, at):
+        super().__init__()
+        self.at = at
+
+    def forward(self, texts):
+        z = super().forward(texts)
+        if self.training:
+            self.at -= 1
+            if self.at == 0:
+                z.register_hook(self.tear)
+        return z
+
+    def tear(self, gradient):
+        raise Enough
+
+
+def test_the_buffers_of_a_torn_step_are_not_kept(problem):
+    _, texts, _ = problem
+    whole = train(problem, "untorn", net(), {"micro_batch": 16})
+    torch.manual_seed(3)
+    with pytest.raises(Enough):
+        # in the second of two passes of the fourth step
+        train(problem, "torn", Torn(8), {"micro_batch": 16})
+    resumed = train(problem, "torn", net(seed=9), {"micro_batch": 16}, resume=True)
+    assert np.array_equal(resumed.encode(texts), whole.encode(texts))
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.bfloat16])
+def test_modules_of_other_types(problem, dtype):
+    """The module computes in its own type; the run has 32-bit floats."""
+    _, texts, y = problem
+    name = str(dtype).split(".")[1]
+    seen = []
+    model = train(problem, name, net().to(dtype), on_step=last_parameters(seen))
+    if dtype == torch.float64:
+        close(seen[-1], reference(texts[:TRAINING], y[:TRAINING], {}, {}, 12))
+    again = dsokr.Model.load(model.path, encoder=net(seed=4).to(dtype))
+    assert np.array_equal(again.encode(texts), model.encode(texts))
+
+
+def test_a_module_learns_twice_from_its_first_values(problem):
+    """The second training does not go on from what the first one has left in the module."""
+    _, texts, _ = problem
+    encoder = dsokr.Encoder(net())
+    first = train(problem, "first", encoder).encode(texts)
+    assert np.array_equal(train(problem, "second", encoder).encode(texts), first)
