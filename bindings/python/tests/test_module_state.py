@@ -18,10 +18,11 @@ TRAINING = 32
 class Net(torch.nn.Module):
     """Numbered layers with batch normalisation, a frozen map, a parameter without dimensions, and one with three."""
 
-    def __init__(self):
+    def __init__(self, layers="layers"):
         super().__init__()
         self.start = torch.nn.Linear(3, 4)
-        self.layers = torch.nn.ModuleList([torch.nn.Linear(4, 4) for _ in range(2)])
+        self.list = layers
+        setattr(self, layers, torch.nn.ModuleList([torch.nn.Linear(4, 4) for _ in range(2)]))
         self.norm = torch.nn.BatchNorm1d(4)
         self.fixed = torch.nn.Linear(4, 4)
         self.fixed.requires_grad_(False)
@@ -32,15 +33,15 @@ class Net(torch.nn.Module):
     def forward(self, texts):
         x = torch.tensor([[float(x) for x in text.split()] for text in texts], dtype=self.head.weight.dtype)
         h = self.start(x)
-        for layer in self.layers:
+        for layer in getattr(self, self.list):
             h = h + torch.tanh(layer(h))
         h = self.norm(self.fixed(h)) * self.scale
         return self.head(h + torch.einsum("nab,abc->nc", h.view(-1, 2, 2), self.cube).repeat(1, 2))
 
 
-def net(seed=3):
+def net(seed=3, layers="layers"):
     torch.manual_seed(seed)
-    return Net()
+    return Net(layers)
 
 
 @pytest.fixture(scope="module")
@@ -80,10 +81,9 @@ def close(found, expected, atol=2e-5):
         np.testing.assert_allclose(found["encoder." + name].ravel(), each.ravel(), atol=atol, err_msg=name)
 
 
-def reference(texts, y, rates, decays, epochs, **adam):
+def reference(module, texts, y, rates, decays, epochs):
     """Module and offset after a loop of PyTorch: each parameter with the rate and decay of the first pattern that its name
     has."""
-    module = net()
     offset = torch.nn.Parameter(y.mean(0))
 
     def first(table, name, default):
@@ -93,7 +93,7 @@ def reference(texts, y, rates, decays, epochs, **adam):
     for name, parameter in [*module.named_parameters(), ("offset", offset)]:
         decay = first(decays, name, 0.01 if parameter.ndim > 1 else 0.0)
         groups.append({"params": [parameter], "lr": first(rates, name, 0.02), "weight_decay": decay})
-    optimizer = torch.optim.AdamW(groups, **adam)
+    optimizer = torch.optim.AdamW(groups)
     for _ in range(epochs):
         optimizer.zero_grad()
         (module(texts) + offset - y).square().sum(1).mean().backward()
@@ -110,7 +110,7 @@ def test_training_is_that_of_pytorch(problem):
     _, texts, y = problem
     seen = []
     train(problem, "plain", net(), on_step=last_parameters(seen))
-    expected = reference(texts[:TRAINING], y[:TRAINING], {}, {}, 12)
+    expected = reference(net(), texts[:TRAINING], y[:TRAINING], {}, {}, 12)
     close(seen[-1], expected)
     names = {"encoder." + name for name in expected}
     assert set(seen[-1]) == names
@@ -122,7 +122,8 @@ def test_training_is_that_of_pytorch(problem):
     assert seen[-1]["encoder.module.cube"].shape == (2, 4) and seen[-1]["encoder.module.scale"].shape == (1,)
 
 
-def test_groups_and_layers_have_their_rates(problem):
+@pytest.mark.parametrize("layers", ["layers", "layer", "blocks", "block", "h"])
+def test_groups_and_layers_have_their_rates(problem, layers):
     """Patterns find parameters by their names in the module: a rate, a decay, a frozen layer, and a decay over layers."""
     _, texts, y = problem
     groups = [
@@ -131,11 +132,12 @@ def test_groups_and_layers_have_their_rates(problem):
         {"parameters": "norm.bias", "learning_rate": 0.0},
     ]
     seen = []
-    train(problem, "groups", net(), {"groups": groups, "layer_decay": 0.5}, on_step=last_parameters(seen))
+    training = {"groups": groups, "layer_decay": 0.5}
+    train(problem, layers, net(layers=layers), training, on_step=last_parameters(seen))
     # two layers: the last has half of the rate, the first a quarter, and what comes before them an eighth, as PyTorch
     # lists parameters: those of the module itself come first
-    rates = {"start": 0.005 / 8, "scale|cube": 0.02 / 8, r"layers\.0": 0.02 / 4, r"layers\.1": 0.02 / 2, r"norm\.bias": 0.0}
-    close(seen[-1], reference(texts[:TRAINING], y[:TRAINING], rates, {r"head\.weight": 0.5}, 12))
+    rates = {"start": 0.005 / 8, "scale|cube": 0.02 / 8, rf"{layers}\.0": 0.02 / 4, rf"{layers}\.1": 0.02 / 2, r"norm\.bias": 0.0}
+    close(seen[-1], reference(net(layers=layers), texts[:TRAINING], y[:TRAINING], rates, {r"head\.weight": 0.5}, 12))
 
 
 def test_a_group_without_parameters_is_refused(problem):
@@ -220,7 +222,7 @@ def test_modules_of_other_types(problem, dtype):
     seen = []
     model = train(problem, name, net().to(dtype), on_step=last_parameters(seen))
     if dtype == torch.float64:
-        close(seen[-1], reference(texts[:TRAINING], y[:TRAINING], {}, {}, 12))
+        close(seen[-1], reference(net(), texts[:TRAINING], y[:TRAINING], {}, {}, 12))
     again = dsokr.Model.load(model.path, encoder=net(seed=4).to(dtype))
     assert np.array_equal(again.encode(texts), model.encode(texts))
 

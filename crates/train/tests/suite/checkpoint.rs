@@ -8,8 +8,8 @@ use dsokr_core::store::{Contents, Tensor};
 use dsokr_nn::Model;
 use dsokr_nn::bag::NgramBag;
 use dsokr_train::{
-    Checkpoint, CheckpointSink, Decay, Error, OptimizerName, Pairs, Task, TrainingConfig,
-    Validation, train,
+    Checkpoint, CheckpointSink, Decay, Error, OptimizerName, Pairs, RateChange, Task,
+    TrainingConfig, Validation, train,
 };
 use safetensors::{Dtype, SafeTensors};
 
@@ -162,4 +162,18 @@ fn checkpoints_that_do_not_fit_are_refused() {
     Contents::new("checkpoint", 1, &metadata, &[record]).write(&path).unwrap();
     let error = Checkpoint::load(&path, "basis").unwrap_err().to_string();
     assert!(error.contains("earlier: a checkpoint of an earlier version"), "{error}");
+}
+
+#[test]
+fn a_checkpoint_of_an_earlier_version_has_the_rate_of_the_schedule() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("earlier");
+    let numbers = [("basis", "basis"), ("step", "7"), ("loss_sum", "0.5"), ("loss_steps", "2")];
+    let numbers = numbers.into_iter().chain([("stale", "1"), ("reduced", "0.5"), ("waited", "0")]);
+    let metadata: BTreeMap<String, String> =
+        numbers.map(|(key, value)| (key.to_owned(), value.to_owned())).collect();
+    Contents::new("checkpoint", 3, &metadata, &[]).write(&path).unwrap();
+    let checkpoint = Checkpoint::load(&path, "basis").unwrap();
+    assert_eq!((checkpoint.step, checkpoint.reduced), (7, 0.5));
+    assert_eq!((checkpoint.rate, checkpoint.stopped), (RateChange::Factor(1.0), None));
 }
