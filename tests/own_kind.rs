@@ -41,6 +41,15 @@ fn main() -> ExitCode {
     assert!(evaluated["mean_rank"].as_f64().unwrap() < 800.0, "{evaluated}");
     let found = own(&["search", &run, "A carboxylic acid with a bromine atom.", "--top", "3"]);
     assert_eq!(found.lines().count(), 4, "{found}");
+    // the program fits it anew without parts of the pairs
+    let look = "decoding.reranker={candidates=20, neighbours=10, folds=4, held_out_folds=2}";
+    let hubs = "decoding.hubs={folds=2, neighbours=[5]}";
+    let looked = at("looked");
+    own(&[&["train", CONFIG, "--out", &looked, "--set", look, "--set", hubs], &small[..]].concat());
+    assert!(folder.path().join("looked/reranker.safetensors").exists());
+    let reranked: serde_json::Value =
+        serde_json::from_str(&own(&["evaluate", &looked, "--json"])).unwrap();
+    assert_ne!(reranked["mrr"], evaluated["mrr"]);
     let swept =
         own(&[&["sweep", CONFIG, "--grid", "encoder.neighbours=1,5", "--out", &runs], &small[..]]
             .concat());

@@ -4,9 +4,8 @@
 use dsokr_train::Observer;
 use tracing::info;
 
-use crate::config::HeldOutPredictions;
-use crate::config::RerankerConfig;
-use crate::config::folds::{repeated, rest, without};
+use crate::config::folds::{Folds, repeated, rest, without};
+use crate::config::{HeldOutPredictions, HubConfig, RerankerConfig};
 use crate::decoding::evaluator::Evaluator;
 use crate::error::Error;
 use crate::learners::learner::{Fitted, FoldPredictions};
@@ -104,37 +103,59 @@ impl FurtherFits {
             leaves: problem.config.encoder.abilities().held_out,
         };
         if problem.config.decoding.needs_held_out() {
-            further.model = further.model_of(learned, problem)?;
+            let parts = further.drawn(&learned, problem)?;
+            further.model = further.model_of(learned, parts, problem);
         }
         Ok(further)
     }
 
-    /// A model of these pairs.
-    fn model_of(&mut self, pairs: Vec<usize>, problem: &Problem) -> Result<Model, Error> {
+    /// The parts of these pairs that models without them predict.
+    fn drawn(&self, pairs: &[usize], problem: &Problem) -> Result<Vec<Vec<usize>>, Error> {
         if self.leaves >= HeldOutPredictions::Pairs {
-            return Ok(Model { learned: pairs, held_out: Source::Fit });
+            return Ok(Vec::new());
         }
         let config = &problem.config;
         let hubs = config.decoding.hubs.clone().unwrap_or_default();
-        let parts = hubs.parts().draw_among(&problem.dataset, &pairs, config.seed)?;
-        if !hubs.refits() {
+        hubs.parts().draw_among(&problem.dataset, pairs, config.seed)
+    }
+
+    /// A model of these pairs, of which other models or itself predict these parts.
+    fn model_of(&mut self, pairs: Vec<usize>, parts: Vec<Vec<usize>>, problem: &Problem) -> Model {
+        if self.leaves >= HeldOutPredictions::Pairs {
+            return Model { learned: pairs, held_out: Source::Fit };
+        }
+        let hubs = problem.config.decoding.hubs.as_ref();
+        if !hubs.is_none_or(HubConfig::refits) {
             // the configuration holds out one part
             let part = parts.concat();
-            return Ok(Model { learned: without(&pairs, &part), held_out: Source::Model(part) });
+            return Model { learned: without(&pairs, &part), held_out: Source::Model(part) };
         }
         let others = parts.into_iter().map(|part| {
             let number = self.add(without(&pairs, &part), &part);
             (number, part)
         });
         let held_out = Source::Others(others.collect());
-        Ok(Model { learned: pairs, held_out })
+        Model { learned: pairs, held_out }
     }
 
     /// Adds the models without each fold that a reranker learns from.
     fn add_folds(&mut self, settings: &RerankerConfig, problem: &Problem) -> Result<(), Error> {
-        for pairs in settings.parts().draw(&problem.dataset, problem.config.seed)? {
+        let config = &problem.config;
+        let hubs = config.decoding.hubs.clone().unwrap_or_default();
+        let folds = settings.parts();
+        let all = Folds { held_out_folds: folds.count, ..folds };
+        let all = all.draw(&problem.dataset, config.seed)?;
+        // in one division of the pairs, a model without two parts serves the folds of both
+        let is_one = hubs.refits() && hubs.parts().count == folds.count && folds.count > 2;
+        for pairs in all.iter().take(folds.held_out_folds).cloned() {
             let others = rest(&pairs, problem.len());
-            let Model { learned, held_out } = self.model_of(others, problem)?;
+            let parts = if is_one {
+                let parts = all.iter().filter(|part| **part != pairs);
+                parts.take(hubs.parts().held_out_folds).cloned().collect()
+            } else {
+                self.drawn(&others, problem)?
+            };
+            let Model { learned, held_out } = self.model_of(others, parts, problem);
             let fitted = repeated(&learned);
             let mut predicted = [pairs.as_slice(), &fitted].concat();
             if let Source::Model(part) = &held_out {
@@ -405,6 +426,22 @@ mod tests {
         let settings = problem.config.decoding.reranker.as_ref().unwrap();
         let fewest = further.folds.iter().map(|fold| n - fold.pairs.len()).min().unwrap();
         assert_eq!(further.compared(settings, n), fewest);
+    }
+
+    /// Models without one part serve all pairs and a fold, those without two serve two folds.
+    #[test]
+    fn folds_share_models() {
+        let hubs = HubConfig { folds: Some(4), ..HubConfig::default() };
+        let problem = problem(Some(hubs));
+        let n = problem.len();
+        let further = FurtherFits::of(&problem).unwrap();
+        let all: Vec<usize> = (0..n).collect();
+        check(&further, &further.model.held_out, &all, &[]);
+        for fold in &further.folds {
+            check(&further, &fold.held_out, &rest(&fold.pairs, n), &fold.pairs);
+        }
+        // of four parts: each of them; and the pairs of parts with the first or the second
+        assert_eq!(further.fits.len(), 4 + 5);
     }
 
     #[test]

@@ -78,6 +78,10 @@ pub trait Learner: Any + Debug + Send + Sync {
 }
 
 /// A [`Learner`] with its training inputs prepared: it makes targets, and is fitted to them.
+///
+/// Where `decoding` needs held-out predictions that the learner does not give ([`Abilities::held_out`]), it is prepared anew
+/// with some of the training pairs, and fitted without a run to the targets of these pairs in the same space: then
+/// [`targets`](Self::targets) is not called, and `evaluator` knows all pairs.
 pub trait Fit {
     /// Name and text of each file of the preparation of inputs, which a run has before it is fitted; those of
     /// [`Predictor::preparation`] (default: none).
