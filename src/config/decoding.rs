@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use smart_default::SmartDefault;
 
 use super::rules::{Rule, check};
-use super::{BeyondConfig, ColumnScaling, Config};
+use super::{BeyondConfig, ColumnScaling, Config, HeldOutPredictions};
 use crate::config::folds::Folds;
 use crate::error::Error;
 
@@ -101,12 +101,11 @@ pub struct RerankerConfig {
     /// How many training pairs a query is compared with.
     #[default(50)]
     pub neighbours: usize,
-    /// Parts of the training pairs.
-    #[default(8)]
-    pub folds: usize,
-    /// How many of these parts are held out and predicted. Each costs a fit.
-    #[default(3)]
-    pub held_out_folds: usize,
+    /// Parts of the training pairs. If left out, 8, and 3 for a learner that is fitted anew for held-out predictions: with as
+    /// many parts as `decoding.hubs` has, models without two of them serve two folds.
+    pub folds: Option<usize>,
+    /// How many of these parts are held out and predicted; 3, if left out. Each costs a fit.
+    pub held_out_folds: Option<usize>,
     /// `false`, with `held_out_folds = 1` and the solver `closed-form`: no further machine is fitted. In the run's own system the
     /// held-out pairs come last, and the system of the others is a block of it. Weights of n-grams that are
     /// learned, and standardised columns, are those of the other pairs in both machines.
@@ -150,7 +149,7 @@ pub struct WordsConfig {
 }
 
 impl RerankerConfig {
-    fn validate(&self) -> Result<(), Error> {
+    fn validate(&self, leaves: HeldOutPredictions) -> Result<(), Error> {
         let Self { candidates, neighbours, refit, networks, .. } = *self;
         let key = |name: &str| format!("decoding.reranker.{name}");
         ensure(candidates > 1, key("candidates"), candidates, "at least 2")?;
@@ -160,14 +159,18 @@ impl RerankerConfig {
             let holds = tolerance > 0.0 && tolerance <= 1000.0;
             ensure(holds, key("spectra.tolerance"), tolerance, "a number above 0, at most 1000")?;
         }
-        self.parts().validate()?;
+        let parts = self.parts(leaves);
+        parts.validate()?;
         let allowed = "true: several parts need a fit each";
-        ensure(refit || self.held_out_folds == 1, key("refit"), refit, allowed)
+        ensure(refit || parts.held_out_folds == 1, key("refit"), refit, allowed)
     }
 
-    /// The parts of the training pairs.
-    pub(crate) fn parts(&self) -> Folds {
-        Folds { key: "decoding.reranker", count: self.folds, held_out_folds: self.held_out_folds }
+    /// The parts of the training pairs, for a learner that leaves such predictions.
+    pub(crate) fn parts(&self, leaves: HeldOutPredictions) -> Folds {
+        let is_fitted_anew = leaves < HeldOutPredictions::Pairs;
+        let count = self.folds.unwrap_or(if is_fitted_anew { 3 } else { 8 });
+        let held_out_folds = self.held_out_folds.unwrap_or(count.min(3));
+        Folds { key: "decoding.reranker", count, held_out_folds }
     }
 }
 
@@ -342,8 +345,9 @@ impl DecodingConfig {
         check(config, "", &rules)
     }
 
-    pub(super) fn validate(&self) -> Result<(), Error> {
-        self.reranker.as_ref().map_or(Ok(()), RerankerConfig::validate)?;
+    /// Checks the settings for a learner that leaves such predictions.
+    pub(super) fn validate(&self, leaves: HeldOutPredictions) -> Result<(), Error> {
+        self.reranker.as_ref().map_or(Ok(()), |reranker| reranker.validate(leaves))?;
         let Some(hubs) = &self.hubs else { return Ok(()) };
         let weights = &hubs.weights;
         let holds = !weights.is_empty() && weights.iter().all(|w| *w >= 0.0 && w.is_finite());

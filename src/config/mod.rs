@@ -168,7 +168,7 @@ impl Config {
         self.check_encoder()?;
         self.training.validate()?;
         self.evaluation.validate()?;
-        self.decoding.validate()?;
+        self.decoding.validate(self.encoder.abilities().held_out)?;
         if let Some(ensemble) = &self.ensemble {
             ensemble.validate()?;
         }

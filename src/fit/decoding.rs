@@ -152,7 +152,9 @@ impl<'a> Corrections<'a> {
         if let Some(folds) = &predicted.folds {
             return Ok(Cow::Borrowed(folds));
         }
-        let folds = settings.parts().draw(&self.problem.dataset, self.problem.config.seed)?;
+        let config = &self.problem.config;
+        let folds = settings.parts(config.encoder.abilities().held_out);
+        let folds = folds.draw(&self.problem.dataset, config.seed)?;
         let allowed = "Some, since Abilities::held_out says that the learner gives them";
         let none = || Error::value("Fit::fold_predictions of the learner", "None", allowed);
         Ok(Cow::Owned(learner.fold_predictions(targets, &folds)?.ok_or_else(none)?))

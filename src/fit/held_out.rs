@@ -142,7 +142,7 @@ impl FurtherFits {
     fn add_folds(&mut self, settings: &RerankerConfig, problem: &Problem) -> Result<(), Error> {
         let config = &problem.config;
         let hubs = config.decoding.hubs.clone().unwrap_or_default();
-        let folds = settings.parts();
+        let folds = settings.parts(self.leaves);
         let all = Folds { held_out_folds: folds.count, ..folds };
         let all = all.draw(&problem.dataset, config.seed)?;
         // in one division of the pairs, a model without two parts serves the folds of both
@@ -213,7 +213,7 @@ impl FurtherFits {
         };
         let of_fold = |fold: &Fold| count(&fold.held_out, self.fits[fold.number].learned.len());
         let folds = self.folds.iter().map(of_fold).min();
-        folds.unwrap_or(settings.parts().rest(n)).min(count(&self.model.held_out, n))
+        folds.unwrap_or(settings.parts(self.leaves).rest(n)).min(count(&self.model.held_out, n))
     }
 
     /// The memory and time of the further fits, where there are some, if `fit` is what the fit of the run's model needs,
@@ -377,8 +377,11 @@ mod tests {
         let kernel = KernelConfig::from(Kernel::Tanimoto);
         let mut config = Config::in_memory(texts, sets, features, kernel, encoder).unwrap();
         config.decoding.hubs = hubs;
-        let reranker = RerankerConfig { folds: 4, held_out_folds: 2, ..RerankerConfig::default() };
-        config.decoding.reranker = Some(reranker);
+        config.decoding.reranker = Some(RerankerConfig {
+            folds: Some(4),
+            held_out_folds: Some(2),
+            ..RerankerConfig::default()
+        });
         let config = config.validate().unwrap();
         let root = config.data_root(None).unwrap();
         let processes = Processes::default();

@@ -42,12 +42,13 @@ pub(super) fn check(settings: &RerankerConfig, compared: usize) -> Result<(), Er
 pub(super) fn need(problem: &Problem, p: usize) -> Option<Need> {
     let config = &problem.config;
     let settings = config.decoding.reranker.as_ref()?;
-    let RerankerConfig { candidates: size, neighbours, held_out_folds, networks, .. } = *settings;
+    let RerankerConfig { candidates: size, neighbours, networks, .. } = *settings;
+    let folds = settings.parts(config.encoder.abilities().held_out);
     let dataset: &Dataset = &problem.dataset;
     let n = problem.len();
-    let part = n - settings.parts().rest(n);
+    let part = n - folds.rest(n);
     let [n, part, p, size, parts, neighbours] =
-        [n, part, p, size, held_out_folds, neighbours].map(|count| count as f64);
+        [n, part, p, size, folds.held_out_folds, neighbours].map(|count| count as f64);
     let candidates = dataset.outputs.candidates.len() as f64;
     let rest = n - part;
     let lists = if settings.spectra.is_some() { 2.0 } else { 1.0 };

@@ -171,7 +171,7 @@ fn a_server_looks_a_second_time_too() {
 fn what_has_no_reranker_is_refused() {
     let sandbox = sandbox();
     for (config, set, says) in [
-        ("bag.toml", "decoding.reranker={neighbours=54}", &["neighbours = 54", "1 to 52"][..]),
+        ("bag.toml", "decoding.reranker={neighbours=54}", &["neighbours = 54", "1 to 40"][..]),
         ("bag.toml", "decoding.reranker={held_out_folds=1, refit=false}", &["decoding.hubs"]),
         ("ridge.toml", "decoding.reranker={candidates=1}", &["candidates = 1", "at least 2"]),
         ("ridge.toml", "decoding.reranker={neighbours=0}", &["neighbours = 0", "at least 1"]),
@@ -233,6 +233,9 @@ fn an_encoder_is_fitted_anew_without_parts_of_the_pairs() {
     // of the validation split with it and without it
     assert!(text.contains("reranker") && text.contains("without="), "{text}");
 
+    // without numbers three encoders for all pairs, which serve the folds too, and one for each two of three parts
+    let look = "decoding.reranker={candidates=5, neighbours=7}";
+    assert!(told(&sandbox, "few", &[look]).contains("further fit 6 of 6"));
     // folds of the reranker and of the hubs are the same, and so is one of the encoders
     let hubs = "decoding.hubs={weights=[0.0], folds=4, held_out_folds=1}";
     let look = "decoding.reranker={candidates=5, neighbours=7, folds=4, held_out_folds=1}";

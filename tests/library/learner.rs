@@ -180,8 +180,8 @@ fn with_reranker(mut config: Config) -> Config {
     config.decoding.reranker = Some(RerankerConfig {
         candidates: 5,
         neighbours: 5,
-        folds: 3,
-        held_out_folds: 2,
+        folds: Some(3),
+        held_out_folds: Some(2),
         ..RerankerConfig::default()
     });
     config.decoding.hubs = Some(HubConfig { neighbours: vec![3], ..HubConfig::default() });

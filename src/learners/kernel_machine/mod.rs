@@ -142,7 +142,8 @@ impl<'a> PreparedMachine<'a> {
         let output = settings.output_matrix.as_ref();
         let output = output.map(|matrix| matrix.coupling(levels, &problem.root)).transpose()?;
         let reranker = config.decoding.reranker.as_ref().filter(|reranker| !reranker.refit);
-        let folds = reranker.map(|reranker| reranker.parts().draw(dataset, config.seed));
+        let folds =
+            reranker.map(|reranker| reranker.parts(settings.held_out()).draw(dataset, config.seed));
         let folds = folds.transpose()?;
         Ok(Self {
             settings,
@@ -181,9 +182,10 @@ impl<'a> PreparedMachine<'a> {
         if !reranker.refit || settings.held_out() < HeldOutPredictions::Parts {
             return None;
         }
-        let rest = reranker.parts().rest(problem.len());
+        let folds = reranker.parts(settings.held_out());
+        let rest = folds.rest(problem.len());
         let Cost { bytes, multiplications } = settings.cost(&fit_size(rest, coordinates));
-        let multiplications = reranker.held_out_folds as f64 * multiplications;
+        let multiplications = folds.held_out_folds as f64 * multiplications;
         let what = "machines without a fold of the pairs";
         Some(Need { multiplications, ..Need::memory("decoding.reranker", what, bytes) })
     }
