@@ -12,7 +12,7 @@ use rand_chacha::ChaCha8Rng;
 /// Returns rows whose blocks are read by a function.
 pub fn through<'a, F>(rows: &'a Features, block: F) -> Through<'a, F>
 where
-    F: Fn(&'a Features, Range<usize>) -> Result<Block<'a>, Error> + Sync,
+    F: Fn(&'a Features, Range<usize>) -> Result<Block<'a>, Error> + Send + Sync,
 {
     Through(rows, block)
 }
@@ -22,7 +22,7 @@ pub struct Through<'a, F>(&'a Features, F);
 
 impl<'a, F> RowSource for Through<'a, F>
 where
-    F: Fn(&'a Features, Range<usize>) -> Result<Block<'a>, Error> + Sync,
+    F: Fn(&'a Features, Range<usize>) -> Result<Block<'a>, Error> + Send + Sync,
 {
     fn len(&self) -> usize {
         self.0.len()
