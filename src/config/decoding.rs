@@ -111,10 +111,6 @@ pub struct RerankerConfig {
     /// learned, and standardised columns, are those of the other pairs in both machines.
     #[default(true)]
     pub refit: bool,
-    /// How many networks are fitted to the held-out predictions, each from other weights; their mean scores the candidates.
-    /// With few training pairs several differ less from one run to another than one does.
-    #[default(1)]
-    pub networks: usize,
     /// The words of a query's text against the structures of candidates; not compared, if left out.
     pub words: Option<WordsConfig>,
     /// A query's spectrum against the fragments of candidates and against training spectra; not compared, if left out.
@@ -150,11 +146,10 @@ pub struct WordsConfig {
 
 impl RerankerConfig {
     fn validate(&self, leaves: HeldOutPredictions) -> Result<(), Error> {
-        let Self { candidates, neighbours, refit, networks, .. } = *self;
+        let Self { candidates, neighbours, refit, .. } = *self;
         let key = |name: &str| format!("decoding.reranker.{name}");
         ensure(candidates > 1, key("candidates"), candidates, "at least 2")?;
         ensure(neighbours > 0, key("neighbours"), neighbours, "at least 1")?;
-        ensure((1..=100).contains(&networks), key("networks"), networks, "1 to 100")?;
         if let Some(SpectraConfig { tolerance }) = self.spectra {
             let holds = tolerance > 0.0 && tolerance <= 1000.0;
             ensure(holds, key("spectra.tolerance"), tolerance, "a number above 0, at most 1000")?;

@@ -42,7 +42,7 @@ pub(super) fn check(settings: &RerankerConfig, compared: usize) -> Result<(), Er
 pub(super) fn need(problem: &Problem, p: usize) -> Option<Need> {
     let config = &problem.config;
     let settings = config.decoding.reranker.as_ref()?;
-    let RerankerConfig { candidates: size, neighbours, networks, .. } = *settings;
+    let RerankerConfig { candidates: size, neighbours, .. } = *settings;
     let folds = settings.parts(config.encoder.abilities().held_out);
     let dataset: &Dataset = &problem.dataset;
     let n = problem.len();
@@ -61,7 +61,7 @@ pub(super) fn need(problem: &Problem, p: usize) -> Option<Need> {
     // predictions of all fits, the outputs and what is compared with them, and the candidates again
     let held = 4.0 * p * (parts * n + 4.0 * n + candidates);
     Some(Need {
-        multiplications: parts * hubs + scoring + networks as f64 * network,
+        multiplications: parts * hubs + scoring + network,
         ..Need::memory("decoding.reranker", "the reranker", held + examples)
     })
 }
@@ -286,7 +286,7 @@ pub(super) fn fit(
             let others = examples.without_first(first.added);
             // a single fold has no others
             let others = if others.is_empty() { &examples } else { &others };
-            let reranker = Reranker::fit(others, first.features, settings.networks, seed)?;
+            let reranker = Reranker::fit(others, first.features, seed)?;
             let pairs = fold.fold.pairs.clone();
             let texts = first.texts.map(|mut texts| {
                 texts.truncate(pairs.len());
@@ -301,7 +301,7 @@ pub(super) fn fit(
     let evidence = training.evidence(&all_pairs);
     let neighbourhood = training.neighbourhood(&held_out.pairs, unit)?;
     let features = RerankerFeatures { neighbourhood, words: training.all_words, evidence };
-    let reranker = Reranker::fit(&examples, features, settings.networks, seed)?;
+    let reranker = Reranker::fit(&examples, features, seed)?;
     info!(queries = examples.len(), "reranker fitted");
     Ok(FittedReranker { reranker, unseen })
 }

@@ -135,7 +135,7 @@ fn massbank_becomes_the_files_of_its_configurations() {
     let config = paragraphs.collect::<String>().replace("size = 800", "size = 30");
     let sizes = ["size = 400", "size = 300", "size = 150"];
     let config = sizes.iter().fold(config, |text, size| text.replace(size, "size = 20"));
-    let config = config.replace("networks = 4", "networks = 2, neighbours = 10");
+    let config = config.replace("folds = 8, held", "neighbours = 10, folds = 8, held");
     sandbox.write("config.toml", &config);
     sandbox.succeed(&["train", "config.toml", "--data", "root", "--out", "run"]);
     let found =

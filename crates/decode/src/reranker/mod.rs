@@ -18,7 +18,7 @@ pub use examples::RerankerExamples;
 use examples::same_kinds;
 use features::FeatureKinds;
 pub use features::{Neighbourhood, RerankerFeatures};
-use network::{Network, Networks};
+use network::Network;
 pub use words::{Lexicon, Words};
 
 use dsokr_core::Error;
@@ -45,8 +45,8 @@ const EVIDENCE: &str = "evidence";
 /// held-out predictions lie nearest to the prediction of the query: [`Neighbourhood`] has the features of a candidate,
 /// to which [`Words`] add what the query's text says about it. The mean over the first candidates of a query is
 /// subtracted from each feature, and the rank of a feature among them is a feature too. A network of one hidden layer,
-/// the same for every candidate, maps the features to u(c); of several networks it is the mean. Each is fitted by maximum
-/// likelihood, the softmax of u over the first candidates of a query ([`Reranker::fit`]).
+/// the same for every candidate, maps the features to u(c). It is fitted by maximum likelihood, the softmax of u over
+/// the first candidates of a query ([`Reranker::fit`]).
 ///
 /// The first `size` distinct rows of a query are ordered by u and have the scores `s₀ + 1 / (1 + max u − u(c))`, where
 /// s₀ is the lowest score among them before. All others keep score and rank, and so does a query's set of first rows.
@@ -57,7 +57,7 @@ const EVIDENCE: &str = "evidence";
 pub struct Reranker {
     size: usize,
     reranker_features: RerankerFeatures,
-    networks: Networks,
+    network: Network,
 }
 
 /// One of the first rows of a query.
@@ -86,32 +86,29 @@ impl Reranker {
     /// The key of the lexicon in the metadata of a file.
     pub const LEXICON: &'static str = "lexicon";
 
-    /// Fits so many networks to examples, each from other weights and with the examples in another order: few examples
-    /// fit networks that differ much, and their mean errs less. `reranker_features` are for later queries, with words and evidence if the examples
+    /// Fits the network to examples. `reranker_features` are for later queries, with words and evidence if the examples
     /// have them.
     ///
     /// # Errors
-    /// [`Error::Inconsistent`] where only one of features and examples has words or evidence; [`Error::TooFew`] for no
-    /// examples, no networks, and fewer than two candidates.
+    /// [`Error::Inconsistent`] where only one of features and examples has words or evidence, for no examples, and for
+    /// fewer than two candidates.
     pub fn fit(
         examples: &RerankerExamples,
         reranker_features: RerankerFeatures,
-        networks: usize,
         seed: u64,
     ) -> Result<Self, Error> {
-        check_least(networks, 1, "no network of a reranker")?;
         check_least(examples.size, 2, format_args!("a reranker of {}", examples.size))?;
         check_least(examples.len(), 1, "no query whose gold is among its first candidates")?;
         same_kinds(examples.kinds, &reranker_features)?;
         let kinds = reranker_features.kinds();
         let few = examples.len() < FEW;
         let used = |feature| !few || kinds.is_first(feature);
-        let networks = Networks::fit(networks, kinds.features(), used, &examples.queries, seed);
-        Ok(Self { size: examples.size, reranker_features, networks })
+        let network = Network::fit(kinds.features(), used, &examples.queries, seed);
+        Ok(Self { size: examples.size, reranker_features, network })
     }
 
-    /// Returns bytes of the examples, and multiplications of [`fit`](Self::fit) of a network, with so many queries whose
-    /// first `size` rows are scored anew, with words or without, and with so many numbers of evidence.
+    /// Returns bytes of the examples, and multiplications of [`fit`](Self::fit), with so many queries whose first
+    /// `size` rows are scored anew, with words or without, and with so many numbers of evidence.
     pub fn cost(queries: f64, size: f64, words: bool, evidence: usize) -> [f64; 2] {
         let rows = queries * size;
         let features = FeatureKinds { words, evidence, first_evidence: 0 }.features();
@@ -175,7 +172,7 @@ impl Reranker {
         first: &[Seen],
         is_single: bool,
     ) -> Result<Vec<f64>, Error> {
-        let logits = self.networks.logits(&self.reranker_features.of(queries, query, first)?);
+        let logits = self.network.logits(&self.reranker_features.of(queries, query, first)?);
         let lowest = first.iter().map(|seen| f64::from(seen.score)).fold(f64::INFINITY, f64::min);
         let best = logits.iter().copied().fold(f64::NEG_INFINITY, f64::max);
         let least = logits.iter().copied().fold(f64::INFINITY, f64::min);
@@ -245,11 +242,11 @@ impl Reranker {
         let Neighbourhood { dim, predictions, outputs, neighbours } =
             &self.reranker_features.neighbourhood;
         let shape = [predictions.len() / dim, *dim];
-        let weights = self.networks.weights();
+        let weights = &self.network.weights;
         let mut tensors = vec![
             Tensor::f32("answers", &shape, predictions),
             Tensor::f32("outputs", &shape, outputs),
-            Tensor::f64("weights", &[weights.len()], &weights),
+            Tensor::f64("weights", &[weights.len()], weights),
         ];
         let mut metadata = metadata.clone();
         metadata.insert(SIZE.to_owned(), self.size.to_string());
@@ -322,11 +319,10 @@ impl Reranker {
         let count = weights.len();
         let reranker_features = RerankerFeatures { neighbourhood, words, evidence };
         let features = reranker_features.kinds().features();
-        let networks = Networks::from_weights(features, &weights).ok_or_else(|| {
-            let each = Network::size(features);
-            bad(format!("{count} weights, expected {each} finite numbers for each network"))
+        let network = Network::from_weights(features, weights.to_vec()).ok_or_else(|| {
+            bad(format!("{count} weights, expected {} finite numbers", Network::size(features)))
         })?;
-        Ok(Self { size, reranker_features, networks })
+        Ok(Self { size, reranker_features, network })
     }
 }
 

@@ -1,6 +1,6 @@
 //! The network that maps the features of a candidate to its logit.
 
-use dsokr_core::random::{finalise, generator, shuffle, unit};
+use dsokr_core::random::{generator, shuffle, unit};
 use rayon::prelude::*;
 
 /// The purpose of the draws. It is the reranker's former name: another one would change every fitted reranker.
@@ -31,52 +31,6 @@ impl WeightRanges {
     fn for_features(features: usize) -> Self {
         let bias = features + features * HIDDEN;
         Self { input: features, bias, output: bias + HIDDEN, trained: bias + 2 * HIDDEN }
-    }
-}
-
-/// Several networks that start from different weights; their logits are averaged.
-#[derive(Clone, Debug, PartialEq)]
-pub(super) struct Networks(Vec<Network>);
-
-impl Networks {
-    /// Creates `count` networks, as [`Network::fit`] does.
-    pub(super) fn fit(
-        count: usize,
-        features: usize,
-        used: impl Fn(usize) -> bool,
-        queries: &[(Vec<f32>, usize)],
-        seed: u64,
-    ) -> Self {
-        let network = |at| {
-            let seed = if at == 0 { seed } else { finalise(seed ^ finalise(at as u64)) };
-            Network::fit(features, &used, queries, seed)
-        };
-        Self((0..count).map(network).collect())
-    }
-
-    /// Creates networks of stored weights, one after the other; none for a wrong number, or one that is not finite.
-    pub(super) fn from_weights(features: usize, weights: &[f64]) -> Option<Self> {
-        let parts = weights.chunks(Network::size(features));
-        let networks = parts.map(|part| Network::from_weights(features, part.to_vec()));
-        let networks = networks.collect::<Option<Vec<Network>>>()?;
-        (!networks.is_empty()).then_some(Self(networks))
-    }
-
-    /// Returns the weights of all networks, one after the other.
-    pub(super) fn weights(&self) -> Vec<f64> {
-        self.0.iter().flat_map(|network| &network.weights).copied().collect()
-    }
-
-    /// Returns the mean logits of rows of features.
-    pub(super) fn logits(&self, features: &[f32]) -> Vec<f64> {
-        let mut networks = self.0.iter().map(|network| network.logits(features));
-        let mut sums = networks.next().unwrap_or_default();
-        for logits in networks {
-            sums.iter_mut().zip(logits).for_each(|(sum, logit)| *sum += logit);
-        }
-        let count = self.0.len() as f64;
-        sums.iter_mut().for_each(|sum| *sum /= count);
-        sums
     }
 }
 

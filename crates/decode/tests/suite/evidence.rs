@@ -95,7 +95,7 @@ fn what_only_texts_say_is_learned_from_all_candidates_and_from_lists() {
     let first = |ranks: &[Option<Rank>]| {
         ranks.iter().flatten().filter(|rank| rank.above() == 0 && rank.tied() == 1).count()
     };
-    for (listed, networks) in [(false, 1), (true, 1), (false, 3)] {
+    for listed in [false, true] {
         let reranker_features = features(Some(2));
         let mut examples = RerankerExamples::new(6);
         // from 30 queries the network would take only 16 steps
@@ -110,7 +110,7 @@ fn what_only_texts_say_is_learned_from_all_candidates_and_from_lists() {
             }
         }
         assert_eq!(examples.len(), 20 * GROUPS);
-        let reranker = Reranker::fit(&examples, reranker_features, networks, 0).unwrap();
+        let reranker = Reranker::fit(&examples, reranker_features, 0).unwrap();
         assert!(reranker.reads_texts() && reranker.words().is_none());
         let pool = if listed { Pool::PerQuery(&lists) } else { Pool::Shared };
         let expected = ranks(&reranker, &candidates, pool);
@@ -160,7 +160,7 @@ fn features_and_texts_must_fit() {
     let error = message(examples.add(&queries, &gold, &candidates, &features(None)));
     let says = "a reranker has examples with 1 numbers of evidence and features with 0";
     assert_eq!(error, says);
-    assert_eq!(message(Reranker::fit(&examples, features(None), 1, 0)), says);
+    assert_eq!(message(Reranker::fit(&examples, features(None), 0)), says);
     let questions = vec!["?".to_owned(); GROUPS];
     let questions = Queries::new(2, &z)
         .unwrap()

@@ -118,8 +118,8 @@ fn reranker(candidates: &Candidates) -> Reranker {
     let without = RerankerFeatures { words: None, ..reranker_features.clone() };
     let error = message(examples.add(&queries, &gold, candidates, &without));
     assert_eq!(error, "a reranker has examples with words and features without words");
-    assert_eq!(error, message(Reranker::fit(&examples.without_first(1), without, 1, 0)));
-    Reranker::fit(&examples, reranker_features, 1, 0).unwrap()
+    assert_eq!(error, message(Reranker::fit(&examples.without_first(1), without, 0)));
+    Reranker::fit(&examples, reranker_features, 0).unwrap()
 }
 
 fn ranks(
@@ -245,7 +245,7 @@ fn weights_are_logarithms_of_counts_over_expected_counts() {
     let mut examples = RerankerExamples::new(6);
     let queries = Queries::new(2, &z).unwrap();
     examples.add(&queries.with_texts(&texts).unwrap(), &gold, &plain, &reranker_features).unwrap();
-    Reranker::fit(&examples, reranker_features, 1, 0)
+    Reranker::fit(&examples, reranker_features, 0)
         .unwrap()
         .save(&file, &Default::default())
         .unwrap();

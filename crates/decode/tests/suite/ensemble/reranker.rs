@@ -23,7 +23,7 @@ fn fitted(predictions: &Queries, candidates: &Candidates) -> Reranker {
     assert!(examples.len() > 2);
     assert_eq!(examples.without_first(2).len(), examples.len() - 2);
     assert!(examples.without_first(99).is_empty());
-    Reranker::fit(&examples, reranker_features, 1, 0).unwrap()
+    Reranker::fit(&examples, reranker_features, 0).unwrap()
 }
 
 #[test]
