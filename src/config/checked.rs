@@ -28,7 +28,7 @@ pub struct Checked {
 /// Two configurations are equal if their values are, wherever they were read from.
 impl PartialEq for Checked {
     fn eq(&self, other: &Self) -> bool {
-        self.config == other.config
+        self.resolved() == other.resolved()
     }
 }
 
@@ -102,9 +102,24 @@ impl Checked {
     /// # Errors
     /// [`Error::Serialise`]; a configuration that was read from TOML can be written.
     pub fn to_toml(&self) -> Result<String, Error> {
+        Ok(toml::to_string(&self.resolved())?)
+    }
+
+    /// The configuration with the defaults that follow from other keys. They are left out of one with members, which have
+    /// their own.
+    fn resolved(&self) -> Config {
+        if self.ensemble.is_some() {
+            return self.config.clone();
+        }
         let training = self.training.clone().resolved();
-        let resolved = Config { training, ..self.config.clone() };
-        Ok(toml::to_string(&resolved)?)
+        let mut resolved = Config { training, ..self.config.clone() };
+        let leaves = self.encoder.abilities().held_out;
+        if let Some(reranker) = &mut resolved.decoding.reranker {
+            let parts = reranker.parts(leaves);
+            reranker.folds = Some(parts.count);
+            reranker.held_out_folds = Some(parts.held_out_folds);
+        }
+        resolved
     }
 
     /// The configuration as a table of TOML, every default written out.

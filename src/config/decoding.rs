@@ -85,8 +85,8 @@ pub struct HubConfig {
 /// predictions lie nearest to the prediction for the query. The other candidates keep their ranks.
 ///
 /// The network learns from training pairs: the learner is fitted once more for each of the `held_out_folds`, without its
-/// pairs, for which it then predicts. The validation split plays no part. Predictions are coordinates of a basis, of one model
-/// or of a member of an ensemble.
+/// pairs, for which it then predicts. The validation split plays no part, but for encoders, of which each fit keeps its best
+/// evaluation. Predictions are coordinates of a basis, of one model or of a member of an ensemble.
 ///
 /// What a query is compared with are held-out predictions too, in the run and in each fold. A kernel machine with the solver
 /// `closed-form` or `sketched` knows them. For any other learner `folds`, `held_out_folds` and `refit` of `decoding.hubs` say

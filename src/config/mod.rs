@@ -48,7 +48,7 @@ pub use predictions::{EmbeddingConfig, Lambda, LambdaChoice, PredictionsConfig};
 pub use reference::reference;
 
 use dsokr_data::config::DataConfig;
-use dsokr_data::{Dataset, Source, SplitName};
+use dsokr_data::{Dataset, InputKind, Source, SplitName};
 use dsokr_decode::MissingGold;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -256,6 +256,12 @@ impl Config {
                 key: "decoding.hubs.refit",
                 refused_when: leaves_them && hubs.is_some_and(|hubs| hubs.refit.is_some()),
                 because: leaves,
+            },
+            Rule {
+                key: "decoding.hubs.refit",
+                refused_when: hubs.is_some_and(|hubs| hubs.refit == Some(false))
+                    && self.data.facts().inputs == InputKind::Kernels,
+                because: "the kernel values of data.inputs are those with all training pairs; set it to true",
             },
         ];
         let needs_held_out = [

@@ -187,7 +187,12 @@ impl FurtherFits {
     /// A pair out of range.
     pub fn problem(&self, problem: &Problem) -> Result<Option<Problem>, Error> {
         let is_part = self.model.learned.len() < problem.len();
-        is_part.then(|| problem.with_pairs(&self.model.learned)).transpose()
+        if !is_part {
+            return Ok(None);
+        }
+        let learned = &self.model.learned;
+        let (config, _) = problem.config.for_pairs(learned.len())?;
+        Ok(Some(problem.with_pairs(learned)?.under(config)))
     }
 
     /// The targets of the run's model, where that does not learn all pairs.
@@ -319,7 +324,7 @@ impl FurtherFits {
         let targets = targets.select(learned)?;
         let mut learner = problem.config.encoder.learner().prepare(&problem)?;
         learner.start(&targets)?;
-        let fitted = learner.fit(&targets, evaluator, None, observer)?;
+        let fitted = learner.fit(&targets, evaluator, None, observer).map_err(without_state)?;
         let ids = &all.dataset.train.ids;
         let split = all.dataset.pairs_among(predicted, learned)?;
         let predictions = fitted.predictor.predict(&split)?;
@@ -328,6 +333,19 @@ impl FurtherFits {
             HeldOut { pairs, ..left }
         });
         Ok(Refitted { predicted: HeldOut::new(predicted.clone(), ids, predictions), held_out })
+    }
+}
+
+/// The error of a further fit, which keeps no state: a resumed run makes the fit again.
+fn without_state(error: Error) -> Error {
+    use dsokr_train::Error::{Diverged, Interrupted};
+    match error {
+        Error::Train(Diverged { what, step, learning_rate, .. }) => {
+            let what = format!("{what}, in a fit without a part of the pairs");
+            Error::Train(Diverged { what, step, learning_rate, kept: None })
+        }
+        Error::Train(Interrupted { .. }) => dsokr_core::Error::Cancelled.into(),
+        other => other,
     }
 }
 

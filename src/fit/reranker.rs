@@ -267,11 +267,18 @@ pub(super) fn fit(
     let outputs = targets.coordinates()?;
     let training = Training { settings, texts, all_words, problem, outputs, candidates };
 
+    let keeps_unseen = problem.config.decoding.held_out;
+    let halves = match folds {
+        [fold] if keeps_unseen => halves(fold, problem),
+        _ => None,
+    };
+    let folds = halves.as_ref().map_or(folds, |halves| &halves[..]);
+
     let mut examples = RerankerExamples::new(settings.candidates);
     let mut first: Option<FoldExamples> = None;
     for fold in folds {
         let added = training.add_fold(fold, &mut examples)?;
-        if first.is_none() && problem.config.decoding.held_out {
+        if first.is_none() && keeps_unseen {
             first = Some(added);
         }
     }
@@ -284,9 +291,7 @@ pub(super) fn fit(
     let unseen = match (first, folds.first()) {
         (Some(first), Some(fold)) => {
             let others = examples.without_first(first.added);
-            // a single fold has no others
-            let others = if others.is_empty() { &examples } else { &others };
-            let reranker = Reranker::fit(others, first.features, seed)?;
+            let reranker = Reranker::fit(&others, first.features, seed)?;
             let pairs = fold.fold.pairs.clone();
             let texts = first.texts.map(|mut texts| {
                 texts.truncate(pairs.len());
@@ -304,6 +309,28 @@ pub(super) fn fit(
     let reranker = Reranker::fit(&examples, features, seed)?;
     info!(queries = examples.len(), "reranker fitted");
     Ok(FittedReranker { reranker, unseen })
+}
+
+/// The halves of a single fold, so that there is a reranker which has not seen one of them. Pairs of one output are in the
+/// same half. None where all have one.
+fn halves(fold: &FoldPredictions, problem: &Problem) -> Option<[FoldPredictions; 2]> {
+    let outputs = &problem.dataset.train.outputs;
+    let mut different: Vec<Option<usize>> =
+        fold.fold.pairs.iter().map(|&pair| outputs[pair]).collect();
+    different.sort_unstable();
+    different.dedup();
+    if different.len() < 2 {
+        return None;
+    }
+    let half = |at: usize| {
+        let is_in = |&pair: &usize| {
+            different.binary_search(&outputs[pair]).is_ok_and(|place| place % 2 == at)
+        };
+        let pairs: Vec<usize> = fold.fold.pairs.iter().copied().filter(is_in).collect();
+        FoldPredictions { fold: fold.fold.select(&pairs), ..fold.clone() }
+    };
+    let first = FoldPredictions { fitted_pairs: Vec::new(), fitted: Vec::new(), ..half(0) };
+    Some([first, half(1)])
 }
 
 impl Training<'_> {

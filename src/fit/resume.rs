@@ -29,6 +29,25 @@ const CHANGEABLE: [&str; 14] = [
     "evaluation.batch",
 ];
 
+/// Those that say when states are stored and how many inputs are encoded at once: no model depends on them.
+const OF_THE_RUN: [&str; 4] = [
+    "training.checkpoint_seconds",
+    "training.checkpoint_every",
+    "training.checkpoints",
+    "evaluation.batch",
+];
+
+/// Those that make the learning rate of a step.
+const OF_RATES: [&str; 7] = [
+    "training.learning_rate",
+    "training.warmup",
+    "training.decay",
+    "training.floor",
+    "training.cooldown",
+    "training.plateau_patience",
+    "training.plateau_factor",
+];
+
 /// A value of the configuration that differs from that of the run: a line of `changes.jsonl`.
 #[derive(Clone, Debug, Serialize)]
 struct Change {
@@ -70,7 +89,16 @@ impl Resumed {
         if self.changes.is_empty() {
             return Ok(());
         }
-        run.forget_fits()?;
+        let changes_fits =
+            self.changes.iter().any(|change| !OF_THE_RUN.contains(&change.key.as_str()));
+        if changes_fits {
+            run.forget_fits()?;
+        }
+        let changes_rate =
+            self.changes.iter().any(|change| OF_RATES.contains(&change.key.as_str()));
+        if changes_rate {
+            run.forget_fixed_rate()?;
+        }
         let step = run.last_checkpoint()?.map_or(0, |checkpoint| checkpoint.step);
         run.reopen()?;
         run.forget_best_behind()?;

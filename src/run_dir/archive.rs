@@ -53,6 +53,7 @@ pub fn pack(run: &Path, archive: &Path) -> Result<(), Error> {
         encoder.include_checksum(true)?;
         let mut tar = tar::Builder::new(encoder);
         tar.mode(tar::HeaderMode::Deterministic);
+        tar.sparse(false);
         for file in &files {
             tar.append_path_with_name(folder.join(file), root.join(file))?;
         }
@@ -112,10 +113,10 @@ fn check_headers(archive: &Path) -> Result<(), Error> {
     for entry in tar.entries().map_err(damaged(archive))?.raw(true) {
         let mut entry = entry.map_err(damaged(archive))?;
         let kind = entry.header().entry_type();
-        let is_name = kind.is_gnu_longname()
-            || kind.is_gnu_longlink()
-            || kind.is_pax_local_extensions()
-            || kind.is_pax_global_extensions();
+        let is_name = kind.is_gnu_longname() || kind.is_gnu_longlink();
+        let is_pax = kind.is_pax_local_extensions() || kind.is_pax_global_extensions();
+        // which could say other sizes than the headers that are read here
+        ensure_run(!is_pax, archive, "it has headers of the format pax: not an archive of a run")?;
         let message = "an entry has a name of more than 64 KiB: not an archive of a run";
         ensure_run(!is_name || entry.size() <= LONGEST_NAME, archive, message)?;
         let read = io::copy(&mut entry, &mut io::sink()).map_err(damaged(archive))?;

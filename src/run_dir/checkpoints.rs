@@ -5,7 +5,7 @@ use std::fs::{self, File};
 use std::io;
 
 use dsokr_core::store::write_atomically;
-use dsokr_train::Checkpoint;
+use dsokr_train::{Checkpoint, RateChange};
 use tracing::warn;
 
 use super::{CHECKPOINT, CHECKPOINTS, RunDir};
@@ -62,6 +62,18 @@ impl RunDir {
         Ok(write_atomically(&named(checkpoint.step), |copy| {
             io::copy(&mut File::open(&last)?, copy).map(drop)
         })?)
+    }
+
+    /// Goes back to the rates of the schedule where an observer has set a rate of its own.
+    pub(crate) fn forget_fixed_rate(&self) -> Result<(), Error> {
+        let Some(mut last) = self.last_checkpoint()? else { return Ok(()) };
+        let RateChange::Fixed(rate) = last.rate else { return Ok(()) };
+        warn!(
+            rate,
+            "the learning rate that a callback has set is given up for that of the settings"
+        );
+        last.rate = RateChange::Factor(1.0);
+        Ok(last.save(&self.path().join(CHECKPOINT), self.space())?)
     }
 
     /// Forgets the best evaluation of a training that goes on with other settings, where it lies behind the last state: its

@@ -182,11 +182,16 @@ fn a_kernel_from_a_file_has_the_reranker_of_that_kernel() {
             values.map(|value| f32::from_le_bytes(*value)).collect::<Vec<f32>>()
         };
         let expected = predictions("runs/vectors");
-        for (found, expected) in predictions("runs/kernels").iter().zip(&expected) {
+        let found = predictions("runs/kernels");
+        assert!(!found.is_empty() && found.len() == expected.len());
+        for (found, expected) in found.iter().zip(&expected) {
             assert!((found - expected).abs() < 1e-4, "{found} {expected} of {solver:?}");
         }
         fs::remove_dir_all(sandbox.path("runs")).unwrap();
     }
+    let once = "decoding.hubs={folds=4, held_out_folds=1, refit=false}";
+    let arguments = ["train", "kernels.toml", "--set", UNIFORM, "--set", LIPSCHITZ, "--set", once];
+    sandbox.fail(&arguments, 2, &["decoding.hubs.refit = false", "set it to true"]);
 }
 
 #[test]

@@ -133,6 +133,11 @@ fn a_reranker_needs_no_further_fit() {
     for (found, expected) in found.iter().zip(&expected) {
         assert!((found - expected).abs() < 1e-5, "{found} {expected}");
     }
+    // the reranker that has not seen some pairs has learned from a half of the 15, and is judged by the other one
+    let bytes = fs::read(sandbox.path("own/held-out.safetensors")).unwrap();
+    let file = safetensors::SafeTensors::deserialize(&bytes).unwrap();
+    let unseen = file.tensor("unseen_pairs").unwrap().shape()[0];
+    assert!((7..=8).contains(&unseen), "{unseen}");
 }
 
 #[test]

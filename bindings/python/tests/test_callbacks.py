@@ -109,7 +109,7 @@ def test_parameters_are_those_of_the_step(config, tmp_path):
 
     for seen, factor, name in ((first, 1.0, "first"), (second, 1.0, "second"), (halved, 0.5, "halved")):
         train(config, tmp_path / name, on_step=keep(seen, factor))
-    assert set(first[0]) == {"encoder.table", "encoder.bias"} or len(first[0]) >= 2
+    assert len(first[0]) >= 2 and all(name.startswith("encoder.") for name in first[0])
     for name, before in first[0].items():
         after = first[1][name]
         assert before.dtype == np.float32 and np.array_equal(after, second[1][name])

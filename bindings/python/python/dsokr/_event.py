@@ -21,6 +21,10 @@ class Event(dict[str, Any]):
         super().__init__(numbers)
         self._control = control
 
+    def __reduce__(self) -> tuple[type[dict[str, Any]], tuple[dict[str, Any]]]:
+        # a copy, or one for another process, holds the numbers alone
+        return dict, (dict(self),)
+
     @property
     def step(self) -> int:
         """The number of steps done."""

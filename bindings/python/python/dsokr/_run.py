@@ -165,7 +165,7 @@ def fit(
                 encoder=encoder,
             )
     except BaseException:
-        if not has_run and not any((run / name).exists() for name in ("checkpoint/last.safetensors", "report.json")):
+        if not has_run and not any((run / name).exists() for name in ("checkpoint/last.safetensors", "metrics.json")):
             # nothing is lost: the run has no state to go on from
             shutil.rmtree(run, ignore_errors=True)
             table.unlink(missing_ok=True)

@@ -110,13 +110,13 @@ fn what_is_wrong_has_its_line_and_its_spectrum() {
             "a.mgf",
             "0.25",
             "-1",
-            "a.mgf:13: spectrum \"one\": a peak's intensity \"-1\" is not a number from 0 on",
+            "a.mgf:13: spectrum \"one\": a peak's intensity \"-1\" is not a number from 0 to 1e30",
         ),
         (
             "a.mgf",
             "0.25",
             "NaN",
-            "a.mgf:13: spectrum \"one\": a peak's intensity \"NaN\" is not a number from 0 on",
+            "a.mgf:13: spectrum \"one\": a peak's intensity \"NaN\" is not a number from 0 to 1e30",
         ),
         (
             "a.mgf",
