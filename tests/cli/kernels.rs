@@ -190,7 +190,9 @@ fn a_kernel_from_a_file_has_the_reranker_of_that_kernel() {
         fs::remove_dir_all(sandbox.path("runs")).unwrap();
     }
     let once = "decoding.hubs={folds=4, held_out_folds=1, refit=false}";
-    let arguments = ["train", "kernels.toml", "--set", UNIFORM, "--set", LIPSCHITZ, "--set", once];
+    let mut arguments = vec!["train", "kernels.toml"];
+    let settings = ["sketch.full=false", "sketch.size=20", UNIFORM, LIPSCHITZ, once];
+    arguments.extend(settings.iter().flat_map(|setting| ["--set", setting]));
     sandbox.fail(&arguments, 2, &["decoding.hubs.refit = false", "set it to true"]);
 }
 
