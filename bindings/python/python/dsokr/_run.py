@@ -66,6 +66,8 @@ def train(
     step with "step", "epoch", "loss" and "learning_rate". Both may ask the training for something: ``event.stop()`` ends it
     as an early stop does, ``event.set_learning_rate(1e-4)`` and ``event.scale_learning_rate(0.5)`` change the rate of
     further steps, ``event.evaluate()`` asks for an evaluation after the step, and ``event.parameters()`` are the model's.
+    Trainings of an ensemble's members tell of evaluations alone. Fits without a part of the pairs, by which an encoder's hubs
+    and reranker learn, tell of theirs too, although they are no lines of the log.
     Ctrl-C, or an exception of a callback, interrupts training after the step at hand and keeps its state for ``resume``.
     """
     changes = dict(set or {})
