@@ -140,7 +140,9 @@ fn a_training_goes_on_after_signals_lost_nodes_and_with_other_ranks() {
         std::thread::sleep(Duration::from_millis(100));
     }
     let log = sandbox.read("run.log");
-    assert!(log.contains("stopped by SIGTERM") && log.contains("the state is saved"), "{log}");
+    // of several ranks it is MPI that ends the job
+    let said = if ranks == 1 { "stopped by SIGTERM" } else { "rank 0: error: interrupted at step" };
+    assert!(log.contains(said) && log.contains("the state is saved"), "{log}");
     cluster.finish(&sandbox, &job, "run");
     let resumed: Value = serde_json::from_str(&sandbox.read("run/metrics.json")).unwrap();
     if ranks == 1 {
@@ -155,7 +157,8 @@ fn a_training_goes_on_after_signals_lost_nodes_and_with_other_ranks() {
     let node = cluster.ask(&sandbox, &["sinfo", "--noheader", "--format=%n"]);
     let node = format!("NodeName={node}");
     cluster.ask(&sandbox, &["scontrol", "update", &node, "State=DOWN", "Reason=lost"]);
-    cluster.ask(&sandbox, &["scontrol", "update", &node, "State=RESUME"]);
+    // it may have come back by itself
+    cluster.run(&sandbox, &["scontrol", "update", &node, "State=RESUME"]);
     cluster.finish(&sandbox, &job, "lost");
     assert_eq!(epochs("lost"), epochs("whole"));
 
