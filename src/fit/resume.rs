@@ -101,7 +101,7 @@ impl Resumed {
         }
         let step = run.last_checkpoint()?.map_or(0, |checkpoint| checkpoint.step);
         run.reopen()?;
-        run.forget_best_behind()?;
+        run.forget_later_best()?;
         self.change(run, config, Some(step))
     }
 

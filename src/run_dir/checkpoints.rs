@@ -28,8 +28,8 @@ impl RunDir {
         Ok(Some(Checkpoint::load(&self.path().join(CHECKPOINT), self.space())?))
     }
 
-    /// Writes the last state, and as that of its step too where `kept` are more than one. Of these the last ones stay, and
-    /// none that lies behind the state.
+    /// Writes the last state, and a file with the name of its step too where more than one is `kept`. The last ones of these
+    /// stay, and none of a later step.
     pub(super) fn save_checkpoint(
         &self,
         checkpoint: &Checkpoint,
@@ -47,8 +47,8 @@ impl RunDir {
             steps.extend(number.and_then(|number| number.parse::<u64>().ok()));
         }
         let remove = |step: u64| fs::remove_file(named(step)).map_err(Error::io(&named(step)));
-        for behind in steps.split_off(&checkpoint.step) {
-            remove(behind)?;
+        for later in steps.split_off(&checkpoint.step) {
+            remove(later)?;
         }
         let before = kept.saturating_sub(1);
         while steps.len() > before {
@@ -76,9 +76,9 @@ impl RunDir {
         Ok(last.save(&self.path().join(CHECKPOINT), self.space())?)
     }
 
-    /// Forgets the best evaluation of a training that goes on with other settings, where it lies behind the last state: its
-    /// parameters are then those of a training that is given up.
-    pub(crate) fn forget_best_behind(&self) -> Result<(), Error> {
+    /// Forgets the best evaluation of a training that goes on with other settings, where it is of a later step than the
+    /// last state: its parameters are then those of a training that is given up.
+    pub(crate) fn forget_later_best(&self) -> Result<(), Error> {
         let Some(mut last) = self.last_checkpoint()? else { return Ok(()) };
         let log = self.log()?.unwrap_or_default();
         let Some(best) = log.iter().rev().find(|line| line.best) else { return Ok(()) };
@@ -88,7 +88,7 @@ impl RunDir {
         warn!(
             step = last.step,
             best = best.step,
-            "the best evaluation lies behind the checkpoint and is given up; the next one is the best so far"
+            "the best evaluation is of a later step than the checkpoint and is given up; the next one is the best so far"
         );
         last.best = None;
         last.stale = 0;
