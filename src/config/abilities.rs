@@ -49,7 +49,7 @@ pub struct Abilities<'a> {
 }
 
 /// Predictions for training inputs by models that were not fitted to their pair, which a learner gives at less than the cost
-/// of further fits, each kind with those before it.
+/// of further fits. A learner that gives one kind gives the kinds before it, too.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum HeldOutPredictions {
     /// None: `decoding.hubs`, `decoding.held_out` and `decoding.reranker` have it fitted anew.

@@ -72,10 +72,14 @@ pub(crate) fn repeated(learned: &[usize]) -> Vec<usize> {
 
 /// The others of n pairs.
 pub(crate) fn rest(held: &[usize], n: usize) -> Vec<usize> {
-    (0..n).filter(|pair| held.binary_search(pair).is_err()).collect()
+    outside(0..n, held)
 }
 
 /// The pairs that are not in a part of them.
 pub(crate) fn without(pairs: &[usize], part: &[usize]) -> Vec<usize> {
-    pairs.iter().copied().filter(|pair| part.binary_search(pair).is_err()).collect()
+    outside(pairs.iter().copied(), part)
+}
+
+fn outside(pairs: impl Iterator<Item = usize>, part: &[usize]) -> Vec<usize> {
+    pairs.filter(|pair| part.binary_search(pair).is_err()).collect()
 }

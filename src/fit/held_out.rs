@@ -70,9 +70,10 @@ struct Refitted {
 
 /// Held-out predictions for training pairs.
 pub(crate) struct Predicted {
-    /// Those that correct candidates for hubs, and that queries are compared with; none where the configuration needs none.
+    /// The predictions that correct candidates for hubs, and that queries are compared with; none where the configuration
+    /// does not need them.
     pub held_out: Option<HeldOut>,
-    /// Those of each fold that a reranker learns from; none where the learner gives them.
+    /// The predictions for each fold that a reranker learns from; none where the fit of the learner leaves them.
     pub folds: Option<Vec<FoldPredictions>>,
 }
 
@@ -272,14 +273,14 @@ impl FurtherFits {
                 Some(run) => run.kept_fit(number, targets.space.width())?,
                 None => None,
             };
-            let made = match kept {
+            let fit = match kept {
                 Some(predicted) => Refitted { predicted, held_out: None },
                 None => self.refit(number, targets, evaluator, observer)?,
             };
-            if let (Some(run), None) = (run, &made.held_out) {
-                run.keep_fit(number, &made.predicted)?;
+            if let (Some(run), None) = (run, &fit.held_out) {
+                run.keep_fit(number, &fit.predicted)?;
             }
-            refitted.push(made);
+            refitted.push(fit);
         }
         let ids = &problem.dataset.train.ids;
         let of_model = |part: &[usize]| {

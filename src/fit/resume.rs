@@ -12,41 +12,39 @@ use crate::run_dir::{CHECKPOINTS, RunDir, RunLock};
 
 /// Settings of the optimisation that a resumed training may change, each named by an override: they do
 /// not change what the run is.
-const CHANGEABLE: [&str; 14] = [
-    "training.learning_rate",
-    "training.clip",
-    "training.warmup",
-    "training.decay",
-    "training.floor",
-    "training.cooldown",
-    "training.plateau_patience",
-    "training.plateau_factor",
-    "training.epochs",
-    "training.patience",
-    "training.checkpoint_seconds",
-    "training.checkpoint_every",
-    "training.checkpoints",
-    "evaluation.batch",
+const CHANGEABLE: [(&str, Affects); 14] = [
+    ("training.learning_rate", Affects::Rate),
+    ("training.clip", Affects::Steps),
+    ("training.warmup", Affects::Rate),
+    ("training.decay", Affects::Rate),
+    ("training.floor", Affects::Rate),
+    ("training.cooldown", Affects::Rate),
+    ("training.plateau_patience", Affects::Rate),
+    ("training.plateau_factor", Affects::Rate),
+    ("training.epochs", Affects::Steps),
+    ("training.patience", Affects::Steps),
+    ("training.checkpoint_seconds", Affects::NoModel),
+    ("training.checkpoint_every", Affects::NoModel),
+    ("training.checkpoints", Affects::NoModel),
+    ("evaluation.batch", Affects::NoModel),
 ];
 
-/// Those that say when states are stored and how many inputs are encoded at once: no model depends on them.
-const OF_THE_RUN: [&str; 4] = [
-    "training.checkpoint_seconds",
-    "training.checkpoint_every",
-    "training.checkpoints",
-    "evaluation.batch",
-];
+/// What a setting of the optimisation affects.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Affects {
+    /// The learning rate of the schedule.
+    Rate,
+    /// The steps in a different way, or their number.
+    Steps,
+    /// When states are stored, or how many inputs are encoded at once.
+    NoModel,
+}
 
-/// Those that make the learning rate of a step.
-const OF_RATES: [&str; 7] = [
-    "training.learning_rate",
-    "training.warmup",
-    "training.decay",
-    "training.floor",
-    "training.cooldown",
-    "training.plateau_patience",
-    "training.plateau_factor",
-];
+/// What a key affects; none of one that may not change.
+fn affects(key: &str) -> Option<Affects> {
+    let (_, affects) = CHANGEABLE.iter().find(|(changeable, _)| *changeable == key)?;
+    Some(*affects)
+}
 
 /// A value of the configuration that differs from that of the run: a line of `changes.jsonl`.
 #[derive(Clone, Debug, Serialize)]
@@ -89,19 +87,17 @@ impl Resumed {
         if self.changes.is_empty() {
             return Ok(());
         }
-        let changes_fits =
-            self.changes.iter().any(|change| !OF_THE_RUN.contains(&change.key.as_str()));
-        if changes_fits {
+        let affected = |what| self.changes.iter().any(|change| affects(&change.key) == Some(what));
+        let changes_rate = affected(Affects::Rate);
+        if changes_rate || affected(Affects::Steps) {
             run.forget_fits()?;
         }
-        let changes_rate =
-            self.changes.iter().any(|change| OF_RATES.contains(&change.key.as_str()));
-        if changes_rate {
-            run.forget_fixed_rate()?;
-        }
-        let step = run.last_checkpoint()?.map_or(0, |checkpoint| checkpoint.step);
+        let last = run.last_checkpoint()?;
+        let step = last.as_ref().map_or(0, |checkpoint| checkpoint.step);
         run.reopen()?;
-        run.forget_later_best()?;
+        if let Some(last) = last {
+            run.adapt_checkpoint(last, changes_rate)?;
+        }
         self.change(run, config, Some(step))
     }
 
@@ -133,7 +129,7 @@ fn changes(run: &RunDir, config: &Checked) -> Result<Vec<Change>, Error> {
     let raised = changes.iter().any(Change::raises_epochs) && run.has_checkpoint();
     let goes_on = raised || run.report()?.is_none();
     for Change { key, before, now, .. } in &changes {
-        let changeable = CHANGEABLE.contains(&key.as_str());
+        let changeable = affects(key).is_some();
         let hint = match (changeable, goes_on, config.is_set(key)) {
             (true, true, true) => continue,
             (true, false, _) => {
@@ -165,7 +161,7 @@ fn changes(run: &RunDir, config: &Checked) -> Result<Vec<Change>, Error> {
 /// A run whose configuration cannot be read.
 pub(super) fn are_settings(run: &RunDir, config: &Checked) -> Result<bool, Error> {
     let changes = differing(run, config)?;
-    let setting = |key: &str| CHANGEABLE.contains(&key) && config.is_set(key);
+    let setting = |key: &str| affects(key).is_some() && config.is_set(key);
     Ok(!changes.is_empty() && changes.iter().all(|change| setting(&change.key)))
 }
 

@@ -64,35 +64,39 @@ impl RunDir {
         })?)
     }
 
-    /// Goes back to the rates of the schedule where an observer has set a rate of its own.
-    pub(crate) fn forget_fixed_rate(&self) -> Result<(), Error> {
-        let Some(mut last) = self.last_checkpoint()? else { return Ok(()) };
-        let RateChange::Fixed(rate) = last.rate else { return Ok(()) };
-        warn!(
-            rate,
-            "the learning rate that a callback has set is given up for that of the settings"
-        );
-        last.rate = RateChange::Factor(1.0);
-        Ok(last.save(&self.path().join(CHECKPOINT), self.space())?)
-    }
-
-    /// Forgets the best evaluation of a training that goes on with other settings, where it is of a later step than the
-    /// last state: its parameters are then those of a training that is given up.
-    pub(crate) fn forget_later_best(&self) -> Result<(), Error> {
-        let Some(mut last) = self.last_checkpoint()? else { return Ok(()) };
+    /// Adapts the last state to a training that goes on with other settings. It keeps no rate that an observer has set, if
+    /// the settings change the rate, and no best evaluation of a later step: the parameters of that one are those of a
+    /// training that is given up.
+    pub(crate) fn adapt_checkpoint(
+        &self,
+        mut last: Checkpoint,
+        changes_rate: bool,
+    ) -> Result<(), Error> {
+        let mut is_adapted = false;
+        if let (true, RateChange::Fixed(rate)) = (changes_rate, last.rate) {
+            warn!(
+                rate,
+                "the learning rate that a callback has set is given up for that of the settings"
+            );
+            last.rate = RateChange::Factor(1.0);
+            is_adapted = true;
+        }
         let log = self.log()?.unwrap_or_default();
-        let Some(best) = log.iter().rev().find(|line| line.best) else { return Ok(()) };
-        if best.step <= last.step || last.best.is_none() {
+        let best = log.iter().rev().find(|line| line.best);
+        if let Some(best) = best.filter(|best| best.step > last.step && last.best.is_some()) {
+            warn!(
+                step = last.step,
+                best = best.step,
+                "the best evaluation is of a later step than the checkpoint and is given up; the next one is the best so far"
+            );
+            last.best = None;
+            last.stale = 0;
+            last.waited = 0;
+            is_adapted = true;
+        }
+        if !is_adapted {
             return Ok(());
         }
-        warn!(
-            step = last.step,
-            best = best.step,
-            "the best evaluation is of a later step than the checkpoint and is given up; the next one is the best so far"
-        );
-        last.best = None;
-        last.stale = 0;
-        last.waited = 0;
         Ok(last.save(&self.path().join(CHECKPOINT), self.space())?)
     }
 }

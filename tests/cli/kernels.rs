@@ -174,17 +174,10 @@ fn a_kernel_from_a_file_has_the_reranker_of_that_kernel() {
         for figure in ["mrr", "hits@1", "mean_rank"] {
             assert_eq!(found[figure], expected[figure], "{figure} of {solver:?}");
         }
-        let predictions = |run: &str| {
-            let bytes = fs::read(sandbox.path(run).join("reranker.safetensors")).unwrap();
-            let file = safetensors::SafeTensors::deserialize(&bytes).unwrap();
-            let answers = file.tensor("answers").unwrap();
-            let values = answers.data().as_chunks::<4>().0.iter();
-            values.map(|value| f32::from_le_bytes(*value)).collect::<Vec<f32>>()
-        };
-        let expected = predictions("runs/vectors");
-        let found = predictions("runs/kernels");
-        assert!(!found.is_empty() && found.len() == expected.len());
-        for (found, expected) in found.iter().zip(&expected) {
+        let of_vectors = sandbox.numbers("runs/vectors/reranker.safetensors", "answers");
+        let of_kernels = sandbox.numbers("runs/kernels/reranker.safetensors", "answers");
+        assert!(!of_kernels.is_empty() && of_kernels.len() == of_vectors.len());
+        for (found, expected) in of_kernels.iter().zip(&of_vectors) {
             assert!((found - expected).abs() < 1e-4, "{found} {expected} of {solver:?}");
         }
         fs::remove_dir_all(sandbox.path("runs")).unwrap();

@@ -120,15 +120,8 @@ fn a_reranker_needs_no_further_fit() {
     assert!((number(&own, "mrr") - number(&report, "mrr")).abs() < 0.1, "{own} {report}");
     assert_eq!(embedded("again", false).0, own);
     // leave-one-out answers are in the places of their pairs
-    let held = |run: &str| {
-        let bytes = fs::read(sandbox.path(run).join("held-out.safetensors")).unwrap();
-        let file = safetensors::SafeTensors::deserialize(&bytes).unwrap();
-        let answers = file.tensor("predictions").unwrap();
-        let values = answers.data().as_chunks::<4>().0.iter();
-        values.map(|value| f32::from_le_bytes(*value)).collect::<Vec<f32>>()
-    };
-    let expected = held("refitted");
-    let found = held("own");
+    let expected = sandbox.numbers("refitted/held-out.safetensors", "predictions");
+    let found = sandbox.numbers("own/held-out.safetensors", "predictions");
     assert_eq!(expected.len(), 4 * 60);
     for (found, expected) in found.iter().zip(&expected) {
         assert!((found - expected).abs() < 1e-5, "{found} {expected}");

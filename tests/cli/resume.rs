@@ -421,15 +421,12 @@ fn a_training_with_other_settings_goes_on_from_an_earlier_checkpoint() {
     fs::copy(files.join("step-25.safetensors"), files.join("last.safetensors")).unwrap();
     assert_eq!(fs::read(files.join("step-32.safetensors")).unwrap(), before);
     fs::remove_file(sandbox.path("run/metrics.json")).unwrap();
-    let best = |log: &str| -> Vec<u64> {
-        let lines = log.lines().map(json);
-        lines
-            .filter(|line| line["best"] == true)
-            .map(|line| line["step"].as_u64().unwrap())
-            .collect()
+    let best_evaluations = || -> Vec<serde_json::Value> {
+        let log = sandbox.read("run/log.jsonl");
+        log.lines().map(json).filter(|line| line["best"] == true).collect()
     };
-    let behind = best(&sandbox.read("run/log.jsonl")).last().is_some_and(|&step| step > 25);
-    assert!(behind, "the best evaluation lies behind the checkpoint");
+    let is_later = |line: &serde_json::Value| line["step"].as_u64().unwrap() > 25;
+    assert!(best_evaluations().last().is_some_and(is_later), "the best evaluation is a later one");
 
     let other = ["--resume", "--set", "training.learning_rate=1e-4"];
     let output = sandbox.command(&[&common[..], &other].concat()).output().unwrap();
@@ -438,13 +435,11 @@ fn a_training_with_other_settings_goes_on_from_an_earlier_checkpoint() {
         output.status.success() && said.contains("of a later step than the checkpoint"),
         "{said}"
     );
-    let after = best(&sandbox.read("run/log.jsonl"));
+    let best = best_evaluations();
     let evaluated = sandbox.succeed(&["evaluate", "run", "--split", "validation", "--json"]);
     let evaluated: serde_json::Value = serde_json::from_str(&evaluated).unwrap();
-    let log = sandbox.read("run/log.jsonl");
-    let last = log.lines().map(json).rfind(|line| line["best"] == true).unwrap();
-    assert!(after.iter().any(|&step| step > 25), "{after:?}");
-    assert_eq!(evaluated["mrr"], last["metrics"]["mrr"]);
+    assert!(best.iter().any(is_later), "{best:?}");
+    assert_eq!(evaluated["mrr"], best.last().unwrap()["metrics"]["mrr"]);
 }
 
 #[test]

@@ -3,6 +3,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
+use safetensors::SafeTensors;
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -87,6 +88,15 @@ impl Sandbox {
 
     pub fn read(&self, name: &str) -> String {
         fs::read_to_string(self.path(name)).unwrap()
+    }
+
+    /// The numbers of a tensor of 32-bit floats in a safetensors file.
+    pub fn numbers(&self, file: &str, tensor: &str) -> Vec<f32> {
+        let bytes = fs::read(self.path(file)).unwrap();
+        let file = SafeTensors::deserialize(&bytes).unwrap();
+        let tensor = file.tensor(tensor).unwrap();
+        let numbers = tensor.data().as_chunks::<4>().0.iter();
+        numbers.map(|number| f32::from_le_bytes(*number)).collect()
     }
 
     /// The command with its arguments, run in the folder.

@@ -70,13 +70,13 @@ impl Spectrum {
     pub fn new(precursor_mz: f64, mut peaks: Vec<Peak>) -> Result<Self, Error> {
         let check = |what: &str, value: f64| {
             let holds = value.is_finite() && value > 0.0;
-            if holds { Ok(()) } else { Err(Error::value(what, value, "a number above 0")) }
+            Error::ensure(holds, what, value, "a number above 0")
         };
         check("the precursor's m/z", precursor_mz)?;
         for peak in &peaks {
             check("a peak's m/z", peak.mz)?;
             check("a peak's intensity", peak.intensity)?;
-            let allowed = format!("a number above 0, at most {STRONGEST:e}");
+            let allowed = format_args!("a number above 0, at most {STRONGEST:e}");
             let holds = peak.intensity <= STRONGEST;
             Error::ensure(holds, "a peak's intensity", peak.intensity, allowed)?;
         }

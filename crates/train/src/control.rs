@@ -13,7 +13,7 @@ use crate::error::Error;
 /// on with a different rate, or to evaluate the model.
 ///
 /// The rate that is asked for is part of checkpoints: a resumed training goes on with it. Of several ranks the observer
-/// of rank 0 decides, and what others ask for is without effect.
+/// of rank 0 decides; requests of other observers have no effect.
 ///
 /// ```
 /// use dsokr_train::{Event, Observer};
@@ -35,42 +35,42 @@ pub struct Control<'a> {
     model: &'a dyn AnyModel,
     /// The rate of the schedule at the next step.
     scheduled: f64,
-    asked: Cell<Asked>,
+    requests: Cell<Requests>,
 }
 
 impl<'a> Control<'a> {
     pub(crate) fn new<E: Encoder>(model: &'a Model<E>, scheduled: f64, rate: RateChange) -> Self {
-        let asked = Asked { stop: false, evaluate: false, rate };
-        Self { model, scheduled, asked: Cell::new(asked) }
+        let requests = Requests { stop: false, evaluate: false, rate };
+        Self { model, scheduled, requests: Cell::new(requests) }
     }
 
     /// Ends the training here, as an early stop does: the model is evaluated if it has not been since its last step, the
     /// state is stored, and the parameters of the best evaluation count.
     pub fn stop(&self) {
-        self.asked.set(Asked { stop: true, ..self.asked.get() });
+        self.requests.set(Requests { stop: true, ..self.requests.get() });
     }
 
     /// Asks for an evaluation after the step that has been done. It counts for the patience as any other.
     pub fn evaluate(&self) {
-        self.asked.set(Asked { evaluate: true, ..self.asked.get() });
+        self.requests.set(Requests { evaluate: true, ..self.requests.get() });
     }
 
     /// Sets the learning rate of all further steps, in the place of the schedule's. One that is not a finite number above
     /// 0 ends the training with an error.
     pub fn set_learning_rate(&self, rate: f64) {
-        self.asked.set(Asked { rate: RateChange::Fixed(rate), ..self.asked.get() });
+        self.requests.set(Requests { rate: RateChange::Fixed(rate), ..self.requests.get() });
     }
 
     /// Multiplies the learning rate of all further steps: 0.5 twice makes it a quarter. A factor that is not a finite
     /// number above 0 ends the training with an error.
     pub fn scale_learning_rate(&self, factor: f64) {
-        let asked = self.asked.get();
-        self.asked.set(Asked { rate: asked.rate.times(factor), ..asked });
+        let requests = self.requests.get();
+        self.requests.set(Requests { rate: requests.rate.times(factor), ..requests });
     }
 
     /// Returns the learning rate of the next step, as it has been asked for.
     pub fn learning_rate(&self) -> f64 {
-        self.asked.get().rate.of(self.scheduled)
+        self.requests.get().rate.of(self.scheduled)
     }
 
     /// Returns the parameters of the model by their paths; at an evaluation those that were evaluated, which are averages
@@ -84,8 +84,8 @@ impl<'a> Control<'a> {
         self.model.as_any().downcast_ref()
     }
 
-    pub(crate) fn asked(&self) -> Asked {
-        self.asked.get()
+    pub(crate) fn requests(&self) -> Requests {
+        self.requests.get()
     }
 }
 
@@ -144,21 +144,24 @@ impl RateChange {
 
 /// What the observer has asked for at an event.
 #[derive(Clone, Copy)]
-pub(crate) struct Asked {
+pub(crate) struct Requests {
     pub stop: bool,
     pub evaluate: bool,
     pub rate: RateChange,
 }
 
-impl Asked {
+impl Requests {
     /// What the observer of rank 0 has asked for.
     ///
     /// # Errors
-    /// On all ranks, a rate that is none.
+    /// A learning rate or a factor that is not a finite number above 0; all ranks return this error.
     pub fn of_first(self, ranks: &Processes) -> Result<Self, Error> {
-        let asked = if ranks.size() == 1 { self } else { self.broadcast(ranks)? };
-        asked.rate.validate()?;
-        Ok(asked)
+        let mut of_first = self;
+        if ranks.size() > 1 {
+            of_first = self.broadcast(ranks)?;
+        }
+        of_first.rate.validate()?;
+        Ok(of_first)
     }
 
     fn broadcast(self, ranks: &Processes) -> Result<Self, Error> {

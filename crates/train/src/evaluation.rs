@@ -6,7 +6,7 @@ use std::time::Duration;
 use dsokr_nn::{Encoder, Model, parameters};
 
 use crate::checkpoint::{LogLine, checksum};
-use crate::control::Asked;
+use crate::control::Requests;
 use crate::error::Error;
 use crate::hooks::Hook;
 use crate::loss::bounded;
@@ -52,8 +52,8 @@ fn evaluate<E: Encoder, M: Display + 'static>(
     if !ranks.is_first() {
         progress.state.stale = ranks.broadcast_number(0u64)? as usize;
         progress.state.reduced = f64::from_bits(ranks.broadcast_number(0u64)?);
-        let asked = progress.control(model).asked();
-        return progress.follow(asked);
+        let requests = progress.control(model).requests();
+        return progress.follow(requests);
     }
     let validated = (progress.task.validate)(model);
     let Validation { metrics, score, loss } = validated.map_err(|error| match error {
@@ -69,11 +69,11 @@ fn evaluate<E: Encoder, M: Display + 'static>(
     } else {
         progress.keep_best();
     }
-    let asked = log(progress, model, Validation { metrics, score, loss }, is_best)?;
+    let requests = log(progress, model, Validation { metrics, score, loss }, is_best)?;
     progress.evaluated(is_best);
     ranks.broadcast_number(progress.state.stale as u64)?;
     ranks.broadcast_number(progress.state.reduced.to_bits())?;
-    progress.follow(asked)?;
+    progress.follow(requests)?;
     if progress.is_exhausted() && progress.left() > 0 {
         let evaluations = progress.state.stale;
         progress.tell(|step, _| Event::EarlyStop { step, evaluations });
@@ -88,7 +88,7 @@ fn log<E: Encoder, M: Display + 'static>(
     model: &Model<E>,
     validation: Validation<M>,
     best: bool,
-) -> Result<Asked, Error> {
+) -> Result<Requests, Error> {
     let task = progress.task;
     let step = progress.state.step;
     let epoch = step as f64 / progress.per_epoch as f64;
@@ -121,5 +121,5 @@ fn log<E: Encoder, M: Display + 'static>(
     let control = &progress.control(model);
     let event = Event::Evaluation { step, epoch, loss, metrics, line, best, left, control };
     progress.observer.event(&event);
-    Ok(control.asked())
+    Ok(control.requests())
 }

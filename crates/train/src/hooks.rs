@@ -1,4 +1,4 @@
-//! What happens after each step: hooks, which are told of it in their order and may end the training by an error.
+//! What happens after each step: the hooks are called in their order. An error of a hook ends the training.
 
 use std::fmt::Display;
 use std::time::{Duration, Instant};
@@ -35,7 +35,7 @@ impl<E: Encoder, M: Display + 'static> Hook<E, M> for Callback {
         let loss = progress.loss;
         let control = &progress.control(model);
         progress.tell(|step, _| Event::Step { step, epoch, loss, control });
-        progress.follow(control.asked())
+        progress.follow(control.requests())
     }
 }
 

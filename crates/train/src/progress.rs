@@ -8,7 +8,7 @@ use dsokr_nn::{Encoder, Model};
 
 use crate::batches::Batches;
 use crate::checkpoint::{Checkpoint, CheckpointSink, StepNumbers};
-use crate::control::{Asked, Control};
+use crate::control::{Control, Requests};
 use crate::error::Error;
 use crate::loss::{StepNumber, bounded};
 use crate::optimizer::Update;
@@ -176,8 +176,8 @@ impl<'a, E: Encoder, M: Display + 'static> Progress<'a, E, M> {
     }
 
     /// Does what the observer of rank 0 has asked for, on all ranks.
-    pub fn follow(&mut self, asked: Asked) -> Result<(), Error> {
-        let Asked { stop, evaluate, rate } = asked.of_first(self.task.ranks)?;
+    pub fn follow(&mut self, requests: Requests) -> Result<(), Error> {
+        let Requests { stop, evaluate, rate } = requests.of_first(self.task.ranks)?;
         self.state.rate = rate;
         self.evaluate |= evaluate;
         if stop && self.left() > 0 {

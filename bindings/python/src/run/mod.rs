@@ -97,11 +97,11 @@ fn processor(device: &str) -> Result<Processor, Failure> {
 /// Tells the lines of the log and steps, and logs how far the training is.
 struct Progress<'a> {
     callback: &'a Callback,
-    /// Whether steps are told.
+    /// Whether the callback is called after each step too.
     steps: bool,
 }
 
-/// A step as it is told.
+/// The numbers of a step that the callback gets.
 #[derive(Serialize)]
 struct Step {
     step: u64,
