@@ -10,6 +10,7 @@ use serde::Serialize;
 
 use dsokr_core::Processes;
 use dsokr_core::memory::resident;
+use dsokr_core::processes::Held;
 
 use super::Request;
 use super::decoding::Corrections;
@@ -65,7 +66,7 @@ impl Request<'_> {
         let budget = Budget { force: self.force };
         let problem =
             Problem::load(&Processes::default(), config, &self.root, self.processor, budget)?;
-        let mut needs = problem.needs();
+        let mut needs = problem.needs(1.0);
         let corrections = Corrections::of(&problem)?;
         let part = corrections.further.problem(&problem)?;
         let learned = part.as_ref().unwrap_or(&problem);
@@ -90,7 +91,8 @@ impl Request<'_> {
 
 /// The memory that targets and candidates take, and with weights of kernels that are to be found the fit that finds them.
 pub(super) fn needs_of_targets(problem: &Problem, learner: &dyn Fit) -> Vec<Need> {
-    let mut needs = problem.needs();
+    let share = |held: &Held| held.len() as f64 / held.rows().max(1) as f64;
+    let mut needs = problem.needs(learner.held_inputs().map_or(1.0, share));
     if problem.lacks_weights() {
         needs.extend(learner.needs(problem.most_coordinates()));
     }

@@ -18,6 +18,7 @@ use crate::learners::choice::Choice;
 use crate::run_dir::{HeldOut, PreparationFile, RunDir};
 use crate::targets::memory::Need;
 use crate::targets::{OutputTargets, Problem};
+use dsokr_core::processes::Held;
 use dsokr_data::Split;
 use dsokr_nn::onnx::{Graph, Value};
 use dsokr_train::Observer;
@@ -90,6 +91,12 @@ pub trait Fit {
     /// A value that cannot be written.
     fn files(&self) -> Result<Vec<PreparationFile>, Error> {
         Ok(Vec::new())
+    }
+
+    /// The training inputs whose features this process holds, where several processes share the fit and each holds some of
+    /// them (default: each holds all).
+    fn held_inputs(&self) -> Option<&Held> {
+        None
     }
 
     /// The targets of the fit (default: the training outputs in the sketched eigenbasis). A learner may choose their

@@ -104,8 +104,8 @@ pub(crate) fn coordinates(config: &Checked, dataset: &Dataset) -> usize {
     }
 }
 
-/// The memory of targets and candidates.
-pub(crate) fn of_outputs(config: &Checked, dataset: &Dataset) -> Vec<Need> {
+/// The memory of targets and candidates; of the training pairs this process holds the targets of a share.
+pub(crate) fn of_outputs(config: &Checked, dataset: &Dataset, share: f64) -> Vec<Need> {
     let rows = dataset.outputs.rows.as_ref();
     let p = coordinates(config, dataset) as f64;
     let pairs = held_targets(config, dataset) as f64;
@@ -138,8 +138,10 @@ pub(crate) fn of_outputs(config: &Checked, dataset: &Dataset) -> Vec<Need> {
         multiplications: 10.0 * p.powi(3) + p * p * width + pairs * p * (width + p) + anchored,
         ..Need::memory(size, "the basis", 32.0 * p * p + 4.0 * p * width)
     };
+    // targets that pairs share are held by every process
+    let share = if pairs < dataset.train.ids.len() as f64 { 1.0 } else { share };
     // the fingerprint of the data takes a copy of both
-    let targets = Need::memory(size, "targets of the training pairs", 16.0 * pairs * p);
+    let targets = Need::memory(size, "targets of the training pairs", 16.0 * share * pairs * p);
     vec![basis, targets, candidates]
 }
 

@@ -222,9 +222,9 @@ impl Problem {
         self.config.output.weights.is_some() && !has_basis
     }
 
-    /// The memory that targets and candidates take.
-    pub(crate) fn needs(&self) -> Vec<Need> {
-        memory::of_outputs(&self.config, &self.dataset)
+    /// The memory that targets and candidates take, where this process holds the targets of a share of the pairs.
+    pub(crate) fn needs(&self, share: f64) -> Vec<Need> {
+        memory::of_outputs(&self.config, &self.dataset, share)
     }
 
     /// The number of different targets that a fit holds.

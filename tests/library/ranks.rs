@@ -1,17 +1,23 @@
 //! A job of several ranks, which are threads of this process: `mpirun` is tested in tests/cli/ranks.rs.
 
 use std::path::{Path, PathBuf};
+use std::sync::Mutex;
 
 use burn::tensor::Device;
-use dsokr::config::Checked;
+use dsokr::config::{Checked, KernelMachineConfig};
 use dsokr::core::Cancellation;
-use dsokr::core::processes::{Processes, threads};
+use dsokr::core::processes::{Held, Processes, threads};
 use dsokr::data::{DataRoot, SplitName};
 use dsokr::decode::report::ReliabilityBin;
 use dsokr::decode::{Candidates, Decoded, Hit, Rank, StorageType};
 use dsokr::run::{Answer, shard_candidates};
+use dsokr::targets::{OutputTargets, Problem, TargetValues};
 use dsokr::train::{Event, Observer};
-use dsokr::{Config, Error, Member, Request, Run, Scores, Trained, fit};
+use dsokr::{
+    Abilities, Config, Error, Evaluator, Fit, Fitted, Learner, Member, Predictor, Request, Run,
+    RunDir, Scores, Trained, fit, register,
+};
+use serde::{Deserialize, Serialize};
 
 use crate::Folder;
 
@@ -173,6 +179,134 @@ fn several_ranks_fit_the_kernel_machine_of_one() {
                 let (again, _) = fitted(size, "again");
                 assert!(values(&again) == values(&out), "{solver}");
             }
+        }
+    }
+}
+
+/// A kernel machine that says which training inputs and targets each process holds.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(transparent)]
+struct Watched(KernelMachineConfig);
+
+struct WatchedFit<'a>(Box<dyn Fit + 'a>);
+
+/// The inputs and the targets that processes have held, in the order in which they have fitted.
+static HELD: Mutex<Vec<[Held; 2]>> = Mutex::new(Vec::new());
+
+impl Learner for Watched {
+    fn abilities(&self) -> Abilities<'_> {
+        Learner::abilities(&self.0)
+    }
+
+    fn prepare<'a>(&'a self, problem: &'a Problem) -> Result<Box<dyn Fit + 'a>, Error> {
+        Ok(Box::new(WatchedFit(self.0.prepare(problem)?)))
+    }
+
+    fn load(
+        &self,
+        run: &RunDir,
+        config: &Checked,
+        width: usize,
+        device: &Device,
+    ) -> Result<Box<dyn Predictor>, Error> {
+        self.0.load(run, config, width, device)
+    }
+}
+
+impl Fit for WatchedFit<'_> {
+    fn files(&self) -> Result<Vec<(&'static str, String)>, Error> {
+        self.0.files()
+    }
+
+    fn targets(&mut self, problem: &Problem) -> Result<OutputTargets, Error> {
+        self.0.targets(problem)
+    }
+
+    fn fit(
+        &mut self,
+        targets: &OutputTargets,
+        evaluator: &Evaluator,
+        run: Option<&mut RunDir>,
+        observer: &mut dyn Observer,
+    ) -> Result<Fitted, Error> {
+        let TargetValues::Points(points) = &targets.values else { panic!("points") };
+        let inputs = self.0.held_inputs().cloned();
+        let inputs = inputs.unwrap_or_else(|| Held::all(points.len()));
+        HELD.lock().unwrap().push([inputs, points.held().clone()]);
+        self.0.fit(targets, evaluator, run, observer)
+    }
+}
+
+#[test]
+fn several_ranks_hold_their_share_of_inputs_and_targets() {
+    register::<Watched>("watched").unwrap();
+    let folder = Folder::new();
+    let molecules = std::fs::read_to_string("datasets/quickstart/molecules.tsv").unwrap();
+    let lines: Vec<&str> = molecules.lines().take(161).collect();
+    folder.file("table.tsv", lines.join("\n"));
+    let sketched = "name = \"sketched\", sketch = { size = 20 }";
+    let parts = "name = \"divide-and-conquer\", sketch = { size = 9 }, parts = 3";
+    let conjugate = "name = \"conjugate-gradients\", sketch = { size = 20 }, tolerance = 1e-12";
+    let counts = |name: &str, further: &str| {
+        format!(
+            "{{ kind = \"features\", features = {{ kind = \"substructures\", column = \"smiles\", \
+             count = {{ name = {name} }}{further} }} }}"
+        )
+    };
+    let composition = counts("\"composition\"", "");
+    let morgan = counts("\"morgan\", radius = 1, width = 256", ", exact = true, min_outputs = 2");
+    let ngrams = "{ kind = \"ngrams\", blocks = [{ kind = \"characters\", min = 1, max = 2 }] }";
+    let graph = counts("\"graph\", kernel = { name = \"weisfeiler-lehman\" }", "");
+    let median = "{ name = \"gaussian\", gamma = \"median\" }";
+    let one = |inputs: &str, kernel: &str| format!("inputs = {inputs}\nkernel = {kernel}\n");
+    let summand =
+        |inputs: &str, kernel: &str| format!("[[encoder.kernels]]\n{}", one(inputs, kernel));
+    let cosine = "{ name = \"cosine\" }";
+    for (at, (solver, inputs)) in [
+        (sketched, one(&composition, median)),
+        (conjugate, one(ngrams, cosine)),
+        (parts, one(&graph, median)),
+        (sketched, summand(&composition, median) + &summand(&morgan, cosine)),
+        // rows that are scaled, so that their kernel is linear
+        (parts, summand(&graph, cosine) + &summand(&morgan, "{ name = \"linear\" }")),
+    ]
+    .iter()
+    .enumerate()
+    {
+        let config = format!(
+            "[data]\nsource = \"pool\"\nfolder = \"./\"\nfile = \"table.tsv\"\nid = \"id\"\n\
+             inputs = {{ column = \"smiles\" }}\nsplits = {{ train = 119, validation = 20, test = 21 }}\n\
+             [output]\nlabel = \"smiles\"\n\
+             features = {{ kind = \"ngrams\", column = \"smiles\", min = 1, max = 2 }}\n\
+             kernel = {{ name = \"ngram\" }}\n[sketch]\nsize = 12\n\
+             [evaluation]\nsplit = \"test\"\n\
+             [encoder]\nkind = \"watched\"\nlambda = [1e-3, 1e-2]\nsolver = {{ {solver} }}\n{inputs}"
+        );
+        let config = checked(&folder, &config);
+        let mut one: Option<Vec<f32>> = None;
+        for size in [1, 2, 5] {
+            let out = folder.path(&format!("{at}-{size}"));
+            HELD.lock().unwrap().clear();
+            for trained in threads(size, |processes| {
+                let request = Request { out: Some(out.clone()), ..Request::new(&config)? };
+                request.run_shared(processes, &mut ())
+            }) {
+                trained.expect("a fit");
+            }
+            let held = HELD.lock().unwrap().clone();
+            assert_eq!(held.len(), size);
+            for what in [0, 1] {
+                let lengths: Vec<usize> = held.iter().map(|held| held[what].len()).collect();
+                assert_eq!(lengths.iter().sum::<usize>(), 119, "{at}: {lengths:?}");
+                // one row more for each part of the pairs that is divided
+                assert!(lengths.iter().all(|&length| length <= 119 / size + 3), "{lengths:?}");
+            }
+            let own = values(&out);
+            let one = one.get_or_insert_with(|| own.clone());
+            let largest = one.iter().fold(0.0f32, |most, value| most.max(value.abs()));
+            let pairs = own.iter().zip(one.iter()).map(|(a, b)| (a - b).abs());
+            let apart = pairs.fold(0.0, f32::max);
+            assert!(apart < 1e-5 * largest, "{at}, {size} ranks: {apart} of {largest}");
         }
     }
 }

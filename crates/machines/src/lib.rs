@@ -43,8 +43,8 @@ pub use output_matrix::{Coupling, OutputMatrix};
 pub use prepared::PreparedSolver;
 pub use ridge::{
     ConjugateGradients, DivideAndConquer, Fitted, KernelModel, KernelWeighting, LastSystem,
-    OutputSpace, Points, PrefixFit, RidgeProblem, RidgeSystem, Scaling, SketchedFit, Spectrum,
-    TargetGram, alignf, combine, fit, fit_conjugate_gradients, fit_divide_and_conquer,
+    OutputSpace, Points, PrefixFit, RidgeProblem, RidgeSystem, ScaledRows, Scaling, SketchedFit,
+    Spectrum, TargetGram, alignf, combine, fit, fit_conjugate_gradients, fit_divide_and_conquer,
     fit_sketched, held_out_weights,
 };
 pub use solver::{ClosedForm, Cost, FitSize, Lipschitz, Sketched, Solver, SolverAbilities};

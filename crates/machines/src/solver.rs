@@ -1,4 +1,7 @@
-use dsokr_core::Error;
+use std::slice::from_ref;
+
+use dsokr_core::processes::Held;
+use dsokr_core::{Error, Processes, RowWeights};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use smart_default::SmartDefault;
@@ -7,7 +10,7 @@ use crate::features::InputSketch;
 use crate::lipschitz::{LipschitzProblem, Offset, Stop};
 use crate::loss::{Loss, tag};
 use crate::output_matrix::OutputMatrix;
-use crate::ridge::{COMPARED, ConjugateGradients, DivideAndConquer, SAMPLED};
+use crate::ridge::{COMPARED, ConjugateGradients, DivideAndConquer, SAMPLED, equal_parts};
 use crate::summary::Arithmetic;
 
 /// How a kernel machine is fitted.
@@ -139,6 +142,20 @@ impl Solver {
             | Self::ConjugateGradients(ConjugateGradients { sketch, .. })
             | Self::DivideAndConquer(DivideAndConquer { sketch, .. })
             | Self::Lipschitz(Lipschitz { sketch, .. }) => Some(sketch),
+        }
+    }
+
+    /// Returns which of n training rows each process reads, beside the rows of the sketch, where these processes share the
+    /// fits: about one in P. All rows, for a solver that they do not share.
+    pub fn held(&self, processes: &Processes, n: usize, weights: &RowWeights) -> Held {
+        match self {
+            Self::Sketched(_) | Self::ConjugateGradients(_) => {
+                Held::parts(processes, from_ref(&(0..n)))
+            }
+            Self::DivideAndConquer(options) => {
+                Held::parts(processes, &equal_parts(n, weights, options.parts))
+            }
+            Self::ClosedForm(_) | Self::Lipschitz(_) => Held::all(n),
         }
     }
 

@@ -3,6 +3,7 @@ use std::ops::Range;
 
 use dsokr_basis::Projection;
 use dsokr_basis::eigenbasis::sum_over_ranks;
+use dsokr_core::processes::Held;
 use dsokr_core::{Error, Processes, RowWeights};
 use faer::linalg::matmul::matmul;
 use faer::{Accum, Mat, MatMut, MatRef, Par};
@@ -15,10 +16,14 @@ const ROWS: usize = 64;
 
 /// The targets of a kernel machine: p numbers for each of n training rows, and for each row the
 /// squared distance `r(y)` to the output that no prediction reaches, and its weight in the loss.
+///
+/// Of several processes that share a fit, each may hold the numbers of [its part](Self::held) of the rows alone.
 #[derive(Clone, Debug)]
 pub struct Targets {
     pub(crate) values: Values,
     pub(crate) width: usize,
+    /// The rows whose coordinates are held.
+    pub(crate) held: Held,
     /// r(y) of each row; empty where all are 0.
     pub(crate) residuals: Vec<f64>,
     /// w of each row.
@@ -27,7 +32,7 @@ pub struct Targets {
 
 #[derive(Clone, Debug)]
 pub(crate) enum Values {
-    /// n × p row-major.
+    /// p numbers of each held row, row-major.
     Coordinates(Vec<f64>),
     /// Row i has the coordinates of one of k distinct outputs, which are k × p row-major.
     Shared { distinct: Vec<f64>, output_of: Vec<u32> },
@@ -48,8 +53,9 @@ impl Targets {
         let expected = values.len().next_multiple_of(width);
         Error::check_length("target values", values.len(), expected)?;
         Error::check_finite("targets", width, &values)?;
+        let held = Held::all(values.len() / width);
         let values = Values::Coordinates(values);
-        Ok(Self { values, width, residuals: Vec::new(), weights: RowWeights::equal() })
+        Ok(Self { values, width, held, residuals: Vec::new(), weights: RowWeights::equal() })
     }
 
     /// Creates one number a row, that each of `width` outputs estimates: quantiles of one variable.
@@ -127,11 +133,12 @@ impl Targets {
 
     /// n, the number of rows.
     pub fn len(&self) -> usize {
-        match &self.values {
-            Values::Coordinates(values) => values.len() / self.width,
-            Values::Shared { output_of, .. } => output_of.len(),
-            Values::Classes(classes) => classes.len(),
-        }
+        self.held.rows()
+    }
+
+    /// Returns the rows whose numbers this process holds: all, unless several processes share the fit.
+    pub fn held(&self) -> &Held {
+        &self.held
     }
 
     /// Returns whether there are no rows.
@@ -176,15 +183,18 @@ impl Targets {
             }
             Values::Classes(_) => return Err(no_coordinates()),
         };
+        let held = self.held.clone();
         let residuals = self.residuals.clone();
-        Ok(Self { values, width, residuals, weights: self.weights.clone() })
+        Ok(Self { values, width, held, residuals, weights: self.weights.clone() })
     }
 
     /// Returns the coordinates, n × p row-major.
     ///
     /// # Errors
-    /// [`Error::Value`] for classes, which have no coordinates.
+    /// [`Error::Value`] for classes, which have no coordinates; [`Error::Unsupported`] where this process holds those of
+    /// some rows alone.
     pub fn values(&self) -> Result<Cow<'_, [f64]>, Error> {
+        self.held.check("targets", &(0..self.len()))?;
         match &self.values {
             Values::Coordinates(values) => Ok(Cow::Borrowed(values)),
             Values::Shared { distinct, output_of } => {
@@ -203,13 +213,19 @@ impl Targets {
         self.residuals.get(row).copied().unwrap_or(0.0)
     }
 
-    /// Returns the targets of some rows, rows × p.
+    /// Returns the places of some rows among those whose coordinates are held. Fits check that they are.
+    fn place(&self, rows: &Range<usize>) -> Range<usize> {
+        self.held.place(rows).expect("a fit reads the rows that its process holds")
+    }
+
+    /// Returns the targets of some held rows, rows × p.
     pub(crate) fn dense<T: Scalar>(&self, rows: Range<usize>) -> Mat<T> {
         let n = rows.len();
         let p = self.width;
         match &self.values {
             Values::Coordinates(values) => {
-                let values = &values[rows.start * p..rows.end * p];
+                let held = self.place(&rows);
+                let values = &values[held.start * p..held.end * p];
                 Mat::from_fn(n, p, |i, j| T::from_f64(values[i * p + j]))
             }
             Values::Shared { distinct, output_of } => {
@@ -246,9 +262,12 @@ impl Targets {
         for &row in rows {
             Error::check_range("row", row, 0..=len.saturating_sub(1))?;
         }
+        let held = self.held.select(rows);
         let values = match &self.values {
             Values::Coordinates(values) => {
-                let rows = rows.iter().flat_map(|row| &values[row * p..(row + 1) * p]);
+                let places = held.ranges().iter().flat_map(|range| &rows[range.clone()]);
+                let places = places.map(|&row| self.place(&(row..row + 1)).start);
+                let rows = places.flat_map(|place| &values[place * p..(place + 1) * p]);
                 Values::Coordinates(rows.copied().collect())
             }
             Values::Shared { distinct, output_of } => {
@@ -260,7 +279,7 @@ impl Targets {
             }
         };
         let residuals = rows.iter().filter_map(|&row| self.residuals.get(row).copied()).collect();
-        Ok(Self { values, width: p, residuals, weights: self.weights.select(rows) })
+        Ok(Self { values, width: p, held, residuals, weights: self.weights.select(rows) })
     }
 }
 
@@ -286,7 +305,8 @@ impl<'t> SideSums<'t> {
         let targets = self.targets;
         match &targets.values {
             Values::Coordinates(values) => {
-                let values = &values[rows.start * targets.width..rows.end * targets.width];
+                let held = targets.place(&rows);
+                let values = &values[held.start * targets.width..held.end * targets.width];
                 let columns = MatRef::from_column_major_slice(values, targets.width, rows.len());
                 if targets.weights.is_equal() {
                     product(self.sums.as_mut(), Accum::Add, features, columns.transpose(), ROWS);
@@ -363,10 +383,27 @@ pub(crate) fn check_lambda(lambda: f64) -> Result<(), Error> {
 }
 
 /// Checks λ, and that there is a row of targets for each of n rows.
-pub(crate) fn check(n: usize, targets: &Targets, lambda: f64) -> Result<(), Error> {
+pub(crate) fn check_sizes(n: usize, targets: &Targets, lambda: f64) -> Result<(), Error> {
     check_lambda(lambda)?;
     if n == 0 {
         return Err(Error::no_rows());
     }
     Error::check_length("rows of targets", targets.len(), n)
+}
+
+/// Checks [the sizes](check_sizes), and that this process holds all targets.
+pub(crate) fn check(n: usize, targets: &Targets, lambda: f64) -> Result<(), Error> {
+    check_sizes(n, targets, lambda)?;
+    targets.held.check("targets", &(0..n))
+}
+
+/// Checks [the sizes](check_sizes), and that this process holds the targets of its part of the rows.
+pub(crate) fn check_shared(
+    processes: &Processes,
+    n: usize,
+    targets: &Targets,
+    lambda: f64,
+) -> Result<(), Error> {
+    check_sizes(n, targets, lambda)?;
+    targets.held.check("targets", &processes.part(n))
 }

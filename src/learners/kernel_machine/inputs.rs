@@ -10,11 +10,12 @@ use dsokr_basis::{Features, Kernel, RowKind, RowSource};
 use dsokr_core::store::Stored;
 use dsokr_data::{ReadTexts, Split};
 use dsokr_machines::{
-    GramMatrix, KernelModel, KernelWeighting, Scaling, combine, nystrom_features,
+    GramMatrix, KernelModel, KernelWeighting, ScaledRows, Scaling, combine, nystrom_features,
 };
 use faer::Mat;
 use serde::{Deserialize, Serialize};
 
+use super::part::SplitPart;
 use super::prepared::{Source, fitted};
 use super::rows::MachineRows;
 use super::weights::weights;
@@ -62,7 +63,7 @@ struct StoredSum {
 /// Inputs that were fitted to training inputs.
 pub(super) struct FittedInputs {
     pub inputs: MachineInputs,
-    /// The rows of the training inputs under each of several kernels; none of a single one.
+    /// The rows of the training inputs that this process holds, under each kernel; empty where the fit has not computed them.
     pub parts: Vec<Features>,
 }
 
@@ -70,24 +71,31 @@ impl MachineInputs {
     /// Weights of kernels are learned with the training outputs.
     pub(super) fn fit(
         settings: &KernelMachineConfig,
-        train: &Split,
+        train: &SplitPart,
         problem: &Problem,
     ) -> Result<FittedInputs, Error> {
         if let MachineInputsConfig::Kernels { combination } = &settings.inputs {
-            let inputs = Self::precomputed(settings, *combination, train, problem)?;
+            let inputs = Self::precomputed(settings, *combination, train.split, problem)?;
             return Ok(FittedInputs { inputs, parts: Vec::new() });
         }
+        let mut texts = ReadTexts::new(train.part().inputs.texts().unwrap_or_default());
         if settings.kernels.is_empty() {
-            let inputs = Self::one(settings, Source::Training(train))?;
-            return Ok(FittedInputs { inputs, parts: Vec::new() });
+            let (prepared, rows) = fitted(&settings.inputs, train, &mut texts)?;
+            let kernel = prepared.kernel(&settings.kernel);
+            let inputs = Self::One(prepared, kernel);
+            return Ok(FittedInputs { inputs, parts: rows.into_iter().collect() });
         }
-        let mut texts = ReadTexts::new(train.inputs.texts().unwrap_or_default());
         let mut parts = Vec::new();
         let mut rows_of_parts = Vec::new();
         for (at, part) in settings.summands().enumerate() {
             let (prepared, rows) = fitted(&part.inputs, train, &mut texts)?;
+            let rows = match rows {
+                Some(rows) => rows,
+                None => prepared.rows(train.part())?.into_owned(),
+            };
             let key = format!("encoder.kernels[{at}].kernel");
-            let kernel = part.kernel.fit(&key, &rows, problem.config.seed)?;
+            let seed = problem.config.seed;
+            let kernel = part.kernel.fit(&key, &train.rows(prepared.as_ref(), &rows)?, seed)?;
             parts.push((prepared, kernel));
             rows_of_parts.push(rows);
         }
@@ -100,7 +108,7 @@ impl MachineInputs {
                     let (prepared, kernel) = &parts[at];
                     let kernel = prepared.kernel(kernel);
                     kernel.validate(rows_of_parts[at].kind())?;
-                    let rows = rows_of_parts[at].select(pairs)?;
+                    let rows = train.rows(prepared.as_ref(), &rows_of_parts[at])?.select(pairs)?;
                     kernel.check(&rows)?;
                     Ok(Cow::Owned(kernel.block(&rows, &rows)?))
                 })?
@@ -152,11 +160,13 @@ impl MachineInputs {
     }
 
     /// Finds γ of the one kernel from the training inputs, as the machine scales them, where the configuration says so.
-    /// Before, and in a run that is read, it is 1: the file of the model has that of the fit.
+    /// Before, and in a run that is read, it is 1: the file of the model has that of the fit. `parts` are the rows that the
+    /// fit has computed.
     pub(super) fn fit_kernel(
         &mut self,
         settings: &KernelMachineConfig,
-        train: &Split,
+        train: &SplitPart,
+        parts: &[Features],
         seed: u64,
     ) -> Result<(), Error> {
         if settings.kernel.stated().is_some() {
@@ -165,16 +175,28 @@ impl MachineInputs {
         let Self::One(prepared, kernel) = self else {
             return Ok(());
         };
-        let rows = prepared.rows(train)?;
-        let scaled = match &settings.inputs {
+        let computed;
+        let held = match parts.first() {
+            Some(rows) => rows,
+            None => {
+                computed = prepared.rows(train.part())?;
+                computed.as_ref()
+            }
+        };
+        let rows = train.rows(prepared.as_ref(), held)?;
+        let scaling = match &settings.inputs {
             MachineInputsConfig::Vectors { scaling } if *scaling != ColumnScaling::None => {
                 let standard = *scaling == ColumnScaling::Standard;
-                let scaling = Scaling::fit_weighted(rows.as_ref(), &train.weights, standard)?;
-                Some(scaling.rows(rows.as_ref())?)
+                Some(Scaling::fit_weighted(&rows, &train.split.weights, standard)?)
             }
             _ => None,
         };
-        let rows = scaled.as_ref().unwrap_or(&rows);
+        // γ depends on a few rows, which are scaled when they are read
+        let scaled = scaling.map(|scaling| ScaledRows::new(scaling, &rows));
+        let rows: &dyn RowSource = match &scaled {
+            Some(scaled) => scaled,
+            None => &rows,
+        };
         *kernel = Arc::new(settings.kernel.fit("encoder.kernel", rows, seed)?);
         Ok(())
     }
@@ -224,18 +246,47 @@ impl MachineInputs {
         Ok(vec![(KERNELS, json)])
     }
 
-    /// The training inputs as a machine takes them, from their rows under each of several kernels, where the fit has left
-    /// these.
+    /// The training inputs as a machine takes them, from the rows under each kernel that this process holds, where the fit
+    /// has left these.
     pub(super) fn training_rows<'s>(
-        &self,
-        parts: Vec<Features>,
-        train: &'s Split,
+        self: &Arc<Self>,
+        mut parts: Vec<Features>,
+        train: &SplitPart<'s>,
     ) -> Result<MachineRows<'s>, Error> {
-        match self {
-            Self::Sum(summands, weights) if !parts.is_empty() => {
-                joined_rows(summands, weights, parts)
+        let rows = match (self.as_ref(), parts.pop()) {
+            (Self::One(_, kernel), Some(rows)) => {
+                MachineRows::Features(Cow::Owned(rows), Arc::clone(kernel))
             }
-            Self::Sum(..) | Self::One(..) | Self::Kernels(_) => self.rows(train),
+            (Self::Sum(summands, weights), Some(last)) => {
+                parts.push(last);
+                joined_rows(summands, weights, parts)?
+            }
+            (Self::One(..) | Self::Sum(..) | Self::Kernels(_), _) => {
+                return self.split_rows(train);
+            }
+        };
+        if train.is_part() { self.held_rows(train, rows) } else { Ok(rows) }
+    }
+
+    /// All rows of a split, of which this process holds `rows`.
+    fn held_rows<'s>(
+        self: &Arc<Self>,
+        split: &SplitPart<'s>,
+        rows: MachineRows,
+    ) -> Result<MachineRows<'s>, Error> {
+        let inputs = Arc::clone(self);
+        split.machine_rows(rows, move |split| Ok(inputs.rows(split)?.into_features()?.0))
+    }
+
+    /// A split's inputs as a machine takes them, of which this process holds some.
+    pub(super) fn split_rows<'s>(
+        self: &Arc<Self>,
+        split: &SplitPart<'s>,
+    ) -> Result<MachineRows<'s>, Error> {
+        if split.is_part() {
+            self.held_rows(split, self.rows(split.part())?)
+        } else {
+            self.rows(split.split)
         }
     }
 

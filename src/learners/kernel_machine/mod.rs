@@ -1,9 +1,11 @@
 //! Kernel machines as learners: IOKR and its sketched forms, machines with Lipschitz losses, and
 //! learned output embeddings.
 
+mod computed;
 mod embedding;
 mod inputs;
 mod output;
+mod part;
 mod predictor;
 mod prepared;
 mod rows;
@@ -14,17 +16,19 @@ mod weights;
 use std::sync::Arc;
 
 use burn::tensor::Device;
+use dsokr_basis::RowKind;
 use dsokr_basis::features::Selected;
-use dsokr_basis::{RowKind, RowSource};
 use dsokr_core::Processes;
+use dsokr_core::processes::Held;
 use dsokr_machines::{
     Cost, Coupling, FitSize, KernelModel, LastSystem, OutputSpace, Targets, TrainingInputs,
 };
 use dsokr_train::{Event, Observer, check_basis};
 use inputs::{FittedInputs, MachineInputs};
 use output::in_space;
+use part::SplitPart;
 use predictor::KernelMachine;
-use rows::MachineRows;
+use rows::{MachineRows, predicted_part};
 use solver::fit_size;
 
 use crate::config::folds::rest;
@@ -103,6 +107,22 @@ impl Learner for KernelMachineConfig {
     }
 }
 
+impl KernelMachineConfig {
+    /// The training pairs whose inputs and targets this process holds, where it does not hold all. Each holds all where one
+    /// process goes on alone after the fit, or where all predict all pairs.
+    fn held(&self, problem: &Problem) -> Option<Held> {
+        let dataset = &problem.dataset;
+        let decoding = &problem.config.decoding;
+        let goes_on = decoding.reranker.is_some()
+            || decoding.needs_held_out() && self.held_out() < HeldOutPredictions::Pairs
+            || self.embedding().is_some();
+        let is_shared = problem.ranks.size() > 1 && self.solver.abilities().shared;
+        let train = &dataset.train;
+        let held = self.solver.held(&problem.ranks, train.ids.len(), &train.weights);
+        Some(held).filter(|_| is_shared && !goes_on)
+    }
+}
+
 /// A kernel machine with its training and validation inputs as rows.
 struct PreparedMachine<'a> {
     settings: &'a KernelMachineConfig,
@@ -110,6 +130,8 @@ struct PreparedMachine<'a> {
     inputs: Arc<MachineInputs>,
     rows: MachineRows<'a>,
     validation: MachineRows<'a>,
+    /// The training pairs whose inputs and targets this process holds, where it does not hold all.
+    held: Option<Held>,
     /// M of the columns of outputs.
     output: Option<Coupling>,
     /// The fold of the pairs that comes last in the fit, where no machine is fitted anew for the reranker.
@@ -125,19 +147,27 @@ impl<'a> PreparedMachine<'a> {
         let dataset = &problem.dataset;
         let config = &problem.config;
         settings.check_pairs(dataset.train.ids.len())?;
+        let held = settings.held(problem);
+        // vectors and values of kernels are what the data hold
+        let divided = held.clone().filter(|_| dataset.train.inputs.texts().is_ok());
+        let train = SplitPart::new(&dataset.train, divided, &problem.ranks)?;
         let FittedInputs { mut inputs, parts } = match &problem.saved {
             Some(run) => FittedInputs {
                 inputs: MachineInputs::load(settings, run.path())?,
                 parts: Vec::new(),
             },
-            None => MachineInputs::fit(settings, &dataset.train, problem)?,
+            None => MachineInputs::fit(settings, &train, problem)?,
         };
-        inputs.fit_kernel(settings, &dataset.train, config.seed)?;
-        let rows = inputs.training_rows(parts, &dataset.train)?;
-        if let MachineRows::Features(rows, kernel) = &rows {
+        inputs.fit_kernel(settings, &train, &parts, config.seed)?;
+        let inputs = Arc::new(inputs);
+        let rows = inputs.training_rows(parts, &train)?;
+        if let Ok((rows, kernel)) = rows.features() {
             kernel.validate(rows.kind())?;
         }
-        let validation = inputs.rows(&dataset.validation)?;
+        let predicted = predicted_part(dataset.validation.ids.len(), &problem.ranks);
+        let predicted = train.is_part().then_some(predicted);
+        let validation = SplitPart::new(&dataset.validation, predicted, &problem.ranks)?;
+        let validation = inputs.split_rows(&validation)?;
         let levels = settings.levels().unwrap_or_default();
         let output = settings.output_matrix.as_ref();
         let output = output.map(|matrix| matrix.coupling(levels, &problem.root)).transpose()?;
@@ -148,9 +178,10 @@ impl<'a> PreparedMachine<'a> {
         Ok(Self {
             settings,
             problem,
-            inputs: Arc::new(inputs),
+            inputs,
             rows,
             validation,
+            held,
             output,
             last_fold: folds.and_then(|folds| folds.into_iter().next()),
             without_last: None,
@@ -193,8 +224,7 @@ impl<'a> PreparedMachine<'a> {
     /// The multiplications that take as long as the values of the kernels of inputs, where these are compared with a sketch.
     fn kernel_values(&self, lambdas: usize) -> f64 {
         let Self { settings, rows, .. } = self;
-        let (Some(sketch), MachineRows::Features(features, _)) = (settings.solver.sketch(), rows)
-        else {
+        let (Some(sketch), Ok((features, _))) = (settings.solver.sketch(), rows.features()) else {
             return 0.0;
         };
         let of_value =
@@ -232,13 +262,18 @@ impl<'a> PreparedMachine<'a> {
         } else {
             None
         };
+        let held = self.held.as_ref();
         let (space, targets) =
-            OutputSpace::basis_weighted(basis, rank, &rows, weights, &problem.ranks)?;
+            OutputSpace::basis_weighted(basis, rank, &rows, weights, &problem.ranks, held)?;
         Ok((space, projected.unwrap_or(targets)))
     }
 }
 
 impl Fit for PreparedMachine<'_> {
+    fn held_inputs(&self) -> Option<&Held> {
+        if let MachineRows::Held(rows, _) = &self.rows { Some(rows.held()) } else { None }
+    }
+
     fn files(&self) -> Result<Vec<PreparationFile>, Error> {
         self.inputs.files()
     }
@@ -263,7 +298,7 @@ impl Fit for PreparedMachine<'_> {
         if self.problem.lacks_weights() {
             let need = output::need(settings, config, dataset);
             // the rest comes when it has been given back
-            let outputs = self.problem.needs();
+            let outputs = self.problem.needs(1.0);
             let rest = outputs.iter().chain([&machine]).map(|need| need.bytes).sum::<f64>();
             needs.push(Need { bytes: (need.bytes - rest).max(0.0), ..need });
         }

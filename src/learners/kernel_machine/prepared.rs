@@ -7,6 +7,7 @@ use dsokr_basis::Features;
 use dsokr_core::store::read_text;
 use dsokr_data::{ReadTexts, Split, TextFeatures};
 
+use super::part::SplitPart;
 use crate::config::MachineInputsConfig;
 use crate::encoders::inputs::{NgramInputs, Prepare, PrepareRows, VectorInputs};
 use crate::encoders::spectrum_inputs::{MixtureInputs, SpectrumInputs};
@@ -72,22 +73,20 @@ impl Source<'_> {
     }
 }
 
-/// The preparation of inputs that is fitted to the training inputs, with their rows; `texts` are the training inputs, of which
-/// some may have been read for other preparations.
+/// The preparation of inputs that is fitted to the training inputs, with the rows that this process holds where the fit has
+/// computed them; `texts` are the inputs that it holds, of which some may have been read for other preparations.
 pub(super) fn fitted(
     inputs: &MachineInputsConfig,
-    train: &Split,
+    train: &SplitPart,
     texts: &mut ReadTexts,
-) -> Result<(Box<dyn PrepareRows>, Features), Error> {
+) -> Result<(Box<dyn PrepareRows>, Option<Features>), Error> {
     if let MachineInputsConfig::Features { features } = inputs {
         // inputs of a different kind are refused
-        train.inputs.texts()?;
-        let (prepared, rows) = TextFeatures::fit_read(features, texts)?;
-        return Ok((Box::new(prepared), rows));
+        let all = train.split.inputs.texts()?;
+        let (prepared, rows) = TextFeatures::fit_shared(features, all, texts, &train.processes)?;
+        return Ok((Box::new(prepared), Some(rows)));
     }
-    let prepared = Source::Training(train).prepared(inputs)?;
-    let rows = prepared.rows(train)?.into_owned();
-    Ok((prepared, rows))
+    Ok((Source::Training(train.split).prepared(inputs)?, None))
 }
 
 impl PrepareRows for TextFeatures {

@@ -120,7 +120,7 @@ impl PreparedMachine<'_> {
     pub(super) fn search<'s>(
         &'s self,
         inputs: &TrainingInputs<'s>,
-        scaled: &'s Option<Scaled>,
+        scaled: &'s Option<Scaled<'s>>,
         targets: &'s Targets,
         evaluator: &'s Evaluator<'s>,
         leading: Option<usize>,
@@ -130,7 +130,18 @@ impl PreparedMachine<'_> {
         let systems = problem.factors.clone();
         let prepared =
             settings.solver.prepare(inputs.clone(), seed, systems)?.shared_by(&problem.ranks);
-        Ok(LambdaSearch { settings, scaled, prepared, targets, evaluator, validation, leading })
+        let ranks = &problem.ranks;
+        let search = LambdaSearch {
+            settings,
+            scaled,
+            ranks,
+            prepared,
+            targets,
+            evaluator,
+            validation,
+            leading,
+        };
+        Ok(search)
     }
 
     /// A fitted model with its summary.

@@ -1,13 +1,14 @@
 //! The choice of λ, and the fit for it.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
-use dsokr_basis::features::Selected;
-use dsokr_basis::{Features, Kernel};
+use dsokr_basis::features::{HeldRows, Selected};
+use dsokr_basis::{Kernel, RowSource};
 use dsokr_core::Processes;
 use dsokr_machines::{
     Cost, Coupling, FitSize, KernelModel, LastSystem, OutputEmbedding, OutputSpace, PrefixFit,
-    PreparedSolver, Scaling, Targets, TrainingInputs,
+    PreparedSolver, ScaledRows, Scaling, Targets, TrainingInputs,
 };
 use dsokr_train::Validation;
 use tracing::info;
@@ -35,19 +36,22 @@ impl KernelMachineConfig {
 
     /// How columns of vectors are standardised, or the weights that n-grams and bins learn, by the first `leading` of the
     /// rows, with the rows that this gives; none where the settings say nothing of it.
-    pub(super) fn scale(
+    pub(super) fn scale<'s>(
         &self,
-        inputs: &TrainingInputs,
+        inputs: &TrainingInputs<'s>,
         targets: &Targets,
         leading: usize,
         seed: u64,
         ranks: &Processes,
-    ) -> Result<Option<Scaled>, Error> {
+    ) -> Result<Option<Scaled<'s>>, Error> {
         let TrainingInputs::Rows(rows, kernel) = inputs else { return Ok(None) };
         let first: Vec<usize> = (0..leading).collect();
         let part = Selected::new(*rows, &first);
-        let scaled_by = if leading == rows.len() { *rows } else { &part };
-        let targets = targets.select(&first)?;
+        let (scaled_by, targets) = if leading == rows.len() {
+            (*rows, Cow::Borrowed(targets))
+        } else {
+            (&part as &dyn RowSource, Cow::Owned(targets.select(&first)?))
+        };
         let scaling = match &self.inputs {
             MachineInputsConfig::Vectors { scaling } if *scaling != ColumnScaling::None => {
                 Scaling::fit_weighted(
@@ -66,7 +70,8 @@ impl KernelMachineConfig {
             }
             _ => return Ok(None),
         };
-        let rows = scaling.rows(*rows)?;
+        let held = self.solver.held(ranks, rows.len(), targets.weights());
+        let rows = scaling.held_rows(*rows, &held)?;
         Ok(Some(Scaled { scaling, rows }))
     }
 
@@ -97,15 +102,15 @@ pub(super) fn fit_size(pairs: usize, coordinates: usize) -> FitSize {
 }
 
 /// Rows whose columns are standardised or weighted, and how.
-pub(super) struct Scaled {
+pub(super) struct Scaled<'a> {
     scaling: Scaling,
-    rows: Features,
+    rows: HeldRows<'static, ScaledRows<'a>>,
 }
 
 /// The inputs with the rows that are standardised in the place of their own.
 pub(super) fn scaled_inputs<'a>(
     inputs: TrainingInputs<'a>,
-    scaled: &'a Option<Scaled>,
+    scaled: &'a Option<Scaled<'a>>,
 ) -> TrainingInputs<'a> {
     match (inputs, scaled) {
         (TrainingInputs::Rows(_, kernel), Some(Scaled { rows, .. })) => {
@@ -116,7 +121,7 @@ pub(super) fn scaled_inputs<'a>(
 }
 
 /// The model of rows as they are, of one that was fitted to standardised rows.
-fn of_raw_rows(model: KernelModel, scaled: &Option<Scaled>) -> Result<KernelModel, Error> {
+fn of_raw_rows(model: KernelModel, scaled: &Option<Scaled<'_>>) -> Result<KernelModel, Error> {
     Ok(match scaled {
         Some(Scaled { scaling, .. }) => model.with_scaling(scaling.clone())?,
         None => model,
@@ -172,7 +177,9 @@ pub(super) fn advice_on_unlike(
 /// A solver with the training rows, scaled, and the targets.
 pub(super) struct LambdaSearch<'a> {
     pub settings: &'a KernelMachineConfig,
-    pub scaled: &'a Option<Scaled>,
+    pub scaled: &'a Option<Scaled<'a>>,
+    /// The processes that share the search.
+    pub ranks: &'a Processes,
     pub prepared: PreparedSolver<'a>,
     pub targets: &'a Targets,
     pub evaluator: &'a Evaluator<'a>,
@@ -248,7 +255,7 @@ impl LambdaSearch<'_> {
         let mut best: Option<(f64, EmbeddingPoint, KernelModel, OutputEmbedding)> = None;
         for &lambda in self.settings.lambda.values() {
             let (model, _) = self.fit(lambda, false)?;
-            let validation = self.validation.predictions(&model)?;
+            let validation = self.validation.shared_predictions(&model, self.ranks)?;
             let by_model = if first.is_empty() { learned(&model, None)? } else { Vec::new() };
             for (embedding_lambda, supervised, whole) in first.iter().chain(&by_model) {
                 let embedding_lambda = *embedding_lambda;
@@ -308,7 +315,7 @@ impl LambdaSearch<'_> {
         let mut errors = Vec::new();
         for &lambda in lambdas {
             let (model, _) = self.fit(lambda, false)?;
-            let z = self.validation.predictions(&model)?;
+            let z = self.validation.shared_predictions(&model, self.ranks)?;
             let (score, value) = self.score(&z)?;
             info!(lambda, metric = %metric, value, "{}", model.summary());
             worst = worst.min(score);

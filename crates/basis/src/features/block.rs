@@ -294,6 +294,32 @@ pub trait RowSource: Send + Sync {
     }
 }
 
+impl<S: RowSource + ?Sized> RowSource for &S {
+    fn len(&self) -> usize {
+        (**self).len()
+    }
+
+    fn width(&self) -> usize {
+        (**self).width()
+    }
+
+    fn kind(&self) -> RowKind {
+        (**self).kind()
+    }
+
+    fn block(&self, rows: Range<usize>) -> Result<Block<'_>, Error> {
+        (**self).block(rows)
+    }
+
+    fn parts(&self) -> Vec<(RowKind, usize)> {
+        (**self).parts()
+    }
+
+    fn select(&self, indices: &[usize]) -> Result<Features, Error> {
+        (**self).select(indices)
+    }
+}
+
 /// Returns the rows of `range`, checked to have the kind, width and number that the source promises: a source
 /// may be custom code.
 ///

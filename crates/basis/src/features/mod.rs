@@ -6,6 +6,7 @@
 
 mod block;
 mod distinct;
+mod held;
 mod joined;
 mod mapped;
 mod packed;
@@ -15,11 +16,12 @@ mod sparse;
 
 pub use block::{Block, Features, RowSource, ranges, read};
 pub use distinct::{Distinct, distinct};
+pub use held::HeldRows;
 pub use joined::{JoinedRows, PartRows, Selected};
 pub use mapped::MappedRows;
 pub use packed::{BitBlock, BitRows, DenseBlock, DenseRows, Packed, PackedBlock};
 pub use product::{ColumnIndex, inner};
-pub use sparse::{SparseBlock, SparseRow, SparseRows, sorted_by_place};
+pub use sparse::{SparseBlock, SparseRow, SparseRows, sorted_by_place, sorted_levels};
 
 use dsokr_core::{Error, Misfit};
 

@@ -126,10 +126,7 @@ impl<'a> SparseBlock<'a> {
     /// of the values. Zeros that are not stored are left out.
     pub fn levels(&self) -> Vec<(u32, f32)> {
         let entries = self.columns.iter().copied().zip(self.values.iter().copied());
-        let mut levels: Vec<(u32, f32)> = entries.collect();
-        levels.sort_unstable_by(by_column_and_value);
-        levels.dedup_by(|a, b| by_column_and_value(a, b).is_eq());
-        levels
+        sorted_levels(entries.collect())
     }
 
     /// Returns a column for each of some [levels](Self::levels), with a 1 in the rows that have it: rows then agree
@@ -156,9 +153,30 @@ impl<'a> SparseBlock<'a> {
 
     /// Returns the columns that have entries in at least `rows` rows, ascending; 0 and 1 give all that have any.
     pub fn common(&self, rows: usize) -> Vec<u32> {
+        let counts = self.column_counts();
+        (0..self.width as u32)
+            .filter(|&column| counts[column as usize] as usize >= rows.max(1))
+            .collect()
+    }
+
+    /// Returns the number of rows that have an entry in each column.
+    pub fn column_counts(&self) -> Vec<u32> {
         let mut counts = vec![0; self.width];
         self.columns.iter().for_each(|&column| counts[column as usize] += 1);
-        (0..self.width as u32).filter(|&column| counts[column as usize] >= rows.max(1)).collect()
+        counts
+    }
+
+    /// Returns the same rows with other numbers of their columns, ascending, of so many columns.
+    ///
+    /// # Errors
+    /// [`Error::Shape`] for too many columns, [`Error::Row`] for numbers that do not ascend or are beyond the last column.
+    ///
+    /// # Panics
+    /// With fewer numbers than columns that have entries.
+    pub fn renumbered(self, numbers: &[u32], width: usize) -> Result<Self, Error> {
+        let columns = self.columns.iter().map(|&column| numbers[column as usize]);
+        let columns = columns.collect::<Vec<u32>>();
+        Self::new(width, self.offsets, columns, self.values)
     }
 
     /// Returns the rows with some of their columns, ascending, numbered anew in their order.
@@ -333,6 +351,13 @@ fn columns(gaps: &[u8], offsets: &[usize]) -> Vec<u32> {
         }
     }
     columns
+}
+
+/// Returns each of some [levels](SparseBlock::levels) once, in their order.
+pub fn sorted_levels(mut levels: Vec<(u32, f32)>) -> Vec<(u32, f32)> {
+    levels.sort_unstable_by(by_column_and_value);
+    levels.dedup_by(|a, b| by_column_and_value(a, b).is_eq());
+    levels
 }
 
 fn by_column_and_value(a: &(u32, f32), b: &(u32, f32)) -> std::cmp::Ordering {

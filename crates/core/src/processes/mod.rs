@@ -15,8 +15,10 @@ use serde::de::DeserializeOwned;
 
 use crate::error::Error;
 
+mod held;
 mod threads;
 
+pub use held::Held;
 pub use threads::{Background, same_on_threads, threads};
 
 /// The most numbers that are added up at once: the size of a sum's buffer.
@@ -174,10 +176,35 @@ impl Processes {
 
     /// Returns the numbers that all ranks give, those of rank 0 first. A single process gets its numbers back.
     ///
+    /// Memory is that of the result, of this rank's numbers, and of a few MiB for each rank: they are sent a part at a time.
+    ///
     /// # Errors
     /// The errors of [`gather`](Self::gather).
     pub fn join<T: Pod>(&self, part: Vec<T>) -> Result<Vec<T>, Error> {
-        if self.size() == 1 { Ok(part) } else { Ok(self.gather_numbers(&part)?.concat()) }
+        if self.size() == 1 {
+            return Ok(part);
+        }
+        let lengths = self.gather_numbers(&[part.len() as u64])?.concat();
+        let lengths: Vec<usize> = lengths.into_iter().map(|length| length as usize).collect();
+        let mut joined = vec![T::zeroed(); lengths.iter().sum()];
+        let longest = lengths.iter().copied().max().unwrap_or_default();
+        for start in (0..longest).step_by(BUCKET) {
+            let within = |length: usize| start.min(length)..(start + BUCKET).min(length);
+            let given = self.gather(cast_slice(&part[within(part.len())]))?;
+            let mut first = 0;
+            for (rank, (bytes, &length)) in given.iter().zip(&lengths).enumerate() {
+                let places = within(length);
+                if bytes.len() != places.len() * size_of::<T>() {
+                    let message =
+                        format!("it gives {} bytes of {} numbers", bytes.len(), places.len());
+                    return Err(Error::Process { rank, message });
+                }
+                let places = first + places.start..first + places.end;
+                cast_slice_mut(&mut joined[places]).copy_from_slice(bytes);
+                first += length;
+            }
+        }
+        Ok(joined)
     }
 
     /// Returns this rank's [`part`](Self::part) of each list of `n` numbers that a rank gives, for each rank, in their

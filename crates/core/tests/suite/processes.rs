@@ -1,7 +1,7 @@
 //! Exchanges between ranks, with threads of this process as ranks.
 
 use dsokr_core::Error;
-use dsokr_core::processes::{Processes, threads};
+use dsokr_core::processes::{Held, Processes, threads};
 
 /// The most numbers that are added up at once.
 const BUCKET: usize = 1 << 20;
@@ -90,4 +90,64 @@ fn rank_0_gives_its_value_to_all() {
     let alone = Processes::default();
     assert_eq!((alone.rank(), alone.size(), alone.part(7)), (0, 1, 0..7));
     assert_eq!(alone.broadcast_number(3u64).ok(), Some(3));
+}
+
+#[test]
+fn rows_that_are_held_are_found_and_passed_in_their_order() {
+    let groups = [0..5, 5..6, 6..20];
+    for size in [1, 2, 3, 30] {
+        let value = |row: usize| 1e-9 + row as f64 * 0.1 + f64::from(u8::from(row == 7)) * 1e9;
+        let add = |sum: &mut [f64], rows: std::ops::Range<usize>| {
+            rows.for_each(|row| sum[0] += value(row));
+        };
+        let mut expected = [0.25];
+        add(&mut expected, 0..20);
+        let ranks = threads(size, |processes| {
+            let held = Held::parts(processes, &groups);
+            let whole = Held::all(20).fold(processes, vec![0.25], add).unwrap();
+            let sum = held.fold(processes, vec![0.25], add).unwrap();
+            (held, sum, whole)
+        });
+        let mut times = vec![0; 20];
+        for (held, sum, whole) in ranks {
+            // bit for bit
+            assert_eq!((&sum[..], &whole[..]), (&expected[..], &expected[..]), "{size}");
+            assert_eq!((held.rows(), held.is_all()), (20, size == 1));
+            let rows: Vec<usize> = held.ranges().iter().cloned().flatten().collect();
+            assert_eq!((rows.len(), rows.is_empty()), (held.len(), held.is_empty()));
+            for (place, &row) in rows.iter().enumerate() {
+                times[row] += 1;
+                assert_eq!(held.place(&(row..row + 1)), Some(place..place + 1));
+            }
+            let others = (0..20).filter(|row| !rows.contains(row));
+            others.for_each(|row| assert_eq!(held.place(&(row..row + 1)), None));
+            // the rows 3, 19 and 3 again, as they are held
+            let chosen = held.select(&[3, 19, 3]);
+            let expected: Vec<usize> = [3, 19, 3]
+                .iter()
+                .enumerate()
+                .filter(|(_, row)| rows.contains(row))
+                .map(|(at, _)| at)
+                .collect();
+            let found: Vec<usize> = chosen.ranges().iter().cloned().flatten().collect();
+            assert_eq!(found, expected);
+            assert_eq!(held.check("rows", &(0..20)).is_ok(), held.is_all());
+        }
+        assert_eq!(times, vec![1; 20], "{size}");
+    }
+}
+
+#[test]
+fn numbers_of_all_ranks_are_joined_in_the_order_of_ranks() {
+    for size in [1, 2, 3] {
+        // nothing, fewer than are sent at once, and more
+        let list = |rank: usize| -> Vec<f32> {
+            let length = [2 * BUCKET + 5, 0, 7][rank];
+            (0..length).map(|at| (at % 1000) as f32 + 0.5 * rank as f32).collect()
+        };
+        let expected: Vec<f32> = (0..size).flat_map(list).collect();
+        for joined in threads(size, |processes| processes.join(list(processes.rank()))) {
+            assert!(joined.unwrap() == expected, "{size}");
+        }
+    }
 }

@@ -3,11 +3,12 @@
 use std::collections::hash_map::Entry;
 
 use crate::featurizers::NgramVocabulary;
+use dsokr_basis::features::SparseRows;
 use dsokr_molecule::{Molecule, Substructures};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{FeatureFacts, FittedColumns, FittedRows, OutputKind, OutputTable, sparse};
+use super::{CountRule, Counted, FeatureFacts, FittedColumns, FittedRows, OutputKind, OutputTable};
 use crate::error::{Error, check};
 use crate::table::Table;
 use crate::truth;
@@ -41,7 +42,21 @@ impl OutputKind for NgramFeatures {
         check(holds, key, format!("min {min}, max {max}"), "1 ≤ min ≤ max ≤ 64")
     }
 
+    fn as_counted(&self) -> Option<&dyn Counted> {
+        Some(self)
+    }
+
     fn read(&self, from: &mut OutputTable) -> Result<FittedRows, Error> {
+        self.read_counted(from)
+    }
+}
+
+impl Counted for NgramFeatures {
+    fn rule(&self) -> CountRule {
+        CountRule { log: self.log, exact: false, min_outputs: self.min_outputs }
+    }
+
+    fn count(&self, from: &mut OutputTable) -> Result<(FittedColumns, SparseRows), Error> {
         let texts = from.table.column(&self.column)?;
         let vocabulary = match from.fitted {
             Some(fitted) => {
@@ -51,8 +66,7 @@ impl OutputKind for NgramFeatures {
         };
         let terms = vocabulary.ngrams().map(str::to_owned).collect();
         let columns = FittedColumns { terms, ..FittedColumns::default() };
-        let rows = vocabulary.rows(texts)?;
-        columns.counts(rows, self.log, false, self.min_outputs, from.fitted).map(sparse)
+        Ok((columns, vocabulary.rows(texts)?))
     }
 }
 
@@ -93,8 +107,22 @@ impl OutputKind for SubstructureFeatures {
         truth::bad_rows(table, &self.column)
     }
 
-    /// Reads the molecules of a column once for several kernels.
+    fn as_counted(&self) -> Option<&dyn Counted> {
+        Some(self)
+    }
+
     fn read(&self, from: &mut OutputTable) -> Result<FittedRows, Error> {
+        self.read_counted(from)
+    }
+}
+
+impl Counted for SubstructureFeatures {
+    fn rule(&self) -> CountRule {
+        CountRule { log: self.log, exact: self.exact, min_outputs: self.min_outputs }
+    }
+
+    /// Reads the molecules of a column once for several kernels.
+    fn count(&self, from: &mut OutputTable) -> Result<(FittedColumns, SparseRows), Error> {
         let molecules = match from.molecules.entry(self.column.clone()) {
             Entry::Occupied(entry) => entry.into_mut(),
             Entry::Vacant(entry) => {
@@ -103,7 +131,6 @@ impl OutputKind for SubstructureFeatures {
         };
         let fitted_features = from.fitted.map(|fitted| &fitted.features[..]);
         let (features, rows) = self.count.fit(molecules, fitted_features)?;
-        let columns = FittedColumns { features, ..FittedColumns::default() };
-        columns.counts(rows, self.log, self.exact, self.min_outputs, from.fitted).map(sparse)
+        Ok((FittedColumns { features, ..FittedColumns::default() }, rows))
     }
 }

@@ -3,10 +3,12 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use dsokr_basis::features::SparseRows;
+use dsokr_basis::features::{SparseRows, sorted_levels};
+use dsokr_core::Processes;
 use dsokr_core::store::{Contents, Stored, Tensor};
 use serde::{Deserialize, Serialize};
 
+use super::CountRule;
 use crate::error::Error;
 
 /// The kind of the file of fitted features.
@@ -53,29 +55,86 @@ impl FittedColumns {
         terms.chain(self.levels.iter().map(level))
     }
 
+    /// Returns the things that any process has counted, with this process's counts of them: those that one process would
+    /// have that counts all rows.
+    pub fn shared(
+        self,
+        rows: SparseRows,
+        processes: &Processes,
+    ) -> Result<(Self, SparseRows), Error> {
+        if processes.size() == 1 || (self.terms.is_empty() && self.features.is_empty()) {
+            return Ok((self, rows));
+        }
+        let number = |place: Result<usize, usize>| place.unwrap_or_default() as u32;
+        let own_terms = serde_json::json!(self.terms).to_string();
+        let mut terms = Vec::new();
+        for message in processes.gather(own_terms.as_bytes())? {
+            let of_rank: Vec<String> = serde_json::from_slice(&message)
+                .map_err(|error| dsokr_core::Error::Inconsistent(error.to_string()))?;
+            terms.extend(of_rank);
+        }
+        terms.sort_unstable();
+        terms.dedup();
+        let mut features = processes.gather_numbers(&self.features)?.concat();
+        features.sort_unstable();
+        features.dedup();
+        let (numbers, width) = if terms.is_empty() {
+            let numbers = self.features.iter().map(|it| number(features.binary_search(it)));
+            // the last column has what is not counted
+            let last = std::iter::once(features.len() as u32);
+            (numbers.chain(last).collect::<Vec<u32>>(), features.len() + 1)
+        } else {
+            let numbers = self.terms.iter().map(|it| number(terms.binary_search(it)));
+            (numbers.collect(), terms.len())
+        };
+        let rows = rows.renumbered(&numbers, width)?;
+        Ok((Self { terms, features, ..self }, rows))
+    }
+
     /// Counts as they are, or their levels, or their logarithms, without rare columns; `fitted` are the
-    /// columns of an earlier training.
+    /// columns of an earlier training. Of several processes each has a part of the rows, which all of them count.
     pub fn counts(
         mut self,
         mut rows: SparseRows,
-        log: bool,
-        exact: bool,
-        min_outputs: usize,
+        CountRule { log, exact, min_outputs }: CountRule,
         fitted: Option<&Self>,
+        processes: &Processes,
     ) -> Result<(Self, SparseRows), Error> {
         if exact {
-            self.levels = fitted.map_or_else(|| rows.levels(), |fitted| fitted.levels.clone());
+            self.levels = match fitted {
+                Some(fitted) => fitted.levels.clone(),
+                None => shared_levels(rows.levels(), processes)?,
+            };
             rows = rows.at_levels(&self.levels)?;
         }
         if min_outputs > 1 {
-            self.kept =
-                fitted.map_or_else(|| rows.common(min_outputs), |fitted| fitted.kept.clone());
+            self.kept = match fitted {
+                Some(fitted) => fitted.kept.clone(),
+                None => {
+                    let mut counts = rows.column_counts();
+                    processes.sum(&mut counts)?;
+                    let counts = counts.into_iter().zip(0..);
+                    let common = counts.filter(|&(count, _)| count as usize >= min_outputs);
+                    common.map(|(_, column)| column).collect()
+                }
+            };
             rows = rows.with_columns(&self.kept)?;
         }
         let rows = if log { rows.log_counts()? } else { rows };
         self.width = rows.width();
         Ok((self, rows))
     }
+}
+
+/// Returns the levels that any process has.
+fn shared_levels(levels: Vec<(u32, f32)>, processes: &Processes) -> Result<Vec<(u32, f32)>, Error> {
+    if processes.size() == 1 {
+        return Ok(levels);
+    }
+    let bits: Vec<[u32; 2]> =
+        levels.iter().map(|&(column, value)| [column, value.to_bits()]).collect();
+    let all = processes.gather_numbers(&bits)?.concat().into_iter();
+    Ok(sorted_levels(all.map(|[column, bits]| (column, f32::from_bits(bits))).collect()))
 }
 
 impl FittedFeatures {

@@ -14,7 +14,7 @@ use std::path::PathBuf;
 
 use dsokr_basis::features::SparseRows;
 use dsokr_basis::{Features, RowSource};
-use dsokr_core::Argument;
+use dsokr_core::{Argument, Processes};
 use dsokr_molecule::Molecule;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -104,8 +104,39 @@ pub(crate) trait OutputKind {
         Ok(None)
     }
 
+    /// Returns what counts things in the cells of a column; none of other features.
+    fn as_counted(&self) -> Option<&dyn Counted> {
+        None
+    }
+
     /// Reads the rows.
     fn read(&self, from: &mut OutputTable) -> Result<FittedRows, Error>;
+}
+
+/// A kind of features that counts things in the cells of a column, which say by themselves what is in them.
+pub(crate) trait Counted {
+    /// Returns the rule by which counts become features.
+    fn rule(&self) -> CountRule;
+
+    /// Returns the counts of each row, and what is counted: things that occur, or those of an earlier training.
+    fn count(&self, from: &mut OutputTable) -> Result<(FittedColumns, SparseRows), Error>;
+
+    /// Reads the rows.
+    fn read_counted(&self, from: &mut OutputTable) -> Result<FittedRows, Error> {
+        let (columns, rows) = self.count(from)?;
+        columns.counts(rows, self.rule(), from.fitted, &Processes::default()).map(sparse)
+    }
+}
+
+/// The rule by which counts become features.
+#[derive(Clone, Copy)]
+pub(crate) struct CountRule {
+    /// Whether `ln(1 + count)` takes the place of a count.
+    pub log: bool,
+    /// Whether every value of a count is a feature of its own.
+    pub exact: bool,
+    /// What fewer outputs have is left out.
+    pub min_outputs: usize,
 }
 
 /// Facts that the keys of every kind of features state.

@@ -5,10 +5,11 @@ use std::path::Path;
 
 use dsokr_basis::Features;
 use dsokr_basis::features::SparseRows;
+use dsokr_core::Processes;
 use dsokr_molecule::Molecule;
 use serde::{Deserialize, Serialize};
 
-use super::{FittedColumns, OutputFeatures, OutputFiles, OutputTable};
+use super::{Counted, FittedColumns, OutputFeatures, OutputFiles, OutputTable};
 use crate::error::{Error, check};
 use crate::table::Table;
 
@@ -61,6 +62,42 @@ impl TextFeatures {
             }
             rows => rows,
         };
+        Ok((fitted, rows))
+    }
+
+    /// As [`fit_read`](Self::fit_read), of texts of which each process reads a part, whose rows it gets: `part` are its
+    /// texts, and `texts` all. Counts need no text of another process; other features are fitted to all texts by each
+    /// process. The columns are those of one process.
+    ///
+    /// # Errors
+    /// As [`fit`](Self::fit); the errors of [`Processes::gather`].
+    pub fn fit_shared(
+        features: &OutputFeatures,
+        texts: &[String],
+        part: &mut ReadTexts,
+        processes: &Processes,
+    ) -> Result<(Self, Features), Error> {
+        if processes.size() == 1 {
+            return Self::fit_read(features, part);
+        }
+        let counted = features
+            .kind()
+            .as_counted()
+            .map(|counted| (part.count(counted, features), counted.rule()));
+        let is_counted = u8::from(matches!(counted, Some((Ok(_), _))));
+        // a text that cannot be read, or texts without a feature, are an error of all or of none
+        let all = processes.gather(&[is_counted])?;
+        if let Some((Ok((columns, rows)), rule)) = counted
+            && all.iter().all(|message| *message == [1])
+        {
+            let (columns, rows) = columns.shared(rows, processes)?;
+            let (columns, rows) = columns.counts(rows, rule, None, processes)?;
+            let fitted = Self { features: features.clone(), columns };
+            let rows = if fitted.is_open() { rows.with_width(fitted.width())? } else { rows };
+            return Ok((fitted, rows.into()));
+        }
+        let fitted = Self::fit(features, texts)?;
+        let rows = fitted.rows_read(part)?;
         Ok((fitted, rows))
     }
 
@@ -157,6 +194,26 @@ impl<'t> ReadTexts<'t> {
             let (columns, rows) = graphs.of_texts(self.texts, fitted)?;
             return Ok((columns, rows.select(&(0..rows.len()).collect::<Vec<_>>())?));
         }
+        let (columns, rows) = self.read(features, fitted, |from| features.kind().read(from))?;
+        Ok((columns, rows.select(&(0..rows.len()).collect::<Vec<_>>())?))
+    }
+
+    /// Returns the counts of the texts.
+    fn count(
+        &mut self,
+        counted: &dyn Counted,
+        features: &OutputFeatures,
+    ) -> Result<(FittedColumns, SparseRows), Error> {
+        self.read(features, None, |from| counted.count(from))
+    }
+
+    /// Reads the texts, which make the only column of a table.
+    fn read<T>(
+        &mut self,
+        features: &OutputFeatures,
+        fitted: Option<&FittedColumns>,
+        read: impl FnOnce(&mut OutputTable) -> Result<T, Error>,
+    ) -> Result<T, Error> {
         let column = features.column().unwrap_or_default();
         let table = Table::numbered(Path::new("the inputs"), "", [(column, self.texts.to_vec())]);
         let mut from = OutputTable {
@@ -168,9 +225,8 @@ impl<'t> ReadTexts<'t> {
             labels: Vec::new(),
             molecules: std::mem::take(&mut self.molecules),
         };
-        let fitted_rows = features.kind().read(&mut from);
+        let result = read(&mut from);
         self.molecules = from.molecules;
-        let (columns, rows) = fitted_rows?;
-        Ok((columns, rows.select(&(0..rows.len()).collect::<Vec<_>>())?))
+        result
     }
 }

@@ -1,8 +1,9 @@
 //! Features of texts that training texts lack.
 
 use dsokr_basis::{Features, Kernel, OutputKernel, RowSource};
-use dsokr_data::TextFeatures;
+use dsokr_core::processes::threads;
 use dsokr_data::config::OutputFeatures;
+use dsokr_data::{ReadTexts, TextFeatures};
 
 fn features(json: &str) -> OutputFeatures {
     serde_json::from_str(json).unwrap()
@@ -58,4 +59,70 @@ fn values_of_counts_that_no_training_text_has_count_too() {
     );
     let common = Kernel::Linear.block(&a, &b).unwrap()[(0, 0)];
     assert!(common > 0.0 && common < squared_norm(&b));
+}
+
+/// Columns are found by all ranks together, each of which reads its part of the texts and gets its rows, bit for bit.
+#[test]
+fn several_ranks_find_the_columns_of_one() {
+    let smiles = texts([
+        "CCO",
+        "CO",
+        "c1ccccc1O",
+        "CC(=O)O",
+        "CCN",
+        "C1CCCCC1",
+        "OCC(O)CO",
+        "CCCCCC",
+        "N#CC",
+        "CCS",
+        "CC(C)Br",
+    ]);
+    let ngrams =
+        |rest: &str| format!(r#"{{"kind": "ngrams", "column": "t", "min": 1, "max": 2{rest}}}"#);
+    let parts = |name: &str, rest: &str| {
+        format!(r#"{{"kind": "substructures", "column": "t", "count": {name}{rest}}}"#)
+    };
+    let morgan = r#"{"name": "morgan", "radius": 1, "width": 64}"#;
+    let composition = r#"{"name": "composition"}"#;
+    let graph = r#"{"name": "graph", "kernel": {"name": "weisfeiler-lehman", "iterations": 2}}"#;
+    for kind in [
+        ngrams(""),
+        ngrams(r#", "log": true"#),
+        ngrams(r#", "min_outputs": 3"#),
+        parts(morgan, ""),
+        parts(morgan, r#", "exact": true"#),
+        parts(composition, r#", "exact": true, "min_outputs": 2"#),
+        parts(graph, ""),
+        parts(graph, r#", "log": true, "min_outputs": 2"#),
+        r#"{"kind": "labels", "column": "t", "separator": "C"}"#.to_owned(),
+    ] {
+        let features = features(&kind);
+        let (one, rows) = TextFeatures::fit_read(&features, &mut ReadTexts::new(&smiles)).unwrap();
+        // the rows of other texts are computed anew, to the bit
+        assert_eq!(one.rows(&smiles).unwrap(), rows, "{kind}");
+        // ranks without a text too
+        for size in [1, 2, 3, 13] {
+            for rank in threads(size, |processes| {
+                let part = processes.part(smiles.len());
+                let mut own = ReadTexts::new(&smiles[part.clone()]);
+                let fitted = TextFeatures::fit_shared(&features, &smiles, &mut own, processes);
+                (part, fitted.unwrap())
+            }) {
+                let (part, (fitted, own)) = rank;
+                assert_eq!(fitted, one, "{kind}, {size} ranks");
+                if !part.is_empty() {
+                    assert_eq!(own, rows.block(part).unwrap(), "{kind}, {size} ranks");
+                }
+            }
+        }
+    }
+    let features = features(&parts(morgan, ""));
+    let wrong = texts(["CCO", "CO", "not SMILES", "CN"]);
+    for rank in threads(2, |processes| {
+        let mut own = ReadTexts::new(&wrong[processes.part(wrong.len())]);
+        TextFeatures::fit_shared(&features, &wrong, &mut own, processes).map(drop)
+    }) {
+        let message = rank.unwrap_err().to_string();
+        assert!(message.contains("not SMILES"), "{message}");
+    }
 }

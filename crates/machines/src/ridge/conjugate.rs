@@ -17,7 +17,7 @@ use super::sketched::RidgeProblem;
 use crate::features::{AnchorFeatures, InputSketch, blocks};
 use crate::linear::{Factor, Panels, check_finite, not_positive, product, row_major};
 use crate::summary::{Convergence, Inputs, RidgeSummary, Solution, Summary};
-use crate::targets::{SideSums, Targets, check};
+use crate::targets::{SideSums, Targets, check_shared};
 
 /// Rows whose products one task computes.
 const ROWS: usize = 512;
@@ -119,7 +119,7 @@ pub fn fit_conjugate_gradients(
 ) -> Result<KernelModel, Error> {
     let RidgeProblem { kernel, rows, targets, lambda, seed, processes } = problem;
     let n = rows.len();
-    check(n, targets, lambda)?;
+    check_shared(processes, n, targets, lambda)?;
     settings.validate()?;
     if let Some(sample) = settings.sample {
         Error::check_range("rows of the sample", sample, 1..=n)?;

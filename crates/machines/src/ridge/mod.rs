@@ -24,7 +24,8 @@ pub use model::KernelModel;
 pub(crate) use model::Weights;
 pub use output::OutputSpace;
 pub use points::Points;
-pub use scaling::Scaling;
+pub use scaling::{ScaledRows, Scaling};
+pub(crate) use sketched::equal_parts;
 pub use sketched::{
     DivideAndConquer, RidgeProblem, SketchedFit, fit_divide_and_conquer, fit_sketched,
 };

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use dsokr_basis::features::{Distinct, Selected, distinct, ranges, read};
 use dsokr_basis::kernel::IntoKernel;
 use dsokr_basis::{Basis, Features, OutputKernel, RowKind, RowSource};
+use dsokr_core::processes::Held;
 use dsokr_core::{Cancellation, Error, Processes, RowWeights};
 use faer::{Accum, Mat, MatRef};
 use rayon::prelude::*;
@@ -72,11 +73,16 @@ impl OutputSpace {
         dimension: Option<usize>,
         outputs: &dyn RowSource,
     ) -> Result<(Self, Targets), Error> {
-        Self::basis_weighted(basis, dimension, outputs, &RowWeights::equal(), &Processes::default())
+        let weights = RowWeights::equal();
+        Self::basis_weighted(basis, dimension, outputs, &weights, &Processes::default(), None)
     }
 
     /// Creates the space like [`basis`](Self::basis), for training outputs with weights. The mean is weighted, and the
     /// targets have the weights. The processes share the work, as in [`points_shared`](Self::points_shared).
+    ///
+    /// Each process gets the targets of the rows in `held` alone, in which every row is that of one process, or all targets
+    /// where it is none. Where equal outputs share a target, every process holds the target of each distinct output. The
+    /// numbers are those of one process, bit for bit.
     ///
     /// # Errors
     /// The errors of [`basis`](Self::basis); [`Error::Shape`] unless there is one weight for each output, or none.
@@ -86,28 +92,47 @@ impl OutputSpace {
         outputs: &dyn RowSource,
         weights: &RowWeights,
         processes: &Processes,
+        held: Option<&Held>,
     ) -> Result<(Self, Targets), Error> {
-        weights.check(outputs.len())?;
+        let n = outputs.len();
+        weights.check(n)?;
         let dimension = dimension.unwrap_or(basis.dimension());
         Error::check_range("number of coordinates", dimension, 1..=basis.dimension())?;
         let map = SpaceKind::Basis(Box::new(basis));
         let mut space = Self { map, directions: None, centre: Vec::new() };
-        let repeated = repeated(outputs)?;
-        let values = match repeated {
-            Some(Distinct { representative, class, .. }) => {
-                let rows = Selected::new(outputs, &representative);
-                let distinct = space.leading_coordinates(processes, &rows, dimension)?;
-                space.centre = mean(&distinct, dimension, &sums_of_weights(&class, weights)?);
-                Values::Shared { distinct, output_of: class }
-            }
-            None => {
-                let values = space.leading_coordinates(processes, outputs, dimension)?;
-                space.centre = mean(&values, dimension, weights);
-                Values::Coordinates(values)
-            }
+        let alone = Processes::default();
+        let mut targets = Targets {
+            values: Values::Coordinates(Vec::new()),
+            width: dimension,
+            held: held.cloned().unwrap_or_else(|| Held::all(n)),
+            residuals: Vec::new(),
+            weights: weights.clone(),
         };
-        let residuals = Vec::new();
-        Ok((space, Targets { values, width: dimension, residuals, weights: weights.clone() }))
+        match (repeated(outputs)?, held) {
+            (Some(Distinct { representative, class, .. }), _) => {
+                let rows = Selected::new(outputs, &representative);
+                let distinct = space.shared_coordinates(processes, &rows, dimension)?;
+                let all = Held::all(representative.len());
+                let sums = sums_of_weights(&class, weights)?;
+                space.centre = mean(&alone, &all, &distinct, dimension, &sums)?;
+                targets.held = Held::all(n);
+                targets.values = Values::Shared { distinct, output_of: class };
+            }
+            (None, None) => {
+                let values = space.shared_coordinates(processes, outputs, dimension)?;
+                space.centre = mean(&alone, &targets.held, &values, dimension, weights)?;
+                targets.values = Values::Coordinates(values);
+            }
+            (None, Some(held)) => {
+                let mut values = Vec::with_capacity(held.len() * dimension);
+                for range in held.ranges() {
+                    space.add_leading_coordinates(outputs, range, dimension, &mut values)?;
+                }
+                space.centre = mean(processes, held, &values, dimension, weights)?;
+                targets.values = Values::Coordinates(values);
+            }
+        }
+        Ok((space, targets))
     }
 
     /// Returns the number of different targets that [`basis`](Self::basis) holds for these training outputs: their
@@ -121,7 +146,7 @@ impl OutputSpace {
     }
 
     /// Returns the leading coordinates of outputs, not centred, row-major. The processes share the work.
-    fn leading_coordinates(
+    fn shared_coordinates(
         &self,
         processes: &Processes,
         outputs: &dyn RowSource,
@@ -129,13 +154,28 @@ impl OutputSpace {
     ) -> Result<Vec<f64>, Error> {
         let part = processes.part_in_blocks(outputs.len(), ROWS);
         let mut joined = Vec::with_capacity(part.len() * dimension);
-        // points of many outputs take more memory than all else, so there is one copy of them
-        for range in ranges(part, AT_ONCE) {
-            let points = self.wide(outputs, range)?;
-            let leading = points.subrows(0, dimension);
-            joined.extend(leading.col_iter().flat_map(|column| column.iter().copied()));
-        }
+        self.add_leading_coordinates(outputs, &part, dimension, &mut joined)?;
         processes.join(joined)
+    }
+
+    /// Puts the leading coordinates of some outputs, not centred, behind others. Blocks of outputs are those of one process.
+    fn add_leading_coordinates(
+        &self,
+        outputs: &dyn RowSource,
+        rows: &Range<usize>,
+        dimension: usize,
+        all: &mut Vec<f64>,
+    ) -> Result<(), Error> {
+        let first = rows.start / ROWS * ROWS;
+        let end = rows.end.next_multiple_of(ROWS).min(outputs.len());
+        // points of many outputs take more memory than all else, so there is one copy of them
+        for range in ranges(first..end, AT_ONCE) {
+            let points = self.wide(outputs, range.clone())?;
+            let kept = rows.start.max(range.start)..rows.end.min(range.end);
+            let leading = points.submatrix(0, kept.start - range.start, dimension, kept.len());
+            all.extend(leading.col_iter().flat_map(|column| column.iter().copied()));
+        }
+        Ok(())
     }
 
     /// Creates the identity on the distinct rows of the training outputs, and the targets: IOKR.
@@ -189,8 +229,13 @@ impl OutputSpace {
         let map = SpaceKind::Training { kernel, outputs: rows };
         let values = Values::Classes(classes.class);
         let space = Self { map, directions: None, centre };
-        let targets =
-            Targets { values, width: dimension, residuals: Vec::new(), weights: weights.clone() };
+        let targets = Targets {
+            values,
+            width: dimension,
+            held: Held::all(outputs.len()),
+            residuals: Vec::new(),
+            weights: weights.clone(),
+        };
         Ok((space, targets))
     }
 
@@ -318,18 +363,27 @@ impl OutputSpace {
     }
 }
 
-/// Returns the weighted mean of rows of `width` numbers.
-fn mean(rows: &[f64], width: usize, weights: &RowWeights) -> Vec<f64> {
-    let total = weights.total((rows.len() / width).max(1));
-    let mut mean = vec![0.0; width];
-    // some of the coordinates in a task, which adds up the rows in their order
-    mean.par_chunks_mut(SUMMED).enumerate().for_each(|(chunk, mean)| {
-        for (at, row) in rows.chunks_exact(width).enumerate() {
-            let weight = weights.get(at);
-            let values = mean.iter_mut().zip(&row[chunk * SUMMED..]);
-            values.for_each(|(sum, value)| *sum += weight * value);
-        }
-        mean.iter_mut().for_each(|sum| *sum /= total);
-    });
-    mean
+/// Returns the weighted mean of rows of `width` numbers, of which a process has the held ones.
+fn mean(
+    processes: &Processes,
+    held: &Held,
+    values: &[f64],
+    width: usize,
+    weights: &RowWeights,
+) -> Result<Vec<f64>, Error> {
+    let mut place = 0;
+    let sum = held.fold(processes, vec![0.0; width], |sum, range| {
+        let rows = &values[place * width..(place + range.len()) * width];
+        place += range.len();
+        // some of the coordinates in a task, which adds up the rows in their order
+        sum.par_chunks_mut(SUMMED).enumerate().for_each(|(chunk, sum)| {
+            for (row, at) in rows.chunks_exact(width).zip(range.clone()) {
+                let weight = weights.get(at);
+                let values = sum.iter_mut().zip(&row[chunk * SUMMED..]);
+                values.for_each(|(sum, &value)| *sum += weight * value);
+            }
+        });
+    })?;
+    let total = weights.total(held.rows().max(1));
+    Ok(sum.into_iter().map(|sum| sum / total).collect())
 }

@@ -1,8 +1,10 @@
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::path::Path;
 
-use dsokr_basis::features::{DenseRows, SparseRows, ranges, read};
+use dsokr_basis::features::{DenseRows, HeldRows, SparseRows, ranges, read};
 use dsokr_basis::{Block, Features, RowKind, RowSource};
+use dsokr_core::processes::Held;
 use dsokr_core::store::{Contents, Stored, Tensor};
 use dsokr_core::{Error, RowWeights};
 
@@ -25,6 +27,41 @@ pub struct Scaling {
     pub(super) centre: Option<Vec<f32>>,
     /// 1 / s.
     pub(super) scale: Vec<f32>,
+}
+
+/// Rows that are standardised as they are read.
+pub struct ScaledRows<'a> {
+    scaling: Scaling,
+    rows: &'a dyn RowSource,
+}
+
+impl<'a> ScaledRows<'a> {
+    /// Creates the standardised rows of others.
+    pub fn new(scaling: Scaling, rows: &'a dyn RowSource) -> Self {
+        Self { scaling, rows }
+    }
+}
+
+impl RowSource for ScaledRows<'_> {
+    fn len(&self) -> usize {
+        self.rows.len()
+    }
+
+    fn width(&self) -> usize {
+        self.scaling.width()
+    }
+
+    fn kind(&self) -> RowKind {
+        self.scaling.kind(self.rows.kind())
+    }
+
+    fn block(&self, rows: Range<usize>) -> Result<Block<'_>, Error> {
+        self.scaling.apply(&read(self.rows, rows)?)
+    }
+
+    fn select(&self, indices: &[usize]) -> Result<Features, Error> {
+        self.scaling.apply(&self.rows.select(indices)?)
+    }
 }
 
 impl Scaling {
@@ -140,8 +177,25 @@ impl Scaling {
     /// # Errors
     /// The errors of [`apply`](Self::apply); errors from reading the rows.
     pub fn rows(&self, rows: &dyn RowSource) -> Result<Features, Error> {
+        self.some_rows(rows, &Held::all(rows.len()))
+    }
+
+    /// Returns all rows, standardised, of which some are held in memory; the others are standardised when they are read.
+    ///
+    /// # Errors
+    /// The errors of [`rows`](Self::rows); [`Error::Shape`] unless `held` is of as many rows.
+    pub fn held_rows<'a>(
+        &self,
+        rows: &'a dyn RowSource,
+        held: &Held,
+    ) -> Result<HeldRows<'static, ScaledRows<'a>>, Error> {
+        let scaled = self.some_rows(rows, held)?;
+        HeldRows::new(ScaledRows::new(self.clone(), rows), held.clone(), scaled)
+    }
+
+    fn some_rows(&self, rows: &dyn RowSource, held: &Held) -> Result<Features, Error> {
         let mut scaled = Features::empty(self.kind(rows.kind()), self.width())?;
-        for range in ranges(0..rows.len(), ROWS) {
+        for range in held.ranges().iter().flat_map(|range| ranges(range.clone(), ROWS)) {
             scaled.append(&self.apply(&read(rows, range)?)?)?;
         }
         Ok(scaled)

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use dsokr_basis::features::Selected;
 use dsokr_basis::kernel::IntoKernel;
 use dsokr_basis::{Features, RowSource};
-use dsokr_core::{Cancellation, Error, Processes};
+use dsokr_core::{Cancellation, Error, Processes, RowWeights};
 use faer::Mat;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -16,7 +16,7 @@ use super::model::{KernelModel, Weights};
 use crate::features::{AnchorFeatures, FeatureMap, InputSketch, blocks};
 use crate::linear::{Factor, Panels, not_positive, row_major};
 use crate::summary::{Inputs, RidgeSummary, Solution, Summary};
-use crate::targets::{SideSums, Targets, check};
+use crate::targets::{SideSums, Targets, check_shared, check_sizes};
 
 /// A ridge regression in the span of sketched inputs: the least of
 /// `Σ_i w_i ‖ĥ(x_i) − ψ_i‖² / Σ_i w_i + λ ‖ĥ‖²` with the [weights](Targets::with_weights) of the targets.
@@ -32,7 +32,8 @@ pub struct RidgeProblem<'a, K> {
     pub lambda: f64,
     /// The seed of the sketch.
     pub seed: u64,
-    /// The processes that share the sums over rows. Each of them fits the same problem, and reads its part of the rows.
+    /// The processes that share the sums over rows. Each of them fits the same problem, and reads its part of the rows
+    /// beside those of the sketch; of the targets it needs [its part](crate::Solver::held) alone.
     pub processes: &'a Processes,
 }
 
@@ -72,7 +73,7 @@ pub fn fit_sketched(
 ) -> Result<SketchedFit, Error> {
     let RidgeProblem { kernel, rows, targets, lambda, seed, processes } = problem;
     let n = rows.len();
-    check(n, targets, lambda)?;
+    check_shared(processes, n, targets, lambda)?;
     let mut features = AnchorFeatures::sketched(processes, kernel, rows, sketch, seed)?;
     let ridge = targets.total_weight() * lambda;
     let penalty = features.penalty(processes)?;
@@ -194,14 +195,14 @@ pub fn fit_divide_and_conquer(
     let RidgeProblem { kernel, rows, targets, lambda, seed, processes } = problem;
     let n = rows.len();
     let parts = *parts;
-    check(n, targets, lambda)?;
+    check_sizes(n, targets, lambda)?;
     Error::check_range("number of parts", parts, 1..=n)?;
     let kernel = kernel.into_kernel();
     let mut anchors = Features::empty(rows.kind(), rows.width())?;
     let mut weights = Vec::new();
     let mut unknowns = 0;
     let mut worst = RidgeSummary::new(Inputs::Sketched, 0.0);
-    for (part, part_rows) in equal_parts(targets, parts).into_iter().enumerate() {
+    for (part, part_rows) in equal_parts(n, &targets.weights, parts).into_iter().enumerate() {
         let part_rows: Vec<usize> = part_rows.collect();
         let problem = RidgeProblem {
             kernel: Arc::clone(&kernel),
@@ -226,19 +227,19 @@ pub fn fit_divide_and_conquer(
     Ok(KernelModel::new(map, Weights::Double(weights), summary))
 }
 
-/// Returns the rows of targets in so many runs, the sums of whose weights are as equal as whole rows allow.
-fn equal_parts(targets: &Targets, parts: usize) -> Vec<Range<usize>> {
-    let total = targets.total_weight();
+/// Returns n rows in so many runs, the sums of whose weights are as equal as whole rows allow.
+pub(crate) fn equal_parts(n: usize, weights: &RowWeights, parts: usize) -> Vec<Range<usize>> {
+    let total = weights.total(n);
     let mut bounds = vec![0];
     let mut sum = 0.0;
-    for row in 0..targets.len() {
-        sum += targets.weights.get(row);
+    for row in 0..n {
+        sum += weights.get(row);
         // the row ends every part whose share of the total is reached with the next one
         while sum * parts as f64 > bounds.len() as f64 * total && bounds.len() < parts {
             bounds.push(row);
         }
     }
-    bounds.resize(parts, targets.len());
-    bounds.push(targets.len());
+    bounds.resize(parts, n);
+    bounds.push(n);
     bounds.windows(2).map(|bound| bound[0]..bound[1]).collect()
 }

@@ -15,7 +15,7 @@ use super::output::OutputSpace;
 use crate::features::{AnchorFeatures, InputSketch, TrainingInputs, blocks};
 use crate::linear::{PANEL, Panels, SIDES};
 use crate::output_matrix::OutputMatrix;
-use crate::targets::{SideSums, Targets, check, check_lambda};
+use crate::targets::{SideSums, Targets, check, check_lambda, check_shared};
 
 /// Eigenvalues up to this share of the largest one are rounding errors.
 const TOLERANCE: f64 = 1e-14;
@@ -149,7 +149,7 @@ impl Spectrum {
         seed: u64,
         processes: &Processes,
     ) -> Result<Self, Error> {
-        check(rows.len(), targets, 1.0)?;
+        check_shared(processes, rows.len(), targets, 1.0)?;
         let drawn = AnchorFeatures::sketched(processes, kernel, rows, sketch, seed)?;
         let penalty = drawn.penalty(processes)?;
         // features whose inner products are P K P

@@ -1,9 +1,17 @@
 //! Fits that several ranks share. They are threads of this process here.
 
-use dsokr_basis::{Basis, Features, SketchKind, SketchOptions};
-use dsokr_core::processes::same_on_threads;
+use std::collections::BTreeSet;
+use std::ops::Range;
+use std::sync::Mutex;
+
+use dsokr_basis::features::HeldRows;
+use dsokr_basis::{Basis, Block, Features, RowKind, RowSource, SketchKind, SketchOptions};
+use dsokr_core::processes::{Held, same_on_threads, threads};
 use dsokr_core::{Error, Processes, RowWeights};
-use dsokr_machines::{ConjugateGradients, InputSketch, OutputSpace, Points, Targets};
+use dsokr_machines::{
+    ConjugateGradients, DivideAndConquer, InputSketch, LastSystem, OutputSpace, Points, Sketched,
+    Solver, Targets, TrainingInputs,
+};
 
 use crate::naive::*;
 
@@ -122,6 +130,7 @@ fn several_ranks_place_outputs_as_one() {
             &y,
             &RowWeights::equal(),
             processes,
+            None,
         )?;
         let (whole, _) = OutputSpace::training(kernel_y(), &y)?;
         let placed = space.points_shared(processes, &y)?;
@@ -131,5 +140,108 @@ fn several_ranks_place_outputs_as_one() {
     // bit for bit
     for size in [1, 2, 3, 5] {
         assert!(same_on_threads(size, |processes| points(processes).unwrap()) == one, "{size}");
+    }
+}
+
+/// Rows that remember which of them have been read.
+struct Watched {
+    rows: Features,
+    read: Mutex<BTreeSet<usize>>,
+}
+
+impl RowSource for Watched {
+    fn len(&self) -> usize {
+        self.rows.len()
+    }
+
+    fn width(&self) -> usize {
+        self.rows.width()
+    }
+
+    fn kind(&self) -> RowKind {
+        self.rows.kind()
+    }
+
+    fn block(&self, rows: Range<usize>) -> Result<Block<'_>, Error> {
+        self.read.lock().unwrap().extend(rows.clone());
+        self.rows.block(rows)
+    }
+}
+
+/// A rank holds targets and inputs of its share alone, reads of the others only the inputs of the sketch, and fits the
+/// model of one process that holds all.
+#[test]
+fn several_ranks_hold_a_share_each() {
+    let n = 2500;
+    let problem = Problem::new(n, 2);
+    let x = problem.inputs();
+    let y = problem.outputs();
+    let basis = Basis::fit(kernel_y(), &y, &SketchOptions::new(PICKED, 4)).unwrap();
+    let weights: Vec<f64> = (0..n).map(|row| 0.5 + (row % 3) as f64).collect();
+    let sketch = InputSketch::subsampling(5);
+    let parts = 3;
+    let conjugate =
+        ConjugateGradients { tolerance: 1e-12, ..ConjugateGradients::new(sketch.clone()) };
+    for solver in [
+        Solver::Sketched(Sketched { sketch: sketch.clone() }),
+        Solver::ConjugateGradients(conjugate),
+        Solver::DivideAndConquer(DivideAndConquer { sketch, parts }),
+    ] {
+        for weights in [RowWeights::equal(), RowWeights::new(&weights).unwrap()] {
+            let fit = |processes: &Processes| {
+                let held = solver.held(processes, n, &weights);
+                let (space, targets) = OutputSpace::basis_weighted(
+                    basis.clone(),
+                    Some(3),
+                    &y,
+                    &weights,
+                    processes,
+                    (processes.size() > 1).then_some(&held),
+                )?;
+                let rows: Vec<usize> = held.ranges().iter().cloned().flatten().collect();
+                let source = Watched { rows: x.clone(), read: Mutex::default() };
+                let held_rows = HeldRows::new(&source, held.clone(), x.select(&rows)?)?;
+                let inputs = TrainingInputs::rows(kernel_x(), &held_rows);
+                let prepared =
+                    solver.prepare(inputs, 1, LastSystem::default())?.shared_by(processes);
+                let (model, _) = prepared.fit(&targets, 1e-3, false)?;
+                let own = targets.select(&rows)?.values()?.to_vec();
+                let read = source.read.lock().unwrap().len();
+                Ok::<_, Error>((
+                    model.predict(&x)?,
+                    space.centre().to_vec(),
+                    held,
+                    own,
+                    read,
+                    targets,
+                ))
+            };
+            let (one, centre, all, targets, ..) = fit(&Processes::default()).unwrap();
+            assert_eq!(all, Held::all(n));
+            let largest = one.iter().fold(0.0f32, |most, value| most.max(value.abs()));
+            for size in [2, 3, 13] {
+                let mut rows_held = vec![0; n];
+                for rank in threads(size, fit) {
+                    let (predictions, centre_of_rank, held, own, read, targets_of_rank) =
+                        rank.unwrap();
+                    // bit for bit
+                    assert_eq!(centre_of_rank, centre, "{}, {size} ranks", solver.name());
+                    let rows: Vec<usize> = held.ranges().iter().cloned().flatten().collect();
+                    let expected: Vec<f64> =
+                        rows.iter().flat_map(|row| &targets[row * 3..][..3]).copied().collect();
+                    assert_eq!(own, expected, "{}, {size} ranks", solver.name());
+                    let pairs = predictions.iter().zip(&one).map(|(a, b)| (a - b).abs());
+                    let apart = pairs.fold(0.0, f32::max);
+                    assert!(apart < 1e-6 * largest, "{}, {size} ranks: {apart}", solver.name());
+                    assert!(held.len() <= n / size + parts + 1, "{held:?}");
+                    assert_eq!(targets_of_rank.held(), &held);
+                    assert!(targets_of_rank.values().is_err(), "targets of other ranks are held");
+                    // the sketch of each part has five rows
+                    assert!(read <= 5 * parts, "{read} rows of other ranks");
+                    rows.iter().for_each(|&row| rows_held[row] += 1);
+                }
+                assert_eq!(rows_held, vec![1; n], "{}, {size} ranks", solver.name());
+            }
+        }
     }
 }

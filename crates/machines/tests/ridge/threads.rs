@@ -37,7 +37,7 @@ fn targets_and_points_of_a_basis() {
     same_on_threads("points", || {
         let alone = Processes::default();
         let (space, targets) =
-            OutputSpace::basis_weighted(basis.clone(), None, &y, &weights, &alone).unwrap();
+            OutputSpace::basis_weighted(basis.clone(), None, &y, &weights, &alone, None).unwrap();
         let coordinates = basis.project(&y).unwrap().into_coordinates();
         let width = basis.dimension();
         let embedding = OutputEmbedding::learn(width, &coordinates, &[], 1.0, 7).unwrap();

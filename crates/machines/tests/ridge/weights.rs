@@ -180,9 +180,15 @@ fn means_and_deviations_count_a_row_as_often_as_it_weighs() {
     assert_close(&vec![actual], &vec![expected], 1e-12, "mean of the training outputs");
     let basis =
         Basis::fit(kernel_y(), &outputs, &SketchOptions::new(SketchKind::Gaussian, 8)).unwrap();
-    let (weighted, targets) =
-        OutputSpace::basis_weighted(basis.clone(), None, &outputs, &weights, &Processes::default())
-            .unwrap();
+    let (weighted, targets) = OutputSpace::basis_weighted(
+        basis.clone(),
+        None,
+        &outputs,
+        &weights,
+        &Processes::default(),
+        None,
+    )
+    .unwrap();
     let (repeated, _) = OutputSpace::basis(basis, None, &copies).unwrap();
     let centres = [&weighted, &repeated].map(|space| vec![space.centre().to_vec()]);
     assert_close(&centres[0], &centres[1], 1e-12, "mean in a basis");
