@@ -79,8 +79,17 @@ impl Outputs {
             let message = format!("no row has {column} = {value:?}, so there is no candidate");
             return Err(Error::file(path, message));
         }
-        let mut from =
-            OutputTable { table, id, files, fitted: None, truth: None, labels, molecules };
+        let keeps_molecules = config.kernels().len() > 1;
+        let mut from = OutputTable {
+            table,
+            id,
+            files,
+            fitted: None,
+            truth: None,
+            labels,
+            molecules,
+            keeps_molecules,
+        };
         let mut parts = Vec::new();
         let mut rows = Vec::new();
         for (at, features) in config.kernels().iter().enumerate() {

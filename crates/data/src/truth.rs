@@ -1,6 +1,8 @@
 //! Outputs as what they are: sets of labels, classes, rankings, numbers, graphs, and molecules that are read from
 //! SMILES.
 
+use std::ops::Range;
+
 use dsokr_core::Cancellation;
 use dsokr_core::message::shorten;
 use dsokr_molecule::Molecule;
@@ -92,27 +94,42 @@ pub(crate) fn column<T: Send>(
     column: &str,
     parse: impl Fn(&str) -> Result<T, dsokr_molecule::Error> + Sync,
 ) -> Result<Vec<T>, Error> {
+    column_of_rows(table, column, 0..table.len(), parse)
+}
+
+/// Returns the SMILES of a column in some rows, parsed.
+///
+/// # Errors
+/// [`dsokr_core::Error::File`] for the first of these cells that is not a SMILES.
+pub(crate) fn column_of_rows<T: Send>(
+    table: &Table,
+    column: &str,
+    rows: Range<usize>,
+    parse: impl Fn(&str) -> Result<T, dsokr_molecule::Error> + Sync,
+) -> Result<Vec<T>, Error> {
     // a parallel collection into a `Result` would give any thread's error
-    cells(table, column, parse)?.into_iter().collect()
+    cells(table, column, rows, parse)?.into_iter().collect()
 }
 
 fn cells<T: Send>(
     table: &Table,
     column: &str,
+    rows: Range<usize>,
     parse: impl Fn(&str) -> Result<T, dsokr_molecule::Error> + Sync,
 ) -> Result<Vec<Result<T, Error>>, Error> {
-    let stage = Cancellation::current().stage("molecules of the table", table.len());
-    let read = |(row, smiles): (usize, &String)| {
+    let stage = Cancellation::current().stage("molecules of the table", rows.len());
+    let read = |(at, smiles): (usize, &String)| {
         stage.advance(1)?;
         let wrong = |reason| format!("the SMILES {:?}: {reason}", shorten(smiles));
-        parse(smiles).map_err(|reason| table.error(row, wrong(reason)))
+        parse(smiles).map_err(|reason| table.error(rows.start + at, wrong(reason)))
     };
-    Ok(table.column(column)?.par_iter().enumerate().map(read).collect())
+    Ok(table.column(column)?[rows.clone()].par_iter().enumerate().map(read).collect())
 }
 
 /// Returns the rows of a column whose cells are not SMILES, with what is wrong with them.
 pub(crate) fn bad_rows(table: &Table, column: &str) -> Result<Vec<(usize, Error)>, Error> {
-    Ok(bad(cells(table, column, |smiles| Molecule::parse(smiles).map(drop))?))
+    let rows = 0..table.len();
+    Ok(bad(cells(table, column, rows, |smiles| Molecule::parse(smiles).map(drop))?))
 }
 
 /// Returns the rows of cells that cannot be read.

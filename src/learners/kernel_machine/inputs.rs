@@ -78,13 +78,15 @@ impl MachineInputs {
             let inputs = Self::precomputed(settings, *combination, train.split, problem)?;
             return Ok(FittedInputs { inputs, parts: Vec::new() });
         }
-        let mut texts = ReadTexts::new(train.part().inputs.texts().unwrap_or_default());
+        let texts = train.part().inputs.texts().unwrap_or_default();
         if settings.kernels.is_empty() {
+            let mut texts = ReadTexts::once(texts);
             let (prepared, rows) = fitted(&settings.inputs, train, &mut texts)?;
             let kernel = prepared.kernel(&settings.kernel);
             let inputs = Self::One(prepared, kernel);
             return Ok(FittedInputs { inputs, parts: rows.into_iter().collect() });
         }
+        let mut texts = ReadTexts::new(texts);
         let mut parts = Vec::new();
         let mut rows_of_parts = Vec::new();
         for (at, part) in settings.summands().enumerate() {

@@ -1,9 +1,11 @@
 //! Counts of character n-grams, and of parts of molecules.
 
 use std::collections::hash_map::Entry;
+use std::ops::Range;
 
 use crate::featurizers::NgramVocabulary;
-use dsokr_basis::features::SparseRows;
+use dsokr_basis::features::{SparseRows, ranges};
+use dsokr_basis::{Features, RowKind, RowSource};
 use dsokr_molecule::{Molecule, Substructures};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -12,6 +14,9 @@ use super::{CountRule, Counted, FeatureFacts, FittedColumns, FittedRows, OutputK
 use crate::error::{Error, check};
 use crate::table::Table;
 use crate::truth;
+
+/// Molecules that are held at once where each is counted by itself.
+const MOLECULES: usize = 1 << 13;
 
 /// Counts of the character n-grams of a column.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -121,8 +126,13 @@ impl Counted for SubstructureFeatures {
         CountRule { log: self.log, exact: self.exact, min_outputs: self.min_outputs }
     }
 
-    /// Reads the molecules of a column once for several kernels.
+    /// Reads the molecules of a column once for several kernels; of one kernel it holds a few at a time, unless what is
+    /// counted depends on all of them.
     fn count(&self, from: &mut OutputTable) -> Result<(FittedColumns, SparseRows), Error> {
+        let is_read = from.keeps_molecules || from.molecules.contains_key(&self.column);
+        if !is_read && !matches!(self.count, Substructures::Graph(_)) {
+            return Ok((FittedColumns::default(), self.count_in_parts(from.table)?));
+        }
         let molecules = match from.molecules.entry(self.column.clone()) {
             Entry::Occupied(entry) => entry.into_mut(),
             Entry::Vacant(entry) => {
@@ -132,5 +142,27 @@ impl Counted for SubstructureFeatures {
         let fitted_features = from.fitted.map(|fitted| &fitted.features[..]);
         let (features, rows) = self.count.fit(molecules, fitted_features)?;
         Ok((FittedColumns { features, ..FittedColumns::default() }, rows))
+    }
+}
+
+impl SubstructureFeatures {
+    /// Counts the parts of a column's molecules, some molecules after others.
+    fn count_in_parts(&self, table: &Table) -> Result<SparseRows, Error> {
+        let counts = |rows: Range<usize>| {
+            let molecules = truth::column_of_rows(table, &self.column, rows, Molecule::parse)?;
+            Ok::<_, Error>(Features::Sparse(self.count.counts(&molecules)?))
+        };
+        let first = table.len().min(MOLECULES);
+        let mut all = counts(0..first)?;
+        for rows in ranges(first..table.len(), MOLECULES) {
+            all.append(&counts(rows)?)?;
+        }
+        match all {
+            Features::Sparse(rows) => Ok(rows),
+            // counts are sparse, and so is what is put behind them
+            Features::Dense(_) | Features::Bits(_) => {
+                Err(dsokr_core::Error::kind(all.kind(), RowKind::Sparse).into())
+            }
+        }
     }
 }

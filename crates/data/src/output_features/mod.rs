@@ -169,6 +169,8 @@ pub(crate) struct OutputTable<'a> {
     pub labels: Vec<String>,
     /// The molecules of columns.
     pub molecules: HashMap<String, Vec<Molecule>>,
+    /// Whether molecules that are read are kept, for features of further kernels.
+    pub keeps_molecules: bool,
 }
 
 /// The files with what a table of outputs does not hold: rows of features, and graphs.

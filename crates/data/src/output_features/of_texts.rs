@@ -43,7 +43,7 @@ impl TextFeatures {
     /// A text that cannot be read, such as one that is not a SMILES; features that are neither of a column nor of
     /// graphs.
     pub fn fit(features: &OutputFeatures, texts: &[String]) -> Result<Self, Error> {
-        Ok(Self::fit_read(features, &mut ReadTexts::new(texts))?.0)
+        Ok(Self::fit_read(features, &mut ReadTexts::once(texts))?.0)
     }
 
     /// As [`fit`](Self::fit), with the [rows](Self::rows) of the training texts.
@@ -130,7 +130,7 @@ impl TextFeatures {
     /// # Errors
     /// The errors of [`fit`](Self::fit).
     pub fn rows(&self, texts: &[String]) -> Result<Features, Error> {
-        self.rows_read(&mut ReadTexts::new(texts))
+        self.rows_read(&mut ReadTexts::once(texts))
     }
 
     /// As [`rows`](Self::rows), of texts of which some may have been read before.
@@ -175,12 +175,19 @@ pub struct ReadTexts<'t> {
     texts: &'t [String],
     /// The molecules of the texts, by the column that features name.
     molecules: HashMap<String, Vec<Molecule>>,
+    /// Whether molecules that are read are kept.
+    keeps_molecules: bool,
 }
 
 impl<'t> ReadTexts<'t> {
     /// Creates texts of which nothing has been read.
     pub fn new(texts: &'t [String]) -> Self {
-        Self { texts, molecules: HashMap::new() }
+        Self { texts, molecules: HashMap::new(), keeps_molecules: true }
+    }
+
+    /// Creates texts that are read for features of one kind alone, so that no molecules are kept.
+    pub fn once(texts: &'t [String]) -> Self {
+        Self { keeps_molecules: false, ..Self::new(texts) }
     }
 
     /// Returns the columns and rows of the texts, which make the only column of a table; `fitted` are the columns of an earlier
@@ -224,6 +231,7 @@ impl<'t> ReadTexts<'t> {
             truth: None,
             labels: Vec::new(),
             molecules: std::mem::take(&mut self.molecules),
+            keeps_molecules: self.keeps_molecules,
         };
         let result = read(&mut from);
         self.molecules = from.molecules;

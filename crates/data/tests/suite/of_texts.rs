@@ -126,3 +126,29 @@ fn several_ranks_find_the_columns_of_one() {
         assert!(message.contains("not SMILES"), "{message}");
     }
 }
+
+/// Molecules that are read some after others give the rows of molecules that are held all at once.
+#[test]
+fn molecules_that_are_not_kept_give_the_same_rows() {
+    let smiles = ["CCO", "CO", "c1ccccc1O", "CC(=O)O", "CCN", "C1CCCCC1"];
+    // more than are held at once
+    let mut texts: Vec<String> = (0..8200).map(|at| smiles[at % 6].to_owned()).collect();
+    let morgan = r#"{"name": "morgan", "radius": 1, "width": 64}"#;
+    for count in [morgan, r#"{"name": "composition"}"#] {
+        let kind = format!(
+            r#"{{"kind": "substructures", "column": "t", "count": {count}, "exact": true, "min_outputs": 2}}"#
+        );
+        let features = features(&kind);
+        let kept = TextFeatures::fit_read(&features, &mut ReadTexts::new(&texts)).unwrap();
+        let read = TextFeatures::fit_read(&features, &mut ReadTexts::once(&texts)).unwrap();
+        assert_eq!(read, kept);
+        assert_eq!(read.1.len(), 8200);
+    }
+    texts[8195] = "not SMILES".into();
+    let features =
+        features(r#"{"kind": "substructures", "column": "t", "count": {"name": "composition"}}"#);
+    let kept = TextFeatures::fit_read(&features, &mut ReadTexts::new(&texts)).unwrap_err();
+    let read = TextFeatures::fit_read(&features, &mut ReadTexts::once(&texts)).unwrap_err();
+    assert_eq!(read.to_string(), kept.to_string());
+    assert!(kept.to_string().contains("not SMILES"), "{kept}");
+}
