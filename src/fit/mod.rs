@@ -143,9 +143,11 @@ fn fit_one(
 
     // 3. targets: where outputs lie, and every candidate with them
     let targets = job.stage("targets", || learner.targets(&problem))?;
-    let candidates = targets.space.candidates(&problem.dataset.outputs, &problem.ranks)?;
+    let candidates = job.stage("candidates", || {
+        targets.space.candidates(&problem.dataset.outputs, &problem.ranks)
+    })?;
     let evaluator = Evaluator::new(&problem, &targets.space, &candidates)?;
-    let corrections = corrections.with_texts(&candidates)?;
+    let corrections = job.stage("texts", || corrections.with_texts(&candidates))?;
     report::log_targets(&targets, &evaluator, started);
     let example = report::example(&problem);
 

@@ -2,6 +2,7 @@
 
 use std::sync::{Arc, OnceLock};
 
+use dsokr_core::Cancellation;
 use dsokr_data::{DataRoot, Dataset};
 use dsokr_decode::{
     CandidateBlocks, Candidates, Evidence, Lexicon, Neighbourhood, Queries, Reranker,
@@ -150,9 +151,29 @@ impl PairWords {
             Some(output) => lexicon.holds(&dataset.outputs.labels[*output]),
             None => vec![Some(false); lexicon.len()],
         };
-        let pairs = texts.par_iter().zip(&dataset.train.outputs);
-        let pairs = pairs.map(|(text, output)| (lexicon.said(text), holds(output))).collect();
+        let stage = Cancellation::current().stage("words of texts", texts.len());
+        let pairs = texts.par_iter().zip(&dataset.train.outputs).map(|(text, output)| {
+            stage.advance(1)?;
+            Ok((lexicon.said(text), holds(output)))
+        });
+        let pairs = pairs.collect::<Result<_, Error>>()?;
         Ok(Some(Self { lexicon, pairs }))
+    }
+
+    /// What holds of the rows of candidates whose label is that of a training output.
+    fn of_candidates<'s>(
+        &'s self,
+        problem: &'s Problem,
+        candidates: &'s Candidates,
+    ) -> impl Iterator<Item = (usize, &'s [Option<bool>])> {
+        let Dataset { train, outputs, .. } = &*problem.dataset;
+        let pairs = self.pairs.iter().zip(&train.ids).zip(&train.outputs);
+        pairs.filter_map(|(((_, holds), id), output)| {
+            let row = candidates.class_of(candidates.find(id)?);
+            let first = candidates.members(row)[0] as usize;
+            let is_same = candidates.label(first) == outputs.labels[(*output)?];
+            is_same.then_some((row as usize, holds.as_slice()))
+        })
     }
 
     /// The weights by some training pairs.
@@ -261,7 +282,10 @@ pub(super) fn fit(
     let p = candidates.dim();
     let pairs = problem.dataset.train.ids.len();
     let all_words = match texts.and_then(|texts| texts.words.as_ref()) {
-        Some(words) => Some(words.fit(0..pairs)?.for_rows(candidates.distinct())),
+        Some(words) => {
+            let of_all = words.fit(0..pairs)?.for_rows(candidates.distinct());
+            Some(of_all.with_known(words.of_candidates(problem, candidates)))
+        }
         None => None,
     };
     let outputs = targets.coordinates()?;

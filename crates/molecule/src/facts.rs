@@ -1,6 +1,7 @@
 //! Facts about a molecule that hold or do not, parts that it has among them.
 
 use std::cell::OnceCell;
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::RangeInclusive;
 use std::str::FromStr;
@@ -80,7 +81,7 @@ impl Fact {
             groups: functional_groups(&molecule),
             chains: chain_lengths(&molecule),
             stereo: OnceCell::new(),
-            whole: Whole::from_molecule(molecule),
+            whole: Whole::from_molecule(molecule, Role::Searched),
         };
         facts.iter().map(|fact| fact.holds(&facts_of_molecule)).collect()
     }
@@ -209,6 +210,62 @@ struct Whole {
     ring_bonds: Vec<bool>,
     /// Number of atoms by element, without the wildcard, and by whether they are aromatic.
     atoms: BTreeMap<(Element, bool), usize>,
+    /// What is around each atom.
+    surroundings: Vec<Surroundings>,
+}
+
+/// What a molecule is to the search.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Role {
+    /// What is searched for.
+    Part,
+    /// Where it is searched for.
+    Searched,
+}
+
+/// Numbers of an atom's bonds and neighbours of several kinds. An atom of a part has no more of any kind than the atom of a
+/// molecule in its place.
+///
+/// A number has three bits, so that seven stands for more too, below a bit that is 0.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Surroundings(u64);
+
+impl Surroundings {
+    /// The bit above each number.
+    const ABOVE: u64 = 0x8888_8888_8888_8888;
+
+    /// Counts what is around an atom. The double bonds of an aromatic ring ask for nothing in a part.
+    fn of(molecule: &Molecule, ring_bonds: &[bool], atom: usize, role: Role) -> Self {
+        let mut counts = [0u64; 11];
+        for neighbor in molecule.neighbors(atom) {
+            let bond = &molecule.bonds()[neighbor.bond];
+            let element = molecule.atoms()[neighbor.atom].element;
+            let kind = match element {
+                Element::C => 0,
+                Element::N => 1,
+                Element::O => 2,
+                Element::S => 3,
+                Element::P => 4,
+                Element::F | Element::CL | Element::BR | Element::I => 5,
+                _ => 6,
+            };
+            // a neighbour of any element is of no kind
+            counts[kind] += u64::from(element != Element::WILDCARD);
+            counts[7] += 1;
+            counts[8] += u64::from(ring_bonds[neighbor.bond]);
+            if role == Role::Searched || !bond.aromatic {
+                counts[9] += u64::from(bond.order == BondOrder::Double);
+                counts[10] += u64::from(bond.order == BondOrder::Triple);
+            }
+        }
+        let shifted = counts.iter().zip((0..).step_by(4)).map(|(&count, at)| count.min(7) << at);
+        Self(shifted.sum())
+    }
+
+    /// Returns whether no number is larger than that of a molecule's atom.
+    fn are_part_of(self, other: &Self) -> bool {
+        ((other.0 | Self::ABOVE) - self.0) & Self::ABOVE == Self::ABOVE
+    }
 }
 
 /// An atom of the part, and its bonds to atoms of earlier steps.
@@ -226,23 +283,30 @@ impl Substructure {
         if !(1..=LARGEST).contains(&atoms) {
             return Err(Error::smiles(0, format!("{atoms} atoms; allowed: 1 to {LARGEST}")));
         }
-        // few atoms are not carbon, so that few places are tried
-        let rare = molecule.atoms().iter().position(|atom| atom.element != Element::C);
-        let mut steps = vec![Step { atom: rare.unwrap_or(0), bonds: Vec::new() }];
+        let whole = Whole::from_molecule(molecule, Role::Part);
+        let molecule = &whole.molecule;
+        // few atoms are not carbon, and few have many bonds, so that few places are tried
+        let places = |atom: usize| {
+            let is_carbon = molecule.atoms()[atom].element == Element::C;
+            (is_carbon, Reverse(molecule.neighbors(atom).len()))
+        };
+        let rare = (0..atoms).min_by_key(|&atom| places(atom)).unwrap_or(0);
+        let mut steps = vec![Step { atom: rare, bonds: Vec::new() }];
         while steps.len() < atoms {
             let earlier = |atom: usize| steps.iter().position(|step| step.atom == atom);
-            let next = (0..atoms).filter(|&atom| earlier(atom).is_none()).find_map(|atom| {
+            let next = (0..atoms).filter(|&atom| earlier(atom).is_none()).map(|atom| {
                 let bonds = molecule.neighbors(atom).iter();
-                let bonds: Vec<_> =
-                    bonds.filter_map(|n| Some((earlier(n.atom)?, n.bond))).collect();
-                (!bonds.is_empty()).then_some(Step { atom, bonds })
+                let bonds = bonds.filter_map(|n| Some((earlier(n.atom)?, n.bond))).collect();
+                Step { atom, bonds }
             });
-            let Some(next) = next else {
+            // an atom that closes a ring is tried at few places
+            let next = next.min_by_key(|step| (Reverse(step.bonds.len()), places(step.atom)));
+            let Some(next) = next.filter(|step| !step.bonds.is_empty()) else {
                 return Err(Error::smiles(0, "several components; allowed: one"));
             };
             steps.push(next);
         }
-        Ok(Self { whole: Whole::from_molecule(molecule), steps })
+        Ok(Self { whole, steps })
     }
 
     /// Returns whether a molecule has the part; none if a search of [`TRIES`] does not tell.
@@ -278,7 +342,11 @@ impl Substructure {
         };
         match from {
             Some(from) => whole.molecule.neighbors(from).iter().any(|n| take(n.atom)),
-            None => (0..whole.molecule.atoms().len()).any(take),
+            None => {
+                let part = &self.whole.surroundings[step.atom];
+                let mut atoms = whole.surroundings.iter().enumerate();
+                atoms.any(|(atom, around)| part.are_part_of(around) && take(atom))
+            }
         }
     }
 
@@ -307,7 +375,9 @@ impl Substructure {
             let part_bond = &self.whole.molecule.bonds()[bond];
             part_bond.aromatic || part_bond.order.multiplicity() == 1 || part_bond.order == order
         };
+        let surroundings = &self.whole.surroundings[step.atom];
         (part_atom.element == Element::WILDCARD || part_atom.element == target.element)
+            && surroundings.are_part_of(&whole.surroundings[atom])
             && (target.aromatic || !part_atom.aromatic)
             && (part_atom.charge == 0 || part_atom.charge == target.charge)
             && !matched.contains(&atom)
@@ -342,7 +412,7 @@ fn lies_alike(part: &Geometry, other: &Geometry, places: &[usize]) -> bool {
 }
 
 impl Whole {
-    fn from_molecule(molecule: Molecule) -> Self {
+    fn from_molecule(molecule: Molecule, role: Role) -> Self {
         let mut ring_bonds = vec![false; molecule.bonds().len()];
         let rings = molecule.rings().iter();
         rings.flat_map(|ring| molecule.ring_bonds(ring)).for_each(|bond| ring_bonds[bond] = true);
@@ -350,6 +420,8 @@ impl Whole {
         for atom in molecule.atoms().iter().filter(|atom| atom.element != Element::WILDCARD) {
             *atoms.entry((atom.element, atom.aromatic)).or_insert(0) += 1;
         }
-        Self { molecule, ring_bonds, atoms }
+        let around = |atom| Surroundings::of(&molecule, &ring_bonds, atom, role);
+        let surroundings = (0..molecule.atoms().len()).map(around).collect();
+        Self { molecule, ring_bonds, atoms, surroundings }
     }
 }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use dsokr_core::store::{Stored, read_text};
 use dsokr_decode::{Evidence, Lexicon, Reranker};
 use dsokr_molecule::{Fact, Molecule};
-use regex::{Regex, RegexSet, RegexSetBuilder};
+use regex::{Regex, RegexSet};
 
 use crate::decoding::spectra::SpectrumEvidence;
 use crate::error::Error;
@@ -15,9 +15,9 @@ use crate::error::Error;
 /// The words that come with the program, made for names and descriptions as ChEBI has them.
 const CHEMISTRY: &str = include_str!("chemistry.tsv");
 
-/// The most bytes that the automaton of all words takes, in each thread. The 2 MB that are usual do not hold that of the
-/// program's words, and a search goes over to a slower method.
-const AUTOMATON: usize = 64 << 20;
+/// Expressions that are searched together. The states of their automaton are combinations of their own states: that of all
+/// words of the program does not fit into the memory that is usual, and a search goes over to a slower method.
+const TOGETHER: usize = 64;
 
 const HEADER: &str = "words\tstructure";
 
@@ -50,7 +50,8 @@ pub(crate) fn read_reranker(stored: &Stored) -> Result<Reranker, Error> {
 /// Pairs of a regular expression on the text in lower case and a [`Fact`] about the molecule of a label.
 #[derive(Debug)]
 pub(crate) struct MoleculeLexicon {
-    words: RegexSet,
+    /// The expressions, [`TOGETHER`] in each set.
+    words: Vec<RegexSet>,
     facts: Vec<Fact>,
     text: String,
 }
@@ -119,9 +120,10 @@ impl MoleculeLexicon {
         if facts.is_empty() {
             return Err(wrong(1, "no words below it; allowed: at least one line".into()));
         }
-        let words = RegexSetBuilder::new(words).dfa_size_limit(AUTOMATON).build();
+        let words = words.chunks(TOGETHER).map(RegexSet::new).collect::<Result<_, _>>();
         let words = words.map_err(|error| {
-            refused(format!("the regular expressions of all lines together: {error}"))
+            let message = format!("{TOGETHER} of the regular expressions together: {error}");
+            refused(message)
         })?;
         Ok(Self { words, facts, text: text.to_owned() })
     }
@@ -133,8 +135,12 @@ impl Lexicon for MoleculeLexicon {
     }
 
     fn said(&self, text: &str) -> Vec<bool> {
-        let matches = self.words.matches(&text.to_lowercase());
-        (0..self.facts.len()).map(|at| matches.matched(at)).collect()
+        let text = text.to_lowercase();
+        let mut said = vec![false; self.facts.len()];
+        for (words, said) in self.words.iter().zip(said.chunks_mut(TOGETHER)) {
+            words.matches(&text).iter().for_each(|at| said[at] = true);
+        }
+        said
     }
 
     /// Nothing holds of a label that is not a SMILES.

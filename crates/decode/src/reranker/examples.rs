@@ -1,17 +1,20 @@
 //! Queries whose gold is known, from which a reranker learns.
 
-use dsokr_core::Error;
+use dsokr_core::{Cancellation, Error};
 use rayon::prelude::*;
 
 use super::Seen;
-use super::features::{FeatureKinds, RerankerFeatures};
-use super::rows::several;
+use super::features::{FeatureKinds, Near, RerankerFeatures};
+use super::rows::product;
 use crate::candidates::Candidates;
 use crate::error::check_consistent;
 use crate::hits::{RowHit, top_rows};
 use crate::pool::{PerQuery, Pool};
 use crate::queries::Queries;
 use crate::scoring::first_by;
+
+/// Queries whose nearest pairs are found together.
+const TOGETHER: usize = 12;
 
 /// Queries whose gold is known, with the features of their first candidates.
 #[derive(Clone, Debug)]
@@ -92,8 +95,8 @@ impl RerankerExamples {
                 return Ok(Vec::new());
             }
             let scored = rows.into_iter().map(|row| {
-                let product = several(queries.row(query), &[&*candidates.point(row)?])[0];
-                Ok(RowHit { row, score: product + candidates.constants()[row] })
+                let score = product(queries.row(query), &candidates.point(row)?);
+                Ok(RowHit { row, score: score + candidates.constants()[row] })
             });
             let scored = scored.collect::<Result<Vec<RowHit>, Error>>()?;
             Ok(first_by(scored, self.size, |a, b| {
@@ -119,16 +122,27 @@ impl RerankerExamples {
         if let Some(words) = &reranker_features.words {
             Error::check_length("rows of the words", words.rows(), candidates.distinct())?;
         }
-        let one = |(query, (list, gold)): (usize, (Vec<RowHit>, &Option<u32>))| {
-            let place = list.iter().position(|hit| Some(hit.row) == gold.map(|gold| gold as usize));
-            let seen = list.iter().map(|hit| Seen::candidate(candidates, hit.row, hit.score));
-            let seen: Vec<Seen> = seen.collect();
-            let examples_of_query =
-                |place| Ok((reranker_features.of(queries, query, &seen)?, place));
-            place.map(examples_of_query).transpose()
+        // those whose gold row is among their first rows, and its place
+        let found = lists.iter().zip(gold).enumerate().filter_map(|(query, (list, gold))| {
+            let gold = (*gold)? as usize;
+            Some((query, list.iter().position(|hit| hit.row == gold)?))
+        });
+        let found: Vec<(usize, usize)> = found.collect();
+        let stage = Cancellation::current().stage("examples of the reranker", found.len());
+        // the pairs near to some queries at a time are found in one pass over all pairs
+        let some = |found: &[(usize, usize)]| {
+            stage.advance(found.len())?;
+            let rows: Vec<&[f32]> = found.iter().map(|&(query, _)| queries.row(query)).collect();
+            let near = reranker_features.neighbourhood.nearest(&rows);
+            let one = |(&(query, place), near): (&(usize, usize), Vec<Near>)| {
+                let hits = lists[query].iter();
+                let seen = hits.map(|hit| Seen::candidate(candidates, hit.row, hit.score));
+                let seen: Vec<Seen> = seen.collect();
+                Ok((reranker_features.near(queries, query, &seen, &near)?, place))
+            };
+            found.iter().zip(near).map(one).collect::<Result<Vec<_>, Error>>()
         };
-        let lists = lists.into_par_iter().zip(gold).enumerate();
-        let added = lists.map(one).collect::<Result<Vec<_>, Error>>()?;
+        let added = found.par_chunks(TOGETHER).map(some).collect::<Result<Vec<_>, Error>>()?;
         self.queries.extend(added.into_iter().flatten());
         self.kinds = Some(reranker_features.kinds());
         Ok(())

@@ -8,7 +8,7 @@ use dsokr_core::Error;
 
 use super::Seen;
 use super::evidence::Evidence;
-use super::rows::{AGREEMENT, agreement, among_rows, dots, largest, length, mean, several};
+use super::rows::{AGREEMENT, agreement, among_rows, largest, length, mean, product, products};
 use super::words::Words;
 use crate::error::{check_range, check_whole_rows};
 use crate::queries::Queries;
@@ -16,6 +16,9 @@ use crate::scoring::first_by;
 
 /// Sharpness T of the weights of neighbours, `∝ exp(T ⟨z, z_i⟩)`: from nearly equal weights to only the nearest.
 const SHARPNESS: [f64; 5] = [2.0, 5.0, 10.0, 20.0, 40.0];
+
+/// Training pairs whose predictions are compared with several queries before the next ones are read.
+const BLOCK: usize = 64;
 
 /// Equal parts of the coordinates whose cosines are features, and of neighbours how many have one of their own.
 const BANDS: usize = 6;
@@ -76,21 +79,21 @@ impl Neighbourhood {
         Ok(Self { dim, predictions, outputs, neighbours })
     }
 
-    /// Returns the features of the first rows of a query, `[rows × FEATURES]`.
-    pub(super) fn features(&self, z: &[f32], first: &[Seen]) -> Result<Vec<f32>, Error> {
+    /// Returns the features of the first rows of a query with its nearest pairs, `[rows × FEATURES]`.
+    fn features(&self, z: &[f32], first: &[Seen], nearest: &[Near]) -> Result<Vec<f32>, Error> {
         let p = self.dim;
-        let nearest = self.nearest(z);
         let mut means: Vec<Vec<f32>> = Vec::with_capacity(2 * SHARPNESS.len());
-        let top = nearest.first().map_or(0.0, |&(_, similarity)| similarity);
+        let top = nearest.first().map_or(0.0, |near| near.similarity);
         for sharpness in SHARPNESS {
-            let shares: Vec<f64> =
-                nearest.iter().map(|&(_, w)| (sharpness * f64::from(w - top)).exp()).collect();
+            let shares =
+                nearest.iter().map(|near| (sharpness * f64::from(near.similarity - top)).exp());
+            let shares: Vec<f64> = shares.collect();
             let total: f64 = shares.iter().sum();
             for rows in [&self.outputs, &self.predictions] {
                 let mut mean = vec![0.0; p];
-                for (&(at, _), share) in nearest.iter().zip(&shares) {
+                for (near, share) in nearest.iter().zip(&shares) {
                     let share = (share / total) as f32;
-                    let values = &rows[at * p..][..p];
+                    let values = &rows[near.pair * p..][..p];
                     mean.iter_mut().zip(values).for_each(|(sum, value)| *sum += share * value);
                 }
                 means.push(mean);
@@ -98,18 +101,22 @@ impl Neighbourhood {
         }
         let points = first.iter().map(|seen| seen.candidates.point(seen.row));
         let points: Vec<Cow<[f32]>> = points.collect::<Result<_, Error>>()?;
-        let outputs: Vec<&[f32]> =
-            nearest.iter().map(|&(at, _)| &self.outputs[at * p..][..p]).collect();
+        let points: Vec<&[f32]> = points.iter().map(|point| &**point).collect();
+        let outputs = nearest.iter().map(|near| &self.outputs[near.pair * p..][..p]);
+        let outputs: Vec<&[f32]> = outputs.collect();
+        let means: Vec<&[f32]> = means.iter().map(Vec::as_slice).collect();
+        let like_outputs = products(&points, &outputs);
+        let like_means = products(&points, &means);
         let lengths: Vec<f32> = outputs.iter().map(|output| length(output)).collect();
         let scores: Vec<f32> = first.iter().map(|seen| seen.score).collect();
         let mut features = Vec::with_capacity(first.len() * FEATURES);
         let rows = first.iter().zip(&points).zip(agreement(&scores, &points));
-        for ((&Seen { candidates, row, score, .. }, point), agreement) in rows {
-            let alike = dots(point, outputs.iter().copied());
-            let weighted = nearest.iter().zip(&alike).map(|(&(_, w), alike)| w * alike);
+        for (at, ((&Seen { candidates, row, score, .. }, point), agreement)) in rows.enumerate() {
+            let alike = &like_outputs[at * outputs.len()..][..outputs.len()];
+            let weighted = nearest.iter().zip(alike).map(|(near, alike)| near.similarity * alike);
             features.extend([score, candidates.constants()[row], largest(weighted)]);
             features.push(largest(alike.iter().copied()));
-            features.extend(dots(point, means.iter().map(Vec::as_slice)));
+            features.extend_from_slice(&like_means[at * means.len()..][..means.len()]);
             let point_length = length(point);
             let cosines: Vec<f32> = alike
                 .iter()
@@ -117,26 +124,50 @@ impl Neighbourhood {
                 .map(|(alike, other)| alike / (point_length * other))
                 .collect();
             features.extend((0..FIRST).map(|at| cosines.get(at).copied().unwrap_or(0.0)));
-            let weighted = nearest.iter().zip(&cosines).map(|(&(_, w), cosine)| w * cosine);
+            let weighted =
+                nearest.iter().zip(&cosines).map(|(near, cosine)| near.similarity * cosine);
             features.extend([largest(cosines.iter().copied()), largest(weighted)]);
             features.push(largest(cosines.iter().take(5).copied()));
             features.extend([mean(&cosines), mean(&cosines[..cosines.len().min(20)])]);
             features.extend((0..BANDS).map(|band| {
                 let band = band * p / BANDS..(band + 1) * p / BANDS;
                 let part_of_point = &point[band.clone()];
-                several(part_of_point, &[&z[band]])[0] / length(part_of_point)
+                product(part_of_point, &z[band]) / length(part_of_point)
             }));
             features.extend(agreement);
         }
         Ok(features)
     }
 
-    /// Returns the nearest pairs and their similarities, the nearest first, ties by pair.
-    fn nearest(&self, z: &[f32]) -> Vec<(usize, f32)> {
-        let predictions = self.predictions.chunks_exact(self.dim);
-        let all = dots(z, predictions).into_iter().enumerate().collect();
-        first_by(all, self.neighbours, |a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)))
+    /// Returns the nearest pairs of each of some queries, the nearest first, ties by pair.
+    pub(super) fn nearest(&self, queries: &[&[f32]]) -> Vec<Vec<Near>> {
+        let pairs = self.predictions.len() / self.dim;
+        let mut similarities: Vec<Vec<Near>> =
+            queries.iter().map(|_| Vec::with_capacity(pairs)).collect();
+        for (block, predictions) in self.predictions.chunks(BLOCK * self.dim).enumerate() {
+            let predictions: Vec<&[f32]> = predictions.chunks_exact(self.dim).collect();
+            let of_queries = products(queries, &predictions);
+            let of_queries = of_queries.chunks_exact(predictions.len());
+            for (all, values) in similarities.iter_mut().zip(of_queries) {
+                let pairs = block * BLOCK..;
+                all.extend(pairs.zip(values).map(|(pair, &similarity)| Near { pair, similarity }));
+            }
+        }
+        let nearest = similarities.into_iter().map(|all| {
+            first_by(all, self.neighbours, |a, b| {
+                b.similarity.total_cmp(&a.similarity).then(a.pair.cmp(&b.pair))
+            })
+        });
+        nearest.collect()
     }
+}
+
+/// A training pair near to a query.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Near {
+    pair: usize,
+    /// `⟨z, z_i⟩`.
+    similarity: f32,
 }
 
 /// Features that tell the first candidates of a query apart.
@@ -199,7 +230,19 @@ impl RerankerFeatures {
         query: usize,
         first: &[Seen],
     ) -> Result<Vec<f32>, Error> {
-        let near = self.neighbourhood.features(queries.row(query), first)?;
+        let nearest = self.neighbourhood.nearest(&[queries.row(query)]).concat();
+        self.near(queries, query, first, &nearest)
+    }
+
+    /// Returns the [features](Self::of) of a query with its nearest pairs.
+    pub(super) fn near(
+        &self,
+        queries: &Queries,
+        query: usize,
+        first: &[Seen],
+        nearest: &[Near],
+    ) -> Result<Vec<f32>, Error> {
+        let near = self.neighbourhood.features(queries.row(query), first, nearest)?;
         let text = || {
             queries.text(query).ok_or_else(|| {
                 let query = queries.name(query);

@@ -91,7 +91,7 @@ impl Reranker {
     ///
     /// # Errors
     /// [`Error::Inconsistent`] where only one of features and examples has words or evidence, for no examples, and for
-    /// fewer than two candidates.
+    /// fewer than two candidates; [`Error::Cancelled`].
     pub fn fit(
         examples: &RerankerExamples,
         reranker_features: RerankerFeatures,
@@ -103,7 +103,7 @@ impl Reranker {
         let kinds = reranker_features.kinds();
         let few = examples.len() < FEW;
         let used = |feature| !few || kinds.is_first(feature);
-        let network = Network::fit(kinds.features(), used, &examples.queries, seed);
+        let network = Network::fit(kinds.features(), used, &examples.queries, seed)?;
         Ok(Self { size: examples.size, reranker_features, network })
     }
 

@@ -1,6 +1,7 @@
 //! The network that maps the features of a candidate to its logit.
 
 use dsokr_core::random::{generator, shuffle, unit};
+use dsokr_core::{Cancellation, Error};
 use rayon::prelude::*;
 
 /// The purpose of the draws. It is the reranker's former name: another one would change every fitted reranker.
@@ -74,6 +75,7 @@ impl Network {
     }
 
     /// Returns the logit of scaled features, with the values of the hidden units in `hidden`.
+    #[inline(always)]
     fn logit(&self, row: &[f64], hidden: &mut [f64; HIDDEN]) -> f64 {
         let WeightRanges { input, bias, output, trained } = self.ranges();
         hidden.copy_from_slice(&self.weights[bias..output]);
@@ -92,12 +94,16 @@ impl Network {
 
     /// Creates the most likely network: Adam on the mean logarithm of the gold rows' softmax. Each query has
     /// the `features` of its rows, and the position of its gold row. Features that are not `used` count as 0.
+    ///
+    /// # Errors
+    /// [`Error::Cancelled`].
     pub(super) fn fit(
         features: usize,
         used: impl Fn(usize) -> bool,
         queries: &[(Vec<f32>, usize)],
         seed: u64,
-    ) -> Self {
+    ) -> Result<Self, Error> {
+        let stage = Cancellation::current().stage("fit of the reranker", EPOCHS * queries.len());
         let mut network = Self::new(features, queries, seed);
         let trained = network.ranges().trained;
         // scales are behind what is trained
@@ -111,16 +117,20 @@ impl Network {
             let mut order: Vec<usize> = (0..queries.len()).collect();
             shuffle(&mut order, &mut generator(seed, DRAWS, 1 + epoch as u64));
             for batch in order.chunks(BATCH) {
+                stage.advance(batch.len())?;
                 let gradients =
                     batch.par_iter().map(|&at| network.gradient(&queries[at].0, queries[at].1));
-                // summed in the order of the batch, whatever the threads
                 let gradients: Vec<Vec<f64>> = gradients.collect();
+                // in the order of the batch, whatever the threads
+                let mut sums = vec![0.0; trained];
+                for gradient in &gradients {
+                    sums.iter_mut().zip(gradient).for_each(|(sum, value)| *sum += value);
+                }
                 step += 1;
                 let rate = RATE * (1.0 - f64::from(step) / steps as f64);
                 let corrected = |beta: f64| 1.0 - beta.powi(step);
-                for at in 0..trained {
-                    let gradient =
-                        gradients.iter().map(|query| query[at]).sum::<f64>() / batch.len() as f64;
+                for (at, sum) in sums.into_iter().enumerate() {
+                    let gradient = sum / batch.len() as f64;
                     first[at] = 0.9 * first[at] + 0.1 * gradient;
                     second[at] = 0.999 * second[at] + 0.001 * gradient * gradient;
                     let length = (second[at] / corrected(0.999)).sqrt() + 1e-8;
@@ -129,7 +139,7 @@ impl Network {
                 }
             }
         }
-        network
+        Ok(network)
     }
 
     /// Creates the network before its fit: it orders by score, and its scales are those of the features.
@@ -158,6 +168,18 @@ impl Network {
 
     /// Returns the gradient of the negative log-likelihood of one query.
     fn gradient(&self, features: &[f32], gold: usize) -> Vec<f64> {
+        let network = self;
+        // without fused operations all versions give the same bits
+        dsokr_core::versions! {
+            ["avx512f", "avx512vl", "avx2"], ["avx2"],
+            (network: &Network, features: &[f32], gold: usize) -> Vec<f64> {
+                network.gradient_inlined(features, gold)
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn gradient_inlined(&self, features: &[f32], gold: usize) -> Vec<f64> {
         let WeightRanges { input, bias, output, trained } = self.ranges();
         let mut forward: Vec<(Vec<f64>, [f64; HIDDEN], f64)> = Vec::new();
         for row in features.chunks_exact(self.features) {

@@ -1,6 +1,6 @@
 //! Arithmetic on the rows of the first candidates of a query.
 
-use std::borrow::Cow;
+use std::array;
 
 /// Sharpness T of the weights of the other first candidates, `∝ exp(T s(c))`.
 const SHARPNESS: [f32; 2] = [10.0, 40.0];
@@ -9,7 +9,7 @@ const SHARPNESS: [f32; 2] = [10.0, 40.0];
 pub(super) const AGREEMENT: usize = SHARPNESS.len() + 2;
 
 /// Returns how alike each of some points with `scores` is to the others.
-pub(super) fn agreement(scores: &[f32], points: &[Cow<[f32]>]) -> Vec<[f32; AGREEMENT]> {
+pub(super) fn agreement(scores: &[f32], points: &[&[f32]]) -> Vec<[f32; AGREEMENT]> {
     let lengths: Vec<f32> = points.iter().map(|point| length(point)).collect();
     let best = largest(scores.iter().copied());
     let shares = SHARPNESS.map(|sharpness| {
@@ -17,16 +17,16 @@ pub(super) fn agreement(scores: &[f32], points: &[Cow<[f32]>]) -> Vec<[f32; AGRE
         let total: f32 = shares.clone().sum();
         shares.map(|share| share / total).collect::<Vec<f32>>()
     });
-    let others = |at: usize| {
-        let mut cosines = dots(&points[at], points.iter().map(|point| &**point));
+    let mut cosines = products(points, points);
+    let others = |(at, cosines): (usize, &mut [f32])| {
         cosines.iter_mut().zip(&lengths).for_each(|(value, other)| *value /= lengths[at] * other);
         cosines[at] = 0.0;
         let [wide, sharp] = shares
             .each_ref()
-            .map(|shares| shares.iter().zip(&cosines).map(|(share, cosine)| share * cosine).sum());
-        [wide, sharp, largest(cosines.iter().copied()), mean(&cosines)]
+            .map(|shares| shares.iter().zip(&*cosines).map(|(share, cosine)| share * cosine).sum());
+        [wide, sharp, largest(cosines.iter().copied()), mean(cosines)]
     };
-    (0..points.len()).map(others).collect()
+    cosines.chunks_exact_mut(points.len().max(1)).enumerate().map(others).collect()
 }
 
 pub(super) fn largest(values: impl Iterator<Item = f32>) -> f32 {
@@ -39,7 +39,7 @@ pub(super) fn mean(values: &[f32]) -> f32 {
 
 /// Returns the length of a row, and a small number for zeros, which are divided by it.
 pub(super) fn length(row: &[f32]) -> f32 {
-    several(row, &[row])[0].sqrt().max(1e-9)
+    product(row, row).sqrt().max(1e-9)
 }
 
 /// Returns each value less its mean over the rows, and behind the values of a row the logarithms of their ranks.
@@ -60,29 +60,76 @@ pub(super) fn among_rows(values: &[f32], width: usize) -> Vec<f32> {
     features
 }
 
-/// Returns the inner products of a row with others, each in eight sums, whatever the machine. A sum waits for the one
-/// before it, so several rows at a time are several times as fast.
-pub(super) fn dots<'r>(vector: &[f32], rows: impl Iterator<Item = &'r [f32]>) -> Vec<f32> {
-    const ROWS: usize = 6;
-    let rows: Vec<&[f32]> = rows.collect();
-    let (some, rest) = rows.as_chunks::<ROWS>();
-    let products = some.iter().flat_map(|rows| several(vector, rows));
-    products.chain(rest.iter().flat_map(|row| several(vector, &[row]))).collect()
-}
-
-pub(super) fn several<const N: usize>(vector: &[f32], rows: &[&[f32]; N]) -> [f32; N] {
-    let mut sums = [[0.0; 8]; N];
-    let (chunks, last) = vector.as_chunks::<8>();
-    let others = rows.map(|row| row.as_chunks::<8>());
-    for (at, chunk) in chunks.iter().enumerate() {
-        // chunks whose length the compiler knows
-        for (sums, (others, _)) in sums.iter_mut().zip(&others) {
-            let pairs = chunk.iter().zip(&others[at]);
-            sums.iter_mut().zip(pairs).for_each(|(sum, (a, b))| *sum += a * b);
+/// Returns the inner products of some rows with others, `[rows × others]`, each in eight sums, whatever the machine. A sum
+/// waits for the one before it, so several products at a time are several times as fast.
+pub(super) fn products(rows: &[&[f32]], others: &[&[f32]]) -> Vec<f32> {
+    // eight sums are one register of AVX; without fused operations all versions give the same bits
+    dsokr_core::versions! {
+        ["avx2"], ["avx"], (rows: &[&[f32]], others: &[&[f32]]) -> Vec<f32> {
+            let count = others.len();
+            let mut out = vec![0.0; rows.len() * count];
+            if out.is_empty() {
+                return out;
+            }
+            let (threes, rest) = rows.as_chunks::<3>();
+            let (out_of_threes, out_of_rest) = out.split_at_mut(3 * threes.len() * count);
+            for (rows, out) in threes.iter().zip(out_of_threes.chunks_exact_mut(3 * count)) {
+                fill::<3, 3>(rows, others, out);
+            }
+            for (row, out) in rest.iter().zip(out_of_rest.chunks_exact_mut(count)) {
+                fill::<1, 8>(&[row], others, out);
+            }
+            out
         }
     }
-    for (sums, (_, other)) in sums.iter_mut().zip(&others) {
-        sums.iter_mut().zip(last.iter().zip(*other)).for_each(|(sum, (a, b))| *sum += a * b);
+}
+
+/// Fills the inner products of R rows with others, of which N are taken at a time.
+#[inline(always)]
+fn fill<const R: usize, const N: usize>(rows: &[&[f32]; R], others: &[&[f32]], out: &mut [f32]) {
+    let count = others.len();
+    let (some, rest) = others.as_chunks::<N>();
+    for (others, first) in some.iter().zip((0..).step_by(N)) {
+        for (row, products) in several(rows, others).into_iter().enumerate() {
+            out[row * count + first..][..N].copy_from_slice(&products);
+        }
     }
-    sums.map(|sums| sums.iter().sum())
+    for (other, at) in rest.iter().zip(count - rest.len()..) {
+        for (row, [product]) in several(rows, &[other]).into_iter().enumerate() {
+            out[row * count + at] = product;
+        }
+    }
+}
+
+/// Returns the inner products of rows with others.
+#[inline(always)]
+fn several<const R: usize, const N: usize>(
+    rows: &[&[f32]; R],
+    others: &[&[f32]; N],
+) -> [[f32; N]; R] {
+    let rows = rows.map(|row| row.as_chunks::<8>());
+    let others = others.map(|other| other.as_chunks::<8>());
+    let mut sums = [[[0.0f32; 8]; N]; R];
+    for at in 0..rows.first().map_or(0, |(chunks, _)| chunks.len()) {
+        let others = others.map(|(chunks, _)| chunks[at]);
+        for (sums, (chunks, _)) in sums.iter_mut().zip(&rows) {
+            let chunk = chunks[at];
+            for (sum, other) in sums.iter_mut().zip(&others) {
+                // of values, which stay in registers
+                *sum = array::from_fn(|lane| sum[lane] + chunk[lane] * other[lane]);
+            }
+        }
+    }
+    for (sums, (_, row)) in sums.iter_mut().zip(&rows) {
+        for (sum, (_, other)) in sums.iter_mut().zip(&others) {
+            sum.iter_mut().zip(row.iter().zip(*other)).for_each(|(sum, (a, b))| *sum += a * b);
+        }
+    }
+    sums.map(|sums| sums.map(|sum| sum.iter().sum()))
+}
+
+/// Returns the inner product of two rows, as [`products`] does.
+pub(super) fn product(row: &[f32], other: &[f32]) -> f32 {
+    let [[product]] = several(&[row], &[other]);
+    product
 }

@@ -104,7 +104,18 @@ impl Words {
         Self { rows: Arc::new((0..distinct).map(|_| OnceLock::new()).collect()), ..self }
     }
 
-    /// Returns shares with `other` what holds of the rows. Both have the same candidates and the same lexicon.
+    /// Takes what is known to hold of some rows, so that it is not found again.
+    pub fn with_known<'k>(
+        self,
+        known: impl IntoIterator<Item = (usize, &'k [Option<bool>])>,
+    ) -> Self {
+        for (row, holds) in known {
+            self.rows[row].get_or_init(|| holds.to_vec());
+        }
+        self
+    }
+
+    /// Shares with `other` what holds of the rows. Both have the same candidates and the same lexicon.
     pub fn with_rows_of(self, other: &Self) -> Self {
         Self { rows: Arc::clone(&other.rows), ..self }
     }

@@ -241,18 +241,22 @@ impl<T: Scalar> Factor<T> {
     pub(crate) fn inverse_diagonals(&self, block: usize) -> Result<[Vec<f64>; 2], Error> {
         let size = self.lower.size;
         let cancellation = &Cancellation::current();
+        let name = format!("diagonal of the inverse of {size} unknowns");
+        // a column of the inverse factor begins at its diagonal
+        let products = |first: usize| (size - first).div_ceil(PANEL).pow(2);
+        let stage = cancellation.stage(name, (0..size).step_by(PANEL).map(products).sum());
         let mut whole = vec![0.0; size];
         let mut leading = vec![0.0; size];
-        let chunks = whole.par_chunks_mut(SIDES).zip(leading.par_chunks_mut(SIDES));
-        chunks.enumerate().try_for_each(|(chunk, (out, first))| {
-            let start = chunk * SIDES;
-            let top = start - start % PANEL;
-            let mut columns = Mat::<T>::zeros(size - top, out.len());
-            (0..out.len()).for_each(|j| columns[(start - top + j, j)] = T::from_f64(1.0));
-            self.forward(columns.as_mut(), top / PANEL, cancellation)?;
-            for ((out, first), column) in out.iter_mut().zip(first).zip(columns.col_iter()) {
+        let chunks = whole.par_chunks_mut(PANEL).zip(leading.par_chunks_mut(PANEL));
+        chunks.enumerate().try_for_each(|(panel, (out, leading))| {
+            let first = panel * PANEL;
+            stage.advance(products(first))?;
+            let mut columns = Mat::<T>::zeros(size - first, out.len());
+            (0..out.len()).for_each(|j| columns[(j, j)] = T::from_f64(1.0));
+            self.forward(columns.as_mut(), panel, cancellation)?;
+            for ((out, leading), column) in out.iter_mut().zip(leading).zip(columns.col_iter()) {
                 let square = |value: &T| value.wide() * value.wide();
-                *first = column.iter().take(block.saturating_sub(top)).map(square).sum();
+                *leading = column.iter().take(block.saturating_sub(first)).map(square).sum();
                 *out = column.iter().map(square).sum();
             }
             Ok::<_, Error>(())

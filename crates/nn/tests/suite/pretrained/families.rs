@@ -69,29 +69,39 @@ fn states_and_gradients(body: &Body, ids: &[Vec<u32>]) -> (Vec<f32>, Parameters)
     (host(states), by_path)
 }
 
+/// Compares the states and gradients of a family on a device with those of transformers.
+fn assert_states_and_gradients(family: &str, device: &Device) {
+    let folder = folder(family);
+    let expected = tensors(&folder.join("expected.safetensors"));
+    let model = Pretrained::open(&folder).unwrap();
+    let (body, _) = model.body(&device.clone().autodiff()).unwrap();
+    let (states, gradients) = states_and_gradients(&body, &ids(&folder));
+    assert_close(&states, &expected["states"], 1e-4, &format!("{family}: states"));
+
+    // gradients in the layout of the file
+    let target = tempfile::tempdir().unwrap();
+    model.write(&target.path().join("gradients"), &gradients).unwrap();
+    let written = tensors(&target.path().join("gradients/model.safetensors"));
+    for (name, values) in expected.iter().filter(|(name, _)| *name != "states") {
+        // transformers writes ESM's normalisations under the names of BERT's first files
+        let present = name.replace("Norm.gamma", "Norm.weight").replace("Norm.beta", "Norm.bias");
+        let actual = written.get(&present).unwrap_or_else(|| panic!("{family}: no {name}"));
+        let largest = values.iter().fold(1.0f32, |largest, value| largest.max(value.abs()));
+        assert_close(actual, values, 1e-4 * largest, &format!("{family}: {name}"));
+    }
+}
+
 #[test]
 fn states_and_gradients_are_those_of_transformers() {
-    for family in FAMILIES {
-        let folder = folder(family);
-        let expected = tensors(&folder.join("expected.safetensors"));
-        let model = Pretrained::open(&folder).unwrap();
-        let (body, _) = model.body(&Device::flex().autodiff()).unwrap();
-        let (states, gradients) = states_and_gradients(&body, &ids(&folder));
-        assert_close(&states, &expected["states"], 1e-4, &format!("{family}: states"));
+    FAMILIES.iter().for_each(|family| assert_states_and_gradients(family, &Device::flex()));
+}
 
-        // gradients in the layout of the file
-        let target = tempfile::tempdir().unwrap();
-        model.write(&target.path().join("gradients"), &gradients).unwrap();
-        let written = tensors(&target.path().join("gradients/model.safetensors"));
-        for (name, values) in expected.iter().filter(|(name, _)| *name != "states") {
-            // transformers writes ESM's normalisations under the names of BERT's first files
-            let present =
-                name.replace("Norm.gamma", "Norm.weight").replace("Norm.beta", "Norm.bias");
-            let actual = written.get(&present).unwrap_or_else(|| panic!("{family}: no {name}"));
-            let largest = values.iter().fold(1.0f32, |largest, value| largest.max(value.abs()));
-            assert_close(actual, values, 1e-4 * largest, &format!("{family}: {name}"));
-        }
-    }
+/// On the adapter that there is, such as Mesa's software Vulkan (book/src/devices.md).
+#[cfg(feature = "wgpu")]
+#[test]
+fn states_and_gradients_on_a_gpu_are_those_of_transformers() {
+    let device = Device::wgpu(burn::tensor::DeviceKind::DefaultDevice);
+    FAMILIES.iter().for_each(|family| assert_states_and_gradients(family, &device));
 }
 
 /// Activation checkpointing changes neither states nor gradients.
