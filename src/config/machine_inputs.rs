@@ -89,6 +89,19 @@ impl MachineInputsConfig {
         matches!(self, Self::Spectra { .. } | Self::Mixtures(_))
     }
 
+    /// Whether several processes can each make the rows of a part of the training texts, which are those that one process
+    /// makes.
+    pub(crate) fn are_divided(&self) -> bool {
+        match self {
+            Self::Ngrams { .. } => true,
+            Self::Features { features } => features.are_counts(),
+            Self::Vectors { .. }
+            | Self::Spectra { .. }
+            | Self::Mixtures(_)
+            | Self::Kernels { .. } => false,
+        }
+    }
+
     /// Checks the inputs at `key` together with the kernel at `kernel_key`.
     pub(super) fn validate(
         &self,

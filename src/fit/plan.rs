@@ -24,6 +24,9 @@ use crate::targets::memory::{Budget, Bytes, Limit, Need, available};
 /// Bytes that the command's allocator takes ahead, and small buffers.
 const RESERVE: f64 = 64e6;
 
+/// Seconds that every run takes: files of the run, evaluations of a small table and its report.
+const LEAST: f64 = 0.5;
+
 /// Rows and columns of the products that are timed.
 const SIDE: usize = 384;
 
@@ -41,7 +44,8 @@ pub struct Plan {
     /// Bytes in all of a GPU; 0 where none is used.
     pub gpu_bytes: f64,
     /// Seconds: what loading the data and preparing the inputs took now, the counted multiplications at the speed of
-    /// products that was measured, and the bytes read and written at that of a copy. Steps on a GPU are not counted.
+    /// products that was measured, the bytes read and written at that of a copy, and half a second that every run takes.
+    /// Steps on a GPU are not counted.
     pub seconds: f64,
     /// The memory available in addition to the data; none where the system does not say.
     #[serde(skip)]
@@ -81,7 +85,7 @@ impl Request<'_> {
         let (products, copies) = speeds();
         let multiplications = total(|need| need.multiplications);
         let traffic = total(|need| need.traffic);
-        let seconds = begun + multiplications / products + traffic / copies;
+        let seconds = LEAST + begun + multiplications / products + traffic / copies;
         let gpu_bytes = total(|need| if need.gpu.is_some() { need.bytes } else { 0.0 });
         let bytes = held + total(|need| need.bytes) - gpu_bytes;
         let name = config.name.clone();
@@ -91,8 +95,7 @@ impl Request<'_> {
 
 /// The memory that targets and candidates take, and with weights of kernels that are to be found the fit that finds them.
 pub(super) fn needs_of_targets(problem: &Problem, learner: &dyn Fit) -> Vec<Need> {
-    let share = |held: &Held| held.len() as f64 / held.rows().max(1) as f64;
-    let mut needs = problem.needs(learner.held_inputs().map_or(1.0, share));
+    let mut needs = problem.needs(learner.held_targets().map_or(1.0, Held::share));
     if problem.lacks_weights() {
         needs.extend(learner.needs(problem.most_coordinates()));
     }

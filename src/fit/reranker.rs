@@ -29,6 +29,13 @@ use crate::targets::{OutputTargets, Problem};
 /// How far a candidate's ion may be from the precursor, in millionths, in the lists that examples of spectra have too.
 const WINDOW: f64 = 10.0;
 
+/// Multiplications of large products that take as long as one multiplication of a product that is summed in a fixed order.
+const IN_ORDER: f64 = 4.0;
+
+/// Multiplications of large products that take as long as reading a molecule and finding all facts of the program's lexicon,
+/// or the words of a text.
+const FACTS: f64 = 1e7;
+
 /// Checks the settings against the number of training pairs that a query is compared with.
 pub(super) fn check(settings: &RerankerConfig, compared: usize) -> Result<(), Error> {
     let key = "decoding.reranker.neighbours";
@@ -55,14 +62,23 @@ pub(super) fn need(problem: &Problem, p: usize) -> Option<Need> {
     let lists = if settings.spectra.is_some() { 2.0 } else { 1.0 };
     let queries = lists * parts * (part + rest / REPEATED as f64);
     let hubs = if config.decoding.hubs.is_some() { rest * candidates * p } else { 0.0 };
+    // of the validation split twice: with the reranker and in the report
+    let reranked = queries + 2.0 * dataset.validation.ids.len() as f64;
     let evidence = if settings.spectra.is_some() { SpectrumEvidence::LEN } else { 0 };
     let [examples, network] = Reranker::cost(queries, size, settings.words.is_some(), evidence);
-    // scores of all candidates and pairs, and those of the first ones with their neighbours' outputs
-    let scoring = queries * p * (candidates + rest + size * neighbours);
+    // scores of all candidates; products with all pairs, and of the first candidates with their neighbours' outputs and
+    // among each other
+    let products = IN_ORDER * (rest + size * neighbours + size * size);
+    let scoring = reranked * p * (candidates + products);
+    let molecules = if settings.words.is_some() {
+        FACTS * (n + part + candidates.min(reranked * size))
+    } else {
+        0.0
+    };
     // predictions of all fits, the outputs and what is compared with them, and the candidates again
     let held = 4.0 * p * (parts * n + 4.0 * n + candidates);
     Some(Need {
-        multiplications: parts * hubs + scoring + network,
+        multiplications: parts * hubs + scoring + molecules + IN_ORDER * network,
         ..Need::memory("decoding.reranker", "the reranker", held + examples)
     })
 }

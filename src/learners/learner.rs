@@ -99,6 +99,11 @@ pub trait Fit {
         None
     }
 
+    /// The training pairs whose targets this process holds, likewise.
+    fn held_targets(&self) -> Option<&Held> {
+        None
+    }
+
     /// The targets of the fit (default: the training outputs in the sketched eigenbasis). A learner may choose their
     /// space on the validation split, such as that of a learned embedding.
     ///

@@ -5,6 +5,9 @@ use dsokr_train::{OptimizerName, TrainingConfig};
 
 use crate::targets::memory::{Budget, Need};
 
+/// The time of a step over that of its matrix products alone: activations, norms and attention are between them.
+const WHOLE_STEP: f64 = 1.5;
+
 /// Bytes that the engine of a GPU takes for arrays of up to 64 KiB, and those that it leaves free at most behind each copy
 /// of a large one: its pages have the size of the largest array and 1 MiB, in whole MiB.
 const SMALL_ARRAYS: f64 = 8.0 * 1024.0 * 1024.0;
@@ -106,7 +109,7 @@ impl<'c> EncoderTraining<'c> {
             ..Need::memory(&*keys, "parameters, gradients and checkpoints", bytes)
         };
         let activations = Need {
-            multiplications: self.passes * part.products,
+            multiplications: WHOLE_STEP * self.passes * part.products,
             ..Self::activations(&keys, 4.0 * self.inputs * part.activations)
         };
         [parameters, activations]

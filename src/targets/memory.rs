@@ -7,9 +7,9 @@
 
 use dsokr_basis::features::Selected;
 use dsokr_basis::features::distinct;
-use dsokr_basis::{OutputKernel, RowKind, RowSource, SketchKind};
+use dsokr_basis::{OutputKernel, RowKind, RowSource, SketchKind, Tempering};
 use dsokr_data::{DataRoot, Dataset};
-use dsokr_machines::OutputSpace;
+use dsokr_machines::{DOUBLE, OutputSpace, eigendecomposition};
 use serde::Serialize;
 
 use crate::config::Checked;
@@ -134,8 +134,11 @@ pub(crate) fn of_outputs(config: &Checked, dataset: &Dataset, share: f64) -> Vec
         .map(|kernel| kernel.multiplications(pairs))
         .sum();
     let basis = Need {
-        // the Gram matrix, its eigenvectors, and the work of finding them
-        multiplications: 10.0 * p.powi(3) + p * p * width + pairs * p * (width + p) + anchored,
+        // the Gram matrix and what its anchors take; eigenvectors and covariances
+        multiplications: p * p * width
+            + pairs * p * width
+            + anchored
+            + spectra(config, pairs, distinct_candidates),
         ..Need::memory(size, "the basis", 32.0 * p * p + 4.0 * p * width)
     };
     // targets that pairs share are held by every process
@@ -143,6 +146,24 @@ pub(crate) fn of_outputs(config: &Checked, dataset: &Dataset, share: f64) -> Vec
     // the fingerprint of the data takes a copy of both
     let targets = Need::memory(size, "targets of the training pairs", 16.0 * share * pairs * p);
     vec![basis, targets, candidates]
+}
+
+/// The multiplications for eigenvectors of kernels, for the covariances of those that are tempered, and for the coordinates
+/// of pairs and candidates in the directions of a sum.
+fn spectra(config: &Checked, pairs: f64, candidates: f64) -> f64 {
+    let threads = rayon::current_num_threads() as f64;
+    let of_kernel = |size: f64, tempering: Tempering| {
+        let covariance = DOUBLE * 0.5 * pairs * size * size + eigendecomposition(size, threads);
+        let tempered = if tempering.changes_nothing() { 0.0 } else { covariance };
+        eigendecomposition(size, threads) + tempered
+    };
+    let p = config.sketch.size as f64;
+    let summands = || config.output.summands();
+    let of_summands = summands().map(|kernel| of_kernel(kernel.size as f64, kernel.tempering()));
+    let all: f64 = summands().map(|kernel| kernel.size as f64).sum();
+    // pairs for the sketch of the sum, and again with the candidates
+    let of_sum = DOUBLE * (2.0 * pairs + candidates) * all * p;
+    of_kernel(p, config.output.tempering()) + of_summands.sum::<f64>() + of_sum
 }
 
 /// The number of different targets that a fit holds: one for each pair, or one for each output where most outputs of many

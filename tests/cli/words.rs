@@ -67,6 +67,14 @@ fn words_decide_in_every_command_from_the_directory_alone() {
     let file = |run: &str| fs::read(sandbox.path(&format!("{run}/reranker.safetensors"))).unwrap();
     assert_eq!(file("own"), file("again"));
 
+    // expressions are searched some at a time: behind a hundred that no text has, the others decide as before
+    let mut long = "words\tstructure\n".to_owned();
+    (0..100).for_each(|at| writeln!(long, "no text has {at}\tatom F").unwrap());
+    long += "chloro\tatom Cl\nbromo\tatom Br\n";
+    sandbox.write("data/small/long.tsv", &long);
+    let behind = WORDS.replace("words={}", "words={lexicon=\"long.tsv\"}");
+    assert_eq!(number(&train(&sandbox, "long", &[&behind]), "mrr"), number(&of_file, "mrr"));
+
     // a run goes on with the lexicon that it was started with alone
     let lexicon = sandbox.read("data/small/halogens.tsv");
     sandbox

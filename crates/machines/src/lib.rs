@@ -47,7 +47,10 @@ pub use ridge::{
     Spectrum, TargetGram, alignf, combine, fit, fit_conjugate_gradients, fit_divide_and_conquer,
     fit_sketched, held_out_weights,
 };
-pub use solver::{ClosedForm, Cost, FitSize, Lipschitz, Sketched, Solver, SolverAbilities};
+pub use solver::{
+    ClosedForm, Cost, DOUBLE, FitSize, Lipschitz, Sketched, Solver, SolverAbilities,
+    eigendecomposition,
+};
 pub use summary::{
     Arithmetic, Convergence, Inputs, LipschitzSummary, RidgeSummary, Solution, Summary,
 };

@@ -211,10 +211,10 @@ pub struct Cost {
 }
 
 /// Multiplications in single precision that take as long as one in double precision.
-const DOUBLE: f64 = 2.0;
+pub const DOUBLE: f64 = 2.0;
 
-/// The work of an eigendecomposition of a matrix of this size, which runs on one of the threads.
-fn eigendecomposition(size: f64, threads: f64) -> f64 {
+/// Returns the work of an eigendecomposition of a matrix of this size, which runs on one of the threads.
+pub fn eigendecomposition(size: f64, threads: f64) -> f64 {
     10.0 * DOUBLE * threads * size.powi(3)
 }
 

@@ -226,7 +226,7 @@ enum Role {
 /// Numbers of an atom's bonds and neighbours of several kinds. An atom of a part has no more of any kind than the atom of a
 /// molecule in its place.
 ///
-/// A number has three bits, so that seven stands for more too, below a bit that is 0.
+/// A number has three bits below a bit that is 0. More than seven are stored as seven.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Surroundings(u64);
 

@@ -1,6 +1,6 @@
 use burn::module::Module;
 use burn::nn::Linear;
-use burn::tensor::{Tensor, TensorData, activation};
+use burn::tensor::{Tensor, TensorData};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use smart_default::SmartDefault;
@@ -10,6 +10,7 @@ use crate::error::{Error, check};
 use crate::init::{self, Start};
 use crate::onnx::{Dimension, Graph, Type, Value};
 use crate::pass::{Pass, check_dropout, dropout};
+use crate::transformer::Activation;
 
 /// A multi-layer perceptron on dense feature vectors. Without hidden layers it is linear: the
 /// single-layer perceptron (SLP) of the thesis's synthetic experiment.
@@ -78,7 +79,7 @@ impl Mlp {
     pub fn apply(&self, mut x: Tensor<2>, pass: Pass, site: u64) -> Tensor<2> {
         for (i, layer) in self.layers.iter().enumerate() {
             if i > 0 {
-                x = dropout(activation::gelu(x), pass, site + i as u64, self.dropout);
+                x = dropout(Activation::Gelu.apply(x), pass, site + i as u64, self.dropout);
             }
             x = layer.forward(x);
         }

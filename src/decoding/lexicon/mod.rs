@@ -122,8 +122,7 @@ impl MoleculeLexicon {
         }
         let words = words.chunks(TOGETHER).map(RegexSet::new).collect::<Result<_, _>>();
         let words = words.map_err(|error| {
-            let message = format!("{TOGETHER} of the regular expressions together: {error}");
-            refused(message)
+            refused(format!("regular expressions of at most {TOGETHER} lines together: {error}"))
         })?;
         Ok(Self { words, facts, text: text.to_owned() })
     }

@@ -285,11 +285,15 @@ impl MachineInputs {
         self: &Arc<Self>,
         split: &SplitPart<'s>,
     ) -> Result<MachineRows<'s>, Error> {
-        if split.is_part() {
-            self.held_rows(split, self.rows(split.part())?)
-        } else {
-            self.rows(split.split)
+        if !split.is_part() {
+            return self.rows(split.split);
         }
+        let rows = match self.rows(split.part()) {
+            Ok(rows) => rows,
+            // an error of all pairs has their lines
+            Err(error) => return Err(self.rows(split.split).err().unwrap_or(error)),
+        };
+        self.held_rows(split, rows)
     }
 
     /// A split's inputs as a machine takes them.

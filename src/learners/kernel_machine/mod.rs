@@ -20,8 +20,10 @@ use dsokr_basis::RowKind;
 use dsokr_basis::features::Selected;
 use dsokr_core::Processes;
 use dsokr_core::processes::Held;
+use dsokr_data::Dataset;
 use dsokr_machines::{
-    Cost, Coupling, FitSize, KernelModel, LastSystem, OutputSpace, Targets, TrainingInputs,
+    Cost, Coupling, FitSize, KernelModel, KernelWeighting, LastSystem, OutputSpace, Targets,
+    TrainingInputs,
 };
 use dsokr_train::{Event, Observer, check_basis};
 use inputs::{FittedInputs, MachineInputs};
@@ -108,6 +110,17 @@ impl Learner for KernelMachineConfig {
 }
 
 impl KernelMachineConfig {
+    /// Whether several processes each hold the features of their own inputs alone. Vectors and values of kernels are what
+    /// the data hold.
+    fn divides_inputs(&self, dataset: &Dataset) -> bool {
+        let all_are_divided = if self.kernels.is_empty() {
+            self.inputs.are_divided()
+        } else {
+            self.summands().all(|summand| summand.inputs.are_divided())
+        };
+        all_are_divided && dataset.train.inputs.texts().is_ok()
+    }
+
     /// The training pairs whose inputs and targets this process holds, where it does not hold all. Each holds all where one
     /// process goes on alone after the fit, or where all predict all pairs.
     fn held(&self, problem: &Problem) -> Option<Held> {
@@ -115,7 +128,9 @@ impl KernelMachineConfig {
         let decoding = &problem.config.decoding;
         let goes_on = decoding.reranker.is_some()
             || decoding.needs_held_out() && self.held_out() < HeldOutPredictions::Pairs
-            || self.embedding().is_some();
+            || self.embedding().is_some()
+            // the kernels of all training inputs are compared
+            || self.weights == Some(KernelWeighting::Alignf);
         let is_shared = problem.ranks.size() > 1 && self.solver.abilities().shared;
         let train = &dataset.train;
         let held = self.solver.held(&problem.ranks, train.ids.len(), &train.weights);
@@ -149,7 +164,7 @@ impl<'a> PreparedMachine<'a> {
         settings.check_pairs(dataset.train.ids.len())?;
         let held = settings.held(problem);
         // vectors and values of kernels are what the data hold
-        let divided = held.clone().filter(|_| dataset.train.inputs.texts().is_ok());
+        let divided = held.clone().filter(|_| settings.divides_inputs(dataset));
         let train = SplitPart::new(&dataset.train, divided, &problem.ranks)?;
         let FittedInputs { mut inputs, parts } = match &problem.saved {
             Some(run) => FittedInputs {
@@ -274,6 +289,10 @@ impl Fit for PreparedMachine<'_> {
         if let MachineRows::Held(rows, _) = &self.rows { Some(rows.held()) } else { None }
     }
 
+    fn held_targets(&self) -> Option<&Held> {
+        self.held.as_ref()
+    }
+
     fn files(&self) -> Result<Vec<PreparationFile>, Error> {
         self.inputs.files()
     }
@@ -298,7 +317,7 @@ impl Fit for PreparedMachine<'_> {
         if self.problem.lacks_weights() {
             let need = output::need(settings, config, dataset);
             // the rest comes when it has been given back
-            let outputs = self.problem.needs(1.0);
+            let outputs = self.problem.needs(self.held.as_ref().map_or(1.0, Held::share));
             let rest = outputs.iter().chain([&machine]).map(|need| need.bytes).sum::<f64>();
             needs.push(Need { bytes: (need.bytes - rest).max(0.0), ..need });
         }

@@ -25,11 +25,17 @@ pub struct Held {
 }
 
 impl Held {
-    /// Creates the rows of some ascending ranges, of `rows` rows.
+    /// Creates a `Held` with the rows of some ranges, of `rows` rows. Each range begins where the one before ends, or
+    /// behind it.
+    ///
+    /// # Panics
+    /// Where ranges overlap, descend, or have rows beyond `rows`.
     pub fn new(rows: usize, ranges: impl IntoIterator<Item = Range<usize>>) -> Self {
         let mut held = Self { rows, ranges: Vec::new(), places: Vec::new() };
         let mut len = 0;
         for range in ranges.into_iter().filter(|range| !range.is_empty()) {
+            let before = held.ranges.last().map_or(0, |last| last.end);
+            assert!(before <= range.start && range.end <= rows, "{range:?} of {rows} rows");
             let place = len;
             len += range.len();
             match held.ranges.last_mut() {
@@ -43,12 +49,12 @@ impl Held {
         held
     }
 
-    /// Creates all of `rows` rows.
+    /// Creates a `Held` with all of `rows` rows.
     pub fn all(rows: usize) -> Self {
         Self::new(rows, std::iter::once(0..rows))
     }
 
-    /// Creates this process's [`part`](Processes::part) of each of some groups of rows, which follow one another.
+    /// Creates a `Held` with this process's [`part`](Processes::part) of each of some groups of rows, which follow one another.
     pub fn parts(processes: &Processes, groups: &[Range<usize>]) -> Self {
         let rows = groups.last().map_or(0, |last| last.end);
         let part = |group: &Range<usize>| {
@@ -68,6 +74,11 @@ impl Held {
         self.ranges.iter().map(Range::len).sum()
     }
 
+    /// Returns the part of all rows that this process holds; 1 where there are none.
+    pub fn share(&self) -> f64 {
+        if self.rows == 0 { 1.0 } else { self.len() as f64 / self.rows as f64 }
+    }
+
     /// Returns whether this process holds no row.
     pub fn is_empty(&self) -> bool {
         self.ranges.is_empty()
@@ -83,7 +94,7 @@ impl Held {
         &self.ranges
     }
 
-    /// Returns the places of some rows among those that this process holds; none unless it holds all of them.
+    /// Returns the places of some rows among those that this process holds; `None` unless it holds all of them.
     pub fn place(&self, rows: &Range<usize>) -> Option<Range<usize>> {
         if rows.is_empty() {
             return Some(0..0);
@@ -102,7 +113,7 @@ impl Held {
         Self::new(rows.len(), held.map(|(at, _)| at..at + 1))
     }
 
-    /// Refuses rows that this process does not hold all of; `what` are they.
+    /// Checks that this process holds all of some rows, which an error calls `what`.
     ///
     /// # Errors
     /// [`Error::Unsupported`].
@@ -110,10 +121,10 @@ impl Held {
         if self.place(rows).is_some() {
             return Ok(());
         }
-        let Range { start, end } = rows;
         let message = format!(
-            "{what} of rows {start} to {end}: this process holds those of {:?}",
-            self.ranges
+            "{what} of rows {rows:?}: this process holds those of {} of {} rows, not all of these",
+            self.len(),
+            self.rows
         );
         Err(Error::Unsupported(message))
     }

@@ -221,6 +221,11 @@ impl Default for OutputFeatures {
 }
 
 impl OutputFeatures {
+    /// Returns whether they count things in a cell: then a row depends on its cell and on the fitted columns alone.
+    pub fn are_counts(&self) -> bool {
+        self.kind().as_counted().is_some()
+    }
+
     /// Returns the column that they are read from; none of features in files of their own.
     pub fn column(&self) -> Option<&str> {
         self.kind().facts().column

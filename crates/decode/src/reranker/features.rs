@@ -141,24 +141,26 @@ impl Neighbourhood {
 
     /// Returns the nearest pairs of each of some queries, the nearest first, ties by pair.
     pub(super) fn nearest(&self, queries: &[&[f32]]) -> Vec<Vec<Near>> {
-        let pairs = self.predictions.len() / self.dim;
-        let mut similarities: Vec<Vec<Near>> =
-            queries.iter().map(|_| Vec::with_capacity(pairs)).collect();
+        let first = |near| {
+            first_by(near, self.neighbours, |a: &Near, b: &Near| {
+                b.similarity.total_cmp(&a.similarity).then(a.pair.cmp(&b.pair))
+            })
+        };
+        let mut nearest: Vec<Vec<Near>> = vec![Vec::new(); queries.len()];
         for (block, predictions) in self.predictions.chunks(BLOCK * self.dim).enumerate() {
             let predictions: Vec<&[f32]> = predictions.chunks_exact(self.dim).collect();
             let of_queries = products(queries, &predictions);
             let of_queries = of_queries.chunks_exact(predictions.len());
-            for (all, values) in similarities.iter_mut().zip(of_queries) {
+            for (near, values) in nearest.iter_mut().zip(of_queries) {
                 let pairs = block * BLOCK..;
-                all.extend(pairs.zip(values).map(|(pair, &similarity)| Near { pair, similarity }));
+                near.extend(pairs.zip(values).map(|(pair, &similarity)| Near { pair, similarity }));
+                // of many pairs few are kept
+                if near.len() > 4 * self.neighbours + 4 * BLOCK {
+                    *near = first(std::mem::take(near));
+                }
             }
         }
-        let nearest = similarities.into_iter().map(|all| {
-            first_by(all, self.neighbours, |a, b| {
-                b.similarity.total_cmp(&a.similarity).then(a.pair.cmp(&b.pair))
-            })
-        });
-        nearest.collect()
+        nearest.into_iter().map(first).collect()
     }
 }
 

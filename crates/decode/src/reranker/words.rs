@@ -104,13 +104,16 @@ impl Words {
         Self { rows: Arc::new((0..distinct).map(|_| OnceLock::new()).collect()), ..self }
     }
 
-    /// Takes what is known to hold of some rows, so that it is not found again.
+    /// Takes what is known to hold of some of the [rows](Self::for_rows), so that it is not found again. Other rows are
+    /// passed over.
     pub fn with_known<'k>(
         self,
         known: impl IntoIterator<Item = (usize, &'k [Option<bool>])>,
     ) -> Self {
         for (row, holds) in known {
-            self.rows[row].get_or_init(|| holds.to_vec());
+            if let Some(place) = self.rows.get(row) {
+                place.get_or_init(|| holds.to_vec());
+            }
         }
         self
     }

@@ -124,10 +124,7 @@ impl OutputSpace {
                 targets.values = Values::Coordinates(values);
             }
             (None, Some(held)) => {
-                let mut values = Vec::with_capacity(held.len() * dimension);
-                for range in held.ranges() {
-                    space.add_leading_coordinates(outputs, range, dimension, &mut values)?;
-                }
+                let values = space.held_coordinates(outputs, held, dimension)?;
                 space.centre = mean(processes, held, &values, dimension, weights)?;
                 targets.values = Values::Coordinates(values);
             }
@@ -153,29 +150,34 @@ impl OutputSpace {
         dimension: usize,
     ) -> Result<Vec<f64>, Error> {
         let part = processes.part_in_blocks(outputs.len(), ROWS);
-        let mut joined = Vec::with_capacity(part.len() * dimension);
-        self.add_leading_coordinates(outputs, &part, dimension, &mut joined)?;
-        processes.join(joined)
+        let part = Held::new(outputs.len(), [part]);
+        processes.join(self.held_coordinates(outputs, &part, dimension)?)
     }
 
-    /// Puts the leading coordinates of some outputs, not centred, behind others. Blocks of outputs are those of one process.
-    fn add_leading_coordinates(
+    /// Returns the leading coordinates of the outputs that this process holds, not centred, row-major. Blocks of outputs are
+    /// those of one process, and each is read once.
+    fn held_coordinates(
         &self,
         outputs: &dyn RowSource,
-        rows: &Range<usize>,
+        held: &Held,
         dimension: usize,
-        all: &mut Vec<f64>,
-    ) -> Result<(), Error> {
-        let first = rows.start / ROWS * ROWS;
-        let end = rows.end.next_multiple_of(ROWS).min(outputs.len());
+    ) -> Result<Vec<f64>, Error> {
+        let mut all = Vec::with_capacity(held.len() * dimension);
         // points of many outputs take more memory than all else, so there is one copy of them
-        for range in ranges(first..end, AT_ONCE) {
-            let points = self.wide(outputs, range.clone())?;
-            let kept = rows.start.max(range.start)..rows.end.min(range.end);
-            let leading = points.submatrix(0, kept.start - range.start, dimension, kept.len());
-            all.extend(leading.col_iter().flat_map(|column| column.iter().copied()));
+        for some in ranges(0..outputs.len(), AT_ONCE) {
+            let held_rows =
+                held.ranges().iter().map(|rows| rows.start.max(some.start)..rows.end.min(some.end));
+            let held_rows: Vec<_> = held_rows.filter(|rows| !rows.is_empty()).collect();
+            let (Some(first), Some(last)) = (held_rows.first(), held_rows.last()) else { continue };
+            let start = first.start / ROWS * ROWS;
+            let end = last.end.next_multiple_of(ROWS).min(outputs.len());
+            let points = self.wide(outputs, start..end)?;
+            for rows in held_rows {
+                let leading = points.submatrix(0, rows.start - start, dimension, rows.len());
+                all.extend(leading.col_iter().flat_map(|column| column.iter().copied()));
+            }
         }
-        Ok(())
+        Ok(all)
     }
 
     /// Creates the identity on the distinct rows of the training outputs, and the targets: IOKR.

@@ -140,6 +140,7 @@ impl SketchedFit {
         Error::check_length("rows of targets", targets.len(), n)?;
         Error::check_length("coordinates", targets.width(), width)?;
         let rank_rows = self.processes.part(n);
+        targets.held.check("targets", &rank_rows)?;
         let rank_targets = targets.dense::<f64>(rank_rows.clone());
         let mut out = self.model.predict_range(rows, rank_rows.clone())?;
         let stage = Cancellation::current().stage("leave-one-out predictions", rank_rows.len());

@@ -104,6 +104,22 @@ fn parts_are_found_by_elements_rings_and_multiple_bonds() {
     check(&format!("part {steroid}"), &[cholesterol], &["C1CCC2C(C1)CCC1C2CCCC1"]);
 }
 
+/// What is around an atom is compared before its bonds are followed.
+#[test]
+fn atoms_of_parts_are_found_in_any_surroundings() {
+    let tungsten = |carbons: usize| format!("[W]{}C", "(C)".repeat(carbons - 1));
+    check(&format!("part {}", tungsten(8)), &[&tungsten(8), &tungsten(9)], &[&tungsten(7)]);
+    // any neighbour is of no kind, and stands beside one that is
+    check("part *C(O)*", &["CC(O)N", "OC(O)O", "C1C(O)C1"], &["CO", "CC(N)C"]);
+    check("part *=C", &["C=O", "C=S", "c1ccccc1"], &["CO"]);
+    check("part N[Cu]", &["N->[Cu]", "C1N[Cu]1"], &["N.[Cu]"]);
+    check("part [Re][Re]", &["[Re]$[Re]", "[Re]=[Re]"], &["[Re]O"]);
+    check("part c1ccccc1N", &["NC1=CC=CC=C1", "Nc1ccccc1"], &["NC1=CCCCC1", "CC1=CC=CC=C1"]);
+    check("part OC[C@H](N)C", &["C[C@@H](N)CO"], &["NC(C)CO"]);
+    // atoms with many bonds come first, and those that close a ring before others
+    check("part C1CC12CC2", &["OC1CC12CC2C"], &["C1CC1C1CC1", "C1CC12CCC2"]);
+}
+
 /// Returns a sheet of rings of six atoms, each row of atoms bound to the next.
 fn sheet(rows: usize, columns: usize) -> String {
     // rows are chains; the bond between rows that a ring closure writes has the number of its column

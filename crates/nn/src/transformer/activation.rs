@@ -1,3 +1,5 @@
+use std::f32::consts::FRAC_1_SQRT_2;
+
 use burn::tensor::Tensor;
 use burn::tensor::activation::{leaky_relu, mish, relu, sigmoid, tanh};
 use serde::{Deserialize, Serialize};
@@ -110,7 +112,8 @@ impl Activation {
     pub fn apply(self, x: Tensor<2>) -> Tensor<2> {
         match self {
             Self::Identity => x,
-            Self::Gelu => burn::tensor::activation::gelu(x),
+            // on GPUs, Burn's function has the gradient of the form with tanh
+            Self::Gelu => ((x.clone() * FRAC_1_SQRT_2).erf() + 1.0) * (x * 0.5),
             Self::GeluTanh => {
                 let cube = x.clone().powi_scalar(3) * TANH_CUBE;
                 let inner = (x.clone() + cube) * TANH_SCALE;
