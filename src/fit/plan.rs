@@ -25,7 +25,7 @@ use crate::targets::memory::{Budget, Bytes, Limit, Need, available};
 const RESERVE: f64 = 64e6;
 
 /// Seconds that every run takes: files of the run, evaluations of a small table and its report.
-const LEAST: f64 = 0.5;
+const LEAST: f64 = 0.4;
 
 /// Rows and columns of the products that are timed.
 const SIDE: usize = 384;
@@ -44,7 +44,7 @@ pub struct Plan {
     /// Bytes in all of a GPU; 0 where none is used.
     pub gpu_bytes: f64,
     /// Seconds: what loading the data and preparing the inputs took now, the counted multiplications at the speed of
-    /// products that was measured, the bytes read and written at that of a copy, and half a second that every run takes.
+    /// products that was measured, the bytes read and written at that of a copy, and what every run takes.
     /// Steps on a GPU are not counted.
     pub seconds: f64,
     /// The memory available in addition to the data; none where the system does not say.

@@ -5,8 +5,11 @@ use dsokr_train::{OptimizerName, TrainingConfig};
 
 use crate::targets::memory::{Budget, Need};
 
+/// Bytes copied in memory that take as long as one that is written to a checkpoint.
+const WRITTEN: f64 = 40.0;
+
 /// The time of a step over that of its matrix products alone: activations, norms and attention are between them.
-const WHOLE_STEP: f64 = 1.5;
+const WHOLE_STEP: f64 = 1.9;
 
 /// Bytes that the engine of a GPU takes for arrays of up to 64 KiB, and those that it leaves free at most behind each copy
 /// of a large one: its pages have the size of the largest array and 1 MiB, in whole MiB.
@@ -48,6 +51,8 @@ struct EncoderTraining<'c> {
     /// Training pairs of a batch.
     batch: f64,
     steps: f64,
+    /// How many checkpoints are written.
+    checkpoints: f64,
     /// How often an input passes through the encoder, a backward pass counted as two.
     passes: f64,
 }
@@ -72,6 +77,7 @@ impl<'c> EncoderTraining<'c> {
             inputs: (config.at_once().min(pairs) as f64).max(batch.min(validation) as f64 / 4.0),
             batch: config.batch.min(pairs) as f64,
             steps: epochs * per_epoch as f64,
+            checkpoints: evaluations,
             passes: 3.0 * epochs * pairs as f64 + evaluations * validation as f64,
         }
     }
@@ -105,7 +111,8 @@ impl<'c> EncoderTraining<'c> {
         let copied = self.stored() - 4.0 - self.moments;
         let bytes = (self.trained() + copied) * part.parameters - 4.0 * (part.parameters - read);
         let parameters = Need {
-            traffic: self.steps * 4.0 * self.rule * changed,
+            traffic: self.steps * 4.0 * self.rule * changed
+                + WRITTEN * self.checkpoints * self.stored() * part.parameters,
             ..Need::memory(&*keys, "parameters, gradients and checkpoints", bytes)
         };
         let activations = Need {

@@ -134,11 +134,9 @@ pub(crate) fn of_outputs(config: &Checked, dataset: &Dataset, share: f64) -> Vec
         .map(|kernel| kernel.multiplications(pairs))
         .sum();
     let basis = Need {
-        // the Gram matrix and what its anchors take; eigenvectors and covariances
-        multiplications: p * p * width
-            + pairs * p * width
+        multiplications: pairs * p * width
             + anchored
-            + spectra(config, pairs, distinct_candidates),
+            + spectra(config, dataset, pairs, distinct_candidates),
         ..Need::memory(size, "the basis", 32.0 * p * p + 4.0 * p * width)
     };
     // targets that pairs share are held by every process
@@ -148,22 +146,34 @@ pub(crate) fn of_outputs(config: &Checked, dataset: &Dataset, share: f64) -> Vec
     vec![basis, targets, candidates]
 }
 
-/// The multiplications for eigenvectors of kernels, for the covariances of those that are tempered, and for the coordinates
-/// of pairs and candidates in the directions of a sum.
-fn spectra(config: &Checked, pairs: f64, candidates: f64) -> f64 {
+/// The multiplications for Gram matrices and eigenvectors of kernels, for the covariances of those that are tempered, and for
+/// the coordinates of pairs and candidates in the directions of a sum.
+fn spectra(config: &Checked, dataset: &Dataset, pairs: f64, candidates: f64) -> f64 {
     let threads = rayon::current_num_threads() as f64;
-    let of_kernel = |size: f64, tempering: Tempering| {
+    // a kernel that is linear in features has a matrix of all their columns, whose rows are multiplied and then turned
+    let turned = |size: f64, width: usize, is_linear: bool| {
+        if is_linear { DOUBLE * size * size * width as f64 } else { 0.0 }
+    };
+    let of_kernel = |size: f64, tempering: Tempering, turned: f64| {
         let covariance = DOUBLE * 0.5 * pairs * size * size + eigendecomposition(size, threads);
-        let tempered = if tempering.changes_nothing() { 0.0 } else { covariance };
-        eigendecomposition(size, threads) + tempered
+        let tempered = if tempering.changes_nothing() { 0.0 } else { turned + covariance };
+        2.0 * turned + eigendecomposition(size, threads) + tempered
     };
     let p = config.sketch.size as f64;
-    let summands = || config.output.summands();
-    let of_summands = summands().map(|kernel| of_kernel(kernel.size as f64, kernel.tempering()));
-    let all: f64 = summands().map(|kernel| kernel.size as f64).sum();
+    let single = config.output.kernel.as_ref();
+    let is_linear = single.is_some_and(|kernel| kernel.feature_scale(1.0).is_some());
+    let turned_single = turned(p, dataset.outputs.rows.as_ref().width(), is_linear);
+    let summands = || config.output.kernels.iter().zip(dataset.outputs.features.widths());
+    let of_summands =
+        summands().filter(|(kernel, _)| kernel.weight > 0.0).map(|(kernel, width)| {
+            let size = kernel.size as f64;
+            let is_linear = kernel.kernel.feature_scale(1.0).is_some();
+            of_kernel(size, kernel.tempering(), turned(size, width, is_linear))
+        });
+    let all: f64 = config.output.summands().map(|kernel| kernel.size as f64).sum();
     // pairs for the sketch of the sum, and again with the candidates
     let of_sum = DOUBLE * (2.0 * pairs + candidates) * all * p;
-    of_kernel(p, config.output.tempering()) + of_summands.sum::<f64>() + of_sum
+    of_kernel(p, config.output.tempering(), turned_single) + of_summands.sum::<f64>() + of_sum
 }
 
 /// The number of different targets that a fit holds: one for each pair, or one for each output where most outputs of many

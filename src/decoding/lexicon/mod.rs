@@ -122,7 +122,7 @@ impl MoleculeLexicon {
         }
         let words = words.chunks(TOGETHER).map(RegexSet::new).collect::<Result<_, _>>();
         let words = words.map_err(|error| {
-            refused(format!("regular expressions of at most {TOGETHER} lines together: {error}"))
+            refused(format!("the regular expressions of {TOGETHER} lines together: {error}"))
         })?;
         Ok(Self { words, facts, text: text.to_owned() })
     }

@@ -138,6 +138,11 @@ fn shared_levels(levels: Vec<(u32, f32)>, processes: &Processes) -> Result<Vec<(
 }
 
 impl FittedFeatures {
+    /// Returns the number of columns of each kernel.
+    pub fn widths(&self) -> impl Iterator<Item = usize> + '_ {
+        self.parts.iter().map(|columns| columns.width)
+    }
+
     /// Returns the number of columns of all kernels together.
     pub(crate) fn width(&self) -> usize {
         self.parts.iter().map(|part| part.width).sum()
