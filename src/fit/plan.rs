@@ -1,7 +1,7 @@
 //! Estimates of a run's memory and time, before it is started.
 
 use std::fmt;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use faer::linalg::matmul::matmul;
 use faer::{Accum, Mat, Par};
@@ -25,7 +25,13 @@ use crate::targets::memory::{Budget, Bytes, Limit, Need, available};
 const RESERVE: f64 = 64e6;
 
 /// Seconds that every run takes: files of the run, evaluations of a small table and its report.
-const LEAST: f64 = 0.4;
+const LEAST: f64 = 0.6;
+
+/// The time of a run's products over that of the ones that are timed: some are of narrow matrices, some run on one thread.
+const OTHER_SHAPES: f64 = 1.15;
+
+/// How long products, and copies, are timed.
+const TIMED: Duration = Duration::from_millis(100);
 
 /// Rows and columns of the products that are timed.
 const SIDE: usize = 384;
@@ -85,7 +91,7 @@ impl Request<'_> {
         let (products, copies) = speeds();
         let multiplications = total(|need| need.multiplications);
         let traffic = total(|need| need.traffic);
-        let seconds = LEAST + begun + multiplications / products + traffic / copies;
+        let seconds = LEAST + begun + OTHER_SHAPES * multiplications / products + traffic / copies;
         let gpu_bytes = total(|need| if need.gpu.is_some() { need.bytes } else { 0.0 });
         let bytes = held + total(|need| need.bytes) - gpu_bytes;
         let name = config.name.clone();
@@ -120,13 +126,16 @@ pub(super) fn needs_of_fit(
 /// Multiplications in single precision, and bytes copied, a second, on all threads.
 fn speeds() -> (f64, f64) {
     let threads = rayon::current_num_threads();
-    let best = |work: &(dyn Fn(usize) + Sync), amount: f64| {
-        let seconds = (0..3).map(|_| {
-            let started = Instant::now();
+    // the mean of many: a run has the speed of a busy processor, not that of its best moment
+    let mean = |work: &(dyn Fn(usize) + Sync), amount: f64| {
+        (0..threads).into_par_iter().for_each(work);
+        let started = Instant::now();
+        let mut rounds = 0;
+        while started.elapsed() < TIMED {
             (0..threads).into_par_iter().for_each(work);
-            started.elapsed().as_secs_f64().max(1e-9)
-        });
-        amount * threads as f64 / seconds.fold(f64::INFINITY, f64::min)
+            rounds += 1;
+        }
+        amount * (threads * rounds) as f64 / started.elapsed().as_secs_f64().max(1e-9)
     };
     let matrix = Mat::<f32>::from_fn(SIDE, SIDE, |i, j| ((i * j) % 7) as f32);
     let product = |_: usize| {
@@ -140,7 +149,7 @@ fn speeds() -> (f64, f64) {
         std::hint::black_box(long.clone());
     };
     let bytes = 2.0 * size_of_val(&long[..]) as f64;
-    (best(&product, (SIDE as f64).powi(3)), best(&copy, bytes))
+    (mean(&product, (SIDE as f64).powi(3)), mean(&copy, bytes))
 }
 
 impl fmt::Display for Plan {

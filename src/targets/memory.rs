@@ -146,6 +146,9 @@ pub(crate) fn of_outputs(config: &Checked, dataset: &Dataset, share: f64) -> Vec
     vec![basis, targets, candidates]
 }
 
+/// Steps that a subspace iteration usually takes.
+const SUBSPACE_STEPS: f64 = 8.0;
+
 /// The multiplications for Gram matrices and eigenvectors of kernels, for the covariances of those that are tempered, and for
 /// the coordinates of pairs and candidates in the directions of a sum.
 fn spectra(config: &Checked, dataset: &Dataset, pairs: f64, candidates: f64) -> f64 {
@@ -171,8 +174,15 @@ fn spectra(config: &Checked, dataset: &Dataset, pairs: f64, candidates: f64) -> 
             of_kernel(size, kernel.tempering(), turned(size, width, is_linear))
         });
     let all: f64 = config.output.summands().map(|kernel| kernel.size as f64).sum();
-    // pairs for the sketch of the sum, and again with the candidates
-    let of_sum = DOUBLE * (2.0 * pairs + candidates) * all * p;
+    // the leading eigenvectors of the covariance of all coordinates, by some steps on a quarter more vectors than are kept
+    let vectors = 1.25 * p;
+    let leading = if 2.0 * vectors < all {
+        DOUBLE * SUBSPACE_STEPS * all * vectors * (all + 3.0 * vectors)
+    } else {
+        eigendecomposition(all, threads)
+    };
+    // pairs for the covariance of the sum, and again with the candidates
+    let of_sum = DOUBLE * (0.5 * pairs * all * all + (pairs + candidates) * all * p) + leading;
     of_kernel(p, config.output.tempering(), turned_single) + of_summands.sum::<f64>() + of_sum
 }
 

@@ -262,8 +262,8 @@ impl Solver {
             }
             Self::Sketched(_) => Cost { bytes, multiplications },
             Self::ConjugateGradients(options) => {
-                // two products in a quarter of the iterations: coordinates that have converged take part in no further one
-                let steps = 0.5 * DOUBLE * options.iterations as f64 * n * m * p;
+                // in half of the iterations: coordinates that have converged take part in no further one
+                let steps = DOUBLE * options.iterations as f64 * n * m * p;
                 let kept = (8.0 * n * m).min(options.memory as f64);
                 let multiplications = fits * (multiplications + steps);
                 Cost { bytes: bytes + kept + 48.0 * m * p, multiplications }
