@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::OnceLock;
 
 use dsokr_decode::Candidates;
-use dsokr_molecule::{ELECTRON, ElementCounts, Formula, exact_mass};
+use dsokr_molecule::{ElementCounts, Formula, exact_mass};
 use dsokr_spectra::{Adduct, Spectrum};
 use rayon::prelude::*;
 
@@ -75,7 +75,7 @@ impl Masses {
     fn from_candidates(candidates: &Candidates) -> Self {
         let read = |candidate: usize| {
             let formula = Formula::parse(candidates.label(candidate)).ok()?;
-            let mass = formula.exact_mass + f64::from(formula.charge) * ELECTRON;
+            let mass = formula.neutral_mass;
             let is_labelled = (mass - exact_mass(&formula.atoms)).abs() > SAME;
             Some((mass, candidate as u32, is_labelled))
         };

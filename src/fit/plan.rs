@@ -65,13 +65,17 @@ impl Request<'_> {
     /// # Errors
     /// Errors of the data and of the preparation; [`Error::Memory`] for data that are too large to draw.
     pub fn plan(&self) -> Result<Vec<Plan>, Error> {
+        let speeds = Speeds::measured();
         match &self.config.ensemble {
-            None => Ok(vec![self.plan_of(self.config)?]),
-            Some(_) => self.config.members()?.iter().map(|member| self.plan_of(member)).collect(),
+            None => Ok(vec![self.plan_of(self.config, &speeds)?]),
+            Some(_) => {
+                let members = self.config.members()?;
+                members.iter().map(|member| self.plan_of(member, &speeds)).collect()
+            }
         }
     }
 
-    fn plan_of(&self, config: &Checked) -> Result<Plan, Error> {
+    fn plan_of(&self, config: &Checked, speeds: &Speeds) -> Result<Plan, Error> {
         let started = Instant::now();
         let budget = Budget { force: self.force };
         let problem =
@@ -88,10 +92,12 @@ impl Request<'_> {
         needs.push(Need::memory("", "buffers and the allocator's reserve", RESERVE));
         let total = |amount: fn(&Need) -> f64| needs.iter().map(amount).sum::<f64>();
         let begun = started.elapsed().as_secs_f64();
-        let (products, copies) = speeds();
         let multiplications = total(|need| need.multiplications);
         let traffic = total(|need| need.traffic);
-        let seconds = LEAST + begun + OTHER_SHAPES * multiplications / products + traffic / copies;
+        let seconds = LEAST
+            + begun
+            + OTHER_SHAPES * multiplications / speeds.multiplications
+            + traffic / speeds.copied;
         let gpu_bytes = total(|need| if need.gpu.is_some() { need.bytes } else { 0.0 });
         let bytes = held + total(|need| need.bytes) - gpu_bytes;
         let name = config.name.clone();
@@ -123,33 +129,43 @@ pub(super) fn needs_of_fit(
     needs
 }
 
-/// Multiplications in single precision, and bytes copied, a second, on all threads.
-fn speeds() -> (f64, f64) {
-    let threads = rayon::current_num_threads();
-    // the mean of many: a run has the speed of a busy processor, not that of its best moment
-    let mean = |work: &(dyn Fn(usize) + Sync), amount: f64| {
-        (0..threads).into_par_iter().for_each(work);
-        let started = Instant::now();
-        let mut rounds = 0;
-        while started.elapsed() < TIMED {
+/// What this machine does in a second, on all threads.
+struct Speeds {
+    /// Multiplications in single precision.
+    multiplications: f64,
+    /// Bytes that are read and written.
+    copied: f64,
+}
+
+impl Speeds {
+    /// Measures a product of matrices and a copy.
+    fn measured() -> Self {
+        let threads = rayon::current_num_threads();
+        // the mean of many: a run has the speed of a busy processor, not that of its best moment
+        let mean = |work: &(dyn Fn(usize) + Sync), amount: f64| {
             (0..threads).into_par_iter().for_each(work);
-            rounds += 1;
-        }
-        amount * (threads * rounds) as f64 / started.elapsed().as_secs_f64().max(1e-9)
-    };
-    let matrix = Mat::<f32>::from_fn(SIDE, SIDE, |i, j| ((i * j) % 7) as f32);
-    let product = |_: usize| {
-        let mut out = Mat::<f32>::zeros(SIDE, SIDE);
-        let matrix = matrix.as_ref();
-        matmul(out.as_mut(), Accum::Replace, matrix, matrix, 1.0, Par::Seq);
-        std::hint::black_box(out[(0, 0)]);
-    };
-    let long = vec![1.0f32; 8 << 20];
-    let copy = |_: usize| {
-        std::hint::black_box(long.clone());
-    };
-    let bytes = 2.0 * size_of_val(&long[..]) as f64;
-    (mean(&product, (SIDE as f64).powi(3)), mean(&copy, bytes))
+            let started = Instant::now();
+            let mut rounds = 0;
+            while started.elapsed() < TIMED {
+                (0..threads).into_par_iter().for_each(work);
+                rounds += 1;
+            }
+            amount * (threads * rounds) as f64 / started.elapsed().as_secs_f64().max(1e-9)
+        };
+        let matrix = Mat::<f32>::from_fn(SIDE, SIDE, |i, j| ((i * j) % 7) as f32);
+        let product = |_: usize| {
+            let mut out = Mat::<f32>::zeros(SIDE, SIDE);
+            let matrix = matrix.as_ref();
+            matmul(out.as_mut(), Accum::Replace, matrix, matrix, 1.0, Par::Seq);
+            std::hint::black_box(out[(0, 0)]);
+        };
+        let long = vec![1.0f32; 8 << 20];
+        let copy = |_: usize| {
+            std::hint::black_box(long.clone());
+        };
+        let bytes = 2.0 * size_of_val(&long[..]) as f64;
+        Self { multiplications: mean(&product, (SIDE as f64).powi(3)), copied: mean(&copy, bytes) }
+    }
 }
 
 impl fmt::Display for Plan {

@@ -139,10 +139,24 @@ impl Molecule {
     /// # Ok::<(), dsokr_molecule::Error>(())
     /// ```
     pub fn exact_mass(&self) -> f64 {
+        self.neutral_mass() - f64::from(self.charge()) * ELECTRON
+    }
+
+    /// Returns the [monoisotopic mass](Self::exact_mass) in Da of the molecule's atoms with all of their electrons,
+    /// whatever its charge. The mass of an ion is this mass and that of its adduct, which counts electrons.
+    ///
+    /// ```
+    /// use dsokr_molecule::{ELECTRON, Molecule};
+    ///
+    /// let ammonium = Molecule::parse("[NH4+]")?;
+    /// assert!((ammonium.neutral_mass() - ammonium.exact_mass() - ELECTRON).abs() < 1e-9);
+    /// # Ok::<(), dsokr_molecule::Error>(())
+    /// ```
+    pub fn neutral_mass(&self) -> f64 {
         let labelled = self.atoms().iter().filter_map(|atom| Some((atom.element, atom.isotope?)));
         let labels =
             labelled.map(|(element, number)| element.labelled_mass(number) - element.exact_mass());
-        exact_mass(&self.composition()) + labels.sum::<f64>() - f64::from(self.charge()) * ELECTRON
+        exact_mass(&self.composition()) + labels.sum::<f64>()
     }
 
     /// Returns molar mass in g/mol: the sum of standard atomic weights, and of the masses of the isotopes that it

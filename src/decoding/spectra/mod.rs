@@ -10,7 +10,7 @@ use std::sync::{Arc, RwLock};
 
 use dsokr_core::Error;
 use dsokr_decode::Evidence;
-use dsokr_molecule::{ELECTRON, Molecule};
+use dsokr_molecule::Molecule;
 use dsokr_spectra::PeakExplainer;
 use serde::{Deserialize, Serialize};
 
@@ -73,8 +73,7 @@ struct Weighed {
 impl Weighed {
     fn new(smiles: &str) -> Option<Self> {
         let molecule = Molecule::parse(smiles).ok()?;
-        let mass = molecule.exact_mass() + f64::from(molecule.charge()) * ELECTRON;
-        Some(Self { mass, fingerprint: Fingerprint::new(&molecule) })
+        Some(Self { mass: molecule.neutral_mass(), fingerprint: Fingerprint::new(&molecule) })
     }
 }
 

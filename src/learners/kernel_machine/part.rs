@@ -33,7 +33,7 @@ impl<'a> SplitPart<'a> {
             let held = Held::all(split.ids.len());
             return Ok(Self { split, held, processes: Processes::default(), part: None });
         };
-        let rows: Vec<usize> = held.ranges().iter().cloned().flatten().collect();
+        let rows: Vec<usize> = held.each().collect();
         let part = Some(split.select(&rows)?);
         Ok(Self { split, held, processes: processes.clone(), part })
     }

@@ -79,7 +79,7 @@ impl MachineRows<'_> {
         processes: &Processes,
     ) -> Result<Vec<f32>, Error> {
         let Self::Held(rows, _) = self else { return self.predictions(model) };
-        let part: Vec<usize> = rows.held().ranges().iter().cloned().flatten().collect();
+        let part: Vec<usize> = rows.held().each().collect();
         let predictions = model.predict(&Selected::new(rows, &part));
         Ok(processes.join(processes.agree(predictions)?)?)
     }

@@ -153,10 +153,7 @@ impl<'a> SparseBlock<'a> {
 
     /// Returns the columns that have entries in at least `rows` rows, ascending; 0 and 1 give all that have any.
     pub fn common(&self, rows: usize) -> Vec<u32> {
-        let counts = self.column_counts();
-        (0..self.width as u32)
-            .filter(|&column| counts[column as usize] as usize >= rows.max(1))
-            .collect()
+        common_columns(&self.column_counts(), rows)
     }
 
     /// Returns the number of rows that have an entry in each column.
@@ -358,6 +355,14 @@ pub fn sorted_levels(mut levels: Vec<(u32, f32)>) -> Vec<(u32, f32)> {
     levels.sort_unstable_by(by_column_and_value);
     levels.dedup_by(|a, b| by_column_and_value(a, b).is_eq());
     levels
+}
+
+/// Returns the columns that have at least `rows` entries, ascending, of the [number](SparseBlock::column_counts) of each; 0
+/// and 1 give all that have any.
+pub fn common_columns(counts: &[u32], rows: usize) -> Vec<u32> {
+    let is_common = |&(_, &count): &(u32, &u32)| count as usize >= rows.max(1);
+    let common = (0..).zip(counts).filter(is_common);
+    common.map(|(column, _)| column).collect()
 }
 
 fn by_column_and_value(a: &(u32, f32), b: &(u32, f32)) -> std::cmp::Ordering {

@@ -94,6 +94,11 @@ impl Held {
         &self.ranges
     }
 
+    /// Returns each row that this process holds, ascending.
+    pub fn each(&self) -> impl Iterator<Item = usize> + '_ {
+        self.ranges.iter().cloned().flatten()
+    }
+
     /// Returns the places of some rows among those that this process holds; `None` unless it holds all of them.
     pub fn place(&self, rows: &Range<usize>) -> Option<Range<usize>> {
         if rows.is_empty() {
@@ -158,8 +163,8 @@ impl Held {
             if is_own {
                 add(&mut value, start as usize..end as usize);
             }
-            let own = if is_own { value.as_slice() } else { &[] };
-            value = processes.gather_numbers(own)?.concat();
+            let passed_on = if is_own { value.as_slice() } else { &[] };
+            value = processes.gather_numbers(passed_on)?.concat();
         }
         Ok(value)
     }

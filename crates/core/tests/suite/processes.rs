@@ -113,7 +113,7 @@ fn rows_that_are_held_are_found_and_passed_in_their_order() {
             // bit for bit
             assert_eq!((&sum[..], &whole[..]), (&expected[..], &expected[..]), "{size}");
             assert_eq!((held.rows(), held.is_all()), (20, size == 1));
-            let rows: Vec<usize> = held.ranges().iter().cloned().flatten().collect();
+            let rows: Vec<usize> = held.each().collect();
             assert_eq!((rows.len(), rows.is_empty()), (held.len(), held.is_empty()));
             for (place, &row) in rows.iter().enumerate() {
                 times[row] += 1;
@@ -129,7 +129,7 @@ fn rows_that_are_held_are_found_and_passed_in_their_order() {
                 .filter(|(_, row)| rows.contains(row))
                 .map(|(at, _)| at)
                 .collect();
-            let found: Vec<usize> = chosen.ranges().iter().cloned().flatten().collect();
+            let found: Vec<usize> = chosen.each().collect();
             assert_eq!(found, expected);
             assert_eq!(held.check("rows", &(0..20)).is_ok(), held.is_all());
         }

@@ -8,7 +8,7 @@ use std::path::Path;
 
 use dsokr_core::random::{generator, shuffle};
 use dsokr_core::store::write_atomically;
-use dsokr_molecule::{ELECTRON, Molecule};
+use dsokr_molecule::Molecule;
 use dsokr_spectra::{Adduct, Record, Spectrum};
 use rayon::prelude::*;
 
@@ -359,8 +359,7 @@ struct Structure {
 impl Structure {
     fn read(smiles: &str) -> Option<Self> {
         let molecule = Molecule::parse(smiles).ok()?;
-        // the electrons of its charge are counted by the adduct
-        let mass = molecule.exact_mass() + f64::from(molecule.charge()) * ELECTRON;
+        let mass = molecule.neutral_mass();
         let formula = dsokr_molecule::formula(&molecule.composition());
         Some(Self { skeleton: molecule.without_stereo().canonical_smiles(), formula, mass })
     }

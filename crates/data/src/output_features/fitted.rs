@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use dsokr_basis::features::{SparseRows, sorted_levels};
+use dsokr_basis::features::{SparseRows, common_columns, sorted_levels};
 use dsokr_core::Processes;
 use dsokr_core::store::{Contents, Stored, Tensor};
 use serde::{Deserialize, Serialize};
@@ -113,9 +113,7 @@ impl FittedColumns {
                 None => {
                     let mut counts = rows.column_counts();
                     processes.sum(&mut counts)?;
-                    let counts = counts.into_iter().zip(0..);
-                    let common = counts.filter(|&(count, _)| count as usize >= min_outputs);
-                    common.map(|(_, column)| column).collect()
+                    common_columns(&counts, min_outputs)
                 }
             };
             rows = rows.with_columns(&self.kept)?;

@@ -197,12 +197,13 @@ impl<'t> ReadTexts<'t> {
         features: &OutputFeatures,
         fitted: Option<&FittedColumns>,
     ) -> Result<(FittedColumns, Features), Error> {
-        if let OutputFeatures::Graphs(graphs) = features {
-            let (columns, rows) = graphs.of_texts(self.texts, fitted)?;
-            return Ok((columns, rows.select(&(0..rows.len()).collect::<Vec<_>>())?));
-        }
-        let (columns, rows) = self.read(features, fitted, |from| features.kind().read(from))?;
-        Ok((columns, rows.select(&(0..rows.len()).collect::<Vec<_>>())?))
+        let (columns, rows) = if let OutputFeatures::Graphs(graphs) = features {
+            graphs.of_texts(self.texts, fitted)?
+        } else {
+            self.read(features, fitted, |from| features.kind().read(from))?
+        };
+        let all: Vec<usize> = (0..rows.len()).collect();
+        Ok((columns, rows.select(&all)?))
     }
 
     /// Returns the counts of the texts.

@@ -123,26 +123,27 @@ impl RerankerExamples {
             Error::check_length("rows of the words", words.rows(), candidates.distinct())?;
         }
         // those whose gold row is among their first rows, and its place
-        let found = lists.iter().zip(gold).enumerate().filter_map(|(query, (list, gold))| {
-            let gold = (*gold)? as usize;
-            Some((query, list.iter().position(|hit| hit.row == gold)?))
-        });
-        let found: Vec<(usize, usize)> = found.collect();
-        let stage = Cancellation::current().stage("examples of the reranker", found.len());
+        let place_of_gold = |query: usize| {
+            let gold = gold[query]? as usize;
+            let place = lists[query].iter().position(|hit| hit.row == gold)?;
+            Some((query, place))
+        };
+        let placed: Vec<(usize, usize)> = (0..queries.len()).filter_map(place_of_gold).collect();
+        let stage = Cancellation::current().stage("examples of the reranker", placed.len());
         // the pairs near to some queries at a time are found in one pass over all pairs
-        let some = |found: &[(usize, usize)]| {
-            stage.advance(found.len())?;
-            let rows: Vec<&[f32]> = found.iter().map(|&(query, _)| queries.row(query)).collect();
+        let some = |placed: &[(usize, usize)]| {
+            stage.advance(placed.len())?;
+            let rows: Vec<&[f32]> = placed.iter().map(|&(query, _)| queries.row(query)).collect();
             let near = reranker_features.neighbourhood.nearest(&rows);
             let one = |(&(query, place), near): (&(usize, usize), Vec<Near>)| {
                 let hits = lists[query].iter();
                 let seen = hits.map(|hit| Seen::candidate(candidates, hit.row, hit.score));
                 let seen: Vec<Seen> = seen.collect();
-                Ok((reranker_features.near(queries, query, &seen, &near)?, place))
+                Ok((reranker_features.with_nearest(queries, query, &seen, &near)?, place))
             };
-            found.iter().zip(near).map(one).collect::<Result<Vec<_>, Error>>()
+            placed.iter().zip(near).map(one).collect::<Result<Vec<_>, Error>>()
         };
-        let added = found.par_chunks(TOGETHER).map(some).collect::<Result<Vec<_>, Error>>()?;
+        let added = placed.par_chunks(TOGETHER).map(some).collect::<Result<Vec<_>, Error>>()?;
         self.queries.extend(added.into_iter().flatten());
         self.kinds = Some(reranker_features.kinds());
         Ok(())

@@ -233,11 +233,11 @@ impl RerankerFeatures {
         first: &[Seen],
     ) -> Result<Vec<f32>, Error> {
         let nearest = self.neighbourhood.nearest(&[queries.row(query)]).concat();
-        self.near(queries, query, first, &nearest)
+        self.with_nearest(queries, query, first, &nearest)
     }
 
     /// Returns the [features](Self::of) of a query with its nearest pairs.
-    pub(super) fn near(
+    pub(super) fn with_nearest(
         &self,
         queries: &Queries,
         query: usize,

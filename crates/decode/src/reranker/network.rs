@@ -173,39 +173,34 @@ impl Network {
         dsokr_core::versions! {
             ["avx512f", "avx512vl", "avx2"], ["avx2"],
             (network: &Network, features: &[f32], gold: usize) -> Vec<f64> {
-                network.gradient_inlined(features, gold)
+                let WeightRanges { input, bias, output, trained } = network.ranges();
+                let mut forward: Vec<(Vec<f64>, [f64; HIDDEN], f64)> = Vec::new();
+                for row in features.chunks_exact(network.features) {
+                    let scaled = network.scaled(row);
+                    let mut hidden = [0.0; HIDDEN];
+                    let logit = network.logit(&scaled, &mut hidden);
+                    forward.push((scaled, hidden, logit));
+                }
+                let best = forward.iter().map(|row| row.2).fold(f64::NEG_INFINITY, f64::max);
+                let total: f64 = forward.iter().map(|row| (row.2 - best).exp()).sum();
+                let mut gradient = vec![0.0; trained];
+                for (at, (scaled, hidden, logit)) in forward.iter().enumerate() {
+                    let error = (logit - best).exp() / total - f64::from(u8::from(at == gold));
+                    let mut back = [0.0; HIDDEN];
+                    for (unit, value) in hidden.iter().enumerate() {
+                        gradient[output + unit] += error * value;
+                        let active = *value > 0.0;
+                        back[unit] = if active { error * network.weights[output + unit] } else { 0.0 };
+                        gradient[bias + unit] += back[unit];
+                    }
+                    for (feature, value) in scaled.iter().enumerate() {
+                        gradient[feature] += error * value;
+                        let sums = &mut gradient[input + feature * HIDDEN..][..HIDDEN];
+                        sums.iter_mut().zip(&back).for_each(|(sum, back)| *sum += value * back);
+                    }
+                }
+                gradient
             }
         }
-    }
-
-    #[inline(always)]
-    fn gradient_inlined(&self, features: &[f32], gold: usize) -> Vec<f64> {
-        let WeightRanges { input, bias, output, trained } = self.ranges();
-        let mut forward: Vec<(Vec<f64>, [f64; HIDDEN], f64)> = Vec::new();
-        for row in features.chunks_exact(self.features) {
-            let scaled = self.scaled(row);
-            let mut hidden = [0.0; HIDDEN];
-            let logit = self.logit(&scaled, &mut hidden);
-            forward.push((scaled, hidden, logit));
-        }
-        let best = forward.iter().map(|row| row.2).fold(f64::NEG_INFINITY, f64::max);
-        let total: f64 = forward.iter().map(|row| (row.2 - best).exp()).sum();
-        let mut gradient = vec![0.0; trained];
-        for (at, (scaled, hidden, logit)) in forward.iter().enumerate() {
-            let error = (logit - best).exp() / total - f64::from(u8::from(at == gold));
-            let mut back = [0.0; HIDDEN];
-            for (unit, value) in hidden.iter().enumerate() {
-                gradient[output + unit] += error * value;
-                let active = *value > 0.0;
-                back[unit] = if active { error * self.weights[output + unit] } else { 0.0 };
-                gradient[bias + unit] += back[unit];
-            }
-            for (feature, value) in scaled.iter().enumerate() {
-                gradient[feature] += error * value;
-                let sums = &mut gradient[input + feature * HIDDEN..][..HIDDEN];
-                sums.iter_mut().zip(&back).for_each(|(sum, back)| *sum += value * back);
-            }
-        }
-        gradient
     }
 }

@@ -198,7 +198,7 @@ fn several_ranks_hold_a_share_each() {
                     processes,
                     (processes.size() > 1).then_some(&held),
                 )?;
-                let rows: Vec<usize> = held.ranges().iter().cloned().flatten().collect();
+                let rows: Vec<usize> = held.each().collect();
                 let source = Watched { rows: x.clone(), read: Mutex::default() };
                 let held_rows = HeldRows::new(&source, held.clone(), x.select(&rows)?)?;
                 let inputs = TrainingInputs::rows(kernel_x(), &held_rows);
@@ -226,7 +226,7 @@ fn several_ranks_hold_a_share_each() {
                         rank.unwrap();
                     // bit for bit
                     assert_eq!(centre_of_rank, centre, "{}, {size} ranks", solver.name());
-                    let rows: Vec<usize> = held.ranges().iter().cloned().flatten().collect();
+                    let rows: Vec<usize> = held.each().collect();
                     let expected: Vec<f64> =
                         rows.iter().flat_map(|row| &targets[row * 3..][..3]).copied().collect();
                     assert_eq!(own, expected, "{}, {size} ranks", solver.name());

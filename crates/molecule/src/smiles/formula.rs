@@ -19,6 +19,8 @@ pub struct Formula {
     pub charge: i32,
     /// Monoisotopic mass in Da; see [`Molecule::exact_mass`].
     pub exact_mass: f64,
+    /// The same with all electrons of the atoms; see [`Molecule::neutral_mass`].
+    pub neutral_mass: f64,
     /// Molar mass in g/mol; see [`Molecule::molar_mass`].
     pub molar_mass: f64,
 }
@@ -68,6 +70,7 @@ impl From<&Molecule> for Formula {
             atoms: molecule.composition(),
             charge: molecule.charge(),
             exact_mass: molecule.exact_mass(),
+            neutral_mass: molecule.neutral_mass(),
             molar_mass: molecule.molar_mass(),
         }
     }
