@@ -177,6 +177,13 @@ pub fn open_texts(
         (file.into(), open_text(file)?)
     };
     let texts = TextReader::new(&name, stream, format, column, beside)?;
+    let texts = match run.config.data.facts().texts {
+        Some(inputs) => {
+            let inputs = inputs.clone();
+            texts.checked_by(move |text| inputs.check(text))
+        }
+        None => texts,
+    };
     Ok(texts.on_bad_row(run.config.data.on_bad_row))
 }
 

@@ -41,9 +41,9 @@ pub struct Shown {
     /// Draw true molecules or graphs next to the predicted ones in this SVG file.
     #[arg(long)]
     draw: Option<PathBuf>,
-    /// Number of queries to draw, from the first.
-    #[arg(long, default_value_t = EXAMPLES, requires = "draw")]
-    examples: usize,
+    /// Number of queries to draw, from the first; default: 20, or all where there are fewer.
+    #[arg(long, requires = "draw")]
+    examples: Option<usize>,
     /// Print 95 % confidence intervals of all metrics, by bootstrap over queries.
     #[arg(long)]
     ci: bool,
@@ -206,12 +206,13 @@ impl Shown {
         let named = evaluation.named.as_ref().unwrap_or(&runs.members()[0].candidates);
         let molecules = |count| compared_molecules(&evaluation.golds, decoded, named, count);
         if let Some(file) = self.draw.as_ref().filter(|_| first) {
+            let examples = self.examples.unwrap_or_else(|| EXAMPLES.min(decoded.len()));
             let drawn = match &evaluation.outputs {
-                None => molecules(self.examples)?,
+                None => molecules(examples)?,
                 outputs => outputs.clone(),
             };
             let inputs = &queries.split().inputs;
-            draw(file, self.examples, (decoded.len(), inputs), drawn.as_ref())?;
+            draw(file, examples, (decoded.len(), inputs), drawn.as_ref())?;
         }
         if self.edit_distances && evaluation.outputs.is_none() {
             let allowed = "absent: the labels of candidates are not SMILES, or a true output is not a candidate";

@@ -45,7 +45,9 @@ impl Folds {
         groups.iter_mut().for_each(|group| group.retain(|pair| pairs.binary_search(pair).is_ok()));
         groups.retain(|group| !group.is_empty());
         let n = groups.len();
-        let allowed = if n == pairs.len() {
+        let allowed = if n < 2 {
+            "absent: the training pairs are all of one output".to_owned()
+        } else if n == pairs.len() {
             format!("2 to {n}, the number of training pairs")
         } else {
             format!("2 to {n}, the number of outputs of training pairs")

@@ -95,6 +95,7 @@ impl<'a> Decoder<'a> {
             OutputSpace::Quantiles(_) => return Ok(None),
         };
         let wrong = |allowed| Error::value("decoding.search", "\"exact\"", allowed);
+        let mut numbers = None;
         let (encoding, norm, separator) = match &config.output.features {
             OutputFeatures::Rankings(rankings) => {
                 labels = &rankings.items;
@@ -111,7 +112,10 @@ impl<'a> Decoder<'a> {
             OutputFeatures::Labels(_) => {
                 return Err(wrong("\"candidates\": the names of the labels are not known"));
             }
-            OutputFeatures::Numbers(_) => (Encoding::Numbers, 0.0, ' '),
+            OutputFeatures::Numbers(column) => {
+                numbers = Some(column);
+                (Encoding::Numbers, 0.0, ' ')
+            }
             OutputFeatures::File(_)
             | OutputFeatures::Ngrams(_)
             | OutputFeatures::Substructures(_)
@@ -132,7 +136,7 @@ impl<'a> Decoder<'a> {
                 return Err(wrong("\"candidates\": predictions are not weights of outputs"));
             }
         };
-        Ok(Some(ExactDecoder { search, machine, constant, labels, separator, scaling }))
+        Ok(Some(ExactDecoder { search, machine, constant, labels, separator, numbers, scaling }))
     }
 
     /// The model that scores molecules in a search.
@@ -194,6 +198,8 @@ pub(crate) struct ExactDecoder<'a> {
     /// Names of the labels, in the order of their columns, or of ranked items; empty for items without names.
     labels: &'a [String],
     separator: char,
+    /// How the column of outputs writes numbers; none of other outputs.
+    numbers: Option<&'a NumberFeatures>,
     /// How numbers are standardised.
     scaling: Option<&'a Scaling>,
 }
@@ -203,7 +209,8 @@ impl ExactDecoder<'_> {
     fn label(&self, output: &DecodedOutput) -> String {
         if !output.numbers.is_empty() {
             let restored = self.scaling.map(|scaling| scaling.restore(&output.numbers));
-            return NumberFeatures::cell(restored.as_ref().unwrap_or(&output.numbers));
+            let numbers = restored.as_ref().unwrap_or(&output.numbers);
+            return self.numbers.map_or_else(String::new, |column| column.cell(numbers));
         }
         let parts: Vec<String> = if self.labels.is_empty() {
             output.ranks().iter().map(|rank| (rank + 1).to_string()).collect()

@@ -57,12 +57,13 @@ impl<'a> Corrections<'a> {
     /// Numbers that are too large for the training pairs.
     pub fn of(problem: &'a Problem) -> Result<Self, Error> {
         let decoding = &problem.config.decoding;
-        if let Some(settings) = &decoding.hubs {
-            hubs::check(settings, problem.len())?;
-        }
+        let n = problem.len();
         let further = FurtherFits::of(problem)?;
+        if let Some(settings) = &decoding.hubs {
+            hubs::check(settings, further.held_out(n), n)?;
+        }
         if let Some(settings) = &decoding.reranker {
-            reranker::check(settings, further.compared(settings, problem.len()))?;
+            reranker::check(settings, further.compared(n))?;
         }
         Ok(Self { problem, further, texts: None })
     }

@@ -30,6 +30,17 @@ enum Source {
     Others(Vec<(usize, Vec<usize>)>),
 }
 
+impl Source {
+    /// The number of pairs with predictions, of a model that learns so many.
+    fn count(&self, learned: usize) -> usize {
+        match self {
+            Self::Fit => learned,
+            Self::Model(part) => part.len(),
+            Self::Others(parts) => parts.iter().map(|(_, part)| part.len()).sum(),
+        }
+    }
+}
+
 /// A fold of the training pairs, and the model that predicts for it.
 struct Fold {
     pairs: Vec<usize>,
@@ -56,6 +67,8 @@ pub(crate) struct FurtherFits {
     model: Model,
     /// The folds that a reranker learns from; none where the fit of the model leaves their predictions.
     folds: Vec<Fold>,
+    /// The number of pairs outside the largest fold of a reranker, where the fit of the model leaves their predictions.
+    rest: Option<usize>,
     /// What a fit leaves.
     leaves: HeldOutPredictions,
 }
@@ -84,10 +97,16 @@ impl FurtherFits {
     /// More parts than there are pairs.
     pub fn of(problem: &Problem) -> Result<Self, Error> {
         let mut further = Self::without_reranker(problem)?;
-        let reranker = problem.config.decoding.reranker.as_ref();
-        if let Some(settings) = reranker.filter(|_| further.leaves < HeldOutPredictions::Parts) {
+        let Some(settings) = &problem.config.decoding.reranker else { return Ok(further) };
+        if further.leaves < HeldOutPredictions::Parts {
             further.add_folds(settings, problem)?;
+            return Ok(further);
         }
+        // the pairs of an output stay together, so that folds may differ in size
+        let folds = settings.parts(further.leaves);
+        let folds = folds.draw(&problem.dataset, problem.config.seed)?;
+        let largest = folds.iter().map(Vec::len).max();
+        further.rest = largest.map(|largest| problem.len() - largest);
         Ok(further)
     }
 
@@ -101,6 +120,7 @@ impl FurtherFits {
             fits: Vec::new(),
             model: Model { learned: learned.clone(), held_out: Source::Fit },
             folds: Vec::new(),
+            rest: None,
             leaves: problem.config.encoder.abilities().held_out,
         };
         if problem.config.decoding.needs_held_out() {
@@ -209,17 +229,17 @@ impl FurtherFits {
         is_part.then(|| targets.select(&self.model.learned)).transpose()
     }
 
+    /// The number of the n training pairs that have held-out predictions.
+    pub fn held_out(&self, n: usize) -> usize {
+        self.model.held_out.count(n)
+    }
+
     /// The number of pairs with held-out predictions that a query of n training pairs is compared with, in the fit of a
-    /// reranker with these settings.
-    pub fn compared(&self, settings: &RerankerConfig, n: usize) -> usize {
-        let count = |source: &Source, learned: usize| match source {
-            Source::Fit => learned,
-            Source::Model(part) => part.len(),
-            Source::Others(parts) => parts.iter().map(|(_, part)| part.len()).sum(),
-        };
-        let of_fold = |fold: &Fold| count(&fold.held_out, self.fits[fold.number].learned.len());
+    /// reranker.
+    pub fn compared(&self, n: usize) -> usize {
+        let of_fold = |fold: &Fold| fold.held_out.count(self.fits[fold.number].learned.len());
         let folds = self.folds.iter().map(of_fold).min();
-        folds.unwrap_or(settings.parts(self.leaves).rest(n)).min(count(&self.model.held_out, n))
+        folds.or(self.rest).unwrap_or(n).min(self.held_out(n))
     }
 
     /// The memory and time of the further fits, where there are some, if `fit` is what the fit of the run's model needs,
@@ -445,9 +465,8 @@ mod tests {
         }
         assert_eq!(further.fits.len(), 3 + 2 * (1 + 3));
         assert!(further.problem(&problem).unwrap().is_none());
-        let settings = problem.config.decoding.reranker.as_ref().unwrap();
         let fewest = further.folds.iter().map(|fold| n - fold.pairs.len()).min().unwrap();
-        assert_eq!(further.compared(settings, n), fewest);
+        assert_eq!(further.compared(n), fewest);
     }
 
     /// Models without one part serve all pairs and a fold, those without two serve two folds.

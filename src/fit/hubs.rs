@@ -8,12 +8,9 @@ use crate::decoding::evaluator::Evaluator;
 use crate::error::{Error, ensure};
 use crate::learners::choice::Choice;
 
-/// Checks the settings against the number n of training inputs.
-pub(crate) fn check(hubs: &HubConfig, n: usize) -> Result<(), Error> {
-    let (answers, pairs) = match hubs.held_out_folds {
-        None => (n, "training pairs"),
-        Some(parts) => (n / hubs.parts().count * parts, "training pairs that are held out"),
-    };
+/// Checks the settings against the number of the n training pairs that have held-out predictions.
+pub(crate) fn check(hubs: &HubConfig, answers: usize, n: usize) -> Result<(), Error> {
+    let pairs = if answers < n { "training pairs that are held out" } else { "training pairs" };
     let allowed = format!("1 to {answers}, the number of {pairs}");
     let check =
         |&count| ensure(count <= answers, "decoding.hubs.neighbours", count, allowed.as_str());

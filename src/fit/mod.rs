@@ -168,6 +168,7 @@ fn fit_one(
     let started = Instant::now();
     let mut fitted =
         job.stage("fit", || learner.fit(learned_targets, &evaluator, Some(&mut run), observer))?;
+    let took = started.elapsed();
     job.release(&problem, shared);
 
     // 7. decoding: held-out predictions, hubs, the reranker and added candidates; 8. report: by the first process, for all
@@ -180,7 +181,7 @@ fn fit_one(
         let decoding =
             corrections.fit(&*learner, &targets, &evaluator, &predicted, &predictions, &run)?;
         let evaluator = decoding.evaluator(&evaluator)?;
-        report::tell_validation(&fitted, &predictions, &evaluator, started, &mut run, observer)?;
+        report::tell_validation(&fitted, &predictions, &evaluator, took, &mut run, observer)?;
         let held_out = predicted.held_out.as_ref();
         let reported = report::report(&evaluator, &fitted, predictions, held_out, &run)?;
         run.finish(&problem.config, &reported.report)?;

@@ -1,6 +1,6 @@
 //! The end of a fit: predictions, the report on them, and advice.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use dsokr_data::SplitName;
 use dsokr_train::{Event, Observer};
@@ -45,19 +45,19 @@ pub(super) fn example(problem: &Problem) -> Option<String> {
     texts.iter().find(is_short).cloned()
 }
 
-/// Tells the observer and the log of a model without steps what its metrics are on the validation split.
+/// Tells the observer and the log of a model without steps what its metrics are on the validation split, and how long its fit
+/// `took`.
 pub(super) fn tell_validation(
     fitted: &Fitted,
     predictions: &Predictions,
     evaluator: &Evaluator,
-    started: Instant,
+    took: Duration,
     run: &mut RunDir,
     observer: &mut dyn Observer,
 ) -> Result<(), Error> {
     let Some(summary) = &fitted.solved_summary(evaluator.config()) else { return Ok(()) };
     let Some(z) = &predictions.validation else { return Ok(()) };
     let metrics = &evaluator.evaluate(SplitName::Validation, z)?.scores;
-    let took = started.elapsed();
     observer.event(&Event::Solved { summary, metrics, scores: metrics, took });
     run.log_solved(&SolvedLine::new(took.as_secs_f64(), metrics.clone()))
 }

@@ -329,7 +329,8 @@ pub(super) fn fit(
 
     let seed = problem.config.seed;
     let unseen = match (first, folds.first()) {
-        (Some(first), Some(fold)) => {
+        // with examples of the first fold alone, no reranker can do without them
+        (Some(first), Some(fold)) if first.added < examples.len() => {
             let others = examples.without_first(first.added);
             let reranker = Reranker::fit(&others, first.features, seed)?;
             let pairs = fold.fold.pairs.clone();

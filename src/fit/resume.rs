@@ -96,7 +96,10 @@ impl Resumed {
         let step = last.as_ref().map_or(0, |checkpoint| checkpoint.step);
         run.reopen()?;
         if let Some(last) = last {
-            run.adapt_checkpoint(last, changes_rate)?;
+            let patience = config.training.patience;
+            let is_raised = self.changes.iter().any(Change::raises_epochs);
+            let ended = is_raised && patience > 0 && last.stale >= patience;
+            run.adapt_checkpoint(last, changes_rate, ended)?;
         }
         self.change(run, config, Some(step))
     }
@@ -132,8 +135,11 @@ fn changes(run: &RunDir, config: &Checked) -> Result<Vec<Change>, Error> {
         let changeable = affects(key).is_some();
         let hint = match (changeable, goes_on, config.is_set(key)) {
             (true, true, true) => continue,
-            (true, false, _) => {
+            (true, false, _) if run.has_checkpoint() => {
                 ", and the run is complete: a training goes on if training.epochs is raised".into()
+            }
+            (true, false, _) => {
+                ", and the run is complete, without a checkpoint from which it could go on".into()
             }
             (true, true, false) => {
                 let set = Argument::new("set").with(format_args!("{key}=VALUE"));

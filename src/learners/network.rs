@@ -198,7 +198,12 @@ impl<R: Recipe> Fit for PreparedNetwork<'_, R> {
         };
         let config = &self.problem.config;
         let ranks = &self.problem.ranks;
-        let (training, _) = self.training(targets.dimension());
+        let (mut training, _) = self.training(targets.dimension());
+        // all ranks cut batches alike: as the GPU with the least memory needs
+        let at_once = ranks.gather_numbers(&[training.at_once() as u64])?.concat();
+        if let Some(least) = at_once.into_iter().min().filter(|&n| n < training.at_once() as u64) {
+            training.micro_batch = least as usize;
+        }
         let validation = self.preparation.inputs(&self.problem.dataset.validation)?;
         let batch = config.evaluation.batch;
         let (known, right) = self.problem.validation_targets(basis)?;

@@ -50,26 +50,44 @@ impl Member {
         Ok(split)
     }
 
-    /// The queries of a file without ids, with the ids of the candidates that are their outputs: those with the same
-    /// label, or of the same molecule. An output that has been added under the id of its row is that one.
+    /// The queries of a file with the ids of the candidates that are their outputs: those with the same id and label, or
+    /// else those with the same label, or of the same molecule.
     fn with_candidates_of_labels(&self, split: Split, file: &Path) -> Result<Split, Error> {
-        let all = 0..self.candidates.len();
-        let labels: Vec<String> =
-            all.into_par_iter().map(|at| canonical(self.candidates.label(at))).collect();
-        let mut by_label: HashMap<&str, usize> = HashMap::with_capacity(labels.len());
-        for (at, label) in labels.iter().enumerate() {
-            by_label.entry(label).or_insert(at);
+        let label = |query: usize| split.labels[query].as_deref().unwrap_or_default();
+        let is_output = |query: usize, candidate: usize| {
+            let known = self.candidates.label(candidate);
+            known == label(query) || canonical(known) == canonical(label(query))
+        };
+        let by_id = |query: usize| {
+            let candidate = self.candidates.find(&split.ids[query])?;
+            is_output(query, candidate).then_some(candidate)
+        };
+        let mut found: Vec<Option<usize>> =
+            (0..split.ids.len()).into_par_iter().map(by_id).collect();
+        if found.iter().any(Option::is_none) {
+            let all = 0..self.candidates.len();
+            let labels: Vec<String> =
+                all.into_par_iter().map(|at| canonical(self.candidates.label(at))).collect();
+            let mut by_label: HashMap<&str, usize> = HashMap::with_capacity(labels.len());
+            for (at, label) in labels.iter().enumerate() {
+                by_label.entry(label).or_insert(at);
+            }
+            for (query, candidate) in found.iter_mut().enumerate() {
+                let of_label = || by_label.get(canonical(label(query)).as_str()).copied();
+                *candidate = candidate.or_else(of_label);
+            }
         }
         let mut ids = Vec::with_capacity(split.ids.len());
         let mut missing = Vec::new();
-        for (query, id) in split.ids.iter().enumerate() {
-            let label = split.labels[query].as_deref().unwrap_or_default();
-            let candidate = self.candidates.find(id);
-            match candidate.or_else(|| by_label.get(canonical(label).as_str()).copied()) {
+        for (query, candidate) in found.into_iter().enumerate() {
+            match candidate {
                 Some(candidate) => ids.push(self.candidates.id(candidate).to_owned()),
                 None => {
                     missing.push(query);
-                    ids.push(id.clone());
+                    let id = &split.ids[query];
+                    let is_other = self.candidates.find(id).is_some();
+                    let other = || format!("{} {id}", file.display());
+                    ids.push(if is_other { other() } else { id.clone() });
                 }
             }
         }
@@ -148,9 +166,14 @@ impl Member {
 fn missing_outputs(split: &Split, count: usize, first: usize, file: &Path) -> Error {
     let all = split.ids.len();
     let name = &split.names()[first];
+    let place = if split.queries.is_some() {
+        format!("on line {name}")
+    } else {
+        format!("with the id {name:?}")
+    };
     let label = split.labels[first].as_deref().unwrap_or_default();
     let message = format!(
-        "{count} of {all} outputs are no candidates, the first {label:?} on line {name}: make them candidates by \
+        "{count} of {all} outputs are no candidates, the first {label:?} {place}: make them candidates by \
          `dsokr candidates add RUN {}`, or rank them as infinitely far by evaluation.missing_gold = \
          \"rank-infinity\"",
         file.display()

@@ -66,13 +66,18 @@ impl RunDir {
 
     /// Adapts the last state to a training that goes on with other settings. It keeps no rate that an observer has set, if
     /// the settings change the rate, and no best evaluation of a later step: the parameters of that one are those of a
-    /// training that is given up.
+    /// training that is given up. One that goes on for more epochs than it `ended` with does so although its patience was
+    /// exhausted.
     pub(crate) fn adapt_checkpoint(
         &self,
         mut last: Checkpoint,
         changes_rate: bool,
+        ended: bool,
     ) -> Result<(), Error> {
-        let mut is_adapted = false;
+        let mut is_adapted = ended;
+        if ended {
+            last.stale = 0;
+        }
         if let (true, RateChange::Fixed(rate)) = (changes_rate, last.rate) {
             warn!(
                 rate,

@@ -44,8 +44,22 @@ pub(crate) fn place_of(name: &str, out: Option<&Path>, resume: bool) -> Result<P
         1 => PathBuf::from("runs").join(name),
         _ => PathBuf::from("runs").join(format!("{name}-{i}")),
     };
-    let free = (1..).find(|&i| !numbered(i).exists()).unwrap_or(1);
-    Ok(numbered(if resume { (free - 1).max(1) } else { free }))
+    let number = if resume {
+        last_number(name).unwrap_or(1)
+    } else {
+        (1..).find(|&number| !numbered(number).exists()).unwrap_or(1)
+    };
+    Ok(numbered(number))
+}
+
+/// The largest number of a folder `runs/<name>`, which has 1, or `runs/<name>-2`, `-3`, …; none where none exists.
+fn last_number(name: &str) -> Option<usize> {
+    let number = |folder: &str| match folder.strip_prefix(name)? {
+        "" => Some(1),
+        rest => rest.strip_prefix('-')?.parse().ok().filter(|&number| number > 1),
+    };
+    let folders = std::fs::read_dir("runs").ok()?;
+    folders.filter_map(|folder| number(folder.ok()?.file_name().to_str()?)).max()
 }
 
 /// Refuses a path for a folder, of this argument, that is a link to something that does not exist: a folder cannot take

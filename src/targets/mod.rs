@@ -127,8 +127,8 @@ impl OutputTargets {
         Error::value("Fit::targets", found, "the kind of targets that Fit::fit reads")
     }
 
-    /// The fingerprint of the data, with the lexicon of a reranker: a run is resumed only with the data that it was
-    /// started with.
+    /// The fingerprint of the training and validation data, with the lexicon of a reranker: a run is resumed only with those that
+    /// it was started with. A test split is measured as it is found.
     pub(crate) fn fingerprint(
         &self,
         dataset: &Dataset,

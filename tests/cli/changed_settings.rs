@@ -43,6 +43,24 @@ fn a_training_that_diverged_goes_on_with_a_lower_rate() {
 }
 
 #[test]
+fn a_run_that_patience_ended_goes_on_for_more_epochs() {
+    let sandbox = Sandbox::new();
+    let train = |epochs: &'static str, more: &[&'static str]| {
+        // nothing improves after the first evaluation
+        let sets = ["training.patience=1", "training.learning_rate=1e-9", epochs];
+        let sets = sets.into_iter().flat_map(|change| ["--set", change]);
+        let train = ["train", "small.toml", "--quiet", "--out", "run"].into_iter();
+        train.chain(sets).chain(more.iter().copied()).collect::<Vec<_>>()
+    };
+    let evaluations = || sandbox.read("run/log.jsonl").lines().count();
+    sandbox.succeed(&train("training.epochs=20", &[]));
+    assert_eq!(evaluations(), 2);
+    sandbox.succeed(&train("training.epochs=30", &["--resume"]));
+    assert_eq!(evaluations(), 3);
+    sandbox.succeed(&["evaluate", "run"]);
+}
+
+#[test]
 fn a_complete_run_goes_on_for_more_epochs() {
     let sandbox = Sandbox::new();
     let epochs = |count, out, more: &[&'static str]| {

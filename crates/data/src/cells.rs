@@ -44,6 +44,14 @@ pub fn is_missing(cell: &str) -> bool {
     MARKS.contains(&cell.trim().to_lowercase().as_str())
 }
 
+/// Returns whether a cell says that there is no class: one that is [missing](is_missing), but for `none` and `unknown`, which
+/// may be names of classes.
+pub fn is_no_class(cell: &str) -> bool {
+    let cell = cell.trim();
+    let names = ["none", "unknown"].iter().any(|name| cell.eq_ignore_ascii_case(name));
+    is_missing(cell) && !names
+}
+
 /// Returns the parts of a cell that is a list as JSON or Python writes it, of texts or numbers; none of other cells.
 ///
 /// ```
@@ -140,6 +148,8 @@ impl NumberNotation {
         let whole = whole.replace('’', SWISS_GROUP);
         let whole = if whole.contains(SWISS_GROUP) {
             ungrouped(&whole, SWISS_GROUP)?
+        } else if whole.contains(' ') {
+            ungrouped(&whole, " ")?
         } else if whole.contains(group) {
             ungrouped(&whole, group.encode_utf8(&mut [0; 4]))?
         } else {
@@ -161,13 +171,15 @@ impl NumberNotation {
     }
 }
 
-/// Returns the digits of a whole number whose thousands a sign groups; none where groups are not of three digits.
+/// Returns the digits of a whole number whose thousands a sign groups; none where groups are not of three digits, or the first
+/// one begins with 0 and others follow.
 fn ungrouped(whole: &str, group: &str) -> Option<String> {
     let mut groups = whole.split(group);
     let first = groups.next()?.trim_start_matches(['-', '+']);
     let digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
     let leads = (1..=3).contains(&first.len()) && digits(first);
-    let all = leads && groups.all(|part| part.len() == 3 && digits(part));
+    let is_grouped = !first.starts_with('0') || !whole.contains(group);
+    let all = leads && is_grouped && groups.all(|part| part.len() == 3 && digits(part));
     all.then(|| whole.replace(group, ""))
 }
 
@@ -185,6 +197,11 @@ mod tests {
             (&plain, "-1,234,567.5e-3", Some("-1234567.5e-3")),
             (&plain, "\u{2212}3.5", Some("-3.5")),
             (&plain, "1,2", None),
+            (&plain, "0,665", None),
+            (&plain, "1 334.7", Some("1334.7")),
+            (&plain, "1 33", None),
+            (&comma, "0,665", Some("0.665")),
+            (&comma, "1 334,70", Some("1334.70")),
             (&plain, "12,345,6", None),
             (&plain, "1'234.5", Some("1234.5")),
             (&comma, "12’345’678,9", Some("12345678.9")),

@@ -64,8 +64,7 @@ pub struct Split {
     pub further: Vec<Vec<String>>,
     /// Outputs that do not compete for each query, by id; empty where all do.
     pub known: Vec<Vec<String>>,
-    /// Whether the outputs are rows of a file that the outputs of the run are not from, so that no
-    /// candidate is one of them.
+    /// Whether the outputs are rows of a file that the outputs of the run are not from, so that they may be no candidates.
     pub foreign: bool,
     /// The inputs.
     pub inputs: Inputs,

@@ -56,6 +56,8 @@ pub struct TableOptions<'a> {
     /// Whether the first line of a .csv or .tsv file is a row as others; columns are then `column_1`, `column_2` and so
     /// on.
     pub headless: bool,
+    /// Whether lines of JSON may lack keys, whose cells are then empty.
+    pub optional_keys: bool,
 }
 
 impl TableOptions<'_> {
@@ -177,6 +179,7 @@ impl Table {
         let header = options.header();
         let parts = distinct(names.iter().flat_map(|name| parts(name)));
         let mut rows = Rows::new(path, open_text(path)?, format, parts, on_bad_row, header)?;
+        rows.optional_keys = options.optional_keys;
         let mut columns = vec![Vec::new(); rows.columns.len()];
         let mut lines = Vec::new();
         loop {

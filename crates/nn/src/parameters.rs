@@ -1,6 +1,7 @@
 //! A module's parameters by name, as files hold them and `--resume` restores them.
 
-use std::collections::BTreeMap;
+use std::any::Any;
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ops::Deref;
 
 use burn::backend::flex::FlexTensor;
@@ -178,14 +179,19 @@ impl<const D: usize> FloatParameter for Param<Tensor<D>> {
     }
 }
 
-/// Returns the sum of all elements.
+/// The number of elements from which on Burn adds up in an order that differs from run to run.
+pub const UNORDERED: usize = 1 << 22;
+
+/// Returns the sum of all elements, in an order that does not depend on the threads.
 fn sum<const D: usize>(tensor: Tensor<D>) -> f32 {
-    let mut tensor = tensor;
-    // Burn adds up so many in an order that differs from run to run
-    if tensor.shape().num_elements() >= 1 << 22 {
-        tensor = tensor.sum_dim(D - 1);
+    let size = tensor.shape().num_elements();
+    if size < UNORDERED {
+        return tensor.sum().into_scalar::<f32>();
     }
-    tensor.sum().into_scalar::<f32>()
+    let flat = tensor.flatten::<1>(0, D - 1);
+    let part = |first: usize| flat.clone().narrow(0, first, (UNORDERED / 2).min(size - first));
+    let parts = (0..size).step_by(UNORDERED / 2).map(part);
+    parts.map(|part| part.sum().into_scalar::<f32>()).sum()
 }
 
 /// The path of a module in the model that holds it, such as `encoder.layers.0`.
@@ -239,6 +245,16 @@ pub fn visit<M: Module>(module: &M, each: impl FnMut(&str, &dyn FloatParameter))
     }
 
     module.visit(&mut Visitor { path: Path::default(), each });
+}
+
+/// Calls `each` as [`visit`] does, and once for a parameter that several modules share, with its first path.
+pub fn visit_distinct<M: Module>(module: &M, mut each: impl FnMut(&str, &dyn FloatParameter)) {
+    let mut seen = HashSet::new();
+    visit(module, |name, parameter| {
+        if seen.insert(parameter.id()) {
+            each(name, parameter);
+        }
+    });
 }
 
 /// Returns the value of `value` for every float parameter, in the order of the module's fields.
@@ -313,22 +329,35 @@ pub(crate) fn check(
     check_finite(parameters)
 }
 
-/// Replaces the parameters of `module`; shapes and trainability stay the same. Values that share no memory are
-/// moved and not copied.
+/// Replaces the parameters of `module`; shapes and trainability stay the same, and so do parameters that modules share.
+/// Values that share no memory are moved and not copied.
 ///
 /// # Errors
 /// A parameter that is missing, unknown, of a different shape or not finite; the module is consumed.
 pub fn restore<M: Module>(module: M, mut parameters: Parameters) -> Result<M, Error> {
-    struct Restorer(std::vec::IntoIter<Parameter>);
+    struct Restorer {
+        parameters: std::vec::IntoIter<Parameter>,
+        /// The parameters that have been replaced, which a different module may share.
+        replaced: HashMap<ParamId, Box<dyn Any>>,
+    }
 
     impl ModuleMapper for Restorer {
         fn map_float<const D: usize>(&mut self, param: Param<Tensor<D>>) -> Param<Tensor<D>> {
-            let Some(parameter) = self.0.next() else { unreachable!("the names were compared") };
+            let Some(parameter) = self.parameters.next() else {
+                unreachable!("the names were compared")
+            };
             let id = param.id;
+            let shared = self.replaced.get(&id);
+            if let Some(shared) = shared.and_then(|shared| shared.downcast_ref::<Tensor<D>>()) {
+                let (id, _, mapper) = param.consume();
+                return Param::from_mapped_value(id, shared.clone(), mapper);
+            }
             let (bytes, _, dtype) = parameter.values.0.into_data().into_parts();
             let data = TensorData::from_bytes(bytes, parameter.shape, dtype);
             let tensor = Tensor::from_data(data, &param.lazy_device());
-            param.transform_for_load(tensor, id)
+            let replaced = param.transform_for_load(tensor, id);
+            self.replaced.insert(id, Box::new(replaced.val()));
+            replaced
         }
     }
 
@@ -337,5 +366,6 @@ pub fn restore<M: Module>(module: M, mut parameters: Parameters) -> Result<M, Er
     check(&parameters, &expected)?;
     let in_order: Vec<_> =
         names(&module).iter().filter_map(|name| parameters.remove(name)).collect();
-    Ok(module.map(&mut Restorer(in_order.into_iter())))
+    let parameters = in_order.into_iter();
+    Ok(module.map(&mut Restorer { parameters, replaced: HashMap::new() }))
 }

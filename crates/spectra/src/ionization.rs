@@ -37,12 +37,15 @@ impl Polarity {
     }
 }
 
-/// Returns the numbers of charges that a text allows, such as `2+`, `-1`, `1` and `2+ and 3+`, each with the polarity
-/// that its sign says; 0 is an unknown charge.
+/// Returns the numbers of charges that a text allows, such as `2+`, `-1`, `1`, `(1-)`, `-` and `2+ and 3+`, each with the
+/// polarity that its sign says; 0 is an unknown charge.
 fn charges(text: &str) -> Vec<(u32, Option<Polarity>)> {
     let words = text.split([',', ' ', ';', '/']).filter(|word| !word.is_empty());
     let read = |word: &str| {
-        let number = word.trim_matches(['+', '-']).parse().ok().filter(|&number| number < 100)?;
+        let number = match word.trim_matches(['+', '-', '(', ')']) {
+            "" if word.contains(['+', '-']) => 1,
+            number => number.parse().ok().filter(|&number| number < 100)?,
+        };
         let sign = word.contains('+').then_some(Polarity::Positive);
         Some((number, sign.or(word.contains('-').then_some(Polarity::Negative))))
     };

@@ -55,7 +55,7 @@ fn training(seed: u64, epoch: u64, lengths: &[usize], size: usize) -> Vec<Vec<us
     let mut order: Vec<usize> = (0..lengths.len()).collect();
     order.shuffle(&mut random);
     let mut batches: Vec<Vec<usize>> = Vec::with_capacity(order.len().div_ceil(size));
-    for group in order.chunks_mut(size * 50) {
+    for group in order.chunks_mut(size.saturating_mul(50)) {
         group.sort_by_key(|&i| lengths[i]);
         batches.extend(group.chunks(size).map(<[usize]>::to_vec));
     }

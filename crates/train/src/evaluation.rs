@@ -69,8 +69,9 @@ fn evaluate<E: Encoder, M: Display + 'static>(
     } else {
         progress.keep_best();
     }
-    let requests = log(progress, model, Validation { metrics, score, loss }, is_best)?;
+    // before the observer is told, which may ask for the rate of the next step
     progress.evaluated(is_best);
+    let requests = log(progress, model, Validation { metrics, score, loss }, is_best)?;
     ranks.broadcast_number(progress.state.stale as u64)?;
     ranks.broadcast_number(progress.state.reduced.to_bits())?;
     progress.follow(requests)?;

@@ -3,7 +3,7 @@ use burn::optim::{GradientsAccumulator, GradientsParams};
 use burn::tensor::{DType, Tensor, TensorData};
 use dsokr_core::Cancellation;
 use dsokr_kernels::{Clip, clip};
-use dsokr_nn::parameters::visit;
+use dsokr_nn::parameters::{visit, visit_distinct};
 use dsokr_nn::{Encoder, Gradients, Model, RowGradients, Values, backward};
 use rand::Rng;
 
@@ -183,19 +183,19 @@ fn clipped<E: Encoder>(model: &Model<E>, all: BatchGradients, limit: f32) -> Bat
             return BatchGradients { gradients: Some(gradients), ..all };
         }
         let mut flat = Vec::new();
-        visit(model, |_, parameter| flat.extend(parameter.flat_gradient(&gradients)));
+        visit_distinct(model, |_, parameter| flat.extend(parameter.flat_gradient(&gradients)));
         let Clip { factor, norm } = clip(flat, limit);
         let norm = Some(StepNumber::pending(norm));
         return BatchGradients { gradients: Some(gradients), norm, factor: Some(factor), ..all };
     }
     let mut sum = 0.0;
-    visit(model, |_, parameter| {
+    visit_distinct(model, |_, parameter| {
         sum += parameter.squared_gradient(&gradients).map_or(0.0, f64::from);
     });
     let length = f64::sqrt(sum);
     if limit > 0.0 && length > f64::from(limit) {
         let factor = (f64::from(limit) / length) as f32;
-        visit(model, |_, parameter| parameter.scale_gradient(&mut gradients, factor));
+        visit_distinct(model, |_, parameter| parameter.scale_gradient(&mut gradients, factor));
     }
     let is_usable = limit == 0.0 || length.is_finite();
     let gradients = is_usable.then_some(gradients);

@@ -74,6 +74,7 @@ pub fn train<E: Encoder, M: Display + 'static>(
     }
     let sums = if alone { None } else { Some(Sums::new(task.ranks, &model, lengths.clone())) };
     let batches = Batches::new(task.seed, lengths, task.config.batch);
+    check_steps(task, state.step, &batches)?;
     let progress = Progress::new(task, &batches, state, kept, optimizer, sink, observer);
     let cancellation = Cancellation::current();
     // a cancelled training finishes its step and its evaluation
@@ -106,6 +107,18 @@ fn check<E: Encoder, M>(task: &Task<E, M>, model: &Model<E>) -> Result<(), Error
     let found = "a loss with a temperature";
     let allowed = "a loss without a temperature, or a model with one";
     Ok(dsokr_core::Error::ensure(has_temperature, "training.loss.name", found, allowed)?)
+}
+
+/// Refuses a training of fewer steps than a checkpoint has done.
+fn check_steps<E: Encoder, M>(
+    task: &Task<E, M>,
+    done: u64,
+    batches: &Batches,
+) -> Result<(), Error> {
+    let epochs = task.config.epochs;
+    let least = done.div_ceil(batches.per_epoch().max(1));
+    let allowed = format!("at least {least}: {done} steps are done");
+    Ok(dsokr_core::Error::ensure(epochs as u64 >= least, "training.epochs", epochs, allowed)?)
 }
 
 /// Refuses a model of which all parameters are frozen.

@@ -1,6 +1,6 @@
 //! The sums over all ranks of the gradients of a step, which are taken while the backward pass goes on.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 use std::sync::mpsc::Sender;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -204,9 +204,13 @@ impl Step<'_> {
     pub(super) fn add<E: Encoder>(&self, model: &Model<E>, gradients: GradientsParams) {
         let gradients = &Gradients::from(gradients);
         let mut ids = Vec::new();
+        let mut seen = HashSet::new();
         let mut left = Transaction::default();
         visit(model, |_, parameter| {
             if let Some(gradient) = parameter.flat_gradient(gradients) {
+                // every module that shares a parameter hands a part over: the first one all of it
+                let is_first = seen.insert(parameter.id());
+                let gradient = if is_first { gradient } else { gradient.zeros_like() };
                 ids.push(parameter.id());
                 left = std::mem::take(&mut left).register(gradient);
             }

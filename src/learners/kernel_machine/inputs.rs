@@ -89,7 +89,8 @@ impl MachineInputs {
         let mut texts = ReadTexts::new(texts);
         let mut parts = Vec::new();
         let mut rows_of_parts = Vec::new();
-        for (at, part) in settings.summands().enumerate() {
+        let weighted = settings.kernels.iter().enumerate().filter(|(_, part)| part.weight > 0.0);
+        for (at, part) in weighted {
             let (prepared, rows) = fitted(&part.inputs, train, &mut texts)?;
             let rows = match rows {
                 Some(rows) => rows,

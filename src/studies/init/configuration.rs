@@ -95,10 +95,13 @@ impl Survey {
     /// The table `[data]`, with the comment that begins the file.
     fn data_section(&self, folder: &str) -> String {
         let text = |text: &str| toml::Value::from(text).to_string();
+        // a comment is one line, whatever the name of a column holds
+        let words =
+            |text: &str| format!("\"{}\"", text.split_whitespace().collect::<Vec<_>>().join(" "));
         let file = self.table.file_name().unwrap_or_default().to_string_lossy();
         let input = text(&self.input.name);
         let outputs = [&self.output].into_iter().chain(&self.further);
-        let outputs = outputs.map(|column| text(&column.name)).collect::<Vec<_>>().join(", ");
+        let outputs = outputs.map(|column| words(&column.name)).collect::<Vec<_>>().join(", ");
         let plural = if self.further.is_empty() { "" } else { "s" };
         let id = match &self.id {
             Some(id) => format!("id = {}", text(id)),
@@ -132,11 +135,12 @@ impl Survey {
             .collect();
         let splits = self.splits();
         format!(
-            "# {inputs} of the column {input} → outputs of the column{plural} {outputs}. Every key is explained by\n\
+            "# {inputs} of the column {} → outputs of the column{plural} {outputs}. Every key is explained by\n\
              # `dsokr config-reference`.\n\
              [data]\nsource = \"pool\"\n\
              folder = {}                      # next to this file\nfile = {}\n{files}{header}{id}\n{bad}\
              inputs = {{ column = {input}{kind} }}\n{splits}\n",
+            words(&self.input.name),
             text(folder),
             text(&file),
         )

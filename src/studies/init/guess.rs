@@ -76,7 +76,7 @@ pub(super) fn guessed(place: usize, name: &str, cells: &[&str]) -> ColumnKind {
         let named = CLASS_NAMES.contains(&name.to_lowercase().as_str());
         let recur = distinct > 1 && ROWS_OF_A_CLASS * distinct <= present.len();
         if recur && (distinct == 2 || (whole && named && distinct <= CLASSES)) {
-            return ColumnKind::Classes(distinct);
+            return classes_of(cells);
         }
         let differ = 2 * distinct > present.len();
         let are_ids = whole && differ && is_id(name) || are_row_numbers(place, cells);
@@ -89,7 +89,7 @@ pub(super) fn guessed(place: usize, name: &str, cells: &[&str]) -> ColumnKind {
         && recur
         && most(&present, |cell| cell.split_whitespace().count() <= WORDS_OF_A_CLASS)
     {
-        return ColumnKind::Classes(distinct);
+        return classes_of(cells);
     }
     if let Some(separator) = separator {
         return ColumnKind::Labels(separator);
@@ -111,7 +111,7 @@ pub(super) fn stated(kind: KindName, cells: &[&str]) -> ColumnKind {
         KindName::Numbers => ColumnKind::Numbers(notation_of(cells)),
         KindName::Vectors => vectors_of(cells),
         KindName::Labels => ColumnKind::Labels(separator_of(cells).unwrap_or(' ')),
-        KindName::Classes => ColumnKind::Classes(cells.iter().collect::<HashSet<_>>().len()),
+        KindName::Classes => classes_of(cells),
         KindName::Texts => ColumnKind::Texts,
     }
 }
@@ -173,6 +173,12 @@ fn may_be_smiles(cells: &[&str]) -> bool {
         |cell: &str| cell.contains(" |") || cell.split_whitespace().count() <= 1 + WORDS_OF_A_NAME;
     let marked = |cell: &&&str| cells::smiles(cell).contains(['(', '=', '#', '1']);
     most(cells, is_short) && 5 * cells.iter().filter(marked).count() >= cells.len()
+}
+
+/// As many classes as cells name, which a training reads too.
+fn classes_of(cells: &[&str]) -> ColumnKind {
+    let classes = cells.iter().filter(|cell| !cells::is_no_class(cell));
+    ColumnKind::Classes(classes.collect::<HashSet<_>>().len())
 }
 
 /// Rankings of as many items as the first ranking among cells has.

@@ -49,6 +49,13 @@ impl Whole {
         }
         Ok(Some(places))
     }
+
+    /// A value that a column has twice, if it has one.
+    fn repeated(&self, name: &str) -> Result<Option<&str>, Error> {
+        let mut seen = HashSet::new();
+        let cells = self.table.column(name)?.iter().map(String::as_str);
+        Ok(cells.into_iter().find(|cell| !cell.is_empty() && !seen.insert(*cell)))
+    }
 }
 
 /// What joins a table to the first one.
@@ -127,8 +134,36 @@ fn key<'t>(first: &Whole, other: &'t Whole) -> Result<Key<'t>, Error> {
     let allowed = format!(
         "a column of {path} whose cells are ids in a column of {named}, for at least half of the rows"
     );
+    if (shared as f64) < least
+        && let Some((column, id)) = repeated_id(first, other, least)?
+    {
+        let found = format!("{id:?} in several rows of the column {column:?} of {named}");
+        return Err(Error::value("ids that join the tables", found, "each id once"));
+    }
     ensure(shared as f64 >= least, "ids that join the tables", format!("{shared} rows"), &allowed)?;
     best.ok_or_else(|| Error::value("ids that join the tables", "none", allowed))
+}
+
+/// A column of the other table that has an id several times and would otherwise join so many rows of the first, and the id.
+fn repeated_id<'t>(
+    first: &Whole,
+    other: &'t Whole,
+    least: f64,
+) -> Result<Option<(&'t str, &'t str)>, Error> {
+    for name in &other.names {
+        let Some(id) = other.repeated(name)? else { continue };
+        let ids: HashSet<&str> = other.table.column(name)?.iter().map(String::as_str).collect();
+        for mine in &first.names {
+            let cells = first.table.column(mine)?.iter();
+            let shared = cells.filter(|cell| ids.contains(cell.as_str())).count();
+            // a few values that recur everywhere are no ids
+            let are_ids = 2 * ids.len() > other.table.len();
+            if are_ids && shared as f64 >= least {
+                return Ok(Some((name, id)));
+            }
+        }
+    }
+    Ok(None)
 }
 
 /// A row of the joined table, with names that do not repeat.

@@ -103,7 +103,7 @@ impl ColumnKind {
             Self::Numbers(notation) => notation.normalised(cell).is_some(),
             Self::Vectors(width) => numbers_in(cell) == Some(*width),
             Self::Dates => is_date(cell),
-            Self::Classes(_) => !cells::is_missing(cell),
+            Self::Classes(_) => !cells::is_no_class(cell),
             Self::Nothing | Self::Ids | Self::Labels(_) | Self::Texts => true,
         };
         if valid { Reading::Valid } else { Reading::Invalid }

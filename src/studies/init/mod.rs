@@ -98,7 +98,7 @@ impl Survey {
         let has_fields =
             matches!(TextFormat::from_path(path), TextFormat::Tabs | TextFormat::Commas);
         let headless = has_fields && (choices.headless || header::is_missing(path, &names)?);
-        let options = TableOptions { headless, ..TableOptions::default() };
+        let options = TableOptions { headless, optional_keys: true, ..TableOptions::default() };
         let [names, nested] =
             if headless { Table::header(path, options)? } else { [names, nested] };
         let count = |name: &String| names.iter().filter(|other| *other == name).count();

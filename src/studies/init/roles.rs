@@ -128,7 +128,7 @@ fn names_rows(column: &Column, rows: usize) -> bool {
 fn input_of<'c>(columns: &'c [Column], output: Option<&str>) -> Option<&'c Column> {
     let is_a_usual_name = |column: &Column| TEXTS.contains(&column.name.to_lowercase().as_str());
     let free = || columns.iter().filter(|column| output != Some(column.name.as_str()));
-    let texts = free().filter(|column| column.kind == ColumnKind::Texts);
+    let texts = free().filter(|column| column.kind == ColumnKind::Texts && varies(column));
     let longest = texts.max_by(|a, b| {
         is_a_usual_name(a).cmp(&is_a_usual_name(b)).then(a.length.total_cmp(&b.length))
     });
@@ -136,10 +136,12 @@ fn input_of<'c>(columns: &'c [Column], output: Option<&str>) -> Option<&'c Colum
     longest.or_else(vectors).or_else(|| free().find(|column| column.kind == ColumnKind::Smiles))
 }
 
-/// The column of the outputs: the first of the kind that says most.
+/// The column of the outputs, whose cells differ: the first of the kind that says most.
 fn output_of<'c>(columns: &'c [Column], input: &Column) -> Option<&'c Column> {
     let free = columns.iter().filter(|column| column.name != input.name && !is_aside(&column.name));
-    let ranked = free.filter_map(|column| Some((preference(&column.kind)?, column)));
+    let ranked = free
+        .filter(|column| varies(column))
+        .filter_map(|column| Some((preference(&column.kind)?, column)));
     ranked.min_by_key(|&(preference, _)| preference).map(|(_, column)| column)
 }
 
@@ -165,7 +167,7 @@ fn numbers_beside<'c>(
     let is_further = |column: &&Column| {
         let is_free = column.name != input.name && column.name != output.name;
         let is_full = GAPS * (column.empty + column.invalid.count) <= rows;
-        is_free && is_full && are_plain_numbers(column) && !is_aside(&column.name)
+        is_free && is_full && varies(column) && are_plain_numbers(column) && !is_aside(&column.name)
     };
     columns.iter().filter(is_further).collect()
 }
@@ -173,6 +175,11 @@ fn numbers_beside<'c>(
 /// Whether a column divides rows or says where they are from.
 fn is_aside(name: &str) -> bool {
     ASIDE.contains(&name.to_lowercase().as_str())
+}
+
+/// Whether the cells of a column differ, so that there is something to learn from them.
+fn varies(column: &Column) -> bool {
+    column.distinct > 1
 }
 
 /// The place of a kind in the order in which outputs are preferred; none of kinds that are no outputs.

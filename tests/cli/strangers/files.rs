@@ -95,6 +95,65 @@ fn tables_without_ids_have_files_of_their_own_for_each_split() {
     assert_eq!(number(&new, "queries"), 20.0);
 }
 
+/// Ids that are running numbers, in a new table too: its molecules say which outputs are right.
+#[test]
+fn ids_of_other_molecules_name_no_right_outputs() {
+    let table = |pairs: &[super::Pair]| {
+        let mut text = "Key,description,smiles\n".to_owned();
+        for (at, pair) in pairs.iter().enumerate() {
+            writeln!(text, "{},\"{}\",{}", at + 1, pair.text, pair.smiles).unwrap();
+        }
+        text
+    };
+    let pairs = pairs(150);
+    let reversed: Vec<_> = pairs.iter().rev().cloned().collect();
+    let sandbox = Sandbox::new();
+    let stranger = Stranger {
+        file: "keys.csv",
+        content: table(&pairs).into_bytes(),
+        arguments: &[],
+        columns: ["description", "smiles"],
+        holds: "SMILES",
+        skipped: 0,
+        floor: ("mrr", Bound::AtLeast(0.05)),
+    };
+    stranger.trains(&sandbox);
+    assert!(sandbox.read("keys.toml").contains("id = \"Key\""));
+    sandbox.write("same.csv", &table(&pairs));
+    sandbox.write("reversed.csv", &table(&reversed));
+    let [same, other] = ["same.csv", "reversed.csv"].map(|file| {
+        let report = ["evaluate", "runs/keys", "--queries", file, "--json"];
+        number(&json(&sandbox.succeed(&report)), "mrr")
+    });
+    assert!(same > 0.5 && (same - other).abs() < 1e-9, "{same} {other}");
+    // a molecule that is no candidate, with the id of one
+    sandbox.write("new.csv", "Key,description,smiles\n7,\"a noble gas\",[Xe]\n");
+    let new = ["evaluate", "runs/keys", "--queries", "new.csv"];
+    sandbox.fail(&new, 2, &["1 of 1 outputs are no candidates", "\"[Xe]\" with the id \"7\""]);
+}
+
+/// Lines of JSON some of which lack a key that is not needed.
+#[test]
+fn keys_of_json_lines_may_be_optional() {
+    let mut lines = String::new();
+    for (at, pair) in pairs(150).iter().enumerate() {
+        let logp = if at % 10 == 3 { String::new() } else { format!(", \"logp\": {}.5", at % 4) };
+        let text = serde_json::to_string(&pair.text).unwrap();
+        let smiles = serde_json::to_string(&pair.smiles).unwrap();
+        writeln!(lines, "{{\"text\": {text}, \"smiles\": {smiles}{logp}}}").unwrap();
+    }
+    let stranger = Stranger {
+        file: "lines.jsonl",
+        content: lines.into_bytes(),
+        arguments: &[],
+        columns: ["text", "smiles"],
+        holds: "SMILES",
+        skipped: 0,
+        floor: ("mrr", Bound::AtLeast(0.05)),
+    };
+    stranger.trains(&Sandbox::new());
+}
+
 /// An SD file whose data are texts.
 #[test]
 fn an_sd_file_is_a_table_of_molecules() {

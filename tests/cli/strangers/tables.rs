@@ -83,6 +83,40 @@ fn percentages_with_gaps_are_numbers() {
     stranger.trains(&Sandbox::new());
 }
 
+/// As a spreadsheet of a laboratory exports it: a line break in a name, a column with one value, decimal commas with three
+/// places, and thousands behind a space.
+#[test]
+fn decimal_commas_with_three_places_are_learned_and_compared() {
+    let mut table = "\"SMILES\n(canonical)\";Standard Type;Value\n".to_owned();
+    for (at, pair) in pairs(200).iter().enumerate() {
+        let value = match pair.atoms {
+            0..10 => format!("{}00,250", pair.atoms),
+            atoms => format!("{} {}00,250", atoms / 10, atoms % 10),
+        };
+        let value = if at % 50 == 1 { "0,665".to_owned() } else { value };
+        writeln!(table, "{};IC50;{value}", pair.smiles).unwrap();
+    }
+    let sandbox = Sandbox::new();
+    let stranger = Stranger {
+        file: "laboratory.csv",
+        content: table.into_bytes(),
+        arguments: &[],
+        columns: ["SMILES\n(canonical)", "Value"],
+        holds: "numbers, with decimal commas",
+        skipped: 0,
+        floor: ("r2", Bound::AtLeast(0.3)),
+    };
+    stranger.trains(&sandbox);
+    // a molecule that cannot be read is named by its line, or left out
+    sandbox.write("new.csv", "\"SMILES\n(canonical)\"\nC(C\nCCO\nCCN\n");
+    let predict = ["predict", "runs/laboratory", "new.csv"];
+    sandbox.fail(&predict, 2, &["new.csv:3", "\"C(C\""]);
+    let answers = sandbox.succeed(&[&predict[..], &["--on-bad-row", "skip"]].concat());
+    assert_eq!(answers.lines().count(), 2, "{answers}");
+    let label = crate::sandbox::json(answers.lines().next().unwrap())["exact"]["label"].clone();
+    assert!(label.as_str().unwrap().contains(','), "{label}");
+}
+
 #[test]
 fn prices_with_groups_of_thousands_are_numbers_and_dates_are_left_out() {
     let mut table = "offer,seen,price\n".to_owned();

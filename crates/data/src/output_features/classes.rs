@@ -26,12 +26,6 @@ pub struct ClassFeatures {
     pub positive: Option<String>,
 }
 
-/// Returns whether a cell says that there is no class.
-fn is_no_class(cell: &str) -> bool {
-    let names = ["none", "unknown"].iter().any(|name| cell.eq_ignore_ascii_case(name));
-    cells::is_missing(cell) && !names
-}
-
 impl ClassFeatures {
     /// Returns the class of each cell of a column; [`dsokr_core::Error::File`] for an empty cell.
     pub(crate) fn classes<'t>(
@@ -43,7 +37,7 @@ impl ClassFeatures {
             if class.is_empty() {
                 return Err(Error::empty_value(table.path(), table.line(row), column));
             }
-            if is_no_class(class) {
+            if cells::is_no_class(class) {
                 let message = format!("{class:?} in the column {column:?}: a class is needed");
                 return Err(table.error(row, message));
             }

@@ -16,8 +16,8 @@ use crate::truth::{Truth, bad};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NumberFeatures {
-    /// The column. Each cell holds one number, or as many as the first: with spaces between them, or as a list in
-    /// brackets. A list of columns, such as `["logp", "tpsa"]`, has a number of each.
+    /// The column. Each cell holds one number, or as many as most cells: with spaces between them, or as a list in
+    /// brackets. A space may also group thousands (`1 334,70`), where decimals have a comma or most cells hold one number. A list of columns, such as `["logp", "tpsa"]`, has a number of each.
     pub column: ColumnNames,
     /// The sign before decimals: `"."`, or `","` as in `1.234,50`. The other one may group thousands.
     #[serde(default = "point", skip_serializing_if = "is_point")]
@@ -33,20 +33,31 @@ fn is_point(decimal: &char) -> bool {
     *decimal == '.'
 }
 
-/// Returns the numbers of a cell, of 32 and of 64 bits; none where it holds anything else.
-fn parse_numbers(cell: &str, notation: &NumberNotation) -> Option<Vec<(f32, f64)>> {
-    let number = |text: &str| {
-        let normalised;
-        let text = if text.parse::<f64>().is_ok() && notation.decimal == '.' {
-            text
-        } else {
-            normalised = notation.normalised(text)?;
-            &normalised
-        };
-        let number = text.parse::<f32>().ok().filter(|number| number.is_finite());
-        number.zip(text.parse::<f64>().ok())
+/// Returns a number, of 32 and of 64 bits; none of a text that is anything else.
+fn parse_number(text: &str, notation: &NumberNotation) -> Option<(f32, f64)> {
+    let normalised;
+    let text = if text.parse::<f64>().is_ok() && notation.decimal == '.' {
+        text
+    } else {
+        normalised = notation.normalised(text)?;
+        &normalised
     };
-    let numbers: Vec<_> = match cells::list(cell) {
+    let number = text.parse::<f32>().ok().filter(|number| number.is_finite());
+    number.zip(text.parse::<f64>().ok())
+}
+
+/// Returns the numbers of a cell; none where it holds anything else.
+fn parse_numbers(cell: &str, notation: &NumberNotation) -> Option<Vec<(f32, f64)>> {
+    let number = |text: &str| parse_number(text, notation);
+    let list = cells::list(cell);
+    // who writes commas before decimals writes spaces between thousands
+    if list.is_none()
+        && notation.decimal == ','
+        && let Some(number) = number(cell)
+    {
+        return Some(vec![number]);
+    }
+    let numbers: Vec<_> = match list {
         Some(parts) => parts.iter().map(|part| number(part)).collect::<Option<_>>()?,
         None if notation.unit.is_empty() => {
             cell.split_whitespace().map(number).collect::<Option<_>>()?
@@ -57,34 +68,49 @@ fn parse_numbers(cell: &str, notation: &NumberNotation) -> Option<Vec<(f32, f64)
 }
 
 /// Returns the numbers of each cell of a column; [`dsokr_core::Error::File`] for a cell that does not hold as many
-/// finite numbers as the first, or as there are columns in one.
+/// finite numbers as most cells, or as there are columns in one.
 pub(crate) fn numbers<'t>(
     table: &'t Table,
     column: &'t str,
     notation: NumberNotation,
 ) -> Result<impl Iterator<Item = Result<Vec<(f32, f64)>, Error>> + 't, Error> {
     let columns = parts(column).count();
-    // as many as there are columns, else as many as the first row has
-    let mut expected_length = (columns > 1 && !column.contains("..")).then_some(columns);
-    let numbers = move |(row, cell): (usize, &String)| {
-        let numbers = parse_numbers(cell, &notation);
-        if let Some(numbers) = &numbers {
-            expected_length.get_or_insert(numbers.len());
-        }
-        let expected = expected_length.unwrap_or(1);
-        numbers.filter(|numbers| numbers.len() == expected).ok_or_else(|| {
+    let cells = table.column(column)?;
+    let read: Vec<_> = cells.iter().map(|cell| parse_numbers(cell, &notation)).collect();
+    let expected = if columns > 1 && !column.contains("..") {
+        columns
+    } else {
+        usual(read.iter().flatten().map(Vec::len)).unwrap_or(1)
+    };
+    let numbers = move |((row, cell), numbers): ((usize, &String), Option<Vec<(f32, f64)>>)| {
+        // a space groups thousands where most cells hold one number
+        let grouped = || Some(vec![parse_number(cell, &notation).filter(|_| expected == 1)?]);
+        numbers.filter(|numbers| numbers.len() == expected).or_else(grouped).ok_or_else(|| {
             let cell = shorten(cell.trim());
             let allowed = match expected {
                 1 => "a finite number".to_owned(),
                 count if columns > 1 => format!("{count} finite numbers, one of each"),
-                count => format!("{count} finite numbers, as in the first row"),
+                count => format!("{count} finite numbers, as in most rows"),
             };
             let name = if columns > 1 { "columns" } else { "column" };
             let message = format!("{cell:?} in the {name} {}: expected {allowed}", shown(column));
             table.error(row, message)
         })
     };
-    Ok(table.column(column)?.iter().enumerate().map(numbers))
+    Ok(cells.iter().enumerate().zip(read).map(numbers))
+}
+
+/// Returns the most frequent of some numbers, of equally frequent ones that which comes first; none of none.
+fn usual(numbers: impl Iterator<Item = usize>) -> Option<usize> {
+    let mut counts: Vec<(usize, usize)> = Vec::new();
+    for number in numbers {
+        match counts.iter_mut().find(|(counted, _)| *counted == number) {
+            Some((_, count)) => *count += 1,
+            None => counts.push((number, 1)),
+        }
+    }
+    // of equal ones `max_by_key` takes the last
+    counts.into_iter().rev().max_by_key(|&(_, count)| count).map(|(number, _)| number)
 }
 
 /// The largest error of rounding to 32 bits, as a share of the range of the numbers.
@@ -96,9 +122,10 @@ impl NumberFeatures {
         NumberNotation { decimal: self.decimal, unit: self.unit.clone() }
     }
 
-    /// Returns numbers as a cell holds them.
-    pub fn cell(numbers: &[f32]) -> String {
-        numbers.iter().map(f32::to_string).collect::<Vec<_>>().join(" ")
+    /// Returns numbers as a cell of the column holds them, without a unit.
+    pub fn cell(&self, numbers: &[f32]) -> String {
+        let cell = numbers.iter().map(f32::to_string).collect::<Vec<_>>().join(" ");
+        if self.decimal == '.' { cell } else { cell.replace('.', &self.decimal.to_string()) }
     }
 
     /// Returns the names of the numbers that a row has, where there is a column for each; none elsewhere.

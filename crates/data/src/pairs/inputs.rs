@@ -348,6 +348,18 @@ impl TextConfig {
         })
     }
 
+    /// Checks that a text is a SMILES, where texts must be.
+    ///
+    /// # Errors
+    /// Any other text, in words.
+    pub fn check(&self, text: &str) -> Result<(), String> {
+        if !self.are_smiles() {
+            return Ok(());
+        }
+        let text = if self.smiles { cells::smiles(text) } else { text };
+        Molecule::parse(text).map(drop).map_err(|error| error.to_string())
+    }
+
     /// Returns the text of a query that is not a row of a table.
     pub(crate) fn query(&self, text: &str, seed: u64) -> Result<String, Error> {
         self.written(text, seed).map_err(|reason| {

@@ -16,7 +16,7 @@ use crate::inputs::{InputKind, Inputs};
 use crate::multi_label::arff::{arff_labels, arff_numbers};
 use crate::multi_label::libsvm::{libsvm_counts_from_zero, read_libsvm_from};
 use crate::multi_label::{BadRows, MultiLabel, check_rows};
-use crate::output_features::{NumberFeatures, OutputFeatures};
+use crate::output_features::OutputFeatures;
 use crate::outputs::OutputSource;
 use crate::root::{A_BYTE_OF_NUMBERS, DataRoot};
 use crate::table::{OnBadRow, Table};
@@ -59,7 +59,7 @@ impl MultiLabelConfig {
             }
             OutputFeatures::Numbers(numbers) if extension_of(path) == "arff" => {
                 let (inputs, rows, bad) = arff_numbers(path, self.labels)?;
-                let cells = rows.iter().map(|row| NumberFeatures::cell(row)).collect();
+                let cells = rows.iter().map(|row| numbers.cell(row)).collect();
                 (inputs, numbers.column.as_str(), cells, bad)
             }
             features => {

@@ -94,7 +94,9 @@ impl PoolConfig {
             } else {
                 let numbers = numbered.then_some(id.as_str());
                 let headless = !self.header;
-                Table::read_with(path, &columns, TableOptions { on_bad_row, numbers, headless })
+                let options =
+                    TableOptions { on_bad_row, numbers, headless, ..TableOptions::default() };
+                Table::read_with(path, &columns, options)
             }
         };
         let table = wanted.outputs.good_rows(id, wanted.on_bad_row, read)?;
@@ -208,8 +210,8 @@ impl Pairs for PoolConfig {
     fn queries(&self, path: &Path, wanted: &Wanted) -> Result<Split, Error> {
         let is_pool_file = wanted.is_own(path, &self.file);
         let columns = wanted.outputs.features.truth().into_iter();
-        // without ids, what a row's output is called tells whether it is a candidate
-        let label = if !is_pool_file && self.numbered { wanted.outputs.label } else { None };
+        // what a row's output is called tells which candidate it is: without ids, and where ids are those of other rows
+        let label = if is_pool_file { None } else { wanted.outputs.label };
         let options = TableOptions { headless: !self.header, ..TableOptions::default() };
         let has_column = |label: &str| -> Result<bool, Error> {
             Ok(Table::header(path, options)?[0].iter().any(|name| name == label))

@@ -99,8 +99,9 @@ impl PairedRows<'_> {
         file.queries(wanted, true).map(Some)
     }
 
-    /// Returns all rows as pairs without outputs. Where ids are numbers of rows, the rows of a file other than
-    /// the run's table are queries with these ids, and their outputs are others than the run's.
+    /// Returns all rows as pairs without outputs. The outputs of a file other than the run's table may be others than the
+    /// run's, with what they are called. Where ids are numbers of rows, the rows of such a file are queries with these
+    /// ids.
     pub(super) fn queries(self, wanted: &Wanted, is_run_table: bool) -> Result<Split, Error> {
         let features = wanted.outputs.features;
         let truth = features.kind().truth(&self.table)?;
@@ -108,14 +109,18 @@ impl PairedRows<'_> {
         if features.are_classes() {
             return Ok(Split { foreign: !is_run_table, ..split });
         }
-        if is_run_table || !self.numbered {
+        if is_run_table {
+            return Ok(split);
+        }
+        // what a row's output is called tells which candidate it is
+        let label = wanted.outputs.label.and_then(|label| self.table.column(label).ok());
+        let labels = label.into_iter().flatten().cloned().map(Some).collect();
+        let split = Split { foreign: true, labels, ..split };
+        if !self.numbered {
             return Ok(split);
         }
         let ids = split.ids.iter().map(|row| row_id(self.table.path(), row)).collect();
-        // what a row's output is called tells whether it is a candidate
-        let label = wanted.outputs.label.and_then(|label| self.table.column(label).ok());
-        let labels = label.into_iter().flatten().cloned().map(Some).collect();
-        Ok(Split { queries: Some(split.ids), ids, foreign: true, labels, ..split })
+        Ok(Split { queries: Some(split.ids), ids, ..split })
     }
 
     /// Returns the classes of a column as outputs, in the order of their names and with these as ids; and the class of
@@ -128,6 +133,13 @@ impl PairedRows<'_> {
         let mut firsts: BTreeMap<&str, usize> = BTreeMap::new();
         for (row, &class) in classes.iter().enumerate() {
             firsts.entry(class).or_insert(row);
+        }
+        if let [(class, _)] = firsts.iter().collect::<Vec<_>>()[..] {
+            let message = format!(
+                "every row has the class {class:?} in the column {column:?}: there is nothing to learn; other cells may \
+                 mark missing classes, which are skipped"
+            );
+            return Err(Error::file(self.table.path(), message));
         }
         let names: Vec<&str> = firsts.keys().copied().collect();
         let rows: Vec<usize> = firsts.values().copied().collect();

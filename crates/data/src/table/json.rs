@@ -60,18 +60,23 @@ pub(super) fn json_names(path: &Path, line: usize, text: &str) -> Result<[Vec<St
     Ok([cells, others].map(|keys| keys.into_iter().map(|(key, _)| key.into_owned()).collect()))
 }
 
-/// Returns the values of keys of a line that is an object, in the order of `names`.
+/// Returns the values of keys of a line that is an object, in the order of `names`. With optional keys, one that the line
+/// lacks has the value of null.
 pub(super) fn json_row(
     path: &Path,
     line: usize,
     text: &str,
-    names: &[String],
+    (names, are_optional): (&[String], bool),
 ) -> Result<Vec<String>, Error> {
     let mut values = Vec::with_capacity(names.len());
     let entries = entries(path, line, text)?;
     for name in names {
         let mut places = (1..).zip(&entries).filter(|(_, (key, _))| key == name);
         let Some((first, (_, value))) = places.next() else {
+            if are_optional {
+                values.push(String::new());
+                continue;
+            }
             let keys: Vec<String> = entries.iter().map(|(key, _)| key.to_string()).collect();
             let message = format!("no key {name:?}; this line has: {}", list(&keys));
             return Err(Error::line(path, line, message));
@@ -87,7 +92,11 @@ pub(super) fn json_row(
         })?;
         values.push(cell.ok_or_else(|| {
             let value = shorten(raw);
-            let needed = "a string, a number, null or a list of strings or of numbers is needed";
+            let needed = if raw.starts_with('[') {
+                "a list of numbers, or of strings without \";\", is needed"
+            } else {
+                "a string, a number, null or a list of strings or of numbers is needed"
+            };
             Error::line(path, line, format!("key {name:?} holds {value}; {needed}"))
         })?);
     }

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
+use dsokr_core::message::shorten;
 use dsokr_spectra::{FileContext, Record as SpectrumRecord, SpectrumFormat};
 
 use super::bad_rows::{BadRows, OnBadRow};
@@ -60,6 +61,8 @@ pub(crate) struct Rows<R> {
     torn: bool,
     /// What a file of spectra says about all of them.
     context: FileContext,
+    /// Whether lines of JSON may lack keys, which are then empty.
+    pub(super) optional_keys: bool,
 }
 
 impl<R: Read> Rows<R> {
@@ -101,6 +104,7 @@ impl<R: Read> Rows<R> {
             columns,
             torn: false,
             context: FileContext::default(),
+            optional_keys: false,
         };
         if has_fields && header != Header::Columns {
             rows.header.clear();
@@ -161,6 +165,7 @@ impl<R: Read> Rows<R> {
         self.torn = record.is_open();
         let Some((line, text)) = read? else { return Ok(None) };
         let path = &self.path;
+        let keys = (self.columns.as_slice(), self.optional_keys);
         let owned = |fields: Vec<String>| fields.into_iter().map(Cow::Owned).collect();
         let fields: Vec<Cow<str>> = match self.format {
             TextFormat::Lines | TextFormat::Structures | TextFormat::Spectra(_) => {
@@ -168,7 +173,7 @@ impl<R: Read> Rows<R> {
             }
             TextFormat::Tabs => text.split('\t').map(Cow::Borrowed).collect(),
             TextFormat::Commas => owned(record.fields(path, line, text)?),
-            TextFormat::JsonLines => owned(json_row(path, line, text, &self.columns)?),
+            TextFormat::JsonLines => owned(json_row(path, line, text, keys)?),
         };
         if self.header.is_empty() {
             // the header itself
@@ -284,6 +289,9 @@ pub struct TextRow {
     pub text: String,
 }
 
+/// Says in words what is wrong with a text.
+type TextCheck = Box<dyn Fn(&str) -> Result<(), String>>;
+
 /// Reads texts some at a time, so that a stream of any length needs the memory of a few.
 ///
 /// ```
@@ -300,7 +308,12 @@ pub struct TextRow {
 /// ```
 pub struct TextReader<R> {
     rows: Rows<R>,
+    /// Says what is wrong with a text; none where every text will do.
+    check: Option<TextCheck>,
+    /// Number of rows so far, with those whose text is empty or not what it must be.
     count: usize,
+    /// Number of texts so far.
+    read: usize,
     /// An error behind texts that were returned before it.
     pending: Option<Error>,
 }
@@ -325,7 +338,7 @@ impl<R: Read> TextReader<R> {
         }
         let columns = std::iter::once(text).chain(id).map(str::to_owned).collect();
         let rows = Rows::new(path, stream, format, columns, OnBadRow::Stop, Header::FirstRecord)?;
-        Ok(Self { rows, count: 0, pending: None })
+        Ok(Self { rows, check: None, count: 0, read: 0, pending: None })
     }
 
     /// Returns the same reader with a different action at texts that cannot be read; at first they are errors.
@@ -334,11 +347,17 @@ impl<R: Read> TextReader<R> {
         self
     }
 
+    /// Returns the same reader, for which a text that `check` finds wrong is one that cannot be read.
+    pub fn checked_by(mut self, check: impl Fn(&str) -> Result<(), String> + 'static) -> Self {
+        self.check = Some(Box::new(check));
+        self
+    }
+
     /// Returns the next texts, `most` of them at the most; none at the end. There are fewer where the stream
     /// has no more ready, so that nobody waits for texts that come later.
     ///
     /// # Errors
-    /// A line that is not UTF-8, does not have the columns, or whose text is empty, unless such lines are
+    /// A line that is not UTF-8, does not have the columns, or whose text is empty or not what it must be, unless such lines are
     /// skipped; the texts before it are returned first.
     pub fn batch(&mut self, most: usize) -> Result<Vec<TextRow>, Error> {
         if let Some(error) = self.pending.take() {
@@ -349,11 +368,11 @@ impl<R: Read> TextReader<R> {
             match self.row() {
                 Ok(Some(row)) => rows.push(row),
                 Ok(None) => {
-                    if self.count == 0 && !self.may_be_empty() {
+                    if self.read == 0 && !self.may_be_empty() {
                         return Err(self.rows.no_rows());
                     }
                     if rows.is_empty() {
-                        self.rows.bad.log_count(&self.rows.path, self.count, 0);
+                        self.rows.bad.log_count(&self.rows.path, self.read, 0);
                     }
                     break;
                 }
@@ -370,7 +389,8 @@ impl<R: Read> TextReader<R> {
         Ok(rows)
     }
 
-    /// Returns whether a stream without a text is no error: a stream of lines may end before the first.
+    /// Returns whether a stream without a text is no error: a stream of lines may end before the first, but not where all of
+    /// its lines are skipped.
     fn may_be_empty(&self) -> bool {
         !self.rows.bad.has_skipped() && !matches!(self.rows.format, TextFormat::Spectra(_))
     }
@@ -381,9 +401,18 @@ impl<R: Read> TextReader<R> {
         let mut values = values.into_iter();
         let text = values.next().unwrap_or_default();
         let id = values.next().unwrap_or_else(|| self.count.to_string());
+        let path = &self.rows.path;
         if text.trim().is_empty() {
-            return Err(Error::empty_value(&self.rows.path, line, &self.rows.columns[0]));
+            return Err(Error::empty_value(path, line, &self.rows.columns[0]));
         }
+        if let Some(check) = &self.check
+            && let Err(reason) = check(&text)
+        {
+            let column = &self.rows.columns[0];
+            let text = shorten(text.trim());
+            return Err(Error::line(path, line, format!("column {column:?}: {text:?}: {reason}")));
+        }
+        self.read += 1;
         Ok(Some(TextRow { line, id, text }))
     }
 }

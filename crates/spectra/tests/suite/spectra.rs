@@ -348,6 +348,8 @@ fn polarity_and_charge_say_the_adduct_where_nothing_names_it() {
         ("CHARGE=1+", "adduct=[M+H]+"),
         ("CHARGE=1-", "adduct=[M-H]-"),
         ("CHARGE=-1", "adduct=[M-H]-"),
+        ("CHARGE=(1-)", "adduct=[M-H]-"),
+        ("CHARGE=-", "adduct=[M-H]-"),
         ("CHARGE=2+", "adduct=[M+2H]2+"),
         ("CHARGE=2", "adduct=[M+2H]2+"),
         ("CHARGE=2-", "adduct=[M-2H]2-"),

@@ -84,7 +84,8 @@ pub struct TrainingConfig {
     pub evaluate_every: Every,
     /// Evaluations without improvement after which training stops; 0 never stops early.
     pub patience: usize,
-    /// Seconds between two checkpoints for `--resume`; the first is taken after the first evaluation.
+    /// Seconds between two checkpoints for `--resume`. One is also taken after the first evaluation, unless there is one
+    /// before.
     #[default(60)]
     pub checkpoint_seconds: u64,
     /// Epochs between two checkpoints, or steps, as `{ steps = 500 }`, beside those that `checkpoint_seconds` asks for.

@@ -5,15 +5,15 @@ use std::path::Path;
 
 use dsokr_core::Processes;
 use dsokr_core::store::{Contents, Tensor};
-use dsokr_nn::Model;
 use dsokr_nn::bag::NgramBag;
+use dsokr_nn::{Encoder, Model};
 use dsokr_train::{
     Checkpoint, CheckpointSink, Decay, Error, OptimizerName, Pairs, RateChange, Task,
     TrainingConfig, Validation, train,
 };
 use safetensors::{Dtype, SafeTensors};
 
-use crate::common::{bag, device, rows, values};
+use crate::common::{Shared, bag, device, rows, values};
 
 /// Writes a file for each checkpoint.
 struct Files<'a>(&'a Path);
@@ -31,8 +31,18 @@ fn trained(
     start: Option<Checkpoint>,
     folder: &Path,
 ) -> Result<BTreeMap<String, Vec<f32>>, Error> {
-    let inputs = rows(6);
-    let pairs = Pairs::new(&inputs, &[1.0; 12], &[0.0; 6])?;
+    trained_on(&rows(6), config, model, start, folder)
+}
+
+/// The same of an encoder of six inputs.
+fn trained_on<E: Encoder>(
+    inputs: &[E::Input],
+    config: &TrainingConfig,
+    model: Model<E>,
+    start: Option<Checkpoint>,
+    folder: &Path,
+) -> Result<BTreeMap<String, Vec<f32>>, Error> {
+    let pairs = Pairs::new(inputs, &[1.0; 12], &[0.0; 6])?;
     let validate = &|_: &_| Ok(Validation { metrics: 0.0, score: 0.0, loss: None });
     let ranks = &Processes::default();
     let task = Task { config, seed: 0, device: &device(), pairs, ranks, validate };
@@ -83,6 +93,33 @@ fn a_training_goes_on_from_each_checkpoint_bit_for_bit() {
             assert!(last(folder.path()) == last(other.path()), "{config:?}");
         }
     }
+}
+
+#[test]
+fn parameters_that_modules_share_go_on_as_one() {
+    let config = config(OptimizerName::Adam);
+    let folder = tempfile::tempdir().unwrap();
+    let model = || Model::new(Shared::new(&[0.3, -0.2, 0.1, 0.5], 2));
+    let inputs = [0, 1, 1, 0, 1, 0];
+    let whole = trained_on(&inputs, &config, model(), None, folder.path()).unwrap();
+    let start = Checkpoint::load(&folder.path().join("4"), "basis").unwrap();
+    let other = tempfile::tempdir().unwrap();
+    let resumed = trained_on(&inputs, &config, model(), Some(start), other.path()).unwrap();
+    assert!(resumed == whole, "{resumed:?} {whole:?}");
+}
+
+#[test]
+fn a_training_of_fewer_epochs_than_are_done_is_refused() {
+    let longer = config(OptimizerName::Sgd);
+    let folder = tempfile::tempdir().unwrap();
+    let model = || Model::new(bag(false, 40));
+    trained(&longer, model(), None, folder.path()).unwrap();
+    // of three steps an epoch
+    let start = Checkpoint::load(&folder.path().join("10"), "basis").unwrap();
+    let shorter = TrainingConfig { epochs: 3, ..longer };
+    let error = trained(&shorter, model(), Some(start), folder.path()).unwrap_err().to_string();
+    let expected = "training.epochs = 3: expected at least 4: 10 steps are done";
+    assert_eq!(error, expected);
 }
 
 #[test]

@@ -151,6 +151,32 @@ impl Encoder for Table {
     }
 }
 
+/// Two modules that share a parameter.
+#[derive(Module, Debug)]
+pub struct Shared {
+    pub one: Table,
+    pub other: Table,
+}
+
+impl Shared {
+    pub fn new(values: &[f32], width: usize) -> Self {
+        let table = Table::new(values, width);
+        Self { one: table.clone(), other: table }
+    }
+}
+
+impl Encoder for Shared {
+    type Input = i32;
+
+    fn dimension(&self) -> usize {
+        self.one.dimension()
+    }
+
+    fn forward(&self, batch: &[&i32], pass: Pass) -> Tensor<2> {
+        self.one.forward(batch, pass) + self.other.forward(batch, pass) * 2.0
+    }
+}
+
 fn start<'a>(offset: &'a [f32], random: &'a mut Generator, device: &'a Device) -> Start<'a> {
     Start { offset, random, device }
 }

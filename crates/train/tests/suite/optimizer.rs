@@ -1,6 +1,5 @@
 //! Update rules: against Burn's, against the same rules on numbers of 64 bits, and of groups.
 
-use burn::module::Module;
 use burn::optim::decay::WeightDecayConfig;
 use burn::optim::{
     AdamConfig, AdamWConfig, AdjustLrFn, GradientsParams, LionConfig, MuonConfig, SgdConfig,
@@ -10,7 +9,7 @@ use dsokr_nn::parameters::{Parameter, collect};
 use dsokr_nn::{Encoder, Model, Pass};
 use dsokr_train::{GroupConfig, OptimizerName, TrainingConfig, Update};
 
-use crate::common::{Problem, Steps, Table, apart, bag, cast, dense, mlp, rows, values};
+use crate::common::{Problem, Shared, Steps, Table, apart, bag, cast, dense, mlp, rows, values};
 
 fn numbers(n: usize, seed: usize) -> Vec<f32> {
     (0..n).map(|i| (((i + seed) * 7919 % 1009) as f32 - 504.0) / 300.0).collect()
@@ -209,17 +208,9 @@ fn a_model_without_a_trained_parameter_is_refused() {
     assert!(error.to_string().contains("none is trained"), "{error}");
 }
 
-/// Two modules that share a parameter.
-#[derive(Module, Debug)]
-struct Shared {
-    one: Table,
-    other: Table,
-}
-
 #[test]
 fn a_parameter_that_modules_share_is_changed_once_and_stays_shared() {
-    let table = Table::new(&[1.0, 2.0, 3.0, 4.0], 2);
-    let shared = Shared { one: table.clone(), other: table.clone() };
+    let shared = Shared::new(&[1.0, 2.0, 3.0, 4.0], 2);
     let config = TrainingConfig { optimizer: OptimizerName::Adam, ..TrainingConfig::default() };
     let mut update = Update::new(&config, &shared);
     let mut stepped = shared;
@@ -234,6 +225,18 @@ fn a_parameter_that_modules_share_is_changed_once_and_stays_shared() {
     let expected = [0.7, 1.7, 2.7, 3.7];
     let near = |(a, b): (&f32, f32)| (a - b).abs() < 1e-2;
     assert!(values["one.rows"].iter().zip(expected).all(near), "{values:?}");
+}
+
+#[test]
+fn the_gradient_of_a_parameter_that_modules_share_is_clipped_once() {
+    let clip = 0.01;
+    let config = TrainingConfig { clip, ..TrainingConfig::default() };
+    let problem = Problem::new(config, vec![0, 1, 1], &[1.0, -1.0, 0.5, 2.0, 0.0, 3.0]);
+    let (_, gradients) = problem.gradients(Model::new(Shared::new(&[0.0; 4], 2)));
+    let gradient = &gradients["encoder.one.rows"];
+    assert_eq!(gradient, &gradients["encoder.other.rows"]);
+    let length = gradient.iter().map(|value| value * value).sum::<f32>().sqrt();
+    assert!((length - clip).abs() < 1e-5 * clip, "{length}");
 }
 
 #[test]
