@@ -33,8 +33,11 @@ fn is_point(decimal: &char) -> bool {
     *decimal == '.'
 }
 
-/// Returns a number, of 32 and of 64 bits; none of a text that is anything else.
-fn parse_number(text: &str, notation: &NumberNotation) -> Option<(f32, f64)> {
+/// A number, of 32 and of 64 bits.
+type Number = (f32, f64);
+
+/// Returns a number; none of a text that is anything else.
+fn parse_number(text: &str, notation: &NumberNotation) -> Option<Number> {
     let normalised;
     let text = if text.parse::<f64>().is_ok() && notation.decimal == '.' {
         text
@@ -47,7 +50,7 @@ fn parse_number(text: &str, notation: &NumberNotation) -> Option<(f32, f64)> {
 }
 
 /// Returns the numbers of a cell; none where it holds anything else.
-fn parse_numbers(cell: &str, notation: &NumberNotation) -> Option<Vec<(f32, f64)>> {
+fn parse_numbers(cell: &str, notation: &NumberNotation) -> Option<Vec<Number>> {
     let number = |text: &str| parse_number(text, notation);
     let list = cells::list(cell);
     // who writes commas before decimals writes spaces between thousands
@@ -73,7 +76,7 @@ pub(crate) fn numbers<'t>(
     table: &'t Table,
     column: &'t str,
     notation: NumberNotation,
-) -> Result<impl Iterator<Item = Result<Vec<(f32, f64)>, Error>> + 't, Error> {
+) -> Result<impl Iterator<Item = Result<Vec<Number>, Error>> + 't, Error> {
     let columns = parts(column).count();
     let cells = table.column(column)?;
     let read: Vec<_> = cells.iter().map(|cell| parse_numbers(cell, &notation)).collect();
@@ -82,7 +85,7 @@ pub(crate) fn numbers<'t>(
     } else {
         usual(read.iter().flatten().map(Vec::len)).unwrap_or(1)
     };
-    let numbers = move |((row, cell), numbers): ((usize, &String), Option<Vec<(f32, f64)>>)| {
+    let numbers = move |((row, cell), numbers): ((usize, &String), Option<Vec<Number>>)| {
         // a space groups thousands where most cells hold one number
         let grouped = || Some(vec![parse_number(cell, &notation).filter(|_| expected == 1)?]);
         numbers.filter(|numbers| numbers.len() == expected).or_else(grouped).ok_or_else(|| {
@@ -142,7 +145,7 @@ impl NumberFeatures {
     fn check_rounding(
         &self,
         table: &Table,
-        numbers: impl Iterator<Item = (f32, f64)>,
+        numbers: impl Iterator<Item = Number>,
     ) -> Result<(), Error> {
         let mut least = f64::INFINITY;
         let mut most = f64::NEG_INFINITY;
@@ -164,7 +167,7 @@ impl NumberFeatures {
 }
 
 /// Returns rows of numbers, which are compared as 64 bits hold them.
-fn wide(rows: &[Vec<(f32, f64)>]) -> Truth {
+fn wide(rows: &[Vec<Number>]) -> Truth {
     Truth::Numbers(rows.iter().map(|row| row.iter().map(|&(_, wide)| wide).collect()).collect())
 }
 
