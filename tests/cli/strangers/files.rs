@@ -132,6 +132,34 @@ fn ids_of_other_molecules_name_no_right_outputs() {
     sandbox.fail(&new, 2, &["1 of 1 outputs are no candidates", "\"[Xe]\" with the id \"7\""]);
 }
 
+/// Numbers of new molecules, whose ids are those of no candidate, are compared as what they are.
+#[test]
+fn numbers_of_a_new_table_with_ids_are_compared() {
+    let table = |pairs: &[super::Pair]| {
+        let mut text = "compound_id,smiles,weight\n".to_owned();
+        for pair in pairs {
+            writeln!(text, "{},{},{}.5", pair.id, pair.smiles, 12 * pair.atoms).unwrap();
+        }
+        text
+    };
+    let pairs = pairs(200);
+    let sandbox = Sandbox::new();
+    let stranger = Stranger {
+        file: "weights.csv",
+        content: table(&pairs[..160]).into_bytes(),
+        arguments: &[],
+        columns: ["smiles", "weight"],
+        holds: "numbers",
+        skipped: 0,
+        floor: ("r2", Bound::AtLeast(0.5)),
+    };
+    stranger.trains(&sandbox);
+    sandbox.write("new.csv", &table(&pairs[160..]));
+    let new = ["evaluate", "runs/weights", "--queries", "new.csv", "--json"];
+    let report = json(&sandbox.succeed(&new));
+    assert!(number(&report, "r2") > 0.5, "{report}");
+}
+
 /// Lines of JSON some of which lack a key that is not needed.
 #[test]
 fn keys_of_json_lines_may_be_optional() {
