@@ -134,9 +134,9 @@ def pytorch(texts, smiles, train, test, epochs):
 
 
 def test_a_module_ranks_as_well_as_in_a_loop_of_plain_pytorch(tmp_path):
-    """The same module, rate, and number of epochs, on as many pairs. After 40 epochs they are at .44 and .24."""
+    """The same module, rate, and number of epochs, on as many pairs. After 40 epochs they are at .44 and .24; after 8 they are equal."""
     texts, smiles = quickstart()
-    model = dsokr.fit(texts, smiles, tmp_path / "run", encoder=Bag, seed=1, progress=False, set={"training.epochs": 8})
+    model = dsokr.fit(texts, smiles, tmp_path / "run", encoder=Bag, seed=1, progress=False, set={"training.epochs": 16})
     order = np.random.default_rng(0).permutation(len(texts))
-    plain = pytorch(texts, smiles, order[:1600], order[1800:], epochs=8)
+    plain = pytorch(texts, smiles, order[:1600], order[1800:], epochs=16)
     assert model.metrics["mrr"] >= plain > 5 * model.metrics["chance"]["mrr"], plain
