@@ -109,7 +109,7 @@ impl<'a> Corrections<'a> {
         let candidates = decoding.candidates.as_ref().unwrap_or(evaluator.candidates());
         if let (Some(settings), Some(held_out)) = (&self.problem.config.decoding.reranker, held_out)
         {
-            let folds = self.fold_predictions(settings, learner, targets, predicted)?;
+            let folds = self.fold_predictions(learner, targets, predicted)?;
             let fitted = reranker::fit(
                 settings,
                 self.texts.as_ref(),
@@ -145,7 +145,6 @@ impl<'a> Corrections<'a> {
     /// by the learner, or by further fits.
     fn fold_predictions<'p>(
         &self,
-        settings: &RerankerConfig,
         learner: &dyn Fit,
         targets: &OutputTargets,
         predicted: &'p Predicted,
@@ -153,12 +152,10 @@ impl<'a> Corrections<'a> {
         if let Some(folds) = &predicted.folds {
             return Ok(Cow::Borrowed(folds));
         }
-        let config = &self.problem.config;
-        let folds = settings.parts(config.encoder.abilities().held_out);
-        let folds = folds.draw(&self.problem.dataset, config.seed)?;
+        let folds = self.further.own_folds();
         let allowed = "Some, since Abilities::held_out says that the learner gives them";
         let none = || Error::value("Fit::fold_predictions of the learner", "None", allowed);
-        Ok(Cow::Owned(learner.fold_predictions(targets, &folds)?.ok_or_else(none)?))
+        Ok(Cow::Owned(learner.fold_predictions(targets, folds)?.ok_or_else(none)?))
     }
 
     /// Writes the held-out predictions into the run, where the configuration keeps them or hubs need them, with the pairs

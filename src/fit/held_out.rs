@@ -67,8 +67,8 @@ pub(crate) struct FurtherFits {
     model: Model,
     /// The folds that a reranker learns from; none where the fit of the model leaves their predictions.
     folds: Vec<Fold>,
-    /// The number of pairs outside the largest fold of a reranker, where the fit of the model leaves their predictions.
-    rest: Option<usize>,
+    /// The folds of a reranker whose predictions the learner gives by itself; none elsewhere.
+    own_folds: Vec<Vec<usize>>,
     /// What a fit leaves.
     leaves: HeldOutPredictions,
 }
@@ -102,11 +102,8 @@ impl FurtherFits {
             further.add_folds(settings, problem)?;
             return Ok(further);
         }
-        // the pairs of an output stay together, so that folds may differ in size
         let folds = settings.parts(further.leaves);
-        let folds = folds.draw(&problem.dataset, problem.config.seed)?;
-        let largest = folds.iter().map(Vec::len).max();
-        further.rest = largest.map(|largest| problem.len() - largest);
+        further.own_folds = folds.draw(&problem.dataset, problem.config.seed)?;
         Ok(further)
     }
 
@@ -120,7 +117,7 @@ impl FurtherFits {
             fits: Vec::new(),
             model: Model { learned: learned.clone(), held_out: Source::Fit },
             folds: Vec::new(),
-            rest: None,
+            own_folds: Vec::new(),
             leaves: problem.config.encoder.abilities().held_out,
         };
         if problem.config.decoding.needs_held_out() {
@@ -229,6 +226,11 @@ impl FurtherFits {
         is_part.then(|| targets.select(&self.model.learned)).transpose()
     }
 
+    /// The folds of a reranker whose predictions the learner gives by itself; none where further fits make them.
+    pub fn own_folds(&self) -> &[Vec<usize>] {
+        &self.own_folds
+    }
+
     /// The number of the n training pairs that have held-out predictions.
     pub fn held_out(&self, n: usize) -> usize {
         self.model.held_out.count(n)
@@ -238,8 +240,10 @@ impl FurtherFits {
     /// reranker.
     pub fn compared(&self, n: usize) -> usize {
         let of_fold = |fold: &Fold| fold.held_out.count(self.fits[fold.number].learned.len());
-        let folds = self.folds.iter().map(of_fold).min();
-        folds.or(self.rest).unwrap_or(n).min(self.held_out(n))
+        let folds = self.folds.iter().map(of_fold);
+        // the pairs of an output stay together, so that folds may differ in size
+        let own_folds = self.own_folds.iter().map(|fold| n - fold.len());
+        folds.chain(own_folds).min().unwrap_or(n).min(self.held_out(n))
     }
 
     /// The memory and time of the further fits, where there are some, if `fit` is what the fit of the run's model needs,

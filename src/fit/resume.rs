@@ -98,8 +98,8 @@ impl Resumed {
         if let Some(last) = last {
             let patience = config.training.patience;
             let is_raised = self.changes.iter().any(Change::raises_epochs);
-            let ended = is_raised && patience > 0 && last.stale >= patience;
-            run.adapt_checkpoint(last, changes_rate, ended)?;
+            let is_exhausted = patience > 0 && last.stale >= patience;
+            run.adapt_checkpoint(last, changes_rate, is_raised && is_exhausted)?;
         }
         self.change(run, config, Some(step))
     }

@@ -55,16 +55,16 @@ impl Member {
     fn with_candidates_of_labels(&self, split: Split, file: &Path) -> Result<Split, Error> {
         let label = |query: usize| split.labels[query].as_deref().unwrap_or_default();
         let is_output = |query: usize, candidate: usize| {
-            let known = self.candidates.label(candidate);
-            known == label(query) || canonical(known) == canonical(label(query))
+            let candidate = self.candidates.label(candidate);
+            candidate == label(query) || canonical(candidate) == canonical(label(query))
         };
         let by_id = |query: usize| {
             let candidate = self.candidates.find(&split.ids[query])?;
             is_output(query, candidate).then_some(candidate)
         };
-        let mut found: Vec<Option<usize>> =
-            (0..split.ids.len()).into_par_iter().map(by_id).collect();
-        if found.iter().any(Option::is_none) {
+        let queries = (0..split.ids.len()).into_par_iter();
+        let mut right: Vec<Option<usize>> = queries.map(by_id).collect();
+        if right.iter().any(Option::is_none) {
             let all = 0..self.candidates.len();
             let labels: Vec<String> =
                 all.into_par_iter().map(|at| canonical(self.candidates.label(at))).collect();
@@ -72,14 +72,14 @@ impl Member {
             for (at, label) in labels.iter().enumerate() {
                 by_label.entry(label).or_insert(at);
             }
-            for (query, candidate) in found.iter_mut().enumerate() {
+            for (query, candidate) in right.iter_mut().enumerate() {
                 let of_label = || by_label.get(canonical(label(query)).as_str()).copied();
                 *candidate = candidate.or_else(of_label);
             }
         }
         let mut ids = Vec::with_capacity(split.ids.len());
         let mut missing = Vec::new();
-        for (query, candidate) in found.into_iter().enumerate() {
+        for (query, candidate) in right.into_iter().enumerate() {
             match candidate {
                 Some(candidate) => ids.push(self.candidates.id(candidate).to_owned()),
                 None => {

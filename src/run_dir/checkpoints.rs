@@ -66,16 +66,15 @@ impl RunDir {
 
     /// Adapts the last state to a training that goes on with other settings. It keeps no rate that an observer has set, if
     /// the settings change the rate, and no best evaluation of a later step: the parameters of that one are those of a
-    /// training that is given up. One that goes on for more epochs than it `ended` with does so although its patience was
-    /// exhausted.
+    /// training that is given up. With `renews_patience` evaluations without improvement are counted anew.
     pub(crate) fn adapt_checkpoint(
         &self,
         mut last: Checkpoint,
         changes_rate: bool,
-        ended: bool,
+        renews_patience: bool,
     ) -> Result<(), Error> {
-        let mut is_adapted = ended;
-        if ended {
+        let mut is_adapted = renews_patience;
+        if renews_patience {
             last.stale = 0;
         }
         if let (true, RateChange::Fixed(rate)) = (changes_rate, last.rate) {

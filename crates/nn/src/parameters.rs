@@ -145,8 +145,10 @@ impl<const D: usize> FloatParameter for Param<Tensor<D>> {
 
     fn squared_gradient(&self, gradients: &Gradients) -> Option<f32> {
         match gradients.rows(self.id) {
-            Some(rows) => Some(sum(rows.squares())),
-            None => gradients.dense::<D>(self.id).map(|gradient| sum(gradient.square())),
+            Some(rows) => Some(total(rows.squares()).into_scalar::<f32>()),
+            None => gradients
+                .dense::<D>(self.id)
+                .map(|gradient| total(gradient.square()).into_scalar::<f32>()),
         }
     }
 
@@ -180,18 +182,18 @@ impl<const D: usize> FloatParameter for Param<Tensor<D>> {
 }
 
 /// The number of elements from which on Burn adds up in an order that differs from run to run.
-pub const UNORDERED: usize = 1 << 22;
+const UNORDERED: usize = 1 << 22;
 
-/// Returns the sum of all elements, in an order that does not depend on the threads.
-fn sum<const D: usize>(tensor: Tensor<D>) -> f32 {
+/// Returns the sum `[1]` of all elements, in an order that does not depend on the threads.
+pub fn total<const D: usize>(tensor: Tensor<D>) -> Tensor<1> {
     let size = tensor.shape().num_elements();
     if size < UNORDERED {
-        return tensor.sum().into_scalar::<f32>();
+        return tensor.sum();
     }
     let flat = tensor.flatten::<1>(0, D - 1);
     let part = |first: usize| flat.clone().narrow(0, first, (UNORDERED / 2).min(size - first));
     let parts = (0..size).step_by(UNORDERED / 2).map(part);
-    parts.map(|part| part.sum().into_scalar::<f32>()).sum()
+    Tensor::cat(parts.map(Tensor::sum).collect(), 0).sum()
 }
 
 /// The path of a module in the model that holds it, such as `encoder.layers.0`.

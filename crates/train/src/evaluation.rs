@@ -69,7 +69,7 @@ fn evaluate<E: Encoder, M: Display + 'static>(
     } else {
         progress.keep_best();
     }
-    // before the observer is told, which may ask for the rate of the next step
+    // The observer may ask for the rate of the next step, which a plateau reduces.
     progress.evaluated(is_best);
     let requests = log(progress, model, Validation { metrics, score, loss }, is_best)?;
     ranks.broadcast_number(progress.state.stale as u64)?;

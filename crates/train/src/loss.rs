@@ -6,7 +6,7 @@ use dsokr_basis::Features;
 use dsokr_basis::features::{DenseRows, Distinct, distinct};
 use dsokr_core::loss::Pieces;
 use dsokr_kernels::on_cpu_engine;
-use dsokr_nn::parameters::UNORDERED;
+use dsokr_nn::parameters::total;
 use dsokr_nn::{Encoder, Model, Values};
 
 use crate::config::{LossConfig, TrainingConfig};
@@ -309,12 +309,6 @@ fn contrastive(
     let diagonal = weighted(Tensor::<2>::eye(n, &scores.device()), weights);
     let matched = |scores: Tensor<2>| total(log_softmax(scores, 1) * diagonal.clone());
     (matched(scores.clone()) + matched(scores.transpose())) * -0.5
-}
-
-/// The sum of all elements, in an order that does not depend on the threads.
-fn total(rows: Tensor<2>) -> Tensor<1> {
-    let is_ordered = rows.shape().num_elements() < UNORDERED;
-    if is_ordered { rows.sum() } else { rows.sum_dim(1).sum() }
 }
 
 /// What is added to the score of each two pairs of a batch, `[n × n]`, so that equal outputs are no negatives of each

@@ -129,8 +129,8 @@ fn rows_that_are_held_are_found_and_passed_in_their_order() {
                 .filter(|(_, row)| rows.contains(row))
                 .map(|(at, _)| at)
                 .collect();
-            let found: Vec<usize> = chosen.each().collect();
-            assert_eq!(found, expected);
+            let held_places: Vec<usize> = chosen.each().collect();
+            assert_eq!(held_places, expected);
             assert_eq!(held.check("rows", &(0..20)).is_ok(), held.is_all());
         }
         assert_eq!(times, vec![1; 20], "{size}");

@@ -17,7 +17,8 @@ use crate::truth::{Truth, bad};
 #[serde(deny_unknown_fields)]
 pub struct NumberFeatures {
     /// The column. Each cell holds one number, or as many as most cells: with spaces between them, or as a list in
-    /// brackets. A space may also group thousands (`1 334,70`), where decimals have a comma or most cells hold one number. A list of columns, such as `["logp", "tpsa"]`, has a number of each.
+    /// brackets. A space may also group thousands (`1 334,70`), where decimals have a comma or most cells hold one number.
+    /// A list of columns, such as `["logp", "tpsa"]`, has a number of each.
     pub column: ColumnNames,
     /// The sign before decimals: `"."`, or `","` as in `1.234,50`. The other one may group thousands.
     #[serde(default = "point", skip_serializing_if = "is_point")]

@@ -34,7 +34,7 @@ fn trained(
     trained_on(&rows(6), config, model, start, folder)
 }
 
-/// The same of an encoder of six inputs.
+/// Trains an encoder on six inputs, as [`trained`] does.
 fn trained_on<E: Encoder>(
     inputs: &[E::Input],
     config: &TrainingConfig,
