@@ -10,7 +10,6 @@ use super::held_out::{FurtherFits, Predicted};
 use super::hubs;
 use super::predictions::Predictions;
 use super::reranker::{self, PairTexts};
-use crate::config::RerankerConfig;
 use crate::decoding::evaluator::Evaluator;
 use crate::error::Error;
 use crate::learners::choice::Choice;
