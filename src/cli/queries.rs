@@ -6,6 +6,7 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use dsokr_core::{Argument, Processes};
 use dsokr_data::SplitName;
 use dsokr_data::config::OnBadRow;
+use dsokr_decode::MissingGold;
 use dsokr_nn::Processor;
 
 use crate::cli::meant::check_runs;
@@ -40,6 +41,10 @@ pub struct Queries {
     /// gold is the only molecule of its formula.
     #[arg(long, value_name = "N")]
     least_candidates: Option<usize>,
+    /// How to rank a query whose right output is no candidate: error, or rank-infinity, which counts it as not found.
+    /// Default: evaluation.missing_gold of the configuration.
+    #[arg(long, value_name = "RULE", value_parser = missing_gold_rules())]
+    missing_gold: Option<MissingGold>,
     /// Measure MCES at 1: the myopic MCES distance, with the threshold 15, of each query's first molecule from the right
     /// one, as MassSpecGym does.
     #[arg(long)]
@@ -62,6 +67,11 @@ fn split_names() -> impl TypedValueParser<Value = SplitName> {
         .try_map(|name| name.parse::<SplitName>())
 }
 
+fn missing_gold_rules() -> impl TypedValueParser<Value = MissingGold> {
+    PossibleValuesParser::new(["error", "rank-infinity"])
+        .try_map(|rule| rule.parse::<MissingGold>())
+}
+
 impl Queries {
     /// Refuses queries where others are given.
     pub fn refuse(&self, allowed: &str) -> Result<(), Error> {
@@ -71,6 +81,7 @@ impl Queries {
             ("filter-known", self.filter_known),
             ("candidates", self.candidates.is_some()),
             ("least-candidates", self.least_candidates.is_some()),
+            ("missing-gold", self.missing_gold.is_some()),
             ("mces", self.mces),
         ];
         let mut given = given.iter();
@@ -104,6 +115,7 @@ impl Queries {
             filter_known: self.filter_known,
             candidates: self.candidates.clone(),
             least_candidates: self.least_candidates,
+            missing_gold: self.missing_gold,
             mces: self.mces,
             data: self.data.clone(),
         }

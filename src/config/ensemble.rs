@@ -1,4 +1,5 @@
 use crate::error::ensure;
+use dsokr_data::config::SplitsConfig;
 use dsokr_decode::Combination;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -92,6 +93,9 @@ impl Checked {
         let Some(ensemble) = &self.ensemble else { return Ok(Vec::new()) };
         let mut base = self.to_changeable()?;
         base.remove("ensemble");
+        if self.data.facts().splits.is_some_and(SplitsConfig::are_drawn_by_configuration) {
+            share_splits(&mut base);
+        }
         // the ensemble searches, not its members
         if let Some(toml::Value::Table(decoding)) = base.get_mut("decoding") {
             decoding.remove("beyond");
@@ -200,6 +204,15 @@ fn member(
         Error::Core(error) => error.of(format_args!("{key}.")).into(),
         other => other,
     })
+}
+
+/// Gives the splits the seed of the configuration, so that members with other seeds learn from the same pairs.
+fn share_splits(base: &mut toml::Table) {
+    let seed = base.get("seed").cloned();
+    let splits = base.get_mut("data").and_then(|data| data.get_mut("splits"));
+    if let (Some(seed), Some(toml::Value::Table(splits))) = (seed, splits) {
+        splits.insert("seed".to_owned(), seed);
+    }
 }
 
 /// Puts the values of `change` into `table`.

@@ -34,6 +34,17 @@ impl Member {
         query: Option<&str>,
         data: Option<&Path>,
     ) -> Result<Split, Error> {
+        self.read_queries_with(file, query, data, self.config.evaluation.missing_gold)
+    }
+
+    /// As [`read_queries`](Self::read_queries), with a rule for right outputs that are not candidates.
+    pub(super) fn read_queries_with(
+        &self,
+        file: &Path,
+        query: Option<&str>,
+        data: Option<&Path>,
+        missing_gold: MissingGold,
+    ) -> Result<Split, Error> {
         let data_config = match query {
             Some(column) => self.config.data.with_query_ids(column)?,
             None => self.config.data.clone(),
@@ -45,14 +56,19 @@ impl Member {
         // whether the file is one of the data can be told only where these are
         let split = source.read_queries(file, self.config.data_root(data).as_ref().ok())?;
         if split.foreign && split.truth.is_none() && !split.labels.is_empty() {
-            return self.with_candidates_of_labels(split, file);
+            return self.with_candidates_of_labels(split, file, missing_gold);
         }
         Ok(split)
     }
 
     /// The queries of a file with the ids of the candidates that are their outputs: those with the same id and label, or
     /// else those with the same label, or of the same molecule.
-    fn with_candidates_of_labels(&self, split: Split, file: &Path) -> Result<Split, Error> {
+    fn with_candidates_of_labels(
+        &self,
+        split: Split,
+        file: &Path,
+        missing_gold: MissingGold,
+    ) -> Result<Split, Error> {
         let label = |query: usize| split.labels[query].as_deref().unwrap_or_default();
         let is_output = |query: usize, candidate: usize| {
             let candidate = self.candidates.label(candidate);
@@ -91,7 +107,7 @@ impl Member {
                 }
             }
         }
-        if self.config.evaluation.missing_gold == MissingGold::Error
+        if missing_gold == MissingGold::Error
             && let Some(&first) = missing.first()
         {
             return Err(missing_outputs(&split, missing.len(), first, file));
@@ -172,10 +188,10 @@ fn missing_outputs(split: &Split, count: usize, first: usize, file: &Path) -> Er
         format!("with the id {name:?}")
     };
     let label = split.labels[first].as_deref().unwrap_or_default();
+    let missing_gold = Argument::new("missing-gold").with("rank-infinity");
     let message = format!(
         "{count} of {all} outputs are no candidates, the first {label:?} {place}: make them candidates by \
-         `dsokr candidates add RUN {}`, or rank them as infinitely far by evaluation.missing_gold = \
-         \"rank-infinity\"",
+         `dsokr candidates add RUN {}`, or rank them as infinitely far by {missing_gold}",
         file.display()
     );
     Error::run(file, message)

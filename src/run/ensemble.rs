@@ -260,6 +260,7 @@ impl Run {
             shards: self.shards.as_ref(),
             processes: processes.clone(),
             search: self.search.as_ref(),
+            missing_gold: None,
             mces: false,
             label_scores: true,
         }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use dsokr_core::store::Tensor;
 use dsokr_core::{Argument, Processes};
 use dsokr_data::{Split, SplitName};
-use dsokr_decode::{CandidateBlocks, Decoded, PerQuery, Pool, Reranker};
+use dsokr_decode::{CandidateBlocks, Decoded, MissingGold, PerQuery, Pool, Reranker};
 
 use super::{Member, Run};
 use crate::config::candidate_rule::CandidateRule;
@@ -23,6 +23,8 @@ pub struct PredictedQueries {
     pub(super) cautions: Vec<Vec<String>>,
     /// The predictions of each member, as they are scored.
     pub(super) predictions: Vec<Vec<f32>>,
+    /// How queries are ranked whose right output is no candidate; by default as the configuration says.
+    missing_gold: Option<MissingGold>,
     /// Whether MCES at 1 is measured.
     mces: bool,
     /// The data root.
@@ -49,6 +51,7 @@ impl PredictedQueries {
             lists: None,
             cautions: Vec::new(),
             predictions,
+            missing_gold: None,
             mces: false,
             data: None,
             processes: Processes::default(),
@@ -75,6 +78,8 @@ pub struct QueryRequest {
     /// The least number of candidates that a query has in its list; queries with fewer are left out, such as those whose
     /// gold is the only molecule of its formula.
     pub least_candidates: Option<usize>,
+    /// How queries are ranked whose right output is no candidate. By default as `evaluation.missing_gold` says.
+    pub missing_gold: Option<MissingGold>,
     /// Whether MCES at 1 is measured: the myopic MCES distance, with the threshold 15, of each query's first molecule from
     /// the right one, as MassSpecGym does.
     pub mces: bool,
@@ -99,7 +104,11 @@ impl QueryRequest {
         let name = self.split.unwrap_or(run.config().evaluation.split);
         let read = |member: &Member| {
             let split = match &self.file {
-                Some(file) => member.read_queries(file, self.query_id.as_deref(), data)?,
+                Some(file) => {
+                    let missing =
+                        self.missing_gold.unwrap_or(member.config.evaluation.missing_gold);
+                    member.read_queries_with(file, self.query_id.as_deref(), data, missing)?
+                }
                 None => member.read_split(name, data)?,
             };
             // a search may find an output that is not a candidate
@@ -119,7 +128,12 @@ impl QueryRequest {
             (None, Some(_)) => None,
         };
         let queries = run.predict_with(processes, read, lists.as_ref(), predict)?;
-        let queries = PredictedQueries { mces: self.mces, data: self.data.clone(), ..queries };
+        let queries = PredictedQueries {
+            missing_gold: self.missing_gold,
+            mces: self.mces,
+            data: self.data.clone(),
+            ..queries
+        };
         match self.least_candidates {
             Some(least) => queries.with_candidates(least),
             None => Ok(queries),
@@ -185,6 +199,7 @@ impl Run {
         }
         let predicted = || {
             let splits = self.members.iter().map(read).collect::<Result<Vec<_>, Error>>()?;
+            self.check_same_queries(&splits)?;
             let candidates = &self.members[0].candidates;
             let assumed = self.members[0].polarities.assumed();
             let list =
@@ -202,6 +217,7 @@ impl Run {
                 lists,
                 cautions,
                 predictions,
+                missing_gold: None,
                 mces: false,
                 data: None,
                 processes: processes.clone(),
@@ -217,6 +233,32 @@ impl Run {
             processes.check_same("predictions' checksum", &checksum)?;
         }
         Ok(queries)
+    }
+
+    /// Refuses members that have read different queries.
+    fn check_same_queries(&self, splits: &[Split]) -> Result<(), Error> {
+        let Some((first, others)) = splits.split_first() else { return Ok(()) };
+        let count = first.ids.len();
+        let query = |split: &Split, at: usize| match split.ids.get(at) {
+            Some(id) => format!("{:?} with the output {id:?}", split.names()[at]),
+            None => "missing".to_owned(),
+        };
+        for (member, other) in self.members[1..].iter().zip(others) {
+            let names = first.names().iter().zip(other.names());
+            let ids = first.ids.iter().zip(&other.ids);
+            let differs = names.zip(ids).position(|((a, b), (c, d))| a != b || c != d);
+            let at = differs.unwrap_or(count.min(other.ids.len()));
+            let name = &member.name;
+            let found = format!("query {at} is {}", query(other, at));
+            let allowed = format!(
+                "{}, as for the first member: give all members the same data, and where rows are drawn the same \
+                 data.splits.seed",
+                query(first, at)
+            );
+            let same = differs.is_none() && other.ids.len() == count;
+            ensure(same, format_args!("the queries of the member {name}"), found, allowed)?;
+        }
+        Ok(())
     }
 
     /// Queries with the coordinates `z`, `[queries × p]` row-major, that a different program has predicted.
@@ -262,6 +304,7 @@ impl Run {
         let fitted = first.fitted()?;
         let held = first.held(queries.data.as_deref())?;
         let mut models = self.models(&queries.processes);
+        models.missing_gold = queries.missing_gold;
         models.mces = queries.mces;
         let decoder = &mut models.each[0].1;
         (decoder.fitted, decoder.held) = (fitted.as_ref(), held.as_deref());

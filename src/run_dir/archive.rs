@@ -10,8 +10,10 @@ use std::path::{Component, Path, PathBuf};
 
 use dsokr_core::store::{check_inside, open_input, sync_file, write_atomically};
 
-use super::place::create_whole;
-use super::{CHECKPOINTS, DATA, NEXT_CANDIDATES, RunDir, SHARDS, TENSORBOARD, inner, name};
+use super::place::{RunLock, create_whole};
+use super::{
+    CHECKPOINTS, DATA, NEXT_CANDIDATES, RunDir, SHARDS, TENSORBOARD, candidates, inner, name,
+};
 use crate::error::{Error, ensure_run};
 
 /// Files and folders of a run that an archive leaves out.
@@ -45,6 +47,11 @@ pub fn is_archive(path: &Path) -> bool {
 /// A folder that is no run, is damaged or not trained to its end; errors of the file system.
 pub fn pack(run: &Path, archive: &Path) -> Result<(), Error> {
     check_complete(run)?;
+    let _lock = RunLock::take(run)?;
+    let config = RunDir::at(run).config()?;
+    if config.ensemble.is_some() {
+        candidates::finish(run, &inner(run, &config)?)?;
+    }
     let folder = run.canonicalize().map_err(Error::io(run))?;
     let root = PathBuf::from(name(&folder));
     let files = files_of(&folder, Path::new(""))?;

@@ -81,6 +81,11 @@ pub(crate) fn replace_all(
     written.and(settled)
 }
 
+/// Ends a replacement of which a killed process has written all new candidates.
+pub(crate) fn finish(ensemble: &Path, members: &[PathBuf]) -> Result<(), Error> {
+    if ensemble.join(SWITCH).exists() { settle(ensemble, members) } else { Ok(()) }
+}
+
 /// Ends a replacement that a killed process has begun, or undoes it.
 pub(crate) fn settle(ensemble: &Path, members: &[PathBuf]) -> Result<(), Error> {
     let switch = ensemble.join(SWITCH);

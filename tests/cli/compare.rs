@@ -245,6 +245,12 @@ fn a_sweep_ends_at_a_budget_of_time_or_where_nothing_is_gained() {
         assert!(runs.len() == 1 && runs[0]["value"].is_null(), "{found}");
         assert!(runs[0]["failure"].as_str().unwrap().contains("of a budget of"), "{found}");
     }
+    // nor in one that has another value and more time
+    let more = ["sweep", "small.toml", "--grid", "sketch.size=10", "--out", "late", "--json"];
+    let found = json(&sandbox.succeed(&more));
+    let runs = found["runs"].as_array().unwrap();
+    let late = runs.iter().find(|run| run["setting"][0] == "20").unwrap();
+    assert!(late["value"].is_null() && !late["failure"].is_null(), "{found}");
     let wrong = ["sweep", "small.toml", "--grid", "sketch.size=3", "--budget", "0"];
     sandbox.fail(&wrong, 2, &["--budget", "above 0"]);
 }

@@ -121,12 +121,10 @@ impl Candidates {
         let missing: MissingGold = table("missing", missing)?;
         work(py, || {
             let queries = Queries::named(&names, dim, &values).about(PREDICTIONS)?;
-            let lists = lists.map(|lists| self.lists(&lists)).transpose()?;
+            let lists = lists.map(|lists| lists_of(&self.inner, &lists)).transpose()?;
             let pool = lists.as_ref().map_or(Pool::Shared, Pool::PerQuery);
             let model = Ensemble::one(queries, &self.inner, None).about(PREDICTIONS)?;
-            let gold = model.gold(pool, &gold, missing).about("gold")?;
-            let ranks = model.rank(pool, &Combination::default(), &gold).about(PREDICTIONS)?;
-            Ranks::new(&model, pool, ranks)
+            Ranks::of_golds(&model, pool, &gold, missing)
         })
     }
 
@@ -237,22 +235,25 @@ impl Candidates {
         let duplicates = inner.duplicates();
         Self { inner, normalised, dim, duplicates }
     }
+}
 
-    /// Lists of ids, one a query.
-    fn lists(&self, lists: &[Vec<String>]) -> Result<PerQuery, Failure> {
-        let mut indices = Vec::with_capacity(lists.len());
-        for (query, list) in lists.iter().enumerate() {
-            let index = |id: &String| match self.inner.find(id) {
-                Some(index) => Ok(index as u32),
-                None => {
-                    let found = format!("the list of query {query} has {id:?}");
-                    Err(Failure::argument("lists", found + ", which is not a candidate"))
-                }
-            };
-            indices.push(list.iter().map(index).collect::<Result<Vec<_>, Failure>>()?);
-        }
-        PerQuery::new(&indices, &self.inner).about("lists")
+/// Lists of ids of candidates, one a query.
+pub fn lists_of(
+    candidates: &dsokr_decode::Candidates,
+    lists: &[Vec<String>],
+) -> Result<PerQuery, Failure> {
+    let mut indices = Vec::with_capacity(lists.len());
+    for (query, list) in lists.iter().enumerate() {
+        let index = |id: &String| match candidates.find(id) {
+            Some(index) => Ok(index as u32),
+            None => {
+                let found = format!("the list of query {query} has {id:?}");
+                Err(Failure::argument("lists", found + ", which is not a candidate"))
+            }
+        };
+        indices.push(list.iter().map(index).collect::<Result<Vec<_>, Failure>>()?);
     }
+    PerQuery::new(&indices, candidates).about("lists")
 }
 
 /// Ranks of the gold candidates under several models of the same queries and candidates.

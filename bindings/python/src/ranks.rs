@@ -1,6 +1,6 @@
 //! Ranks, and metrics of them.
 
-use dsokr_decode::{Ensemble, Metrics, Pool, Rank, bootstrap, report};
+use dsokr_decode::{Combination, Ensemble, Metrics, MissingGold, Pool, Rank, bootstrap, report};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use rayon::prelude::*;
@@ -25,6 +25,18 @@ impl Ranks {
     pub fn new(ensemble: &Ensemble, pool: Pool, ranks: Vec<Option<Rank>>) -> Result<Self, Failure> {
         let Metrics { candidates, duplicate_candidates, .. } = ensemble.metrics(pool, &ranks)?;
         Ok(Self { ranks, candidates, duplicates: duplicate_candidates })
+    }
+
+    /// The ranks of gold candidates, by id, that a model gives.
+    pub fn of_golds(
+        model: &Ensemble,
+        pool: Pool,
+        gold: &[String],
+        missing: MissingGold,
+    ) -> Result<Self, Failure> {
+        let gold = model.gold(pool, gold, missing).about("gold")?;
+        let ranks = model.rank(pool, &Combination::default(), &gold)?;
+        Self::new(model, pool, ranks)
     }
 
     /// A number of each rank.

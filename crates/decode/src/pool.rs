@@ -5,6 +5,7 @@ use std::fmt::{self, Arguments, Formatter};
 use std::io::{BufRead, BufReader};
 use std::mem::replace;
 use std::path::Path;
+use std::str::FromStr;
 use std::sync::Arc;
 
 use dsokr_core::Error;
@@ -26,6 +27,18 @@ pub enum MissingGold {
     Error,
     /// Count the query with rank ∞: nothing to the reciprocal rank and to the hits.
     RankInfinity,
+}
+
+impl FromStr for MissingGold {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "error" => Ok(Self::Error),
+            "rank-infinity" => Ok(Self::RankInfinity),
+            other => Err(format!("{other:?} is neither \"error\" nor \"rank-infinity\"")),
+        }
+    }
 }
 
 /// The candidates that a query is ranked against.

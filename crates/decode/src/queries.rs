@@ -124,6 +124,11 @@ impl<'a> Queries<'a> {
         self.texts?.get(query).map(String::as_str).filter(|text| !text.is_empty())
     }
 
+    /// Returns the texts of the queries, where they have some.
+    pub(crate) fn texts(&self) -> Option<&'a [String]> {
+        self.texts
+    }
+
     /// Returns ids of the queries, where they have some.
     pub(crate) fn names(&self) -> Option<&'a [String]> {
         self.names

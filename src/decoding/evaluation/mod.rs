@@ -58,6 +58,8 @@ pub(crate) struct Models<'a> {
     pub processes: Processes,
     /// Searches molecules beyond the candidates, which are shown next to the first candidates.
     pub search: Option<&'a BeyondSearch>,
+    /// How queries are ranked whose right output is no candidate; by default as the configuration of the first model says.
+    pub missing_gold: Option<MissingGold>,
     /// Whether the MCES distances of the first candidates are measured.
     pub mces: bool,
     /// Whether the scores of all labels or classes are computed, for metrics of them; it ranks the candidates once more.
@@ -85,6 +87,7 @@ impl<'a> Models<'a> {
             shards: None,
             processes: Processes::default(),
             search,
+            missing_gold: None,
             mces: false,
             label_scores: true,
         }
@@ -269,7 +272,7 @@ impl<'a> Models<'a> {
         if split.foreign && split.truth.is_some() {
             MissingGold::RankInfinity
         } else {
-            self.decoder().config.evaluation.missing_gold
+            self.missing_gold.unwrap_or(self.decoder().config.evaluation.missing_gold)
         }
     }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use dsokr_core::Argument;
-use dsokr_data::config::FoldConfig;
+use dsokr_data::config::{FoldConfig, SplitsConfig};
 
 use super::table::{TABLE, stored};
 use super::{Axis, AxisValues, FOLD_SEED, HELD, SweepRun, folder};
@@ -52,7 +52,7 @@ impl CrossValidation {
         let mut shared =
             vec![Override::new("data.fold", fold), Override::new("evaluation.split", split)];
         // members of an ensemble divide the same rows, whatever their seeds
-        if base.data.facts().splits.is_some_and(|splits| splits.seed.is_none()) {
+        if base.data.facts().splits.is_some_and(SplitsConfig::are_drawn_by_configuration) {
             shared.push(Override::new("data.splits.seed", base.seed));
         }
         let axis = |key: &str, values: Vec<String>| Axis {

@@ -130,8 +130,9 @@ impl SweepRequest<'_> {
                 return Err(Error::run(path.join(TABLE), message));
             }
             let report = match (RunDir::at(&out).report()?, failure) {
-                (Some(report), _) => Ok(report),
-                (None, Some(failure)) => Err(failure),
+                // a run beyond the budget of time has a report, and failed
+                (_, Some(failure)) => Err(failure),
+                (Some(report), None) => Ok(report),
                 (None, None) => continue,
             };
             let setting = with_keys(&setting, keys, &config)?;

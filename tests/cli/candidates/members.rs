@@ -25,6 +25,13 @@ fn replacement_is_of_all_members(sandbox: &Sandbox, files: &[String; 2], old: &[
     assert_eq!(counts(), [80, 80]);
     fs::rename(&next[0], &files[0]).unwrap();
     assert_eq!(counts(), [80, 80]);
+    // an archive has the new candidates of all members
+    sandbox.succeed(&["export", "part", "--archive", "part.tar.zst"]);
+    assert!(!next[1].exists() && !switch.exists());
+    assert_eq!(counts(), [80, 80]);
+    fs::write(&files[1], &old[1]).unwrap();
+    fs::write(&next[1], &new[1]).unwrap();
+    fs::write(&switch, "").unwrap();
     // the next one that adds ends the replacement, and then finds its candidates to be there
     sandbox.fail(&["candidates", "add", "part", "new.tsv"], 2, &["is that of candidate"]);
     assert!(!next[1].exists() && !switch.exists());

@@ -129,7 +129,45 @@ fn ids_of_other_molecules_name_no_right_outputs() {
     // a molecule that is no candidate, with the id of one
     sandbox.write("new.csv", "Key,description,smiles\n7,\"a noble gas\",[Xe]\n");
     let new = ["evaluate", "runs/keys", "--queries", "new.csv"];
-    sandbox.fail(&new, 2, &["1 of 1 outputs are no candidates", "\"[Xe]\" with the id \"7\""]);
+    let message =
+        ["1 of 1 outputs are no candidates", "\"[Xe]\" with the id \"7\"", "--missing-gold"];
+    sandbox.fail(&new, 2, &message);
+    let half = format!("{}200,\"a noble gas\",[Xe]\n", table(&pairs[..1]));
+    sandbox.write("half.csv", &half);
+    let half =
+        ["evaluate", "runs/keys", "--queries", "half.csv", "--missing-gold", "rank-infinity"];
+    let report = json(&sandbox.succeed(&[&half[..], &["--json"]].concat()));
+    assert_eq!((number(&report, "queries"), number(&report, "missing_gold")), (2.0, 1.0));
+    assert!(number(&report, "mrr") <= 0.5, "{report}");
+}
+
+/// Splits that the seed draws are those of all members of an ensemble.
+#[test]
+fn members_with_other_seeds_learn_from_the_same_rows() {
+    let mut table = "description,smiles\n".to_owned();
+    for pair in pairs(150) {
+        writeln!(table, "\"{}\",{}", pair.text, pair.smiles).unwrap();
+    }
+    let sandbox = Sandbox::new();
+    let stranger = Stranger {
+        file: "pairs.csv",
+        content: table.into_bytes(),
+        arguments: &[],
+        columns: ["description", "smiles"],
+        holds: "SMILES",
+        skipped: 0,
+        floor: ("mrr", Bound::AtLeast(0.05)),
+    };
+    stranger.trains(&sandbox);
+    let seeds = ["train", "pairs.toml", "--set", "ensemble.seeds=2", "--out", "both", "--json"];
+    let both = number(&json(&sandbox.succeed(&seeds)), "mrr");
+    let report = json(&sandbox.succeed(&["evaluate", "both", "--json"]));
+    let members = report["members"].as_array().unwrap();
+    assert!(members.iter().all(|member| number(member, "mrr") < 1.5 * both), "{report}");
+    // runs with splits of their own have no query in common
+    sandbox.succeed(&["train", "pairs.toml", "--set", "seed=1", "--out", "other"]);
+    let runs = ["evaluate", "runs/pairs", "other"];
+    sandbox.fail(&runs, 2, &["the queries of the member", "data.splits.seed"]);
 }
 
 /// Numbers of new molecules, whose ids are those of no candidate, are compared as what they are.

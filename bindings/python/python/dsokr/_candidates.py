@@ -85,18 +85,13 @@ class Candidates:
         """
         matrix = self._predictions(Z)
         names = range(len(matrix)) if queries is None else queries
-        if missing not in _MISSING:
-            raise ConfigError(f"missing: {missing!r}, allowed: {', '.join(map(repr, _MISSING))}")
-        own = None
-        if lists is not None:
-            own = [texts(ids, f"lists[{at}]") for at, ids in enumerate(lists)]
         return Ranks(
             self._inner.rank(
                 matrix,
                 texts(gold, "gold", len(matrix)),
                 texts(names, "queries", len(matrix)),
-                f'"{missing}"',
-                own,
+                missing_rule(missing),
+                lists_of_ids(lists),
             )
         )
 
@@ -221,6 +216,20 @@ def _names(
     return id_texts, label_texts, further
 
 
+def missing_rule(missing: str) -> str:
+    """How a gold candidate that is missing is ranked, as JSON."""
+    if missing not in _MISSING:
+        raise ConfigError(f"missing: {missing!r}, allowed: {', '.join(map(repr, _MISSING))}")
+    return f'"{missing}"'
+
+
+def lists_of_ids(lists: Sequence[Iterable[Any]] | None) -> list[list[str]] | None:
+    """The candidates of each query, by id; None where all queries share all candidates."""
+    if lists is None:
+        return None
+    return [texts(ids, f"lists[{at}]") for at, ids in enumerate(lists)]
+
+
 def rank_ensemble(
     members: Sequence[tuple[Candidates, Any]],
     gold: Iterable[Any],
@@ -234,12 +243,11 @@ def rank_ensemble(
     "reciprocal-rank", or a dict such as ``{"name": "mean", "weights": [0.75, 0.25], "standardise": True}``. Scores of
     kernels that are not normalised are combined only standardised, or as ranks.
     """
-    if missing not in _MISSING:
-        raise ConfigError(f"missing: {missing!r}, allowed: {', '.join(map(repr, _MISSING))}")
+    rule_of_missing = missing_rule(missing)
     pairs = []
     for at, member in enumerate(members):
         if not (isinstance(member, tuple) and len(member) == 2 and isinstance(member[0], Candidates)):
             raise ConfigError(f"members[{at}]: {type(member).__name__}, expected (Candidates, predictions)")
         pairs.append((member[0]._inner, member[0]._predictions(member[1])))
-    ranks = _dsokr.rank_ensemble(pairs, texts(gold, "gold"), to_json(rule, "rule"), f'"{missing}"')
+    ranks = _dsokr.rank_ensemble(pairs, texts(gold, "gold"), to_json(rule, "rule"), rule_of_missing)
     return Ranks(ranks)

@@ -434,7 +434,7 @@ class Runs:
         """
         Coordinates of texts or rows that the first member predicts; with `scaled` as they are scored.
         """
-    def evaluate(self, /, split: str | None, queries: str | PathLike[str] | None, query_id: str | None, filter_known: bool, candidates: str | None, least_candidates: SupportsIndex | None, mces: bool, data: str | PathLike[str] | None, coordinates: NDArray[float32] | None) -> Evaluation:
+    def evaluate(self, /, split: str | None, queries: str | PathLike[str] | None, query_id: str | None, filter_known: bool, candidates: str | None, least_candidates: SupportsIndex | None, missing_gold: str | None, mces: bool, data: str | PathLike[str] | None, coordinates: NDArray[float32] | None) -> Evaluation:
         """
         Ranks the queries of a split or a file, with the coordinates that are given or predicted ones.
         """
@@ -443,6 +443,11 @@ class Runs:
         """
         Reads run directories; `rule` is a table of a configuration as JSON. With `fit_weights` the
         weights are fitted on the validation split. `beyond` are settings of a search as JSON.
+        """
+    def rank(self, /, queries: Rows | SupportsGetItem[int, str], gold: SupportsGetItem[int, str], names: SupportsGetItem[int, str], missing: str, lists: SupportsGetItem[int, SupportsGetItem[int, str]] | None) -> Ranks:
+        """
+        Ranks of the gold candidates, by id, for texts or rows under the first member with its reranker, among all candidates or
+        the lists of ids of each query.
         """
     def score(self, /, texts: SupportsGetItem[int, str], molecules: SupportsGetItem[int, str], skip: bool) -> list[float]:
         """

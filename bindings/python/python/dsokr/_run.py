@@ -17,7 +17,7 @@ import numpy as np
 
 from . import _dsokr
 from ._basis import Basis
-from ._candidates import Candidates
+from ._candidates import Candidates, lists_of_ids, missing_rule
 from ._errors import ConfigError, FileError, file_error
 from ._evaluation import Evaluation
 from ._event import Event
@@ -26,8 +26,8 @@ from ._module import Encoder, as_encoder
 from ._pairs import Cell, lines, paired
 from ._progress import LOGGER, shown
 from ._dsokr import Rows
-from ._rows import as_matrix, as_rows, is_missing, listed, whole
-from ._tables import Device, Rule, Split, to_json, to_toml
+from ._rows import as_matrix, as_rows, is_missing, listed, texts, whole
+from ._tables import Device, Missing, Rule, Split, to_json, to_toml
 from .metrics import Ranks
 
 PathLike = str | os.PathLike[str]
@@ -267,7 +267,8 @@ class _Runs:
 
         With ``coverage``, such as 0.9, in their place the smallest set that holds a right output with this probability;
         ``calibration`` says what it is calibrated on. The ``candidates`` of each spectrum are those with the precursor's
-        mass, ``mass:PPM``, or of the formula that it names, ``formula``; default: all.
+        mass, ``mass:PPM``, of the formula that it names, ``formula``, or ``all``; default: ``mass:10`` where candidates are
+        molecules, else all.
 
         ``filter`` leaves only candidates for which an expression holds, such as ``'price < 10 and group = "ester"'``: it
         compares columns of the candidates, and of molecules mass, formula, group and similarity("SMILES"). Ranks stay
@@ -317,6 +318,7 @@ class _Runs:
         filter_known: bool = False,
         candidates: PathLike | None = None,
         least_candidates: int | None = None,
+        missing_gold: Missing | None = None,
         mces: bool = False,
         data: PathLike | None = None,
         coordinates: Any = None,
@@ -327,9 +329,11 @@ class _Runs:
         the rows of a file ``queries``, whose column ``query_id`` names queries that have several right outputs. With
         ``filter_known`` those outputs that training pairs give a query do not compete. ``candidates`` is a file of
         lists, one a query; ``"queries"``, the right outputs of all queries; ``"sample:N"``, the right output and N others; or
-        for spectra ``"mass:PPM"`` or ``"formula"``. Queries with fewer than ``least_candidates`` are left out. With ``mces`` the metrics have MCES at 1 of molecules, as MassSpecGym measures it. ``coordinates``
-        (queries, p) stand in the place of the model's own predictions. ``data`` is the data root (default: that of the
-        training).
+        for spectra ``"mass:PPM"`` or ``"formula"``. Queries with fewer than ``least_candidates`` are left out. With
+        ``missing_gold="rank-infinity"`` a query whose right output is no candidate counts as not found, and with "error" it is an
+        error (default: evaluation.missing_gold of the configuration). With ``mces`` the metrics have MCES at 1 of molecules, as
+        MassSpecGym measures it. ``coordinates`` (queries, p) stand in the place of the predictions of a model. ``data`` is
+        the data root (default: that of the training).
         """
         if split is not None and queries is not None:
             raise ConfigError("split: given with queries, allowed: one of them")
@@ -341,6 +345,7 @@ class _Runs:
                 bool(filter_known),
                 None if candidates is None else os.fspath(candidates),
                 None if least_candidates is None else int(least_candidates),
+                missing_gold,
                 bool(mces),
                 None if data is None else Path(data),
                 None if coordinates is None else as_matrix(coordinates, "coordinates"),
@@ -394,12 +399,22 @@ class Model(_Runs):
         found = self._inner.embed(_queries(queries), False)
         return found[0] if isinstance(queries, str) else found
 
-    def rank(self, queries: Iterable[str] | Any, gold: Iterable[Any], **options: Any) -> Ranks:
-        """Ranks the gold candidates of texts, or of rows where the model reads vectors.
-
-        ``options`` are those of ``Candidates.rank``.
+    def rank(
+        self,
+        queries: Iterable[str] | Any,
+        gold: Iterable[Any],
+        *,
+        lists: Sequence[Iterable[Any]] | None = None,
+        missing: Missing = "error",
+    ) -> Ranks:
+        """Ranks the gold candidate, by id, of each text, or of each row where the model reads vectors; scores are those of
+        ``search``, with the reranker of the model. ``lists`` and ``missing`` are those of ``Candidates.rank``.
         """
-        return self.candidates.rank(self._inner.embed(_queries(queries), True), gold, **options)
+        given = _queries(queries)
+        names = [str(at) for at in range(len(given))]
+        return Ranks(
+            self._inner.rank(given, texts(gold, "gold", len(given)), names, missing_rule(missing), lists_of_ids(lists))
+        )
 
     @property
     def basis(self) -> Basis:

@@ -6,7 +6,7 @@ use dsokr::config::{BeyondConfig, Config};
 use dsokr::core::{Argument, Processes};
 use dsokr::data::config::OnBadRow;
 use dsokr::data::{Inputs, Split, SplitName};
-use dsokr::decode::{CandidateBlocks, Combination};
+use dsokr::decode::{CandidateBlocks, Combination, Ensemble, MissingGold, Pool};
 use dsokr::run::{CandidateSets, Member, QueryRequest, Run};
 use dsokr::{CandidateRule, Error, Filter};
 use pyo3::prelude::*;
@@ -14,8 +14,9 @@ use pyo3::prelude::*;
 use super::module::ModuleConfig;
 use super::{Evaluation, processor};
 use crate::arrays::{Matrix, MatrixView, matrix, numbers};
-use crate::candidates::Candidates;
+use crate::candidates::{Candidates, lists_of};
 use crate::errors::{Failure, json, table};
+use crate::ranks::Ranks;
 use crate::rows::Rows;
 use crate::work::{work, work_apart};
 
@@ -50,6 +51,18 @@ impl Runs {
         f: impl FnOnce() -> Result<T, E> + Send,
     ) -> PyResult<T> {
         if self.calls_python { work_apart(py, f) } else { work(py, f) }
+    }
+
+    /// Coordinates of texts or rows that the first member predicts; with `scaled` as they are scored.
+    fn coordinates(&self, queries: &Queries, scaled: bool) -> Result<Vec<f32>, Error> {
+        let run = &self.inner.members()[0];
+        let dim = run.candidates.dim();
+        let mut all = Vec::with_capacity(queries.len() * dim);
+        for start in (0..queries.len()).step_by(BATCH) {
+            let split = queries.read(run, start..queries.len().min(start + BATCH))?;
+            all.extend(run.coordinates(&split)?);
+        }
+        if scaled { run.config.decoding.scaled(&all, dim) } else { Ok(all) }
     }
 
     /// Sets of candidates with this coverage.
@@ -135,22 +148,41 @@ impl Runs {
         queries: Queries,
         scaled: bool,
     ) -> PyResult<Matrix<'py, f32>> {
+        let dim = self.inner.members()[0].candidates.dim();
+        let coordinates = self.work(py, || self.coordinates(&queries, scaled))?;
+        matrix(py, coordinates, queries.len(), dim)
+    }
+
+    /// Ranks of the gold candidates, by id, for texts or rows under the first member with its reranker, among all candidates or
+    /// the lists of ids of each query.
+    fn rank(
+        &self,
+        py: Python,
+        queries: Queries,
+        gold: Vec<String>,
+        names: Vec<String>,
+        missing: &str,
+        lists: Option<Vec<Vec<String>>>,
+    ) -> PyResult<Ranks> {
+        let missing: MissingGold = table("missing", missing)?;
         let run = &self.inner.members()[0];
-        let dim = run.candidates.dim();
-        let coordinates = self.work(py, || {
-            let mut all = Vec::with_capacity(queries.len() * dim);
-            for start in (0..queries.len()).step_by(BATCH) {
-                let split = queries.read(run, start..queries.len().min(start + BATCH))?;
-                all.extend(run.coordinates(&split)?);
-            }
-            if scaled { run.config.decoding.scaled(&all, dim) } else { Ok(all) }
-        });
-        matrix(py, coordinates?, queries.len(), dim)
+        self.work(py, || {
+            let z = self.coordinates(&queries, true)?;
+            let decoded = dsokr::decode::Queries::named(&names, run.candidates.dim(), &z)?;
+            let decoded = match &queries {
+                Queries::Texts(texts) => decoded.with_texts(texts)?,
+                Queries::Rows(_) => decoded,
+            };
+            let lists = lists.map(|lists| lists_of(&run.candidates, &lists)).transpose()?;
+            let pool = lists.as_ref().map_or(Pool::Shared, Pool::PerQuery);
+            let model = Ensemble::one(decoded, &run.candidates, run.reranker.as_ref())?;
+            Ranks::of_golds(&model, pool, &gold, missing)
+        })
     }
 
     /// The calibration of sets of candidates with a coverage, as JSON.
     fn calibration(&self, py: Python, coverage: f64, candidates: Option<&str>) -> PyResult<String> {
-        let among = rule(candidates)?;
+        let among = self.inner.rule_of_search(rule(candidates)?.as_ref());
         json(&self.work(py, || self.sets(coverage, among.as_ref()))?.calibration)
     }
 
@@ -231,6 +263,7 @@ impl Runs {
         filter_known: bool,
         candidates: Option<String>,
         least_candidates: Option<usize>,
+        missing_gold: Option<&str>,
         mces: bool,
         data: Option<PathBuf>,
         coordinates: Option<MatrixView<f32>>,
@@ -238,6 +271,9 @@ impl Runs {
         let split = split.map(str::parse).transpose().map_err(Failure::from)?;
         let candidates = candidates.map(|rule| rule.parse()).transpose();
         let candidates = candidates.map_err(Failure::from)?;
+        let missing_gold = missing_gold.map(str::parse).transpose();
+        let missing_gold =
+            missing_gold.map_err(|message: String| Failure::argument("missing_gold", message))?;
         let request = QueryRequest {
             file: queries,
             split,
@@ -245,9 +281,16 @@ impl Runs {
             filter_known,
             candidates,
             least_candidates,
+            missing_gold,
             mces,
             data,
         };
+        let members = self.inner.members().len();
+        if coordinates.is_some() && members > 1 {
+            let found = format!("given, for {members} members");
+            let error = Error::value("coordinates", found, "a run of one model");
+            return Err(Failure::from(error).into());
+        }
         let given = coordinates.as_ref().map(|given| numbers(given, "coordinates")).transpose()?;
         self.work(py, || {
             let queries = request.predict(&Processes::default(), &self.inner, |run, split| {

@@ -108,6 +108,12 @@ pub enum RowOrder {
 }
 
 impl SplitsConfig {
+    /// Returns whether the seed of the configuration draws the splits: they have no seed of their own, and neither the file's
+    /// order nor a column decides.
+    pub fn are_drawn_by_configuration(&self) -> bool {
+        self.seed.is_none() && self.order == RowOrder::Drawn && self.column.is_none()
+    }
+
     /// Returns the rule of the groups.
     pub(crate) fn rule(&self) -> Option<GroupRule<'_>> {
         self.group.as_deref().map(GroupRule::named)

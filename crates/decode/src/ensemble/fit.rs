@@ -1,6 +1,5 @@
 use dsokr_core::Error;
 
-use super::member::Member;
 use super::rivals::Rivals;
 use super::rule::Combiner;
 use super::whole::Sweep;
@@ -99,15 +98,18 @@ pub fn fit_weights(
     let with = |weights: &[f64]| Combiner::sum(combiner.values, count, Some(weights));
     // queries whose rivals are not all kept are ranked among all candidates
     let hard = &rivals.incomplete;
-    let rows =
-        |member: &Member| hard.iter().flat_map(|&at| member.queries.row(at)).copied().collect();
-    let rows: Vec<Vec<f32>> = models.members.iter().map(rows).collect();
+    let chosen: Vec<SelectedQueries> =
+        models.members.iter().map(|member| SelectedQueries::new(&member.queries, hard)).collect();
     let mut members = models.members.clone();
-    for (member, rows) in members.iter_mut().zip(&rows) {
-        member.queries = Queries::new(member.queries.dim(), rows)?;
+    for (member, chosen) in members.iter_mut().zip(&chosen) {
+        member.queries = chosen.queries()?;
     }
-    let hardest = (!hard.is_empty()).then(|| Ensemble::new(members)).transpose()?;
-    let hardest = hardest.map(|hardest| hardest.shared_by(&ensemble.processes));
+    let hardest = if hard.is_empty() {
+        None
+    } else {
+        let hardest = Ensemble::new(members)?.with_rerankers(models.rerankers.clone())?;
+        Some(hardest.shared_by(&ensemble.processes))
+    };
     let hard_gold: Vec<_> = hard.iter().map(|&query| gold[query]).collect();
     let lists = match pool {
         Pool::Shared => None,
@@ -148,6 +150,37 @@ pub fn fit_weights(
         (weights, listed, mrr) = taken;
     }
     Ok(FittedWeights { weights, mrr })
+}
+
+/// Some of a member's queries.
+struct SelectedQueries {
+    dim: usize,
+    rows: Vec<f32>,
+    names: Option<Vec<String>>,
+    texts: Option<Vec<String>>,
+}
+
+impl SelectedQueries {
+    fn new(queries: &Queries, places: &[usize]) -> Self {
+        let select = |values: &[String]| places.iter().map(|&at| values[at].clone()).collect();
+        Self {
+            dim: queries.dim(),
+            rows: places.iter().flat_map(|&at| queries.row(at)).copied().collect(),
+            names: queries.names().map(select),
+            texts: queries.texts().map(select),
+        }
+    }
+
+    fn queries(&self) -> Result<Queries<'_>, Error> {
+        let queries = match &self.names {
+            Some(names) => Queries::named(names, self.dim, &self.rows)?,
+            None => Queries::new(self.dim, &self.rows)?,
+        };
+        match &self.texts {
+            Some(texts) => queries.with_texts(texts),
+            None => Ok(queries),
+        }
+    }
 }
 
 /// Returns weights that differ in one member's, the others scaled.

@@ -2,8 +2,8 @@
 
 use crate::common::{Set, golds, real_queries};
 use dsokr_decode::{
-    CandidateBlocks, Candidates, Combination, Ensemble, Neighbourhood, PerQuery, Pool, Queries,
-    Reranker, RerankerExamples, RerankerFeatures,
+    CandidateBlocks, Candidates, Combination, Ensemble, Metrics, Neighbourhood, PerQuery, Pool,
+    Queries, Reranker, RerankerExamples, RerankerFeatures, fit_weights,
 };
 
 use super::models::Models;
@@ -67,6 +67,11 @@ fn a_reranker_orders_a_member_as_it_orders_the_candidates_alone() {
             assert_eq!(ranks, alone, "{standardise}");
             let both = ensemble.decode(pool, &mean(vec![0.9, 0.1]), &gold, 1).unwrap();
             assert!(both.iter().zip(&alone).any(|(both, alone)| both.rank != *alone));
+            // weights are fitted to the scores after the reranker, also where few rivals are kept
+            let rule = Combination::Mean { weights: None, standardise };
+            let fitted = fit_weights(&ensemble, pool, &rule, &gold, 0).unwrap();
+            let ranks = ensemble.rank(pool, &mean(fitted.weights), &gold).unwrap();
+            assert_eq!(fitted.mrr, Metrics::from_ranks(&ranks, count, 0).unwrap().mrr());
         }
     }
 }
