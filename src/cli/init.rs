@@ -9,7 +9,7 @@ use crate::cli::output::{print, print_json};
 use crate::error::{Error, ensure};
 use crate::metrics::table::Table;
 use crate::studies::init::{
-    Choices, Column, ColumnKind, Joined, SpectraSurvey, StatedKind, Survey, join,
+    Choices, Column, ColumnKind, Division, Joined, SpectraSurvey, StatedKind, Survey, join,
 };
 
 /// Looks at a table and writes a configuration that trains on it.
@@ -29,8 +29,8 @@ pub struct Arguments {
     /// The column of the outputs; default: found out. Can be given several times, for columns of numbers.
     #[arg(long = "output", value_name = "COLUMN")]
     outputs: Vec<String>,
-    /// What a column holds, where what is found out is wrong: smiles, numbers, labels, classes, rankings, texts, ids or nothing, as
-    /// in formula=texts. Can be given several times.
+    /// What a column holds, where what is found out is wrong: smiles, numbers, vectors, labels, classes, rankings, texts, ids or
+    /// nothing, as in formula=texts. Can be given several times.
     #[arg(long = "as", value_name = "COLUMN=KIND")]
     kinds: Vec<StatedKind>,
     /// The first line is a row, not the names of the columns, which are then column_1, column_2 and so on; default: found out.
@@ -139,20 +139,38 @@ fn facts(survey: &Survey, config: &Path) -> Value {
 
 /// What is known of a table, and how to go on, as text.
 fn summary(table: &Path, survey: &Survey, config: &Path) -> String {
-    let [validation, test] = survey.held_out();
     let name = config.file_stem().unwrap_or_default().to_string_lossy();
+    let table = table.display();
+    let ask = if survey.reads_vectors() {
+        format!("predict runs/{name} {table}")
+    } else {
+        format!("search runs/{name} {:?}", shortened(&survey.input.example, 80))
+    };
+    let config = config.display();
     format!(
-        "{}: {} rows\n\n{}{}\nwrote {}: {} training, {validation} validation and {test} test pairs\n\n\
-         next:\n  dsokr train {}\n  dsokr search runs/{name} {:?}\n",
-        table.display(),
+        "{table}: {} rows\n\n{}{}\nwrote {config}: {}\n\nnext:\n  dsokr train {config}\n  dsokr {ask}\n",
         survey.rows,
         columns(survey),
         remarks(survey),
-        config.display(),
-        survey.training(),
-        config.display(),
-        shortened(&survey.input.example, 80),
+        splits(survey),
     )
+}
+
+/// The sizes of the splits, or their files.
+fn splits(survey: &Survey) -> String {
+    let [validation, test] = survey.held_out();
+    let Division { validation: validation_file, test: test_file, .. } = &survey.division;
+    let part = |count: usize, name: &str, file: &Option<String>| match file {
+        Some(file) => format!("the {name} pairs of {file}"),
+        None => format!("{count} {name} pairs"),
+    };
+    let training = survey.training();
+    if validation_file.is_none() && test_file.is_none() {
+        return format!("{training} training, {validation} validation and {test} test pairs");
+    }
+    let validation = part(validation, "validation", validation_file);
+    let test = part(test, "test", test_file);
+    format!("{training} training pairs, {validation} and {test}")
 }
 
 /// The configuration of a table whose absolute path is `whole`.

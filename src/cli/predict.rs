@@ -207,7 +207,8 @@ fn annotated(id: &str, spectrum: &Spectrum, answer: &Answer) -> Result<String, E
         let explanation = explainer.as_ref().and_then(|explainer| explainer.explain(&molecule));
         let explanation = explanation.unwrap_or_default();
         let largest = explainer.as_ref().map_or(1.0, PeakExplainer::largest_score);
-        let explained = explanation.score / largest;
+        // an empty sum is -0
+        let explained = explanation.score / largest + 0.0;
         let comments = [
             ("rank", hit.rank.to_string()),
             ("candidate", hit.id.clone()),

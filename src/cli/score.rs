@@ -1,9 +1,11 @@
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use dsokr_core::Argument;
 use dsokr_data::config::OnBadRow;
 use dsokr_data::table::{TextFormat, TextRow};
+use dsokr_molecule::Molecule;
 use dsokr_nn::Processor;
+use rayon::prelude::*;
 use serde::Serialize;
 
 use crate::cli::arguments::{Combine, InputFormat, LineFormat, open_texts};
@@ -103,6 +105,9 @@ pub fn run(arguments: &Arguments) -> Result<(), Error> {
         }
         let texts: Vec<&str> = rows.iter().map(|row| row.text.as_str()).collect();
         let smiles: Vec<&str> = rows.iter().map(|row| row.id.as_str()).collect();
+        if on_bad_row != OnBadRow::Skip {
+            check_molecules(file, &rows)?;
+        }
         let scores = run.score(&texts, &smiles, on_bad_row)?;
         for (TextRow { text, id, .. }, score) in rows.iter().zip(scores) {
             out += &Scored { query: text, molecule: id, score }.line(arguments.format)?;
@@ -110,5 +115,17 @@ pub fn run(arguments: &Arguments) -> Result<(), Error> {
         if !print_part(&std::mem::take(&mut out))? {
             return Ok(());
         }
+    }
+}
+
+/// Refuses rows with a molecule that cannot be read, and says where the first one is.
+fn check_molecules(file: &Path, rows: &[TextRow]) -> Result<(), Error> {
+    let reason = |row: &TextRow| Some((row, Molecule::parse(&row.id).err()?));
+    match rows.par_iter().find_map_first(reason) {
+        Some((row, reason)) => {
+            let message = format!("the molecule {:?}: {reason}", row.id);
+            Err(dsokr_core::Error::at_line(file, row.line, message).into())
+        }
+        None => Ok(()),
     }
 }

@@ -40,7 +40,7 @@ impl Run {
     /// all call this, rank the candidates together.
     ///
     /// # Errors
-    /// Errors of `read`; `top` above the number of candidates; inputs that a member does not read; as
+    /// Errors of `read`; a `top` of 0; inputs that a member does not read; as
     /// [`predict`](Self::predict).
     pub fn answer_queries(
         &self,
@@ -50,7 +50,8 @@ impl Run {
         wanted: Option<&Wanted>,
         top: usize,
     ) -> Result<Vec<Answer>, Error> {
-        check_top(top, self.candidates())?;
+        check_top(top)?;
+        let top = top.min(self.candidates());
         self.distinct(&self.predict(processes, read, among)?, 0..top, wanted.map(Wanted::each))
     }
 
@@ -273,13 +274,12 @@ fn quantiles_of(config: &Checked, predictions: &[Vec<f32>]) -> Vec<Vec<Quantile>
     z.chunks(levels.len()).map(|z| Quantile::all(levels, z)).collect()
 }
 
-/// Refuses more hits than there are candidates, and none.
-fn check_top(top: usize, candidates: usize) -> Result<(), Error> {
-    if (1..=candidates).contains(&top) {
+/// Refuses a search for no hits.
+fn check_top(top: usize) -> Result<(), Error> {
+    if top > 0 {
         Ok(())
     } else {
         let found = format_args!("the top {top} candidates were asked for");
-        let allowed = format_args!("1..={candidates}");
-        Err(dsokr_core::Error::out_of_range(found, allowed).into())
+        Err(dsokr_core::Error::out_of_range(found, "at least 1").into())
     }
 }

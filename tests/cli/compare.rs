@@ -129,6 +129,9 @@ fn a_sweep_over_seeds_has_means_and_deviations() {
     assert!(text.contains("| 1, 2, 3, 5 |") && !text.contains("best:"), "{text}");
     assert!(!text.contains(&table) && text == sweep("5", &[]), "{text}");
 
+    let chosen = ["sweep", "small.toml", "--grid", "sketch.size=10"];
+    sandbox.fail(&chosen, 2, &["evaluated on the test split", "on the validation split", "--out"]);
+
     let sizes = ["--grid", "encoder.hidden=[8, 2],[8]", "--out", "sizes"];
     let text = sweep("1,2", &sizes);
     assert!(text.contains("| [8, 2] | mrr | ") && text.contains("| 1, 2 |"), "{text}");
@@ -221,6 +224,10 @@ fn sweeps_try_all_settings_and_go_on_where_they_stopped() {
     let again = grid("3e-3", "sketch.size=20", &[]);
     sandbox.succeed(&again.iter().map(String::as_str).collect::<Vec<_>>());
     assert_eq!(sandbox.read("sweep/sweep.csv"), merged);
+    // a run that one under other keys repeats is listed once
+    let repeated = ["--grid", "training.epochs=2", "--grid", "seed=0"];
+    sandbox.succeed(&[&["sweep", "small.toml", "--out", "sweep"][..], &repeated].concat());
+    assert_eq!(sandbox.read("sweep/sweep.csv").lines().count(), 8);
 }
 
 #[test]

@@ -61,7 +61,8 @@ fn spectra(library: &Library, validation: f64, seed: u64, to: &Path) -> Result<(
         if part.is_empty() {
             return Err(Error::download(
                 path.display(),
-                "no spectra for it: the library is too small",
+                "no spectra for it: the library is too small, or its spectra do not name the adduct and an instrument with FT, \
+                 Orbitrap or TOF in its name",
             ));
         }
         library.write_spectra(&path, part)?;

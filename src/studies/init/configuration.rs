@@ -155,6 +155,9 @@ impl Survey {
             (Some(column), _) => {
                 ("a column names the split of each row", format!("column = {}", text(&column.name)))
             }
+            (None, _) if self.division.validation.is_some() && self.division.test.is_some() => {
+                ("all rows train", drawn)
+            }
             (None, None) => ("drawn by the seed; the rest trains", drawn),
             (None, Some(group)) => {
                 let rule = match group {
@@ -173,7 +176,7 @@ impl Survey {
     }
 
     /// Whether the inputs are numbers, one or several in each row.
-    fn reads_vectors(&self) -> bool {
+    pub fn reads_vectors(&self) -> bool {
         match &self.input.kind {
             ColumnKind::Vectors(_) => true,
             ColumnKind::Numbers(notation) => *notation == NumberNotation::default(),

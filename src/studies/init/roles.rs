@@ -102,6 +102,12 @@ fn missing(columns: &[Column], argument: &'static str, what: &str) -> Error {
             inchi.name
         );
     }
+    let are_numbers = |column: &&Column| matches!(column.kind, ColumnKind::Numbers(_));
+    let numbers = columns.iter().filter(are_numbers).count();
+    if argument == INPUT && numbers > 2 {
+        allowed += "; several columns of numbers are one vector by inputs = { column = \"FIRST..LAST\", numbers = true }, \
+                    which book/src/vectors.md describes";
+    }
     Error::value(Argument::new(argument), format!("no column of {what}"), allowed)
 }
 

@@ -7,6 +7,7 @@ use dsokr_data::SplitName;
 
 use super::seeds::SeedSpread;
 use super::{SEED, Setting, Sweep, SweepRequest, SweepRun, folder, repeats, with_keys};
+use crate::config::Checked;
 use crate::error::Error;
 use crate::metrics::metric::Metric;
 use crate::metrics::table::{Table, interval, places};
@@ -112,6 +113,10 @@ impl SweepRequest<'_> {
     ) -> Result<Vec<SweepRun>, Error> {
         let folders: Vec<PathBuf> =
             settings.iter().map(|setting| path.join(folder(setting))).collect();
+        let new: Vec<Checked> = settings
+            .iter()
+            .map(|setting| self.config_of(setting, split))
+            .collect::<Result<_, Error>>()?;
         let mut others = Vec::new();
         for SweepRun { setting, failure, seconds, path: run, .. } in before.runs {
             let setting: Setting = before.keys.iter().cloned().zip(setting).collect();
@@ -120,14 +125,26 @@ impl SweepRequest<'_> {
                 continue;
             }
             let config = self.config_of(&setting, split)?;
-            if RunDir::at(&out).config()? != config {
+            let stored = RunDir::at(&out).config()?;
+            if stored != config {
+                let stored_split = stored.evaluation.split;
+                let difference = if self.config_of(&setting, stored_split)? == stored {
+                    format!(
+                        "evaluated on the {stored_split} split, and this one is on the {split} split"
+                    )
+                } else {
+                    let file = out.join("config.toml");
+                    format!("of a different configuration, as {} says", file.display())
+                };
                 let message = format!(
-                    "the folder has a sweep of a different configuration, as {} says: choose a different one \
-                     with {}",
-                    out.join("config.toml").display(),
+                    "the folder has a sweep {difference}: choose a different one with {}",
                     Argument::new("out")
                 );
                 return Err(Error::run(path.join(TABLE), message));
+            }
+            // the same run under the keys of this sweep, or with a value in other words
+            if new.contains(&config) {
+                continue;
             }
             let report = match (RunDir::at(&out).report()?, failure) {
                 // a run beyond the budget of time has a report, and failed

@@ -135,7 +135,7 @@ fn a_table_is_scored_row_by_row_in_its_order() {
 
     sandbox.write("bad.csv", "description,smiles\nan acid,C1CC\nan acid,CCO\n");
     let score = ["score", "run", "bad.csv"];
-    sandbox.fail(&score, 2, &["C1CC"]);
+    sandbox.fail(&score, 2, &["bad.csv:2", "C1CC"]);
     let skipped = sandbox.succeed(&[&score[..], &["--on-bad-row", "skip"]].concat());
     let scores: Vec<_> = skipped.lines().map(|line| json(line)["score"].clone()).collect();
     assert!(scores[0].is_null() && scores[1].is_number(), "{scores:?}");

@@ -77,6 +77,10 @@ fn tables_without_ids_have_files_of_their_own_for_each_split() {
     };
     let (survey, report) = stranger.trains(&sandbox);
     assert_eq!((&survey["training"], &survey["test"]), (&100.into(), &0.into()));
+    let again = ["init", "train.csv", "--force", "--validation", "val.csv", "--test", "test.csv"];
+    let words =
+        "100 training pairs, the validation pairs of val.csv and the test pairs of test.csv";
+    assert!(sandbox.succeed(&again).contains(words));
     assert_eq!(number(&report, "queries"), 20.0);
     // rows of the test file are candidates already
     let evaluate =
