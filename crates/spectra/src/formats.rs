@@ -223,7 +223,7 @@ fn pairs(line: &str) -> Vec<String> {
 fn add_peak(record: &mut Record, at: usize, line: &str) -> Result<(), Wrong> {
     let words: Vec<&str> = line.split_ascii_whitespace().collect();
     let decimal_comma = |word: &str| word.trim_matches(',').contains(',');
-    if words.len() > 1 && decimal_comma(words[0]) && decimal_comma(words[1]) {
+    if words.len() > 1 && (decimal_comma(words[0]) || decimal_comma(words[1])) {
         let reason = format!("a peak {line:?} has commas in its numbers; write decimal points");
         return Err(record.wrong(at, &reason));
     }

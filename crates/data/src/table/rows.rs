@@ -218,8 +218,8 @@ impl<R: Read> Rows<R> {
         self.bad.log_all(&self.path, others, 0)
     }
 
-    /// Returns the names of all columns: of the header, or those keys of the first object that hold what a cell can
-    /// hold, or the fields of the first spectrum; and the other keys of the object.
+    /// Returns the names of all columns: of the header, or those keys of the objects that hold what a cell can hold, or
+    /// the fields of the first spectrum; and the other keys of the objects.
     pub(super) fn names(mut self) -> Result<[Vec<String>; 2], Error> {
         if let TextFormat::Spectra(format) = self.format {
             loop {
@@ -233,12 +233,46 @@ impl<R: Read> Rows<R> {
         if self.format == TextFormat::Structures {
             return self.names_of_structures();
         }
-        if self.format != TextFormat::JsonLines {
-            return Ok([self.header, Vec::new()]);
+        if self.format == TextFormat::JsonLines {
+            return self.names_of_objects();
         }
-        let first = self.lines.next(|_| true)?;
-        let (line, text) = first.ok_or_else(|| Error::empty(&self.path))?;
-        json_names(&self.path, line, text)
+        Ok([self.header, Vec::new()])
+    }
+
+    /// Returns the keys of all lines, in the order of their first occurrence: those whose value a cell can hold on a line,
+    /// or is null on all, and the others. Lines that are no objects are left out, unless there is no other.
+    fn names_of_objects(mut self) -> Result<[Vec<String>; 2], Error> {
+        self.bad = BadRows::new(OnBadRow::Skip, false);
+        let mut names: Vec<(String, Option<bool>)> = Vec::new();
+        let mut count = 0;
+        loop {
+            let keys = match self.lines.next(|_| true) {
+                Ok(Some((line, text))) => json_names(&self.path, line, text),
+                Ok(None) => break,
+                Err(error) => Err(error),
+            };
+            let keys = match keys {
+                Ok(keys) => keys,
+                Err(error) => {
+                    self.skip(error)?;
+                    continue;
+                }
+            };
+            count += 1;
+            for (key, is_cell) in keys {
+                match names.iter_mut().find(|(seen, _)| *seen == key) {
+                    // a cell on one line says more than what it is on others
+                    Some((_, seen)) => *seen = is_cell.max(*seen),
+                    None => names.push((key, is_cell)),
+                }
+            }
+        }
+        if count == 0 {
+            return Err(self.no_rows());
+        }
+        let (cells, others): (Vec<_>, Vec<_>) =
+            names.into_iter().partition(|(_, is_cell)| *is_cell != Some(false));
+        Ok([cells, others].map(|keys| keys.into_iter().map(|(key, _)| key).collect()))
     }
 
     /// Returns the names of the data of all records, in the order of their first occurrence.

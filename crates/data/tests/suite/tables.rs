@@ -137,6 +137,24 @@ fn values_of_json_are_cells() -> Outcome {
     Ok(())
 }
 
+#[test]
+fn keys_of_all_lines_of_json_are_columns() -> Outcome {
+    let folder = Folder::new();
+    let lines = "{\"id\":1,\"a\":null,\"b\":{}}\n[1]\n{\"text\":\"x\",\"id\":2,\"a\":[1,{}],\"b\":null}\n\
+        {\"id\":3,\"text\":{},\"c\":null}\n";
+    let path = folder.file("a.jsonl", lines);
+    let [names, nested] = Table::header(&path, TableOptions::default())?;
+    assert_eq!(names, ["id", "text", "c"]);
+    assert_eq!(nested, ["a", "b"]);
+    let bad = folder.file("b.jsonl", "[1]\n2\n");
+    let message = folder.message(Table::header(&bad, TableOptions::default()).expect_err("none"));
+    assert!(message.starts_with("b.jsonl:1: found [1]; each line"), "{message}");
+    let empty = folder.file("c.jsonl", "\n");
+    let message = folder.message(Table::header(&empty, TableOptions::default()).expect_err("none"));
+    assert!(message.starts_with("c.jsonl: the file is empty"), "{message}");
+    Ok(())
+}
+
 /// The file is what PyArrow writes of columns of bytes.
 #[test]
 #[cfg(feature = "parquet")]

@@ -126,6 +126,24 @@ fn what_is_wrong_has_its_line_and_its_spectrum() {
         ),
         (
             "a.mgf",
+            "85.02841 0.25",
+            "85,02841 1000",
+            "a.mgf:13: spectrum \"one\": a peak \"85,02841 1000\" has commas in its numbers; write decimal points",
+        ),
+        (
+            "a.mgf",
+            "85.02841 0.25",
+            "85.02841\t1,234.5",
+            "a.mgf:13: spectrum \"one\": a peak \"85.02841\\t1,234.5\" has commas in its numbers; write decimal points",
+        ),
+        (
+            "a.massbank",
+            "  85.02841 0.25 250",
+            "  85,02841 10 250",
+            "a.massbank:18: spectrum \"one\": a peak \"85,02841 10 250\" has commas in its numbers; write decimal points",
+        ),
+        (
+            "a.mgf",
             "0.25",
             "",
             "a.mgf:13: spectrum \"one\": a peak \"85.02841\" is not m/z and intensity",
