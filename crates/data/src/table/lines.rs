@@ -68,11 +68,35 @@ impl<R: Read> Lines<R> {
         self.reader.fill_buf().map_err(|source| Error::io(&self.path, source))
     }
 
+    /// Returns the bytes of the line at the start of the stream, without its end.
+    fn first_line(&mut self) -> Result<&[u8], Error> {
+        let start = self.first_bytes()?;
+        let start = start.strip_prefix(BYTE_ORDER_MARK).unwrap_or(start);
+        let line = start.split(|&byte| byte == b'\n').next().unwrap_or_default();
+        Ok(line.strip_suffix(b"\r").unwrap_or(line))
+    }
+
     /// Returns whether the first line has no tab.
     pub(super) fn lacks_tabs(&mut self) -> Result<bool, Error> {
-        let start = self.first_bytes()?;
-        let line = start.split(|&byte| byte == b'\n').next().unwrap_or_default();
-        Ok(!line.contains(&b'\t'))
+        Ok(!self.first_line()?.contains(&b'\t'))
+    }
+
+    /// Returns whether all fields of the first line, which tabs divide, stand between quotation marks.
+    pub(super) fn quotes_all(&mut self) -> Result<bool, Error> {
+        let is_quoted =
+            |field: &[u8]| field.len() > 1 && field.starts_with(b"\"") && field.ends_with(b"\"");
+        Ok(self.first_line()?.split(|&byte| byte == b'\t').all(is_quoted))
+    }
+
+    /// Takes a first line that only says which sign separates fields, such as `sep=;`, and returns the sign; none where
+    /// the first line is another one.
+    pub(super) fn stated_separator(&mut self) -> Result<Option<u8>, Error> {
+        let sign = match self.first_line()? {
+            [b's', b'e', b'p', b'=', sign] if SEPARATORS.contains(sign) => *sign,
+            _ => return Ok(None),
+        };
+        self.advance()?;
+        Ok(Some(sign))
     }
 
     /// Refuses a file whose lines end with `\r` alone.

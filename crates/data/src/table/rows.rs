@@ -77,16 +77,24 @@ impl<R: Read> Rows<R> {
     ) -> Result<Self, Error> {
         let mut lines = Lines::new(path, stream, format.pieces());
         let has_fields = matches!(format, TextFormat::Tabs | TextFormat::Commas);
-        let separator = if has_fields { separator(lines.first_bytes()?) } else { b',' };
-        // a .tsv file that others separate all of its lines by has the wrong extension
-        let format = match format {
+        let has_names = has_fields && header != Header::Columns;
+        let stated = if has_names { lines.stated_separator()? } else { None };
+        let separator = match stated {
+            Some(stated) => stated,
+            None if has_fields => separator(lines.first_bytes()?),
+            None => b',',
+        };
+        let (format, separator) = match format {
+            // a .tsv file that others separate all of its lines by has the wrong extension
             TextFormat::Tabs
                 if lines.lacks_tabs()?
                     && separator_divides_all(lines.first_bytes()?, separator) =>
             {
-                TextFormat::Commas
+                (TextFormat::Commas, separator)
             }
-            format => format,
+            // as R writes them
+            TextFormat::Tabs if has_names && lines.quotes_all()? => (TextFormat::Commas, b'\t'),
+            format => (format, separator),
         };
         if has_fields {
             lines.check_ends()?;

@@ -178,11 +178,17 @@ fn separators_are_found_and_names_may_be_missing() -> Outcome {
         ("id|text\n1|a,b\n2|c,d\n", ["a,b", "c,d"]),
         ("id,text\n1,a;b\n2,c;d\n", ["a;b", "c;d"]),
         ("id,text\n1,\"a;b;c\"\n2,\"c\nd\"\n", ["a;b;c", "c\nd"]),
+        // as spreadsheets and R write them
+        ("sep=;\nid;text\n1;a,b\n2;c,d\n", ["a,b", "c,d"]),
+        ("\u{feff}sep=\t\r\nid\ttext\r\n1\ta,b\r\n2\tc\r\n", ["a,b", "c"]),
+        ("\"id\"\t\"text\"\n1\t\"a, b\"\n2\t\"c\td\"\n", ["a, b", "c\td"]),
+        ("\"id\",\"text\"\n1,\"a\tb\"\n2,\"c\"\n", ["a\tb", "c"]),
     ];
     for (text, expected) in cases {
         for name in ["a.csv", "a.tsv"] {
             let table = Table::read(&folder.file(name, text), &["id", "text"])?;
             assert_eq!(table.column("text")?, expected, "{name}: {text}");
+            assert_eq!(table.line(0), if text.contains("sep=") { 3 } else { 2 });
         }
     }
     let old = folder.file("c.csv", "id,text\r1,a\r2,b\r");
