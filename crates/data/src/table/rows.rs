@@ -53,6 +53,8 @@ pub(crate) struct Rows<R> {
     pub(super) has_header: bool,
     /// The sign between fields of [`TextFormat::Commas`].
     separator: u8,
+    /// Whether quotation marks in these fields may have backslashes before them, as R writes them.
+    escapes: bool,
     /// The first record, where it was read for its number of fields.
     first: Option<(usize, Vec<String>)>,
     /// The places of those that are read among them.
@@ -84,17 +86,19 @@ impl<R: Read> Rows<R> {
             None if has_fields => separator(lines.first_bytes()?),
             None => b',',
         };
-        let (format, separator) = match format {
+        let (format, separator, escapes) = match format {
             // a .tsv file that others separate all of its lines by has the wrong extension
             TextFormat::Tabs
                 if lines.lacks_tabs()?
                     && separator_divides_all(lines.first_bytes()?, separator) =>
             {
-                (TextFormat::Commas, separator)
+                (TextFormat::Commas, separator, false)
             }
             // as R writes them
-            TextFormat::Tabs if has_names && lines.quotes_all()? => (TextFormat::Commas, b'\t'),
-            format => (format, separator),
+            TextFormat::Tabs if has_names && lines.quotes_all()? => {
+                (TextFormat::Commas, b'\t', true)
+            }
+            format => (format, separator, false),
         };
         if has_fields {
             lines.check_ends()?;
@@ -107,6 +111,7 @@ impl<R: Read> Rows<R> {
             header: columns.clone(),
             has_header: has_fields && header == Header::FirstRecord,
             separator,
+            escapes,
             first: None,
             positions: (0..columns.len()).map(|at| Cell::Fields(at..=at)).collect(),
             columns,
@@ -161,7 +166,7 @@ impl<R: Read> Rows<R> {
             let fields = fields.into_iter().map(Cow::Owned).collect();
             return values(&self.path, line, &self.header, &self.positions, fields).map(Some);
         }
-        let mut record = Record::new(self.separator);
+        let mut record = Record::new(self.separator, self.escapes);
         let read = match self.format {
             TextFormat::Commas => self.lines.next(|line| record.add(line)),
             TextFormat::Lines

@@ -191,6 +191,9 @@ fn separators_are_found_and_names_may_be_missing() -> Outcome {
             assert_eq!(table.line(0), if text.contains("sep=") { 3 } else { 2 });
         }
     }
+    let escaped = "\"id\"\t\"text\"\n1\t\"a \\\"b\\\"\"\n2\t\"C/C=C\\\"\n3\t\"a\"\"b\"\n";
+    let table = Table::read(&folder.file("d.tsv", escaped), &["id", "text"])?;
+    assert_eq!(table.column("text")?, ["a \"b\"", "C/C=C\\", "a\"b"]);
     let old = folder.file("c.csv", "id,text\r1,a\r2,b\r");
     let message = folder.message(Table::read(&old, &["id"]).expect_err("carriage returns"));
     assert!(
