@@ -4,17 +4,24 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use dsokr_core::store::{ScratchFolder, create_folder};
+use serde::Deserialize;
 use serde_json::json;
 
 use crate::config::{Config, EncoderTable};
 use crate::error::{Error, ensure, ensure_run};
 use crate::fit::{Request, Trained};
 use crate::run_dir::write_text;
-use crate::studies::init::{Choices, Survey};
+use crate::studies::init::{Choices, KindName, StatedKind, Survey};
 
 /// The files of a folder of pairs.
 const TABLE: &str = "pairs.jsonl";
 const CONFIG: &str = "pairs.toml";
+
+/// The key of the outputs.
+const OUTPUT: &str = "output";
+
+/// The share of outputs that have several labels where outputs are sets of them, as a divisor.
+const WITH_SEVERAL: usize = 100;
 
 /// Trains the recommended model for pairs of an input and an output, and returns it. Inputs are texts; outputs are SMILES,
 /// label sets, rankings, numbers or texts, which of these is found out as `dsokr init` does. A tenth of the pairs is for
@@ -65,9 +72,11 @@ pub fn write_pairs(
     let is_new = !folder.exists();
     create_folder(folder).map_err(Error::io(folder))?;
     let text: String = lines.into_iter().map(|line| line.as_ref().to_owned()).collect();
+    let sets = StatedKind { column: OUTPUT.into(), kind: KindName::Labels };
     let choices = Choices {
         input: Some("input".into()),
-        outputs: vec!["output".into()],
+        outputs: vec![OUTPUT.into()],
+        kinds: if are_label_sets(&text) { vec![sets] } else { Vec::new() },
         encoder,
         ..Choices::default()
     };
@@ -83,4 +92,46 @@ pub fn write_pairs(
         return Err(error);
     }
     Ok(config)
+}
+
+/// Returns whether the outputs of lines are lists of texts, some of them of several: sets of labels, which the cells that a
+/// table makes of them need not look like.
+fn are_label_sets(lines: &str) -> bool {
+    #[derive(Deserialize)]
+    struct Pair {
+        output: Option<Vec<String>>,
+    }
+    let mut count = 0;
+    let mut several = 0;
+    for line in lines.lines() {
+        let Ok(Pair { output }) = serde_json::from_str(line) else { return false };
+        let Some(labels) = output else { continue };
+        count += 1;
+        several += usize::from(labels.len() > 1);
+    }
+    several > 0 && WITH_SEVERAL * several >= count
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lists_of_texts_are_label_sets_whatever_their_labels() {
+        let rows = |output: fn(usize) -> serde_json::Value| -> String {
+            let row = |at| json!({ "input": at, "output": output(at) }).to_string() + "\n";
+            (0..100).map(row).collect()
+        };
+        assert!(are_label_sets(&rows(|at| json!(vec![at.to_string(); 20]))));
+        let with_gaps = rows(|at| match at % 3 {
+            0 => json!(null),
+            1 => json!([]),
+            _ => json!(["loss of function", "a gain"]),
+        });
+        assert!(are_label_sets(&with_gaps));
+        assert!(!are_label_sets(&rows(|_| json!(["one"]))));
+        assert!(!are_label_sets(&rows(|_| json!([1, 2]))));
+        assert!(!are_label_sets(&(rows(|_| json!(["a", "b"])) + &rows(|_| json!("text")))));
+        assert!(!are_label_sets("not JSON\n"));
+    }
 }

@@ -2,8 +2,8 @@
 //!
 //! | extension | fields | names of columns |
 //! |---|---|---|
-//! | `.csv` | separated by commas, or by `;`, tabs or `\|` where the first records are, quoted as in RFC 4180 | first record |
-//! | `.tsv` | separated by tabs, never quoted: a `"` is a character like others; as `.csv`, where no line has tabs and another sign separates all | first line |
+//! | `.csv` | separated by commas, or by `;`, tabs or `\|` where the first records are or a line `sep=;` says so, quoted as in RFC 4180 | first record |
+//! | `.tsv` | separated by tabs, not quoted: a `"` is a character like others, unless the names of all columns stand between two; as `.csv`, where no line has tabs and another sign separates all | first line |
 //! | `.jsonl`, `.ndjson` | one JSON object a line; strings, or numbers kept as written | keys of each object |
 //! | `.parquet`, with the feature `parquet` | as of JSON lines, numbered as rows | names of columns |
 //! | `.sdf`, `.sd`, `.mol` | molecules, as SMILES, with their data | `smiles`, `title` and the names of the data |
@@ -126,8 +126,9 @@ impl Table {
         Self::collect(path, named_format(path)?, distinct(names), options)
     }
 
-    /// Returns the names of a table's columns, and of those that no cell holds: keys of the first object of JSON lines
-    /// whose values are neither strings, numbers nor lists of these.
+    /// Returns the names of a table's columns, and of those that no cell holds: keys of JSON lines whose values are on no
+    /// line strings, numbers or lists of these. Lines of JSON and records of SD files are all read, since one may lack
+    /// what others have.
     ///
     /// # Errors
     /// A file that is not a table, cannot be read or is empty.

@@ -43,12 +43,17 @@ pub const ELECTRON: f64 = 5.485_799_09e-4;
 pub type ElementCounts = BTreeMap<Element, usize>;
 
 /// Returns the atoms of a formula whose elements may be in any order and occur several times, as `C9H8O4` and `CH3COO`;
-/// none for other texts. A charge at its end, as in `C2H3O2-` and `Ca+2`, does not count.
+/// none for other texts. A charge at its end, as in `C2H3O2-`, `Ca+2` and `[C5H14NO]+`, does not count.
 pub fn read_formula(text: &str) -> Option<ElementCounts> {
-    let mut rest = match text.find(['+', '-']) {
-        Some(at) if text[at + 1..].bytes().all(|byte| byte.is_ascii_digit()) => &text[..at],
+    let are_digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
+    let atoms = match text.find(['+', '-']) {
+        Some(at) if are_digits(&text[at + 1..]) => &text[..at],
         Some(_) => return None,
         None => text,
+    };
+    let mut rest = match atoms.strip_prefix('[').and_then(|atoms| atoms.split_once(']')) {
+        Some((inside, charges)) if are_digits(charges) => inside,
+        Some(_) | None => atoms,
     };
     let mut counts = ElementCounts::new();
     while !rest.is_empty() {

@@ -10,6 +10,12 @@ impl Element {
         place.and_then(|place| MOST_ABUNDANT.get(place)).copied().unwrap_or(0.0)
     }
 
+    /// Returns the mass number of the most abundant isotope, or of a long-lived isotope where none is stable; 0 of the
+    /// wildcard.
+    pub(crate) fn mass_number(self) -> u16 {
+        self.exact_mass().round() as u16
+    }
+
     /// Returns the mass in Da of the isotope with a mass number. For isotopes that neither occur in nature nor are used
     /// as labels, the mass differs from the mass of the nearest known isotope by a whole number, which is off by some
     /// hundredths.

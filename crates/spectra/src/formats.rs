@@ -136,20 +136,13 @@ fn mgf(text: &str, header: &mut Vec<(String, String)>) -> Result<Option<Record>,
 fn msp(text: &str) -> Result<Record, Wrong> {
     let mut record = Record::default();
     let mut expected = None;
-    let mut peak_count = 0;
+    let mut peaks: Vec<(usize, String)> = Vec::new();
     for (at, line) in text.lines().map(str::trim).enumerate() {
         if line.is_empty() {
             continue;
         }
-        if let Some(expected) = expected {
-            for pair in pairs(line) {
-                if peak_count == expected {
-                    let reason = format!("more than {expected} peaks, the number that it states");
-                    return Err(record.wrong(at, &reason));
-                }
-                add_peak(&mut record, at, &pair)?;
-                peak_count += 1;
-            }
+        if expected.is_some() {
+            peaks.extend(pairs(line).into_iter().map(|pair| (at, pair)));
             continue;
         }
         let Some((name, value)) = line.split_once(':') else {
@@ -171,14 +164,55 @@ fn msp(text: &str) -> Result<Record, Wrong> {
             _ => record.add(name, value),
         }
     }
-    match expected {
-        Some(expected) if expected != peak_count => {
-            let reason = format!("{peak_count} peaks; it states {expected}");
-            Err(record.wrong(0, &reason))
+    let Some(expected) = expected else {
+        return Err(record.wrong(0, "no \"Num Peaks\""));
+    };
+    let peaks = one_by_one(peaks, expected).map_err(|(at, line)| {
+        let reason = format!(
+            "{line:?} has the numbers of several peaks; write one peak a line, or as many in all as \"Num Peaks\" states"
+        );
+        record.wrong(at, &reason)
+    })?;
+    for (count, (at, peak)) in peaks.iter().enumerate() {
+        if count == expected {
+            let reason = format!("more than {expected} peaks, the number that it states");
+            return Err(record.wrong(*at, &reason));
         }
-        Some(_) => Ok(record),
-        None => Err(record.wrong(0, "no \"Num Peaks\"")),
+        add_peak(&mut record, *at, peak)?;
     }
+    if peaks.len() < expected {
+        let reason = format!("{} peaks; it states {expected}", peaks.len());
+        return Err(record.wrong(0, &reason));
+    }
+    Ok(record)
+}
+
+/// Returns the peaks of MSP one by one. With pairs of numbers alone, as many as are expected, a line may have several
+/// without a sign between.
+///
+/// # Errors
+/// The first line of several pairs where these are not as many as are expected.
+fn one_by_one(
+    peaks: Vec<(usize, String)>,
+    expected: usize,
+) -> Result<Vec<(usize, String)>, (usize, String)> {
+    let pair_count = |text: &str| {
+        let words = text.split_ascii_whitespace();
+        let numbers = words.clone().filter(|word| word.parse::<f64>().is_ok()).count();
+        (numbers == words.count() && numbers.is_multiple_of(2)).then_some(numbers / 2)
+    };
+    let counts: Vec<Option<usize>> = peaks.iter().map(|(_, text)| pair_count(text)).collect();
+    let several = counts.iter().position(|count| count.is_some_and(|count| count > 1));
+    let Some(first) = several else { return Ok(peaks) };
+    let all: Option<usize> = counts.into_iter().sum();
+    if all != Some(expected) {
+        return Err(peaks[first].clone());
+    }
+    let pairs = |(at, text): &(usize, String)| {
+        let words: Vec<&str> = text.split_ascii_whitespace().collect();
+        words.chunks(2).map(|pair| (*at, pair.join(" "))).collect::<Vec<_>>()
+    };
+    Ok(peaks.iter().flat_map(pairs).collect())
 }
 
 fn massbank(text: &str) -> Result<Record, Wrong> {
@@ -223,7 +257,7 @@ fn pairs(line: &str) -> Vec<String> {
 fn add_peak(record: &mut Record, at: usize, line: &str) -> Result<(), Wrong> {
     let words: Vec<&str> = line.split_ascii_whitespace().collect();
     let decimal_comma = |word: &str| word.trim_matches(',').contains(',');
-    if words.len() > 1 && decimal_comma(words[0]) && decimal_comma(words[1]) {
+    if words.len() > 1 && (decimal_comma(words[0]) || decimal_comma(words[1])) {
         let reason = format!("a peak {line:?} has commas in its numbers; write decimal points");
         return Err(record.wrong(at, &reason));
     }

@@ -38,13 +38,16 @@ impl Polarity {
 }
 
 /// Returns the numbers of charges that a text allows, such as `2+`, `-1`, `1`, `(1-)`, `-` and `2+ and 3+`, each with the
-/// polarity that its sign says; 0 is an unknown charge.
+/// polarity that its sign says; 0 is an unknown charge. Tables that were read as floats have `2.0`.
 fn charges(text: &str) -> Vec<(u32, Option<Polarity>)> {
     let words = text.split([',', ' ', ';', '/']).filter(|word| !word.is_empty());
     let read = |word: &str| {
         let number = match word.trim_matches(['+', '-', '(', ')']) {
             "" if word.contains(['+', '-']) => 1,
-            number => number.parse().ok().filter(|&number| number < 100)?,
+            number => {
+                let whole = number.strip_suffix(".0").unwrap_or(number);
+                whole.parse().ok().filter(|&number| number < 100)?
+            }
         };
         let sign = word.contains('+').then_some(Polarity::Positive);
         Some((number, sign.or(word.contains('-').then_some(Polarity::Negative))))

@@ -7,6 +7,7 @@ use dsokr_core::message::{list, shorten};
 
 use crate::ionization::adduct;
 use crate::peaks::PeakList;
+use crate::polarity::Polarity;
 use crate::text::{PARTS, SPECTRUM, head, precursor};
 use crate::tree::tree_text;
 
@@ -41,7 +42,10 @@ const FIELDS: [&[&str]; 13] = [
 ];
 
 const NAME: &[&str] = &["name", "compound_name"];
-const ADDUCT: &[&str] = &["adduct", "precursor_type", "ion_type", "ionization"];
+const ADDUCT: &[&str] = &["adduct", "precursor_type", ION_TYPE];
+const ION_TYPE: &str = "ion_type";
+/// Names of fields that hold the adduct in some files, and the method of ionisation in others.
+const ADDUCT_OR_METHOD: [&str; 2] = ["ion", "ionization"];
 const ION_MODE: &[&str] = &["ion_mode", "polarity"];
 const CHARGE: &[&str] = &["charge", "precursor_charge", "charge_state"];
 const LEVEL: &[&str] = &["ms_level", "ms_type", "spectrum_type"];
@@ -59,9 +63,9 @@ fn is_known(value: &str) -> bool {
     !value.is_empty() && !UNKNOWN.contains(&value.to_lowercase().as_str())
 }
 
-/// Returns the MS level that a text such as `2`, `MS2`, `MS/MS` and `MS` says.
+/// Returns the MS level that a text such as `2`, `2.0`, `MS2`, `MS/MS` and `MS` says.
 fn level(text: &str) -> Option<u32> {
-    let text = plain(text);
+    let text = plain(text.strip_suffix(".0").unwrap_or(text));
     match text.trim_start_matches("ms") {
         "" => Some(text.len() as u32 / 2),
         number => number.parse().ok(),
@@ -106,9 +110,15 @@ impl Record {
         Ok(record)
     }
 
-    /// Adds a field; of several with one name the first counts.
+    /// Adds a field; of several with one name the first counts. An adduct in a field that may say a method of
+    /// ionisation is added as an adduct too.
     pub(crate) fn add(&mut self, name: &str, value: &str) {
-        self.fields.push((name.trim().to_owned(), value.trim().to_owned()));
+        let [name, value] = [name, value].map(str::trim);
+        self.fields.push((name.to_owned(), value.to_owned()));
+        let may_be_adduct = ADDUCT_OR_METHOD.contains(&plain(name).as_str());
+        if may_be_adduct && Polarity::of_adduct(value).is_some() {
+            self.fields.push((ION_TYPE.to_owned(), value.to_owned()));
+        }
     }
 
     /// Adds the fields that the header of a file gives all of its spectra.

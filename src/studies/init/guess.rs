@@ -110,7 +110,7 @@ pub(super) fn stated(kind: KindName, cells: &[&str]) -> ColumnKind {
         KindName::Rankings => rankings_of(cells),
         KindName::Numbers => ColumnKind::Numbers(notation_of(cells)),
         KindName::Vectors => vectors_of(cells),
-        KindName::Labels => ColumnKind::Labels(separator_of(cells).unwrap_or(' ')),
+        KindName::Labels => ColumnKind::Labels(stated_separator(cells)),
         KindName::Classes => classes_of(cells),
         KindName::Texts => ColumnKind::Texts,
     }
@@ -250,13 +250,13 @@ fn unit_of_cell(cell: &str) -> &str {
 /// The separator of labels, if cells are sets of labels: few different ones, which recur, in short cells without the words
 /// of sentences.
 fn separator_of(cells: &[&str]) -> Option<char> {
+    if most(cells, |cell| cells::list(cell).is_some()) {
+        return Some(';');
+    }
     let is_word = |word: &str| WORDS.contains(&word.to_lowercase().as_str());
     let prose = cells.iter().filter(|cell| cell.split_whitespace().any(is_word)).count();
     if 10 * prose > cells.len() {
         return None;
-    }
-    if most(cells, |cell| cells::list(cell).is_some()) {
-        return Some(';');
     }
     [';', '|', ',', ' '].into_iter().find(|&separator| {
         let with = cells.iter().filter(|cell| cell.contains(separator)).count();
@@ -273,6 +273,18 @@ fn separator_of(cells: &[&str]) -> Option<char> {
         };
         separates && all >= 2 * labels.len() && all <= 12 * cells.len()
     })
+}
+
+/// The separator of labels in cells that are stated to be sets of them: the first sign that some cells have, else the space.
+fn stated_separator(cells: &[&str]) -> char {
+    if most(cells, |cell| cells::list(cell).is_some()) {
+        return ';';
+    }
+    let separates = |separator: &char| {
+        let with = cells.iter().filter(|cell| cell.contains(*separator)).count();
+        with > 0 && WITH_OTHER_SIGNS * with >= cells.len()
+    };
+    [';', '|', ','].into_iter().find(separates).unwrap_or(' ')
 }
 
 #[cfg(test)]
@@ -350,5 +362,19 @@ mod tests {
         let mut mostly_one = ["acid", "base", "salt"].repeat(30);
         mostly_one.extend(["acid;salt"; 6]);
         assert_eq!(guessed(1, "tags", &mostly_one), ColumnKind::Labels(';'));
+    }
+    #[test]
+    fn labels_may_have_words_of_sentences_in_lists_and_where_they_are_stated() {
+        let lists = [r#"["loss of function", "gain"]"#, r#"["none of it"]"#].repeat(5);
+        assert_eq!(guessed(1, "effects", &lists), ColumnKind::Labels(';'));
+        assert_eq!(stated(KindName::Labels, &lists), ColumnKind::Labels(';'));
+        let joined = ["loss of function;gain", "none of it"].repeat(5);
+        assert_eq!(stated(KindName::Labels, &joined), ColumnKind::Labels(';'));
+        let many: String = (0..15).map(|label| format!("label {label}|")).collect();
+        assert_eq!(stated(KindName::Labels, &[many.as_str()]), ColumnKind::Labels('|'));
+        assert_eq!(stated(KindName::Labels, &["a, b", "c"]), ColumnKind::Labels(','));
+        let mut mostly_spaces = ["red big", "small"].repeat(100);
+        mostly_spaces.push("2;4 red");
+        assert_eq!(stated(KindName::Labels, &mostly_spaces), ColumnKind::Labels(' '));
     }
 }

@@ -34,7 +34,12 @@ impl Whole {
     fn read(path: &Path) -> Result<Self, Error> {
         let [names, _] = Table::header(path, TableOptions::default())?;
         let each: Vec<&str> = names.iter().map(String::as_str).collect();
-        let table = Table::read_rows(path, &each, OnBadRow::Skip)?;
+        let options = TableOptions {
+            on_bad_row: OnBadRow::Skip,
+            optional_keys: true,
+            ..TableOptions::default()
+        };
+        let table = Table::read_with(path, &each, options)?;
         Ok(Self { path: path.into(), names, table })
     }
 

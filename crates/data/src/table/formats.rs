@@ -16,10 +16,11 @@ use crate::error::{Error, extension_of, open};
 pub enum TextFormat {
     /// One text a line.
     Lines,
-    /// Fields separated by tabs; the first line has the names of the columns.
+    /// Fields separated by tabs; the first line has the names of the columns. Where it has quotation marks around all of
+    /// them, as R writes them, fields are quoted as in RFC 4180.
     Tabs,
     /// Fields separated by commas, or by semicolons, tabs or vertical bars where the first lines say so, quoted as in
-    /// RFC 4180; the first record has the names of the columns.
+    /// RFC 4180; the first record has the names of the columns. A line such as `sep=;` before it is not one.
     Commas,
     /// One JSON object a line.
     JsonLines,

@@ -52,12 +52,16 @@ fn entries<'t>(
     })
 }
 
-/// Returns the keys of a line that is an object whose values a cell can hold, and the others.
-pub(super) fn json_names(path: &Path, line: usize, text: &str) -> Result<[Vec<String>; 2], Error> {
+/// Returns the keys of a line that is an object, each with whether a cell can hold its value; `None` for null, which does
+/// not say what other lines hold.
+pub(super) fn json_names(
+    path: &Path,
+    line: usize,
+    text: &str,
+) -> Result<Vec<(String, Option<bool>)>, Error> {
     let entries = entries(path, line, text)?.into_iter();
-    let is_cell = |value: &RawValue| matches!(json_cell(value.get()), Ok(Some(_)));
-    let (cells, others): (Vec<_>, Vec<_>) = entries.partition(|(_, value)| is_cell(value));
-    Ok([cells, others].map(|keys| keys.into_iter().map(|(key, _)| key.into_owned()).collect()))
+    let is_cell = |raw: &str| (raw != "null").then(|| matches!(json_cell(raw), Ok(Some(_))));
+    Ok(entries.map(|(key, value)| (key.into_owned(), is_cell(value.get()))).collect())
 }
 
 /// Returns the values of keys of a line that is an object, in the order of `names`. With optional keys, one that the line

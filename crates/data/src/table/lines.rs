@@ -68,11 +68,35 @@ impl<R: Read> Lines<R> {
         self.reader.fill_buf().map_err(|source| Error::io(&self.path, source))
     }
 
+    /// Returns the bytes of the line at the start of the stream, without its end.
+    fn first_line(&mut self) -> Result<&[u8], Error> {
+        let start = self.first_bytes()?;
+        let start = start.strip_prefix(BYTE_ORDER_MARK).unwrap_or(start);
+        let line = start.split(|&byte| byte == b'\n').next().unwrap_or_default();
+        Ok(line.strip_suffix(b"\r").unwrap_or(line))
+    }
+
     /// Returns whether the first line has no tab.
     pub(super) fn lacks_tabs(&mut self) -> Result<bool, Error> {
-        let start = self.first_bytes()?;
-        let line = start.split(|&byte| byte == b'\n').next().unwrap_or_default();
-        Ok(!line.contains(&b'\t'))
+        Ok(!self.first_line()?.contains(&b'\t'))
+    }
+
+    /// Returns whether all fields of the first line, which tabs divide, stand between quotation marks.
+    pub(super) fn quotes_all(&mut self) -> Result<bool, Error> {
+        let is_quoted =
+            |field: &[u8]| field.len() > 1 && field.starts_with(b"\"") && field.ends_with(b"\"");
+        Ok(self.first_line()?.split(|&byte| byte == b'\t').all(is_quoted))
+    }
+
+    /// Takes a first line that only says which sign separates fields, such as `sep=;`, and returns the sign; none where
+    /// the first line is another one.
+    pub(super) fn stated_separator(&mut self) -> Result<Option<u8>, Error> {
+        let sign = match self.first_line()? {
+            [b's', b'e', b'p', b'=', sign] if SEPARATORS.contains(sign) => *sign,
+            _ => return Ok(None),
+        };
+        self.advance()?;
+        Ok(Some(sign))
     }
 
     /// Refuses a file whose lines end with `\r` alone.
@@ -275,14 +299,14 @@ pub(super) fn separator_divides_all(start: &[u8], separator: u8) -> bool {
 fn field_counts(start: &[u8], separator: u8) -> Vec<usize> {
     let start = start.strip_prefix(BYTE_ORDER_MARK).unwrap_or(start);
     let mut counts = Vec::new();
-    let mut record = Record::new(separator);
+    let mut record = Record::new(separator, false);
     for line in start.split_inclusive(|&byte| byte == b'\n') {
         let is_blank = record.fields.is_empty() && line.trim_ascii().is_empty();
         // the last line may be cut
         let is_whole = line.ends_with(b"\n") || counts.is_empty();
         if !is_blank && is_whole && record.add(line) {
             counts.push(record.fields.len());
-            record = Record::new(separator);
+            record = Record::new(separator, false);
         }
         if counts.len() == RECORDS {
             break;
@@ -297,6 +321,8 @@ fn field_counts(start: &[u8], separator: u8) -> Vec<usize> {
 /// open, and that a `\r` outside quoted fields is not followed by a `\n`, where the crate would end a record.
 pub(super) struct Record {
     separator: u8,
+    /// Whether a mark inside a quoted field may have a backslash before it, in the place of a second mark.
+    escapes: bool,
     fields: Vec<Vec<u8>>,
     state: FieldState,
     lines: usize,
@@ -320,8 +346,16 @@ enum FieldState {
 
 impl Record {
     /// Creates a record whose fields this sign separates, before its first line.
-    pub(super) fn new(separator: u8) -> Self {
-        Self { separator, fields: Vec::new(), state: FieldState::Start, lines: 0, lone: None }
+    pub(super) fn new(separator: u8, escapes: bool) -> Self {
+        let fields = Vec::new();
+        Self { separator, escapes, fields, state: FieldState::Start, lines: 0, lone: None }
+    }
+
+    /// Returns whether a mark, with these bytes behind it, is a character of its field, after a backslash.
+    fn is_escaped(&self, behind: &[u8]) -> bool {
+        let after = self.fields.last().is_some_and(|field| field.last() == Some(&b'\\'));
+        let ends = |&byte: &u8| byte == self.separator || byte == b'\n' || byte == b'\r';
+        self.escapes && after && !behind.first().is_none_or(ends)
     }
 
     /// Takes a line with its end; whether the record ends with it.
@@ -332,6 +366,11 @@ impl Record {
         let mut last = self.fields.len() - 1;
         for (at, &byte) in line.iter().enumerate() {
             self.state = match (self.state, byte) {
+                (FieldState::Quoted, b'"') if self.is_escaped(&line[at + 1..]) => {
+                    self.fields[last].pop();
+                    self.fields[last].push(byte);
+                    FieldState::Quoted
+                }
                 (FieldState::Quoted, b'"') => FieldState::Mark,
                 (FieldState::Start, b'"') => FieldState::Quoted,
                 (FieldState::Quoted, _) | (FieldState::Mark, b'"') => {

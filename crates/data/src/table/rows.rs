@@ -53,6 +53,8 @@ pub(crate) struct Rows<R> {
     pub(super) has_header: bool,
     /// The sign between fields of [`TextFormat::Commas`].
     separator: u8,
+    /// Whether quotation marks in these fields may have backslashes before them, as R writes them.
+    escapes: bool,
     /// The first record, where it was read for its number of fields.
     first: Option<(usize, Vec<String>)>,
     /// The places of those that are read among them.
@@ -77,16 +79,26 @@ impl<R: Read> Rows<R> {
     ) -> Result<Self, Error> {
         let mut lines = Lines::new(path, stream, format.pieces());
         let has_fields = matches!(format, TextFormat::Tabs | TextFormat::Commas);
-        let separator = if has_fields { separator(lines.first_bytes()?) } else { b',' };
-        // a .tsv file that others separate all of its lines by has the wrong extension
-        let format = match format {
+        let has_names = has_fields && header != Header::Columns;
+        let stated = if has_names { lines.stated_separator()? } else { None };
+        let separator = match stated {
+            Some(stated) => stated,
+            None if has_fields => separator(lines.first_bytes()?),
+            None => b',',
+        };
+        let (format, separator, escapes) = match format {
+            // a .tsv file that others separate all of its lines by has the wrong extension
             TextFormat::Tabs
                 if lines.lacks_tabs()?
                     && separator_divides_all(lines.first_bytes()?, separator) =>
             {
-                TextFormat::Commas
+                (TextFormat::Commas, separator, false)
             }
-            format => format,
+            // as R writes them
+            TextFormat::Tabs if has_names && lines.quotes_all()? => {
+                (TextFormat::Commas, b'\t', true)
+            }
+            format => (format, separator, false),
         };
         if has_fields {
             lines.check_ends()?;
@@ -99,6 +111,7 @@ impl<R: Read> Rows<R> {
             header: columns.clone(),
             has_header: has_fields && header == Header::FirstRecord,
             separator,
+            escapes,
             first: None,
             positions: (0..columns.len()).map(|at| Cell::Fields(at..=at)).collect(),
             columns,
@@ -153,7 +166,7 @@ impl<R: Read> Rows<R> {
             let fields = fields.into_iter().map(Cow::Owned).collect();
             return values(&self.path, line, &self.header, &self.positions, fields).map(Some);
         }
-        let mut record = Record::new(self.separator);
+        let mut record = Record::new(self.separator, self.escapes);
         let read = match self.format {
             TextFormat::Commas => self.lines.next(|line| record.add(line)),
             TextFormat::Lines
@@ -218,8 +231,8 @@ impl<R: Read> Rows<R> {
         self.bad.log_all(&self.path, others, 0)
     }
 
-    /// Returns the names of all columns: of the header, or those keys of the first object that hold what a cell can
-    /// hold, or the fields of the first spectrum; and the other keys of the object.
+    /// Returns the names of all columns: of the header, or those keys of the objects that hold what a cell can hold, or
+    /// the fields of the first spectrum; and the other keys of the objects.
     pub(super) fn names(mut self) -> Result<[Vec<String>; 2], Error> {
         if let TextFormat::Spectra(format) = self.format {
             loop {
@@ -233,12 +246,46 @@ impl<R: Read> Rows<R> {
         if self.format == TextFormat::Structures {
             return self.names_of_structures();
         }
-        if self.format != TextFormat::JsonLines {
-            return Ok([self.header, Vec::new()]);
+        if self.format == TextFormat::JsonLines {
+            return self.names_of_objects();
         }
-        let first = self.lines.next(|_| true)?;
-        let (line, text) = first.ok_or_else(|| Error::empty(&self.path))?;
-        json_names(&self.path, line, text)
+        Ok([self.header, Vec::new()])
+    }
+
+    /// Returns the keys of all lines, in the order of their first occurrence: those whose value a cell can hold on a line,
+    /// or is null on all, and the others. Lines that are no objects are left out, unless there is no other.
+    fn names_of_objects(mut self) -> Result<[Vec<String>; 2], Error> {
+        self.bad = BadRows::new(OnBadRow::Skip, false);
+        let mut names: Vec<(String, Option<bool>)> = Vec::new();
+        let mut count = 0;
+        loop {
+            let keys = match self.lines.next(|_| true) {
+                Ok(Some((line, text))) => json_names(&self.path, line, text),
+                Ok(None) => break,
+                Err(error) => Err(error),
+            };
+            let keys = match keys {
+                Ok(keys) => keys,
+                Err(error) => {
+                    self.skip(error)?;
+                    continue;
+                }
+            };
+            count += 1;
+            for (key, is_cell) in keys {
+                match names.iter_mut().find(|(seen, _)| *seen == key) {
+                    // a cell on one line says more than what it is on others
+                    Some((_, seen)) => *seen = is_cell.max(*seen),
+                    None => names.push((key, is_cell)),
+                }
+            }
+        }
+        if count == 0 {
+            return Err(self.no_rows());
+        }
+        let (cells, others): (Vec<_>, Vec<_>) =
+            names.into_iter().partition(|(_, is_cell)| *is_cell != Some(false));
+        Ok([cells, others].map(|keys| keys.into_iter().map(|(key, _)| key).collect()))
     }
 
     /// Returns the names of the data of all records, in the order of their first occurrence.

@@ -36,14 +36,15 @@ impl<'t> StructureRecord<'t> {
             if ends(line.as_bytes()) {
                 break;
             }
-            if line.starts_with('>') {
-                // `>  <NAME>  (number)`
-                let name = line.find('<').and_then(|start| {
-                    let name = &line[start + 1..];
-                    name.rfind('>').map(|end| &name[..end])
-                });
-                inside = name.is_some();
-                data.extend(name.map(|name| (name, String::new())));
+            // `>  <NAME>  (number)`
+            let name = line.strip_prefix('>').and_then(|header| {
+                let (_, name) = header.split_once('<')?;
+                name.rsplit_once('>').map(|(name, _)| name)
+            });
+            // a value may begin with the sign too, as `>10000`
+            if let Some(name) = name {
+                inside = true;
+                data.push((name, String::new()));
             } else if line.is_empty() {
                 inside = false;
             } else if let Some((_, value)) = data.last_mut().filter(|_| inside) {

@@ -37,7 +37,7 @@ const METHANE: &str = "\n  made by hand\n\n  1  0  0  0  0  0  0  0  0  0999 V20
 #[test]
 fn records_that_cannot_be_read_are_refused_with_their_line_or_skipped() {
     let folder = Folder::new();
-    let data = "> <boiling point>  (1)\n-161.5\n\n> <note>\ntwo\nlines\n\n$$$$\n";
+    let data = "> <boiling point>  (1)\n-161.5\n\n> <note>\ntwo\nlines\n\n> 25\nunnamed\n\n$$$$\n";
     let bad = METHANE.replace(" C ", " Xx");
     folder.file("a.sdf", format!("{METHANE}{data}{bad}$$$$\n{METHANE}"));
     let path = folder.path("a.sdf");
@@ -48,6 +48,12 @@ fn records_that_cannot_be_read_are_refused_with_their_line_or_skipped() {
     assert_eq!((table.len(), table.skipped()), (2, 1));
     let row = columns.map(|name| table.column(name).unwrap()[0].clone());
     assert_eq!(row, ["C", "-161.5", "two lines"]);
+    // values that begin as headers do
+    let data = ">  <IC50>  (1)\n>10000\n\n> <note>\nfirst\n> 5 fold active\n<last>\n> <unit>\nnM\n\n$$$$\n";
+    folder.file("c.sdf", format!("{METHANE}{data}"));
+    let table = Table::read(&folder.path("c.sdf"), &["IC50", "note", "unit"]).unwrap();
+    let row = ["IC50", "note", "unit"].map(|name| table.column(name).unwrap()[0].clone());
+    assert_eq!(row, [">10000", "first > 5 fold active <last>", "nM"]);
     for (line, said) in [
         ("  2  0  0  0  0  0  0  0  0  0999 V2000", "coordinate"),
         ("  1  1  0  0  0  0  0  0  0  0999 V2000", "a bond"),

@@ -137,6 +137,24 @@ fn values_of_json_are_cells() -> Outcome {
     Ok(())
 }
 
+#[test]
+fn keys_of_all_lines_of_json_are_columns() -> Outcome {
+    let folder = Folder::new();
+    let lines = "{\"id\":1,\"a\":null,\"b\":{}}\n[1]\n{\"text\":\"x\",\"id\":2,\"a\":[1,{}],\"b\":null}\n\
+        {\"id\":3,\"text\":{},\"c\":null}\n";
+    let path = folder.file("a.jsonl", lines);
+    let [names, nested] = Table::header(&path, TableOptions::default())?;
+    assert_eq!(names, ["id", "text", "c"]);
+    assert_eq!(nested, ["a", "b"]);
+    let bad = folder.file("b.jsonl", "[1]\n2\n");
+    let message = folder.message(Table::header(&bad, TableOptions::default()).expect_err("none"));
+    assert!(message.starts_with("b.jsonl:1: found [1]; each line"), "{message}");
+    let empty = folder.file("c.jsonl", "\n");
+    let message = folder.message(Table::header(&empty, TableOptions::default()).expect_err("none"));
+    assert!(message.starts_with("c.jsonl: the file is empty"), "{message}");
+    Ok(())
+}
+
 /// The file is what PyArrow writes of columns of bytes.
 #[test]
 #[cfg(feature = "parquet")]
@@ -160,13 +178,22 @@ fn separators_are_found_and_names_may_be_missing() -> Outcome {
         ("id|text\n1|a,b\n2|c,d\n", ["a,b", "c,d"]),
         ("id,text\n1,a;b\n2,c;d\n", ["a;b", "c;d"]),
         ("id,text\n1,\"a;b;c\"\n2,\"c\nd\"\n", ["a;b;c", "c\nd"]),
+        // as spreadsheets and R write them
+        ("sep=;\nid;text\n1;a,b\n2;c,d\n", ["a,b", "c,d"]),
+        ("\u{feff}sep=\t\r\nid\ttext\r\n1\ta,b\r\n2\tc\r\n", ["a,b", "c"]),
+        ("\"id\"\t\"text\"\n1\t\"a, b\"\n2\t\"c\td\"\n", ["a, b", "c\td"]),
+        ("\"id\",\"text\"\n1,\"a\tb\"\n2,\"c\"\n", ["a\tb", "c"]),
     ];
     for (text, expected) in cases {
         for name in ["a.csv", "a.tsv"] {
             let table = Table::read(&folder.file(name, text), &["id", "text"])?;
             assert_eq!(table.column("text")?, expected, "{name}: {text}");
+            assert_eq!(table.line(0), if text.contains("sep=") { 3 } else { 2 });
         }
     }
+    let escaped = "\"id\"\t\"text\"\n1\t\"a \\\"b\\\"\"\n2\t\"C/C=C\\\"\n3\t\"a\"\"b\"\n";
+    let table = Table::read(&folder.file("d.tsv", escaped), &["id", "text"])?;
+    assert_eq!(table.column("text")?, ["a \"b\"", "C/C=C\\", "a\"b"]);
     let old = folder.file("c.csv", "id,text\r1,a\r2,b\r");
     let message = folder.message(Table::read(&old, &["id"]).expect_err("carriage returns"));
     assert!(

@@ -60,8 +60,8 @@ impl Molecule {
     /// and the places of atoms in a drawing, or from three-dimensional places; wavy and crossed bonds leave them open.
     ///
     /// The block begins with its title or, without leading blank lines, anywhere before the line of counts; lines
-    /// behind `M  END` are not read. Query atoms (`A`, `Q`, `*`, `R#`) are wildcards; query bonds, lists of atoms and
-    /// polymers are refused.
+    /// behind `M  END` are not read. Query atoms (`A`, `Q`, `*`, `R#`, `R1`) are wildcards; query bonds, lists of atoms
+    /// and polymers are refused.
     ///
     /// ```
     /// use dsokr_molecule::Molecule;
@@ -117,7 +117,26 @@ fn element(symbol: &str) -> Option<(Element, Option<u16>)> {
         "D" => Some((Element::H, Some(2))),
         "T" => Some((Element::H, Some(3))),
         "A" | "Q" | "*" | "R" | "R#" | "X" | "M" => Some((Element::WILDCARD, None)),
+        _ if is_numbered_rest(symbol) => Some((Element::WILDCARD, None)),
         _ => Element::from_symbol(symbol).map(|element| (element, None)),
+    }
+}
+
+/// Returns whether a symbol is that of a numbered rest, `R1` to `R99`.
+fn is_numbered_rest(symbol: &str) -> bool {
+    let number = symbol.strip_prefix('R').and_then(|number| number.parse::<u8>().ok());
+    number.is_some_and(|number| (1..=99).contains(&number))
+}
+
+/// Types of groups of atoms that repeat.
+const POLYMERS: [&str; 7] = ["SRU", "MON", "MER", "COP", "CRO", "MOD", "GRA"];
+
+/// Refuses a group of atoms, by its type, that is a part of a polymer.
+fn check_group(kind: &str) -> Result<(), String> {
+    if POLYMERS.contains(&kind) {
+        Err(format!("a group of type {kind}, which is a polymer; molecules are needed"))
+    } else {
+        Ok(())
     }
 }
 
@@ -191,6 +210,8 @@ fn hydrogens(block: &Block, at: usize, bonds: &[usize], folded: &[bool]) -> u8 {
     for bond in bonds.iter().map(|&bond| &block.bonds[bond]) {
         written += u8::from(folded[bond.atoms[0] + bond.atoms[1] - at]);
         match bond.order {
+            // the atom that gives the pair of electrons keeps its hydrogens
+            BlockOrder::Kekule(BondOrder::Dative) if bond.atoms[0] == at => {}
             BlockOrder::Kekule(order) => used = used.saturating_add(order.multiplicity()),
             BlockOrder::Aromatic => aromatic = aromatic.saturating_add(1),
         }

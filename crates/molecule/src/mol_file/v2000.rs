@@ -1,6 +1,7 @@
 //! V2000 blocks: fields of fixed width.
 
-use super::{Block, BlockAtom, BlockBond, Mark, Wrong, bond_order, element};
+use super::{Block, BlockAtom, BlockBond, Mark, Wrong, bond_order, check_group, element};
+use crate::element::Element;
 
 /// Reads the block whose line of counts is number `counts`.
 pub(super) fn read(lines: &[&str], counts: usize) -> Result<Block, Wrong> {
@@ -13,9 +14,14 @@ pub(super) fn read(lines: &[&str], counts: usize) -> Result<Block, Wrong> {
         lines.get(at).copied().ok_or_else(|| (at, format!("the block ends before its last {what}")))
     };
     let first = counts + 1;
+    let mut properties =
+        lines.iter().skip(first + atoms + bonds).take_while(|line| !line.starts_with("M  END"));
+    // isotopes among the properties replace the differences of mass on all lines of atoms
+    let has_isotopes = properties.any(|line| line.starts_with("M  ISO"));
     let mut block = Block { atoms: Vec::new(), bonds: Vec::new() };
     for at in first..first + atoms {
-        block.atoms.push(atom(line(at, "atom")?).map_err(|message| (at, message))?);
+        let atom = atom(line(at, "atom")?, has_isotopes);
+        block.atoms.push(atom.map_err(|message| (at, message))?);
     }
     for at in first + atoms..first + atoms + bonds {
         block.bonds.push(bond(line(at, "bond")?, atoms).map_err(|message| (at, message))?);
@@ -40,7 +46,8 @@ fn number<T: std::str::FromStr>(line: &str, start: usize, width: usize) -> Optio
     field(line, start, width).parse().ok()
 }
 
-fn atom(line: &str) -> Result<BlockAtom, String> {
+/// Reads a line of an atom. Its difference of mass does not count where the properties have isotopes.
+fn atom(line: &str, has_isotopes: bool) -> Result<BlockAtom, String> {
     let coordinate = |at: usize| {
         let text = field(line, at * 10, 10);
         text.parse::<f64>().ok().filter(|value| value.is_finite()).ok_or_else(|| {
@@ -51,6 +58,13 @@ fn atom(line: &str) -> Result<BlockAtom, String> {
     let symbol = field(line, 31, 3);
     let (element, isotope) =
         element(symbol).ok_or_else(|| format!("an atom {symbol:?}, which is no element"))?;
+    let difference = number::<i16>(line, 34, 2).filter(|&difference| difference != 0);
+    let isotope = match difference {
+        Some(difference) if !has_isotopes && isotope.is_none() && element != Element::WILDCARD => {
+            element.mass_number().checked_add_signed(difference)
+        }
+        Some(_) | None => isotope,
+    };
     // 4 is a doublet radical without a charge
     let (charge, radical) = match number::<u8>(line, 36, 3) {
         Some(code @ 1..=3) => (4 - code as i8, 0),
@@ -90,6 +104,9 @@ fn bond(line: &str, atoms: usize) -> Result<BlockBond, String> {
 /// Reads a line of the properties. The first one of charges or radicals replaces what the lines of atoms say of them.
 fn property(line: &str, block: &mut Block, replaced: &mut bool) -> Result<(), String> {
     let Some(name) = line.strip_prefix("M  ").and_then(|rest| rest.get(..3)) else { return Ok(()) };
+    if name == "STY" {
+        return line[6..].split_whitespace().try_for_each(check_group);
+    }
     if !["CHG", "RAD", "ISO"].contains(&name) {
         return Ok(());
     }

@@ -1,6 +1,6 @@
 //! V3000 blocks: words behind `M  V30`.
 
-use super::{Block, BlockAtom, BlockBond, Mark, Wrong, bond_order, element};
+use super::{Block, BlockAtom, BlockBond, Mark, Wrong, bond_order, check_group, element};
 
 /// Reads the block whose line of counts of version 2 is number `counts`.
 pub(super) fn read(lines: &[&str], counts: usize) -> Result<Block, Wrong> {
@@ -22,6 +22,7 @@ pub(super) fn read(lines: &[&str], counts: usize) -> Result<Block, Wrong> {
             [_, rest @ ..] if section == "BOND" => {
                 block.bonds.push(bond(rest, &numbers).map_err(wrong)?);
             }
+            [_, kind, ..] if section == "SGROUP" => check_group(kind).map_err(wrong)?,
             _ => {}
         }
     }
@@ -42,7 +43,8 @@ fn joined(lines: &[&str], first: usize) -> Vec<(usize, String)> {
             break;
         }
         let Some(text) = line.strip_prefix("M  V30") else { continue };
-        let text = text.trim();
+        // what goes on may start with a blank, which divides words
+        let text = text.strip_prefix(' ').unwrap_or(text).trim_end();
         let (text, more) = text.strip_suffix('-').map_or((text, false), |text| (text, true));
         match texts.last_mut().filter(|_| goes_on) {
             Some((_, last)) => last.push_str(text),

@@ -35,6 +35,18 @@ fn formulas_and_masses_are_those_of_rdkit() {
 }
 
 #[test]
+fn formulas_of_ions_may_stand_in_brackets() {
+    let choline = dsokr_molecule::read_formula("C5H14NO");
+    assert!(choline.is_some());
+    for text in ["C5H14NO+", "[C5H14NO]+", "[C5H14NO]1+", "[C5H14NO]"] {
+        assert_eq!(dsokr_molecule::read_formula(text), choline, "{text}");
+    }
+    for text in ["[C5H14NO", "[13C]C4H14NO", "[C5]H14NO", "[]+", "C5H14NO]+"] {
+        assert_eq!(dsokr_molecule::read_formula(text), None, "{text}");
+    }
+}
+
+#[test]
 fn hydrogens_follow_from_any_way_to_write_a_ring() {
     for (smiles, expected) in [
         ("c1ccccc1", "C6H6"),

@@ -8,6 +8,7 @@ mod drawings;
 mod facts;
 mod fingerprints;
 mod formulas;
+mod mol_blocks;
 mod skeletons;
 mod stereo;
 mod support;

@@ -126,6 +126,24 @@ fn what_is_wrong_has_its_line_and_its_spectrum() {
         ),
         (
             "a.mgf",
+            "85.02841 0.25",
+            "85,02841 1000",
+            "a.mgf:13: spectrum \"one\": a peak \"85,02841 1000\" has commas in its numbers; write decimal points",
+        ),
+        (
+            "a.mgf",
+            "85.02841 0.25",
+            "85.02841\t1,234.5",
+            "a.mgf:13: spectrum \"one\": a peak \"85.02841\\t1,234.5\" has commas in its numbers; write decimal points",
+        ),
+        (
+            "a.massbank",
+            "  85.02841 0.25 250",
+            "  85,02841 10 250",
+            "a.massbank:18: spectrum \"one\": a peak \"85,02841 10 250\" has commas in its numbers; write decimal points",
+        ),
+        (
+            "a.mgf",
             "0.25",
             "",
             "a.mgf:13: spectrum \"one\": a peak \"85.02841\" is not m/z and intensity",
@@ -171,6 +189,12 @@ fn what_is_wrong_has_its_line_and_its_spectrum() {
             "Num Peaks: 2\n85",
             "Num Peaks: 3\n85",
             "a.msp:1: spectrum \"one\": 2 peaks; it states 3",
+        ),
+        (
+            "a.msp",
+            "85.02841 0.25; 127.03897 1",
+            "85.02841 0.25 127.03897 1\n85.1 0.25 127.1 1",
+            "a.msp:9: spectrum \"one\": \"85.02841 0.25 127.03897 1\" has the numbers of several peaks; write one peak a line, or as many in all as \"Num Peaks\" states",
         ),
         (
             "a.msp",
@@ -300,6 +324,7 @@ fn odd_files_are_read() {
             "Name: a\nPrecursorMZ: 181.07\nNum Peaks: 2\n50 1 \"a;b 2\"; 60 2 \"c; d\"\n",
         ),
         ("brackets.msp", "NAME: a\nPRECURSORMZ: 181.07\nNum peaks: 2\n(50,1)(60,2)\n"),
+        ("tabs.msp", "NAME: a\nPRECURSORMZ: 181.07\nNum peaks: 3\n40 0\t50 1\n60 2\n"),
         ("dial.msp", "NAME: a\nPRECURSORMZ: 181.07\nADDUCT: N/A\nNumPeaks: 2\n50\t1\n60\t2\n"),
         ("return.msp", "Name: a\rPrecursorMZ: 181.07\rNum Peaks: 2\r50 1\r60 2\r\r"),
     ] {
@@ -321,6 +346,8 @@ fn odd_files_are_read() {
     ];
     let all = others.concat() + &mgf("MSLEVEL=2");
     assert_eq!(spectra_of("all.mgf", &all), std::slice::from_ref(&plain));
+    let floats = mgf("MS_LEVEL=1.0") + &mgf("MS_LEVEL=2.0");
+    assert_eq!(spectra_of("floats.mgf", &floats), std::slice::from_ref(&plain));
     let folder = Folder::new();
     let error = |text: &str| {
         let path = folder.file("one.mgf", text);
@@ -354,6 +381,8 @@ fn polarity_and_charge_say_the_adduct_where_nothing_names_it() {
         ("CHARGE=2", "adduct=[M+2H]2+"),
         ("CHARGE=2-", "adduct=[M-2H]2-"),
         ("CHARGE=2+ and 3+", "adduct=[M+2H]2+/[M+3H]3+"),
+        ("CHARGE=2.0\nIONMODE=positive", "adduct=[M+2H]2+"),
+        ("CHARGE=-2.0", "adduct=[M-2H]2-"),
         ("IONMODE=Negative", "adduct=[M-H]-"),
         ("ION_MODE=N", "adduct=[M-H]-"),
         ("IONMODE=Negative\nCHARGE=1+", "adduct=[M-H]-"),
@@ -362,11 +391,20 @@ fn polarity_and_charge_say_the_adduct_where_nothing_names_it() {
         ("ADDUCT=[M+?]-", "adduct=[M+?]-"),
         ("NAME=Mellein M+H\nIONMODE=positive\nADDUCT=N/A", "adduct=M+H"),
         ("NAME=Vitamin M\nIONMODE=positive", "adduct=[M+H]+"),
+        ("ION=[M+Na]+\nCHARGE=1+", "adduct=[M+Na]+"),
+        ("IONIZATION=[M+NH4]+", "adduct=[M+NH4]+"),
+        ("IONIZATION=ESI", ""),
+        ("ION=ESI\nCHARGE=1+", "adduct=[M+H]+"),
+        ("ION=[M+Na]+\nPRECURSOR_TYPE=M+K", "adduct=M+K"),
     ] {
         assert_eq!(head(fields), adduct, "{fields:?}");
     }
     let negative = "Name: a\nPrecursorMZ: 181.07\nIon_mode: N\nNum Peaks: 1\n50 1\n";
     assert_eq!(spectra_of("a.msp", negative), ["181.07 adduct=[M-H]- 50:1"]);
+    let method = MASSBANK
+        .replace("MS$FOCUSED_ION: PRECURSOR_TYPE [M+H]+", "AC$MASS_SPECTROMETRY: IONIZATION ESI");
+    let unnamed = GLUCOSE[6].replace(" adduct=[M+H]+", "");
+    assert_eq!(spectra_of("method.massbank", &method), [unnamed]);
     // the head of a Mascot file is about all of its spectra
     let all = "CHARGE=1-\n".to_owned() + &mgf("") + &mgf("CHARGE=2-");
     let peaks = "50:1 60:2";

@@ -1,0 +1,83 @@
+//! Mol blocks that other programs write.
+
+use std::fmt::Write;
+
+use dsokr_molecule::Molecule;
+
+use crate::support::parse;
+
+/// Returns the V2000 block of atoms in a row, each with what stands behind its place.
+fn v2000(atoms: &[&str], bonds: &[&str], properties: &str) -> String {
+    let [atom_count, bond_count] = [atoms.len(), bonds.len()];
+    let mut block =
+        format!("\n\n\n{atom_count:3}{bond_count:3}  0  0  0  0  0  0  0  0999 V2000\n");
+    for (at, atom) in atoms.iter().enumerate() {
+        writeln!(block, "{:10.4}    0.0000    0.0000 {atom}", 1.5 * at as f64).unwrap();
+    }
+    for bond in bonds {
+        writeln!(block, "{bond}").unwrap();
+    }
+    block + properties + "M  END\n"
+}
+
+/// Returns the V3000 block of these lines.
+fn v3000(sections: &str) -> String {
+    let head = "\n\n\n  0  0  0     0  0            999 V3000\nM  V30 BEGIN CTAB\n";
+    format!("{head}{sections}M  V30 END CTAB\nM  END\n")
+}
+
+fn is_read_as(block: &str, smiles: &str) {
+    let read = Molecule::parse_mol_block(block).unwrap_or_else(|error| panic!("{error}\n{block}"));
+    assert_eq!(read.canonical_smiles(), parse(smiles).canonical_smiles(), "{block}");
+}
+
+#[test]
+fn differences_of_mass_are_isotopes_where_no_property_states_them() {
+    let bond = &["  1  2  1  0"][..];
+    is_read_as(&v2000(&["C   1  0"], &[], ""), "[13CH4]");
+    is_read_as(&v2000(&["C  -1  0"], &[], ""), "[11CH4]");
+    is_read_as(&v2000(&["C   0  0", "H   1  0"], bond, ""), "[2H]C");
+    is_read_as(&v2000(&["C   1  0", "H   1  0"], bond, "M  ISO  1   2   3\n"), "[3H]C");
+    is_read_as(&v2000(&["C   0  0", "D   0  0"], bond, "M  ISO  1   1  13\n"), "[2H][13CH3]");
+    is_read_as(&v2000(&["C   0  0", "R#  1  0"], bond, ""), "*C");
+}
+
+#[test]
+fn atoms_that_give_electrons_keep_their_hydrogens() {
+    let bond = &["  1  2  9  0"][..];
+    let atoms = ["N   0  0", "Cu  0  0"];
+    is_read_as(&v2000(&atoms, bond, "M  CHG  1   2   2\n"), "[NH3]->[Cu+2]");
+    let water = v3000(
+        "M  V30 COUNTS 2 1 0 0 0\nM  V30 BEGIN ATOM\nM  V30 1 O 0 0 0 0\nM  V30 2 Fe 1.5 0 0 0 CHG=2\n\
+         M  V30 END ATOM\nM  V30 BEGIN BOND\nM  V30 1 9 1 2\nM  V30 END BOND\n",
+    );
+    is_read_as(&water, "[OH2]->[Fe+2]");
+    is_read_as(&parse("CN->[Cu+2]").mol_block(""), "CN->[Cu+2]");
+}
+
+#[test]
+fn lines_that_go_on_keep_their_blanks() {
+    let atom = |lines: &str| v3000(&format!("M  V30 BEGIN ATOM\n{lines}\nM  V30 END ATOM\n"));
+    is_read_as(&atom("M  V30 1 C 0 0 0 0-\nM  V30  CHG=-1"), "[CH3-]");
+    is_read_as(&atom("M  V30 1 C 0 0 0 0 -\nM  V30 CHG=-1"), "[CH3-]");
+    is_read_as(&atom("M  V30 1 C 0 0 0 0 CH-\nM  V30 G=-1"), "[CH3-]");
+}
+
+#[test]
+fn polymers_are_refused_and_numbered_rests_are_wildcards() {
+    let atoms = ["R1  0  0", "C   0  0", "R99 0  0"];
+    let bonds = ["  1  2  1  0", "  2  3  1  0"];
+    is_read_as(&v2000(&atoms, &bonds, "M  STY  1   1 DAT\n"), "*C*");
+    let sections = |kind: &str| {
+        v3000(&format!(
+            "M  V30 BEGIN ATOM\nM  V30 1 C 0 0 0 0\nM  V30 END ATOM\nM  V30 BEGIN SGROUP\n\
+             M  V30 1 {kind} 0 ATOMS=(1 1)\nM  V30 END SGROUP\n"
+        ))
+    };
+    is_read_as(&sections("SUP"), "C");
+    let units = "M  STY  2   1 DAT   2 SRU\nM  SMT   2 n\n";
+    for block in [v2000(&atoms, &bonds, units), sections("SRU"), sections("COP")] {
+        let error = Molecule::parse_mol_block(&block).unwrap_err().to_string();
+        assert!(error.contains("which is a polymer"), "{error}\n{block}");
+    }
+}
