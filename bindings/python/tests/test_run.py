@@ -165,7 +165,10 @@ def test_trackers_hear_the_log(lines, model, tmp_path, monkeypatch):
         dsokr.log_to(tracker)(line)
     steps = [step for step, _ in tracker.logged]
     last = tracker.logged[-1][1]
-    assert steps == [1, 2, 3] and last["loss"] == lines[-1]["loss"]
+    assert steps == [line["step"] for line in lines] and last["loss"] == lines[-1]["loss"]
+    # an evaluation within an epoch has no whole number of epochs
+    dsokr.log_to(tracker)({**lines[-1], "step": 7, "epoch": 0.14})
+    assert tracker.logged[-1][0] == 7 and all(isinstance(step, int) for step, _ in tracker.logged)
     assert last["validation/hits_10"] == lines[-1]["metrics"]["hits@10"]
     mlflow = pytest.importorskip("mlflow")
     monkeypatch.setenv("MLFLOW_ALLOW_FILE_STORE", "true")

@@ -13,7 +13,7 @@ from sklearn.base import clone  # noqa: E402
 from sklearn.datasets import make_multilabel_classification  # noqa: E402
 from sklearn.feature_extraction.text import TfidfVectorizer  # noqa: E402
 from sklearn.linear_model import LogisticRegression, Ridge  # noqa: E402
-from sklearn.metrics import f1_score  # noqa: E402
+from sklearn.metrics import f1_score, r2_score  # noqa: E402
 from sklearn.model_selection import GridSearchCV  # noqa: E402
 from sklearn.multiclass import OneVsRestClassifier  # noqa: E402
 from sklearn.pipeline import make_pipeline  # noqa: E402
@@ -373,3 +373,8 @@ def test_rows_are_inputs_and_scores_are_read(labelled):
     assert model.score(x, dsokr.as_rows(y)) == model.score(x, y) > 0.9
     numbers = IOKR("rbf", None, 1e-6).fit(x, x[:, 0])
     assert numbers.score(x, x[:, 0]) > 0.9
+    # a single column is numbers, also of 0 and 1
+    for column in (y[:, :1], y[:, :1].astype(float), y[:, 0].astype(float)):
+        one = model.fit(x, column)
+        right, predicted = (np.asarray(values, float) for values in (column, one.predict(x)))
+        assert one.score(x, column) == pytest.approx(r2_score(right, predicted))

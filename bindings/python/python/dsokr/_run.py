@@ -200,7 +200,7 @@ def log_to(tracker: Any) -> Callable[[dict[str, Any]], None]:
     """A callback of ``train`` that sends the numbers of each line to a tracker.
 
     ``tracker`` has ``log_metrics(numbers, step=…)``, as MLflow and its client, or ``log(numbers, step=…)``, as the modules
-    and runs of Weights & Biases and trackio. Names have "_" in the place of "@", which MLflow refuses; steps are epochs.
+    and runs of Weights & Biases and trackio. Names have "_" in the place of "@", which MLflow refuses; steps are those of the training, whole numbers.
     """
     send = getattr(tracker, "log_metrics", None) or tracker.log
 
@@ -215,7 +215,7 @@ def log_to(tracker: Any) -> Callable[[dict[str, Any]], None]:
     def log(line: dict[str, Any]) -> None:
         line = dict(line)
         metrics = line.pop("metrics")
-        send({**dict(numbers(line)), **dict(numbers(metrics, "validation/"))}, step=line["epoch"])
+        send({**dict(numbers(line)), **dict(numbers(metrics, "validation/"))}, step=line["step"])
 
     return log
 

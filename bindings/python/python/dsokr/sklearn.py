@@ -390,13 +390,13 @@ class IOKR(_Machine):
         return self.outputs_.select(best.tolist()) if isinstance(self.outputs_, Rows) else self.outputs_[best]
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """How right the predictions are, 1 at best: of label sets, which are rows of 0 and 1, the mean F1 over the pairs
+        """How right the predictions are, 1 at best: of label sets, which are rows of several 0 and 1, the mean F1 over the pairs
         (0 for wrong labels only), and of other outputs R², as scikit-learn has it for regressors."""
         found, right = (_dense(rows) for rows in (self.predict(X), y))
-        if right.ndim == 2 and np.isin(right, (0, 1)).all() and np.isin(found, (0, 1)).all():
+        if right.ndim == 2 and right.shape[1] > 1 and np.isin(right, (0, 1)).all() and np.isin(found, (0, 1)).all():
             # a pair without labels that is predicted so is right
             return float(f1_score(right, found, average="samples", zero_division=1.0, sample_weight=sample_weight))
-        return float(r2_score(right, found, sample_weight=sample_weight))
+        return float(r2_score(right.astype(np.float64), found.astype(np.float64), sample_weight=sample_weight))
 
     def _output_rows(self) -> Rows:
         outputs = self.outputs_
