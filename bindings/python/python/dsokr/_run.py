@@ -439,7 +439,10 @@ class Model(_Runs):
         """The lines of the log as a pandas frame with the columns step, epoch, loss, …, and metrics by their names."""
         import pandas
 
-        rows = [{**line, **line.pop("metrics")} for line in self.log]
+        rows = []
+        for line in self.log:
+            metrics = line.pop("metrics")
+            rows.append({**line, **metrics})
         return pandas.DataFrame(rows)
 
     def __reduce__(self) -> tuple[Any, ...]:
