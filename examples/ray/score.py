@@ -2,13 +2,14 @@
 
 usage: python score.py RUN TABLE OUT TEXT...
 
-RUN is any run directory whose outputs have features that every molecule has. TABLE is a CSV or Parquet file, or a folder of
+RUN is any run directory, of a model or an ensemble, whose outputs have features that every molecule has. TABLE is a CSV or Parquet file, or a folder of
 Parquet files, with the column "smiles". OUT gets Parquet files: the table with a column "score 1", "score 2", … for each
 text, as `dsokr search RUN TEXT` scores candidates; NaN for what is not a SMILES. A worker that is killed is started again,
 and its part of the table scored anew.
 """
 
 import sys
+from pathlib import Path
 
 import ray
 
@@ -19,7 +20,8 @@ class Scorer:
     """One in each process: the model is read once."""
 
     def __init__(self, run, texts):
-        self.model = dsokr.Model.load(run)
+        kind = dsokr.Ensemble if (Path(run) / "members").is_dir() else dsokr.Model
+        self.model = kind.load(run)
         self.texts = texts
 
     def __call__(self, batch):

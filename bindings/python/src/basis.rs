@@ -140,7 +140,13 @@ pub fn kernel_matrix<'py>(
     let a = a.get().source();
     let b = b.get().source();
     let values = work(py, || {
-        let mut values = Vec::with_capacity(a.len() * b.len());
+        let rows = [a.len(), b.len()];
+        let mut values = Vec::new();
+        // one that does not fit would end the process
+        if values.try_reserve_exact(rows[0].saturating_mul(rows[1])).is_err() {
+            let message = format!("a kernel matrix of {} by {} numbers: ", rows[0], rows[1]);
+            return Err(Failure::Other(message + "more memory than the system gives"));
+        }
         let b = features::read(b, 0..b.len())?;
         let cancellation = Cancellation::current();
         kernel.validate(a.kind())?;
@@ -154,7 +160,7 @@ pub fn kernel_matrix<'py>(
                 values.extend((0..gram.ncols()).map(|j| gram[(i, j)]));
             }
         }
-        Ok::<_, dsokr_core::Error>(values)
+        Ok(values)
     })?;
     matrix(py, values, a.len(), b.len())
 }

@@ -254,5 +254,11 @@ def test_a_sum_of_kernels(y):
         dsokr.Basis.sum(bases, [first, second], [1, -1], size=40)
 
 
+def test_a_kernel_matrix_that_no_memory_holds_is_an_error():
+    rows = dsokr.as_rows(np.ones((5_000_000, 1), bool))
+    with pytest.raises(dsokr.Error, match="a kernel matrix of 5000000 by 5000000 numbers: more memory"):
+        dsokr.kernel_matrix(rows)
+
+
 def test_version():
     assert dsokr.__version__.count(".") == 2

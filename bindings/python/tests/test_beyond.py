@@ -5,6 +5,7 @@ import os
 import pickle
 import subprocess
 
+import numpy as np
 import pytest
 
 import dsokr
@@ -108,8 +109,22 @@ def test_an_ensemble(paths):
         dsokr.Ensemble.load(paths, rule="rank", beyond=True).search(TEXT)
 
 
-def test_a_reranker(train):
-    path = train("reranker", set=RERANKER)
+@pytest.fixture(scope="module")
+def reranked(train):
+    return train("reranker", set=RERANKER)
+
+
+def test_ranks_are_those_of_the_reranker(reranked):
+    model = dsokr.Model.load(reranked)
+    evaluation = model.evaluate("train")
+    texts, golds = evaluation.texts, evaluation.golds
+    assert np.array_equal(model.rank(texts, golds).ranks, evaluation.ranks.ranks)
+    plain = model.candidates.rank(model._inner.embed(texts, True), golds)
+    assert not np.array_equal(plain.ranks, evaluation.ranks.ranks)
+
+
+def test_a_reranker(reranked):
+    path = reranked
     _, hits = check(lambda **options: dsokr.Model.load(path, **options))
     found = command("search", path, TEXT, "--top", "4", "--json", "--beyond")
     assert not found or found["beyond"] == hits.beyond

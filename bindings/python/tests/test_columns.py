@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import dsokr
+from dsokr._hits import CELLS
 
 
 def test_columns_of_candidates_in_memory():
@@ -23,8 +24,9 @@ def test_columns_of_candidates_in_memory():
     assert (again, again.cells) == (hits[1], hits[1].cells)
     assert "<th>price</th>" in hits._repr_html_() and "<td>12</td>" in hits._repr_html_()
     assert list(hits.to_pandas()["maker"]) == ["y", "x"]
-    with pytest.raises(dsokr.Error, match="two columns \"id\""):
-        dsokr.Candidates.from_points(points, columns={"id": ["a", "b", "c"]})
+    for name in ("id", "label", "score", "rank"):
+        with pytest.raises(dsokr.ConfigError, match=f"columns\\['{name}'\\]: expected another name"):
+            dsokr.Candidates.from_points(points, columns={name: ["a", "b", "c"]})
     with pytest.raises(dsokr.ConfigError, match="2 entries, expected 3"):
         dsokr.Candidates.from_points(points, columns={"price": [1, 2]})
 
@@ -48,6 +50,7 @@ def test_columns_of_a_model(model):
     hits = model.search(text, k=20)
     assert all(hit.columns == {"price": prices[hit.id]} for hit in hits)
     assert hits[0].cells["rank"] == 1 and hits[0].cells["price"] == prices[hits[0].id]
+    assert set().union(*(hit.cells for hit in hits)) == {*CELLS, "price"}
     cheap = model.search(text, k=20, filter="price < 10 and mass < 400")
     assert cheap and all(float(hit.columns["price"]) < 10 for hit in cheap)
     ranks = {hit.score: hit.cells["rank"] for hit in model.search(text, k=2000)}

@@ -120,6 +120,19 @@ def test_ray_scores_a_table_of_molecules(tmp_path, monkeypatch):
     assert all(hit.score == pytest.approx(scores[hit.label][0], abs=2**-11) for hit in hits if hit.label in scores)
 
 
+def test_ray_scores_with_the_directory_of_an_ensemble(tmp_path, monkeypatch):
+    pytest.importorskip("ray.data")
+    if not hasattr(dsokr, "train"):
+        pytest.skip("built without the feature run")
+    monkeypatch.chdir(tmp_path)
+    config = dsokr.quickstart(".").with_name("morgan.toml")
+    config.write_text(MORGAN + "\n[ensemble]\nseeds = 2\n")
+    both = dsokr.train(config, out="both")
+    smiles = both.candidates.labels[:20]
+    scorer = program(FOLDER.parents[1] / "examples" / "ray" / "score.py").Scorer("both", ["An ester."])
+    assert np.array_equal(scorer({"smiles": np.array(smiles)})["score 1"], both.score("An ester.", smiles))
+
+
 def test_torch_tensors_are_read_in_place():
     torch = pytest.importorskip("torch")
     tensor = torch.ones(4, 3)

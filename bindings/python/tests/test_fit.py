@@ -1,5 +1,6 @@
 """Pairs as people hold them: matrices, frames, indicators, dictionaries, missing values."""
 
+import importlib
 import json
 import logging
 import subprocess
@@ -53,6 +54,15 @@ def test_indicators_are_label_sets(tmp_path, dtype):
     assert labels == {"label0", "label1", "label2"} and model.metrics["f1"] > 0.5
 
 
+@pytest.mark.parametrize("size", [2, 3, None])
+def test_sets_of_whole_numbers_are_label_sets(tmp_path, size):
+    """Whether the sets of a fit have one size, as vectors and rankings have, or several."""
+    sets = [set(range(at % 3, at % 3 + (size or 1 + at % 4))) for at in range(60)]
+    model = dsokr.fit(TEXTS, sets, tmp_path / "run")
+    assert "f1" in model.metrics
+    assert [pair["output"] for pair in written(model)] == [sorted(map(str, labels)) for labels in sets]
+
+
 def test_frames(tmp_path):
     pandas = pytest.importorskip("pandas")
     frame = pandas.DataFrame({"text": TEXTS, "red": [float("red" in text) for text in TEXTS]})
@@ -101,7 +111,12 @@ def test_dictionaries(tmp_path):
         (TEXTS, SMILES[1:], "outputs: 59, expected 60"),
         (TEXTS, [*SMILES[:-1], float("inf")], "outputs: inf at 59"),
         (np.where(X > 2, np.inf, X), SMILES, "inputs: row .*inf is not a finite number"),
-        ([[1.0, 2.0], [1.0]] * 30, SMILES, "rows of different lengths"),
+        ([[1.0, 2.0], [1.0]] * 30, SMILES, "inputs: 1 numbers at 1, expected 2"),
+        ([*TEXTS[:-1], 1.0], SMILES, "inputs: texts and numbers"),
+        (TEXTS, [[0, 1, 1]] * 50 + [[1, 0]] + [[1, 0, 0]] * 9, "outputs: 2 numbers at 50, expected 3"),
+        (TEXTS, [*X[:7].tolist(), None, [0.5, 1.5], *X[9:].tolist()], "outputs: 2 numbers at 8, expected 4"),
+        (TEXTS, [[1, 2, 3], [2, 1]] + [[3, 2, 1]] * 58, "outputs: 2 numbers at 1, expected 3 .* label sets"),
+        (TEXTS, [{1, None}] * 60, r"outputs\[0\]: None"),
         (dict(enumerate(TEXTS)), SMILES, "inputs: a dictionary"),
         ({"a": "b"}, {"c": "C"}, "is a key of only one"),
         (TEXTS, np.zeros((60, 2, 2)), "outputs: shape"),
@@ -164,3 +179,35 @@ def test_queries_without_a_text(tmp_path):
     pandas = pytest.importorskip("pandas")
     assert np.array_equal(model.encode(pandas.Series(TEXTS[:2])), model.encode(TEXTS[:2]))
     assert Path(model.path).exists()
+
+
+def frames(columns):
+    """A frame with these columns of each library that is there."""
+    found = [pytest.importorskip("pandas").DataFrame(columns)]
+    for library, name in [("polars", "DataFrame"), ("pyarrow", "table")]:
+        try:
+            found.append(getattr(importlib.import_module(library), name)(columns))
+        except ImportError:
+            pass
+    return found
+
+
+def test_queries_are_what_inputs_are(tmp_path):
+    """Frames and columns that a fit takes are queries too; the keys of a dictionary are none."""
+    model = dsokr.fit(TEXTS, SMILES, tmp_path / "texts")
+    for frame in frames({"text": TEXTS[:3]}):
+        assert np.array_equal(model.encode(frame), model.encode(TEXTS[:3])), type(frame)
+        assert model.search(frame, k=2) == model.search(TEXTS[:3], k=2)
+    for ask in (model.encode, model.search):
+        with pytest.raises(dsokr.ConfigError, match="queries: dict, expected a list of texts, or rows of numbers"):
+            ask({"CHEBI:1": TEXTS[0]})
+    with pytest.raises(dsokr.ConfigError, match="texts: dict"):
+        model.score({"CHEBI:1": TEXTS[0]}, "CCO")
+    model = dsokr.fit(X, SMILES, tmp_path / "vectors")
+    for frame in frames(dict(zip("abcd", X[:3].T))):
+        assert np.array_equal(model.encode(frame), model.encode(X[:3])), type(frame)
+    numbers = X[:3, 0]
+    model = dsokr.fit(X[:, 0], SMILES, tmp_path / "numbers")
+    expected = model.encode(numbers[:, None])
+    for queries in [numbers, numbers.tolist(), *frames({"a": numbers})]:
+        assert np.array_equal(model.encode(queries), expected), type(queries)

@@ -300,6 +300,16 @@ def test_wrong_modules(config, tmp_path, encoder, error, message):
         train(config, encoder, out=tmp_path / "run")
 
 
+def test_members_are_trained_one_after_another(config, tmp_path):
+    """At the same time they would change the parameters of one module."""
+    options = {"training": {**TRAINING, "epochs": 1}, "ensemble": {"seeds": 2, "parallel": 2}}
+    with pytest.raises(dsokr.ConfigError, match="ensemble.parallel = 2: expected 1, for a module of PyTorch"):
+        dsokr.train(config, set=options, out=tmp_path / "run", encoder=Words)
+    assert not (tmp_path / "run").exists()
+    options["ensemble"]["parallel"] = 1
+    assert len(dsokr.train(config, set=options, out=tmp_path / "run", encoder=Words)) == 2
+
+
 def test_a_run_needs_its_module(model):
     with pytest.raises(dsokr.ConfigError, match="encoder.*None"):
         dsokr.Model.load(model.path)

@@ -165,7 +165,10 @@ def test_trackers_hear_the_log(lines, model, tmp_path, monkeypatch):
         dsokr.log_to(tracker)(line)
     steps = [step for step, _ in tracker.logged]
     last = tracker.logged[-1][1]
-    assert steps == [1, 2, 3] and last["loss"] == lines[-1]["loss"]
+    assert steps == [line["step"] for line in lines] and last["loss"] == lines[-1]["loss"]
+    # an evaluation within an epoch has no whole number of epochs
+    dsokr.log_to(tracker)({**lines[-1], "step": 7, "epoch": 0.14})
+    assert tracker.logged[-1][0] == 7 and all(isinstance(step, int) for step, _ in tracker.logged)
     assert last["validation/hits_10"] == lines[-1]["metrics"]["hits@10"]
     mlflow = pytest.importorskip("mlflow")
     monkeypatch.setenv("MLFLOW_ALLOW_FILE_STORE", "true")
@@ -289,6 +292,9 @@ def test_ensembles(model, other):
     assert math.isclose(sum(fitted.rule["weights"]), 1.0)
     with pytest.raises(dsokr.ConfigError, match="metrics: 2 run directories"):
         ensemble.metrics
+    # the coordinates of one member are none of the other's
+    with pytest.raises(dsokr.ConfigError, match="coordinates = given, for 2 members"):
+        ensemble.evaluate("validation", coordinates=np.ones((200, model.candidates.dim)))
     assert pickle.loads(pickle.dumps(fitted)).rule == fitted.rule
 
 
@@ -402,6 +408,7 @@ def test_frames(model, other):
     pytest.importorskip("pandas")
     curve = model.learning_curve()
     assert list(curve["epoch"]) == [1, 2, 3] and curve["mrr"].iloc[-1] == model.log[-1]["metrics"]["mrr"]
+    assert list(curve.columns)[:2] == ["step", "epoch"] and "metrics" not in curve
     frame = dsokr.Ensemble.load([model.path, other.path]).evaluate("validation").to_pandas()
     assert list(frame.index) == [str(model.path), str(other.path), "ensemble", "chance"]
     assert frame.loc[str(model.path), "mrr"] == model.evaluate("validation").metrics["mrr"]
@@ -602,6 +609,20 @@ def test_wrong_models(model, folder):
 def test_a_file_of_queries(model, folder, config):
     queries = config.parents[1] / "datasets" / "quickstart" / "test.tsv"
     assert model.evaluate(queries=queries).metrics == model.evaluate("test").metrics
+
+
+def test_a_right_output_that_is_no_candidate(model, config, tmp_path):
+    lines = (config.parents[1] / "datasets" / "quickstart" / "test.tsv").read_text().splitlines()
+    queries = tmp_path / "queries.tsv"
+    queries.write_text("\n".join([*lines[:4], f"nobody\t{TEXTS[1]}"]) + "\n")
+    with pytest.raises(dsokr.ConfigError, match="nobody"):
+        model.evaluate(queries=queries)
+    found = model.evaluate(queries=queries, missing_gold="rank-infinity")
+    assert len(found) == 4 and found.metrics["missing_gold"] == 1
+    assert found.ranks.ranks[3] == np.inf and np.isfinite(found.ranks.ranks[:3]).all()
+    assert found.metrics["mrr"] == pytest.approx(found.ranks.reciprocals[:3].sum() / 4)
+    with pytest.raises(dsokr.ConfigError, match='missing_gold: .*other'):
+        model.evaluate(queries=queries, missing_gold="other")
 
 
 def work(path, config, out, queue):

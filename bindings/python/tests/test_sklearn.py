@@ -13,7 +13,7 @@ from sklearn.base import clone  # noqa: E402
 from sklearn.datasets import make_multilabel_classification  # noqa: E402
 from sklearn.feature_extraction.text import TfidfVectorizer  # noqa: E402
 from sklearn.linear_model import LogisticRegression, Ridge  # noqa: E402
-from sklearn.metrics import f1_score  # noqa: E402
+from sklearn.metrics import f1_score, r2_score  # noqa: E402
 from sklearn.model_selection import GridSearchCV  # noqa: E402
 from sklearn.multiclass import OneVsRestClassifier  # noqa: E402
 from sklearn.pipeline import make_pipeline  # noqa: E402
@@ -373,3 +373,31 @@ def test_rows_are_inputs_and_scores_are_read(labelled):
     assert model.score(x, dsokr.as_rows(y)) == model.score(x, y) > 0.9
     numbers = IOKR("rbf", None, 1e-6).fit(x, x[:, 0])
     assert numbers.score(x, x[:, 0]) > 0.9
+    # a single column is numbers, also of 0 and 1
+    for column in (y[:, :1], y[:, :1].astype(float), y[:, 0].astype(float)):
+        one = model.fit(x, column)
+        right, predicted = (np.asarray(values, float) for values in (column, one.predict(x)))
+        assert one.score(x, column) == pytest.approx(r2_score(right, predicted))
+
+
+@pytest.mark.parametrize("kind", [KernelSketch, SketchedKernelRidge, IOKR])
+def test_whole_numbers_are_not_rounded(kind):
+    """Numbers that a float32 does not hold are refused, and other types mean the same as floats."""
+    from scipy.sparse import csr_array
+
+    large, y = np.array([[2**24 + 1, 0], [1, 1], [0, 3]]), [0.5, 1.5, 4.0]
+    small = large % 5
+    estimator = kind(random_state=0)
+    ask = getattr(estimator, "transform" if kind is KernelSketch else "predict")
+    for form in (np.asarray, csr_array):
+        with pytest.raises(dsokr.ConfigError, match="X: 16777217 at .* is not a float32"):
+            estimator.fit(form(large), y)
+        estimator.fit(form(small), y)
+        with pytest.raises(dsokr.ConfigError, match="X: 16777217 at .* is not a float32"):
+            ask(form(large))
+    for dtype in (bool, np.int8, np.float16):
+        x = small.astype(dtype)
+        estimator.fit(x.astype(np.float32), y)
+        expected = ask(x.astype(np.float32))
+        estimator.fit(x, y)
+        assert np.array_equal(ask(x), expected), dtype

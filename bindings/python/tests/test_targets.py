@@ -79,6 +79,18 @@ def test_a_temperature_learns_and_equal_outputs_are_no_negatives(problem):
     assert psi.loss(z, targets[[3, 7]], "contrastive").item() == 0
 
 
+def test_a_loss_is_trained_after_it_was_measured(problem):
+    """What the first call keeps, within inference mode, serves those with gradients too."""
+    psi, targets, _ = problem
+    z = torch.from_numpy(np.random.default_rng(1).standard_normal((len(targets), psi.rank)))
+    with torch.inference_mode():
+        measured = psi.loss(z, targets, "softmax")
+    z.requires_grad_()
+    trained = psi.loss(z, targets, "softmax")
+    trained.backward()
+    assert trained.item() == pytest.approx(measured.item()) and torch.isfinite(z.grad).all()
+
+
 def test_wrong_losses(problem):
     psi, targets, _ = problem
     z = torch.zeros(2, psi.rank)

@@ -13,7 +13,7 @@ import numpy as np
 from . import _dsokr
 from ._basis import Basis
 from ._errors import ConfigError
-from ._hits import Hit, Hits
+from ._hits import CELLS, Hit, Hits
 from ._rows import as_matrix, as_rows, as_vector, is_missing, listed, real, texts, whole
 from ._tables import Missing, Rule, to_json
 from .metrics import Ranks
@@ -38,7 +38,8 @@ class Candidates:
     ):
         """Projects the rows ``Y`` of all candidates; ids are 0, 1, … by default.
 
-        ``columns`` are further ones by name, such as ``{"price": [9.5, None, 12]}``; a missing value is an empty text.
+        ``columns`` are further ones by name, such as ``{"price": [9.5, None, 12]}``; a missing value is an empty text. The
+        names of a hit's own cells, such as "score", are refused.
         """
         if not isinstance(basis, Basis):
             raise ConfigError(f"basis: {type(basis).__name__}, expected a dsokr.Basis")
@@ -211,6 +212,9 @@ def _names(
     further = []
     for name, values in ({} if columns is None else columns).items():
         place = f"columns[{name!r}]"
+        if name in CELLS:
+            own = ", ".join(CELLS)
+            raise ConfigError(f"{place}: expected another name, since hits have cells of their own with the names {own}")
         cells = ["" if is_missing(value) else value for value in listed(values, place)]
         further.append((str(name), texts(cells, place, count)))
     return id_texts, label_texts, further

@@ -10,6 +10,9 @@ from typing import Any, NamedTuple
 from . import _dsokr
 from ._errors import Error
 
+CELLS = ("rank", "id", "label", "score", "gap", "tied", "duplicates")
+"""The names of the cells that a hit of a trained model has, which no further column can have."""
+
 DRAWN = 20
 """The most molecules that a notebook's cell shows."""
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -15,7 +16,7 @@ import numpy as np
 
 from ._errors import ConfigError
 from ._dsokr import Rows
-from ._rows import as_array, is_missing, listed
+from ._rows import as_array, is_missing, listed, texts
 
 Cell = str | bool | int | float | list[str] | list[int] | list[float] | None
 
@@ -46,9 +47,9 @@ def lines(read: list[Cell], wanted: list[Cell]) -> Iterable[str]:
 
 def _input_cells(values: Any) -> list[Cell]:
     """Texts as they are, and numbers as vectors."""
-    columns = _columns(values)
+    columns = frame_columns(values)
     if columns is not None:
-        return _matrix_cells(_numeric(columns, "inputs"), "inputs") if len(columns) > 1 else _input_cells(_only(columns))
+        return _matrix_cells(_numeric(columns, "inputs"), "inputs") if len(columns) > 1 else _input_cells(only_column(columns))
     matrix = _matrix(values, "inputs")
     if matrix is not None:
         return _matrix_cells(matrix, "inputs")
@@ -56,9 +57,11 @@ def _input_cells(values: Any) -> list[Cell]:
     if any(isinstance(cell, Mapping) for cell in cells):
         return _matrix_cells(_of_dictionaries(cells, "inputs")[0], "inputs")
     read = [_input_cell(cell, at) for at, cell in enumerate(cells)]
-    widths = {len(cell) if isinstance(cell, list) else None for cell in read if cell is not None}
-    if len(widths) > 1:
-        raise ConfigError("inputs: texts and numbers, or rows of different lengths; expected one kind of input")
+    are_rows = {isinstance(cell, list) for cell in read if cell is not None}
+    if len(are_rows) > 1:
+        raise ConfigError("inputs: texts and numbers, expected one kind of input")
+    if True in are_rows:
+        _shared_width(read, "inputs")
     return read
 
 
@@ -81,17 +84,17 @@ def _input_cell(cell: Any, at: int) -> Cell:
 
 def _output_cells(values: Any) -> list[Cell]:
     """SMILES, texts, numbers, rankings and vectors as they are, and label sets by the names of their labels."""
-    columns = _columns(values)
+    columns = frame_columns(values)
     if columns is not None:
         if len(columns) == 1:
-            return _output_cells(_only(columns))
+            return _output_cells(only_column(columns))
         return _several(_numeric(columns, "outputs"), list(columns))
     if hasattr(values, "tocsr"):
         values = values.toarray()
     matrix = _matrix(values, "outputs")
     if matrix is not None:
         return _several(matrix, [f"label{column}" for column in range(matrix.shape[1])])
-    cells = [sorted(cell, key=str) if isinstance(cell, (set, frozenset)) else _plain(cell) for cell in listed(values, "outputs")]
+    cells = [_labels_or_plain(cell, at) for at, cell in enumerate(listed(values, "outputs"))]
     if any(isinstance(cell, Mapping) for cell in cells):
         return _several(*_of_dictionaries(cells, "outputs"))
     width = _width(cells)
@@ -101,13 +104,30 @@ def _output_cells(values: Any) -> list[Cell]:
     return [_output_cell(cell, at) for at, cell in enumerate(cells)]
 
 
+def _labels_or_plain(cell: Any, at: int) -> Any:
+    """The names of the labels of a set, where numbers are names too; other cells as numbers of Python."""
+    if isinstance(cell, (set, frozenset)):
+        return sorted(texts(cell, f"outputs[{at}]"))
+    return _plain(cell)
+
+
 def _width(cells: list[Any]) -> int | None:
-    """The number of numbers in each of several lists; none of other values, and of lists of different lengths."""
+    """The number of numbers in each of several lists; none of other values."""
     lists = [cell for cell in cells if not is_missing(cell)]
-    if not lists or not all(isinstance(cell, (list, tuple)) and cell and _are_numbers(cell) for cell in lists):
+    if not any(lists) or not all(isinstance(cell, (list, tuple)) and _are_numbers(cell) for cell in lists):
         return None
-    widths = {len(cell) for cell in lists}
-    return widths.pop() if len(widths) == 1 else None
+    return _shared_width(cells, "outputs", "; label sets are sets, or lists of texts")
+
+
+def _shared_width(cells: list[Any], name: str, remedy: str = "") -> int:
+    """The number of numbers in each of several lists, of which some may be missing; an error for the first list that has
+    another length than most."""
+    lengths = {at: len(cell) for at, cell in enumerate(cells) if not is_missing(cell)}
+    ((width, _),) = Counter(lengths.values()).most_common(1)
+    for at, length in lengths.items():
+        if length != width:
+            raise ConfigError(f"{name}: {length} numbers at {at}, expected {width} as in most rows{remedy}")
+    return width
 
 
 def _are_numbers(parts: Iterable[Any]) -> bool:
@@ -189,7 +209,7 @@ def _is_vector(value: Any) -> bool:
     return getattr(value, "ndim", None) == 1 and getattr(getattr(value, "dtype", None), "kind", "f") in "fiub"
 
 
-def _columns(values: Any) -> dict[str, list[Any]] | None:
+def frame_columns(values: Any) -> dict[str, list[Any]] | None:
     """The columns of a frame of pandas, polars or Arrow by name; none of anything else."""
     if not hasattr(values, "columns"):
         return None
@@ -203,7 +223,8 @@ def _columns(values: Any) -> dict[str, list[Any]] | None:
         return None
 
 
-def _only(columns: dict[str, list[Any]]) -> list[Any]:
+def only_column(columns: dict[str, list[Any]]) -> list[Any]:
+    """The values of the single column of a frame."""
     (column,) = columns.values()
     return column
 

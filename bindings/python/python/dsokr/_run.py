@@ -23,7 +23,7 @@ from ._evaluation import Evaluation
 from ._event import Event
 from ._hits import Hit, Hits
 from ._module import Encoder, as_encoder
-from ._pairs import Cell, lines, paired
+from ._pairs import Cell, frame_columns, lines, only_column, paired
 from ._progress import LOGGER, shown
 from ._dsokr import Rows
 from ._rows import as_matrix, as_rows, is_missing, listed, texts, whole
@@ -123,11 +123,12 @@ def fit(
     """Trains the recommended model for pairs of an input and an output, and returns it.
 
     Both are lists, arrays, tensors, or columns and frames of pandas, polars and Arrow. Inputs are texts, or vectors: the rows
-    of a matrix, also a sparse one, or of a frame with several columns of numbers. Outputs are SMILES, label sets (lists of
-    texts, or a matrix or frame of 0 and 1), classes (two values, or a few that recur), rankings (lists of the ranks 1 to m),
-    numbers, several numbers (a matrix), or texts; which of these is found out, as ``dsokr init`` does. Dictionaries are rows by name; two dictionaries in the place of
-    lists are paired by their keys. Pairs that lack a value (None, NaN, NA) are left out, with a warning. A tenth of the pairs
-    is for validation, and a tenth for the test.
+    of a matrix, also a sparse one, or of a frame with several columns of numbers. Outputs are SMILES, label sets (sets, lists
+    of texts, or a matrix or frame of 0 and 1), classes (two values, or a few names that recur; three or more whole numbers are
+    numbers: give names such as "c0"), rankings (lists of the ranks 1 to m), numbers, several numbers (a matrix), or texts;
+    which of these is found out, as ``dsokr init`` does. Dictionaries are rows by name; two dictionaries in the place of
+    lists are paired by their keys. Lists of numbers have one length. Pairs that lack a value (None, NaN, NA) are left out, with
+    a warning. A tenth of the pairs is for validation, and a tenth for the test.
 
     ``folder`` gets pairs.jsonl, the configuration pairs.toml and the run directory run; default: the first free one of
     runs/fit, runs/fit-2, …. Where the training ends before it has a state to go on from, nothing is left there. ``set``,
@@ -199,7 +200,7 @@ def log_to(tracker: Any) -> Callable[[dict[str, Any]], None]:
     """A callback of ``train`` that sends the numbers of each line to a tracker.
 
     ``tracker`` has ``log_metrics(numbers, step=…)``, as MLflow and its client, or ``log(numbers, step=…)``, as the modules
-    and runs of Weights & Biases and trackio. Names have "_" in the place of "@", which MLflow refuses; steps are epochs.
+    and runs of Weights & Biases and trackio. Names have "_" in the place of "@", which MLflow refuses; steps are those of the training, whole numbers.
     """
     send = getattr(tracker, "log_metrics", None) or tracker.log
 
@@ -214,7 +215,7 @@ def log_to(tracker: Any) -> Callable[[dict[str, Any]], None]:
     def log(line: dict[str, Any]) -> None:
         line = dict(line)
         metrics = line.pop("metrics")
-        send({**dict(numbers(line)), **dict(numbers(metrics, "validation/"))}, step=line["epoch"])
+        send({**dict(numbers(line)), **dict(numbers(metrics, "validation/"))}, step=line["step"])
 
     return log
 
@@ -263,7 +264,8 @@ class _Runs:
         candidates: str | None = None,
         filter: str | None = None,
     ) -> Hits | list[Hits]:
-        """The ``k`` best candidates for a text, or for each of several texts; for a model that reads vectors, of rows.
+        """The ``k`` best candidates for a text, or for each of several texts; for a model that reads vectors, of rows. Columns
+        and frames are those of ``fit``.
 
         With ``coverage``, such as 0.9, in their place the smallest set that holds a right output with this probability;
         ``calibration`` says what it is calibrated on. The ``candidates`` of each spectrum are those with the precursor's
@@ -437,7 +439,10 @@ class Model(_Runs):
         """The lines of the log as a pandas frame with the columns step, epoch, loss, …, and metrics by their names."""
         import pandas
 
-        rows = [{**line, **line.pop("metrics")} for line in self.log]
+        rows = []
+        for line in self.log:
+            metrics = line.pop("metrics")
+            rows.append({**line, **metrics})
         return pandas.DataFrame(rows)
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -550,17 +555,24 @@ def _strings(values: Iterable[str], name: str) -> list[str]:
 
 
 def _queries(queries: Any) -> Any:
-    """Texts as a list, anything else as rows."""
+    """Texts as a list, anything else as rows; a single column of a frame is a list of its values."""
     if isinstance(queries, str):
         return [queries]
+    if len(getattr(queries, "columns", ())) > 1:
+        return as_rows(queries, "queries")
+    columns = frame_columns(queries)
+    if columns:
+        return _queries(only_column(columns))
     if isinstance(queries, Rows) or hasattr(queries, "tocsr") or getattr(queries, "ndim", 1) != 1:
         return as_rows(queries, "queries")
     found = listed(queries, "queries", "texts, or rows of numbers")
     lacking = next((at for at, query in enumerate(found) if is_missing(query)), None)
     if lacking is not None:
-        raise ConfigError(f"queries: {found[lacking]!r} at {lacking}, expected a text")
+        raise ConfigError(f"queries: {found[lacking]!r} at {lacking}, expected a text or a number")
     if all(isinstance(query, str) for query in found):
         return found
+    if all(isinstance(query, (bool, int, float)) for query in found):
+        found = [[query] for query in found]
     return as_rows(found, "queries")
 
 

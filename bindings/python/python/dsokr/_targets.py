@@ -60,9 +60,13 @@ class Targets:
 
     def _all_distinct(self, z: Any) -> Any:
         """The distinct outputs at unit length, where predictions are."""
+        import torch
+
         place = (z.device, z.dtype)
         if place not in self._tensors:
-            self._tensors[place] = _unit(_like(self.distinct, z))
+            # kept for later calls, which may ask for gradients where this one is an evaluation
+            with torch.inference_mode(False), torch.no_grad():
+                self._tensors[place] = _unit(_like(self.distinct, z))
         return self._tensors[place]
 
 

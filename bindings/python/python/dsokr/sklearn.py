@@ -31,7 +31,6 @@ from ._tables import to_json
 __all__ = ["IOKR", "KernelSketch", "SketchedKernelRidge"]
 
 _KINDS = {kind.kind: kind for kind in _sketches.Sketch.__subclasses__()}
-_DTYPES = [np.float32, np.float64]
 
 RandomState: TypeAlias = int | np.random.RandomState | None
 
@@ -73,6 +72,11 @@ def _matrix(X: Any) -> Any:
     if not isinstance(X, Rows):
         return X
     return X.to_scipy() if X.kind == "sparse" else np.asarray(X)
+
+
+def _rows(X: Any) -> Rows:
+    """Rows of a matrix that scikit-learn has validated; bools are numbers here, not bits."""
+    return as_rows(X.astype(np.float32) if X.dtype == np.bool_ else X, "X")
 
 
 def _kept(sample_weight: Any, X: Any) -> tuple[np.ndarray, list[float] | None]:
@@ -159,7 +163,7 @@ class KernelSketch(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
             self.map_ = self._map(X, sketch)
             return self
         self.basis_ = Basis.fit(
-            X,
+            _rows(X),
             _kernel(self.kernel, self.gamma, self.kernel_params, X.shape[1]),
             sketch,
             power=self.power,
@@ -174,13 +178,13 @@ class KernelSketch(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         X = self._validated(X, False)
         if self.kernel == "precomputed":
             return (X @ self.map_).astype(np.float32)
-        return self.basis_.project(X)
+        return self.basis_.project(_rows(X))
 
     def _validated(self, X: Any, reset: bool) -> Any:
         X = _matrix(X)
         if self.kernel == "precomputed":
             return validate_data(self, X, dtype=np.float64, reset=reset)
-        return validate_data(self, X, accept_sparse="csr", dtype=_DTYPES, reset=reset)
+        return validate_data(self, X, accept_sparse="csr", reset=reset)
 
     def _map(self, gram: np.ndarray, sketch: _sketches.Sketch) -> np.ndarray:
         """Rᵀ U Λ^(−1/2), with R K Rᵀ = U Λ Uᵀ."""
@@ -223,8 +227,8 @@ class _Machine(MultiOutputMixin, RegressorMixin, BaseEstimator):
     def _answers(self, X: Any) -> np.ndarray:
         """Predictions of the machine, (n, p) float32."""
         check_is_fitted(self)
-        X = validate_data(self, _matrix(X), accept_sparse="csr", dtype=_DTYPES, reset=False)
-        return self.machine_.predict(as_rows(X, "X"))
+        X = validate_data(self, _matrix(X), accept_sparse="csr", reset=False)
+        return self.machine_.predict(_rows(X))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -268,14 +272,14 @@ class SketchedKernelRidge(_Machine):
         With ``sample_weight`` the mean of squares is a weighted one: a pair of weight 2 counts as the pair twice, and one of
         weight 0 as if it were not there.
         """
-        X, y = validate_data(self, _matrix(X), y, accept_sparse="csr", multi_output=True, y_numeric=True, dtype=_DTYPES)
+        X, y = validate_data(self, _matrix(X), y, accept_sparse="csr", multi_output=True, y_numeric=True)
         if not isinstance(y, np.ndarray):
             raise ConfigError(f"y: {type(y).__name__}, expected a dense array")
         self._one = y.ndim == 1
         kept, weights = _kept(sample_weight, X)
         X, y = X[kept], y[kept]
         self.machine_ = _dsokr.KernelMachine.ridge(
-            as_rows(X, "X"),
+            _rows(X),
             to_json(_kernel(self.kernel, self.gamma, self.kernel_params, X.shape[1]), "kernel"),
             np.ascontiguousarray(y.reshape(len(y), -1), np.float64),
             _alpha(self.alpha),
@@ -351,11 +355,11 @@ class IOKR(_Machine):
         """
         X = _matrix(X)
         if isinstance(y, Rows):
-            X = validate_data(self, X, accept_sparse="csr", dtype=_DTYPES)
+            X = validate_data(self, X, accept_sparse="csr")
             if len(y) != X.shape[0]:
                 raise ConfigError(f"y: {len(y)} rows, expected {X.shape[0]}")
         else:
-            X, y = validate_data(self, X, y, accept_sparse="csr", multi_output=True, dtype=_DTYPES)
+            X, y = validate_data(self, X, y, accept_sparse="csr", multi_output=True)
             if y.dtype.kind not in "fiub":
                 raise ConfigError(f"y: Unknown label type: dtype {y.dtype}, allowed: real numbers and bool")
         kept, weights = _kept(sample_weight, X)
@@ -364,7 +368,7 @@ class IOKR(_Machine):
         n = X.shape[0]
         rows = self._output_rows()
         self.machine_ = _dsokr.KernelMachine.structured(
-            as_rows(X, "X"),
+            _rows(X),
             to_json(_kernel(self.kernel, self.gamma, self.kernel_params, X.shape[1]), "kernel"),
             rows,
             to_json(
@@ -390,13 +394,13 @@ class IOKR(_Machine):
         return self.outputs_.select(best.tolist()) if isinstance(self.outputs_, Rows) else self.outputs_[best]
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """How right the predictions are, 1 at best: of label sets, which are rows of 0 and 1, the mean F1 over the pairs
+        """How right the predictions are, 1 at best: of label sets, which are rows of several 0 and 1, the mean F1 over the pairs
         (0 for wrong labels only), and of other outputs R², as scikit-learn has it for regressors."""
         found, right = (_dense(rows) for rows in (self.predict(X), y))
-        if right.ndim == 2 and np.isin(right, (0, 1)).all() and np.isin(found, (0, 1)).all():
+        if right.ndim == 2 and right.shape[1] > 1 and np.isin(right, (0, 1)).all() and np.isin(found, (0, 1)).all():
             # a pair without labels that is predicted so is right
             return float(f1_score(right, found, average="samples", zero_division=1.0, sample_weight=sample_weight))
-        return float(r2_score(right, found, sample_weight=sample_weight))
+        return float(r2_score(right.astype(np.float64), found.astype(np.float64), sample_weight=sample_weight))
 
     def _output_rows(self) -> Rows:
         outputs = self.outputs_

@@ -12,7 +12,7 @@ use std::path::PathBuf;
 use dsokr::config::{Config, Override};
 use dsokr::device::Processor;
 use dsokr::train::{Control as Training, Event, LogLine, Observer};
-use dsokr::{Request, Scores, SolvedLine};
+use dsokr::{Error, Request, Scores, SolvedLine};
 use pyo3::prelude::*;
 use serde::Serialize;
 use tracing::info;
@@ -58,6 +58,14 @@ pub fn train(
             None => Config::load_with(&config, &overrides)?,
         }
         .given(encoder.as_ref());
+        // members would change the parameters of one module, and the numbers that PyTorch draws, at the same time
+        if encoder.is_some()
+            && let Some(ensemble) = &config.ensemble
+            && ensemble.parallel > 1
+        {
+            let allowed = "1, for a module of PyTorch";
+            return Err(Error::value("ensemble.parallel", ensemble.parallel, allowed));
+        }
         let root = config.data_root(data.as_deref())?;
         let request = Request { config: &config, root, out, resume, processor, force };
         request.run(&mut Progress { callback, steps })
