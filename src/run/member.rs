@@ -8,7 +8,7 @@ use dsokr_basis::Basis;
 use dsokr_core::store::Stored;
 use dsokr_data::config::DataSource;
 use dsokr_data::{FittedFeatures, Outputs, Split};
-use dsokr_decode::{CandidateBlocks, Candidates, Pool, Reranker};
+use dsokr_decode::{CandidateBlocks, Candidates, MissingGold, Pool, Reranker};
 use dsokr_machines::Scaling;
 use dsokr_train::check_basis;
 
@@ -241,20 +241,22 @@ impl Member {
         self.predictor.predict(split)
     }
 
-    /// Evaluates predictions `z` for a split, as they are scored; `data` is the data root.
+    /// Evaluates predictions `z` for a split, as they are scored; `data` is the data root, and `missing_gold` the rule for
+    /// right outputs that are not candidates, where it is not that of the configuration.
     pub(super) fn evaluate(
         &self,
         split: &Split,
         z: &Vec<f32>,
         pool: Pool,
         data: Option<&Path>,
+        missing_gold: Option<MissingGold>,
     ) -> Result<Evaluation, Error> {
         let fitted = self.fitted()?;
         let held = self.held(data)?;
         let fitted = fitted.as_ref();
         let held = held.as_deref();
         let decoder = Decoder { fitted, held, ..self.decoder() };
-        let models = Models::one(decoder, None);
+        let models = Models { missing_gold, ..Models::one(decoder, None) };
         Ok(models.evaluate(split, std::slice::from_ref(z), pool)?.0)
     }
 

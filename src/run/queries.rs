@@ -318,14 +318,17 @@ impl Run {
     pub fn evaluate_members(&self, queries: &PredictedQueries) -> Result<Vec<Evaluation>, Error> {
         let first = &self.members[0].candidates;
         let data = queries.data.as_deref();
+        let missing = queries.missing_gold;
         let members = self.members.iter().zip(&queries.splits).zip(&queries.predictions);
         let evaluate = |((member, split), z): ((&Member, &Split), &Vec<f32>)| match queries.pool() {
             // lists hold places, which differ where members order their candidates differently
             Pool::PerQuery(lists) if !member.candidates.ids().eq(first.ids()) => {
                 let lists = lists.moved(first, &member.candidates)?;
-                member.evaluate(split, z, Pool::PerQuery(&lists), data)
+                member.evaluate(split, z, Pool::PerQuery(&lists), data, missing)
             }
-            Pool::PerQuery(_) | Pool::Shared => member.evaluate(split, z, queries.pool(), data),
+            Pool::PerQuery(_) | Pool::Shared => {
+                member.evaluate(split, z, queries.pool(), data, missing)
+            }
         };
         members.map(evaluate).collect()
     }
