@@ -354,7 +354,9 @@ fn inputs_of_16_bits_are_widened_and_their_gradients_have_16_bits() {
         ("norm", &|x, _, b| residual_norm(x.clone(), x, [(); 3].map(|()| b.clone()), 1e-5, None)),
         ("attention", &|x, _, _| attention(x, own(&sequences, 2, FULL, None))),
     ];
-    for (device, bound) in devices() {
+    // a GPU without numbers of 16 bits leaves its results as the memory was
+    let has_numbers = |(device, _): &(Device, f32)| Precision::Bf16.check(device).is_ok();
+    for (device, bound) in devices().into_iter().filter(has_numbers) {
         for (name, operation) in operations {
             let results = |dtype| {
                 // values that 16 bits hold
