@@ -120,8 +120,8 @@ pub fn run(arguments: &Arguments) -> Result<(), Error> {
 
 /// Refuses rows with a molecule that cannot be read, and says where the first one is.
 fn check_molecules(file: &Path, rows: &[TextRow]) -> Result<(), Error> {
-    let reason = |row: &TextRow| Some((row, Molecule::parse(&row.id).err()?));
-    match rows.par_iter().find_map_first(reason) {
+    let unread = rows.par_iter().find_map_first(|row| Some((row, Molecule::parse(&row.id).err()?)));
+    match unread {
         Some((row, reason)) => {
             let message = format!("the molecule {:?}: {reason}", row.id);
             Err(dsokr_core::Error::at_line(file, row.line, message).into())
