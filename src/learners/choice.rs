@@ -50,8 +50,9 @@ impl Choice {
 
     /// Whether the value nearest to the chosen one is as good: what it loses is a small share of the range of all errors.
     fn is_level(&self) -> bool {
-        let largest = self.errors.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-        let smallest = self.errors.iter().copied().fold(f64::INFINITY, f64::min);
+        let finite = || self.errors.iter().copied().filter(|error| error.is_finite());
+        let largest = finite().fold(f64::NEG_INFINITY, f64::max);
+        let smallest = finite().fold(f64::INFINITY, f64::min);
         let tried = self.tried.iter().zip(&self.errors);
         let Some((_, error)) = tried.clone().find(|(value, _)| **value == self.chosen) else {
             return false;
@@ -82,5 +83,7 @@ mod tests {
         // metrics that are better the larger they are have errors below 0
         assert_eq!(choice(1e-1, &[-0.5, -0.7, -0.7]).edge(), None);
         assert_eq!(choice(1e-2, &[0.9, 0.7, 0.7]).edge(), None);
+        // an error that overflows does not make the others equal
+        assert_eq!(choice(1e-1, &[f64::INFINITY, 0.9, 0.7]).edge(), Some(("largest", "larger")));
     }
 }

@@ -196,16 +196,15 @@ impl fmt::Display for Scores {
                 write!(out, "accuracy {:.4}", scores.accuracy)?;
                 self.roc_auc.map_or(Ok(()), |area| write!(out, ", ROC AUC {area:.4}"))
             }
-            None if self.numbers => match self.squared_error {
+            None => match self.squared_error.filter(|_| self.numbers) {
                 Some(error) => write!(out, "squared error {error:.6}"),
-                None => Ok(()),
+                None => write!(
+                    out,
+                    "MRR {:.4}, Hits@10 {:.4}",
+                    self.mrr(),
+                    self.value("hits@10").unwrap_or_default()
+                ),
             },
-            None => write!(
-                out,
-                "MRR {:.4}, Hits@10 {:.4}",
-                self.mrr(),
-                self.value("hits@10").unwrap_or_default()
-            ),
         }
     }
 }
@@ -223,12 +222,14 @@ impl Scores {
         serde_json::to_value(self).ok()?.get(name)?.as_f64()
     }
 
-    /// Whether the metrics of ranks carry information: some query has a gold candidate, and outputs are neither numbers
-    /// nor classes, nor label sets among which some are equal.
+    /// Whether the metrics of ranks carry information: some query has a gold candidate, and outputs are neither numbers that
+    /// another score compares nor classes, nor label sets among which some are equal.
     pub fn has_ranks(&self) -> bool {
         let sets = matches!(self.outputs, Some(OutputScores::Labels(_)));
         let repeated = sets && self.duplicate_candidates > 0;
-        self.missing_gold < self.queries && !self.numbers && !self.classes && !repeated
+        let compared = self.outputs.is_some() || self.squared_error.is_some();
+        let numbers = self.numbers && compared;
+        self.missing_gold < self.queries && !numbers && !self.classes && !repeated
     }
 
     /// The metrics of the areas under curves of scored labels.

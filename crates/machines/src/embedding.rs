@@ -1,7 +1,7 @@
 //! Learned output embeddings: reduced rank regression and Output Embedding Learning.
 
 use dsokr_basis::eigenbasis::{Eigen, multiply, symmetric_eigen};
-use dsokr_core::Error;
+use dsokr_core::{Error, RowWeights};
 use faer::linalg::matmul::matmul;
 use faer::{Accum, Mat, MatMut, MatRef, Par};
 use rayon::prelude::*;
@@ -70,22 +70,40 @@ impl OutputEmbedding {
         supervised: f64,
         rank: usize,
     ) -> Result<Self, Error> {
+        Self::learn_weighted(width, predictions, &RowWeights::equal(), outputs, supervised, rank)
+    }
+
+    /// As [`learn`](Self::learn), with the weights of the training inputs: one of weight 2 counts as two equal inputs.
+    ///
+    /// # Errors
+    /// The errors of [`learn`](Self::learn); [`Error::Shape`] unless there is one weight for each prediction, or none.
+    pub fn learn_weighted(
+        width: usize,
+        predictions: &[f32],
+        weights: &RowWeights,
+        outputs: &[f32],
+        supervised: f64,
+        rank: usize,
+    ) -> Result<Self, Error> {
         let holds = (0.0..=1.0).contains(&supervised);
         Error::ensure(holds, "supervised", supervised, "from 0 to 1")?;
         Error::check_range("rank of the embedding", rank, 1..=width)?;
         let mut total = Mat::<f64>::zeros(width, width);
+        let equal = RowWeights::equal();
         let parts = [
-            ("predictions", predictions, supervised),
-            ("coordinates of outputs", outputs, 1.0 - supervised),
+            ("predictions", predictions, weights, supervised),
+            ("coordinates of outputs", outputs, &equal, 1.0 - supervised),
         ];
-        for (what, rows, share) in parts {
+        for (what, rows, weights, share) in parts {
             check(what, width, rows)?;
             if share == 0.0 {
                 continue;
             }
             Error::check_count(what, rows.len())?;
             let n = rows.len() / width;
-            total += faer::Scale(share / n as f64) * second_moment(width, rows);
+            weights.check(n)?;
+            let moment = second_moment(width, rows, weights);
+            total += faer::Scale(share / weights.total(n)) * moment;
         }
         let Eigen { values: spectrum, vectors } = symmetric_eigen(total.as_ref())?;
         if spectrum[0].is_nan() || spectrum[0] <= 0.0 {
@@ -143,11 +161,17 @@ fn check(what: &'static str, width: usize, rows: &[f32]) -> Result<(), Error> {
     Error::check_finite(what, width, rows)
 }
 
-/// Computes `Σ_i z_i z_iᵀ`.
-fn second_moment(width: usize, rows: &[f32]) -> Mat<f64> {
+/// Computes `Σ_i w_i z_i z_iᵀ`.
+fn second_moment(width: usize, rows: &[f32], weights: &RowWeights) -> Mat<f64> {
     let parts: Vec<&[f32]> = rows.chunks(ROWS * width).collect();
     sum_of_parts(width, parts.len(), |at| {
-        let wide: Vec<f64> = parts[at].iter().map(|&value| value.into()).collect();
+        let mut wide: Vec<f64> = parts[at].iter().map(|&value| value.into()).collect();
+        if !weights.is_equal() {
+            for (row, values) in wide.chunks_exact_mut(width).enumerate() {
+                let root = weights.get(at * ROWS + row).sqrt();
+                values.iter_mut().for_each(|value| *value *= root);
+            }
+        }
         let rows = MatRef::from_column_major_slice(&wide, width, wide.len() / width);
         multiply(rows, rows.transpose())
     })

@@ -242,8 +242,10 @@ impl LambdaSearch<'_> {
             let one = |&supervised: &f64| {
                 let unlabelled = if supervised < 1.0 { unlabelled } else { &[] };
                 let width = model.width();
-                let whole =
-                    OutputEmbedding::learn(width, &predicted, unlabelled, supervised, width)?;
+                let weights = self.targets.weights();
+                let whole = OutputEmbedding::learn_weighted(
+                    width, &predicted, weights, unlabelled, supervised, width,
+                )?;
                 Ok((lambda, supervised, whole))
             };
             settings.supervised.iter().map(one).collect::<Result<Vec<_>, Error>>()
@@ -297,17 +299,22 @@ impl LambdaSearch<'_> {
         let errors = |space| self.prepared.errors(self.targets, lambdas, space);
         let space = space.filter(|_| !self.settings.chooses_on_validation());
         if let Some(errors) = space.map(errors).transpose()?.flatten() {
-            let mut best = (f64::INFINITY, f64::NAN);
+            let mut best: Option<(f64, f64)> = None;
             let mut worst = 0.0f64;
             for (&lambda, &error) in lambdas.iter().zip(&errors) {
                 info!(lambda, error, "leave-one-out");
+                if !error.is_finite() {
+                    continue;
+                }
                 worst = worst.max(error);
-                if error < best.0 {
-                    best = (error, lambda);
+                if best.is_none_or(|(least, _)| error < least) {
+                    best = Some((error, lambda));
                 }
             }
-            let flat = lambdas.len() > 1 && worst - best.0 <= EQUAL_ERRORS * worst;
-            return self.whole(best.1, leave_one_out, Comparison { errors, flat });
+            let Some((least, lambda)) = best else { return Err(no_finite_error(lambdas)) };
+            let all_finite = errors.iter().all(|error| error.is_finite());
+            let flat = all_finite && lambdas.len() > 1 && worst - least <= EQUAL_ERRORS * worst;
+            return self.whole(lambda, leave_one_out, Comparison { errors, flat });
         }
         let metric = self.evaluator.config().evaluation.metric;
         let mut best: Option<(f64, f64, KernelModel)> = None;
@@ -349,6 +356,12 @@ impl LambdaSearch<'_> {
         let model = of_raw_rows(model, self.scaled)?;
         Ok(BestModel { model, held_out: Some(held_out_of_all), leading, lambda, comparison })
     }
+}
+
+/// The error for values of λ whose leave-one-out errors all overflow.
+fn no_finite_error(lambdas: &[f64]) -> Error {
+    let allowed = "larger numbers: with these no leave-one-out error is finite";
+    Error::value("encoder.lambda", format!("{lambdas:?}"), allowed)
 }
 
 fn no_lambda() -> Error {

@@ -89,7 +89,7 @@ pub fn leading(mut matrix: Mat<f64>, tolerance: f64) -> Result<Eigen, Error> {
     let eigen = eigen?;
     let largest = eigen.values.first().copied().unwrap_or(0.0);
     if largest.is_nan() || largest <= 0.0 {
-        return Err(Error::ZeroMatrix { what: "the sketched kernel matrix", largest });
+        return Err(Error::ZeroMatrix { what: "the kernel matrix", largest });
     }
     let kept = eigen.values.iter().take_while(|&&value| value > largest * tolerance).count();
     Ok(eigen.first(kept))

@@ -149,6 +149,9 @@ pub fn fit_conjugate_gradients(
 /// Returns the Cholesky factor of the system, with as little added to the diagonal as it needs.
 fn factored(system: Panels<f64>, ridge: f64) -> Result<(Factor<f64>, f64), Error> {
     let mean = system.trace() / system.size as f64;
+    if mean == 0.0 {
+        return Err(Error::ZeroMatrix { what: "the kernel matrix", largest: mean });
+    }
     let mut failed = 0;
     let steps = (0..JITTERS).map(|step| mean * 1e-14 * 10f64.powi(step));
     for jitter in std::iter::once(0.0).chain(steps) {

@@ -203,7 +203,12 @@ pub fn fit_divide_and_conquer(
     let mut weights = Vec::new();
     let mut unknowns = 0;
     let mut worst = RidgeSummary::new(Inputs::Sketched, 0.0);
-    for (part, part_rows) in equal_parts(n, &targets.weights, parts).into_iter().enumerate() {
+    let ranges = equal_parts(n, &targets.weights, parts);
+    let fewest = ranges.iter().map(ExactSizeIterator::len).min().unwrap_or(n);
+    let allowed =
+        format!("at most {fewest}, the rows of the smallest of {parts} parts of equal weight");
+    Error::ensure(sketch.size <= fewest, "size of the sketch", sketch.size, allowed)?;
+    for (part, part_rows) in ranges.into_iter().enumerate() {
         let part_rows: Vec<usize> = part_rows.collect();
         let problem = RidgeProblem {
             kernel: Arc::clone(&kernel),
@@ -228,7 +233,8 @@ pub fn fit_divide_and_conquer(
     Ok(KernelModel::new(map, Weights::Double(weights), summary))
 }
 
-/// Returns n rows in so many runs, the sums of whose weights are as equal as whole rows allow.
+/// Returns n rows in so many runs of at least one row, the sums of whose weights are as equal as whole rows allow. There are
+/// at most n runs.
 pub(crate) fn equal_parts(n: usize, weights: &RowWeights, parts: usize) -> Vec<Range<usize>> {
     let total = weights.total(n);
     let mut bounds = vec![0];
@@ -242,5 +248,9 @@ pub(crate) fn equal_parts(n: usize, weights: &RowWeights, parts: usize) -> Vec<R
     }
     bounds.resize(parts, n);
     bounds.push(n);
+    // rows of large weights would leave other parts without any
+    for part in 1..parts {
+        bounds[part] = bounds[part].max(bounds[part - 1] + 1).min(n - (parts - part));
+    }
     bounds.windows(2).map(|bound| bound[0]..bound[1]).collect()
 }

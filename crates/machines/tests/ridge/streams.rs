@@ -84,6 +84,6 @@ fn parts_are_fitted_by_themselves_and_averaged() {
     assert_eq!(parts.unwrap_err().to_string(), "number of parts = 91: expected 1..=90");
     let parts = fit_divide_and_conquer(kernel_x(), &x, &targets, &EVERY, 31, 5, lambda, 3);
     assert!(
-        matches!(parts, Err(error) if error.to_string().contains("size = 31: expected 1..=30,"))
+        matches!(parts, Err(error) if error.to_string().contains("sketch = 31: expected at most 30, the rows of the smallest"))
     );
 }

@@ -5,8 +5,8 @@ use dsokr_core::loss::{Huber, Square};
 use dsokr_core::{Processes, RowWeights};
 use dsokr_machines::{
     Arithmetic, ClosedForm, ConjugateGradients, DivideAndConquer, GramMatrix, InputSketch,
-    LastSystem, Lipschitz, Loss, Offset, OutputSpace, Scaling, Sketched, Solver, Stop, Targets,
-    TrainingInputs, fit,
+    LastSystem, Lipschitz, Loss, Offset, OutputEmbedding, OutputSpace, Scaling, Sketched, Solver,
+    Stop, Targets, TrainingInputs, fit,
 };
 
 use crate::naive::*;
@@ -157,6 +157,41 @@ fn a_weight_of_two_is_a_row_twice() {
         assert!(error <= tolerance, "{name}: {error:e}");
         assert!(effect > 20.0 * tolerance, "{name}: weights change predictions by {effect:e} only");
     }
+}
+
+#[test]
+fn directions_of_weighted_predictions_are_those_of_copies() {
+    let weights = [2.0, 1.0, 3.0];
+    let rows = [1.0f32, 0.5, -2.0, 0.25, 0.5, 3.0];
+    let copies: Vec<f32> =
+        repeated(&weights).into_iter().flat_map(|row| rows[2 * row..][..2].to_vec()).collect();
+    let weights = RowWeights::new(&weights).unwrap();
+    let spectrum = |embedding: OutputEmbedding| vec![embedding.spectrum().to_vec()];
+    let weighted = OutputEmbedding::learn_weighted(2, &rows, &weights, &[], 1.0, 2).unwrap();
+    let copied = OutputEmbedding::learn(2, &copies, &[], 1.0, 2).unwrap();
+    assert_close(&spectrum(weighted), &spectrum(copied), 1e-12, "eigenvalues");
+}
+
+/// A row that weighs more than all others leaves each part a row, and a sketch has at most the rows of the smallest.
+#[test]
+fn parts_have_rows_whatever_weighs_most() {
+    let problem = Problem::new(10, 5);
+    let x = problem.inputs();
+    let fitted = |heavy: usize, size: usize| {
+        let mut weights = [1.0; 10];
+        weights[heavy] = 1000.0;
+        let sketch = InputSketch { size, method: SketchKind::Gaussian };
+        let solver = Solver::DivideAndConquer(DivideAndConquer { sketch, parts: 3 });
+        let targets = Targets::new(6, problem.y.concat()).unwrap().with_weights(&weights).unwrap();
+        let inputs = TrainingInputs::rows(Kernel::Linear, &x);
+        let prepared = solver.prepare(inputs, 3, LastSystem::default()).unwrap();
+        prepared.fit(&targets, 0.02, false).map(|(model, _)| model.summary().unknowns)
+    };
+    for heavy in [0, 4, 9] {
+        assert_eq!(fitted(heavy, 1).unwrap(), 3, "row {heavy}");
+    }
+    let error = fitted(0, 2).unwrap_err().to_string();
+    assert!(error.contains("at most 1, the rows of the smallest of 3 parts"), "{error}");
 }
 
 /// Everything computed of all training outputs and inputs before a fit counts weights: means, deviations, weights of

@@ -60,8 +60,8 @@ pub struct TransformerConfig {
     /// Width of the feed-forward layers.
     #[default(512)]
     pub feed_forward: usize,
-    /// Share of units dropped in training, in `[0, 1)`: of embeddings, attention probabilities and
-    /// sub-layers' outputs.
+    /// Share of units dropped in training, in `[0, 1)`: of embeddings, attention probabilities, inner units of feed-forward
+    /// layers and sub-layers' outputs.
     #[default(0.1)]
     pub dropout: f32,
     /// The token vectors that the head reads.
