@@ -22,7 +22,7 @@ use crate::decoding::filter::MOST;
 use crate::error::{Error, ensure};
 use crate::run::beyond::search_by;
 use crate::run::{Member, Record, Run};
-use crate::run_dir::MEMBERS;
+use crate::run_dir::{MEMBERS, Report};
 
 /// How often the files of a run are looked at.
 const LOOK: Duration = Duration::from_secs(1);
@@ -270,6 +270,7 @@ impl Model {
             data: config.data.facts().folder.to_owned(),
             split: report.map(|report| report.split.to_string()),
             queries: report.map(|report| report.metrics.ranks.queries),
+            pool: report.map(Report::candidates_text),
             date: self.record.as_ref().map(|record| record.date.clone()),
             metrics: report.map(NamedMetric::all).unwrap_or_default(),
             examples: split.map(examples).unwrap_or_default(),
