@@ -424,10 +424,11 @@ fn the_page_draws_spectra_and_marks_explained_peaks() {
     browser.click("#clear");
     let entry = "BEGIN IONS\\nPEPMASS=63.04406\\nFORMULA=C2H6O2\\n31.0184 2\\n\\n";
     browser.value(&format!(
-        "(() => {{ const data = new DataTransfer(); data.items.add(new File(['{entry}{entry}'], 'two.mgf')); \
+        "(() => {{ const data = new DataTransfer(); data.items.add(new File(['CHARGE=1+\\n{entry}{entry}'], 'two.mgf')); \
          document.getElementById('query').dispatchEvent(new DragEvent('drop', {{ dataTransfer: data, cancelable: true }})); }})()"
     ));
     browser.wait("/2 spectra in two.mgf/.test(document.getElementById('notice').textContent)");
+    browser.wait("document.getElementById('query').value.startsWith('CHARGE=1+')");
     browser.wait("document.querySelectorAll('#several option').length === 2");
     browser.wait("document.querySelectorAll('.card').length === 1");
     // pairs of numbers as JSON, among all candidates

@@ -192,7 +192,8 @@ function takeSpectra(text, name, cut = false) {
     at("query").value = entries[0];
     const place = cut ? `the first 16 MiB of ${name}, which is not read further` : name;
     const counted = `${plural(entries.length, "spectrum", "spectra")} in ${place}`;
-    state.taken = entries.length > 1 || cut ? `${counted}: choose one below the query` : null;
+    const choice = entries.length > 1 ? `${counted}: choose one below the query` : null;
+    state.taken = choice ?? (cut ? counted : null);
     begin();
   } catch (error) { fail(error); }
 }
