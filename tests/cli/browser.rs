@@ -188,6 +188,14 @@ fn the_page_searches_filters_copies_and_turns_pages() {
     browser.open(&format!("{page}{}", address.as_str().unwrap()));
     browser.wait("document.querySelectorAll('.card').length === 20");
     browser.wait("document.getElementById('sure').textContent.includes('Confidence')");
+    // a long query is not sent as an address, and yet it holds
+    browser.value("(document.getElementById('query').value = 'An acid. '.repeat(1000), null)");
+    browser.click("#form button.first");
+    browser.wait("location.search === '' && location.hash.startsWith('#?q=An+acid.')");
+    browser.call("refresh", &json!({}));
+    browser.wait("document.querySelectorAll('.card').length === 20 && document.getElementById('query').value.length === 8999");
+    browser.open(&format!("{page}{}", address.as_str().unwrap()));
+    browser.wait("document.querySelectorAll('.card').length === 20");
     // numbers are whole or refused
     browser.value("(document.getElementById('export-count').value = '1,000', null)");
     browser.click("#export summary");

@@ -89,8 +89,14 @@ function showCoverages(value) {
   at("coverage").value = value;
 }
 
+/** The longest search that an address sends to the server, in characters; a longer one stands behind `#`, which browsers keep. */
+const LONGEST = 8000;
+
+/** The part of the address that holds the search. */
+const addressed = () => (location.hash.startsWith("#?") ? location.hash : location.search);
+
 function readAddress() {
-  const given = new URLSearchParams(location.search);
+  const given = new URLSearchParams(addressed().replace("#", ""));
   const name = given.get("model");
   state.model = state.models.find((model) => model.name === name) ?? state.models[0];
   at("model").value = state.model.name;
@@ -119,8 +125,8 @@ function writeAddress() {
   if (beyond !== undefined && at("beyond").checked !== beyond) address.set("beyond", !beyond);
   if (state.skip > 0) address.set("skip", state.skip);
   const text = address.toString();
-  const next = text ? `?${text}` : "";
-  if (next !== location.search) history.pushState(null, "", next || location.pathname);
+  const next = text ? `${text.length > LONGEST ? "#" : ""}?${text}` : "";
+  if (next !== addressed()) history.pushState(null, "", next.startsWith("?") ? next : location.pathname + next);
 }
 
 function decimal(id) {
