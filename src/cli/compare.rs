@@ -16,6 +16,7 @@ use crate::studies::sweep::{Sweep, compare_folds};
 /// Compares runs on the same queries: all metrics with 95 % intervals, and paired differences from
 /// the first run.
 ///
+/// Where nothing else is said, the first run's configuration says which queries they are and which candidates each has.
 /// Intervals and two-sided p-values are from a paired bootstrap over queries; Holm's correction is
 /// over the runs of each metric. A directory of an ensemble counts as one run. Folders of cross-validations (dsokr cv)
 /// are compared over their parts, by the corrected resampled t-test (Nadeau and Bengio 2003).
@@ -69,7 +70,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Error> {
     let alone = &Processes::default();
     let open = |path| queries.open(alone, std::slice::from_ref(path), None);
     let runs = arguments.runs.iter().map(open).collect::<Result<Vec<_>, Error>>()?;
-    let request = queries.request(&runs[0]);
+    let request = queries.request(&runs[0]).with_candidates_of(&runs[0])?;
     let answers = runs.iter().map(|run| request.predict(alone, run, Member::coordinates));
     let answers = answers.collect::<Result<Vec<_>, Error>>()?;
     let mut evaluated = Vec::new();

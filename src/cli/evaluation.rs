@@ -52,7 +52,8 @@ pub struct Shown {
     /// describes each file. The folder appears as a whole; an earlier report that it holds is replaced.
     #[arg(long)]
     report: Option<PathBuf>,
-    /// Compare with this run or ensemble on the same queries, by a paired bootstrap.
+    /// Compare with this run or ensemble on the same queries, among the candidates of the first run's configuration unless
+    /// --candidates names others, by a paired bootstrap.
     #[arg(long)]
     against: Option<PathBuf>,
     /// Print one JSON object.
@@ -132,6 +133,7 @@ impl Shown {
         let mut against = None;
         if let Some(name) = &self.against {
             let other = Run::open_all(std::slice::from_ref(name), &device.open_for(processes)?)?;
+            let request = request.with_candidates_of(runs)?;
             let predicted = request.predict(processes, &other, Member::coordinates)?;
             let (theirs, _) = other.evaluate(&predicted)?;
             against = Some(compare(&evaluation.ranks, &theirs.ranks, RESAMPLES, seed)?);

@@ -141,6 +141,21 @@ impl QueryRequest {
     }
 }
 
+impl QueryRequest {
+    /// The request with the candidates that the configuration of a run gives each query, where it names none itself, so
+    /// that other runs rank the same ones.
+    ///
+    /// # Errors
+    /// As [`Member::candidate_rule`].
+    pub(crate) fn with_candidates_of(&self, run: &Run) -> Result<Self, Error> {
+        if self.candidates.is_some() || self.file.is_some() {
+            return Ok(self.clone());
+        }
+        let rule = run.members()[0].candidate_rule(self.data.as_deref())?;
+        Ok(Self { candidates: Some(rule.unwrap_or(CandidateRule::All)), ..self.clone() })
+    }
+}
+
 impl PredictedQueries {
     /// The queries that have at least so many candidates in their lists.
     fn with_candidates(self, least: usize) -> Result<Self, Error> {

@@ -58,6 +58,13 @@ impl fmt::Display for Report {
     }
 }
 
+impl Report {
+    /// The candidates that queries are ranked against, in words.
+    pub fn candidates_text(&self) -> String {
+        candidates_text(&self.metrics)
+    }
+}
+
 /// A report with the training that it is of: the contents of `metrics.json`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Record {
@@ -112,15 +119,20 @@ fn date(now: SystemTime) -> String {
     date
 }
 
-/// One line of text with the numbers of queries and candidates.
-pub fn counts_line(split: &str, m: &Scores) -> String {
-    let candidates = match m.candidates_per_query {
+/// The numbers of candidates, in words.
+fn candidates_text(m: &Scores) -> String {
+    match m.candidates_per_query {
         None => format!("{} candidates ({} duplicates)", m.candidates, m.duplicate_candidates),
         Some(PoolSizes { least, median, most }) => format!(
             "{least} to {most} candidates each (median {median}; in all {}, {} duplicates)",
             m.candidates, m.duplicate_candidates
         ),
-    };
+    }
+}
+
+/// One line of text with the numbers of queries and candidates.
+pub fn counts_line(split: &str, m: &Scores) -> String {
+    let candidates = candidates_text(m);
     let tied = m.tied_queries;
     let mut line =
         format!("{split}: {} queries against {candidates}, {tied} queries tied", m.queries);
@@ -164,8 +176,15 @@ fn front_matter(config: &Checked, report: Option<&Report>) -> Result<String, Err
     );
     if let Some(report) = report {
         let _ = writeln!(text, "split: {}", quoted(&report.split.to_string()));
-        let _ = writeln!(text, "queries: {}", report.metrics.ranks.queries);
-        let _ = writeln!(text, "candidates: {}\nmetrics:", report.metrics.ranks.candidates);
+        let ranks = &report.metrics.ranks;
+        let _ = writeln!(text, "queries: {}\ncandidates: {}", ranks.queries, ranks.candidates);
+        if let Some(PoolSizes { least, median, most }) = ranks.candidates_per_query {
+            let _ = writeln!(
+                text,
+                "candidates_per_query:\n  least: {least}\n  median: {median}\n  most: {most}"
+            );
+        }
+        text += "metrics:\n";
         for (metric, value) in Metric::measured_in(&report.metrics) {
             let _ = writeln!(text, "  {}:\n    value: {}", quoted(metric.name()), number(value));
             if let Some([low, high]) = report.intervals.get(metric.name()) {
@@ -216,7 +235,6 @@ fn summary(config: &Checked, report: Option<&Report>) -> String {
     let Some(report) = report else {
         return text + "\nThe model has not been evaluated yet: its training has not ended.\n";
     };
-    let ranks = &report.metrics.ranks;
     let row = |(metric, value): (Metric, f64)| {
         let interval = report.intervals.get(metric.name());
         let interval = interval.map(|[low, high]| format!("{low:.4} to {high:.4}"));
@@ -228,11 +246,11 @@ fn summary(config: &Checked, report: Option<&Report>) -> String {
     let table = Table::new(names, 1).with(Metric::measured_in(&report.metrics).map(row));
     let _ = write!(
         text,
-        "\nMetrics of the {} split, {} queries among {} candidates, with 95 % intervals by a bootstrap over \
+        "\nMetrics of the {} split, {} queries among {}, with 95 % intervals by a bootstrap over \
          queries:\n\n{}",
         report.split,
-        ranks.queries,
-        ranks.candidates,
+        report.metrics.ranks.queries,
+        report.candidates_text(),
         table.markdown()
     );
     text

@@ -45,7 +45,8 @@ pub(super) struct Answer {
     /// What is doubtful about the query, such as a spectrum of a polarity that the model was not trained on.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub cautions: Vec<String>,
-    /// How sure the first place is; absent while it is `pending`, or where validation queries are not known.
+    /// How sure the first place of all candidates is, which a filter may leave out of `hits`; absent while it is `pending`,
+    /// or where validation queries are not known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub confidence: Option<Confidence>,
     /// Fields that this answer lacks because the server still computes, after its start, what they need: `confidence`. The

@@ -61,6 +61,9 @@ pub(super) struct ModelDescription {
     /// Number of queries that the metrics are of.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub queries: Option<usize>,
+    /// The candidates that each of these queries was ranked among, in words.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pool: Option<String>,
     /// When the run was evaluated.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub date: Option<String>,

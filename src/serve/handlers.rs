@@ -49,6 +49,8 @@ pub(super) struct ModelsResponse {
     pub most_queries: usize,
     /// The longest text in characters.
     pub longest_text: usize,
+    /// The largest body of a request in bytes.
+    pub largest_body: usize,
 }
 
 impl Server {
@@ -163,6 +165,7 @@ async fn models(State(server): State<Server>) -> Result<Json<ModelsResponse>, Pr
         most_hits_of_all: limits.all_hits,
         most_queries: limits.queries,
         longest_text: limits.text,
+        largest_body: limits.body,
     }))
 }
 

@@ -194,9 +194,13 @@ impl Server {
     }
 }
 
-/// Reads what explains answers of all models, and then how often they are right, for which no answer waits.
+/// Reads what explains answers of all models, and then how often they are right, for which no answer waits, and calibrates
+/// lists.
 fn read(models: &[Arc<Model>]) {
     models.iter().for_each(|model| model.read_explanations());
-    let alone = || Processes::default();
-    models.iter().for_each(|model| work::in_background(|| model.read_reliability(&alone())));
+    let compute = |model: &Arc<Model>| {
+        model.read_reliability(&Processes::default());
+        model.calibrate();
+    };
+    models.iter().for_each(|model| work::in_background(|| compute(model)));
 }

@@ -22,13 +22,16 @@ use crate::decoding::filter::MOST;
 use crate::error::{Error, ensure};
 use crate::run::beyond::search_by;
 use crate::run::{Member, Record, Run};
-use crate::run_dir::MEMBERS;
+use crate::run_dir::{MEMBERS, Report};
 
 /// How often the files of a run are looked at.
 const LOOK: Duration = Duration::from_secs(1);
 
 /// Bins of gaps.
 const BINS: usize = 10;
+
+/// The coverage of a list that is calibrated for others.
+const COVERAGE: f64 = 0.5;
 
 /// A model to serve: a run directory, of one model or of an ensemble, as it was when it was opened.
 pub struct Model {
@@ -57,6 +60,8 @@ pub(super) enum ReadPart {
     Texts,
     /// The properties that filters compare.
     Properties,
+    /// The queries that lists with a stated coverage are calibrated on.
+    Calibration,
 }
 
 impl Model {
@@ -120,18 +125,22 @@ impl Model {
             self.warn("the training texts", self.training().err());
         }
         self.warn("the validation queries", self.validation().err());
-        let finish = |part| self.last_read.send_modify(|last| *last = (*last).max(Some(part)));
-        finish(ReadPart::Texts);
+        self.finish(ReadPart::Texts);
         // searches that need no filter go on meanwhile
         if self.outputs == Outputs::Molecules && self.run.candidates() <= MOST {
             work::in_background(|| {
                 self.run.molecule_properties();
             });
         }
-        finish(ReadPart::Properties);
+        self.finish(ReadPart::Properties);
     }
 
-    /// Waits for what a request needs and [`read_explanations`](Self::read_explanations) reads, without a worker.
+    /// Lets requests go on that wait for a part.
+    pub(super) fn finish(&self, part: ReadPart) {
+        self.last_read.send_modify(|last| *last = (*last).max(Some(part)));
+    }
+
+    /// Waits for what a request needs and the background reads, without a worker.
     pub(super) async fn wait(&self, needed: ReadPart, limit: Duration) -> Result<(), Problem> {
         let mut last_read = self.last_read.subscribe();
         let is_read = last_read.wait_for(|read| read.is_some_and(|read| read >= needed));
@@ -142,6 +151,7 @@ impl Model {
                 let what = match needed {
                     ReadPart::Texts => "the texts of the data",
                     ReadPart::Properties => "the properties for filters",
+                    ReadPart::Calibration => "the queries that lists are calibrated on",
                 };
                 let error =
                     format!("{what} are still read after the start of the server: try again");
@@ -214,6 +224,14 @@ impl Model {
         self.warn("how often validation queries are right", reliability.as_ref().err());
     }
 
+    /// Calibrates lists with a stated coverage among the candidates that a request has where it names none, which may take
+    /// longer than a request may. What cannot be calibrated is an error of the requests for such lists.
+    pub(super) fn calibrate(&self) {
+        let rule = self.run.rule_of_search(None);
+        let _ = self.run.sets(&Processes::default(), COVERAGE, None, rule.as_ref(), None);
+        self.finish(ReadPart::Calibration);
+    }
+
     /// How often first candidates are right, by their gap; none while this is not known.
     pub(super) fn reliability(&self) -> Option<&Vec<ReliabilityBin>> {
         self.reliability.get()?.as_ref().ok()
@@ -270,6 +288,7 @@ impl Model {
             data: config.data.facts().folder.to_owned(),
             split: report.map(|report| report.split.to_string()),
             queries: report.map(|report| report.metrics.ranks.queries),
+            pool: report.map(Report::candidates_text),
             date: self.record.as_ref().map(|record| record.date.clone()),
             metrics: report.map(NamedMetric::all).unwrap_or_default(),
             examples: split.map(examples).unwrap_or_default(),

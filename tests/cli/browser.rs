@@ -179,8 +179,29 @@ fn the_page_searches_filters_copies_and_turns_pages() {
     browser.open(&format!("{page}?q=An+acid.&coverage=0.9&formula=Br*"));
     browser.wait("/cannot be filtered/.test(document.getElementById('error').textContent)");
     browser.wait("document.getElementById('filters').open");
+    // how sure the first candidate of all is says nothing of one that passes a filter
+    browser.open(&format!("{page}?q=An+acid.&condition=mass+%3E+100000"));
+    browser.wait(
+        "/^None of 2,000 molecules passes/.test(document.getElementById('summary').textContent)",
+    );
+    browser.wait("!document.getElementById('sure').textContent.includes('Confidence')");
     browser.open(&format!("{page}{}", address.as_str().unwrap()));
     browser.wait("document.querySelectorAll('.card').length === 20");
+    browser.wait("document.getElementById('sure').textContent.includes('Confidence')");
+    // a long query is not sent as an address, and yet it holds
+    browser.value("(document.getElementById('query').value = 'An acid. '.repeat(1000), null)");
+    browser.click("#form button.first");
+    browser.wait("location.search === '' && location.hash.startsWith('#?q=An+acid.')");
+    browser.call("refresh", &json!({}));
+    browser.wait("document.querySelectorAll('.card').length === 20 && document.getElementById('query').value.length === 8999");
+    browser.open(&format!("{page}{}", address.as_str().unwrap()));
+    browser.wait("document.querySelectorAll('.card').length === 20");
+    // numbers are whole or refused
+    browser.value("(document.getElementById('export-count').value = '1,000', null)");
+    browser.click("#export summary");
+    browser.click("#export button");
+    browser
+        .wait("/1,000 is not a whole number/.test(document.getElementById('error').textContent)");
     // filter
     browser.click("#filters summary");
     browser.keys("#formula", &format!("Br*{ENTER}"));
@@ -228,6 +249,74 @@ fn the_page_searches_filters_copies_and_turns_pages() {
     browser.wait("window.copied === document.querySelector('.card').dataset.copy");
     browser.narrow();
     browser.wait("document.querySelector('.card').getBoundingClientRect().width > 300");
+}
+
+#[test]
+fn the_page_answers_tables_of_queries() {
+    let Some(browser) = Browser::start("the_page_answers_tables_of_queries") else { return };
+    let sandbox = molecules();
+    let served = Served::start(&sandbox, &["molecules"]);
+    browser.open(&format!("http://{}/", served.address));
+    browser.wait("document.querySelectorAll('#examples button').length > 0");
+    let choose = |content: &Value| {
+        browser.value(&format!(
+            "(() => {{ const data = new DataTransfer(); \
+             data.items.add(new File({content}.map((part) => (typeof part === 'string' ? part : new Uint8Array(part))), 'many.csv')); \
+             document.getElementById('table-file').files = data.files; \
+             document.getElementById('table-file').dispatchEvent(new Event('change')); }})()"
+        ));
+    };
+    let search = || {
+        browser
+            .value("(window.saved = undefined, document.getElementById('table-go').click(), null)");
+        browser
+            .wait("document.getElementById('table-progress').hidden && window.saved !== undefined");
+        browser.value("window.saved").as_str().unwrap().to_owned()
+    };
+    // the file that a browser saves is not read
+    browser.value(
+        "(window.saveFile = (blob) => { blob.text().then((text) => { window.saved = text; }); }, null)",
+    );
+    browser.click("#table summary");
+    choose(&json!([[0xe9, 10, 97, 10]]));
+    browser.wait(
+        "/many.csv: the file is not UTF-8/.test(document.getElementById('error').textContent)",
+    );
+    assert_eq!(browser.value("document.getElementById('table-go').disabled"), json!(true));
+
+    // what the form says holds for all rows, and an empty one has no candidate
+    let texts = ["An acid.", "A ring with nitrogen."];
+    choose(&json!([format!("text,n\n{},1\n,2\n{},3\n", texts[0], texts[1])]));
+    browser.wait("!document.getElementById('table-go').disabled");
+    browser.value("(document.getElementById('condition').value = 'mass < 150', null)");
+    browser.value("(document.getElementById('table-top').value = '2', null)");
+    let body = json!({"texts": texts, "top": 2, "filter": "mass < 150", "beyond": false});
+    let answers = served.ask("/api/search", &body);
+    let mut expected = Vec::new();
+    for (answer, row) in answers["answers"].as_array().unwrap().iter().zip([1, 3]) {
+        for hit in answer["hits"].as_array().unwrap() {
+            expected.push(format!("{row},{},{}", hit["rank"], hit["id"].as_str().unwrap()));
+        }
+    }
+    expected.insert(2, "2,,".to_owned());
+    let found = search();
+    let part = |line: &str| {
+        let cells: Vec<&str> = line.split(',').collect();
+        [cells[0], cells[2], cells[3]].join(",")
+    };
+    assert_eq!(found.lines().skip(1).map(part).collect::<Vec<_>>(), expected, "{found}");
+    browser
+        .wait("/^1 row has no candidates/.test(document.getElementById('table-says').textContent)");
+
+    // a failure names its rows, and what was found before is saved
+    browser.value("(state.limits.queries = 1, window.asked = 0, window.askServer = ask, null)");
+    browser.value(
+        "(window.ask = (...all) => (++window.asked === 2 ? Promise.reject(new Error('gone')) : askServer(...all)), null)",
+    );
+    let found = search();
+    assert_eq!(found.lines().skip(1).map(part).collect::<Vec<_>>(), expected[..3], "{found}");
+    browser.wait("/^rows 3 to 3: gone; the candidates of the rows before/.test(document.getElementById('error').textContent)");
+    assert_eq!(browser.value("document.getElementById('table-go').disabled"), json!(false));
 }
 
 #[test]
@@ -310,6 +399,14 @@ fn the_page_draws_spectra_and_marks_explained_peaks() {
     browser
         .wait("/ match the precursor mass/.test(document.getElementById('summary').textContent)");
     browser.wait("document.querySelectorAll('#spectrum .peak').length > 2");
+    // a filter is said of those
+    browser.value("(document.getElementById('formula').value = 'C2H6O2', null)");
+    browser.click("#form button.first");
+    browser.wait(
+        "/ match the precursor mass; shown are those of them that pass the filters/\
+                  .test(document.getElementById('summary').textContent)",
+    );
+    browser.value("(document.getElementById('formula').value = '', null)");
     // CH3O+ and C2H5O+ are 18 and 13 ppm away
     browser.value("(document.getElementById('ppm').value = '20', null)");
     browser.value("(document.getElementById('among').value = 'formula', null)");
@@ -335,10 +432,11 @@ fn the_page_draws_spectra_and_marks_explained_peaks() {
     browser.click("#clear");
     let entry = "BEGIN IONS\\nPEPMASS=63.04406\\nFORMULA=C2H6O2\\n31.0184 2\\n\\n";
     browser.value(&format!(
-        "(() => {{ const data = new DataTransfer(); data.items.add(new File(['{entry}{entry}'], 'two.mgf')); \
+        "(() => {{ const data = new DataTransfer(); data.items.add(new File(['CHARGE=1+\\n{entry}{entry}'], 'two.mgf')); \
          document.getElementById('query').dispatchEvent(new DragEvent('drop', {{ dataTransfer: data, cancelable: true }})); }})()"
     ));
     browser.wait("/2 spectra in two.mgf/.test(document.getElementById('notice').textContent)");
+    browser.wait("document.getElementById('query').value.startsWith('CHARGE=1+')");
     browser.wait("document.querySelectorAll('#several option').length === 2");
     browser.wait("document.querySelectorAll('.card').length === 1");
     // pairs of numbers as JSON, among all candidates

@@ -84,6 +84,22 @@ fn a_card_without_a_licence_or_metrics_says_so() {
 }
 
 #[test]
+fn a_card_says_among_how_many_candidates_each_query_is() {
+    let sandbox = Sandbox::new();
+    sandbox.train("small.toml", &["evaluation.candidates=\"sample:20\""]);
+    let card = sandbox.read("runs/small/README.md");
+    let front = front_matter(&card);
+    for size in ["least", "median", "most"] {
+        assert_eq!(*value(&front, &format!("candidates_per_query.{size}")), 21);
+    }
+    let says = "10 queries among 21 to 21 candidates each (median 21; in all ";
+    assert!(card.contains(says), "{card}");
+    sandbox.train("small.toml", &[]);
+    let card = sandbox.read("runs/small/README.md");
+    assert!(card.contains("10 queries among 80 candidates ("), "{card}");
+}
+
+#[test]
 fn a_training_ends_with_a_search_that_can_be_run() {
     let sandbox = Sandbox::new();
     let printed = sandbox.succeed(&["train", "small.toml"]);

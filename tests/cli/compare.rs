@@ -106,6 +106,30 @@ fn runs_with_other_queries_are_not_compared() {
 }
 
 #[test]
+fn runs_are_ranked_among_the_candidates_of_the_first() {
+    let sandbox = Sandbox::new();
+    let train = ["train", "small.toml", "--set", "training.epochs=1", "--out"];
+    sandbox.succeed(&[&train[..], &["all"]].concat());
+    let sample = ["sample", "--set", "evaluation.candidates=\"sample:20\""];
+    sandbox.succeed(&[&train[..], &sample].concat());
+    for (first, other) in [("all", "sample"), ("sample", "all")] {
+        let kept = sandbox.read(&format!("{first}/metrics.json"));
+        let kept: Value = serde_json::from_str(&kept).unwrap();
+        let found = json(&sandbox.succeed(&["compare", first, other, "--json"]));
+        // the models are the same
+        for run in metric(&found, "mrr")["runs"].as_array().unwrap() {
+            assert_eq!(run["value"], kept["mrr"], "{first} {other}");
+        }
+        let evaluate = ["evaluate", first, "--against", other, "--json"];
+        let against = json(&sandbox.succeed(&evaluate))["against"]["mrr"].clone();
+        for run in ["first", "second"] {
+            let difference = number(&against, run) - number(&kept, "mrr");
+            assert!(difference.abs() < 1e-12, "{first} {other}: {against}");
+        }
+    }
+}
+
+#[test]
 fn a_sweep_over_seeds_has_means_and_deviations() {
     let sandbox = Sandbox::new();
     let sweep = |seeds: &str, more: &[&str]| {

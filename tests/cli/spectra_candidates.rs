@@ -321,6 +321,7 @@ fn the_page_and_the_command_answer_alike() {
     let massbank = "ACCESSION: a\nCH$FORMULA: C2H6O2\nMS$FOCUSED_ION: PRECURSOR_M/Z 63.04406\nMS$FOCUSED_ION: \
                     PRECURSOR_TYPE [M+H]+\nPK$PEAK: m/z int. rel.int.\n  31.0184 2 999\n  45.0341 1 500\n//";
     let several = format!("{mgf}\n\n{}", mgf.replace("31.", "34."));
+    let headed = format!("COM=a\nADDUCT=[M+H]+\n{}", mgf.replace("ADDUCT=[M+H]+\n", ""));
     let fields = ["63.04406", "[M+H]+", "C2H6O2"];
     let cases = [
         (line, [""; 3]),
@@ -333,6 +334,12 @@ fn the_page_and_the_command_answer_alike() {
         ("45.0341, 1; 31.0184, 2", fields),
         ("45.0341:1 31.0184:2", fields),
         ("99.5 31.0184:2 45.0341:1", fields),
+        // of a line with more columns the first two count
+        ("45.0341 1 99\n31.0184 2 50", fields),
+        ("45.0341\t1\tC2H5O+\n\n31.0184\t2\tCH3O+\n", fields),
+        ("45.0341;1\n31.0184;2", fields),
+        ("[(45.0341, 1), (31.0184, 2)]", fields),
+        (&headed, [""; 3]),
     ];
     let wrong = mgf.replace("63.", "77.").replace("C2H6", "C9H9").replace("M+H", "M+Na");
     let wrong_msp = msp.replace("63.", "77.").replace("C2H6", "C9H9").replace("M+H", "M+Na");

@@ -6,8 +6,8 @@ use crate::record::{Record, Wrong};
 /// A format of files with several spectra.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SpectrumFormat {
-    /// Mascot generic format: `BEGIN IONS`, fields `KEY=value`, peaks, `END IONS`. Lines outside are not read, nor are
-    /// comments that start with `#`, `;`, `!` or `/`.
+    /// Mascot generic format: `BEGIN IONS`, fields `KEY=value`, peaks, `END IONS`. Of lines outside only adduct, ion mode
+    /// and charge are read, which are those of the spectra that follow. Comments start with `#`, `;`, `!` or `/`.
     Mgf,
     /// NIST text: fields `Key: value`, then `Num Peaks: n` and the peaks, and a blank line behind it.
     Msp,
@@ -27,15 +27,15 @@ pub struct FileContext {
 }
 
 impl SpectrumFormat {
-    /// Returns the format that the first line of a text tells.
+    /// Returns the format that the first line of a text tells, or of MGF the first line of its first spectrum.
     pub(crate) fn told_by(text: &str) -> Self {
         let first = text.trim_start();
-        if starts_with(first, BEGIN) {
-            Self::Mgf
-        } else if first.starts_with("ACCESSION:") {
+        if first.starts_with("ACCESSION:") {
             Self::MassBank
         } else if first.starts_with('<') {
             Self::MzMl
+        } else if text.split(['\n', '\r']).any(|line| line.trim().eq_ignore_ascii_case(BEGIN)) {
+            Self::Mgf
         } else {
             Self::Msp
         }
@@ -83,11 +83,6 @@ impl SpectrumFormat {
 
 const BEGIN: &str = "BEGIN IONS";
 const ENDED: &str = "END IONS";
-
-/// Returns whether a text starts with a word, whatever its case.
-fn starts_with(text: &str, word: &str) -> bool {
-    text.get(..word.len()).is_some_and(|start| start.eq_ignore_ascii_case(word))
-}
 
 fn mgf(text: &str, header: &mut Vec<(String, String)>) -> Result<Option<Record>, Wrong> {
     let mut record = Record::default();

@@ -51,7 +51,7 @@ function summary(response, answer) {
     return `None of ${all} ${names} ${among.replace("match", "matches").replace("have", "has")}${filtered ? " and passes the filters" : ""}`;
   }
   if (answer.competing !== undefined && among) {
-    return `${answer.competing.toLocaleString("en")} of ${all} ${names} ${among}${filtered ? " and pass the filters" : ""}`;
+    return `${answer.competing.toLocaleString("en")} of ${all} ${names} ${among}${filtered ? "; shown are those of them that pass the filters" : ""}`;
   }
   if (filtered) return `${response.wanted.toLocaleString("en")} of ${all} ${names} pass the filters${among ? `; shown are those that ${among}` : ""}`;
   return `${all} ${names}${among ? `; shown are those that ${among}` : ""}`;
@@ -61,7 +61,7 @@ function summary(response, answer) {
 function holding({ coverage, on, queries, caution }, { hits, whole }) {
   const set = whole ? plural(hits.length, "candidate", "candidates") : `The first ${hits.length} of a list of candidates`;
   const verb = whole && hits.length === 1 ? "is the answer" : "contain the answer";
-  return `${set} that ${verb} with ${percent(coverage)} confidence, measured on ${queries} queries (${on}${caution ? `; ${caution}` : ""})`;
+  return `${set} that ${verb} with ${exactPercent(coverage)} confidence, measured on ${queries} queries (${on}${caution ? `; ${caution}` : ""})`;
 }
 
 /** Quantiles, doubts, and how sure the first candidate is, which a list with a stated confidence does not ask. */
@@ -71,7 +71,9 @@ function sure(answer, ofFirst) {
   lines.push(...(answer.cautions ?? []).map((caution) => make("p", { class: "doubt" }, caution)));
   const doubts = doubt(answer);
   if (doubts) lines.push(doubts.line);
-  if (ofFirst && state.skip === 0 && !doubts?.nothing) {
+  // It is of the first candidate of all, which a filter may leave out.
+  const first = state.skip === 0 && answer.hits[0]?.rank === 1;
+  if (ofFirst && first && !doubts?.nothing) {
     if (answer.confidence) lines.push(confidence(answer.confidence));
     else if (answer.pending?.includes("confidence")) lines.push(make("p", { class: "small" }, "Confidence: still computed after the start of the server …"));
   }
@@ -170,6 +172,18 @@ function picture(source, name, text) {
   return button;
 }
 
+/** The items of a ranking from the best one, equal ones with a sign between; null of a label that is no list of ranks. */
+function orderOf(text) {
+  const ranks = text.split(/[\s,[\]]+/).filter(Boolean);
+  if (!ranks.every((rank) => rank === "-" || /^0*[1-9]\d*$/.test(rank))) return null;
+  const items = new Map();
+  ranks.forEach((rank, place) => {
+    if (rank !== "-") items.set(Number(rank), [...(items.get(Number(rank)) ?? []), place + 1]);
+  });
+  const best = [...items.keys()].sort((a, b) => a - b);
+  return best.map((rank) => items.get(rank).join(" = ")).join(", ") || null;
+}
+
 /** What a label says: labels of a set, a ranking with its items in order, a number, or the label itself. */
 function said(text) {
   const chips = (parts) => make("div", { class: "chips said" }, parts.map((part) => make("span", { class: "chip" }, part)));
@@ -179,10 +193,9 @@ function said(text) {
       return labels.length ? chips(labels) : make("div", { class: "small said" }, "the empty set");
     }
     case "rankings": {
-      const ranks = text.trim().split(/\s+/).map(Number);
-      const items = ranks.map((rank, item) => [rank, item + 1]).sort(([a], [b]) => a - b).map(([, item]) => item);
+      const items = orderOf(text);
       return make("div", { class: "said" }, make("code", {}, text),
-        make("div", { class: "small" }, `items, the best first: ${items.join(", ")}`));
+        items ? make("div", { class: "small" }, `items, the best first: ${items}`) : null);
     }
     case "numbers": return make("strong", { class: "said" }, text);
     default: return make("code", { class: "said", title: text }, text);

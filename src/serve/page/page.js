@@ -19,6 +19,8 @@ function make(name, attributes = {}, ...children) {
 
 const plural = (count, one, many) => `${count.toLocaleString("en")} ${count === 1 ? one : many}`;
 const percent = (share) => `${(100 * share).toFixed(0)}\u00a0%`;
+/** A probability that was chosen, with all of its digits. */
+const exactPercent = (share) => `${Number((100 * Number(share)).toFixed(4))}\u00a0%`;
 const number = (value) => {
   if (value !== 0 && (Math.abs(value) >= 1e5 || Math.abs(value) < 1e-3)) return value.toExponential(2);
   return value.toFixed(4);
@@ -81,14 +83,20 @@ const COVERAGES = ["0.8", "0.9", "0.95", "0.99"];
 
 function showCoverages(value) {
   const offered = !value || COVERAGES.includes(value) ? COVERAGES : [...COVERAGES, value];
-  const says = (coverage) => `a list that contains the answer with ${Number((100 * Number(coverage)).toFixed(4))} % confidence`;
+  const says = (coverage) => `a list that contains the answer with ${exactPercent(coverage)} confidence`;
   at("coverage").replaceChildren(make("option", { value: "" }, "the best candidates"),
     ...offered.map((coverage) => make("option", { value: coverage }, says(coverage))));
   at("coverage").value = value;
 }
 
+/** The longest search that an address sends to the server, in characters; a longer one stands behind `#`, which browsers keep. */
+const LONGEST = 8000;
+
+/** The part of the address that holds the search. */
+const addressed = () => (location.hash.startsWith("#?") ? location.hash : location.search);
+
 function readAddress() {
-  const given = new URLSearchParams(location.search);
+  const given = new URLSearchParams(addressed().replace("#", ""));
   const name = given.get("model");
   state.model = state.models.find((model) => model.name === name) ?? state.models[0];
   at("model").value = state.model.name;
@@ -117,8 +125,8 @@ function writeAddress() {
   if (beyond !== undefined && at("beyond").checked !== beyond) address.set("beyond", !beyond);
   if (state.skip > 0) address.set("skip", state.skip);
   const text = address.toString();
-  const next = text ? `?${text}` : "";
-  if (next !== location.search) history.pushState(null, "", next || location.pathname);
+  const next = text ? `${text.length > LONGEST ? "#" : ""}?${text}` : "";
+  if (next !== addressed()) history.pushState(null, "", next.startsWith("?") ? next : location.pathname + next);
 }
 
 function decimal(id) {
@@ -130,6 +138,16 @@ function decimal(id) {
     throw Object.assign(new Error(`${name}: ${text} is not a number`), { field: id });
   }
   return value;
+}
+
+/** The whole number of a field that needs one. */
+function wholeNumber(id) {
+  const text = at(id).value.trim();
+  if (!/^\d+$/.test(text) || Number(text) < 1) {
+    const name = at(id).labels[0].firstChild.textContent.trim();
+    throw Object.assign(new Error(`${name}: ${text || "nothing"} is not a whole number from 1`), { field: id });
+  }
+  return Number(text);
 }
 
 /** What the filter fields say; null for nothing. */
@@ -231,7 +249,9 @@ function describe() {
   at("beyond-choice").hidden = model.beyond === undefined;
   at("precursor-fields").hidden = !spectra;
   at("table").hidden = model.inputs !== "texts";
-  at("table-says").textContent = "Choose a CSV, TSV or text file with a query in each row. The best candidates of all are saved as one CSV file.";
+  const passing = at("filters").hidden ? "" : " that pass the filters";
+  at("table-says").textContent = "Choose a CSV, TSV or text file with a query in each row. The best candidates of each row"
+    + `${passing} are saved as one CSV file.`;
   at("why-title").textContent = `Nearest training ${spectra ? "spectra" : "texts"}`;
   at("why-says").textContent = spectra ? "Compared by their peaks, whatever the model computes: square roots of intensities, 0.005 Da."
     : "Compared by the TF-IDF weights of their words, whatever the model computes.";
@@ -248,7 +268,8 @@ function describe() {
     ["Reads", model.width === undefined ? model.inputs : `${model.inputs} of ${plural(model.width, "number", "numbers")}`],
     ["Candidates", candidateCount(model)],
     ["Data", model.data || "drawn"], ["Coordinates", model.coordinates.join(", ")],
-    ...(model.split ? [["Evaluated on", `${model.split}, ${plural(model.queries, "query", "queries")}, ${model.date}`]] : []),
+    ...(model.split ? [["Evaluated on",
+      `${model.split}, ${plural(model.queries, "query", "queries")} among ${model.pool}, ${model.date}`]] : []),
   ];
   at("facts").replaceChildren(...facts.flatMap(([name, value]) => [make("dt", {}, name), make("dd", {}, value)]));
   const rows = model.metrics.map((metric) => make("tr", {}, make("td", {}, metric.title),
@@ -354,7 +375,8 @@ async function start() {
   try {
     const served = await (await ask("api/models")).json();
     state.models = served.models;
-    state.limits = { queries: served.most_queries, hits: served.most_hits, allHits: served.most_hits_of_all };
+    state.limits = { queries: served.most_queries, hits: served.most_hits, allHits: served.most_hits_of_all,
+      text: served.longest_text, bytes: served.largest_body };
     at("version").textContent = `dsokr ${served.version}`;
     at("groups").append(...served.groups.map((group) => make("option", { value: group })));
     at("model").append(...served.models.map((model) => make("option", { value: model.name }, model.name)));

@@ -117,7 +117,7 @@ function turn(by) {
 async function exportAnswer(format) {
   fail(null);
   try {
-    const count = Number.parseInt(at("export-count").value, 10);
+    const count = wholeNumber("export-count");
     const search = { ...request(count, 0), explain: false };
     const response = await ask("api/export", { format, search });
     saveFile(await response.blob(), `dsokr.${{ csv: "csv", sdf: "sdf", smiles: "smi" }[format]}`);

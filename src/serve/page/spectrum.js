@@ -7,7 +7,7 @@ const PRECURSOR = { precursor_mz: "precursor", adduct: "adduct", formula: "ion-f
 // Reading
 
 /** The formats that the page tells apart by the first line of an entry. */
-const isMgf = (line) => /^begin ions/i.test(line);
+const isMgf = (line) => /^\s*begin ions\s*$/i.test(line);
 const isMassBank = (line) => line.startsWith("ACCESSION:");
 const isPeakList = (line) => /^[\d.[(]/.test(line);
 
@@ -22,16 +22,34 @@ function spectraOf(text) {
     if (spectra) return spectra;
   }
   const lines = source.split("\n");
+  if (lines.some(isMgf)) return mgfSpectra(lines);
   const starts = firstLines(lines);
-  const entries = starts.map((start, place) => lines.slice(start, starts[place + 1]).join("\n").trim()).filter(Boolean);
-  return entries.map((entry) => (isMgf(entry) && !/^end ions/im.test(entry) ? `${entry}\nEND IONS` : entry));
+  return starts.map((start, place) => lines.slice(start, starts[place + 1]).join("\n").trim()).filter(Boolean);
 }
 
-/** The lines at which the entries of a file begin. */
+/** The spectra of an MGF file. What it says outside of them, such as the charge, is about all that follow, and precedes each. */
+function mgfSpectra(lines) {
+  const header = [];
+  const spectra = [];
+  let inside = false;
+  for (const line of lines) {
+    if (isMgf(line)) {
+      spectra.push([...header, line]);
+      inside = true;
+    } else if (/^\s*end ions\s*$/i.test(line)) {
+      inside = false;
+    } else if (inside) {
+      spectra.at(-1).push(line);
+    } else if (/^\s*[a-z][^=]*=/i.test(line)) {
+      header.push(line);
+    }
+  }
+  return spectra.map((spectrum) => `${spectrum.join("\n").trim()}\nEND IONS`);
+}
+
+/** The lines at which the entries of a file begin that is no MGF. */
 function firstLines(lines) {
   const begins = (test) => lines.flatMap((line, place) => (test(line) ? [place] : []));
-  const mgf = begins(isMgf);
-  if (mgf.length) return mgf;
   if (isMassBank(lines[0])) return begins(isMassBank);
   // A list of peaks is one spectrum, whatever lines are blank.
   if (isPeakList(lines[0])) return [0];
@@ -67,31 +85,68 @@ function jsonSpectrum(value) {
 function spectrumQuery(text) {
   const given = Object.entries(PRECURSOR).map(([key, id]) => [key, at(id).value.trim()]).filter(([, value]) => value);
   const [entry] = spectraOf(text);
-  const [first, ...rest] = entry.split("\n");
-  // Of several fields with one name the first counts.
-  if (isMgf(first)) return [first, ...given.map(([key, value]) => `${key}=${value}`), ...rest].join("\n");
+  const lines = entry.split("\n");
+  const [first, ...rest] = lines;
+  // Of several fields with one name the first counts, and those of a spectrum before those of its file.
+  const begin = lines.findIndex(isMgf);
+  if (begin >= 0) {
+    lines.splice(begin + 1, 0, ...given.map(([key, value]) => `${key}=${value}`));
+    return lines.join("\n");
+  }
   if (isMassBank(first)) return [first, ...given.map(([key, value]) => `CH$${key}: ${value}`), ...rest].join("\n");
   if (!isPeakList(first)) return [...given.map(([key, value]) => `${key}: ${value}`), entry].join("\n");
   // pairs in brackets are pairs
-  const pairs = /^[[(]/.test(entry) ? entry.replace(/[[\]()]/g, " ") : entry;
+  const pairs = /^[[(]/.test(entry) ? entry.replace(/[[(]/g, " ").replace(/[\])]/g, ";") : entry;
   return peakList(pairs, Object.fromEntries(given));
+}
+
+/** The words of a list, which blanks, commas or semicolons divide. */
+const wordsOf = (text) => text.split(/[\s,;]+/).filter(Boolean);
+
+/** Whether a word is m/z:intensity. */
+const isPair = (word) => /^[\d.][^:=]*:[\d.]/.test(word);
+
+/** The words of each peak of a line: what semicolons divide, where that is several words each time; else the whole line. */
+function peaksOfLine(line) {
+  const parts = line.split(";").map(wordsOf).filter((words) => words.length);
+  return parts.every((words) => words.length > 1) ? parts : [wordsOf(line)];
+}
+
+/** The m/z and intensities of a list without colons: of one peak a line, or of all on a single line, one behind the other. */
+function pairsOf(text) {
+  const lines = text.split("\n").flatMap(peaksOfLine);
+  if (lines.length === 1) {
+    const [words] = lines;
+    if (words.length % 2) throw new Error("The list must be pairs of m/z and intensity");
+    return words.flatMap((mz, place) => (place % 2 ? [] : [[mz, words[place + 1]]]));
+  }
+  const count = lines[0]?.length;
+  const equal = count > 1 && lines.every((words) => words.length === count);
+  // Four numbers may be four columns or two peaks.
+  const areSeveral = count > 2 && count % 2 === 0 && lines.flat().every((word) => Number.isFinite(Number(word)));
+  if (!equal || areSeveral) throw new Error("The list must have m/z and intensity of one peak a line; further columns are left out");
+  return lines.map(([mz, intensity]) => [mz, intensity]);
 }
 
 /** A line with the precursor and the peaks of a list, which may be that line already. */
 function peakList(text, given) {
-  const words = text.split(/[\s,;]+/).filter(Boolean);
   const fields = { ...given };
-  if (words.some((word) => word.includes(":")) && !words[0].includes(":")) {
-    const precursor = words.shift();
-    fields.precursor_mz ??= precursor;
+  const list = text.replace(/(?<=^|[\s,;])(adduct|formula|tree)=([^\s,;]*)/g, (_, key, value) => {
+    fields[key] ??= value;
+    return "";
+  });
+  const words = wordsOf(list);
+  let peaks;
+  if (words.some(isPair)) {
+    if (!isPair(words[0])) {
+      const precursor = words.shift();
+      fields.precursor_mz ??= precursor;
+    }
+    if (!words.every(isPair)) throw new Error("The list must be pairs of m/z and intensity");
+    peaks = words.map((word) => word.split(":", 2));
+  } else {
+    peaks = pairsOf(list);
   }
-  const peaks = [];
-  for (let place = 0; place < words.length; place++) {
-    const named = /^(adduct|formula|tree)=(.*)$/.exec(words[place]);
-    if (named) fields[named[1]] ??= named[2];
-    else peaks.push(words[place].includes(":") ? words[place].split(":", 2) : [words[place], words[++place]]);
-  }
-  if (peaks.some(([, intensity]) => intensity === undefined)) throw new Error("The list must be pairs of m/z and intensity");
   if (!fields.precursor_mz) {
     const message = "Type the m/z of the precursor: a list of peaks does not have it";
     throw Object.assign(new Error(message), { field: "precursor" });
@@ -115,14 +170,30 @@ function showSeveral(entries) {
   at("several").replaceChildren(...entries.map((entry, place) => make("option", { value: place }, nameOf(entry, place))));
 }
 
-/** Takes the spectra of a text into the form, and searches the first. */
-function takeSpectra(text, name) {
+/** The most bytes that are read of a file that is dropped. */
+const MOST_BYTES = 1 << 24;
+
+/** The spectra at the start of a file that is not read to its end. */
+function firstSpectra(text) {
+  const wrong = "The file has more than 16 MiB, and no whole spectrum in the first of them";
+  if (/^[\ufeff\s]*[{[]/.test(text)) throw new Error(wrong);
+  // The last one may be cut.
+  const entries = spectraOf(text).slice(0, -1);
+  if (!entries.length) throw new Error(wrong);
+  return entries;
+}
+
+/** Takes the spectra of a text into the form, and searches the first; `cut` is whether the text is only the start of a file. */
+function takeSpectra(text, name, cut = false) {
   fail(null);
   try {
-    const entries = spectraOf(text);
+    const entries = cut ? firstSpectra(text) : spectraOf(text);
     showSeveral(entries);
     at("query").value = entries[0];
-    state.taken = entries.length > 1 ? `${plural(entries.length, "spectrum", "spectra")} in ${name}: choose one below the query` : null;
+    const place = cut ? `the first 16 MiB of ${name}, which is not read further` : name;
+    const counted = `${plural(entries.length, "spectrum", "spectra")} in ${place}`;
+    const choice = entries.length > 1 ? `${counted}: choose one below the query` : null;
+    state.taken = choice ?? (cut ? counted : null);
     begin();
   } catch (error) { fail(error); }
 }
@@ -134,9 +205,12 @@ function takesSpectra(area) {
     const [file] = event.dataTransfer.files;
     if (!file) return;
     event.preventDefault();
-    const text = await file.slice(0, 1 << 24).text();
+    const cut = file.size > MOST_BYTES;
+    const text = await file.slice(0, MOST_BYTES).text();
     if (state.model.inputs === "spectra") {
-      takeSpectra(text, file.name);
+      takeSpectra(text, file.name, cut);
+    } else if (cut) {
+      fail(`${file.name} has more than 16 MiB: a query is one text`);
     } else {
       area.value = text.trim();
       begin();

@@ -1,38 +1,68 @@
 // Many queries of the page: a table of texts is read, and the best candidates of each are saved as one CSV file.
 "use strict";
 
-/** The rows of a CSV or TSV text; quoted cells may hold separators, line breaks and doubled quotation marks. */
-function readRows(text, separator) {
+/** The rows of a CSV or TSV text. Where cells are `quotable`, those between quotation marks may hold separators, line breaks and doubled marks. */
+function readRows(text, separator, quotable) {
   const rows = [];
   let row = [];
   let cell = "";
   let quoted = false;
-  const source = text.replace(/^\ufeff/, "").replace(/\r\n?/g, "\n");
+  let closed = false;
+  const unpaired = () => new Error(`${rows.length ? `row ${rows.length}` : "the names"}: a quotation mark without a partner`);
+  const endRow = () => {
+    row.push(cell);
+    cell = "";
+    if (row.length > 1 || row[0].trim()) rows.push(row);
+    row = [];
+  };
+  const source = text.replace(/\r\n?/g, "\n");
   for (let place = 0; place < source.length; place++) {
     const letter = source[place];
     if (quoted) {
       if (letter !== "\"") cell += letter;
       else if (source[place + 1] === "\"") { cell += letter; place++; }
-      else quoted = false;
-    } else if (letter === "\"" && cell === "") quoted = true;
-    else if (letter === separator) { row.push(cell); cell = ""; }
-    else if (letter === "\n") { row.push(cell); rows.push(row); row = []; cell = ""; }
+      else { quoted = false; closed = true; }
+    } else if (letter === "\n") {
+      endRow();
+      closed = false;
+    } else if (letter === separator) {
+      row.push(cell);
+      cell = "";
+      closed = false;
+    } else if (closed) throw unpaired();
+    else if (quotable && letter === "\"" && cell === "") quoted = true;
     else cell += letter;
   }
-  if (cell || row.length) rows.push([...row, cell]);
-  return rows.filter((cells) => cells.some((value) => value.trim()));
+  if (quoted) throw unpaired();
+  endRow();
+  return rows;
 }
 
 /** The columns of a file: of a .txt file one without a name, with a query in each line. */
-function readTable(name, text) {
+function readTable(name, content) {
+  const text = content.replace(/^\ufeff/, "");
   if (name.toLowerCase().endsWith(".txt")) {
     return { names: ["text"], rows: text.split(/\r\n?|\n/).filter((line) => line.trim()).map((line) => [line]) };
   }
   const [first] = text.split(/\r\n?|\n/, 1);
   const separator = ["\t", ";", ","].find((letter) => first.includes(letter)) ?? ",";
-  const [names, ...rows] = readRows(text, separator);
-  if (!names || !rows.length) throw new Error(`${name}: a line with the names of columns and a row for each query are needed`);
+  // Cells between tabs are what they are, unless all names stand between quotation marks, as R writes them.
+  const quotable = separator !== "\t" || first.split(separator).every((cell) => /^".*"$/.test(cell));
+  const [names, ...rows] = readRows(text, separator, quotable);
+  if (!names || !rows.length) throw new Error("a line with the names of columns and a row for each query are needed");
+  const odd = rows.findIndex((row) => row.length !== names.length);
+  if (odd >= 0) throw new Error(`row ${odd + 1} has ${plural(rows[odd].length, "cell", "cells")}, of ${plural(names.length, "column", "columns")}`);
   return { names, rows };
+}
+
+/** The table of a file; errors name it. */
+async function tableOf(file) {
+  try {
+    const bytes = await file.arrayBuffer();
+    let text;
+    try { text = new TextDecoder("utf-8", { fatal: true }).decode(bytes); } catch { throw new Error("the file is not UTF-8: save it as UTF-8"); }
+    return readTable(file.name, text);
+  } catch (error) { throw new Error(`${file.name}: ${error.message}`); }
 }
 
 /** The column that holds the queries: one with the name of texts, else the one with the longest cells. */
@@ -43,30 +73,91 @@ function queryColumn({ names, rows }) {
   return names.map((_, column) => column).reduce((best, column) => (letters(column) > letters(best) ? column : best), 0);
 }
 
-/** A cell of a CSV file. */
+/** A cell of a CSV file. An apostrophe precedes what a spreadsheet takes for a formula, as in the other files that the program writes. */
 function csvCell(value) {
-  const text = `${value}`;
+  const isNumber = /^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i.test(value) && Number.isFinite(Number(value));
+  const text = /^[=+\-@\t\r]/.test(value) && !isNumber ? `'${value}` : `${value}`;
   return /[",\n\r]/.test(text) ? `"${text.replaceAll("\"", "\"\"")}"` : text;
 }
 
-/** Searches all texts, some at a time, and gives the lines of a CSV file. */
-async function searchAll(texts, top, signal) {
-  const most = Math.max(1, Math.min(state.limits.queries, Math.floor(state.limits.allHits / top)));
-  const columns = state.model.columns;
-  const lines = [["row", "query", "rank", "id", "label", "score", ...columns]];
+/** Whether the server takes a text for a query. */
+const isQuery = (text) => text !== "" && (text.length <= state.limits.text || [...text].length <= state.limits.text);
+
+/** The places of queries in groups, each of at most `most` queries and so many bytes; what is no query is left out. */
+function batchesOf(texts, most, bytes) {
+  const batches = [];
+  let room = 0;
+  texts.forEach((text, place) => {
+    if (!isQuery(text)) return;
+    const size = bytesOf(text) + 1;
+    if (!batches.length || batches.at(-1).length === most || size > room) {
+      batches.push([]);
+      room = bytes;
+    }
+    batches.at(-1).push(place);
+    room -= size;
+  });
+  return batches;
+}
+
+/** How many bytes a value has in a request. */
+const bytesOf = (value) => new TextEncoder().encode(JSON.stringify(value)).length;
+
+/** The hits of all texts, asked for by a `body` without them, some at a time. After a failure they are those of the texts before. */
+async function searchAll(texts, body, signal) {
+  const { queries, allHits, bytes } = state.limits;
+  const most = Math.max(1, Math.min(queries, Math.floor(allHits / body.top)));
+  const all = texts.map(() => []);
   at("table-bar").max = texts.length;
-  for (let begun = 0; begun < texts.length; begun += most) {
-    at("table-bar").value = begun;
-    at("table-count").textContent = `${begun.toLocaleString("en")} of ${plural(texts.length, "query", "queries")}`;
-    const body = { model: state.model.name, texts: texts.slice(begun, begun + most), top };
-    if (state.model.beyond !== undefined) body.beyond = false;
-    const { answers } = await (await ask("api/search", body, signal)).json();
-    answers.forEach(({ hits }, place) => hits.forEach((hit) => {
-      const further = columns.map((name) => hit.columns[name]);
-      lines.push([begun + place + 1, texts[begun + place], hit.rank, hit.id, hit.label, hit.score, ...further]);
-    }));
+  for (const batch of batchesOf(texts, most, bytes - bytesOf({ ...body, texts: [] }))) {
+    const first = batch[0];
+    at("table-bar").value = first;
+    at("table-count").textContent = `${first.toLocaleString("en")} of ${plural(texts.length, "query", "queries")}`;
+    try {
+      const asked = { ...body, texts: batch.map((place) => texts[place]) };
+      const { answers } = await (await ask("api/search", asked, signal)).json();
+      answers.forEach(({ hits }, place) => { all[batch[place]] = hits; });
+    } catch (error) {
+      const says = error.message.replace(/texts\[(\d+)\]/, (_, place) => `row ${batch[Number(place)] + 1}`);
+      const failure = `rows ${first + 1} to ${batch.at(-1) + 1}: ${says}`;
+      return { all: all.slice(0, first), failure };
+    }
   }
+  return { all, failure: null };
+}
+
+/** A CSV file with a line for each hit of each query, and one without a candidate for a query that has none. */
+function hitsTable(texts, all, columns) {
+  const lines = [["row", "query", "rank", "id", "label", "score", ...columns]];
+  all.forEach((hits, place) => {
+    const start = [place + 1, texts[place]];
+    if (!hits.length) lines.push([...start, "", "", "", "", ...columns.map(() => "")]);
+    for (const hit of hits) {
+      lines.push([...start, hit.rank, hit.id, hit.label, hit.score, ...columns.map((name) => hit.columns?.[name] ?? "")]);
+    }
+  });
   return lines.map((line) => line.map(csvCell).join(",")).join("\n") + "\n";
+}
+
+/** Searches a column of a table by what the form says, and saves the candidates. */
+async function searchTable({ rows }, signal) {
+  const { columns, beyond, name } = state.model;
+  const wanted = filter();
+  if (wanted?.error) throw wanted.error;
+  const body = { model: name, top: wholeNumber("table-top") };
+  if (wanted) body.filter = wanted;
+  if (beyond !== undefined) body.beyond = false;
+  const column = Number(at("table-column").value);
+  const texts = rows.map((row) => row[column].trim());
+  const { all, failure } = await searchAll(texts, body, signal);
+  if (signal.aborted) return;
+  if (all.length) saveFile(new Blob([hitsTable(texts, all, columns)], { type: "text/csv" }), "dsokr-candidates.csv");
+  if (failure) throw new Error(failure + (all.length ? "; the candidates of the rows before them are saved" : ""));
+  const left = texts.filter((text) => !isQuery(text)).length;
+  if (left) {
+    const most = state.limits.text.toLocaleString("en");
+    at("table-says").textContent = `${plural(left, "row has", "rows have")} no candidates: they have no text, or more than ${most} characters.`;
+  }
 }
 
 function listenToTable() {
@@ -78,7 +169,7 @@ function listenToTable() {
     const [file] = at("table-file").files;
     if (!file) return;
     try {
-      table = readTable(file.name, await file.text());
+      table = await tableOf(file);
       at("table-column").replaceChildren(...table.names.map((name, column) => make("option", { value: column }, name)));
       at("table-column").value = queryColumn(table);
       at("table-column-choice").hidden = table.names.length < 2;
@@ -90,15 +181,16 @@ function listenToTable() {
   at("table-go").addEventListener("click", async () => {
     fail(null);
     abort = new AbortController();
-    at("table-progress").hidden = false;
+    // One search at a time, and of the table that it began with.
+    const running = (is) => {
+      at("table-go").disabled = is;
+      at("table-file").disabled = is;
+      at("table-progress").hidden = !is;
+    };
+    running(true);
     try {
-      const top = decimal("table-top") ?? 10;
-      const texts = table.rows.map((row) => (row[Number(at("table-column").value)] ?? "").trim());
-      const csv = await searchAll(texts, top, abort.signal);
-      saveFile(new Blob([csv], { type: "text/csv" }), "dsokr-candidates.csv");
-    } catch (error) {
-      if (!abort.signal.aborted) fail(error);
-    }
-    at("table-progress").hidden = true;
+      await searchTable(table, abort.signal);
+    } catch (error) { fail(error); }
+    running(false);
   });
 }

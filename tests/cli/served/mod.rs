@@ -2,6 +2,7 @@
 
 mod answers;
 mod clients;
+mod page;
 mod slow_clients;
 
 use std::fs;

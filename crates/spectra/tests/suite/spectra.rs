@@ -410,6 +410,11 @@ fn polarity_and_charge_say_the_adduct_where_nothing_names_it() {
     let peaks = "50:1 60:2";
     let expected = ["[M-H]-", "[M-2H]2-"].map(|adduct| format!("181.07 adduct={adduct} {peaks}"));
     assert_eq!(spectra_of("all.mgf", &all), expected);
+    // and a query may be such a file of one spectrum
+    for header in ["# of Mascot\nCHARGE=1-\n\n", "COM=a: b\r\nIONMODE=Negative\r\n"] {
+        let query = header.to_owned() + &mgf("");
+        assert_eq!(query.parse::<Spectrum>().unwrap().to_string(), expected[0], "{query:?}");
+    }
     let table = "precursor_mz\tmzs\tintensities\tcharge\n181.07\t50,60\t1,2\t-1\n";
     assert_eq!(spectra_of("a.tsv", table), [expected[0].clone()]);
 

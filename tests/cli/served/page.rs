@@ -1,0 +1,156 @@
+//! How the page reads tables and labels and writes cells, by its own code in Node.
+
+use std::process::Command;
+
+use serde_json::{Value, json};
+
+/// The values of expressions over functions of the page, or the messages of their errors; none where there is no Node, of
+/// which a line with the test tells. The page has the limits that the script states, and a model of rankings.
+fn values(test: &str, expressions: &[&str]) -> Option<Vec<Value>> {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/src/serve/page");
+    let read = |name: &str| std::fs::read_to_string(format!("{folder}/{name}")).unwrap();
+    let page = ["spectrum.js", "answers.js", "table.js"].map(read).join("\n");
+    let script = format!(
+        "const state = {{ limits: {{ queries: 3, allHits: 30, text: 10, bytes: 200 }}, model: {{ outputs: 'rankings' }} }};\n\
+         const plural = (count, one, many) => `${{count}} ${{count === 1 ? one : many}}`;\n{page}\n\
+         const value = (text) => {{ try {{ return eval(text); }} catch (error) {{ return error.message; }} }};\n\
+         console.log(JSON.stringify({}.map(value)));",
+        json!(expressions)
+    );
+    let node = Command::new("node").arg("-e").arg(script).output();
+    let node = node.inspect_err(|_| eprintln!("skipped: {test}: node is not installed")).ok()?;
+    assert!(node.status.success(), "{}", String::from_utf8_lossy(&node.stderr));
+    serde_json::from_slice(&node.stdout).unwrap()
+}
+
+/// Compares expressions with their values.
+fn check(test: &str, cases: &[(&str, Value)]) {
+    let expressions: Vec<&str> = cases.iter().map(|(expression, _)| *expression).collect();
+    let Some(found) = values(test, &expressions) else { return };
+    for ((expression, expected), found) in cases.iter().zip(&found) {
+        assert_eq!(found, expected, "{expression}");
+    }
+}
+
+#[test]
+fn the_page_reads_tables_whole_or_refuses_them() {
+    let cells = |rows: &[[&str; 2]]| json!({"names": ["text", "n"], "rows": rows});
+    let unpaired = json!("row 1: a quotation mark without a partner");
+    check(
+        "the_page_reads_tables_whole_or_refuses_them",
+        &[
+            (
+                r#"readTable("a.csv", '\ufefftext,n\r\n"a ""b"", c",1\r\n\r\n,\r\n')"#,
+                cells(&[["a \"b\", c", "1"], ["", ""]]),
+            ),
+            (r#"readTable("a.csv", "text;n\na,b;1")"#, cells(&[["a,b", "1"]])),
+            (
+                r#"readTable("a.csv", "text,n\na,1\na, b,1")"#,
+                json!("row 2 has 3 cells, of 2 columns"),
+            ),
+            (r#"readTable("a.csv", 'text,n\n"a,1\n')"#, unpaired.clone()),
+            (r#"readTable("a.csv", 'text,n\n"a" b,1\n')"#, unpaired.clone()),
+            // between tabs quotation marks are what they are, unless all names have them
+            (
+                r#"readTable("a.tsv", 'text\tn\n"a\t1\n"b"\t2\n')"#,
+                cells(&[["\"a", "1"], ["\"b\"", "2"]]),
+            ),
+            (r#"readTable("a.tsv", '"text"\t"n"\n"a"\t"1"\n')"#, cells(&[["a", "1"]])),
+            (r#"readTable("a.tsv", '"text"\t"n"\n"a \\"b"\t"1"\n')"#, unpaired),
+        ],
+    );
+}
+
+#[test]
+fn the_page_asks_within_limits_and_writes_cells_that_are_no_formulas() {
+    check(
+        "the_page_asks_within_limits_and_writes_cells_that_are_no_formulas",
+        &[
+            // neither an empty text nor one of eleven letters is asked for
+            (
+                r#"batchesOf(["a", "", "b", "cc", "d", "12345678901", "ééééé", "ee", "f"], 3, 15)"#,
+                json!([[0, 2, 3], [4], [6], [7, 8]]),
+            ),
+            (
+                r#"["=1+1", "+a", "@a", "-", "\ta", "-5", "-2e3", -0.5, "a,b", 'a"b', ""].map(csvCell)"#,
+                json!([
+                    "'=1+1",
+                    "'+a",
+                    "'@a",
+                    "'-",
+                    "'\ta",
+                    "-5",
+                    "-2e3",
+                    "-0.5",
+                    "\"a,b\"",
+                    "\"a\"\"b\"",
+                    ""
+                ]),
+            ),
+            (
+                r#"hitsTable(["a", ""], [[{ rank: 2, id: "x", label: "l", score: 0.5, columns: { n: "3" } }], []], ["n"])"#,
+                json!("row,query,rank,id,label,score,n\n1,a,2,x,l,0.5,3\n2,,,,,,\n"),
+            ),
+        ],
+    );
+}
+
+#[test]
+fn the_page_orders_items_of_ranks_alone() {
+    check(
+        "the_page_orders_items_of_ranks_alone",
+        &[
+            (
+                r#"["2 1 3", "[3, 1, 2]", "10 2"].map(orderOf)"#,
+                json!(["2, 1, 3", "2, 3, 1", "2, 1"]),
+            ),
+            // items may be left out, and tie
+            (r#"["2 - 1", "1 2 1"].map(orderOf)"#, json!(["3, 1", "1 = 3, 2"])),
+            (
+                r#"["apple>pear>fig", "", "0 1", "1.5 2"].map(orderOf)"#,
+                json!([null, null, null, null]),
+            ),
+        ],
+    );
+}
+
+#[test]
+fn the_page_reads_no_list_of_peaks_wrongly() {
+    let says =
+        "The list must have m/z and intensity of one peak a line; further columns are left out";
+    let header = "CHARGE=1-\\n# a\\n\\nBEGIN IONS\\nPEPMASS=5\\n1 2\\nEND IONS\\n\\nBEGIN IONS\\nPEPMASS=6\\n1 2";
+    let spectra = format!("spectraOf(\"{header}\")");
+    check(
+        "the_page_reads_no_list_of_peaks_wrongly",
+        &[
+            (
+                r#"peakList("100.1 500 99\n120.1 300 50", { precursor_mz: "150" })"#,
+                json!("150 100.1:500 120.1:300"),
+            ),
+            (
+                r#"peakList("100.1 500 120.1 300", { precursor_mz: "150" })"#,
+                json!("150 100.1:500 120.1:300"),
+            ),
+            // two columns more, or two peaks
+            (r#"peakList("100 5 110 3\n120 4 130 2", { precursor_mz: "150" })"#, json!(says)),
+            (r#"peakList("100 5\n120 4 130", { precursor_mz: "150" })"#, json!(says)),
+            // what precedes all spectra of a file is about each
+            (
+                spectra.as_str(),
+                json!([
+                    "CHARGE=1-\nBEGIN IONS\nPEPMASS=5\n1 2\nEND IONS",
+                    "CHARGE=1-\nBEGIN IONS\nPEPMASS=6\n1 2\nEND IONS"
+                ]),
+            ),
+            // a file that is not read to its end loses what may be cut
+            (
+                r#"firstSpectra("BEGIN IONS\nPEPMASS=5\n1 2\nEND IONS\nBEGIN IONS\nPEP").length"#,
+                json!(1),
+            ),
+            (
+                r#"firstSpectra("BEGIN IONS\nPEPMASS=5\n1 2")"#,
+                json!("The file has more than 16 MiB, and no whole spectrum in the first of them"),
+            ),
+        ],
+    );
+}
