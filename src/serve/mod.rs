@@ -194,13 +194,9 @@ impl Server {
     }
 }
 
-/// Reads what explains answers of all models, and then how often they are right, for which no answer waits, and calibrates
-/// lists.
+/// Reads what explains answers of all models, and then how often they are right, for which no answer waits.
 fn read(models: &[Arc<Model>]) {
     models.iter().for_each(|model| model.read_explanations());
-    let compute = |model: &Arc<Model>| {
-        model.read_reliability(&Processes::default());
-        model.calibrate();
-    };
-    models.iter().for_each(|model| work::in_background(|| compute(model)));
+    let alone = || Processes::default();
+    models.iter().for_each(|model| work::in_background(|| model.read_reliability(&alone())));
 }

@@ -30,9 +30,6 @@ const LOOK: Duration = Duration::from_secs(1);
 /// Bins of gaps.
 const BINS: usize = 10;
 
-/// The coverage of a list that is calibrated for others.
-const COVERAGE: f64 = 0.5;
-
 /// A model to serve: a run directory, of one model or of an ensemble, as it was when it was opened.
 pub struct Model {
     folder: PathBuf,
@@ -60,8 +57,6 @@ pub(super) enum ReadPart {
     Texts,
     /// The properties that filters compare.
     Properties,
-    /// The queries that lists with a stated coverage are calibrated on.
-    Calibration,
 }
 
 impl Model {
@@ -125,22 +120,18 @@ impl Model {
             self.warn("the training texts", self.training().err());
         }
         self.warn("the validation queries", self.validation().err());
-        self.finish(ReadPart::Texts);
+        let finish = |part| self.last_read.send_modify(|last| *last = (*last).max(Some(part)));
+        finish(ReadPart::Texts);
         // searches that need no filter go on meanwhile
         if self.outputs == Outputs::Molecules && self.run.candidates() <= MOST {
             work::in_background(|| {
                 self.run.molecule_properties();
             });
         }
-        self.finish(ReadPart::Properties);
+        finish(ReadPart::Properties);
     }
 
-    /// Lets requests go on that wait for a part.
-    pub(super) fn finish(&self, part: ReadPart) {
-        self.last_read.send_modify(|last| *last = (*last).max(Some(part)));
-    }
-
-    /// Waits for what a request needs and the background reads, without a worker.
+    /// Waits for what a request needs and [`read_explanations`](Self::read_explanations) reads, without a worker.
     pub(super) async fn wait(&self, needed: ReadPart, limit: Duration) -> Result<(), Problem> {
         let mut last_read = self.last_read.subscribe();
         let is_read = last_read.wait_for(|read| read.is_some_and(|read| read >= needed));
@@ -151,7 +142,6 @@ impl Model {
                 let what = match needed {
                     ReadPart::Texts => "the texts of the data",
                     ReadPart::Properties => "the properties for filters",
-                    ReadPart::Calibration => "the queries that lists are calibrated on",
                 };
                 let error =
                     format!("{what} are still read after the start of the server: try again");
@@ -222,14 +212,6 @@ impl Model {
         };
         let reliability = self.reliability.get_or_init(compute);
         self.warn("how often validation queries are right", reliability.as_ref().err());
-    }
-
-    /// Calibrates lists with a stated coverage among the candidates that a request has where it names none, which may take
-    /// longer than a request may. What cannot be calibrated is an error of the requests for such lists.
-    pub(super) fn calibrate(&self) {
-        let rule = self.run.rule_of_search(None);
-        let _ = self.run.sets(&Processes::default(), COVERAGE, None, rule.as_ref(), None);
-        self.finish(ReadPart::Calibration);
     }
 
     /// How often first candidates are right, by their gap; none while this is not known.

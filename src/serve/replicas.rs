@@ -11,7 +11,6 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::Server;
-use super::model::ReadPart;
 use crate::error::Error;
 
 /// A message of rank 0 to the others.
@@ -48,8 +47,6 @@ pub(super) fn prepare(processes: &Processes, server: &Server) -> Result<(), Erro
         model.read_explanations();
         pass(processes, RELIABILITY, &at)?;
         model.read_reliability(processes);
-        // ranks end the calibration that a request has begun, whatever its time is
-        model.finish(ReadPart::Calibration);
         Ok(())
     })
 }

@@ -99,9 +99,6 @@ impl Endpoint for SearchRequest {
     }
 
     fn needs(&self) -> Option<ReadPart> {
-        if self.coverage.is_some() {
-            return Some(ReadPart::Calibration);
-        }
         let explained = (self.explain && self.texts.is_some()).then_some(ReadPart::Texts);
         let filter = self.filter.as_ref().and_then(|filter| filter.read().ok());
         let reads_molecules = filter.is_some_and(|filter| filter.reads_molecules());
