@@ -139,9 +139,7 @@ impl QueryRequest {
             None => Ok(queries),
         }
     }
-}
 
-impl QueryRequest {
     /// The request with the candidates that the configuration of a run gives each query, where it names none itself, so
     /// that other runs rank the same ones.
     ///
