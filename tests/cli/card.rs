@@ -95,7 +95,7 @@ fn a_card_says_among_how_many_candidates_each_query_is() {
     let says = "10 queries among 21 to 21 candidates each (median 21; in all ";
     assert!(card.contains(says), "{card}");
     sandbox.train("small.toml", &[]);
-    let card = sandbox.read("runs/small/README.md");
+    let card = sandbox.read("runs/small-2/README.md");
     assert!(card.contains("10 queries among 80 candidates ("), "{card}");
 }
 
