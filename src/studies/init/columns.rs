@@ -75,8 +75,7 @@ impl Column {
     ) -> Result<Self, Error> {
         let cells = table.column(name)?;
         let rows = cells.iter().map(|cell| cell.trim()).enumerate();
-        let (filled, empty): (Vec<(usize, &str)>, Vec<(usize, &str)>) =
-            rows.partition(|(_, cell)| !cell.is_empty());
+        let (filled, empty): (Vec<_>, Vec<_>) = rows.partition(|(_, cell)| !cell.is_empty());
         let texts: Vec<&str> = filled.iter().map(|&(_, cell)| cell).collect();
         let kind = match kind {
             Some(kind) => stated(kind, &texts),

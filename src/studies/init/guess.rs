@@ -253,22 +253,18 @@ fn items_of(cells: &[&str]) -> Option<Vec<String>> {
     if !most(cells, |cell| cell.contains('>')) {
         return None;
     }
+    let orders: Vec<Vec<&str>> = cells.iter().filter_map(|cell| items_ordered(cell)).collect();
     let mut items: Vec<&str> = Vec::new();
-    let mut orders = 0;
-    let mut named = 0;
-    for order in cells.iter().filter_map(|cell| items_ordered(cell)) {
-        orders += 1;
-        named += order.len();
-        for item in order {
-            if !items.contains(&item) {
-                items.push(item);
-            }
+    for &item in orders.iter().flatten() {
+        if !items.contains(&item) {
+            items.push(item);
         }
         if items.len() > ITEMS {
             return None;
         }
     }
-    let recur = 2 * named >= items.len() * orders;
+    let named: usize = orders.iter().map(Vec::len).sum();
+    let recur = 2 * named >= items.len() * orders.len();
     (items.len() >= 3 && recur).then(|| items.into_iter().map(str::to_owned).collect())
 }
 

@@ -78,7 +78,7 @@ fn orders_of_items_are_rankings() {
 fn single_words_that_are_all_different_are_compared_by_their_letters() {
     let mut table = "peptide,binds\n".to_owned();
     for row in 0..160usize {
-        let rest: String = (0..4).map(|at| b"ACDG"[(row >> (2 * at)) & 3] as char).collect();
+        let rest: String = (0..4usize).map(|at| b"ACDG"[(row >> (2 * at)) & 3] as char).collect();
         let (head, binds) = [("MNW", "yes"), ("PQR", "no")][row % 2];
         writeln!(table, "{head}{rest}{},{binds}", ["VV", "TS", "SV"][row % 3]).unwrap();
     }
