@@ -286,8 +286,12 @@ fn remarks(survey: &Survey) -> String {
             format!("lines cannot be read and are skipped, the first one, line {line}: {message}");
         remark(survey.malformed.count, &what);
     }
-    let skipped = format!("rows are skipped: their output is empty or not {}", output.kind.one());
-    remark(output.unusable(), &skipped);
+    let skipped = if survey.unusable == output.unusable() {
+        format!("rows are skipped: their output is empty or not {}", output.kind.one())
+    } else {
+        "rows are skipped: an input or output is empty or not what its column holds".to_owned()
+    };
+    remark(survey.unusable, &skipped);
     remark(input.empty, "rows have an empty text");
     remark(input.filled - input.distinct, "rows repeat the text of an earlier row");
     if output.kind == ColumnKind::Smiles {
@@ -303,6 +307,20 @@ fn remarks(survey: &Survey) -> String {
     if !survey.repeated.is_empty() {
         let names = survey.repeated.join(", ");
         text += &format!("left out, since several columns have the same name: {names}\n");
+    }
+    if let Some(nameless) = &survey.nameless {
+        text += &format!("{nameless}\n");
+    }
+    if survey.further_classes > 0 {
+        text += &format!(
+            "{} further columns of classes are left out: join them to one column of labels, or --as COLUMN=numbers for each\n",
+            survey.further_classes
+        );
+    }
+    if let Some(name) = &survey.names_splits {
+        text += &format!(
+            "{name}: its cells name the split of each row, which --split column={name} takes\n"
+        );
     }
     if !survey.header {
         text += "the first line is read as a row: columns are named by their places (a line of names makes it clear)\n";
@@ -322,7 +340,7 @@ fn remarks(survey: &Survey) -> String {
 
 /// What is not sure of a column: cells that are not what it holds, or only in part.
 fn doubts(column: &Column) -> String {
-    let Column { name, kind, filled, invalid, repaired, .. } = column;
+    let Column { name, kind, filled, invalid, repaired, example, .. } = column;
     let mut text = String::new();
     if let Some((line, cell)) = &invalid.first {
         let cell = shortened(cell, 40);
@@ -338,6 +356,18 @@ fn doubts(column: &Column) -> String {
         text += &format!(
             "{name}: {count} SMILES have a name or an extension behind them, which is left out (first on line {line}: \
              {cell:?})\n"
+        );
+    }
+    let example = shortened(example, 40);
+    if column.are_measures {
+        text += &format!(
+            "{name}: cells such as {example:?} are measures and read as {kind}; numbers have one number in a cell\n"
+        );
+    }
+    if column.are_reordered {
+        text += &format!(
+            "{name}: cells are the same parts in different orders, {example:?} and others; rankings have spaces between \
+             ranks (2 1 3), or are orders (tea>milk>water) of the items of output.features.items\n"
         );
     }
     text

@@ -7,7 +7,7 @@ use dsokr_data::cells::NumberNotation;
 use dsokr_data::table::Table;
 use rayon::prelude::*;
 
-use super::guess::{guessed, most, stated};
+use super::guess::{are_measures, are_reordered, guessed, most, stated};
 use super::kind::{ColumnKind, KindName, Reading};
 use crate::error::Error;
 
@@ -54,6 +54,12 @@ pub struct Column {
     pub are_single_words: bool,
     /// Standard deviation of the numbers; 0 of other columns.
     pub deviation: f64,
+    /// Whether cells that are read as texts are measures, each written as more than one number: `12.67 ± 0.47`.
+    pub are_measures: bool,
+    /// Whether cells that are read as texts or classes are all the same parts, in different orders.
+    pub are_reordered: bool,
+    /// The rows whose cells are empty, and those whose cells are not what the column holds.
+    pub(super) bad_rows: Vec<usize>,
 }
 
 impl Column {
@@ -68,9 +74,8 @@ impl Column {
         kind: Option<KindName>,
     ) -> Result<Self, Error> {
         let cells = table.column(name)?;
-        let rows: Vec<(usize, &str)> = cells.iter().map(|cell| cell.trim()).enumerate().collect();
-        let filled: Vec<(usize, &str)> =
-            rows.into_iter().filter(|(_, cell)| !cell.is_empty()).collect();
+        let rows = cells.iter().map(|cell| cell.trim()).enumerate();
+        let (filled, empty): (Vec<_>, Vec<_>) = rows.partition(|(_, cell)| !cell.is_empty());
         let texts: Vec<&str> = filled.iter().map(|&(_, cell)| cell).collect();
         let kind = match kind {
             Some(kind) => stated(kind, &texts),
@@ -79,16 +84,25 @@ impl Column {
         let readings: Vec<Reading> = texts.par_iter().map(|cell| kind.read(cell)).collect();
         let mut invalid = Exceptions::default();
         let mut repaired = Exceptions::default();
+        let mut bad_rows: Vec<usize> = empty.iter().map(|&(row, _)| row).collect();
         for (&(row, cell), reading) in filled.iter().zip(readings) {
             match reading {
                 Reading::Valid => {}
                 Reading::Repaired => repaired.add(table.line(row), cell),
-                Reading::Invalid => invalid.add(table.line(row), cell),
+                Reading::Invalid => {
+                    invalid.add(table.line(row), cell);
+                    bad_rows.push(row);
+                }
             }
         }
         if invalid.count == filled.len() && !filled.is_empty() {
             let given = format!("{name}={kind}");
-            let allowed = format!("a kind that its cells are of: none is {}", kind.one());
+            let example = if matches!(kind, ColumnKind::Rankings(_)) {
+                ", such as \"2 1 3\", the ranks of the items, or \"tea>milk>water\""
+            } else {
+                ""
+            };
+            let allowed = format!("a kind that its cells are of: none is {}{example}", kind.one());
             return Err(Error::value(Argument::new("as"), given, allowed));
         }
         let characters: usize = texts.iter().map(|cell| cell.chars().count()).sum();
@@ -99,12 +113,15 @@ impl Column {
             | ColumnKind::Smiles
             | ColumnKind::Inchi
             | ColumnKind::Rankings(_)
+            | ColumnKind::Orders(_)
             | ColumnKind::Vectors(_)
             | ColumnKind::Dates
             | ColumnKind::Labels(_)
             | ColumnKind::Classes(_)
             | ColumnKind::Texts => 0.0,
         };
+        let are_texts = kind == ColumnKind::Texts;
+        let are_classes = matches!(kind, ColumnKind::Classes(_));
         Ok(Self {
             name: name.to_owned(),
             deviation,
@@ -112,7 +129,10 @@ impl Column {
             distinct: texts.iter().collect::<HashSet<_>>().len(),
             positive: positive_of(&kind, &texts),
             are_single_words: most(&texts, |cell| !cell.contains(char::is_whitespace)),
-            empty: cells.len() - filled.len(),
+            empty: empty.len(),
+            are_measures: are_texts && are_measures(&texts),
+            are_reordered: (are_texts || are_classes) && are_reordered(&texts),
+            bad_rows,
             invalid,
             repaired,
             kind,
@@ -123,6 +143,11 @@ impl Column {
 
     /// Number of rows that cannot be learned from where the column is the output.
     pub fn unusable(&self) -> usize {
+        self.unusable_rows().len()
+    }
+
+    /// The rows that cannot be learned from where the column is the output.
+    pub(super) fn unusable_rows(&self) -> &[usize] {
         match self.kind {
             ColumnKind::Smiles
             | ColumnKind::Inchi
@@ -130,8 +155,11 @@ impl Column {
             | ColumnKind::Vectors(_)
             | ColumnKind::Dates
             | ColumnKind::Classes(_)
-            | ColumnKind::Rankings(_) => self.empty + self.invalid.count,
-            ColumnKind::Labels(_) | ColumnKind::Texts | ColumnKind::Ids | ColumnKind::Nothing => 0,
+            | ColumnKind::Rankings(_)
+            | ColumnKind::Orders(_) => self.bad_rows.as_slice(),
+            ColumnKind::Labels(_) | ColumnKind::Texts | ColumnKind::Ids | ColumnKind::Nothing => {
+                &[]
+            }
         }
     }
 }

@@ -34,7 +34,9 @@ impl Survey {
             ColumnKind::Labels(_) => include_str!("templates/labels.toml"),
             ColumnKind::Classes(_) => include_str!("templates/classes.toml"),
             ColumnKind::Numbers(_) if ridge => include_str!("templates/several_numbers.toml"),
-            ColumnKind::Rankings(_) => include_str!("templates/rankings.toml"),
+            ColumnKind::Rankings(_) | ColumnKind::Orders(_) => {
+                include_str!("templates/rankings.toml")
+            }
             ColumnKind::Numbers(_) => include_str!("templates/numbers.toml"),
             ColumnKind::Vectors(_) => include_str!("templates/vectors.toml"),
             ColumnKind::Nothing
@@ -185,6 +187,7 @@ impl Survey {
             | ColumnKind::Smiles
             | ColumnKind::Inchi
             | ColumnKind::Rankings(_)
+            | ColumnKind::Orders(_)
             | ColumnKind::Dates
             | ColumnKind::Labels(_)
             | ColumnKind::Classes(_)
@@ -197,6 +200,7 @@ impl Survey {
         match self.output.kind {
             ColumnKind::Smiles => self.training() >= MANY,
             ColumnKind::Rankings(items) => items <= SEARCHED,
+            ColumnKind::Orders(ref items) => items.len() <= SEARCHED,
             ColumnKind::Labels(_)
             | ColumnKind::Classes(_)
             | ColumnKind::Numbers(_)
@@ -217,7 +221,9 @@ impl Survey {
         if self.reads_vectors() {
             compare_vectors(document);
         }
-        if self.input.kind == ColumnKind::Texts && self.input.are_single_words {
+        // words that are all different are found to be ids
+        let has_words = matches!(self.input.kind, ColumnKind::Texts | ColumnKind::Ids);
+        if has_words && self.input.are_single_words {
             compare_characters(document);
         }
         // of numbers nothing is learned from a word that only one text has
@@ -225,6 +231,7 @@ impl Survey {
             ColumnKind::Numbers(_) | ColumnKind::Vectors(_) => 2,
             ColumnKind::Smiles
             | ColumnKind::Rankings(_)
+            | ColumnKind::Orders(_)
             | ColumnKind::Labels(_)
             | ColumnKind::Classes(_)
             | ColumnKind::Texts
@@ -291,6 +298,11 @@ impl Survey {
                 if let Some(positive) = &self.output.positive {
                     put(features, "positive", positive);
                 }
+            }
+            ColumnKind::Orders(items) => {
+                let names: Array = items.iter().map(String::as_str).collect();
+                features.insert("items", names.into());
+                features.fmt();
             }
             ColumnKind::Nothing
             | ColumnKind::Ids

@@ -8,6 +8,7 @@ use dsokr_data::SplitName;
 use dsokr_data::table::{OnBadRow, Table, TableOptions};
 
 use super::kind::ColumnKind;
+use super::roles::varies;
 use super::{Choices, Column};
 use crate::error::{Error, ensure};
 
@@ -43,6 +44,13 @@ const NAMED: &str = "column=";
 /// Returns the name of the column that the caller says names the split of each row.
 pub(super) fn split_column(choices: &Choices) -> Option<&str> {
     choices.split.as_deref().and_then(|split| split.strip_prefix(NAMED))
+}
+
+/// Returns the name of the first column whose cells, not all the same, each name a split.
+pub(super) fn splits_named(table: &Table, columns: &[Column]) -> Option<String> {
+    let names_splits =
+        |column: &&Column| varies(column) && SplitColumn::read(&column.name, table).is_ok();
+    columns.iter().find(names_splits).map(|column| column.name.clone())
 }
 
 impl SplitColumn {

@@ -5,7 +5,9 @@ use std::collections::{HashMap, HashSet};
 use dsokr_data::cells::{self, NumberNotation};
 use rayon::prelude::*;
 
-use super::kind::{ColumnKind, KindName, Reading, is_date, is_inchi, items_ranked, numbers_in};
+use super::kind::{
+    ColumnKind, KindName, Reading, is_date, is_inchi, items_ordered, items_ranked, numbers_in,
+};
 
 /// The share of cells that must be of a kind.
 const MOST: f64 = 0.9;
@@ -23,8 +25,36 @@ const WORDS_OF_A_CLASS: usize = 5;
 /// Names of columns whose whole numbers are classes.
 const CLASS_NAMES: [&str; 6] = ["class", "label", "target", "category", "type", "cluster"];
 
-/// Words that texts have and labels are not.
-const WORDS: [&str; 8] = ["a", "an", "and", "in", "is", "of", "the", "with"];
+/// Words that texts have and labels are not: of English, German, Spanish and French.
+const WORDS: [&str; 18] = [
+    "a", "an", "and", "in", "is", "of", "the", "with", "das", "der", "die", "eine", "mit", "und",
+    "las", "una", "les", "une",
+];
+
+/// Names that columns of texts have.
+const NAMES_OF_TEXTS: [&str; 12] = [
+    "description",
+    "text",
+    "caption",
+    "abstract",
+    "sentence",
+    "query",
+    "title",
+    "beschreibung",
+    "texto",
+    "review",
+    "question",
+    "prompt",
+];
+
+/// The signs that separate labels.
+const SEPARATORS: [char; 4] = [';', '|', ',', ' '];
+
+/// The most letters of a unit, which stands beside numbers.
+const LETTERS_OF_A_UNIT: usize = 3;
+
+/// The most items that cells rank by their names.
+const ITEMS: usize = 50;
 
 /// The share of cells that must have a comma, if it separates labels, and the share that must have another sign, as
 /// divisors. Spaces are in any cell.
@@ -38,8 +68,10 @@ const WORDS_OF_A_NAME: usize = 4;
 const CURRENCIES: [char; 5] = ['€', '$', '£', '¥', '₹'];
 
 /// Codes of currencies, which stand before numbers too.
-const CURRENCY_CODES: [&str; 13] =
-    ["EUR", "USD", "GBP", "CHF", "JPY", "CNY", "INR", "SEK", "NOK", "DKK", "PLN", "CAD", "AUD"];
+const CURRENCY_CODES: [&str; 16] = [
+    "EUR", "USD", "GBP", "CHF", "JPY", "CNY", "INR", "SEK", "NOK", "DKK", "PLN", "CAD", "AUD",
+    "US$", "R$", "Rs.",
+];
 
 /// The kind of the cells, none of them empty, of the column with this place, from 0, and this name.
 pub(super) fn guessed(place: usize, name: &str, cells: &[&str]) -> ColumnKind {
@@ -82,8 +114,12 @@ pub(super) fn guessed(place: usize, name: &str, cells: &[&str]) -> ColumnKind {
         let are_ids = whole && differ && is_id(name) || are_row_numbers(place, cells);
         return if are_ids { ColumnKind::Ids } else { numbers };
     }
-    let separator = separator_of(&present);
     let recur = ROWS_OF_A_CLASS * distinct <= present.len();
+    let may_be_names = recur && (2..=CLASSES).contains(&distinct) || distinct == present.len();
+    if is_half_numbers(&numbers, &limits, may_be_names) && !is_id(name) {
+        return numbers;
+    }
+    let separator = separator_of(name, &present);
     if separator.is_none_or(|separator| separator == ' ')
         && (2..=CLASSES).contains(&distinct)
         && recur
@@ -154,6 +190,28 @@ fn is_id(name: &str) -> bool {
     name.ends_with("id") || names.contains(&name.as_str())
 }
 
+/// Whether a column has the name of one with texts.
+pub(super) fn is_name_of_texts(name: &str) -> bool {
+    NAMES_OF_TEXTS.contains(&name.to_lowercase().as_str())
+}
+
+/// Whether at least half of the cells are numbers, and the others are no sets of them; numbers that are all whole are names
+/// where they may be.
+fn is_half_numbers(numbers: &ColumnKind, cells: &[&str], may_be_names: bool) -> bool {
+    let (read, others): (Vec<&str>, Vec<&str>) =
+        looked_at(cells).into_iter().partition(|cell| numbers.read(cell) != Reading::Invalid);
+    let are_whole = read.iter().all(|cell| cell.parse::<i64>().is_ok());
+    let sets = others.iter().filter(|cell| is_set_of_numbers(cell)).count();
+    read.len() >= others.len() && 2 * sets <= others.len() && !(are_whole && may_be_names)
+}
+
+/// Whether a cell holds several parts, as sets of labels do: with a semicolon or a bar between, or numbers only.
+fn is_set_of_numbers(cell: &str) -> bool {
+    let parts: Vec<&str> = cell.split([',', ' ']).filter(|part| !part.is_empty()).collect();
+    let are_numbers = parts.iter().all(|part| part.parse::<f64>().is_ok());
+    cell.contains([';', '|']) || (parts.len() > 1 && are_numbers)
+}
+
 /// Whether cells count the rows: whole numbers one after the other, or in the first column growing ones.
 fn are_row_numbers(place: usize, cells: &[&str]) -> bool {
     let numbers: Option<Vec<u64>> = cells.iter().map(|cell| cell.parse().ok()).collect();
@@ -181,9 +239,33 @@ fn classes_of(cells: &[&str]) -> ColumnKind {
     ColumnKind::Classes(classes.collect::<HashSet<_>>().len())
 }
 
-/// Rankings of as many items as the first ranking among cells has.
+/// Rankings of the items that cells name, or of as many items as the first ranking among cells has.
 fn rankings_of(cells: &[&str]) -> ColumnKind {
+    if let Some(items) = items_of(cells) {
+        return ColumnKind::Orders(items);
+    }
     ColumnKind::Rankings(cells.iter().find_map(|cell| items_ranked(cell)).unwrap_or_default())
+}
+
+/// The items of cells that are orders: at least three, of which a cell names at least half in the mean, as the parts of
+/// reactions (`A>B>C`) do not. None of other cells.
+fn items_of(cells: &[&str]) -> Option<Vec<String>> {
+    if !most(cells, |cell| cell.contains('>')) {
+        return None;
+    }
+    let orders: Vec<Vec<&str>> = cells.iter().filter_map(|cell| items_ordered(cell)).collect();
+    let mut items: Vec<&str> = Vec::new();
+    for &item in orders.iter().flatten() {
+        if !items.contains(&item) {
+            items.push(item);
+        }
+        if items.len() > ITEMS {
+            return None;
+        }
+    }
+    let named: usize = orders.iter().map(Vec::len).sum();
+    let recur = 2 * named >= items.len() * orders.len();
+    (items.len() >= 3 && recur).then(|| items.into_iter().map(str::to_owned).collect())
 }
 
 /// Vectors of as many numbers as the first vector among cells has.
@@ -248,8 +330,11 @@ fn unit_of_cell(cell: &str) -> &str {
 }
 
 /// The separator of labels, if cells are sets of labels: few different ones, which recur, in short cells without the words
-/// of sentences.
-fn separator_of(cells: &[&str]) -> Option<char> {
+/// of sentences. Spaces separate none in a column with this name where it is one of texts.
+fn separator_of(name: &str, cells: &[&str]) -> Option<char> {
+    if are_reordered(cells) {
+        return None;
+    }
     if most(cells, |cell| cells::list(cell).is_some()) {
         return Some(';');
     }
@@ -258,7 +343,13 @@ fn separator_of(cells: &[&str]) -> Option<char> {
     if 10 * prose > cells.len() {
         return None;
     }
-    [';', '|', ',', ' '].into_iter().find(|&separator| {
+    let has_measures = are_measures(cells);
+    let may_separate = |separator: &char| match *separator {
+        ' ' => !has_measures && !is_name_of_texts(name),
+        ',' => !has_measures,
+        _ => true,
+    };
+    SEPARATORS.into_iter().filter(may_separate).find(|&separator| {
         let with = cells.iter().filter(|cell| cell.contains(separator)).count();
         let mut labels: HashMap<&str, usize> = HashMap::new();
         for cell in cells {
@@ -273,6 +364,51 @@ fn separator_of(cells: &[&str]) -> Option<char> {
         };
         separates && all >= 2 * labels.len() && all <= 12 * cells.len()
     })
+}
+
+/// Whether all cells are the same parts, some of them in a different order: they are rankings rather than sets of labels,
+/// which would all be the same.
+pub(super) fn are_reordered(cells: &[&str]) -> bool {
+    let Some((first, rest)) = cells.split_first() else { return false };
+    let parts = |cell: &str, separator: char| {
+        let divided = || cell.split(separator).map(|part| part.trim().to_owned()).collect();
+        let mut parts: Vec<String> = cells::list(cell).unwrap_or_else(divided);
+        parts.sort_unstable();
+        parts
+    };
+    let differ = rest.iter().any(|cell| cell != first);
+    differ
+        && SEPARATORS.into_iter().any(|separator| {
+            let own = parts(first, separator);
+            own.len() > 1 && rest.iter().all(|cell| parts(cell, separator) == own)
+        })
+}
+
+/// Whether cells are measures rather than labels or texts: nearly all have a digit, and most of their parts are numbers, signs
+/// or units, as in `12.67 ± 0.47`, `126-128 °C` and `3h 13m`. Whole numbers alone may be names of labels.
+pub(super) fn are_measures(cells: &[&str]) -> bool {
+    let is_digit = |c: char| c.is_ascii_digit();
+    if !most(cells, |cell| cell.contains(is_digit)) {
+        return false;
+    }
+    if most(cells, |cell| cell.split([',', ' ']).all(|part| part.chars().all(is_digit))) {
+        return false;
+    }
+    let parts =
+        || cells.iter().flat_map(|cell| cell.split([',', ' '])).filter(|part| !part.is_empty());
+    let letters = |part: &str| part.chars().filter(|c| c.is_alphabetic()).count();
+    let is_short = |part: &str| letters(part) <= LETTERS_OF_A_UNIT;
+    let begins_with_number = |part: &str| {
+        let unsigned = part.trim_start_matches(|c: char| !c.is_alphanumeric());
+        let end = unsigned.find(|c: char| !is_digit(c) && c != '.').unwrap_or(unsigned.len());
+        unsigned[..end].trim_end_matches('.').parse::<f64>().is_ok()
+    };
+    let is_number = |part: &str| is_short(part) && begins_with_number(part);
+    let is_unit = |part: &str| is_short(part) && !part.contains(is_digit);
+    let numbers = parts().filter(|part| is_number(part)).count();
+    let units = parts().filter(|part| is_unit(part)).count();
+    let all = parts().count();
+    2 * numbers >= all && 2 * (numbers + units) > all
 }
 
 /// The separator of labels in cells that are stated to be sets of them: the first sign that some cells have, else the space.
@@ -305,8 +441,11 @@ mod tests {
             "m12",
             "1.5",
             "2e-5",
+            "US$1,000",
+            "R$ 3101.84",
+            "Rs. 310,184",
         ];
-        let expected = ["%", "€", "µM", "mg/L", "€", "CHF", "", "", "", "", ""];
+        let expected = ["%", "€", "µM", "mg/L", "€", "CHF", "", "", "", "", "", "US$", "R$", "Rs."];
         assert_eq!(units.map(unit_of_cell), expected);
     }
 
@@ -363,6 +502,70 @@ mod tests {
         mostly_one.extend(["acid;salt"; 6]);
         assert_eq!(guessed(1, "tags", &mostly_one), ColumnKind::Labels(';'));
     }
+
+    #[test]
+    fn half_of_the_cells_are_enough_for_numbers_unless_they_name_classes_or_labels() {
+        let numbers = ColumnKind::Numbers(NumberNotation::default());
+        let solubilities = ["-3.2", "0.5", "n.b.", "<LOD", "-1.7", "5.7x10^-7", "2", "-0.25"];
+        assert_eq!(guessed(1, "logS", &solubilities), numbers);
+        assert_eq!(guessed(1, "logS", &solubilities.repeat(5)), numbers);
+        let counts = ["120", "50", "n.b.", "7", "31", "n.b.", "84"];
+        assert_eq!(guessed(1, "count", &counts), numbers);
+        assert_eq!(guessed(1, "grade", &["1", "2", "fail"].repeat(5)), ColumnKind::Classes(3));
+        assert_eq!(guessed(1, "code", &["1001", "1002", "1002B"]), ColumnKind::Ids);
+        let topics = ["12;7", "7", "12", "7;12;3", "3"].repeat(3);
+        assert_eq!(guessed(1, "topics", &topics), ColumnKind::Labels(';'));
+        let topics = ["12 7", "7", "12", "7 12 3", "3", "3 7", "12 3"].repeat(3);
+        assert_eq!(guessed(1, "topics", &topics), ColumnKind::Labels(' '));
+    }
+
+    #[test]
+    fn measures_and_short_texts_are_no_labels() {
+        let cells: [&[&str]; 6] = [
+            &["12.67 ± 0.47", "8.10 ± 0.47", "12.67 ± 0.30", "8.10 ± 0.30"],
+            &["126-128 °C", "126-127 °C", "90-91 °C", "90-91 °C"],
+            &["3h 13m", "3h 2m", "1h 13m", "1h 2m"],
+            &["Jan 3, 2024", "Jan 4, 2024", "Feb 3, 2024", "Feb 3, 2024"],
+            &["(3,101.84)", "(3,101.84)", "(3,101.84)", "(2,101.84)"],
+            &["1.5-2", "1.5-2", "2-2.5", "2-2.5"],
+        ];
+        for cells in cells {
+            assert!(are_measures(cells), "{cells:?}");
+            assert_eq!(guessed(1, "value", cells), ColumnKind::Texts, "{cells:?}");
+        }
+        for other in [["12 7", "3 9 1"], ["80s rock", "90s folk"], ["E11 I10", "I10 E12"]] {
+            assert!(!are_measures(&other), "{other:?}");
+        }
+        assert!(!are_measures(&["It is the 12th of its kind", "It is 1 of 2 in all"]));
+        let short = ["small alcohol", "small acid", "large acid", "large alcohol"];
+        assert_eq!(guessed(1, "kinds", &short), ColumnKind::Labels(' '));
+        assert_eq!(guessed(1, "Description", &short), ColumnKind::Texts);
+        let german = ["eine kleine Säure", "eine Säure", "die kleine Base", "die Base"];
+        assert_eq!(guessed(1, "Notiz", &german), ColumnKind::Texts);
+    }
+
+    #[test]
+    fn cells_that_order_the_same_parts_are_rankings_and_no_labels() {
+        let orders = ["tea > milk > water", "milk > tea=water", "water>tea", "milk>water>tea"];
+        let items = ["tea", "milk", "water"].map(str::to_owned).to_vec();
+        let rankings = ColumnKind::Orders(items);
+        assert_eq!(guessed(1, "ranking", &orders), rankings);
+        assert_eq!(stated(KindName::Rankings, &orders), rankings);
+        assert_eq!(rankings.read("water>tea"), Reading::Valid);
+        assert_eq!(rankings.read("water>coffee"), Reading::Invalid);
+        assert_eq!(guessed(1, "ranking", &["1 2 - -", "- 1 3 2"]), ColumnKind::Rankings(4));
+        let reactions = ["CO>Cl>CCl", "CCO>Cl>CCCl", "CN>Br>CBr", "CCN>Br>CCBr"];
+        assert!(!matches!(guessed(1, "reaction", &reactions), ColumnKind::Orders(_)));
+        for cells in [["1,2,3", "2,1,3"], ["tea|milk", "milk|tea"], ["a b c", "c a b"]] {
+            assert!(are_reordered(&cells), "{cells:?}");
+            assert_eq!(guessed(1, "ranking", &cells.repeat(5)), ColumnKind::Classes(2));
+        }
+        assert!(are_reordered(&[r#"["a", "b"]"#, r#"["b", "a"]"#]));
+        for cells in [["a b", "a b"], ["a b", "b c"], ["a", "b"]] {
+            assert!(!are_reordered(&cells), "{cells:?}");
+        }
+    }
+
     #[test]
     fn labels_may_have_words_of_sentences_in_lists_and_where_they_are_stated() {
         let lists = [r#"["loss of function", "gain"]"#, r#"["none of it"]"#].repeat(5);

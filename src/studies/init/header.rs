@@ -52,6 +52,7 @@ fn is_strict(kind: &ColumnKind) -> bool {
         ColumnKind::Smiles
         | ColumnKind::Inchi
         | ColumnKind::Rankings(_)
+        | ColumnKind::Orders(_)
         | ColumnKind::Numbers(_)
         | ColumnKind::Vectors(_)
         | ColumnKind::Dates => true,

@@ -3,6 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
+use dsokr_data::cells;
 use dsokr_data::table::{OnBadRow, Table, TableOptions};
 use serde_json::Value;
 
@@ -23,7 +24,7 @@ pub struct Joined {
     pub rows: usize,
 }
 
-/// A table with all of its columns.
+/// A table with all of its columns that have names.
 struct Whole {
     path: PathBuf,
     names: Vec<String>,
@@ -33,6 +34,8 @@ struct Whole {
 impl Whole {
     fn read(path: &Path) -> Result<Self, Error> {
         let [names, _] = Table::header(path, TableOptions::default())?;
+        // pandas writes the numbers of the rows without a name
+        let names: Vec<String> = names.into_iter().filter(|name| !name.is_empty()).collect();
         let each: Vec<&str> = names.iter().map(String::as_str).collect();
         let options = TableOptions {
             on_bad_row: OnBadRow::Skip,
@@ -43,23 +46,16 @@ impl Whole {
         Ok(Self { path: path.into(), names, table })
     }
 
-    /// The row of each value of a column; none if a value occurs twice.
-    fn places(&self, name: &str) -> Result<Option<HashMap<&str, usize>>, Error> {
+    /// The row of each id in a column, without cells that are missing, or the first id that occurs twice.
+    fn places(&self, name: &str) -> Result<Result<HashMap<&str, usize>, &str>, Error> {
         let cells = self.table.column(name)?;
         let mut places = HashMap::with_capacity(cells.len());
         for (row, cell) in cells.iter().enumerate() {
-            if places.insert(cell.as_str(), row).is_some() {
-                return Ok(None);
+            if !cells::is_missing(cell) && places.insert(cell.as_str(), row).is_some() {
+                return Ok(Err(cell.as_str()));
             }
         }
-        Ok(Some(places))
-    }
-
-    /// A value that a column has twice, if it has one.
-    fn repeated(&self, name: &str) -> Result<Option<&str>, Error> {
-        let mut seen = HashSet::new();
-        let cells = self.table.column(name)?.iter().map(String::as_str);
-        Ok(cells.into_iter().find(|cell| !cell.is_empty() && !seen.insert(*cell)))
+        Ok(Ok(places))
     }
 }
 
@@ -114,15 +110,19 @@ pub fn join(tables: &[PathBuf], to: &Path, force: bool) -> Result<Joined, Error>
     Ok(Joined { path: to.into(), by: keys.into_iter().map(|key| key.columns).collect(), rows })
 }
 
-/// The columns that join two tables: of the same name, if such join most rows, else those that join most.
+/// The columns that join two tables: of the same name, if such join at least half of the rows, else those that join most.
 fn key<'t>(first: &Whole, other: &'t Whole) -> Result<Key<'t>, Error> {
+    let least = SHARED * first.table.len() as f64;
+    // numbers of rows share values with any column of small numbers
+    let rank = |shared: usize, columns: &[String; 2]| {
+        (columns[0] == columns[1] && shared as f64 >= least, shared)
+    };
     let mut best: Option<Key> = None;
     for name in &other.names {
-        let Some(places) = other.places(name)? else { continue };
+        let Ok(places) = other.places(name)? else { continue };
         for mine in &first.names {
             let cells = first.table.column(mine)?.iter();
             let shared = cells.filter(|cell| places.contains_key(cell.as_str())).count();
-            let rank = |shared: usize, columns: &[String; 2]| (shared, columns[0] == columns[1]);
             let columns = [mine.clone(), name.clone()];
             let better = best
                 .as_ref()
@@ -132,7 +132,6 @@ fn key<'t>(first: &Whole, other: &'t Whole) -> Result<Key<'t>, Error> {
             }
         }
     }
-    let least = SHARED * first.table.len() as f64;
     let shared = best.as_ref().map_or(0, |best| best.shared);
     let named = other.path.display();
     let path = first.path.display();
@@ -156,8 +155,9 @@ fn repeated_id<'t>(
     least: f64,
 ) -> Result<Option<(&'t str, &'t str)>, Error> {
     for name in &other.names {
-        let Some(id) = other.repeated(name)? else { continue };
-        let ids: HashSet<&str> = other.table.column(name)?.iter().map(String::as_str).collect();
+        let Err(id) = other.places(name)? else { continue };
+        let ids = other.table.column(name)?.iter().map(String::as_str);
+        let ids: HashSet<&str> = ids.filter(|id| !cells::is_missing(id)).collect();
         for mine in &first.names {
             let cells = first.table.column(mine)?.iter();
             let shared = cells.filter(|cell| ids.contains(cell.as_str())).count();

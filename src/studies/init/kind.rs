@@ -1,5 +1,6 @@
 //! What the cells of a column are: one kind for all of them, with exceptions.
 
+use std::collections::HashSet;
 use std::fmt;
 use std::str::FromStr;
 
@@ -19,6 +20,8 @@ pub enum ColumnKind {
     Inchi,
     /// Rankings of so many items, as ranks with spaces between.
     Rankings(usize),
+    /// Rankings of the items with these names, as orders with `>` between.
+    Orders(Vec<String>),
     /// Numbers, as this notation writes them.
     Numbers(NumberNotation),
     /// Vectors of so many numbers, with spaces between.
@@ -41,6 +44,7 @@ impl fmt::Display for ColumnKind {
             Self::Smiles => f.write_str("SMILES"),
             Self::Inchi => f.write_str("InChI"),
             Self::Rankings(items) => write!(f, "rankings of {items} items"),
+            Self::Orders(items) => write!(f, "rankings of {} items, as orders", items.len()),
             Self::Numbers(NumberNotation { decimal, unit }) => {
                 f.write_str("numbers")?;
                 if *decimal == ',' {
@@ -77,7 +81,7 @@ impl ColumnKind {
             Self::Ids => "an id",
             Self::Smiles => "a SMILES",
             Self::Inchi => "an InChI",
-            Self::Rankings(_) => "a ranking",
+            Self::Rankings(_) | Self::Orders(_) => "a ranking",
             Self::Numbers(_) => "a number",
             Self::Vectors(_) => "a vector of as many numbers as the first",
             Self::Dates => "a date",
@@ -100,6 +104,9 @@ impl ColumnKind {
             }
             Self::Inchi => is_inchi(cell),
             Self::Rankings(items) => items_ranked(cell) == Some(*items),
+            Self::Orders(items) => items_ordered(cell).is_some_and(|named| {
+                named.iter().all(|name| items.iter().any(|item| item == name))
+            }),
             Self::Numbers(notation) => notation.normalised(cell).is_some(),
             Self::Vectors(width) => numbers_in(cell) == Some(*width),
             Self::Dates => is_date(cell),
@@ -119,7 +126,7 @@ pub enum KindName {
     Ids,
     /// [`ColumnKind::Smiles`].
     Smiles,
-    /// [`ColumnKind::Rankings`].
+    /// [`ColumnKind::Rankings`], or [`ColumnKind::Orders`].
     Rankings,
     /// [`ColumnKind::Numbers`].
     Numbers,
@@ -170,16 +177,32 @@ pub(super) fn is_inchi(cell: &str) -> bool {
     cell.starts_with("InChI=1")
 }
 
-/// The number of items, at least three, that a cell ranks from 1.
+/// The number of items, at least three, that a cell ranks from 1, with `-` for those that are not ranked.
 pub(super) fn items_ranked(cell: &str) -> Option<usize> {
-    let ranks = match cells::list(cell) {
-        Some(parts) => parts.iter().map(|rank| rank.parse().ok()).collect::<Option<Vec<usize>>>(),
-        None => cell.split_whitespace().map(|rank| rank.parse().ok()).collect(),
-    };
-    let mut ranks = ranks?;
+    let all = match cells::list(cell) {
+        Some(parts) => ranks_of(parts.iter().map(String::as_str)),
+        None => ranks_of(cell.split_whitespace()),
+    }?;
+    let mut ranks: Vec<usize> = all.iter().copied().flatten().collect();
     ranks.sort_unstable();
     let complete = ranks.iter().copied().eq(1..=ranks.len());
-    (complete && ranks.len() >= 3).then_some(ranks.len())
+    (complete && ranks.len() >= 2 && all.len() >= 3).then_some(all.len())
+}
+
+/// The rank of each item, none of one that is not ranked; none at all where a part is not a rank.
+fn ranks_of<'c>(parts: impl Iterator<Item = &'c str>) -> Option<Vec<Option<usize>>> {
+    let rank = |part: &str| match part {
+        "-" => Some(None),
+        rank => rank.parse().ok().map(Some),
+    };
+    parts.map(rank).collect()
+}
+
+/// The items that a cell orders, as in `b > a = c`; none where fewer than two are named, or one of them twice.
+pub(super) fn items_ordered(cell: &str) -> Option<Vec<&str>> {
+    let items: Vec<&str> = cell.split(['>', '=']).map(str::trim).collect();
+    let distinct: HashSet<&str> = items.iter().copied().filter(|item| !item.is_empty()).collect();
+    (items.len() >= 2 && distinct.len() == items.len()).then_some(items)
 }
 
 /// The number of finite numbers in a cell, at least two, if it holds nothing else.
@@ -223,6 +246,17 @@ mod tests {
         }
         for other in ["2024", "1.5", "1.2.3", "84,44", "2024-13-45", "10-20", "", "a-b-c"] {
             assert!(!is_date(other), "{other}");
+        }
+    }
+
+    #[test]
+    fn rankings_may_be_partial_and_orders_name_items() {
+        let ranked = ["2 1 3", "[2, 1, 3]", "1 2 - -", "- 1", "1 - -", "1 2 2", "1 - x"];
+        let expected = [Some(3), Some(3), Some(4), None, None, None, None];
+        assert_eq!(ranked.map(items_ranked), expected);
+        assert_eq!(items_ordered("tea > milk=cold water"), Some(vec!["tea", "milk", "cold water"]));
+        for other in ["tea", "tea>tea", "tea>", "C>>CO", ""] {
+            assert_eq!(items_ordered(other), None, "{other}");
         }
     }
 

@@ -11,6 +11,8 @@ mod roles;
 mod spectra;
 mod template;
 
+use std::collections::HashSet;
+use std::fmt;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -19,17 +21,17 @@ use dsokr_data::table::{OnBadRow, Table, TableOptions, TextFormat};
 use tracing::subscriber::{NoSubscriber, with_default};
 
 use crate::config::{Config, EncoderTable};
-use crate::error::{Error, ensure};
+use crate::error::{Error, ensure, listed};
 use crate::run_dir::{check_not_read, write_text};
 use crate::targets::constant_kernels;
 pub use columns::{Column, Exceptions};
 pub use division::Division;
 pub use join::{Joined, join};
 pub use kind::{ColumnKind, KindName, StatedKind};
-use roles::Roles;
+use roles::{Roles, is_aside, varies};
 pub use spectra::SpectraSurvey;
 
-/// The fewest rows from which a configuration is made.
+/// The fewest rows, and pairs, from which a configuration is made.
 const LEAST: usize = 10;
 
 /// What the caller knows of a table.
@@ -74,12 +76,20 @@ pub struct Survey {
     pub nested: Vec<String>,
     /// The names of several columns each, which are left out.
     pub repeated: Vec<String>,
+    /// Which columns without a name are left out; none if there are none.
+    pub nameless: Option<Nameless>,
+    /// Number of further columns of classes, of which one is the output that nobody has chosen.
+    pub further_classes: usize,
+    /// The column that names the split of each row, where nobody has said how rows are divided.
+    pub names_splits: Option<String>,
     /// The column of the inputs.
     pub input: Column,
     /// The column of the outputs.
     pub output: Column,
     /// Further columns of numbers, which are outputs too.
     pub further: Vec<Column>,
+    /// Number of rows that can be read, but lack an input or an output that can be learned.
+    pub unusable: usize,
     /// The column of the ids; `None` if the numbers of the lines are.
     pub id: Option<String>,
     /// Which pairs are for validation and for the test.
@@ -92,7 +102,7 @@ impl Survey {
     /// Looks at a table.
     ///
     /// # Errors
-    /// A file that is not a table; columns that are missing; no column of texts or of outputs; fewer than ten rows.
+    /// A file that is not a table; columns that are missing; no column of texts or of outputs; fewer than ten rows, or pairs.
     pub fn read(path: &Path, choices: &Choices) -> Result<Self, Error> {
         let [names, nested] = Table::header(path, TableOptions::default())?;
         let has_fields =
@@ -102,6 +112,7 @@ impl Survey {
         let [names, nested] =
             if headless { Table::header(path, options)? } else { [names, nested] };
         let count = |name: &String| names.iter().filter(|other| *other == name).count();
+        let nameless = Nameless::among(&names);
         let (once, mut repeated): (Vec<&String>, Vec<&String>) =
             names.iter().filter(|name| !name.is_empty()).partition(|name| count(name) == 1);
         repeated.sort();
@@ -125,7 +136,9 @@ impl Survey {
             |column: &&Column| division::split_column(choices) == Some(&*column.name);
         let learned: Vec<Column> =
             columns.iter().filter(|column| !names_splits(column)).cloned().collect();
-        let roles = Roles::choose(&learned, rows, choices.input.as_deref(), &choices.outputs);
+        let left_out = left_out(&nested, nameless.as_ref());
+        let input = choices.input.as_deref();
+        let roles = Roles::choose(&learned, rows, input, &choices.outputs, &left_out);
         let Roles { input, output, further, id } = match (roles, repeated.first()) {
             (Err(_), Some(name)) => {
                 let message =
@@ -134,10 +147,27 @@ impl Survey {
             }
             (roles, _) => roles?,
         };
+        let unusable = unusable_rows(&input, [&output].into_iter().chain(&further));
+        let found =
+            format!("{}, since {unusable} of {rows} rows lack an input or output", rows - unusable);
+        let allowed = format!("at least {LEAST}: name different columns");
+        ensure(rows - unusable >= LEAST, "pairs of the table", found, allowed)?;
         let files = [&choices.validation, &choices.test];
         let id = id.filter(|id| division::ids_differ(&table, id, &files));
         let file = fs::canonicalize(path).map_err(Error::io(path))?;
         let division = Division::choose(choices, (&table, &file), &columns, [&input, &output])?;
+        let is_divided = choices.split.is_some() || files.into_iter().any(|file| file.is_some());
+        let names_splits = if is_divided { None } else { division::splits_named(&table, &columns) };
+        let is_further = |column: &&Column| {
+            let is_chosen = [&input, &output].into_iter().any(|chosen| chosen.name == column.name);
+            let are_classes = matches!(column.kind, ColumnKind::Classes(_));
+            let is_aside = is_aside(&column.name) || names_splits.as_ref() == Some(&column.name);
+            are_classes && !is_chosen && varies(column) && !is_aside
+        };
+        let is_one_of_several =
+            choices.outputs.is_empty() && matches!(output.kind, ColumnKind::Classes(_));
+        let further_classes =
+            if is_one_of_several { learned.iter().filter(is_further).count() } else { 0 };
         let table = file;
         let rows = rows + malformed.count;
         let repeated = repeated.into_iter().cloned().collect();
@@ -150,9 +180,13 @@ impl Survey {
             columns,
             nested,
             repeated,
+            nameless,
+            further_classes,
+            names_splits,
             input,
             output,
             further,
+            unusable,
             id,
             division,
             encoder: choices.encoder.clone(),
@@ -164,16 +198,10 @@ impl Survey {
         self.rows - self.skipped()
     }
 
-    /// Number of rows that cannot be read, or are without an output that can be learned: an empty cell, or one that is not
-    /// what the column holds.
+    /// Number of rows that cannot be read, or are without an input or output that can be learned: an empty cell, or one that
+    /// is not what the column holds.
     pub fn skipped(&self) -> usize {
-        let further: usize = self.further.iter().map(Column::unusable).sum();
-        self.malformed.count + self.unreadable_inputs() + self.output.unusable() + further
-    }
-
-    /// Number of rows whose inputs are not molecules, where molecules are inputs.
-    fn unreadable_inputs(&self) -> usize {
-        if self.input.kind == ColumnKind::Smiles { self.input.unusable() } else { 0 }
+        self.malformed.count + self.unusable
     }
 
     /// Number of validation pairs and of test pairs that are drawn: a tenth of all, at most 2,000; none of a split with
@@ -213,6 +241,61 @@ impl Survey {
         Config::parse(&config, &[])?;
         write_text(path, &config)
     }
+}
+
+/// Columns without a name, which are left out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Nameless {
+    /// Their number.
+    pub count: usize,
+    /// Whether several, and at least half of the columns, have no name, as where a title stands before the line of names.
+    pub are_half: bool,
+}
+
+impl Nameless {
+    /// Counts them among the names of all columns.
+    fn among(names: &[String]) -> Option<Self> {
+        let count = names.iter().filter(|name| name.is_empty()).count();
+        (count > 0).then_some(Self { count, are_half: count > 1 && 2 * count >= names.len() })
+    }
+}
+
+impl fmt::Display for Nameless {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        write!(f, "{} columns without a name are left out", self.count)?;
+        if self.are_half {
+            f.write_str(
+                " (is a line below the first that of the names? remove the lines before it)",
+            )?;
+        }
+        Ok(())
+    }
+}
+
+/// What errors about columns say of those that are left out: nothing where none is.
+fn left_out(nested: &[String], nameless: Option<&Nameless>) -> String {
+    let mut text = String::new();
+    if !nested.is_empty() {
+        let names = listed(nested.iter().map(String::as_str));
+        text += &format!(
+            "; left out, since their values are objects or lists of several kinds: {names}"
+        );
+    }
+    if let Some(nameless) = nameless {
+        text += &format!("; {nameless}");
+    }
+    text
+}
+
+/// Number of rows without an output in one of the columns, or without an input where inputs are molecules or numbers. Any
+/// other cell is a text, also an empty one.
+fn unusable_rows<'c>(input: &'c Column, outputs: impl Iterator<Item = &'c Column>) -> usize {
+    let are_checked =
+        matches!(input.kind, ColumnKind::Smiles | ColumnKind::Numbers(_) | ColumnKind::Vectors(_));
+    let checked = outputs.chain(are_checked.then_some(input));
+    let rows: HashSet<usize> =
+        checked.flat_map(|column| column.unusable_rows().iter().copied()).collect();
+    rows.len()
 }
 
 /// Refuses a file or folder that is there, unless it is replaced.

@@ -4,15 +4,12 @@ use dsokr_core::Argument;
 use dsokr_data::cells::NumberNotation;
 
 use super::columns::Column;
+use super::guess::is_name_of_texts;
 use super::kind::ColumnKind;
 use crate::error::{Error, ensure, listed};
 
-/// Names of columns that divide rows or say where they are from.
-const ASIDE: [&str; 6] = ["split", "set", "fold", "source", "year", "date"];
-
-/// Names that columns of texts have.
-const TEXTS: [&str; 7] =
-    ["description", "text", "caption", "abstract", "sentence", "query", "title"];
+/// Names of columns that divide rows, say where they are from, or hold the signs of bounds, as those of ChEMBL.
+const ASIDE: [&str; 7] = ["split", "set", "fold", "source", "year", "date", "standard relation"];
 
 /// The arguments that name columns.
 const INPUT: &str = "input";
@@ -30,15 +27,18 @@ pub(super) struct Roles {
 }
 
 impl Roles {
-    /// Chooses among the columns of a table with so many rows; `input` and `outputs` are names that the caller gives.
+    /// Chooses among the columns of a table with so many rows; `input` and `outputs` are names that the caller gives, and
+    /// `left_out` says in errors which other columns there are.
     ///
     /// # Errors
-    /// Names of no column; no column of texts or of outputs; the same one for both.
+    /// Names of no column; no column of texts or of outputs; inputs that are numbers in a notation of their own; the same column
+    /// for both.
     pub fn choose(
         columns: &[Column],
         rows: usize,
         input: Option<&str>,
         outputs: &[String],
+        left_out: &str,
     ) -> Result<Self, Error> {
         let input = input.map(|name| named(columns, INPUT, name)).transpose()?;
         let outputs = outputs.iter().map(|name| named(columns, OUTPUT, name));
@@ -48,13 +48,14 @@ impl Roles {
         let taken = outputs.first().map(|output| output.name.as_str());
         let input = input
             .or_else(|| input_of(columns, taken))
-            .ok_or_else(|| missing(columns, INPUT, "texts"))?;
+            .ok_or_else(|| missing(columns, INPUT, "texts", left_out))?;
+        check_numbers(input)?;
         let (output, further) = match outputs.split_first() {
             Some((output, further)) => (*output, further.to_vec()),
             None => {
                 let what = "SMILES, rankings, labels, classes, numbers or further texts";
                 let output = output_of(columns, input);
-                let output = output.ok_or_else(|| missing(columns, OUTPUT, what))?;
+                let output = output.ok_or_else(|| missing(columns, OUTPUT, what, left_out))?;
                 (output, numbers_beside(columns, input, output, rows))
             }
         };
@@ -92,9 +93,15 @@ fn named<'c>(
 }
 
 /// The error for a table without a column that an argument could name.
-fn missing(columns: &[Column], argument: &'static str, what: &str) -> Error {
-    let names = listed(columns.iter().map(|column| column.name.as_str()));
-    let mut allowed = format!("the name of one: {names}");
+fn missing(columns: &[Column], argument: &'static str, what: &str, left_out: &str) -> Error {
+    let names = columns.iter().map(|column| format!("{:?} ({})", column.name, column.kind));
+    let names = names.collect::<Vec<_>>().join(", ");
+    let mut allowed = if names.is_empty() {
+        "a table that has one".to_owned()
+    } else {
+        format!("the name of one: {names}")
+    };
+    allowed += left_out;
     if let Some(inchi) = columns.iter().find(|column| column.kind == ColumnKind::Inchi) {
         allowed += &format!(
             " (molecules are read as SMILES, which RDKit's Chem.MolToSmiles(Chem.MolFromInchi(text)) makes of the InChI in \
@@ -111,13 +118,29 @@ fn missing(columns: &[Column], argument: &'static str, what: &str) -> Error {
     Error::value(Argument::new(argument), format!("no column of {what}"), allowed)
 }
 
+/// Refuses inputs that are numbers which only outputs may be.
+fn check_numbers(input: &Column) -> Result<(), Error> {
+    let ColumnKind::Numbers(notation) = &input.kind else { return Ok(()) };
+    let found = format!("{:?} ({})", input.name, input.kind);
+    let as_texts = Argument::new("as").with(format_args!("{}=texts", input.name));
+    let allowed =
+        format!("numbers with a decimal point and without units, or texts, by {as_texts}");
+    ensure(*notation == NumberNotation::default(), Argument::new(INPUT), found, allowed)
+}
+
 /// Refuses several columns of outputs that are not all plain numbers.
 fn check_together(outputs: &[&Column]) -> Result<(), Error> {
     let other = outputs.iter().find(|column| !are_plain_numbers(column));
     match other {
         Some(other) if outputs.len() > 1 => {
             let columns = format!("{:?} beside others", other.name);
-            let allowed = "one column, or several of numbers without units";
+            let mut allowed = "one column, or several of numbers without units".to_owned();
+            if matches!(other.kind, ColumnKind::Classes(_)) {
+                let as_numbers = Argument::new("as").with("COLUMN=numbers");
+                allowed += &format!(
+                    "; columns of classes are joined to one column of labels, or read by {as_numbers}"
+                );
+            }
             Err(Error::value(Argument::new(OUTPUT), columns, allowed))
         }
         Some(_) | None => Ok(()),
@@ -130,16 +153,21 @@ fn names_rows(column: &Column, rows: usize) -> bool {
 }
 
 /// The column whose texts are the inputs: of those with the name of one, else of all, the longest texts; else vectors, else
-/// SMILES.
+/// SMILES; else the longest texts that look like labels with spaces between.
 fn input_of<'c>(columns: &'c [Column], output: Option<&str>) -> Option<&'c Column> {
-    let is_a_usual_name = |column: &Column| TEXTS.contains(&column.name.to_lowercase().as_str());
+    let is_a_usual_name = |column: &Column| is_name_of_texts(&column.name);
     let free = || columns.iter().filter(|column| output != Some(column.name.as_str()));
-    let texts = free().filter(|column| column.kind == ColumnKind::Texts && varies(column));
-    let longest = texts.max_by(|a, b| {
-        is_a_usual_name(a).cmp(&is_a_usual_name(b)).then(a.length.total_cmp(&b.length))
-    });
+    let longest = |kind: ColumnKind| {
+        let texts = free().filter(|column| column.kind == kind && varies(column));
+        texts.filter(|column| !column.are_measures && !column.are_reordered).max_by(|a, b| {
+            is_a_usual_name(a).cmp(&is_a_usual_name(b)).then(a.length.total_cmp(&b.length))
+        })
+    };
     let vectors = || free().find(|column| matches!(column.kind, ColumnKind::Vectors(_)));
-    longest.or_else(vectors).or_else(|| free().find(|column| column.kind == ColumnKind::Smiles))
+    longest(ColumnKind::Texts)
+        .or_else(vectors)
+        .or_else(|| free().find(|column| column.kind == ColumnKind::Smiles))
+        .or_else(|| longest(ColumnKind::Labels(' ')))
 }
 
 /// The column of the outputs, whose cells differ: the first of the kind that says most.
@@ -179,12 +207,12 @@ fn numbers_beside<'c>(
 }
 
 /// Whether a column divides rows or says where they are from.
-fn is_aside(name: &str) -> bool {
+pub(super) fn is_aside(name: &str) -> bool {
     ASIDE.contains(&name.to_lowercase().as_str())
 }
 
 /// Whether the cells of a column differ, so that there is something to learn from them.
-fn varies(column: &Column) -> bool {
+pub(super) fn varies(column: &Column) -> bool {
     column.distinct > 1
 }
 
@@ -192,7 +220,7 @@ fn varies(column: &Column) -> bool {
 fn preference(kind: &ColumnKind) -> Option<usize> {
     match kind {
         ColumnKind::Smiles => Some(0),
-        ColumnKind::Rankings(_) => Some(1),
+        ColumnKind::Rankings(_) | ColumnKind::Orders(_) => Some(1),
         ColumnKind::Labels(_) => Some(2),
         ColumnKind::Classes(_) => Some(3),
         ColumnKind::Numbers(_) | ColumnKind::Vectors(_) => Some(4),

@@ -3,6 +3,7 @@
 //! A test makes its table from the quickstart's pairs, or by a rule, and calls [`Stranger::trains`].
 
 mod files;
+mod kinds;
 mod properties;
 mod spectra;
 mod tables;

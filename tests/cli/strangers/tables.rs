@@ -371,6 +371,34 @@ fn texts_and_molecules_in_two_files_are_joined_by_their_ids() {
     sandbox.fail(&["init", "texts.tsv", "other.csv"], 2, &["ids that join", "other.csv"]);
 }
 
+/// Small numbers of one table are numbers of rows of the other, and some ids are missing in both.
+#[test]
+fn ids_of_the_same_name_join_before_numbers_of_rows_and_missing_ones_join_nothing() {
+    let sandbox = Sandbox::new();
+    let mut texts = ",cid,age,text\n".to_owned();
+    let mut molecules = ",row,cid,smiles\n".to_owned();
+    for at in 0..20 {
+        let id = if at > 17 { String::new() } else { format!("{}", 1000 + at) };
+        writeln!(texts, "{at},{id},{},an alcohol with a chain of {at} carbons", 2 + at % 5)
+            .unwrap();
+        let id = match at {
+            3 | 4 => String::new(),
+            _ => format!("{}", 1019 - at),
+        };
+        writeln!(molecules, "{at},{at},{id},{}C(C)O", "C".repeat(at)).unwrap();
+    }
+    sandbox.write("texts.csv", &texts);
+    sandbox.write("molecules.csv", &molecules);
+    let shown = sandbox.succeed(&["init", "texts.csv", "molecules.csv"]);
+    assert!(shown.contains("joined by cid = cid: 16 rows have all parts"), "{shown}");
+    let joined = sandbox.read("texts-molecules.jsonl");
+    let rows: Vec<serde_json::Value> = joined.lines().map(crate::sandbox::json).collect();
+    assert_eq!(rows[0]["smiles"], format!("{}C(C)O", "C".repeat(19)));
+    assert_eq!((&rows[18]["smiles"], &rows[19]["smiles"]), (&"".into(), &"".into()));
+    // columns without a name are left out
+    assert_eq!(rows[0].as_object().map(|row| row.len()), Some(5));
+}
+
 /// As people write the names of splits; the column is not learned from.
 #[test]
 fn a_column_names_the_splits() {

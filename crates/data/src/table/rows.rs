@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use dsokr_core::message::shorten;
+use dsokr_core::message::{list, shorten};
 use dsokr_spectra::{FileContext, Record as SpectrumRecord, SpectrumFormat};
 
 use super::bad_rows::{BadRows, OnBadRow};
@@ -59,8 +59,10 @@ pub(crate) struct Rows<R> {
     first: Option<(usize, Vec<String>)>,
     /// The places of those that are read among them.
     positions: Vec<Cell>,
-    /// Whether the end of the last row is not known, so that it cannot be skipped.
+    /// Whether the end of the last row is not known, so that it cannot be skipped: a quotation mark is left open.
     torn: bool,
+    /// Whether the last field of the last row, of [`TextFormat::Tabs`], begins with a quotation mark without a partner.
+    opens: bool,
     /// What a file of spectra says about all of them.
     context: FileContext,
     /// Whether lines of JSON may lack keys, which are then empty.
@@ -116,6 +118,7 @@ impl<R: Read> Rows<R> {
             positions: (0..columns.len()).map(|at| Cell::Fields(at..=at)).collect(),
             columns,
             torn: false,
+            opens: false,
             context: FileContext::default(),
             optional_keys: false,
         };
@@ -191,6 +194,21 @@ impl<R: Read> Rows<R> {
         if self.header.is_empty() {
             // the header itself
             return Ok(Some((line, fields.into_iter().map(Cow::into_owned).collect())));
+        }
+        let opens = self.format == TextFormat::Tabs
+            && fields.last().is_some_and(|field| has_open_quotation(field));
+        let follows = std::mem::replace(&mut self.opens, opens);
+        if (opens || follows) && fields.len() != self.header.len() {
+            self.torn = true;
+            let message = format!(
+                "{} fields; expected {} ({}); a field that begins with a quotation mark goes on in the next line: fields of \
+                 .tsv files are not quoted unless the names of the columns are, so save the table as .csv, or quote the \
+                 names too",
+                fields.len(),
+                self.header.len(),
+                list(&self.header),
+            );
+            return Err(Error::line(path, line, message));
         }
         values(path, line, &self.header, &self.positions, fields).map(Some)
     }
@@ -323,6 +341,11 @@ impl<R: Read> Rows<R> {
     pub(super) fn skip(&mut self, error: Error) -> Result<(), Error> {
         if self.torn { Err(error) } else { self.bad.take(error) }
     }
+}
+
+/// Returns whether a field begins with a quotation mark without a partner in it.
+fn has_open_quotation(field: &str) -> bool {
+    field.starts_with('"') && field.matches('"').count() % 2 == 1
 }
 
 /// A text of a stream.

@@ -107,3 +107,25 @@ fn a_stream_goes_on_behind_carriage_returns() {
     let rows = texts.on_bad_row(OnBadRow::Skip).batch(9).unwrap();
     assert_eq!(rows, [row(2, "1", "a"), row(4, "2", "e"), row(5, "3", "f\rg")]);
 }
+
+/// The half of a text that a line begins with is not skipped, nor is the other half read as a row.
+#[test]
+fn quoted_texts_of_several_lines_between_tabs_are_refused() {
+    for (stream, says) in [
+        ("text\tn\na\t1\n\"b\nc\"\t2\n", "stream:3: 1 fields; expected 2"),
+        ("n\ttext\n1\ta\n2\t\"b\nc\"\n", "stream:4: 1 fields; expected 2"),
+    ] {
+        let texts = reader(stream, TextFormat::Tabs, None).unwrap();
+        let mut texts = texts.on_bad_row(OnBadRow::Skip);
+        assert!(!texts.batch(9).unwrap().is_empty(), "{stream:?}");
+        let error = texts.batch(9).unwrap_err().to_string();
+        assert!(error.starts_with(says) && error.contains(".csv"), "{stream:?}: {error}");
+    }
+    // marks within a text, or around a part of it, are characters
+    let stream = "text\tn\n\"a\" b\t1\n5\" c\t2\nbad\n\"d\t3\n\"e\" f\t4\n";
+    let texts = reader(stream, TextFormat::Tabs, None).unwrap();
+    let rows = texts.on_bad_row(OnBadRow::Skip).batch(9).unwrap();
+    let expected =
+        [row(2, "1", "\"a\" b"), row(3, "2", "5\" c"), row(5, "3", "\"d"), row(6, "4", "\"e\" f")];
+    assert_eq!(rows, expected);
+}

@@ -40,6 +40,11 @@ fn bad_tables_are_refused_with_place_and_value() {
         ("a.tsv", b"id\ttext\n1\ta\n2\n", "a.tsv:3: 1 fields; expected 2 (\"id\", \"text\")"),
         ("a.tsv", b"id\ttext\n1\ta\tb\n", "a.tsv:2: 3 fields; expected 2 (\"id\", \"text\")"),
         (
+            "a.tsv",
+            b"id\ttext\n1\ta\n2\t\"first line\nsecond line\"\n",
+            "a.tsv:4: 1 fields; expected 2 (\"id\", \"text\"); a field that begins with a quotation mark goes on in the next line: fields of .tsv files are not quoted unless the names of the columns are, so save the table as .csv, or quote the names too",
+        ),
+        (
             "a.csv",
             b"id,text\n1,\"a\nb\"\n2,c,d\n",
             "a.csv:4: 3 fields; expected 2 (\"id\", \"text\")",

@@ -1,0 +1,239 @@
+//! Tables with a column that looks like something else than it is.
+
+use std::fmt::Write;
+
+use super::{Bound, Stranger, pairs};
+use crate::sandbox::{Sandbox, json};
+
+/// More than a third of the cells say in other ways that there is no number.
+#[test]
+fn a_column_of_numbers_may_have_many_remarks() {
+    let mut table = "smiles,logS\n".to_owned();
+    for (at, pair) in pairs(240).iter().enumerate() {
+        let polar = pair.smiles.chars().filter(|atom| "ONon".contains(*atom)).count();
+        let value = 0.5 * polar as f64 - 0.2 * pair.atoms as f64 + 0.1 * (at % 5) as f64;
+        let cell = match at % 8 {
+            1 => "n.b.".to_owned(),
+            3 => "<LOD".to_owned(),
+            5 => "5.7x10^-7".to_owned(),
+            _ => format!("{value:.2}"),
+        };
+        writeln!(table, "{},{cell}", pair.smiles).unwrap();
+    }
+    let sandbox = Sandbox::new();
+    let stranger = Stranger {
+        file: "remarks.csv",
+        content: table.into_bytes(),
+        arguments: &[],
+        columns: ["smiles", "logS"],
+        holds: "numbers",
+        skipped: 90,
+        floor: ("r2", Bound::AtLeast(0.5)),
+    };
+    stranger.trains(&sandbox);
+    let shown = sandbox.succeed(&["init", "remarks.csv", "--force"]);
+    let said = "logS: numbers in 150 of 240 cells; the first other one is \"n.b.\" on line 3";
+    assert!(shown.contains(said), "{shown}");
+}
+
+/// Orders name their items, and some cells not all of them.
+#[test]
+fn orders_of_items_are_rankings() {
+    let mut table = "guest,ranking\n".to_owned();
+    for at in 0..60 {
+        let (mood, ranking) = [
+            ("tired", "coffee > tea > water"),
+            ("thirsty", "water>tea=coffee"),
+            ("cold", "tea>coffee"),
+        ][at % 3];
+        writeln!(table, "the guest with the number {at} is {mood},{ranking}").unwrap();
+    }
+    let sandbox = Sandbox::new();
+    let stranger = Stranger {
+        file: "orders.csv",
+        content: table.into_bytes(),
+        arguments: &[],
+        columns: ["guest", "ranking"],
+        holds: "rankings of 3 items, as orders",
+        skipped: 0,
+        floor: ("kendall_tau", Bound::AtLeast(0.6)),
+    };
+    stranger.trains(&sandbox);
+    let config = sandbox.read("orders.toml");
+    assert!(config.contains("items = [\"coffee\", \"tea\", \"water\"]"), "{config}");
+    // ranks with commas between are not read as rankings, nor are they labels
+    let rows: String = (0..60)
+        .map(|at| format!("a guest is {at},\"{}\"\n", ["1,2,3", "2,1,3", "3,1,2"][at % 3]))
+        .collect();
+    sandbox.write("commas.csv", &format!("guest,ranking\n{rows}"));
+    let shown = sandbox.succeed(&["init", "commas.csv"]);
+    let said = "ranking: cells are the same parts in different orders, \"1,2,3\" and others";
+    assert!(shown.contains(said) && shown.contains("3 classes"), "{shown}");
+    let stated = ["init", "commas.csv", "--force", "--as", "ranking=rankings"];
+    sandbox.fail(&stated, 2, &["none is a ranking", "2 1 3", "tea>milk>water"]);
+}
+
+/// Peptides that are all different are found to be ids; as inputs their letters are compared.
+#[test]
+fn single_words_that_are_all_different_are_compared_by_their_letters() {
+    let mut table = "peptide,binds\n".to_owned();
+    for row in 0..160usize {
+        let rest: String = (0..4usize).map(|at| b"ACDG"[(row >> (2 * at)) & 3] as char).collect();
+        let (head, binds) = [("MNW", "yes"), ("PQR", "no")][row % 2];
+        writeln!(table, "{head}{rest}{},{binds}", ["VV", "TS", "SV"][row % 3]).unwrap();
+    }
+    let sandbox = Sandbox::new();
+    sandbox.write("peptides.csv", &table);
+    let said = ["no column of texts", "\"peptide\" (ids), \"binds\" (2 classes)"];
+    sandbox.fail(&["init", "peptides.csv"], 2, &said);
+    let stranger = Stranger {
+        file: "peptides.csv",
+        content: table.into_bytes(),
+        arguments: &["--input", "peptide"],
+        columns: ["peptide", "binds"],
+        holds: "2 classes",
+        skipped: 0,
+        floor: ("accuracy", Bound::AtLeast(0.9)),
+    };
+    stranger.trains(&sandbox);
+    assert!(sandbox.read("peptides.toml").contains("across-words"));
+    let lines: String = (0..12).map(|at| format!("{{\"made\": {{\"at\": {at}}}}}\n")).collect();
+    sandbox.write("nested.jsonl", &lines);
+    let said = ["no column of texts", "left out", "several kinds: \"made\""];
+    sandbox.fail(&["init", "nested.jsonl"], 2, &said);
+}
+
+#[test]
+fn inputs_are_no_numbers_with_decimal_commas_or_units() {
+    let sandbox = Sandbox::new();
+    for (file, cell, holds) in [
+        ("commas.csv", "2,69", "numbers, with decimal commas"),
+        ("units.csv", "2.69 uM", "numbers, in uM"),
+    ] {
+        let row = |at: usize| {
+            let number = cell.replace("69", &(11 + at).to_string());
+            format!("{number};{}\n", ["a", "b"][at % 2])
+        };
+        let rows: String = (0..20).map(row).collect();
+        sandbox.write(file, &format!("Wert;Klasse\n{rows}"));
+        let found = format!("--input = \"Wert\" ({holds})");
+        let said = [found.as_str(), "decimal point", "--as Wert=texts"];
+        sandbox.fail(&["init", file, "--input", "Wert"], 2, &said);
+    }
+}
+
+/// Few words that recur are labels, but not in a column with the name of one of texts, nor where there is no other input.
+#[test]
+fn short_texts_are_inputs() {
+    let sandbox = Sandbox::new();
+    let mut table = "description,smiles\n".to_owned();
+    let mut notes = "nota,logp\n".to_owned();
+    for at in 0..24 {
+        let size = ["small", "large", "long"][at % 3];
+        let group = ["alcohol", "acid"][at % 2];
+        let branch = ["primary", "secondary", "cyclic", "aromatic"][at / 6];
+        writeln!(table, "{size} {branch} {group},{}C(C)O", "C".repeat(at)).unwrap();
+        writeln!(notes, "{size} {branch} {group},{}.25", at % 7).unwrap();
+    }
+    sandbox.write("short.csv", &table);
+    sandbox.write("notes.csv", &notes);
+    for (file, input, holds) in
+        [("short.csv", "description", "SMILES"), ("notes.csv", "nota", "numbers")]
+    {
+        let found = json(&sandbox.succeed(&["init", file, "--json"]));
+        assert_eq!((&found["input"], &found["holds"]), (&input.into(), &holds.into()), "{found}");
+    }
+}
+
+/// A row with several gaps is skipped once.
+#[test]
+fn rows_with_gaps_in_several_outputs_are_counted_once() {
+    let sandbox = Sandbox::new();
+    let row = |at: usize, cells: &str| format!("a thing of the kind {} in {at},{cells}\n", at % 3);
+    let sparse = |at: usize| match at % 2 {
+        0 => row(at, &format!("{at}.5,{}.5,{}.25", at % 5, at % 7)),
+        _ => row(at, ",,"),
+    };
+    let gaps = |at: usize| match at % 3 {
+        0 => row(at, &format!(",{at}.5,{at}.25")),
+        1 => row(at, &format!("{at}.5,,{at}.25")),
+        _ => row(at, &format!("{at}.5,{at}.25,")),
+    };
+    let table = |row: &dyn Fn(usize) -> String| {
+        format!("text,a,b,c\n{}", (0..24).map(row).collect::<String>())
+    };
+    sandbox.write("sparse.csv", &table(&sparse));
+    sandbox.write("gaps.csv", &table(&gaps));
+    let outputs = ["--output", "a", "--output", "b", "--output", "c"];
+    let init = [&["init", "sparse.csv", "--json"], &outputs[..]].concat();
+    let found = json(&sandbox.succeed(&init));
+    assert_eq!((&found["skipped"], &found["training"]), (&12.into(), &10.into()), "{found}");
+    let init = [&["init", "gaps.csv"], &outputs[..]].concat();
+    sandbox.fail(&init, 2, &["pairs of the table = 0", "24 of 24 rows", "at least 10"]);
+}
+
+/// Of several columns of classes one is learned, and `init` says so.
+#[test]
+fn further_columns_of_classes_are_named() {
+    let sandbox = Sandbox::new();
+    let mut table = "text,acid,ring,salt\n".to_owned();
+    let mut activities = "smiles,Standard Relation,pchembl\n".to_owned();
+    for at in 0..40 {
+        let [acid, ring, salt] = [at % 2, at / 2 % 2, at / 4 % 2];
+        writeln!(table, "the molecule with the number {at},{acid},{ring},{salt}").unwrap();
+        let relation = ["=", ">"][ring];
+        writeln!(activities, "{}C(C)O,{relation},{}.25", "C".repeat(at), at % 7).unwrap();
+    }
+    sandbox.write("hot.csv", &table);
+    sandbox.write("activities.csv", &activities);
+    let shown = sandbox.succeed(&["init", "hot.csv"]);
+    assert!(shown.contains("2 further columns of classes are left out"), "{shown}");
+    let two = ["init", "hot.csv", "--force", "--output", "acid", "--output", "ring"];
+    sandbox.fail(&two, 2, &["\"acid\" beside others", "one column of labels", "COLUMN=numbers"]);
+    let found = json(&sandbox.succeed(&["init", "activities.csv", "--json"]));
+    assert_eq!((&found["input"], &found["output"]), (&"smiles".into(), &"pchembl".into()));
+}
+
+/// Ranges are neither labels nor the texts that molecules are predicted from.
+#[test]
+fn measures_are_named_and_no_inputs() {
+    let mut table = "smiles,melting\n".to_owned();
+    for at in 0..40 {
+        let start = 100 + at % 13;
+        writeln!(table, "{}C(C)O,{start}-{} °C", "C".repeat(at), start + 2).unwrap();
+    }
+    let sandbox = Sandbox::new();
+    sandbox.write("points.csv", &table);
+    let shown = sandbox.succeed(&["init", "points.csv"]);
+    let said = [
+        "smiles   SMILES  input",
+        "melting  texts   output",
+        "melting: cells such as \"100-102 °C\" are measures",
+    ];
+    said.iter().for_each(|line| assert!(shown.contains(line), "{line}\n{shown}"));
+}
+
+#[test]
+fn columns_without_names_and_of_splits_are_named() {
+    let sandbox = Sandbox::new();
+    let mut table = ",text,tag,part\n".to_owned();
+    let mut titled = "Projekt X;;Assay;;;\nNr;text;Wert;a;b;c\n".to_owned();
+    for at in 0..30 {
+        let part = ["train", "Train", "valid", "test"][at % 4];
+        writeln!(table, "{at},the thing with the number {at},{},{part}", ["a", "b"][at % 2])
+            .unwrap();
+        writeln!(titled, "{at};the thing {at};{at}.5;;;").unwrap();
+    }
+    sandbox.write("parts.csv", &table);
+    sandbox.write("titled.csv", &titled);
+    let shown = sandbox.succeed(&["init", "parts.csv"]);
+    let said = [
+        "1 columns without a name are left out\n",
+        "part: its cells name the split of each row, which --split column=part takes",
+    ];
+    said.iter().for_each(|line| assert!(shown.contains(line), "{line}\n{shown}"));
+    let split = ["init", "parts.csv", "--force", "--split", "column=part"];
+    assert!(!sandbox.succeed(&split).contains("its cells name"));
+    let said = ["4 columns without a name", "remove the lines before it"];
+    sandbox.fail(&["init", "titled.csv"], 2, &said);
+}
