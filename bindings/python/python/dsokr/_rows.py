@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copyreg
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -160,9 +160,9 @@ def join_rows(parts: Iterable[Any]) -> Rows:
 
 
 def listed(values: Any, name: str, of: str = "texts or numbers") -> list[Any]:
-    """The values of a list, an array, a tensor or a column of a frame as objects of Python; None where there is none. A
-    dictionary, which would be read as its keys, is refused."""
-    if isinstance(values, (str, bytes, Mapping)) or not hasattr(values, "__iter__"):
+    """The values of a list, an array, a tensor or a column of a frame as objects of Python; None where there is none. Those
+    of a dictionary are its keys."""
+    if isinstance(values, (str, bytes)) or not hasattr(values, "__iter__"):
         raise ConfigError(f"{name}: {type(values).__name__}, expected a list of {of}")
     for method in ("tolist", "to_list", "to_pylist"):
         if hasattr(values, method):

@@ -547,6 +547,7 @@ def _paired(texts: str | Iterable[str], molecules: str | Iterable[str]) -> tuple
 
 def _strings(values: Iterable[str], name: str) -> list[str]:
     """Texts as a list, without missing ones."""
+    _refuse_dictionary(values, name, "texts")
     found = listed(values, name, "texts")
     for at, value in enumerate(found):
         if not isinstance(value, str) or is_missing(value):
@@ -554,10 +555,17 @@ def _strings(values: Iterable[str], name: str) -> list[str]:
     return found
 
 
+def _refuse_dictionary(values: Any, name: str, of: str) -> None:
+    """Refuses a dictionary, which would be read as its keys."""
+    if isinstance(values, Mapping):
+        raise ConfigError(f"{name}: {type(values).__name__}, expected a list of {of}")
+
+
 def _queries(queries: Any) -> Any:
     """Texts as a list, anything else as rows; a single column of a frame is a list of its values."""
     if isinstance(queries, str):
         return [queries]
+    _refuse_dictionary(queries, "queries", "texts, or rows of numbers")
     if len(getattr(queries, "columns", ())) > 1:
         return as_rows(queries, "queries")
     columns = frame_columns(queries)
