@@ -93,7 +93,10 @@ impl Checked {
         let Some(ensemble) = &self.ensemble else { return Ok(Vec::new()) };
         let mut base = self.to_changeable()?;
         base.remove("ensemble");
-        if self.data.facts().splits.is_some_and(SplitsConfig::are_drawn_by_configuration) {
+        let have_seeds =
+            ensemble.seeds > 1 || ensemble.members.iter().any(|change| change.contains_key("seed"));
+        let splits = self.data.facts().splits;
+        if have_seeds && splits.is_some_and(SplitsConfig::are_drawn_by_configuration) {
             share_splits(&mut base);
         }
         // the ensemble searches, not its members

@@ -44,8 +44,8 @@ pub struct Scores {
     /// ([`myopic_distance`](dsokr_molecule::ged::myopic_distance)), where it was asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mces: Option<f64>,
-    /// Whether outputs are numbers, whose ranks carry no information: what counts is how far off a
-    /// prediction is, not how many candidates lie nearer.
+    /// Whether outputs are numbers, whose ranks carry no information where another score compares them: what counts is how
+    /// far off a prediction is, not how many candidates lie nearer.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub numbers: bool,
     /// Whether outputs are classes, of which accuracy and areas under curves say more than ranks.

@@ -1,5 +1,6 @@
 //! Queries, the members' predictions for them, and their evaluation.
 
+use std::collections::HashSet;
 use std::path::PathBuf;
 
 use dsokr_core::store::Tensor;
@@ -257,9 +258,15 @@ impl Run {
             None => "missing".to_owned(),
         };
         for (member, other) in self.members[1..].iter().zip(others) {
+            // a table may name its rows by numbers for one member and by ids for another
+            let ours: HashSet<&String> = first.names().iter().collect();
+            let are_named_alike = other.names().iter().any(|name| ours.contains(name));
             let names = first.names().iter().zip(other.names());
             let ids = first.ids.iter().zip(&other.ids);
-            let differs = names.zip(ids).position(|((a, b), (c, d))| a != b || c != d);
+            let is_other = |((a, b), (c, d)): ((&String, &String), (&String, &String))| {
+                (are_named_alike && a != b) || c != d
+            };
+            let differs = names.zip(ids).position(is_other);
             let at = differs.unwrap_or(count.min(other.ids.len()));
             let name = &member.name;
             let found = format!("query {at} is {}", query(other, at));

@@ -72,11 +72,11 @@ pub fn write_pairs(
     let is_new = !folder.exists();
     create_folder(folder).map_err(Error::io(folder))?;
     let text: String = lines.into_iter().map(|line| line.as_ref().to_owned()).collect();
-    let sets = StatedKind { column: OUTPUT.into(), kind: KindName::Labels };
+    let stated = kind_of_lists(&text).map(|kind| StatedKind { column: OUTPUT.into(), kind });
     let choices = Choices {
         input: Some("input".into()),
         outputs: vec![OUTPUT.into()],
-        kinds: if are_label_sets(&text) { vec![sets] } else { Vec::new() },
+        kinds: stated.into_iter().collect(),
         encoder,
         ..Choices::default()
     };
@@ -94,22 +94,32 @@ pub fn write_pairs(
     Ok(config)
 }
 
-/// Returns whether the outputs of lines are lists of texts, some of them of several: sets of labels, which the cells that a
-/// table makes of them need not look like.
-fn are_label_sets(lines: &str) -> bool {
+/// Returns the kind of outputs that are lists of texts: sets of labels, which the cells that a table makes of them need not
+/// look like, where some lists have several texts or none; classes, where each has one that is a number. None elsewhere.
+fn kind_of_lists(lines: &str) -> Option<KindName> {
     #[derive(Deserialize)]
     struct Pair {
         output: Option<Vec<String>>,
     }
     let mut count = 0;
-    let mut several = 0;
+    let mut sets = 0;
+    let mut numbers = 0;
     for line in lines.lines() {
-        let Ok(Pair { output }) = serde_json::from_str(line) else { return false };
+        let Pair { output } = serde_json::from_str(line).ok()?;
         let Some(labels) = output else { continue };
         count += 1;
-        several += usize::from(labels.len() > 1);
+        match &labels[..] {
+            [label] => numbers += usize::from(label.parse::<f64>().is_ok()),
+            _ => sets += 1,
+        }
     }
-    several > 0 && WITH_SEVERAL * several >= count
+    if sets > 0 && WITH_SEVERAL * sets >= count {
+        Some(KindName::Labels)
+    } else if count > 0 && numbers == count {
+        Some(KindName::Classes)
+    } else {
+        None
+    }
 }
 
 #[cfg(test)]
@@ -117,21 +127,28 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lists_of_texts_are_label_sets_whatever_their_labels() {
+    fn lists_of_texts_are_label_sets_or_classes_whatever_their_labels() {
         let rows = |output: fn(usize) -> serde_json::Value| -> String {
             let row = |at| json!({ "input": at, "output": output(at) }).to_string() + "\n";
             (0..100).map(row).collect()
         };
-        assert!(are_label_sets(&rows(|at| json!(vec![at.to_string(); 20]))));
+        let sets = Some(KindName::Labels);
+        assert_eq!(kind_of_lists(&rows(|at| json!(vec![at.to_string(); 20]))), sets);
         let with_gaps = rows(|at| match at % 3 {
             0 => json!(null),
             1 => json!([]),
             _ => json!(["loss of function", "a gain"]),
         });
-        assert!(are_label_sets(&with_gaps));
-        assert!(!are_label_sets(&rows(|_| json!(["one"]))));
-        assert!(!are_label_sets(&rows(|_| json!([1, 2]))));
-        assert!(!are_label_sets(&(rows(|_| json!(["a", "b"])) + &rows(|_| json!("text")))));
-        assert!(!are_label_sets("not JSON\n"));
+        assert_eq!(kind_of_lists(&with_gaps), sets);
+        assert_eq!(kind_of_lists(&rows(|at| json!(["one", "two"][..at % 2]))), sets);
+        assert_eq!(
+            kind_of_lists(&rows(|at| json!([(at % 3).to_string()]))),
+            Some(KindName::Classes)
+        );
+        assert_eq!(kind_of_lists(&rows(|_| json!(["one"]))), None);
+        assert_eq!(kind_of_lists(&rows(|_| json!([1, 2]))), None);
+        let mixed = rows(|_| json!(["a", "b"])) + &rows(|_| json!("text"));
+        assert_eq!(kind_of_lists(&mixed), None);
+        assert_eq!(kind_of_lists("not JSON\n"), None);
     }
 }

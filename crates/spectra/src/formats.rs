@@ -191,6 +191,9 @@ fn one_by_one(
     peaks: Vec<(usize, String)>,
     expected: usize,
 ) -> Result<Vec<(usize, String)>, (usize, String)> {
+    if peaks.len() == expected {
+        return Ok(peaks);
+    }
     let pair_count = |text: &str| {
         let words = text.split_ascii_whitespace();
         let numbers = words.clone().filter(|word| word.parse::<f64>().is_ok()).count();
@@ -251,9 +254,13 @@ fn pairs(line: &str) -> Vec<String> {
 /// Adds a line with m/z and intensity, and perhaps more behind them.
 fn add_peak(record: &mut Record, at: usize, line: &str) -> Result<(), Wrong> {
     let words: Vec<&str> = line.split_ascii_whitespace().collect();
-    let decimal_comma = |word: &str| word.trim_matches(',').contains(',');
-    if words.len() > 1 && (decimal_comma(words[0]) || decimal_comma(words[1])) {
-        let reason = format!("a peak {line:?} has commas in its numbers; write decimal points");
+    let has_comma = |word: &str| word.trim_matches(',').contains(',');
+    let is_numeric = |word: &str| word.chars().all(|c| c.is_ascii_digit() || ".,eE+-".contains(c));
+    // `231.5046,88 y1` is m/z, intensity and an annotation
+    if words.len() > 1 && (has_comma(words[0]) || has_comma(words[1])) && is_numeric(words[1]) {
+        let reason = format!(
+            "a peak {line:?} has commas in its numbers; write decimal points, and no sign between thousands"
+        );
         return Err(record.wrong(at, &reason));
     }
     let mut words = words.iter().flat_map(|word| word.split(',')).filter(|word| !word.is_empty());

@@ -108,8 +108,12 @@ const isPair = (word) => /^[\d.][^:=]*:[\d.]/.test(word);
 
 /** The words of each peak of a line: what semicolons divide, where that is several words each time; else the whole line. */
 function peaksOfLine(line) {
-  const parts = line.split(";").map(wordsOf).filter((words) => words.length);
-  return parts.every((words) => words.length > 1) ? parts : [wordsOf(line)];
+  const pieces = line.split(";").filter((piece) => wordsOf(piece).length);
+  const divided = pieces.every((piece) => wordsOf(piece).length > 1) ? pieces : [line];
+  // A comma inside a word beside others is that of a decimal number.
+  const hasDecimalComma = (piece) => /\d,\d/.test(piece) && /[^\s,;][\s;]+[^\s,;]/.test(piece);
+  if (divided.some(hasDecimalComma)) throw new Error("The numbers of the list have commas: write decimal points");
+  return divided.map(wordsOf);
 }
 
 /** The m/z and intensities of a list without colons: of one peak a line, or of all on a single line, one behind the other. */
@@ -122,8 +126,11 @@ function pairsOf(text) {
   }
   const count = lines[0]?.length;
   const equal = count > 1 && lines.every((words) => words.length === count);
-  // Four numbers may be four columns or two peaks.
-  const areSeveral = count > 2 && count % 2 === 0 && lines.flat().every((word) => Number.isFinite(Number(word)));
+  // Four numbers may be four columns or two peaks, and two lines may be a list of m/z, which rise, and one of intensities.
+  const areNumbers = lines.flat().every((word) => Number.isFinite(Number(word)));
+  const rise = lines[0]?.every((mz, place, all) => place === 0 || Number(mz) > Number(all[place - 1]));
+  const areTwoLists = rise && lines.length === 2;
+  const areSeveral = areNumbers && count > 2 && (count % 2 === 0 || areTwoLists);
   if (!equal || areSeveral) throw new Error("The list must have m/z and intensity of one peak a line; further columns are left out");
   return lines.map(([mz, intensity]) => [mz, intensity]);
 }

@@ -12,7 +12,7 @@ function readRows(text, separator, quotable) {
   const endRow = () => {
     row.push(cell);
     cell = "";
-    if (row.length > 1 || row[0].trim()) rows.push(row);
+    if (row.length > 1 || row[0].trim() || closed) rows.push(row);
     row = [];
   };
   const source = text.replace(/\r\n?/g, "\n");
@@ -44,11 +44,16 @@ function readTable(name, content) {
   if (name.toLowerCase().endsWith(".txt")) {
     return { names: ["text"], rows: text.split(/\r\n?|\n/).filter((line) => line.trim()).map((line) => [line]) };
   }
-  const [first] = text.split(/\r\n?|\n/, 1);
-  const separator = ["\t", ";", ","].find((letter) => first.includes(letter)) ?? ",";
+  const [start] = text.split(/\r\n?|\n/, 1);
+  // Excel reads and writes a first line that only says which sign separates cells.
+  const stated = /^sep=([\t;,|])$/.exec(start)?.[1];
+  const table = stated ? text.slice(start.length).replace(/^(\r\n?|\n)/, "") : text;
+  const [first] = table.split(/\r\n?|\n/, 1);
+  const found = ["\t", ";", "|", ","].find((letter) => first.includes(letter)) ?? ",";
+  const separator = stated ?? (name.toLowerCase().endsWith(".tsv") ? "\t" : found);
   // Cells between tabs are what they are, unless all names stand between quotation marks, as R writes them.
   const quotable = separator !== "\t" || first.split(separator).every((cell) => /^".*"$/.test(cell));
-  const [names, ...rows] = readRows(text, separator, quotable);
+  const [names, ...rows] = readRows(table, separator, quotable);
   if (!names || !rows.length) throw new Error("a line with the names of columns and a row for each query are needed");
   const odd = rows.findIndex((row) => row.length !== names.length);
   if (odd >= 0) throw new Error(`row ${odd + 1} has ${plural(rows[odd].length, "cell", "cells")}, of ${plural(names.length, "column", "columns")}`);

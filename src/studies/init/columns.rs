@@ -79,7 +79,12 @@ impl Column {
         let texts: Vec<&str> = filled.iter().map(|&(_, cell)| cell).collect();
         let kind = match kind {
             Some(kind) => stated(kind, &texts),
-            None => guessed(place, name, &texts),
+            None => {
+                let kind = guessed(place, name, &texts);
+                // bounds alone are no numbers
+                let is_none = texts.iter().all(|cell| kind.read(cell) == Reading::Invalid);
+                if is_none { ColumnKind::Texts } else { kind }
+            }
         };
         let readings: Vec<Reading> = texts.par_iter().map(|cell| kind.read(cell)).collect();
         let mut invalid = Exceptions::default();

@@ -32,7 +32,7 @@ const WORDS: [&str; 18] = [
 ];
 
 /// Names that columns of texts have.
-const NAMES_OF_TEXTS: [&str; 12] = [
+const NAMES_OF_TEXTS: [&str; 9] = [
     "description",
     "text",
     "caption",
@@ -42,13 +42,19 @@ const NAMES_OF_TEXTS: [&str; 12] = [
     "title",
     "beschreibung",
     "texto",
-    "review",
-    "question",
-    "prompt",
 ];
+
+/// Names of columns whose texts may be short, beside longer ones in others.
+const NAMES_OF_SHORT_TEXTS: [&str; 3] = ["review", "question", "prompt"];
 
 /// The signs that separate labels.
 const SEPARATORS: [char; 4] = [';', '|', ',', ' '];
+
+/// The most parts that a measure has in the mean; spectra and series of numbers have more.
+const PARTS_OF_A_MEASURE: usize = 4;
+
+/// The most different remarks that stand in the place of numbers, such as `n.b.`, where some have digits.
+const REMARKS: usize = 5;
 
 /// The most letters of a unit, which stands beside numbers.
 const LETTERS_OF_A_UNIT: usize = 3;
@@ -115,8 +121,9 @@ pub(super) fn guessed(place: usize, name: &str, cells: &[&str]) -> ColumnKind {
         return if are_ids { ColumnKind::Ids } else { numbers };
     }
     let recur = ROWS_OF_A_CLASS * distinct <= present.len();
-    let may_be_names = recur && (2..=CLASSES).contains(&distinct) || distinct == present.len();
-    if is_half_numbers(&numbers, &limits, may_be_names) && !is_id(name) {
+    let are_few = recur && (2..=CLASSES).contains(&distinct);
+    let differ = distinct == present.len();
+    if !are_few && is_half_numbers(&numbers, &present, differ) && !is_id(name) {
         return numbers;
     }
     let separator = separator_of(name, &present);
@@ -195,14 +202,17 @@ pub(super) fn is_name_of_texts(name: &str) -> bool {
     NAMES_OF_TEXTS.contains(&name.to_lowercase().as_str())
 }
 
-/// Whether at least half of the cells are numbers, and the others are no sets of them; numbers that are all whole are names
-/// where they may be.
-fn is_half_numbers(numbers: &ColumnKind, cells: &[&str], may_be_names: bool) -> bool {
+/// Whether at least half of the cells are numbers, and the others are remarks rather than sets of numbers or codes: few
+/// different ones, or without digits. Whole numbers that all `differ` are names.
+fn is_half_numbers(numbers: &ColumnKind, cells: &[&str], differ: bool) -> bool {
     let (read, others): (Vec<&str>, Vec<&str>) =
         looked_at(cells).into_iter().partition(|cell| numbers.read(cell) != Reading::Invalid);
     let are_whole = read.iter().all(|cell| cell.parse::<i64>().is_ok());
     let sets = others.iter().filter(|cell| is_set_of_numbers(cell)).count();
-    read.len() >= others.len() && 2 * sets <= others.len() && !(are_whole && may_be_names)
+    let are_few = others.iter().collect::<HashSet<_>>().len() <= REMARKS;
+    let is_plain = |cell: &&str| !cell.contains(|c: char| c.is_ascii_digit());
+    let are_remarks = are_few || others.iter().all(is_plain);
+    read.len() >= others.len() && 2 * sets <= others.len() && are_remarks && !(are_whole && differ)
 }
 
 /// Whether a cell holds several parts, as sets of labels do: with a semicolon or a bar between, or numbers only.
@@ -213,7 +223,7 @@ fn is_set_of_numbers(cell: &str) -> bool {
 }
 
 /// Whether cells count the rows: whole numbers one after the other, or in the first column growing ones.
-fn are_row_numbers(place: usize, cells: &[&str]) -> bool {
+pub(super) fn are_row_numbers(place: usize, cells: &[&str]) -> bool {
     let numbers: Option<Vec<u64>> = cells.iter().map(|cell| cell.parse().ok()).collect();
     let Some(numbers) = numbers else { return false };
     let mut steps = numbers.windows(2).map(|pair| pair[1].checked_sub(pair[0]));
@@ -247,8 +257,8 @@ fn rankings_of(cells: &[&str]) -> ColumnKind {
     ColumnKind::Rankings(cells.iter().find_map(|cell| items_ranked(cell)).unwrap_or_default())
 }
 
-/// The items of cells that are orders: at least three, of which a cell names at least half in the mean, as the parts of
-/// reactions (`A>B>C`) do not. None of other cells.
+/// The items of cells that are orders: at least three, of which a cell names more than half in the mean, and some two in both
+/// orders, as the parts of reactions (`A>B>C`) and paths do not. None of other cells.
 fn items_of(cells: &[&str]) -> Option<Vec<String>> {
     if !most(cells, |cell| cell.contains('>')) {
         return None;
@@ -264,8 +274,13 @@ fn items_of(cells: &[&str]) -> Option<Vec<String>> {
         }
     }
     let named: usize = orders.iter().map(Vec::len).sum();
-    let recur = 2 * named >= items.len() * orders.len();
-    (items.len() >= 3 && recur).then(|| items.into_iter().map(str::to_owned).collect())
+    let recur = 2 * named > items.len() * orders.len();
+    let pairs: HashSet<[&str; 2]> =
+        orders.iter().flat_map(|order| order.windows(2)).map(|pair| [pair[0], pair[1]]).collect();
+    // paths such as `Food > Fruit > Apple` have no two in both orders
+    let is_both_ways = pairs.iter().any(|[a, b]| pairs.contains(&[*b, *a]));
+    let are_orders = items.len() >= 3 && recur && is_both_ways;
+    are_orders.then(|| items.into_iter().map(str::to_owned).collect())
 }
 
 /// Vectors of as many numbers as the first vector among cells has.
@@ -335,17 +350,22 @@ fn separator_of(name: &str, cells: &[&str]) -> Option<char> {
     if are_reordered(cells) {
         return None;
     }
-    if most(cells, |cell| cells::list(cell).is_some()) {
-        return Some(';');
-    }
     let is_word = |word: &str| WORDS.contains(&word.to_lowercase().as_str());
     let prose = cells.iter().filter(|cell| cell.split_whitespace().any(is_word)).count();
-    if 10 * prose > cells.len() {
+    let is_prose = 10 * prose > cells.len();
+    if most(cells, |cell| cells::list(cell).is_some()) {
+        let parts: Vec<String> =
+            cells.iter().filter_map(|cell| cells::list(cell)).flatten().collect();
+        let recur = parts.len() >= 2 * parts.iter().collect::<HashSet<_>>().len();
+        return (recur || !is_prose).then_some(';');
+    }
+    if is_prose {
         return None;
     }
     let has_measures = are_measures(cells);
+    let is_short_text = NAMES_OF_SHORT_TEXTS.contains(&name.to_lowercase().as_str());
     let may_separate = |separator: &char| match *separator {
-        ' ' => !has_measures && !is_name_of_texts(name),
+        ' ' => !has_measures && !is_name_of_texts(name) && !is_short_text,
         ',' => !has_measures,
         _ => true,
     };
@@ -408,7 +428,7 @@ pub(super) fn are_measures(cells: &[&str]) -> bool {
     let numbers = parts().filter(|part| is_number(part)).count();
     let units = parts().filter(|part| is_unit(part)).count();
     let all = parts().count();
-    2 * numbers >= all && 2 * (numbers + units) > all
+    all <= PARTS_OF_A_MEASURE * cells.len() && 2 * numbers >= all && 2 * (numbers + units) > all
 }
 
 /// The separator of labels in cells that are stated to be sets of them: the first sign that some cells have, else the space.
@@ -508,7 +528,7 @@ mod tests {
         let numbers = ColumnKind::Numbers(NumberNotation::default());
         let solubilities = ["-3.2", "0.5", "n.b.", "<LOD", "-1.7", "5.7x10^-7", "2", "-0.25"];
         assert_eq!(guessed(1, "logS", &solubilities), numbers);
-        assert_eq!(guessed(1, "logS", &solubilities.repeat(5)), numbers);
+        assert_eq!(guessed(1, "logS", &solubilities.repeat(2)), numbers);
         let counts = ["120", "50", "n.b.", "7", "31", "n.b.", "84"];
         assert_eq!(guessed(1, "count", &counts), numbers);
         assert_eq!(guessed(1, "grade", &["1", "2", "fail"].repeat(5)), ColumnKind::Classes(3));

@@ -7,6 +7,7 @@ use dsokr_data::cells;
 use dsokr_data::table::{OnBadRow, Table, TableOptions};
 use serde_json::Value;
 
+use super::guess::are_row_numbers;
 use crate::error::{Error, ensure};
 use crate::run_dir::write_text;
 
@@ -110,12 +111,22 @@ pub fn join(tables: &[PathBuf], to: &Path, force: bool) -> Result<Joined, Error>
     Ok(Joined { path: to.into(), by: keys.into_iter().map(|key| key.columns).collect(), rows })
 }
 
-/// The columns that join two tables: of the same name, if such join at least half of the rows, else those that join most.
+/// The columns that join two tables: of the same name, if such join at least half of the rows and do not only count the
+/// rows of the first, else those that join most.
 fn key<'t>(first: &Whole, other: &'t Whole) -> Result<Key<'t>, Error> {
     let least = SHARED * first.table.len() as f64;
+    let mut counting = HashSet::new();
+    for name in &first.names {
+        let cells = first.table.column(name)?.iter();
+        if are_row_numbers(1, &cells.map(String::as_str).collect::<Vec<_>>()) {
+            counting.insert(name.as_str());
+        }
+    }
     // numbers of rows share values with any column of small numbers
     let rank = |shared: usize, columns: &[String; 2]| {
-        (columns[0] == columns[1] && shared as f64 >= least, shared)
+        let is_same = columns[0] == columns[1];
+        let is_id = is_same && !counting.contains(columns[0].as_str()) && shared as f64 >= least;
+        (is_id, shared, is_same)
     };
     let mut best: Option<Key> = None;
     for name in &other.names {

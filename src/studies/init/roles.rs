@@ -176,7 +176,10 @@ fn output_of<'c>(columns: &'c [Column], input: &Column) -> Option<&'c Column> {
     let ranked = free
         .filter(|column| varies(column))
         .filter_map(|column| Some((preference(&column.kind)?, column)));
-    ranked.min_by_key(|&(preference, _)| preference).map(|(_, column)| column)
+    // of two kinds that say as much, one that few cells are not of
+    let is_doubtful = |column: &Column| 10 * column.invalid.count > column.filled;
+    let best = ranked.min_by_key(|&(preference, column)| (preference, is_doubtful(column)));
+    best.map(|(_, column)| column)
 }
 
 /// Whether a column holds numbers without units or decimal commas, which can be read together with others.

@@ -124,8 +124,14 @@ fn the_page_reads_no_list_of_peaks_wrongly() {
         "the_page_reads_no_list_of_peaks_wrongly",
         &[
             (
-                r#"peakList("100.1 500 99\n120.1 300 50", { precursor_mz: "150" })"#,
-                json!("150 100.1:500 120.1:300"),
+                r#"peakList("100.1 500 99\n120.1 300 50\n130 20 4", { precursor_mz: "150" })"#,
+                json!("150 100.1:500 120.1:300 130:20"),
+            ),
+            // two lists, or two peaks with a column more
+            (r#"peakList("100.1 101 102\n20 30 40", { precursor_mz: "150" })"#, json!(says)),
+            (
+                r#"peakList("100,1 500\n120,1 300", { precursor_mz: "150" })"#,
+                json!("The numbers of the list have commas: write decimal points"),
             ),
             (
                 r#"peakList("100.1 500 120.1 300", { precursor_mz: "150" })"#,

@@ -347,7 +347,7 @@ class _Runs:
                 bool(filter_known),
                 None if candidates is None else os.fspath(candidates),
                 None if least_candidates is None else int(least_candidates),
-                missing_gold,
+                None if missing_gold is None else json.loads(missing_rule(missing_gold)),
                 bool(mces),
                 None if data is None else Path(data),
                 None if coordinates is None else as_matrix(coordinates, "coordinates"),
@@ -413,6 +413,7 @@ class Model(_Runs):
         ``search``, with the reranker of the model. ``lists`` and ``missing`` are those of ``Candidates.rank``.
         """
         given = _queries(queries)
+        _refuse_dictionary(gold, "gold", "ids")
         names = [str(at) for at in range(len(given))]
         return Ranks(
             self._inner.rank(given, texts(gold, "gold", len(given)), names, missing_rule(missing), lists_of_ids(lists))

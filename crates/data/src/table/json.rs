@@ -52,15 +52,18 @@ fn entries<'t>(
     })
 }
 
-/// Returns the keys of a line that is an object, each with whether a cell can hold its value; `None` for null, which does
-/// not say what other lines hold.
+/// Returns the keys of a line that is an object, each with whether a cell can hold its value; `None` for null, an empty text
+/// and an empty list, which do not say what other lines hold.
 pub(super) fn json_names(
     path: &Path,
     line: usize,
     text: &str,
 ) -> Result<Vec<(String, Option<bool>)>, Error> {
     let entries = entries(path, line, text)?.into_iter();
-    let is_cell = |raw: &str| (raw != "null").then(|| matches!(json_cell(raw), Ok(Some(_))));
+    let is_cell = |raw: &str| {
+        let is_empty = ["null", "\"\"", "[]"].contains(&raw);
+        (!is_empty).then(|| matches!(json_cell(raw), Ok(Some(_))))
+    };
     Ok(entries.map(|(key, value)| (key.into_owned(), is_cell(value.get()))).collect())
 }
 

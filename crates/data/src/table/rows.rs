@@ -15,6 +15,9 @@ use super::lines::{Lines, Pieces, Record, separator, separator_divides_all};
 use super::structures::{self, StructureRecord};
 use crate::error::Error;
 
+/// A key of JSON lines is a column where cells hold its values on at least so many lines for each line on which they do not.
+const LINES_OF_A_NESTED: usize = 10;
+
 impl TextFormat {
     /// Returns the pieces of a file in which its rows are read.
     fn pieces(self) -> Pieces {
@@ -198,7 +201,7 @@ impl<R: Read> Rows<R> {
         let opens = self.format == TextFormat::Tabs
             && fields.last().is_some_and(|field| has_open_quotation(field));
         let follows = std::mem::replace(&mut self.opens, opens);
-        if (opens || follows) && fields.len() != self.header.len() {
+        if (opens || follows) && fields.len() < self.header.len() {
             self.torn = true;
             let message = format!(
                 "{} fields; expected {} ({}); a field that begins with a quotation mark goes on in the next line: fields of \
@@ -270,11 +273,11 @@ impl<R: Read> Rows<R> {
         Ok([self.header, Vec::new()])
     }
 
-    /// Returns the keys of all lines, in the order of their first occurrence: those whose value a cell can hold on a line,
-    /// or is null on all, and the others. Lines that are no objects are left out, unless there is no other.
+    /// Returns the keys of all lines, in the order of their first occurrence: those whose value a cell can hold on nearly all
+    /// lines that have one, and the others. Lines that are no objects are left out, unless there is no other.
     fn names_of_objects(mut self) -> Result<[Vec<String>; 2], Error> {
         self.bad = BadRows::new(OnBadRow::Skip, false);
-        let mut names: Vec<(String, Option<bool>)> = Vec::new();
+        let mut names: Vec<(String, [usize; 2])> = Vec::new();
         let mut count = 0;
         loop {
             let keys = match self.lines.next(|_| true) {
@@ -291,18 +294,19 @@ impl<R: Read> Rows<R> {
             };
             count += 1;
             for (key, is_cell) in keys {
+                let lines = [is_cell == Some(true), is_cell == Some(false)].map(usize::from);
                 match names.iter_mut().find(|(seen, _)| *seen == key) {
-                    // a cell on one line says more than what it is on others
-                    Some((_, seen)) => *seen = is_cell.max(*seen),
-                    None => names.push((key, is_cell)),
+                    Some((_, seen)) => *seen = [seen[0] + lines[0], seen[1] + lines[1]],
+                    None => names.push((key, lines)),
                 }
             }
         }
         if count == 0 {
             return Err(self.no_rows());
         }
-        let (cells, others): (Vec<_>, Vec<_>) =
-            names.into_iter().partition(|(_, is_cell)| *is_cell != Some(false));
+        let (cells, others): (Vec<_>, Vec<_>) = names
+            .into_iter()
+            .partition(|(_, [cells, others])| LINES_OF_A_NESTED * others <= *cells);
         Ok([cells, others].map(|keys| keys.into_iter().map(|(key, _)| key).collect()))
     }
 

@@ -122,25 +122,25 @@ fn what_is_wrong_has_its_line_and_its_spectrum() {
             "a.mgf",
             "85.02841 0.25",
             "85,02841 0,25",
-            "a.mgf:13: spectrum \"one\": a peak \"85,02841 0,25\" has commas in its numbers; write decimal points",
+            "a.mgf:13: spectrum \"one\": a peak \"85,02841 0,25\" has commas in its numbers; write decimal points, and no sign between thousands",
         ),
         (
             "a.mgf",
             "85.02841 0.25",
             "85,02841 1000",
-            "a.mgf:13: spectrum \"one\": a peak \"85,02841 1000\" has commas in its numbers; write decimal points",
+            "a.mgf:13: spectrum \"one\": a peak \"85,02841 1000\" has commas in its numbers; write decimal points, and no sign between thousands",
         ),
         (
             "a.mgf",
             "85.02841 0.25",
             "85.02841\t1,234.5",
-            "a.mgf:13: spectrum \"one\": a peak \"85.02841\\t1,234.5\" has commas in its numbers; write decimal points",
+            "a.mgf:13: spectrum \"one\": a peak \"85.02841\\t1,234.5\" has commas in its numbers; write decimal points, and no sign between thousands",
         ),
         (
             "a.massbank",
             "  85.02841 0.25 250",
             "  85,02841 10 250",
-            "a.massbank:18: spectrum \"one\": a peak \"85,02841 10 250\" has commas in its numbers; write decimal points",
+            "a.massbank:18: spectrum \"one\": a peak \"85,02841 10 250\" has commas in its numbers; write decimal points, and no sign between thousands",
         ),
         (
             "a.mgf",
@@ -193,8 +193,8 @@ fn what_is_wrong_has_its_line_and_its_spectrum() {
         (
             "a.msp",
             "85.02841 0.25; 127.03897 1",
-            "85.02841 0.25 127.03897 1\n85.1 0.25 127.1 1",
-            "a.msp:9: spectrum \"one\": \"85.02841 0.25 127.03897 1\" has the numbers of several peaks; write one peak a line, or as many in all as \"Num Peaks\" states",
+            "85.02841 0.25 127.03897 1 128 2",
+            "a.msp:9: spectrum \"one\": \"85.02841 0.25 127.03897 1 128 2\" has the numbers of several peaks; write one peak a line, or as many in all as \"Num Peaks\" states",
         ),
         (
             "a.msp",
@@ -324,6 +324,7 @@ fn odd_files_are_read() {
             "Name: a\nPrecursorMZ: 181.07\nNum Peaks: 2\n50 1 \"a;b 2\"; 60 2 \"c; d\"\n",
         ),
         ("brackets.msp", "NAME: a\nPRECURSORMZ: 181.07\nNum peaks: 2\n(50,1)(60,2)\n"),
+        ("columns.msp", "NAME: a\nPRECURSORMZ: 181.07\nNum peaks: 2\n50 1 2 2.06\n60 2 2 1.5\n"),
         ("tabs.msp", "NAME: a\nPRECURSORMZ: 181.07\nNum peaks: 3\n40 0\t50 1\n60 2\n"),
         ("dial.msp", "NAME: a\nPRECURSORMZ: 181.07\nADDUCT: N/A\nNumPeaks: 2\n50\t1\n60\t2\n"),
         ("return.msp", "Name: a\rPrecursorMZ: 181.07\rNum Peaks: 2\r50 1\r60 2\r\r"),
