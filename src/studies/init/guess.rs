@@ -414,6 +414,15 @@ pub(super) fn are_measures(cells: &[&str]) -> bool {
     if most(cells, |cell| cell.split([',', ' ']).all(|part| part.chars().all(is_digit))) {
         return false;
     }
+    let of_cell = |cell: &&str| cell.split([',', ' ']).filter(|part| !part.is_empty()).count();
+    let mut of_count: HashMap<usize, usize> = HashMap::new();
+    for cell in cells {
+        *of_count.entry(of_cell(cell)).or_default() += 1;
+    }
+    // sets of codes have one, two or more
+    if of_count.values().all(|&count| 4 * count < 3 * cells.len()) {
+        return false;
+    }
     let parts =
         || cells.iter().flat_map(|cell| cell.split([',', ' '])).filter(|part| !part.is_empty());
     let letters = |part: &str| part.chars().filter(|c| c.is_alphabetic()).count();
@@ -537,6 +546,28 @@ mod tests {
         assert_eq!(guessed(1, "topics", &topics), ColumnKind::Labels(';'));
         let topics = ["12 7", "7", "12", "7 12 3", "3", "3 7", "12 3"].repeat(3);
         assert_eq!(guessed(1, "topics", &topics), ColumnKind::Labels(' '));
+    }
+
+    #[test]
+    fn ranges_codes_paths_and_long_series_are_what_they_were() {
+        let ranges = ["<18.5", "18.5-25", ">25"].repeat(9);
+        assert_eq!(guessed(1, "bmi", &ranges), ColumnKind::Classes(3));
+        let doses = ["5 mg", "10 mg", "2.5 mg", "as needed"].repeat(9);
+        assert_eq!(guessed(1, "dose", &doses), ColumnKind::Classes(4));
+        let codes =
+            ["401.9", "V58.61", "427.31", "E885.9", "272.4", "V45.81", "E11.9", "V10", "V11"];
+        assert_ne!(guessed(1, "icd", &codes), ColumnKind::Numbers(NumberNotation::default()));
+        let sets = ["401.9, 427.31", "272.4", "401.9, 272.4, 427.31", "427.31, 272.4"].repeat(3);
+        assert_eq!(guessed(1, "codes", &sets), ColumnKind::Labels(','));
+        let substitutions = ["C>A", "C>G", "C>T", "T>A", "T>C", "T>G"].repeat(6);
+        assert_eq!(guessed(1, "mutation", &substitutions), ColumnKind::Classes(6));
+        let paths = ["Food > Fruit > Apple", "Food > Fruit > Pear", "Clothing > Men"].repeat(6);
+        assert_eq!(guessed(1, "category", &paths), ColumnKind::Classes(3));
+        let shifts = ["132.6, 85.4, 77.1, 20.2, 14.1", "130.2, 85.1, 76.0, 21.9, 13.8"];
+        assert!(!are_measures(&shifts));
+        let captions =
+            [r#"["a dog is in the park", "it is red"]"#, r#"["a cat of the house", "two"]"#];
+        assert_eq!(guessed(1, "captions", &captions), ColumnKind::Texts);
     }
 
     #[test]

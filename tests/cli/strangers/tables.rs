@@ -373,6 +373,24 @@ fn texts_and_molecules_in_two_files_are_joined_by_their_ids() {
 
 /// Small numbers of one table are numbers of rows of the other, and some ids are missing in both.
 #[test]
+fn numbers_of_rows_of_the_same_name_are_no_keys() {
+    let sandbox = Sandbox::new();
+    let pairs = pairs(150);
+    let mut texts = "id\tmolecule_id\ttext\n".to_owned();
+    for (at, pair) in pairs.iter().enumerate() {
+        writeln!(texts, "{}\t{}\t{}", at + 1, at * 7 % 80 + 1, pair.text).unwrap();
+    }
+    let mut molecules = "id\tsmiles\n".to_owned();
+    for (at, pair) in pairs[..80].iter().enumerate() {
+        writeln!(molecules, "{}\t{}", at + 1, pair.smiles).unwrap();
+    }
+    sandbox.write("texts.tsv", &texts);
+    sandbox.write("molecules.tsv", &molecules);
+    let printed = sandbox.succeed(&["init", "texts.tsv", "molecules.tsv"]);
+    assert!(printed.starts_with("joined by molecule_id = id: 150 rows"), "{printed}");
+}
+
+#[test]
 fn ids_of_the_same_name_join_before_numbers_of_rows_and_missing_ones_join_nothing() {
     let sandbox = Sandbox::new();
     let mut texts = ",cid,age,text\n".to_owned();
