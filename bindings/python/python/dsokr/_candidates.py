@@ -220,10 +220,10 @@ def _names(
     return id_texts, label_texts, further
 
 
-def missing_rule(missing: str) -> str:
-    """How a gold candidate that is missing is ranked, as JSON."""
+def missing_rule(missing: str, name: str = "missing") -> str:
+    """How a gold candidate that is missing is ranked, as JSON; ``name`` is that of the argument."""
     if missing not in _MISSING:
-        raise ConfigError(f"missing: {missing!r}, allowed: {', '.join(map(repr, _MISSING))}")
+        raise ConfigError(f"{name}: {missing!r}, allowed: {', '.join(map(repr, _MISSING))}")
     return f'"{missing}"'
 
 
