@@ -56,12 +56,15 @@ impl<T: Number, D: ndarray::Dimension> Hint for PyReadonlyArray<'_, T, D> {
     const TYPE: PyStaticExpr = Bound::<PyArray<T, D>>::TYPE;
 }
 
+/// `dsokr._dsokr.Control`.
+const CONTROL: PyStaticExpr = Attribute { value: &Name { id: "dsokr._dsokr" }, attr: "Control" };
+
 impl Hint for Py<PyAny> {
     const TYPE: PyStaticExpr = Subscript {
         value: &Attribute { value: &Name { id: "collections.abc" }, attr: "Callable" },
         slice: &Tuple {
             elts: &[
-                List { elts: &[Name { id: "str" }, Name { id: "Control" }] },
+                List { elts: &[Name { id: "str" }, CONTROL] },
                 Name { id: "object" },
             ],
         },
