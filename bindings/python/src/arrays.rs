@@ -2,7 +2,7 @@
 
 use numpy::ndarray::{self, Ix1, Ix2};
 use numpy::{Element, PyArray, PyReadonlyArray, PyReadonlyArray1, PyReadonlyArray2};
-use pyo3::inspect::PyStaticExpr::{self, Attribute, List, Name, Subscript, Tuple};
+use pyo3::inspect::PyStaticExpr::{self, Attribute, Name, Subscript, Tuple};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
@@ -54,21 +54,6 @@ impl<T: Number, D> Hint for Bound<'_, PyArray<T, D>> {
 
 impl<T: Number, D: ndarray::Dimension> Hint for PyReadonlyArray<'_, T, D> {
     const TYPE: PyStaticExpr = Bound::<PyArray<T, D>>::TYPE;
-}
-
-/// `dsokr._dsokr.Control`.
-const CONTROL: PyStaticExpr = Attribute { value: &Name { id: "dsokr._dsokr" }, attr: "Control" };
-
-impl Hint for Py<PyAny> {
-    const TYPE: PyStaticExpr = Subscript {
-        value: &Attribute { value: &Name { id: "collections.abc" }, attr: "Callable" },
-        slice: &Tuple {
-            elts: &[
-                List { elts: &[Name { id: "str" }, CONTROL] },
-                Name { id: "object" },
-            ],
-        },
-    };
 }
 
 impl Hint for Bound<'_, PyDict> {

@@ -5,10 +5,12 @@ use std::sync::{Mutex, PoisonError};
 
 use dsokr::train;
 use numpy::{PyArray1, PyArrayMethods};
+use pyo3::PyTypeInfo;
+use pyo3::inspect::PyStaticExpr::{self, Attribute, List, Name, Subscript, Tuple};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use crate::arrays::{Table, Typed};
+use crate::arrays::{Hint, Table, Typed};
 use crate::errors::Failure;
 use crate::work::Callback;
 
@@ -20,6 +22,19 @@ type Act = Box<dyn FnOnce(&train::Control) + Send>;
 pub struct Control {
     /// None once the callback has returned, and for a model without steps.
     acts: Mutex<Option<Sender<Act>>>,
+}
+
+/// A listener: `collections.abc.Callable[[str, Control], object]`.
+impl Hint for Py<PyAny> {
+    const TYPE: PyStaticExpr = Subscript {
+        value: &Attribute { value: &Name { id: "collections.abc" }, attr: "Callable" },
+        slice: &Tuple {
+            elts: &[
+                List { elts: &[Name { id: "str" }, Control::TYPE_HINT] },
+                Name { id: "object" },
+            ],
+        },
+    };
 }
 
 /// Calls the listener with a text and the training that it is about, on the caller's thread, and does meanwhile what it
