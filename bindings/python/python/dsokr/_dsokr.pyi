@@ -6,7 +6,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, Final, SupportsFloat, SupportsIndex, final
 
-__all__ = ["__version__", "Basis", "Candidates", "Evaluation", "Graph", "GraphVocabulary", "KernelMachine", "Ranks", "Rows", "Runs", "canonical_smiles", "compare_runs", "demo", "drawing", "edit_distances", "kernel_matrix", "leverage_scores", "molecule_features", "molecule_graphs", "quickstart", "rank_ensemble", "rank_scores", "sketch_matrix", "train", "write_pairs"]
+__all__ = ["__version__", "Basis", "Candidates", "Control", "Evaluation", "Graph", "GraphVocabulary", "KernelMachine", "Ranks", "Rows", "Runs", "canonical_smiles", "compare_runs", "demo", "drawing", "edit_distances", "kernel_matrix", "leverage_scores", "molecule_features", "molecule_graphs", "quickstart", "rank_ensemble", "rank_scores", "sketch_matrix", "train", "write_pairs"]
 
 __version__: Final[str]
 
