@@ -5,7 +5,6 @@ use dsokr_data::config::OnBadRow;
 use dsokr_data::table::{TextFormat, TextRow};
 use dsokr_molecule::Molecule;
 use dsokr_nn::Processor;
-use rayon::prelude::*;
 use serde::Serialize;
 
 use crate::cli::arguments::{Combine, InputFormat, LineFormat, open_texts};
@@ -105,10 +104,11 @@ pub fn run(arguments: &Arguments) -> Result<(), Error> {
         }
         let texts: Vec<&str> = rows.iter().map(|row| row.text.as_str()).collect();
         let smiles: Vec<&str> = rows.iter().map(|row| row.id.as_str()).collect();
-        if on_bad_row != OnBadRow::Skip {
-            check_molecules(file, &rows)?;
-        }
-        let scores = run.score(&texts, &smiles, on_bad_row)?;
+        let scores = run.score(&texts, &smiles, on_bad_row).map_err(|error| {
+            let unread =
+                if on_bad_row == OnBadRow::Skip { None } else { unread_molecule(file, &rows) };
+            unread.unwrap_or(error)
+        })?;
         for (TextRow { text, id, .. }, score) in rows.iter().zip(scores) {
             out += &Scored { query: text, molecule: id, score }.line(arguments.format)?;
         }
@@ -118,14 +118,11 @@ pub fn run(arguments: &Arguments) -> Result<(), Error> {
     }
 }
 
-/// Refuses rows with a molecule that cannot be read, and says where the first one is.
-fn check_molecules(file: &Path, rows: &[TextRow]) -> Result<(), Error> {
-    let unread = rows.par_iter().find_map_first(|row| Some((row, Molecule::parse(&row.id).err()?)));
-    match unread {
-        Some((row, reason)) => {
-            let message = format!("the molecule {:?}: {reason}", row.id);
-            Err(dsokr_core::Error::at_line(file, row.line, message).into())
-        }
-        None => Ok(()),
-    }
+/// The error for the first row with a molecule that cannot be read, which says where it is.
+fn unread_molecule(file: &Path, rows: &[TextRow]) -> Option<Error> {
+    rows.iter().find_map(|row| {
+        let reason = Molecule::parse(&row.id).err()?;
+        let message = format!("the molecule {:?}: {reason}", row.id);
+        Some(dsokr_core::Error::at_line(file, row.line, message).into())
+    })
 }

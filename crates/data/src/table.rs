@@ -126,9 +126,9 @@ impl Table {
         Self::collect(path, named_format(path)?, distinct(names), options)
     }
 
-    /// Returns the names of a table's columns, and of those that no cell holds: keys of JSON lines whose values are on no
-    /// line strings, numbers or lists of these. Lines of JSON and records of SD files are all read, since one may lack
-    /// what others have.
+    /// Returns the names of a table's columns, and of those that no cell holds: keys of JSON lines whose values are, on more
+    /// than a few lines, neither strings, numbers nor lists of these. Lines of JSON and records of SD files are all read,
+    /// since one may lack what others have.
     ///
     /// # Errors
     /// A file that is not a table, cannot be read or is empty.

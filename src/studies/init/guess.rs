@@ -217,7 +217,7 @@ fn is_half_numbers(numbers: &ColumnKind, cells: &[&str], differ: bool) -> bool {
 
 /// Whether a cell holds several parts, as sets of labels do: with a semicolon or a bar between, or numbers only.
 fn is_set_of_numbers(cell: &str) -> bool {
-    let parts: Vec<&str> = cell.split([',', ' ']).filter(|part| !part.is_empty()).collect();
+    let parts: Vec<&str> = parts_of(cell).collect();
     let are_numbers = parts.iter().all(|part| part.parse::<f64>().is_ok());
     cell.contains([';', '|']) || (parts.len() > 1 && are_numbers)
 }
@@ -345,7 +345,7 @@ fn unit_of_cell(cell: &str) -> &str {
 }
 
 /// The separator of labels, if cells are sets of labels: few different ones, which recur, in short cells without the words
-/// of sentences. Spaces separate none in a column with this name where it is one of texts.
+/// of sentences. In a column whose name is that of texts, a space does not separate labels.
 fn separator_of(name: &str, cells: &[&str]) -> Option<char> {
     if are_reordered(cells) {
         return None;
@@ -399,9 +399,15 @@ pub(super) fn are_reordered(cells: &[&str]) -> bool {
     let differ = rest.iter().any(|cell| cell != first);
     differ
         && SEPARATORS.into_iter().any(|separator| {
-            let own = parts(first, separator);
-            own.len() > 1 && rest.iter().all(|cell| parts(cell, separator) == own)
+            let parts_of_first = parts(first, separator);
+            parts_of_first.len() > 1
+                && rest.iter().all(|cell| parts(cell, separator) == parts_of_first)
         })
+}
+
+/// The parts of a cell that commas and spaces divide.
+fn parts_of(cell: &str) -> impl Iterator<Item = &str> {
+    cell.split([',', ' ']).filter(|part| !part.is_empty())
 }
 
 /// Whether cells are measures rather than labels or texts: nearly all have a digit, and most of their parts are numbers, signs
@@ -411,20 +417,23 @@ pub(super) fn are_measures(cells: &[&str]) -> bool {
     if !most(cells, |cell| cell.contains(is_digit)) {
         return false;
     }
-    if most(cells, |cell| cell.split([',', ' ']).all(|part| part.chars().all(is_digit))) {
+    if most(cells, |cell| parts_of(cell).all(|part| part.chars().all(is_digit))) {
         return false;
     }
-    let of_cell = |cell: &&str| cell.split([',', ' ']).filter(|part| !part.is_empty()).count();
-    let mut of_count: HashMap<usize, usize> = HashMap::new();
-    for cell in cells {
-        *of_count.entry(of_cell(cell)).or_default() += 1;
+    let counts: Vec<usize> = cells.iter().map(|cell| parts_of(cell).count()).collect();
+    let all: usize = counts.iter().sum();
+    if all > PARTS_OF_A_MEASURE * cells.len() {
+        return false;
+    }
+    let mut cells_with_count: HashMap<usize, usize> = HashMap::new();
+    for count in counts {
+        *cells_with_count.entry(count).or_default() += 1;
     }
     // sets of codes have one, two or more
-    if of_count.values().all(|&count| 4 * count < 3 * cells.len()) {
+    if cells_with_count.values().all(|&count| 4 * count < 3 * cells.len()) {
         return false;
     }
-    let parts =
-        || cells.iter().flat_map(|cell| cell.split([',', ' '])).filter(|part| !part.is_empty());
+    let parts = || cells.iter().flat_map(|cell| parts_of(cell));
     let letters = |part: &str| part.chars().filter(|c| c.is_alphabetic()).count();
     let is_short = |part: &str| letters(part) <= LETTERS_OF_A_UNIT;
     let begins_with_number = |part: &str| {
@@ -436,8 +445,7 @@ pub(super) fn are_measures(cells: &[&str]) -> bool {
     let is_unit = |part: &str| is_short(part) && !part.contains(is_digit);
     let numbers = parts().filter(|part| is_number(part)).count();
     let units = parts().filter(|part| is_unit(part)).count();
-    let all = parts().count();
-    all <= PARTS_OF_A_MEASURE * cells.len() && 2 * numbers >= all && 2 * (numbers + units) > all
+    2 * numbers >= all && 2 * (numbers + units) > all
 }
 
 /// The separator of labels in cells that are stated to be sets of them: the first sign that some cells have, else the space.

@@ -18,15 +18,7 @@ fn repeated_molecules_stay_together() {
         writeln!(table, "b{at},\"There are {} heavy atoms in it.\",{other}", pair.atoms).unwrap();
     }
     let sandbox = Sandbox::new();
-    let stranger = Stranger {
-        file: "repeated.csv",
-        content: table.clone().into_bytes(),
-        arguments: &[],
-        columns: ["description", "smiles"],
-        holds: "SMILES",
-        skipped: 0,
-        floor: ("mrr", Bound::AtLeast(0.1)),
-    };
+    let stranger = Stranger::of_molecules("repeated.csv", table.clone(), 0.1);
     let (survey, _) = stranger.trains(&sandbox);
     assert_eq!(survey["group"], "repeats");
     let canonical: Vec<String> = table
@@ -67,13 +59,8 @@ fn tables_without_ids_have_files_of_their_own_for_each_split() {
         sandbox.write(name, &table(from, to));
     }
     let stranger = Stranger {
-        file: "train.csv",
-        content: table(0, 100).into_bytes(),
         arguments: &["--validation", "val.csv", "--test", "test.csv"],
-        columns: ["description", "smiles"],
-        holds: "SMILES",
-        skipped: 0,
-        floor: ("mrr", Bound::AtLeast(0.05)),
+        ..Stranger::of_molecules("train.csv", table(0, 100), 0.05)
     };
     let (survey, report) = stranger.trains(&sandbox);
     assert_eq!((&survey["training"], &survey["test"]), (&100.into(), &0.into()));
@@ -112,15 +99,7 @@ fn ids_of_other_molecules_name_no_right_outputs() {
     let pairs = pairs(150);
     let reversed: Vec<_> = pairs.iter().rev().cloned().collect();
     let sandbox = Sandbox::new();
-    let stranger = Stranger {
-        file: "keys.csv",
-        content: table(&pairs).into_bytes(),
-        arguments: &[],
-        columns: ["description", "smiles"],
-        holds: "SMILES",
-        skipped: 0,
-        floor: ("mrr", Bound::AtLeast(0.05)),
-    };
+    let stranger = Stranger::of_molecules("keys.csv", table(&pairs), 0.05);
     stranger.trains(&sandbox);
     assert!(sandbox.read("keys.toml").contains("id = \"Key\""));
     sandbox.write("same.csv", &table(&pairs));
@@ -153,15 +132,7 @@ fn members_with_other_seeds_learn_from_the_same_rows() {
         writeln!(table, "\"{}\",{}", pair.text, pair.smiles).unwrap();
     }
     let sandbox = Sandbox::new();
-    let stranger = Stranger {
-        file: "pairs.csv",
-        content: table.into_bytes(),
-        arguments: &[],
-        columns: ["description", "smiles"],
-        holds: "SMILES",
-        skipped: 0,
-        floor: ("mrr", Bound::AtLeast(0.05)),
-    };
+    let stranger = Stranger::of_molecules("pairs.csv", table, 0.05);
     stranger.trains(&sandbox);
     let seeds = ["train", "pairs.toml", "--set", "ensemble.seeds=2", "--out", "both", "--json"];
     let both = number(&json(&sandbox.succeed(&seeds)), "mrr");
@@ -233,15 +204,7 @@ fn an_sd_file_is_a_table_of_molecules() {
         let block = molecule.mol_block(&pair.id);
         write!(file, "{block}> <description>\n{}\n\n$$$$\n", pair.text).unwrap();
     }
-    let stranger = Stranger {
-        file: "molecules.sdf",
-        content: file.into_bytes(),
-        arguments: &[],
-        columns: ["description", "smiles"],
-        holds: "SMILES",
-        skipped: 0,
-        floor: ("mrr", Bound::AtLeast(0.1)),
-    };
+    let stranger = Stranger::of_molecules("molecules.sdf", file, 0.1);
     stranger.trains(&Sandbox::new());
 }
 

@@ -172,7 +172,7 @@ fn rows_with_gaps_in_several_outputs_are_counted_once() {
     sandbox.fail(&init, 2, &["pairs of the table = 0", "24 of 24 rows", "at least 10"]);
 }
 
-/// Of several columns of classes one is learned, and `init` says so.
+/// A model learns one of several columns of classes, and `init` names the number of the others.
 #[test]
 fn further_columns_of_classes_are_named() {
     let sandbox = Sandbox::new();

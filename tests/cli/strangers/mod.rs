@@ -42,7 +42,20 @@ pub enum Bound {
     AtMost(f64),
 }
 
-impl Stranger<'_> {
+impl<'s> Stranger<'s> {
+    /// Descriptions of molecules and their SMILES, all rows of which are pairs, with the least MRR of a model.
+    pub fn of_molecules(file: &'s str, content: impl Into<Vec<u8>>, least_mrr: f64) -> Self {
+        Self {
+            file,
+            content: content.into(),
+            arguments: &[],
+            columns: ["description", "smiles"],
+            holds: "SMILES",
+            skipped: 0,
+            floor: ("mrr", Bound::AtLeast(least_mrr)),
+        }
+    }
+
     /// Makes a configuration by `init` and trains it, without a warning. Returns what `init` and `train` print as JSON.
     pub fn trains(&self, sandbox: &Sandbox) -> (Value, Value) {
         fs::write(sandbox.path(self.file), &self.content).unwrap();

@@ -22,15 +22,7 @@ fn a_messy_column_of_smiles_is_smiles() {
         writeln!(table, "{},\"{}\",{smiles}", 1000 + at / 2, pair.text).unwrap();
     }
     let sandbox = Sandbox::new();
-    let stranger = Stranger {
-        file: "messy.csv",
-        content: table.into_bytes(),
-        arguments: &[],
-        columns: ["description", "smiles"],
-        holds: "SMILES",
-        skipped: 2,
-        floor: ("mrr", Bound::AtLeast(MRR)),
-    };
+    let stranger = Stranger { skipped: 2, ..Stranger::of_molecules("messy.csv", table, MRR) };
     stranger.trains(&sandbox);
     let shown = sandbox.succeed(&["init", "messy.csv", "--force"]);
     let said = [
@@ -277,15 +269,7 @@ fn neutral_molecules_with_a_few_nitro_groups_train_without_what_they_all_lack() 
         writeln!(table, "{}\t{}\t{}", pair.id, pair.text, pair.smiles).unwrap();
     }
     let sandbox = Sandbox::new();
-    let stranger = Stranger {
-        file: "neutral.tsv",
-        content: table.into_bytes(),
-        arguments: &[],
-        columns: ["description", "smiles"],
-        holds: "SMILES",
-        skipped: 0,
-        floor: ("mrr", Bound::AtLeast(MRR)),
-    };
+    let stranger = Stranger::of_molecules("neutral.tsv", table, MRR);
     stranger.trains(&sandbox);
     let written = sandbox.read("neutral.toml");
     assert!(!written.contains("components") && written.contains("composition"), "{written}");
@@ -432,13 +416,8 @@ fn a_column_names_the_splits() {
     }
     let sandbox = Sandbox::new();
     let stranger = Stranger {
-        file: "divided.csv",
-        content: table.clone().into_bytes(),
         arguments: &["--split", "column=set"],
-        columns: ["description", "smiles"],
-        holds: "SMILES",
-        skipped: 0,
-        floor: ("mrr", Bound::AtLeast(MRR)),
+        ..Stranger::of_molecules("divided.csv", table.clone(), MRR)
     };
     let (survey, report) = stranger.trains(&sandbox);
     let sizes = ["training", "validation", "test"].map(|split| survey[split].as_u64());

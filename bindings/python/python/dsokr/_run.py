@@ -347,7 +347,7 @@ class _Runs:
                 bool(filter_known),
                 None if candidates is None else os.fspath(candidates),
                 None if least_candidates is None else int(least_candidates),
-                None if missing_gold is None else json.loads(missing_rule(missing_gold, "missing_gold")),
+                None if missing_gold is None else missing_rule(missing_gold, "missing_gold"),
                 bool(mces),
                 None if data is None else Path(data),
                 None if coordinates is None else as_matrix(coordinates, "coordinates"),

@@ -271,9 +271,7 @@ impl Runs {
         let split = split.map(str::parse).transpose().map_err(Failure::from)?;
         let candidates = candidates.map(|rule| rule.parse()).transpose();
         let candidates = candidates.map_err(Failure::from)?;
-        let missing_gold = missing_gold.map(str::parse).transpose();
-        let missing_gold =
-            missing_gold.map_err(|message: String| Failure::argument("missing_gold", message))?;
+        let missing_gold = missing_gold.map(|rule| table("missing_gold", rule)).transpose()?;
         let request = QueryRequest {
             file: queries,
             split,
