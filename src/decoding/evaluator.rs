@@ -21,6 +21,9 @@ use crate::metrics::scores::Scores;
 use crate::run_dir::Report;
 use crate::targets::{OutputSpace, Problem};
 
+/// Per-query candidate lists of splits.
+pub(crate) type SplitLists = Vec<(SplitName, PerQuery)>;
+
 /// Evaluates predictions for the splits of a problem, and knows their chance level and perfect h.
 pub struct Evaluator<'a> {
     /// The problem.
@@ -29,7 +32,7 @@ pub struct Evaluator<'a> {
     /// The processes that rank the candidates together; in a fit each evaluation is the work of one.
     processes: Processes,
     /// Per-query candidate lists of each split, where the configuration names a file of them.
-    lists: Vec<(SplitName, PerQuery)>,
+    lists: SplitLists,
 }
 
 impl<'a> Evaluator<'a> {
@@ -39,26 +42,28 @@ impl<'a> Evaluator<'a> {
         space: &'a OutputSpace,
         candidates: &'a Candidates,
     ) -> Result<Self, Error> {
-        let config: &Checked = &problem.config;
-        let outputs: &Outputs = &problem.dataset.outputs;
-        let fitted = config.output.compares_molecules().then_some(&outputs.features);
-        let held = (fitted.is_some() || config.evaluation.compares()).then_some(outputs);
-        let decoder = Decoder {
-            candidates,
-            reranker: None,
-            space: Some(space),
-            config,
-            labels: outputs.features.terms(),
-            scaling: problem.scaling.as_ref(),
-            constants: problem.constants.as_ref(),
-            fitted,
-            held,
-        };
-        if config.decoding.search == Search::Exact {
+        let decoder = decoder(problem, space, candidates);
+        if problem.config.decoding.search == Search::Exact {
             // what cannot be searched is reported before training
             decoder.exact()?;
         }
         Self::with_decoder(problem, decoder)
+    }
+
+    /// Creates the evaluator of candidates that [`new`](Self::new) has checked before, with the lists that it has made.
+    pub(crate) fn with_lists(
+        problem: &'a Problem,
+        space: &'a OutputSpace,
+        candidates: &'a Candidates,
+        lists: SplitLists,
+    ) -> Self {
+        let decoder = decoder(problem, space, candidates);
+        Self { problem, decoder, processes: Processes::default(), lists }
+    }
+
+    /// The per-query candidate lists, for [`with_lists`](Self::with_lists).
+    pub(crate) fn into_lists(self) -> SplitLists {
+        self.lists
     }
 
     fn with_decoder(problem: &'a Problem, decoder: Decoder<'a>) -> Result<Self, Error> {
@@ -262,5 +267,28 @@ impl<'a> Evaluator<'a> {
     /// The pairs of the report.
     pub(crate) fn reported(&self) -> &Split {
         self.split(self.config().evaluation.split)
+    }
+}
+
+/// The decoder of a training run, of candidates in a space.
+fn decoder<'a>(
+    problem: &'a Problem,
+    space: &'a OutputSpace,
+    candidates: &'a Candidates,
+) -> Decoder<'a> {
+    let config: &Checked = &problem.config;
+    let outputs: &Outputs = &problem.dataset.outputs;
+    let fitted = config.output.compares_molecules().then_some(&outputs.features);
+    let held = (fitted.is_some() || config.evaluation.compares()).then_some(outputs);
+    Decoder {
+        candidates,
+        reranker: None,
+        space: Some(space),
+        config,
+        labels: outputs.features.terms(),
+        scaling: problem.scaling.as_ref(),
+        constants: problem.constants.as_ref(),
+        fitted,
+        held,
     }
 }

@@ -48,6 +48,7 @@ impl DrawnSketch {
         let config = &problem.config;
         let space = OutputSpace::Basis(self.basis);
         let candidates = space.candidates(&problem.dataset.outputs, &problem.ranks)?;
+        let candidates = candidates.joined(&problem.ranks)?;
         let evaluator = Evaluator::new(problem, &space, &candidates)?.shared_by(processes);
         let needs = config.evaluation.metric.needs();
         let compares = [Needs::Graphs, Needs::GraphsOrRankings].contains(&needs);

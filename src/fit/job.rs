@@ -16,7 +16,7 @@ use crate::config::Checked;
 use crate::encoders::spectrum_inputs::Polarities;
 use crate::error::{Error, ensure};
 use crate::run_dir::{
-    CANDIDATES, FEATURES, POLARITIES, PreparationFile, Report, RunDir, place_of, save_candidates,
+    CANDIDATES, FEATURES, POLARITIES, PreparationFile, Report, RunDir, named, place_of,
     save_constants, save_data_folder, write_text,
 };
 use crate::targets::memory::{Budget, Need};
@@ -136,7 +136,8 @@ impl Job {
         corrections: &Corrections,
         files: Vec<PreparationFile>,
     ) -> Result<Begun, Error> {
-        let data = targets.fingerprint(&problem.dataset, candidates, corrections.lexicon())?;
+        let lexicon = corrections.lexicon();
+        let data = targets.fingerprint(&problem.dataset, candidates, lexicon, &self.ranks)?;
         self.ranks.check_same("fingerprint of the data and the targets", &data)?;
         let run = self.run.clone().of_data(&data).in_space(&targets.space.fingerprint());
         let run = run.prepared(&files)?;
@@ -146,18 +147,28 @@ impl Job {
                 info!(path = %run.path().display(), "the run is complete");
                 return Ok(Begun::Complete);
             }
-        } else if self.ranks.is_first() {
-            let run = run.create(&problem.config, &files, |here| {
-                save_problem(here, problem, targets)?;
-                save_candidates(&here.join(CANDIDATES), candidates, run.space(), &data)
-            })?;
-            return Ok(Begun::Unfinished(run.writing(&problem.config)));
-        }
-        // the other processes only read it
-        if !self.ranks.is_first() {
+            let run = if self.ranks.is_first() { run.writing(&problem.config) } else { run };
             return Ok(Begun::Unfinished(run));
         }
-        Ok(Begun::Unfinished(run.writing(&problem.config)))
+        let created = candidates.written(&self.ranks, |writer| {
+            run.create(&problem.config, &files, |here| {
+                save_problem(here, problem, targets)?;
+                let fingerprints = named([("basis", run.space()), ("data", &data)]);
+                Ok(writer.save(&here.join(CANDIDATES), &fingerprints)?)
+            })
+        })?;
+        // the other processes only read it
+        let run = created.map_or(run, |created| created.writing(&problem.config));
+        Ok(Begun::Unfinished(run))
+    }
+
+    /// The candidates with the coordinates that lie in the run directory, so that no process holds those of its part. All
+    /// processes call this.
+    ///
+    /// # Errors
+    /// A file that cannot be read.
+    pub fn stored(&self, run: &RunDir, candidates: Candidates) -> Result<Candidates, Error> {
+        self.ranks.agree(run.stored(candidates))
     }
 
     /// Writes what is changed into a resumed run; its report, if it is complete.

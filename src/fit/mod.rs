@@ -143,12 +143,13 @@ fn fit_one(
 
     // 3. targets: where outputs lie, and every candidate with them
     let targets = job.stage("targets", || learner.targets(&problem))?;
-    let candidates = job.stage("candidates", || {
+    let placed = job.stage("candidates", || {
         targets.space.candidates(&problem.dataset.outputs, &problem.ranks)
     })?;
-    let evaluator = Evaluator::new(&problem, &targets.space, &candidates)?;
-    let corrections = job.stage("texts", || corrections.with_texts(&candidates))?;
+    let evaluator = Evaluator::new(&problem, &targets.space, &placed)?;
+    let corrections = job.stage("texts", || corrections.with_texts(&placed))?;
     report::log_targets(&targets, &evaluator, started);
+    let lists = evaluator.into_lists();
     let example = report::example(&problem);
 
     // 4. model: where the fit starts from
@@ -159,10 +160,12 @@ fn fit_one(
     learner.start(learned_targets)?;
 
     // 5. the run directory: new, or that of the same data, or complete already
-    let begun = job.begin(&problem, &targets, &candidates, &corrections, learner.files()?)?;
+    let begun = job.begin(&problem, &targets, &placed, &corrections, learner.files()?)?;
     let Begun::Unfinished(mut run) = begun else {
         return Trained::open(job.run(), &problem.device, Vec::new());
     };
+    let candidates = job.stored(&run, placed)?;
+    let evaluator = Evaluator::with_lists(&problem, &targets.space, &candidates, lists);
 
     // 6. fit
     let started = Instant::now();

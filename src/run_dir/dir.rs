@@ -219,6 +219,11 @@ impl RunDir {
         Err(Error::DataChanged { path: self.path.clone() })
     }
 
+    /// Candidates with the coordinates of the run's file, which is theirs or has candidates that were added behind them.
+    pub(crate) fn stored(&self, placed: Candidates) -> Result<Candidates, Error> {
+        Ok(placed.stored_in(&Arc::new(candidates::open(&self.path)?))?)
+    }
+
     /// The candidates, if some were added to those of the training.
     pub(crate) fn candidates_with_added(&self) -> Result<Option<Candidates>, Error> {
         let all = Candidates::read(&Arc::new(candidates::open(&self.path)?))?;

@@ -320,6 +320,7 @@ fn fit(
 ) -> Result<Scores, Error> {
     let targets = learner.targets(problem)?;
     let candidates = targets.space.candidates(&problem.dataset.outputs, &problem.ranks)?;
+    let candidates = candidates.joined(&problem.ranks)?;
     let evaluator = Evaluator::new(problem, &targets.space, &candidates)?.shared_by(processes);
     let part = further.targets(&targets, problem.len())?;
     let mut fitted = learner.fit(part.as_ref().unwrap_or(&targets), &evaluator, None, &mut ())?;

@@ -104,8 +104,14 @@ pub(crate) fn coordinates(config: &Checked, dataset: &Dataset) -> usize {
     }
 }
 
-/// The memory of targets and candidates; of the training pairs this process holds the targets of a share.
-pub(crate) fn of_outputs(config: &Checked, dataset: &Dataset, share: f64) -> Vec<Need> {
+/// The memory of targets and candidates; of the training pairs this process holds the targets of a share, and of the
+/// candidates that so many processes place the coordinates of a part.
+pub(crate) fn of_outputs(
+    config: &Checked,
+    dataset: &Dataset,
+    share: f64,
+    processes: usize,
+) -> Vec<Need> {
     let rows = dataset.outputs.rows.as_ref();
     let p = coordinates(config, dataset) as f64;
     let pairs = held_targets(config, dataset) as f64;
@@ -121,9 +127,11 @@ pub(crate) fn of_outputs(config: &Checked, dataset: &Dataset, share: f64) -> Vec
         1.0
     };
     let scored = (evaluations + 1.0) * dataset.validation.ids.len() as f64 * distinct_candidates;
+    // every process ranks all of them where targets are learned
+    let parts = if config.encoder.abilities().learns_targets { 1.0 } else { processes as f64 };
     let candidates = Need {
         multiplications: scored * p,
-        ..Need::memory(size, "candidates", 12.0 * distinct_candidates * p)
+        ..Need::memory(size, "candidates", 12.0 * distinct_candidates * p / parts)
     };
     if config.sketch.full && config.encoder.abilities().weighs_outputs {
         // IOKR has no basis, and its targets are the places of the outputs

@@ -15,7 +15,7 @@ use dsokr_basis::{
 use dsokr_core::store::Tensor;
 use dsokr_core::{Processes, RowWeights};
 use dsokr_data::{Dataset, Inputs};
-use dsokr_decode::Candidates;
+use dsokr_decode::{CandidateBlocks, Candidates};
 use dsokr_machines::{OutputSpace as MachineSpace, Targets};
 use output_space::numbers;
 
@@ -128,12 +128,14 @@ impl OutputTargets {
     }
 
     /// The fingerprint of the training and validation data, with the lexicon of a reranker: a run is resumed only with those that
-    /// it was started with. A test split is measured as it is found.
+    /// it was started with. A test split is measured as it is found. Of candidates that are divided among `ranks` each
+    /// reads those that it holds.
     pub(crate) fn fingerprint(
         &self,
         dataset: &Dataset,
         candidates: &Candidates,
         lexicon: Option<&str>,
+        ranks: &Processes,
     ) -> Result<String, Error> {
         // where there are none, the candidates identify the data
         let targets = match &self.values {
@@ -150,13 +152,14 @@ impl OutputTargets {
             Inputs::Texts(_) | Inputs::Vectors(_) => Vec::new(),
         });
         let ids = candidates.ids().collect::<Vec<_>>().join("\0");
-        let coordinates = candidates.coordinates()?;
+        let numbers = candidates.distinct() * candidates.dim();
+        let coordinates = candidates.coordinates_sum(ranks)?;
         let mut tensors = vec![
             Tensor::u8("train texts", &[texts[0].len()], texts[0].as_bytes()),
             Tensor::u8("validation texts", &[texts[1].len()], texts[1].as_bytes()),
             Tensor::u8("ids", &[ids.len()], ids.as_bytes()),
             Tensor::f32("targets", &[targets.len()], targets),
-            Tensor::f32("candidates", &[coordinates.len()], &coordinates),
+            Tensor::summed::<f32>("candidates", &[numbers], coordinates),
         ];
         for ((split, values), name) in splits.iter().zip(&kernels).zip(["train", "validation"]) {
             if let Inputs::Vectors(rows) = &split.inputs {

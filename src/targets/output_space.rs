@@ -53,7 +53,8 @@ impl OutputSpace {
         }
     }
 
-    /// The candidates among outputs, each distinct one placed once.
+    /// The candidates among outputs, each distinct one placed once. Several `ranks` share the work, and each holds the
+    /// coordinates of its part ([`Candidates::held`]).
     ///
     /// # Errors
     /// Rows that the space does not take; outputs without a candidate.
@@ -61,27 +62,26 @@ impl OutputSpace {
         candidates_at(outputs, |rows| self.place(rows, ranks))
     }
 
-    /// The rows of outputs as candidates' points, with their constants; `ranks` share the work.
+    /// The rows of outputs as candidates' points, with their constants. Several `ranks` share the work, and each holds the
+    /// coordinates of its part.
     pub(crate) fn place(
         &self,
         rows: &dyn RowSource,
         ranks: &Processes,
     ) -> Result<CandidateParts, Error> {
-        let (dim, coordinates, constants) = match self {
-            Self::Basis(basis) => {
-                return Ok(CandidateParts::in_basis(basis, rows, ranks)?);
-            }
+        match self {
+            Self::Basis(basis) => Ok(CandidateParts::in_basis(basis, rows, ranks)?),
             Self::Machine(space) => {
-                let Points { dimension, coordinates, constants } =
-                    space.points_shared(ranks, rows)?;
-                (dimension, coordinates, constants)
+                let (held, points) = space.points_part(ranks, rows)?;
+                let Points { dimension, coordinates, constants } = points;
+                Ok(CandidateParts::of_part(held, dimension, coordinates, constants, ranks)?)
             }
             Self::Quantiles(levels) => {
                 let (coordinates, constants) = median_candidates(levels, &numbers(rows)?);
-                (levels.len(), coordinates, constants)
+                let dim = levels.len();
+                Ok(CandidateParts { dim, coordinates, constants, ..CandidateParts::default() })
             }
-        };
-        Ok(CandidateParts { dim, coordinates, constants, ..CandidateParts::default() })
+        }
     }
 
     /// The fingerprint of the coordinates, which files name.

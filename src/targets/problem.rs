@@ -224,7 +224,7 @@ impl Problem {
 
     /// The memory that targets and candidates take, where this process holds the targets of a share of the pairs.
     pub(crate) fn needs(&self, share: f64) -> Vec<Need> {
-        memory::of_outputs(&self.config, &self.dataset, share)
+        memory::of_outputs(&self.config, &self.dataset, share, self.ranks.size())
     }
 
     /// The number of different targets that a fit holds.

@@ -116,6 +116,31 @@ fn several_ranks_leave_the_run_of_one() {
 }
 
 #[test]
+fn several_ranks_write_the_candidates_of_one() {
+    let folder = Folder::new();
+    // five blocks of candidates
+    let text = CONFIG.replacen("validation = 20\ntest = 20", "validation = 600\ntest = 500", 1);
+    let config = checked(&folder, &text.replacen("epochs = 10", "epochs = 1", 1));
+    let place = |size: usize| folder.path(&size.to_string());
+    let written = |size: usize| {
+        for trained in train(size, &config, &place(size), false) {
+            trained.expect("a training");
+        }
+        std::fs::read(place(size).join("candidates.safetensors")).expect("candidates")
+    };
+    let one = written(1);
+    let distinct = Member::open(place(1)).expect("a run").candidates.distinct();
+    assert!(distinct > 4 * 256, "{distinct}");
+    for size in [2, 4, 9] {
+        assert!(written(size) == one, "{size} ranks");
+        // the data are those of the run for every number of ranks
+        for trained in train(size + 1, &config, &place(size), true) {
+            trained.expect("the run");
+        }
+    }
+}
+
+#[test]
 fn several_ranks_train_on_parts_of_batches_and_with_all_outputs() {
     let parts = "optimizer = \"sgd\"\nmicro_batch = 2";
     for changes in [parts, "loss = { name = \"softmax\", temperature = 0.2 }"] {

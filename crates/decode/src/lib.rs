@@ -60,7 +60,7 @@ mod scoring;
 mod shards;
 
 pub use blocks::{CandidateBlocks, ScoreBlock};
-pub use candidates::{CandidateParts, Candidates, Columns, StorageType};
+pub use candidates::{CandidateParts, CandidateWriter, Candidates, Columns, StorageType};
 pub use codes::CodedBlock;
 pub use ensemble::{
     Alignment, Combination, Ensemble, FittedWeights, LikelyWeights, Member, OutOfPoolScores,

@@ -47,6 +47,7 @@ impl PreparedMachine<'_> {
             return Err(whole.unexpected());
         };
         let candidates = whole.space.candidates(&problem.dataset.outputs, &problem.ranks)?;
+        let candidates = candidates.joined(&problem.ranks)?;
         let evaluator = Evaluator::new(problem, &whole.space, &candidates)?;
         let evaluator = evaluator.shared_by(&problem.ranks);
         let inputs = self.rows.training();

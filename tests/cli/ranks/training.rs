@@ -52,6 +52,8 @@ fn ranks_train_the_model_of_one_process() {
         for ranks in [1, 2, 5] {
             let run = name(&ranks.to_string());
             let printed = json(&train(ranks, &run));
+            // each rank has placed a part of the candidates, and rank 0 writes those of all
+            assert!(candidates(&sandbox, &run) == candidates(&sandbox, &name("alone")), "{run}");
             let own = parameters(&sandbox, &format!("{run}/{LAST}"));
             let apart = apart(&one, &own);
             assert!(apart < 1e-5, "{run}: {apart}");
@@ -68,6 +70,11 @@ fn ranks_train_the_model_of_one_process() {
             }
         }
     }
+}
+
+/// The file of the candidates of a run.
+fn candidates(sandbox: &Sandbox, run: &str) -> Vec<u8> {
+    fs::read(sandbox.path(run).join("candidates.safetensors")).unwrap()
 }
 
 /// Waits until a training that is started now has left a checkpoint.
@@ -185,6 +192,7 @@ fn ranks_fit_the_kernel_machine_of_one_process() {
         let printed = json(&succeed(&sandbox, ranks, &[&train[..], &[&run]].concat()));
         assert_eq!(printed["mrr"], alone["mrr"]);
         assert_eq!(weights(&run) == weights("alone"), ranks == 1);
+        assert!(candidates(&sandbox, &run) == candidates(&sandbox, "alone"), "{run}");
         // the same number of ranks, the same bits
         succeed(&sandbox, ranks, &[&train[..], &[&format!("again-{run}")]].concat());
         assert!(weights(&format!("again-{run}")) == weights(&run));

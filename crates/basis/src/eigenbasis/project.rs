@@ -1,5 +1,6 @@
 use std::ops::Range;
 
+use dsokr_core::processes::Held;
 use dsokr_core::{Cancellation, Error, Processes, RowWeights};
 use faer::linalg::matmul::matmul;
 use faer::{Accum, Mat, MatMut, MatRef, Par};
@@ -128,14 +129,28 @@ impl Basis {
         processes: &Processes,
         rows: &dyn RowSource,
     ) -> Result<Projection, Error> {
-        let rank_projection =
-            self.project_range(rows, processes.part_in_blocks(rows.len(), ROWS))?;
+        let (_, part) = self.project_part(processes, rows)?;
         Ok(Projection {
-            dimension: rank_projection.dimension,
-            coordinates: processes.join(rank_projection.coordinates)?,
-            squared_norms: processes.join(rank_projection.squared_norms)?,
-            residuals: processes.join(rank_projection.residuals)?,
+            dimension: part.dimension,
+            coordinates: processes.join(part.coordinates)?,
+            squared_norms: processes.join(part.squared_norms)?,
+            residuals: processes.join(part.residuals)?,
         })
+    }
+
+    /// Projects this process's part of the outputs, and says which they are: consecutive rows, behind those of the ranks
+    /// before it. The coordinates are those of [`project`](Self::project), bit for bit.
+    ///
+    /// # Errors
+    /// The errors of [`project`](Self::project), for rows of the part.
+    pub fn project_part(
+        &self,
+        processes: &Processes,
+        rows: &dyn RowSource,
+    ) -> Result<(Held, Projection), Error> {
+        let part = processes.part_in_blocks(rows.len(), ROWS);
+        let held = Held::new(rows.len(), std::iter::once(part.clone()));
+        Ok((held, self.project_range(rows, part)?))
     }
 
     /// Returns the share of each output that the basis does not know: `‖ψ(y) − P ψ(y)‖² / ‖ψ(y)‖²` from 0 to 1, with

@@ -164,7 +164,15 @@ fn several_ranks_project_as_one() {
         });
         let shared =
             same_on_threads(3, |processes| basis.project_shared(processes, &rows).unwrap());
-        assert!(shared == basis.project(&rows).unwrap());
+        let whole = basis.project(&rows).unwrap();
+        assert!(shared == whole);
+        // three blocks of rows
+        for part in threads(3, |processes| basis.project_part(processes, &rows)) {
+            let (held, part) = part.unwrap();
+            let held_rows: Vec<usize> = held.each().collect();
+            assert!(held_rows.len() <= 256 && held.rows() == 700, "{held:?}");
+            assert!(part == whole.select(&held_rows), "{held:?}");
+        }
     }
 }
 

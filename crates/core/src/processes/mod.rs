@@ -16,9 +16,11 @@ use serde::de::DeserializeOwned;
 use crate::error::Error;
 
 mod held;
+mod rows;
 mod threads;
 
 pub use held::Held;
+pub use rows::AllRows;
 pub use threads::{Background, same_on_threads, threads};
 
 /// The most numbers that are added up at once: the size of a sum's buffer.

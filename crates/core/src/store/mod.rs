@@ -10,6 +10,7 @@
 //! opened, and a [`CheckedArray`] verifies each block when it is first read.
 
 mod atomic;
+mod byte_sum;
 mod mapping;
 mod read;
 mod temporary;
@@ -30,6 +31,7 @@ pub use atomic::{
     Prepared, create_folder, new_folder, prepare, remove_abandoned, remove_partial, replace_folder,
     sync_file, sync_folder, write_atomically,
 };
+pub use byte_sum::ByteSum;
 pub use mapping::{Array, CheckedArray, Entry, Mapping, elements};
 pub use read::{Checked, Stored};
 pub use temporary::{ScratchFolder, end_writing};
@@ -89,6 +91,11 @@ impl Sum {
 
     fn bytes(&mut self, bytes: &[u8]) {
         self.0.update(bytes);
+    }
+
+    /// Adds bytes whose checksum is known.
+    fn summed(&mut self, sum: ByteSum) {
+        self.0.combine(&sum.hasher());
     }
 
     fn finish(self) -> String {

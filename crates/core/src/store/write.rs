@@ -9,7 +9,7 @@ use half::vec::HalfFloatVecExt;
 use safetensors::Dtype;
 use serde_json::{Map, Value, json};
 
-use super::{BLOCK, BLOCKS, CHECKSUM, Element, KIND, SMALL_BLOCK, Sum, VERSION};
+use super::{BLOCK, BLOCKS, ByteSum, CHECKSUM, Element, KIND, SMALL_BLOCK, Sum, VERSION};
 use crate::error::Error;
 
 /// A named tensor to be written: little-endian elements, row-major.
@@ -26,6 +26,8 @@ pub struct Tensor<'a> {
     pub data: Cow<'a, [u8]>,
     /// The size of the blocks that have checksums, for bytes that are to be filled.
     pub blocks: Option<usize>,
+    /// The checksum of bytes that are [not here](Self::summed).
+    pub sum: Option<ByteSum>,
 }
 
 macro_rules! constructors {
@@ -45,7 +47,7 @@ impl<'a> Tensor<'a> {
         let name = name.to_owned();
         let shape = shape.to_vec();
         let data = Cow::Borrowed(bytemuck::cast_slice(values));
-        Self { name, dtype: T::DTYPE, shape, data, blocks: None }
+        Self { name, dtype: T::DTYPE, shape, data, blocks: None, sum: None }
     }
 
     /// Creates a tensor of any type of elements, copied.
@@ -65,15 +67,23 @@ impl<'a> Tensor<'a> {
         Self { blocks: Some(BLOCK), ..Self::from_slice::<T>(name, shape, &[]) }
     }
 
+    /// Creates a tensor whose bytes are not here, such as those of which several processes have parts. Contents with it
+    /// have a [checksum](Contents::checksum), and are not written.
+    pub fn summed<T: Element>(name: &str, shape: &[usize], sum: ByteSum) -> Self {
+        Self { sum: Some(sum), ..Self::from_slice::<T>(name, shape, &[]) }
+    }
+
     /// Returns the same with a checksum for each 64 KiB, where little is read, here and there.
     pub fn in_small_blocks(self) -> Self {
         Self { blocks: self.blocks.map(|_| SMALL_BLOCK), ..self }
     }
 
     fn len(&self) -> usize {
-        match self.blocks {
-            None => self.data.len(),
-            Some(_) => self.shape.iter().product::<usize>() * self.dtype.bitsize() / 8,
+        match (self.blocks, self.sum) {
+            (None, None) => self.data.len(),
+            (Some(_), _) | (None, Some(_)) => {
+                self.shape.iter().product::<usize>() * self.dtype.bitsize() / 8
+            }
         }
     }
 
@@ -154,8 +164,10 @@ impl<'a> Contents<'a> {
         sorted.sort_by(|a, b| a.name.cmp(&b.name));
         for tensor in sorted {
             sum.tensor(&tensor.name, tensor.dtype, &tensor.shape, tensor.len());
-            if tensor.blocks.is_none() {
-                sum.bytes(&tensor.data);
+            match (tensor.blocks, tensor.sum) {
+                (Some(_), _) => {}
+                (None, Some(bytes)) => sum.summed(bytes),
+                (None, None) => sum.bytes(&tensor.data),
             }
         }
         sum.finish()
@@ -164,7 +176,7 @@ impl<'a> Contents<'a> {
     /// Writes the file, atomically (see [`write_atomically`](super::write_atomically)).
     ///
     /// # Errors
-    /// [`Error::File`] for a repeated tensor name, a tensor whose bytes do not fill its shape,
+    /// [`Error::File`] for a repeated tensor name, a tensor whose bytes do not fill its shape or are not here,
     /// or a metadata key that starts with `dsokr.`; [`Error::Io`] from the file system.
     pub fn write(&self, path: &Path) -> Result<(), Error> {
         self.write_filled(path, |_| Ok(()))
@@ -259,7 +271,8 @@ impl<'a> Contents<'a> {
             }
             let elements = tensor.shape.iter().try_fold(1usize, |size, &n| size.checked_mul(n));
             let bits = elements.and_then(|n| n.checked_mul(tensor.dtype.bitsize()));
-            if bits.is_none() || bits != tensor.len().checked_mul(8) {
+            let is_here = tensor.sum.is_none();
+            if !is_here || bits.is_none() || bits != tensor.len().checked_mul(8) {
                 return Err(refused(path, &tensor.name, UNFILLED));
             }
         }

@@ -1,7 +1,11 @@
 //! Exchanges between ranks, with threads of this process as ranks.
 
+use std::collections::BTreeMap;
+use std::ops::Range;
+
 use dsokr_core::Error;
 use dsokr_core::processes::{Held, Processes, threads};
+use dsokr_core::store::{ByteSum, Contents, Tensor};
 
 /// The most numbers that are added up at once.
 const BUCKET: usize = 1 << 20;
@@ -97,7 +101,7 @@ fn rows_that_are_held_are_found_and_passed_in_their_order() {
     let groups = [0..5, 5..6, 6..20];
     for size in [1, 2, 3, 30] {
         let value = |row: usize| 1e-9 + row as f64 * 0.1 + f64::from(u8::from(row == 7)) * 1e9;
-        let add = |sum: &mut [f64], rows: std::ops::Range<usize>| {
+        let add = |sum: &mut [f64], rows: Range<usize>| {
             rows.for_each(|row| sum[0] += value(row));
         };
         let mut expected = [0.25];
@@ -150,4 +154,80 @@ fn numbers_of_all_ranks_are_joined_in_the_order_of_ranks() {
             assert!(joined.unwrap() == expected, "{size}");
         }
     }
+}
+
+#[test]
+fn rank_0_reads_the_rows_of_all_ranks() {
+    let n = 20;
+    for size in [1, 2, 3, 30] {
+        let read = threads(size, |processes| {
+            let part = processes.part(n);
+            let held = |rows: Range<usize>| -> Vec<f32> {
+                let rows = rows.start.max(part.start)..rows.end.min(part.end);
+                rows.map(|row| row as f32).collect()
+            };
+            let all = processes.with_rows(held, |all| {
+                let read = (0..n).step_by(7).map(|start| all(start..n.min(start + 7)));
+                Ok::<_, Error>(read.collect::<Result<Vec<_>, _>>()?.concat())
+            });
+            // in step they meet in the same exchange
+            (all.unwrap(), processes.check_same("next step", "the same").is_ok())
+        });
+        for (rank, (all, in_step)) in read.into_iter().enumerate() {
+            let expected = (rank == 0).then(|| (0..n).map(|row| row as f32).collect::<Vec<_>>());
+            assert_eq!((all, in_step), (expected, true), "{size} ranks, {rank}");
+        }
+    }
+}
+
+#[test]
+fn an_error_of_rank_0_ends_the_reading_of_rows_on_all_ranks() {
+    let errors = threads(3, |processes| {
+        let read = processes.with_rows(
+            |_| vec![1.0f32],
+            |all| match all(0..1) {
+                Ok(rows) => Err::<(), _>(Error::Numeric(format!("{} rows", rows.len()))),
+                Err(error) => Err(error),
+            },
+        );
+        let in_step = processes.check_same("next step", "the same").is_ok();
+        (read.unwrap_err().to_string(), in_step)
+    });
+    let expected = ["3 rows", "rank 0: 3 rows", "rank 0: 3 rows"];
+    assert_eq!(errors, expected.map(|error| (error.to_owned(), true)));
+}
+
+#[test]
+fn the_checksum_of_parts_is_that_of_the_whole() {
+    let values: Vec<f32> = (0..1000).map(|at| at as f32 * 0.1).collect();
+    let none = BTreeMap::new();
+    let checksum = |values: Tensor| {
+        let tensors = [Tensor::u8("a", &[2], b"ab"), values, Tensor::u32("z", &[3], &[1, 2, 3])];
+        Contents::new("any", 1, &none, &tensors).checksum()
+    };
+    let whole = checksum(Tensor::f32("values", &[100, 10], &values));
+    for size in [1, 2, 3, 7] {
+        let sums = threads(size, |processes| {
+            // the first rank has no part
+            let part = match processes.rank() {
+                0 if size > 1 => 0..0,
+                rank => {
+                    let first = usize::from(size > 1);
+                    let n = values.len();
+                    n * (rank - first) / (size - first)..n * (rank + 1 - first) / (size - first)
+                }
+            };
+            let bytes: Vec<u8> =
+                values[part].iter().flat_map(|value| value.to_le_bytes()).collect();
+            ByteSum::of(&bytes).joined(processes).unwrap()
+        });
+        for sum in sums {
+            assert_eq!(checksum(Tensor::summed::<f32>("values", &[100, 10], sum)), whole, "{size}");
+        }
+    }
+    // there is nothing to write
+    let folder = tempfile::tempdir().unwrap();
+    let tensors = [Tensor::summed::<f32>("values", &[1], ByteSum::of(&[0; 4]))];
+    let error = Contents::new("any", 1, &none, &tensors).write(&folder.path().join("file"));
+    assert!(error.unwrap_err().to_string().contains("its bytes do not fill its shape"));
 }

@@ -3,9 +3,10 @@ use std::ops::Range;
 use std::str::FromStr;
 use std::sync::Arc;
 
-use bytemuck::Pod;
-use dsokr_core::Error;
-use dsokr_core::store::{CheckedArray, Stored};
+use bytemuck::{Pod, cast_slice};
+use dsokr_core::processes::Held;
+use dsokr_core::store::{ByteSum, CheckedArray, Stored};
+use dsokr_core::{Error, Processes};
 use half::f16;
 use half::slice::HalfFloatSliceExt;
 
@@ -49,6 +50,8 @@ pub(super) struct Coordinates {
     end: usize,
     /// The others, in memory.
     more: Vec<f32>,
+    /// The rows of these, where rows are divided among processes: then no coordinates are in a file.
+    held: Option<Held>,
 }
 
 #[derive(Clone, Debug)]
@@ -60,7 +63,7 @@ enum Mapped {
 
 impl From<Vec<f32>> for Coordinates {
     fn from(more: Vec<f32>) -> Self {
-        Self { file: None, end: 0, more }
+        Self { file: None, end: 0, more, held: None }
     }
 }
 
@@ -81,7 +84,17 @@ impl Coordinates {
         };
         let file = Some(file);
         let end = shape.iter().product();
-        Ok((shape, Self { file, end, more: Vec::new() }))
+        Ok((shape, Self { file, end, more: Vec::new(), held: None }))
+    }
+
+    /// Creates coordinates of rows that are divided among processes, from those of the rows that this process holds.
+    pub fn divided(held: Held, coordinates: Vec<f32>) -> Self {
+        Self { file: None, end: 0, more: coordinates, held: Some(held) }
+    }
+
+    /// Returns which rows this process holds, where they are divided among processes.
+    pub fn held(&self) -> Option<&Held> {
+        self.held.as_ref()
     }
 
     /// Returns whether some of them are in a mapped file.
@@ -89,12 +102,14 @@ impl Coordinates {
         self.file.is_some()
     }
 
-    pub fn len(&self) -> usize {
-        self.end + self.more.len()
-    }
-
-    /// Returns a range of rows of width `dim`. The range must exist.
+    /// Returns a range of rows of width `dim`. The range must exist, and this process must hold it.
     pub fn get(&self, range: Range<usize>, dim: usize) -> Result<Cow<'_, [f32]>, Error> {
+        if let Some(held) = &self.held {
+            let rows = range.start / dim..range.end / dim;
+            held.check("coordinates of candidates", &rows)?;
+            let places = held.place(&rows).unwrap_or_default();
+            return Ok(self.more[places.start * dim..places.end * dim].into());
+        }
         let end = self.end;
         let first = range.start..range.end.min(end);
         let rest = range.end.saturating_sub(end);
@@ -106,6 +121,42 @@ impl Coordinates {
             Some(_) | None => return Ok(self.more[range.start - end..rest].into()),
         };
         Ok(if rest == 0 { first } else { [&first, &self.more[..rest]].concat().into() })
+    }
+
+    /// Returns the coordinates of those of some rows of width `dim` that this process holds, where rows are divided.
+    pub fn part(&self, rows: Range<usize>, dim: usize) -> Vec<f32> {
+        let mut part = Vec::new();
+        let Some(held) = &self.held else { return part };
+        for range in held.ranges() {
+            let within = rows.start.max(range.start)..rows.end.min(range.end);
+            let places = held.place(&within).unwrap_or_default();
+            part.extend_from_slice(&self.more[places.start * dim..places.end * dim]);
+        }
+        part
+    }
+
+    /// Returns the coordinates of all rows, on each of the processes that they are divided among.
+    pub fn joined(self, processes: &Processes) -> Result<Self, Error> {
+        if self.held.is_none() {
+            return Ok(self);
+        }
+        Ok(processes.join(self.more)?.into())
+    }
+
+    /// Returns the checksum of the coordinates of all of `rows` rows, of which each process reads those that it holds.
+    pub fn sum(&self, rows: usize, dim: usize, processes: &Processes) -> Result<ByteSum, Error> {
+        if self.held.is_some() {
+            return ByteSum::of(cast_slice(&self.more)).joined(processes);
+        }
+        let all = self.get(0..rows * dim, dim)?;
+        Ok(ByteSum::of(cast_slice(&all[..])))
+    }
+
+    /// Returns the first `count` coordinates.
+    pub fn first(self, count: usize) -> Self {
+        let mut more = self.more;
+        more.truncate(count.saturating_sub(self.end));
+        Self { file: self.file, end: self.end.min(count), more, held: self.held }
     }
 
     /// Returns these coordinates, and more behind them.

@@ -6,10 +6,12 @@ use std::path::Path;
 use std::sync::Arc;
 
 use dsokr_core::Error;
-use dsokr_core::store::{Array, Contents, Stored, Tensor};
+use dsokr_core::processes::AllRows;
+use dsokr_core::store::{Array, Contents, Filling, Stored, Tensor};
 
 use super::columns::Columns;
 use super::coordinates::{Coordinates, check_finite};
+use super::divided::ReadRows;
 use super::filled::{FilledRows, interleaved};
 use super::tensors::{array, optional, pairs};
 use super::texts::sorted;
@@ -80,8 +82,18 @@ impl Candidates {
     /// [`Error::Io`] if the file cannot be written; [`Error::OutOfRange`] when more than 2²⁴
     /// candidates share a row, because the file holds multiplicities as `f32`.
     pub fn save(&self, path: &Path, metadata: &BTreeMap<String, String>) -> Result<(), Error> {
-        let bytes = 4 * self.coordinates.len();
-        self.save_in(path, metadata, bytes >= LARGE, bytes >= HUGE)
+        self.save_by_size(path, metadata, None)
+    }
+
+    /// Saves candidates like [`save`](Self::save); `all` reads coordinates that are divided among processes.
+    pub(super) fn save_by_size(
+        &self,
+        path: &Path,
+        metadata: &BTreeMap<String, String>,
+        all: Option<AllRows<f32>>,
+    ) -> Result<(), Error> {
+        let bytes = 4 * self.distinct() * self.dim;
+        self.save_in(path, metadata, bytes >= LARGE, bytes >= HUGE, all)
     }
 
     /// Saves candidates like [`save`](Self::save), with coordinates in blocks and codes, whatever their size.
@@ -93,15 +105,18 @@ impl Candidates {
         path: &Path,
         metadata: &BTreeMap<String, String>,
     ) -> Result<(), Error> {
-        self.save_in(path, metadata, true, true)
+        self.save_in(path, metadata, true, true, None)
     }
 
-    fn save_in(
+    /// Saves candidates with coordinates in blocks where `mapped`, and then with codes where `coded`; `all` reads
+    /// coordinates that are divided among processes.
+    pub(super) fn save_in(
         &self,
         path: &Path,
         metadata: &BTreeMap<String, String>,
         mapped: bool,
         coded: bool,
+        all: Option<AllRows<f32>>,
     ) -> Result<(), Error> {
         let rows = self.distinct();
         let counts = self.classes.counts(0..rows);
@@ -117,7 +132,11 @@ impl Candidates {
             coded: coded && self.dim <= LARGEST,
             weights: false,
         };
-        let points = if mapped { None } else { Some(self.coordinates()?) };
+        let points = match (mapped, all) {
+            (true, _) => None,
+            (false, None) => Some(self.coordinates()?),
+            (false, Some(all)) => Some(Cow::Owned(all(0..rows)?)),
+        };
         match &points {
             Some(points) => tensors.push(Tensor::f32("coordinates", &[rows, self.dim], points)),
             None => tensors.extend(filled.tensors()),
@@ -141,7 +160,36 @@ impl Candidates {
         }
         let version = if mapped { MAPPED } else { WHOLE };
         let contents = Contents::new(KIND, version, &metadata, &tensors);
-        contents.write_filled(path, |filling| if mapped { filled.fill(filling) } else { Ok(()) })
+        contents.write_filled(path, |filling| match (mapped, all) {
+            (false, _) => Ok(()),
+            (true, None) => filled.fill(filling),
+            (true, Some(all)) => self.fill_read(all, &filled, filling),
+        })
+    }
+
+    /// Appends the numbers of rows that are divided among processes, some rows after others.
+    fn fill_read(
+        &self,
+        all: AllRows<f32>,
+        filled: &FilledRows,
+        filling: &mut Filling,
+    ) -> Result<(), Error> {
+        let rows = self.distinct();
+        let at_once = filled.rows_at_once();
+        for first in (0..rows).step_by(at_once) {
+            let range = first..rows.min(first + at_once);
+            let coordinates = all(range.clone())?;
+            let source = ReadRows { candidates: self, first, coordinates };
+            let read = FilledRows {
+                source: &source,
+                rows: range,
+                rounded: filled.rounded,
+                coded: filled.coded,
+                weights: filled.weights,
+            };
+            read.fill(filling)?;
+        }
+        Ok(())
     }
 
     /// Reads a file that [`Candidates::save`] wrote.

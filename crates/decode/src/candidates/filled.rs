@@ -62,7 +62,7 @@ impl FilledRows<'_> {
     /// Appends the numbers of all rows. The next rows are made while some are written.
     pub fn fill(&self, filling: &mut Filling) -> Result<(), Error> {
         let mut now = self.wave(self.rows.start)?;
-        let rows = BLOCKS * self.block();
+        let rows = self.rows_at_once();
         for start in self.rows.clone().step_by(rows) {
             let write = || now.iter().try_for_each(|filled| self.append(filled, filling));
             let (written, next) = rayon::join(write, || self.wave(start + rows));
@@ -88,6 +88,11 @@ impl FilledRows<'_> {
         Ok(())
     }
 
+    /// Returns the number of rows that are made before they are written.
+    pub fn rows_at_once(&self) -> usize {
+        BLOCKS * self.block()
+    }
+
     /// Returns rows of a block.
     fn block(&self) -> usize {
         ((1 << 20) / (4 * self.source.dim())).max(1)
@@ -96,7 +101,7 @@ impl FilledRows<'_> {
     /// Returns some blocks of rows, from `start` on.
     fn wave(&self, start: usize) -> Result<Vec<FilledBlock<'_>>, Error> {
         let rows = self.block();
-        let end = self.rows.end.min(start + BLOCKS * rows);
+        let end = self.rows.end.min(start + self.rows_at_once());
         let starts: Vec<usize> = (start..end).step_by(rows).collect();
         let blocks =
             starts.into_par_iter().map(|start| self.filled_block(start..end.min(start + rows)));

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 mod columns;
 mod coordinates;
+mod divided;
 mod file;
 mod filled;
 mod more;
@@ -13,6 +14,7 @@ mod texts;
 
 use dsokr_basis::features::Distinct;
 use dsokr_basis::{Basis, RowSource};
+use dsokr_core::processes::Held;
 use dsokr_core::store::Array;
 use dsokr_core::{Error, Processes};
 
@@ -29,6 +31,7 @@ pub use columns::Columns;
 pub(crate) use coordinates::PRECISION;
 pub use coordinates::StorageType;
 use coordinates::{Coordinates, check_finite};
+pub use divided::CandidateWriter;
 pub(crate) use file::{HUGE, check_counts, named};
 pub(crate) use filled::FilledRows;
 pub(crate) use texts::sorted;
@@ -82,8 +85,12 @@ pub struct CandidateParts {
     pub class: Vec<u32>,
     /// Dimension p.
     pub dim: usize,
-    /// `ψ̃(c)` of the distinct rows, `[k × p]` row-major.
+    /// `ψ̃(c)` of the distinct rows, `[k × p]` row-major; of rows that are divided among processes those that this
+    /// process holds.
     pub coordinates: Vec<f32>,
+    /// The distinct rows whose coordinates this process holds, where they are divided among processes; by default it
+    /// holds all.
+    pub held: Option<Held>,
     /// `b(c)` of the distinct rows, 0 by default.
     pub constants: Vec<f32>,
     /// Hashes of the feature rows of the distinct rows ([`Distinct::hashes`]), by which candidates that are
@@ -93,23 +100,40 @@ pub struct CandidateParts {
 
 impl CandidateParts {
     /// Creates the points of rows in a basis, without ids, labels and classes: coordinates `ψ̃(c)` and constants
-    /// `b(c) = −½ k(c, c)`, shifted by ½ for normalised kernels, where they then vanish. The
-    /// processes share the work.
+    /// `b(c) = −½ k(c, c)`, shifted by ½ for normalised kernels, where they then vanish. Each of
+    /// several processes computes a part of them, and holds the coordinates of this part.
     ///
     /// # Errors
-    /// The errors of [`Basis::project_shared`].
+    /// The errors of [`Basis::project_part`]; the errors of [`Processes::gather`].
     pub fn in_basis(
         basis: &Basis,
         rows: &dyn RowSource,
         processes: &Processes,
     ) -> Result<Self, Error> {
-        let projection = basis.project_shared(processes, rows)?;
+        let (held, projection) = basis.project_part(processes, rows)?;
         let shift = if basis.is_normalised() { 0.5 } else { 0.0 };
         let constant = |squared_norm: &f64| (shift - 0.5 * squared_norm) as f32;
         let constants = projection.squared_norms().iter().map(constant).collect();
         let dim = projection.dimension();
-        let coordinates = projection.into_coordinates();
-        Ok(Self { dim, coordinates, constants, ..Self::default() })
+        Self::of_part(held, dim, projection.into_coordinates(), constants, processes)
+    }
+
+    /// Creates points, without ids, labels and classes, from the coordinates and the constants of this process's part:
+    /// the rows in `held`, which are consecutive and behind those of the ranks before it. Every process gets all
+    /// constants.
+    ///
+    /// # Errors
+    /// The errors of [`Processes::gather`].
+    pub fn of_part(
+        held: Held,
+        dim: usize,
+        coordinates: Vec<f32>,
+        constants: Vec<f32>,
+        processes: &Processes,
+    ) -> Result<Self, Error> {
+        let constants = processes.join(constants)?;
+        let held = (processes.size() > 1).then_some(held);
+        Ok(Self { dim, coordinates, held, constants, ..Self::default() })
     }
 }
 
@@ -149,12 +173,13 @@ impl Candidates {
 
     /// Creates candidates with these columns; ids, labels and columns of `parts` are not read.
     pub(crate) fn with_columns(columns: Columns, parts: CandidateParts) -> Result<Self, Error> {
-        let CandidateParts { mut class, dim, coordinates, mut constants, hashes, .. } = parts;
+        let CandidateParts { mut class, dim, coordinates, held, mut constants, hashes, .. } = parts;
         let ids = columns.ids();
         check_least(dim, 1, "candidates of dimension 0")?;
         check_count(ids.len() as u64)?;
         check_whole_rows("candidates", coordinates.len(), dim)?;
-        let rows = coordinates.len() / dim;
+        let held_rows = coordinates.len() / dim;
+        let rows = held.as_ref().map_or(held_rows, Held::rows);
         if class.is_empty() {
             class = (0..ids.len() as u32).collect();
         }
@@ -166,15 +191,30 @@ impl Candidates {
         if !hashes.is_empty() {
             Error::check_length("hashes", hashes.len(), rows)?;
         }
-        check_finite(0, &coordinates, dim)?;
+        match &held {
+            None => check_finite(0, &coordinates, dim)?,
+            Some(held) => {
+                Error::check_length("rows of coordinates", held_rows, held.len())?;
+                let mut rest = &coordinates[..];
+                for range in held.ranges() {
+                    let (these, next) = rest.split_at(range.len() * dim);
+                    check_finite(range.start * dim, these, dim)?;
+                    rest = next;
+                }
+            }
+        }
         check_constants(0, &constants)?;
         let by_id = sorted(ids)?.into();
         check_order(class.iter().copied(), |candidate| ids.get(candidate), rows)?;
+        let coordinates = match held {
+            None => coordinates.into(),
+            Some(held) => Coordinates::divided(held, coordinates),
+        };
         Ok(Self {
             columns,
             classes: Classes::new(class, rows),
             dim,
-            coordinates: coordinates.into(),
+            coordinates,
             codes: None,
             constants,
             hashes: hashes.into(),
@@ -255,7 +295,7 @@ impl Candidates {
     /// # Errors
     /// The errors of [`point`](Self::point).
     pub fn coordinates(&self) -> Result<Cow<'_, [f32]>, Error> {
-        self.coordinates.get(0..self.coordinates.len(), self.dim)
+        self.points(0..self.distinct())
     }
 
     /// Returns coordinates `ψ̃(c)` of some distinct rows, which there are, `[n × p]` row-major.
@@ -269,7 +309,8 @@ impl Candidates {
     /// Returns coordinates `ψ̃(c)` of a distinct row below [`Candidates::distinct`].
     ///
     /// # Errors
-    /// [`Error::File`] and [`Error::NotFiniteAt`], for a mapped file that is damaged there.
+    /// [`Error::File`] and [`Error::NotFiniteAt`], for a mapped file that is damaged there; [`Error::Unsupported`] for a
+    /// row that a different process [holds](Self::held).
     pub fn point(&self, row: usize) -> Result<Cow<'_, [f32]>, Error> {
         self.points(row..row + 1)
     }

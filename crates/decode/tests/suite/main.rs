@@ -3,6 +3,7 @@
 mod candidates;
 mod codes;
 mod common;
+mod divided;
 mod ensemble;
 mod evidence;
 mod exact;

@@ -78,7 +78,7 @@ impl OutputSpace {
     }
 
     /// Creates the space like [`basis`](Self::basis), for training outputs with weights. The mean is weighted, and the
-    /// targets have the weights. The processes share the work, as in [`points_shared`](Self::points_shared).
+    /// targets have the weights. The processes share the work: all of them call it with the same outputs.
     ///
     /// Each process gets the targets of the rows in `held` alone, in which every row is that of one process, or all targets
     /// where it is none. Where equal outputs share a target, every process holds the target of each distinct output. The

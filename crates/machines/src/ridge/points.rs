@@ -3,6 +3,7 @@
 use dsokr_basis::RowSource;
 use dsokr_basis::eigenbasis::multiply;
 use dsokr_basis::features::{ranges, read};
+use dsokr_core::processes::Held;
 use dsokr_core::{Error, Processes};
 use rayon::prelude::*;
 
@@ -35,21 +36,22 @@ impl OutputSpace {
     /// Rows of a different kind or width, values that the kernel has no meaning for, and errors
     /// from reading the rows.
     pub fn points(&self, candidates: &dyn RowSource) -> Result<Points, Error> {
-        self.points_shared(&Processes::default(), candidates)
+        Ok(self.points_part(&Processes::default(), candidates)?.1)
     }
 
-    /// Returns candidates as points like [`points`](Self::points). The processes share the work: all of them call it with
-    /// the same candidates, and get what one process gets.
+    /// Returns this process's part of the candidates as points like [`points`](Self::points), and says which they are:
+    /// consecutive rows, behind those of the ranks before it.
     ///
     /// # Errors
-    /// As [`points`](Self::points).
-    pub fn points_shared(
+    /// As [`points`](Self::points), for candidates of the part.
+    pub fn points_part(
         &self,
         processes: &Processes,
         candidates: &dyn RowSource,
-    ) -> Result<Points, Error> {
+    ) -> Result<(Held, Points), Error> {
         let dimension = self.dimension();
         let rank_rows = processes.part_in_blocks(candidates.len(), ROWS);
+        let held = Held::new(candidates.len(), std::iter::once(rank_rows.clone()));
         let mut coordinates = vec![0.0f32; rank_rows.len() * dimension];
         let first_row = rank_rows.start;
         let mut constants = Vec::with_capacity(rank_rows.len());
@@ -91,9 +93,7 @@ impl OutputSpace {
                 }
             });
         }
-        let coordinates = processes.join(coordinates)?;
-        let constants = processes.join(constants)?;
-        Ok(Points { dimension, coordinates, constants })
+        Ok((held, Points { dimension, coordinates, constants }))
     }
 
     /// Returns the number of outputs whose points are computed at once: many tasks, within 128 MiB.

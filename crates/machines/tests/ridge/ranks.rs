@@ -133,8 +133,15 @@ fn several_ranks_place_outputs_as_one() {
             None,
         )?;
         let (whole, _) = OutputSpace::training(kernel_y(), &y)?;
-        let placed = space.points_shared(processes, &y)?;
-        Ok((placed, targets.values()?.to_vec(), whole.points_shared(processes, &y)?))
+        let joined = |space: &OutputSpace| {
+            let (held, part) = space.points_part(processes, &y)?;
+            assert_eq!((held.rows(), held.len()), (y.len(), part.constants.len()));
+            assert!(processes.size() == 1 || held.share() < 1.0, "{held:?}");
+            let coordinates = processes.join(part.coordinates)?;
+            let constants = processes.join(part.constants)?;
+            Ok::<_, Error>(Points { dimension: part.dimension, coordinates, constants })
+        };
+        Ok((joined(&space)?, targets.values()?.to_vec(), joined(&whole)?))
     };
     let one = points(&Processes::default()).unwrap();
     // bit for bit

@@ -1,0 +1,55 @@
+//! Checksums of bytes of which several processes have parts.
+
+use crc32fast::Hasher;
+
+use crate::error::Error;
+use crate::processes::Processes;
+
+/// The checksum of some bytes, with their number, from which that of the bytes of several processes is made.
+///
+/// ```
+/// use dsokr_core::processes::threads;
+/// use dsokr_core::store::ByteSum;
+///
+/// let sums = threads(2, |processes| {
+///     let text = if processes.is_first() { "first, " } else { "second" };
+///     ByteSum::of(text.as_bytes()).joined(processes)
+/// });
+/// for sum in sums {
+///     assert_eq!(sum?, ByteSum::of(b"first, second"));
+/// }
+/// # Ok::<(), dsokr_core::Error>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ByteSum {
+    checksum: u32,
+    length: u64,
+}
+
+impl ByteSum {
+    /// Returns the checksum of some bytes.
+    pub fn of(bytes: &[u8]) -> Self {
+        Self { checksum: crc32fast::hash(bytes), length: bytes.len() as u64 }
+    }
+
+    /// Returns the checksum of the bytes of all processes, those of rank 0 first.
+    ///
+    /// # Errors
+    /// The errors of [`Processes::gather`].
+    pub fn joined(self, processes: &Processes) -> Result<Self, Error> {
+        let all = processes.gather_numbers(&[u64::from(self.checksum), self.length])?.concat();
+        let mut joined = Hasher::new();
+        let mut length = 0;
+        for &[checksum, length_of_part] in all.as_chunks::<2>().0 {
+            let part = Self { checksum: checksum as u32, length: length_of_part };
+            joined.combine(&part.hasher());
+            length += part.length;
+        }
+        Ok(Self { checksum: joined.finalize(), length })
+    }
+
+    /// Returns the checksum as one that goes on with further bytes.
+    pub(super) fn hasher(self) -> Hasher {
+        Hasher::new_with_initial_len(self.checksum, self.length)
+    }
+}
