@@ -136,7 +136,7 @@ impl Texts {
             let count = rows.len();
             let read = move |chosen: Vec<usize>| {
                 let ids = chosen.iter().map(|row| (row + 1).to_string()).collect();
-                Ok(queries(ids, Inputs::Vectors(rows.select(&chosen)?)))
+                Ok(queries(ids, Inputs::Vectors(rows.select(&chosen)?.into())))
             };
             return Ok(Queries::Vectors(0..count, Box::new(read)));
         }

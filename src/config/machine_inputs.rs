@@ -89,16 +89,13 @@ impl MachineInputsConfig {
         matches!(self, Self::Spectra { .. } | Self::Mixtures(_))
     }
 
-    /// Whether several processes can each make the rows of a part of the training texts, which are those that one process
+    /// Whether several processes can each make the rows of a part of the training inputs, which are those that one process
     /// makes.
     pub(crate) fn are_divided(&self) -> bool {
         match self {
-            Self::Ngrams { .. } => true,
+            Self::Ngrams { .. } | Self::Vectors { .. } => true,
             Self::Features { features } => features.are_counts(),
-            Self::Vectors { .. }
-            | Self::Spectra { .. }
-            | Self::Mixtures(_)
-            | Self::Kernels { .. } => false,
+            Self::Spectra { .. } | Self::Mixtures(_) | Self::Kernels { .. } => false,
         }
     }
 

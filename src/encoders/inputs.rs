@@ -300,11 +300,11 @@ impl PrepareRows for VectorInputs {
     }
 
     fn rows<'s>(&self, split: &'s Split) -> Result<Cow<'s, Features>, Error> {
-        let rows = split.inputs.vectors()?;
-        if rows.width() != self.width {
-            return Err(dsokr_core::Error::width(rows.width(), self.width).into());
+        let width = split.inputs.vector_width()?;
+        if width != self.width {
+            return Err(dsokr_core::Error::width(width, self.width).into());
         }
-        Ok(Cow::Borrowed(rows))
+        Ok(split.inputs.vectors()?)
     }
 }
 
@@ -313,7 +313,7 @@ impl Prepare for VectorInputs {
     type Input = Vec<f32>;
 
     fn fit((): &(), train: &Split) -> Result<Self, Error> {
-        Ok(Self { width: train.inputs.vectors()?.width() })
+        Ok(Self { width: train.inputs.vector_width()? })
     }
 
     fn inputs(&self, split: &Split) -> Result<Vec<Vec<f32>>, Error> {

@@ -5,7 +5,6 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
 use burn::tensor::Device;
-use dsokr_basis::RowSource;
 use dsokr_core::Processes;
 use dsokr_data::{InputKind, Split, SplitName};
 use dsokr_decode::CandidateBlocks;
@@ -255,7 +254,7 @@ impl Model {
                 InputKind::Vectors => "vectors",
                 InputKind::Kernels => "kernels",
             },
-            width: split.and_then(|split| Some(split.inputs.vectors().ok()?.width())),
+            width: split.and_then(|split| split.inputs.vector_width().ok()),
             outputs: self.outputs,
             separator: config.output.features.separator().map(|separator| separator.to_string()),
             encoder: members.iter().map(|run| run.config.encoder.kind().to_owned()).collect(),

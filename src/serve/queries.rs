@@ -141,7 +141,7 @@ impl<'a> RequestQueries<'a> {
         }
         let rows = self.rows().unwrap_or_default();
         let vectors = DenseRows::new(rows.first().map_or(0, Vec::len), rows.concat())?;
-        let inputs = Inputs::Vectors(Features::Dense(vectors));
+        let inputs = Inputs::Vectors(Features::Dense(vectors).into());
         Ok(Split::new(vec![String::new(); rows.len()], inputs, vec![None; rows.len()]))
     }
 

@@ -163,7 +163,7 @@ impl OutputTargets {
         ];
         for ((split, values), name) in splits.iter().zip(&kernels).zip(["train", "validation"]) {
             if let Inputs::Vectors(rows) = &split.inputs {
-                tensors.extend(rows.tensors(&format!("{name} vectors")));
+                tensors.extend(rows.tensors(&format!("{name} vectors"))?);
             }
             if !values.is_empty() {
                 tensors.push(Tensor::f64(&format!("{name} kernels"), &[values.len()], values));

@@ -1,5 +1,6 @@
 //! A job of several ranks, which are threads of this process: `mpirun` is tested in tests/cli/ranks.rs.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
@@ -7,6 +8,7 @@ use burn::tensor::Device;
 use dsokr::config::{Checked, KernelMachineConfig};
 use dsokr::core::Cancellation;
 use dsokr::core::processes::{Held, Processes, threads};
+use dsokr::core::store::{Contents, Tensor};
 use dsokr::data::{DataRoot, SplitName};
 use dsokr::decode::report::ReliabilityBin;
 use dsokr::decode::{Candidates, Decoded, Hit, Rank, StorageType};
@@ -283,6 +285,12 @@ fn several_ranks_hold_their_share_of_inputs_and_targets() {
     let ngrams = "{ kind = \"ngrams\", blocks = [{ kind = \"characters\", min = 1, max = 2 }] }";
     let graph = counts("\"graph\", kernel = { name = \"weisfeiler-lehman\" }", "");
     let median = "{ name = \"gaussian\", gamma = \"median\" }";
+    // of a file that stays mapped
+    let numbers: Vec<f32> = (0..3 * 160).map(|at| ((at * 7919) % 1013) as f32 / 500.0).collect();
+    let numbers = [Tensor::f32("vectors", &[160, 3], &numbers)];
+    let path = folder.path("vectors.safetensors");
+    Contents::new("vectors", 1, &BTreeMap::new(), &numbers).write(&path).unwrap();
+    let vectors = "{ kind = \"vectors\", scaling = \"standard\" }";
     let one = |inputs: &str, kernel: &str| format!("inputs = {inputs}\nkernel = {kernel}\n");
     let summand =
         |inputs: &str, kernel: &str| format!("[[encoder.kernels]]\n{}", one(inputs, kernel));
@@ -292,15 +300,22 @@ fn several_ranks_hold_their_share_of_inputs_and_targets() {
         (conjugate, one(ngrams, cosine)),
         (parts, one(&graph, median)),
         (sketched, summand(&composition, median) + &summand(&morgan, cosine)),
+        (sketched, one(vectors, median)),
+        (parts, one("{ kind = \"vectors\" }", "{ name = \"gaussian\", gamma = 0.5 }")),
         // rows that are scaled, so that their kernel is linear
         (parts, summand(&graph, cosine) + &summand(&morgan, "{ name = \"linear\" }")),
     ]
     .iter()
     .enumerate()
     {
+        let read = if inputs.contains("\"vectors\"") {
+            "{ kind = \"features\", table = \"table.tsv\", file = \"vectors.safetensors\" }"
+        } else {
+            "{ column = \"smiles\" }"
+        };
         let config = format!(
             "[data]\nsource = \"pool\"\nfolder = \"./\"\nfile = \"table.tsv\"\nid = \"id\"\n\
-             inputs = {{ column = \"smiles\" }}\nsplits = {{ train = 119, validation = 20, test = 21 }}\n\
+             inputs = {read}\nsplits = {{ train = 119, validation = 20, test = 21 }}\n\
              [output]\nlabel = \"smiles\"\n\
              features = {{ kind = \"ngrams\", column = \"smiles\", min = 1, max = 2 }}\n\
              kernel = {{ name = \"ngram\" }}\n[sketch]\nsize = 12\n\

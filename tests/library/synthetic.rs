@@ -57,7 +57,7 @@ fn numbers(rows: &dyn RowSource) -> Vec<f32> {
 }
 
 fn inputs(split: &Split) -> Vec<f32> {
-    numbers(split.inputs.vectors().expect("vectors"))
+    numbers(&*split.inputs.vectors().expect("vectors"))
 }
 
 #[test]

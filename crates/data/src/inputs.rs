@@ -1,9 +1,12 @@
 //! The inputs of pairs: texts, vectors, or values of kernels.
 
+use std::borrow::Cow;
+
 use dsokr_basis::{Features, RowSource};
 use faer::Mat;
 
 use crate::error::Error;
+use crate::vectors::Vectors;
 
 /// A kind of inputs.
 #[derive(Clone, Copy, Debug, Default, derive_more::Display, PartialEq, Eq)]
@@ -25,7 +28,7 @@ pub enum Inputs {
     /// Texts.
     Texts(Vec<String>),
     /// A vector each.
-    Vectors(Features),
+    Vectors(Vectors),
     /// The values of kernels with the training inputs.
     Kernels(KernelRows),
 }
@@ -61,7 +64,7 @@ impl Inputs {
     pub fn select(&self, rows: &[usize]) -> Result<Self, Error> {
         Ok(match self {
             Self::Texts(texts) => Self::Texts(rows.iter().map(|&row| texts[row].clone()).collect()),
-            Self::Vectors(all) => Self::Vectors(all.select(rows)?),
+            Self::Vectors(all) => Self::Vectors(all.chosen(rows)?),
             Self::Kernels(all) => Self::Kernels(all.select(rows)),
         })
     }
@@ -82,9 +85,7 @@ impl Inputs {
     pub(crate) fn append(&mut self, other: Self) -> Result<(), Error> {
         match (self, other) {
             (Self::Texts(texts), Self::Texts(other)) => texts.extend(other),
-            (Self::Vectors(vectors), Self::Vectors(other)) => {
-                vectors.append(&other.block(0..other.len())?)?
-            }
+            (Self::Vectors(vectors), Self::Vectors(other)) => vectors.append(&other)?,
             (Self::Kernels(kernels), Self::Kernels(other)) => kernels.append(&other),
             (inputs, other) => return Err(inputs.unfit(other.kind())),
         }
@@ -99,11 +100,23 @@ impl Inputs {
         if let Self::Texts(texts) = self { Ok(texts) } else { Err(self.unfit("texts")) }
     }
 
-    /// Returns the vectors, a row each.
+    /// Returns the vectors, a row each, which are read if they are in a file.
+    ///
+    /// # Errors
+    /// [`dsokr_core::Error::Value`] where inputs are not vectors; errors from reading them.
+    pub fn vectors(&self) -> Result<Cow<'_, Features>, Error> {
+        self.vector_rows()?.features()
+    }
+
+    /// Returns the number of columns of the vectors.
     ///
     /// # Errors
     /// [`dsokr_core::Error::Value`] where inputs are not vectors.
-    pub fn vectors(&self) -> Result<&Features, Error> {
+    pub fn vector_width(&self) -> Result<usize, Error> {
+        Ok(self.vector_rows()?.width())
+    }
+
+    fn vector_rows(&self) -> Result<&Vectors, Error> {
         if let Self::Vectors(rows) = self { Ok(rows) } else { Err(self.unfit("feature vectors")) }
     }
 

@@ -30,6 +30,7 @@ mod parquet;
 mod root;
 pub mod table;
 mod truth;
+mod vectors;
 
 pub use config::Source;
 pub use dataset::{Dataset, Split, SplitName};
@@ -43,3 +44,4 @@ pub use outputs::Outputs;
 pub use pairs::{Official, read_official};
 pub use root::DataRoot;
 pub use truth::{Structure, Truth};
+pub use vectors::{FileRows, Vectors};

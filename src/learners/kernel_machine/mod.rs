@@ -16,11 +16,11 @@ mod weights;
 use std::sync::Arc;
 
 use burn::tensor::Device;
-use dsokr_basis::RowKind;
 use dsokr_basis::features::Selected;
+use dsokr_basis::{RowKind, RowSource};
 use dsokr_core::Processes;
 use dsokr_core::processes::Held;
-use dsokr_data::Dataset;
+use dsokr_data::{Dataset, Inputs};
 use dsokr_machines::{
     Cost, Coupling, FitSize, KernelModel, KernelWeighting, LastSystem, OutputSpace, Targets,
     TrainingInputs,
@@ -110,15 +110,20 @@ impl Learner for KernelMachineConfig {
 }
 
 impl KernelMachineConfig {
-    /// Whether several processes each hold the features of their own inputs alone. Vectors and values of kernels are what
-    /// the data hold.
+    /// Whether several processes each hold the features of their own inputs alone. Vectors in memory and values of kernels
+    /// are what the data hold.
     fn divides_inputs(&self, dataset: &Dataset) -> bool {
         let all_are_divided = if self.kernels.is_empty() {
             self.inputs.are_divided()
         } else {
             self.summands().all(|summand| summand.inputs.are_divided())
         };
-        all_are_divided && dataset.train.inputs.texts().is_ok()
+        all_are_divided
+            && match &dataset.train.inputs {
+                Inputs::Texts(_) => true,
+                Inputs::Vectors(rows) => rows.in_file(),
+                Inputs::Kernels(_) => false,
+            }
     }
 
     /// The training pairs whose inputs and targets this process holds, where it does not hold all. Each holds all where one
@@ -163,7 +168,6 @@ impl<'a> PreparedMachine<'a> {
         let config = &problem.config;
         settings.check_pairs(dataset.train.ids.len())?;
         let held = settings.held(problem);
-        // vectors and values of kernels are what the data hold
         let divided = held.clone().filter(|_| settings.divides_inputs(dataset));
         let train = SplitPart::new(&dataset.train, divided, &problem.ranks)?;
         let FittedInputs { mut inputs, parts } = match &problem.saved {

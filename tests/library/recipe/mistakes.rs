@@ -77,7 +77,7 @@ fn the_built_in_recipes_keep_the_contract() {
     .into();
     let rows = DenseRows::new(3, (0..12).map(|i| i as f32).collect::<Vec<_>>()).unwrap();
     let split = |inputs| Split::new(texts.clone(), inputs, vec![None; 4]);
-    let vectors = split(Inputs::Vectors(Features::Dense(rows)));
+    let vectors = split(Inputs::Vectors(Features::Dense(rows).into()));
     let train = split(Inputs::Texts(texts.clone()));
     fn keeps<R: Recipe>(train: &Split, settings: &str) {
         let recipe: R = toml::from_str(settings).unwrap();

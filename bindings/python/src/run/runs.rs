@@ -332,7 +332,7 @@ impl Queries {
                 let ids = vec![String::new(); chosen.len()];
                 let outputs = vec![None; chosen.len()];
                 let rows = rows.get().source().select(&chosen.collect::<Vec<_>>())?;
-                Ok(Split::new(ids, Inputs::Vectors(rows), outputs))
+                Ok(Split::new(ids, Inputs::Vectors(rows.into()), outputs))
             }
         }
     }

@@ -278,6 +278,11 @@ pub trait RowSource: Send + Sync {
         vec![(self.kind(), self.width())]
     }
 
+    /// Returns whether the rows stay in a file, so that none are in memory but those that are being read.
+    fn in_file(&self) -> bool {
+        false
+    }
+
     /// Returns the rows of the given indices, in their order, copied; an index may be repeated.
     ///
     /// # Errors
@@ -313,6 +318,10 @@ impl<S: RowSource + ?Sized> RowSource for &S {
 
     fn parts(&self) -> Vec<(RowKind, usize)> {
         (**self).parts()
+    }
+
+    fn in_file(&self) -> bool {
+        (**self).in_file()
     }
 
     fn select(&self, indices: &[usize]) -> Result<Features, Error> {

@@ -107,6 +107,10 @@ impl RowSource for MappedRows {
         if self.entry.dtype == Dtype::U8 { RowKind::Bits } else { RowKind::Dense }
     }
 
+    fn in_file(&self) -> bool {
+        true
+    }
+
     fn block(&self, rows: Range<usize>) -> Result<Block<'_>, Error> {
         check_range(&rows, self.len)?;
         let per_row = self.entry.bytes.len() / self.len.max(1);

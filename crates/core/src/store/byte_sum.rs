@@ -20,7 +20,7 @@ use crate::processes::Processes;
 /// }
 /// # Ok::<(), dsokr_core::Error>(())
 /// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ByteSum {
     checksum: u32,
     length: u64,
@@ -30,6 +30,18 @@ impl ByteSum {
     /// Returns the checksum of some bytes.
     pub fn of(bytes: &[u8]) -> Self {
         Self { checksum: crc32fast::hash(bytes), length: bytes.len() as u64 }
+    }
+
+    /// Returns the checksum of these bytes with more behind them.
+    ///
+    /// ```
+    /// # use dsokr_core::store::ByteSum;
+    /// assert_eq!(ByteSum::of(b"first, ").followed_by(b"second"), ByteSum::of(b"first, second"));
+    /// ```
+    pub fn followed_by(self, more: &[u8]) -> Self {
+        let mut hasher = self.hasher();
+        hasher.update(more);
+        Self { checksum: hasher.finalize(), length: self.length + more.len() as u64 }
     }
 
     /// Returns the checksum of the bytes of all processes, those of rank 0 first.

@@ -73,6 +73,19 @@ impl<'a> Tensor<'a> {
         Self { sum: Some(sum), ..Self::from_slice::<T>(name, shape, &[]) }
     }
 
+    /// Returns a tensor like this one but of `rows` rows, whose bytes [are not here](Self::summed).
+    pub fn summed_like(&self, rows: usize, sum: ByteSum) -> Tensor<'static> {
+        let shape = std::iter::once(rows).chain(self.shape.iter().skip(1).copied()).collect();
+        Tensor {
+            name: self.name.clone(),
+            dtype: self.dtype,
+            shape,
+            data: Cow::Borrowed(&[]),
+            blocks: None,
+            sum: Some(sum),
+        }
+    }
+
     /// Returns the same with a checksum for each 64 KiB, where little is read, here and there.
     pub fn in_small_blocks(self) -> Self {
         Self { blocks: self.blocks.map(|_| SMALL_BLOCK), ..self }

@@ -1,8 +1,9 @@
 //! The inputs of pairs in tables: texts of a column, or rows of files that a column names.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
-use dsokr_basis::features::DenseRows;
+use dsokr_basis::features::{DenseRows, Features, RowSource};
 use dsokr_core::message::shorten;
 use dsokr_core::random::{generator, hash};
 use dsokr_core::store::check_inside;
@@ -24,6 +25,7 @@ use crate::output_features::{graphs, graphs_memory, numbers};
 use crate::root::DataRoot;
 use crate::table::{Table, unique_ids};
 use crate::truth::{bad, bad_rows, column};
+use crate::vectors::Vectors;
 
 /// The inputs of the rows of tables.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema, SmartDefault)]
@@ -188,7 +190,11 @@ impl InputsConfig {
                 let path = wanted.root()?.file(&config.file);
                 let all = read_features(&path, config.key.as_deref(), config.packed)?;
                 check_row_count(&all, &path, &index.table)?;
-                Box::new(move |table| Ok(Inputs::Vectors(all.select(&index.of(table, column)?)?)))
+                let all: Arc<dyn RowSource> = all.into();
+                Box::new(move |table| {
+                    let rows = index.of(table, column)?;
+                    Ok(Inputs::Vectors(Vectors::of_rows(&all, rows)?))
+                })
             }
             Self::Kernels(config) => config.reader(column, wanted, training)?,
         })
@@ -335,9 +341,8 @@ impl TextConfig {
                     .collect::<Result<Vec<_>, _>>()?;
                 let values = rows.iter().flatten().map(|&(narrow, _)| narrow);
                 let width = rows.first().map_or(0, Vec::len);
-                return Ok(Inputs::Vectors(
-                    DenseRows::new(width, values.collect::<Vec<_>>())?.into(),
-                ));
+                let rows = DenseRows::new(width, values.collect::<Vec<_>>())?;
+                return Ok(Inputs::Vectors(Features::Dense(rows).into()));
             }
             // texts may be most of what a training holds
             Ok(Inputs::Texts(if self.are_smiles() {

@@ -74,7 +74,7 @@ impl MultiLabelConfig {
         table.log_skipped(0);
         let inputs = Box::new(move |table: &mut Table| {
             let rows: Vec<usize> = (0..table.len()).map(|row| table.line(row) - 1).collect();
-            Ok(Inputs::Vectors(inputs.select(&rows)?))
+            Ok(Inputs::Vectors(inputs.select(&rows)?.into()))
         });
         Ok(PairedRows {
             table,

@@ -265,7 +265,7 @@ impl<'a> GenerativeModel<'a> {
             matmul(y, Accum::Add, self.map.as_ref(), x, 1.0, Par::Seq);
         });
         let ids = (start + 1..=start + count).map(|id| id.to_string()).collect();
-        let inputs = Inputs::Vectors(Features::Dense(DenseRows::new(from, x)?));
+        let inputs = Inputs::Vectors(Features::Dense(DenseRows::new(from, x)?).into());
         Ok((Split::new(ids, inputs, (start..start + count).map(Some).collect()), y))
     }
 }

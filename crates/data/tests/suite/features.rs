@@ -1,10 +1,14 @@
 mod refused;
 
+use std::collections::BTreeMap;
 use std::error::Error;
 use std::path::Path;
+use std::sync::Arc;
 
 use dsokr_basis::features::{Block, RowKind, RowSource};
+use dsokr_core::store::{Contents, Tensor};
 use dsokr_data::feature_file::{self, FeatureFile};
+use dsokr_data::{Inputs, Vectors};
 
 use super::{Folder, published};
 
@@ -123,6 +127,46 @@ fn numbers_of_every_type_in_safetensors() -> Outcome {
             assert_eq!(dense(&*features)?, expected, "{element}");
         }
     }
+    Ok(())
+}
+
+/// Vectors of a mapped file stay there. What is read of them is that of rows in memory, and so is the checksum of their
+/// tensors, by which a run knows its data.
+#[test]
+fn vectors_of_a_mapped_file_stay_there() -> Outcome {
+    let folder = Folder::new();
+    let count: usize = 5000;
+    let numbers: Vec<f32> = (0..3 * count).map(|at| (at % 1009) as f32 / 4.0).collect();
+    let numbers = bytes(&numbers, f32::to_le_bytes);
+    let bits: Vec<u8> = (0..2 * count).map(|at| (at % 251) as u8).collect();
+    let file = safetensors(&[("x", "F32", &[count, 3], &numbers), ("y", "U8", &[count, 2], &bits)]);
+    let path = folder.file("a.safetensors", file);
+    // more rows than are read at once, some of them twice
+    let rows: Vec<usize> = (0..count).map(|at| (at * 7) % (count - 3)).collect();
+    let checksum = |vectors: &Vectors| -> Result<String, dsokr_data::Error> {
+        let tensors: Vec<Tensor> = vectors.tensors("vectors")?;
+        Ok(Contents::new("any", 1, &BTreeMap::new(), &tensors).checksum())
+    };
+    for key in ["x", "y"] {
+        let source: Arc<dyn RowSource> = read_features(&path, Some(key))?.into();
+        let in_file = Vectors::of_rows(&source, rows.clone())?;
+        let held = Vectors::from(source.select(&rows)?);
+        assert!(in_file.in_file() && !held.in_file(), "{key}");
+        assert!(in_file == held && in_file.features()? == held.features()?, "{key}");
+        assert_eq!((in_file.len(), in_file.width()), (held.len(), held.width()));
+        assert_eq!(checksum(&in_file)?, checksum(&held)?, "{key}");
+        assert!(in_file.block(7..4200)? == held.block(7..4200)?, "{key}");
+        let some = [4999, 0, 0, 17];
+        assert!(in_file.select(&some)? == held.select(&some)?, "{key}");
+        let chosen = Inputs::Vectors(in_file).select(&some)?;
+        assert!(chosen == Inputs::Vectors(held).select(&some)?, "{key}");
+        assert!(matches!(&chosen, Inputs::Vectors(rows) if rows.in_file()), "{key}");
+        assert!(chosen.select(&[4]).is_err() && Vectors::of_rows(&source, vec![count]).is_err());
+    }
+    // those of other files are in memory
+    let path = folder.file("a.npy", npy("'<f4'", false, "(1, 1)", &1.5f32.to_le_bytes()));
+    let source: Arc<dyn RowSource> = read_features(&path, None)?.into();
+    assert!(!Vectors::of_rows(&source, vec![0, 0])?.in_file());
     Ok(())
 }
 
