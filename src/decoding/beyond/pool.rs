@@ -134,8 +134,6 @@ impl MoleculePool {
             Ok(Candidates::new(CandidateParts {
                 ids: labels.clone(),
                 labels: labels.clone(),
-                columns: Vec::new(),
-                class: Vec::new(),
                 dim: placed.dim,
                 coordinates: molecules
                     .iter()
@@ -144,6 +142,7 @@ impl MoleculePool {
                     .collect(),
                 constants: rows().map(|row| placed.constants[row]).collect(),
                 hashes: rows().filter_map(|row| placed.hashes.get(row).copied()).collect(),
+                ..CandidateParts::default()
             })?)
         };
         self.models.iter().map(candidates).collect()
