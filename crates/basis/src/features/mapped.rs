@@ -9,7 +9,10 @@ use safetensors::Dtype;
 
 use super::block::check_range;
 use super::packed::first_not_finite;
-use super::{BitBlock, Block, DenseBlock, RowKind, RowSource, check_width};
+use super::{BitBlock, Block, DenseBlock, Features, RowKind, RowSource, check_width};
+
+/// Rows that are selected before their pages are given back.
+const SELECTED: usize = 4096;
 
 /// Feature rows in a memory-mapped safetensors file, which may be larger than memory.
 ///
@@ -71,6 +74,23 @@ impl MappedRows {
         Ok(Self { mapping, key: key.to_owned(), entry, len, width })
     }
 
+    /// Returns the place of some rows in the file.
+    fn place(&self, rows: &Range<usize>) -> Range<usize> {
+        let per_row = self.entry.bytes.len() / self.len.max(1);
+        let start = self.entry.bytes.start;
+        start + rows.start * per_row..start + rows.end * per_row
+    }
+
+    /// Returns copies of some rows, whose pages are still to be given back.
+    fn copied(&self, rows: Range<usize>) -> Result<Features, Error> {
+        check_range(&rows, self.len)?;
+        let bytes = self.mapping.bytes(self.place(&rows));
+        match self.kind() {
+            RowKind::Bits => Ok(BitBlock::from_packed(self.width, bytes)?.into()),
+            _ => self.dense(rows.start, bytes),
+        }
+    }
+
     fn dense(&self, start: usize, bytes: &[u8]) -> Result<Block<'static>, Error> {
         let values: Vec<f32> = match self.entry.dtype {
             Dtype::F16 => elements::<half::f16>(bytes).to_f32_vec(),
@@ -112,16 +132,25 @@ impl RowSource for MappedRows {
     }
 
     fn block(&self, rows: Range<usize>) -> Result<Block<'_>, Error> {
-        check_range(&rows, self.len)?;
-        let per_row = self.entry.bytes.len() / self.len.max(1);
-        let start = self.entry.bytes.start;
-        let range = start + rows.start * per_row..start + rows.end * per_row;
-        let bytes = self.mapping.bytes(range.clone());
-        let block = match self.kind() {
-            RowKind::Bits => BitBlock::from_packed(self.width, bytes)?.into(),
-            _ => self.dense(rows.start, bytes)?,
-        };
-        self.mapping.release(range);
+        let block = self.copied(rows.clone())?;
+        self.mapping.release(self.place(&rows));
         Ok(block)
+    }
+
+    fn select(&self, indices: &[usize]) -> Result<Features, Error> {
+        let mut selected = Features::empty(self.kind(), self.width())?;
+        for some in indices.chunks(SELECTED) {
+            for run in some.chunk_by(|&a, &b| a.checked_add(1) == Some(b)) {
+                let start = run[0];
+                let end = start.checked_add(run.len());
+                let end = end.ok_or_else(|| Error::range(start, start, self.len))?;
+                selected.append(&self.copied(start..end)?)?;
+            }
+            // rows here and there share pages, which are given back at once
+            if let (Some(&first), Some(&last)) = (some.iter().min(), some.iter().max()) {
+                self.mapping.release(self.place(&(first..last + 1)));
+            }
+        }
+        Ok(selected)
     }
 }
