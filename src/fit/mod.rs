@@ -159,7 +159,7 @@ fn fit_one(
     let learned_targets = part_of_targets.as_ref().unwrap_or(&targets);
     learner.start(learned_targets)?;
 
-    // 5. the run directory: new, or that of the same data, or complete already
+    // 5. the run directory: new, or that of the same data, or complete already; candidates are read from it
     let begun = job.begin(&problem, &targets, &placed, &corrections, learner.files()?)?;
     let Begun::Unfinished(mut run) = begun else {
         return Trained::open(job.run(), &problem.device, Vec::new());
