@@ -93,13 +93,8 @@ pub trait Fit {
         Ok(Vec::new())
     }
 
-    /// The training inputs whose features this process holds, where several processes share the fit and each holds some of
+    /// The training pairs whose targets this process holds, where several processes share the fit and each holds some of
     /// them (default: each holds all).
-    fn held_inputs(&self) -> Option<&Held> {
-        None
-    }
-
-    /// The training pairs whose targets this process holds, likewise.
     fn held_targets(&self) -> Option<&Held> {
         None
     }

@@ -285,10 +285,6 @@ impl<'a> PreparedMachine<'a> {
 }
 
 impl Fit for PreparedMachine<'_> {
-    fn held_inputs(&self) -> Option<&Held> {
-        if let MachineRows::Held(rows, _) = &self.rows { Some(rows.held()) } else { None }
-    }
-
     fn held_targets(&self) -> Option<&Held> {
         self.held.as_ref()
     }
