@@ -331,12 +331,24 @@ fn parts_of_molecules_are_features() {
     }
     for (set, says) in [
         ("output.features.column=id", &["outputs.tsv:2", "SMILES"][..]),
-        ("output.features.min_outputs=61", &["column"]),
+        (
+            "output.features.min_outputs=61",
+            &[
+                "output.features.min_outputs = 61: expected at most ",
+                "with the most common feature",
+            ],
+        ),
         ("output.features.count={name=\"morgan\", width=0}", &["output.features.count.width"]),
         ("output.features.count={name=\"rings\", width=0}", &["output.features.count.width"]),
         // none of these molecules has a ring, or a configuration
-        ("output.features.count={name=\"rings\"}", &["column"]),
-        ("output.features.count={name=\"configurations\"}", &["column"]),
+        (
+            "output.features.count={name=\"rings\"}",
+            &["output.features.min_outputs = 2: expected other features: none of these occurs"],
+        ),
+        (
+            "output.features.count={name=\"configurations\"}",
+            &["output.features.min_outputs = 2", "none of these occurs"],
+        ),
         ("output.features.exact=true", &["output.features.log", "exact"]),
     ] {
         sandbox.fail(&["train", "parts.toml", "--set", set], 2, says);
