@@ -108,7 +108,8 @@ pub struct QueryRequest {
     /// The least number of candidates that a query has in its list; queries with fewer are left out, such as those whose
     /// gold is the only molecule of its formula.
     pub least_candidates: Option<usize>,
-    /// How queries are ranked whose right output is no candidate. By default as `evaluation.missing_gold` says.
+    /// How queries are ranked whose right output is no candidate. By default as `evaluation.missing_gold` says, and as
+    /// [`MissingGold::RankInfinity`] where outputs of a file that is not the run's are compared as what they are.
     pub missing_gold: Option<MissingGold>,
     /// Whether MCES at 1 is measured: the myopic MCES distance, with the threshold 15, of each query's first molecule from
     /// the right one, as MassSpecGym does.
@@ -135,9 +136,8 @@ impl QueryRequest {
         let read = |member: &Member| {
             let split = match &self.file {
                 Some(file) => {
-                    let missing =
-                        self.missing_gold.unwrap_or(member.config.evaluation.missing_gold);
-                    member.read_queries_with(file, self.query_id.as_deref(), data, missing)?
+                    let query = self.query_id.as_deref();
+                    member.read_queries_with(file, query, data, self.missing_gold)?
                 }
                 None => member.read_split(name, data)?,
             };
