@@ -7,7 +7,7 @@ use dsokr_data::cells::NumberNotation;
 use dsokr_data::table::Table;
 use rayon::prelude::*;
 
-use super::guess::{are_measures, are_reordered, guessed, most, stated};
+use super::guess::{are_measures, are_reordered, guessed, kind_of_lists, most, stated};
 use super::kind::{ColumnKind, KindName, Reading};
 use crate::error::Error;
 
@@ -63,7 +63,8 @@ pub struct Column {
 }
 
 impl Column {
-    /// Looks at the cells of the column at a place, from 0, whose kind may be stated.
+    /// Looks at the cells of the column at a place, from 0, whose kind may be stated. Of a column of lists of texts, each cell has
+    /// the texts of one with `;` between.
     ///
     /// # Errors
     /// A column that the table was not read with; a stated kind that no cell is of.
@@ -72,15 +73,18 @@ impl Column {
         place: usize,
         name: &str,
         kind: Option<KindName>,
+        are_lists: bool,
     ) -> Result<Self, Error> {
         let cells = table.column(name)?;
         let rows = cells.iter().map(|cell| cell.trim()).enumerate();
         let (filled, empty): (Vec<_>, Vec<_>) = rows.partition(|(_, cell)| !cell.is_empty());
         let texts: Vec<&str> = filled.iter().map(|&(_, cell)| cell).collect();
         let kind = match kind {
+            Some(KindName::Labels) if are_lists => ColumnKind::Labels(';'),
             Some(kind) => stated(kind, &texts),
             None => {
                 let kind = guessed(place, name, &texts);
+                let kind = if are_lists { kind_of_lists(kind, name, &texts) } else { kind };
                 // bounds alone are no numbers
                 let is_none = texts.iter().all(|cell| kind.read(cell) == Reading::Invalid);
                 if is_none { ColumnKind::Texts } else { kind }

@@ -144,6 +144,30 @@ pub(super) fn guessed(place: usize, name: &str, cells: &[&str]) -> ColumnKind {
     ColumnKind::Texts
 }
 
+/// The kind of cells that have the texts of lists with `;` between, and without the lists are of this `kind`: sets of labels, also
+/// where no list has several, unless they are something that says more, or texts that do not recur.
+pub(super) fn kind_of_lists(kind: ColumnKind, name: &str, cells: &[&str]) -> ColumnKind {
+    let recur = || {
+        let labels = || cells.iter().flat_map(|cell| cell.split(';')).map(str::trim);
+        labels().count() >= 2 * labels().collect::<HashSet<_>>().len()
+    };
+    let are_labels = match &kind {
+        ColumnKind::Labels(_) => true,
+        ColumnKind::Classes(_) => !are_reordered(cells),
+        ColumnKind::Ids | ColumnKind::Numbers(_) | ColumnKind::Texts => {
+            recur() && !is_prose(cells) && !is_name_of_texts(name) && !are_reordered(cells)
+        }
+        ColumnKind::Nothing
+        | ColumnKind::Smiles
+        | ColumnKind::Inchi
+        | ColumnKind::Rankings(_)
+        | ColumnKind::Orders(_)
+        | ColumnKind::Vectors(_)
+        | ColumnKind::Dates => false,
+    };
+    if are_labels { ColumnKind::Labels(';') } else { kind }
+}
+
 /// The kind of the cells that a caller states, with what only the cells tell.
 pub(super) fn stated(kind: KindName, cells: &[&str]) -> ColumnKind {
     match kind {
@@ -350,9 +374,7 @@ fn separator_of(name: &str, cells: &[&str]) -> Option<char> {
     if are_reordered(cells) {
         return None;
     }
-    let is_word = |word: &str| WORDS.contains(&word.to_lowercase().as_str());
-    let prose = cells.iter().filter(|cell| cell.split_whitespace().any(is_word)).count();
-    let is_prose = 10 * prose > cells.len();
+    let is_prose = is_prose(cells);
     if most(cells, |cell| cells::list(cell).is_some()) {
         let parts: Vec<String> =
             cells.iter().filter_map(|cell| cells::list(cell)).flatten().collect();
@@ -384,6 +406,13 @@ fn separator_of(name: &str, cells: &[&str]) -> Option<char> {
         };
         separates && all >= 2 * labels.len() && all <= 12 * cells.len()
     })
+}
+
+/// Whether more than a few cells have words of sentences.
+fn is_prose(cells: &[&str]) -> bool {
+    let is_word = |word: &str| WORDS.contains(&word.to_lowercase().as_str());
+    let prose = cells.iter().filter(|cell| cell.split_whitespace().any(is_word)).count();
+    10 * prose > cells.len()
 }
 
 /// Whether all cells are the same parts, some of them in a different order: they are rankings rather than sets of labels,
@@ -623,6 +652,28 @@ mod tests {
         for cells in [["a b", "a b"], ["a b", "b c"], ["a", "b"]] {
             assert!(!are_reordered(&cells), "{cells:?}");
         }
+    }
+
+    #[test]
+    fn lists_are_label_sets_also_of_one_label_each() {
+        let kind = |name: &str, cells: &[&str]| kind_of_lists(guessed(1, name, cells), name, cells);
+        let labels = ColumnKind::Labels(';');
+        let mut single = ["acid", "base", "weak base"].repeat(200);
+        assert_eq!(guessed(1, "tags", &single), ColumnKind::Classes(3));
+        assert_eq!(kind("tags", &single), labels);
+        single.push("acid;base");
+        assert_eq!(kind("tags", &single), labels);
+        assert_eq!(kind("tags", &["red wine", "white wine", "rose wine"].repeat(2)), labels);
+        assert_eq!(kind("topics", &["3", "17", "3", "17", "4", "4"]), labels);
+        // texts and names that do not recur, and rankings
+        for (name, cells) in [
+            ("captions", ["a dog is in the park", "a cat of the house"]),
+            ("names", ["aspirin", "ibuprofen"]),
+            ("ranking", ["tea;milk", "milk;tea"]),
+        ] {
+            assert_eq!(kind(name, &cells), guessed(1, name, &cells), "{name}");
+        }
+        assert_eq!(kind("smiles", &["CC(=O)O", "C1CC1"].repeat(5)), ColumnKind::Smiles);
     }
 
     #[test]
