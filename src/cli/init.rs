@@ -364,6 +364,12 @@ fn doubts(column: &Column) -> String {
             "{name}: cells such as {example:?} are measures and read as {kind}; numbers have one number in a cell\n"
         );
     }
+    for ways in &column.spellings {
+        text += &format!(
+            "{name}: classes differ in the case of letters only, {ways}; they are different classes, so write them alike if \
+             they are one\n"
+        );
+    }
     if column.are_reordered {
         text += &format!(
             "{name}: cells are the same parts in different orders, {example:?} and others; rankings have spaces between \

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use dsokr_core::Argument;
-use dsokr_data::cells::NumberNotation;
+use dsokr_data::cells::{self, NumberNotation};
 use dsokr_data::table::Table;
 use rayon::prelude::*;
 
@@ -58,6 +58,8 @@ pub struct Column {
     pub are_measures: bool,
     /// Whether cells that are read as texts or classes are all the same parts, in different orders.
     pub are_reordered: bool,
+    /// Classes whose names differ in the case of letters only: all ways in which each is written, with their numbers of cells.
+    pub spellings: Vec<String>,
     /// The rows whose cells are empty, and those whose cells are not what the column holds.
     pub(super) bad_rows: Vec<usize>,
 }
@@ -141,6 +143,11 @@ impl Column {
             empty: empty.len(),
             are_measures: are_texts && are_measures(&texts),
             are_reordered: (are_texts || are_classes) && are_reordered(&texts),
+            spellings: if are_classes {
+                cells::spellings(texts.iter().copied())
+            } else {
+                Vec::new()
+            },
             bad_rows,
             invalid,
             repaired,
