@@ -7,7 +7,7 @@ use dsokr_data::cells::{self, NumberNotation};
 use dsokr_data::table::Table;
 use rayon::prelude::*;
 
-use super::guess::{are_measures, are_reordered, guessed, kind_of_lists, most, stated};
+use super::guess::{are_measures, guessed, kind_of_lists, most, reordered, stated};
 use super::kind::{ColumnKind, KindName, Reading};
 use crate::error::Error;
 
@@ -56,8 +56,9 @@ pub struct Column {
     pub deviation: f64,
     /// Whether cells that are read as texts are measures, each written as more than one number: `12.67 ± 0.47`.
     pub are_measures: bool,
-    /// Whether cells that are read as texts or classes are all the same parts, in different orders.
-    pub are_reordered: bool,
+    /// The parts of the first cell, in its order, where cells that are read as texts or classes are all the same parts in
+    /// different orders.
+    pub reordered: Option<Vec<String>>,
     /// Classes whose names differ in the case of letters only: all ways in which each is written, with their numbers of cells.
     pub spellings: Vec<String>,
     /// The rows whose cells are empty, and those whose cells are not what the column holds.
@@ -142,7 +143,7 @@ impl Column {
             are_single_words: most(&texts, |cell| !cell.contains(char::is_whitespace)),
             empty: empty.len(),
             are_measures: are_texts && are_measures(&texts),
-            are_reordered: (are_texts || are_classes) && are_reordered(&texts),
+            reordered: if are_texts || are_classes { reordered(&texts) } else { None },
             spellings: if are_classes {
                 cells::spellings(texts.iter().copied())
             } else {

@@ -415,23 +415,32 @@ fn is_prose(cells: &[&str]) -> bool {
     10 * prose > cells.len()
 }
 
-/// Whether all cells are the same parts, some of them in a different order: they are rankings rather than sets of labels,
-/// which would all be the same.
-pub(super) fn are_reordered(cells: &[&str]) -> bool {
-    let Some((first, rest)) = cells.split_first() else { return false };
-    let parts = |cell: &str, separator: char| {
+/// Whether all cells are the same parts, some of them in a different order.
+fn are_reordered(cells: &[&str]) -> bool {
+    reordered(cells).is_some()
+}
+
+/// The parts of the first cell, in its order, if all cells are the same parts, some of them in a different order: they are
+/// rankings rather than sets of labels, which would all be the same.
+pub(super) fn reordered(cells: &[&str]) -> Option<Vec<String>> {
+    let (first, rest) = cells.split_first()?;
+    let parts = |cell: &str, separator: char| -> Vec<String> {
         let divided = || cell.split(separator).map(|part| part.trim().to_owned()).collect();
-        let mut parts: Vec<String> = cells::list(cell).unwrap_or_else(divided);
+        cells::list(cell).unwrap_or_else(divided)
+    };
+    let sorted = |mut parts: Vec<String>| {
         parts.sort_unstable();
         parts
     };
-    let differ = rest.iter().any(|cell| cell != first);
-    differ
-        && SEPARATORS.into_iter().any(|separator| {
-            let parts_of_first = parts(first, separator);
-            parts_of_first.len() > 1
-                && rest.iter().all(|cell| parts(cell, separator) == parts_of_first)
-        })
+    if rest.iter().all(|cell| cell == first) {
+        return None;
+    }
+    SEPARATORS.into_iter().find_map(|separator| {
+        let parts_of_first = parts(first, separator);
+        let expected = sorted(parts_of_first.clone());
+        let are_same = || rest.iter().all(|cell| sorted(parts(cell, separator)) == expected);
+        (expected.len() > 1 && are_same()).then_some(parts_of_first)
+    })
 }
 
 /// The parts of a cell that commas and spaces divide.
