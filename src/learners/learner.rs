@@ -48,10 +48,10 @@ pub trait Learner: Any + Debug + Send + Sync {
     }
 
     /// The table of the settings for so many training pairs, with the sizes that are lowered to their number (default:
-    /// the settings stay as they are).
+    /// the settings stay as they are). It is asked for the pairs of each fit before anything is written.
     ///
     /// # Errors
-    /// Settings that cannot be written as TOML.
+    /// Settings that need more pairs, or that cannot be written as TOML.
     fn for_pairs(&self, pairs: usize) -> Result<Option<(EncoderTable, Vec<Lowered>)>, Error> {
         let _ = pairs;
         Ok(None)

@@ -111,6 +111,25 @@ fn a_solver_is_asked_for_by_its_name() {
         &["encoder.solver.", "parts = 61: expected 1 to 60,", "the number of training pairs"],
     );
     assert!(!sandbox.path("runs/siokr-4").exists());
+    // nor can they where a part of the pairs is held out
+    let parts = "encoder.solver={name=\"divide-and-conquer\", sketch={size=1}, parts=50}";
+    for corrections in [
+        "decoding.hubs={weights=[0.5], neighbours=[2]}",
+        "decoding.reranker={candidates=5, neighbours=7, folds=4, held_out_folds=2}",
+    ] {
+        let train = ["train", "isokr.toml", "--out", "few", "--set", corrections, "--set"];
+        let says = [
+            "a fit to ",
+            " of the 60 training pairs: encoder.solver.",
+            "parts = 50: expected 1 to ",
+        ];
+        sandbox.fail(&[&train[..], &[parts]].concat(), 2, &says);
+        assert!(!sandbox.path("few").exists(), "{corrections}");
+        // a sketch as large as all pairs is lowered there
+        let sketched = "encoder.solver={name=\"sketched\", sketch={size=60}}";
+        sandbox.succeed(&[&train[..], &[sketched]].concat());
+        fs::remove_dir_all(sandbox.path("few")).unwrap();
+    }
 }
 
 #[test]
