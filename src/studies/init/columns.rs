@@ -7,7 +7,7 @@ use dsokr_data::cells::{self, NumberNotation};
 use dsokr_data::table::Table;
 use rayon::prelude::*;
 
-use super::guess::{are_measures, guessed, kind_of_lists, most, reordered, stated};
+use super::guess::{are_measures, guessed, guessed_of_lists, most, reordered, stated};
 use super::kind::{ColumnKind, KindName, Reading};
 use crate::error::Error;
 
@@ -87,7 +87,7 @@ impl Column {
             Some(kind) => stated(kind, &texts),
             None => {
                 let kind = guessed(place, name, &texts);
-                let kind = if are_lists { kind_of_lists(kind, name, &texts) } else { kind };
+                let kind = if are_lists { guessed_of_lists(kind, name, &texts) } else { kind };
                 // bounds alone are no numbers
                 let is_none = texts.iter().all(|cell| kind.read(cell) == Reading::Invalid);
                 if is_none { ColumnKind::Texts } else { kind }

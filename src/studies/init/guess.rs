@@ -146,7 +146,7 @@ pub(super) fn guessed(place: usize, name: &str, cells: &[&str]) -> ColumnKind {
 
 /// The kind of cells that have the texts of lists with `;` between, and without the lists are of this `kind`: sets of labels, also
 /// where no list has several, unless they are something that says more, or texts that do not recur.
-pub(super) fn kind_of_lists(kind: ColumnKind, name: &str, cells: &[&str]) -> ColumnKind {
+pub(super) fn guessed_of_lists(kind: ColumnKind, name: &str, cells: &[&str]) -> ColumnKind {
     let recur = || {
         let labels = || cells.iter().flat_map(|cell| cell.split(';')).map(str::trim);
         labels().count() >= 2 * labels().collect::<HashSet<_>>().len()
@@ -665,7 +665,8 @@ mod tests {
 
     #[test]
     fn lists_are_label_sets_also_of_one_label_each() {
-        let kind = |name: &str, cells: &[&str]| kind_of_lists(guessed(1, name, cells), name, cells);
+        let kind =
+            |name: &str, cells: &[&str]| guessed_of_lists(guessed(1, name, cells), name, cells);
         let labels = ColumnKind::Labels(';');
         let mut single = ["acid", "base", "weak base"].repeat(200);
         assert_eq!(guessed(1, "tags", &single), ColumnKind::Classes(3));

@@ -104,13 +104,13 @@ impl Survey {
     /// # Errors
     /// A file that is not a table; columns that are missing; no column of texts or of outputs; fewer than ten rows, or pairs.
     pub fn read(path: &Path, choices: &Choices) -> Result<Self, Error> {
-        let header = Table::header(path, TableOptions::default())?;
+        let named = Table::header(path, TableOptions::default())?;
         let has_fields =
             matches!(TextFormat::from_path(path), TextFormat::Tabs | TextFormat::Commas);
-        let headless = has_fields && (choices.headless || header::is_missing(path, &header.names)?);
+        let headless = has_fields && (choices.headless || header::is_missing(path, &named.names)?);
         let options = TableOptions { headless, optional_keys: true, ..TableOptions::default() };
         let TableHeader { names, nested, lists } =
-            if headless { Table::header(path, options)? } else { header };
+            if headless { Table::header(path, options)? } else { named };
         let count = |name: &String| names.iter().filter(|other| *other == name).count();
         let nameless = Nameless::among(&names);
         let (once, mut repeated): (Vec<&String>, Vec<&String>) =
