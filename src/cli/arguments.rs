@@ -14,7 +14,7 @@ use dsokr_data::table::{
 };
 use dsokr_data::{InputKind, Inputs, Split};
 use dsokr_decode::Combination::{Max, Mean};
-use dsokr_spectra::Spectrum;
+use dsokr_spectra::{Spectrum, Subformulas};
 
 use crate::config::BeyondConfig;
 use crate::config::candidate_rule::CandidateRule;
@@ -188,7 +188,7 @@ pub fn open_texts(
 }
 
 /// Returns texts as queries of a run, which `among` gives candidates: a text that is no SMILES or no spectrum where the run reads
-/// such, or a spectrum without the formula that `among` needs, is one that cannot be read.
+/// such, or a spectrum without the formula that the run or `among` needs, is one that cannot be read.
 pub fn checked<R: Read>(
     texts: TextReader<R>,
     run: &Member,
@@ -196,8 +196,10 @@ pub fn checked<R: Read>(
 ) -> TextReader<R> {
     let data = &run.config.data;
     let inputs = data.facts().texts.cloned();
-    let are_spectra = run.config.encoder.abilities().spectra;
-    let needs_formula = among == Some(&CandidateRule::Formula);
+    let abilities = run.config.encoder.abilities();
+    let are_spectra = abilities.spectra;
+    let need_formulas = abilities.formulas;
+    let chooses_by_formula = among == Some(&CandidateRule::Formula);
     let check = move |text: &str| -> Result<(), String> {
         if let Some(inputs) = &inputs {
             inputs.check(text)?;
@@ -206,8 +208,11 @@ pub fn checked<R: Read>(
             return Ok(());
         }
         let spectrum = text.parse::<Spectrum>().map_err(|error| error.to_string())?;
-        if needs_formula {
+        if chooses_by_formula {
             spectrum.molecule().map_err(|error| error.to_string())?;
+        }
+        if need_formulas {
+            Subformulas::from_spectrum(&spectrum).map_err(|error| error.to_string())?;
         }
         Ok(())
     };

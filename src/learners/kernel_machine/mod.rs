@@ -61,6 +61,7 @@ impl Learner for KernelMachineConfig {
         Abilities {
             reads: self.reads(),
             spectra: self.reads_spectra(),
+            formulas: self.needs_formulas(),
             weighs_pairs: true,
             levels: self.levels(),
             needs_cpu: true,
