@@ -31,7 +31,7 @@ pub(super) fn is_missing(path: &Path, first: &[String]) -> Result<bool, Error> {
 fn differs_from_rows(path: &Path) -> Result<bool, Error> {
     let options =
         TableOptions { headless: true, on_bad_row: OnBadRow::Skip, ..TableOptions::default() };
-    let [names, _] = Table::header(path, options)?;
+    let names = Table::header(path, options)?.names;
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
     let table = Table::read_with(path, &names, options)?;
     for (place, name) in names.iter().enumerate() {

@@ -159,7 +159,7 @@ fn input_of<'c>(columns: &'c [Column], output: Option<&str>) -> Option<&'c Colum
     let free = || columns.iter().filter(|column| output != Some(column.name.as_str()));
     let longest = |kind: ColumnKind| {
         let texts = free().filter(|column| column.kind == kind && varies(column));
-        texts.filter(|column| !column.are_measures && !column.are_reordered).max_by(|a, b| {
+        texts.filter(|column| !column.are_measures && column.reordered.is_none()).max_by(|a, b| {
             is_a_usual_name(a).cmp(&is_a_usual_name(b)).then(a.length.total_cmp(&b.length))
         })
     };
