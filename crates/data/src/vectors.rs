@@ -107,7 +107,8 @@ impl Vectors {
             return Ok(());
         }
         let mut all = self.features()?.into_owned();
-        all.append(&other.features()?)?;
+        let more = other.features()?;
+        all.append(&more)?;
         *self = Self::Held(all);
         Ok(())
     }
