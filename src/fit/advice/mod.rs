@@ -282,8 +282,7 @@ fn larger_sketch(evidence: &Evidence) -> Result<Option<(usize, f64)>, Error> {
         let drawn = DrawnSketch::draw(problem, size, config.seed)?;
         length = drawn.targets.squared_norms().iter().sum::<f64>() / problem.len() as f64;
         let Some(scores) = drawn.perfect(&problem.ranks, problem)? else { return Ok(None) };
-        let beyond = scores.beyond_candidates().and_then(|beyond| metric.measured(&beyond));
-        figures.push((size, beyond.unwrap_or_else(|| metric.value(&scores))));
+        figures.push((size, metric.value_beyond(&scores)));
     }
     let nothing = if metric.needs() == Needs::FeatureSpace { length } else { 0.0 };
     let good = smallest_good_size(&figures, metric.larger_is_better(), nothing);
