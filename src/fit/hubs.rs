@@ -80,7 +80,7 @@ pub(crate) fn of_all(
     others: &Candidates,
     held_out: Option<&[f32]>,
 ) -> Result<Candidates, Error> {
-    // as they are where the model is: those that were added are compared with predictions in 16 bits
+    // as they are where the model is: those that were added to a run are corrected by predictions in 16 bits
     if all.constants().starts_with(others.constants()) {
         return Ok(all);
     }
