@@ -175,6 +175,35 @@ fn molecules_of_a_new_table_tell_their_ranks() {
     assert_eq!((number(&report, "queries"), number(&report, "missing_gold")), (2.0, 1.0));
 }
 
+/// Answers to vectors of a new table have the ids of its rows, whatever its molecules are.
+#[test]
+fn answers_to_vectors_have_the_ids_of_their_rows() {
+    let molecules = ["CO", "CCO", "CCCO", "CCCCO", "CN", "CCN", "CCCN", "CCCCN", "OC=O", "CC(=O)O"];
+    let mut table = "id\tsmiles\tx\ty\n".to_owned();
+    for (at, smiles) in molecules.iter().enumerate() {
+        let count = |letter: char| smiles.matches(letter).count();
+        writeln!(table, "m{at}\t{smiles}\t{}.5\t{}.5", count('C'), count('O')).unwrap();
+    }
+    let sandbox = Sandbox::new();
+    sandbox.write("pairs.tsv", &table);
+    sandbox.write(
+        "pairs.toml",
+        "[data]\nsource = \"pool\"\nfolder = \"./\"\nfile = \"pairs.tsv\"\n\
+         splits = { order = \"file\", train = 8, validation = 2 }\n\
+         inputs = { column = \"x..y\", numbers = true }\n\n\
+         [output]\nlabel = \"smiles\"\nkernel = { name = \"linear\" }\n\
+         features = { kind = \"substructures\", column = \"smiles\", count = { name = \"composition\" } }\n\n\
+         [sketch]\nsize = 4\n\n[encoder]\nkind = \"kernel-machine\"\nlambda = 1e-3\n\
+         inputs = { kind = \"vectors\" }\nkernel = { name = \"gaussian\", gamma = 0.5 }\n",
+    );
+    sandbox.train("pairs.toml", &[]);
+    // the id of another molecule, and a molecule that is no candidate
+    sandbox.write("new.tsv", "id\tsmiles\tx\ty\nm5\tCO\t1.5\t1.5\nnew\t[Xe]\t0.5\t0.5\n");
+    let answers = sandbox.succeed(&["predict", "runs/pairs", "new.tsv", "--top", "1"]);
+    let ids: Vec<_> = answers.lines().map(|line| json(line)["id"].clone()).collect();
+    assert_eq!(ids, ["m5", "new"]);
+}
+
 /// Rankings of a new table are compared as what they are: an id of the run names the right candidate only for the same
 /// ranking.
 #[test]
