@@ -148,7 +148,7 @@ impl Texts {
             };
             return Ok(Queries::Vectors(0..count, Box::new(read)));
         }
-        let split = run.read_queries(file, None, None)?;
+        let split = run.read_rows(file, None, None)?;
         let all = queries(split.query_ids(), split.inputs);
         let count = all.ids.len();
         let read = move |chosen: Vec<usize>| Ok(all.select(&chosen)?);

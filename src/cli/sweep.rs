@@ -58,7 +58,7 @@ pub struct Trainings {
     /// The device: cpu, wgpu, cuda or cuda:NUMBER.
     #[arg(long, default_value_t)]
     device: Processor,
-    /// Train although the estimate of the memory is more than there is.
+    /// Train even if the estimated memory exceeds what is available.
     #[arg(long)]
     force: bool,
     /// Print one JSON object.

@@ -46,7 +46,7 @@ pub struct Arguments {
     /// Print an estimate of the memory and the time, and train nothing.
     #[arg(long)]
     pub plan: bool,
-    /// Train although the estimate of the memory is more than there is.
+    /// Train even if the estimated memory exceeds what is available.
     #[arg(long)]
     pub force: bool,
     /// Print one JSON object.

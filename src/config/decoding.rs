@@ -8,7 +8,7 @@ use smart_default::SmartDefault;
 
 use super::rules::{Rule, check};
 use super::{BeyondConfig, ColumnScaling, Config, HeldOutPredictions};
-use crate::config::folds::Folds;
+use crate::config::folds::{Folds, HELD_OUT};
 use crate::error::Error;
 
 /// Why the members of an ensemble cannot predict outputs that need not be candidates.
@@ -165,7 +165,7 @@ impl RerankerConfig {
         let is_fitted_anew = leaves < HeldOutPredictions::Pairs;
         let count = self.folds.unwrap_or(if is_fitted_anew { 3 } else { 8 });
         let held_out_folds = self.held_out_folds.unwrap_or(count.min(3));
-        Folds { key: "decoding.reranker", count, held_out_folds }
+        Folds { key: "decoding.reranker", has_count: true, count, held_out_folds }
     }
 }
 
@@ -198,13 +198,14 @@ impl ExpectedF1Config {
 }
 
 impl HubConfig {
-    /// The parts of the training pairs, for encoders.
+    /// The parts of the training pairs that models are fitted without, for a learner that leaves no held-out predictions.
     pub(crate) fn parts(&self) -> Folds {
         let count = self.folds.unwrap_or(3);
-        Folds { key: "decoding.hubs", count, held_out_folds: self.held_out_folds.unwrap_or(count) }
+        let held_out_folds = self.held_out_folds.unwrap_or(count);
+        Folds { key: "decoding.hubs", has_count: true, count, held_out_folds }
     }
 
-    /// Whether the run's own encoder is trained on all pairs.
+    /// Whether the model of the run is fitted to all pairs.
     pub fn refits(&self) -> bool {
         self.refit.unwrap_or(true)
     }
@@ -349,11 +350,32 @@ impl DecodingConfig {
         ensure(holds, "decoding.hubs.weights", format!("{weights:?}"), "numbers not below 0")?;
         let parts = hubs.parts();
         parts.validate()?;
-        let allowed = "true, or decoding.hubs.held_out_folds = 1: a run has one encoder";
+        let allowed = "true, or decoding.hubs.held_out_folds = 1: a run has one model";
         ensure(hubs.refits() || parts.held_out_folds == 1, "decoding.hubs.refit", false, allowed)?;
         let neighbours = &hubs.neighbours;
         let holds = !neighbours.is_empty() && !neighbours.contains(&0);
         ensure(holds, "decoding.hubs.neighbours", format!("{neighbours:?}"), "numbers from 1")
+    }
+
+    /// The parts of the training pairs that models are fitted without, for a learner that leaves no held-out predictions:
+    /// those of `hubs`, or of its defaults where only other keys need them.
+    pub(crate) fn parts(&self) -> Folds {
+        match &self.hubs {
+            Some(hubs) => hubs.parts(),
+            None => {
+                let key = self.key_of_further_fits();
+                Folds { key, has_count: false, ..HubConfig::default().parts() }
+            }
+        }
+    }
+
+    /// The key that needs the fits without a part of the pairs.
+    pub(crate) fn key_of_further_fits(&self) -> &'static str {
+        match (&self.reranker, &self.hubs) {
+            (Some(_), _) => "decoding.reranker",
+            (None, Some(_)) => "decoding.hubs",
+            (None, None) => HELD_OUT,
+        }
     }
 
     /// Whether held-out predictions are needed: for training inputs, by models that were not trained on that pair.

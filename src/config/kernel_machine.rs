@@ -130,7 +130,7 @@ impl KernelMachineConfig {
     }
 
     /// Whether leave-one-out predictions are known in closed form.
-    pub(crate) fn has_held_out_answers(&self) -> bool {
+    pub(crate) fn has_held_out_predictions(&self) -> bool {
         self.is_least_squares() && self.embedding().is_none()
     }
 
@@ -152,7 +152,7 @@ impl KernelMachineConfig {
 
     /// The predictions for training pairs that a machine gives without having seen them.
     pub(crate) fn held_out(&self) -> HeldOutPredictions {
-        if !self.has_held_out_answers() {
+        if !self.has_held_out_predictions() {
             HeldOutPredictions::None
         } else if matches!(self.inputs, MachineInputsConfig::Kernels { .. }) {
             HeldOutPredictions::Pairs

@@ -38,7 +38,7 @@ impl KernelMachineConfig {
             let all = matches!(self.predictions, PredictionsConfig::All {});
             matrix.validate(&self.solver, self.levels(), all)?;
         }
-        let solver_takes_answers = match &self.predictions {
+        let solver_takes_predictions = match &self.predictions {
             PredictionsConfig::All {} => true,
             PredictionsConfig::Leading { rank } => {
                 ensure(*rank > 0, "encoder.predictions.rank", rank, "at least 1")?;
@@ -53,12 +53,12 @@ impl KernelMachineConfig {
         let rules = [
             Rule {
                 key: "encoder.predictions",
-                refused_when: !solver_takes_answers,
+                refused_when: !solver_takes_predictions,
                 because: "only the solvers \"closed-form\" and \"sketched\" take it; remove it",
             },
             Rule {
                 key: "encoder.lambda_by",
-                refused_when: by_leave_one_out && !self.has_held_out_answers(),
+                refused_when: by_leave_one_out && !self.has_held_out_predictions(),
                 because: "this solver, or a learned embedding, has no leave-one-out errors; set it to \"validation\"",
             },
         ];

@@ -12,7 +12,6 @@ use crate::config::{Checked, Search};
 use crate::decoding::beyond::BeyondSearch;
 use crate::decoding::decoder::Decoder;
 use crate::decoding::evaluation::{Models, has_gold, report};
-use crate::encoders::spectrum_inputs::Polarities;
 use crate::error::{Error, ensure};
 use crate::metrics::evaluation::Evaluation;
 use crate::metrics::metric::Needs;
@@ -72,11 +71,7 @@ impl<'a> Evaluator<'a> {
         let mut evaluator = Self { problem, decoder, processes, lists: Vec::new() };
         let settings = &problem.config.evaluation;
         let masses = CandidateMasses::default();
-        let polarities = if problem.config.encoder.abilities().spectra {
-            Polarities::of_split(&problem.dataset.train)?
-        } else {
-            Polarities::default()
-        };
+        let polarities = problem.polarities()?;
         let test = (settings.split == SplitName::Test).then_some(SplitName::Test);
         for name in [SplitName::Validation].into_iter().chain(test) {
             let Some(split) = problem.dataset.split(name) else { continue };

@@ -101,7 +101,13 @@ impl<'a> Corrections<'a> {
         let held_out = predicted.held_out.as_ref();
         let mut unseen = None;
         let added = if self.problem.saved.is_some() { run.candidates_with_added()? } else { None };
-        let mut decoding = self.corrected(evaluator, held_out, predictions)?;
+        let validation = predictions.validation.as_deref();
+        let mut decoding = match hubs::corrected(evaluator, held_out, validation)? {
+            Some((corrected, choices)) => {
+                Decoding { candidates: Some(corrected), choices, ..Decoding::default() }
+            }
+            None => Decoding::default(),
+        };
         if let (Some(corrected), None) = (&decoding.candidates, &added) {
             run.replace_candidates(corrected)?;
         }
@@ -174,24 +180,6 @@ impl<'a> Corrections<'a> {
             }
             Some(_) | None => Ok(()),
         }
-    }
-
-    /// Candidates that are corrected for hubs.
-    fn corrected(
-        &self,
-        evaluator: &Evaluator,
-        held_out: Option<&HeldOut>,
-        predictions: &Predictions,
-    ) -> Result<Decoding, Error> {
-        let settings = self.problem.config.decoding.hubs.as_ref();
-        let validation = predictions.validation.as_ref();
-        let (Some(settings), Some(held_out), Some(z)) = (settings, held_out, validation) else {
-            return Ok(Decoding::default());
-        };
-        let placed = evaluator.candidates();
-        let (corrected, choices) =
-            hubs::correct(settings, evaluator, placed, &held_out.predictions, z)?;
-        Ok(Decoding { candidates: Some(corrected), choices, ..Decoding::default() })
     }
 }
 

@@ -156,8 +156,7 @@ impl FurtherFits {
             return Ok(Vec::new());
         }
         let config = &problem.config;
-        let hubs = config.decoding.hubs.clone().unwrap_or_default();
-        hubs.parts().draw_among(&problem.dataset, pairs, config.seed)
+        config.decoding.parts().draw_among(&problem.dataset, pairs, config.seed)
     }
 
     /// A model of these pairs, of which other models or itself predict these parts.
@@ -182,17 +181,18 @@ impl FurtherFits {
     /// Adds the models without each fold that a reranker learns from.
     fn add_folds(&mut self, settings: &RerankerConfig, problem: &Problem) -> Result<(), Error> {
         let config = &problem.config;
-        let hubs = config.decoding.hubs.clone().unwrap_or_default();
+        let hubs = config.decoding.parts();
+        let refits = config.decoding.hubs.as_ref().is_none_or(HubConfig::refits);
         let folds = settings.parts(self.leaves);
         let all = Folds { held_out_folds: folds.count, ..folds };
         let all = all.draw(&problem.dataset, config.seed)?;
         // in one division of the pairs, a model without two parts serves the folds of both
-        let is_one = hubs.refits() && hubs.parts().count == folds.count && folds.count > 2;
+        let is_one = refits && hubs.count == folds.count && folds.count > 2;
         for pairs in all.iter().take(folds.held_out_folds).cloned() {
             let others = rest(&pairs, problem.len());
             let parts = if is_one {
                 let parts = all.iter().filter(|part| **part != pairs);
-                parts.take(hubs.parts().held_out_folds).cloned().collect()
+                parts.take(hubs.held_out_folds).cloned().collect()
             } else {
                 self.drawn(&others, problem)?
             };
@@ -284,21 +284,17 @@ impl FurtherFits {
         // predictions twice, and the pairs of one fit with their targets
         let rows = 2 * predicted + problem.len();
         let bytes = 4.0 * rows as f64 * coordinates as f64 + texts as f64;
-        let decoding = &problem.config.decoding;
-        let keys = match (&decoding.reranker, &decoding.hubs) {
-            (Some(_), _) => "decoding.reranker",
-            (None, Some(_)) => "decoding.hubs",
-            (None, None) => "decoding.held_out",
-        };
+        let key = problem.config.decoding.key_of_further_fits();
         Some(Need {
             multiplications: total(|need| need.multiplications),
             traffic: total(|need| need.traffic),
-            ..Need::memory(keys, "fits without a part of the pairs", bytes)
+            ..Need::memory(key, "fits without a part of the pairs", bytes)
         })
     }
 
-    /// Makes the fits, and gathers their predictions with those that the run's model has left or makes. `run` keeps the predictions of each fit
-    /// until the run is complete: a resumed run does not make them again.
+    /// Makes the fits, and gathers their predictions with those that the run's model has left or makes. `run` keeps the
+    /// predictions of each fit until the run is complete, so that a resumed run does not make it again. A fit that leaves
+    /// held-out predictions of its own ([`HeldOutPredictions::Pairs`]) is not kept, and made again.
     ///
     /// # Errors
     /// Errors from the learner; a learner that leaves no predictions, although it says so.

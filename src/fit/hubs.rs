@@ -7,26 +7,42 @@ use crate::config::HubConfig;
 use crate::decoding::evaluator::Evaluator;
 use crate::error::{Error, ensure};
 use crate::learners::choice::Choice;
+use crate::run_dir::HeldOut;
 
 /// Checks the settings against the number of the n training pairs that have held-out predictions.
-pub(crate) fn check(hubs: &HubConfig, answers: usize, n: usize) -> Result<(), Error> {
-    let pairs = if answers < n { "training pairs that are held out" } else { "training pairs" };
-    let allowed = format!("1 to {answers}, the number of {pairs}");
+pub(crate) fn check(hubs: &HubConfig, held_out: usize, n: usize) -> Result<(), Error> {
+    let pairs = if held_out < n { "training pairs that are held out" } else { "training pairs" };
+    let allowed = format!("1 to {held_out}, the number of {pairs}");
     let check =
-        |&count| ensure(count <= answers, "decoding.hubs.neighbours", count, allowed.as_str());
+        |&count| ensure(count <= held_out, "decoding.hubs.neighbours", count, allowed.as_str());
     hubs.neighbours.iter().try_for_each(check)
 }
 
-/// Candidates corrected for hubs, with the weight and the number of neighbours that are best on the
+/// The candidates of an evaluator corrected for hubs, and what was chosen for that; none where the configuration corrects
+/// none, or there are no held-out predictions or none for the `validation` split, by which weight and number of neighbours
+/// are chosen.
+pub(crate) fn corrected(
+    evaluator: &Evaluator,
+    held_out: Option<&HeldOut>,
+    validation: Option<&[f32]>,
+) -> Result<Option<(Candidates, Vec<Choice>)>, Error> {
+    let hubs = evaluator.config().decoding.hubs.as_ref();
+    let (Some(hubs), Some(held_out), Some(z)) = (hubs, held_out, validation) else {
+        return Ok(None);
+    };
+    correct(hubs, evaluator, &held_out.predictions, z).map(Some)
+}
+
+/// The candidates of an evaluator corrected for hubs, with the weight and the number of neighbours that are best on the
 /// validation split, and these choices. `held_out` are predictions for the training inputs by models that have not
 /// seen the pair.
-pub(crate) fn correct(
+fn correct(
     hubs: &HubConfig,
     evaluator: &Evaluator,
-    candidates: &Candidates,
     held_out: &[f32],
     z: &[f32],
 ) -> Result<(Candidates, Vec<Choice>), Error> {
+    let candidates = evaluator.candidates();
     let metric = evaluator.config().evaluation.metric;
     let unit = Queries::new(candidates.dim(), held_out)?.normalised();
     let unit = Queries::new(candidates.dim(), &unit)?;
@@ -64,7 +80,7 @@ pub(crate) fn of_all(
     others: &Candidates,
     held_out: Option<&[f32]>,
 ) -> Result<Candidates, Error> {
-    // as they are where the model is: those that were added have answers in 16 bits
+    // as they are where the model is: those that were added to a run are corrected by predictions in 16 bits
     if all.constants().starts_with(others.constants()) {
         return Ok(all);
     }

@@ -13,7 +13,6 @@ use super::Request;
 use super::decoding::Corrections;
 use super::resume::Resumed;
 use crate::config::Checked;
-use crate::encoders::spectrum_inputs::Polarities;
 use crate::error::{Error, ensure};
 use crate::run_dir::{
     CANDIDATES, FEATURES, POLARITIES, PreparationFile, Report, RunDir, named, place_of,
@@ -190,7 +189,7 @@ fn save_problem(folder: &Path, problem: &Problem, targets: &OutputTargets) -> Re
     save_constants(problem.constants.as_ref(), folder)?;
     save_data_folder(folder, &problem.root)?;
     if problem.config.encoder.abilities().spectra {
-        let polarities = Polarities::of_split(&problem.dataset.train)?;
+        let polarities = problem.polarities()?;
         write_text(&folder.join(POLARITIES), &(serde_json::to_string(&polarities)? + "\n"))?;
     }
     Ok(())

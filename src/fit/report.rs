@@ -6,7 +6,7 @@ use dsokr_data::SplitName;
 use dsokr_train::{Event, Observer};
 use tracing::{info, warn};
 
-use super::advice::{Evidence, advice};
+use super::advice::{Findings, advice};
 use super::decoding::Decoding;
 use super::predictions::Predictions;
 use crate::decoding::beyond::BeyondSearch;
@@ -104,7 +104,7 @@ impl Reported {
         run: &RunDir,
     ) -> Result<Vec<String>, Error> {
         let log = run.log()?.unwrap_or_default();
-        let evidence = Evidence {
+        let findings = Findings {
             problem: evaluator.problem,
             report: &self.report,
             choices: &[fitted.choices.as_slice(), &decoding.choices].concat(),
@@ -113,7 +113,7 @@ impl Reported {
             evaluator,
             predictions: &self.predictions,
         };
-        let mut lines = advice(&evidence).unwrap_or_else(|error| {
+        let mut lines = advice(&findings).unwrap_or_else(|error| {
             warn!("no advice: {error}");
             Vec::new()
         });

@@ -18,7 +18,6 @@ use crate::config::masses::CandidateMasses;
 use crate::config::{RerankerConfig, SpectraConfig};
 use crate::decoding::lexicon::MoleculeLexicon;
 use crate::decoding::spectra::{SpectrumEvidence, TrainingSpectra};
-use crate::encoders::spectrum_inputs::Polarities;
 use crate::error::{Error, ensure};
 use crate::learners::learner::FoldPredictions;
 use crate::metrics::molecules::are_smiles;
@@ -134,7 +133,7 @@ impl PairSpectra {
         let label = |output: &Option<usize>| output.map(|at| dataset.outputs.labels[at].clone());
         let texts = dataset.train.inputs.texts()?.iter().cloned();
         let pairs = texts.zip(dataset.train.outputs.iter().map(label)).collect();
-        let assumed = Polarities::of_split(&dataset.train)?.assumed();
+        let assumed = problem.polarities()?.assumed();
         let spectra = TrainingSpectra::read(pairs, tolerance, &assumed.protons(1))?;
         Ok(Some(Self { spectra, masses: CandidateMasses::default(), assumed }))
     }

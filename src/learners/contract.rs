@@ -72,11 +72,11 @@ pub fn check<R: Recipe>(recipe: &R, train: &Split) -> Result<(), Error> {
     let folder = tempfile::tempdir().map_err(Error::io(&std::env::temp_dir()))?;
     save_files(folder.path(), &preparation.files()?)?;
     let read = R::Preparation::load(&settings, folder.path())?;
-    let answers = |inputs: &[<R::Encoder as Encoder>::Input]| {
+    let predictions = |inputs: &[<R::Encoder as Encoder>::Input]| {
         encoder.forward(&inputs.iter().collect::<Vec<_>>(), Pass::Evaluate).into_data()
     };
     let again = spread(&encoder, read.inputs(train)?);
-    if again.len() != some.len() || answers(&some) != answers(&again) {
+    if again.len() != some.len() || predictions(&some) != predictions(&again) {
         return breach("a preparation that is read again prepares other inputs".into());
     }
     Ok(())

@@ -188,7 +188,7 @@ fn same_pool(first: &EvaluatedRun, other: &EvaluatedRun) -> Result<(), Error> {
     ensure(holds, "compare", found, allowed)
 }
 
-/// The difference of a metric, whose values on the same draws are `own` and `theirs`; none if one is
+/// The difference of a metric, whose values on the same draws are `ours` and `theirs`; none if one is
 /// infinite.
 fn difference(difference: f64, ours: &[f64], theirs: &[f64]) -> Option<PairedDifference> {
     let drawn: Vec<f64> = ours.iter().zip(theirs).map(|(ours, theirs)| ours - theirs).collect();

@@ -19,7 +19,8 @@ pub struct RankingScores {
 }
 
 impl RankingScores {
-    /// Scores predicted rankings against the true ones, one by one; a ranking is the rank of each item.
+    /// Scores predicted rankings against the true ones, one by one; a ranking is the rank of each item. It is for rankings
+    /// that a program has by itself; an [`Evaluation`](crate::Evaluation) of a run has these scores already.
     ///
     /// # Errors
     /// [`dsokr_core::Error::TooFew`] for no rankings; [`dsokr_core::Error::Value`] for a predicted ranking whose

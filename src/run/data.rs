@@ -46,41 +46,56 @@ impl Member {
         data: Option<&Path>,
         missing_gold: Option<MissingGold>,
     ) -> Result<Split, Error> {
+        let split = self.read_rows(file, query, data)?;
+        if !split.foreign {
+            return Ok(split);
+        }
+        self.check_compared(&split, file, missing_gold)?;
+        if !split.labels.is_empty() {
+            let missing_gold = missing_gold.unwrap_or(self.config.evaluation.missing_gold);
+            return self.with_candidates_of_labels(split, file, missing_gold);
+        }
+        Ok(split)
+    }
+
+    /// Reads the rows of a file of queries, as [`read_queries`](Self::read_queries) does, with their own ids: nothing is said
+    /// of which candidates are right.
+    ///
+    /// # Errors
+    /// A file that is missing or wrong.
+    pub(crate) fn read_rows(
+        &self,
+        file: &Path,
+        query: Option<&str>,
+        data: Option<&Path>,
+    ) -> Result<Split, Error> {
         let data_config = match query {
             Some(column) => self.config.data.with_query_ids(column)?,
             None => self.config.data.clone(),
         };
         let source = Source { data: &data_config, ..self.config.source() };
         if self.config.data.has_input_files() {
-            let split = self.read_data(data, |_, root| source.read_queries(file, Some(root)))?;
-            self.check_compared(&split, file, missing_gold)?;
-            return Ok(split);
+            return self.read_data(data, |_, root| source.read_queries(file, Some(root)));
         }
         // whether the file is one of the data can be told only where these are
-        let split = source.read_queries(file, self.config.data_root(data).as_ref().ok())?;
-        if split.foreign && split.truth.is_none() && !split.labels.is_empty() {
-            let missing_gold = missing_gold.unwrap_or(self.config.evaluation.missing_gold);
-            return self.with_candidates_of_labels(split, file, missing_gold);
-        }
-        self.check_compared(&split, file, missing_gold)?;
-        Ok(split)
+        Ok(source.read_queries(file, self.config.data_root(data).as_ref().ok())?)
     }
 
-    /// Refuses outputs of a file that is not the run's, which are compared as what they are, where `missing_gold` asks for
-    /// candidates: classes that the run does not know, and any other output.
+    /// Refuses outputs of a file that is not the run's and that are compared as what they are, where `missing_gold` asks
+    /// for candidates: classes that the run does not know, and any other output.
     fn check_compared(
         &self,
         split: &Split,
         file: &Path,
         missing_gold: Option<MissingGold>,
     ) -> Result<(), Error> {
-        if !split.foreign || missing_gold != Some(MissingGold::Error) {
+        if missing_gold != Some(MissingGold::Error) {
             return Ok(());
         }
         let outputs = match &split.truth {
-            None => return Ok(()),
+            None | Some(Truth::Molecules(_)) => return Ok(()),
             Some(Truth::Classes(_)) => return self.check_classes(split, file),
-            Some(Truth::Molecules(_) | Truth::Graphs(_)) => "graphs",
+            Some(Truth::Graphs(_)) => "graphs",
             Some(Truth::Labels(_)) => "label sets",
             Some(Truth::Rankings(_)) => "rankings",
             Some(Truth::Numbers(_)) => "numbers",
@@ -112,13 +127,25 @@ impl Member {
     }
 
     /// The queries of a file with the ids of the candidates that are their outputs: those with the same id and label, or
-    /// else those with the same label, or of the same molecule.
+    /// else those with the same label, or of the same molecule. Label sets, rankings, graphs and numbers are compared as
+    /// what they are, so that one whose id and label are not a candidate's has no rank.
     fn with_candidates_of_labels(
         &self,
         split: Split,
         file: &Path,
         missing_gold: MissingGold,
     ) -> Result<Split, Error> {
+        // the labels of equal sets and equal rankings may differ, and those of different numbers may be equal
+        let labels_tell = match &split.truth {
+            None | Some(Truth::Molecules(_)) => true,
+            Some(
+                Truth::Graphs(_)
+                | Truth::Labels(_)
+                | Truth::Classes(_)
+                | Truth::Rankings(_)
+                | Truth::Numbers(_),
+            ) => false,
+        };
         let label = |query: usize| split.labels[query].as_deref().unwrap_or_default();
         let is_output = |query: usize, candidate: usize| {
             let candidate = self.candidates.label(candidate);
@@ -130,7 +157,7 @@ impl Member {
         };
         let queries = (0..split.ids.len()).into_par_iter();
         let mut right: Vec<Option<usize>> = queries.map(by_id).collect();
-        if right.iter().any(Option::is_none) {
+        if labels_tell && right.iter().any(Option::is_none) {
             let all = 0..self.candidates.len();
             let labels: Vec<String> =
                 all.into_par_iter().map(|at| canonical(self.candidates.label(at))).collect();
@@ -157,12 +184,14 @@ impl Member {
                 }
             }
         }
-        if missing_gold == MissingGold::Error
+        if labels_tell
+            && missing_gold == MissingGold::Error
             && let Some(&first) = missing.first()
         {
             return Err(missing_outputs(&split, missing.len(), first, file));
         }
-        Ok(Split { ids, labels: Vec::new(), ..split })
+        // outputs that labels tell are those of the run, as those of its splits are
+        Ok(Split { ids, labels: Vec::new(), foreign: !labels_tell, ..split })
     }
 
     /// For each query the outputs that training pairs give it, as [`Source::known_outputs`] finds them.
@@ -240,9 +269,8 @@ fn missing_outputs(split: &Split, count: usize, first: usize, file: &Path) -> Er
     let label = split.labels[first].as_deref().unwrap_or_default();
     let missing_gold = Argument::new("missing-gold").with("rank-infinity");
     let message = format!(
-        "{count} of {all} outputs are no candidates, the first {label:?} {place}: make them candidates by \
-         `dsokr candidates add RUN {}`, or rank them as infinitely far by {missing_gold}",
-        file.display()
+        "{count} of {all} outputs are no candidates, the first {label:?} {place}: add them to the candidates of the run, \
+         from a table of those rows alone, with new ids, or rank them as infinitely far by {missing_gold}"
     );
     Error::run(file, message)
 }

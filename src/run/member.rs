@@ -1,5 +1,6 @@
 //! A trained model, which its run has alone or as a member of an ensemble.
 
+use std::borrow::Borrow;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -101,10 +102,7 @@ impl Member {
         device: &Device,
     ) -> Result<Self, Error> {
         let space = OutputSpace::load(path, &config, false)?;
-        let mut labels = Vec::new();
-        if config.decoding.search == Search::Exact && config.output.features.are_labels() {
-            labels = FittedFeatures::load(&path.join(FEATURES))?.terms().to_vec();
-        }
+        let labels = searched_labels(&config, || Ok(FittedFeatures::load(&path.join(FEATURES))?))?;
         if let Some(OutputSpace::Basis(basis)) = &space {
             check_basis(stored, &basis.fingerprint())?;
         }
@@ -153,15 +151,7 @@ impl Member {
     ) -> Result<Self, Error> {
         let mut config = Checked::clone(&problem.config);
         config.trained_on = load_data_folder(run.path())?;
-        let mut labels = Vec::new();
-        if config.decoding.search == Search::Exact && config.output.features.are_labels() {
-            labels = problem.dataset.outputs.features.terms().to_vec();
-        }
-        let polarities = if config.encoder.abilities().spectra {
-            Polarities::of_split(&problem.dataset.train)?
-        } else {
-            Polarities::default()
-        };
+        let labels = searched_labels(&config, || Ok(&problem.dataset.outputs.features))?;
         Ok(Self {
             name: run.path().display().to_string(),
             reranker,
@@ -169,7 +159,7 @@ impl Member {
             constants: problem.constants.clone(),
             labels,
             folder: Some(run.path().to_path_buf()),
-            polarities,
+            polarities: problem.polarities()?,
             ..Self::from_parts(config, Some(space), candidates, predictor)
         })
     }
@@ -298,4 +288,17 @@ impl Member {
             held: None,
         }
     }
+}
+
+/// The names of the labels whose sets are searched for the best of all; none elsewhere. `features` are those of the outputs.
+fn searched_labels<F: Borrow<FittedFeatures>>(
+    config: &Checked,
+    features: impl FnOnce() -> Result<F, Error>,
+) -> Result<Vec<String>, Error> {
+    if config.decoding.search != Search::Exact || !config.output.features.are_labels() {
+        return Ok(Vec::new());
+    }
+    let features = features()?;
+    let features: &FittedFeatures = features.borrow();
+    Ok(features.terms().to_vec())
 }

@@ -14,7 +14,7 @@ use crate::decoding::evaluator::Evaluator;
 use crate::decoding::perfect::{DrawnSketch, smallest_good_size};
 use crate::error::{Error, ensure};
 use crate::fit::held_out::FurtherFits;
-use crate::fit::hubs::correct;
+use crate::fit::hubs;
 use crate::learners::learner::Fit;
 use crate::metrics::metric::{Metric, Needs};
 use crate::metrics::scores::Scores;
@@ -151,9 +151,8 @@ struct Sketches {
 impl Sketches {
     /// The point of a curve that they are.
     fn point(self, size: usize, metric: Metric, started: Instant) -> Point {
-        let searched = |scores: &Scores| metric.measured(&scores.beyond_candidates()?);
-        let figure = |scores| searched(scores).unwrap_or_else(|| metric.value(scores));
-        let figures: Vec<f64> = self.perfect.iter().map(figure).collect();
+        let figures: Vec<f64> =
+            self.perfect.iter().map(|scores| metric.value_beyond(scores)).collect();
         Point {
             size,
             rank: self.rank,
@@ -240,7 +239,7 @@ impl Study {
 
     /// Draws `draws` sketches of each size of one kind, with the seed of the configuration (the second
     /// draw has the seed after it, and so on), of the kernel tempered by `power`, and evaluates them on the
-    /// validation split. `found` is called with each point.
+    /// validation split. `on_point` is called with each point.
     ///
     /// # Errors
     /// No size, no draw, or sizes that do not increase; a size above the number of training outputs; a
@@ -326,13 +325,9 @@ fn fit(
     let mut fitted = learner.fit(part.as_ref().unwrap_or(&targets), &evaluator, None, &mut ())?;
     let z = fitted.predictor.predict(&problem.dataset.validation)?;
     let predicted = further.predict(&targets, &evaluator, &mut fitted, None, &mut ())?;
-    let corrected = match (&problem.config.decoding.hubs, predicted.held_out) {
-        (Some(hubs), Some(held_out)) => {
-            Some(correct(hubs, &evaluator, &candidates, &held_out.predictions, &z)?.0)
-        }
-        _ => None,
-    };
-    evaluator.validation_among(&z, corrected.as_ref().unwrap_or(&candidates))
+    let corrected = hubs::corrected(&evaluator, predicted.held_out.as_ref(), Some(z.as_slice()))?;
+    let corrected = corrected.as_ref().map(|(candidates, _)| candidates);
+    evaluator.validation_among(&z, corrected.unwrap_or(&candidates))
 }
 
 fn check(sizes: &[usize], draws: usize, outputs: usize) -> Result<(), Error> {

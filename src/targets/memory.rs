@@ -98,7 +98,7 @@ pub(crate) fn coordinates(config: &Checked, dataset: &Dataset) -> usize {
     match (config.encoder.abilities().levels, config.sketch.full) {
         (Some(levels), _) => levels.len(),
         (None, false) => config.sketch.size.min(dataset.train.ids.len()),
-        // an encoder learns the rows themselves; a kernel machine's answers are weights of the outputs
+        // an encoder learns the rows themselves; a kernel machine's predictions are weights of the outputs
         (None, true) if config.encoder.abilities().weighs_outputs => dataset.train.ids.len(),
         (None, true) => outputs.width(),
     }

@@ -18,6 +18,7 @@ use super::adapted::adapted;
 use super::memory::{self, Budget, Need};
 use super::{WeightedRows, fit_basis, sketched_basis};
 use crate::config::{Checked, SummandConfig};
+use crate::encoders::spectrum_inputs::Polarities;
 use crate::error::{Error, ensure};
 use crate::metrics::constants::Constants;
 use crate::run_dir::{BASIS, RunDir};
@@ -167,6 +168,18 @@ impl Problem {
     /// The feature rows of the training outputs with the weights of their pairs.
     pub(crate) fn weighted_rows(&self) -> WeightedRows<'_> {
         WeightedRows { rows: self.rows(), weights: self.dataset.train.weights.clone() }
+    }
+
+    /// The polarities of the training spectra; none where inputs are no spectra.
+    ///
+    /// # Errors
+    /// Spectra that are not texts.
+    pub(crate) fn polarities(&self) -> Result<Polarities, Error> {
+        if self.config.encoder.abilities().spectra {
+            Polarities::of_split(&self.dataset.train)
+        } else {
+            Ok(Polarities::default())
+        }
     }
 
     /// The feature rows of outputs that belong to no pair.

@@ -307,6 +307,17 @@ fn kernels_are_tempered_and_hubs_corrected() {
     ] {
         sandbox.fail(&["train", config, "--set", sets], 2, says);
     }
+    // of too few pairs the key is named that needs the parts, or that says how many
+    let needs = "= 3: expected 2, the number of training pairs";
+    let lacks = "models are fitted without each of 3 parts, but the number of training pairs is 2";
+    for (change, says) in [
+        ("decoding.held_out=true", ["decoding.held_out = true: ", lacks]),
+        ("decoding.reranker={neighbours=1}", ["decoding.reranker = given: ", lacks]),
+        ("decoding.hubs={neighbours=[1]}", ["decoding.hubs.folds ", needs]),
+    ] {
+        let few = ["train", "small.toml", "--set", "data.limit=2", "--set", change];
+        sandbox.fail(&few, 2, &says);
+    }
 }
 
 #[test]

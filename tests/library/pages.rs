@@ -238,14 +238,26 @@ fn every_example_of_a_part_is_a_commit() {
     assert_eq!(count, 9, "rows with examples");
 }
 
+/// The paths that a text with alternatives in braces stands for: `src/{a,b}.rs` for two files.
+fn alternatives(path: &str) -> Vec<String> {
+    let Some((before, rest)) = path.split_once('{') else { return vec![path.to_owned()] };
+    let (inside, after) = rest.split_once('}').expect("the end of a brace");
+    inside.split(',').flat_map(|one| alternatives(&format!("{before}{one}{after}"))).collect()
+}
+
+/// Every path that the design quotes begins at the root of the repository, and there is something at it.
 #[test]
-fn the_walk_of_a_column_names_files_that_there_are() {
+fn the_design_names_files_that_there_are() {
     let page = read("DESIGN.md");
-    let walk = page.split("- **A column of a table to a field of the answer**").nth(1);
-    let walk = walk.expect("the walk").split("\n## ").next().unwrap_or_default();
-    let files: Vec<&str> = quoted(walk).into_iter().filter(|text| is_path(text)).collect();
-    assert!(files.len() > 12, "{files:?}");
-    for file in files {
-        assert!(root().join(file).is_file(), "no file {file}");
-    }
+    let text = prose(&page).collect::<Vec<_>>().join("\n");
+    let others = ["tests/", "benches/", "notes/", "configs/", "examples/", "datasets/"];
+    let quoted = quoted(&text).into_iter().filter(|text| {
+        is_path(text)
+            || others.iter().any(|folder| text.starts_with(folder))
+            || text.ends_with(".rs")
+    });
+    let paths: Vec<String> = quoted.flat_map(alternatives).collect();
+    assert!(paths.len() > 100, "{} paths", paths.len());
+    let absent: Vec<&String> = paths.iter().filter(|path| !root().join(path).exists()).collect();
+    assert!(absent.is_empty(), "DESIGN.md names what there is not: {absent:?}");
 }

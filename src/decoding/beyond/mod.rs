@@ -71,7 +71,7 @@ pub(crate) struct Placer {
 #[serde(rename_all = "kebab-case")]
 #[cfg_attr(feature = "serve", derive(utoipa::ToSchema))]
 pub enum SearchEnd {
-    /// All of the best molecules have been moved from: one move from them leads to none that is better.
+    /// Converged: no single move from the best molecules improves the score.
     Neighbours,
     /// `decoding.beyond.rounds`.
     Rounds,

@@ -6,7 +6,7 @@ use dsokr_basis::features::Block;
 use dsokr_data::Split;
 use dsokr_data::config::OutputFeatures;
 
-use super::Evidence;
+use super::Findings;
 use crate::error::Error;
 
 /// Ids that a line names.
@@ -16,8 +16,8 @@ const NAMED: usize = 5;
 const LOOKED_AT: usize = 1_000;
 
 /// The splits with their names, training first.
-fn splits<'a>(evidence: &Evidence<'a>) -> Vec<(&'static str, &'a Split)> {
-    let dataset = &evidence.problem.dataset;
+fn splits<'a>(findings: &Findings<'a>) -> Vec<(&'static str, &'a Split)> {
+    let dataset = &findings.problem.dataset;
     let test = dataset.test.as_ref().map(|test| ("test", test));
     [("training", &dataset.train), ("validation", &dataset.validation)]
         .into_iter()
@@ -39,15 +39,15 @@ fn named(ids: &[&str]) -> String {
 }
 
 /// Pairs, else texts, else outputs of the held-out splits that are training ones too.
-pub(super) fn shared_between_splits(evidence: &Evidence) -> Result<Option<String>, Error> {
-    let splits = splits(evidence);
+pub(super) fn shared_between_splits(findings: &Findings) -> Result<Option<String>, Error> {
+    let splits = splits(findings);
     let Some(((_, train), held_out)) = splits.split_first() else { return Ok(None) };
     let pairs: HashSet<(&str, &str)> = pairs(train).collect();
     let known_texts: HashSet<&str> = texts(train).iter().map(String::as_str).collect();
     let outputs: HashSet<&str> = train.ids.iter().map(String::as_str).collect();
     // label sets, classes, rankings and numbers are few, and occur again by nature
     let repeated = matches!(
-        evidence.problem.config.output.features,
+        findings.problem.config.output.features,
         OutputFeatures::Labels(_)
             | OutputFeatures::Classes(_)
             | OutputFeatures::Rankings(_)
@@ -82,8 +82,8 @@ fn pairs(split: &Split) -> impl Iterator<Item = (&str, &str)> {
     split.ids.iter().map(String::as_str).zip(texts(split).iter().map(String::as_str))
 }
 
-pub(super) fn empty_texts(evidence: &Evidence) -> Result<Option<String>, Error> {
-    let lines = splits(evidence).into_iter().filter_map(|(name, split)| {
+pub(super) fn empty_texts(findings: &Findings) -> Result<Option<String>, Error> {
+    let lines = splits(findings).into_iter().filter_map(|(name, split)| {
         let empty = split.ids.iter().zip(texts(split)).filter(|(_, text)| text.trim().is_empty());
         let ids: Vec<&str> = empty.map(|(id, _)| id.as_str()).collect();
         let count = ids.len();
@@ -93,11 +93,11 @@ pub(super) fn empty_texts(evidence: &Evidence) -> Result<Option<String>, Error> 
     Ok((!lines.is_empty()).then(|| lines.join("; ") + ": they carry no information"))
 }
 
-pub(super) fn packed_bits(evidence: &Evidence) -> Result<Option<String>, Error> {
-    let OutputFeatures::File(file) = &evidence.problem.config.output.features else {
+pub(super) fn packed_bits(findings: &Findings) -> Result<Option<String>, Error> {
+    let OutputFeatures::File(file) = &findings.problem.config.output.features else {
         return Ok(None);
     };
-    let rows = evidence.problem.dataset.outputs.rows.as_ref();
+    let rows = findings.problem.dataset.outputs.rows.as_ref();
     if file.packed {
         return Ok(None);
     }
@@ -116,12 +116,12 @@ pub(super) fn packed_bits(evidence: &Evidence) -> Result<Option<String>, Error> 
 }
 
 /// Candidates that differ in their labels, but are the same point. Equal numbers are, whatever their labels.
-pub(super) fn duplicate_candidates(evidence: &Evidence) -> Result<Option<String>, Error> {
-    if matches!(evidence.problem.config.output.features, OutputFeatures::Numbers(_)) {
+pub(super) fn duplicate_candidates(findings: &Findings) -> Result<Option<String>, Error> {
+    if matches!(findings.problem.config.output.features, OutputFeatures::Numbers(_)) {
         return Ok(None);
     }
-    let outputs = &evidence.problem.dataset.outputs;
-    let scores = &evidence.report.metrics;
+    let outputs = &findings.problem.dataset.outputs;
+    let scores = &findings.report.metrics;
     let shown = outputs.candidates.iter().map(|&at| outputs.labels[at].as_str());
     let labels: BTreeSet<&str> = shown.filter(|label| !label.is_empty()).collect();
     let different = if labels.is_empty() { scores.candidates } else { labels.len() };

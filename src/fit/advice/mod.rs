@@ -25,8 +25,8 @@ use crate::metrics::table::places;
 use crate::run_dir::Report;
 use crate::targets::Problem;
 
-/// The evidence that advice is given on.
-pub(crate) struct Evidence<'a> {
+/// What a training has found, on which advice is given.
+pub(crate) struct Findings<'a> {
     pub problem: &'a Problem,
     pub report: &'a Report,
     /// The values that the fit chose from lists.
@@ -41,7 +41,7 @@ pub(crate) struct Evidence<'a> {
 }
 
 /// A line of advice; none if it does not apply.
-type Rule = fn(&Evidence) -> Result<Option<String>, Error>;
+type Rule = fn(&Findings) -> Result<Option<String>, Error>;
 
 /// All rules, in the order of their lines.
 const RULES: [Rule; 10] = [
@@ -58,8 +58,8 @@ const RULES: [Rule; 10] = [
 ];
 
 /// The advice that applies, a line each.
-pub(crate) fn advice(evidence: &Evidence) -> Result<Vec<String>, Error> {
-    RULES.iter().filter_map(|rule| rule(evidence).transpose()).collect()
+pub(crate) fn advice(findings: &Findings) -> Result<Vec<String>, Error> {
+    RULES.iter().filter_map(|rule| rule(findings).transpose()).collect()
 }
 
 /// Perfect h below this share of the best possible metric is low.
@@ -76,15 +76,15 @@ fn comparable(a: &Scores, b: &Scores, metric: Metric) -> Option<(Metric, f64, f6
 
 /// Advice where most predictions are one output, else where they are worse than chance. Predicted label sets are always
 /// compared; other outputs only where the model is worse than chance, for it takes another pass over the candidates.
-fn one_output_or_worse_than_chance(evidence: &Evidence) -> Result<Option<String>, Error> {
-    let below = below_chance("the model", &evidence.problem.config, evidence.report);
-    let features = &evidence.problem.config.output.features;
+fn one_output_or_worse_than_chance(findings: &Findings) -> Result<Option<String>, Error> {
+    let below = below_chance("the model", &findings.problem.config, findings.report);
+    let features = &findings.problem.config.output.features;
     let compared = features.are_labels() || features.are_classes();
     if features.are_numbers() || (below.is_none() && !compared) {
         return Ok(below);
     }
-    let split = evidence.report.split.to_string();
-    Ok(one_output(&split, &evidence.evaluator.predictions(evidence.predictions)?).or(below))
+    let split = findings.report.split.to_string();
+    Ok(one_output(&split, &findings.evaluator.predictions(findings.predictions)?).or(below))
 }
 
 /// Whether most predictions are one output, and most of these are wrong.
@@ -125,8 +125,8 @@ fn below_chance(subject: &str, config: &Checked, report: &Report) -> Option<Stri
     worse.then(line)
 }
 
-fn low_ceiling(evidence: &Evidence) -> Result<Option<String>, Error> {
-    let Some(perfect) = &evidence.report.perfect_h else { return Ok(None) };
+fn low_ceiling(findings: &Findings) -> Result<Option<String>, Error> {
+    let Some(perfect) = &findings.report.perfect_h else { return Ok(None) };
     // shares: 1 is the best
     let share = |metric: &Metric| match metric.needs() {
         Needs::Ranks
@@ -143,21 +143,21 @@ fn low_ceiling(evidence: &Evidence) -> Result<Option<String>, Error> {
         | Needs::Asked
         | Needs::Quantiles => false,
     };
-    let chosen = std::iter::once(evidence.problem.config.evaluation.metric).chain(Metric::all());
+    let chosen = std::iter::once(findings.problem.config.evaluation.metric).chain(Metric::all());
     let reached = |metric: Metric| Some((metric, metric.measured(perfect)?));
     let Some((metric, value)) = chosen.filter(share).find_map(reached) else { return Ok(None) };
-    if value >= LOW || value >= LOW * best_possible(evidence, metric) {
+    if value >= LOW || value >= LOW * best_possible(findings, metric) {
         return Ok(None);
     }
-    let size = evidence.problem.config.sketch.size;
+    let size = findings.problem.config.sketch.size;
     let ceiling = format!("perfect h has only {metric} {value:.4}, with sketch.size = {size}");
-    let compared = metric == evidence.problem.config.evaluation.metric;
-    let larger = if compared { larger_sketch(evidence)? } else { None };
+    let compared = metric == findings.problem.config.evaluation.metric;
+    let larger = if compared { larger_sketch(findings)? } else { None };
     let line = match larger {
         Some((larger, perfect_h)) => {
             format!("{ceiling}: a sketch of size {larger} reaches {perfect_h:.4} on validation")
         }
-        None if size >= evidence.problem.dataset.train.ids.len() => {
+        None if size >= findings.problem.dataset.train.ids.len() => {
             format!("{ceiling}, as large as the training data: try a different kernel or features")
         }
         None => format!(
@@ -169,10 +169,10 @@ fn low_ceiling(evidence: &Evidence) -> Result<Option<String>, Error> {
 
 /// The metric of a search that puts no other output above a gold one. It is below 1 where several candidates are the gold
 /// output of a query, such as two rows of a table with one molecule, since their order is that of chance.
-fn best_possible(evidence: &Evidence, metric: Metric) -> f64 {
-    let dataset = &evidence.problem.dataset;
+fn best_possible(findings: &Findings, metric: Metric) -> f64 {
+    let dataset = &findings.problem.dataset;
     let rank_metric = RANK_METRICS.iter().find(|of_ranks| of_ranks.name == metric.name());
-    let (Some(rank_metric), Some(split)) = (rank_metric, dataset.split(evidence.report.split))
+    let (Some(rank_metric), Some(split)) = (rank_metric, dataset.split(findings.report.split))
     else {
         return 1.0;
     };
@@ -196,8 +196,8 @@ fn best_possible(evidence: &Evidence, metric: Metric) -> f64 {
     if ranks.is_empty() { 1.0 } else { rank_metric.of_ranks(&ranks).unwrap_or(1.0) }
 }
 
-fn edge_of_grid(evidence: &Evidence) -> Result<Option<String>, Error> {
-    let lines = evidence.choices.iter().filter_map(|choice| {
+fn edge_of_grid(findings: &Findings) -> Result<Option<String>, Error> {
+    let lines = findings.choices.iter().filter_map(|choice| {
         let (end, beyond) = choice.edge()?;
         let key = &choice.key;
         let chosen = choice.chosen;
@@ -211,9 +211,9 @@ fn edge_of_grid(evidence: &Evidence) -> Result<Option<String>, Error> {
 }
 
 /// Advice where the validation metric is better without the reranker.
-fn reranker_that_loses(evidence: &Evidence) -> Result<Option<String>, Error> {
-    let Some(Reranked { with, without }) = evidence.reranked else { return Ok(None) };
-    let metric = evidence.problem.config.evaluation.metric;
+fn reranker_that_loses(findings: &Findings) -> Result<Option<String>, Error> {
+    let Some(Reranked { with, without }) = findings.reranked else { return Ok(None) };
+    let metric = findings.problem.config.evaluation.metric;
     let loses = if metric.larger_is_better() { with < without } else { with > without };
     let places = places(with.min(without));
     let line = || {
@@ -225,9 +225,9 @@ fn reranker_that_loses(evidence: &Evidence) -> Result<Option<String>, Error> {
     Ok(loses.then(line))
 }
 
-fn still_learning(evidence: &Evidence) -> Result<Option<String>, Error> {
-    let [.., before, last] = evidence.log else { return Ok(None) };
-    let epochs = evidence.problem.config.training.epochs;
+fn still_learning(findings: &Findings) -> Result<Option<String>, Error> {
+    let [.., before, last] = findings.log else { return Ok(None) };
+    let epochs = findings.problem.config.training.epochs;
     let falls = last.loss < (1.0 - FALLS) * before.loss;
     let whole = last.epoch == epochs as f64;
     let line = || {
@@ -241,8 +241,8 @@ fn still_learning(evidence: &Evidence) -> Result<Option<String>, Error> {
 }
 
 /// Settings of gradient descent for a kernel machine.
-fn training_of_a_machine(evidence: &Evidence) -> Result<Option<String>, Error> {
-    let config = &evidence.problem.config;
+fn training_of_a_machine(findings: &Findings) -> Result<Option<String>, Error> {
+    let config = &findings.problem.config;
     let trains = config.encoder.abilities().trains_in_steps;
     let given = config.training.clone().resolved();
     let is_ignored = !trains && given != TrainingConfig::default().resolved();
@@ -259,8 +259,8 @@ const MOST: usize = 50_000_000;
 /// The smallest good size of a sketch among 1, 2 and 4 times the configuration's, if it is a larger one, and perfect h of
 /// it on the validation split. None where large sets of outputs have many kernel values, and for learners without steps:
 /// `dsokr sketch` fits these for each size.
-fn larger_sketch(evidence: &Evidence) -> Result<Option<(usize, f64)>, Error> {
-    let problem = evidence.problem;
+fn larger_sketch(findings: &Findings) -> Result<Option<(usize, f64)>, Error> {
+    let problem = findings.problem;
     let config = &problem.config;
     let size = config.sketch.size;
     let rows = problem.len() + problem.dataset.outputs.candidates.len();
@@ -282,8 +282,7 @@ fn larger_sketch(evidence: &Evidence) -> Result<Option<(usize, f64)>, Error> {
         let drawn = DrawnSketch::draw(problem, size, config.seed)?;
         length = drawn.targets.squared_norms().iter().sum::<f64>() / problem.len() as f64;
         let Some(scores) = drawn.perfect(&problem.ranks, problem)? else { return Ok(None) };
-        let beyond = scores.beyond_candidates().and_then(|beyond| metric.measured(&beyond));
-        figures.push((size, beyond.unwrap_or_else(|| metric.value(&scores))));
+        figures.push((size, metric.value_beyond(&scores)));
     }
     let nothing = if metric.needs() == Needs::FeatureSpace { length } else { 0.0 };
     let good = smallest_good_size(&figures, metric.larger_is_better(), nothing);

@@ -71,7 +71,7 @@ impl Learner for KernelMachineConfig {
             chosen_on_validation: self.chosen_on_validation(),
             chosen_on_held_out: has_several.then_some("λ is"),
             held_out: self.held_out(),
-            weighs_kernels: self.has_held_out_answers(),
+            weighs_kernels: self.has_held_out_predictions(),
             weighs_outputs: true,
             learns_targets: embedding.is_some(),
             // a mixed embedding also learns from outputs without a pair

@@ -1,5 +1,5 @@
-//! Weights of several output kernels, from leave-one-out answers to training pairs, and the output matrix in the
-//! coordinates of answers.
+//! Weights of several output kernels, from leave-one-out predictions for training pairs, and the output matrix in the
+//! coordinates of predictions.
 
 use dsokr_basis::features::PartRows;
 use dsokr_basis::{Basis, Projection, RowKind, RowSource};
@@ -20,7 +20,7 @@ use crate::run_dir::drawn_pairs;
 use crate::targets::memory::Need;
 use crate::targets::{OutputSpace, Problem, summand_candidates};
 
-/// The basis of the sum of the configuration's kernels, weighted so that leave-one-out answers to training
+/// The basis of the sum of the configuration's kernels, weighted so that leave-one-out predictions for training
 /// pairs make their outputs most likely (`dsokr_decode::likely_weights`).
 ///
 /// The machine is fitted once to the coordinates of all kernels side by side, with the first λ. Each kernel
@@ -84,7 +84,7 @@ pub(super) fn need(settings: &KernelMachineConfig, config: &Checked, dataset: &D
     let cost = |width| settings.cost(&fit_size(n, width));
     let Cost { bytes, multiplications } = cost(width);
     // the fit with the coordinates of outputs and its targets; then the system with the coordinates,
-    // the answers twice, and the candidates of all kernels while one is being made
+    // the predictions twice, and the candidates of all kernels while one is being made
     let values = n as f64 * width as f64;
     let fit = bytes + 12.0 * values;
     let scores = cost(0).bytes + 12.0 * values + candidates * (4 * width + 12 * widest) as f64;
@@ -92,7 +92,7 @@ pub(super) fn need(settings: &KernelMachineConfig, config: &Checked, dataset: &D
     Need { multiplications, ..Need::memory("output.weights", "the weights of the kernels", bytes) }
 }
 
-/// Leave-one-out answers to the training pairs in the coordinates of all kernels side by side.
+/// Leave-one-out predictions for the training pairs in the coordinates of all kernels side by side.
 fn predictions(
     settings: &KernelMachineConfig,
     rows: &MachineRows,
@@ -110,7 +110,7 @@ fn predictions(
     Ok(settings.fit_once(inputs, &targets, seed, systems, None, &problem.ranks)?.1)
 }
 
-/// Candidates of one kernel, corrected for hubs of the answers.
+/// Candidates of one kernel, corrected for hubs of the predictions.
 fn corrected(hubs: &HubConfig, candidates: Candidates, z: &[f32]) -> Result<Candidates, Error> {
     let Some(&weight) = hubs.weights.first() else {
         return Ok(candidates);

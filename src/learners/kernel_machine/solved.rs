@@ -49,7 +49,8 @@ impl PreparedMachine<'_> {
         let search = self.search(&inputs, scaled, values, evaluator, leading)?;
         let output = in_space(self.output.as_ref(), &targets.space)?;
         let search = LambdaSearch { prepared: search.prepared.with_output(output), ..search };
-        let leaves_held_out = settings.has_held_out_answers() && config.decoding.needs_held_out();
+        let leaves_held_out =
+            settings.has_held_out_predictions() && config.decoding.needs_held_out();
         let best = search.best(space, leaves_held_out)?;
         let without_last = match (best.leading, &order, leading) {
             (Some((model, leave_one_out)), Some(order), Some(leading)) => {

@@ -220,7 +220,7 @@ impl LambdaSearch<'_> {
         Ok((of_raw_rows(model, self.scaled)?, held_out))
     }
 
-    /// The metric that chooses of answers to the validation inputs, negated where smaller is better, and as it is.
+    /// The metric that chooses, of predictions for the validation inputs, negated where smaller is better, and as it is.
     fn score(&self, z: &[f32]) -> Result<(f64, f64), Error> {
         let metric = self.evaluator.config().evaluation.metric;
         let Validation { metrics, score, .. } = self.evaluator.validation(z)?;

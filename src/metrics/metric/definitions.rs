@@ -135,7 +135,7 @@ const OF_OUTPUTS: [Definition; 21] = [
         "mces",
         "MCES at 1",
         Needs::Asked,
-        "Mean myopic MCES distance of the first molecules from the right ones, of `evaluate --mces`; it does not choose",
+        "Mean myopic MCES distance of the first molecules from the right ones, which an evaluation measures if asked; it does not choose",
     )
     .places(3)
     .width(10),

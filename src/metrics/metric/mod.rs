@@ -172,6 +172,12 @@ impl Metric {
         self.read(scores).unwrap_or(worst)
     }
 
+    /// The figure of what a search has found beyond the candidates, where it compares that; else [`value`](Self::value).
+    pub(crate) fn value_beyond(self, scores: &Scores) -> f64 {
+        let beyond = scores.beyond_candidates().and_then(|beyond| self.measured(&beyond));
+        beyond.unwrap_or_else(|| self.value(scores))
+    }
+
     /// The figure; none where it is not known or not finite.
     fn read(self, scores: &Scores) -> Option<f64> {
         scores.number(self.0.name)

@@ -56,7 +56,7 @@ pub struct SweepRequest<'a> {
     pub data: Option<&'a Path>,
     /// The device on which models are trained.
     pub processor: Processor,
-    /// Whether models are trained although the estimate of their memory is more than there is.
+    /// Whether models are trained even if the estimated memory exceeds what is available.
     pub force: bool,
     /// The most seconds that a run may take: settings are tried in their order until one takes more, which fails, or is not
     /// better than the one before. So the size of an input sketch is chosen by validation error under a budget of time

@@ -78,7 +78,7 @@ fn tables_without_ids_have_files_of_their_own_for_each_split() {
     sandbox.fail(
         &["evaluate", "runs/train", "--queries", "new.csv"],
         2,
-        &["outputs are no candidates", "dsokr candidates add RUN new.csv"],
+        &["outputs are no candidates", "from a table of those rows alone, with new ids"],
     );
     sandbox.succeed(&["candidates", "add", "runs/train", "new.csv"]);
     let new = evaluate("new.csv");
@@ -122,6 +122,124 @@ fn ids_of_other_molecules_name_no_right_outputs() {
     let report = json(&sandbox.succeed(&[&half[..], &["--json"]].concat()));
     assert_eq!((number(&report, "queries"), number(&report, "missing_gold")), (2.0, 1.0));
     assert!(number(&report, "mrr") <= 0.5, "{report}");
+}
+
+/// Molecules that are compared as graphs say which outputs are right, whatever ids the rows of a new table have.
+#[test]
+fn molecules_of_a_new_table_tell_their_ranks() {
+    let all = pairs(40);
+    let table = |pairs: &[super::Pair], id: &dyn Fn(usize) -> String| {
+        let mut text = "id\tdescription\tsmiles\n".to_owned();
+        for (at, pair) in pairs.iter().enumerate() {
+            writeln!(text, "{}\t{}\t{}", id(at), pair.text, pair.smiles).unwrap();
+        }
+        text
+    };
+    let sandbox = Sandbox::new();
+    let config = |features: &str| {
+        format!(
+            "[data]\nsource = \"pool\"\nfolder = \"./\"\nfile = \"pairs.tsv\"\n\
+             splits = {{ order = \"file\", train = 30, validation = 10 }}\n\n\
+             [output]\nlabel = \"smiles\"\nfeatures = {{ {features} }}\n\
+             kernel = {{ name = \"cosine\" }}\n\n[sketch]\nsize = 20\n\n\
+             [encoder]\nkind = \"kernel-machine\"\nlambda = 1e-3\n\
+             inputs = {{ kind = \"ngrams\", blocks = [{{ kind = \"words\", min = 1, max = 2 }}] }}\n"
+        )
+    };
+    sandbox.write("pairs.tsv", &table(&all, &|at| format!("m{at}")));
+    let graph = "kind = \"molecules\", column = \"smiles\", \
+                 graph = { name = \"weisfeiler-lehman\", iterations = 2 }";
+    sandbox.write("graphs.toml", &config(graph));
+    sandbox.train("graphs.toml", &[]);
+    sandbox.write("same.tsv", &table(&all, &|at| format!("m{at}")));
+    // each row has the id of another molecule, and each an id of its own
+    sandbox.write("other.tsv", &table(&all, &|at| format!("m{}", 39 - at)));
+    sandbox.write("new.tsv", &table(&all, &|at| format!("new{at}")));
+    let [same, other, new] = ["same.tsv", "other.tsv", "new.tsv"].map(|file| {
+        let report = ["evaluate", "runs/graphs", "--queries", file, "--json"];
+        let report = json(&sandbox.succeed(&report));
+        assert_eq!(number(&report, "missing_gold"), 0.0, "{file}: {report}");
+        assert!(report["ged"].is_number(), "{file}: {report}");
+        number(&report, "mrr")
+    });
+    assert!(same > 0.5, "{same}");
+    assert!((same - other).abs() < 1e-9 && (same - new).abs() < 1e-9, "{same} {other} {new}");
+    // a molecule that is no candidate, with the id of one: the rule that is asked for holds
+    let half = format!("{}m7\ta noble gas\t[Xe]\n", table(&all[..1], &|_| "m1".to_owned()));
+    sandbox.write("half.tsv", &half);
+    let half = ["evaluate", "runs/graphs", "--queries", "half.tsv", "--missing-gold"];
+    let error = [&half[..], &["error"]].concat();
+    sandbox.fail(&error, 2, &["1 of 2 outputs are no candidates", "\"[Xe]\" with the id \"m7\""]);
+    let infinite = [&half[..], &["rank-infinity", "--json"]].concat();
+    let report = json(&sandbox.succeed(&infinite));
+    assert_eq!((number(&report, "queries"), number(&report, "missing_gold")), (2.0, 1.0));
+}
+
+/// Answers to vectors of a new table have the ids of its rows, whatever its molecules are.
+#[test]
+fn answers_to_vectors_have_the_ids_of_their_rows() {
+    let molecules = ["CO", "CCO", "CCCO", "CCCCO", "CN", "CCN", "CCCN", "CCCCN", "OC=O", "CC(=O)O"];
+    let mut table = "id\tsmiles\tx\ty\n".to_owned();
+    for (at, smiles) in molecules.iter().enumerate() {
+        let count = |letter: char| smiles.matches(letter).count();
+        writeln!(table, "m{at}\t{smiles}\t{}.5\t{}.5", count('C'), count('O')).unwrap();
+    }
+    let sandbox = Sandbox::new();
+    sandbox.write("pairs.tsv", &table);
+    sandbox.write(
+        "pairs.toml",
+        "[data]\nsource = \"pool\"\nfolder = \"./\"\nfile = \"pairs.tsv\"\n\
+         splits = { order = \"file\", train = 8, validation = 2 }\n\
+         inputs = { column = \"x..y\", numbers = true }\n\n\
+         [output]\nlabel = \"smiles\"\nkernel = { name = \"linear\" }\n\
+         features = { kind = \"substructures\", column = \"smiles\", count = { name = \"composition\" } }\n\n\
+         [sketch]\nsize = 4\n\n[encoder]\nkind = \"kernel-machine\"\nlambda = 1e-3\n\
+         inputs = { kind = \"vectors\" }\nkernel = { name = \"gaussian\", gamma = 0.5 }\n",
+    );
+    sandbox.train("pairs.toml", &[]);
+    // the id of another molecule, and a molecule that is no candidate
+    sandbox.write("new.tsv", "id\tsmiles\tx\ty\nm5\tCO\t1.5\t1.5\nnew\t[Xe]\t0.5\t0.5\n");
+    let answers = sandbox.succeed(&["predict", "runs/pairs", "new.tsv", "--top", "1"]);
+    let ids: Vec<_> = answers.lines().map(|line| json(line)["id"].clone()).collect();
+    assert_eq!(ids, ["m5", "new"]);
+}
+
+/// Rankings of a new table are compared as what they are: an id of the run names the right candidate only for the same
+/// ranking.
+#[test]
+fn ids_of_other_rankings_give_no_ranks() {
+    let words = ["cold", "tired", "thirsty", "awake"];
+    let ranking = |at: usize| format!("{} {} {}", 1 + at % 3, 1 + (at + 1) % 3, 1 + (at + 2) % 3);
+    let row = |id: usize, at: usize| {
+        format!("g{id}\t{} {}\t{}\n", words[at % 3], words[at % 4], ranking(at))
+    };
+    let table = |rows: &mut dyn Iterator<Item = (usize, usize)>| {
+        let rows: String = rows.map(|(id, at)| row(id, at)).collect();
+        format!("id\tdescription\tranks\n{rows}")
+    };
+    let sandbox = Sandbox::new();
+    sandbox.write("guests.tsv", &table(&mut (0..24).map(|at| (at, at))));
+    sandbox.write(
+        "guests.toml",
+        "[data]\nsource = \"pool\"\nfolder = \"./\"\nfile = \"guests.tsv\"\n\
+         splits = { order = \"file\", train = 18, validation = 6 }\n\n\
+         [output]\nlabel = \"ranks\"\nkernel = { name = \"kemeny\" }\n\
+         features = { kind = \"rankings\", column = \"ranks\", embedding = \"kemeny\" }\n\n\
+         [sketch]\nfull = true\n\n[encoder]\nkind = \"kernel-machine\"\nlambda = 1e-3\n\
+         inputs = { kind = \"ngrams\", blocks = [{ kind = \"words\", min = 1, max = 1 }] }\n",
+    );
+    sandbox.train("guests.toml", &[]);
+    sandbox.write("same.tsv", &table(&mut (0..6).map(|at| (at, at))));
+    sandbox.write("other.tsv", &table(&mut (0..6).map(|at| (at + 1, at))));
+    let [same, other] = ["same.tsv", "other.tsv"].map(|file| {
+        let report = ["evaluate", "runs/guests", "--queries", file, "--json"];
+        json(&sandbox.succeed(&report))
+    });
+    assert_eq!(number(&same, "missing_gold"), 0.0, "{same}");
+    assert_eq!(number(&other, "missing_gold"), 6.0, "{other}");
+    assert_eq!(number(&same, "kendall_tau"), number(&other, "kendall_tau"));
+    let text = sandbox.succeed(&["evaluate", "runs/guests", "--queries", "other.tsv"]);
+    assert!(text.contains("Kendall") && !text.contains("MRR"), "{text}");
 }
 
 /// Splits that the seed draws are those of all members of an ensemble.

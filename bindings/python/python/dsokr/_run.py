@@ -55,7 +55,7 @@ def train(
     key "seed". ``out`` is the run directory (default: runs/NAME, or the first free one of runs/NAME-2, -3, …); with
     ``resume`` it may exist, and training goes on from its last checkpoint. ``data`` is the data root (default: the
     environment variable DSOKR_DATA, else data/), ``device`` "cpu", or of a build that has them "wgpu", "cuda" or
-    "cuda:1". A run whose estimated memory is more than there is is refused, unless ``force`` is set.
+    "cuda:1". A run whose estimated memory exceeds what is available is refused, unless ``force`` is set.
 
     ``encoder`` is a ``torch.nn.Module``, a function that makes one, or a ``dsokr.Encoder``, in the place of the
     configuration's own.

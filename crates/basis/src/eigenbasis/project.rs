@@ -177,30 +177,8 @@ impl Basis {
         Ok(rows.zip(&squared_norms).map(share).collect())
     }
 
-    /// Computes the coordinates of the given outputs, `block_rows` at a time, in order, and passes each block to
-    /// `receive`.
-    ///
-    /// Memory is one block, whatever the number of rows; a block is projected in parallel.
-    ///
-    /// # Errors
-    /// The errors of [`project`](Self::project); [`Error::TooFew`] for blocks of 0 rows; any error of `receive`, after
-    /// which no further block is read.
-    pub fn project_blocks<E: From<Error>>(
-        &self,
-        rows: &dyn RowSource,
-        block_rows: usize,
-        mut receive: impl FnMut(Range<usize>, Projection) -> Result<(), E>,
-    ) -> Result<(), E> {
-        if block_rows == 0 {
-            return Err(Error::too_few("blocks of 0 rows", 1).into());
-        }
-        for range in features::ranges(0..rows.len(), block_rows) {
-            receive(range.clone(), self.project_range(rows, range)?)?;
-        }
-        Ok(())
-    }
-
-    /// Returns the coordinates of a range of the given outputs; see [`project`](Self::project).
+    /// Returns the coordinates of a range of the given outputs; see [`project`](Self::project). Range by range, outputs of any
+    /// number take the memory of one range.
     ///
     /// # Errors
     /// The errors of [`project`](Self::project).

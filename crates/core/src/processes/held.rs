@@ -84,11 +84,6 @@ impl Held {
         self.ranges.is_empty()
     }
 
-    /// Returns whether this process holds all rows.
-    pub fn is_all(&self) -> bool {
-        self.len() == self.rows
-    }
-
     /// Returns the rows that this process holds, as ascending ranges.
     pub fn ranges(&self) -> &[Range<usize>] {
         &self.ranges

@@ -96,7 +96,8 @@ impl Candidates {
         self.save_in(path, metadata, bytes >= LARGE, bytes >= HUGE, all)
     }
 
-    /// Saves candidates like [`save`](Self::save), with coordinates in blocks and codes, whatever their size.
+    /// Saves candidates like [`save`](Self::save), with coordinates in blocks and codes, whatever their size: for a program
+    /// whose files several processes map, or that wants to see with few candidates what large files do.
     ///
     /// # Errors
     /// The errors of [`save`](Self::save).

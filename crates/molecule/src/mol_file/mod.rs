@@ -59,6 +59,8 @@ impl Molecule {
     /// leaves to the reader follow from the valences of elements, as RDKit has them. Configurations come from wedges
     /// and the places of atoms in a drawing, or from three-dimensional places; wavy and crossed bonds leave them open.
     ///
+    /// It is for programs that hold mol blocks; readers of tables take the SMILES of one, [`smiles_of_mol_block`].
+    ///
     /// The block begins with its title or, without leading blank lines, anywhere before the line of counts; lines
     /// behind `M  END` are not read. Query atoms (`A`, `Q`, `*`, `R#`, `R1`) are wildcards; query bonds, lists of atoms
     /// and polymers are refused.

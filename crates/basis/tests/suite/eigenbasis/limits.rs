@@ -44,8 +44,6 @@ fn sizes_and_rows_that_cannot_be_honoured_are_refused() {
     let wide = Features::Dense(DenseRows::new(3, vec![1.0; 3]).unwrap());
     assert!(refused(basis.project(&wide), "rows of width 3 where width 2 is needed"));
     assert!(refused(basis.project(&to_sparse(&rows)), " rows are needed"));
-    let error = basis.project_blocks(&rows, 0, |_, _| Ok::<(), Error>(())).unwrap_err();
-    assert!(error.to_string().contains("blocks of 0 rows"), "{error}");
     assert!(basis.project(&empty).unwrap().is_empty());
 }
 
@@ -145,41 +143,25 @@ fn same_basis_on_any_number_of_threads() {
 }
 
 #[test]
-fn blocks_of_any_size_project_the_same() {
+fn ranges_of_any_size_project_the_same() {
     for (kernel, rows) in cases(300) {
         let basis = Basis::fit(kernel.clone(), &rows, &SketchOptions::new(SketchKind::Gaussian, 5))
             .unwrap();
         let whole = basis.project(&rows).unwrap();
         for size in [1, 7, 256, 1000] {
-            let mut seen = 0;
-            basis
-                .project_blocks(&rows, size, |range, block| {
-                    assert_eq!((range.start, range.len()), (seen, block.len()));
-                    seen = range.end;
-                    for (within, row) in range.enumerate() {
-                        let pairs = block.row(within).iter().zip(whole.row(row));
-                        pairs.for_each(|(a, b)| assert!((a - b).abs() < 1e-5, "row {row}"));
-                        assert!((block.residuals()[within] - whole.residuals()[row]).abs() < 1e-4);
-                        assert_eq!(block.squared_norms()[within], whole.squared_norms()[row]);
-                    }
-                    Ok::<(), Error>(())
-                })
-                .unwrap();
-            assert_eq!(seen, 300);
+            for start in (0..300).step_by(size) {
+                let range = start..(start + size).min(300);
+                let block = basis.project_range(&rows, range.clone()).unwrap();
+                assert_eq!(block.len(), range.len());
+                for (within, row) in range.enumerate() {
+                    let pairs = block.row(within).iter().zip(whole.row(row));
+                    pairs.for_each(|(a, b)| assert!((a - b).abs() < 1e-5, "row {row}"));
+                    assert!((block.residuals()[within] - whole.residuals()[row]).abs() < 1e-4);
+                    assert_eq!(block.squared_norms()[within], whole.squared_norms()[row]);
+                }
+            }
         }
     }
-}
-
-#[test]
-fn an_error_of_the_caller_stops_the_blocks() {
-    let (kernel, rows) = cases(300).swap_remove(0);
-    let basis = Basis::fit(kernel, &rows, &SketchOptions::new(UNIFORM, 5)).unwrap();
-    let mut calls = 0;
-    let stopped = basis.project_blocks(&rows, 100, |_, _| {
-        calls += 1;
-        Err::<(), Box<dyn std::error::Error>>("enough".into())
-    });
-    assert_eq!((stopped.unwrap_err().to_string().as_str(), calls), ("enough", 1));
 }
 
 /// Rows too wide for `R Φ` keep anchors instead; the numbers are the same.
