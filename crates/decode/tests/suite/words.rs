@@ -56,12 +56,11 @@ fn labelled(labels: [&str; 2]) -> Candidates {
     Candidates::new(CandidateParts {
         ids: (0..count).map(|candidate| format!("c{candidate}")).collect(),
         labels: (0..count).map(|candidate| labels[candidate % 2].to_owned()).collect(),
-        columns: Vec::new(),
         class: (0..count as u32).collect(),
         dim: 2,
         coordinates: (0..count).flat_map(point).collect(),
         constants: vec![0.0; count],
-        hashes: Vec::new(),
+        ..CandidateParts::default()
     })
     .unwrap()
 }
