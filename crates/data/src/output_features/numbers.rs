@@ -16,8 +16,8 @@ use crate::truth::{Truth, bad};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NumberFeatures {
-    /// The column. Each cell holds one number, or as many as most cells: with spaces between them, or as a list in
-    /// brackets. A space may also group thousands (`1 334,70`), where decimals have a comma or most cells hold one number.
+    /// The column. Each cell holds one number, or as many as most cells: with spaces or commas between them, or as a list in
+    /// brackets. A space may also group thousands (`1 334,70`), where most cells can be read as one number.
     /// A list of columns, such as `["logp", "tpsa"]`, has a number of each.
     pub column: ColumnNames,
     /// The sign before decimals: `"."`, or `","` as in `1.234,50`. The other one may group thousands.
@@ -50,46 +50,88 @@ fn parse_number(text: &str, notation: &NumberNotation) -> Option<Number> {
     number.zip(text.parse::<f64>().ok())
 }
 
-/// Returns the numbers of a cell; none where it holds anything else.
-fn parse_numbers(cell: &str, notation: &NumberNotation) -> Option<Vec<Number>> {
-    let number = |text: &str| parse_number(text, notation);
-    let list = cells::list(cell);
-    // who writes commas before decimals writes spaces between thousands
-    if list.is_none()
-        && notation.decimal == ','
-        && let Some(number) = number(cell)
-    {
-        return Some(vec![number]);
+/// What blanks between digits do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Blanks {
+    /// They may group thousands.
+    Group,
+    /// They divide numbers.
+    Divide,
+}
+
+impl Blanks {
+    /// Returns the numbers of a cell; none where it holds anything else.
+    fn read(self, cell: &str, notation: &NumberNotation) -> Option<Vec<Number>> {
+        let one = match self {
+            Self::Group => parse_number(cell, notation),
+            Self::Divide => None,
+        };
+        one.map(|number| vec![number]).or_else(|| divided(cell, None, notation))
     }
-    let numbers: Vec<_> = match list {
-        Some(parts) => parts.iter().map(|part| number(part)).collect::<Option<_>>()?,
-        None if notation.unit.is_empty() => {
-            cell.split_whitespace().map(number).collect::<Option<_>>()?
-        }
-        None => vec![number(cell)?],
+}
+
+/// Returns the numbers of a cell that is to hold so many; none where it does not.
+fn numbers_of(cell: &str, count: usize, notation: &NumberNotation) -> Option<Vec<Number>> {
+    // a space groups thousands where most cells hold one number
+    let one = || parse_number(cell, notation).filter(|_| count == 1);
+    divided(cell, Some(count), notation).or_else(|| Some(vec![one()?]))
+}
+
+/// Returns the numbers of a list, or of a cell in which blanks, commas or other spaces divide them: so many, if a count is given.
+fn divided(cell: &str, count: Option<usize>, notation: &NumberNotation) -> Option<Vec<Number>> {
+    let number = |text: &str| parse_number(text, notation);
+    let fits = |numbers: &Vec<Number>| {
+        !numbers.is_empty() && count.is_none_or(|count| numbers.len() == count)
     };
-    (!numbers.is_empty()).then_some(numbers)
+    if let Some(parts) = cells::list(cell) {
+        let numbers: Option<Vec<Number>> = parts.iter().map(|part| number(part)).collect();
+        return numbers.filter(fits);
+    }
+    if !notation.unit.is_empty() {
+        return Some(vec![number(cell)?]).filter(fits);
+    }
+    let at_blanks: Option<Vec<Number>> = cell.split_ascii_whitespace().map(number).collect();
+    // `84,44` alone has a decimal comma
+    let is_list = cell.contains('.') || cell.matches(',').count() > 1 || count.is_some();
+    let at_commas = || -> Option<Vec<Number>> {
+        let parts = cell.split(',').map(|part| number(part.trim()));
+        if notation.decimal == '.' && is_list { parts.collect() } else { None }
+    };
+    let at_spaces = || cell.split_whitespace().map(number).collect::<Option<Vec<Number>>>();
+    at_blanks.filter(fits).or_else(|| at_commas().filter(fits)).or_else(|| at_spaces().filter(fits))
+}
+
+/// Returns the vector of each cell of a column, as long as that of most cells: blanks and commas divide its numbers.
+///
+/// # Errors
+/// [`dsokr_core::Error::File`] for another cell.
+pub(crate) fn vectors<'t>(
+    table: &'t Table,
+    column: &'t str,
+) -> Result<impl Iterator<Item = Result<Vec<Number>, Error>> + 't, Error> {
+    numbers(table, column, NumberNotation::default(), Blanks::Divide)
 }
 
 /// Returns the numbers of each cell of a column; [`dsokr_core::Error::File`] for a cell that does not hold as many
 /// finite numbers as most cells, or as there are columns in one.
-pub(crate) fn numbers<'t>(
+fn numbers<'t>(
     table: &'t Table,
     column: &'t str,
     notation: NumberNotation,
+    blanks: Blanks,
 ) -> Result<impl Iterator<Item = Result<Vec<Number>, Error>> + 't, Error> {
     let columns = parts(column).count();
     let cells = table.column(column)?;
-    let read: Vec<_> = cells.iter().map(|cell| parse_numbers(cell, &notation)).collect();
+    let read: Vec<_> = cells.iter().map(|cell| blanks.read(cell, &notation)).collect();
     let expected = if columns > 1 && !column.contains("..") {
         columns
     } else {
         usual(read.iter().flatten().map(Vec::len)).unwrap_or(1)
     };
     let numbers = move |((row, cell), numbers): ((usize, &String), Option<Vec<Number>>)| {
-        // a space groups thousands where most cells hold one number
-        let grouped = || Some(vec![parse_number(cell, &notation).filter(|_| expected == 1)?]);
-        numbers.filter(|numbers| numbers.len() == expected).or_else(grouped).ok_or_else(|| {
+        let is_expected = |numbers: &Vec<Number>| numbers.len() == expected;
+        let numbers = numbers.filter(is_expected);
+        numbers.or_else(|| numbers_of(cell, expected, &notation)).ok_or_else(|| {
             let cell = shorten(cell.trim());
             let allowed = match expected {
                 1 => "a finite number".to_owned(),
@@ -126,10 +168,22 @@ impl NumberFeatures {
         NumberNotation { decimal: self.decimal, unit: self.unit.clone() }
     }
 
-    /// Returns numbers as a cell of the column holds them, without a unit.
+    /// Returns what blanks do in cells: those of several columns have one between each two.
+    fn blanks(&self) -> Blanks {
+        let is_one = self.column.names().count() == 1 && !self.column.as_str().contains("..");
+        if is_one { Blanks::Group } else { Blanks::Divide }
+    }
+
+    /// Returns numbers as a cell of the column holds them, without a unit. Several that would be read as one, such as `100 200`,
+    /// have decimals.
     pub fn cell(&self, numbers: &[f32]) -> String {
-        let cell = numbers.iter().map(f32::to_string).collect::<Vec<_>>().join(" ");
-        if self.decimal == '.' { cell } else { cell.replace('.', &self.decimal.to_string()) }
+        let cell = |write: fn(&f32) -> String| {
+            let cell = numbers.iter().map(write).collect::<Vec<_>>().join(" ");
+            if self.decimal == '.' { cell } else { cell.replace('.', &self.decimal.to_string()) }
+        };
+        let plain = cell(f32::to_string);
+        let is_ambiguous = numbers.len() > 1 && parse_number(&plain, &self.notation()).is_some();
+        if is_ambiguous { cell(|number| format!("{number:?}")) } else { plain }
     }
 
     /// Returns the names of the numbers that a row has, where there is a column for each; none elsewhere.
@@ -183,12 +237,12 @@ impl OutputKind for NumberFeatures {
     }
 
     fn bad_rows(&self, table: &Table) -> Result<Vec<(usize, Error)>, Error> {
-        Ok(bad(numbers(table, self.column.as_str(), self.notation())?))
+        Ok(bad(numbers(table, self.column.as_str(), self.notation(), self.blanks())?))
     }
 
     fn truth(&self, table: &Table) -> Result<Option<Truth>, Error> {
         Ok(Some(wide(
-            &numbers(table, self.column.as_str(), self.notation())?
+            &numbers(table, self.column.as_str(), self.notation(), self.blanks())?
                 .collect::<Result<Vec<_>, _>>()?,
         )))
     }
@@ -196,14 +250,22 @@ impl OutputKind for NumberFeatures {
     /// Returns the numbers that the labels are; none where a label is not numbers.
     fn truth_of_labels(&self, labels: &[&str]) -> Result<Option<Truth>, Error> {
         let notation = self.notation();
+        let blanks = self.blanks();
+        let read: Option<Vec<_>> =
+            labels.iter().map(|label| blanks.read(label, &notation)).collect();
+        let count = usual(read.iter().flatten().map(Vec::len)).unwrap_or(1);
+        let number = |(label, numbers): (&&str, Vec<Number>)| {
+            let is_usual = numbers.len() == count;
+            if is_usual { Some(numbers) } else { numbers_of(label, count, &notation) }
+        };
         let rows: Option<Vec<_>> =
-            labels.iter().map(|label| parse_numbers(label, &notation)).collect();
+            read.and_then(|read| labels.iter().zip(read).map(number).collect());
         Ok(rows.as_deref().map(wide))
     }
 
     /// Refuses numbers that 32 bits do not tell apart.
     fn read(&self, from: &mut OutputTable) -> Result<FittedRows, Error> {
-        let rows = numbers(from.table, self.column.as_str(), self.notation())?
+        let rows = numbers(from.table, self.column.as_str(), self.notation(), self.blanks())?
             .collect::<Result<Vec<_>, _>>()?;
         let width = rows.first().map_or(1, Vec::len);
         (0..width)

@@ -14,13 +14,13 @@ use serde::{Deserialize, Deserializer, Serialize};
 use smart_default::SmartDefault;
 
 use super::{PairFacts, Wanted};
-use crate::cells::{self, NumberNotation};
+use crate::cells;
 use crate::error::{Error, check};
 use crate::feature_file::{check_row_count, read_features};
 use crate::inputs::{InputKind, Inputs, KernelRows};
 use crate::kinds;
 use crate::npy::read_matrix;
-use crate::output_features::{graphs, graphs_memory, numbers};
+use crate::output_features::{graphs, graphs_memory, vectors};
 use crate::root::DataRoot;
 use crate::table::{Table, unique_ids};
 use crate::truth::{bad, bad_rows, column};
@@ -317,7 +317,7 @@ impl TextConfig {
             return Ok(table);
         }
         if self.numbers {
-            let wrong = bad(numbers(&table, &self.column, NumberNotation::default())?);
+            let wrong = bad(vectors(&table, &self.column)?);
             return table.without(wrong);
         }
         if self.are_smiles() {
@@ -331,8 +331,7 @@ impl TextConfig {
     pub(super) fn reader(&self, seed: u64) -> InputReader<'_> {
         Box::new(move |table| {
             if self.numbers {
-                let rows = numbers(table, &self.column, NumberNotation::default())?
-                    .collect::<Result<Vec<_>, _>>()?;
+                let rows = vectors(table, &self.column)?.collect::<Result<Vec<_>, _>>()?;
                 let values = rows.iter().flatten().map(|&(narrow, _)| narrow);
                 let width = rows.first().map_or(0, Vec::len);
                 return Ok(Inputs::Vectors(
