@@ -57,9 +57,26 @@ pub fn is_no_class(cell: &str) -> bool {
     is_missing(cell) && !names
 }
 
-/// Returns whether the cells of a column of classes are signs: one is `+`, beside which `-` is a class too.
+/// Returns whether `-` is a class among the cells of a column and no mark of a missing value: some are signs such as `+` and
+/// `+/-`, or there is no other cell.
+///
+/// ```
+/// use dsokr_data::cells::are_signs;
+///
+/// assert!(are_signs(["+", "-", ""]) && are_signs(["-", "-"]) && !are_signs(["dead", "-"]));
+/// ```
 pub fn are_signs<'c>(cells: impl IntoIterator<Item = &'c str>) -> bool {
-    cells.into_iter().any(|cell| cell.trim() == "+")
+    let mut has_minus = false;
+    let mut has_others = false;
+    for cell in cells.into_iter().map(str::trim).filter(|cell| !cell.is_empty()) {
+        let is_sign = cell.chars().all(|c| "+-±/()".contains(c));
+        if is_sign && cell.contains(['+', '±']) {
+            return true;
+        }
+        has_minus |= cell == "-";
+        has_others |= cell != "-";
+    }
+    has_minus && !has_others
 }
 
 /// The most words of a part of a list without quotation marks; more are a text in brackets.
@@ -373,7 +390,8 @@ mod tests {
         for name in ["none", "Unknown"] {
             assert!(is_missing(name) && !is_no_class(name), "{name:?}");
         }
-        assert!(are_signs(["-", " + "]) && !are_signs(["-", "++"]));
+        assert!(are_signs(["-", " + "]) && are_signs(["-", "+/-"]) && are_signs(["-", "++"]));
+        assert!(!are_signs(["-", "+1"]) && !are_signs(["-", "N/A"]) && !are_signs([""]));
     }
 
     fn joined(cell: &str) -> Option<String> {
