@@ -122,3 +122,27 @@ impl OutputKind for ClassFeatures {
         Ok((columns, Box::new(dsokr_basis::Features::Dense(DenseRows::new(width, values)?))))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+
+    #[test]
+    fn a_minus_is_a_class_beside_a_plus() {
+        let classes = |positive: Option<&str>, cells: [&str; 3]| {
+            let cells = cells.map(str::to_owned).to_vec();
+            let table = Table::numbered(Path::new("pcr.csv"), "id", [("result", cells)]);
+            let positive = positive.map(str::to_owned);
+            let features = ClassFeatures { column: "result".into(), positive };
+            let classes = features.classes(&table).unwrap();
+            classes.map(|class| class.unwrap_or_default().to_owned()).collect::<Vec<_>>()
+        };
+        assert_eq!(classes(None, ["+", "-", "NA"]), ["+", "-", ""]);
+        assert_eq!(classes(None, ["+/-", "-", "-"]), ["+/-", "-", "-"]);
+        assert_eq!(classes(None, ["-", "-", "-"]), ["-", "-", "-"]);
+        assert_eq!(classes(Some("+"), ["-", "-", "NA"]), ["-", "-", ""]);
+        assert_eq!(classes(None, ["dead", "-", "Na"]), ["dead", "", "Na"]);
+    }
+}

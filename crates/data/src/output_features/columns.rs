@@ -271,3 +271,43 @@ impl OutputKind for RankingFeatures {
         Ok(fixed_rows(rows))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cells_of_label_sets_are_read_as_the_same_sets() {
+        let features = LabelFeatures { column: "tags".into(), separator: ';' };
+        let cases: [(&[&str], &str); 7] = [
+            (&[], ""),
+            (&["acid"], "acid"),
+            (&["acid", "ring"], "acid;ring"),
+            (&["base", "carbon; organic"], r#"["base","carbon; organic"]"#),
+            // without marks one would be no label, and the other two
+            (&["NA"], r#"["NA"]"#),
+            (&["[ester, ketone]"], r#"["[ester, ketone]"]"#),
+            (&["a;\"b\\", "ä"], r#"["a;\"b\\","ä"]"#),
+        ];
+        for (names, expected) in cases {
+            let cell = features.cell(names);
+            assert_eq!(features.set(&cell), names, "{cell}");
+            assert_eq!(cell, expected);
+        }
+        let rows = BitRows::from_indices(2, vec![vec![0, 1], vec![], vec![1]]).unwrap();
+        let names = ["ring".to_owned(), "carbon; organic".to_owned()];
+        let cells = [r#"["ring","carbon; organic"]"#, "", r#"["carbon; organic"]"#];
+        assert_eq!(features.cells(&names, &rows), cells);
+    }
+
+    #[test]
+    fn a_cell_without_a_value_has_no_labels() {
+        let features = LabelFeatures { column: "tags".into(), separator: ';' };
+        for cell in ["", "NA", "\\N", "<NA>", "-", "[]", "{}", "set()"] {
+            assert_eq!(features.set(cell), [""; 0], "{cell}");
+        }
+        assert_eq!(features.set("none"), ["none"]);
+        assert_eq!(features.set("NA;acid"), ["NA", "acid"]);
+        assert_eq!(features.set("{acid,\"two words\"}"), ["acid", "two words"]);
+    }
+}

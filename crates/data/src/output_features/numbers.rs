@@ -275,3 +275,76 @@ impl OutputKind for NumberFeatures {
         Ok(fixed_rows(DenseRows::new(width, narrow)?))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+
+    fn features(column: &str, decimal: char) -> NumberFeatures {
+        NumberFeatures { column: column.into(), decimal, unit: String::new() }
+    }
+
+    /// The numbers of cells; an empty row where a cell cannot be read.
+    fn read(features: &NumberFeatures, cells: &[&str]) -> Vec<Vec<f64>> {
+        let cells: Vec<String> = cells.iter().map(|&cell| cell.to_owned()).collect();
+        let name = features.column.as_str();
+        let table = Table::numbered(Path::new("a.csv"), "id", [(name, cells)]);
+        let rows = numbers(&table, name, features.notation(), features.blanks()).unwrap();
+        let wide = |row: Vec<Number>| -> Vec<f64> { row.iter().map(|&(_, wide)| wide).collect() };
+        rows.map(|row| row.map(wide).unwrap_or_default()).collect()
+    }
+
+    #[test]
+    fn a_space_groups_thousands_where_most_cells_hold_one_number() {
+        let plain = features("x", '.');
+        for space in [" ", "\u{a0}", "\u{202f}", "\u{2009}"] {
+            let cells = ["3 799", "950", "11 397.5"].map(|cell| cell.replace(' ', space));
+            let cells = cells.each_ref().map(String::as_str);
+            assert_eq!(read(&plain, &cells), [[3799.0], [950.0], [11397.5]], "{space:?}");
+        }
+        assert_eq!(read(&features("x", ','), &["1 334,70", "0,5"]), [[1334.7], [0.5]]);
+        // several numbers, as in most rows
+        let rows = [[1.5, 2.0], [100.0, 200.0], [3.0, 45.0]];
+        assert_eq!(read(&plain, &["1.5 2", "100 200", "3 45"]), rows);
+        assert_eq!(read(&plain, &["1.5\u{a0}2", "100 200", "3\u{a0}45"]), rows);
+        // several columns have a blank between each two
+        for column in ["a\u{1f}b", "a..b"] {
+            let cells = ["100 200", "3\u{a0}799 1"];
+            assert_eq!(read(&features(column, '.'), &cells), [[100.0, 200.0], [3799.0, 1.0]]);
+        }
+    }
+
+    #[test]
+    fn commas_and_lists_divide_numbers() {
+        let plain = features("x", '.');
+        let rows = [[0.5, 1.0, -2.0], [100.0, 200.0, 300.0]];
+        for cells in [
+            ["0.5,1,-2", "100,200,300"],
+            ["0.5, 1, -2", "100, 200, 300"],
+            ["[0.5 1. -2]", "[100 200\n 300]"],
+            ["tensor([0.5, 1, -2])", "{100,200,300}"],
+        ] {
+            assert_eq!(read(&plain, &[cells[0], cells[0], cells[1]])[1..], rows, "{cells:?}");
+        }
+        // one number with a comma before decimals is refused, and one with groups is one
+        assert_eq!(read(&plain, &["84,44", "1,234"]), [vec![], vec![1234.0]]);
+    }
+
+    #[test]
+    fn several_numbers_are_written_so_that_they_are_read_again() {
+        let [plain, comma] = ['.', ','].map(|decimal| features("x", decimal));
+        assert_eq!(plain.cell(&[100.0]), "100");
+        assert_eq!(plain.cell(&[1.5, 2.0]), "1.5 2");
+        assert_eq!(plain.cell(&[100.0, 200.0]), "100.0 200.0");
+        assert_eq!(comma.cell(&[1.0, 200.5]), "1,0 200,5");
+        for features in [plain, comma] {
+            for numbers in [[100.0, 200.0], [1.0, 200.5], [12.0, 999.0]] {
+                let truth = features.truth_of_labels(&[&features.cell(&numbers)]).unwrap();
+                let expected = numbers.map(f64::from).to_vec();
+                assert_eq!(truth, Some(Truth::Numbers(vec![expected])));
+            }
+        }
+    }
+}
