@@ -50,6 +50,9 @@ fn parse_number(text: &str, notation: &NumberNotation) -> Option<Number> {
     number.zip(text.parse::<f64>().ok())
 }
 
+/// The most parts of one number whose thousands blanks group; more are several numbers.
+const GROUPS: usize = 5;
+
 /// What blanks between digits do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Blanks {
@@ -62,10 +65,11 @@ enum Blanks {
 impl Blanks {
     /// Returns the numbers of a cell; none where it holds anything else.
     fn read(self, cell: &str, notation: &NumberNotation) -> Option<Vec<Number>> {
-        let one = match self {
-            Self::Group => parse_number(cell, notation),
-            Self::Divide => None,
+        let may_be_one = match self {
+            Self::Group => cell.split_whitespace().nth(GROUPS).is_none(),
+            Self::Divide => false,
         };
+        let one = if may_be_one { parse_number(cell, notation) } else { None };
         one.map(|number| vec![number]).or_else(|| divided(cell, None, notation))
     }
 }
@@ -309,6 +313,8 @@ mod tests {
         let rows = [[1.5, 2.0], [100.0, 200.0], [3.0, 45.0]];
         assert_eq!(read(&plain, &["1.5 2", "100 200", "3 45"]), rows);
         assert_eq!(read(&plain, &["1.5\u{a0}2", "100 200", "3\u{a0}45"]), rows);
+        let pixels = "255 128 100 255 128 100";
+        assert_eq!(read(&plain, &[pixels])[0].len(), 6);
         // several columns have a blank between each two
         for column in ["a\u{1f}b", "a..b"] {
             let cells = ["100 200", "3\u{a0}799 1"];
