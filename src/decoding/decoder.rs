@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use dsokr_core::{Cancellation, Processes};
-use dsokr_data::config::{NumberFeatures, OutputFeatures, RankingEmbedding};
+use dsokr_data::config::{LabelFeatures, NumberFeatures, OutputFeatures, RankingEmbedding};
 use dsokr_data::{FittedFeatures, Outputs};
 use dsokr_decode::{
     Candidates, DecodedOutput, Encoding, ExactSearch, Pool, Queries, Reranker, RowHit,
@@ -95,8 +95,7 @@ impl<'a> Decoder<'a> {
             OutputSpace::Quantiles(_) => return Ok(None),
         };
         let wrong = |allowed| Error::value("decoding.search", "\"exact\"", allowed);
-        let mut numbers = None;
-        let (encoding, norm, separator) = match &config.output.features {
+        let (encoding, norm, cells) = match &config.output.features {
             OutputFeatures::Rankings(rankings) => {
                 labels = &rankings.items;
                 let (encoding, norm) = match rankings.embedding {
@@ -104,18 +103,15 @@ impl<'a> Decoder<'a> {
                     RankingEmbedding::Hamming => (Encoding::HammingOneHot, width.isqrt() as f64),
                     RankingEmbedding::Lehmer => (Encoding::LehmerCodes, 0.0),
                 };
-                (encoding, norm, if labels.is_empty() { ' ' } else { '>' })
+                (encoding, norm, Cells::Rankings)
             }
             OutputFeatures::Labels(features) if labels.len() == width => {
-                (Encoding::LabelBits(0..=width), 0.0, features.separator)
+                (Encoding::LabelBits(0..=width), 0.0, Cells::Labels(features))
             }
             OutputFeatures::Labels(_) => {
                 return Err(wrong("\"candidates\": the names of the labels are not known"));
             }
-            OutputFeatures::Numbers(column) => {
-                numbers = Some(column);
-                (Encoding::Numbers, 0.0, ' ')
-            }
+            OutputFeatures::Numbers(column) => (Encoding::Numbers, 0.0, Cells::Numbers(column)),
             OutputFeatures::File(_)
             | OutputFeatures::Ngrams(_)
             | OutputFeatures::Substructures(_)
@@ -136,7 +132,7 @@ impl<'a> Decoder<'a> {
                 return Err(wrong("\"candidates\": predictions are not weights of outputs"));
             }
         };
-        Ok(Some(ExactDecoder { search, machine, constant, labels, separator, numbers, scaling }))
+        Ok(Some(ExactDecoder { search, machine, constant, labels, cells, scaling }))
     }
 
     /// The model that scores molecules in a search.
@@ -197,27 +193,38 @@ pub(crate) struct ExactDecoder<'a> {
     constant: f64,
     /// Names of the labels, in the order of their columns, or of ranked items; empty for items without names.
     labels: &'a [String],
-    separator: char,
-    /// How the column of outputs writes numbers; none of other outputs.
-    numbers: Option<&'a NumberFeatures>,
+    cells: Cells<'a>,
     /// How numbers are standardised.
     scaling: Option<&'a Scaling>,
+}
+
+/// What the cells of the column of outputs hold, and how they are written.
+#[derive(Clone, Copy)]
+enum Cells<'a> {
+    Labels(&'a LabelFeatures),
+    Rankings,
+    Numbers(&'a NumberFeatures),
 }
 
 impl ExactDecoder<'_> {
     /// An output as the column of outputs writes it.
     fn label(&self, output: &DecodedOutput) -> String {
-        if !output.numbers.is_empty() {
-            let restored = self.scaling.map(|scaling| scaling.restore(&output.numbers));
-            let numbers = restored.as_ref().unwrap_or(&output.numbers);
-            return self.numbers.map_or_else(String::new, |column| column.cell(numbers));
-        }
-        let parts: Vec<String> = if self.labels.is_empty() {
-            output.ranks().iter().map(|rank| (rank + 1).to_string()).collect()
-        } else {
-            output.parts.iter().map(|&at| self.labels[at as usize].clone()).collect()
+        let names = || -> Vec<&str> {
+            output.parts.iter().map(|&at| self.labels[at as usize].as_str()).collect()
         };
-        parts.join(&self.separator.to_string())
+        match self.cells {
+            Cells::Labels(features) => features.cell(&names()),
+            Cells::Rankings if self.labels.is_empty() => {
+                let ranks = output.ranks();
+                let ranks: Vec<String> = ranks.iter().map(|rank| (rank + 1).to_string()).collect();
+                ranks.join(" ")
+            }
+            Cells::Rankings => names().join(">"),
+            Cells::Numbers(column) => {
+                let restored = self.scaling.map(|scaling| scaling.restore(&output.numbers));
+                column.cell(restored.as_ref().unwrap_or(&output.numbers))
+            }
+        }
     }
 
     /// The best output for each prediction.
@@ -285,11 +292,7 @@ fn best_f1_sets(
             hits.iter().map(|hit| (weight(hit.score), &sets[&hit.row][..])).collect();
         let best = best_expected_f1(&outcomes)?;
         let names: Vec<&str> = best.parts.iter().map(|&label| names[label as usize]).collect();
-        Ok(PredictedOutput {
-            label: names.join(&features.separator.to_string()),
-            score: best.score,
-            search: None,
-        })
+        Ok(PredictedOutput { label: features.cell(&names), score: best.score, search: None })
     };
     hits.par_iter().map(one).collect()
 }

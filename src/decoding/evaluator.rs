@@ -238,7 +238,7 @@ impl<'a> Evaluator<'a> {
             (OutputFeatures::Labels(features), true) => {
                 let mut labels = features.set(label);
                 labels.sort_unstable();
-                labels.join(&features.separator.to_string())
+                features.cell(&labels)
             }
             (_, true) => label.to_owned(),
         };

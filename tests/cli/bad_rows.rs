@@ -33,7 +33,7 @@ fn bad_rows_of_tables_are_listed_and_left_out() {
     let (head, rest) = train.split_at(train.find("o1\t").unwrap());
     let bad = format!("{head}o1\ta\tb\n\nnothing\tan unknown output\n{rest}");
     let mut bytes = bad.into_bytes();
-    bytes.extend(b"o2\tnot \xff UTF-8\n");
+    bytes.extend(b"o2\tnot \xff UTF-8\no1\tN/A\n");
     std::fs::write(sandbox.path("data/small/train.tsv"), bytes).unwrap();
     let outputs = sandbox.read("data/small/outputs.tsv");
     sandbox.write("data/small/outputs.tsv", &format!("{outputs}o5\tanother one\n \tno id\n"));
@@ -42,7 +42,8 @@ fn bad_rows_of_tables_are_listed_and_left_out() {
 
     let errors = skipped(&sandbox, "small.toml", "skip");
     says(&errors, &["train.tsv:3: 3 fields; expected 2", "train.tsv:4: blank line"]);
-    says(&errors, &["train.tsv:65: byte 0xff", "train.tsv: 4 of 64 rows are skipped"]);
+    says(&errors, &["train.tsv:65: byte 0xff", "train.tsv: 5 of 65 rows are skipped"]);
+    says(&errors, &["train.tsv:66: \"N/A\" in the column \"description\": a text is needed"]);
     says(&errors, &["train.tsv:5: id \"nothing\" is not among the outputs"]);
     says(&errors, &["outputs.tsv:82: id \"o5\"", "outputs.tsv:83: empty value in column \"id\""]);
     says(&errors, &["outputs.tsv: 2 of 82 rows are skipped"]);
@@ -56,7 +57,7 @@ fn bad_rows_of_tables_are_listed_and_left_out() {
     };
     assert_eq!(metrics("skip"), metrics("good"));
     let report = json(&sandbox.read("skip/metrics.json").replace('\n', " "));
-    let expected = serde_json::json!({"train.tsv": 4, "outputs.tsv": 2});
+    let expected = serde_json::json!({"train.tsv": 5, "outputs.tsv": 2});
     assert_eq!(report["skipped_rows"], expected);
     // the run keeps the setting
     let test = sandbox.read("data/small/test.tsv");

@@ -16,7 +16,7 @@ pub fn smiles(cell: &str) -> &str {
     cell.split_whitespace().next().unwrap_or_default()
 }
 
-/// Returns whether a cell says that there is no value.
+/// Returns whether a cell says that there is no value. `NA` and `ND` may be in either case, but `Na` and `Nd` are elements.
 ///
 /// ```
 /// use dsokr_data::cells::is_missing;
@@ -24,9 +24,9 @@ pub fn smiles(cell: &str) -> &str {
 /// assert!(is_missing("N/A") && is_missing("not available") && !is_missing("natrium"));
 /// ```
 pub fn is_missing(cell: &str) -> bool {
-    const MARKS: [&str; 18] = [
+    // in any case
+    const MARKS: &[&str] = &[
         "",
-        "na",
         "n/a",
         "n.a.",
         "#n/a",
@@ -36,15 +36,20 @@ pub fn is_missing(cell: &str) -> bool {
         "nil",
         "missing",
         "unknown",
-        "nd",
         "n.d.",
         "not available",
         "not determined",
+        "<na>",
+        "#nv",
+        "k.a.",
         "-",
         "--",
         "?",
     ];
-    MARKS.contains(&cell.trim().to_lowercase().as_str())
+    // as they are written: of pandas, MySQL and SAS the last three
+    const EXACT_MARKS: &[&str] = &["NA", "na", "ND", "nd", "NaT", "\\N", "."];
+    let cell = cell.trim();
+    EXACT_MARKS.contains(&cell) || MARKS.contains(&cell.to_lowercase().as_str())
 }
 
 /// Returns whether a cell says that there is no class: one that is [missing](is_missing), but for `none` and `unknown`, which
@@ -81,7 +86,33 @@ pub fn spellings<'c>(cells: impl IntoIterator<Item = &'c str>) -> Vec<String> {
     ways.into_values().filter(|ways| ways.len() > 1).map(written).collect()
 }
 
-/// Returns the parts of a cell that is a list as JSON or Python writes it, of texts or numbers; none of other cells.
+/// Returns whether `-` is a class among the cells of a column and no mark of a missing value: some are signs such as `+` and
+/// `+/-`, or there is no other cell.
+///
+/// ```
+/// use dsokr_data::cells::are_signs;
+///
+/// assert!(are_signs(["+", "-", ""]) && are_signs(["-", "-"]) && !are_signs(["dead", "-"]));
+/// ```
+pub fn are_signs<'c>(cells: impl IntoIterator<Item = &'c str>) -> bool {
+    let mut has_minus = false;
+    let mut has_others = false;
+    for cell in cells.into_iter().map(str::trim).filter(|cell| !cell.is_empty()) {
+        let is_sign = cell.chars().all(|c| "+-±/()".contains(c));
+        if is_sign && cell.contains(['+', '±']) {
+            return true;
+        }
+        has_minus |= cell == "-";
+        has_others |= cell != "-";
+    }
+    has_minus && !has_others
+}
+
+/// The most words of a part of a list without quotation marks; more are a text in brackets.
+const WORDS_OF_A_PART: usize = 3;
+
+/// Returns the parts of a cell that is a list of texts or numbers, as JSON, Python, NumPy, Spark, PostgreSQL or R writes it;
+/// none of other cells, such as a SMILES, a text in brackets, or a list in which a value is missing.
 ///
 /// ```
 /// use dsokr_data::cells::list;
@@ -89,40 +120,98 @@ pub fn spellings<'c>(cells: impl IntoIterator<Item = &'c str>) -> Vec<String> {
 /// let pair = || Some(vec!["a".to_owned(), "b, c".to_owned()]);
 /// assert_eq!(list(r#"["a", "b, c"]"#), pair());
 /// assert_eq!(list("['a', 'b, c']"), pair());
+/// assert_eq!(list("['a' 'b, c']"), pair());
 /// assert_eq!(list("[1, 2.50]"), Some(vec!["1".to_owned(), "2.50".to_owned()]));
+/// assert_eq!(list("[ester, ketone]"), Some(vec!["ester".to_owned(), "ketone".to_owned()]));
+/// assert_eq!(list("{ester,ketone}"), Some(vec!["ester".to_owned(), "ketone".to_owned()]));
 /// assert_eq!(list("[Na+]"), None);
 /// ```
 pub fn list(cell: &str) -> Option<Vec<String>> {
-    let inner = cell.trim().strip_prefix('[')?.strip_suffix(']')?;
-    let mut rest = inner.trim();
+    let cell = cell.trim();
+    if !cell.ends_with([']', '}', ')']) {
+        return None;
+    }
+    let (name, brackets) = cell.split_at(cell.find(['[', '{', '('])?);
+    if name.is_empty() {
+        return in_brackets(brackets);
+    }
+    let inner = brackets.strip_prefix('(')?.strip_suffix(')')?.trim();
+    match name {
+        "c" => values(inner),
+        "set" | "frozenset" if inner.is_empty() => Some(Vec::new()),
+        "set" | "frozenset" => in_brackets(inner),
+        "array" | "tensor" => {
+            let (list, settings) = inner.split_at(inner.rfind(']')? + 1);
+            let is_whole = settings.is_empty() || settings.starts_with(',');
+            in_brackets(list).filter(|_| is_whole)
+        }
+        _ => None,
+    }
+}
+
+/// Returns the parts of a list with its brackets.
+fn in_brackets(list: &str) -> Option<Vec<String>> {
+    let open = list.chars().next()?;
+    let close = list.chars().next_back()?;
+    let inner = list.get(1..list.len() - 1)?.trim();
+    match (open, close) {
+        ('[', ']') => values(inner).or_else(|| words(inner)),
+        ('{', '}') => values(inner).or_else(|| elements(inner)),
+        ('(', ')') if inner.is_empty() => Some(Vec::new()),
+        // a number in brackets is negative, and a text in both is no list
+        ('(', ')') if inner.starts_with(['"', '\'']) => {
+            values(inner).filter(|parts| parts.len() > 1 || inner.ends_with(','))
+        }
+        _ => None,
+    }
+}
+
+/// Returns the texts in quotation marks and the numbers of a list, with commas between, or blanks as NumPy writes them.
+fn values(inner: &str) -> Option<Vec<String>> {
+    let mut rest = inner;
     let mut parts = Vec::new();
+    let mut has_commas = None;
     while !rest.is_empty() {
         let (part, behind) = match rest.chars().next() {
-            Some(mark @ ('"' | '\'')) => quoted(&rest[1..], mark)?,
+            Some(mark @ ('"' | '\'')) => quoted(rest, mark)?,
             _ => number_of_list(rest)?,
         };
         parts.push(part);
         rest = behind.trim_start();
-        if !rest.is_empty() {
-            rest = rest.strip_prefix(',')?.trim_start();
+        if rest.is_empty() {
+            break;
+        }
+        let behind_comma = rest.strip_prefix(',');
+        if *has_commas.get_or_insert(behind_comma.is_some()) != behind_comma.is_some() {
+            return None;
+        }
+        match behind_comma {
+            Some(behind_comma) => rest = behind_comma.trim_start(),
+            None if rest.len() == behind.len() => return None,
+            None => {}
         }
     }
     Some(parts)
 }
 
-/// Returns the text before the next quotation mark `mark`, and what is behind the mark. A backslash takes the next
-/// character as it is.
+/// Returns the text in the quotation marks `mark` at the start of a list's rest, and what is behind it. A backslash takes the
+/// next character as it is, except in a string of JSON.
 fn quoted(text: &str, mark: char) -> Option<(String, &str)> {
     let mut part = String::new();
-    let mut escaped = false;
-    for (at, c) in text.char_indices() {
+    let mut is_escaped = false;
+    for (at, c) in text.char_indices().skip(1) {
         match c {
-            _ if escaped => {
+            _ if is_escaped => {
                 part.push(c);
-                escaped = false;
+                is_escaped = false;
             }
-            '\\' => escaped = true,
-            _ if c == mark => return Some((part, &text[at + c.len_utf8()..])),
+            '\\' => is_escaped = true,
+            _ if c == mark => {
+                let (whole, behind) = text.split_at(at + 1);
+                // Python writes such marks too, but with other escapes
+                let string = if mark == '"' { serde_json::from_str(whole).ok() } else { None };
+                return Some((string.unwrap_or(part), behind));
+            }
             _ => part.push(c),
         }
     }
@@ -131,16 +220,60 @@ fn quoted(text: &str, mark: char) -> Option<(String, &str)> {
 
 /// Returns the number at the start of a list's rest as it is written, and what is behind it.
 fn number_of_list(text: &str) -> Option<(String, &str)> {
-    let end = text.find(',').unwrap_or(text.len());
-    let number = text[..end].trim();
+    let end = text.find(|c: char| c == ',' || c.is_whitespace()).unwrap_or(text.len());
+    let (number, behind) = text.split_at(end);
     number.parse::<f64>().ok().filter(|number| number.is_finite())?;
-    Some((number.to_owned(), &text[end..]))
+    Some((number.to_owned(), behind))
+}
+
+/// Returns the parts of a list without quotation marks, as Spark and DuckDB write it: `[ester, ketone]`. A single one must be
+/// a word and no atom.
+fn words(inner: &str) -> Option<Vec<String>> {
+    let is_part = |part: &&str| {
+        let count = part.split_whitespace().count();
+        (1..=WORDS_OF_A_PART).contains(&count)
+            && !part.contains(['[', ']', '{', '}', '"'])
+            && !part.starts_with('\'')
+            && !part.ends_with(['.', '!', '?', ':', ','])
+            && !is_missing(part)
+    };
+    let parts: Vec<&str> = inner.split(", ").map(str::trim).collect();
+    let is_list = parts.len() > 1
+        || (inner.starts_with(char::is_alphanumeric)
+            && !inner.contains(|c: char| c == ',' || c.is_whitespace())
+            && Molecule::parse(&format!("[{inner}]")).is_err());
+    let are_parts = parts.iter().all(is_part);
+    (is_list && are_parts).then(|| parts.into_iter().map(str::to_owned).collect())
+}
+
+/// Returns the elements of an array as PostgreSQL writes it: `{ester,"carboxylic acid"}`, with quotation marks where an element
+/// has a blank, a comma or a bracket.
+fn elements(inner: &str) -> Option<Vec<String>> {
+    let mut rest = inner;
+    let mut parts = Vec::new();
+    loop {
+        let (part, behind) = if rest.starts_with('"') {
+            quoted(rest, '"')?
+        } else {
+            let (part, behind) = rest.split_at(rest.find(',').unwrap_or(rest.len()));
+            let is_marked = part.contains(|c: char| c.is_whitespace() || "{}[]\"\\".contains(c));
+            if part.is_empty() || part == "NULL" || part.starts_with('\'') || is_marked {
+                return None;
+            }
+            (part.to_owned(), behind)
+        };
+        parts.push(part);
+        if behind.is_empty() {
+            return Some(parts);
+        }
+        rest = behind.strip_prefix(',')?;
+    }
 }
 
 /// How the numbers of a column are written.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NumberNotation {
-    /// The sign before decimals: `.` or `,`. The other one may group thousands, and so may apostrophes.
+    /// The sign before decimals: `.` or `,`. The other one may group thousands, and so may apostrophes and spaces.
     pub decimal: char,
     /// The unit or currency before or behind each number; empty where there is none.
     pub unit: String,
@@ -155,6 +288,9 @@ impl Default for NumberNotation {
 /// The sign that groups thousands in Switzerland, whatever the sign before decimals.
 const SWISS_GROUP: &str = "'";
 
+/// Spaces at which no line breaks, which group digits: of usual width, narrow, thin, and as wide as a digit.
+const NO_BREAK_SPACES: [char; 4] = ['\u{a0}', '\u{202f}', '\u{2009}', '\u{2007}'];
+
 impl NumberNotation {
     /// Returns the number of a cell as Rust reads it; none of a cell that holds anything else.
     ///
@@ -163,18 +299,17 @@ impl NumberNotation {
     ///
     /// let plain = NumberNotation::default();
     /// assert_eq!(plain.normalised("1,234.5").as_deref(), Some("1234.5"));
+    /// assert_eq!(plain.normalised("1\u{a0}234").as_deref(), Some("1234"));
     /// assert_eq!(plain.normalised("84,44"), None);
     /// let euros = NumberNotation { decimal: ',', unit: "€".into() };
     /// assert_eq!(euros.normalised("€1.234,50").as_deref(), Some("1234.50"));
     /// ```
     pub fn normalised(&self, cell: &str) -> Option<String> {
-        let number = self.without_unit(cell.trim());
-        let number =
-            number.replace('\u{2212}', "-").replace(['\u{a0}', '\u{202f}', '\u{2009}'], "");
+        let number = self.without_unit(cell.trim()).replace('\u{2212}', "-");
         let whole_end = number.find([self.decimal, 'e', 'E']).unwrap_or(number.len());
         let (whole, rest) = number.split_at(whole_end);
         let group = if self.decimal == ',' { '.' } else { ',' };
-        let whole = whole.replace('’', SWISS_GROUP);
+        let whole = whole.replace('’', SWISS_GROUP).replace(NO_BREAK_SPACES, " ");
         let whole = if whole.contains(SWISS_GROUP) {
             ungrouped(&whole, SWISS_GROUP)?
         } else if whole.contains(' ') {
@@ -184,8 +319,14 @@ impl NumberNotation {
         } else {
             whole
         };
-        let number = whole + &rest.replacen(self.decimal, ".", 1);
-        number.parse::<f64>().ok().filter(|value| value.is_finite())?;
+        let mut groups_of_decimals = rest.rsplit(NO_BREAK_SPACES).skip(1);
+        if !groups_of_decimals.all(|group| group.trim_start_matches(self.decimal).len() == 3) {
+            return None;
+        }
+        let rest = rest.replace(NO_BREAK_SPACES, "").replacen(self.decimal, ".", 1);
+        let number = whole + &rest;
+        // a training computes in 32 bits
+        number.parse::<f32>().ok().filter(|value| value.is_finite())?;
         Some(number)
     }
 
@@ -229,6 +370,12 @@ mod tests {
             (&plain, "0,665", None),
             (&plain, "1 334.7", Some("1334.7")),
             (&plain, "1 33", None),
+            (&plain, "3\u{a0}799", Some("3799")),
+            (&plain, "11\u{202f}397.5", Some("11397.5")),
+            (&plain, "10\u{a0}20", None),
+            (&plain, "0.123\u{202f}45", Some("0.12345")),
+            (&plain, "1.5\u{a0}2", None),
+            (&plain, "1e39", None),
             (&comma, "0,665", Some("0.665")),
             (&comma, "1 334,70", Some("1334.70")),
             (&plain, "12,345,6", None),
@@ -252,14 +399,114 @@ mod tests {
         }
     }
 
+    /// As of a fingerprint with 167 bits.
+    #[test]
+    fn digits_beyond_32_bits_are_no_number() {
+        let bits = "01".repeat(83) + "1";
+        assert_eq!(NumberNotation::default().normalised(&bits), None);
+    }
+
+    #[test]
+    fn marks_of_missing_values_are_known() {
+        let marks =
+            ["", " ", "NA", "na", "ND", "nd", "N/A", "\\N", "<NA>", ".", "NaT", "#NV", "k.A.", "-"];
+        for mark in marks {
+            assert!(is_missing(mark) && is_no_class(mark), "{mark:?}");
+        }
+        for name in ["Na", "Nd", "nat", "N", "..", "0.", "k", "A."] {
+            assert!(!is_missing(name), "{name:?}");
+        }
+        for name in ["none", "Unknown"] {
+            assert!(is_missing(name) && !is_no_class(name), "{name:?}");
+        }
+        assert!(are_signs(["-", " + "]) && are_signs(["-", "+/-"]) && are_signs(["-", "++"]));
+        assert!(!are_signs(["-", "+1"]) && !are_signs(["-", "N/A"]) && !are_signs([""]));
+    }
+
+    fn joined(cell: &str) -> Option<String> {
+        list(cell).map(|parts| parts.join("|"))
+    }
+
     #[test]
     fn lists_are_read_as_they_are_written() {
-        let list = |cell| list(cell).map(|parts| parts.join("|"));
-        assert_eq!(list("[]").as_deref(), Some(""));
-        assert_eq!(list(r#"['it\'s', "b"]"#).as_deref(), Some("it's|b"));
-        assert_eq!(list("[-1e3, 2]").as_deref(), Some("-1e3|2"));
-        for other in ["", "a", "[a]", "[1, nan]", "['a'", "['a' 'b']", "[Na+].[Cl-]"] {
-            assert_eq!(list(other), None, "{other}");
+        let cases = [
+            ("[]", ""),
+            (r#"['it\'s', "b"]"#, "it's|b"),
+            (r#"["\u00e4\n\"", 'b']"#, "ä\n\"|b"),
+            ("[-1e3, 2]", "-1e3|2"),
+            // NumPy, PyTorch
+            ("['a' 'b, c'\n 'd']", "a|b, c|d"),
+            ("[-1.19 -0.06\n  2. ]", "-1.19|-0.06|2."),
+            ("array(['a', 'b'], dtype=object)", "a|b"),
+            ("tensor([0.202, -1.013,\n        2.])", "0.202|-1.013|2."),
+            ("tensor([1., 2.], device='cuda:0')", "1.|2."),
+            // sets and tuples of Python
+            ("{'a', 'b'}", "a|b"),
+            ("set()", ""),
+            ("frozenset({'a'})", "a"),
+            ("('a',)", "a"),
+            ("('a', 'b')", "a|b"),
+            // PostgreSQL
+            ("{}", ""),
+            ("{ether}", "ether"),
+            (r#"{ether,"carboxylic acid",GO:0005515}"#, "ether|carboxylic acid|GO:0005515"),
+            ("{1.5,2}", "1.5|2"),
+            // Spark, DuckDB
+            ("[ester, carboxylic acid, 1,2-diol]", "ester|carboxylic acid|1,2-diol"),
+            ("[ester]", "ester"),
+            // R
+            (r#"c("ester", "thiol")"#, "ester|thiol"),
+        ];
+        for (cell, expected) in cases {
+            assert_eq!(joined(cell).as_deref(), Some(expected), "{cell}");
+        }
+    }
+
+    #[test]
+    fn molecules_and_texts_in_brackets_are_no_lists() {
+        let others = [
+            "",
+            "a",
+            "[",
+            "[1, nan]",
+            "[1, null]",
+            "['a'",
+            "['a''b']",
+            "['a', 'b' 'c']",
+            "[[1, 2], [3, 4]]",
+            "[0.1 0.2 ... 0.3]",
+            // SMILES and SMARTS
+            "[Na+]",
+            "[Na+].[Cl-]",
+            "[H][H]",
+            "[OH-]",
+            "[13CH4]",
+            "[Cu]",
+            "[C,N]",
+            "[O-]C(=O)C[NH3+].[Na+]",
+            "CC(C)",
+            "c(C)",
+            // texts
+            "[sic!]",
+            "[a text of many words, in brackets]",
+            "[He came, he saw.]",
+            "[no list]",
+            "(a text)",
+            "('a text')",
+            r#"("a text")"#,
+            "(3,101.84)",
+            "a list (see there)",
+            "{a text}",
+            "{a, b}",
+            "{a,,b}",
+            "{a,NULL}",
+            r#"{"a": 1}"#,
+            "{'a': 1}",
+            r#"[{"a": 1}]"#,
+            "['tis the season]",
+        ];
+        for other in others {
+            assert_eq!(joined(other), None, "{other}");
         }
     }
 }

@@ -9,6 +9,9 @@
 //! | `.sdf`, `.sd`, `.mol` | molecules, as SMILES, with their data | `smiles`, `title` and the names of the data |
 //! | `.mgf`, `.msp`, `.massbank`, `.mzml` | fields of mass spectra | names of fields |
 //!
+//! Where blanks follow each separator of the first record of a .csv file, those behind separators are no part of fields. In
+//! lines of JSON, bare `NaN` and `Infinity` are null.
+//!
 //! In a .csv or .tsv file `FIRST..LAST` is one column too: the cells of the columns from one to the other, with a space
 //! between.
 //!

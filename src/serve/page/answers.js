@@ -184,12 +184,20 @@ function orderOf(text) {
   return best.map((rank) => items.get(rank).join(" = ")).join(", ") || null;
 }
 
+/** The labels of a set. They are a list of JSON where one of them has the separator. */
+function labelsOf(text) {
+  let parts = null;
+  try { parts = JSON.parse(text); } catch { /* most cells are no JSON */ }
+  if (!Array.isArray(parts)) parts = text.split(state.model.separator ?? " ");
+  return parts.map((part) => String(part).trim()).filter(Boolean);
+}
+
 /** What a label says: labels of a set, a ranking with its items in order, a number, or the label itself. */
 function said(text) {
   const chips = (parts) => make("div", { class: "chips said" }, parts.map((part) => make("span", { class: "chip" }, part)));
   switch (state.model.outputs) {
     case "labels": {
-      const labels = text.split(state.model.separator ?? " ").map((part) => part.trim()).filter(Boolean);
+      const labels = labelsOf(text);
       return labels.length ? chips(labels) : make("div", { class: "small said" }, "the empty set");
     }
     case "rankings": {

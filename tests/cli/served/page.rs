@@ -115,6 +115,20 @@ fn the_page_orders_items_of_ranks_alone() {
 }
 
 #[test]
+fn the_page_divides_sets_of_labels_as_the_program_does() {
+    check(
+        "the_page_divides_sets_of_labels_as_the_program_does",
+        &[
+            (
+                r#"["base  acid", '["base", "carbon; organic"]', "", "[]"].map(labelsOf)"#,
+                json!([["base", "acid"], ["base", "carbon; organic"], [], []]),
+            ),
+            (r#"labelsOf("7")"#, json!(["7"])),
+        ],
+    );
+}
+
+#[test]
 fn the_page_reads_no_list_of_peaks_wrongly() {
     let says =
         "The list must have m/z and intensity of one peak a line; further columns are left out";

@@ -4,7 +4,7 @@
 use std::fmt::Write;
 
 use super::{Bound, Stranger, flats, half_of_constant, pairs};
-use crate::sandbox::Sandbox;
+use crate::sandbox::{Sandbox, number};
 
 const MRR: f64 = 0.2;
 
@@ -175,6 +175,59 @@ fn lists_of_python_are_label_sets_and_blank_lines_are_skipped() {
         floor: ("f1", Bound::AtLeast(0.7)),
     };
     stranger.trains(&Sandbox::new());
+}
+
+#[test]
+fn labels_with_the_separator_in_their_names_are_learned_as_others() {
+    let report_with = |mark: char| {
+        let acid = format!("acid{mark} organic");
+        let mut table = "text,tags\n".to_owned();
+        for pair in pairs(300) {
+            let parts = [("ring", "1"), (acid.as_str(), "C(=O)O"), ("amine", "N")];
+            let has = parts.iter().filter(|(_, part)| pair.smiles.contains(part));
+            let tags: Vec<String> = has.map(|(name, _)| format!("\"\"{name}\"\"")).collect();
+            writeln!(table, "\"{}\",\"[{}]\"", pair.text, tags.join(", ")).unwrap();
+        }
+        let stranger = Stranger {
+            file: "tags.csv",
+            content: table.into_bytes(),
+            arguments: &[],
+            columns: ["text", "tags"],
+            holds: "labels, with ';' between",
+            skipped: 0,
+            floor: ("f1", Bound::AtLeast(0.7)),
+        };
+        stranger.trains(&Sandbox::new()).1
+    };
+    let reports = [';', ':'].map(report_with);
+    for metric in ["f1", "macro_f1"] {
+        let [with, without] = reports.each_ref().map(|report| number(report, metric));
+        assert_eq!(with, without, "{metric}: {reports:?}");
+        assert_eq!(number(&reports[0]["perfect_h"], metric), 1.0, "{reports:?}");
+    }
+}
+
+/// As French programs write them.
+#[test]
+fn thousands_behind_spaces_are_one_number() {
+    let flats = flats(200);
+    for space in [" ", "\u{a0}", "\u{202f}"] {
+        let mut table = "offer;price\n".to_owned();
+        for flat in &flats {
+            let price = (10.0 * flat.rent).round() as u32;
+            writeln!(table, "{};{}{space}{:03}", flat.text, price / 1000, price % 1000).unwrap();
+        }
+        let stranger = Stranger {
+            file: "prices.csv",
+            content: table.into_bytes(),
+            arguments: &[],
+            columns: ["offer", "price"],
+            holds: "numbers",
+            skipped: 0,
+            floor: ("pinball", Bound::AtMost(10.0 * half_of_constant(&flats))),
+        };
+        stranger.trains(&Sandbox::new());
+    }
 }
 
 /// A protein is one word: its n-grams of characters are compared.

@@ -18,7 +18,7 @@ use crate::truth::{Truth, bad};
 pub struct ClassFeatures {
     /// The column. A cell is the name of a class, of one or several words; spaces around it are ignored. A cell that is
     /// empty or says that there is no value, such as `NA`, is one that cannot be read; `none` and `unknown` are
-    /// classes.
+    /// classes, and so is `-` beside `+`.
     pub column: String,
     /// The class that the metrics `f1`, `roc_auc` and `pr_auc` are about, such as `"active"`; left out, they are means
     /// over classes.
@@ -27,27 +27,31 @@ pub struct ClassFeatures {
 }
 
 impl ClassFeatures {
-    /// Returns the class of each cell of a column; [`dsokr_core::Error::File`] for an empty cell.
+    /// Returns the class of each cell of the column; [`dsokr_core::Error::File`] for an empty cell.
     pub(crate) fn classes<'t>(
+        &'t self,
         table: &'t Table,
-        column: &'t str,
     ) -> Result<impl Iterator<Item = Result<&'t str, Error>> + 't, Error> {
+        let column = self.column.as_str();
+        let all = table.column(column)?;
+        let is_minus_class = self.positive.as_deref() == Some("+")
+            || cells::are_signs(all.iter().map(String::as_str));
         let class = move |(row, cell): (usize, &'t String)| {
             let class = cell.trim();
             if class.is_empty() {
                 return Err(Error::empty_value(table.path(), table.line(row), column));
             }
-            if cells::is_no_class(class) {
+            if cells::is_no_class(class) && !(is_minus_class && class == "-") {
                 let message = format!("{class:?} in the column {column:?}: a class is needed");
                 return Err(table.error(row, message));
             }
             Ok(class)
         };
-        Ok(table.column(column)?.iter().enumerate().map(class))
+        Ok(all.iter().enumerate().map(class))
     }
 
     fn all<'t>(&'t self, table: &'t Table) -> Result<Vec<&'t str>, Error> {
-        Self::classes(table, &self.column)?.collect()
+        self.classes(table)?.collect()
     }
 
     /// Refuses a class that the training did not know.
@@ -72,7 +76,7 @@ impl OutputKind for ClassFeatures {
     }
 
     fn bad_rows(&self, table: &Table) -> Result<Vec<(usize, Error)>, Error> {
-        Ok(bad(Self::classes(table, &self.column)?))
+        Ok(bad(self.classes(table)?))
     }
 
     fn truth(&self, table: &Table) -> Result<Option<Truth>, Error> {
@@ -116,5 +120,29 @@ impl OutputKind for ClassFeatures {
         from.truth = self.truth(from.table)?;
         let columns = FittedColumns { width, terms: names, ..FittedColumns::default() };
         Ok((columns, Box::new(dsokr_basis::Features::Dense(DenseRows::new(width, values)?))))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+
+    #[test]
+    fn a_minus_is_a_class_beside_a_plus() {
+        let classes = |positive: Option<&str>, cells: [&str; 3]| {
+            let cells = cells.map(str::to_owned).to_vec();
+            let table = Table::numbered(Path::new("pcr.csv"), "id", [("result", cells)]);
+            let positive = positive.map(str::to_owned);
+            let features = ClassFeatures { column: "result".into(), positive };
+            let classes = features.classes(&table).unwrap();
+            classes.map(|class| class.unwrap_or_default().to_owned()).collect::<Vec<_>>()
+        };
+        assert_eq!(classes(None, ["+", "-", "NA"]), ["+", "-", ""]);
+        assert_eq!(classes(None, ["+/-", "-", "-"]), ["+/-", "-", "-"]);
+        assert_eq!(classes(None, ["-", "-", "-"]), ["-", "-", "-"]);
+        assert_eq!(classes(Some("+"), ["-", "-", "NA"]), ["-", "-", ""]);
+        assert_eq!(classes(None, ["dead", "-", "Na"]), ["dead", "", "Na"]);
     }
 }

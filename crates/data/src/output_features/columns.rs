@@ -19,8 +19,9 @@ use crate::truth::{Truth, bad};
 pub struct LabelFeatures {
     /// The column.
     pub column: String,
-    /// The separator of two labels; spaces around labels are ignored. A cell that is a list as JSON or Python writes
-    /// it, as in `["a", "b"]`, is the set of its parts.
+    /// The separator of two labels; spaces around labels are ignored. A cell that is a list as JSON, Python or PostgreSQL
+    /// writes it, as in `["a", "b"]`, is the set of its parts, and one that says that there is no value, such as `NA`, the
+    /// empty set.
     #[serde(default = "separator")]
     pub separator: char,
 }
@@ -30,6 +31,9 @@ dsokr_core::defaults!(separator: char = ' ');
 impl LabelFeatures {
     /// Returns the labels of a cell.
     pub fn set(&self, cell: &str) -> Vec<String> {
+        if cells::is_no_class(cell) {
+            return Vec::new();
+        }
         let labels = match cells::list(cell) {
             Some(parts) => parts,
             None => cell.split(self.separator).map(str::to_owned).collect(),
@@ -38,22 +42,34 @@ impl LabelFeatures {
         trimmed.filter(|label| !label.is_empty()).map(str::to_owned).collect()
     }
 
-    /// Returns the cells of sets of labels, a row of bits each.
+    /// Returns the cell of a set of labels, which [`set`](Self::set) reads: the names with the separator between, or a list of
+    /// JSON where these would be read as others, as where a name has the separator.
     ///
-    /// # Errors
-    /// [`dsokr_core::Error::Value`] for a separator that is in a label's name.
-    pub(crate) fn cells(&self, names: &[String], rows: &BitRows) -> Result<Vec<String>, Error> {
-        let separator = self.separator;
-        if let Some(name) = names.iter().find(|name| name.contains(separator)) {
-            let allowed = format!("a character that is not in a label's name, as in {name:?}");
-            let found = format!("{separator:?}");
-            return Err(Error::value("output.features.separator", found, allowed));
+    /// ```
+    /// use dsokr_data::config::LabelFeatures;
+    ///
+    /// let labels = LabelFeatures { column: "tags".into(), separator: ';' };
+    /// assert_eq!(labels.cell(&["acid", "ring"]), "acid;ring");
+    /// assert_eq!(labels.cell(&["acid", "carbon; organic"]), r#"["acid","carbon; organic"]"#);
+    /// ```
+    pub fn cell(&self, names: &[impl AsRef<str>]) -> String {
+        let names: Vec<&str> = names.iter().map(|name| name.as_ref()).collect();
+        let joined = names.join(&self.separator.to_string());
+        let read = self.set(&joined);
+        if read.iter().eq(names.iter().map(|name| name.trim())) {
+            joined
+        } else {
+            serde_json::Value::from(names).to_string()
         }
+    }
+
+    /// Returns the cells of sets of labels, a row of bits each.
+    pub(crate) fn cells(&self, names: &[String], rows: &BitRows) -> Vec<String> {
         let cell = |row| {
             let names: Vec<&str> = rows.ones(row).map(|label| names[label].as_str()).collect();
-            names.join(&separator.to_string())
+            self.cell(&names)
         };
-        Ok((0..rows.len()).map(cell).collect())
+        (0..rows.len()).map(cell).collect()
     }
 
     fn sets(&self, table: &Table) -> Result<Vec<Vec<String>>, Error> {
@@ -253,5 +269,45 @@ impl OutputKind for RankingFeatures {
         };
         from.truth = Some(Truth::Rankings(ranks));
         Ok(fixed_rows(rows))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cells_of_label_sets_are_read_as_the_same_sets() {
+        let features = LabelFeatures { column: "tags".into(), separator: ';' };
+        let cases: [(&[&str], &str); 7] = [
+            (&[], ""),
+            (&["acid"], "acid"),
+            (&["acid", "ring"], "acid;ring"),
+            (&["base", "carbon; organic"], r#"["base","carbon; organic"]"#),
+            // without marks one would be no label, and the other two
+            (&["NA"], r#"["NA"]"#),
+            (&["[ester, ketone]"], r#"["[ester, ketone]"]"#),
+            (&["a;\"b\\", "ä"], r#"["a;\"b\\","ä"]"#),
+        ];
+        for (names, expected) in cases {
+            let cell = features.cell(names);
+            assert_eq!(features.set(&cell), names, "{cell}");
+            assert_eq!(cell, expected);
+        }
+        let rows = BitRows::from_indices(2, vec![vec![0, 1], vec![], vec![1]]).unwrap();
+        let names = ["ring".to_owned(), "carbon; organic".to_owned()];
+        let cells = [r#"["ring","carbon; organic"]"#, "", r#"["carbon; organic"]"#];
+        assert_eq!(features.cells(&names, &rows), cells);
+    }
+
+    #[test]
+    fn a_cell_without_a_value_has_no_labels() {
+        let features = LabelFeatures { column: "tags".into(), separator: ';' };
+        for cell in ["", "NA", "\\N", "<NA>", "-", "[]", "{}", "set()"] {
+            assert_eq!(features.set(cell), [""; 0], "{cell}");
+        }
+        assert_eq!(features.set("none"), ["none"]);
+        assert_eq!(features.set("NA;acid"), ["NA", "acid"]);
+        assert_eq!(features.set("{acid,\"two words\"}"), ["acid", "two words"]);
     }
 }

@@ -28,7 +28,7 @@ pub use fitted::FittedFeatures;
 pub use graphs::{GraphFeatures, MoleculeGraphFeatures};
 pub(crate) use graphs::{graphs, graphs_memory};
 pub use numbers::NumberFeatures;
-pub(crate) use numbers::numbers;
+pub(crate) use numbers::vectors;
 pub use of_texts::{ReadTexts, TextFeatures};
 
 use crate::error::Error;
@@ -278,10 +278,10 @@ impl OutputFeatures {
         matches!(self, Self::Classes(_))
     }
 
-    /// Returns the column whose cells are the outputs themselves, so that rows with equal cells share one: the column
-    /// of classes.
-    pub(crate) fn class_column(&self) -> Option<&str> {
-        if let Self::Classes(classes) = self { Some(&classes.column) } else { None }
+    /// Returns the classes whose cells are the outputs themselves, so that rows with equal cells share one; none of other
+    /// outputs.
+    pub(crate) fn as_classes(&self) -> Option<&ClassFeatures> {
+        if let Self::Classes(classes) = self { Some(classes) } else { None }
     }
 
     /// Returns whether outputs are numbers.

@@ -16,8 +16,8 @@ use crate::truth::{Truth, bad};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NumberFeatures {
-    /// The column. Each cell holds one number, or as many as most cells: with spaces between them, or as a list in
-    /// brackets. A space may also group thousands (`1 334,70`), where decimals have a comma or most cells hold one number.
+    /// The column. Each cell holds one number, or as many as most cells: with spaces or commas between them, or as a list in
+    /// brackets. A space may also group thousands (`1 334,70`), where most cells can be read as one number.
     /// A list of columns, such as `["logp", "tpsa"]`, has a number of each.
     pub column: ColumnNames,
     /// The sign before decimals: `"."`, or `","` as in `1.234,50`. The other one may group thousands.
@@ -50,46 +50,92 @@ fn parse_number(text: &str, notation: &NumberNotation) -> Option<Number> {
     number.zip(text.parse::<f64>().ok())
 }
 
-/// Returns the numbers of a cell; none where it holds anything else.
-fn parse_numbers(cell: &str, notation: &NumberNotation) -> Option<Vec<Number>> {
-    let number = |text: &str| parse_number(text, notation);
-    let list = cells::list(cell);
-    // who writes commas before decimals writes spaces between thousands
-    if list.is_none()
-        && notation.decimal == ','
-        && let Some(number) = number(cell)
-    {
-        return Some(vec![number]);
+/// The most parts of one number whose thousands blanks group; more are several numbers.
+const GROUPS: usize = 5;
+
+/// What blanks between digits do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Blanks {
+    /// They may group thousands.
+    Group,
+    /// They divide numbers.
+    Divide,
+}
+
+impl Blanks {
+    /// Returns the numbers of a cell; none where it holds anything else.
+    fn read(self, cell: &str, notation: &NumberNotation) -> Option<Vec<Number>> {
+        let may_be_one = match self {
+            Self::Group => cell.split_whitespace().nth(GROUPS).is_none(),
+            Self::Divide => false,
+        };
+        let one = if may_be_one { parse_number(cell, notation) } else { None };
+        one.map(|number| vec![number]).or_else(|| divided(cell, None, notation))
     }
-    let numbers: Vec<_> = match list {
-        Some(parts) => parts.iter().map(|part| number(part)).collect::<Option<_>>()?,
-        None if notation.unit.is_empty() => {
-            cell.split_whitespace().map(number).collect::<Option<_>>()?
-        }
-        None => vec![number(cell)?],
+}
+
+/// Returns the numbers of a cell that is to hold so many; none where it does not.
+fn numbers_of(cell: &str, count: usize, notation: &NumberNotation) -> Option<Vec<Number>> {
+    // a space groups thousands where most cells hold one number
+    let one = || parse_number(cell, notation).filter(|_| count == 1);
+    divided(cell, Some(count), notation).or_else(|| Some(vec![one()?]))
+}
+
+/// Returns the numbers of a list, or of a cell in which blanks, commas or other spaces divide them: so many, if a count is given.
+fn divided(cell: &str, count: Option<usize>, notation: &NumberNotation) -> Option<Vec<Number>> {
+    let number = |text: &str| parse_number(text, notation);
+    let fits = |numbers: &Vec<Number>| {
+        !numbers.is_empty() && count.is_none_or(|count| numbers.len() == count)
     };
-    (!numbers.is_empty()).then_some(numbers)
+    if let Some(parts) = cells::list(cell) {
+        let numbers: Option<Vec<Number>> = parts.iter().map(|part| number(part)).collect();
+        return numbers.filter(fits);
+    }
+    if !notation.unit.is_empty() {
+        return Some(vec![number(cell)?]).filter(fits);
+    }
+    let at_blanks: Option<Vec<Number>> = cell.split_ascii_whitespace().map(number).collect();
+    // `84,44` alone has a decimal comma
+    let is_list = cell.contains('.') || cell.matches(',').count() > 1 || count.is_some();
+    let at_commas = || -> Option<Vec<Number>> {
+        let parts = cell.split(',').map(|part| number(part.trim()));
+        if notation.decimal == '.' && is_list { parts.collect() } else { None }
+    };
+    let at_spaces = || cell.split_whitespace().map(number).collect::<Option<Vec<Number>>>();
+    at_blanks.filter(fits).or_else(|| at_commas().filter(fits)).or_else(|| at_spaces().filter(fits))
+}
+
+/// Returns the vector of each cell of a column, as long as that of most cells: blanks and commas divide its numbers.
+///
+/// # Errors
+/// [`dsokr_core::Error::File`] for another cell.
+pub(crate) fn vectors<'t>(
+    table: &'t Table,
+    column: &'t str,
+) -> Result<impl Iterator<Item = Result<Vec<Number>, Error>> + 't, Error> {
+    numbers(table, column, NumberNotation::default(), Blanks::Divide)
 }
 
 /// Returns the numbers of each cell of a column; [`dsokr_core::Error::File`] for a cell that does not hold as many
 /// finite numbers as most cells, or as there are columns in one.
-pub(crate) fn numbers<'t>(
+fn numbers<'t>(
     table: &'t Table,
     column: &'t str,
     notation: NumberNotation,
+    blanks: Blanks,
 ) -> Result<impl Iterator<Item = Result<Vec<Number>, Error>> + 't, Error> {
     let columns = parts(column).count();
     let cells = table.column(column)?;
-    let read: Vec<_> = cells.iter().map(|cell| parse_numbers(cell, &notation)).collect();
+    let read: Vec<_> = cells.iter().map(|cell| blanks.read(cell, &notation)).collect();
     let expected = if columns > 1 && !column.contains("..") {
         columns
     } else {
         usual(read.iter().flatten().map(Vec::len)).unwrap_or(1)
     };
     let numbers = move |((row, cell), numbers): ((usize, &String), Option<Vec<Number>>)| {
-        // a space groups thousands where most cells hold one number
-        let grouped = || Some(vec![parse_number(cell, &notation).filter(|_| expected == 1)?]);
-        numbers.filter(|numbers| numbers.len() == expected).or_else(grouped).ok_or_else(|| {
+        let is_expected = |numbers: &Vec<Number>| numbers.len() == expected;
+        let numbers = numbers.filter(is_expected);
+        numbers.or_else(|| numbers_of(cell, expected, &notation)).ok_or_else(|| {
             let cell = shorten(cell.trim());
             let allowed = match expected {
                 1 => "a finite number".to_owned(),
@@ -126,10 +172,22 @@ impl NumberFeatures {
         NumberNotation { decimal: self.decimal, unit: self.unit.clone() }
     }
 
-    /// Returns numbers as a cell of the column holds them, without a unit.
+    /// Returns what blanks do in cells: those of several columns have one between each two.
+    fn blanks(&self) -> Blanks {
+        let is_one = self.column.names().count() == 1 && !self.column.as_str().contains("..");
+        if is_one { Blanks::Group } else { Blanks::Divide }
+    }
+
+    /// Returns numbers as a cell of the column holds them, without a unit. Several that would be read as one, such as `100 200`,
+    /// have decimals.
     pub fn cell(&self, numbers: &[f32]) -> String {
-        let cell = numbers.iter().map(f32::to_string).collect::<Vec<_>>().join(" ");
-        if self.decimal == '.' { cell } else { cell.replace('.', &self.decimal.to_string()) }
+        let cell = |write: fn(&f32) -> String| {
+            let cell = numbers.iter().map(write).collect::<Vec<_>>().join(" ");
+            if self.decimal == '.' { cell } else { cell.replace('.', &self.decimal.to_string()) }
+        };
+        let plain = cell(f32::to_string);
+        let is_ambiguous = numbers.len() > 1 && parse_number(&plain, &self.notation()).is_some();
+        if is_ambiguous { cell(|number| format!("{number:?}")) } else { plain }
     }
 
     /// Returns the names of the numbers that a row has, where there is a column for each; none elsewhere.
@@ -183,12 +241,12 @@ impl OutputKind for NumberFeatures {
     }
 
     fn bad_rows(&self, table: &Table) -> Result<Vec<(usize, Error)>, Error> {
-        Ok(bad(numbers(table, self.column.as_str(), self.notation())?))
+        Ok(bad(numbers(table, self.column.as_str(), self.notation(), self.blanks())?))
     }
 
     fn truth(&self, table: &Table) -> Result<Option<Truth>, Error> {
         Ok(Some(wide(
-            &numbers(table, self.column.as_str(), self.notation())?
+            &numbers(table, self.column.as_str(), self.notation(), self.blanks())?
                 .collect::<Result<Vec<_>, _>>()?,
         )))
     }
@@ -196,14 +254,22 @@ impl OutputKind for NumberFeatures {
     /// Returns the numbers that the labels are; none where a label is not numbers.
     fn truth_of_labels(&self, labels: &[&str]) -> Result<Option<Truth>, Error> {
         let notation = self.notation();
+        let blanks = self.blanks();
+        let read: Option<Vec<_>> =
+            labels.iter().map(|label| blanks.read(label, &notation)).collect();
+        let count = usual(read.iter().flatten().map(Vec::len)).unwrap_or(1);
+        let number = |(label, numbers): (&&str, Vec<Number>)| {
+            let is_usual = numbers.len() == count;
+            if is_usual { Some(numbers) } else { numbers_of(label, count, &notation) }
+        };
         let rows: Option<Vec<_>> =
-            labels.iter().map(|label| parse_numbers(label, &notation)).collect();
+            read.and_then(|read| labels.iter().zip(read).map(number).collect());
         Ok(rows.as_deref().map(wide))
     }
 
     /// Refuses numbers that 32 bits do not tell apart.
     fn read(&self, from: &mut OutputTable) -> Result<FittedRows, Error> {
-        let rows = numbers(from.table, self.column.as_str(), self.notation())?
+        let rows = numbers(from.table, self.column.as_str(), self.notation(), self.blanks())?
             .collect::<Result<Vec<_>, _>>()?;
         let width = rows.first().map_or(1, Vec::len);
         (0..width)
@@ -211,5 +277,80 @@ impl OutputKind for NumberFeatures {
         from.truth = Some(wide(&rows));
         let narrow: Vec<f32> = rows.iter().flatten().map(|&(narrow, _)| narrow).collect();
         Ok(fixed_rows(DenseRows::new(width, narrow)?))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+
+    fn features(column: &str, decimal: char) -> NumberFeatures {
+        NumberFeatures { column: column.into(), decimal, unit: String::new() }
+    }
+
+    /// The numbers of cells; an empty row where a cell cannot be read.
+    fn read(features: &NumberFeatures, cells: &[&str]) -> Vec<Vec<f64>> {
+        let cells: Vec<String> = cells.iter().map(|&cell| cell.to_owned()).collect();
+        let name = features.column.as_str();
+        let table = Table::numbered(Path::new("a.csv"), "id", [(name, cells)]);
+        let rows = numbers(&table, name, features.notation(), features.blanks()).unwrap();
+        let wide = |row: Vec<Number>| -> Vec<f64> { row.iter().map(|&(_, wide)| wide).collect() };
+        rows.map(|row| row.map(wide).unwrap_or_default()).collect()
+    }
+
+    #[test]
+    fn a_space_groups_thousands_where_most_cells_hold_one_number() {
+        let plain = features("x", '.');
+        for space in [" ", "\u{a0}", "\u{202f}", "\u{2009}"] {
+            let cells = ["3 799", "950", "11 397.5"].map(|cell| cell.replace(' ', space));
+            let cells = cells.each_ref().map(String::as_str);
+            assert_eq!(read(&plain, &cells), [[3799.0], [950.0], [11397.5]], "{space:?}");
+        }
+        assert_eq!(read(&features("x", ','), &["1 334,70", "0,5"]), [[1334.7], [0.5]]);
+        // several numbers, as in most rows
+        let rows = [[1.5, 2.0], [100.0, 200.0], [3.0, 45.0]];
+        assert_eq!(read(&plain, &["1.5 2", "100 200", "3 45"]), rows);
+        assert_eq!(read(&plain, &["1.5\u{a0}2", "100 200", "3\u{a0}45"]), rows);
+        let pixels = "255 128 100 255 128 100";
+        assert_eq!(read(&plain, &[pixels])[0].len(), 6);
+        // several columns have a blank between each two
+        for column in ["a\u{1f}b", "a..b"] {
+            let cells = ["100 200", "3\u{a0}799 1"];
+            assert_eq!(read(&features(column, '.'), &cells), [[100.0, 200.0], [3799.0, 1.0]]);
+        }
+    }
+
+    #[test]
+    fn commas_and_lists_divide_numbers() {
+        let plain = features("x", '.');
+        let rows = [[0.5, 1.0, -2.0], [100.0, 200.0, 300.0]];
+        for cells in [
+            ["0.5,1,-2", "100,200,300"],
+            ["0.5, 1, -2", "100, 200, 300"],
+            ["[0.5 1. -2]", "[100 200\n 300]"],
+            ["tensor([0.5, 1, -2])", "{100,200,300}"],
+        ] {
+            assert_eq!(read(&plain, &[cells[0], cells[0], cells[1]])[1..], rows, "{cells:?}");
+        }
+        // one number with a comma before decimals is refused, and one with groups is one
+        assert_eq!(read(&plain, &["84,44", "1,234"]), [vec![], vec![1234.0]]);
+    }
+
+    #[test]
+    fn several_numbers_are_written_so_that_they_are_read_again() {
+        let [plain, comma] = ['.', ','].map(|decimal| features("x", decimal));
+        assert_eq!(plain.cell(&[100.0]), "100");
+        assert_eq!(plain.cell(&[1.5, 2.0]), "1.5 2");
+        assert_eq!(plain.cell(&[100.0, 200.0]), "100.0 200.0");
+        assert_eq!(comma.cell(&[1.0, 200.5]), "1,0 200,5");
+        for features in [plain, comma] {
+            for numbers in [[100.0, 200.0], [1.0, 200.5], [12.0, 999.0]] {
+                let truth = features.truth_of_labels(&[&features.cell(&numbers)]).unwrap();
+                let expected = numbers.map(f64::from).to_vec();
+                assert_eq!(truth, Some(Truth::Numbers(vec![expected])));
+            }
+        }
     }
 }

@@ -15,13 +15,13 @@ use serde::{Deserialize, Deserializer, Serialize};
 use smart_default::SmartDefault;
 
 use super::{PairFacts, Wanted};
-use crate::cells::{self, NumberNotation};
+use crate::cells;
 use crate::error::{Error, check};
 use crate::feature_file::{check_row_count, read_features};
 use crate::inputs::{InputKind, Inputs, KernelRows};
 use crate::kinds;
 use crate::npy::read_matrix;
-use crate::output_features::{graphs, graphs_memory, numbers};
+use crate::output_features::{graphs, graphs_memory, vectors};
 use crate::root::DataRoot;
 use crate::table::{Table, unique_ids};
 use crate::truth::{bad, bad_rows, column};
@@ -283,11 +283,11 @@ impl RowIndex {
 #[serde(deny_unknown_fields, default)]
 pub struct TextConfig {
     /// The column. In a .csv or .tsv file `"FIRST..LAST"` is the columns from one to the other, with a space between
-    /// their cells.
+    /// their cells. A row whose text says that there is none, such as `NA`, is skipped where `data.on_bad_row` is `"skip"`.
     #[default("description".into())]
     pub column: String,
-    /// Whether each text is a vector, for encoders that read no text: numbers with spaces between, as many as in the
-    /// first row.
+    /// Whether each text is a vector, for encoders that read no text: numbers with spaces or commas between, or a list in
+    /// brackets, as many as in most rows.
     pub numbers: bool,
     /// Whether each text must be a SMILES. Names of molecules and extensions behind one are left out, and a row with
     /// any other text is one that cannot be read.
@@ -313,8 +313,8 @@ impl TextConfig {
         if self.numbers { InputKind::Vectors } else { InputKind::Texts }
     }
 
-    /// Returns the table without the rows whose texts should be SMILES or numbers and are not, where such rows are
-    /// skipped.
+    /// Returns the table without the rows whose texts should be SMILES or numbers and are not, or say that there is no text, where
+    /// such rows are skipped. An empty text is a text.
     pub(crate) fn good_rows(&self, mut table: Table) -> Result<Table, Error> {
         if self.smiles {
             table.shorten_cells(&self.column, cells::smiles)?;
@@ -323,22 +323,34 @@ impl TextConfig {
             return Ok(table);
         }
         if self.numbers {
-            let wrong = bad(numbers(&table, &self.column, NumberNotation::default())?);
+            let wrong = bad(vectors(&table, &self.column)?);
             return table.without(wrong);
         }
         if self.are_smiles() {
             let wrong = bad_rows(&table, &self.column)?;
             return table.without(wrong);
         }
-        Ok(table)
+        let missing = self.missing(&table)?;
+        table.without(missing)
+    }
+
+    /// Returns the rows whose texts are marks of missing values, such as `NA`.
+    fn missing(&self, table: &Table) -> Result<Vec<(usize, Error)>, Error> {
+        let column = &self.column;
+        let rows = table.column(column)?.iter().enumerate();
+        let missing = rows.filter(|(_, text)| !text.trim().is_empty() && cells::is_missing(text));
+        let error = |(row, text): (usize, &String)| {
+            let message = format!("{text:?} in the column {column:?}: a text is needed");
+            (row, table.error(row, message))
+        };
+        Ok(missing.map(error).collect())
     }
 
     /// Returns the reader of a table's texts, each as [`written`](Self::written) says, or of its vectors.
     pub(super) fn reader(&self, seed: u64) -> InputReader<'_> {
         Box::new(move |table| {
             if self.numbers {
-                let rows = numbers(table, &self.column, NumberNotation::default())?
-                    .collect::<Result<Vec<_>, _>>()?;
+                let rows = vectors(table, &self.column)?.collect::<Result<Vec<_>, _>>()?;
                 let values = rows.iter().flatten().map(|&(narrow, _)| narrow);
                 let width = rows.first().map_or(0, Vec::len);
                 let rows = DenseRows::new(width, values.collect::<Vec<_>>())?;

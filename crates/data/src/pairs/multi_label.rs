@@ -54,7 +54,7 @@ impl MultiLabelConfig {
         let (inputs, column, cells, bad) = match wanted.outputs.features {
             OutputFeatures::Labels(labels) => {
                 let (read, bad) = self.labels(path, wanted)?;
-                let cells = labels.cells(&read.names, &read.labels)?;
+                let cells = labels.cells(&read.names, &read.labels);
                 (read.inputs, labels.column.as_str(), cells, bad)
             }
             OutputFeatures::Numbers(numbers) if extension_of(path) == "arff" => {

@@ -58,8 +58,8 @@ impl PairedRows<'_> {
         }
         let file = Self { table, ..self };
         let files = OutputFiles::Configured(root);
-        let (table, places) = match wanted.outputs.features.class_column() {
-            Some(column) => file.classes(column)?,
+        let (table, places) = match wanted.outputs.features.as_classes() {
+            Some(classes) => file.classes(classes)?,
             None => (Cow::Borrowed(&file.table), (0..file.table.len()).collect()),
         };
         let all = Outputs::from_table(&table, file.id, wanted.outputs, files, Known::default())?;
@@ -126,11 +126,11 @@ impl PairedRows<'_> {
 
     /// Returns the classes of a column as outputs, in the order of their names and with these as ids; and the class of
     /// each row.
-    fn classes(&self, column: &str) -> Result<(Cow<'_, Table>, Vec<usize>), Error> {
+    fn classes(&self, features: &ClassFeatures) -> Result<(Cow<'_, Table>, Vec<usize>), Error> {
         // otherwise ids are those of outputs, which are checked where these are read
         unique_ids(&self.table, self.id)?;
-        let classes = ClassFeatures::classes(&self.table, column)?;
-        let classes: Vec<&str> = classes.collect::<Result<_, _>>()?;
+        let column = features.column.as_str();
+        let classes: Vec<&str> = features.classes(&self.table)?.collect::<Result<_, _>>()?;
         let mut firsts: BTreeMap<&str, usize> = BTreeMap::new();
         for (row, &class) in classes.iter().enumerate() {
             firsts.entry(class).or_insert(row);
@@ -167,8 +167,8 @@ impl PairedRows<'_> {
         let groups = self.group.map(column).transpose()?.unwrap_or_default();
         let mut ids = column(self.id)?;
         let mut queries = None;
-        if let Some(name) = features.class_column() {
-            let classes = ClassFeatures::classes(&table, name)?;
+        if let Some(features) = features.as_classes() {
+            let classes = features.classes(&table)?;
             let classes = classes.map(|class| class.map(str::to_owned));
             queries = Some(std::mem::replace(&mut ids, classes.collect::<Result<_, _>>()?));
         }

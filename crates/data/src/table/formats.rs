@@ -126,7 +126,11 @@ pub(super) fn named_format(path: &Path) -> Result<TextFormat, Error> {
             let reader = "data.source = \"multi-label\" reads it, as configs/bibtex-best.toml does";
             return Err(Error::extension(path, &format!("{allowed}; {reader}")));
         }
-        _ => return Err(Error::extension(path, &allowed)),
+        _ => {
+            let remedy = "if it is a table, name it .tsv or .csv; if its lines are labels with numbered features, name it .svm, \
+                          which data.source = \"multi-label\" reads";
+            return Err(Error::extension(path, &format!("{allowed}; {remedy}")));
+        }
     };
     let convert = format!(
         "{allowed}; convert it: python3 -c \"import pandas; pandas.{reader}('{}').to_json('{}', orient='records', \

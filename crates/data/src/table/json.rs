@@ -35,6 +35,35 @@ impl<'de> Visitor<'de> for Entries {
     }
 }
 
+/// Returns a line with null for each bare `NaN`, `Infinity` and `-Infinity`, which Python's `json.dumps` writes for numbers that
+/// are none.
+fn without_nan(text: &str) -> Cow<'_, str> {
+    const MARKS: [&str; 3] = ["NaN", "Infinity", "-Infinity"];
+    if !text.contains(MARKS[0]) && !text.contains(MARKS[1]) {
+        return Cow::Borrowed(text);
+    }
+    let mut plain = String::with_capacity(text.len() + MARKS[0].len());
+    let mut rest = text;
+    let mut is_in_string = false;
+    while let Some(c) = rest.chars().next() {
+        let mark = MARKS.iter().find(|mark| !is_in_string && rest.starts_with(**mark));
+        if let Some(mark) = mark {
+            plain.push_str("null");
+            rest = &rest[mark.len()..];
+            continue;
+        }
+        let mut end = c.len_utf8();
+        if c == '"' {
+            is_in_string = !is_in_string;
+        } else if c == '\\' {
+            end += rest[end..].chars().next().map_or(0, char::len_utf8);
+        }
+        plain.push_str(&rest[..end]);
+        rest = &rest[end..];
+    }
+    Cow::Owned(plain)
+}
+
 /// Returns the keys and values of a line that is an object.
 fn entries<'t>(
     path: &Path,
@@ -84,7 +113,8 @@ pub(super) fn json_names(
     line: usize,
     text: &str,
 ) -> Result<Vec<(String, ValueKind)>, Error> {
-    let entries = entries(path, line, text)?.into_iter();
+    let text = without_nan(text);
+    let entries = entries(path, line, &text)?.into_iter();
     Ok(entries.map(|(key, value)| (key.into_owned(), ValueKind::of(value.get()))).collect())
 }
 
@@ -97,7 +127,8 @@ pub(super) fn json_row(
     (names, are_optional): (&[String], bool),
 ) -> Result<Vec<String>, Error> {
     let mut values = Vec::with_capacity(names.len());
-    let entries = entries(path, line, text)?;
+    let text = without_nan(text);
+    let entries = entries(path, line, &text)?;
     for name in names {
         let mut places = (1..).zip(&entries).filter(|(_, (key, _))| key == name);
         let Some((first, (_, value))) = places.next() else {

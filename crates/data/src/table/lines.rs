@@ -99,9 +99,10 @@ impl<R: Read> Lines<R> {
         Ok(Some(sign))
     }
 
-    /// Refuses a file whose lines end with `\r` alone.
-    pub(super) fn check_ends(&mut self) -> Result<(), Error> {
-        let start = self.first_bytes()?;
+    /// Refuses a file that is compressed although its name does not say so, and one whose lines end with `\r` alone.
+    pub(super) fn check_start(&mut self) -> Result<(), Error> {
+        let start = self.reader.fill_buf().map_err(|source| Error::io(&self.path, source))?;
+        check_not_compressed(&self.path, start)?;
         let returns = start.iter().filter(|&&byte| byte == b'\r').count();
         if returns < 2 || start.contains(&b'\n') {
             return Ok(());
@@ -160,8 +161,11 @@ impl<R: Read> Lines<R> {
         self.buffer.clear();
         let more = self.append()?;
         self.first = self.last;
-        if self.first == 1 && self.buffer.starts_with(BYTE_ORDER_MARK) {
-            self.buffer.drain(..BYTE_ORDER_MARK.len());
+        if self.first == 1 {
+            check_not_compressed(&self.path, &self.buffer)?;
+            if self.buffer.starts_with(BYTE_ORDER_MARK) {
+                self.buffer.drain(..BYTE_ORDER_MARK.len());
+            }
         }
         Ok(more)
     }
@@ -247,21 +251,79 @@ impl<R: Read> Lines<R> {
 
     /// Returns the remedy for bytes that are not UTF-8. `valid` are the bytes before the first of `rest`.
     fn remedy(&self, valid: &[u8], rest: &[u8]) -> String {
-        let begins = self.first == 1;
-        let is_gzip = begins && valid == b"\x1f" && rest.starts_with(b"\x8b");
-        let is_wide = begins
+        let is_wide = self.first == 1
             && valid.is_empty()
             && (rest.starts_with(b"\xff\xfe") || rest.starts_with(b"\xfe\xff"));
         let path = self.path.display();
-        if is_gzip {
-            return "; the file is compressed: let its name end with .gz".to_owned();
-        }
         let encoding = if is_wide { "UTF-16" } else { "WINDOWS-1252" };
         format!(
             "; if it is {encoding}, as some programs write it, convert it: iconv -f {encoding} -t UTF-8 {path} > new-{}",
             self.path.file_name().unwrap_or_default().to_string_lossy()
         )
     }
+}
+
+/// A way to compress files.
+struct Compression {
+    name: &'static str,
+    /// The first bytes of such a file, and those behind the byte that follows them.
+    starts: [&'static [u8]; 2],
+    /// What to do about a file whose name does not say so, and the command that does it.
+    remedy: &'static str,
+    command: Option<&'static str>,
+}
+
+static COMPRESSIONS: [Compression; 5] = [
+    Compression {
+        name: "gzip",
+        starts: [b"\x1f\x8b", b""],
+        remedy: "let it end with .gz",
+        command: None,
+    },
+    Compression {
+        // a digit, the level, stands between
+        name: "bzip2",
+        starts: [b"BZh", b"1AY&SY"],
+        remedy: "decompress the file",
+        command: Some("bzip2 -dc"),
+    },
+    Compression {
+        name: "xz",
+        starts: [b"\xfd7zXZ", b""],
+        remedy: "decompress the file",
+        command: Some("xz -dc"),
+    },
+    Compression {
+        name: "zstd",
+        starts: [b"\x28\xb5\x2f\xfd", b""],
+        remedy: "decompress the file",
+        command: Some("zstd -dc"),
+    },
+    Compression {
+        name: "zip, as workbooks of Excel are",
+        starts: [b"PK\x03\x04", b""],
+        remedy: "save a workbook as .csv, or decompress the file",
+        command: Some("unzip -p"),
+    },
+];
+
+/// Refuses a file that begins as compressed ones do.
+fn check_not_compressed(path: &Path, start: &[u8]) -> Result<(), Error> {
+    let begins = |compression: &&Compression| {
+        let [first, second] = compression.starts;
+        let rest = start.strip_prefix(first);
+        rest.is_some_and(|rest| rest.get(1..).unwrap_or_default().starts_with(second))
+    };
+    let Some(Compression { name, remedy, command, .. }) = COMPRESSIONS.iter().find(begins) else {
+        return Ok(());
+    };
+    let mut message =
+        format!("the contents are compressed ({name}), and the name does not say so: {remedy}");
+    if let Some(command) = command {
+        let file = path.file_name().unwrap_or_default().to_string_lossy();
+        message += &format!(": {command} {} > new-{file}", path.display());
+    }
+    Err(Error::file(path, message))
 }
 
 /// The separators of fields, the usual one first.
@@ -288,6 +350,18 @@ pub(super) fn separator(start: &[u8]) -> u8 {
     best.0
 }
 
+/// Returns whether blanks follow each separator of the first record, at least one, as in tables of the UCI repository.
+pub(super) fn blanks_follow(start: &[u8], dialect: Dialect) -> bool {
+    let start = start.strip_prefix(BYTE_ORDER_MARK).unwrap_or(start);
+    let mut record = Record::new(Dialect { skips_blanks: true, ..dialect });
+    for line in start.split_inclusive(|&byte| byte == b'\n') {
+        if record.add(line) {
+            break;
+        }
+    }
+    record.skipped > 0 && record.skipped + 1 == record.fields.len()
+}
+
 /// Returns whether a separator divides all of the first records into as many fields, at least two.
 pub(super) fn separator_divides_all(start: &[u8], separator: u8) -> bool {
     let counts = field_counts(start, separator);
@@ -299,14 +373,15 @@ pub(super) fn separator_divides_all(start: &[u8], separator: u8) -> bool {
 fn field_counts(start: &[u8], separator: u8) -> Vec<usize> {
     let start = start.strip_prefix(BYTE_ORDER_MARK).unwrap_or(start);
     let mut counts = Vec::new();
-    let mut record = Record::new(separator, false);
+    let dialect = Dialect { separator, ..Dialect::default() };
+    let mut record = Record::new(dialect);
     for line in start.split_inclusive(|&byte| byte == b'\n') {
         let is_blank = record.fields.is_empty() && line.trim_ascii().is_empty();
         // the last line may be cut
         let is_whole = line.ends_with(b"\n") || counts.is_empty();
         if !is_blank && is_whole && record.add(line) {
             counts.push(record.fields.len());
-            record = Record::new(separator, false);
+            record = Record::new(dialect);
         }
         if counts.len() == RECORDS {
             break;
@@ -315,15 +390,31 @@ fn field_counts(start: &[u8], separator: u8) -> Vec<usize> {
     counts
 }
 
+/// How the fields of a table are divided and quoted.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Dialect {
+    pub separator: u8,
+    /// Whether a mark inside a quoted field may have a backslash before it, in the place of a second mark, as R writes them.
+    pub escapes: bool,
+    /// Whether blanks behind a separator are no part of the field.
+    pub skips_blanks: bool,
+}
+
+impl Default for Dialect {
+    fn default() -> Self {
+        Self { separator: SEPARATORS[0], escapes: false, skips_blanks: false }
+    }
+}
+
 /// The fields of one record, taken from its lines.
 ///
 /// Unlike the csv crate it says where a record ends while its lines are read, whether a quotation mark is left
 /// open, and that a `\r` outside quoted fields is not followed by a `\n`, where the crate would end a record.
 pub(super) struct Record {
-    separator: u8,
-    /// Whether a mark inside a quoted field may have a backslash before it, in the place of a second mark.
-    escapes: bool,
+    dialect: Dialect,
     fields: Vec<Vec<u8>>,
+    /// The number of fields before which blanks are skipped.
+    skipped: usize,
     state: FieldState,
     lines: usize,
     /// The number of lines before the first lone `\r`.
@@ -345,17 +436,17 @@ enum FieldState {
 }
 
 impl Record {
-    /// Creates a record whose fields this sign separates, before its first line.
-    pub(super) fn new(separator: u8, escapes: bool) -> Self {
+    /// Creates a record before its first line.
+    pub(super) fn new(dialect: Dialect) -> Self {
         let fields = Vec::new();
-        Self { separator, escapes, fields, state: FieldState::Start, lines: 0, lone: None }
+        Self { dialect, fields, skipped: 0, state: FieldState::Start, lines: 0, lone: None }
     }
 
     /// Returns whether a mark, with these bytes behind it, is a character of its field, after a backslash.
     fn is_escaped(&self, behind: &[u8]) -> bool {
         let after = self.fields.last().is_some_and(|field| field.last() == Some(&b'\\'));
-        let ends = |&byte: &u8| byte == self.separator || byte == b'\n' || byte == b'\r';
-        self.escapes && after && !behind.first().is_none_or(ends)
+        let ends = |&byte: &u8| byte == self.dialect.separator || byte == b'\n' || byte == b'\r';
+        self.dialect.escapes && after && !behind.first().is_none_or(ends)
     }
 
     /// Takes a line with its end; whether the record ends with it.
@@ -373,11 +464,16 @@ impl Record {
                 }
                 (FieldState::Quoted, b'"') => FieldState::Mark,
                 (FieldState::Start, b'"') => FieldState::Quoted,
+                (FieldState::Start, b' ') if self.dialect.skips_blanks && last > 0 => {
+                    let is_first = at > 0 && line[at - 1] == self.dialect.separator;
+                    self.skipped += usize::from(is_first);
+                    FieldState::Start
+                }
                 (FieldState::Quoted, _) | (FieldState::Mark, b'"') => {
                     self.fields[last].push(byte);
                     FieldState::Quoted
                 }
-                (_, byte) if byte == self.separator => {
+                (_, byte) if byte == self.dialect.separator => {
                     self.fields.push(Vec::new());
                     last += 1;
                     FieldState::Start

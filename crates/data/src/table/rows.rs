@@ -12,7 +12,9 @@ use super::bad_rows::{BadRows, OnBadRow};
 use super::fields::{Cell, positions, values};
 use super::formats::TextFormat;
 use super::json::{ValueKind, json_names, json_row};
-use super::lines::{Lines, Pieces, Record, separator, separator_divides_all};
+use super::lines::{
+    Dialect, Lines, Pieces, Record, blanks_follow, separator, separator_divides_all,
+};
 use super::structures::{self, StructureRecord};
 use crate::error::Error;
 
@@ -56,10 +58,8 @@ pub(crate) struct Rows<R> {
     pub(super) header: Vec<String>,
     /// Whether the file names them.
     pub(super) has_header: bool,
-    /// The sign between fields of [`TextFormat::Commas`].
-    separator: u8,
-    /// Whether quotation marks in these fields may have backslashes before them, as R writes them.
-    escapes: bool,
+    /// How the fields of [`TextFormat::Commas`] are divided and quoted.
+    dialect: Dialect,
     /// The first record, where it was read for its number of fields.
     first: Option<(usize, Vec<String>)>,
     /// The places of those that are read among them.
@@ -87,6 +87,9 @@ impl<R: Read> Rows<R> {
         let mut lines = Lines::new(path, stream, format.pieces());
         let has_fields = matches!(format, TextFormat::Tabs | TextFormat::Commas);
         let has_names = has_fields && header != Header::Columns;
+        if has_fields {
+            lines.check_start()?;
+        }
         let stated = if has_names { lines.stated_separator()? } else { None };
         let separator = match stated {
             Some(stated) => stated,
@@ -107,8 +110,9 @@ impl<R: Read> Rows<R> {
             }
             format => (format, separator, false),
         };
-        if has_fields {
-            lines.check_ends()?;
+        let mut dialect = Dialect { separator, escapes, skips_blanks: false };
+        if has_names && format == TextFormat::Commas {
+            dialect.skips_blanks = blanks_follow(lines.first_bytes()?, dialect);
         }
         let mut rows = Self {
             path: path.into(),
@@ -117,8 +121,7 @@ impl<R: Read> Rows<R> {
             format,
             header: columns.clone(),
             has_header: has_fields && header == Header::FirstRecord,
-            separator,
-            escapes,
+            dialect,
             first: None,
             positions: (0..columns.len()).map(|at| Cell::Fields(at..=at)).collect(),
             columns,
@@ -174,7 +177,7 @@ impl<R: Read> Rows<R> {
             let fields = fields.into_iter().map(Cow::Owned).collect();
             return values(&self.path, line, &self.header, &self.positions, fields).map(Some);
         }
-        let mut record = Record::new(self.separator, self.escapes);
+        let mut record = Record::new(self.dialect);
         let read = match self.format {
             TextFormat::Commas => self.lines.next(|line| record.add(line)),
             TextFormat::Lines

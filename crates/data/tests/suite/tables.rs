@@ -86,6 +86,13 @@ fn good_tables_are_read_as_written() -> Outcome {
             &[("1", "a", 2)],
         ),
         (
+            "blanks behind commas",
+            "a.csv",
+            "id, text, class\n1, \"a, b\", 0\n2,  c ,1\n3,, 1\n",
+            &[("1", "a, b", 2), ("2", "c ", 3), ("3", "", 4)],
+        ),
+        ("one blank in the names", "a.csv", "id,text, x\n1, a,2\n", &[("1", " a", 2)]),
+        (
             "plain",
             "a.jsonl",
             "{\"id\": \"1\", \"text\": \"a\"}\n{\"text\": \"b\", \"id\": \"2\", \"x\": [1]}\n",
@@ -132,6 +139,16 @@ fn values_of_json_are_cells() -> Outcome {
     for (name, cell) in expected {
         assert_eq!(table.column(name)?, [cell], "{name}");
     }
+    // as Python writes them
+    let line =
+        b"{\"a\":NaN,\"b\":-Infinity,\"c\":Infinity,\"d\":\"NaN \\\"NaN\",\"e\":[],\"f\":[NaN]}\n";
+    let path = folder.file("nan.jsonl", line);
+    let table = Table::read(&path, &["a", "b", "c", "d", "e"])?;
+    let expected = [("a", ""), ("b", ""), ("c", ""), ("d", "NaN \"NaN"), ("e", "")];
+    for (name, cell) in expected {
+        assert_eq!(table.column(name)?, [cell], "{name}");
+    }
+    assert_eq!(Table::header(&path, TableOptions::default())?[1], ["f"]);
     let excel = Table::read(&folder.path("a.xlsx"), &["a"]).expect_err("Excel");
     assert!(folder.message(excel).contains("pandas.read_excel("));
     Ok(())
@@ -220,6 +237,10 @@ fn separators_are_found_and_names_may_be_missing() -> Outcome {
     assert_eq!(Table::header(&path, headless)?.names, ["column_1", "column_2"]);
     let table = Table::read_with(&path, &["column_2"], headless)?;
     assert_eq!((table.column("column_2")?, table.line(0)), (&["a".into(), "b".into()][..], 1));
+    // as the UCI repository writes them
+    let path = folder.file("adult.csv", "39, State-gov\n50, Private\n");
+    let table = Table::read_with(&path, &["column_2"], headless)?;
+    assert_eq!(table.column("column_2")?, ["State-gov", "Private"]);
     Ok(())
 }
 

@@ -21,7 +21,11 @@ fn bad_tables_are_refused_with_place_and_value() {
             "a.csv: zero rows after the header (columns: \"id\", \"text\"); at least one is needed",
         ),
         ("a.tsv", b"cid\ttext\n1\ta\n", "a.tsv: no column \"id\"; the file has: \"cid\", \"text\""),
-        ("a.csv", b"id, text\n1,a\n", "a.csv: no column \"text\"; the file has: \"id\", \" text\""),
+        (
+            "a.csv",
+            b"id, name,text \n1,2,a\n",
+            "a.csv: no column \"text\"; the file has: \"id\", \" name\", \"text \"",
+        ),
         (
             "a.tsv",
             b"id\ttext\tid\n1\ta\t2\n",
@@ -112,19 +116,45 @@ fn bad_tables_are_refused_with_place_and_value() {
         (
             "a.tsv",
             gzip,
-            "a.tsv:1: byte 0x8b at position 2 of the line is not UTF-8; tables must be UTF-8 text; the file is compressed: let its name end with .gz",
+            "a.tsv: the contents are compressed (gzip), and the name does not say so: let it end with .gz",
         ),
+        (
+            "a.jsonl",
+            gzip,
+            "a.jsonl: the contents are compressed (gzip), and the name does not say so: let it end with .gz",
+        ),
+        (
+            "a.csv",
+            b"BZh91AY&SY\0\r\r",
+            "a.csv: the contents are compressed (bzip2), and the name does not say so: decompress the file: bzip2 -dc a.csv > new-a.csv",
+        ),
+        (
+            "a.csv",
+            b"\xfd7zXZ\0",
+            "a.csv: the contents are compressed (xz), and the name does not say so: decompress the file: xz -dc a.csv > new-a.csv",
+        ),
+        (
+            "a.csv",
+            b"\x28\xb5\x2f\xfd",
+            "a.csv: the contents are compressed (zstd), and the name does not say so: decompress the file: zstd -dc a.csv > new-a.csv",
+        ),
+        (
+            "a.csv",
+            b"PK\x03\x04\x14\0",
+            "a.csv: the contents are compressed (zip, as workbooks of Excel are), and the name does not say so: save a workbook as .csv, or decompress the file: unzip -p a.csv > new-a.csv",
+        ),
+        ("a.csv", b"BZh,x\n1,2\n", "a.csv: no column \"id\"; the file has: \"BZh\", \"x\""),
         ("a.tsv.gz", b"id\n", "a.tsv.gz: cannot be read: unexpected end of file"),
         ("a.tsv.xz", b"", "a.tsv.xz: compressed files (\"xz\") are not read; decompress it first"),
         (
             "a.txt",
             b"1",
-            "a.txt: unknown extension \"txt\"; allowed: .csv, .tsv, .jsonl, .ndjson, .sdf, .sd, .mol, .mgf, .msp, .massbank, .mzml, also with .gz behind (data.source = \"official\" reads the official ChEBI-20 .txt layout)",
+            "a.txt: unknown extension \"txt\"; allowed: .csv, .tsv, .jsonl, .ndjson, .sdf, .sd, .mol, .mgf, .msp, .massbank, .mzml, also with .gz behind (data.source = \"official\" reads the official ChEBI-20 .txt layout); if it is a table, name it .tsv or .csv; if its lines are labels with numbered features, name it .svm, which data.source = \"multi-label\" reads",
         ),
         (
             "a",
             b"1",
-            "a: unknown extension \"\"; allowed: .csv, .tsv, .jsonl, .ndjson, .sdf, .sd, .mol, .mgf, .msp, .massbank, .mzml, also with .gz behind (data.source = \"official\" reads the official ChEBI-20 .txt layout)",
+            "a: unknown extension \"\"; allowed: .csv, .tsv, .jsonl, .ndjson, .sdf, .sd, .mol, .mgf, .msp, .massbank, .mzml, also with .gz behind (data.source = \"official\" reads the official ChEBI-20 .txt layout); if it is a table, name it .tsv or .csv; if its lines are labels with numbered features, name it .svm, which data.source = \"multi-label\" reads",
         ),
         (
             "a.jsonl",
