@@ -221,7 +221,11 @@ impl Survey {
     /// # Errors
     /// A file that is there, or away from the table; what the file system reports.
     pub fn write(&self, path: &Path, force: bool) -> Result<(), Error> {
-        refuse_present(path, force)?;
+        refuse_present(
+            path,
+            force,
+            format_args!("name a different file by {}", Argument::new("out")),
+        )?;
         check_not_read("out", path, &self.table)?;
         let folder = match path.parent() {
             Some(folder) if !folder.as_os_str().is_empty() => folder,
@@ -298,12 +302,10 @@ fn unusable_rows<'c>(input: &'c Column, outputs: impl Iterator<Item = &'c Column
     rows.len()
 }
 
-/// Refuses a file or folder that is there, unless it is replaced.
-fn refuse_present(path: &Path, force: bool) -> Result<(), Error> {
-    let out = Argument::new("out");
+/// Refuses a file or folder that is there, unless it is replaced. `remedy` says what else can be done.
+fn refuse_present(path: &Path, force: bool, remedy: impl fmt::Display) -> Result<(), Error> {
     let switch = Argument::switch("force");
-    let message =
-        format_args!("is there already: name a different file by {out}, or replace it by {switch}");
+    let message = format_args!("is there already: {remedy}, or replace it by {switch}");
     if force || !path.exists() { Ok(()) } else { Err(Error::run(path, message)) }
 }
 

@@ -425,6 +425,28 @@ fn a_column_names_the_splits() {
     assert_eq!((&report["split"], &report["queries"]), (&"test".into(), &30.into()));
     assert!(sandbox.read("divided.toml").contains("splits = { column = \"set\" }"));
     // the pairs of the test are those that the column names
+/// Two diagnoses of each patient: the id that is there several times is named, and so is the file that would be replaced.
+#[test]
+fn an_id_in_several_rows_of_the_second_table_is_named() {
+    let sandbox = Sandbox::new();
+    let patients: String =
+        (0..40).map(|at| format!("{},the patient {at} is ill\n", 1000 + at)).collect();
+    let diagnoses: String = (0..80)
+        .map(|at| format!("{},{},{}\n", 1000 + at / 2, at % 2 + 1, ["I10", "J45"][at % 2]))
+        .collect();
+    let codes: String =
+        (0..40).map(|at| format!("{},{}\n", 1000 + at, ["I10", "J45"][at % 2])).collect();
+    sandbox.write("patients.csv", &format!("subject_id,note\n{patients}"));
+    sandbox.write("diagnoses.csv", &format!("subject_id,number,code\n{diagnoses}"));
+    sandbox.write("codes.csv", &format!("subject_id,code\n{codes}"));
+    let said =
+        ["ids that join the tables = \"1000\" in several rows", "\"subject_id\"", "each id once"];
+    sandbox.fail(&["init", "patients.csv", "diagnoses.csv"], 2, &said);
+    let init = ["init", "patients.csv", "codes.csv"];
+    sandbox.succeed(&init);
+    sandbox.fail(&init, 2, &["patients-codes.jsonl", "remove it, or replace it by --force"]);
+}
+
     sandbox.succeed(&["evaluate", "runs/divided", "--report", "report"]);
     let ranks = sandbox.read("report/ranks.tsv");
     let queries: Vec<&str> =
