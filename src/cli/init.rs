@@ -9,7 +9,7 @@ use crate::cli::output::{print, print_json};
 use crate::error::{Error, ensure};
 use crate::metrics::table::Table;
 use crate::studies::init::{
-    Choices, Column, ColumnKind, Division, Joined, SpectraSurvey, StatedKind, Survey, join,
+    Choices, Column, ColumnKind, Division, Joined, LINE, SpectraSurvey, StatedKind, Survey, join,
 };
 
 /// Looks at a table and writes a configuration that trains on it.
@@ -142,18 +142,24 @@ fn summary(table: &Path, survey: &Survey, config: &Path) -> String {
     let name = config.file_stem().unwrap_or_default().to_string_lossy();
     let table = table.display();
     let ask = if survey.reads_vectors() {
-        format!("predict runs/{name} {table}")
+        format!("  dsokr predict runs/{name} {table}\n")
+    } else if let Some(example) = &input.short_example {
+        format!("  dsokr search runs/{name} {example:?}\n")
+    } else if input.kind == ColumnKind::Smiles {
+        // the first part of a SMILES is none
+        String::new()
     } else {
-        format!("search runs/{name} {:?}", shortened(&survey.input.example, 80))
+        format!("  dsokr search runs/{name} {:?}\n", shortened(&input.example, LINE))
     };
     let config = config.display();
     format!(
-        "{table}: {} rows\n\n{}{}\nwrote {config}: {}\n\nnext:\n  dsokr train {config}\n  dsokr {ask}\n",
+        "{table}: {} rows\n\n{}{}\nwrote {config}: {}\n\nnext:\n  dsokr train {config}\n{ask}",
         survey.rows,
         columns(survey),
         remarks(survey),
         splits(survey),
     )
+    let input = &survey.input;
 }
 
 /// The sizes of the splits, or their files.

@@ -29,6 +29,9 @@ impl Exceptions {
 
 /// A column of a table.
 #[derive(Clone, Debug, PartialEq)]
+/// The most characters of an example that a line of the command can hold.
+pub const LINE: usize = 80;
+
 pub struct Column {
     /// Its name.
     pub name: String,
@@ -50,6 +53,8 @@ pub struct Column {
     pub example: String,
     /// Mean number of characters of cells that are not empty.
     pub length: f64,
+    /// The first cell that is what the column holds and has at most [`LINE`] characters.
+    pub short_example: Option<String>,
     /// Whether most cells have no white space.
     pub are_single_words: bool,
     /// Standard deviation of the numbers; 0 of other columns.
@@ -136,6 +141,10 @@ impl Column {
             are_single_words: most(&texts, |cell| !cell.contains(char::is_whitespace)),
             empty: empty.len(),
             are_measures: are_texts && are_measures(&texts),
+        let is_short = |cell: &&&str| cell.chars().nth(LINE).is_none();
+        let is_valid = |cell: &&&str| kind.read(cell) == Reading::Valid;
+        let short_example =
+            texts.iter().filter(is_short).find(is_valid).map(|&cell| cell.to_owned());
             are_reordered: (are_texts || are_classes) && are_reordered(&texts),
             bad_rows,
             invalid,
@@ -159,6 +168,7 @@ impl Column {
             | ColumnKind::Numbers(_)
             | ColumnKind::Vectors(_)
             | ColumnKind::Dates
+            short_example,
             | ColumnKind::Classes(_)
             | ColumnKind::Rankings(_)
             | ColumnKind::Orders(_) => self.bad_rows.as_slice(),
