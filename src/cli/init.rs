@@ -36,6 +36,9 @@ pub struct Arguments {
     /// The first line is a row, not the names of the columns, which are then column_1, column_2 and so on; default: found out.
     #[arg(long)]
     no_header: bool,
+    /// The first line has the names of the columns, also where they look like a row, such as sentences; default: found out.
+    #[arg(long, conflicts_with = "no_header")]
+    header: bool,
     /// For a file of mass spectra, a table of further candidates: its column smiles, and id, or else the numbers of its
     /// lines.
     #[arg(long, value_name = "TABLE")]
@@ -80,7 +83,17 @@ pub fn run(arguments: &Arguments) -> Result<(), Error> {
         return spectra(arguments, file);
     }
     let Arguments {
-        tables, input, outputs, kinds, no_header, candidates, out, force, json, ..
+        tables,
+        input,
+        outputs,
+        kinds,
+        no_header,
+        header,
+        candidates,
+        out,
+        force,
+        json,
+        ..
     } = arguments;
     let given = candidates.as_ref().map_or(String::new(), |table| table.display().to_string());
     let allowed = "absent: it is for files of mass spectra";
@@ -95,7 +108,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Error> {
         input: input.clone(),
         outputs: outputs.clone(),
         kinds: kinds.clone(),
-        headless: *no_header,
+        header: (*header || *no_header).then_some(*header),
         split: arguments.split.clone(),
         validation: arguments.validation.clone(),
         test: arguments.test.clone(),
@@ -141,6 +154,7 @@ fn facts(survey: &Survey, config: &Path) -> Value {
 fn summary(table: &Path, survey: &Survey, config: &Path) -> String {
     let name = config.file_stem().unwrap_or_default().to_string_lossy();
     let table = table.display();
+    let input = &survey.input;
     let ask = if survey.reads_vectors() {
         format!("  dsokr predict runs/{name} {table}\n")
     } else if let Some(example) = &input.short_example {
@@ -159,7 +173,6 @@ fn summary(table: &Path, survey: &Survey, config: &Path) -> String {
         remarks(survey),
         splits(survey),
     )
-    let input = &survey.input;
 }
 
 /// The sizes of the splits, or their files.
@@ -191,11 +204,13 @@ fn config_of(table: &Path, whole: &Path) -> PathBuf {
 
 /// Writes the tables of a file of mass spectra and their configuration.
 fn spectra(arguments: &Arguments, file: &Path) -> Result<(), Error> {
-    let Arguments { input, outputs, kinds, no_header, candidates, out, force, json, .. } =
-        arguments;
-    let given = input.is_some() || !outputs.is_empty() || !kinds.is_empty() || *no_header;
+    let Arguments {
+        input, outputs, kinds, no_header, header, candidates, out, force, json, ..
+    } = arguments;
+    let is_described = input.is_some() || !outputs.is_empty() || !kinds.is_empty();
+    let given = is_described || *no_header || *header;
     let allowed = "absent: spectra are the inputs, and the molecules that they name the outputs";
-    ensure(!given, "--input, --output, --as or --no-header", "given", allowed)?;
+    ensure(!given, "--input, --output, --as, --header or --no-header", "given", allowed)?;
     let Arguments { split, validation, test, .. } = arguments;
     let given = split.is_some() || validation.is_some() || test.is_some();
     let allowed = "absent: spectra are divided by molecule";
@@ -323,13 +338,25 @@ fn remarks(survey: &Survey) -> String {
             survey.further_classes
         );
     }
+    if survey.further_numbers > 0 {
+        text += &format!(
+            "{} further columns of numbers are left out: --output for each column learns several together, where they have \
+             decimal points and no units\n",
+            survey.further_numbers
+        );
+    }
+    if let Some(line) = survey.named_again {
+        text += &format!(
+            "line {line} names the columns again, as surveys of Qualtrics do: remove it, and the questions in the line before it\n"
+        );
+    }
     if let Some(name) = &survey.names_splits {
         text += &format!(
             "{name}: its cells name the split of each row, which --split column={name} takes\n"
         );
     }
     if !survey.header {
-        text += "the first line is read as a row: columns are named by their places (a line of names makes it clear)\n";
+        text += "the first line is read as a row: columns are named by their places (--header says that it has the names)\n";
     }
     survey.columns.iter().for_each(|column| text += &doubts(column));
     let inchi = survey.columns.iter().find(|column| column.kind == ColumnKind::Inchi);
@@ -368,6 +395,18 @@ fn doubts(column: &Column) -> String {
     if column.are_measures {
         text += &format!(
             "{name}: cells such as {example:?} are measures and read as {kind}; numbers have one number in a cell\n"
+        );
+    }
+    if column.are_unread_lists {
+        text += &format!(
+            "{name}: cells such as {example:?} are lists in a notation that is not read, so that they are {kind}; lists are \
+             written [\"a\", \"b\"], and sets of labels a;b\n"
+        );
+    }
+    if let Some(cell) = &column.thousand {
+        text += &format!(
+            "{name}: the point in {cell:?} is read as that of thousands, since three digits stand behind each point and the other \
+             numbers are below 1,000 (decimal = \".\" beside the column in the configuration reads it as a decimal point)\n"
         );
     }
     if column.are_reordered {

@@ -7,7 +7,9 @@ use dsokr_data::cells::NumberNotation;
 use dsokr_data::table::Table;
 use rayon::prelude::*;
 
-use super::guess::{are_measures, are_reordered, guessed, most, stated};
+use super::guess::{
+    are_measures, are_reordered, are_times, are_unread_lists, first_thousand, guessed, most, stated,
+};
 use super::kind::{ColumnKind, KindName, Reading};
 use crate::error::Error;
 
@@ -27,11 +29,11 @@ impl Exceptions {
     }
 }
 
-/// A column of a table.
-#[derive(Clone, Debug, PartialEq)]
 /// The most characters of an example that a line of the command can hold.
 pub const LINE: usize = 80;
 
+/// A column of a table.
+#[derive(Clone, Debug, PartialEq)]
 pub struct Column {
     /// Its name.
     pub name: String,
@@ -51,10 +53,10 @@ pub struct Column {
     pub positive: Option<String>,
     /// The first cell that is not empty.
     pub example: String,
-    /// Mean number of characters of cells that are not empty.
-    pub length: f64,
     /// The first cell that is what the column holds and has at most [`LINE`] characters.
     pub short_example: Option<String>,
+    /// Mean number of characters of cells that are not empty.
+    pub length: f64,
     /// Whether most cells have no white space.
     pub are_single_words: bool,
     /// Standard deviation of the numbers; 0 of other columns.
@@ -63,6 +65,15 @@ pub struct Column {
     pub are_measures: bool,
     /// Whether cells that are read as texts or classes are all the same parts, in different orders.
     pub are_reordered: bool,
+    /// Whether cells that are read as texts, classes or ids are lists in a notation that is not read, such as `{a, b}`.
+    pub are_unread_lists: bool,
+    /// Of numbers with decimal commas, the first cell whose point is taken for one of thousands, where each could be a decimal
+    /// point.
+    pub thousand: Option<String>,
+    /// Whether cells are points in time, as numbers or in a notation that looks like labels.
+    pub(super) are_times: bool,
+    /// Whether most cells have a digit.
+    pub(super) have_digits: bool,
     /// The rows whose cells are empty, and those whose cells are not what the column holds.
     pub(super) bad_rows: Vec<usize>,
 }
@@ -130,6 +141,10 @@ impl Column {
             | ColumnKind::Classes(_)
             | ColumnKind::Texts => 0.0,
         };
+        let is_short = |cell: &&&str| cell.chars().nth(LINE).is_none();
+        let is_valid = |cell: &&&str| kind.read(cell) == Reading::Valid;
+        let short_example =
+            texts.iter().filter(is_short).find(is_valid).map(|&cell| cell.to_owned());
         let are_texts = kind == ColumnKind::Texts;
         let are_classes = matches!(kind, ColumnKind::Classes(_));
         Ok(Self {
@@ -141,16 +156,19 @@ impl Column {
             are_single_words: most(&texts, |cell| !cell.contains(char::is_whitespace)),
             empty: empty.len(),
             are_measures: are_texts && are_measures(&texts),
-        let is_short = |cell: &&&str| cell.chars().nth(LINE).is_none();
-        let is_valid = |cell: &&&str| kind.read(cell) == Reading::Valid;
-        let short_example =
-            texts.iter().filter(is_short).find(is_valid).map(|&cell| cell.to_owned());
             are_reordered: (are_texts || are_classes) && are_reordered(&texts),
+            are_unread_lists: (are_texts || are_classes || kind == ColumnKind::Ids)
+                && !are_measures(&texts)
+                && are_unread_lists(&texts),
+            thousand: first_thousand(&kind, &texts).map(str::to_owned),
+            are_times: are_times(&kind, name, &texts),
+            have_digits: most(&texts, |cell| cell.contains(|c: char| c.is_ascii_digit())),
             bad_rows,
             invalid,
             repaired,
             kind,
             example: texts.first().copied().unwrap_or_default().to_owned(),
+            short_example,
             length: characters as f64 / filled.len().max(1) as f64,
         })
     }
@@ -168,7 +186,6 @@ impl Column {
             | ColumnKind::Numbers(_)
             | ColumnKind::Vectors(_)
             | ColumnKind::Dates
-            short_example,
             | ColumnKind::Classes(_)
             | ColumnKind::Rankings(_)
             | ColumnKind::Orders(_) => self.bad_rows.as_slice(),
