@@ -9,7 +9,8 @@ use crate::cli::output::{print, print_json};
 use crate::error::{Error, ensure};
 use crate::metrics::table::Table;
 use crate::studies::init::{
-    Choices, Column, ColumnKind, Division, Joined, LINE, SpectraSurvey, StatedKind, Survey, join,
+    Choices, Column, ColumnKind, Division, Joined, LONGEST_EXAMPLE, SpectraSurvey, StatedKind,
+    Survey, join,
 };
 
 /// Looks at a table and writes a configuration that trains on it.
@@ -163,7 +164,7 @@ fn summary(table: &Path, survey: &Survey, config: &Path) -> String {
         // the first part of a SMILES is none
         String::new()
     } else {
-        format!("  dsokr search runs/{name} {:?}\n", shortened(&input.example, LINE))
+        format!("  dsokr search runs/{name} {:?}\n", shortened(&input.example, LONGEST_EXAMPLE))
     };
     let config = config.display();
     format!(

@@ -29,8 +29,8 @@ impl Exceptions {
     }
 }
 
-/// The most characters of an example that a line of the command can hold.
-pub const LINE: usize = 80;
+/// The most characters of an example that is shown as the text of a search.
+pub const LONGEST_EXAMPLE: usize = 80;
 
 /// A column of a table.
 #[derive(Clone, Debug, PartialEq)]
@@ -53,7 +53,7 @@ pub struct Column {
     pub positive: Option<String>,
     /// The first cell that is not empty.
     pub example: String,
-    /// The first cell that is what the column holds and has at most [`LINE`] characters.
+    /// The first cell that is what the column holds and has at most [`LONGEST_EXAMPLE`] characters.
     pub short_example: Option<String>,
     /// Mean number of characters of cells that are not empty.
     pub length: f64,
@@ -141,7 +141,7 @@ impl Column {
             | ColumnKind::Classes(_)
             | ColumnKind::Texts => 0.0,
         };
-        let is_short = |cell: &&&str| cell.chars().nth(LINE).is_none();
+        let is_short = |cell: &&&str| cell.chars().nth(LONGEST_EXAMPLE).is_none();
         let is_valid = |cell: &&&str| kind.read(cell) == Reading::Valid;
         let short_example =
             texts.iter().filter(is_short).find(is_valid).map(|&cell| cell.to_owned());

@@ -1,6 +1,7 @@
 //! The kind of a column that nobody has stated: what most of its cells are.
 
 use std::collections::{HashMap, HashSet};
+use std::ops::RangeInclusive;
 
 use dsokr_data::cells::{self, NumberNotation};
 use rayon::prelude::*;
@@ -104,7 +105,7 @@ const OTHER_COUNTS: usize = 10;
 const BELOW_THOUSAND: usize = 20;
 
 /// Seconds and milliseconds since 1970 of this century and the last.
-const SINCE_1970: std::ops::RangeInclusive<f64> = 1e9..=2e12;
+const SINCE_1970: RangeInclusive<f64> = 1e9..=2e12;
 
 /// The most parts that a measure has in the mean; spectra and series of numbers have more.
 const PARTS_OF_A_MEASURE: usize = 4;
@@ -476,7 +477,8 @@ fn name_numbers_twice(cells: &[&str]) -> bool {
 /// Whether cells are sets of codes of three digits, such as `518,584`, and not numbers whose thousands are grouped: no part has
 /// fewer digits, cells have different numbers of parts, and parts recur.
 fn are_sets_of_codes(cells: &[&str]) -> bool {
-    let is_digits = |part: &&str| !part.is_empty() && part.bytes().all(|b| b.is_ascii_digit());
+    let is_digits =
+        |part: &&str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
     [',', ' '].into_iter().any(|separator| {
         let mut codes: HashSet<&str> = HashSet::new();
         let mut cells_with_count: HashMap<usize, usize> = HashMap::new();

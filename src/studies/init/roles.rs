@@ -164,7 +164,7 @@ fn names_rows(column: &Column, rows: usize) -> bool {
 }
 
 /// The column whose texts are the inputs: of those with the name of one, else of all, the longest texts; else vectors, else
-/// SMILES; else the longest texts that look like labels with spaces between, or are single words that recur, or lists.
+/// SMILES; else the longest texts that look like labels with spaces between, are single words that recur, lists, or many names.
 fn input_of<'c>(columns: &'c [Column], output: Option<&str>) -> Option<&'c Column> {
     let is_a_usual_name = |column: &Column| is_name_of_texts(&column.name);
     let free = || columns.iter().filter(|column| output != Some(column.name.as_str()));
@@ -180,11 +180,15 @@ fn input_of<'c>(columns: &'c [Column], output: Option<&str>) -> Option<&'c Colum
         let recur = column.filled >= 2 * column.distinct;
         column.are_unread_lists || (column.are_single_words && recur)
     };
+    let are_many_names = |column: &Column| {
+        !column.have_digits && matches!(column.kind, ColumnKind::Classes(count) if count > CLASSES)
+    };
     longest(&|column: &Column| are_texts(column) && !are_names(column))
         .or_else(vectors)
         .or_else(|| free().find(|column| column.kind == ColumnKind::Smiles))
         .or_else(|| longest(&|column: &Column| column.kind == ColumnKind::Labels(' ')))
         .or_else(|| longest(&are_texts))
+        .or_else(|| longest(&are_many_names))
 }
 
 /// The column of the outputs, whose cells differ: the first of the kind that says most.
@@ -252,8 +256,8 @@ fn preference(column: &Column, input: &Column) -> Option<usize> {
         return Some(1);
     }
     // codes of many things, and many names beside molecules, say what a row is about
-    let are_codes = column.have_digits && !names_classes(&column.name);
-    let name_rows = are_codes || input.kind == ColumnKind::Smiles;
+    let are_codes = column.have_digits || input.kind == ColumnKind::Smiles;
+    let name_rows = are_codes && !names_classes(&column.name);
     match column.kind {
         ColumnKind::Smiles => Some(0),
         ColumnKind::Rankings(_) | ColumnKind::Orders(_) => Some(1),

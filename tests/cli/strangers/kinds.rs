@@ -289,6 +289,7 @@ fn ids_times_and_row_numbers_are_no_outputs() {
 fn many_classes_are_learned_unless_they_are_codes() {
     let sandbox = Sandbox::new();
     let mut plants = "note,species,height\n".to_owned();
+    let mut heights = "species,height\n".to_owned();
     let mut reviews = String::new();
     for at in 0..400 {
         let kind = at * 7 % 64;
@@ -298,6 +299,7 @@ fn many_classes_are_learned_unless_they_are_codes() {
             ["alba", "nigra", "rubra", "minor", "major", "repens", "glauca", "montana"][kind % 8];
         writeln!(plants, "a plant of the kind {kind} in the bed {at},{genus} {epithet},{at}.5")
             .unwrap();
+        writeln!(heights, "{genus} {epithet},{at}.5").unwrap();
         let row = serde_json::json!({
             "text": format!("a thing of the kind {kind} in the box {at}"),
             "asin": format!("B{:06}", 17 * kind),
@@ -307,9 +309,12 @@ fn many_classes_are_learned_unless_they_are_codes() {
         writeln!(reviews, "{row}").unwrap();
     }
     sandbox.write("plants.csv", &plants);
+    sandbox.write("heights.csv", &heights);
     sandbox.write("reviews.jsonl", &reviews);
     for (file, input, output, holds) in [
         ("plants.csv", "note", "species", "64 classes"),
+        // names are texts where there are no others
+        ("heights.csv", "species", "height", "numbers"),
         ("reviews.jsonl", "text", "overall", "numbers"),
     ] {
         let found = json(&sandbox.succeed(&["init", file, "--json"]));
