@@ -332,7 +332,7 @@ fn lists_in_a_notation_that_is_not_read_are_named() {
     let mut table = "text,tags\n".to_owned();
     for at in 0..40 {
         let tags = ["\"{acid, base}\"", "{acid}", "\"{base, salt}\"", "\"{acid, salt, base}\""];
-        writeln!(table, "a {at},{}", tags[at % 4]).unwrap();
+        writeln!(table, "the bottle with the number {at},{}", tags[at % 4]).unwrap();
     }
     let sandbox = Sandbox::new();
     sandbox.write("sets.csv", &table);
