@@ -7,14 +7,17 @@ use std::path::{Path, PathBuf};
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use dsokr_core::{Argument, Processes};
+use dsokr_data::config::OnBadRow;
 use dsokr_data::feature_file::read_features;
 use dsokr_data::table::{
     TABLE_FORMATS, TableFormat, TextFormat, TextReader, extensions, open_text,
 };
 use dsokr_data::{InputKind, Inputs, Split};
 use dsokr_decode::Combination::{Max, Mean};
+use dsokr_spectra::{Spectrum, Subformulas};
 
 use crate::config::BeyondConfig;
+use crate::config::candidate_rule::CandidateRule;
 use crate::decoding::filter::Filter;
 use crate::error::{Error, ensure};
 use crate::metrics::table::{csv_line, tsv_line};
@@ -112,13 +115,18 @@ impl Queries {
 }
 
 impl Texts {
-    /// The queries of a file, or of standard input for `-`: vectors for a run that reads them.
-    pub fn open(&self, file: &Path, run: &Member) -> Result<Queries, Error> {
+    /// The queries of a file, or of standard input for `-`, which `among` gives candidates: vectors for a run that reads them.
+    pub fn open(
+        &self,
+        file: &Path,
+        run: &Member,
+        among: Option<&CandidateRule>,
+    ) -> Result<Queries, Error> {
         match run.config.encoder.abilities().reads {
             InputKind::Vectors => self.vectors(file, run),
             // a run that reads kernels refuses texts
             InputKind::Texts | InputKind::Kernels => {
-                Ok(Queries::Texts(Box::new(self.texts(file, run)?)))
+                Ok(Queries::Texts(Box::new(checked(self.texts(file, run)?, run, among))))
             }
         }
     }
@@ -153,8 +161,8 @@ impl Texts {
     }
 }
 
-/// The texts of a file, or of standard input for `-`, as `run` reads texts: in `column`, by default that of the data of
-/// the run, each with the value of the column `beside`.
+/// The texts of a file, or of standard input for `-`: in `column`, by default that of the data of the run, each with the value
+/// of the column `beside`.
 pub fn open_texts(
     file: &Path,
     format: TextFormat,
@@ -176,15 +184,44 @@ pub fn open_texts(
     } else {
         (file.into(), open_text(file)?)
     };
-    let texts = TextReader::new(&name, stream, format, column, beside)?;
-    let texts = match run.config.data.facts().texts {
-        Some(inputs) => {
-            let inputs = inputs.clone();
-            texts.checked_by(move |text| inputs.check(text))
+    Ok(TextReader::new(&name, stream, format, column, beside)?)
+}
+
+/// Returns texts as queries of a run, which `among` gives candidates: a text that is no SMILES or no spectrum where the run reads
+/// such, or a spectrum without the formula that the run or `among` needs, is one that cannot be read.
+pub fn checked<R: Read>(
+    texts: TextReader<R>,
+    run: &Member,
+    among: Option<&CandidateRule>,
+) -> TextReader<R> {
+    let data = &run.config.data;
+    let inputs = data.facts().texts.cloned();
+    let abilities = run.config.encoder.abilities();
+    let are_spectra = abilities.spectra;
+    let need_formulas = abilities.formulas;
+    let chooses_by_formula = among == Some(&CandidateRule::Formula);
+    let check = move |text: &str| -> Result<(), String> {
+        if let Some(inputs) = &inputs {
+            inputs.check(text)?;
         }
-        None => texts,
+        if !are_spectra {
+            return Ok(());
+        }
+        let spectrum = text.parse::<Spectrum>().map_err(|error| error.to_string())?;
+        if chooses_by_formula {
+            spectrum.molecule().map_err(|error| error.to_string())?;
+        }
+        if need_formulas {
+            Subformulas::from_spectrum(&spectrum).map_err(|error| error.to_string())?;
+        }
+        Ok(())
     };
-    Ok(texts.on_bad_row(run.config.data.on_bad_row))
+    let on_bad_row = match data.on_bad_row {
+        // each row is a spectrum
+        OnBadRow::SkipSpectra if are_spectra => OnBadRow::Skip,
+        OnBadRow::SkipSpectra | OnBadRow::Stop | OnBadRow::Skip => data.on_bad_row,
+    };
+    texts.checked_by(check).on_bad_row(on_bad_row)
 }
 
 /// Whether a path stands for standard input.

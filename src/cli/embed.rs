@@ -66,7 +66,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Error> {
         ensure(!is_standard_input(file), "FILE", "-", allowed)?;
         // the rows of the matrix follow those of the file
         run.config.set_on_bad_row(OnBadRow::Stop)?;
-        let mut texts = arguments.texts.open(file, &run)?;
+        let mut texts = arguments.texts.open(file, &run, None)?;
         let mut rows = 0;
         let mut more = 1;
         while more > 0 {
@@ -74,7 +74,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Error> {
             rows += more;
         }
         ensure(rows != 0, "FILE", format!("{} without texts", file.display()), "texts")?;
-        let mut texts = arguments.texts.open(file, &run)?;
+        let mut texts = arguments.texts.open(file, &run, None)?;
         write_matrix(out, (rows, width), || {
             let batch = texts.batch(BATCH)?;
             if batch.ids.is_empty() {

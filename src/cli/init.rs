@@ -410,13 +410,33 @@ fn doubts(column: &Column) -> String {
              numbers are below 1,000 (decimal = \".\" beside the column in the configuration reads it as a decimal point)\n"
         );
     }
-    if column.are_reordered {
+    for ways in &column.spellings {
         text += &format!(
-            "{name}: cells are the same parts in different orders, {example:?} and others; rankings have spaces between \
-             ranks (2 1 3), or are orders (tea>milk>water) of the items of output.features.items\n"
+            "{name}: classes differ in the case of letters only, {ways}; they are different classes, so write them alike if \
+             they are one\n"
+        );
+    }
+    if let Some(parts) = &column.reordered {
+        text += &format!(
+            "{name}: cells are the same parts in different orders, {example:?} and others; rankings are written {}\n",
+            rankings(parts)
         );
     }
     text
+}
+
+/// How a ranking is written whose parts are these: as an order of items, or also as the ranks of items.
+fn rankings(parts: &[String]) -> String {
+    let order = shortened(&parts.join(">"), 40);
+    let order = format!("as orders of items, the best first, with > between ({order})");
+    let mut ranks: Vec<usize> = parts.iter().filter_map(|part| part.parse().ok()).collect();
+    ranks.sort_unstable();
+    if ranks.len() == parts.len() && ranks.into_iter().eq(1..=parts.len()) {
+        let ranks = shortened(&parts.join(" "), 40);
+        format!("as the rank of each item, with spaces between ({ranks}), or {order}")
+    } else {
+        order
+    }
 }
 
 /// The first characters of a text.

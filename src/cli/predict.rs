@@ -106,15 +106,15 @@ pub fn run(arguments: &Arguments) -> Result<(), Error> {
     arguments.combine.apply(&mut run)?;
     run = run.with_beyond(arguments.beyond.beyond.as_ref())?;
     let first = &run.members()[0];
-    let mut queries = arguments.texts.open(file, first)?;
+    let among = run.rule_of_search(arguments.candidates.as_ref());
+    let among = among.as_ref();
+    let mut queries = arguments.texts.open(file, first, among)?;
     let table = AnswerTable::new(&run);
     let table_format = arguments.format.table();
     let mut header = table_format.map_or_else(String::new, |format| format.line(&table.names()));
     check_annotated(arguments.format, &run)?;
     let alone = &Processes::default();
     let wanted = arguments.wants.of(alone, &run)?;
-    let among = run.rule_of_search(arguments.candidates.as_ref());
-    let among = among.as_ref();
     let sets = calibrated_sets(arguments, &run, among)?;
     let answer = |batch: &Split| match &sets {
         None => {

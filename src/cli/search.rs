@@ -7,7 +7,7 @@ use dsokr_nn::Processor;
 
 use crate::cli::answers;
 use crate::cli::answers::Printed;
-use crate::cli::arguments::{Beyond, Wants};
+use crate::cli::arguments::{Beyond, Wants, checked};
 use crate::cli::meant::{check_order, check_runs};
 use crate::cli::output::{json_line, print, print_error, print_part};
 use crate::config::candidate_rule::CandidateRule;
@@ -129,7 +129,12 @@ fn lines(search: &Search) -> Result<(), Error> {
     // rank 0 reads for all
     let name = Path::new("standard input");
     let stream = std::io::stdin().lock();
-    let texts = || TextReader::new(name, stream, TextFormat::Lines, "text", None);
+    let run = search.run;
+    let among = run.rule_of_search(search.arguments.candidates.as_ref());
+    let texts = || {
+        let texts = TextReader::new(name, stream, TextFormat::Lines, "text", None)?;
+        Ok::<_, Error>(checked(texts, &run.members()[0], among.as_ref()))
+    };
     let mut texts = processes.is_first().then(texts).transpose()?;
     loop {
         let row = texts.as_mut().map(|texts| texts.batch(1)).transpose()?;

@@ -11,6 +11,8 @@ pub struct Abilities<'a> {
     pub reads: InputKind,
     /// Whether the texts that it reads must be mass spectra (default: false).
     pub spectra: bool,
+    /// Whether these spectra must name the formula of their molecule (default: false).
+    pub formulas: bool,
     /// Whether its fit weighs training pairs by the weights of their files (default: false),
     /// [`Split::weights`](dsokr_data::Split::weights).
     pub weighs_pairs: bool,

@@ -11,7 +11,7 @@ impl Checked {
     /// and of samples.
     ///
     /// # Errors
-    /// Settings that cannot be written as TOML.
+    /// Settings that need more pairs, or that cannot be written as TOML.
     pub(crate) fn for_pairs(&self, pairs: usize) -> Result<(Self, Vec<Lowered>), Error> {
         let mut adapted = self.clone();
         let mut lowered = Vec::new();

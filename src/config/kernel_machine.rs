@@ -95,6 +95,15 @@ impl KernelMachineConfig {
         }
     }
 
+    /// Whether these spectra must name the formula of their molecule.
+    pub(crate) fn needs_formulas(&self) -> bool {
+        if self.kernels.is_empty() {
+            self.inputs.need_formulas()
+        } else {
+            self.summands().any(|summand| summand.inputs.need_formulas())
+        }
+    }
+
     /// Whether columns of inputs have weights that a first fit learns.
     pub(crate) fn learns_columns(&self) -> bool {
         matches!(

@@ -89,6 +89,18 @@ impl MachineInputsConfig {
         matches!(self, Self::Spectra { .. } | Self::Mixtures(_))
     }
 
+    /// Whether they are mass spectra that must name the formula of their molecule.
+    pub(super) fn need_formulas(&self) -> bool {
+        match self {
+            Self::Spectra { blocks, .. } => blocks.iter().any(|block| block.source.needs_formula()),
+            Self::Ngrams { .. }
+            | Self::Vectors { .. }
+            | Self::Features { .. }
+            | Self::Mixtures(_)
+            | Self::Kernels { .. } => false,
+        }
+    }
+
     /// Whether several processes can each make the rows of a part of the training texts, which are those that one process
     /// makes.
     pub(crate) fn are_divided(&self) -> bool {

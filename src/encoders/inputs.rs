@@ -100,6 +100,11 @@ pub trait Recipe:
         false
     }
 
+    /// Whether these spectra must name the formula of their molecule (default: false).
+    fn needs_formulas(&self) -> bool {
+        false
+    }
+
     /// The settings of the preparation.
     fn preparation(&self) -> <Self::Preparation as Prepare>::Settings;
 

@@ -73,6 +73,10 @@ impl Recipe for PeakBagConfig {
         true
     }
 
+    fn needs_formulas(&self) -> bool {
+        self.blocks.iter().any(|block| block.source.needs_formula())
+    }
+
     fn preparation(&self) -> Vec<PeakFeatures> {
         self.blocks.clone()
     }

@@ -94,24 +94,47 @@ impl FurtherFits {
     /// The fits that a configuration needs, with those of its reranker.
     ///
     /// # Errors
-    /// More parts than there are pairs.
+    /// More parts than there are pairs; settings of the learner that need more pairs than a fit has.
     pub fn of(problem: &Problem) -> Result<Self, Error> {
-        let mut further = Self::without_reranker(problem)?;
-        let Some(settings) = &problem.config.decoding.reranker else { return Ok(further) };
+        let mut further = Self::of_model(problem)?;
+        let Some(settings) = &problem.config.decoding.reranker else {
+            return further.checked(problem);
+        };
         if further.leaves < HeldOutPredictions::Parts {
             further.add_folds(settings, problem)?;
-            return Ok(further);
+            return further.checked(problem);
         }
         let folds = settings.parts(further.leaves);
         further.own_folds = folds.draw(&problem.dataset, problem.config.seed)?;
-        Ok(further)
+        further.checked(problem)
     }
 
     /// The fits that a configuration needs, apart from those of its reranker.
     ///
     /// # Errors
-    /// More parts than there are pairs.
+    /// As [`of`](Self::of).
     pub fn without_reranker(problem: &Problem) -> Result<Self, Error> {
+        Self::of_model(problem)?.checked(problem)
+    }
+
+    /// Refuses settings of the learner that need more pairs than the fit with the fewest has.
+    fn checked(self, problem: &Problem) -> Result<Self, Error> {
+        let pairs = problem.len();
+        let fits = self.fits.iter().map(|fit| fit.learned.len());
+        let own_fits = self.own_folds.iter().map(|fold| pairs - fold.len());
+        let fewest = fits.chain(own_fits).min().unwrap_or(pairs).min(self.model.learned.len());
+        match problem.config.for_pairs(fewest) {
+            Ok(_) => Ok(self),
+            Err(Error::Core(source)) => {
+                let place = format!("a fit to {fewest} of the {pairs} training pairs");
+                Err(dsokr_core::Error::At { place, source: Box::new(source) }.into())
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// The fits of the predictions for pairs that the run's model learns.
+    fn of_model(problem: &Problem) -> Result<Self, Error> {
         let learned: Vec<usize> = (0..problem.len()).collect();
         let mut further = Self {
             fits: Vec::new(),

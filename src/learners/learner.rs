@@ -48,10 +48,10 @@ pub trait Learner: Any + Debug + Send + Sync {
     }
 
     /// The table of the settings for so many training pairs, with the sizes that are lowered to their number (default:
-    /// the settings stay as they are).
+    /// the settings stay as they are). It is asked for the pairs of each fit before anything is written.
     ///
     /// # Errors
-    /// Settings that cannot be written as TOML.
+    /// Settings that need more pairs, or that cannot be written as TOML.
     fn for_pairs(&self, pairs: usize) -> Result<Option<(EncoderTable, Vec<Lowered>)>, Error> {
         let _ = pairs;
         Ok(None)
@@ -93,13 +93,8 @@ pub trait Fit {
         Ok(Vec::new())
     }
 
-    /// The training inputs whose features this process holds, where several processes share the fit and each holds some of
+    /// The training pairs whose targets this process holds, where several processes share the fit and each holds some of
     /// them (default: each holds all).
-    fn held_inputs(&self) -> Option<&Held> {
-        None
-    }
-
-    /// The training pairs whose targets this process holds, likewise.
     fn held_targets(&self) -> Option<&Held> {
         None
     }

@@ -77,10 +77,10 @@ impl<R: Recipe> Learner for R {
 
     fn abilities(&self) -> Abilities<'_> {
         let reads = if self.reads_vectors() { InputKind::Vectors } else { InputKind::Texts };
-        let spectra = self.reads_spectra();
         Abilities {
             reads,
-            spectra,
+            spectra: self.reads_spectra(),
+            formulas: self.needs_formulas(),
             shares_training: true,
             weighs_pairs: true,
             ..Abilities::default()

@@ -108,14 +108,18 @@ pub struct PairedDifference {
 /// section 4.4). Metrics are not corrected for multiple comparisons.
 ///
 /// # Errors
-/// [`dsokr_core::Error::Value`] for fewer than two runs and for runs whose queries differ;
+/// [`dsokr_core::Error::Value`] for fewer than two runs, for runs whose queries differ, and for queries that were ranked among
+/// the candidates of two rules;
 /// [`dsokr_core::Error::TooFew`] for less than 40 resamples.
 pub fn compare(runs: &[EvaluatedRun], resamples: usize, seed: u64) -> Result<RunComparison, Error> {
     let Some((first, others)) = runs.split_first().filter(|(_, others)| !others.is_empty()) else {
         let count = format!("{} runs", runs.len());
         return Err(Error::value("compare", count, "at least two runs"));
     };
-    others.iter().try_for_each(|other| same_queries(first, other))?;
+    for other in others {
+        same_queries(first, other)?;
+        same_pool(first, other)?;
+    }
 
     let metrics: Vec<Metric> = Metric::all().collect();
     let summaries: Vec<Vec<Option<Summary>>> = runs
@@ -168,6 +172,20 @@ fn same_queries(first: &EvaluatedRun, other: &EvaluatedRun) -> Result<(), Error>
         None => Ok(()),
         Some(at) => same(false, &|queries| format!("query {:?} in row {at}", queries[at])),
     }
+}
+
+/// Refuses queries that were ranked among the candidates of two rules, unless both give each query the same ones.
+fn same_pool(first: &EvaluatedRun, other: &EvaluatedRun) -> Result<(), Error> {
+    let (Some(pool), Some(expected)) = (&other.evaluation.pool, &first.evaluation.pool) else {
+        return Ok(());
+    };
+    let found = format_args!("{}, ranked among the candidates {:?}", other.name, pool.rule);
+    let allowed = format_args!(
+        "runs ranked among the candidates of {}, {:?}: evaluate both with the same candidates",
+        first.name, expected.rule
+    );
+    let holds = pool.rule == expected.rule || pool.fingerprint == expected.fingerprint;
+    ensure(holds, "compare", found, allowed)
 }
 
 /// The difference of a metric, whose values on the same draws are `own` and `theirs`; none if one is

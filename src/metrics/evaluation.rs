@@ -2,6 +2,7 @@
 
 use dsokr_data::Truth;
 use dsokr_decode::{Candidates, Metrics, Rank};
+use serde::{Deserialize, Serialize};
 
 use crate::error::Error;
 use crate::metrics::areas::ScoredLabels;
@@ -32,6 +33,17 @@ pub struct Evaluation {
     pub named: Option<Candidates>,
     /// Values of each query that the metrics are means of.
     pub(crate) queries: QueryValues,
+    /// The candidates that queries were ranked among; none where it is not known.
+    pub pool: Option<EvaluatedPool>,
+}
+
+/// The candidates that the queries of an evaluation were ranked among.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EvaluatedPool {
+    /// The rule that gave them, as a text; `all` where each query has all candidates.
+    pub rule: String,
+    /// A number that rules have in common which give each query the same candidates; none where each has all.
+    pub fingerprint: Option<u64>,
 }
 
 impl Evaluation {
@@ -46,6 +58,7 @@ impl Evaluation {
             scored: None,
             named: None,
             queries: QueryValues::new(),
+            pool: None,
         }
     }
 

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use dsokr_core::Argument;
-use dsokr_data::{DataRoot, Source, Split, SplitName, canonical};
+use dsokr_data::{DataRoot, Source, Split, SplitName, Truth, canonical};
 use dsokr_decode::MissingGold;
 use rayon::prelude::*;
 
@@ -34,16 +34,17 @@ impl Member {
         query: Option<&str>,
         data: Option<&Path>,
     ) -> Result<Split, Error> {
-        self.read_queries_with(file, query, data, self.config.evaluation.missing_gold)
+        self.read_queries_with(file, query, data, None)
     }
 
-    /// As [`read_queries`](Self::read_queries), with a rule for right outputs that are not candidates.
+    /// As [`read_queries`](Self::read_queries), with a rule for right outputs that are not candidates in the place of the
+    /// configuration's.
     pub(super) fn read_queries_with(
         &self,
         file: &Path,
         query: Option<&str>,
         data: Option<&Path>,
-        missing_gold: MissingGold,
+        missing_gold: Option<MissingGold>,
     ) -> Result<Split, Error> {
         let data_config = match query {
             Some(column) => self.config.data.with_query_ids(column)?,
@@ -51,14 +52,63 @@ impl Member {
         };
         let source = Source { data: &data_config, ..self.config.source() };
         if self.config.data.has_input_files() {
-            return self.read_data(data, |_, root| source.read_queries(file, Some(root)));
+            let split = self.read_data(data, |_, root| source.read_queries(file, Some(root)))?;
+            self.check_compared(&split, file, missing_gold)?;
+            return Ok(split);
         }
         // whether the file is one of the data can be told only where these are
         let split = source.read_queries(file, self.config.data_root(data).as_ref().ok())?;
         if split.foreign && split.truth.is_none() && !split.labels.is_empty() {
+            let missing_gold = missing_gold.unwrap_or(self.config.evaluation.missing_gold);
             return self.with_candidates_of_labels(split, file, missing_gold);
         }
+        self.check_compared(&split, file, missing_gold)?;
         Ok(split)
+    }
+
+    /// Refuses outputs of a file that is not the run's, which are compared as what they are, where `missing_gold` asks for
+    /// candidates: classes that the run does not know, and any other output.
+    fn check_compared(
+        &self,
+        split: &Split,
+        file: &Path,
+        missing_gold: Option<MissingGold>,
+    ) -> Result<(), Error> {
+        if !split.foreign || missing_gold != Some(MissingGold::Error) {
+            return Ok(());
+        }
+        let outputs = match &split.truth {
+            None => return Ok(()),
+            Some(Truth::Classes(_)) => return self.check_classes(split, file),
+            Some(Truth::Molecules(_) | Truth::Graphs(_)) => "graphs",
+            Some(Truth::Labels(_)) => "label sets",
+            Some(Truth::Rankings(_)) => "rankings",
+            Some(Truth::Numbers(_)) => "numbers",
+        };
+        let allowed = format!(
+            "absent: {outputs} of a new table are compared with the predicted ones, whether they are candidates or not"
+        );
+        Err(Error::value(Argument::new("missing-gold"), "\"error\"", allowed))
+    }
+
+    /// Refuses classes of a file that are no candidates.
+    fn check_classes(&self, split: &Split, file: &Path) -> Result<(), Error> {
+        let is_missing = |&query: &usize| self.candidates.find(&split.ids[query]).is_none();
+        let missing: Vec<usize> = (0..split.ids.len()).filter(is_missing).collect();
+        let Some(&first) = missing.first() else { return Ok(()) };
+        let class = &split.ids[first];
+        let name = &split.names()[first];
+        let numbered = self.config.data.facts().numbered;
+        let place =
+            if numbered { format!("on line {name}") } else { format!("with the id {name:?}") };
+        let missing_gold = Argument::new("missing-gold").with("rank-infinity");
+        let message = format!(
+            "{} of {} classes are unknown to the run, the first {class:?} {place}: correct them, or count them as not found \
+             by {missing_gold}",
+            missing.len(),
+            split.ids.len()
+        );
+        Err(Error::run(file, message))
     }
 
     /// The queries of a file with the ids of the candidates that are their outputs: those with the same id and label, or

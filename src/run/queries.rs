@@ -3,15 +3,16 @@
 use std::collections::HashSet;
 use std::path::PathBuf;
 
+use dsokr_core::random::hash;
 use dsokr_core::store::Tensor;
 use dsokr_core::{Argument, Processes};
 use dsokr_data::{Split, SplitName};
-use dsokr_decode::{CandidateBlocks, Decoded, MissingGold, PerQuery, Pool, Reranker};
+use dsokr_decode::{CandidateBlocks, Candidates, Decoded, MissingGold, PerQuery, Pool, Reranker};
 
 use super::{Member, Run};
 use crate::config::candidate_rule::CandidateRule;
 use crate::error::{Error, ensure};
-use crate::metrics::evaluation::Evaluation;
+use crate::metrics::evaluation::{EvaluatedPool, Evaluation};
 use crate::run_dir::fingerprint_of;
 
 /// Queries as each member reads them, with the members' predictions.
@@ -20,6 +21,8 @@ pub struct PredictedQueries {
     pub(super) splits: Vec<Split>,
     /// The candidates of each query, where queries do not share them.
     pub(super) lists: Option<PerQuery>,
+    /// The rule that gave them; none where each query has all candidates.
+    rule: Option<CandidateRule>,
     /// What is doubtful about each query; empty where nothing is doubtful.
     pub(super) cautions: Vec<Vec<String>>,
     /// The predictions of each member, as they are scored.
@@ -45,11 +48,37 @@ impl PredictedQueries {
         self.lists.as_ref().map_or(Pool::Shared, Pool::PerQuery)
     }
 
+    /// The candidates of each query, which are among `candidates`.
+    fn evaluated_pool(&self, candidates: &Candidates) -> EvaluatedPool {
+        let rule = self.rule.as_ref().unwrap_or(&CandidateRule::All).to_string();
+        let fingerprint = self.lists.as_ref().map(|lists| {
+            let hashes: Vec<u64> = candidates.ids().map(|id| hash(id.as_bytes())).collect();
+            let mut bytes = Vec::with_capacity(8 * lists.len());
+            // queries may have one list in common
+            let mut last: Option<(&[u32], u64)> = None;
+            for query in 0..lists.len() {
+                let list = lists.list(query);
+                let sum = match last {
+                    Some((earlier, sum)) if std::ptr::eq(earlier, list) => sum,
+                    // the order of a list does not matter
+                    Some(_) | None => list
+                        .iter()
+                        .fold(0, |sum: u64, &listed| sum.wrapping_add(hashes[listed as usize])),
+                };
+                last = Some((list, sum));
+                bytes.extend(sum.to_le_bytes());
+            }
+            hash(&bytes)
+        });
+        EvaluatedPool { rule, fingerprint }
+    }
+
     /// Queries that all members read as the same split, among all candidates, for this process alone.
     pub(super) fn of_split(split: Split, predictions: Vec<Vec<f32>>) -> Self {
         Self {
             splits: vec![split],
             lists: None,
+            rule: None,
             cautions: Vec::new(),
             predictions,
             missing_gold: None,
@@ -79,7 +108,8 @@ pub struct QueryRequest {
     /// The least number of candidates that a query has in its list; queries with fewer are left out, such as those whose
     /// gold is the only molecule of its formula.
     pub least_candidates: Option<usize>,
-    /// How queries are ranked whose right output is no candidate. By default as `evaluation.missing_gold` says.
+    /// How queries are ranked whose right output is no candidate. By default as `evaluation.missing_gold` says, and as
+    /// [`MissingGold::RankInfinity`] where outputs of a file that is not the run's are compared as what they are.
     pub missing_gold: Option<MissingGold>,
     /// Whether MCES at 1 is measured: the myopic MCES distance, with the threshold 15, of each query's first molecule from
     /// the right one, as MassSpecGym does.
@@ -106,9 +136,8 @@ impl QueryRequest {
         let read = |member: &Member| {
             let split = match &self.file {
                 Some(file) => {
-                    let missing =
-                        self.missing_gold.unwrap_or(member.config.evaluation.missing_gold);
-                    member.read_queries_with(file, self.query_id.as_deref(), data, missing)?
+                    let query = self.query_id.as_deref();
+                    member.read_queries_with(file, query, data, self.missing_gold)?
                 }
                 None => member.read_split(name, data)?,
             };
@@ -229,6 +258,7 @@ impl Run {
             Ok(PredictedQueries {
                 splits,
                 lists,
+                rule: rule.cloned(),
                 cautions,
                 predictions,
                 missing_gold: None,
@@ -311,7 +341,9 @@ impl Run {
         &self,
         queries: &PredictedQueries,
     ) -> Result<(Evaluation, Vec<Decoded>), Error> {
-        self.evaluate_among(queries, queries.pool())
+        let (mut evaluation, decoded) = self.evaluate_among(queries, queries.pool())?;
+        evaluation.pool = Some(queries.evaluated_pool(&self.members[0].candidates));
+        Ok((evaluation, decoded))
     }
 
     /// As [`evaluate`](Self::evaluate), among these candidates.

@@ -166,10 +166,17 @@ fn classes_of_several_words_are_classes() {
     for metric in ["accuracy", "roc_auc", "pr_auc", "f1"] {
         assert_eq!(number(&same, metric), number(&report, metric), "{metric}");
     }
+    let strict = [&again[..], &["--missing-gold", "error"]].concat();
+    assert_eq!(number(&json(&sandbox.succeed(&strict)), "accuracy"), number(&report, "accuracy"));
     let wrong = lines[1].replace("conjugate base", "ester").replace("conjugate acid", "ester");
     sandbox.write("new.csv", &format!("{}\n{wrong}\n{}\n", lines[0], lines[3]));
     let found = json(&sandbox.succeed(&again));
     assert_eq!(number(&found, "missing_gold"), 1.0, "{found}");
+    let says = [
+        "new.csv",
+        "1 of 2 classes are unknown to the run, the first \"ester\" with the id \"m40\"",
+    ];
+    sandbox.fail(&strict, 2, &[&says[..], &["--missing-gold rank-infinity"]].concat());
 }
 
 #[test]

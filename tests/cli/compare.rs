@@ -1,5 +1,11 @@
 //! Several runs side by side: comparisons, seeds, sweeps.
 
+use std::path::Path;
+
+use dsokr::compare::{EvaluatedRun, compare};
+use dsokr::core::Processes;
+use dsokr::run::{Member, QueryRequest};
+use dsokr::{Evaluation, Run, StoredEvaluation};
 use serde_json::Value;
 
 use crate::sandbox::{Sandbox, json, number};
@@ -126,6 +132,44 @@ fn runs_are_ranked_among_the_candidates_of_the_first() {
             let difference = number(&against, run) - number(&kept, "mrr");
             assert!(difference.abs() < 1e-12, "{first} {other}: {against}");
         }
+    }
+}
+
+/// The evaluation of a run among the candidates of a rule, with the names of its queries, as other processes get it.
+fn evaluated(run: &Run, data: &Path, rule: &str) -> (Vec<String>, Evaluation) {
+    let candidates = Some(rule.parse().unwrap());
+    let data = Some(data.to_owned());
+    let request = QueryRequest { candidates, data, ..QueryRequest::default() };
+    let predicted = request.predict(&Processes::default(), run, Member::coordinates).unwrap();
+    let (evaluation, _) = run.evaluate(&predicted).unwrap();
+    let stored = serde_json::to_string(&StoredEvaluation::from(&evaluation)).unwrap();
+    let stored: StoredEvaluation = serde_json::from_str(&stored).unwrap();
+    (predicted.split().names().to_vec(), stored.into())
+}
+
+#[test]
+fn evaluations_among_the_candidates_of_two_rules_are_not_compared() {
+    let sandbox = Sandbox::new();
+    sandbox.succeed(&["train", "small.toml", "--set", "training.epochs=1", "--out", "run"]);
+    let run = Run::open(sandbox.path("run")).unwrap();
+    let compared = |first: &str, other: &str| {
+        let evaluated = [first, other].map(|rule| evaluated(&run, &sandbox.path("data"), rule));
+        let runs = ["a", "b"].iter().zip(&evaluated).map(|(name, (queries, evaluation))| {
+            let evaluation = evaluation.clone();
+            EvaluatedRun { name: (*name).to_owned(), queries, evaluation }
+        });
+        compare(&runs.collect::<Vec<_>>(), 100, 0)
+    };
+    compared("all", "all").unwrap();
+    compared("sample:20:1", "sample:20:1").unwrap();
+    // other candidates, in the last case as many
+    for (first, other) in
+        [("all", "sample:20"), ("sample:20", "all"), ("sample:20:1", "sample:20:2")]
+    {
+        let error = compared(first, other).unwrap_err().to_string();
+        let other = format!("b, ranked among the candidates {other:?}");
+        let first = format!("the candidates of a, {first:?}");
+        assert!(error.contains(&other) && error.contains(&first), "{error}");
     }
 }
 

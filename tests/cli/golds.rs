@@ -186,6 +186,8 @@ fn rows_of_another_file_are_other_outputs() {
     assert_eq!((&table[0]["query"][..], &table[0]["gold"][..]), ("1", "other.arff row 1"));
     let text = sandbox.succeed(&call);
     assert!(text.contains("F1") && !text.contains("MRR"), "{text}");
+    let refused = [&call[..], &["--missing-gold", "error"]].concat();
+    sandbox.fail(&refused, 2, &["--missing-gold", "remove it: label sets of a new table"]);
     let refused = [&call[..], &["--query-id", "row"]].concat();
     sandbox.fail(&refused, 2, &["data.query", "only tables of pairs"]);
 }

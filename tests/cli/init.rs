@@ -207,3 +207,22 @@ fn the_demonstration_needs_nothing() {
     // neither the data nor the run are left
     assert_eq!(files(), before);
 }
+
+#[test]
+fn classes_that_differ_in_the_case_of_letters_only_are_named() {
+    let sandbox = Sandbox::new();
+    let mut table = "text,active\n".to_owned();
+    for at in 0..60 {
+        let active = ["TRUE", "true", "true", "True", "false", "false"][at % 6];
+        let word = if active == "false" { "idle" } else { "lively" };
+        writeln!(table, "a {word} compound in bottle {at},{active}").unwrap();
+    }
+    sandbox.write("case.csv", &table);
+    let said = sandbox.succeed(&["init", "case.csv"]);
+    let ways = r#"letters only, "true" (20), "TRUE" (10), "True" (10); they are different classes"#;
+    assert!(said.contains("4 classes") && said.contains(ways), "{said}");
+    let trained = sandbox.run(&["train", "case.toml"]);
+    let log = String::from_utf8_lossy(&trained.stderr);
+    assert!(trained.status.success(), "{log}");
+    assert!(log.contains("the column \"active\" differ in the case of letters only: "), "{log}");
+}

@@ -111,6 +111,25 @@ fn a_solver_is_asked_for_by_its_name() {
         &["encoder.solver.", "parts = 61: expected 1 to 60,", "the number of training pairs"],
     );
     assert!(!sandbox.path("runs/siokr-4").exists());
+    // nor can they where a part of the pairs is held out
+    let parts = "encoder.solver={name=\"divide-and-conquer\", sketch={size=1}, parts=50}";
+    for corrections in [
+        "decoding.hubs={weights=[0.5], neighbours=[2]}",
+        "decoding.reranker={candidates=5, neighbours=7, folds=4, held_out_folds=2}",
+    ] {
+        let train = ["train", "isokr.toml", "--out", "few", "--set", corrections, "--set"];
+        let says = [
+            "a fit to ",
+            " of the 60 training pairs: encoder.solver.",
+            "parts = 50: expected 1 to ",
+        ];
+        sandbox.fail(&[&train[..], &[parts]].concat(), 2, &says);
+        assert!(!sandbox.path("few").exists(), "{corrections}");
+        // a sketch as large as all pairs is lowered there
+        let sketched = "encoder.solver={name=\"sketched\", sketch={size=60}}";
+        sandbox.succeed(&[&train[..], &[sketched]].concat());
+        fs::remove_dir_all(sandbox.path("few")).unwrap();
+    }
 }
 
 #[test]
@@ -331,12 +350,24 @@ fn parts_of_molecules_are_features() {
     }
     for (set, says) in [
         ("output.features.column=id", &["outputs.tsv:2", "SMILES"][..]),
-        ("output.features.min_outputs=61", &["column"]),
+        (
+            "output.features.min_outputs=61",
+            &[
+                "output.features.min_outputs = 61: expected at most ",
+                "with the most common feature",
+            ],
+        ),
         ("output.features.count={name=\"morgan\", width=0}", &["output.features.count.width"]),
         ("output.features.count={name=\"rings\", width=0}", &["output.features.count.width"]),
         // none of these molecules has a ring, or a configuration
-        ("output.features.count={name=\"rings\"}", &["column"]),
-        ("output.features.count={name=\"configurations\"}", &["column"]),
+        (
+            "output.features.count={name=\"rings\"}",
+            &["output.features.min_outputs = 2: expected other features: none of these occurs"],
+        ),
+        (
+            "output.features.count={name=\"configurations\"}",
+            &["output.features.min_outputs = 2", "none of these occurs"],
+        ),
         ("output.features.exact=true", &["output.features.log", "exact"]),
     ] {
         sandbox.fail(&["train", "parts.toml", "--set", set], 2, says);

@@ -135,6 +135,27 @@ fn candidates_are_those_of_the_precursors_mass_or_of_the_formula() {
     assert!(warned.contains("q2.mgf:1: spectrum \"c\": a spectrum without peaks"), "{warned}");
     sandbox.write("wrong.mgf", wrong);
     sandbox.fail(&["predict", "runs/bins", "wrong.mgf"], 2, &["no row of the file can be used"]);
+    // so is one without a formula where candidates are those of the formula, and a line that is no spectrum
+    let named = ion("a", "M1", 63.04406);
+    let unknown = ion("c", "M1", 63.04406).replace("C2H6O2", "glycol");
+    sandbox.write("q3.mgf", &(unknown + &named + &named.replace("FORMULA=C2H6O2\n", "")));
+    sandbox.write("q3.txt", &format!("hello\n{}\n", glycol("63.04406 formula=C2H6O2")));
+    let formula = "the spectrum's formula = ";
+    for (file, says) in [
+        ("q3.mgf", &["q3.mgf:1: ", formula, "\"glycol\"", "q3.mgf: 2 of 3 rows are skipped"][..]),
+        ("q3.txt", &["q3.txt:1: ", "\"hello\"", "q3.txt: 1 of 2 rows are skipped"]),
+    ] {
+        let predict = ["predict", "runs/bins", file, "--candidates", "formula"];
+        let output = sandbox.command(&predict).output().unwrap();
+        let warned = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{warned}");
+        assert_eq!(String::from_utf8_lossy(&output.stdout).lines().count(), 1, "{warned}");
+        for part in says {
+            assert!(warned.contains(part), "no {part:?} in: {warned}");
+        }
+        let stopped = [&predict[..], &["--on-bad-row", "stop"]].concat();
+        sandbox.fail(&stopped, 2, &says[..2]);
+    }
     let evaluate = ["evaluate", "runs/bins", "--queries", "q.mgf", "--json", "--candidates"];
     sandbox.fail(
         &[&evaluate[..], &["mass:5"]].concat(),

@@ -93,6 +93,33 @@ fn several_kernels_are_one_run() {
 }
 
 #[test]
+fn a_kernel_whose_features_are_all_rare_is_left_out() {
+    let sandbox = sandbox();
+    let alone = sandbox.train("alone.toml", &[]);
+    let rare = LETTERS.replace("log = true", "log = true, min_outputs = 1000");
+    for encoder in [RIDGE, BAG] {
+        sandbox.write("rare.toml", &config(encoder, &format!("{WHOLE}{rare}")));
+        let trained = sandbox.run(&["train", "rare.toml", "--json", "--out", "rare"]);
+        let log = String::from_utf8(trained.stderr).unwrap();
+        assert!(trained.status.success(), "{log}");
+        let left_out =
+            "output.kernels[1] is left out: its features are the same for all training outputs";
+        assert!(log.contains(left_out), "{log}");
+        if encoder == RIDGE {
+            let report = json(&String::from_utf8(trained.stdout).unwrap());
+            FIGURES.iter().for_each(|key| assert_eq!(report[*key], alone[*key], "{key}"));
+        }
+        let again = json(&sandbox.succeed(&["evaluate", "rare", "--json"]));
+        assert!(number(&again, "mrr") > 0.0, "{again}");
+        fs::remove_dir_all(sandbox.path("rare")).unwrap();
+    }
+    // the only kernel is not
+    let rare = WHOLE.replace("max = 3", "max = 3, min_outputs = 1000");
+    sandbox.write("rare.toml", &config(RIDGE, &rare));
+    sandbox.fail(&["train", "rare.toml"], 2, &["output.kernels[0].features.min_outputs = 1000"]);
+}
+
+#[test]
 fn encoders_learn_a_sum_of_kernels() {
     let sandbox = sandbox();
     let loss = "training.loss={name=\"softmax\"}";

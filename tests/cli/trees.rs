@@ -89,6 +89,19 @@ fn trees_train_and_are_predicted_searched_and_evaluated() {
         assert_eq!(a["id"], b["id"], "{found} {first}");
         assert!((number(a, "score") - number(b, "score")).abs() < 1e-6);
     }
+    // a spectrum without the formula that a kernel reads is named, and the others are answered
+    let spectra = sandbox.read(file);
+    let (first, rest) = spectra.split_once("FORMULA=").unwrap();
+    let (_, rest) = rest.split_once('\n').unwrap();
+    sandbox.write("data/spectra/unknown.mgf", &format!("{first}FORMULA=unknown\n{rest}"));
+    let unknown = ["predict", "runs/trees", "data/spectra/unknown.mgf", "--candidates", "all"];
+    let answered = sandbox.run(&unknown);
+    let warned = String::from_utf8_lossy(&answered.stderr);
+    assert!(answered.status.success(), "{warned}");
+    assert_eq!(String::from_utf8_lossy(&answered.stdout).lines().count(), 16, "{warned}");
+    let says = ["unknown.mgf:1: ", "the spectrum's formula = \"unknown\""];
+    assert!(says.iter().all(|part| warned.contains(part)), "{warned}");
+    sandbox.fail(&[&unknown[..], &["--on-bad-row", "stop"]].concat(), 2, &says);
     std::fs::remove_file(sandbox.path("data/spectra/trees/M3.json")).unwrap();
     let stop = [&predict[..], &["--on-bad-row", "stop"]].concat();
     sandbox.fail(&stop, 2, &["validation.mgf:1: spectrum \"M3-a\": ", "trees/M3.json"]);

@@ -183,14 +183,14 @@ fn several_ranks_fit_the_kernel_machine_of_one() {
     }
 }
 
-/// A kernel machine that says which training inputs and targets each process holds.
+/// A kernel machine that says which targets each process holds.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(transparent)]
 struct Watched(KernelMachineConfig);
 
 struct WatchedFit<'a>(Box<dyn Fit + 'a>);
 
-/// The inputs and the targets that processes have held, in the order in which they have fitted.
+/// The targets that processes hold as a plan counts them, and those of the fit, in the order in which they have fitted.
 static HELD: Mutex<Vec<[Held; 2]>> = Mutex::new(Vec::new());
 
 impl Learner for Watched {
@@ -230,15 +230,15 @@ impl Fit for WatchedFit<'_> {
         observer: &mut dyn Observer,
     ) -> Result<Fitted, Error> {
         let TargetValues::Points(points) = &targets.values else { panic!("points") };
-        let inputs = self.0.held_inputs().cloned();
-        let inputs = inputs.unwrap_or_else(|| Held::all(points.len()));
-        HELD.lock().unwrap().push([inputs, points.held().clone()]);
+        let planned = self.0.held_targets().cloned();
+        let planned = planned.unwrap_or_else(|| Held::all(points.len()));
+        HELD.lock().unwrap().push([planned, points.held().clone()]);
         self.0.fit(targets, evaluator, run, observer)
     }
 }
 
 #[test]
-fn several_ranks_hold_their_share_of_inputs_and_targets() {
+fn several_ranks_hold_their_share_of_targets() {
     register::<Watched>("watched").unwrap();
     let folder = Folder::new();
     let molecules = std::fs::read_to_string("datasets/quickstart/molecules.tsv").unwrap();

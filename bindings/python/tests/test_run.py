@@ -400,6 +400,10 @@ def test_comparisons(model, other):
         dsokr.compare({"long": a})
     with pytest.raises(dsokr.ConfigError, match="queries"):
         dsokr.compare({"long": a, "short": other.evaluate("validation")})
+    sample = pickle.loads(pickle.dumps(other.evaluate("test", candidates="sample:5")))
+    with pytest.raises(dsokr.ConfigError, match='short, ranked among the candidates "sample:5".* of long, "all"'):
+        dsokr.compare({"long": a, "short": sample})
+    dsokr.compare({"long": model.evaluate("test", candidates="sample:5"), "short": sample}, resamples=100)
     with pytest.raises(dsokr.ConfigError, match="expected a dsokr.Evaluation"):
         dsokr.compare({"long": a, "short": b.metrics})
 

@@ -1,5 +1,8 @@
 //! Cells of tables as programs of the field write them: SMILES with a name behind, numbers with units, lists.
 
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+
 /// Returns the SMILES of a cell: what stands before the first white space. Behind it are the name of the molecule, as
 /// in .smi files, or the extensions of CXSMILES (`|$;;R1$|`), which say nothing that a SMILES says.
 ///
@@ -50,6 +53,32 @@ pub fn is_no_class(cell: &str) -> bool {
     let cell = cell.trim();
     let names = ["none", "unknown"].iter().any(|name| cell.eq_ignore_ascii_case(name));
     is_missing(cell) && !names
+}
+
+/// Returns the names among cells that differ in the case of letters only, a text for each such name: all ways in which it is
+/// written, with their numbers of cells, the most frequent first.
+///
+/// ```
+/// use dsokr_data::cells::spellings;
+///
+/// let found = spellings(["true", "TRUE ", "false", "true"]);
+/// assert_eq!(found, [r#""true" (2), "TRUE" (1)"#]);
+/// ```
+pub fn spellings<'c>(cells: impl IntoIterator<Item = &'c str>) -> Vec<String> {
+    let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
+    for cell in cells {
+        *counts.entry(cell.trim()).or_default() += 1;
+    }
+    let mut ways: BTreeMap<String, Vec<(&str, usize)>> = BTreeMap::new();
+    for (name, count) in counts {
+        ways.entry(name.to_lowercase()).or_default().push((name, count));
+    }
+    let written = |mut ways: Vec<(&str, usize)>| {
+        ways.sort_by_key(|&(_, count)| Reverse(count));
+        let ways = ways.into_iter().map(|(name, count)| format!("{name:?} ({count})"));
+        ways.collect::<Vec<_>>().join(", ")
+    };
+    ways.into_values().filter(|ways| ways.len() > 1).map(written).collect()
 }
 
 /// Returns the parts of a cell that is a list as JSON or Python writes it, of texts or numbers; none of other cells.

@@ -266,7 +266,8 @@ impl Source<'_> {
         let config = OutputSource { id, candidate: None, ..self.outputs.clone() };
         let numbered = self.data.facts().numbered;
         let has_ids = !numbered
-            || table::Table::header(path, table::TableOptions::default())?[0]
+            || table::Table::header(path, table::TableOptions::default())?
+                .names
                 .iter()
                 .any(|name| name == id);
         let table = if has_ids {

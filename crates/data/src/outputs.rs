@@ -79,7 +79,7 @@ impl Outputs {
             let message = format!("no row has {column} = {value:?}, so there is no candidate");
             return Err(Error::file(path, message));
         }
-        let keeps_molecules = config.kernels().len() > 1;
+        let is_summed = config.kernels().len() > 1;
         let mut from = OutputTable {
             table,
             id,
@@ -88,13 +88,22 @@ impl Outputs {
             truth: None,
             labels,
             molecules,
-            keeps_molecules,
+            keeps_molecules: is_summed,
+            is_summed,
         };
         let mut parts = Vec::new();
         let mut rows = Vec::new();
         for (at, features) in config.kernels().iter().enumerate() {
             from.fitted = fitted.and_then(|fitted| fitted.parts.get(at));
-            let (columns, read) = features.kind().read(&mut from)?;
+            let key = if config.summands.is_empty() {
+                "output.features.".to_owned()
+            } else {
+                format!("output.kernels[{at}].features.")
+            };
+            let (columns, read) = features
+                .kind()
+                .read(&mut from)
+                .map_err(|error| if features.are_counts() { error.of(key) } else { error })?;
             parts.push(columns);
             rows.push(read);
         }

@@ -66,6 +66,26 @@ impl TableOptions<'_> {
     }
 }
 
+/// The names of a table's columns.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TableHeader {
+    /// The names of all columns.
+    pub names: Vec<String>,
+    /// Keys of JSON lines that are no columns, since no cell holds their values: on more than a few lines, these are neither
+    /// strings, numbers nor lists of these.
+    pub nested: Vec<String>,
+    /// The names of columns whose values are lists of texts in JSON lines, but for a few lines; a cell has the texts of a list
+    /// with `;` between.
+    pub lists: Vec<String>,
+}
+
+impl TableHeader {
+    /// Creates the header of columns whose values are no lists.
+    fn of(names: Vec<String>) -> Self {
+        Self { names, ..Self::default() }
+    }
+}
+
 /// Some columns of a table file, as text, with the line of each row.
 ///
 /// ```
@@ -126,13 +146,12 @@ impl Table {
         Self::collect(path, named_format(path)?, distinct(names), options)
     }
 
-    /// Returns the names of a table's columns, and of those that no cell holds: keys of JSON lines whose values are, on more
-    /// than a few lines, neither strings, numbers nor lists of these. Lines of JSON and records of SD files are all read,
-    /// since one may lack what others have.
+    /// Returns the names of a table's columns. Lines of JSON and records of SD files are all read, since one may lack what others
+    /// have.
     ///
     /// # Errors
     /// A file that is not a table, cannot be read or is empty.
-    pub fn header(path: &Path, options: TableOptions) -> Result<[Vec<String>; 2], Error> {
+    pub fn header(path: &Path, options: TableOptions) -> Result<TableHeader, Error> {
         let format = named_format(path)?;
         let on_bad_row = OnBadRow::default();
         let header = options.header();

@@ -61,6 +61,11 @@ impl PeakSource {
         self >= Self::Subformulas
     }
 
+    /// Returns whether spectra must name the formula of their molecule.
+    pub fn needs_formula(self) -> bool {
+        matches!(self, Self::Subformulas | Self::SubformulaLosses)
+    }
+
     /// Returns masses in Da, by increasing mass except for differences, or formulas, or sequences of them, each with
     /// its intensity to the power `power`; none of a spectrum without tree.
     fn weights(self, spectrum: &Spectrum, power: f64, ppm: f64) -> Result<Vec<(At, f64)>, Error> {

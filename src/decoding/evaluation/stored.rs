@@ -7,7 +7,7 @@ use dsokr_decode::Rank;
 use serde::{Deserialize, Serialize};
 
 use crate::metrics::areas::ScoredLabels;
-use crate::metrics::evaluation::Evaluation;
+use crate::metrics::evaluation::{EvaluatedPool, Evaluation};
 use crate::metrics::metric::Metric;
 use crate::metrics::scores::{OutputFacts, Scores};
 
@@ -28,11 +28,14 @@ pub struct StoredEvaluation {
     /// The scores of labels or classes, of which areas under curves are computed.
     scored: Option<ScoredLabels>,
     queries: BTreeMap<String, Vec<f64>>,
+    #[serde(default)]
+    pool: Option<EvaluatedPool>,
 }
 
 impl From<&Evaluation> for StoredEvaluation {
     fn from(evaluation: &Evaluation) -> Self {
-        let Evaluation { scores, ranks, golds, outputs, facts, scored, queries, .. } = evaluation;
+        let Evaluation { scores, ranks, golds, outputs, facts, scored, queries, pool, .. } =
+            evaluation;
         let labels = match outputs {
             Some((Truth::Labels(truth), Truth::Labels(predicted))) => {
                 Some([truth.clone(), predicted.clone()])
@@ -62,6 +65,7 @@ impl From<&Evaluation> for StoredEvaluation {
             facts: facts.clone(),
             scored: scored.clone(),
             queries: queries.collect(),
+            pool: pool.clone(),
         }
     }
 }
@@ -79,6 +83,7 @@ impl From<StoredEvaluation> for Evaluation {
             facts,
             scored,
             queries,
+            pool,
         } = stored;
         let labels =
             labels.map(|[truth, predicted]| (Truth::Labels(truth), Truth::Labels(predicted)));
@@ -91,6 +96,6 @@ impl From<StoredEvaluation> for Evaluation {
         let queries =
             queries.filter_map(|(name, values)| Some((Metric::find(&name)?.name(), values)));
         let queries = queries.collect();
-        Self { golds, outputs, facts, scored, queries, ..Self::new(scores, ranks) }
+        Self { golds, outputs, facts, scored, queries, pool, ..Self::new(scores, ranks) }
     }
 }

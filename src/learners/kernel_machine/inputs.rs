@@ -81,7 +81,7 @@ impl MachineInputs {
         let texts = train.part().inputs.texts().unwrap_or_default();
         if settings.kernels.is_empty() {
             let mut texts = ReadTexts::once(texts);
-            let (prepared, rows) = fitted(&settings.inputs, train, &mut texts)?;
+            let (prepared, rows) = fitted("encoder.inputs", &settings.inputs, train, &mut texts)?;
             let kernel = prepared.kernel(&settings.kernel);
             let inputs = Self::One(prepared, kernel);
             return Ok(FittedInputs { inputs, parts: rows.into_iter().collect() });
@@ -91,7 +91,8 @@ impl MachineInputs {
         let mut rows_of_parts = Vec::new();
         let weighted = settings.kernels.iter().enumerate().filter(|(_, part)| part.weight > 0.0);
         for (at, part) in weighted {
-            let (prepared, rows) = fitted(&part.inputs, train, &mut texts)?;
+            let key = format!("encoder.kernels[{at}].inputs");
+            let (prepared, rows) = fitted(&key, &part.inputs, train, &mut texts)?;
             let rows = match rows {
                 Some(rows) => rows,
                 None => prepared.rows(train.part())?.into_owned(),

@@ -61,6 +61,7 @@ impl Learner for KernelMachineConfig {
         Abilities {
             reads: self.reads(),
             spectra: self.reads_spectra(),
+            formulas: self.needs_formulas(),
             weighs_pairs: true,
             levels: self.levels(),
             needs_cpu: true,
@@ -79,7 +80,10 @@ impl Learner for KernelMachineConfig {
     }
 
     fn for_pairs(&self, pairs: usize) -> Result<Option<(EncoderTable, Vec<Lowered>)>, Error> {
-        let Some((settings, lowered)) = Self::for_pairs(self, pairs) else { return Ok(None) };
+        let adapted = Self::for_pairs(self, pairs);
+        // what cannot be lowered is refused
+        adapted.as_ref().map_or(self, |(settings, _)| settings).check_pairs(pairs)?;
+        let Some((settings, lowered)) = adapted else { return Ok(None) };
         Ok(Some((EncoderTable::from_learner(settings)?, lowered)))
     }
 
@@ -161,7 +165,6 @@ impl<'a> PreparedMachine<'a> {
     fn new(settings: &'a KernelMachineConfig, problem: &'a Problem) -> Result<Self, Error> {
         let dataset = &problem.dataset;
         let config = &problem.config;
-        settings.check_pairs(dataset.train.ids.len())?;
         let held = settings.held(problem);
         // vectors and values of kernels are what the data hold
         let divided = held.clone().filter(|_| settings.divides_inputs(dataset));
@@ -285,10 +288,6 @@ impl<'a> PreparedMachine<'a> {
 }
 
 impl Fit for PreparedMachine<'_> {
-    fn held_inputs(&self) -> Option<&Held> {
-        if let MachineRows::Held(rows, _) = &self.rows { Some(rows.held()) } else { None }
-    }
-
     fn held_targets(&self) -> Option<&Held> {
         self.held.as_ref()
     }
@@ -371,6 +370,9 @@ impl Fit for PreparedMachine<'_> {
             let targets = targets.select(&rest)?;
             let inputs = TrainingInputs::rows(Arc::clone(kernel), &remaining);
             let systems = LastSystem::default();
+            // a sketch has at most as many rows as the fit
+            let adapted = KernelMachineConfig::for_pairs(settings, rest.len());
+            let settings = adapted.as_ref().map_or(*settings, |(settings, _)| settings);
             let (model, leave_one_out) =
                 settings.fit_once(inputs, &targets, seed, systems, output.clone(), &alone)?;
             fitted.push(self.without_fold(&model, [fold, &rest], leave_one_out)?);

@@ -74,8 +74,10 @@ impl Source<'_> {
 }
 
 /// The preparation of inputs that is fitted to the training inputs, with the rows that this process holds where the fit has
-/// computed them; `texts` are the inputs that it holds, of which some may have been read for other preparations.
+/// computed them; `texts` are the inputs that it holds, of which some may have been read for other preparations. Errors name
+/// settings below `key`.
 pub(super) fn fitted(
+    key: &str,
     inputs: &MachineInputsConfig,
     train: &SplitPart,
     texts: &mut ReadTexts,
@@ -83,7 +85,8 @@ pub(super) fn fitted(
     if let MachineInputsConfig::Features { features } = inputs {
         // inputs of a different kind are refused
         let all = train.split.inputs.texts()?;
-        let (prepared, rows) = TextFeatures::fit_shared(features, all, texts, &train.processes)?;
+        let fitted = TextFeatures::fit_shared(features, all, texts, &train.processes);
+        let (prepared, rows) = fitted.map_err(|error| error.of(format_args!("{key}.features.")))?;
         return Ok((Box::new(prepared), Some(rows)));
     }
     Ok((Source::Training(train.split).prepared(inputs)?, None))

@@ -3,12 +3,13 @@
 use std::collections::HashSet;
 
 use dsokr_core::Argument;
-use dsokr_data::cells::NumberNotation;
+use dsokr_data::cells::{self, NumberNotation};
 use dsokr_data::table::Table;
 use rayon::prelude::*;
 
 use super::guess::{
-    are_measures, are_reordered, are_times, are_unread_lists, first_thousand, guessed, most, stated,
+    are_measures, are_times, are_unread_lists, first_thousand, guessed, guessed_of_lists, most,
+    reordered, stated,
 };
 use super::kind::{ColumnKind, KindName, Reading};
 use crate::error::Error;
@@ -63,8 +64,11 @@ pub struct Column {
     pub deviation: f64,
     /// Whether cells that are read as texts are measures, each written as more than one number: `12.67 ± 0.47`.
     pub are_measures: bool,
-    /// Whether cells that are read as texts or classes are all the same parts, in different orders.
-    pub are_reordered: bool,
+    /// The parts of the first cell, in its order, where cells that are read as texts or classes are all the same parts in
+    /// different orders.
+    pub reordered: Option<Vec<String>>,
+    /// Classes whose names differ in the case of letters only: all ways in which each is written, with their numbers of cells.
+    pub spellings: Vec<String>,
     /// Whether cells that are read as texts, classes or ids are lists in a notation that is not read, such as `{a, b}`.
     pub are_unread_lists: bool,
     /// Of numbers with decimal commas, the first cell whose point is taken for one of thousands, where each could be a decimal
@@ -79,7 +83,8 @@ pub struct Column {
 }
 
 impl Column {
-    /// Looks at the cells of the column at a place, from 0, whose kind may be stated.
+    /// Looks at the cells of the column at a place, from 0, whose kind may be stated. Of a column of lists of texts, each cell has
+    /// the texts of one with `;` between.
     ///
     /// # Errors
     /// A column that the table was not read with; a stated kind that no cell is of.
@@ -88,15 +93,18 @@ impl Column {
         place: usize,
         name: &str,
         kind: Option<KindName>,
+        are_lists: bool,
     ) -> Result<Self, Error> {
         let cells = table.column(name)?;
         let rows = cells.iter().map(|cell| cell.trim()).enumerate();
         let (filled, empty): (Vec<_>, Vec<_>) = rows.partition(|(_, cell)| !cell.is_empty());
         let texts: Vec<&str> = filled.iter().map(|&(_, cell)| cell).collect();
         let kind = match kind {
+            Some(KindName::Labels) if are_lists => ColumnKind::Labels(';'),
             Some(kind) => stated(kind, &texts),
             None => {
                 let kind = guessed(place, name, &texts);
+                let kind = if are_lists { guessed_of_lists(kind, name, &texts) } else { kind };
                 // bounds alone are no numbers
                 let is_none = texts.iter().all(|cell| kind.read(cell) == Reading::Invalid);
                 if is_none { ColumnKind::Texts } else { kind }
@@ -156,7 +164,12 @@ impl Column {
             are_single_words: most(&texts, |cell| !cell.contains(char::is_whitespace)),
             empty: empty.len(),
             are_measures: are_texts && are_measures(&texts),
-            are_reordered: (are_texts || are_classes) && are_reordered(&texts),
+            reordered: if are_texts || are_classes { reordered(&texts) } else { None },
+            spellings: if are_classes {
+                cells::spellings(texts.iter().copied())
+            } else {
+                Vec::new()
+            },
             are_unread_lists: (are_texts || are_classes || kind == ColumnKind::Ids)
                 && !are_measures(&texts)
                 && are_unread_lists(&texts),

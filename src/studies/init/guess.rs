@@ -220,6 +220,30 @@ pub(super) fn guessed(place: usize, name: &str, cells: &[&str]) -> ColumnKind {
     ColumnKind::Texts
 }
 
+/// The kind of cells that have the texts of lists with `;` between, and without the lists are of this `kind`: sets of labels, also
+/// where no list has several, unless they are something that says more, or texts that do not recur.
+pub(super) fn guessed_of_lists(kind: ColumnKind, name: &str, cells: &[&str]) -> ColumnKind {
+    let recur = || {
+        let labels = || cells.iter().flat_map(|cell| cell.split(';')).map(str::trim);
+        labels().count() >= 2 * labels().collect::<HashSet<_>>().len()
+    };
+    let are_labels = match &kind {
+        ColumnKind::Labels(_) => true,
+        ColumnKind::Classes(_) => !are_reordered(cells),
+        ColumnKind::Ids | ColumnKind::Numbers(_) | ColumnKind::Texts => {
+            recur() && !is_prose(cells) && !is_name_of_texts(name) && !are_reordered(cells)
+        }
+        ColumnKind::Nothing
+        | ColumnKind::Smiles
+        | ColumnKind::Inchi
+        | ColumnKind::Rankings(_)
+        | ColumnKind::Orders(_)
+        | ColumnKind::Vectors(_)
+        | ColumnKind::Dates => false,
+    };
+    if are_labels { ColumnKind::Labels(';') } else { kind }
+}
+
 /// The kind of the cells that a caller states, with what only the cells tell.
 pub(super) fn stated(kind: KindName, cells: &[&str]) -> ColumnKind {
     match kind {
@@ -608,9 +632,7 @@ fn separator_of(name: &str, cells: &[&str]) -> Option<char> {
     if are_reordered(cells) || are_unread_lists(cells) {
         return None;
     }
-    let is_word = |word: &str| WORDS.contains(&word.to_lowercase().as_str());
-    let prose = cells.iter().filter(|cell| cell.split_whitespace().any(is_word)).count();
-    let is_prose = 10 * prose > cells.len();
+    let is_prose = is_prose(cells);
     if most(cells, |cell| cells::list(cell).is_some()) {
         let parts: Vec<String> =
             cells.iter().filter_map(|cell| cells::list(cell)).flatten().collect();
@@ -716,23 +738,39 @@ fn is_bracketed(cell: &str) -> bool {
     false
 }
 
-/// Whether all cells are the same parts, some of them in a different order: they are rankings rather than sets of labels,
-/// which would all be the same.
-pub(super) fn are_reordered(cells: &[&str]) -> bool {
-    let Some((first, rest)) = cells.split_first() else { return false };
-    let parts = |cell: &str, separator: char| {
+/// Whether more than a few cells have words of sentences.
+fn is_prose(cells: &[&str]) -> bool {
+    let is_word = |word: &str| WORDS.contains(&word.to_lowercase().as_str());
+    let prose = cells.iter().filter(|cell| cell.split_whitespace().any(is_word)).count();
+    10 * prose > cells.len()
+}
+
+/// Whether all cells are the same parts, some of them in a different order.
+fn are_reordered(cells: &[&str]) -> bool {
+    reordered(cells).is_some()
+}
+
+/// The parts of the first cell, in its order, if all cells are the same parts, some of them in a different order: they are
+/// rankings rather than sets of labels, which would all be the same.
+pub(super) fn reordered(cells: &[&str]) -> Option<Vec<String>> {
+    let (first, rest) = cells.split_first()?;
+    let parts = |cell: &str, separator: char| -> Vec<String> {
         let divided = || cell.split(separator).map(|part| part.trim().to_owned()).collect();
-        let mut parts: Vec<String> = cells::list(cell).unwrap_or_else(divided);
+        cells::list(cell).unwrap_or_else(divided)
+    };
+    let sorted = |mut parts: Vec<String>| {
         parts.sort_unstable();
         parts
     };
-    let differ = rest.iter().any(|cell| cell != first);
-    differ
-        && SEPARATORS.into_iter().any(|separator| {
-            let parts_of_first = parts(first, separator);
-            parts_of_first.len() > 1
-                && rest.iter().all(|cell| parts(cell, separator) == parts_of_first)
-        })
+    if rest.iter().all(|cell| cell == first) {
+        return None;
+    }
+    SEPARATORS.into_iter().find_map(|separator| {
+        let parts_of_first = parts(first, separator);
+        let expected = sorted(parts_of_first.clone());
+        let are_same = || rest.iter().all(|cell| sorted(parts(cell, separator)) == expected);
+        (expected.len() > 1 && are_same()).then_some(parts_of_first)
+    })
 }
 
 /// The parts of a cell that commas and spaces divide.
@@ -954,6 +992,29 @@ mod tests {
         for cells in [["a b", "a b"], ["a b", "b c"], ["a", "b"]] {
             assert!(!are_reordered(&cells), "{cells:?}");
         }
+    }
+
+    #[test]
+    fn lists_are_label_sets_also_of_one_label_each() {
+        let kind =
+            |name: &str, cells: &[&str]| guessed_of_lists(guessed(1, name, cells), name, cells);
+        let labels = ColumnKind::Labels(';');
+        let mut single = ["acid", "base", "weak base"].repeat(200);
+        assert_eq!(guessed(1, "tags", &single), ColumnKind::Classes(3));
+        assert_eq!(kind("tags", &single), labels);
+        single.push("acid;base");
+        assert_eq!(kind("tags", &single), labels);
+        assert_eq!(kind("tags", &["red wine", "white wine", "rose wine"].repeat(2)), labels);
+        assert_eq!(kind("topics", &["3", "17", "3", "17", "4", "4"]), labels);
+        // texts and names that do not recur, and rankings
+        for (name, cells) in [
+            ("captions", ["a dog is in the park", "a cat of the house"]),
+            ("names", ["aspirin", "ibuprofen"]),
+            ("ranking", ["tea;milk", "milk;tea"]),
+        ] {
+            assert_eq!(kind(name, &cells), guessed(1, name, &cells), "{name}");
+        }
+        assert_eq!(kind("smiles", &["CC(=O)O", "C1CC1"].repeat(5)), ColumnKind::Smiles);
     }
 
     #[test]

@@ -53,7 +53,7 @@ pub(super) fn named_again(table: &Table, names: &[&str]) -> Result<Option<usize>
 fn is_like_rows(path: &Path) -> Result<bool, Error> {
     let options =
         TableOptions { headless: true, on_bad_row: OnBadRow::Skip, ..TableOptions::default() };
-    let [names, _] = Table::header(path, options)?;
+    let names = Table::header(path, options)?.names;
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
     let table = Table::read_with(path, &names, options)?;
     let mut has_cell_of_row = false;

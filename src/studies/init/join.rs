@@ -35,7 +35,7 @@ struct Whole {
 
 impl Whole {
     fn read(path: &Path) -> Result<Self, Error> {
-        let [names, _] = Table::header(path, TableOptions::default())?;
+        let names = Table::header(path, TableOptions::default())?.names;
         // pandas writes the numbers of the rows without a name
         let names: Vec<String> = names.into_iter().filter(|name| !name.is_empty()).collect();
         let each: Vec<&str> = names.iter().map(String::as_str).collect();

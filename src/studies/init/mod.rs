@@ -17,7 +17,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use dsokr_core::Argument;
-use dsokr_data::table::{OnBadRow, Table, TableOptions, TextFormat};
+use dsokr_data::table::{OnBadRow, Table, TableHeader, TableOptions, TextFormat};
 use tracing::subscriber::{NoSubscriber, with_default};
 
 use crate::config::{Config, EncoderTable};
@@ -109,17 +109,17 @@ impl Survey {
     /// # Errors
     /// A file that is not a table; columns that are missing; no column of texts or of outputs; fewer than ten rows, or pairs.
     pub fn read(path: &Path, choices: &Choices) -> Result<Self, Error> {
-        let [names, nested] = Table::header(path, TableOptions::default())?;
+        let named = Table::header(path, TableOptions::default())?;
         let has_fields =
             matches!(TextFormat::from_path(path), TextFormat::Tabs | TextFormat::Commas);
         let headless = has_fields
             && match choices.header {
                 Some(header) => !header,
-                None => header::is_missing(path, &names)?,
+                None => header::is_missing(path, &named.names)?,
             };
         let options = TableOptions { headless, optional_keys: true, ..TableOptions::default() };
-        let [names, nested] =
-            if headless { Table::header(path, options)? } else { [names, nested] };
+        let TableHeader { names, nested, lists } =
+            if headless { Table::header(path, options)? } else { named };
         let count = |name: &String| names.iter().filter(|other| *other == name).count();
         let nameless = Nameless::among(&names);
         let (once, mut repeated): (Vec<&String>, Vec<&String>) =
@@ -138,7 +138,8 @@ impl Survey {
         }
         let column = |(place, name): (usize, &&str)| {
             let stated = choices.kinds.iter().find(|stated| stated.column == *name);
-            Column::read(&table, place, name, stated.map(|stated| stated.kind))
+            let kind = stated.map(|stated| stated.kind);
+            Column::read(&table, place, name, kind, lists.iter().any(|list| list == name))
         };
         let columns: Vec<Column> =
             names.iter().enumerate().map(column).collect::<Result<_, Error>>()?;

@@ -170,7 +170,7 @@ fn input_of<'c>(columns: &'c [Column], output: Option<&str>) -> Option<&'c Colum
     let free = || columns.iter().filter(|column| output != Some(column.name.as_str()));
     let longest = |is_one: &dyn Fn(&Column) -> bool| {
         let texts = free().filter(|column| is_one(column) && varies(column));
-        texts.filter(|column| !column.are_measures && !column.are_reordered).max_by(|a, b| {
+        texts.filter(|column| !column.are_measures && column.reordered.is_none()).max_by(|a, b| {
             is_a_usual_name(a).cmp(&is_a_usual_name(b)).then(a.length.total_cmp(&b.length))
         })
     };

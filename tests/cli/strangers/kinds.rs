@@ -62,13 +62,24 @@ fn orders_of_items_are_rankings() {
     let config = sandbox.read("orders.toml");
     assert!(config.contains("items = [\"coffee\", \"tea\", \"water\"]"), "{config}");
     // ranks with commas between are not read as rankings, nor are they labels
-    let rows: String = (0..60)
-        .map(|at| format!("a guest is {at},\"{}\"\n", ["1,2,3", "2,1,3", "3,1,2"][at % 3]))
-        .collect();
-    sandbox.write("commas.csv", &format!("guest,ranking\n{rows}"));
-    let shown = sandbox.succeed(&["init", "commas.csv"]);
-    let said = "ranking: cells are the same parts in different orders, \"1,2,3\" and others";
+    let init = |file: &str, cells: [&str; 3]| {
+        let row = |at: usize| format!("a guest is {at},\"{}\"\n", cells[at % 3]);
+        let rows: String = (0..60).map(row).collect();
+        sandbox.write(file, &format!("guest,ranking\n{rows}"));
+        sandbox.succeed(&["init", file])
+    };
+    let shown = init("commas.csv", ["1,2,3", "2,1,3", "3,1,2"]);
+    let said = "ranking: cells are the same parts in different orders, \"1,2,3\" and others; rankings are written as the rank of \
+                each item, with spaces between (1 2 3), or as orders of items, the best first, with > between (1>2>3)";
     assert!(shown.contains(said) && shown.contains("3 classes"), "{shown}");
+    let shown = init("bars.csv", ["tea|milk|water", "milk|tea|water", "milk|water|tea"]);
+    let said =
+        "rankings are written as orders of items, the best first, with > between (tea>milk>water)";
+    assert!(shown.contains(said) && shown.contains("3 classes"), "{shown}");
+    // what the remedy says is read
+    assert!(init("spaces.csv", ["1 2 3", "2 1 3", "3 1 2"]).contains("rankings of 3 items"));
+    let shown = init("signs.csv", ["1>2>3", "2>1>3", "3>1>2"]);
+    assert!(shown.contains("rankings of 3 items, as orders"), "{shown}");
     let stated = ["init", "commas.csv", "--force", "--as", "ranking=rankings"];
     sandbox.fail(&stated, 2, &["none is a ranking", "2 1 3", "tea>milk>water"]);
 }

@@ -253,6 +253,27 @@ fn lists_of_json_are_label_sets_where_most_have_one_label() {
     stranger.trains(&Sandbox::new());
 }
 
+/// A column of lists holds label sets, whatever the number of labels in each.
+#[test]
+fn lists_of_json_are_label_sets_where_all_have_one_label() {
+    let mut table = String::new();
+    for pair in pairs(240) {
+        let tag = if pair.smiles.contains('1') { "has a ring" } else { "is a chain" };
+        let row = serde_json::json!({ "key": pair.id, "text": pair.text, "tags": [tag] });
+        writeln!(table, "{row}").unwrap();
+    }
+    let stranger = Stranger {
+        file: "single.jsonl",
+        content: table.into_bytes(),
+        arguments: &[],
+        columns: ["text", "tags"],
+        holds: "labels, with ';' between",
+        skipped: 0,
+        floor: ("f1", Bound::AtLeast(0.6)),
+    };
+    stranger.trains(&Sandbox::new());
+}
+
 #[test]
 fn other_encodings_are_refused_with_the_remedy() {
     let sandbox = Sandbox::new();
@@ -304,6 +325,35 @@ fn neutral_molecules_with_a_few_nitro_groups_train_without_what_they_all_lack() 
     let errors = String::from_utf8_lossy(&trained.stderr);
     assert!(trained.status.success(), "{errors}");
     assert!(errors.contains("is left out: its features are the same"), "{errors}");
+}
+
+/// None of these molecules has a stereo centre, which is what one of the recommended kernels compares.
+#[test]
+fn many_texts_of_a_few_plain_molecules_train() {
+    let plain = [
+        ("CCO", "ethanol"),
+        ("CC(=O)O", "acetic acid"),
+        ("c1ccccc1", "benzene"),
+        ("CCN", "ethylamine"),
+        ("CC(C)=O", "acetone"),
+        ("CCCC", "butane"),
+        ("C1CCCCC1", "cyclohexane"),
+        ("c1ccncc1", "pyridine"),
+        ("CC#N", "acetonitrile"),
+        ("COC", "dimethyl ether"),
+        ("CCS", "ethanethiol"),
+        ("Cc1ccccc1", "toluene"),
+    ];
+    let mut table = "description,smiles\n".to_owned();
+    for (at, (smiles, name)) in plain.iter().cycle().take(360).enumerate() {
+        writeln!(table, "a bottle of {name} with the number {at},{smiles}").unwrap();
+    }
+    let sandbox = Sandbox::new();
+    // each of the 30 rows of a molecule is as good as the others
+    let stranger = Stranger::of_molecules("plain.csv", table, 0.1);
+    stranger.trains(&sandbox);
+    let written = sandbox.read("plain.toml");
+    assert!(!written.contains("configurations") && written.contains("rings"), "{written}");
 }
 
 #[test]

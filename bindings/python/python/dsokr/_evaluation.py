@@ -169,7 +169,7 @@ class Comparison:
 def compare(evaluations: Mapping[str, Evaluation], *, resamples: int = 10_000) -> Comparison:
     """Compares models with the first one by a paired bootstrap, as ``dsokr compare`` does.
 
-    ``evaluations`` are at least two by name, on the same queries.
+    ``evaluations`` are at least two by name, on the same queries among the same candidates.
     """
     for name, evaluation in evaluations.items():
         if not isinstance(evaluation, Evaluation):

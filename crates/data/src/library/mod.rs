@@ -162,7 +162,7 @@ impl Library {
     /// # Errors
     /// A table that cannot be read or has no column `smiles`.
     pub fn with_candidates(mut self, path: &Path) -> Result<Self, Error> {
-        let [names, _] = Table::header(path, TableOptions::default())?;
+        let names = Table::header(path, TableOptions::default())?.names;
         let numbered = !names.iter().any(|name| name == "id");
         let columns: &[&str] = if numbered { &["smiles"] } else { &["id", "smiles"] };
         let numbers = numbered.then_some("id");

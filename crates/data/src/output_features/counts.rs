@@ -31,7 +31,7 @@ pub struct NgramFeatures {
     /// Whether `ln(1 + count)` takes the place of a count.
     #[serde(default)]
     pub log: bool,
-    /// N-grams of fewer outputs are left out.
+    /// N-grams of fewer outputs are left out, and a kernel of several where none remains.
     #[serde(default = "super::one")]
     pub min_outputs: usize,
 }
@@ -58,7 +58,7 @@ impl OutputKind for NgramFeatures {
 
 impl Counted for NgramFeatures {
     fn rule(&self) -> CountRule {
-        CountRule { log: self.log, exact: false, min_outputs: self.min_outputs }
+        CountRule { log: self.log, exact: false, min_outputs: self.min_outputs, is_summed: false }
     }
 
     fn count(&self, from: &mut OutputTable) -> Result<(FittedColumns, SparseRows), Error> {
@@ -90,7 +90,7 @@ pub struct SubstructureFeatures {
     /// exactly as many.
     #[serde(default)]
     pub exact: bool,
-    /// Parts that are in fewer outputs are left out.
+    /// Parts that are in fewer outputs are left out, and a kernel of several where none remains.
     #[serde(default = "super::one")]
     pub min_outputs: usize,
 }
@@ -123,7 +123,12 @@ impl OutputKind for SubstructureFeatures {
 
 impl Counted for SubstructureFeatures {
     fn rule(&self) -> CountRule {
-        CountRule { log: self.log, exact: self.exact, min_outputs: self.min_outputs }
+        CountRule {
+            log: self.log,
+            exact: self.exact,
+            min_outputs: self.min_outputs,
+            is_summed: false,
+        }
     }
 
     /// Reads the molecules of a column once for several kernels; of one kernel it holds a few at a time, unless what is

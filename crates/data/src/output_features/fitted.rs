@@ -9,7 +9,7 @@ use dsokr_core::store::{Contents, Stored, Tensor};
 use serde::{Deserialize, Serialize};
 
 use super::CountRule;
-use crate::error::Error;
+use crate::error::{Error, check};
 
 /// The kind of the file of fitted features.
 const KIND: &str = "features";
@@ -92,11 +92,15 @@ impl FittedColumns {
     }
 
     /// Counts as they are, or their levels, or their logarithms, without rare columns; `fitted` are the
-    /// columns of an earlier training. Of several processes each has a part of the rows, which all of them count.
+    /// columns of an earlier training. Of several processes each has a part of the rows, which all of them count. One of
+    /// several kernels may have no column left: it then has one in which no row has an entry.
+    ///
+    /// # Errors
+    /// [`dsokr_core::Error::Value`] where no column is left, with the key in the table of the features.
     pub fn counts(
         mut self,
         mut rows: SparseRows,
-        CountRule { log, exact, min_outputs }: CountRule,
+        CountRule { log, exact, min_outputs, is_summed }: CountRule,
         fitted: Option<&Self>,
         processes: &Processes,
     ) -> Result<(Self, SparseRows), Error> {
@@ -105,23 +109,42 @@ impl FittedColumns {
                 Some(fitted) => fitted.levels.clone(),
                 None => shared_levels(rows.levels(), processes)?,
             };
-            rows = rows.at_levels(&self.levels)?;
+            let is_left = !self.levels.is_empty();
+            check(is_left || is_summed, "exact", true, NONE_OCCURS)?;
+            rows = if is_left { rows.at_levels(&self.levels)? } else { without_entries(&rows)? };
         }
         if min_outputs > 1 {
+            let mut most = 0;
             self.kept = match fitted {
                 Some(fitted) => fitted.kept.clone(),
                 None => {
                     let mut counts = rows.column_counts();
                     processes.sum(&mut counts)?;
+                    most = counts.iter().copied().max().unwrap_or_default();
                     common_columns(&counts, min_outputs)
                 }
             };
-            rows = rows.with_columns(&self.kept)?;
+            let is_left = !self.kept.is_empty();
+            let allowed = match most {
+                0 => NONE_OCCURS.to_owned(),
+                most => format!("at most {most}, the outputs with the most common feature"),
+            };
+            check(is_left || is_summed, "min_outputs", min_outputs, &allowed)?;
+            rows = if is_left { rows.with_columns(&self.kept)? } else { without_entries(&rows)? };
         }
         let rows = if log { rows.log_counts()? } else { rows };
         self.width = rows.width();
         Ok((self, rows))
     }
+}
+
+/// The allowed value where nothing is counted.
+const NONE_OCCURS: &str = "other features: none of these occurs";
+
+/// Returns as many rows with one column, in which none has an entry.
+fn without_entries(rows: &SparseRows) -> Result<SparseRows, Error> {
+    let row: [(u32, f32); 0] = [];
+    Ok(SparseRows::from_rows(1, (0..rows.len()).map(|_| row))?)
 }
 
 /// Returns the levels that any process has.

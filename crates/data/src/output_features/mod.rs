@@ -124,7 +124,8 @@ pub(crate) trait Counted {
     /// Reads the rows.
     fn read_counted(&self, from: &mut OutputTable) -> Result<FittedRows, Error> {
         let (columns, rows) = self.count(from)?;
-        columns.counts(rows, self.rule(), from.fitted, &Processes::default()).map(sparse)
+        let rule = CountRule { is_summed: from.is_summed, ..self.rule() };
+        columns.counts(rows, rule, from.fitted, &Processes::default()).map(sparse)
     }
 }
 
@@ -137,6 +138,8 @@ pub(crate) struct CountRule {
     pub exact: bool,
     /// What fewer outputs have is left out.
     pub min_outputs: usize,
+    /// Whether the features are those of one of several kernels, which need not have any.
+    pub is_summed: bool,
 }
 
 /// Facts that the keys of every kind of features state.
@@ -171,6 +174,8 @@ pub(crate) struct OutputTable<'a> {
     pub molecules: HashMap<String, Vec<Molecule>>,
     /// Whether molecules that are read are kept, for features of further kernels.
     pub keeps_molecules: bool,
+    /// Whether the features are those of one of several kernels of outputs.
+    pub is_summed: bool,
 }
 
 /// The files with what a table of outputs does not hold: rows of features, and graphs.

@@ -233,6 +233,7 @@ impl<'t> ReadTexts<'t> {
             labels: Vec::new(),
             molecules: std::mem::take(&mut self.molecules),
             keeps_molecules: self.keeps_molecules,
+            is_summed: false,
         };
         let result = read(&mut from);
         self.molecules = from.molecules;

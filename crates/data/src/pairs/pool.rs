@@ -214,7 +214,7 @@ impl Pairs for PoolConfig {
         let label = if is_pool_file { None } else { wanted.outputs.label };
         let options = TableOptions { headless: !self.header, ..TableOptions::default() };
         let has_column = |label: &str| -> Result<bool, Error> {
-            Ok(Table::header(path, options)?[0].iter().any(|name| name == label))
+            Ok(Table::header(path, options)?.names.iter().any(|name| name == label))
         };
         let label = match label {
             Some(label) if !has_lines(path) && has_column(label)? => Some(label),

@@ -12,6 +12,7 @@ use rand::seq::SliceRandom;
 use super::Wanted;
 use super::inputs::InputReader;
 use super::splits::{RowOrder, SplitSize, SplitsConfig};
+use crate::cells;
 use crate::dataset::{Dataset, Split, SplitName};
 use crate::error::{Error, check};
 use crate::groups::{GroupColumns, GroupRule, in_parts};
@@ -140,6 +141,13 @@ impl PairedRows<'_> {
                  mark missing classes, which are skipped"
             );
             return Err(Error::file(self.table.path(), message));
+        }
+        for ways in cells::spellings(classes.iter().copied()) {
+            tracing::warn!(
+                "{}: classes of the column {column:?} differ in the case of letters only: {ways}; they are different \
+                 classes, so write them alike if they are one",
+                self.table.path().display()
+            );
         }
         let names: Vec<&str> = firsts.keys().copied().collect();
         let rows: Vec<usize> = firsts.values().copied().collect();

@@ -52,19 +52,40 @@ fn entries<'t>(
     })
 }
 
-/// Returns the keys of a line that is an object, each with whether a cell can hold its value; `None` for null, an empty text
-/// and an empty list, which do not say what other lines hold.
+/// The kind of the value of a key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum ValueKind {
+    /// Null, an empty text or an empty list, which do not say what other lines hold.
+    Empty,
+    /// A list of texts, which a cell can hold.
+    List,
+    /// Any other value that a cell can hold.
+    Cell,
+    /// A value that no cell can hold.
+    Nested,
+}
+
+impl ValueKind {
+    fn of(raw: &str) -> Self {
+        if ["null", "\"\"", "[]"].contains(&raw) {
+            return Self::Empty;
+        }
+        if !matches!(json_cell(raw), Ok(Some(_))) {
+            return Self::Nested;
+        }
+        let first = raw.strip_prefix('[').map(str::trim_start);
+        if first.is_some_and(|rest| rest.starts_with('"')) { Self::List } else { Self::Cell }
+    }
+}
+
+/// Returns the keys of a line that is an object, each with the kind of its value.
 pub(super) fn json_names(
     path: &Path,
     line: usize,
     text: &str,
-) -> Result<Vec<(String, Option<bool>)>, Error> {
+) -> Result<Vec<(String, ValueKind)>, Error> {
     let entries = entries(path, line, text)?.into_iter();
-    let is_cell = |raw: &str| {
-        let is_empty = ["null", "\"\"", "[]"].contains(&raw);
-        (!is_empty).then(|| matches!(json_cell(raw), Ok(Some(_))))
-    };
-    Ok(entries.map(|(key, value)| (key.into_owned(), is_cell(value.get()))).collect())
+    Ok(entries.map(|(key, value)| (key.into_owned(), ValueKind::of(value.get()))).collect())
 }
 
 /// Returns the values of keys of a line that is an object, in the order of `names`. With optional keys, one that the line

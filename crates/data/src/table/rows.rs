@@ -7,15 +7,17 @@ use std::path::{Path, PathBuf};
 use dsokr_core::message::{list, shorten};
 use dsokr_spectra::{FileContext, Record as SpectrumRecord, SpectrumFormat};
 
+use super::TableHeader;
 use super::bad_rows::{BadRows, OnBadRow};
 use super::fields::{Cell, positions, values};
 use super::formats::TextFormat;
-use super::json::{json_names, json_row};
+use super::json::{ValueKind, json_names, json_row};
 use super::lines::{Lines, Pieces, Record, separator, separator_divides_all};
 use super::structures::{self, StructureRecord};
 use crate::error::Error;
 
-/// A key of JSON lines is a column where cells hold its values on at least so many lines for each line on which they do not.
+/// A key of JSON lines is a column where cells hold its values on at least so many lines for each line on which they do not, and
+/// it holds lists where these are on at least so many for each line with another value.
 const LINES_OF_A_NESTED: usize = 10;
 
 impl TextFormat {
@@ -254,11 +256,11 @@ impl<R: Read> Rows<R> {
 
     /// Returns the names of all columns: of the header, or those keys of the objects that hold what a cell can hold, or
     /// the fields of the first spectrum; and the other keys of the objects.
-    pub(super) fn names(mut self) -> Result<[Vec<String>; 2], Error> {
+    pub(super) fn names(mut self) -> Result<TableHeader, Error> {
         if let TextFormat::Spectra(format) = self.format {
             loop {
                 match self.next_spectrum(format) {
-                    Ok(Some((_, record))) => return Ok([record.names(), Vec::new()]),
+                    Ok(Some((_, record))) => return Ok(TableHeader::of(record.names())),
                     Ok(None) => return Err(self.no_rows()),
                     Err(error) => self.skip(error)?,
                 }
@@ -270,14 +272,15 @@ impl<R: Read> Rows<R> {
         if self.format == TextFormat::JsonLines {
             return self.names_of_objects();
         }
-        Ok([self.header, Vec::new()])
+        Ok(TableHeader::of(self.header))
     }
 
     /// Returns the keys of all lines, in the order of their first occurrence: those whose value a cell can hold on nearly all
     /// lines that have one, and the others. Lines that are no objects are left out, unless there is no other.
-    fn names_of_objects(mut self) -> Result<[Vec<String>; 2], Error> {
+    fn names_of_objects(mut self) -> Result<TableHeader, Error> {
         self.bad = BadRows::new(OnBadRow::Skip, false);
-        let mut names: Vec<(String, [usize; 2])> = Vec::new();
+        // the numbers of lines on which the value of a key is a list, another cell, and neither
+        let mut names: Vec<(String, [usize; 3])> = Vec::new();
         let mut count = 0;
         loop {
             let keys = match self.lines.next(|_| true) {
@@ -293,10 +296,11 @@ impl<R: Read> Rows<R> {
                 }
             };
             count += 1;
-            for (key, is_cell) in keys {
-                let lines = [is_cell == Some(true), is_cell == Some(false)].map(usize::from);
+            for (key, kind) in keys {
+                let kinds = [ValueKind::List, ValueKind::Cell, ValueKind::Nested];
+                let lines = kinds.map(|other| usize::from(kind == other));
                 match names.iter_mut().find(|(seen, _)| *seen == key) {
-                    Some((_, seen)) => *seen = [seen[0] + lines[0], seen[1] + lines[1]],
+                    Some((_, seen)) => *seen = [0, 1, 2].map(|at| seen[at] + lines[at]),
                     None => names.push((key, lines)),
                 }
             }
@@ -304,14 +308,22 @@ impl<R: Read> Rows<R> {
         if count == 0 {
             return Err(self.no_rows());
         }
-        let (cells, others): (Vec<_>, Vec<_>) = names
-            .into_iter()
-            .partition(|(_, [cells, others])| LINES_OF_A_NESTED * others <= *cells);
-        Ok([cells, others].map(|keys| keys.into_iter().map(|(key, _)| key).collect()))
+        let mut header = TableHeader::default();
+        for (key, [lists, cells, others]) in names {
+            if LINES_OF_A_NESTED * others > lists + cells {
+                header.nested.push(key);
+                continue;
+            }
+            if lists > 0 && LINES_OF_A_NESTED * cells <= lists {
+                header.lists.push(key.clone());
+            }
+            header.names.push(key);
+        }
+        Ok(header)
     }
 
     /// Returns the names of the data of all records, in the order of their first occurrence.
-    fn names_of_structures(mut self) -> Result<[Vec<String>; 2], Error> {
+    fn names_of_structures(mut self) -> Result<TableHeader, Error> {
         let mut names: Vec<String> = Vec::new();
         while let Some((_, text)) = self.lines.next(structures::ends)? {
             for name in StructureRecord::new(text).names() {
@@ -320,7 +332,7 @@ impl<R: Read> Rows<R> {
                 }
             }
         }
-        if names.is_empty() { Err(Error::empty(&self.path)) } else { Ok([names, Vec::new()]) }
+        if names.is_empty() { Err(Error::empty(&self.path)) } else { Ok(TableHeader::of(names)) }
     }
 
     /// Returns the error about a file of which no row was read.

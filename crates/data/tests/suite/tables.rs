@@ -143,13 +143,24 @@ fn keys_of_all_lines_of_json_are_columns() -> Outcome {
     let lines = "{\"id\":1,\"a\":null,\"b\":{}}\n[1]\n{\"text\":\"x\",\"id\":2,\"a\":[1,{}],\"b\":null}\n\
         {\"id\":3,\"text\":{},\"c\":null}\n";
     let path = folder.file("a.jsonl", lines);
-    let [names, nested] = Table::header(&path, TableOptions::default())?;
-    assert_eq!(names, ["id", "c"]);
-    assert_eq!(nested, ["a", "b", "text"]);
+    let header = Table::header(&path, TableOptions::default())?;
+    assert_eq!(header.names, ["id", "c"]);
+    assert_eq!(header.nested, ["a", "b", "text"]);
+    assert!(header.lists.is_empty(), "{header:?}");
     // one in ten may be an object, and an empty list says nothing
     let many = "{\"text\":\"x\",\"tags\":[]}\n".repeat(10) + "{\"text\":{},\"tags\":[{}]}\n";
     let path = folder.file("many.jsonl", &many);
-    assert_eq!(Table::header(&path, TableOptions::default())?, [["text"], ["tags"]]);
+    let header = Table::header(&path, TableOptions::default())?;
+    assert_eq!([header.names, header.nested], [["text"], ["tags"]]);
+    // a text in the place of a list is one of a few, and numbers are no texts
+    let lists = "{\"a\":[ \"x\"],\"b\":[1],\"c\":[\"x\"]}\n".repeat(10)
+        + "{\"a\":\"x\",\"b\":[2,3],\"c\":\"x\"}\n{\"a\":null,\"b\":[],\"c\":\"y\"}\n";
+    let path = folder.file("lists.jsonl", &lists);
+    let header = Table::header(&path, TableOptions::default())?;
+    assert_eq!(
+        (header.names, header.lists),
+        (["a", "b", "c"].map(String::from).to_vec(), vec!["a".to_owned()])
+    );
     let bad = folder.file("b.jsonl", "[1]\n2\n");
     let message = folder.message(Table::header(&bad, TableOptions::default()).expect_err("none"));
     assert!(message.starts_with("b.jsonl:1: found [1]; each line"), "{message}");
@@ -206,7 +217,7 @@ fn separators_are_found_and_names_may_be_missing() -> Outcome {
     );
     let headless = TableOptions { headless: true, ..TableOptions::default() };
     let path = folder.file("b.csv", "1;a\n2;b\n");
-    assert_eq!(Table::header(&path, headless)?[0], ["column_1", "column_2"]);
+    assert_eq!(Table::header(&path, headless)?.names, ["column_1", "column_2"]);
     let table = Table::read_with(&path, &["column_2"], headless)?;
     assert_eq!((table.column("column_2")?, table.line(0)), (&["a".into(), "b".into()][..], 1));
     Ok(())
@@ -219,7 +230,9 @@ fn parquet_has_rows_as_json_lines_have() -> Outcome {
     let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden");
     let columns = ["id", "text", "number", "count", "tags", "flag"];
     for name in ["rows.parquet", "rows-lz4.parquet", "rows-zstd.parquet"] {
-        assert_eq!(Table::header(&golden.join(name), TableOptions::default())?[0], columns);
+        let header = Table::header(&golden.join(name), TableOptions::default())?;
+        assert_eq!(header.names, columns);
+        assert_eq!(header.lists, ["tags"]);
         let table = Table::read(&golden.join(name), &columns)?;
         for (column, expected) in columns.iter().zip([
             ["a", "b", ""],

@@ -12,7 +12,10 @@ mod valence;
 
 use std::sync::OnceLock;
 
-use chematic_core::{AtomIdx, BondOrder as Order, KekuleResult, Molecule as Parsed, kekulize};
+use chematic_core::{
+    AtomIdx, BondOrder as Order, KekuleResult, Molecule as Parsed, atom_must_be_matched,
+    kekulize_with,
+};
 use chematic_perception::{
     apply_aromaticity_rdkit_parity_shared, find_sssr_shared, rdkit_canonical_kekule,
     rdkit_model_may_disagree,
@@ -73,7 +76,7 @@ fn read<T>(
 fn perceive(parsed: &Parsed, places: &Positions) -> Result<Molecule, Error> {
     let no_kekule = |reason: &str| {
         let atom = parsed.atoms().position(|(_, atom)| atom.aromatic).unwrap_or(0);
-        scan::no_kekule(places.atom(atom), reason)
+        scan::no_kekule(places.atom(atom), &format!("{reason}{}", dative_remedy(parsed)))
     };
     let view = apply_aromaticity_rdkit_parity_shared(parsed);
     let view = view.as_ref().as_ref().map_err(|e| no_kekule(&e.to_string()))?;
@@ -97,18 +100,63 @@ fn check_sanitization(parsed: &Parsed, places: &Positions) -> Result<(), Error> 
         return Ok(());
     };
     let atom = problem.atoms.first().copied().unwrap_or(0);
-    Err(scan::no_kekule(places.atom(atom), "RDKit finds none"))
+    let reason = format!("RDKit finds none{}", dative_remedy(parsed));
+    Err(scan::no_kekule(places.atom(atom), &reason))
+}
+
+/// Returns how the bond is written by which an aromatic atom gives a metal a pair of electrons, where such an atom has a bond to
+/// a metal that is not written so; else nothing.
+fn dative_remedy(parsed: &Parsed) -> &'static str {
+    let may_give = |idx: AtomIdx| {
+        let atom = parsed.atom(idx);
+        let is_pnictogen = !atom.wildcard && matches!(atom.element.atomic_number(), 7 | 15);
+        atom.aromatic && is_pnictogen && atom.charge == 0
+    };
+    let is_metal = |idx: AtomIdx| {
+        let atom = parsed.atom(idx);
+        !atom.wildcard && valence::is_metal(atom.element.atomic_number())
+    };
+    let is_other = parsed.bonds().any(|(_, bond)| {
+        let [first, second] = [bond.atom1, bond.atom2];
+        let is_given = bond.order == Order::Dative && may_give(first);
+        let joins = may_give(first) && is_metal(second) || may_give(second) && is_metal(first);
+        joins && !is_given
+    });
+    if is_other {
+        "; a bond by which an aromatic atom gives a metal two electrons is written `->` from it to the metal, and has type 9 in MOL \
+         files"
+    } else {
+        ""
+    }
 }
 
 /// RDKit's canonical Kekulé structure where one of the two ports of its rules reaches it.
 fn kekule_structure(view: &Parsed, parsed: &Parsed) -> Result<KekuleResult, String> {
-    let valid = kekulize(view).map_err(|e| e.detail)?;
+    let valid =
+        kekulize_with(view, |atom| has_double_bond(view, atom)).map_err(|error| error.detail)?;
     if valid.is_empty() {
         return Ok(valid);
     }
     Ok(from_mol_block(view, parsed, &valid)
         .or_else(|| rdkit_canonical_kekule(view, &valid))
         .unwrap_or(valid))
+}
+
+/// Returns whether an aromatic atom has a double bond in each Kekulé structure. A pair of electrons that nitrogen or phosphorus
+/// gives to a metal is none of the ring's: the atom is as it is without the dative bond, as in complexes of pyridine.
+fn has_double_bond(view: &Parsed, idx: AtomIdx) -> bool {
+    if atom_must_be_matched(view, idx) {
+        return true;
+    }
+    let atom = view.atom(idx);
+    let is_pnictogen = !atom.wildcard && matches!(atom.element.atomic_number(), 7 | 15);
+    let mut outside =
+        view.neighbors(idx).filter(|&(_, bond)| view.bond(bond).order != Order::Aromatic);
+    let gives_pairs = outside.all(|(_, bond)| {
+        let bond = view.bond(bond);
+        bond.order == Order::Dative && bond.atom1 == idx
+    });
+    is_pnictogen && atom.charge == 0 && atom.hydrogen_count.unwrap_or(0) == 0 && gives_pairs
 }
 
 /// Returns the Kekulé structure that RDKit writes into a MOL block, if it is one of the same aromatic

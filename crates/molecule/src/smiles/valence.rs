@@ -58,6 +58,11 @@ fn most_of_neutral(electrons: i16) -> Option<u32> {
     }
 }
 
+/// Returns whether the element with this number is a metal that may have any number of bonds.
+pub(super) fn is_metal(number: u8) -> bool {
+    number > 0 && most_of_neutral(number.into()).is_none()
+}
+
 /// Returns the error for an atom with more bonds than its element can have.
 pub(super) fn too_many_bonds(position: usize, element: &str, valence: u32, most: u32) -> Error {
     let message = format!("{element} has valence {valence}, at most {most} is possible");

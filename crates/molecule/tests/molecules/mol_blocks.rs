@@ -55,6 +55,62 @@ fn atoms_that_give_electrons_keep_their_hydrogens() {
     is_read_as(&parse("CN->[Cu+2]").mol_block(""), "CN->[Cu+2]");
 }
 
+/// The V2000 and the V3000 block of atoms by their symbols, and of bonds, each two atoms and a type.
+fn both(symbols: &[&str], bonds: &[[usize; 3]]) -> [String; 2] {
+    let atoms: Vec<String> = symbols.iter().map(|symbol| format!("{symbol:3} 0  0")).collect();
+    let lines: Vec<String> =
+        bonds.iter().map(|[a, b, order]| format!("{a:3}{b:3}{order:3}  0")).collect();
+    let atoms: Vec<&str> = atoms.iter().map(String::as_str).collect();
+    let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
+    let mut sections = "M  V30 BEGIN ATOM\n".to_owned();
+    for (at, symbol) in (1..).zip(symbols) {
+        writeln!(sections, "M  V30 {at} {symbol} {at} 0 0 0").unwrap();
+    }
+    sections += "M  V30 END ATOM\nM  V30 BEGIN BOND\n";
+    for (at, [a, b, order]) in (1..).zip(bonds) {
+        writeln!(sections, "M  V30 {at} {order} {a} {b}").unwrap();
+    }
+    sections += "M  V30 END BOND\n";
+    [v2000(&atoms, &lines, ""), v3000(&sections)]
+}
+
+/// RDKit 2026.09 reads and refuses the same.
+#[test]
+fn aromatic_atoms_give_pairs_of_electrons_to_metals() {
+    let six =
+        |orders: [usize; 6]| [0, 1, 2, 3, 4, 5].map(|at| [1 + at, 1 + (at + 1) % 6, orders[at]]);
+    let five: [[usize; 3]; 5] = [0, 1, 2, 3, 4].map(|at| [1 + at, 1 + (at + 1) % 5, 4]);
+    let pyridine = ["N", "C", "C", "C", "C", "C", "Cu"];
+    for (orders, bond) in [([4; 6], 9), ([2, 1, 2, 1, 2, 1], 9), ([2, 1, 2, 1, 2, 1], 1)] {
+        for block in both(&pyridine, &[&six(orders)[..], &[[1, 7, bond]]].concat()) {
+            is_read_as(&block, "[n]1(->[Cu])ccccc1");
+        }
+    }
+    let imidazole = ["N", "C", "N", "C", "C", "Cu", "H"];
+    for block in both(&imidazole, &[&five[..], &[[1, 6, 9], [3, 7, 1]]].concat()) {
+        is_read_as(&block, "[n]1(->[Cu])c[nH]cc1");
+    }
+    for block in both(&imidazole[..6], &[&five[..], &[[1, 6, 1]]].concat()) {
+        is_read_as(&block, "[Cu]n1ccnc1");
+    }
+    let phosphinine = ["P", "C", "C", "C", "C", "C", "Pd"];
+    for block in both(&phosphinine, &[&six([4; 6])[..], &[[1, 7, 9]]].concat()) {
+        is_read_as(&block, "[p]1(->[Pd])ccccc1");
+    }
+    is_read_as(&parse("[Cu+2]<-[n]1ccccc1").mol_block(""), "n1(->[Cu+2])ccccc1");
+    // the atom that gives the pair is the first one of a bond of type 9
+    for bond in [[1, 7, 1], [7, 1, 1], [7, 1, 9]] {
+        for block in both(&pyridine, &[&six([4; 6])[..], &[bond]].concat()) {
+            let error = Molecule::parse_mol_block(&block).unwrap_err().to_string();
+            assert!(error.contains("type 9 in MOL files"), "{error}\n{block}");
+        }
+    }
+    for block in both(&imidazole[..6], &[&five[..], &[[1, 6, 9]]].concat()) {
+        let error = Molecule::parse_mol_block(&block).unwrap_err().to_string();
+        assert!(error.contains("no Kekulé structure"), "{error}\n{block}");
+    }
+}
+
 #[test]
 fn lines_that_go_on_keep_their_blanks() {
     let atom = |lines: &str| v3000(&format!("M  V30 BEGIN ATOM\n{lines}\nM  V30 END ATOM\n"));

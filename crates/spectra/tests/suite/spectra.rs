@@ -94,7 +94,7 @@ fn names_of_the_file_count_too_and_gzip_is_read() {
     let columns = ["identifier", "TITLE", "pepmass", "spectrum"];
     assert_eq!(row(&table, 1, &columns), ["two", "two", "47.04914", spectrum]);
     assert_eq!((table.line(0), table.line(1)), (4, 17));
-    let [names, _] = Table::header(&path, TableOptions::default()).unwrap();
+    let names = Table::header(&path, TableOptions::default()).unwrap().names;
     assert_eq!(names[..4], ["identifier", "precursor_mz", "charge", "adduct"]);
     assert_eq!(names.last().unwrap(), "spectrum");
 }
