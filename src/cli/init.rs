@@ -9,7 +9,8 @@ use crate::cli::output::{print, print_json};
 use crate::error::{Error, ensure};
 use crate::metrics::table::Table;
 use crate::studies::init::{
-    Choices, Column, ColumnKind, Division, Joined, SpectraSurvey, StatedKind, Survey, join,
+    Choices, Column, ColumnKind, Division, Joined, LONGEST_EXAMPLE, SpectraSurvey, StatedKind,
+    Survey, join,
 };
 
 /// Looks at a table and writes a configuration that trains on it.
@@ -36,6 +37,9 @@ pub struct Arguments {
     /// The first line is a row, not the names of the columns, which are then column_1, column_2 and so on; default: found out.
     #[arg(long)]
     no_header: bool,
+    /// The first line has the names of the columns, also where they look like a row, such as sentences; default: found out.
+    #[arg(long, conflicts_with = "no_header")]
+    header: bool,
     /// For a file of mass spectra, a table of further candidates: its column smiles, and id, or else the numbers of its
     /// lines.
     #[arg(long, value_name = "TABLE")]
@@ -80,7 +84,17 @@ pub fn run(arguments: &Arguments) -> Result<(), Error> {
         return spectra(arguments, file);
     }
     let Arguments {
-        tables, input, outputs, kinds, no_header, candidates, out, force, json, ..
+        tables,
+        input,
+        outputs,
+        kinds,
+        no_header,
+        header,
+        candidates,
+        out,
+        force,
+        json,
+        ..
     } = arguments;
     let given = candidates.as_ref().map_or(String::new(), |table| table.display().to_string());
     let allowed = "absent: it is for files of mass spectra";
@@ -95,7 +109,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Error> {
         input: input.clone(),
         outputs: outputs.clone(),
         kinds: kinds.clone(),
-        headless: *no_header,
+        header: (*header || *no_header).then_some(*header),
         split: arguments.split.clone(),
         validation: arguments.validation.clone(),
         test: arguments.test.clone(),
@@ -141,14 +155,20 @@ fn facts(survey: &Survey, config: &Path) -> Value {
 fn summary(table: &Path, survey: &Survey, config: &Path) -> String {
     let name = config.file_stem().unwrap_or_default().to_string_lossy();
     let table = table.display();
+    let input = &survey.input;
     let ask = if survey.reads_vectors() {
-        format!("predict runs/{name} {table}")
+        format!("  dsokr predict runs/{name} {table}\n")
+    } else if let Some(example) = &input.short_example {
+        format!("  dsokr search runs/{name} {example:?}\n")
+    } else if input.kind == ColumnKind::Smiles {
+        // the first part of a SMILES is none
+        String::new()
     } else {
-        format!("search runs/{name} {:?}", shortened(&survey.input.example, 80))
+        format!("  dsokr search runs/{name} {:?}\n", shortened(&input.example, LONGEST_EXAMPLE))
     };
     let config = config.display();
     format!(
-        "{table}: {} rows\n\n{}{}\nwrote {config}: {}\n\nnext:\n  dsokr train {config}\n  dsokr {ask}\n",
+        "{table}: {} rows\n\n{}{}\nwrote {config}: {}\n\nnext:\n  dsokr train {config}\n{ask}",
         survey.rows,
         columns(survey),
         remarks(survey),
@@ -185,11 +205,13 @@ fn config_of(table: &Path, whole: &Path) -> PathBuf {
 
 /// Writes the tables of a file of mass spectra and their configuration.
 fn spectra(arguments: &Arguments, file: &Path) -> Result<(), Error> {
-    let Arguments { input, outputs, kinds, no_header, candidates, out, force, json, .. } =
-        arguments;
-    let given = input.is_some() || !outputs.is_empty() || !kinds.is_empty() || *no_header;
+    let Arguments {
+        input, outputs, kinds, no_header, header, candidates, out, force, json, ..
+    } = arguments;
+    let is_described = input.is_some() || !outputs.is_empty() || !kinds.is_empty();
+    let given = is_described || *no_header || *header;
     let allowed = "absent: spectra are the inputs, and the molecules that they name the outputs";
-    ensure(!given, "--input, --output, --as or --no-header", "given", allowed)?;
+    ensure(!given, "--input, --output, --as, --header or --no-header", "given", allowed)?;
     let Arguments { split, validation, test, .. } = arguments;
     let given = split.is_some() || validation.is_some() || test.is_some();
     let allowed = "absent: spectra are divided by molecule";
@@ -317,13 +339,25 @@ fn remarks(survey: &Survey) -> String {
             survey.further_classes
         );
     }
+    if survey.further_numbers > 0 {
+        text += &format!(
+            "{} further columns of numbers are left out: --output for each column learns several together, where they have \
+             decimal points and no units\n",
+            survey.further_numbers
+        );
+    }
+    if let Some(line) = survey.named_again {
+        text += &format!(
+            "line {line} names the columns again, as surveys of Qualtrics do: remove it, and the questions in the line before it\n"
+        );
+    }
     if let Some(name) = &survey.names_splits {
         text += &format!(
             "{name}: its cells name the split of each row, which --split column={name} takes\n"
         );
     }
     if !survey.header {
-        text += "the first line is read as a row: columns are named by their places (a line of names makes it clear)\n";
+        text += "the first line is read as a row: columns are named by their places (--header says that it has the names)\n";
     }
     survey.columns.iter().for_each(|column| text += &doubts(column));
     let inchi = survey.columns.iter().find(|column| column.kind == ColumnKind::Inchi);
@@ -362,6 +396,18 @@ fn doubts(column: &Column) -> String {
     if column.are_measures {
         text += &format!(
             "{name}: cells such as {example:?} are measures and read as {kind}; numbers have one number in a cell\n"
+        );
+    }
+    if column.are_unread_lists {
+        text += &format!(
+            "{name}: cells such as {example:?} are lists in a notation that is not read, so that they are {kind}; lists are \
+             written [\"a\", \"b\"], and sets of labels a;b\n"
+        );
+    }
+    if let Some(cell) = &column.thousand {
+        text += &format!(
+            "{name}: the point in {cell:?} is read as that of thousands, since three digits stand behind each point and the other \
+             numbers are below 1,000 (decimal = \".\" beside the column in the configuration reads it as a decimal point)\n"
         );
     }
     for ways in &column.spellings {

@@ -7,7 +7,10 @@ use dsokr_data::cells::{self, NumberNotation};
 use dsokr_data::table::Table;
 use rayon::prelude::*;
 
-use super::guess::{are_measures, guessed, guessed_of_lists, most, reordered, stated};
+use super::guess::{
+    are_measures, are_times, are_unread_lists, first_thousand, guessed, guessed_of_lists, most,
+    reordered, stated,
+};
 use super::kind::{ColumnKind, KindName, Reading};
 use crate::error::Error;
 
@@ -26,6 +29,9 @@ impl Exceptions {
         self.first.get_or_insert_with(|| (line, cell.to_owned()));
     }
 }
+
+/// The most characters of an example that is shown as the text of a search.
+pub const LONGEST_EXAMPLE: usize = 80;
 
 /// A column of a table.
 #[derive(Clone, Debug, PartialEq)]
@@ -48,6 +54,8 @@ pub struct Column {
     pub positive: Option<String>,
     /// The first cell that is not empty.
     pub example: String,
+    /// The first cell that is what the column holds and has at most [`LONGEST_EXAMPLE`] characters.
+    pub short_example: Option<String>,
     /// Mean number of characters of cells that are not empty.
     pub length: f64,
     /// Whether most cells have no white space.
@@ -61,6 +69,15 @@ pub struct Column {
     pub reordered: Option<Vec<String>>,
     /// Classes whose names differ in the case of letters only: all ways in which each is written, with their numbers of cells.
     pub spellings: Vec<String>,
+    /// Whether cells that are read as texts, classes or ids are lists in a notation that is not read, such as `{a, b}`.
+    pub are_unread_lists: bool,
+    /// Of numbers with decimal commas, the first cell whose point is taken for one of thousands, where each could be a decimal
+    /// point.
+    pub thousand: Option<String>,
+    /// Whether cells are points in time, as numbers or in a notation that looks like labels.
+    pub(super) are_times: bool,
+    /// Whether most cells have a digit.
+    pub(super) have_digits: bool,
     /// The rows whose cells are empty, and those whose cells are not what the column holds.
     pub(super) bad_rows: Vec<usize>,
 }
@@ -132,6 +149,10 @@ impl Column {
             | ColumnKind::Classes(_)
             | ColumnKind::Texts => 0.0,
         };
+        let is_short = |cell: &&&str| cell.chars().nth(LONGEST_EXAMPLE).is_none();
+        let is_valid = |cell: &&&str| kind.read(cell) == Reading::Valid;
+        let short_example =
+            texts.iter().filter(is_short).find(is_valid).map(|&cell| cell.to_owned());
         let are_texts = kind == ColumnKind::Texts;
         let are_classes = matches!(kind, ColumnKind::Classes(_));
         Ok(Self {
@@ -149,11 +170,18 @@ impl Column {
             } else {
                 Vec::new()
             },
+            are_unread_lists: (are_texts || are_classes || kind == ColumnKind::Ids)
+                && !are_measures(&texts)
+                && are_unread_lists(&texts),
+            thousand: first_thousand(&kind, &texts).map(str::to_owned),
+            are_times: are_times(&kind, name, &texts),
+            have_digits: most(&texts, |cell| cell.contains(|c: char| c.is_ascii_digit())),
             bad_rows,
             invalid,
             repaired,
             kind,
             example: texts.first().copied().unwrap_or_default().to_owned(),
+            short_example,
             length: characters as f64 / filled.len().max(1) as f64,
         })
     }

@@ -1,6 +1,7 @@
 //! The kind of a column that nobody has stated: what most of its cells are.
 
 use std::collections::{HashMap, HashSet};
+use std::ops::RangeInclusive;
 
 use dsokr_data::cells::{self, NumberNotation};
 use rayon::prelude::*;
@@ -16,14 +17,52 @@ const MOST: f64 = 0.9;
 const LOOKED_AT: usize = 10_000;
 
 /// The most classes of a column, and the fewest rows that each of them has in the mean.
-const CLASSES: usize = 50;
+pub(super) const CLASSES: usize = 50;
 const ROWS_OF_A_CLASS: usize = 5;
+
+/// The most classes of a column whose names all have as many words, or whose name says that its numbers are classes.
+const MANY_CLASSES: usize = 1000;
 
 /// The most words of the name of a class; more are a sentence.
 const WORDS_OF_A_CLASS: usize = 5;
 
 /// Names of columns whose whole numbers are classes.
-const CLASS_NAMES: [&str; 6] = ["class", "label", "target", "category", "type", "cluster"];
+const CLASS_NAMES: [&str; 12] = [
+    "class",
+    "classes",
+    "label",
+    "labels",
+    "target",
+    "targets",
+    "category",
+    "categories",
+    "type",
+    "types",
+    "cluster",
+    "clusters",
+];
+
+/// Words that end as the names of ids do, and name none.
+const NO_IDS: [&str; 18] = [
+    "acid",
+    "alkaloid",
+    "bid",
+    "covid",
+    "flavonoid",
+    "fluid",
+    "grid",
+    "hybrid",
+    "invalid",
+    "lipid",
+    "liquid",
+    "mid",
+    "paid",
+    "peptid",
+    "phospholipid",
+    "solid",
+    "steroid",
+    "valid",
+];
 
 /// Words that texts have and labels are not: of English, German, Spanish and French.
 const WORDS: [&str; 18] = [
@@ -45,10 +84,28 @@ const NAMES_OF_TEXTS: [&str; 9] = [
 ];
 
 /// Names of columns whose texts may be short, beside longer ones in others.
-const NAMES_OF_SHORT_TEXTS: [&str; 3] = ["review", "question", "prompt"];
+const NAMES_OF_SHORT_TEXTS: [&str; 4] = ["review", "question", "prompt", "summary"];
 
-/// The signs that separate labels.
-const SEPARATORS: [char; 4] = [';', '|', ',', ' '];
+/// The signs that separate labels; a slash does with blanks around it.
+const SEPARATORS: [char; 5] = [';', '|', '/', ',', ' '];
+
+/// The most labels that a cell has in the mean where commas or spaces are between; texts have more.
+const LABELS_OF_A_CELL: usize = 12;
+
+/// Brackets around lists.
+const BRACKETS: [(char, char); 3] = [('[', ']'), ('{', '}'), ('(', ')')];
+
+/// The most numbers of a cell that may be one number with groups of thousands.
+const GROUPS: usize = 5;
+
+/// The smallest share of cells with another number of codes than most, if cells are sets of codes, as a divisor.
+const OTHER_COUNTS: usize = 10;
+
+/// The smallest share of whole numbers below 1,000, if points are those of thousands, as a divisor.
+const BELOW_THOUSAND: usize = 20;
+
+/// Seconds and milliseconds since 1970 of this century and the last.
+const SINCE_1970: RangeInclusive<f64> = 1e9..=2e12;
 
 /// The most parts that a measure has in the mean; spectra and series of numbers have more.
 const PARTS_OF_A_MEASURE: usize = 4;
@@ -63,7 +120,7 @@ const LETTERS_OF_A_UNIT: usize = 3;
 const ITEMS: usize = 50;
 
 /// The share of cells that must have a comma, if it separates labels, and the share that must have another sign, as
-/// divisors. Spaces are in any cell.
+/// divisors.
 const WITH_COMMAS: usize = 3;
 const WITH_OTHER_SIGNS: usize = 100;
 
@@ -86,7 +143,7 @@ pub(super) fn guessed(place: usize, name: &str, cells: &[&str]) -> ColumnKind {
     if present.is_empty() {
         return ColumnKind::Nothing;
     }
-    if may_be_smiles(&present) && are_mostly(&ColumnKind::Smiles, &present) {
+    if may_be_smiles(name, &present) && are_mostly(&ColumnKind::Smiles, &present) {
         return ColumnKind::Smiles;
     }
     if most(&present, is_inchi) {
@@ -97,39 +154,58 @@ pub(super) fn guessed(place: usize, name: &str, cells: &[&str]) -> ColumnKind {
         return rankings;
     }
     let vectors = vectors_of(&present);
-    // whole numbers may be names of labels
+    // whole numbers may be names of labels, or groups of thousands
     let are_real = || present.iter().any(|cell| cell.contains(['.', 'e', 'E']));
-    if are_mostly(&vectors, &present) && are_real() {
+    let may_be_grouped = || {
+        matches!(vectors, ColumnKind::Vectors(..=GROUPS))
+            && are_mostly(&ColumnKind::Numbers(NumberNotation::default()), &present)
+    };
+    if are_mostly(&vectors, &present)
+        && (are_real() || name_numbers_twice(&present) && !may_be_grouped())
+    {
         return vectors;
     }
     if most(&present, is_date) {
         return ColumnKind::Dates;
     }
     let distinct = present.iter().collect::<HashSet<_>>().len();
+    let recur = distinct > 1 && ROWS_OF_A_CLASS * distinct <= present.len();
     // bounds are skipped and named; they are no labels
     let numbers = ColumnKind::Numbers(notation_of(&present));
     let limits: Vec<&str> = present.iter().copied().map(without_sign_of_bound).collect();
-    if are_mostly(&numbers, &limits) {
+    let are_codes = are_sets_of_codes(&present);
+    if !are_codes && are_mostly(&numbers, &limits) {
         let whole = most(&present, |cell| cell.parse::<u64>().is_ok());
-        let named = CLASS_NAMES.contains(&name.to_lowercase().as_str());
-        let recur = distinct > 1 && ROWS_OF_A_CLASS * distinct <= present.len();
-        if recur && (distinct == 2 || (whole && named && distinct <= CLASSES)) {
+        let is_class = CLASS_NAMES.contains(&name.to_lowercase().as_str());
+        let are_counted =
+            || distinct <= MANY_CLASSES && names_classes(name) && fill_a_range(&present);
+        let are_classes = whole && ((is_class && distinct <= CLASSES) || are_counted());
+        if recur && (distinct == 2 || are_classes) {
             return classes_of(cells);
         }
         let differ = 2 * distinct > present.len();
-        let are_ids = whole && differ && is_id(name) || are_row_numbers(place, cells);
+        let are_named = names_ids(name) || is_unnamed(name) || (differ && is_id(name));
+        let are_ids = (whole && are_named)
+            || are_row_numbers(place, cells)
+            || (place == 0 && are_shuffled_row_numbers(cells));
         return if are_ids { ColumnKind::Ids } else { numbers };
     }
-    let recur = ROWS_OF_A_CLASS * distinct <= present.len();
-    let are_few = recur && (2..=CLASSES).contains(&distinct);
+    let are_few = recur && distinct <= CLASSES;
     let differ = distinct == present.len();
-    if !are_few && is_half_numbers(&numbers, &present, differ) && !is_id(name) {
+    if !are_codes && !are_few && is_half_numbers(&numbers, &present, differ) && !is_id(name) {
         return numbers;
     }
     let separator = separator_of(name, &present);
-    if separator.is_none_or(|separator| separator == ' ')
-        && (2..=CLASSES).contains(&distinct)
+    let may_be_names = separator.is_none_or(|separator| separator == ' ');
+    let are_alike = may_be_names && have_as_many_words(&present);
+    if distinct > 2 && names_ids(name) && (separator.is_none() || are_alike) {
+        return ColumnKind::Ids;
+    }
+    let are_names = are_alike && !is_name_of_any_texts(name) && !are_sequences(&present);
+    let most_classes = if are_names { MANY_CLASSES } else { CLASSES };
+    if may_be_names
         && recur
+        && distinct <= most_classes
         && most(&present, |cell| cell.split_whitespace().count() <= WORDS_OF_A_CLASS)
     {
         return classes_of(cells);
@@ -138,7 +214,7 @@ pub(super) fn guessed(place: usize, name: &str, cells: &[&str]) -> ColumnKind {
         return ColumnKind::Labels(separator);
     }
     let words = present.iter().any(|cell| cell.contains(char::is_whitespace));
-    if distinct == present.len() && (is_id(name) || !words && !are_sequences(&present)) {
+    if differ && (is_id(name) || !words && !are_sequences(&present)) {
         return ColumnKind::Ids;
     }
     ColumnKind::Texts
@@ -214,16 +290,79 @@ fn are_sequences(cells: &[&str]) -> bool {
     are_long && most(cells, |cell| cell.bytes().all(|byte| byte.is_ascii_alphabetic()))
 }
 
-/// Whether a column has the name of one with ids.
+/// The words of the name of a column, in lower case: `fine_label` and `fineLabel` have two.
+fn words_of(name: &str) -> Vec<String> {
+    let mut words: Vec<String> = Vec::new();
+    let mut before = ' ';
+    for c in name.chars() {
+        if c.is_alphanumeric() {
+            if !before.is_alphanumeric() || (before.is_lowercase() && c.is_uppercase()) {
+                words.push(String::new());
+            }
+            if let Some(word) = words.last_mut() {
+                word.extend(c.to_lowercase());
+            }
+        }
+        before = c;
+    }
+    words
+}
+
+/// Whether a column has the name of one with ids, where all of its cells differ.
 fn is_id(name: &str) -> bool {
-    let name = name.to_lowercase();
     let names = ["key", "index", "number", "no", "no.", "nr", "nr.", "#", "idx", "row", "cas"];
-    name.ends_with("id") || names.contains(&name.as_str())
+    let ends_in_id = words_of(name).last().is_some_and(|word| is_word_of_ids(word));
+    ends_in_id || names.contains(&name.to_lowercase().as_str())
+}
+
+/// Whether a column has the name of one with ids that may recur, such as `doc_id`, `userId` and `cid`. Those of classes, such
+/// as `label_id`, are none.
+fn names_ids(name: &str) -> bool {
+    let words = words_of(name);
+    let Some((last, before)) = words.split_last() else { return false };
+    let is_of_class = before.last().is_some_and(|word| CLASS_NAMES.contains(&word.as_str()));
+    is_word_of_ids(last) && !is_of_class
+}
+
+/// Whether a word in lower case is `id`, or ends in it as `cid` and `userid` do.
+fn is_word_of_ids(word: &str) -> bool {
+    word == "ids" || (word.ends_with("id") && !NO_IDS.contains(&word))
+}
+
+/// Whether a column has the name that pandas gives one without a name, such as `Unnamed: 0`.
+fn is_unnamed(name: &str) -> bool {
+    name.starts_with("Unnamed:")
+}
+
+/// Whether a word of the name of a column says that its whole numbers are classes, as that of `fine_label` does.
+pub(super) fn names_classes(name: &str) -> bool {
+    words_of(name).iter().any(|word| CLASS_NAMES.contains(&word.as_str()))
+}
+
+/// Whether nearly all whole numbers from 0 or 1 to the largest one occur, as where they count classes.
+fn fill_a_range(cells: &[&str]) -> bool {
+    let numbers: HashSet<u64> = cells.iter().filter_map(|cell| cell.parse().ok()).collect();
+    let (Some(least), Some(largest)) = (numbers.iter().min(), numbers.iter().max()) else {
+        return false;
+    };
+    *least <= 1 && numbers.len() as f64 >= MOST * ((largest - least) as f64 + 1.0)
+}
+
+/// Whether a cell has as many words as each other one.
+fn have_as_many_words(cells: &[&str]) -> bool {
+    let mut counts = cells.iter().map(|cell| cell.split_whitespace().count());
+    let first = counts.next();
+    counts.all(|count| Some(count) == first)
 }
 
 /// Whether a column has the name of one with texts.
 pub(super) fn is_name_of_texts(name: &str) -> bool {
     NAMES_OF_TEXTS.contains(&name.to_lowercase().as_str())
+}
+
+/// Whether a column has the name of one with texts, also of one where they may be short.
+fn is_name_of_any_texts(name: &str) -> bool {
+    is_name_of_texts(name) || NAMES_OF_SHORT_TEXTS.contains(&name.to_lowercase().as_str())
 }
 
 /// Whether at least half of the cells are numbers, and the others are remarks rather than sets of numbers or codes: few
@@ -258,13 +397,49 @@ pub(super) fn are_row_numbers(place: usize, cells: &[&str]) -> bool {
     }
 }
 
+/// Whether cells are the whole numbers from 0 or 1 to their count, in any order.
+fn are_shuffled_row_numbers(cells: &[&str]) -> bool {
+    let numbers: Option<HashSet<usize>> = cells.iter().map(|cell| cell.parse().ok()).collect();
+    let Some(numbers) = numbers else { return false };
+    let first = usize::from(!numbers.contains(&0));
+    numbers.len() == cells.len()
+        && (first..first + cells.len()).all(|number| numbers.contains(&number))
+}
+
+/// Whether the cells of a column of this kind and name are points in time: numbers that are seconds or milliseconds since 1970,
+/// or dates that look like sets of labels.
+pub(super) fn are_times(kind: &ColumnKind, name: &str, cells: &[&str]) -> bool {
+    let is_time = |word: &String| word.ends_with("time") || word.ends_with("timestamp");
+    if !words_of(name).iter().any(is_time) {
+        return false;
+    }
+    match kind {
+        ColumnKind::Numbers(_) => {
+            most(cells, |cell| cell.parse().is_ok_and(|time: f64| SINCE_1970.contains(&time)))
+        }
+        ColumnKind::Labels(_) => most(cells, |cell| cell.contains(|c: char| c.is_ascii_digit())),
+        ColumnKind::Nothing
+        | ColumnKind::Ids
+        | ColumnKind::Smiles
+        | ColumnKind::Inchi
+        | ColumnKind::Rankings(_)
+        | ColumnKind::Orders(_)
+        | ColumnKind::Vectors(_)
+        | ColumnKind::Dates
+        | ColumnKind::Classes(_)
+        | ColumnKind::Texts => false,
+    }
+}
+
 /// Whether cells look like SMILES before any is parsed: one word, with at most a name or an extension behind it, and some
-/// with bonds, branches or rings, since labels of one letter are SMILES too.
-fn may_be_smiles(cells: &[&str]) -> bool {
+/// with bonds, branches or rings, since labels of one letter are SMILES too. In a column whose name says SMILES, all molecules
+/// may be chains.
+fn may_be_smiles(name: &str, cells: &[&str]) -> bool {
     let is_short =
         |cell: &str| cell.contains(" |") || cell.split_whitespace().count() <= 1 + WORDS_OF_A_NAME;
     let marked = |cell: &&&str| cells::smiles(cell).contains(['(', '=', '#', '1']);
-    most(cells, is_short) && 5 * cells.iter().filter(marked).count() >= cells.len()
+    let is_named = name.to_lowercase().contains("smiles");
+    most(cells, is_short) && (is_named || 5 * cells.iter().filter(marked).count() >= cells.len())
 }
 
 /// As many classes as cells name, which a training reads too.
@@ -312,6 +487,45 @@ fn vectors_of(cells: &[&str]) -> ColumnKind {
     ColumnKind::Vectors(cells.iter().find_map(|cell| numbers_in(cell)).unwrap_or_default())
 }
 
+/// Whether more than half of the cells name a number twice, which sets of labels do not.
+fn name_numbers_twice(cells: &[&str]) -> bool {
+    let names_twice = |cell: &&&str| {
+        let words = || cell.split_whitespace().map(str::to_owned).collect();
+        let parts: Vec<String> = cells::list(cell).unwrap_or_else(words);
+        parts.iter().collect::<HashSet<_>>().len() < parts.len()
+    };
+    let cells = looked_at(cells);
+    2 * cells.iter().filter(names_twice).count() > cells.len()
+}
+
+/// Whether cells are sets of codes of three digits, such as `518,584`, and not numbers whose thousands are grouped: no part has
+/// fewer digits, cells have different numbers of parts, and parts recur.
+fn are_sets_of_codes(cells: &[&str]) -> bool {
+    let is_digits =
+        |part: &&str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
+    [',', ' '].into_iter().any(|separator| {
+        let mut codes: HashSet<&str> = HashSet::new();
+        let mut cells_with_count: HashMap<usize, usize> = HashMap::new();
+        let mut all = 0;
+        for cell in cells {
+            let parts: Vec<&str> = cell.split(separator).collect();
+            if !parts.iter().all(is_digits) {
+                continue;
+            }
+            if parts.iter().any(|part| part.len() != 3) {
+                return false;
+            }
+            all += parts.len();
+            *cells_with_count.entry(parts.len()).or_default() += 1;
+            codes.extend(parts);
+        }
+        let read: usize = cells_with_count.values().sum();
+        let usual = cells_with_count.values().max().copied().unwrap_or_default();
+        let differ = usual < read && OTHER_COUNTS * (read - usual) >= read;
+        read as f64 >= MOST * cells.len() as f64 && differ && all >= 2 * codes.len()
+    })
+}
+
 /// Signs before a number that is a bound of the value, or nearly the value.
 const SIGNS_OF_BOUNDS: [char; 6] = ['<', '>', '≤', '≥', '~', '≈'];
 
@@ -333,8 +547,51 @@ fn notation_of(cells: &[&str]) -> NumberNotation {
     let read = |notation: &NumberNotation| {
         cells.iter().filter(|cell| notation.normalised(cell).is_some()).count()
     };
+    let with_comma = read(&comma);
+    let with_point = read(&plain);
     // `1,234` alone is 1234, as `1,234.5` is
-    if read(&comma) > read(&plain) { comma } else { plain }
+    let has_commas = with_comma > with_point
+        || (with_comma == with_point && are_thousands(cells, [&comma, &plain]));
+    if has_commas { comma } else { plain }
+}
+
+/// Whether points in cells that both notations read are those of thousands, as in Germany: three digits stand behind each, the
+/// other numbers are whole and below 1,000, and most of these have three digits too.
+fn are_thousands(cells: &[&str], [comma, plain]: [&NumberNotation; 2]) -> bool {
+    let mut grouped = 0;
+    let mut others: Vec<f64> = Vec::new();
+    for cell in cells {
+        let Some(number) = plain.normalised(cell) else { continue };
+        if number.contains('.') {
+            if comma.normalised(cell).is_none() {
+                return false;
+            }
+            grouped += 1;
+        } else {
+            let Ok(number) = number.parse::<f64>() else { return false };
+            others.push(number.abs());
+        }
+    }
+    let hundreds = others.iter().filter(|&&number| number >= 100.0).count();
+    grouped > 0
+        && others.iter().all(|&number| number < 1000.0)
+        && BELOW_THOUSAND * others.len() >= cells.len()
+        && 2 * hundreds > others.len()
+}
+
+/// The first cell of numbers in this notation whose point is taken for one of thousands, where all cells could have decimal
+/// points; none elsewhere.
+pub(super) fn first_thousand<'c>(kind: &ColumnKind, cells: &[&'c str]) -> Option<&'c str> {
+    let ColumnKind::Numbers(notation) = kind else { return None };
+    let plain = NumberNotation { decimal: '.', ..notation.clone() };
+    let is_read = |cell: &str| {
+        let cell = without_sign_of_bound(cell);
+        plain.normalised(cell).is_some() || notation.normalised(cell).is_none()
+    };
+    if notation.decimal != ',' || !cells.iter().all(|cell| is_read(cell)) {
+        return None;
+    }
+    cells.iter().copied().find(|cell| cell.contains('.') && notation.normalised(cell).is_some())
 }
 
 /// The unit that most cells with a number have in common: a currency before it, a sign behind it, or words with a
@@ -369,9 +626,10 @@ fn unit_of_cell(cell: &str) -> &str {
 }
 
 /// The separator of labels, if cells are sets of labels: few different ones, which recur, in short cells without the words
-/// of sentences. In a column whose name is that of texts, a space does not separate labels.
+/// of sentences. Labels with other signs than commas and spaces between may have such words, and be many. In a column whose name
+/// is that of texts, a space does not separate labels.
 fn separator_of(name: &str, cells: &[&str]) -> Option<char> {
-    if are_reordered(cells) {
+    if are_reordered(cells) || are_unread_lists(cells) {
         return None;
     }
     let is_prose = is_prose(cells);
@@ -381,31 +639,103 @@ fn separator_of(name: &str, cells: &[&str]) -> Option<char> {
         let recur = parts.len() >= 2 * parts.iter().collect::<HashSet<_>>().len();
         return (recur || !is_prose).then_some(';');
     }
-    if is_prose {
-        return None;
-    }
     let has_measures = are_measures(cells);
-    let is_short_text = NAMES_OF_SHORT_TEXTS.contains(&name.to_lowercase().as_str());
     let may_separate = |separator: &char| match *separator {
-        ' ' => !has_measures && !is_name_of_texts(name) && !is_short_text,
-        ',' => !has_measures,
+        ' ' => !is_prose && !has_measures && !is_name_of_any_texts(name),
+        ',' => !is_prose && !has_measures,
+        '/' => !has_measures && slashes_stand_apart(cells),
         _ => true,
     };
     SEPARATORS.into_iter().filter(may_separate).find(|&separator| {
         let with = cells.iter().filter(|cell| cell.contains(separator)).count();
         let mut labels: HashMap<&str, usize> = HashMap::new();
         for cell in cells {
-            let parts = cell.split(separator).map(str::trim).filter(|label| !label.is_empty());
-            parts.for_each(|label| *labels.entry(label).or_default() += 1);
+            labels_of(cell, separator).for_each(|label| *labels.entry(label).or_default() += 1);
         }
         let all: usize = labels.values().sum();
-        let separates = match separator {
-            ' ' => true,
-            ',' => WITH_COMMAS * with >= cells.len(),
-            _ => WITH_OTHER_SIGNS * with >= cells.len(),
+        let are_few = all <= LABELS_OF_A_CELL * cells.len();
+        let (share, may_be_many) = match separator {
+            ',' => (WITH_COMMAS, false),
+            ' ' => (WITH_OTHER_SIGNS, false),
+            _ => (WITH_OTHER_SIGNS, true),
         };
-        separates && all >= 2 * labels.len() && all <= 12 * cells.len()
+        share * with >= cells.len()
+            && all >= 2 * labels.len()
+            && (are_few || may_be_many && !name_labels_twice(cells, separator))
+            && (!is_prose || recur_in_different_cells(cells, separator))
     })
+}
+
+/// The labels of a cell.
+fn labels_of(cell: &str, separator: char) -> impl Iterator<Item = &str> {
+    cell.split(separator).map(str::trim).filter(|label| !label.is_empty())
+}
+
+/// Whether all slashes have blanks around them, unlike those of dates, units and `N/A`.
+fn slashes_stand_apart(cells: &[&str]) -> bool {
+    cells.iter().all(|cell| cell.matches('/').count() == cell.matches(" / ").count())
+}
+
+/// Whether more than half of the cells name a part twice, as series do and sets of labels do not.
+fn name_labels_twice(cells: &[&str], separator: char) -> bool {
+    let names_twice = |cell: &&&str| {
+        let labels: Vec<&str> = labels_of(cell, separator).collect();
+        labels.iter().collect::<HashSet<_>>().len() < labels.len()
+    };
+    let cells = looked_at(cells);
+    2 * cells.iter().filter(names_twice).count() > cells.len()
+}
+
+/// Whether the parts of different cells recur, most of them, as labels with words of sentences do, and texts do not that are
+/// repeated or have a few sentences in common.
+fn recur_in_different_cells(cells: &[&str], separator: char) -> bool {
+    let different: HashSet<&str> = cells.iter().copied().collect();
+    let mut labels: HashMap<&str, usize> = HashMap::new();
+    for cell in different {
+        labels_of(cell, separator).for_each(|label| *labels.entry(label).or_default() += 1);
+    }
+    let all: usize = labels.values().sum();
+    let once = labels.values().filter(|&&count| count == 1).count();
+    all >= 2 * labels.len() && 2 * once <= labels.len()
+}
+
+/// Whether cells are lists in a notation that is not read: nearly all cells with several parts stand in brackets, and so do half
+/// of all, since some programs write one part without them.
+pub(super) fn are_unread_lists(cells: &[&str]) -> bool {
+    let cells = looked_at(cells);
+    let has_several = |cell: &str| cell.contains([',', ';', '|', ' ']) || cell.contains("><");
+    let is_list = |cell: &&str| is_bracketed(cell) && cells::list(cell).is_none();
+    let lists = cells.iter().filter(|cell| is_list(cell)).count();
+    let several: Vec<&str> = cells.iter().copied().filter(|cell| has_several(cell)).collect();
+    let lists_of_several = several.iter().filter(|cell| is_list(cell)).count();
+    lists > 0
+        && 2 * lists >= cells.len()
+        && WITH_OTHER_SIGNS * several.len() >= cells.len()
+        && lists_of_several as f64 >= MOST * several.len() as f64
+}
+
+/// Whether a bracket that begins a cell, or its `c(`, closes at its end, or a cell is tags such as `<a><b>`.
+fn is_bracketed(cell: &str) -> bool {
+    if cell.starts_with('<') {
+        return cell.ends_with('>') && !cell.contains("</");
+    }
+    let inner = cell.strip_prefix('c').filter(|rest| rest.starts_with('(')).unwrap_or(cell);
+    let Some((open, close)) = BRACKETS.into_iter().find(|&(open, _)| inner.starts_with(open))
+    else {
+        return false;
+    };
+    let mut depth = 0;
+    for (at, c) in inner.char_indices() {
+        if c == open {
+            depth += 1;
+        } else if c == close {
+            depth -= 1;
+        }
+        if depth == 0 {
+            return at + c.len_utf8() == inner.len();
+        }
+    }
+    false
 }
 
 /// Whether more than a few cells have words of sentences.
@@ -495,7 +825,8 @@ fn stated_separator(cells: &[&str]) -> char {
         let with = cells.iter().filter(|cell| cell.contains(*separator)).count();
         with > 0 && WITH_OTHER_SIGNS * with >= cells.len()
     };
-    [';', '|', ','].into_iter().find(separates).unwrap_or(' ')
+    let may_separate = |separator: &char| *separator != '/' || slashes_stand_apart(cells);
+    [';', '|', '/', ','].into_iter().filter(may_separate).find(separates).unwrap_or(' ')
 }
 
 #[cfg(test)]
@@ -699,5 +1030,167 @@ mod tests {
         let mut mostly_spaces = ["red big", "small"].repeat(100);
         mostly_spaces.push("2;4 red");
         assert_eq!(stated(KindName::Labels, &mostly_spaces), ColumnKind::Labels(' '));
+    }
+
+    #[test]
+    fn sets_of_codes_of_three_digits_are_no_numbers_with_groups_of_thousands() {
+        let commas = ["518,584", "250", "401,250,518", "584", "250"].repeat(4);
+        assert_eq!(guessed(1, "icd9", &commas), ColumnKind::Labels(','));
+        let spaces = ["518 584", "250", "401 250 518", "584", "250", "401"].repeat(4);
+        assert_eq!(guessed(1, "icd9", &spaces), ColumnKind::Labels(' '));
+        let numbers = ColumnKind::Numbers(NumberNotation::default());
+        // prices of six digits each, of different lengths, and codes alone
+        for other in [
+            ["350,000", "425,500", "199,000", "350,500"],
+            ["350,000", "1,425,500", "85,000", "350"],
+            ["518", "250", "401", "584"],
+        ] {
+            assert_eq!(guessed(1, "price", &other.repeat(4)), numbers, "{other:?}");
+        }
+    }
+
+    #[test]
+    fn lists_that_are_not_read_are_no_labels_and_slashes_with_blanks_separate() {
+        for lists in [
+            ["{a, b}", "{a}", "{b, c}", "{a, c}"],
+            ["(a, b)", "(b, c)", "(a, c)", "(a, b)"],
+            ["[a b]", "[a]", "[b c]", "[c a b]"],
+            ["<a><b>", "<a>", "<b><c>", "<c>"],
+        ] {
+            assert!(are_unread_lists(&lists), "{lists:?}");
+            assert_eq!(guessed(1, "tags", &lists.repeat(2)), ColumnKind::Texts, "{lists:?}");
+        }
+        for other in [
+            ["(S)-limonene (natural)", "(R)-limonene"],
+            ["[acid]; [base]", "[acid]"],
+            ["<p>a text</p>", "<p>a text, too</p>"],
+            [r#"["a", "b"]"#, "['c']"],
+            ["(acid)", "(base)"],
+        ] {
+            assert!(!are_unread_lists(&other), "{other:?}");
+        }
+        let genres = ["Action / Drama", "Drama", "War / Drama", "Action"].repeat(3);
+        assert_eq!(guessed(1, "genre", &genres), ColumnKind::Labels('/'));
+        assert_eq!(stated(KindName::Labels, &genres), ColumnKind::Labels('/'));
+        assert_eq!(stated(KindName::Labels, &["N/A x", "x"]), ColumnKind::Labels(' '));
+        let pressures = ["120 / 80", "130 / 85", "120 / 85", "130 / 80"];
+        assert_eq!(guessed(1, "pressure", &pressures), ColumnKind::Texts);
+    }
+
+    #[test]
+    fn ids_may_recur_and_classes_be_many() {
+        let codes = ["CHEMBL25", "CHEMBL112", "CHEMBL1201"].repeat(5);
+        assert_eq!(guessed(1, "Molecule ChEMBL ID", &codes), ColumnKind::Ids);
+        assert_eq!(guessed(1, "code", &codes), ColumnKind::Classes(3));
+        let numbers = ColumnKind::Numbers(NumberNotation::default());
+        let users = ["7", "9", "12"].repeat(5);
+        assert_eq!(guessed(1, "userId", &users), ColumnKind::Ids);
+        assert_eq!(guessed(1, "acid", &users), numbers);
+        assert_eq!(guessed(1, "label_id", &["k1", "k2", "k3"].repeat(5)), ColumnKind::Classes(3));
+        let sets = ["GO:1;GO:2", "GO:2", "GO:1;GO:3", "GO:3"].repeat(3);
+        assert_eq!(guessed(1, "go_ids", &sets), ColumnKind::Labels(';'));
+        // words that recur without a space are no labels with spaces between
+        assert_eq!(guessed(1, "series", &["AB37", "AB61", "AB12"].repeat(2)), ColumnKind::Texts);
+
+        let genera = ["Rosa", "Quercus", "Pinus", "Acer", "Salix", "Betula", "Fagus", "Ulmus"];
+        let epithets = ["alba", "nigra", "rubra", "minor", "major", "repens", "glauca", "montana"];
+        let species: Vec<String> = genera
+            .iter()
+            .flat_map(|genus| epithets.iter().map(move |epithet| format!("{genus} {epithet}")))
+            .collect();
+        let species: Vec<&str> = species.iter().map(String::as_str).collect();
+        assert_eq!(guessed(1, "species", &species.repeat(5)), ColumnKind::Classes(64));
+        assert_eq!(guessed(1, "species", &species.repeat(2)), ColumnKind::Labels(' '));
+        assert_eq!(guessed(1, "title", &species.repeat(5)), ColumnKind::Texts);
+
+        let counted: Vec<String> = (0..77).map(|class| class.to_string()).collect();
+        let counted: Vec<&str> = counted.iter().map(String::as_str).collect();
+        assert_eq!(guessed(1, "label", &counted.repeat(5)), ColumnKind::Classes(77));
+        assert_eq!(guessed(1, "fineLabels", &counted[..9].repeat(5)), ColumnKind::Classes(9));
+        for (name, cells) in [("size", &counted[..]), ("target_temperature", &counted[20..30])] {
+            assert_eq!(guessed(1, name, &cells.repeat(5)), numbers, "{name}");
+        }
+    }
+
+    #[test]
+    fn whole_numbers_of_which_one_occurs_twice_in_a_cell_are_vectors() {
+        let pixels = ["0 255 0 7", "12 12 0 0", "9 9 9 1"].repeat(2);
+        assert_eq!(guessed(1, "pixels", &pixels), ColumnKind::Vectors(4));
+        let lists = ["[0, 1, 1]", "[1, 0, 1]", "[0, 0, 1]"].repeat(2);
+        assert_eq!(guessed(1, "bits", &lists), ColumnKind::Vectors(3));
+        let budgets = ["1 000 000", "2 500 000", "3 000 000"].repeat(4);
+        let numbers = ColumnKind::Numbers(NumberNotation::default());
+        assert_eq!(guessed(1, "budget", &budgets), numbers);
+    }
+
+    #[test]
+    fn labels_with_semicolons_may_have_words_of_sentences_and_be_many() {
+        let terms = ["loss of function; gain", "none of it; gain", "loss of function; none of it"];
+        assert_eq!(guessed(1, "terms", &terms.repeat(3)), ColumnKind::Labels(';'));
+        let many: Vec<String> = (0..10)
+            .map(|first| (first..first + 15).map(|term| format!("term {term};")).collect())
+            .collect();
+        let many: Vec<&str> = many.iter().map(String::as_str).collect();
+        assert_eq!(guessed(1, "terms", &many.repeat(2)), ColumnKind::Labels(';'));
+        // texts that have sentences in common, also where each is there several times, and series
+        let texts: Vec<String> = (0..20)
+            .map(|at| format!("compound {at} of the family; it is an acid; it is soluble"))
+            .collect();
+        let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
+        assert_eq!(guessed(1, "notes", &texts), ColumnKind::Texts);
+        assert_eq!(guessed(1, "notes", &texts.repeat(4)), ColumnKind::Texts);
+        let series = ["0;0;1;2;", "0;1;1;1;", "2;0;0;0;"].map(|part| part.repeat(6));
+        let series: Vec<&str> = series.iter().map(String::as_str).collect();
+        assert_eq!(guessed(1, "series", &series.repeat(2)), ColumnKind::Texts);
+    }
+
+    #[test]
+    fn row_numbers_may_be_shuffled_and_points_in_time_are_known() {
+        let numbers = ColumnKind::Numbers(NumberNotation::default());
+        assert_eq!(guessed(0, "Unnamed: 0", &["183", "145", "7"]), ColumnKind::Ids);
+        assert_eq!(guessed(0, "at", &["2", "0", "1", "3"]), ColumnKind::Ids);
+        assert_eq!(guessed(0, "size", &["2", "0", "1", "1"]), numbers);
+        assert_eq!(guessed(1, "rank", &["2", "0", "1", "3"]), numbers);
+        let seconds = ["1179823612", "1116538629", "1100000000"];
+        for name in ["timestamp", "unixReviewTime"] {
+            assert!(are_times(&numbers, name, &seconds), "{name}");
+        }
+        assert!(!are_times(&numbers, "population", &seconds));
+        assert!(!are_times(&numbers, "retention time", &["2.5", "11.25"]));
+        let days = ["06 3, 2014", "11 17, 2014"];
+        assert!(are_times(&ColumnKind::Labels(','), "reviewTime", &days));
+        assert!(!are_times(&ColumnKind::Labels(','), "sentiment", &days));
+    }
+
+    #[test]
+    fn points_are_those_of_thousands_where_other_numbers_are_smaller() {
+        let german = NumberNotation { decimal: ',', unit: String::new() };
+        let kind = ColumnKind::Numbers(german);
+        let inhabitants = ["673", "10.072", "1.250", "841", "12.250"].repeat(4);
+        assert_eq!(guessed(1, "Einwohner", &inhabitants), kind);
+        assert_eq!(first_thousand(&kind, &inhabitants), Some("10.072"));
+        // a number with two points is no decimal
+        assert_eq!(first_thousand(&kind, &["673", "10.072", "1.010.072"]), None);
+        assert_eq!(first_thousand(&kind, &["1.250,5", "3"]), None);
+        let numbers = ColumnKind::Numbers(NumberNotation::default());
+        for (name, cells) in [
+            ("mean", ["1", "1.333", "2.667", "3", "2"]),
+            ("mass", ["180.157", "46.069", "18.015", "78.114", "32.042"]),
+            ("mass", ["180.157", "46.07", "180", "250", "18.015"]),
+            ("share", ["0.665", "100", "250", "1.250", "300"]),
+        ] {
+            assert_eq!(guessed(1, name, &cells.repeat(4)), numbers, "{name}");
+            assert_eq!(first_thousand(&numbers, &cells), None);
+        }
+    }
+
+    #[test]
+    fn chains_are_molecules_where_the_name_says_so() {
+        let chains = ["CO", "CCO", "CN", "CCCO"].repeat(3);
+        for name in ["smiles", "Canonical_SMILES"] {
+            assert_eq!(guessed(1, name, &chains), ColumnKind::Smiles, "{name}");
+        }
+        assert_ne!(guessed(1, "group", &chains), ColumnKind::Smiles);
+        assert_ne!(guessed(1, "smiles", &["happy", "sad"].repeat(5)), ColumnKind::Smiles);
     }
 }

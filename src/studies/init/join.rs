@@ -8,6 +8,7 @@ use dsokr_data::table::{OnBadRow, Table, TableOptions};
 use serde_json::Value;
 
 use super::guess::are_row_numbers;
+use super::refuse_present;
 use crate::error::{Error, ensure};
 use crate::run_dir::write_text;
 
@@ -75,14 +76,11 @@ struct Key<'t> {
 /// # Errors
 /// Files that are not tables; no column of the first that names rows of another; a file that is there, unless `force`.
 pub fn join(tables: &[PathBuf], to: &Path, force: bool) -> Result<Joined, Error> {
-    let message = "is there already: remove it, or replace it by --force";
     let whole = tables.iter().map(|path| Whole::read(path)).collect::<Result<Vec<_>, Error>>()?;
     let Some((first, others)) = whole.split_first() else {
         return Err(Error::value("the tables", "none", "at least one"));
     };
-    if !force && to.exists() {
-        return Err(Error::run(to, message));
-    }
+    refuse_present(to, force, "remove it")?;
     let keys = others.iter().map(|other| key(first, other)).collect::<Result<Vec<_>, Error>>()?;
     let mut text = String::new();
     let mut rows = 0;
@@ -159,27 +157,31 @@ fn key<'t>(first: &Whole, other: &'t Whole) -> Result<Key<'t>, Error> {
     best.ok_or_else(|| Error::value("ids that join the tables", "none", allowed))
 }
 
-/// A column of the other table that has an id several times and would otherwise join so many rows of the first, and the id.
+/// The column of the other table that has an id several times and would otherwise join so many rows of the first, and the id; of
+/// several such columns the one with the most different ids.
 fn repeated_id<'t>(
     first: &Whole,
     other: &'t Whole,
     least: f64,
 ) -> Result<Option<(&'t str, &'t str)>, Error> {
+    let differ = |cells: &[String]| 2 * cells.iter().collect::<HashSet<_>>().len() > cells.len();
+    let mut best: Option<(usize, &str, &str)> = None;
     for name in &other.names {
         let Err(id) = other.places(name)? else { continue };
         let ids = other.table.column(name)?.iter().map(String::as_str);
         let ids: HashSet<&str> = ids.filter(|id| !cells::is_missing(id)).collect();
         for mine in &first.names {
-            let cells = first.table.column(mine)?.iter();
-            let shared = cells.filter(|cell| ids.contains(cell.as_str())).count();
+            let cells = first.table.column(mine)?;
+            let shared = cells.iter().filter(|cell| ids.contains(cell.as_str())).count();
             // a few values that recur everywhere are no ids
-            let are_ids = 2 * ids.len() > other.table.len();
-            if are_ids && shared as f64 >= least {
-                return Ok(Some((name, id)));
+            let are_ids = 2 * ids.len() > other.table.len() || (mine == name && differ(cells));
+            let are_more = best.is_none_or(|(count, ..)| ids.len() > count);
+            if are_ids && are_more && shared as f64 >= least {
+                best = Some((ids.len(), name, id));
             }
         }
     }
-    Ok(None)
+    Ok(best.map(|(_, name, id)| (name, id)))
 }
 
 /// A row of the joined table, with names that do not repeat.

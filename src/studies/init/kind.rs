@@ -12,7 +12,7 @@ use dsokr_molecule::Molecule;
 pub enum ColumnKind {
     /// There are none.
     Nothing,
-    /// A name or number for each row, nearly all of them different.
+    /// A name or number for each row, nearly all of them different, or of what a row is about, such as a user.
     Ids,
     /// Molecules, as SMILES.
     Smiles,

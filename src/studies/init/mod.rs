@@ -24,11 +24,11 @@ use crate::config::{Config, EncoderTable};
 use crate::error::{Error, ensure, listed};
 use crate::run_dir::{check_not_read, write_text};
 use crate::targets::constant_kernels;
-pub use columns::{Column, Exceptions};
+pub use columns::{Column, Exceptions, LONGEST_EXAMPLE};
 pub use division::Division;
 pub use join::{Joined, join};
 pub use kind::{ColumnKind, KindName, StatedKind};
-use roles::{Roles, is_aside, varies};
+use roles::{Roles, are_numbers, is_aside, varies};
 pub use spectra::SpectraSurvey;
 
 /// The fewest rows, and pairs, from which a configuration is made.
@@ -43,8 +43,9 @@ pub struct Choices {
     pub outputs: Vec<String>,
     /// What columns hold.
     pub kinds: Vec<StatedKind>,
-    /// Whether the first line is a row; else it is, where it has what no names of columns have.
-    pub headless: bool,
+    /// Whether the first line has the names of the columns, or is a row; if left out, it is a row where it has what no names of
+    /// columns have.
+    pub header: Option<bool>,
     /// How rows are divided: `random`, `scaffold`, `column=` and the name of the column that names the split of each row, or
     /// the column whose values no split divides; `random`, if left out.
     pub split: Option<String>,
@@ -80,6 +81,10 @@ pub struct Survey {
     pub nameless: Option<Nameless>,
     /// Number of further columns of classes, of which one is the output that nobody has chosen.
     pub further_classes: usize,
+    /// Number of further columns of numbers that are no outputs, where one that nobody has chosen is.
+    pub further_numbers: usize,
+    /// The line that names the columns again, as one of Qualtrics does.
+    pub named_again: Option<usize>,
     /// The column that names the split of each row, where nobody has said how rows are divided.
     pub names_splits: Option<String>,
     /// The column of the inputs.
@@ -107,7 +112,11 @@ impl Survey {
         let named = Table::header(path, TableOptions::default())?;
         let has_fields =
             matches!(TextFormat::from_path(path), TextFormat::Tabs | TextFormat::Commas);
-        let headless = has_fields && (choices.headless || header::is_missing(path, &named.names)?);
+        let headless = has_fields
+            && match choices.header {
+                Some(header) => !header,
+                None => header::is_missing(path, &named.names)?,
+            };
         let options = TableOptions { headless, optional_keys: true, ..TableOptions::default() };
         let TableHeader { names, nested, lists } =
             if headless { Table::header(path, options)? } else { named };
@@ -122,6 +131,7 @@ impl Survey {
         let rows = table.len();
         let allowed = format!("at least {LEAST}, to have training, validation and test pairs");
         ensure(rows >= LEAST, "rows of the table", rows, allowed)?;
+        let named_again = header::named_again(&table, &names)?;
         for StatedKind { column, .. } in &choices.kinds {
             // the error names the columns that are there
             table.column(column)?;
@@ -159,16 +169,21 @@ impl Survey {
         let division = Division::choose(choices, (&table, &file), &columns, [&input, &output])?;
         let is_divided = choices.split.is_some() || files.into_iter().any(|file| file.is_some());
         let names_splits = if is_divided { None } else { division::splits_named(&table, &columns) };
-        let is_further = |column: &&Column| {
-            let is_chosen = [&input, &output].into_iter().any(|chosen| chosen.name == column.name);
-            let are_classes = matches!(column.kind, ColumnKind::Classes(_));
-            let is_aside = is_aside(&column.name) || names_splits.as_ref() == Some(&column.name);
-            are_classes && !is_chosen && varies(column) && !is_aside
+        let is_left_out = |column: &&Column| {
+            let mut chosen = [&input, &output].into_iter().chain(&further);
+            let is_chosen = chosen.any(|chosen| chosen.name == column.name);
+            let is_aside = is_aside(column) || names_splits.as_ref() == Some(&column.name);
+            !is_chosen && varies(column) && !is_aside
         };
-        let is_one_of_several =
-            choices.outputs.is_empty() && matches!(output.kind, ColumnKind::Classes(_));
-        let further_classes =
-            if is_one_of_several { learned.iter().filter(is_further).count() } else { 0 };
+        let are_classes = |column: &Column| matches!(column.kind, ColumnKind::Classes(_));
+        let further_of = |are_such: &dyn Fn(&Column) -> bool| {
+            if !choices.outputs.is_empty() || !are_such(&output) {
+                return 0;
+            }
+            learned.iter().filter(&is_left_out).filter(|column| are_such(column)).count()
+        };
+        let further_classes = further_of(&are_classes);
+        let further_numbers = further_of(&are_numbers);
         let table = file;
         let rows = rows + malformed.count;
         let repeated = repeated.into_iter().cloned().collect();
@@ -183,6 +198,8 @@ impl Survey {
             repeated,
             nameless,
             further_classes,
+            further_numbers,
+            named_again,
             names_splits,
             input,
             output,
@@ -222,7 +239,11 @@ impl Survey {
     /// # Errors
     /// A file that is there, or away from the table; what the file system reports.
     pub fn write(&self, path: &Path, force: bool) -> Result<(), Error> {
-        refuse_present(path, force)?;
+        refuse_present(
+            path,
+            force,
+            format_args!("name a different file by {}", Argument::new("out")),
+        )?;
         check_not_read("out", path, &self.table)?;
         let folder = match path.parent() {
             Some(folder) if !folder.as_os_str().is_empty() => folder,
@@ -299,12 +320,10 @@ fn unusable_rows<'c>(input: &'c Column, outputs: impl Iterator<Item = &'c Column
     rows.len()
 }
 
-/// Refuses a file or folder that is there, unless it is replaced.
-fn refuse_present(path: &Path, force: bool) -> Result<(), Error> {
-    let out = Argument::new("out");
+/// Refuses a file or folder that is there, unless it is replaced. `remedy` says what else can be done.
+fn refuse_present(path: &Path, force: bool, remedy: impl fmt::Display) -> Result<(), Error> {
     let switch = Argument::switch("force");
-    let message =
-        format_args!("is there already: name a different file by {out}, or replace it by {switch}");
+    let message = format_args!("is there already: {remedy}, or replace it by {switch}");
     if force || !path.exists() { Ok(()) } else { Err(Error::run(path, message)) }
 }
 

@@ -4,12 +4,15 @@ use dsokr_core::Argument;
 use dsokr_data::cells::NumberNotation;
 
 use super::columns::Column;
-use super::guess::is_name_of_texts;
+use super::guess::{CLASSES, is_name_of_texts, names_classes};
 use super::kind::ColumnKind;
 use crate::error::{Error, ensure, listed};
 
 /// Names of columns that divide rows, say where they are from, or hold the signs of bounds, as those of ChEMBL.
 const ASIDE: [&str; 7] = ["split", "set", "fold", "source", "year", "date", "standard relation"];
+
+/// Names of the numbers that ChEMBL's tables are about, beside properties of molecules.
+const MEASURED: [&str; 2] = ["pchembl value", "pchembl_value"];
 
 /// The arguments that name columns.
 const INPUT: &str = "input";
@@ -109,8 +112,11 @@ fn missing(columns: &[Column], argument: &'static str, what: &str, left_out: &st
             inchi.name
         );
     }
-    let are_numbers = |column: &&Column| matches!(column.kind, ColumnKind::Numbers(_));
-    let numbers = columns.iter().filter(are_numbers).count();
+    if columns.iter().any(|column| column.kind != ColumnKind::Nothing) {
+        let kind = Argument::new("as").with("COLUMN=KIND");
+        allowed += &format!("; {kind} says what a column holds, where what is found out is wrong");
+    }
+    let numbers = columns.iter().filter(|column| are_numbers(column)).count();
     if argument == INPUT && numbers > 2 {
         allowed += "; several columns of numbers are one vector by inputs = { column = \"FIRST..LAST\", numbers = true }, \
                     which book/src/vectors.md describes";
@@ -134,7 +140,12 @@ fn check_together(outputs: &[&Column]) -> Result<(), Error> {
     match other {
         Some(other) if outputs.len() > 1 => {
             let columns = format!("{:?} beside others", other.name);
-            let mut allowed = "one column, or several of numbers without units".to_owned();
+            let mut allowed =
+                "one column, or several of numbers with decimal points and without units"
+                    .to_owned();
+            if are_numbers(other) {
+                allowed += &format!("; this one has {}", other.kind);
+            }
             if matches!(other.kind, ColumnKind::Classes(_)) {
                 let as_numbers = Argument::new("as").with("COLUMN=numbers");
                 allowed += &format!(
@@ -153,33 +164,53 @@ fn names_rows(column: &Column, rows: usize) -> bool {
 }
 
 /// The column whose texts are the inputs: of those with the name of one, else of all, the longest texts; else vectors, else
-/// SMILES; else the longest texts that look like labels with spaces between.
+/// SMILES; else the longest texts that look like labels with spaces between, are single words that recur, lists, or many names.
 fn input_of<'c>(columns: &'c [Column], output: Option<&str>) -> Option<&'c Column> {
     let is_a_usual_name = |column: &Column| is_name_of_texts(&column.name);
     let free = || columns.iter().filter(|column| output != Some(column.name.as_str()));
-    let longest = |kind: ColumnKind| {
-        let texts = free().filter(|column| column.kind == kind && varies(column));
+    let longest = |is_one: &dyn Fn(&Column) -> bool| {
+        let texts = free().filter(|column| is_one(column) && varies(column));
         texts.filter(|column| !column.are_measures && column.reordered.is_none()).max_by(|a, b| {
             is_a_usual_name(a).cmp(&is_a_usual_name(b)).then(a.length.total_cmp(&b.length))
         })
     };
     let vectors = || free().find(|column| matches!(column.kind, ColumnKind::Vectors(_)));
-    longest(ColumnKind::Texts)
+    let are_texts = |column: &Column| column.kind == ColumnKind::Texts;
+    let are_names = |column: &Column| {
+        let recur = column.filled >= 2 * column.distinct;
+        column.are_unread_lists || (column.are_single_words && recur)
+    };
+    let are_many_names = |column: &Column| {
+        !column.have_digits && matches!(column.kind, ColumnKind::Classes(count) if count > CLASSES)
+    };
+    longest(&|column: &Column| are_texts(column) && !are_names(column))
         .or_else(vectors)
         .or_else(|| free().find(|column| column.kind == ColumnKind::Smiles))
-        .or_else(|| longest(ColumnKind::Labels(' ')))
+        .or_else(|| longest(&|column: &Column| column.kind == ColumnKind::Labels(' ')))
+        .or_else(|| longest(&are_texts))
+        .or_else(|| longest(&are_many_names))
 }
 
 /// The column of the outputs, whose cells differ: the first of the kind that says most.
 fn output_of<'c>(columns: &'c [Column], input: &Column) -> Option<&'c Column> {
-    let free = columns.iter().filter(|column| column.name != input.name && !is_aside(&column.name));
+    let free = columns.iter().filter(|column| column.name != input.name && !is_aside(column));
     let ranked = free
         .filter(|column| varies(column))
-        .filter_map(|column| Some((preference(&column.kind)?, column)));
+        .filter_map(|column| Some((preference(column, input)?, column)));
     // of two kinds that say as much, one that few cells are not of
     let is_doubtful = |column: &Column| 10 * column.invalid.count > column.filled;
     let best = ranked.min_by_key(|&(preference, column)| (preference, is_doubtful(column)));
     best.map(|(_, column)| column)
+}
+
+/// Whether a column holds numbers, in any notation.
+pub(super) fn are_numbers(column: &Column) -> bool {
+    matches!(column.kind, ColumnKind::Numbers(_))
+}
+
+/// Whether a column has the name of what is measured in ChEMBL's tables.
+fn is_measured(column: &Column) -> bool {
+    are_numbers(column) && MEASURED.contains(&column.name.to_lowercase().as_str())
 }
 
 /// Whether a column holds numbers without units or decimal commas, which can be read together with others.
@@ -198,20 +229,20 @@ fn numbers_beside<'c>(
     output: &Column,
     rows: usize,
 ) -> Vec<&'c Column> {
-    if !are_plain_numbers(output) {
+    if !are_plain_numbers(output) || is_measured(output) {
         return Vec::new();
     }
     let is_further = |column: &&Column| {
         let is_free = column.name != input.name && column.name != output.name;
         let is_full = GAPS * (column.empty + column.invalid.count) <= rows;
-        is_free && is_full && varies(column) && are_plain_numbers(column) && !is_aside(&column.name)
+        is_free && is_full && varies(column) && are_plain_numbers(column) && !is_aside(column)
     };
     columns.iter().filter(is_further).collect()
 }
 
-/// Whether a column divides rows or says where they are from.
-pub(super) fn is_aside(name: &str) -> bool {
-    ASIDE.contains(&name.to_lowercase().as_str())
+/// Whether a column divides rows, or says where or when they are from.
+pub(super) fn is_aside(column: &Column) -> bool {
+    ASIDE.contains(&column.name.to_lowercase().as_str()) || column.are_times
 }
 
 /// Whether the cells of a column differ, so that there is something to learn from them.
@@ -219,15 +250,23 @@ pub(super) fn varies(column: &Column) -> bool {
     column.distinct > 1
 }
 
-/// The place of a kind in the order in which outputs are preferred; none of kinds that are no outputs.
-fn preference(kind: &ColumnKind) -> Option<usize> {
-    match kind {
+/// The place of a column in the order in which outputs are preferred, beside this input; none of kinds that are no outputs.
+fn preference(column: &Column, input: &Column) -> Option<usize> {
+    if is_measured(column) {
+        return Some(1);
+    }
+    // codes of many things, and many names beside molecules, say what a row is about
+    let are_codes = column.have_digits || input.kind == ColumnKind::Smiles;
+    let name_rows = are_codes && !names_classes(&column.name);
+    match column.kind {
         ColumnKind::Smiles => Some(0),
         ColumnKind::Rankings(_) | ColumnKind::Orders(_) => Some(1),
+        ColumnKind::Labels(' ') => Some(3),
         ColumnKind::Labels(_) => Some(2),
-        ColumnKind::Classes(_) => Some(3),
-        ColumnKind::Numbers(_) | ColumnKind::Vectors(_) => Some(4),
-        ColumnKind::Texts => Some(5),
+        ColumnKind::Classes(count) if count > CLASSES && name_rows => Some(6),
+        ColumnKind::Classes(_) => Some(4),
+        ColumnKind::Numbers(_) | ColumnKind::Vectors(_) => Some(5),
+        ColumnKind::Texts => Some(7),
         ColumnKind::Ids | ColumnKind::Inchi | ColumnKind::Dates | ColumnKind::Nothing => None,
     }
 }

@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use dsokr_core::Argument;
 use dsokr_data::library::Library;
 use dsokr_data::table::TextFormat;
 use toml_edit::DocumentMut;
@@ -74,8 +75,9 @@ impl SpectraSurvey {
     /// A file or a folder that is there; what the file system reports.
     pub fn write(&self, path: &Path, force: bool) -> Result<(), Error> {
         let folder = Self::folder(path);
-        refuse_present(path, force)?;
-        refuse_present(&folder, force)?;
+        let remedy = format!("name a different file by {}", Argument::new("out"));
+        refuse_present(path, force, &remedy)?;
+        refuse_present(&folder, force, &remedy)?;
         check_not_read("out", path, &self.file)?;
         fs::create_dir_all(&folder).map_err(Error::io(&folder))?;
         for (name, part) in FILES.iter().zip(&self.parts) {

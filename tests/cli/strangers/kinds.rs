@@ -248,3 +248,197 @@ fn columns_without_names_and_of_splits_are_named() {
     let said = ["4 columns without a name", "remove the lines before it"];
     sandbox.fail(&["init", "titled.csv"], 2, &said);
 }
+
+/// Users, films, times and the rows that pandas has counted say what a row is about; the rating is learned.
+#[test]
+fn ids_times_and_row_numbers_are_no_outputs() {
+    let sandbox = Sandbox::new();
+    let mut ratings = "userId,movieId,title,rating,timestamp\n".to_owned();
+    let mut shuffled = "Unnamed: 0,smiles,y\n".to_owned();
+    let mut activities =
+        "Molecule ChEMBL ID;Violations;Smiles;pChEMBL Value;Document ChEMBL ID;Series\n".to_owned();
+    for at in 0..120 {
+        let user = at * 7 % 30;
+        let film = at * 11 % 24;
+        let mark = [1.0, 3.5, 4.0][film % 3];
+        let time = 1_100_000_000 + 7919 * at;
+        writeln!(ratings, "{user},{film},the film with the number {film},{mark},{time}").unwrap();
+        let smiles = format!("{}C(C)O", "C".repeat(at));
+        writeln!(shuffled, "{},{smiles},{}.25", at * 7 % 120, at % 9).unwrap();
+        let molecule = at / 2;
+        writeln!(
+            activities,
+            "CHEMBL{};{};{}C(C)O;{}.5;CHEMBL{};AB{}",
+            1000 + 7 * molecule,
+            at % 2,
+            "C".repeat(molecule),
+            4 + at % 5,
+            80_000 + at % 40,
+            at % 50,
+        )
+        .unwrap();
+    }
+    for (file, table, columns, id) in [
+        ("ratings.csv", &ratings, ["title", "rating"], None),
+        ("shuffled.csv", &shuffled, ["smiles", "y"], Some("Unnamed: 0")),
+        ("activities.csv", &activities, ["Smiles", "pChEMBL Value"], None),
+    ] {
+        sandbox.write(file, table);
+        let found = json(&sandbox.succeed(&["init", file, "--json"]));
+        let [input, output] = columns;
+        assert_eq!(
+            (&found["input"], &found["output"], found["id"].as_str()),
+            (&input.into(), &output.into(), id),
+            "{found}"
+        );
+        assert_eq!(found["further_outputs"], serde_json::json!([]), "{found}");
+    }
+}
+
+/// Of a kind that names rows in many classes: species are learned, codes of things beside a number are not.
+#[test]
+fn many_classes_are_learned_unless_they_are_codes() {
+    let sandbox = Sandbox::new();
+    let mut plants = "note,species,height\n".to_owned();
+    let mut heights = "species,height\n".to_owned();
+    let mut reviews = String::new();
+    for at in 0..400 {
+        let kind = at * 7 % 64;
+        let genus =
+            ["Rosa", "Quercus", "Pinus", "Acer", "Salix", "Betula", "Fagus", "Ulmus"][kind / 8];
+        let epithet =
+            ["alba", "nigra", "rubra", "minor", "major", "repens", "glauca", "montana"][kind % 8];
+        writeln!(plants, "a plant of the kind {kind} in the bed {at},{genus} {epithet},{at}.5")
+            .unwrap();
+        writeln!(heights, "{genus} {epithet},{at}.5").unwrap();
+        let row = serde_json::json!({
+            "text": format!("a thing of the kind {kind} in the box {at}"),
+            "asin": format!("B{:06}", 17 * kind),
+            "overall": (at % 5) as f64,
+            "summary": format!("kind {kind}"),
+        });
+        writeln!(reviews, "{row}").unwrap();
+    }
+    sandbox.write("plants.csv", &plants);
+    sandbox.write("heights.csv", &heights);
+    sandbox.write("reviews.jsonl", &reviews);
+    for (file, input, output, holds) in [
+        ("plants.csv", "note", "species", "64 classes"),
+        // names are texts where there are no others
+        ("heights.csv", "species", "height", "numbers"),
+        ("reviews.jsonl", "text", "overall", "numbers"),
+    ] {
+        let found = json(&sandbox.succeed(&["init", file, "--json"]));
+        assert_eq!(
+            (&found["input"], &found["output"], &found["holds"]),
+            (&input.into(), &output.into(), &holds.into()),
+            "{found}"
+        );
+    }
+}
+
+/// Lists that are not read are named, and are no sets of labels with commas between.
+#[test]
+fn lists_in_a_notation_that_is_not_read_are_named() {
+    let mut table = "text,tags\n".to_owned();
+    for at in 0..40 {
+        let tags = ["\"{acid, base}\"", "{acid}", "\"{base, salt}\"", "\"{acid, salt, base}\""];
+        writeln!(table, "the bottle with the number {at},{}", tags[at % 4]).unwrap();
+    }
+    let sandbox = Sandbox::new();
+    sandbox.write("sets.csv", &table);
+    let shown = sandbox.succeed(&["init", "sets.csv"]);
+    let said = [
+        "tags: cells such as \"{acid, base}\" are lists in a notation that is not read",
+        "written [\"a\", \"b\"]",
+    ];
+    said.iter().for_each(|line| assert!(shown.contains(line), "{line}\n{shown}"));
+    assert!(!shown.contains("labels, with ','"), "{shown}");
+}
+
+/// Columns of numbers that one configuration does not read together are counted, and named where they are asked for.
+#[test]
+fn further_columns_of_numbers_are_named() {
+    let sandbox = Sandbox::new();
+    let mut table = "SMILES;logP;pKa;Inhabitants\n".to_owned();
+    for at in 0..40 {
+        let inhabitants = ["673", "10.072", "1.250", "841"][at % 4];
+        writeln!(table, "{}C(C)O;{at},25;{},5;{inhabitants}", "C".repeat(at), at % 7).unwrap();
+    }
+    sandbox.write("german.csv", &table);
+    let shown = sandbox.succeed(&["init", "german.csv"]);
+    let said = [
+        "logP         numbers, with decimal commas  output",
+        "2 further columns of numbers are left out",
+        "Inhabitants: the point in \"10.072\" is read as that of thousands",
+    ];
+    said.iter().for_each(|line| assert!(shown.contains(line), "{line}\n{shown}"));
+    let two = ["init", "german.csv", "--force", "--output", "logP", "--output", "pKa"];
+    let said = ["\"logP\" beside others", "decimal points", "numbers, with decimal commas"];
+    sandbox.fail(&two, 2, &said);
+    sandbox.succeed(&["init", "german.csv", "--force", "--output", "Inhabitants"]);
+    assert!(sandbox.read("german.toml").contains("decimal = \",\""));
+}
+
+/// Questions are names above answers, and `--header` says so of sentences.
+#[test]
+fn a_line_of_questions_has_the_names_of_columns() {
+    let sandbox = Sandbox::new();
+    let row = |at: usize| format!("the service {at} is fine by me,{}\n", ["good", "bad"][at % 2]);
+    let rows: String = (0..40).map(row).collect();
+    let questions =
+        "What did you like about it in the last month?,How satisfied are you with it overall?";
+    let sentences = "Please say what you liked about our service,rate";
+    sandbox.write("survey.csv", &format!("{questions}\n{rows}"));
+    sandbox.write("sentences.csv", &format!("{sentences}\n{rows}"));
+    let again = "\"{\"\"ImportId\"\":\"\"QID1\"\"}\",\"{\"\"ImportId\"\":\"\"QID2\"\"}\"";
+    sandbox.write("qualtrics.csv", &format!("Q1,Q2\nWhat did you like?,And?\n{again}\n{rows}"));
+    let found = json(&sandbox.succeed(&["init", "survey.csv", "--json"]));
+    let output = "How satisfied are you with it overall?";
+    assert_eq!((&found["rows"], &found["output"]), (&40.into(), &output.into()));
+    let found = json(&sandbox.succeed(&["init", "sentences.csv", "--json"]));
+    assert_eq!((&found["rows"], &found["output"]), (&41.into(), &"column_2".into()));
+    let stated = ["init", "sentences.csv", "--json", "--force", "--header"];
+    let found = json(&sandbox.succeed(&stated));
+    assert_eq!((&found["rows"], &found["output"]), (&40.into(), &"rate".into()));
+    let both = ["init", "survey.csv", "--force", "--header", "--no-header"];
+    sandbox.fail(&both, 2, &["--header", "--no-header"]);
+    let shown = sandbox.succeed(&["init", "qualtrics.csv"]);
+    assert!(shown.contains("line 3 names the columns again"), "{shown}");
+}
+
+/// What `init` says to do next can be pasted: a SMILES is not cut.
+#[test]
+fn the_next_command_has_a_whole_molecule() {
+    let sandbox = Sandbox::new();
+    let table = |short: usize| {
+        let row = |at: usize| {
+            let length = if at == short { 2 } else { 90 + at };
+            format!("{}C(C)O,{}.5\n", "C".repeat(length), at % 7)
+        };
+        "smiles,logp\n".to_owned() + &(0..20).map(row).collect::<String>()
+    };
+    sandbox.write("some.csv", &table(5));
+    sandbox.write("none.csv", &table(20));
+    let shown = sandbox.succeed(&["init", "some.csv"]);
+    assert!(
+        shown.ends_with("  dsokr train some.toml\n  dsokr search runs/some \"CCC(C)O\"\n"),
+        "{shown}"
+    );
+    let shown = sandbox.succeed(&["init", "none.csv"]);
+    assert!(shown.ends_with("  dsokr train none.toml\n"), "{shown}");
+}
+
+/// Chains have no marks of SMILES but the name of their column. Where nothing is an output, `--as` says that one is.
+#[test]
+fn chains_are_molecules_by_the_name_of_their_column() {
+    let sandbox = Sandbox::new();
+    let rows: String =
+        (0..20).map(|at| format!("the alcohol of {at},{}O\n", "C".repeat(1 + at))).collect();
+    sandbox.write("named.csv", &format!("text,smiles\n{rows}"));
+    sandbox.write("unnamed.csv", &format!("text,structure\n{rows}"));
+    let found = json(&sandbox.succeed(&["init", "named.csv", "--json"]));
+    assert_eq!((&found["output"], &found["holds"]), (&"smiles".into(), &"SMILES".into()));
+    let said = ["no column of SMILES", "\"structure\" (ids)", "--as COLUMN=KIND"];
+    sandbox.fail(&["init", "unnamed.csv"], 2, &said);
+}

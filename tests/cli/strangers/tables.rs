@@ -75,6 +75,30 @@ fn percentages_with_gaps_are_numbers() {
     stranger.trains(&Sandbox::new());
 }
 
+/// Codes of three digits with commas between are sets of labels, not numbers with groups of thousands.
+#[test]
+fn sets_of_codes_of_three_digits_are_labels() {
+    let mut table = "note,icd9\n".to_owned();
+    for at in 0..240usize {
+        let has = [("wheeze", "518"), ("fever", "486"), ("sugar", "250")];
+        let set = 1 + at * 5 % 7;
+        let parts = has.iter().enumerate().filter(|(bit, _)| (set >> bit) & 1 == 1);
+        let (words, codes): (Vec<&str>, Vec<&str>) = parts.map(|(_, part)| *part).unzip();
+        writeln!(table, "the patient {at} has {},\"{}\"", words.join(" and "), codes.join(","))
+            .unwrap();
+    }
+    let stranger = Stranger {
+        file: "codes.csv",
+        content: table.into_bytes(),
+        arguments: &[],
+        columns: ["note", "icd9"],
+        holds: "labels, with ',' between",
+        skipped: 0,
+        floor: ("f1", Bound::AtLeast(0.8)),
+    };
+    stranger.trains(&Sandbox::new());
+}
+
 /// As a spreadsheet of a laboratory exports it: a line break in a name, a column with one value, decimal commas with three
 /// places, and thousands behind a space.
 #[test]
@@ -502,6 +526,28 @@ fn ids_of_the_same_name_join_before_numbers_of_rows_and_missing_ones_join_nothin
     assert_eq!((&rows[18]["smiles"], &rows[19]["smiles"]), (&"".into(), &"".into()));
     // columns without a name are left out
     assert_eq!(rows[0].as_object().map(|row| row.len()), Some(5));
+}
+
+/// Two diagnoses of each patient: the id that is there several times is named, and so is the file that would be replaced.
+#[test]
+fn an_id_in_several_rows_of_the_second_table_is_named() {
+    let sandbox = Sandbox::new();
+    let patients: String =
+        (0..40).map(|at| format!("{},the patient {at} is ill\n", 1000 + at)).collect();
+    let diagnoses: String = (0..80)
+        .map(|at| format!("{},{},{}\n", 1000 + at / 2, at % 2 + 1, ["I10", "J45"][at % 2]))
+        .collect();
+    let codes: String =
+        (0..40).map(|at| format!("{},{}\n", 1000 + at, ["I10", "J45"][at % 2])).collect();
+    sandbox.write("patients.csv", &format!("subject_id,note\n{patients}"));
+    sandbox.write("diagnoses.csv", &format!("subject_id,number,code\n{diagnoses}"));
+    sandbox.write("codes.csv", &format!("subject_id,code\n{codes}"));
+    let said =
+        ["ids that join the tables = \"1000\" in several rows", "\"subject_id\"", "each id once"];
+    sandbox.fail(&["init", "patients.csv", "diagnoses.csv"], 2, &said);
+    let init = ["init", "patients.csv", "codes.csv"];
+    sandbox.succeed(&init);
+    sandbox.fail(&init, 2, &["patients-codes.jsonl", "remove it, or replace it by --force"]);
 }
 
 /// As people write the names of splits; the column is not learned from.
