@@ -8,8 +8,8 @@ use dsokr_data::table::Table;
 use rayon::prelude::*;
 
 use super::guess::{
-    are_measures, are_times, are_unread_lists, first_thousand, guessed, guessed_of_lists, most,
-    reordered, stated,
+    are_measures, are_times, are_unread_lists, first_thousand, guessed, guessed_of_lists, is_class,
+    most, reordered, stated,
 };
 use super::kind::{ColumnKind, KindName, Reading};
 use crate::error::Error;
@@ -110,10 +110,19 @@ impl Column {
                 if is_none { ColumnKind::Texts } else { kind }
             }
         };
-        let readings: Vec<Reading> = texts.par_iter().map(|cell| kind.read(cell)).collect();
+        let are_classes = matches!(kind, ColumnKind::Classes(_));
+        let has_signs = are_classes && cells::are_signs(texts.iter().copied());
+        let reading = |cell: &&str| {
+            if has_signs && is_class(cell, has_signs) { Reading::Valid } else { kind.read(cell) }
+        };
+        let readings: Vec<Reading> = texts.par_iter().map(reading).collect();
         let mut invalid = Exceptions::default();
         let mut repaired = Exceptions::default();
-        let mut bad_rows: Vec<usize> = empty.iter().map(|&(row, _)| row).collect();
+        let mut bad_rows: Vec<usize> = Vec::new();
+        // an empty text is a text
+        if kind != ColumnKind::Texts {
+            bad_rows.extend(empty.iter().map(|&(row, _)| row));
+        }
         for (&(row, cell), reading) in filled.iter().zip(readings) {
             match reading {
                 Reading::Valid => {}
@@ -150,11 +159,10 @@ impl Column {
             | ColumnKind::Texts => 0.0,
         };
         let is_short = |cell: &&&str| cell.chars().nth(LONGEST_EXAMPLE).is_none();
-        let is_valid = |cell: &&&str| kind.read(cell) == Reading::Valid;
+        let is_valid = |cell: &&&str| reading(cell) == Reading::Valid;
         let short_example =
             texts.iter().filter(is_short).find(is_valid).map(|&cell| cell.to_owned());
         let are_texts = kind == ColumnKind::Texts;
-        let are_classes = matches!(kind, ColumnKind::Classes(_));
         Ok(Self {
             name: name.to_owned(),
             deviation,
@@ -189,6 +197,25 @@ impl Column {
     /// Number of rows that cannot be learned from where the column is the output.
     pub fn unusable(&self) -> usize {
         self.unusable_rows().len()
+    }
+
+    /// The rows that cannot be learned from where the column is the input. Any cell is a text, but for the marks of missing
+    /// values.
+    pub(super) fn unusable_inputs(&self) -> &[usize] {
+        match self.kind {
+            ColumnKind::Smiles
+            | ColumnKind::Numbers(_)
+            | ColumnKind::Vectors(_)
+            | ColumnKind::Texts => &self.bad_rows,
+            ColumnKind::Inchi
+            | ColumnKind::Dates
+            | ColumnKind::Classes(_)
+            | ColumnKind::Rankings(_)
+            | ColumnKind::Orders(_)
+            | ColumnKind::Labels(_)
+            | ColumnKind::Ids
+            | ColumnKind::Nothing => &[],
+        }
     }
 
     /// The rows that cannot be learned from where the column is the output.

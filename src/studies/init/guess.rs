@@ -143,6 +143,9 @@ pub(super) fn guessed(place: usize, name: &str, cells: &[&str]) -> ColumnKind {
     if present.is_empty() {
         return ColumnKind::Nothing;
     }
+    if let Some(signs) = signs_of(cells) {
+        return signs;
+    }
     if may_be_smiles(name, &present) && are_mostly(&ColumnKind::Smiles, &present) {
         return ColumnKind::Smiles;
     }
@@ -444,8 +447,21 @@ fn may_be_smiles(name: &str, cells: &[&str]) -> bool {
 
 /// As many classes as cells name, which a training reads too.
 fn classes_of(cells: &[&str]) -> ColumnKind {
-    let classes = cells.iter().filter(|cell| !cells::is_no_class(cell));
+    let has_signs = cells::are_signs(cells.iter().copied());
+    let classes = cells.iter().filter(|&&cell| is_class(cell, has_signs));
     ColumnKind::Classes(classes.collect::<HashSet<_>>().len())
+}
+
+/// Whether a cell is a class, in a column that [has signs](cells::are_signs) or not.
+pub(super) fn is_class(cell: &str, has_signs: bool) -> bool {
+    !cells::is_no_class(cell) || (has_signs && cell.trim() == "-")
+}
+
+/// The classes of cells that are `+` and `-`, and other signs of these; none of other cells.
+fn signs_of(cells: &[&str]) -> Option<ColumnKind> {
+    let is_sign = |cell: &str| ["+", "-", "+/-", "±", "++", "+++", "--"].contains(&cell);
+    let are_signs = cells::are_signs(cells.iter().copied()) && most(cells, is_sign);
+    are_signs.then(|| classes_of(cells))
 }
 
 /// Rankings of the items that cells name, or of as many items as the first ranking among cells has.
@@ -898,6 +914,9 @@ mod tests {
         assert_eq!(guessed(1, "kind", &classes), ColumnKind::Classes(3));
         assert_eq!(guessed(1, "active", &["0", "1", "1", "NA"].repeat(4)), ColumnKind::Classes(2));
         assert_eq!(guessed(1, "active", &["yes", "no"].repeat(5)), ColumnKind::Classes(2));
+        assert_eq!(guessed(1, "result", &["+", "-"].repeat(5)), ColumnKind::Classes(2));
+        assert_eq!(guessed(1, "result", &["+", "-", "+/-"].repeat(5)), ColumnKind::Classes(3));
+        assert_eq!(guessed(1, "result", &["-"; 9]), ColumnKind::Nothing);
         assert_eq!(guessed(1, "class", &["0", "1", "2"].repeat(5)), ColumnKind::Classes(3));
         assert_eq!(guessed(1, "rings", &["0", "1", "2"].repeat(5)), numbers);
         assert_eq!(

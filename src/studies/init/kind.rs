@@ -111,7 +111,8 @@ impl ColumnKind {
             Self::Vectors(width) => numbers_in(cell) == Some(*width),
             Self::Dates => is_date(cell),
             Self::Classes(_) => !cells::is_no_class(cell),
-            Self::Nothing | Self::Ids | Self::Labels(_) | Self::Texts => true,
+            Self::Texts => !cells::is_missing(cell),
+            Self::Nothing | Self::Ids | Self::Labels(_) => true,
         };
         if valid { Reading::Valid } else { Reading::Invalid }
     }
@@ -207,10 +208,24 @@ pub(super) fn items_ordered(cell: &str) -> Option<Vec<&str>> {
 
 /// The number of finite numbers in a cell, at least two, if it holds nothing else.
 pub(super) fn numbers_in(cell: &str) -> Option<usize> {
-    let words = || cell.split_whitespace().map(str::to_owned).collect();
-    let parts: Vec<String> = cells::list(cell).unwrap_or_else(words);
+    let divided = || {
+        let is_comma = |c: char| c == ',' && has_commas_between_numbers(cell);
+        let parts = cell.split(|c: char| is_comma(c) || c.is_whitespace());
+        parts.filter(|part| !part.is_empty()).map(str::to_owned).collect()
+    };
+    let parts: Vec<String> = cells::list(cell).unwrap_or_else(divided);
     let are_numbers = parts.iter().all(|part| part.parse::<f64>().is_ok_and(f64::is_finite));
     (are_numbers && parts.len() >= 2).then_some(parts.len())
+}
+
+/// Whether the commas of a cell are between numbers, and neither signs before decimals nor between groups of thousands.
+fn has_commas_between_numbers(cell: &str) -> bool {
+    let is_divided = cell.contains('.') || cell.matches(',').count() >= 2;
+    let is_one_number = ['.', ','].into_iter().any(|decimal| {
+        let notation = NumberNotation { decimal, ..NumberNotation::default() };
+        notation.normalised(cell).is_some()
+    });
+    is_divided && !is_one_number
 }
 
 /// Whether a cell is a date of numbers, with or without a time of day.
@@ -236,6 +251,16 @@ pub(super) fn is_date(cell: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn commas_are_between_numbers_unless_they_are_in_one() {
+        for (cell, count) in [("0.1,0.2,-3", 3), ("48.1, 11.5", 2), ("1 2 3", 3), ("[1, 2]", 2)] {
+            assert_eq!(numbers_in(cell), Some(count), "{cell}");
+        }
+        for one in ["1,234.5", "1.234,5", "1,234,567", "3,5", "0.5", "a,b,c"] {
+            assert_eq!(numbers_in(one), None, "{one}");
+        }
+    }
 
     #[test]
     fn dates_are_told_from_numbers_and_versions() {

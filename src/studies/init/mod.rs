@@ -309,14 +309,10 @@ fn left_out(nested: &[String], nameless: Option<&Nameless>) -> String {
     text
 }
 
-/// Number of rows without an output in one of the columns, or without an input where inputs are molecules or numbers. Any
-/// other cell is a text, also an empty one.
+/// Number of rows without an output in one of the columns, or without an input.
 fn unusable_rows<'c>(input: &'c Column, outputs: impl Iterator<Item = &'c Column>) -> usize {
-    let are_checked =
-        matches!(input.kind, ColumnKind::Smiles | ColumnKind::Numbers(_) | ColumnKind::Vectors(_));
-    let checked = outputs.chain(are_checked.then_some(input));
-    let rows: HashSet<usize> =
-        checked.flat_map(|column| column.unusable_rows().iter().copied()).collect();
+    let mut rows: HashSet<usize> = input.unusable_inputs().iter().copied().collect();
+    rows.extend(outputs.flat_map(Column::unusable_rows));
     rows.len()
 }
 
