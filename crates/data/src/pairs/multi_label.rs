@@ -13,7 +13,7 @@ use crate::dataset::{Dataset, Split, SplitName};
 use crate::error::{Error, check, extension_of};
 use crate::groups::GroupColumns;
 use crate::inputs::{InputKind, Inputs};
-use crate::multi_label::arff::{arff_labels, arff_numbers};
+use crate::multi_label::arff::{Columns, arff_labels, arff_numbers};
 use crate::multi_label::libsvm::{libsvm_counts_from_zero, read_libsvm_from};
 use crate::multi_label::{BadRows, MultiLabel, check_rows};
 use crate::output_features::OutputFeatures;
@@ -58,7 +58,8 @@ impl MultiLabelConfig {
                 (read.inputs, labels.column.as_str(), cells, bad)
             }
             OutputFeatures::Numbers(numbers) if extension_of(path) == "arff" => {
-                let (inputs, rows, bad) = arff_numbers(path, self.labels)?;
+                let columns = self.columns_of(path, wanted);
+                let (inputs, rows, bad) = arff_numbers(path, self.labels, columns)?;
                 let cells = rows.iter().map(|row| numbers.cell(row)).collect();
                 (inputs, numbers.column.as_str(), cells, bad)
             }
@@ -87,9 +88,14 @@ impl MultiLabelConfig {
         })
     }
 
+    /// Returns what the numbers of a file may be, which is the one of the training pairs or one of queries.
+    fn columns_of(&self, path: &Path, wanted: &Wanted) -> Columns {
+        if wanted.is_own(path, &self.file) { Columns::ToldApart } else { Columns::Any }
+    }
+
     fn labels(&self, path: &Path, wanted: &Wanted) -> Result<(MultiLabel, BadRows), Error> {
         match extension_of(path).as_str() {
-            "arff" => arff_labels(path, self.labels),
+            "arff" => arff_labels(path, self.labels, self.columns_of(path, wanted)),
             "libsvm" | "svm" | "txt" => {
                 let zero_based = self.counts_from_zero(path, wanted)?;
                 Ok((read_libsvm_from(path, self.labels, zero_based)?, Vec::new()))
