@@ -39,9 +39,9 @@ pub(crate) use texts::sorted;
 /// Candidates: columns of texts, two of which are ids and labels, and coordinates `ψ̃(c) ∈ R^p` with constants `b(c)`,
 /// in memory or in a file that is mapped.
 ///
-/// Candidates that are the same point in feature space share one distinct row. There are k distinct
-/// rows. A row is scored once and counts as often as it has members, so that duplicates tie bit for
-/// bit.
+/// Candidates with equal feature rows share one distinct row. There are k distinct rows. A row is scored once and counts
+/// as often as it has members, so that duplicates tie bit for bit. Rows that differ are rows of their own, also where the
+/// kernel does not tell them apart, as a normalised one does not tell y from 3 y: their scores may differ by rounding.
 #[derive(Clone, Debug)]
 pub struct Candidates {
     columns: Columns,
