@@ -148,6 +148,12 @@ fn hits_of_one_member_are_those_of_the_plain_decoder() {
     for rule in [Combination::default(), Combination::Max { standardise: false }] {
         assert_eq!(models.ensemble().top_k(Pool::Shared, &rule, 300).unwrap(), plain);
     }
+    // the largest constant that is allowed tells neighbouring ranks apart
+    let rule = Combination::ReciprocalRank { weights: None, constant: 1e6 };
+    let top = models.ensemble().top_k(Pool::Shared, &rule, 300).unwrap();
+    for (top, plain) in top.iter().zip(&plain) {
+        assert!(top.iter().zip(plain).all(|(hit, plain)| hit.candidate == plain.candidate));
+    }
 }
 
 #[test]
