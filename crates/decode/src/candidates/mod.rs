@@ -156,11 +156,11 @@ impl Candidates {
     /// Checks and indexes the parts of a candidate set.
     ///
     /// # Errors
-    /// [`Error::TooFew`] for no candidates or dimension 0; for more than
-    /// `u32::MAX` candidates, a class that does not exist or one that skips the next number;
-    /// for lists of different lengths; for an incomplete row of
-    /// coordinates, two candidates of one id or a row without candidates; [`Error::NotFiniteAt`] for a
-    /// coordinate or constant that is NaN or infinite.
+    /// [`Error::TooFew`] for no candidates or dimension 0; [`Error::OutOfRange`] for more than `u32::MAX` candidates, a
+    /// class that does not exist or one that skips the next number; [`Error::Shape`] for lists of different lengths;
+    /// [`Error::Inconsistent`] for an incomplete row of coordinates, two candidates of one id, a row without candidates,
+    /// or a column without a name or with that of another one; [`Error::NotFiniteAt`] for a coordinate or constant that is
+    /// NaN or infinite.
     pub fn new(mut parts: CandidateParts) -> Result<Self, Error> {
         let ids = std::mem::take(&mut parts.ids);
         let labels = std::mem::take(&mut parts.labels);

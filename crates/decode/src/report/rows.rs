@@ -77,8 +77,8 @@ impl QueryRow {
 /// model), `candidates` are the candidates of the ensemble.
 ///
 /// # Errors
-/// [`Error::Shape`] unless there is one id and one gold id a query; for a query
-/// without hits; for a hit that is not a candidate.
+/// [`Error::Shape`] unless there is one id and one gold id a query; [`Error::TooFew`] for a query without hits;
+/// [`Error::OutOfRange`] for a hit that is not a candidate.
 pub fn query_rows(
     queries: &[String],
     gold: &[String],

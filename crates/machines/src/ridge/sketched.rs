@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 use super::model::{KernelModel, Weights};
 use crate::features::{AnchorFeatures, FeatureMap, InputSketch, blocks};
 use crate::linear::{Factor, PANEL, Panels, not_positive, product, row_major};
-use crate::summary::{Inputs, RidgeSummary, Solution, Summary};
+use crate::summary::{Arithmetic, Inputs, RidgeSummary, Solution, Summary};
 use crate::targets::{SideSums, Targets, check_shared, check_sizes};
 
 /// A ridge regression in the span of sketched inputs: the least of
@@ -89,12 +89,12 @@ pub fn fit_sketched(
         system.add_to_diagonal(ridge);
         factored = Factor::new(system)?;
     }
-    let factor = factored.map_err(|row| not_positive(row, features.len(), ridge))?;
+    let unknowns = features.len();
+    let factor = factored.map_err(|row| not_positive(row, unknowns, ridge, Arithmetic::Double))?;
     factor.solve(sides.as_mut())?;
     let (map, weights) = features.compact(sides.clone());
     let weights = Weights::Double(row_major(weights.as_ref())?);
     let solution = Solution::Ridge(RidgeSummary::new(Inputs::Sketched, factor.condition()?));
-    let unknowns = features.len();
     let width = targets.width();
     let summary = Summary { rows: n, unknowns, width, lambda, solution };
     let model = KernelModel::new(map, weights, summary);
