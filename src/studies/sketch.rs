@@ -224,16 +224,17 @@ impl Study {
         Ok(problem.config.sketch.method_for(problem.kernel()?, problem.len()))
     }
 
-    /// Leverage scores at λ, from `columns` outputs, but no fewer than √n and no more than all n. Their sum, a lower bound of
-    /// the effective dimension, cannot exceed the number of columns: with as many as the largest sketch of a curve, and no
-    /// more time than that takes, it says whether that sketch is large enough.
+    /// Leverage scores at λ, from `columns` outputs, but no fewer than √n. Their sum, a lower bound of the effective
+    /// dimension, cannot exceed the number of columns: with as many as the largest sketch of a curve, and no more time
+    /// than that takes, it says whether that sketch is large enough.
     ///
     /// # Errors
-    /// As [`leverage::scores`].
+    /// More columns than training outputs; the errors of [`leverage::scores`].
     pub fn leverage(&self, lambda: f64, columns: usize) -> Result<Leverage, Error> {
         let problem = &self.problem;
         let n = problem.len();
-        let pilot = columns.max((n as f64).sqrt() as usize).min(n);
+        check_size(columns, n)?;
+        let pilot = columns.max((n as f64).sqrt() as usize).max(1);
         let kernel = problem.kernel()?.clone();
         let seed = problem.config.seed;
         let mut scores =
@@ -343,11 +344,15 @@ fn fit(
 }
 
 fn check(sizes: &[usize], draws: usize, outputs: usize) -> Result<(), Error> {
-    let key = || Argument::new("sizes");
     let rising = sizes.first().is_some_and(|&size| size > 0) && sizes.is_sorted_by(|a, b| a < b);
-    ensure(rising, key(), format_args!("{sizes:?}"), "increasing sizes of at least 1")?;
+    let allowed = "increasing sizes of at least 1";
+    ensure(rising, Argument::new("sizes"), format_args!("{sizes:?}"), allowed)?;
     let allowed = format_args!("1 to {MOST_DRAWS}");
     ensure((1..=MOST_DRAWS).contains(&draws), Argument::new("draws"), draws, allowed)?;
-    let allowed = format!("at most {outputs}, the number of training outputs");
-    sizes.iter().try_for_each(|&size| ensure(size <= outputs, key(), size, &allowed))
+    sizes.iter().try_for_each(|&size| check_size(size, outputs))
+}
+
+fn check_size(size: usize, outputs: usize) -> Result<(), Error> {
+    let allowed = format_args!("at most {outputs}, the number of training outputs");
+    ensure(size <= outputs, Argument::new("sizes"), size, allowed)
 }

@@ -50,15 +50,19 @@ const OUTPUTS: &str = "\"labels\" or, of an .arff file, \"numbers\": what the ro
 
 impl MultiLabelConfig {
     /// Reads a column of ids, one of labels or numbers, and the vectors.
-    fn read(&self, path: &Path, wanted: &Wanted) -> Result<PairedRows<'_>, Error> {
+    fn read(
+        &self,
+        path: &Path,
+        wanted: &Wanted,
+        columns: Columns,
+    ) -> Result<PairedRows<'_>, Error> {
         let (inputs, column, cells, bad) = match wanted.outputs.features {
             OutputFeatures::Labels(labels) => {
-                let (read, bad) = self.labels(path, wanted)?;
+                let (read, bad) = self.labels(path, wanted, columns)?;
                 let cells = labels.cells(&read.names, &read.labels)?;
                 (read.inputs, labels.column.as_str(), cells, bad)
             }
             OutputFeatures::Numbers(numbers) if extension_of(path) == "arff" => {
-                let columns = self.columns_of(path, wanted);
                 let (inputs, rows, bad) = arff_numbers(path, self.labels, columns)?;
                 let cells = rows.iter().map(|row| numbers.cell(row)).collect();
                 (inputs, numbers.column.as_str(), cells, bad)
@@ -88,14 +92,14 @@ impl MultiLabelConfig {
         })
     }
 
-    /// Returns what the numbers of a file may be, which is the one of the training pairs or one of queries.
-    fn columns_of(&self, path: &Path, wanted: &Wanted) -> Columns {
-        if wanted.is_own(path, &self.file) { Columns::ToldApart } else { Columns::Any }
-    }
-
-    fn labels(&self, path: &Path, wanted: &Wanted) -> Result<(MultiLabel, BadRows), Error> {
+    fn labels(
+        &self,
+        path: &Path,
+        wanted: &Wanted,
+        columns: Columns,
+    ) -> Result<(MultiLabel, BadRows), Error> {
         match extension_of(path).as_str() {
-            "arff" => arff_labels(path, self.labels, self.columns_of(path, wanted)),
+            "arff" => arff_labels(path, self.labels, columns),
             "libsvm" | "svm" | "txt" => {
                 let zero_based = self.counts_from_zero(path, wanted)?;
                 Ok((read_libsvm_from(path, self.labels, zero_based)?, Vec::new()))
@@ -156,7 +160,8 @@ impl Pairs for MultiLabelConfig {
     }
 
     fn load(&self, wanted: &Wanted) -> Result<Dataset, Error> {
-        let dataset = self.read(&wanted.root()?.file(&self.file), wanted)?;
+        let path = wanted.root()?.file(&self.file);
+        let dataset = self.read(&path, wanted, Columns::ToldApart)?;
         let mut dataset = dataset.dataset(wanted, [None, None])?;
         if let Some(file) = &self.test {
             dataset.test = Some(self.queries(&wanted.root()?.file(file), wanted)?);
@@ -170,10 +175,10 @@ impl Pairs for MultiLabelConfig {
         {
             return self.queries(&wanted.root()?.file(file), wanted).map(Some);
         }
-        self.read(&wanted.root()?.file(&self.file), wanted)?.split(name, wanted)
+        self.read(&wanted.root()?.file(&self.file), wanted, Columns::Any)?.split(name, wanted)
     }
 
     fn queries(&self, path: &Path, wanted: &Wanted) -> Result<Split, Error> {
-        self.read(path, wanted)?.queries(wanted, wanted.is_own(path, &self.file))
+        self.read(path, wanted, Columns::Any)?.queries(wanted, wanted.is_own(path, &self.file))
     }
 }

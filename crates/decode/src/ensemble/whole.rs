@@ -302,8 +302,8 @@ pub(super) fn find(
     })
 }
 
-/// Returns the `best` of all, in descending order, with the others that tie with the last of them: which of those are among
-/// the best is a matter of their order, not of rounding. Entries that tie have the same score.
+/// Returns the `best` of all, in descending order, with the others that tie with the last of them: which of those are
+/// among the best is a matter of their order, not of rounding. Entries that tie have the same score.
 fn with_ties<T>(
     best: Vec<(T, f64)>,
     all: impl Iterator<Item = (T, f64)>,
