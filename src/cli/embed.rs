@@ -18,7 +18,7 @@ const BATCH: usize = 256;
 /// Writes the coordinates of texts, or of outputs, as a .npy file, a row a text or an output.
 ///
 /// A text's coordinates z rank candidates by their inner products with the outputs' coordinates, plus a
-/// constant a candidate where the kernel is not normalised.
+/// constant a candidate where the kernel is not normalised or candidates are corrected for hubs.
 #[derive(clap::Args)]
 pub struct Arguments {
     /// The run directory.

@@ -113,7 +113,8 @@ fn study(
     let allowed =
         "one power: they are compared by fitted models, for encoder.kind = \"kernel-machine\"";
     ensure(comparable, Argument::new("powers"), format!("{powers:?}"), allowed)?;
-    results.leverage.push(study.leverage(arguments.lambda)?);
+    let largest = arguments.sizes.iter().copied().max().unwrap_or_default();
+    results.leverage.push(study.leverage(arguments.lambda, largest)?);
     for power in &powers {
         for method in &methods {
             let mut name = config.name.clone();
@@ -159,12 +160,13 @@ fn table(results: &Found) -> String {
         text += &format!("{name}\n{}", table.text());
         text += &format!("recommended: m = {recommended}\n\n");
     }
-    for Leverage { name, lambda, dimension, scores, pilot } in &results.leverage {
+    for Leverage { name, lambda, dimension, lower_bound, scores, pilot } in &results.leverage {
         let at = |place: usize| scores.get(place - 1).map_or("-".into(), |s| format!("{s:.4}"));
         let [a, b, c, d, e] = [1, 50, 100, 200, 400].map(at);
+        let at_least = if *lower_bound { "at least " } else { "" };
         text += &format!(
             "{name}: leverage scores at λ = {lambda} ({pilot} columns): effective dimension \
-             {dimension:.1}; 1st {a}, 50th {b}, 100th {c}, 200th {d}, 400th {e}\n"
+             {at_least}{dimension:.1}; 1st {a}, 50th {b}, 100th {c}, 200th {d}, 400th {e}\n"
         );
     }
     if results.curves.len() > 1 {

@@ -108,12 +108,15 @@ pub struct Leverage {
     pub name: String,
     /// λ of the scores.
     pub lambda: f64,
-    /// Number of columns of the approximation, √n.
+    /// Number of columns of the approximation.
     pub pilot: usize,
     /// The largest scores, descending.
     pub scores: Vec<f64>,
-    /// Their sum over all outputs, the effective dimension d(λ).
+    /// Their sum over all outputs, which is at most `pilot`: the effective dimension d(λ), or less than it where not all
+    /// outputs are columns.
     pub dimension: f64,
+    /// Whether not all outputs are columns, so that `dimension` is a lower bound of d(λ).
+    pub lower_bound: bool,
 }
 
 /// The smallest size whose [deciding](Point::deciding) figure is within 1 % of the best, of its gain over `nothing`.
@@ -220,13 +223,17 @@ impl Study {
         Ok(problem.config.sketch.method_for(problem.kernel()?, problem.len()))
     }
 
-    /// Leverage scores at λ, from √n columns.
+    /// Leverage scores at λ, from `columns` outputs, but no fewer than √n. Their sum, a lower bound of the effective
+    /// dimension, cannot exceed the number of columns: with as many as the largest sketch of a curve, and no more time
+    /// than that takes, it says whether that sketch is large enough.
     ///
     /// # Errors
-    /// As [`leverage::scores`].
-    pub fn leverage(&self, lambda: f64) -> Result<Leverage, Error> {
+    /// More columns than training outputs; the errors of [`leverage::scores`].
+    pub fn leverage(&self, lambda: f64, columns: usize) -> Result<Leverage, Error> {
         let problem = &self.problem;
-        let pilot = ((problem.len() as f64).sqrt() as usize).max(1);
+        let n = problem.len();
+        check_size(columns, n)?;
+        let pilot = columns.max((n as f64).sqrt() as usize).max(1);
         let kernel = problem.kernel()?.clone();
         let seed = problem.config.seed;
         let mut scores =
@@ -234,7 +241,8 @@ impl Study {
         let dimension = scores.iter().sum();
         scores.sort_by(|a, b| b.total_cmp(a));
         scores.truncate(SCORES);
-        Ok(Leverage { name: problem.config.name.clone(), lambda, pilot, scores, dimension })
+        let name = problem.config.name.clone();
+        Ok(Leverage { name, lambda, pilot, scores, dimension, lower_bound: pilot < n })
     }
 
     /// Draws `draws` sketches of each size of one kind, with the seed of the configuration (the second
@@ -331,11 +339,15 @@ fn fit(
 }
 
 fn check(sizes: &[usize], draws: usize, outputs: usize) -> Result<(), Error> {
-    let key = || Argument::new("sizes");
     let rising = sizes.first().is_some_and(|&size| size > 0) && sizes.is_sorted_by(|a, b| a < b);
-    ensure(rising, key(), format_args!("{sizes:?}"), "increasing sizes of at least 1")?;
+    let allowed = "increasing sizes of at least 1";
+    ensure(rising, Argument::new("sizes"), format_args!("{sizes:?}"), allowed)?;
     let allowed = format_args!("1 to {MOST_DRAWS}");
     ensure((1..=MOST_DRAWS).contains(&draws), Argument::new("draws"), draws, allowed)?;
-    let allowed = format!("at most {outputs}, the number of training outputs");
-    sizes.iter().try_for_each(|&size| ensure(size <= outputs, key(), size, &allowed))
+    sizes.iter().try_for_each(|&size| check_size(size, outputs))
+}
+
+fn check_size(size: usize, outputs: usize) -> Result<(), Error> {
+    let allowed = format_args!("at most {outputs}, the number of training outputs");
+    ensure(size <= outputs, Argument::new("sizes"), size, allowed)
 }

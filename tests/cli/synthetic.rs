@@ -181,7 +181,10 @@ fn a_study_compares_kinds_of_sketches_and_powers() {
     let scores = found["leverage"][0]["scores"].as_array().unwrap();
     assert_eq!(scores.len(), 400);
     assert!(scores.is_sorted_by(|a, b| a.as_f64() >= b.as_f64()));
-    assert!(number(&found["leverage"][0], "dimension") > 5.0);
+    // of 1,000 outputs √1000 are columns: more than the largest sketch has rows
+    assert_eq!(number(&found["leverage"][0], "pilot"), 31.0);
+    assert!((5.0..31.0).contains(&number(&found["leverage"][0], "dimension")));
+    assert_eq!(found["leverage"][0]["lower_bound"], true);
 
     // A kernel machine is fitted for every size and power.
     let study = ["sketch", "ridge.toml", "--sizes", "5,10", "--draws", "1", "--powers", "0,0.5"];
@@ -201,6 +204,15 @@ fn a_study_compares_kinds_of_sketches_and_powers() {
     for part in ["fitted", "best: ridge, power", "effective dimension", "output.power"] {
         assert!(text.contains(part), "no {part:?} in {text}");
     }
+    let bound = "(31 columns): effective dimension at least ";
+    assert!(text.contains(bound), "{text}");
+    // as many columns as the largest sketch has rows, up to all outputs
+    let larger = ["sketch", "drawn.toml", "--sizes", "100", "--draws", "1"];
+    let text = sandbox.succeed(&larger);
+    assert!(text.contains("(100 columns): effective dimension at least "), "{text}");
+    let all = sandbox.succeed(&[&larger[..], &["--set", "data.train=100"]].concat());
+    let exact = all.split_once("(100 columns): effective dimension ").unwrap().1;
+    assert!(exact.starts_with(|start: char| start.is_ascii_digit()), "{all}");
     let wrong = |arguments: &[&str], says: &[&str]| {
         sandbox.fail(&[&["sketch", "drawn.toml"], arguments].concat(), 2, says);
     };

@@ -28,6 +28,7 @@ mod pairs;
 #[cfg(feature = "parquet")]
 mod parquet;
 mod root;
+mod rounding;
 pub mod table;
 mod truth;
 mod vectors;

@@ -68,8 +68,8 @@ impl GoldOutputs {
     /// each counts once.
     ///
     /// # Errors
-    /// [`Error::Inconsistent`] for known candidates of a different number of queries; for a
-    /// query without right candidates.
+    /// [`Error::Shape`] for known candidates of a different number of queries; [`Error::TooFew`] for a query without right
+    /// candidates.
     pub fn new(right: &[Vec<String>], known_by_query: &[Vec<String>]) -> Result<Self, Error> {
         if !known_by_query.is_empty() {
             Error::check_length("lists of known candidates", known_by_query.len(), right.len())?;

@@ -53,10 +53,9 @@ pub struct Decoded {
 /// blocks is O(qp).
 ///
 /// # Errors
-/// [`Error::Inconsistent`] for queries and candidates of different dimensions; for
-/// no candidates; unless there is one gold entry a query; for
-/// a gold row that does not exist; [`Error::NotFiniteAt`] when a score overflows; errors from fetching
-/// a block.
+/// [`Error::Inconsistent`] for queries and candidates of different dimensions; [`Error::TooFew`] for no candidates;
+/// [`Error::Shape`] unless there is one gold entry a query; [`Error::OutOfRange`] for a gold row that does not exist;
+/// [`Error::NotFiniteAt`] when a score overflows; errors from fetching a block.
 ///
 /// ```
 /// use dsokr_decode::{CandidateParts, Candidates, Queries, rank};
@@ -102,9 +101,8 @@ pub fn rank_shared(
 /// Runs on the current rayon pool; the result does not depend on its size.
 ///
 /// # Errors
-/// [`Error::OutOfRange`] for k = 0 and for fewer than k candidates; for
-/// queries and candidates of different dimensions; for no candidates;
-/// [`Error::NotFiniteAt`] when a score overflows.
+/// [`Error::OutOfRange`] for k = 0, for fewer than k candidates, and so for none; [`Error::Inconsistent`] for queries and
+/// candidates of different dimensions; [`Error::NotFiniteAt`] when a score overflows.
 ///
 /// ```
 /// use dsokr_decode::{CandidateParts, Candidates, Queries, top_k};

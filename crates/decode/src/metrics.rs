@@ -165,7 +165,7 @@ impl MultiLabelMetrics {
     /// Compares predicted with true label sets.
     ///
     /// # Errors
-    /// [`Error::TooFew`] for no rows; for different numbers of rows or labels.
+    /// [`Error::TooFew`] for no rows; [`Error::Shape`] for different numbers of rows or labels.
     pub fn from_sets(truth: &BitRows, predicted: &BitRows) -> Result<Self, Error> {
         Error::check_length("predicted label sets", predicted.len(), truth.len())?;
         Error::check_length("predicted labels", predicted.width(), truth.width())?;

@@ -48,7 +48,7 @@ pub enum Pool<'a> {
     #[default]
     Shared,
     /// A list for each query, made for the candidates at hand. Lists made for a different number of candidates are
-    /// refused with [`Error::Inconsistent`].
+    /// refused with [`Error::Shape`].
     PerQuery(&'a PerQuery),
 }
 
@@ -56,8 +56,8 @@ impl Pool<'_> {
     /// Returns distinct rows of the gold candidates, by id; `None` where `missing` allows it.
     ///
     /// # Errors
-    /// [`Error::Shape`] unless there is one gold id (and one list) a query; for a gold candidate that is not among the
-    /// candidates of its query, unless `missing` is [`MissingGold::RankInfinity`].
+    /// [`Error::Shape`] unless there is one gold id (and one list) a query; [`Error::Inconsistent`] for a gold candidate
+    /// that is not among the candidates of its query, unless `missing` is [`MissingGold::RankInfinity`].
     pub fn gold(
         &self,
         queries: &[String],
@@ -305,8 +305,8 @@ impl PerQuery {
     /// Returns the same lists of `from`, as indices of the same candidates in a different order.
     ///
     /// # Errors
-    /// [`Error::Inconsistent`] for lists of other candidates than `from`; for a listed candidate that
-    /// is not among `to`.
+    /// [`Error::Shape`] for lists of other candidates than `from`; [`Error::Inconsistent`] for a listed candidate that is
+    /// not among `to`.
     pub fn moved(&self, from: &Candidates, to: &Candidates) -> Result<Self, Error> {
         Error::check_length("candidates", from.len(), self.candidates)?;
         let place = |&candidate: &u32| {

@@ -21,7 +21,7 @@ impl<'a> Queries<'a> {
     /// Creates queries of dimension p = `dim` from `[q × p]` row-major coordinates.
     ///
     /// # Errors
-    /// [`Error::Inconsistent`] for dimension 0 and for an incomplete row,
+    /// [`Error::TooFew`] for dimension 0; [`Error::Inconsistent`] for an incomplete row;
     /// [`Error::NotFiniteAt`] for a NaN or an infinity.
     pub fn new(dim: usize, rows: &'a [f32]) -> Result<Self, Error> {
         Self { dim, rows, names: None, texts: None }.check()

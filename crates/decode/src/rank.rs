@@ -44,7 +44,7 @@ impl Rank {
     /// `above` candidates score higher, `tied` the same (itself included), of `pool`.
     ///
     /// # Errors
-    /// [`Error::OutOfRange`] unless `1 <= tied` and `above + tied <= pool`.
+    /// [`Error::Inconsistent`] unless `1 <= tied` and `above + tied <= pool`.
     pub fn new(above: u64, tied: u64, pool: u64) -> Result<Self, Error> {
         let holds = tied >= 1 && above.checked_add(tied).is_some_and(|reached| reached <= pool);
         let needs = "needs 1 <= tied and above + tied <= pool";
@@ -72,7 +72,7 @@ impl Rank {
     /// those tied with it, and with `pool` in all.
     ///
     /// # Errors
-    /// [`Error::OutOfRange`] for more than there are.
+    /// [`Error::Inconsistent`] for more than there are.
     pub fn without(&self, above: u64, tied: u64, pool: u64) -> Result<Self, Error> {
         let left = |all: u64, less: u64| {
             all.checked_sub(less).ok_or_else(|| {

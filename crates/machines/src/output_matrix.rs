@@ -11,9 +11,18 @@ use crate::loss::check_levels;
 /// Eigenvalues up to this share of the largest one are rounding.
 const TOLERANCE: f64 = 1e-10;
 
-/// Elements of a matrix that is symmetric differ by no more than this share of the largest one, and eigenvalues that
-/// differ by no more than that are one.
+/// Elements of a symmetric matrix differ from those across the diagonal by no more than this share of the largest one.
 const EQUAL: f64 = 1e-6;
+
+/// Eigenvalues that are smaller than the first of their group by no more than this share of it are fitted as one.
+///
+/// A prediction is multiplied by `μ s / (μ s + nλ)` for an eigenvalue μ of M and s of the inputs. The share changes that
+/// factor by no more than the same share of it, whatever s and λ are.
+const SHARE: f64 = 1e-6;
+
+/// Eigenvalues of a d × d matrix that are equal in exact arithmetic come out of its decomposition within d times this
+/// share of the largest one, however small they are themselves.
+const NOISE: f64 = 4.0 * f64::EPSILON;
 
 /// M of a decomposable kernel `K(x, x') = k(x, x') M`, d × d, symmetric positive semi-definite
 /// (thesis, section 3.2.2).
@@ -145,18 +154,25 @@ impl OutputMatrix {
     }
 
     /// Returns orthonormal eigenvectors above rounding, d × r, and each eigenvalue with the columns that are its own.
+    ///
+    /// Eigenvalues that are equal up to rounding are one, the first of their group, and all of a group are compared with
+    /// that first one. What is small beside the largest eigenvalue keeps its own value: the inverse of a Laplacian has
+    /// eigenvalues that differ by many powers of ten.
     pub(crate) fn eigenvectors(&self) -> (Mat<f64>, Vec<(f64, Range<usize>)>) {
         let d = self.width;
         let values = &self.values;
         let Some(root) = &self.root else { return (Mat::identity(d, d), vec![(1.0, 0..d)]) };
         let vector = |i: usize, j: usize| root[(i, j)] / values[j].sqrt();
-        let largest = values.first().copied().unwrap_or_default();
-        let mut end = 0;
-        let part = |cluster: &[f64]| {
-            end += cluster.len();
-            (cluster[0], end - cluster.len()..end)
-        };
-        let parts = values.chunk_by(|a, b| a - b <= EQUAL * largest).map(part).collect();
+        let noise = NOISE * d as f64 * values.first().copied().unwrap_or_default();
+        let mut parts: Vec<(f64, Range<usize>)> = Vec::new();
+        for (column, &value) in values.iter().enumerate() {
+            match parts.last_mut() {
+                Some((first, columns)) if *first - value <= noise.max(SHARE * *first) => {
+                    columns.end = column + 1;
+                }
+                Some(_) | None => parts.push((value, column..column + 1)),
+            }
+        }
         (Mat::from_fn(d, values.len(), vector), parts)
     }
 }

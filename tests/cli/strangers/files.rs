@@ -356,3 +356,53 @@ fn a_file_of_meka_has_its_labels_first() {
     let report = train(&sandbox, "flats.toml");
     assert!(number(&report, "f1") > 0.9, "{report}");
 }
+
+/// Times in seconds, which 32 bits round to multiples of 128. Queries may be that close to one another.
+#[test]
+fn inputs_that_32_bits_do_not_tell_apart_are_refused() {
+    let row = |row: u32, step: u32| {
+        let place = row * 7 % 60;
+        (1_700_000_000 + place * step, f64::from(place) / 10.0)
+    };
+    let arff = |step: u32| {
+        let mut file =
+            "@relation times\n@attribute t numeric\n@attribute y numeric\n@data\n".to_owned();
+        for (time, value) in (0..120).map(|at| row(at, step)) {
+            writeln!(file, "{time},{value}").unwrap();
+        }
+        file
+    };
+    let mut table = "id,t,y\n".to_owned();
+    for (at, (time, value)) in (0..120).map(|at| (at, row(at, 1))) {
+        writeln!(table, "{at},{time},{value}").unwrap();
+    }
+    let config = |data: &str, column: &str| {
+        format!(
+            "[data]\nfolder = \"./\"\nsplits = {{ validation = 20 }}\n{data}\n\n\
+             [output]\nlabel = \"{column}\"\nfeatures = {{ kind = \"numbers\", column = \"{column}\" }}\n\
+             kernel = {{ name = \"linear\" }}\nscaling = \"standard\"\n\n[sketch]\nfull = true\n\n\
+             [encoder]\nkind = \"kernel-machine\"\n\
+             inputs = {{ kind = \"vectors\", scaling = \"standard\" }}\n\
+             kernel = {{ name = \"gaussian\", gamma = 0.5 }}\nlambda = 1e-4\n\n\
+             [evaluation]\nmetric = \"rrmse\"\n"
+        )
+    };
+    let sandbox = Sandbox::new();
+    sandbox.write("times.arff", &arff(1));
+    sandbox.write("times.csv", &table);
+    let source = "source = \"multi-label\"\nfile = \"times.arff\"\nlabels = 1";
+    sandbox.write("attributes.toml", &config(source, "targets"));
+    let source =
+        "source = \"pool\"\nfile = \"times.csv\"\ninputs = { column = \"t\", numbers = true }";
+    sandbox.write("columns.toml", &config(source, "y"));
+    let apart = "lie between 1700000000 and 1700000059, and rounding to 32 bits changes them by up to 59: subtract a \
+                 constant from all of them";
+    let attribute = "times.arff: the numbers of the attribute \"t\"";
+    sandbox.fail(&["train", "attributes.toml", "--quiet"], 2, &[attribute, apart]);
+    let column = "times.csv: the numbers in the column \"t\"";
+    sandbox.fail(&["train", "columns.toml", "--quiet"], 2, &[column, apart]);
+    sandbox.write("times.arff", &arff(10_000));
+    sandbox.write("few.arff", &arff(1));
+    sandbox.succeed(&["train", "attributes.toml", "--quiet"]);
+    sandbox.succeed(&["evaluate", "runs/attributes", "--queries", "few.arff"]);
+}

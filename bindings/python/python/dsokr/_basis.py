@@ -228,7 +228,8 @@ def leverage_scores(
 ) -> np.ndarray:
     """Approximate ridge leverage scores, (n,) float64: (K (K + nλI)⁻¹)ᵢᵢ, exact where ``pilot`` is n.
 
-    Their sum is the effective dimension, a first guess of the sketch size.
+    Their sum is the effective dimension, a first guess of the sketch size; where ``pilot`` is less than n, it is a
+    lower bound of it, and at most ``pilot``.
     """
     return _dsokr.leverage_scores(
         as_rows(Y),

@@ -1,7 +1,8 @@
 //! Approximate ridge leverage scores: how much each output adds to the space of the others.
 //!
-//! Their sum is the effective dimension `d(λ) = tr K (K + nλI)⁻¹`; where the sorted scores level
-//! off is a first guess of the sketch size (thesis, section 5.3.1; Alaoui and Mahoney 2015).
+//! The sum of the exact scores is the effective dimension `d(λ) = tr K (K + nλI)⁻¹`. Scores from some columns of K are
+//! at most the exact ones, and their sum is at most the number of columns. Where the sorted scores level off is a first
+//! guess of the sketch size (thesis, section 5.3.1; Alaoui and Mahoney 2015).
 
 use dsokr_core::{Error, Processes};
 use faer::linalg::triangular_solve::solve_lower_triangular_in_place;
@@ -24,13 +25,13 @@ const BLOCKS: usize = 8;
 /// Rows whose scores one task computes.
 const SCORED: usize = 128;
 
-/// Returns approximate ridge leverage score of each row, `ℓ̃_i = B_i (BᵀB + nλI)⁻¹ B_iᵀ`, in [0, 1].
+/// Returns the approximate ridge leverage score of each row, `ℓ̃_i = B_i (BᵀB + nλI)⁻¹ B_iᵀ`, in [0, 1].
 ///
 /// B (n × s) with `B Bᵀ = K_{·S} K_{SS}⁺ K_{S·} ≈ K` comes from s = `pilot` columns S, which `seed` samples
 /// uniformly without replacement: its rows are the coordinates in the basis of a sub-sampling
 /// sketch. With s = n the scores are exact, `(K (K + nλI)⁻¹)_ii`, up to `f32` coordinates (about
-/// `1e-7 · k(y,y) / nλ`). Two passes over the rows; O(s²) memory in addition to a block. The processes
-/// share the work, as in [`Basis::fit_shared`].
+/// `1e-7 · k(y,y) / nλ`); with fewer they are at most these, and add up to s at most. Two passes over the rows; O(s²)
+/// memory in addition to a block. The processes share the work, as in [`Basis::fit_shared`].
 ///
 /// # Errors
 /// Errors of [`Basis::fit`] with a sub-sampling sketch of size `pilot`; [`Error::Value`]

@@ -7,6 +7,7 @@ use dsokr_basis::Features;
 
 use super::{BadRows, MultiLabel, Rows, check_rows, each_line, number};
 use crate::error::Error;
+use crate::rounding::Rounding;
 
 /// An attribute that numbers can be read for.
 struct Attribute {
@@ -29,17 +30,27 @@ struct Attribute {
 /// attribute is a label and one is none, for a number of labels that neither the file nor the argument says, and for
 /// two that differ.
 pub fn read_arff(path: &Path, labels: impl Into<Option<usize>>) -> Result<MultiLabel, Error> {
-    let (read, bad) = arff_labels(path, labels.into())?;
+    let (read, bad) = arff_labels(path, labels.into(), Columns::Any)?;
     check_rows(bad).map(|()| read)
+}
+
+/// What the columns of numbers in a file may be.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Columns {
+    /// Any: a few queries may differ by less than 32 bits tell apart.
+    Any,
+    /// Those whose numbers 32 bits tell apart, to train with.
+    ToldApart,
 }
 
 /// Reads a file like [`read_arff`], together with the rows that cannot be read, which are empty.
 pub(crate) fn arff_labels(
     path: &Path,
     labels: Option<usize>,
+    columns: Columns,
 ) -> Result<(MultiLabel, BadRows), Error> {
     let mut sets: Vec<Vec<u32>> = Vec::new();
-    let (mut rows, names) = arff(path, labels, |_, outputs| {
+    let (mut rows, names) = arff(path, labels, columns, |_, outputs| {
         let set = outputs.iter().filter_map(|&(label, name, value, text)| match value {
             1.0 => Some(Ok(label as u32)),
             0.0 => None,
@@ -57,9 +68,13 @@ pub(crate) type Numbers = (Features, Vec<Vec<f32>>, BadRows);
 
 /// Reads a multi-target ARFF file, whose last `targets` attributes are numbers to predict: the features, and a row of
 /// numbers for each. The rest is as in [`read_arff`].
-pub(crate) fn arff_numbers(path: &Path, targets: Option<usize>) -> Result<Numbers, Error> {
+pub(crate) fn arff_numbers(
+    path: &Path,
+    targets: Option<usize>,
+    columns: Columns,
+) -> Result<Numbers, Error> {
     let mut numbers: Vec<Vec<f32>> = Vec::new();
-    let (mut rows, names) = arff(path, targets, |targets, outputs| {
+    let (mut rows, names) = arff(path, targets, columns, |targets, outputs| {
         let mut row = vec![0.0; targets];
         outputs.iter().for_each(|&(target, _, value, _)| row[target] = value);
         numbers.push(row);
@@ -137,6 +152,8 @@ struct Row<'t> {
     inputs: Vec<(u32, f32)>,
     /// What it lists of its outputs.
     outputs: Vec<Listed<'t>>,
+    /// The numbers of all attributes, in 32 and in 64 bits; none of a sparse row, most of whose numbers are 0.
+    numbers: Vec<(f32, f64)>,
 }
 
 /// What an ARFF file says before its rows.
@@ -168,7 +185,8 @@ impl Header {
     /// Reads a row.
     fn row<'t>(&'t self, text: &'t str, places: &OutputAttributes) -> Result<Row<'t>, String> {
         let mut listed = entries(text, self.attributes.len())?;
-        if text.starts_with('{') {
+        let is_sparse = text.starts_with('{');
+        if is_sparse {
             let is_listed = |at: usize| listed.binary_search_by_key(&at, |entry| entry.0).is_ok();
             let unlisted: Vec<usize> =
                 self.implied.iter().copied().filter(|&at| !is_listed(at)).collect();
@@ -179,6 +197,9 @@ impl Header {
         for (at, text) in listed {
             let attribute = &self.attributes[at];
             let (value, text) = attribute.value(text)?;
+            if !is_sparse {
+                row.numbers.push((value, text.parse().unwrap_or(value.into())));
+            }
             match places.output(at) {
                 Some(at) => row.outputs.push((at, attribute.name.as_str(), value, text)),
                 None => row.inputs.push((places.input(at) as u32, value)),
@@ -194,10 +215,13 @@ impl Header {
 fn arff(
     path: &Path,
     count: Option<usize>,
+    columns: Columns,
     mut output: impl FnMut(usize, &[Listed]) -> Result<(), String>,
 ) -> Result<(Rows, Vec<String>), Error> {
     let mut header = Header::default();
     let mut data: Option<(Rows, OutputAttributes)> = None;
+    // of each attribute
+    let mut roundings: Vec<Rounding> = Vec::new();
     each_line(path, |line, text| {
         let text = text.trim();
         if text.is_empty() || text.starts_with('%') {
@@ -208,6 +232,7 @@ fn arff(
             if header.declare(text).map_err(wrong)? {
                 let places =
                     OutputAttributes::new(&header.relation, count, header.attributes.len())?;
+                roundings.resize(places.all, Rounding::default());
                 data = Some((Rows { width: places.inputs(), ..Rows::default() }, places));
             }
             return Ok(());
@@ -215,8 +240,16 @@ fn arff(
         if rows.inputs.is_empty() {
             rows.dense = !text.starts_with('{');
         }
+        let is_dense = rows.dense;
         let read = header.row(text, places).and_then(|row| {
             output(places.outputs.len(), &row.outputs)?;
+            if is_dense && row.numbers.is_empty() {
+                // a sparse row among dense ones, with zeros
+                roundings.iter_mut().for_each(|rounding| rounding.add(0.0, 0.0));
+            } else if is_dense {
+                let numbers = roundings.iter_mut().zip(row.numbers);
+                numbers.for_each(|(rounding, (narrow, wide))| rounding.add(narrow, wide));
+            }
             Ok(row.inputs)
         });
         match read {
@@ -230,6 +263,11 @@ fn arff(
         Ok(())
     })?;
     let (rows, places) = data.ok_or_else(|| Error::line(path, 1, "no line @data in the file"))?;
+    if columns == Columns::ToldApart {
+        roundings.iter().zip(&header.attributes).try_for_each(|(rounding, attribute)| {
+            rounding.check(path, format_args!("of the attribute {:?}", attribute.name))
+        })?;
+    }
     let outputs = header.attributes.drain(places.outputs);
     let names = outputs.map(|output| output.name).collect();
     Ok((rows, names))

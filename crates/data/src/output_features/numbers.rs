@@ -9,6 +9,7 @@ use super::{FeatureFacts, FittedRows, OutputKind, OutputTable, fixed_rows};
 use crate::cells::{self, NumberNotation};
 use crate::error::{Error, check};
 use crate::joined::{ColumnNames, parts, shown};
+use crate::rounding::Rounding;
 use crate::table::Table;
 use crate::truth::{Truth, bad};
 
@@ -163,9 +164,6 @@ fn usual(numbers: impl Iterator<Item = usize>) -> Option<usize> {
     counts.into_iter().rev().max_by_key(|&(_, count)| count).map(|(number, _)| number)
 }
 
-/// The largest error of rounding to 32 bits, as a share of the range of the numbers.
-const ROUNDING: f64 = 1e-3;
-
 impl NumberFeatures {
     /// Returns how the numbers of the column are written.
     fn notation(&self) -> NumberNotation {
@@ -206,22 +204,10 @@ impl NumberFeatures {
         table: &Table,
         numbers: impl Iterator<Item = Number>,
     ) -> Result<(), Error> {
-        let mut least = f64::INFINITY;
-        let mut most = f64::NEG_INFINITY;
-        let mut error = 0.0f64;
-        for (narrow, wide) in numbers {
-            (least, most) = (least.min(wide), most.max(wide));
-            error = error.max((f64::from(narrow) - wide).abs());
-        }
-        if most > least && error > ROUNDING * (most - least) {
-            let column = shown(self.column.as_str());
-            let message = format!(
-                "the numbers in the column {column} lie between {least} and {most}, and rounding to 32 bits \
-                 changes them by up to {error}: subtract a constant from all of them"
-            );
-            return Err(Error::file(table.path(), message));
-        }
-        Ok(())
+        let mut rounding = Rounding::default();
+        numbers.for_each(|(narrow, wide)| rounding.add(narrow, wide));
+        let column = shown(self.column.as_str());
+        rounding.check(table.path(), format_args!("in the column {column}"))
     }
 }
 

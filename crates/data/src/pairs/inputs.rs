@@ -19,10 +19,12 @@ use crate::cells;
 use crate::error::{Error, check};
 use crate::feature_file::{check_row_count, read_features};
 use crate::inputs::{InputKind, Inputs, KernelRows};
+use crate::joined::shown;
 use crate::kinds;
 use crate::npy::read_matrix;
 use crate::output_features::{graphs, graphs_memory, vectors};
 use crate::root::DataRoot;
+use crate::rounding::Rounding;
 use crate::table::{Table, unique_ids};
 use crate::truth::{bad, bad_rows, column};
 use crate::vectors::Vectors;
@@ -154,6 +156,14 @@ impl InputsConfig {
         match self {
             Self::Text(texts) => texts.good_rows(table),
             Self::Features(_) | Self::Graphs(_) | Self::Kernels(_) => Ok(table),
+        }
+    }
+
+    /// Refuses numbers of training inputs that 32 bits do not tell apart.
+    pub(super) fn check_rounding(&self, tables: &[&Table]) -> Result<(), Error> {
+        match self {
+            Self::Text(texts) => texts.check_rounding(tables),
+            Self::Features(_) | Self::Graphs(_) | Self::Kernels(_) => Ok(()),
         }
     }
 
@@ -344,6 +354,33 @@ impl TextConfig {
             (row, table.error(row, message))
         };
         Ok(missing.map(error).collect())
+    }
+
+    /// Refuses vectors with a number that 32 bits do not tell apart in the rows of all tables.
+    fn check_rounding(&self, tables: &[&Table]) -> Result<(), Error> {
+        if !self.numbers {
+            return Ok(());
+        }
+        let mut places: Vec<Rounding> = Vec::new();
+        for table in tables {
+            for row in vectors(table, &self.column)? {
+                let row = row?;
+                places.resize(row.len().max(places.len()), Rounding::default());
+                let numbers = places.iter_mut().zip(row);
+                numbers.for_each(|(place, (narrow, wide))| place.add(narrow, wide));
+            }
+        }
+        let column = shown(&self.column);
+        let count = places.len();
+        tables.first().map_or(Ok(()), |table| {
+            places.iter().zip(1..).try_for_each(|(rounding, place)| match count {
+                1 => rounding.check(table.path(), format_args!("in the column {column}")),
+                _ => {
+                    let place = format_args!("at place {place} of the column {column}");
+                    rounding.check(table.path(), place)
+                }
+            })
+        })
     }
 
     /// Returns the reader of a table's texts, each as [`written`](Self::written) says, or of its vectors.

@@ -13,7 +13,7 @@ use crate::dataset::{Dataset, Split, SplitName};
 use crate::error::{Error, check, extension_of};
 use crate::groups::GroupColumns;
 use crate::inputs::{InputKind, Inputs};
-use crate::multi_label::arff::{arff_labels, arff_numbers};
+use crate::multi_label::arff::{Columns, arff_labels, arff_numbers};
 use crate::multi_label::libsvm::{libsvm_counts_from_zero, read_libsvm_from};
 use crate::multi_label::{BadRows, MultiLabel, check_rows};
 use crate::output_features::OutputFeatures;
@@ -50,15 +50,20 @@ const OUTPUTS: &str = "\"labels\" or, of an .arff file, \"numbers\": what the ro
 
 impl MultiLabelConfig {
     /// Reads a column of ids, one of labels or numbers, and the vectors.
-    fn read(&self, path: &Path, wanted: &Wanted) -> Result<PairedRows<'_>, Error> {
+    fn read(
+        &self,
+        path: &Path,
+        wanted: &Wanted,
+        columns: Columns,
+    ) -> Result<PairedRows<'_>, Error> {
         let (inputs, column, cells, bad) = match wanted.outputs.features {
             OutputFeatures::Labels(labels) => {
-                let (read, bad) = self.labels(path, wanted)?;
+                let (read, bad) = self.labels(path, wanted, columns)?;
                 let cells = labels.cells(&read.names, &read.labels);
                 (read.inputs, labels.column.as_str(), cells, bad)
             }
             OutputFeatures::Numbers(numbers) if extension_of(path) == "arff" => {
-                let (inputs, rows, bad) = arff_numbers(path, self.labels)?;
+                let (inputs, rows, bad) = arff_numbers(path, self.labels, columns)?;
                 let cells = rows.iter().map(|row| numbers.cell(row)).collect();
                 (inputs, numbers.column.as_str(), cells, bad)
             }
@@ -87,9 +92,14 @@ impl MultiLabelConfig {
         })
     }
 
-    fn labels(&self, path: &Path, wanted: &Wanted) -> Result<(MultiLabel, BadRows), Error> {
+    fn labels(
+        &self,
+        path: &Path,
+        wanted: &Wanted,
+        columns: Columns,
+    ) -> Result<(MultiLabel, BadRows), Error> {
         match extension_of(path).as_str() {
-            "arff" => arff_labels(path, self.labels),
+            "arff" => arff_labels(path, self.labels, columns),
             "libsvm" | "svm" | "txt" => {
                 let zero_based = self.counts_from_zero(path, wanted)?;
                 Ok((read_libsvm_from(path, self.labels, zero_based)?, Vec::new()))
@@ -150,7 +160,8 @@ impl Pairs for MultiLabelConfig {
     }
 
     fn load(&self, wanted: &Wanted) -> Result<Dataset, Error> {
-        let dataset = self.read(&wanted.root()?.file(&self.file), wanted)?;
+        let path = wanted.root()?.file(&self.file);
+        let dataset = self.read(&path, wanted, Columns::ToldApart)?;
         let mut dataset = dataset.dataset(wanted, [None, None])?;
         if let Some(file) = &self.test {
             dataset.test = Some(self.queries(&wanted.root()?.file(file), wanted)?);
@@ -164,10 +175,10 @@ impl Pairs for MultiLabelConfig {
         {
             return self.queries(&wanted.root()?.file(file), wanted).map(Some);
         }
-        self.read(&wanted.root()?.file(&self.file), wanted)?.split(name, wanted)
+        self.read(&wanted.root()?.file(&self.file), wanted, Columns::Any)?.split(name, wanted)
     }
 
     fn queries(&self, path: &Path, wanted: &Wanted) -> Result<Split, Error> {
-        self.read(path, wanted)?.queries(wanted, wanted.is_own(path, &self.file))
+        self.read(path, wanted, Columns::Any)?.queries(wanted, wanted.is_own(path, &self.file))
     }
 }

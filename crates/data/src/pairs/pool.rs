@@ -174,6 +174,7 @@ impl Pairs for PoolConfig {
     fn load(&self, wanted: &Wanted) -> Result<Dataset, Error> {
         let path = wanted.root()?.file(&self.file);
         let pairs = self.read(&path, wanted.outputs.columns(), self.splits.columns(), wanted)?;
+        self.inputs.check_rounding(&[&pairs.table])?;
         let further = |file: &Option<String>| {
             let Some(file) = file else { return Ok(None) };
             let path = wanted.root()?.file(file);

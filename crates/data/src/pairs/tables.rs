@@ -113,6 +113,7 @@ impl Pairs for TablesConfig {
         let train = train.into_iter().map(with_outputs).collect::<Result<Vec<_>, Error>>()?;
         let column = self.input();
         report_repeated(&train, column, &self.id)?;
+        self.inputs.check_rounding(&train.iter().collect::<Vec<_>>())?;
         let inputs = self.inputs.reader(column, wanted, |index| index.of_all(&train, column))?;
         let skipped =
             skipped_rows([&table, &validation].into_iter().chain(&train).chain(&test), root);

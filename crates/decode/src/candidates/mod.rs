@@ -39,9 +39,9 @@ pub(crate) use texts::sorted;
 /// Candidates: columns of texts, two of which are ids and labels, and coordinates `ψ̃(c) ∈ R^p` with constants `b(c)`,
 /// in memory or in a file that is mapped.
 ///
-/// Candidates that are the same point in feature space share one distinct row. There are k distinct
-/// rows. A row is scored once and counts as often as it has members, so that duplicates tie bit for
-/// bit.
+/// Candidates with equal feature rows share one distinct row. There are k distinct rows. A row is scored once and counts
+/// as often as it has members, so that duplicates tie bit for bit. Rows that differ are rows of their own, also where the
+/// kernel does not tell them apart, as a normalised one does not tell y from 3 y: their scores may differ by rounding.
 #[derive(Clone, Debug)]
 pub struct Candidates {
     columns: Columns,
@@ -156,11 +156,11 @@ impl Candidates {
     /// Checks and indexes the parts of a candidate set.
     ///
     /// # Errors
-    /// [`Error::TooFew`] for no candidates or dimension 0; for more than
-    /// `u32::MAX` candidates, a class that does not exist or one that skips the next number;
-    /// for lists of different lengths; for an incomplete row of
-    /// coordinates, two candidates of one id or a row without candidates; [`Error::NotFiniteAt`] for a
-    /// coordinate or constant that is NaN or infinite.
+    /// [`Error::TooFew`] for no candidates or dimension 0; [`Error::OutOfRange`] for more than `u32::MAX` candidates, a
+    /// class that does not exist or one that skips the next number; [`Error::Shape`] for lists of different lengths;
+    /// [`Error::Inconsistent`] for an incomplete row of coordinates, two candidates of one id, a row without candidates,
+    /// or a column without a name or with that of another one; [`Error::NotFiniteAt`] for a coordinate or constant that is
+    /// NaN or infinite.
     pub fn new(mut parts: CandidateParts) -> Result<Self, Error> {
         let ids = std::mem::take(&mut parts.ids);
         let labels = std::mem::take(&mut parts.labels);

@@ -18,6 +18,10 @@ use crate::error::{check_consistent, check_range};
 /// How far from 1 the weights of an ensemble may sum.
 const TOLERANCE: f64 = 1e-6;
 
+/// The largest constant of reciprocal ranks. Neighbouring ranks differ by about one over its square, 1e-12. Larger
+/// constants bring that near the quantum, below which all candidates tie.
+const LARGEST_CONSTANT: f64 = 1e6;
+
 /// How the members of an ensemble are combined into one score a candidate.
 ///
 /// `s_t(q, c)` is the score of candidate c under member t = 1, …, T, and `r_t(q, c)` its rank among the
@@ -69,7 +73,7 @@ pub enum Combination {
     ReciprocalRank {
         /// `w_t`, one a member; the same for all where there are none.
         weights: Option<Vec<f64>>,
-        /// The constant a, above 0. The larger it is, the less the first ranks weigh.
+        /// The constant a, above 0, at most 1,000,000. The larger it is, the less the first ranks weigh.
         #[serde(default = "sixty")]
         constant: f64,
     },
@@ -124,13 +128,13 @@ impl Combination {
     /// Checks weights and constant for members with these names.
     ///
     /// # Errors
-    /// [`Error::OutOfRange`] for a constant that is not above 0, for weights that are not one a member or below 0, and
-    /// for a sum of weights that is not 1.
+    /// [`Error::OutOfRange`] for a constant that is not above 0 or is more than 1,000,000, and for a weight below 0;
+    /// [`Error::Shape`] unless there is one weight a member; [`Error::Inconsistent`] for a sum of weights that is not 1.
     pub fn validate(&self, members: &[&str]) -> Result<(), Error> {
         if let Self::ReciprocalRank { constant, .. } = *self {
             let found = format_args!("reciprocal rank constant {constant}");
-            let holds = constant > 0.0 && constant.is_finite();
-            check_range(holds, found, "above 0 and finite")?;
+            let holds = constant > 0.0 && constant <= LARGEST_CONSTANT;
+            check_range(holds, found, "above 0, at most 1000000")?;
         }
         let Some(weights) = self.weights() else { return Ok(()) };
         Error::check_length("weights of ensemble members", weights.len(), members.len())?;

@@ -20,7 +20,7 @@ use crate::queries::Queries;
 use crate::rank::Rank;
 use crate::ranked_hits::{self, Found};
 use crate::scoring::{
-    self, Blocking, Buffers, LANES, Listed, Pass, QueryTile, Span, WantedRows, leading,
+    self, Blocking, Buffers, LANES, Listed, Pass, QueryTile, Span, WantedRows, descending, leading,
 };
 
 /// Queries whose scores a thread holds.
@@ -264,15 +264,13 @@ pub(super) fn decode(sweep: &Sweep, k: usize) -> Result<Vec<Decoded>, Error> {
         let hits = match pool {
             _ if k == 0 => Vec::new(),
             Pool::Shared => {
-                let mut rows = leading(scores, k, None);
-                level(&mut rows, tolerance);
-                sweep.hits(rows, k)
+                let rows = leading(scores, k, None);
+                sweep.hits(with_ties(rows, scores.iter().copied().enumerate(), tolerance), k)
             }
             Pool::PerQuery(lists) => {
                 let scored = lists.list(query).iter().copied().zip(scores.iter().copied());
-                let mut listed = best(scored.collect(), k);
-                level(&mut listed, tolerance);
-                sweep.shown(best(listed, k))
+                let listed = best(scored.clone().collect(), k);
+                sweep.shown(best(with_ties(listed, scored, tolerance), k))
             }
         };
         let Some(row) = gold[query] else {
@@ -302,6 +300,20 @@ pub(super) fn find(
         }
         Ok(ranked_hits::among(&scores, |row| sweep.count(row), wanted, places.clone()))
     })
+}
+
+/// Returns the `best` of all, in descending order, with the others that tie with the last of them: which of those are
+/// among the best is a matter of their order, not of rounding. Entries that tie have the same score.
+fn with_ties<T>(
+    best: Vec<(T, f64)>,
+    all: impl Iterator<Item = (T, f64)>,
+    tolerance: f64,
+) -> Vec<(T, f64)> {
+    let Some(&(_, last)) = best.last().filter(|_| tolerance > 0.0) else { return best };
+    let mut list: Vec<(T, f64)> = all.filter(|&(_, score)| score >= last - tolerance).collect();
+    list.sort_unstable_by(|a, b| descending(a.1, b.1));
+    level(&mut list, tolerance);
+    list
 }
 
 /// Gives entries of a descending list that tie with the one before the same score.

@@ -56,7 +56,7 @@ pub struct HitsPoint {
 /// gold candidates are never hit. The computation holds resamples × most numbers.
 ///
 /// # Errors
-/// [`Error::TooFew`] for `most` = 0; for no queries and less than 40 resamples.
+/// [`Error::OutOfRange`] for `most` = 0; [`Error::TooFew`] for no queries and less than 40 resamples.
 pub fn hits_curve(
     ranks: &[Option<Rank>],
     most: usize,
@@ -112,7 +112,7 @@ pub struct RankBin {
 /// 1, 2–3, 4–5, 6–9, 10–17, …
 ///
 /// # Errors
-/// [`Error::TooFew`] for no queries; unless `per_decade` is within 1..=100.
+/// [`Error::TooFew`] for no queries; [`Error::OutOfRange`] unless `per_decade` is within 1..=100.
 pub fn rank_histogram(ranks: &[Option<Rank>], per_decade: u32) -> Result<RankHistogram, Error> {
     check_queries(ranks.len())?;
     let found = format_args!("{per_decade} bins a decade of ranks");
@@ -188,7 +188,7 @@ pub struct Difference {
 /// are averaged; `None` is rank ∞.
 ///
 /// # Errors
-/// [`Error::TooFew`] unless there are as many ranks of each; for no queries and less than 40 resamples.
+/// [`Error::Shape`] unless there are as many ranks of each; [`Error::TooFew`] for no queries and less than 40 resamples.
 pub fn compare(
     first: &[Option<Rank>],
     second: &[Option<Rank>],

@@ -10,6 +10,9 @@ use crate::error::{check_queries, check_range};
 use crate::hits::Decoded;
 use crate::rank::Rank;
 
+/// The fewest queries of a bin, where there are several bins.
+const LEAST: usize = 10;
+
 /// The 97.5 % quantile of the normal distribution.
 const NORMAL: f64 = 1.959_963_984_540_054;
 
@@ -74,8 +77,8 @@ impl QueryRow {
 /// model), `candidates` are the candidates of the ensemble.
 ///
 /// # Errors
-/// [`Error::Shape`] unless there is one id and one gold id a query; for a query
-/// without hits; for a hit that is not a candidate.
+/// [`Error::Shape`] unless there is one id and one gold id a query; [`Error::TooFew`] for a query without hits;
+/// [`Error::OutOfRange`] for a hit that is not a candidate.
 pub fn query_rows(
     queries: &[String],
     gold: &[String],
@@ -155,12 +158,13 @@ impl ReliabilityBin {
 }
 
 /// Returns how often the first candidate is right, for queries in the order of its score: at most `most` bins of
-/// equally many queries, ten at least in each where there are as many.
+/// equally many queries, ten at least in each where there are as many. Queries with one score are in one bin, so that bins
+/// are larger and fewer where many have it.
 ///
 /// A gold candidate that ties with others for the first place counts in part; a missing one is not first.
 ///
 /// # Errors
-/// [`Error::TooFew`] for no queries, and for a query without hits; for no bins.
+/// [`Error::TooFew`] for no queries, and for a query without hits; [`Error::OutOfRange`] for no bins.
 ///
 /// ```
 /// use dsokr_decode::{Decoded, Hit, Rank, report};
@@ -186,10 +190,20 @@ pub fn reliability(decoded: &[Decoded], most: usize) -> Result<Vec<ReliabilityBi
     let mut queries: Vec<(f64, f64)> =
         decoded.iter().enumerate().map(first).collect::<Result<_, Error>>()?;
     queries.sort_by(|a, b| a.0.total_cmp(&b.0));
-    let count = (queries.len() / 10).clamp(1, most);
-    let part = |at: usize| at * queries.len() / count;
-    let bins = (0..count).map(|at| bin(&queries[part(at)..part(at + 1)]));
-    Ok(bins.collect())
+    let count = (queries.len() / LEAST).clamp(1, most);
+    let mut bins = Vec::with_capacity(count);
+    let mut start = 0;
+    for at in 1..count {
+        // the next change of the score
+        let part = (at * queries.len() / count).max(start + 1);
+        let end = (part..queries.len()).find(|&end| queries[end].0 != queries[end - 1].0);
+        if let Some(end) = end.filter(|end| end - start >= LEAST && queries.len() - end >= LEAST) {
+            bins.push(bin(&queries[start..end]));
+            start = end;
+        }
+    }
+    bins.push(bin(&queries[start..]));
+    Ok(bins)
 }
 
 /// Returns the bin of some queries, at least one, in ascending order of their scores.

@@ -90,8 +90,8 @@ impl Reranker {
     /// have them.
     ///
     /// # Errors
-    /// [`Error::Inconsistent`] where only one of features and examples has words or evidence, for no examples, and for
-    /// fewer than two candidates; [`Error::Cancelled`].
+    /// [`Error::Inconsistent`] where only one of features and examples has words or evidence; [`Error::TooFew`] for no
+    /// examples, and for fewer than two candidates; [`Error::Cancelled`].
     pub fn fit(
         examples: &RerankerExamples,
         reranker_features: RerankerFeatures,

@@ -118,7 +118,6 @@ impl Shards {
     /// The errors of [`write`](Self::write); [`Error::Inconsistent`] for a row of several candidates and two candidates
     /// of one id in a shard; [`Error::NotFiniteAt`] for a number that is not finite; errors of the source and of
     /// `columns`.
-    /// id in a shard; [`Error::NotFiniteAt`] for a number that is not finite; errors of the source and of `columns`.
     pub fn write_rows(
         rows: &dyn CandidateBlocks,
         columns: &dyn Fn(Range<usize>) -> Result<Columns, Error>,

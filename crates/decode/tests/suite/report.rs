@@ -2,11 +2,11 @@
 
 use dsokr_core::random::{below, generator};
 use dsokr_decode::report::{
-    QueryRow, ReliabilityBin, compare, hits_curve, query_rows, rank_histogram, worst,
+    QueryRow, ReliabilityBin, compare, hits_curve, query_rows, rank_histogram, reliability, worst,
 };
 use dsokr_decode::{
-    CandidateParts, Candidates, Combination, Ensemble, Member, Metrics, MissingGold, Pool, Queries,
-    Rank, bootstrap,
+    CandidateParts, Candidates, Combination, Decoded, Ensemble, Hit, Member, Metrics, MissingGold,
+    Pool, Queries, Rank, bootstrap,
 };
 
 use crate::common::message;
@@ -222,6 +222,32 @@ fn reports_do_not_depend_on_threads() {
         pool.install(|| (compare(&a, &b, 200, 2).unwrap(), hits_curve(&a, 20, 200, 2).unwrap()))
     };
     assert_eq!(run(1), run(2));
+}
+
+/// Ten bins of 100 queries would begin within the queries of one score.
+#[test]
+fn queries_of_one_score_are_in_one_bin() {
+    let bins = |scores: &[f32]| -> Vec<(f64, f64, usize)> {
+        let query = |&score: &f32| {
+            let hits = vec![Hit { candidate: 0, score }];
+            Decoded { rank: Rank::new(0, 1, 100).ok(), gold_score: None, hits }
+        };
+        let queries: Vec<Decoded> = scores.iter().map(query).collect();
+        let bins = reliability(&queries, 10).unwrap();
+        bins.iter().map(|bin| (bin.from, bin.to, bin.queries)).collect()
+    };
+    let scores = |parts: &[(f32, usize)]| -> Vec<f32> {
+        parts.iter().flat_map(|&(score, count)| vec![score; count]).collect()
+    };
+    let distinct: Vec<f32> = (0..100).map(|score| score as f32).collect();
+    assert!(bins(&distinct).iter().all(|bin| bin.2 == 10) && bins(&distinct).len() == 10);
+    assert_eq!(
+        bins(&scores(&[(0.0, 35), (1.0, 12), (2.0, 53)])),
+        [(0.0, 0.0, 35), (1.0, 1.0, 12), (2.0, 2.0, 53)]
+    );
+    // what would be left for a bin of its own is less than ten queries
+    assert_eq!(bins(&scores(&[(0.0, 50), (1.0, 45), (2.0, 5)])), [(0.0, 0.0, 50), (1.0, 2.0, 50)]);
+    assert_eq!(bins(&scores(&[(1.0, 100)])), [(1.0, 1.0, 100)]);
 }
 
 #[test]

@@ -11,6 +11,7 @@ use faer::{Accum, Mat, MatMut, MatRef, Par};
 use rayon::prelude::*;
 
 use super::{PANEL, SIDES, Scalar, check_finite};
+use crate::summary::Arithmetic;
 
 /// Steps of the power iteration in each direction.
 const STEPS: usize = 6;
@@ -144,11 +145,15 @@ pub(crate) struct Factor<T> {
     lower: Panels<T>,
 }
 
-/// Returns the error for a system of `size` unknowns with `ridge` = nλ, found at `row` not to be positive definite.
-pub(crate) fn not_positive(row: usize, size: usize, ridge: f64) -> Error {
+/// Returns the error for a system of `size` unknowns with `ridge` = nλ, found at `row` not to be positive definite in the
+/// precision that it was factored in.
+pub(crate) fn not_positive(row: usize, size: usize, ridge: f64, precision: Arithmetic) -> Error {
+    let remedy = match precision {
+        Arithmetic::Single => "raise lambda, or solve in double precision",
+        Arithmetic::Double => "raise lambda",
+    };
     Error::Numeric(format!(
-        "the system of {size} unknowns is not numerically positive definite (row {row}, n·lambda = {ridge}); \
-         raise lambda, or solve in double precision"
+        "the system of {size} unknowns is not numerically positive definite (row {row}, n·lambda = {ridge}); {remedy}"
     ))
 }
 

@@ -16,7 +16,7 @@ use super::model::{KernelModel, Weights};
 use super::sketched::RidgeProblem;
 use crate::features::{AnchorFeatures, InputSketch, blocks};
 use crate::linear::{Factor, Panels, check_finite, not_positive, product, row_major};
-use crate::summary::{Convergence, Inputs, RidgeSummary, Solution, Summary};
+use crate::summary::{Arithmetic, Convergence, Inputs, RidgeSummary, Solution, Summary};
 use crate::targets::{SideSums, Targets, check_shared};
 
 /// Rows whose products one task computes.
@@ -100,8 +100,8 @@ impl ConjugateGradients {
 /// [`fit_sketched`](crate::fit_sketched) evaluates the kernel once and multiplies n m²/2 times. So this solver is for
 /// some thousands of anchors and more, n many times s, and few coordinates. It is also for anchors that are nearly
 /// dependent: the system of `fit_sketched` has the square of the condition number of `K̃`, and this one does not. The
-/// numbers do not depend on the number of threads, nor on what is kept. The [`Processes`] of the scope share the sums
-/// of each iteration, as in [`fit_sketched`](crate::fit_sketched).
+/// numbers do not depend on the number of threads, nor on what is kept. The [processes](RidgeProblem::processes) share
+/// the sums of each iteration, as in [`fit_sketched`](crate::fit_sketched).
 ///
 /// Where `K̃` is numerically singular, 1e-14 of its mean diagonal is added to it, or ten times as much until it is
 /// positive definite; [`RidgeSummary::jitter`] is nλ times the added number. [`RidgeSummary::condition`] is the
@@ -164,7 +164,7 @@ fn factored(system: Panels<f64>, ridge: f64) -> Result<(Factor<f64>, f64), Error
             Err(row) => failed = row,
         }
     }
-    Err(not_positive(failed, system.size, ridge))
+    Err(not_positive(failed, system.size, ridge, Arithmetic::Double))
 }
 
 /// `A⁻¹ (Σ L⁻¹ t tᵀ L⁻ᵀ + nλ I) A⁻ᵀ`, applied block by block.

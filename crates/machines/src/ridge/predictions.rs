@@ -34,11 +34,7 @@ impl KernelModel {
     }
 
     /// Predicts like [`predict`](Self::predict), for some of the rows.
-    pub(super) fn predict_range(
-        &self,
-        rows: &dyn RowSource,
-        range: Range<usize>,
-    ) -> Result<Vec<f32>, Error> {
+    fn predict_range(&self, rows: &dyn RowSource, range: Range<usize>) -> Result<Vec<f32>, Error> {
         let kind = self.map.kind().ok_or_else(given_only)?;
         match &self.map {
             FeatureMap::Anchors(features) => self.by_tasks(range, |range, out| {

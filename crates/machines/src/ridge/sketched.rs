@@ -8,14 +8,14 @@ use dsokr_basis::features::Selected;
 use dsokr_basis::kernel::IntoKernel;
 use dsokr_basis::{Features, RowSource};
 use dsokr_core::{Cancellation, Error, Processes, RowWeights};
-use faer::Mat;
+use faer::{Accum, Mat};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::model::{KernelModel, Weights};
 use crate::features::{AnchorFeatures, FeatureMap, InputSketch, blocks};
-use crate::linear::{Factor, Panels, not_positive, row_major};
-use crate::summary::{Inputs, RidgeSummary, Solution, Summary};
+use crate::linear::{Factor, PANEL, Panels, not_positive, product, row_major};
+use crate::summary::{Arithmetic, Inputs, RidgeSummary, Solution, Summary};
 use crate::targets::{SideSums, Targets, check_shared, check_sizes};
 
 /// A ridge regression in the span of sketched inputs: the least of
@@ -43,6 +43,8 @@ pub struct SketchedFit {
     /// The model.
     pub model: KernelModel,
     features: AnchorFeatures,
+    /// The weights of these features, m × p.
+    weights: Mat<f64>,
     factor: Factor<f64>,
     /// The processes that have shared the fit.
     processes: Processes,
@@ -53,7 +55,7 @@ pub struct SketchedFit {
 ///
 /// With the targets of [`OutputSpace::training`](crate::OutputSpace::training) it is SIOKR, with the targets of a
 /// sketched basis SISOKR. `R_X K_X² R_Xᵀ` and `R_X K_X Ψ` are summed over blocks of rows in `f64`, so memory does not
-/// depend on n: three times m²/2 numbers, m × p, and 64 MiB for a block (with a dense sketch every row is an anchor,
+/// depend on n: three times m²/2 numbers, twice m × p, and 64 MiB for a block (with a dense sketch every row is an anchor,
 /// and all of them are kept). Time: n·a evaluations of the kernel, n m²/2 + m³/3 multiplications, n m + 2m² for each
 /// coordinate. The numbers do not depend on the number of threads.
 ///
@@ -87,16 +89,16 @@ pub fn fit_sketched(
         system.add_to_diagonal(ridge);
         factored = Factor::new(system)?;
     }
-    let factor = factored.map_err(|row| not_positive(row, features.len(), ridge))?;
+    let unknowns = features.len();
+    let factor = factored.map_err(|row| not_positive(row, unknowns, ridge, Arithmetic::Double))?;
     factor.solve(sides.as_mut())?;
-    let (map, weights) = features.compact(sides);
+    let (map, weights) = features.compact(sides.clone());
     let weights = Weights::Double(row_major(weights.as_ref())?);
     let solution = Solution::Ridge(RidgeSummary::new(Inputs::Sketched, factor.condition()?));
-    let unknowns = features.len();
     let width = targets.width();
     let summary = Summary { rows: n, unknowns, width, lambda, solution };
     let model = KernelModel::new(map, weights, summary);
-    Ok(SketchedFit { model, features, factor, processes: processes.clone() })
+    Ok(SketchedFit { model, features, weights: sides, factor, processes: processes.clone() })
 }
 
 /// Computes `R_X K_X² R_Xᵀ` and `R_X K_X Ψ`, with the weights of the targets.
@@ -124,11 +126,13 @@ fn normal_equations(
 impl SketchedFit {
     /// Returns, for each training row, the prediction of a model fitted without it, with the same sketch and the same
     /// nλ (λ Σw with weights): `z_{−i} = ψ_i − (ψ_i − z_i) / (1 − h_i)`, `h_i = w_i t_iᵀ (Σ w t tᵀ + nλ K̃)⁻¹ t_i`, n ×
-    /// p row-major. Nothing is refitted: this takes one more pass over the rows.
+    /// p row-major. Nothing is refitted: this takes one more pass over the rows, in 64 bits, for `1 − h_i` falls with λ
+    /// and so does the difference that it divides.
     ///
     /// # Errors
     /// [`Error::Shape`] for rows or targets that are not those of the fit; [`Error::Numeric`] for a row about which the
-    /// others say nothing, `1 − h_i ≤ 0` up to rounding, because λ is too small; errors from reading the rows.
+    /// others say nothing, `1 − h_i ≤ 0` up to rounding, because λ is too small; [`Error::NotFinite`] for a prediction
+    /// that overflows `f32`; errors from reading the rows.
     pub fn leave_one_out(
         &self,
         rows: &dyn RowSource,
@@ -142,14 +146,18 @@ impl SketchedFit {
         let rank_rows = self.processes.part(n);
         targets.held.check("targets", &rank_rows)?;
         let rank_targets = targets.dense::<f64>(rank_rows.clone());
-        let mut out = self.model.predict_range(rows, rank_rows.clone())?;
+        let mut out = vec![0.0f32; rank_rows.len() * width];
         let stage = Cancellation::current().stage("leave-one-out predictions", rank_rows.len());
-        for range in blocks(rank_rows.clone(), self.features.len()) {
+        for range in blocks(rank_rows.clone(), self.features.len().max(width)) {
             stage.advance(range.len())?;
             let mut columns = self.features.of_rows(rows, range.clone())?;
+            let mut predicted = Mat::zeros(range.len(), width);
+            let weights = self.weights.as_ref();
+            product(predicted.as_mut(), Accum::Replace, columns.transpose(), weights, PANEL);
             targets.weigh(range.clone(), &mut columns);
             self.factor.whiten(columns.as_mut())?;
-            for (row, column) in range.zip(columns.col_iter()) {
+            let whitened = range.zip(columns.col_iter()).zip(predicted.row_iter());
+            for ((row, column), predicted) in whitened {
                 let left = 1.0 - column.squared_norm_l2();
                 // the sum has as many terms as the column
                 if left.is_nan() || left <= f64::EPSILON * self.features.len() as f64 {
@@ -160,12 +168,14 @@ impl SketchedFit {
                     )));
                 }
                 let row = row - rank_rows.start;
-                for (j, out) in out[row * width..(row + 1) * width].iter_mut().enumerate() {
+                let out = &mut out[row * width..(row + 1) * width];
+                for (j, (out, value)) in out.iter_mut().zip(predicted.iter()).enumerate() {
                     let target = rank_targets[(row, j)];
-                    *out = (target - (target - f64::from(*out)) / left) as f32;
+                    *out = (target - (target - value) / left) as f32;
                 }
             }
         }
+        Error::check_finite("leave-one-out predictions", width, &out)?;
         self.processes.join(out)
     }
 }

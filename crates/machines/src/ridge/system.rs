@@ -96,9 +96,11 @@ impl RidgeSystem {
         weights.check(inputs.len())?;
         let map = FeatureMap::every(inputs)?;
         let factor = match precision {
-            Arithmetic::Double => AnyFactor::Double(factored(inputs.gram()?, weights, lambda)?),
+            Arithmetic::Double => {
+                AnyFactor::Double(factored(inputs.gram()?, weights, lambda, precision)?)
+            }
             Arithmetic::Single => {
-                AnyFactor::Single(factored(inputs.gram_single()?, weights, lambda)?)
+                AnyFactor::Single(factored(inputs.gram_single()?, weights, lambda, precision)?)
             }
         };
         let inputs = inputs.len();
@@ -184,16 +186,17 @@ impl RidgeSystem {
     }
 }
 
-/// Returns the factor of `K + λ Σw diag(1/w)`.
+/// Returns the factor of `K + λ Σw diag(1/w)`, in the precision of the numbers T.
 fn factored<T: Scalar>(
     mut gram: Panels<T>,
     weights: &RowWeights,
     lambda: f64,
+    precision: Arithmetic,
 ) -> Result<Factor<T>, Error> {
     let inputs = gram.size;
     let ridge = weights.total(inputs) * lambda;
     gram.add_diagonal(|row| T::from_f64(ridge / weights.get(row)));
-    Factor::new(gram)?.map_err(|row| not_positive(row, inputs, ridge))
+    Factor::new(gram)?.map_err(|row| not_positive(row, inputs, ridge, precision))
 }
 
 /// Computes `(K + nλI)⁻¹ Ψ` of the first rows, row-major; 0 for the others, so that models of some and of all share

@@ -40,6 +40,21 @@ fn lambda_and_lengths() {
     assert!(error.to_string().contains("gamma = "));
 }
 
+/// Double precision is a remedy for a system that was factored in single precision alone.
+#[test]
+fn a_singular_system_is_refused_with_what_helps() {
+    let x = dense(&vec![vec![1.0], vec![1.0], vec![2.0]]);
+    let targets = Targets::new(1, [1.0, 2.0, 3.0]).unwrap();
+    let inputs = TrainingInputs::rows(Kernel::Linear, &x);
+    for (precision, remedy) in [
+        (Arithmetic::Single, "; raise lambda, or solve in double precision"),
+        (Arithmetic::Double, "; raise lambda"),
+    ] {
+        let error = fit(&inputs, &targets, 1e-300, precision).unwrap_err().to_string();
+        assert!(error.contains("positive definite") && error.ends_with(remedy), "{error}");
+    }
+}
+
 /// With every input in the sketch and a λ that rounding swallows, no row says anything of the others.
 #[test]
 fn leave_one_out_predictions_of_rows_by_themselves_are_refused() {

@@ -212,6 +212,25 @@ fn one_pair_of_two_outputs() {
     );
 }
 
+/// One input with k = 1, λ = 1 and y = 1 again, of a diagonal M: f = μ / (μ + 1) for each eigenvalue μ.
+#[test]
+fn eigenvalues_that_differ_are_fitted_apart() {
+    let x = Features::Dense(DenseRows::new(1, vec![1.0]).unwrap());
+    // small beside the largest one, and a chain of close ones
+    let small = vec![1e6, 1.0, 0.5, 0.25];
+    let chain = (0..200_i32).map(|step| 1.0 - 9e-7 * f64::from(step)).collect();
+    for values in [small, chain] {
+        let d = values.len();
+        let matrix = Mat::from_fn(d, d, |i, j| if i == j { values[i] } else { 0.0 });
+        let y = Targets::new(d, vec![1.0; d]).unwrap();
+        let (model, _) = prepared(&Solver::default(), &x, &matrix).fit(&y, 1.0, false).unwrap();
+        for (actual, value) in model.predict(&x).unwrap().iter().zip(&values) {
+            let expected = value / (value + 1.0);
+            assert!((f64::from(*actual) - expected).abs() < 2e-6, "{value}: {actual} {expected}");
+        }
+    }
+}
+
 #[test]
 fn the_laplacian_of_two_outputs() {
     // L = [[2, −2], [−2, 2]]; ½L + ½I = [[1.5, −1], [−1, 1.5]], whose inverse is [[1.5, 1], [1, 1.5]] / 1.25

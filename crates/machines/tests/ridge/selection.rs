@@ -177,6 +177,25 @@ fn held_out_predictions_of_sketched_inputs_equal_refitting() {
     }
 }
 
+/// 1 − h and the residual that it divides fall with λ: what 32 bits leave of a prediction is not enough for them.
+#[test]
+fn held_out_predictions_of_sketched_inputs_are_exact_for_a_small_lambda() {
+    let n = 60;
+    let problem = Problem::new(n, 22);
+    let (_, targets) = OutputSpace::training(kernel_y(), &problem.outputs()).unwrap();
+    let x = problem.inputs();
+    let kernel = dsokr_basis::Kernel::Gaussian { gamma: 3.0 };
+    let full = Spectrum::full(&TrainingInputs::rows(kernel.clone(), &x), &targets).unwrap();
+    for lambda in [1e-7, 1e-9] {
+        let fitted = fit_sketched(kernel.clone(), &x, &targets, &EVERY, n, 4, lambda).unwrap();
+        let actual = fitted.leave_one_out(&x, &targets).unwrap();
+        let expected = full.leave_one_out(lambda).unwrap();
+        let width = targets.width();
+        let what = format!("lambda {lambda}");
+        assert_close(&wide(width, &actual), &wide(width, &expected), 1e-4, &what);
+    }
+}
+
 /// Sketched inputs that span all inputs are regression on all of them, however dependent they are.
 #[test]
 fn the_error_that_chooses_lambda_is_that_of_the_fitted_model() {

@@ -148,6 +148,12 @@ fn hits_of_one_member_are_those_of_the_plain_decoder() {
     for rule in [Combination::default(), Combination::Max { standardise: false }] {
         assert_eq!(models.ensemble().top_k(Pool::Shared, &rule, 300).unwrap(), plain);
     }
+    // the largest constant that is allowed tells neighbouring ranks apart
+    let rule = Combination::ReciprocalRank { weights: None, constant: 1e6 };
+    let top = models.ensemble().top_k(Pool::Shared, &rule, 300).unwrap();
+    for (top, plain) in top.iter().zip(&plain) {
+        assert!(top.iter().zip(plain).all(|(hit, plain)| hit.candidate == plain.candidate));
+    }
 }
 
 #[test]
@@ -174,7 +180,7 @@ fn results_do_not_depend_on_threads() {
     }
 }
 
-/// Weighted sums of ranks, and of their reciprocals, that are equal in real numbers tie.
+/// Weighted sums of ranks, and of their reciprocals, that are equal in real numbers tie, also at the end of a short list.
 #[test]
 fn weighted_ranks_that_are_equal_tie() {
     let reciprocals = |first, constant| Combination::ReciprocalRank {
@@ -189,7 +195,10 @@ fn weighted_ranks_that_are_equal_tie() {
         (reciprocals(0.7, 60.0), (4, 20), (10, 4)),
         (Combination::Rank { weights: Some(vec![0.7, 0.3]) }, (1, 8), (4, 1)),
         (Combination::Rank { weights: Some(vec![0.9, 0.1]) }, (2, 10), (3, 1)),
-    ] {
+    ]
+    .into_iter()
+    .flat_map(|(rule, gold, other)| [(rule.clone(), gold, other), (rule, other, gold)])
+    {
         // candidates 0 and 1 have these ranks, the others those that are left
         let count = 24;
         let scores = |ranks: [usize; 2]| -> Vec<f32> {
@@ -225,6 +234,14 @@ fn weighted_ranks_that_are_equal_tie() {
                 place(1),
                 "{rule:?}: the first comes first"
             );
+        }
+        let lists = PerQuery::new(&[(0..count as u32).collect::<Vec<u32>>()], &models[0]).unwrap();
+        for pool in [Pool::Shared, Pool::PerQuery(&lists)] {
+            let all = ensemble.top_k(pool, &rule, count).unwrap();
+            for k in 1..count {
+                let first = ensemble.top_k(pool, &rule, k).unwrap();
+                assert_eq!(first[0], all[0][..k], "{rule:?}, {gold:?} and {other:?}, {k}");
+            }
         }
     }
 }
