@@ -3,6 +3,8 @@
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
+use dsokr_molecule::Molecule;
+
 /// Returns the SMILES of a cell: what stands before the first white space. Behind it are the name of the molecule, as
 /// in .smi files, or the extensions of CXSMILES (`|$;;R1$|`), which say nothing that a SMILES says.
 ///
