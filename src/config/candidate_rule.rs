@@ -115,13 +115,14 @@ impl CandidateRule {
     /// # Errors
     /// [`dsokr_core::Error::Value`] of `candidates`.
     pub fn check_search(&self) -> Result<(), Error> {
-        match self {
-            Self::Mass(_) | Self::Formula | Self::All => Ok(()),
-            Self::Lists(_) | Self::Queries | Self::Sample { .. } => {
-                let found = format!("{:?}", self.to_string());
-                Err(Error::value("candidates", found, "\"mass:PPM\", \"formula\" or \"all\""))
-            }
-        }
+        let because = match self {
+            Self::Mass(_) | Self::Formula | Self::All => return Ok(()),
+            Self::Lists(_) => "",
+            Self::Queries | Self::Sample { .. } => ": the right outputs of a search are not known",
+        };
+        let found = format!("{:?}", self.to_string());
+        let allowed = format!("\"mass:PPM\", \"formula\" or \"all\"{because}");
+        Err(Error::value("candidates", found, allowed))
     }
 
     /// Refuses a file that is not inside of the data.
