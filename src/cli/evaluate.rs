@@ -68,5 +68,5 @@ pub fn run(processes: &Processes, arguments: &Arguments) -> Result<(), Error> {
         let pools = runs.pools(&predicted, others)?;
         return shown.show_pools(&pools);
     }
-    shown.show(processes, (&runs, &arguments.runs), &predicted, &request, queries.device)
+    shown.show(processes, (&runs, &arguments.runs), &predicted, &request, queries)
 }

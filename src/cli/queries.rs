@@ -59,7 +59,7 @@ pub struct Queries {
     on_bad_row: Option<OnBadRow>,
     /// The device: cpu, wgpu, cuda or cuda:NUMBER.
     #[arg(long, default_value_t)]
-    pub device: Processor,
+    device: Processor,
 }
 
 fn split_names() -> impl TypedValueParser<Value = SplitName> {

@@ -108,6 +108,8 @@ fn runs_with_other_queries_are_not_compared() {
         let set = format!("data.test={file}.tsv");
         sandbox.succeed(&["train", "small.toml", "--out", file, "--set", &set]);
         sandbox.fail(&["compare", "a", file], 2, &[file, says, "queries of a"]);
+        let against = ["evaluate", "a", "--against", file];
+        sandbox.fail(&against, 2, &["--against = ", file, says, "queries of a"]);
     }
 }
 
