@@ -176,9 +176,10 @@ impl CandidateRule {
                 let right = self.right_outputs(split, candidates)?;
                 let most = right.iter().map(|right| candidates.len() - right.len()).min();
                 let most = most.unwrap_or(0);
-                let allowed =
-                    format_args!("sample:N with N at most {most}, the number of other candidates");
-                ensure(*others <= most, "candidates", self, allowed)?;
+                let allowed = format_args!(
+                    "sample:N with N at least 1 and at most {most}, the number of other candidates"
+                );
+                ensure((1..=most).contains(others), "candidates", self, allowed)?;
                 let draw = |(query, right): (usize, Vec<u32>)| {
                     Ok(drawn(right, *others, candidates.len(), *seed, query as u64))
                 };

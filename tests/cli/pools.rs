@@ -97,7 +97,8 @@ fn samples_that_cannot_be_are_refused() {
         sandbox.fail(&["evaluate", "runs/small", "--candidates", rule], 2, &[rule, expected]);
     }
     sandbox.fail(&["evaluate", "runs/small", "--pools", "80"], 2, &["sample:80", "at most 79"]);
-    for other in ["--mces", "--ci", "--labels=a"] {
+    sandbox.fail(&["evaluate", "runs/small", "--pools", "0"], 2, &["--pools", "0 is not in 1"]);
+    for other in ["--mces", "--ci", "--labels=a", "--beyond"] {
         let name = other.split('=').next().unwrap();
         sandbox.fail(&["evaluate", "runs/small", "--pools", other], 2, &["--pools", name]);
     }
