@@ -1,9 +1,9 @@
 use std::path::PathBuf;
 
 use crate::config::candidate_rule::CandidateRule;
-use crate::error::Error;
+use crate::error::{Error, ensure};
 use crate::run::{Member, QueryRequest};
-use dsokr_core::Processes;
+use dsokr_core::{Argument, Processes};
 use dsokr_data::SplitName;
 
 use crate::cli::arguments::{Beyond, Combine};
@@ -59,6 +59,8 @@ pub fn run(processes: &Processes, arguments: &Arguments) -> Result<(), Error> {
         request.candidates = Some(CandidateRule::All);
     }
     if arguments.fit_weights {
+        let key = Argument::new("fit-weights");
+        ensure(runs.members().len() > 1, key, "one model", "several runs, or an ensemble")?;
         let file = None;
         let split = Some(SplitName::Validation);
         let validation = QueryRequest { file, split, ..request.clone() };

@@ -270,7 +270,12 @@ impl Shown {
         let name = name.or(split.map(|split| split.to_string())).unwrap_or_default();
         let mut rows: Vec<(&str, &Scores)> =
             members.iter().map(|member| (member.run.as_str(), &member.metrics)).collect();
-        rows.push((if members.is_empty() { "model" } else { "ensemble" }, metrics));
+        let name_of_row = match (members.as_slice(), self.labels.as_slice()) {
+            ([], []) => "model",
+            ([], [label, ..]) => label.as_str(),
+            ([_, ..], _) => "ensemble",
+        };
+        rows.push((name_of_row, metrics));
         rows.push(("chance", chance));
         let mut text = counts_line(&name, metrics) + "\n" + &metrics_table(&rows);
         if let Some(weights) = runs.rule.weights() {
