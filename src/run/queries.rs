@@ -28,7 +28,7 @@ pub struct PredictedQueries {
     /// The predictions of each member, as they are scored.
     pub(super) predictions: Vec<Vec<f32>>,
     /// How queries are ranked whose right output is no candidate; by default as the configuration says.
-    missing_gold: Option<MissingGold>,
+    pub(super) missing_gold: Option<MissingGold>,
     /// Whether MCES at 1 is measured.
     mces: bool,
     /// The data root.

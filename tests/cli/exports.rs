@@ -197,7 +197,7 @@ fn candidates_are_exported_for_searches_by_distance() {
         let mut z = run.coordinates(&Split::texts(vec!["a ring of kind METH".into()])).unwrap();
         let length = z.iter().map(|z| z * z).sum::<f32>().sqrt();
         if scaled {
-            assert!((length - 1.0).abs() > 0.01, "{length}");
+            assert!((length - 1.0).abs() > 1e-3, "{length}");
             z.iter_mut().for_each(|z| *z /= length);
         }
         let distance = |c: usize| {

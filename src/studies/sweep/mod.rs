@@ -98,7 +98,7 @@ pub struct SweepRun {
     pub ci95: Option<[f64; 2]>,
     /// All metrics of the split.
     pub metrics: BTreeMap<String, f64>,
-    /// How long training and evaluation took, where this is known.
+    /// How long training and evaluation took, where this is known, with what was logged of a training before it was interrupted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seconds: Option<f64>,
     /// Why the training failed, or that it took more than the budget.
