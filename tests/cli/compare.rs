@@ -350,6 +350,13 @@ fn a_sweep_that_ends_keeps_the_runs_before() {
     let kept: Value = serde_json::from_str(&sandbox.read("sweep/sweep.json")).unwrap();
     let runs = kept["runs"].as_array().unwrap();
     assert!(runs.len() == 1 && number(&runs[0], "seconds") > 0.0, "{kept}");
+    // and those behind it that an earlier sweep has trained
+    let axis = ["--grid", "data.train=other.tsv,missing.tsv,train.tsv", "--out", "sweep"];
+    sandbox.write("data/small/other.tsv", &sandbox.read("data/small/train.tsv"));
+    sandbox.fail(&[&["sweep", "small.toml"][..], &axis].concat(), 2, &["missing.tsv"]);
+    let again: Value = serde_json::from_str(&sandbox.read("sweep/sweep.json")).unwrap();
+    let again = again["runs"].as_array().unwrap();
+    assert!(again.len() == 2 && again.contains(&runs[0]), "{again:?}");
 }
 
 #[test]

@@ -167,6 +167,19 @@ impl SweepRequest<'_> {
             None => Vec::new(),
         };
         let metric = base.evaluation.metric;
+        // the complete runs of these settings that the folder's table has
+        let mut earlier: Vec<SweepRun> = Vec::new();
+        for (setting, config) in settings.iter().zip(&configs) {
+            let out = path.join(folder(setting));
+            if let Some((_, seconds)) = times.iter().find(|(folder, ..)| *folder == out)
+                && let Some(report) = RunDir::at(&out).report()?
+            {
+                let setting = with_keys(setting, &keys, config)?;
+                let run = SweepRun::from_report(setting, out, metric, Ok(report));
+                let run = SweepRun { seconds: *seconds, ..run };
+                earlier.push(self.within_budget(run, None, metric).0);
+            }
+        }
         let mut trained = 0u32;
         let mut took = Duration::ZERO;
         for (at, (setting, config)) in settings.iter().zip(&configs).enumerate() {
@@ -185,7 +198,7 @@ impl SweepRequest<'_> {
                 took += elapsed;
                 Some(before + elapsed.as_secs_f64())
             } else {
-                times.iter().find(|(folder, ..)| *folder == out).and_then(|time| time.1)
+                earlier.iter().find(|run| run.path == out).and_then(|run| run.seconds)
             };
             let run = SweepRun { seconds, ..SweepRun::from_report(setting, out, metric, report) };
             let last = at.checked_sub(1).and(runs.last());
@@ -193,7 +206,10 @@ impl SweepRequest<'_> {
             runs.push(run);
             if is_new {
                 // a sweep that is interrupted keeps the time of each run
-                self.sweep(&path, split, &keys, runs.clone()).write()?;
+                let is_later = |run: &&SweepRun| runs.iter().all(|other| other.path != run.path);
+                let later = earlier.iter().filter(is_later);
+                let so_far = runs.iter().chain(later).cloned().collect();
+                self.sweep(&path, split, &keys, so_far).write()?;
             }
             if let Some(reason) = ended {
                 info!("no further settings: {reason}");
