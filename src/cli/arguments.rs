@@ -13,7 +13,7 @@ use dsokr_data::table::{
     TABLE_FORMATS, TableFormat, TextFormat, TextReader, extensions, open_text,
 };
 use dsokr_data::{InputKind, Inputs, Split};
-use dsokr_decode::Combination::{Max, Mean};
+use dsokr_decode::Combination::{Max, Mean, Rank, ReciprocalRank};
 use dsokr_spectra::{Spectrum, Subformulas};
 
 use crate::config::BeyondConfig;
@@ -305,8 +305,13 @@ impl Combine {
     pub fn apply(&self, runs: &mut Run) -> Result<(), Error> {
         if let Some(name) = &self.combine {
             runs.rule = serde_json::from_value(serde_json::json!({"name": name}))?;
-            if let Mean { standardise, .. } | Max { standardise } = &mut runs.rule {
-                *standardise = !self.plain;
+            match &mut runs.rule {
+                Mean { standardise, .. } | Max { standardise } => *standardise = !self.plain,
+                Rank { .. } | ReciprocalRank { .. } => {
+                    let combine = Argument::new("combine").with(name);
+                    let allowed = format_args!("absent: {combine} standardises no scores");
+                    ensure(!self.plain, Argument::new("plain"), "given", allowed)?;
+                }
             }
         }
         if let Some(weights) = &self.weights {

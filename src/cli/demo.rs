@@ -23,11 +23,11 @@ pub struct Arguments {
     top: usize,
     /// Serve the page to search them, until Ctrl-C.
     #[cfg(feature = "serve")]
-    #[arg(long)]
+    #[arg(long, conflicts_with_all = ["text", "top"])]
     serve: bool,
     /// The port of the page; 0 is a free one.
     #[cfg(feature = "serve")]
-    #[arg(long, default_value_t = 8080)]
+    #[arg(long, default_value_t = 8080, requires = "serve")]
     port: u16,
 }
 

@@ -1,9 +1,9 @@
 use std::path::PathBuf;
 
 use crate::config::candidate_rule::CandidateRule;
-use crate::error::Error;
+use crate::error::{Error, ensure};
 use crate::run::{Member, QueryRequest};
-use dsokr_core::Processes;
+use dsokr_core::{Argument, Processes};
 use dsokr_data::SplitName;
 
 use crate::cli::arguments::{Beyond, Combine};
@@ -37,9 +37,10 @@ pub struct Arguments {
         value_name = "N",
         num_args = 0..=1,
         default_missing_value = "63",
-        conflicts_with_all = ["candidates", "least_candidates", "report", "against", "draw", "edit_distances", "shards", "mces", "ci", "labels"]
+        conflicts_with_all = ["candidates", "least_candidates", "report", "against", "draw", "edit_distances", "shards", "mces", "ci", "labels", "beyond"],
+        value_parser = clap::value_parser!(u32).range(1..)
     )]
-    pools: Option<usize>,
+    pools: Option<u32>,
     #[command(flatten)]
     shown: Shown,
     /// The folder with the shards of the run's candidates; default: shards in the run directory, for several
@@ -58,6 +59,8 @@ pub fn run(processes: &Processes, arguments: &Arguments) -> Result<(), Error> {
         request.candidates = Some(CandidateRule::All);
     }
     if arguments.fit_weights {
+        let key = Argument::new("fit-weights");
+        ensure(runs.members().len() > 1, key, "one model", "several runs, or an ensemble")?;
         let file = None;
         let split = Some(SplitName::Validation);
         let validation = QueryRequest { file, split, ..request.clone() };
@@ -65,8 +68,8 @@ pub fn run(processes: &Processes, arguments: &Arguments) -> Result<(), Error> {
     }
     let predicted = request.predict(processes, &runs, Member::coordinates)?;
     if let Some(others) = arguments.pools {
-        let pools = runs.pools(&predicted, others)?;
+        let pools = runs.pools(&predicted, others as usize)?;
         return shown.show_pools(&pools);
     }
-    shown.show(processes, (&runs, &arguments.runs), &predicted, &request, queries.device)
+    shown.show(processes, (&runs, &arguments.runs), &predicted, &request, queries)
 }

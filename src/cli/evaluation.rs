@@ -9,15 +9,16 @@ use dsokr_data::{Inputs, SplitName, Truth};
 use dsokr_decode::report::ReliabilityBin;
 use dsokr_decode::report::{Comparison, compare};
 use dsokr_decode::{Decoded, RANK_METRICS, Rank, RankMetric};
-use dsokr_nn::Processor;
 use serde::Serialize;
 use serde_json::json;
 
-use crate::cli::output::{print, print_json};
+use crate::cli::output::{PROGRAM, print, print_json};
 use crate::cli::plot::check_svg;
+use crate::cli::queries::Queries;
 use crate::cli::report;
 use crate::cli::report::{Evaluated, compared_molecules};
 use crate::error::{Error, ensure};
+use crate::metrics::compare::{EvaluatedRun, check_compared};
 use crate::metrics::evaluation::Evaluation;
 use crate::metrics::metric::{Metric, RESAMPLES, intervals};
 use crate::metrics::molecules::{EXAMPLES, drawing};
@@ -52,8 +53,8 @@ pub struct Shown {
     /// describes each file. The folder appears as a whole; an earlier report that it holds is replaced.
     #[arg(long)]
     report: Option<PathBuf>,
-    /// Compare with this run or ensemble on the same queries, among the candidates of the first run's configuration unless
-    /// --candidates names others, by a paired bootstrap.
+    /// Compare ranks with those of this run or ensemble on the same queries, among the candidates of the first run's
+    /// configuration unless --candidates names others, by a paired bootstrap.
     #[arg(long)]
     against: Option<PathBuf>,
     /// Print one JSON object.
@@ -100,14 +101,14 @@ const DRAWN: usize = 5;
 
 impl Shown {
     /// Ranks the queries, prints the metrics and writes what was asked for. `folders` are the run
-    /// directories.
+    /// directories, and `arguments` those that `request` was made of.
     pub fn show(
         &self,
         processes: &Processes,
         (runs, folders): (&Run, &[PathBuf]),
         queries: &PredictedQueries,
         request: &QueryRequest,
-        device: Processor,
+        arguments: &Queries,
     ) -> Result<(), Error> {
         if let Some(folder) = &self.report {
             report::FOLDER.check(folder)?;
@@ -127,17 +128,24 @@ impl Shown {
         metrics.ranks.mrr_ci95 = intervals.get("mrr").copied();
         let several = runs.members().len() > 1;
         let name = if several { "ensemble".to_owned() } else { names[0].clone() };
-        let mut ranks = vec![(name, evaluation.ranks.clone())];
+        let mut ranks = vec![(name.clone(), evaluation.ranks.clone())];
         let members =
             if several { members(runs, queries, &names, &mut ranks)? } else { Vec::new() };
+        let ours = EvaluatedRun { name, queries: queries.split().names(), evaluation };
         let mut against = None;
-        if let Some(name) = &self.against {
-            let other = Run::open_all(std::slice::from_ref(name), &device.open_for(processes)?)?;
+        if let Some(folder) = &self.against {
+            check_ranks(folder, &ours)?;
+            let other = arguments.open(processes, std::slice::from_ref(folder), None)?;
             let request = request.with_candidates_of(runs)?;
             let predicted = request.predict(processes, &other, Member::coordinates)?;
-            let (theirs, _) = other.evaluate(&predicted)?;
-            against = Some(compare(&evaluation.ranks, &theirs.ranks, RESAMPLES, seed)?);
-            ranks.push((names[runs.members().len()].clone(), theirs.ranks));
+            let (evaluation, _) = other.evaluate(&predicted)?;
+            let name = names[runs.members().len()].clone();
+            let theirs = EvaluatedRun { name, queries: predicted.split().names(), evaluation };
+            check_ranks(folder, &theirs)?;
+            check_compared(Argument::new("against"), &ours, &theirs)?;
+            let EvaluatedRun { name, evaluation, .. } = theirs;
+            against = Some(compare(&ours.evaluation.ranks, &evaluation.ranks, RESAMPLES, seed)?);
+            ranks.push((name, evaluation.ranks));
         }
         let split = request.split;
         let file = request.file.clone();
@@ -146,7 +154,7 @@ impl Shown {
             let evaluated = Evaluated {
                 runs,
                 queries,
-                evaluation: &evaluation,
+                evaluation: &ours.evaluation,
                 decoded: &decoded,
                 ranks: &ranks,
                 gaps: &gaps(runs, queries, &results.metrics)?,
@@ -160,7 +168,7 @@ impl Shown {
         if self.json {
             return print_json(&results);
         }
-        self.text(runs, &results, &evaluation.chance()?, &names)
+        self.text(runs, &results, &ours.evaluation.chance()?, &names)
     }
 
     /// Prints the metrics in several pools of candidates.
@@ -262,7 +270,12 @@ impl Shown {
         let name = name.or(split.map(|split| split.to_string())).unwrap_or_default();
         let mut rows: Vec<(&str, &Scores)> =
             members.iter().map(|member| (member.run.as_str(), &member.metrics)).collect();
-        rows.push((if members.is_empty() { "model" } else { "ensemble" }, metrics));
+        let name_of_row = match (members.as_slice(), self.labels.as_slice()) {
+            ([], []) => "model",
+            ([], [label, ..]) => label.as_str(),
+            ([_, ..], _) => "ensemble",
+        };
+        rows.push((name_of_row, metrics));
         rows.push(("chance", chance));
         let mut text = counts_line(&name, metrics) + "\n" + &metrics_table(&rows);
         if let Some(weights) = runs.rule.weights() {
@@ -276,8 +289,7 @@ impl Shown {
                 text += &format!("{title} {value:.4}, 95 % interval [{low:.4}, {high:.4}]\n");
             }
         }
-        if metrics.has_ranks()
-            && let [.., other] = names
+        if let [.., other] = names
             && let Some(differences) = against
         {
             text += &format!("\ndifference from {other}, 95 % intervals of a paired bootstrap:\n");
@@ -294,6 +306,17 @@ impl Shown {
         }
         print(&text)
     }
+}
+
+/// Refuses a comparison by ranks with the run in a folder where the ranks of one of the two carry no information.
+fn check_ranks(folder: &Path, run: &EvaluatedRun) -> Result<(), Error> {
+    let program = PROGRAM.as_str();
+    let allowed = format_args!(
+        "absent: {} has no ranks to compare; `{program} compare` compares all metrics",
+        run.name
+    );
+    let has_ranks = run.evaluation.scores.has_ranks();
+    ensure(has_ranks, Argument::new("against"), folder.display(), allowed)
 }
 
 /// How often first candidates are right by their gap to the next one, where ranks carry information. All processes rank

@@ -34,7 +34,8 @@ pub struct Arguments {
     #[arg(long)]
     onnx: bool,
     /// Write only the candidates, also as vectors of one more dimension whose Euclidean distances to coordinates
-    /// with a 0 at their end order them as the scores do (candidates-l2.npy). With --onnx, model.onnx holds the
+    /// with a 0 at their end order them as the scores do (candidates-l2.npy): of runs with decoding.normalise, hubs or a
+    /// reranker, coordinates at unit length, to which embed does not scale them. With --onnx, model.onnx holds the
     /// candidates too, and answers with their scores.
     #[arg(long)]
     candidates: bool,

@@ -34,8 +34,9 @@ pub struct Arguments {
     #[arg(long, default_value_t = 10)]
     top: usize,
     /// In the place of a number of candidates, the smallest set that holds a right output with this probability, such as
-    /// 0.9: calibrated on the validation split, else on held-out predictions that the run keeps (decoding.held_out).
-    #[arg(long, value_name = "PROBABILITY", conflicts_with_all = ["top", "filter"])]
+    /// 0.9: calibrated on the validation split, else on held-out predictions that the run keeps (decoding.held_out). Nothing
+    /// is searched beyond the candidates.
+    #[arg(long, value_name = "PROBABILITY", conflicts_with_all = ["top", "filter", "beyond"])]
     coverage: Option<f64>,
     /// A table of queries with their right outputs that nothing was chosen on, to calibrate on in the place of these.
     #[arg(long, value_name = "FILE", requires = "coverage")]
@@ -101,6 +102,11 @@ pub fn run(arguments: &Arguments) -> Result<(), Error> {
     let Some((file, folders)) = arguments.paths.split_last() else { return Ok(()) };
     check_queries_last(folders, file)?;
     check_runs(folders)?;
+    match &arguments.candidates {
+        // a list for each text
+        None | Some(CandidateRule::Lists(_)) => {}
+        Some(rule) => rule.check_search()?,
+    }
     let device = arguments.device.open()?;
     let mut run = Run::open_all(folders, &device)?.on_bad_row(arguments.on_bad_row)?;
     arguments.combine.apply(&mut run)?;

@@ -59,7 +59,7 @@ pub struct Queries {
     on_bad_row: Option<OnBadRow>,
     /// The device: cpu, wgpu, cuda or cuda:NUMBER.
     #[arg(long, default_value_t)]
-    pub device: Processor,
+    device: Processor,
 }
 
 fn split_names() -> impl TypedValueParser<Value = SplitName> {
@@ -83,6 +83,8 @@ impl Queries {
             ("least-candidates", self.least_candidates.is_some()),
             ("missing-gold", self.missing_gold.is_some()),
             ("mces", self.mces),
+            ("data", self.data.is_some()),
+            ("on-bad-row", self.on_bad_row.is_some()),
         ];
         let mut given = given.iter();
         match given.find(|(_, given)| *given) {

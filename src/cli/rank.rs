@@ -36,6 +36,6 @@ pub fn run(arguments: &Arguments) -> Result<(), Error> {
     let predict =
         |member: &Member, split: &Split| member.read_coordinates(file, split.inputs.len());
     let predicted = request.predict(processes, &runs, predict)?;
-    let device = arguments.queries.device;
-    arguments.shown.show(processes, (&runs, folders), &predicted, &request, device)
+    let queries = &arguments.queries;
+    arguments.shown.show(processes, (&runs, folders), &predicted, &request, queries)
 }

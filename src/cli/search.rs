@@ -60,6 +60,9 @@ impl Arguments {
 pub fn run(processes: &Processes, arguments: &Arguments) -> Result<(), Error> {
     check_order(&arguments.run, arguments.text.as_deref())?;
     check_runs(std::slice::from_ref(&arguments.run))?;
+    if let Some(rule) = &arguments.candidates {
+        rule.check_search()?;
+    }
     let device = arguments.device.open_for(processes)?;
     let runs = std::slice::from_ref(&arguments.run);
     let run = Run::open_shared(processes, runs, arguments.shards.as_deref(), None, &device)?;

@@ -24,7 +24,7 @@ pub struct Arguments {
     trainings: Trainings,
     /// A key and its values; repeated, all combinations are tried. With --random also a range:
     /// training.learning_rate=1e-4..1e-2:log draws logarithms. Whole ends give whole numbers, except of keys
-    /// that have fractions.
+    /// that have fractions. evaluation.metric, split and candidates are the same for all.
     #[arg(long = "grid", value_name = "SECTION.KEY=A,B,…", required = true)]
     axes: Vec<Axis>,
     /// Random search: number of settings that are drawn from the lists and ranges, at most 10000.

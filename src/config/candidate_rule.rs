@@ -115,13 +115,14 @@ impl CandidateRule {
     /// # Errors
     /// [`dsokr_core::Error::Value`] of `candidates`.
     pub fn check_search(&self) -> Result<(), Error> {
-        match self {
-            Self::Mass(_) | Self::Formula | Self::All => Ok(()),
-            Self::Lists(_) | Self::Queries | Self::Sample { .. } => {
-                let found = format!("{:?}", self.to_string());
-                Err(Error::value("candidates", found, "\"mass:PPM\", \"formula\" or \"all\""))
-            }
-        }
+        let because = match self {
+            Self::Mass(_) | Self::Formula | Self::All => return Ok(()),
+            Self::Lists(_) => "",
+            Self::Queries | Self::Sample { .. } => ": the right outputs of a search are not known",
+        };
+        let found = format!("{:?}", self.to_string());
+        let allowed = format!("\"mass:PPM\", \"formula\" or \"all\"{because}");
+        Err(Error::value("candidates", found, allowed))
     }
 
     /// Refuses a file that is not inside of the data.
@@ -175,9 +176,10 @@ impl CandidateRule {
                 let right = self.right_outputs(split, candidates)?;
                 let most = right.iter().map(|right| candidates.len() - right.len()).min();
                 let most = most.unwrap_or(0);
-                let allowed =
-                    format_args!("sample:N with N at most {most}, the number of other candidates");
-                ensure(*others <= most, "candidates", self, allowed)?;
+                let allowed = format_args!(
+                    "sample:N with N at least 1 and at most {most}, the number of other candidates"
+                );
+                ensure((1..=most).contains(others), "candidates", self, allowed)?;
                 let draw = |(query, right): (usize, Vec<u32>)| {
                     Ok(drawn(right, *others, candidates.len(), *seed, query as u64))
                 };

@@ -1,11 +1,13 @@
 //! Runs on the same queries, or on the same parts: all metrics with intervals, and paired differences from the first run.
 
-use dsokr_decode::{percentile_interval, resampled};
+use dsokr_core::{Argument, Place};
+use dsokr_decode::{PoolSizes, percentile_interval, resampled};
 use serde::Serialize;
 
 use crate::error::{Error, ensure};
 use crate::metrics::evaluation::Evaluation;
 use crate::metrics::metric::{Metric, Summary};
+use crate::metrics::scores::Scores;
 use crate::metrics::table::{Table, interval, places};
 
 /// A run's evaluation on queries.
@@ -108,8 +110,8 @@ pub struct PairedDifference {
 /// section 4.4). Metrics are not corrected for multiple comparisons.
 ///
 /// # Errors
-/// [`dsokr_core::Error::Value`] for fewer than two runs, for runs whose queries differ, and for queries that were ranked among
-/// the candidates of two rules;
+/// [`dsokr_core::Error::Value`] for fewer than two runs, for runs whose queries differ, for queries that were ranked among
+/// the candidates of two rules, and for ranks among other numbers of candidates;
 /// [`dsokr_core::Error::TooFew`] for less than 40 resamples.
 pub fn compare(runs: &[EvaluatedRun], resamples: usize, seed: u64) -> Result<RunComparison, Error> {
     let Some((first, others)) = runs.split_first().filter(|(_, others)| !others.is_empty()) else {
@@ -117,8 +119,7 @@ pub fn compare(runs: &[EvaluatedRun], resamples: usize, seed: u64) -> Result<Run
         return Err(Error::value("compare", count, "at least two runs"));
     };
     for other in others {
-        same_queries(first, other)?;
-        same_pool(first, other)?;
+        check_compared("compare", first, other)?;
     }
 
     let metrics: Vec<Metric> = Metric::all().collect();
@@ -159,13 +160,28 @@ pub fn compare(runs: &[EvaluatedRun], resamples: usize, seed: u64) -> Result<Run
     Ok(RunComparison { compared: Compared::Queries { queries, resamples }, metrics })
 }
 
-fn same_queries(first: &EvaluatedRun, other: &EvaluatedRun) -> Result<(), Error> {
-    let queries = other.queries;
-    let expected = first.queries;
+/// Refuses a run with other queries than the first one's, and one whose queries were ranked among other candidates.
+/// `place` names what asked for the comparison.
+pub(crate) fn check_compared(
+    place: impl Into<Place>,
+    first: &EvaluatedRun,
+    other: &EvaluatedRun,
+) -> Result<(), Error> {
+    let place = place.into();
+    same_queries(&place, (&first.name, first.queries), (&other.name, other.queries))?;
+    same_pool(&place, first, other)?;
+    same_candidates(place, first, other)
+}
+
+fn same_queries(
+    place: &Place,
+    (first, expected): (&str, &[String]),
+    (other, queries): (&str, &[String]),
+) -> Result<(), Error> {
     let same = |holds: bool, show: &dyn Fn(&[String]) -> String| {
-        let mismatch = format_args!("{}, with {}", other.name, show(queries));
-        let allowed = format_args!("runs with the queries of {}: {}", first.name, show(expected));
-        ensure(holds, "compare", mismatch, allowed)
+        let mismatch = format_args!("{other}, with {}", show(queries));
+        let allowed = format_args!("runs with the queries of {first}: {}", show(expected));
+        ensure(holds, place.clone(), mismatch, allowed)
     };
     same(queries.len() == expected.len(), &|queries| format!("{} queries", queries.len()))?;
     match queries.iter().zip(expected).position(|(query, expected)| query != expected) {
@@ -175,7 +191,7 @@ fn same_queries(first: &EvaluatedRun, other: &EvaluatedRun) -> Result<(), Error>
 }
 
 /// Refuses queries that were ranked among the candidates of two rules, unless both give each query the same ones.
-fn same_pool(first: &EvaluatedRun, other: &EvaluatedRun) -> Result<(), Error> {
+fn same_pool(place: &Place, first: &EvaluatedRun, other: &EvaluatedRun) -> Result<(), Error> {
     let (Some(pool), Some(expected)) = (&other.evaluation.pool, &first.evaluation.pool) else {
         return Ok(());
     };
@@ -185,7 +201,39 @@ fn same_pool(first: &EvaluatedRun, other: &EvaluatedRun) -> Result<(), Error> {
         first.name, expected.rule
     );
     let holds = pool.rule == expected.rule || pool.fingerprint == expected.fingerprint;
-    ensure(holds, "compare", found, allowed)
+    ensure(holds, place.clone(), found, allowed)
+}
+
+/// Refuses runs with other numbers of candidates, where ranks are compared and queries do not have the same lists.
+fn same_candidates(place: Place, first: &EvaluatedRun, other: &EvaluatedRun) -> Result<(), Error> {
+    let listed = |run: &EvaluatedRun| run.evaluation.pool.as_ref()?.fingerprint;
+    let same_lists = listed(first).is_some() && listed(first) == listed(other);
+    let scores = &other.evaluation.scores;
+    let expected = &first.evaluation.scores;
+    if same_lists || !scores.has_ranks() || !expected.has_ranks() {
+        return Ok(());
+    }
+    let same = scores.ranks.candidates == expected.ranks.candidates
+        && scores.ranks.candidates_per_query == expected.ranks.candidates_per_query;
+    let found = format_args!("{}, with {}", other.name, counts(scores));
+    let allowed = format_args!(
+        "runs with the candidates of {}, {}: add the same candidates to both, or give each query its list by {}",
+        first.name,
+        counts(expected),
+        Argument::new("candidates")
+    );
+    ensure(same, place, found, allowed)
+}
+
+/// How many candidates there are, and how many of them each query has.
+fn counts(scores: &Scores) -> String {
+    let all = format!("{} candidates", scores.ranks.candidates);
+    match scores.ranks.candidates_per_query {
+        None => all,
+        Some(PoolSizes { least, median, most }) => {
+            format!("{all}, {least} to {most} of each query (median {median})")
+        }
+    }
 }
 
 /// The difference of a metric, whose values on the same draws are `ours` and `theirs`; none if one is

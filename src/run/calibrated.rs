@@ -50,7 +50,8 @@ impl Run {
 
     /// Queries to calibrate candidate sets on, among all candidates or those that a rule gives each: those of a `file`, a
     /// table with the right outputs; else the validation split of the run's data; else, where there is none, the held-out
-    /// predictions for training inputs that the run keeps (`decoding.held_out`). A file of lists has theirs too.
+    /// predictions for training inputs that the run keeps (`decoding.held_out`). A file of lists has theirs too. Right
+    /// outputs that are not candidates count as missed.
     ///
     /// # Errors
     /// [`dsokr_core::Error::Value`] where nothing is held out; errors of reading the data; a query without a list.
@@ -80,7 +81,7 @@ impl Run {
             }
         };
         let read = |run: &Member| match file {
-            Some(file) => run.read_queries(file, None, data),
+            Some(file) => run.read_queries_with(file, None, data, Some(MissingGold::RankInfinity)),
             None => run.read_split(SplitName::Validation, data),
         };
         let queries = self.predict(processes, read, among)?;
@@ -167,7 +168,7 @@ impl Run {
         self.models(&queries.processes).calibrating(queries)
     }
 
-    /// The candidate set of each query, with at most `most` distinct candidates.
+    /// The candidate set of each query, with at most `most` distinct candidates. Nothing is searched beyond the candidates.
     ///
     /// # Errors
     /// As [`answer_queries`](Self::answer_queries).
@@ -181,7 +182,8 @@ impl Run {
         let all = self.candidates().min(most.saturating_add(1)).max(FIRST);
         let mut looked = (2 * FIRST).min(all);
         loop {
-            let answers = self.distinct(queries, 0..looked, None)?;
+            // the scores of molecules beyond the candidates are not calibrated
+            let answers = self.distinct_by(None, queries, 0..looked, None)?;
             let size = |answer: &Answer| {
                 sets.size(&answer.hits.iter().map(|hit| hit.score).collect::<Vec<f32>>())
             };

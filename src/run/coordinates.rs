@@ -69,7 +69,8 @@ impl Member {
     /// Writes the candidates of a run of any encoder for programs that search by Euclidean distance: the files of
     /// candidates of [`export`](Self::export), and `candidates-l2.npy`, 32-bit numbers `[candidates, p + 1]`. Its
     /// rows are `x(c) = (ψ̃(c), √(C − 2 b(c) − ‖ψ̃(c)‖²))` with C the largest `2 b(c) + ‖ψ̃(c)‖²`, so that
-    /// `‖x(c) − (z, 0)‖² = C + ‖z‖² − 2 (⟨z, ψ̃(c)⟩ + b(c))`: the rows nearest to `(z, 0)` are the candidates with
+    /// `‖x(c) − (z, 0)‖² = C + ‖z‖² − 2 (⟨z, ψ̃(c)⟩ + b(c))`: the rows nearest to `(z, 0)`, with z at unit length where the
+    /// run scales it ([`DecodingConfig::unit_length`](crate::config::DecodingConfig::unit_length)), are the candidates with
     /// the largest scores (Bachrach et al., Speeding Up the Xbox Recommender System Using a Euclidean Transformation
     /// for Inner-Product Spaces, RecSys 2014).
     ///

@@ -1,11 +1,12 @@
 //! Molecules that searches beyond the candidates have found, as `search` and `predict` write them.
 
 use std::collections::BTreeMap;
+use std::io::Read;
 use std::path::Path;
 
 use dsokr_core::Argument;
 use dsokr_data::config::OnBadRow;
-use dsokr_data::table::Table;
+use dsokr_data::table::{Table, TextFormat, open_text};
 use serde::Deserialize;
 
 use crate::error::{Error, ensure};
@@ -47,8 +48,8 @@ struct Beyond {
     nearest: String,
 }
 
-/// Reads the molecules in a file, each once, in the order of the file: JSON lines, or in a file `.tsv` the rows with the
-/// rank `new`.
+/// Reads the molecules in a file, each once, in the order of the file: JSON lines, or in a file `.tsv` or `.csv` the rows with
+/// the rank `new`; also with `.gz` behind.
 ///
 /// # Errors
 /// A file that cannot be read; a line of a different kind, or of an answer without a search; only molecules that were
@@ -63,33 +64,41 @@ pub fn read_found(path: &Path) -> Result<Vec<FoundCandidate>, Error> {
         }
         molecules[at].queries.push(query);
     };
-    if path.extension().is_some_and(|extension| extension == "tsv") {
-        let columns = ["id", "rank", "candidate", "label"];
-        let table = Table::read_rows(path, &columns, OnBadRow::Stop)?;
-        let [ids, ranks, candidates, labels] = columns.map(|column| table.column(column));
-        let ids = ids?;
-        let candidates = candidates?;
-        let labels = labels?;
-        for (at, _) in ranks?.iter().enumerate().filter(|(_, rank)| *rank == "new") {
-            let candidate = Some(candidates[at].clone()).filter(|id| !id.is_empty());
-            add(labels[at].clone(), ids[at].clone(), candidate);
-        }
-    } else {
-        let text = std::fs::read_to_string(path).map_err(Error::io(path))?;
-        for (line, number) in text.lines().zip(1..).filter(|(line, _)| !line.trim().is_empty()) {
-            let wrong = |message: String| {
-                let message = format!("line {number}: {message}");
-                Error::Config { path: path.into(), message }
-            };
-            let AnswerLine { id, query, beyond } =
-                serde_json::from_str(line).map_err(|error| wrong(error.to_string()))?;
-            if beyond.is_empty() {
-                let argument = Argument::new("beyond");
-                return Err(wrong(format!("an answer without a search: ask with {argument}")));
+    match TextFormat::from_path(path) {
+        TextFormat::Tabs | TextFormat::Commas => {
+            let columns = ["id", "rank", "candidate", "label"];
+            let table = Table::read_rows(path, &columns, OnBadRow::Stop)?;
+            let [ids, ranks, candidates, labels] = columns.map(|column| table.column(column));
+            let ids = ids?;
+            let candidates = candidates?;
+            let labels = labels?;
+            for (at, _) in ranks?.iter().enumerate().filter(|(_, rank)| *rank == "new") {
+                let candidate = Some(candidates[at].clone()).filter(|id| !id.is_empty());
+                add(labels[at].clone(), ids[at].clone(), candidate);
             }
-            let query = id.or(query).unwrap_or_default();
-            for Beyond { label, in_table, nearest } in beyond {
-                add(label, query.clone(), in_table.then_some(nearest));
+        }
+        TextFormat::JsonLines
+        | TextFormat::Lines
+        | TextFormat::Structures
+        | TextFormat::Spectra(_) => {
+            let mut text = String::new();
+            open_text(path)?.read_to_string(&mut text).map_err(Error::io(path))?;
+            for (line, number) in text.lines().zip(1..).filter(|(line, _)| !line.trim().is_empty())
+            {
+                let wrong = |message: String| {
+                    let message = format!("line {number}: {message}");
+                    Error::Config { path: path.into(), message }
+                };
+                let AnswerLine { id, query, beyond } =
+                    serde_json::from_str(line).map_err(|error| wrong(error.to_string()))?;
+                if beyond.is_empty() {
+                    let argument = Argument::new("beyond");
+                    return Err(wrong(format!("an answer without a search: ask with {argument}")));
+                }
+                let query = id.or(query).unwrap_or_default();
+                for Beyond { label, in_table, nearest } in beyond {
+                    add(label, query.clone(), in_table.then_some(nearest));
+                }
             }
         }
     }

@@ -55,13 +55,18 @@ impl Run {
     ) -> Result<PoolMetrics, Error> {
         let candidates = &self.members()[0].candidates;
         let polarity = self.members()[0].polarities.assumed();
+        let mut models = self.models(&queries.processes);
+        models.missing_gold = queries.missing_gold;
+        // ranks alone are wanted
+        models.search = None;
+        models.label_scores = false;
         let mut evaluations = Vec::new();
         let mut size = 0;
         for seed in 0..draws {
             let lists =
                 rule.with_seed(seed).lists(queries.split(), candidates, &self.masses, polarity)?;
             let pool = lists.as_ref().map_or(Pool::Shared, Pool::PerQuery);
-            let (evaluation, _) = self.evaluate_among(queries, pool)?;
+            let (evaluation, _) = models.evaluate(queries.split(), &queries.predictions, pool)?;
             let metrics = &evaluation.scores.ranks;
             let sizes = metrics.candidates_per_query;
             size = sizes.map_or(metrics.candidates as u64, |sizes| sizes.median);

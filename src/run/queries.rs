@@ -28,7 +28,7 @@ pub struct PredictedQueries {
     /// The predictions of each member, as they are scored.
     pub(super) predictions: Vec<Vec<f32>>,
     /// How queries are ranked whose right output is no candidate; by default as the configuration says.
-    missing_gold: Option<MissingGold>,
+    pub(super) missing_gold: Option<MissingGold>,
     /// Whether MCES at 1 is measured.
     mces: bool,
     /// The data root.
@@ -341,17 +341,6 @@ impl Run {
         &self,
         queries: &PredictedQueries,
     ) -> Result<(Evaluation, Vec<Decoded>), Error> {
-        let (mut evaluation, decoded) = self.evaluate_among(queries, queries.pool())?;
-        evaluation.pool = Some(queries.evaluated_pool(&self.members[0].candidates));
-        Ok((evaluation, decoded))
-    }
-
-    /// As [`evaluate`](Self::evaluate), among these candidates.
-    pub(super) fn evaluate_among(
-        &self,
-        queries: &PredictedQueries,
-        pool: Pool<'_>,
-    ) -> Result<(Evaluation, Vec<Decoded>), Error> {
         let first = &self.members[0];
         let fitted = first.fitted()?;
         let held = first.held(queries.data.as_deref())?;
@@ -360,7 +349,11 @@ impl Run {
         models.mces = queries.mces;
         let decoder = &mut models.each[0].1;
         (decoder.fitted, decoder.held) = (fitted.as_ref(), held.as_deref());
-        models.evaluate(queries.split(), &queries.predictions, pool)
+        let pool = queries.pool();
+        let (mut evaluation, decoded) =
+            models.evaluate(queries.split(), &queries.predictions, pool)?;
+        evaluation.pool = Some(queries.evaluated_pool(&self.members[0].candidates));
+        Ok((evaluation, decoded))
     }
 
     /// The evaluation of each member by itself, on the queries as it reads them.

@@ -38,13 +38,8 @@ impl LearningCurve {
     /// # Errors
     /// A configuration or `log.jsonl` that cannot be read.
     pub fn read(path: &Path) -> Result<Vec<Self>, Error> {
-        let mut folders: Vec<PathBuf> = vec![path.into()];
-        if let Ok(members) = fs::read_dir(path.join(MEMBERS)) {
-            folders.extend(members.flatten().map(|member| member.path()));
-            folders.sort();
-        }
         let mut curves = Vec::new();
-        for folder in folders {
+        for folder in with_members(path) {
             let run = RunDir::at(&folder);
             let Some(lines) = run.log()?.filter(|lines| !lines.is_empty()) else { continue };
             let metric = run.config()?.evaluation.metric;
@@ -60,5 +55,33 @@ impl LearningCurve {
             });
         }
         Ok(curves)
+    }
+}
+
+/// The folder of a run, and those of an ensemble's members.
+fn with_members(path: &Path) -> Vec<PathBuf> {
+    let mut folders: Vec<PathBuf> = vec![path.into()];
+    if let Ok(members) = fs::read_dir(path.join(MEMBERS)) {
+        folders.extend(members.flatten().map(|member| member.path()));
+        folders.sort();
+    }
+    folders
+}
+
+impl RunDir {
+    /// The seconds that the logs say training has taken, of an ensemble that of its members; 0 where nothing is logged.
+    ///
+    /// # Errors
+    /// A `log.jsonl` that cannot be read.
+    pub(crate) fn logged_seconds(&self) -> Result<f64, Error> {
+        let mut seconds = 0.0;
+        for folder in with_members(self.path()) {
+            let lines = Self::at(&folder).log()?.unwrap_or_default();
+            // a training that was resumed counts from 0 again
+            let ends = lines.windows(2).filter(|pair| pair[1].seconds < pair[0].seconds);
+            seconds += ends.map(|pair| pair[0].seconds).sum::<f64>();
+            seconds += lines.last().map_or(0.0, |line| line.seconds);
+        }
+        Ok(seconds)
     }
 }

@@ -19,6 +19,7 @@ use crate::run::Hit;
 
 /// A search of one query, for a file.
 #[derive(Deserialize, Serialize, ToSchema)]
+#[serde(deny_unknown_fields)]
 pub(super) struct ExportRequest {
     /// The form of the file.
     pub format: Format,
@@ -69,6 +70,8 @@ impl Endpoint for ExportRequest {
     ) -> Result<String, Problem> {
         let count = self.queries().len();
         ensure(count == 1, "search", format!("{count} queries"), "one query, for a file")?;
+        let allowed = "false: a file has candidates alone";
+        ensure(self.search.beyond != Some(true), "search.beyond", true, allowed)?;
         let molecules = model.outputs == Outputs::Molecules;
         if let Format::Sdf | Format::Smiles = self.format
             && !molecules

@@ -57,7 +57,8 @@ pub(super) struct FilterObject {
     /// A molecule, as a SMILES.
     #[schema(example = "OC(=O)c1ccccc1Br")]
     pub similar_to: Option<String>,
-    /// The least Tanimoto similarity of Morgan fingerprints (radius 2, 2,048 bits) to that molecule.
+    /// The least Tanimoto similarity of Morgan fingerprints (radius 2, 2,048 bits) to that molecule; absent without
+    /// `similar_to`.
     #[schema(default = 0.5, minimum = 0, maximum = 1)]
     pub min_similarity: Option<f64>,
 }
@@ -107,7 +108,11 @@ impl FilterObject {
         }
         let least = self.min_similarity.unwrap_or(LEAST_SIMILARITY);
         ensure((0.0..=1.0).contains(&least), "filter.min_similarity", least, "0 to 1")?;
-        if let Some(smiles) = given(&self.similar_to) {
+        let similar_to = given(&self.similar_to);
+        let allowed = "absent, or name a molecule in filter.similar_to";
+        let holds = self.min_similarity.is_none() || similar_to.is_some();
+        ensure(holds, "filter.min_similarity", least, allowed)?;
+        if let Some(smiles) = similar_to {
             let value = Value::Number(least);
             let operator = Operator::AtLeast;
             all.push(compared("filter.similar_to", "similarity", Some(smiles), operator, value));

@@ -325,7 +325,7 @@ pub(super) fn run_replica(processes: &Processes, server: &Server) -> Result<(), 
 }
 
 /// The description as JSON. What the types of requests leave open is added: that queries are of one kind, and how
-/// many and how long they may be.
+/// many and how long they may be. Facts of a search may be absent from an output.
 pub(super) fn description(limits: &Limits) -> Result<String, Error> {
     let mut described = serde_json::to_value(Description::openapi())?;
     let schemas = &mut described["components"]["schemas"];
@@ -346,6 +346,13 @@ pub(super) fn description(limits: &Limits) -> Result<String, Error> {
             json!({"required": [kind], "properties": keys})
         });
         schemas[*request]["oneOf"] = one.collect();
+    }
+    // the facts of a search are fields of an output like the others, which all but those that it found lack
+    let facts = schemas["SearchFacts"]["properties"].clone();
+    for part in schemas["PredictedOutput"]["allOf"].as_array_mut().into_iter().flatten() {
+        if part.get("oneOf").is_some() {
+            *part = json!({"type": "object", "properties": facts});
+        }
     }
     let one_query: Map<_, _> = SearchRequest::KINDS
         .iter()

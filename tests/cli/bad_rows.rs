@@ -67,6 +67,11 @@ fn bad_rows_of_tables_are_listed_and_left_out() {
     sandbox.fail(&["evaluate", "good"], 2, &["test.tsv:12", "3 fields"]);
     let asked = ["evaluate", "good", "--on-bad-row", "skip", "--json"];
     assert_eq!(json(&sandbox.succeed(&asked))["mrr"], found["mrr"]);
+    // of a run that is compared too
+    let against = ["evaluate", "skip", "--against", "good", "--json"];
+    sandbox.fail(&against, 2, &["test.tsv:12", "3 fields"]);
+    let asked = [&against[..], &["--on-bad-row", "skip"]].concat();
+    assert_eq!(json(&sandbox.succeed(&asked))["against"]["queries"], 10);
     // rows of a matrix follow the rows of the file
     let embed = ["embed", "skip", "data/small/test.tsv", "--out", "z.npy"];
     sandbox.fail(&embed, 2, &["test.tsv:12", "3 fields"]);

@@ -58,6 +58,22 @@ fn a_search_finds_molecules_nearer_than_any_candidate() {
 }
 
 #[test]
+fn sets_of_candidates_hold_nothing_beyond_these() {
+    let sandbox = trained();
+    let set = format!("decoding.beyond={{{SETTINGS}}}");
+    let all = ["--set", "output.only_training=false", "--set", &set, "--out", "runs/all"];
+    sandbox.succeed(&[&["train", "molecules.toml", "--quiet"][..], &all].concat());
+    sandbox.write("texts.txt", "CCCCO\n");
+    let predict = ["predict", "runs/all", "texts.txt"];
+    assert!(json(&sandbox.succeed(&predict))["beyond"].is_array());
+    let sets = [&predict[..], &["--coverage", "0.5"]].concat();
+    let answer = json(&sandbox.succeed(&sets));
+    assert!(answer["candidates"].is_array() && answer.get("beyond").is_none(), "{answer}");
+    let both = [&sets[..], &["--beyond"]].concat();
+    sandbox.fail(&both, 2, &["--coverage", "--beyond", "cannot be used with"]);
+}
+
+#[test]
 fn an_answer_has_the_molecule_beside_the_candidates() {
     let sandbox = trained();
     let search = |settings: &str| {

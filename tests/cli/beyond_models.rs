@@ -1,6 +1,10 @@
 //! A search beyond the candidates by several models, and with a reranker: molecules have the scores that they have
 //! as candidates.
 
+use std::io::Write;
+
+use flate2::Compression;
+use flate2::write::GzEncoder;
 use serde_json::Value;
 
 use crate::beyond::SETTINGS;
@@ -192,8 +196,17 @@ fn what_was_found_is_added_once() {
         sandbox.succeed(&[&add[..], more].concat())
     };
     let lines = add("found.jsonl", &["--dry-run"]);
-    let rows = add("found.tsv", &["--dry-run"]);
-    assert_eq!(lines, rows);
+    let table = [&predict[..], &["--format", "csv"]].concat();
+    sandbox.write("found.csv", &sandbox.succeed(&table));
+    for file in ["found.jsonl", "found.tsv"] {
+        let packed = std::fs::File::create(sandbox.path(&format!("{file}.gz"))).unwrap();
+        let mut packed = GzEncoder::new(packed, Compression::fast());
+        packed.write_all(sandbox.read(file).as_bytes()).unwrap();
+        packed.finish().unwrap();
+    }
+    for file in ["found.tsv", "found.csv", "found.jsonl.gz", "found.tsv.gz"] {
+        assert_eq!(lines, add(file, &["--dry-run"]), "{file}");
+    }
     let found = sandbox.read("found.jsonl");
     let own = |line: &str| json(line)["beyond"].as_array().unwrap().clone();
     let found: Vec<Value> = found.lines().flat_map(own).collect();

@@ -151,6 +151,8 @@ fn classes_of_several_words_are_classes() {
     sandbox.train("table.toml", &["name=other", "encoder.lambda=1.0"]);
     let compared = sandbox.succeed(&["compare", "runs/table", "runs/other"]);
     assert!(compared.contains("accuracy ↑") && compared.contains("pr_auc ↑"), "{compared}");
+    let against = ["evaluate", "runs/table", "--against", "runs/other"];
+    sandbox.fail(&against, 2, &["--against = runs/other", "has no ranks", "dsokr compare"]);
     assert!(sandbox.read("runs/table/README.md").contains("ROC AUC"));
     // runs that vote have areas too
     let both = json(&sandbox.succeed(&["evaluate", "runs/table", "runs/other", "--json"]));

@@ -108,6 +108,8 @@ fn runs_with_other_queries_are_not_compared() {
         let set = format!("data.test={file}.tsv");
         sandbox.succeed(&["train", "small.toml", "--out", file, "--set", &set]);
         sandbox.fail(&["compare", "a", file], 2, &[file, says, "queries of a"]);
+        let against = ["evaluate", "a", "--against", file];
+        sandbox.fail(&against, 2, &["--against = ", file, says, "queries of a"]);
     }
 }
 
@@ -328,6 +330,48 @@ fn a_sweep_ends_at_a_budget_of_time_or_where_nothing_is_gained() {
     assert!(late["value"].is_null() && !late["failure"].is_null(), "{found}");
     let wrong = ["sweep", "small.toml", "--grid", "sketch.size=3", "--budget", "0"];
     sandbox.fail(&wrong, 2, &["--budget", "above 0"]);
+
+    // what an interrupted training has taken counts
+    std::fs::remove_file(sandbox.path("flat/sketch.size=20/metrics.json")).unwrap();
+    let log = sandbox.read("flat/sketch.size=20/log.jsonl");
+    let mut last: Value = serde_json::from_str(log.lines().last().unwrap()).unwrap();
+    last["seconds"] = 5000.into();
+    sandbox.write("flat/sketch.size=20/log.jsonl", &format!("{log}{last}\n"));
+    let found = sweep("flat", "1000");
+    let late = &found["runs"][0];
+    assert!(number(late, "seconds") > 5000.0 && late["value"].is_null(), "{found}");
+}
+
+#[test]
+fn a_sweep_that_ends_keeps_the_runs_before() {
+    let sandbox = Sandbox::new();
+    let axis = ["--grid", "data.train=train.tsv,missing.tsv", "--out", "sweep"];
+    sandbox.fail(&[&["sweep", "small.toml"][..], &axis].concat(), 2, &["missing.tsv"]);
+    let kept: Value = serde_json::from_str(&sandbox.read("sweep/sweep.json")).unwrap();
+    let runs = kept["runs"].as_array().unwrap();
+    assert!(runs.len() == 1 && number(&runs[0], "seconds") > 0.0, "{kept}");
+    // and those behind it that an earlier sweep has trained
+    let axis = ["--grid", "data.train=other.tsv,missing.tsv,train.tsv", "--out", "sweep"];
+    sandbox.write("data/small/other.tsv", &sandbox.read("data/small/train.tsv"));
+    sandbox.fail(&[&["sweep", "small.toml"][..], &axis].concat(), 2, &["missing.tsv"]);
+    let again: Value = serde_json::from_str(&sandbox.read("sweep/sweep.json")).unwrap();
+    let again = again["runs"].as_array().unwrap();
+    assert!(again.len() == 2 && again.contains(&runs[0]), "{again:?}");
+}
+
+#[test]
+fn the_runs_of_a_sweep_are_evaluated_in_one_way() {
+    let sandbox = Sandbox::new();
+    for (axis, says) in [
+        ("evaluation.metric=mrr,mean_rank", "compared by one metric"),
+        ("evaluation . metric=mrr,mean_rank", "compared by one metric"),
+        ("evaluation.split=validation,test", "on the validation split"),
+        ("evaluation.candidates=all,queries", "among the same candidates"),
+    ] {
+        let sweep = ["sweep", "small.toml", "--grid", axis];
+        sandbox.fail(&sweep, 2, &["--grid = evaluation", says, "--set"]);
+    }
+    assert!(!sandbox.path("runs").exists(), "nothing is trained");
 }
 
 #[test]

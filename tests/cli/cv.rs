@@ -137,7 +137,10 @@ fn cross_validations_are_compared_by_the_corrected_test() {
     );
     let named = json(&sandbox.succeed(&["compare", "a", "b", "--labels", "weak,strong", "--json"]));
     assert_eq!(named["metrics"][0]["runs"][1]["run"], "strong");
-    sandbox.fail(&["compare", "a", "b", "--split", "test"], 2, &["--split = given", "remove it"]);
+    for [name, value] in [["--split", "test"], ["--data", "none"], ["--on-bad-row", "skip"]] {
+        let says = [&format!("{name} = given")[..], "remove it"];
+        sandbox.fail(&["compare", "a", "b", name, value], 2, &says);
+    }
     sandbox.succeed(&["cv", "ridge.toml", "--out", "c", "--seed", "5"]);
     sandbox.fail(&["compare", "a", "c"], 2, &["c, with the parts 5:1"]);
     sandbox.succeed(&["train", "ridge.toml", "--out", "run"]);

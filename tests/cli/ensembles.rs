@@ -178,9 +178,15 @@ fn runs_vote_without_having_been_trained_together() {
         (&["--weights", "1"], &["2"]),
         (&["--weights=-1,2"], &["-1"]),
         (&["--combine", "max", "--weights", "0.5,0.5"], &["max"]),
+        (&["--combine", "rank", "--plain"], &["--plain", "rank standardises no scores"]),
+        (&["--combine", "reciprocal-rank", "--plain"], &["--plain", "standardises no scores"]),
     ] {
         sandbox.fail(&[&["evaluate", "a", "b"], more].concat(), 2, says);
     }
+    // one run has no weights, and a name as several do
+    sandbox.fail(&["evaluate", "a", "--fit-weights"], 2, &["--fit-weights", "several runs"]);
+    let named = sandbox.succeed(&["evaluate", "a", "--labels", "ridge"]);
+    assert!(named.lines().any(|line| line.trim_start().starts_with("ridge ")), "{named}");
     // a kernel that is not normalised, and other candidates
     sandbox.succeed(&["train", "ridge.toml", "--out", "c", "--set", "output.kernel.name=linear"]);
     sandbox.fail(&["evaluate", "a", "c", "--combine", "mean", "--plain"], 2, &["\"c\""]);

@@ -177,9 +177,12 @@ fn sentence_transformers_returns_the_coordinates_of_the_run() {
 #[test]
 fn candidates_are_exported_for_searches_by_distance() {
     let sandbox = Sandbox::new();
-    for kernel in ["ngram", "linear"] {
+    for (kernel, scaled) in [("ngram", false), ("linear", false), ("ngram", true)] {
         let change = format!("output.kernel={{name=\"{kernel}\"}}");
-        sandbox.succeed(&["train", "small.toml", "--set", &change, "--out", kernel]);
+        let normalise = format!("decoding.normalise={scaled}");
+        let kernel = if scaled { "scaled" } else { kernel };
+        let train = ["train", "small.toml", "--set", &change, "--set", &normalise, "--out", kernel];
+        sandbox.succeed(&train);
         sandbox.fail(
             &["export", kernel, "--candidates", "--out", kernel],
             2,
@@ -191,7 +194,12 @@ fn candidates_are_exported_for_searches_by_distance() {
         let vectors = read_matrix(&sandbox.path("found/candidates-l2.npy")).unwrap();
         let points = read_matrix(&sandbox.path("found/candidates.npy")).unwrap();
         assert_eq!((vectors.nrows(), vectors.ncols()), (run.candidates.len(), points.ncols() + 1));
-        let z = run.coordinates(&Split::texts(vec!["a ring of kind METH".into()])).unwrap();
+        let mut z = run.coordinates(&Split::texts(vec!["a ring of kind METH".into()])).unwrap();
+        let length = z.iter().map(|z| z * z).sum::<f32>().sqrt();
+        if scaled {
+            assert!((length - 1.0).abs() > 1e-3, "{length}");
+            z.iter_mut().for_each(|z| *z /= length);
+        }
         let distance = |c: usize| {
             let apart = |(j, z): (usize, f64)| (vectors[(c, j)] - z).powi(2);
             z.iter().map(|&z| f64::from(z)).chain([0.0]).enumerate().map(apart).sum::<f64>()
@@ -200,7 +208,7 @@ fn candidates_are_exported_for_searches_by_distance() {
         let hits = searched.search("a ring of kind METH", run.candidates.len()).unwrap().hits;
         // the linear kernel has constants of candidates
         let constants = run.candidates.constants();
-        assert_eq!(constants.iter().all(|&constant| constant == 0.0), kernel == "ngram");
+        assert_eq!(constants.iter().all(|&constant| constant == 0.0), kernel != "linear");
         // one constant turns distances into scores
         let scores = |id: &str| -distances[run.candidates.find(id).unwrap()] / 2.0;
         let constant = f64::from(hits[0].score) - scores(&hits[0].id);

@@ -204,6 +204,12 @@ fn the_demonstration_needs_nothing() {
     let shown = sandbox.succeed(&["demo", "A steroid.", "--top", "2"]);
     assert_eq!(shown.lines().count(), 3, "{shown}");
     sandbox.fail(&["demo", " "], 2, &["text"]);
+    #[cfg(feature = "serve")]
+    {
+        sandbox.fail(&["demo", "A steroid.", "--serve"], 2, &["--serve", "[TEXT]"]);
+        sandbox.fail(&["demo", "--top", "3", "--serve"], 2, &["--serve", "--top"]);
+        sandbox.fail(&["demo", "--port", "0"], 2, &["--serve"]);
+    }
     // neither the data nor the run are left
     assert_eq!(files(), before);
 }

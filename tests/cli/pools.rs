@@ -97,10 +97,29 @@ fn samples_that_cannot_be_are_refused() {
         sandbox.fail(&["evaluate", "runs/small", "--candidates", rule], 2, &[rule, expected]);
     }
     sandbox.fail(&["evaluate", "runs/small", "--pools", "80"], 2, &["sample:80", "at most 79"]);
-    for other in ["--mces", "--ci", "--labels=a"] {
+    sandbox.fail(&["evaluate", "runs/small", "--pools", "0"], 2, &["--pools", "0 is not in 1"]);
+    for other in ["--mces", "--ci", "--labels=a", "--beyond"] {
         let name = other.split('=').next().unwrap();
         sandbox.fail(&["evaluate", "runs/small", "--pools", other], 2, &["--pools", name]);
     }
-    let search = ["search", "runs/small", "a ring", "--candidates", "queries"];
-    sandbox.fail(&search, 2, &["queries", "right outputs"]);
+}
+
+#[test]
+fn texts_without_right_outputs_have_no_candidates_by_these() {
+    let sandbox = Sandbox::new();
+    // the number of a row is the id of a candidate
+    for table in ["outputs", "train", "validation", "test"] {
+        let file = format!("data/small/{table}.tsv");
+        sandbox.write(&file, &sandbox.read(&file).replace("\no", "\n"));
+    }
+    sandbox.train("small.toml", &["training.epochs=1"]);
+    sandbox.write("texts.txt", "a ring\nan open chain\n");
+    for rule in ["queries", "sample:3"] {
+        let says = [rule, "the right outputs of a search are not known"];
+        let predict = ["predict", "runs/small", "texts.txt", "--candidates", rule];
+        sandbox.fail(&predict, 2, &says);
+        sandbox.fail(&["search", "runs/small", "a ring", "--candidates", rule], 2, &says);
+    }
+    let listed = ["search", "runs/small", "a ring", "--candidates", "lists.jsonl"];
+    sandbox.fail(&listed, 2, &["lists.jsonl", "mass:PPM"]);
 }

@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use dsokr_core::Argument;
 use dsokr_core::store::Tensor;
 use dsokr_data::SplitName;
 use dsokr_nn::Processor;
@@ -97,7 +98,7 @@ pub struct SweepRun {
     pub ci95: Option<[f64; 2]>,
     /// All metrics of the split.
     pub metrics: BTreeMap<String, f64>,
-    /// How long training and evaluation took, where this is known.
+    /// How long training and evaluation took, where this is known, with what was logged of a training before it was interrupted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seconds: Option<f64>,
     /// Why the training failed, or that it took more than the budget.
@@ -143,9 +144,11 @@ impl SweepRequest<'_> {
     /// the runs of an earlier sweep in the folder. A training that diverges is listed as failed.
     ///
     /// # Errors
-    /// Settings that are not valid, and a folder with a sweep of a different configuration, before any training; errors of a training.
+    /// Settings that are not valid, keys that say how runs are evaluated, and a folder with a sweep of a different configuration,
+    /// before any training; errors of a training.
     pub fn run(&self, observer: &mut dyn Observer) -> Result<Sweep, Error> {
         let base = self.config;
+        self.axes.iter().try_for_each(check_key)?;
         let settings = match self.random {
             Some(count) => random(&of_type(self.axes, base)?, count, base.seed)?,
             None => grid(self.axes)?,
@@ -163,6 +166,20 @@ impl SweepRequest<'_> {
             Some(before) => self.others(&path, before, (&keys, &settings), split)?,
             None => Vec::new(),
         };
+        let metric = base.evaluation.metric;
+        // the complete runs of these settings that the folder's table has
+        let mut earlier: Vec<SweepRun> = Vec::new();
+        for (setting, config) in settings.iter().zip(&configs) {
+            let out = path.join(folder(setting));
+            if let Some((_, seconds)) = times.iter().find(|(folder, ..)| *folder == out)
+                && let Some(report) = RunDir::at(&out).report()?
+            {
+                let setting = with_keys(setting, &keys, config)?;
+                let run = SweepRun::from_report(setting, out, metric, Ok(report));
+                let run = SweepRun { seconds: *seconds, ..run };
+                earlier.push(self.within_budget(run, None, metric).0);
+            }
+        }
         let mut trained = 0u32;
         let mut took = Duration::ZERO;
         for (at, (setting, config)) in settings.iter().zip(&configs).enumerate() {
@@ -170,41 +187,60 @@ impl SweepRequest<'_> {
             announce(setting, at, settings.len(), each);
             let out = path.join(folder(setting));
             let started = Instant::now();
-            let before = RunDir::at(&out).report()?;
+            let is_new = RunDir::at(&out).report()?.is_none();
+            // what an interrupted training has taken
+            let before = if is_new { RunDir::at(&out).logged_seconds()? } else { 0.0 };
             let report = self.train(config, &out, observer)?;
             let setting = with_keys(setting, &keys, config)?;
-            let seconds = match before {
-                None => {
-                    let elapsed = started.elapsed();
-                    (trained, took) = (trained + 1, took + elapsed);
-                    Some(elapsed.as_secs_f64())
-                }
-                Some(_) => times.iter().find(|(folder, ..)| *folder == out).and_then(|time| time.1),
+            let seconds = if is_new {
+                let elapsed = started.elapsed();
+                trained += 1;
+                took += elapsed;
+                Some(before + elapsed.as_secs_f64())
+            } else {
+                earlier.iter().find(|run| run.path == out).and_then(|run| run.seconds)
             };
-            let metric = config.evaluation.metric;
             let run = SweepRun { seconds, ..SweepRun::from_report(setting, out, metric, report) };
             let last = at.checked_sub(1).and(runs.last());
             let (run, ended) = self.within_budget(run, last, metric);
             runs.push(run);
+            if is_new {
+                // a sweep that is interrupted keeps the time of each run
+                let is_later = |run: &&SweepRun| runs.iter().all(|other| other.path != run.path);
+                let later = earlier.iter().filter(is_later);
+                let so_far = runs.iter().chain(later).cloned().collect();
+                self.sweep(&path, split, &keys, so_far).write()?;
+            }
             if let Some(reason) = ended {
                 info!("no further settings: {reason}");
                 break;
             }
         }
-        let metric = base.evaluation.metric;
-        let seeds = over_seeds(&keys, &runs);
+        let sweep = self.sweep(&path, split, &keys, runs);
+        sweep.write()?;
+        Ok(sweep)
+    }
+
+    /// The sweep of these runs.
+    fn sweep(
+        &self,
+        path: &Path,
+        split: SplitName,
+        keys: &[String],
+        mut runs: Vec<SweepRun>,
+    ) -> Sweep {
+        let metric = self.config.evaluation.metric;
+        let seeds = over_seeds(keys, &runs);
         runs.sort_by(|a, b| b.order(metric).total_cmp(&a.order(metric)));
-        let sweep = Sweep {
-            path,
+        Sweep {
+            path: path.to_path_buf(),
             split,
             metric: metric.to_string(),
             larger_is_better: metric.larger_is_better(),
-            keys,
+            keys: keys.to_vec(),
             runs,
             seeds,
-        };
-        sweep.write()?;
-        Ok(sweep)
+        }
     }
 
     /// The keys of an earlier sweep, and behind them the further keys of this one.
@@ -302,6 +338,29 @@ impl SweepRun {
             (None, _) => f64::NEG_INFINITY,
         }
     }
+}
+
+/// Refuses a key that says how all runs are evaluated: runs with two values of it cannot be compared.
+fn check_key(axis: &Axis) -> Result<(), Error> {
+    let parts: Vec<&str> = axis.key.split('.').map(str::trim).collect();
+    let because = match parts.as_slice() {
+        ["evaluation"] => {
+            "the runs of a sweep are evaluated in one way, so give it for all of them"
+        }
+        ["evaluation", "metric"] => {
+            "the runs of a sweep are compared by one metric, so give it for all of them"
+        }
+        ["evaluation", "split"] => {
+            "the runs of a sweep are evaluated on the validation split, or where they only repeat one setting on that of the \
+             configuration, so give it for all of them"
+        }
+        ["evaluation", "candidates"] => {
+            "the runs of a sweep are ranked among the same candidates, so give them for all of them"
+        }
+        [..] => return Ok(()),
+    };
+    let set = Argument::new("set");
+    Err(Error::refused(Argument::new("grid"), &axis.key, format_args!("{because} with {set}")))
 }
 
 /// The values of all keys: those of the setting, and of its configuration where it has none; empty for a key that is

@@ -153,7 +153,8 @@ impl SweepRequest<'_> {
                 (None, None) => continue,
             };
             let setting = with_keys(&setting, keys, &config)?;
-            let run = SweepRun::from_report(setting, out, config.evaluation.metric, report);
+            let metric = self.config.evaluation.metric;
+            let run = SweepRun::from_report(setting, out, metric, report);
             others.push(SweepRun { seconds, ..run });
         }
         Ok(others)

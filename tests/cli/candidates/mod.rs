@@ -164,6 +164,33 @@ fn check(sandbox: &Sandbox, what: &str, bound: f32) {
 }
 
 #[test]
+fn ranks_among_added_candidates_are_not_compared_with_others() {
+    let sandbox = sandbox();
+    write(&sandbox, "name", NGRAMS, SKETCH, RIDGE);
+    let old = ["--set", "output.candidate.column=\"old\""];
+    for run in ["a", "b"] {
+        sandbox.succeed(&[&["train", "run.toml", "--out", run][..], &old].concat());
+    }
+    let compare = ["compare", "a", "b"];
+    let against = ["evaluate", "a", "--against", "b"];
+    sandbox.succeed(&compare);
+    sandbox.succeed(&against);
+    sandbox.succeed(&["candidates", "add", "b", "new.tsv"]);
+    let says = ["b, with 80 candidates", "the candidates of a, 60 candidates", "--candidates"];
+    sandbox.fail(&compare, 2, &says);
+    sandbox.fail(&against, 2, &says);
+    // lists give each query the same candidates
+    let list = |query: usize| {
+        let gold = if query % 4 == 0 { 1 } else { query };
+        format!("{{\"query\": \"o{query}\", \"candidates\": [\"o{gold}\", \"o2\", \"o3\"]}}\n")
+    };
+    sandbox.write("lists.jsonl", &(70..80).map(list).collect::<String>());
+    for command in [&compare[..], &against] {
+        sandbox.succeed(&[command, &["--candidates", "lists.jsonl"]].concat());
+    }
+}
+
+#[test]
 fn added_candidates_are_those_of_a_training_with_them() {
     let sandbox = sandbox();
     let power = |output: &str| format!("{output}\npower = 0.5");

@@ -97,6 +97,14 @@ fn a_served_run_answers_as_the_commands_do() {
     };
     assert_eq!(kinds("RankRequest"), ["texts", "vectors", "coordinates"]);
     assert_eq!(kinds("EmbedRequest"), ["texts", "vectors"]);
+    // the best of all rankings is an output without the facts of a search
+    let output = &api["components"]["schemas"]["PredictedOutput"]["allOf"];
+    let parts = output.as_array().unwrap();
+    let known = |name: &str| parts.iter().any(|part| part["properties"][name].is_object());
+    assert!(known("label") && known("in_table") && known("nearest"), "{output}");
+    let required = parts.iter().filter_map(|part| part["required"].as_array()).flatten();
+    assert_eq!(required.collect::<Vec<_>>(), ["label", "score"], "{output}");
+    assert!(parts.iter().all(|part| part.get("oneOf").is_none()), "{output}");
     let counters = served.get("/metrics").body;
     assert!(
         counters.contains("dsokr_requests_total{path=\"/api/search\",status=\"200\"}"),

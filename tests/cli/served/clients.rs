@@ -53,6 +53,12 @@ fn wrong_requests_are_refused_with_what_is_allowed() {
         ("/api/search", json!({"texts": text, "filter": {"formula": "C99999"}}), 422, "C99999"),
         ("/api/search", json!({"texts": text, "filter": {"similar_to": "C(("}}), 422, "a SMILES"),
         ("/api/search", json!({"texts": text, "filter": {"min_similarity": 2}}), 422, "0 to 1"),
+        (
+            "/api/search",
+            json!({"texts": text, "filter": {"min_similarity": 0.9}}),
+            422,
+            "filter.similar_to",
+        ),
         ("/api/search", json!({"texts": text, "filter": {"groups": ["Ester"]}}), 422, "Ester"),
         (
             "/api/search",
@@ -69,6 +75,18 @@ fn wrong_requests_are_refused_with_what_is_allowed() {
         ("/api/candidates", json!({"ids": ["nothing"]}), 404, "nothing"),
         ("/api/export", json!({"format": "sdf", "search": {"texts": text}}), 422, "csv"),
         ("/api/export", json!({"format": "pdf", "search": {"texts": text}}), 422, "pdf"),
+        (
+            "/api/export",
+            json!({"format": "csv", "search": {"texts": text}, "top": 3}),
+            422,
+            "unknown field `top`",
+        ),
+        (
+            "/api/export",
+            json!({"format": "csv", "search": {"texts": text, "beyond": true}}),
+            422,
+            "search.beyond",
+        ),
     ] {
         let (found, answer) = served.post(path, &body);
         let shown: String = body.to_string().chars().take(200).collect();

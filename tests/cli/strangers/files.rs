@@ -122,6 +122,13 @@ fn ids_of_other_molecules_name_no_right_outputs() {
     let report = json(&sandbox.succeed(&[&half[..], &["--json"]].concat()));
     assert_eq!((number(&report, "queries"), number(&report, "missing_gold")), (2.0, 1.0));
     assert!(number(&report, "mrr") <= 0.5, "{report}");
+    // sets of candidates count it as missed
+    sandbox.write("labelled.csv", &format!("{}200,\"a noble gas\",[Xe]\n", table(&pairs[..39])));
+    let sets = ["predict", "runs/keys", "same.csv", "--coverage", "0.5"];
+    let output = sandbox.run(&[&sets[..], &["--calibration", "labelled.csv"]].concat());
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{errors}");
+    assert!(errors.contains("calibrated on 40 queries: labelled.csv"), "{errors}");
 }
 
 /// Molecules that are compared as graphs say which outputs are right, whatever ids the rows of a new table have.
