@@ -36,8 +36,8 @@ pub struct Network {
     pub token: Option<Token>,
 }
 
-/// A secret token for one server. Requests to others, and those that are redirected to others, do not carry it, and no
-/// message has it.
+/// A secret token for one server. Requests to others, and those that are redirected, do not carry it, and no message
+/// has it.
 #[derive(Clone)]
 pub struct Token {
     /// The server's address, such as `https://huggingface.co`.
@@ -83,7 +83,8 @@ impl Network {
             .timeout_recv_response(Some(self.timeout))
             .max_redirects(redirects)
             .max_redirects_will_error(redirects > 0)
-            .redirect_auth_headers(RedirectAuthHeaders::SameHost)
+            // of tokens: ureq's notion of one host has all its ports
+            .redirect_auth_headers(RedirectAuthHeaders::Never)
             .http_status_as_error(false)
             .user_agent(concat!("dsokr/", env!("CARGO_PKG_VERSION")));
         config.build().into()
