@@ -240,7 +240,7 @@ fn with_file(edit: impl FnOnce(&mut Value)) -> Fixture {
     fixture
 }
 
-/// The ids of transformers 5.24. The class of transformers 4.57 sets the normaliser likewise.
+/// The ids of transformers 5.24. By the code of transformers 4 its classes set the normaliser likewise.
 #[test]
 fn a_tokenizer_file_is_read_by_its_class() {
     let lower: [&[u32]; 2] = [&[2, 15, 5, 8, 7, 14, 10, 13, 3], &[2, 5, 11, 12, 6, 3]];
