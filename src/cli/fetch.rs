@@ -109,7 +109,8 @@ fn network(arguments: &Arguments) -> Network {
     let timeout = Duration::from_secs_f64(arguments.timeout);
     let advice = "what is downloaded is kept; the same command goes on";
     signals::advise(move || advice.into());
-    Network { timeout, retries: arguments.retries, pause: Duration::from_secs(1).min(timeout) }
+    let pause = Duration::from_secs(1).min(timeout);
+    Network { timeout, retries: arguments.retries, pause, ..Network::default() }
 }
 
 /// Unpacks the archive of a run.

@@ -57,7 +57,7 @@ use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use dsokr_core::Processes;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use tracing_subscriber::filter::Targets;
+use tracing_subscriber::filter::{LevelFilter, Targets};
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
 
@@ -230,8 +230,9 @@ fn start_log(first: bool, quiet: bool) {
         (false, _) => "error",
     };
     let default = || level.parse().expect("levels of targets");
-    let filter: Targets = match std::env::var("DSOKR_LOG").map(|wanted| wanted.parse()) {
-        Ok(Ok(filter)) => filter,
+    let filter = match std::env::var("DSOKR_LOG").map(|wanted| wanted.parse::<Targets>()) {
+        // the finest lines of ureq have all that it sends, such as the token of the hub
+        Ok(Ok(filter)) => filter.with_target("ureq", LevelFilter::WARN),
         Ok(Err(error)) => {
             print_error(format_args!("DSOKR_LOG is ignored: {error}"));
             default()

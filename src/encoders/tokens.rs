@@ -80,7 +80,7 @@ impl Prepare for PretrainedInputs {
     }
 
     fn load(config: &PretrainedConfig, folder: &Path) -> Result<Self, Error> {
-        Self::new(config, Pretrained::open_without_weights(folder)?)
+        Self::new(config, Pretrained::open_kept(folder)?)
     }
 }
 

@@ -5,12 +5,14 @@ use std::path::{Path, PathBuf};
 
 use dsokr_core::store::write_atomically;
 use dsokr_nn::pretrained::{
-    COMPANIONS, Pretrained, module_folders, sentence_files, transformer_folder,
+    COMPANIONS, Pretrained, WEIGHT_FILES, module_folders, sentence_files, transformer_folder,
+    weight_parts,
 };
+use ureq::http::StatusCode;
 
 use crate::error::Error;
 use crate::folder::create_parent;
-use crate::network::{Network, Progress};
+use crate::network::{Network, Progress, Token};
 use crate::part::text;
 use crate::table::{RemoteFile, is_hexadecimal};
 
@@ -22,8 +24,9 @@ fn files() -> impl Iterator<Item = &'static str> {
     [CONFIG, "tokenizer.json"].into_iter().chain(COMPANIONS).chain(sentence_files())
 }
 
-/// Weights, the preferred ones first.
-const WEIGHTS: [&str; 2] = ["model.safetensors", "pytorch_model.bin"];
+/// The answers to a request without a token that opens the model. The hub does not tell private models from those that
+/// it does not have.
+const REFUSED: [StatusCode; 2] = [StatusCode::UNAUTHORIZED, StatusCode::FORBIDDEN];
 
 /// The list of modules of a model of sentence-transformers.
 const MODULES: &str = "modules.json";
@@ -45,7 +48,7 @@ struct Model<'a> {
 /// Returns the folder of an encoder in the local cache, filled first where it is not there. The cache has the layout of
 /// Python's `huggingface_hub`, and is the same folder: `HF_HUB_CACHE`, else `hub` in `HF_HOME`, else
 /// `~/.cache/huggingface/hub`. `HF_ENDPOINT` names a different server, and with `HF_HUB_OFFLINE` nothing is
-/// downloaded.
+/// downloaded. The server is sent the token of `HF_TOKEN`, else of the file `token` in `HF_HOME`, if there is one.
 ///
 /// # Errors
 /// [`dsokr_core::Error::Value`] for an invalid name; [`Error::Download`] for a model that cannot be downloaded and is
@@ -62,7 +65,7 @@ pub fn folder(name: &str, network: &Network) -> Result<PathBuf, Error> {
     let downloaded = if std::env::var_os("HF_HUB_OFFLINE").is_some_and(|value| value == "1") {
         Err(Error::download(format!("hub:{name}"), "HF_HUB_OFFLINE is 1"))
     } else {
-        model.download(network)
+        model.download(&Network { token: model.token(), ..network.clone() })
     };
     match downloaded {
         Err(Error::Download { message, .. }) if is_complete => {
@@ -90,9 +93,39 @@ fn complete(folder: &Path) -> bool {
     has(CONFIG) && has_tokenizer && has_weights(&folder)
 }
 
-/// Returns whether a folder has weights.
+/// Returns whether a folder has weights, all shards of them.
 fn has_weights(folder: &Path) -> bool {
-    WEIGHTS.iter().any(|name| folder.join(name).is_file())
+    // the first of these files is the one that is read
+    let file = WEIGHT_FILES.iter().map(|name| folder.join(name)).find(|file| file.is_file());
+    let parts = file.map(|file| weight_parts(&file));
+    matches!(parts, Some(Ok(parts)) if parts.iter().all(|part| part.is_file()))
+}
+
+/// Returns the value of a variable that is set and not empty.
+fn variable(key: &str) -> Option<String> {
+    std::env::var(key).ok().filter(|value| !value.is_empty())
+}
+
+/// Returns the folder of huggingface_hub: `HF_HOME`, else `~/.cache/huggingface`.
+fn home() -> PathBuf {
+    variable("HF_HOME").map_or_else(
+        || {
+            let home = variable("HOME").or_else(|| variable("USERPROFILE"));
+            Path::new(&home.unwrap_or_else(|| ".".into())).join(".cache/huggingface")
+        },
+        PathBuf::from,
+    )
+}
+
+/// Returns what an answer that is no file means.
+fn refusal(status: StatusCode) -> String {
+    if REFUSED.contains(&status) {
+        format!(
+            "the server answers {status}: private or gated, or no such model: set HF_TOKEN, or name a downloaded folder"
+        )
+    } else {
+        format!("the server answers {status}")
+    }
 }
 
 /// Moves the files of a folder that another one lacks into it, with those of its subfolders.
@@ -123,15 +156,10 @@ impl<'a> Model<'a> {
             let allowed = "hub:NAME, hub:OWNER/NAME or hub:OWNER/NAME@REVISION";
             return Err(Error::value("encoder.folder", format!("\"hub:{name}\""), allowed));
         }
-        let set = |key: &str| std::env::var(key).ok().filter(|value| !value.is_empty());
-        let endpoint = set("HF_ENDPOINT").unwrap_or_else(|| "https://huggingface.co".into());
-        let home = || {
-            let home = set("HOME").or_else(|| set("USERPROFILE")).unwrap_or_else(|| ".".into());
-            Path::new(&home).join(".cache/huggingface")
-        };
-        let cache = match set("HF_HUB_CACHE") {
+        let endpoint = variable("HF_ENDPOINT").unwrap_or_else(|| "https://huggingface.co".into());
+        let cache = match variable("HF_HUB_CACHE") {
             Some(cache) => cache.into(),
-            None => set("HF_HOME").map_or_else(home, PathBuf::from).join("hub"),
+            None => home().join("hub"),
         };
         let cache = cache.join(format!("models--{}", repository.replace('/', "--")));
         Ok(Self {
@@ -142,9 +170,23 @@ impl<'a> Model<'a> {
         })
     }
 
+    /// Returns the token for the server.
+    fn token(&self) -> Option<Token> {
+        let stored = || fs::read_to_string(home().join("token")).ok();
+        let secret = variable("HF_TOKEN").or_else(stored)?;
+        let secret = secret.trim();
+        let token = Token::new(&self.endpoint, secret);
+        if token.is_none() && !secret.is_empty() {
+            tracing::warn!(
+                "HF_TOKEN, or the file token in HF_HOME, has characters that no token has: it is not sent"
+            );
+        }
+        token
+    }
+
     fn absent(&self, why: &str) -> String {
         format!(
-            "{why}; the model is not in the cache {}. Without network, encoder.folder names a folder with \
+            "{why}; the whole model is not in the cache {}. Without network, encoder.folder names a folder with \
              config.json, tokenizer.json or vocab.txt, and model.safetensors",
             self.cache.display()
         )
@@ -175,8 +217,7 @@ impl<'a> Model<'a> {
         if status.is_client_error() || status.is_server_error() {
             let (of_modules, others) = network.head(&self.url(MODULES))?;
             if status != 404 || of_modules.is_client_error() || of_modules.is_server_error() {
-                let message = format!("the server answers {status}");
-                return Err(Error::download(self.url(CONFIG), message));
+                return Err(Error::download(self.url(CONFIG), refusal(status)));
             }
             headers = others;
         }
@@ -231,8 +272,10 @@ impl<'a> Model<'a> {
         add_files(&here, &snapshot)?;
         let _ = fs::remove_dir_all(&here);
         if !complete(&snapshot) {
-            let message = "the model needs config.json, tokenizer.json, vocab.txt, or vocab.json and merges.txt, and \
-                           model.safetensors or pytorch_model.bin in one file";
+            let message = format!(
+                "the model needs config.json, tokenizer.json, vocab.txt, or vocab.json and merges.txt, and one of {}",
+                WEIGHT_FILES.join(", ")
+            );
             return Err(Error::download(format!("{}/{}", self.endpoint, self.name), message));
         }
         if commit != self.revision {
@@ -243,13 +286,27 @@ impl<'a> Model<'a> {
         Ok(snapshot)
     }
 
-    /// Downloads the weights of a folder of the model, `""` for itself.
+    /// Downloads the weights of a folder of the model, `""` for itself: a file, or an index and the shards that it names.
     fn weights(&self, network: &Network, folder: &str, here: &Path) -> Result<(), Error> {
-        for file in WEIGHTS {
-            let name = if folder.is_empty() { file.into() } else { format!("{folder}/{file}") };
-            if self.file(network, &name, here)? {
-                return Ok(());
+        let inside = |file: &str| {
+            if folder.is_empty() { file.to_owned() } else { format!("{folder}/{file}") }
+        };
+        for file in WEIGHT_FILES {
+            let file = inside(file);
+            if !self.file(network, &file, here)? {
+                continue;
             }
+            let path = here.join(&file);
+            let parts = weight_parts(&path)
+                .map_err(|error| Error::download(self.url(&file), error.to_string()))?;
+            for part in parts.iter().filter(|part| **part != path) {
+                let name = part.file_name().unwrap_or_default().to_string_lossy();
+                if !self.file(network, &inside(&name), here)? {
+                    let message = format!("the model does not have {name}, which it names");
+                    return Err(Error::download(self.url(&file), message));
+                }
+            }
+            return Ok(());
         }
         Ok(())
     }
@@ -260,6 +317,9 @@ impl<'a> Model<'a> {
         let (status, headers) = network.head(&url)?;
         if status == 404 {
             return Ok(false);
+        }
+        if REFUSED.contains(&status) {
+            return Err(Error::download(url, refusal(status)));
         }
         // of large files the entity tag is the SHA-256
         let tag = text(&headers, "x-linked-etag").map(|tag| tag.trim_matches('"').to_owned());

@@ -18,5 +18,5 @@ mod unpack;
 
 pub use error::Error;
 pub use fetch::{Fetch, FetchedFile};
-pub use network::{Network, Progress, check};
+pub use network::{Network, Progress, Token, check};
 pub use table::{Conversion, DataSet, RemoteFile, Table, Unpack};

@@ -1,3 +1,4 @@
+use std::fmt;
 use std::fs::{self, File, OpenOptions};
 use std::io::{BufReader, Read, Write};
 use std::path::Path;
@@ -7,8 +8,10 @@ use std::time::Duration;
 
 use dsokr_core::store::sync_file;
 use ring::digest::{Context, Digest, SHA1_FOR_LEGACY_USE_ONLY, SHA256};
+use ureq::config::RedirectAuthHeaders;
 use ureq::http::{HeaderMap, Response, StatusCode};
-use ureq::{Agent, Body};
+use ureq::typestate::WithoutBody;
+use ureq::{Agent, Body, RequestBuilder};
 
 use crate::error::Error;
 use crate::part::{PartialDownload, text};
@@ -29,6 +32,37 @@ pub struct Network {
     /// The time before a new try; it grows with each one that brings nothing new.
     #[default(Duration::from_secs(1))]
     pub pause: Duration,
+    /// A token that requests to one server carry.
+    pub token: Option<Token>,
+}
+
+/// A secret token for one server. Requests to others, and those that are redirected, do not carry it, and no message
+/// has it.
+#[derive(Clone)]
+pub struct Token {
+    /// The server's address, such as `https://huggingface.co`.
+    server: String,
+    secret: String,
+}
+
+impl Token {
+    /// Creates the token of a server, whose address ends without `/`; none for a secret that no header can have.
+    pub fn new(server: &str, secret: &str) -> Option<Self> {
+        let is_one = !secret.is_empty() && secret.chars().all(|c| c.is_ascii_graphic());
+        is_one.then(|| Self { server: server.to_owned(), secret: secret.to_owned() })
+    }
+
+    /// Returns the header of a request to `url`, if it is one to the server.
+    fn header(&self, url: &str) -> Option<String> {
+        let path = url.strip_prefix(&self.server)?;
+        path.starts_with('/').then(|| format!("Bearer {}", self.secret))
+    }
+}
+
+impl fmt::Debug for Token {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        write!(f, "a token for {}", self.server)
+    }
 }
 
 /// How far a download is.
@@ -49,15 +83,29 @@ impl Network {
             .timeout_recv_response(Some(self.timeout))
             .max_redirects(redirects)
             .max_redirects_will_error(redirects > 0)
+            // of tokens: ureq's notion of one host has all its ports
+            .redirect_auth_headers(RedirectAuthHeaders::Never)
             .http_status_as_error(false)
             .user_agent(concat!("dsokr/", env!("CARGO_PKG_VERSION")));
         config.build().into()
     }
 
+    /// Adds the token to a request to its server.
+    fn with_token(
+        &self,
+        url: &str,
+        request: RequestBuilder<WithoutBody>,
+    ) -> RequestBuilder<WithoutBody> {
+        match self.token.as_ref().and_then(|token| token.header(url)) {
+            Some(header) => request.header("Authorization", header),
+            None => request,
+        }
+    }
+
     /// Returns the status and the headers of the answer at `url`, without following redirects.
     pub(crate) fn head(&self, url: &str) -> Result<(StatusCode, HeaderMap), Error> {
-        let answer =
-            self.agent(0).head(url).call().map_err(|e| Error::download(url, e.to_string()))?;
+        let request = self.with_token(url, self.agent(0).head(url));
+        let answer = request.call().map_err(|e| Error::download(url, e.to_string()))?;
         let (parts, _) = answer.into_parts();
         Ok((parts.status, parts.headers))
     }
@@ -114,7 +162,8 @@ impl Network {
         progress: &mut dyn FnMut(Progress),
     ) -> Result<Option<String>, Error> {
         let url = &part.remote.url;
-        let mut request = self.agent(10).get(url).header("Accept-Encoding", "identity");
+        let request = self.with_token(url, self.agent(10).get(url));
+        let mut request = request.header("Accept-Encoding", "identity");
         // without a version the server could send the rest of a different file
         let source = part.source().filter(|source| have > 0 && source.version().is_some());
         if let Some(version) = source.as_ref().and_then(|source| source.version()) {

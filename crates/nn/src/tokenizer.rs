@@ -35,6 +35,24 @@ impl Tokenizer {
         Self::checked(inner, path, json)
     }
 
+    /// Reads a tokenizer.json which `change` may alter first, and says whether it does. `change` gets the tokenizer and
+    /// the content of the file.
+    pub(crate) fn read_changed(
+        path: &Path,
+        change: impl FnOnce(&tokenizers::Tokenizer, &mut Value) -> Result<bool, Error>,
+    ) -> Result<Self, Error> {
+        let not_one =
+            |e: &dyn std::fmt::Display| Error::file(path, format!("not a tokenizer: {e}"));
+        let (inner, json) = parsed(path)?;
+        let mut changed: Value = serde_json::from_str(&json).map_err(|e| not_one(&e))?;
+        if !change(&inner, &mut changed)? {
+            return Self::checked(inner, path, json);
+        }
+        let json = changed.to_string();
+        let inner = json.parse::<tokenizers::Tokenizer>().map_err(|e| not_one(&e))?;
+        Self::checked(inner, path, json)
+    }
+
     /// Returns the tokenizer of texts that are lower-cased first, character by character and outside of special tokens;
     /// errors name `path`. One that does so already stays as it is.
     pub(crate) fn lower_cased(self, path: &Path) -> Result<Self, Error> {
@@ -99,7 +117,9 @@ impl Tokenizer {
         }
         if empty.is_empty() {
             return fail(
-                "its post-processor adds no special token, so an empty text has none".into(),
+                "its post-processor adds no special token, so an empty text has none: give it a TemplateProcessing \
+                 with a first token, such as `[CLS] $A [SEP]`, and save it again"
+                    .into(),
             );
         }
         let special_tokens = inner.get_post_processor().map_or(0, |post| post.added_tokens(false));
@@ -195,7 +215,7 @@ fn check_merges(model: &Value) -> Result<(), String> {
 }
 
 /// Returns a normalizer, or those that it consists of.
-fn normalizers(normalizer: &Value) -> Vec<&Value> {
+pub(crate) fn normalizers(normalizer: &Value) -> Vec<&Value> {
     match (normalizer["type"].as_str(), normalizer["normalizers"].as_array()) {
         (Some("Sequence"), Some(parts)) => parts.iter().flat_map(normalizers).collect(),
         _ => vec![normalizer],

@@ -2,11 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
+use std::net::TcpStream;
+use std::path::Path;
 
 use dsokr::fetch::{Network, Table, hub};
 use dsokr::molecule::Molecule;
 
-use super::{PLAIN, Server, fetch, send, send_part, sha256, table, unchecked};
+use super::{Asked, PLAIN, Server, fetch, send, send_part, sha256, table, unchecked};
 use crate::sandbox::Sandbox;
 
 /// The official files of ChEBI-20, cut down, become the tables of the other configurations.
@@ -171,14 +173,29 @@ fn train(
     folder: &str,
     out: &str,
 ) -> (Option<i32>, String, String) {
+    train_with(sandbox, endpoint, folder, out, &[])
+}
+
+/// As [`train`], with environment variables.
+fn train_with(
+    sandbox: &Sandbox,
+    endpoint: &str,
+    folder: &str,
+    out: &str,
+    variables: &[(&str, &str)],
+) -> (Option<i32>, String, String) {
     let folder = format!("encoder.folder={folder}");
     let set = ["--set", "training.epochs=1", "--json", "--out", out];
     let arguments = [&["train", "small.toml", "--set", &folder][..], &set].concat();
     let mut command = sandbox.command(&arguments);
     command.env("HF_ENDPOINT", endpoint).env("HF_HUB_CACHE", sandbox.path("cache"));
-    for key in ["http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY", "HF_HUB_OFFLINE"] {
+    command.env("HF_HOME", sandbox.path("hf"));
+    let others =
+        ["http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY", "HF_HUB_OFFLINE", "HF_TOKEN"];
+    for key in others {
         command.env_remove(key);
     }
+    command.envs(variables.iter().copied());
     let output = command.output().unwrap();
     (
         output.status.code(),
@@ -326,6 +343,100 @@ fn a_pretrained_encoder_comes_from_the_hub() {
     assert!(errors.contains("Without network, encoder.folder names a folder"), "{errors}");
     let (_, folder, _) = train("http://127.0.0.1:1", "model", "d");
     assert_eq!(folder, found);
+}
+
+/// Answers requests for the files of a folder as those of `hub:owner/NAME`, and 404 for others.
+fn send_of_folder(stream: &mut TcpStream, asked: &Asked, name: &str, folder: &Path) {
+    let prefix = format!("/owner/{name}/resolve/main/");
+    let bytes = asked.path.strip_prefix(&prefix).and_then(|file| fs::read(folder.join(file)).ok());
+    match bytes {
+        Some(bytes) => send_part(stream, asked, "\"a\"", &bytes, usize::MAX),
+        None => send(stream, "404 Not Found", "Content-Length: 0\r\n", b""),
+    }
+}
+
+/// The index says which shards there are; a snapshot that lacks one is completed.
+#[test]
+fn weights_in_shards_come_from_the_hub() {
+    let sandbox = Sandbox::new();
+    crate::pretrained::model(&sandbox);
+    let (_, whole, errors) = train(&sandbox, "http://127.0.0.1:1", "model", "a");
+    assert!(!whole.is_empty(), "{errors}");
+    let model = sandbox.path("model");
+    let shard = "model-00001-of-00001.safetensors";
+    fs::rename(model.join("model.safetensors"), model.join(shard)).unwrap();
+    let index = model.join("model.safetensors.index.json");
+    let map = serde_json::json!({"weight_map": {"embeddings.LayerNorm.bias": shard}});
+    fs::write(&index, map.to_string()).unwrap();
+    let server = {
+        let model = model.clone();
+        Server::new(move |asked, _, stream| send_of_folder(stream, asked, "shards", &model))
+    };
+    let (code, found, errors) = train(&sandbox, &server.address, "hub:owner/shards", "b");
+    assert_eq!((code, &found), (Some(0), &whole), "{errors}");
+    let snapshot = sandbox.path("cache/models--owner--shards/snapshots/main");
+    assert!(snapshot.join("model.safetensors.index.json").is_file());
+    let (code, again, errors) = train(&sandbox, "http://127.0.0.1:1", "hub:owner/shards", "c");
+    assert_eq!((code, &again), (Some(0), &whole), "{errors}");
+    fs::remove_file(snapshot.join(shard)).unwrap();
+    let (code, again, errors) = train(&sandbox, &server.address, "hub:owner/shards", "d");
+    assert_eq!((code, &again), (Some(0), &whole), "{errors}");
+    assert!(snapshot.join(shard).is_file());
+
+    // an index that names what the model does not have
+    fs::remove_dir_all(sandbox.path("cache")).unwrap();
+    fs::remove_file(model.join(shard)).unwrap();
+    let (code, _, errors) = train(&sandbox, &server.address, "hub:owner/shards", "e");
+    assert_eq!(code, Some(1), "{errors}");
+    assert!(errors.contains(&format!("the model does not have {shard}")), "{errors}");
+}
+
+/// The token opens a model of the hub, and no other server gets it.
+#[test]
+fn a_token_is_sent_to_the_hub_alone() {
+    const SECRET: &str = "hf_secretOfTheTest";
+    let sandbox = Sandbox::new();
+    crate::pretrained::model(&sandbox);
+    let model = sandbox.path("model");
+    let weights = fs::read(model.join("model.safetensors")).unwrap();
+    let blobs = Server::new(move |asked, _, stream| {
+        if asked.headers.contains_key("authorization") {
+            send(stream, "400 Bad Request", "Content-Length: 0\r\n", b"");
+        } else {
+            send_part(stream, asked, "\"b\"", &weights, usize::MAX);
+        }
+    });
+    let blob = format!("Location: {}/blob\r\nContent-Length: 0\r\n", blobs.address);
+    let server = Server::new(move |asked, _, stream| {
+        let token = asked.headers.get("authorization").map(String::as_str);
+        if token.is_none_or(|token| !token.eq_ignore_ascii_case(&format!("Bearer {SECRET}"))) {
+            send(stream, "401 Unauthorized", "Content-Length: 0\r\n", b"");
+        } else if asked.path.ends_with("/model.safetensors") {
+            send(stream, "302 Found", &blob, b"");
+        } else {
+            send_of_folder(stream, asked, "gated", &model);
+        }
+    });
+    let train = |out: &str, variables: &[(&str, &str)]| {
+        let found = train_with(&sandbox, &server.address, "hub:owner/gated", out, variables);
+        assert!(!found.1.contains(SECRET) && !found.2.contains(SECRET), "{}", found.2);
+        found
+    };
+    let (code, _, errors) = train("a", &[]);
+    assert_eq!(code, Some(1), "{errors}");
+    assert!(errors.contains("401") && errors.contains("set HF_TOKEN"), "{errors}");
+    let (code, _, errors) = train("a", &[("HF_TOKEN", "two words")]);
+    assert_eq!(code, Some(1), "{errors}");
+    assert!(errors.contains("characters that no token has"), "{errors}");
+    // the finest log has nothing of it either
+    let (code, _, errors) = train("a", &[("HF_TOKEN", SECRET), ("DSOKR_LOG", "info,ureq=trace")]);
+    assert_eq!(code, Some(0), "{errors}");
+    // as huggingface_hub stores it
+    fs::remove_dir_all(sandbox.path("cache")).unwrap();
+    fs::create_dir(sandbox.path("hf")).unwrap();
+    sandbox.write("hf/token", &format!("{SECRET}\n"));
+    let (code, _, errors) = train("b", &[]);
+    assert_eq!(code, Some(0), "{errors}");
 }
 
 #[test]

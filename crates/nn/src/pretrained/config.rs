@@ -10,21 +10,27 @@ use crate::transformer::{Activation, Architecture};
 /// Upper bound for the number of layers; a configuration with more is broken.
 const MOST_LAYERS: u64 = 1000;
 
+/// What to do with a model that is not read.
+pub(super) const VECTORS: &str =
+    "or embed the texts elsewhere and give the vectors: data.inputs of kind \"features\"";
+
 /// A model's `config.json`, checked.
 #[derive(Clone, Debug)]
 pub(super) struct Config {
     pub(super) family: &'static Family,
     pub(super) architecture: Architecture,
     /// The file as read.
-    pub(super) json: Map<String, Value>,
+    pub(super) file: JsonFile,
 }
 
 impl Config {
     /// Reads and checks a config.json.
     pub(super) fn read(path: &Path) -> Result<Self, Error> {
+        refuse_adapter(path)?;
         let keys = JsonFile::read(path)?;
-        let family = families::of(&keys)
-            .ok_or_else(|| keys.refuse("model_type", &format!("one of {}", families::names())))?;
+        let family = families::of(&keys).ok_or_else(|| {
+            keys.refuse("model_type", &format!("one of {}, {VECTORS}", families::names()))
+        })?;
         let names = family.keys;
         let Defaults { activation, epsilon, dropout } = names.defaults;
         let activation =
@@ -33,7 +39,11 @@ impl Config {
             })?;
         let is_rotary_too = family.name == "esm";
         let absolute = |value: &Value| value.is_null() || value == "absolute" || is_rotary_too;
-        keys.only("position_embedding_type", absolute, "null or \"absolute\"")?;
+        keys.only(
+            "position_embedding_type",
+            absolute,
+            &format!("null or \"absolute\", {VECTORS}"),
+        )?;
         for key in ["is_decoder", "add_cross_attention"] {
             keys.only(key, |value| value.is_null() || value == false, "false")?;
         }
@@ -66,12 +76,16 @@ impl Config {
         };
         (family.differences)(&keys, &mut architecture)?;
         architecture.validate().map_err(|e| Error::file(path, e))?;
-        Ok(Self { family, architecture, json: keys.json })
+        Ok(Self { family, architecture, file: keys })
     }
 
     /// Returns the configuration of a body that is written back in 32-bit floats.
     pub(super) fn of_written_body(&self) -> Map<String, Value> {
-        let mut json = self.json.clone();
+        let mut json = self.file.json.clone();
+        // the encoder of a DPR is written as the BERT that it is
+        if self.family.name == "dpr" {
+            json.insert("model_type".into(), "bert".into());
+        }
         json.insert("architectures".into(), vec![self.family.class].into());
         json.insert("dtype".into(), "float32".into());
         // the name of `dtype` before transformers 4.56, which newer versions still read
@@ -80,4 +94,22 @@ impl Config {
         }
         json
     }
+}
+
+/// Refuses a folder that has an adapter in the place of a model.
+fn refuse_adapter(config: &Path) -> Result<(), Error> {
+    let adapter = config.with_file_name("adapter_config.json");
+    if config.exists() || !adapter.exists() {
+        return Ok(());
+    }
+    let adapter = JsonFile::read(&adapter)?;
+    // adapters of the library adapters call it `model_name`
+    let names = ["base_model_name_or_path", "model_name"];
+    let base = names.into_iter().find_map(|key| adapter.json.get(key)?.as_str());
+    let base = base.unwrap_or("another model");
+    let message = format!(
+        "an adapter of {base}, and the folder has no config.json: merge it \
+         (`merge_and_unload().save_pretrained(…)` of peft) and name that folder"
+    );
+    Err(Error::file(&adapter.path, message))
 }

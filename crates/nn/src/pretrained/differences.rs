@@ -6,6 +6,16 @@ use super::json::JsonFile;
 use crate::error::Error;
 use crate::transformer::{Activation, Architecture, MaskedTokens, NormPlace, Positions};
 
+pub(super) fn dpr(file: &JsonFile, _: &mut Architecture) -> Result<(), Error> {
+    let allowed = "0: a projection behind the encoder is not supported";
+    file.only("projection_dim", |value| value.is_null() || value == 0, allowed)
+}
+
+pub(super) fn ernie(file: &JsonFile, _: &mut Architecture) -> Result<(), Error> {
+    let allowed = "false: vectors of tasks are not supported";
+    file.only("use_task_id", |value| value.is_null() || value == false, allowed)
+}
+
 /// Positions follow the id of the padding token, as in fairseq.
 pub(super) fn after_padding(file: &JsonFile, architecture: &mut Architecture) -> Result<(), Error> {
     let first = file.integer("pad_token_id", 0..=u64::from(u32::MAX), Some(1))? + 1;

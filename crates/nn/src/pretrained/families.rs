@@ -124,7 +124,7 @@ const BERT_NAMES: Names = Names {
 };
 
 /// All families, BERT first.
-pub(super) static FAMILIES: [Family; 12] = [
+pub(super) static FAMILIES: [Family; 15] = [
     Family {
         name: "bert",
         class: "BertModel",
@@ -136,6 +136,14 @@ pub(super) static FAMILIES: [Family; 12] = [
     Family {
         name: "roberta",
         class: "RobertaModel",
+        keys: &BERT_KEYS,
+        names: &BERT_NAMES,
+        vocabulary: Vocabulary::BytePairs,
+        differences: differences::after_padding,
+    },
+    Family {
+        name: "data2vec-text",
+        class: "Data2VecTextModel",
         keys: &BERT_KEYS,
         names: &BERT_NAMES,
         vocabulary: Vocabulary::BytePairs,
@@ -156,6 +164,23 @@ pub(super) static FAMILIES: [Family; 12] = [
         names: &BERT_NAMES,
         vocabulary: Vocabulary::Unknown,
         differences: differences::after_padding,
+    },
+    // written as a BERT
+    Family {
+        name: "dpr",
+        class: "BertModel",
+        keys: &BERT_KEYS,
+        names: &BERT_NAMES,
+        vocabulary: BERT_TOKENS,
+        differences: differences::dpr,
+    },
+    Family {
+        name: "ernie",
+        class: "ErnieModel",
+        keys: &BERT_KEYS,
+        names: &BERT_NAMES,
+        vocabulary: BERT_TOKENS,
+        differences: differences::ernie,
     },
     Family {
         name: "distilbert",
@@ -183,7 +208,11 @@ pub(super) static FAMILIES: [Family; 12] = [
             ..BERT_NAMES
         },
         vocabulary: BERT_TOKENS,
-        differences: |_, _| Ok(()),
+        // transformers does not read it
+        differences: |_, architecture| {
+            architecture.epsilon = 1e-12;
+            Ok(())
+        },
     },
     Family {
         name: "mpnet",

@@ -10,6 +10,7 @@ use crate::error::Error;
 const LARGEST: u64 = i32::MAX as u64;
 
 /// Typed access to the keys of a file's JSON object, with errors that name the file, the key and the value.
+#[derive(Clone, Debug)]
 pub(super) struct JsonFile {
     pub(super) path: PathBuf,
     pub(super) json: Map<String, Value>,
@@ -22,6 +23,15 @@ impl JsonFile {
         let json = serde_json::from_str(&text);
         let json = json.map_err(|e| Error::file(path, format!("not a JSON object: {e}")))?;
         Ok(Self { path: path.to_path_buf(), json })
+    }
+
+    /// Reads a file that holds an object, which is empty where there is no file.
+    pub(super) fn read_if_there(path: &Path) -> Result<Self, Error> {
+        if path.exists() {
+            Self::read(path)
+        } else {
+            Ok(Self { path: path.to_path_buf(), json: Map::new() })
+        }
     }
 
     /// Returns the error for a key's value.

@@ -3,16 +3,21 @@
 //!
 //! | file | holds |
 //! |---|---|
-//! | `config.json` | the sizes; `model_type` is `bert` (also SciBERT, MiniLM, …), `roberta`, `xlm-roberta`, `camembert`, `distilbert`, `mpnet`, `electra`, `albert`, `esm`, `modernbert` or `nomic_bert` |
+//! | `config.json` | the sizes; `model_type` is `bert` (also SciBERT, MiniLM, …), `roberta`, `xlm-roberta`, `camembert`, `distilbert`, `mpnet`, `electra`, `albert`, `esm`, `modernbert`, `nomic_bert`, `dpr`, `data2vec-text` or `ernie` |
 //! | `tokenizer.json`, else `vocab.txt`, or of RoBERTa `vocab.json` and `merges.txt`, with `tokenizer_config.json`, `special_tokens_map.json` and `added_tokens.json` | the [`Tokenizer`] |
 //! | `modules.json` and what it names | of a model of sentence-transformers: pooling, layers behind it, lengths, prompts ([`Sentences`]) |
-//! | `model.safetensors`, else `pytorch_model.bin`, or their shards with `….index.json` | the weights: 32-bit floats, or 16-bit floats that are widened |
+//! | `model.safetensors`, else `pytorch_model.bin`, or their shards with `….index.json` | the weights: 32-bit floats, 16-bit floats that are widened, or 64-bit floats that are rounded |
 //!
-//! Every tensor of a weight file becomes a parameter or is known to be unused: the pooler, the heads
-//! of pre-training and of other tasks (`cls`, `lm_head`, `classifier`, …), and the buffers of some files. Any other tensor, and any missing one, is an error, so the weights of a
-//! different architecture are never half loaded.
+//! A tokenizer.json is read as transformers reads it: the classes of BERT's and RoBERTa's tokenizers take lower-casing,
+//! accents, Chinese characters and the space before a text from tokenizer_config.json.
+//!
+//! Every tensor of a weight file whose name has the prefix of the body (`bert.`, …) becomes a parameter or is known to
+//! be unused: the pooler, the heads of pre-training and of other tasks (`cls`, `lm_head`, `classifier`, …), and the
+//! buffers of some files. Any other tensor with this prefix, and any missing one, is an error, so the weights of a
+//! different architecture are never half loaded. Tensors beside the body, without its prefix, are not used.
 
 mod added_tokens;
+mod classes;
 mod config;
 mod differences;
 mod families;
@@ -32,6 +37,7 @@ use dsokr_core::random::generator;
 use dsokr_core::store::read_bytes;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use crate::error::check;
 use crate::init::Start;
@@ -46,9 +52,11 @@ use crate::transformer::{
     Architecture, Body, Pooling, Positions, Readout, SentenceLayer, SentenceLayers, Transformer,
 };
 use config::Config;
+use json::JsonFile;
 use sentences::below;
 pub use sentences::{ModuleFolder, Sentences, module_folders, sentence_files, transformer_folder};
 use tensors::{Tensors, weight_file};
+pub use tensors::{WEIGHT_FILES, weight_parts};
 pub use texts::TextReader;
 pub use write::is_exported;
 
@@ -106,23 +114,43 @@ impl Pretrained {
     /// # Errors
     /// The errors of [`open`](Self::open), except for missing weights.
     pub fn open_without_weights(folder: &Path) -> Result<Self, Error> {
+        Self::described(folder, false)
+    }
+
+    /// Opens the folder of a run, which has kept the [`files`](Self::files): its tokenizer.json is taken as it is.
+    ///
+    /// # Errors
+    /// The errors of [`open_without_weights`](Self::open_without_weights).
+    pub fn open_kept(folder: &Path) -> Result<Self, Error> {
+        Self::described(folder, true)
+    }
+
+    /// Reads all but the weights, of a folder of transformers or of what a run has kept of one.
+    fn described(folder: &Path, is_kept: bool) -> Result<Self, Error> {
         let sentences = Sentences::read(folder)?;
         let folder = &below(folder, sentences.as_ref());
         let config = Config::read(&folder.join("config.json"))?;
         if let Some(sentences) = &sentences {
             sentences.check(config.architecture.width, folder)?;
         }
+        let lower_case = sentences.as_ref().is_some_and(|sentences| sentences.lower_case);
         let json = folder.join("tokenizer.json");
-        let (path, tokenizer) = if json.exists() {
+        let (path, tokenizer) = if is_kept && json.exists() {
             let tokenizer = Tokenizer::read(&json)?;
             (json, tokenizer)
         } else {
-            vocabulary::read(folder, config.family.vocabulary)?
+            let settings = JsonFile::read_if_there(&folder.join("tokenizer_config.json"))?;
+            let right = |side: &Value| side.is_null() || side == "right";
+            let allowed = "\"right\", texts are truncated at their ends";
+            settings.only("truncation_side", right, allowed)?;
+            if json.exists() {
+                let tokenizer = classes::read(&json, &settings, &config, lower_case)?;
+                (json, tokenizer)
+            } else {
+                vocabulary::read(folder, &config)?
+            }
         };
-        let tokenizer = match &sentences {
-            Some(sentences) if sentences.lower_case => tokenizer.lower_cased(&path)?,
-            _ => tokenizer,
-        };
+        let tokenizer = if lower_case { tokenizer.lower_cased(&path)? } else { tokenizer };
         let size = tokenizer.vocabulary();
         let rows = config.architecture.vocabulary;
         if size > rows {
@@ -241,8 +269,9 @@ impl Pretrained {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PretrainedConfig {
-    /// The folder, as transformers saves it: `config.json`, `tokenizer.json` or `vocab.txt`, and
-    /// `model.safetensors` or `pytorch_model.bin`. A relative path starts at the working directory.
+    /// The folder, as transformers saves it: `config.json`; `tokenizer.json`, `vocab.txt`, or `vocab.json` with
+    /// `merges.txt`; and `model.safetensors` or `pytorch_model.bin`, whole or in shards with their `….index.json`. A
+    /// relative path starts at the working directory.
     /// `hub:OWNER/NAME` and `hub:OWNER/NAME@REVISION` are models of the Hugging Face Hub, downloaded once. The
     /// folder is read when training starts; the run keeps everything that it needs.
     pub folder: String,
@@ -261,7 +290,7 @@ pub struct PretrainedConfig {
     #[serde(default)]
     pub freeze: usize,
     /// Share of units dropped in training, in `[0, 1)`. It replaces the two shares in `config.json`, of
-    /// hidden units and of attention probabilities.
+    /// hidden units and of attention probabilities; 0 switches off `mlp_dropout` of ModernBERT too.
     pub dropout: Option<f32>,
     /// The numbers that matrix products multiply; all else has 32 bits. `bf16` is fast on GPUs
     /// and on CPUs with AVX-512 BF16, `tf32` on NVIDIA GPUs from Ampere.
@@ -365,6 +394,9 @@ impl PretrainedConfig {
         architecture.recompute = self.activation_checkpointing;
         if let Some(dropout) = self.dropout {
             (architecture.dropout, architecture.attention_dropout) = (dropout, dropout);
+            if dropout == 0.0 {
+                architecture.inner_dropout = 0.0;
+            }
         }
     }
 

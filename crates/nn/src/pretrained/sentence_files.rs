@@ -5,6 +5,7 @@ use std::path::{Component, Path, PathBuf};
 
 use serde_json::{Map, Value};
 
+use super::config::VECTORS;
 use super::json::JsonFile;
 use crate::error::Error;
 use crate::transformer::{Activation, Pooling, SentenceLayer};
@@ -82,7 +83,8 @@ fn module(file: JsonFile) -> Result<Module, Error> {
     let class = class.strip_prefix("sentence_transformers.").unwrap_or_default();
     let class = class.rsplit('.').next().unwrap_or_default().to_owned();
     if !CLASSES.contains(&class.as_str()) {
-        let allowed = format!("a class of sentence_transformers: {}", CLASSES.join(", "));
+        let classes = CLASSES.join(", ");
+        let allowed = format!("a class of sentence_transformers: {classes}, {VECTORS}");
         return Err(file.refuse("type", &allowed));
     }
     let allowed = "a folder below the model's";
@@ -219,14 +221,9 @@ pub(super) fn read_settings(folder: &Path) -> Result<(Option<usize>, bool), Erro
             file.only(key, says_nothing, "null: such settings are not supported")?;
         }
     }
-    let tokenizer = folder.join("tokenizer_config.json");
-    if tokenizer.exists() {
-        let tokenizer = JsonFile::read(&tokenizer)?;
-        let right = |side: &Value| side.is_null() || side == "right";
-        tokenizer.only("truncation_side", right, "\"right\", texts are truncated at their ends")?;
-        if max_length.is_none() {
-            max_length = length(&tokenizer, "model_max_length")?;
-        }
+    if max_length.is_none() {
+        let tokenizer = JsonFile::read_if_there(&folder.join("tokenizer_config.json"))?;
+        max_length = length(&tokenizer, "model_max_length")?;
     }
     Ok((max_length, lower_case))
 }

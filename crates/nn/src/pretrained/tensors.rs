@@ -12,8 +12,8 @@ use serde_json::Value;
 use super::json::JsonFile;
 use crate::error::Error;
 
-/// The possible weight files, the preferred one first.
-const CANDIDATES: [&str; 4] = [
+/// The possible weight files, the preferred one first: a file, or an index of several.
+pub const WEIGHT_FILES: [&str; 4] = [
     "model.safetensors",
     "model.safetensors.index.json",
     "pytorch_model.bin",
@@ -22,8 +22,12 @@ const CANDIDATES: [&str; 4] = [
 
 /// Returns the weight file of a folder, or the index of several.
 pub(super) fn weight_file(folder: &Path) -> Result<PathBuf, Error> {
-    CANDIDATES.iter().map(|name| folder.join(name)).find(|path| path.exists()).ok_or_else(|| {
-        let message = format!("no weights: the folder has none of {}", CANDIDATES.join(", "));
+    WEIGHT_FILES.iter().map(|name| folder.join(name)).find(|path| path.exists()).ok_or_else(|| {
+        let mut message = format!("no weights: the folder has none of {}", WEIGHT_FILES.join(", "));
+        if folder.join("tf_model.h5").exists() {
+            message += "; from tf_model.h5 transformers 4 makes them: \
+                        `AutoModel.from_pretrained(…, from_tf=True).save_pretrained(…)`";
+        }
         Error::file(folder, message)
     })
 }
@@ -48,7 +52,7 @@ impl Tensors {
     /// Opens a [`weight_file`], or all its shards.
     pub(super) fn open(path: &Path) -> Result<Self, Error> {
         let mut by_name = BTreeMap::new();
-        for file in files(path)? {
+        for file in weight_parts(path)? {
             for tensor in open(&file)? {
                 let name = tensor.name.clone();
                 if let Some(first) = by_name.insert(name.clone(), tensor) {
@@ -61,8 +65,11 @@ impl Tensors {
     }
 }
 
-/// Returns the file itself, or the shards that an index names.
-fn files(path: &Path) -> Result<Vec<PathBuf>, Error> {
+/// Returns the files with the tensors of a weight file: itself, or the shards in its folder that an index names.
+///
+/// # Errors
+/// [`dsokr_core::Error::File`] for an index that cannot be read.
+pub fn weight_parts(path: &Path) -> Result<Vec<PathBuf>, Error> {
     if path.extension().is_none_or(|extension| extension != "json") {
         return Ok(vec![path.to_path_buf()]);
     }
@@ -119,9 +126,10 @@ fn decode(kind: &str, bytes: &[u8]) -> Result<Vec<f32>, String> {
 
     match kind {
         "F32" => Ok(each(bytes, f32::from_le_bytes)),
+        "F64" => Ok(each(bytes, |b| f64::from_le_bytes(b) as f32)),
         "F16" => Ok(each(bytes, |b| f16::from_le_bytes(b).to_f32())),
         "BF16" => Ok(each(bytes, |b| bf16::from_le_bytes(b).to_f32())),
-        _ => Err(format!("is {kind}: F32, F16 or BF16")),
+        _ => Err(format!("is {kind}: F64, F32, F16 or BF16")),
     }
 }
 

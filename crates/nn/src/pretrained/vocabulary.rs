@@ -16,27 +16,33 @@ use tokenizers::processors::template::TemplateProcessing;
 use tokenizers::{AddedToken, PostProcessorWrapper};
 
 use super::added_tokens::TokenFiles;
+use super::classes::{BYTE_PAIRS, Cleaning, WORD_PIECES, named, naming};
+use super::config::Config;
 use super::families::Vocabulary;
 use super::json::JsonFile;
 use crate::error::Error;
 use crate::tokenizer::Tokenizer;
 
 /// Reads the tokenizer of a folder that has no tokenizer.json, from the files of its family's vocabulary. A
-/// tokenizer_config.json next to them may say otherwise than the family.
-pub(super) fn read(folder: &Path, kind: Vocabulary) -> Result<(PathBuf, Tokenizer), Error> {
+/// tokenizer_config.json next to them may say otherwise than the family, and so may config.json.
+pub(super) fn read(folder: &Path, config: &Config) -> Result<(PathBuf, Tokenizer), Error> {
     let files = TokenFiles::read(folder)?;
+    let naming = naming(&files.keys, &config.file);
+    let kind = config.family.vocabulary;
     let [words, pairs, merges] =
         ["vocab.txt", "vocab.json", "merges.txt"].map(|name| folder.join(name));
     if words.exists() {
         let tokenizer = match kind {
-            Vocabulary::Letters => letters(&words, &files)?,
-            Vocabulary::WordPieces(special) => word_pieces(&words, &files, Some(special))?,
-            Vocabulary::BytePairs | Vocabulary::Unknown => word_pieces(&words, &files, None)?,
+            Vocabulary::Letters => letters(&words, &files, naming)?,
+            Vocabulary::WordPieces(special) => word_pieces(&words, &files, naming, Some(special))?,
+            Vocabulary::BytePairs | Vocabulary::Unknown => {
+                word_pieces(&words, &files, naming, None)?
+            }
         };
         return Ok((words, tokenizer));
     }
     if pairs.exists() && merges.exists() && kind == Vocabulary::BytePairs {
-        let tokenizer = byte_pairs(&pairs, &merges, &files)?;
+        let tokenizer = byte_pairs(&pairs, &merges, &files, naming)?;
         return Ok((pairs, tokenizer));
     }
     let also = if kind == Vocabulary::BytePairs { ", nor vocab.json with merges.txt" } else { "" };
@@ -46,10 +52,9 @@ pub(super) fn read(folder: &Path, kind: Vocabulary) -> Result<(PathBuf, Tokenize
 }
 
 /// Refuses a `tokenizer_class` that is none of these; without one, the family decides.
-fn check_class(keys: &JsonFile, classes: &[&str], is_family: bool) -> Result<(), Error> {
-    let class = keys.json.get("tokenizer_class").map(|class| class.as_str().unwrap_or_default());
-    let fits = match class {
-        Some(class) => classes.contains(&class.strip_suffix("Fast").unwrap_or(class)),
+fn check_class(naming: &JsonFile, classes: &[&str], is_family: bool) -> Result<(), Error> {
+    let fits = match named(naming)? {
+        Some(class) => classes.contains(&class),
         None => is_family,
     };
     if fits {
@@ -58,7 +63,7 @@ fn check_class(keys: &JsonFile, classes: &[&str], is_family: bool) -> Result<(),
     let names: Vec<String> =
         classes.iter().map(|class| format!("{class:?} or \"{class}Fast\"")).collect();
     let allowed = format!("{}, unless there is a tokenizer.json", names.join(", "));
-    Err(keys.refuse("tokenizer_class", &allowed))
+    Err(naming.refuse("tokenizer_class", &allowed))
 }
 
 /// The special tokens of a vocabulary that files may name otherwise.
@@ -99,9 +104,13 @@ impl<'a> SpecialTokens<'a> {
 /// Reads byte pairs as RoBERTa's tokenizer does: a text is split into words with the space before them, which are
 /// joined from bytes by the merges, and enclosed in `<s>` and `</s>`. A tokenizer_config.json may name other special
 /// tokens, and set `add_prefix_space` (default: false).
-fn byte_pairs(path: &Path, merges: &Path, files: &TokenFiles) -> Result<Tokenizer, Error> {
-    let keys = &files.keys;
-    check_class(keys, &["RobertaTokenizer"], true)?;
+fn byte_pairs(
+    path: &Path,
+    merges: &Path,
+    files: &TokenFiles,
+    naming: &JsonFile,
+) -> Result<Tokenizer, Error> {
+    check_class(naming, &[BYTE_PAIRS], true)?;
     let library = |e: tokenizers::Error| Error::file(path, e);
     let file = JsonFile::read(path)?;
     let ids = file.json.iter().map(|(token, id)| {
@@ -129,7 +138,7 @@ fn byte_pairs(path: &Path, merges: &Path, files: &TokenFiles) -> Result<Tokenize
     special.may_be("pad_token", "<pad>")?;
     special.may_be("mask_token", "<mask>")?;
     let special = special.all;
-    let add_prefix_space = keys.flag("add_prefix_space", false)?;
+    let add_prefix_space = files.keys.flag("add_prefix_space", false)?;
 
     let model = BPE::builder().vocab_and_merges(vocabulary, pairs);
     let model = model.build().map_err(|e| Error::file(merges, e))?;
@@ -146,8 +155,8 @@ fn byte_pairs(path: &Path, merges: &Path, files: &TokenFiles) -> Result<Tokenize
 /// Reads a vocabulary of letters with one token a line, as ESM's tokenizer does: every token of the vocabulary is one
 /// wherever it occurs, what lies between is unknown, and a text is enclosed in `<cls>` and `<eos>`. Where
 /// tokenizer_config.json has the `eos_token` null, nothing follows a text.
-fn letters(path: &Path, files: &TokenFiles) -> Result<Tokenizer, Error> {
-    check_class(&files.keys, &["EsmTokenizer"], true)?;
+fn letters(path: &Path, files: &TokenFiles, naming: &JsonFile) -> Result<Tokenizer, Error> {
+    check_class(naming, &["EsmTokenizer"], true)?;
     let text = read_text(path).map_err(|e| Error::file(path, e))?;
     let library = |e: tokenizers::Error| Error::file(path, e);
     let tokens: Vec<&str> = text.lines().map(str::trim).collect();
@@ -198,11 +207,10 @@ fn letters(path: &Path, files: &TokenFiles) -> Result<Tokenizer, Error> {
 fn word_pieces(
     path: &Path,
     files: &TokenFiles,
+    naming: &JsonFile,
     tokens: Option<[&str; 4]>,
 ) -> Result<Tokenizer, Error> {
-    let keys = &files.keys;
-    let classes = ["BertTokenizer", "DistilBertTokenizer", "ElectraTokenizer", "MPNetTokenizer"];
-    check_class(keys, &classes, tokens.is_some())?;
+    check_class(naming, &WORD_PIECES, tokens.is_some())?;
     let [first, last, mask, pad] = tokens.unwrap_or(["[CLS]", "[SEP]", "[MASK]", "[PAD]"]);
     let text = read_text(path).map_err(|e| Error::file(path, e))?;
     let library = |e: tokenizers::Error| Error::file(path, e);
@@ -216,11 +224,7 @@ fn word_pieces(
     special.may_be("pad_token", pad)?;
     special.may_be("mask_token", mask)?;
     let special = special.all;
-    let lowercase = keys.flag("do_lower_case", true)?;
-    let chinese = keys.flag("tokenize_chinese_chars", true)?;
-    let accents = keys.value("strip_accents", Some(None), "true or false", |value| {
-        if value.is_null() { Some(None) } else { value.as_bool().map(Some) }
-    })?;
+    let Cleaning { lowercase, accents, chinese } = Cleaning::read(&files.keys)?;
 
     let model = WordPiece::builder().vocab(vocabulary).unk_token(unknown);
     let model = model.build().map_err(library)?;

@@ -145,7 +145,8 @@ pub(super) fn transposed(values: &[f32], width: usize) -> Vec<f32> {
     (0..width).flat_map(column).collect()
 }
 
-/// Returns the body's parameters, and the sorted names of the known tensors that it does not use.
+/// Returns the body's parameters, and the sorted names of the tensors that it does not use: known ones, and those beside
+/// the body.
 pub(super) fn body(
     tensors: &Tensors,
     architecture: &Architecture,
@@ -164,19 +165,22 @@ pub(super) fn body(
     let mut unused = Vec::new();
     let mut unknown = Vec::new();
     for (full, tensor) in &tensors.by_name {
-        let name = full.strip_prefix(prefix).map(present);
-        if let Some(name) = name.as_ref().filter(|name| shapes.contains_key(name.as_str())) {
-            if used.insert(name.clone(), tensor).is_some() {
+        // heads of any task lie beside a body that has a prefix
+        let Some(name) = full.strip_prefix(prefix).map(present) else {
+            unused.push(full.clone());
+            continue;
+        };
+        if shapes.contains_key(name.as_str()) {
+            if used.insert(name, tensor).is_some() {
                 let message = format!("`{full}` occurs under its old and its new name");
                 return Err(Error::file(&tensors.path, message));
             }
             continue;
         }
-        let name = name.as_deref().unwrap_or_else(|| outside(full, prefix));
         let is_head = |head: &&str| name.starts_with(head);
-        let is_buffer = BUFFERS.contains(&name)
+        let is_buffer = BUFFERS.contains(&name.as_str())
             || name.ends_with(".inv_freq")
-            || needless_table.as_deref() == Some(name);
+            || needless_table.as_ref() == Some(&name);
         if is_buffer || name.starts_with(POOLER) || names.unused.iter().any(is_head) {
             unused.push(full.clone());
         } else {
@@ -235,12 +239,6 @@ fn prefix<'t>(tensors: &'t Tensors, names: &Names) -> Result<&'t str, Error> {
             Err(Error::file(&tensors.path, message))
         }
     }
-}
-
-/// Returns the name of a tensor outside of the body, without the outer part of the body's `prefix`.
-fn outside<'n>(full: &'n str, prefix: &str) -> &'n str {
-    let outer = prefix.trim_end_matches('.').rsplit_once('.').map_or("", |(outer, _)| outer);
-    full.strip_prefix(outer).map_or(full, |name| name.strip_prefix('.').unwrap_or(name))
 }
 
 /// Returns a tensor's current name; BERT's first files use `gamma` and `beta`.

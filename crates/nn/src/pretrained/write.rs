@@ -89,7 +89,7 @@ impl Pretrained {
     /// Returns the name and text of the small files: config.json, tokenizer.json and the other text files of the
     /// tokenizer. [`open_without_weights`](Self::open_without_weights) reads a folder that holds them.
     pub fn files(&self) -> Vec<(&'static str, String)> {
-        let config = format!("{:#}", Value::Object(self.config.json.clone()));
+        let config = format!("{:#}", Value::Object(self.config.file.json.clone()));
         let mut files = vec![(CONFIG, config), (TOKENIZER, self.tokenizer.json.clone())];
         for (name, bytes) in &self.companions {
             files.extend(String::from_utf8(bytes.clone()).map(|text| (*name, text)));

@@ -16,10 +16,12 @@ fn refused(fixture: &Fixture, parts: &[&str]) {
 
 #[test]
 fn configurations_that_cannot_be_are_refused() {
-    let cases: [(&str, Value, &[&str]); 24] = [
+    let cases: [(&str, Value, &[&str]); 26] = [
         ("model_type", json!(null), &["model_type = nothing", "\"bert\", \"roberta\""]),
         ("model_type", json!("deberta-v2"), &["model_type = \"deberta-v2\"", "\"modernbert\""]),
         ("model_type", json!("gpt2"), &["model_type = \"gpt2\"", "\"xlm-roberta\""]),
+        ("model_type", json!("qwen3"), &["model_type = \"qwen3\"", "kind \"features\""]),
+        ("position_embedding_type", json!("alibi"), &["\"alibi\"", "kind \"features\""]),
         ("hidden_act", json!("prelu"), &["hidden_act = \"prelu\"", "\"gelu\"", "\"relu\""]),
         ("hidden_act", json!(["relu"]), &["hidden_act = [\"relu\"]", "\"gelu\""]),
         ("position_embedding_type", json!("relative_key"), &["relative_key", "\"absolute\""]),
@@ -70,6 +72,20 @@ fn files_that_are_missing_or_broken_are_named() {
     let error = without("model.safetensors");
     assert!(error.contains("none of model.safetensors"), "{error}");
     assert!(error.contains("pytorch_model.bin"), "{error}");
+
+    let hdf5 = Fixture::bert();
+    std::fs::write(hdf5.file("tf_model.h5"), "").unwrap();
+    let error = dsokr_nn::pretrained::Pretrained::open(hdf5.write_description());
+    let error = error.unwrap_err().to_string();
+    assert!(error.contains("tf_model.h5") && error.contains("from_tf=True"), "{error}");
+    let adapter = Fixture::bert();
+    let base = json!({"base_model_name_or_path": "owner/base"}).to_string();
+    std::fs::write(adapter.file("adapter_config.json"), base).unwrap();
+    let error = dsokr_nn::pretrained::Pretrained::open(adapter.path()).unwrap_err().to_string();
+    for part in ["adapter_config.json", "an adapter of owner/base", "merge_and_unload()"] {
+        assert!(error.contains(part), "{error}");
+    }
+    assert!(dsokr_nn::pretrained::Pretrained::open(adapter.write()).is_ok());
 
     // each file overwritten by something else
     let cases: [(&'static str, &str, &[&str]); 9] = [
@@ -195,8 +211,8 @@ fn wrong_shapes_types_and_values_are_named() {
     let mut transposed = Fixture::bert();
     transposed.tensors.get_mut("encoder.layer.0.output.dense.weight").unwrap().0 = vec![6, 4];
     refused(&transposed, &["`encoder.layer.0.output.dense.weight`", "[6, 4]", "[4, 6]"]);
-    let double = Fixture { dtype: safetensors::Dtype::F64, ..Fixture::bert() };
-    refused(&double, &["model.safetensors", "is F64", "F32, F16 or BF16"]);
+    let whole = Fixture { dtype: safetensors::Dtype::I32, ..Fixture::bert() };
+    refused(&whole, &["model.safetensors", "is I32", "F64, F32, F16 or BF16"]);
     for broken in [f32::NAN, f32::INFINITY, f32::NEG_INFINITY] {
         for dtype in [safetensors::Dtype::F32, safetensors::Dtype::BF16] {
             let mut fixture = Fixture { dtype, ..Fixture::bert() };

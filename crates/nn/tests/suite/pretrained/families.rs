@@ -236,6 +236,32 @@ fn missing_keys_have_the_defaults_of_the_family() {
     }
 }
 
+/// `DistilBertModel` has 1e-12 whatever the file says.
+#[test]
+fn the_epsilon_of_distilbert_is_fixed() {
+    let insert = |config: &mut Map<String, Value>| {
+        config.insert("layer_norm_eps".into(), json!(1e-2));
+    };
+    let model = changed("distilbert", insert).unwrap();
+    assert_eq!(model.architecture().epsilon, 1e-12);
+}
+
+#[test]
+fn a_dropout_of_zero_drops_no_inner_units() {
+    let model = changed("modernbert", |config| {
+        config.insert("mlp_dropout".into(), json!(0.25));
+    });
+    let model = model.unwrap();
+    let inner = |dropout: Option<f64>| {
+        let config = json!({ "folder": "unread", "dropout": dropout, "max_length": 8 });
+        let config: PretrainedConfig = serde_json::from_value(config).unwrap();
+        let random = &mut generator(0, "head", 0);
+        let start = Start { offset: &[0.5], random, device: &Device::flex() };
+        config.init(&model, start).unwrap().0.body.architecture.inner_dropout
+    };
+    assert_eq!([inner(None), inner(Some(0.5)), inner(Some(0.0))], [0.25, 0.25, 0.0]);
+}
+
 /// In every spelling that transformers reads.
 #[test]
 fn scaled_rotary_positions_are_refused() {

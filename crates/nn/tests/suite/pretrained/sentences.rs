@@ -91,7 +91,7 @@ fn a_run_reads_texts_and_vectors_as_the_folder_did() {
         for (name, text) in model.files() {
             fs::write(run.path().join(name), text).unwrap();
         }
-        let kept = Pretrained::open_without_weights(run.path()).unwrap();
+        let kept = Pretrained::open_kept(run.path()).unwrap();
         assert_eq!(config.reader(&kept).prompt(), config.reader(&model).prompt());
         let tokens = ids(&config, &kept, &texts);
         assert_eq!(format!("{tokens:?}"), format!("{:?}", ids(&config, &model, &texts)));
@@ -157,6 +157,12 @@ fn what_is_not_supported_is_refused_by_file_and_key() {
     // a file, what is replaced in it, and what the message says
     let cases = [
         ("modules.json", "models.Dense", "models.LSTM", &["modules.json", "LSTM", "Normalize"][..]),
+        (
+            "modules.json",
+            "models.Transformer",
+            "models.StaticEmbedding",
+            &["type = ", "StaticEmbedding", "kind \"features\""],
+        ),
         ("modules.json", "sentence_transformers.models.Dense", "custom.Dense", &["custom.Dense"]),
         ("modules.json", "1_Pooling", "../1_Pooling", &["path = \"../1_Pooling\""]),
         ("modules.json", "models.Pooling", "models.Dense", &["Transformer, Dense", "a Pooling"]),

@@ -96,11 +96,11 @@ fn a_run_folder_gives_back_the_tokenizer() {
         for (name, text) in model.files() {
             std::fs::write(run.path().join(name), text).unwrap();
         }
-        // from tokenizer.json alone
+        // from tokenizer.json alone, which is taken as it is
         for name in ["vocab.txt", "tokenizer_config.json"] {
             let _ = std::fs::remove_file(run.path().join(name));
         }
-        let again = Pretrained::open_without_weights(run.path()).unwrap();
+        let again = Pretrained::open_kept(run.path()).unwrap();
         assert_eq!(again.architecture(), model.architecture());
         assert_eq!(again.tokenizer.json, model.tokenizer.json);
         for text in ["The ÁCA, é. a中文c", "ac a caac", "", "[MASK] \u{0}"] {
@@ -176,15 +176,19 @@ fn a_tokenizer_that_does_not_fit_is_refused() {
     refused(&absent, &["tokenizer.json", "`</t>` is not token 2"]);
     let other = edited(&|file| file["post_processor"]["cls"] = json!(["<s>", 4]));
     refused(&other, &["tokenizer.json", "`<s>` is not token 4"]);
-    let none = edited(&|file| file["post_processor"] = json!(null));
-    refused(&none, &["tokenizer.json", "no special token"]);
+    let as_it_is = json!({"tokenizer_class": "PreTrainedTokenizerFast"}).to_string();
+    let mut none = edited(&|file| file["post_processor"] = json!(null));
+    none.files.insert("tokenizer_config.json", as_it_is.clone());
+    refused(&none, &["tokenizer.json", "no special token", "TemplateProcessing"]);
     let unknown = edited(&|file| file["model"]["unk_token"] = json!("<huh>"));
     refused(&unknown, &["tokenizer.json", "`<huh>`"]);
     let doubled = json!({"type": "Replace", "pattern": {"String": "a"}, "content": "aa"});
     let sequence = |count| json!({"type": "Sequence", "normalizers": vec![&doubled; count]});
     let growing = edited(&|file| file["normalizer"] = sequence(40));
     refused(&growing, &["tokenizer.json", "normalizer", "times as long", "at most 1000"]);
-    assert!(edited(&|file| file["normalizer"] = sequence(9)).open().is_ok());
+    let mut bounded = edited(&|file| file["normalizer"] = sequence(9));
+    bounded.files.insert("tokenizer_config.json", as_it_is);
+    assert!(bounded.open().is_ok());
     let broken = edited(&|file| file["model"]["type"] = json!("Words"));
     refused(&broken, &["tokenizer.json", "not a tokenizer"]);
 }
@@ -206,6 +210,165 @@ fn a_vocabulary_of_another_tokenizer_is_refused() {
     let error = roberta.open().unwrap_err().to_string();
     assert!(error.contains("tokenizer_class = nothing"), "{error}");
     assert!(class(&mut roberta, "BertTokenizer").is_ok());
+}
+
+/// config.json names the class where tokenizer_config.json does not.
+#[test]
+fn the_class_of_the_configuration_is_read() {
+    let mut fixture = Fixture::bert();
+    fixture.set("tokenizer_class", "BertJapaneseTokenizer".into());
+    fixture.files.insert("tokenizer_config.json", json!({"do_lower_case": false}).to_string());
+    let error = fixture.open().unwrap_err().to_string();
+    for part in ["/config.json", "tokenizer_class = \"BertJapaneseTokenizer\"", "BertTokenizer"] {
+        assert!(error.contains(part), "{error}");
+    }
+    let settings = json!({"tokenizer_class": "BertTokenizer"}).to_string();
+    fixture.files.insert("tokenizer_config.json", settings);
+    assert!(fixture.open().is_ok());
+    fixture.files.insert("tokenizer_config.json", json!({"tokenizer_class": 1}).to_string());
+    let error = fixture.open().unwrap_err().to_string();
+    assert!(error.contains("tokenizer_class = 1: a string"), "{error}");
+}
+
+/// Returns a folder with a tokenizer.json of BERT.
+fn with_file(edit: impl FnOnce(&mut Value)) -> Fixture {
+    let mut fixture = Fixture::bert();
+    let json = fixture.open().unwrap().tokenizer.json;
+    let mut file = serde_json::from_str(&json).unwrap();
+    edit(&mut file);
+    fixture.files.insert("tokenizer.json", file.to_string());
+    fixture
+}
+
+/// The ids of transformers 5.24. By the code of transformers 4 its classes set the normaliser likewise.
+#[test]
+fn a_tokenizer_file_is_read_by_its_class() {
+    let lower: [&[u32]; 2] = [&[2, 15, 5, 8, 7, 14, 10, 13, 3], &[2, 5, 11, 12, 6, 3]];
+    let cased: [&[u32]; 2] = [&[2, 1, 1, 14, 9, 13, 3], &[2, 5, 11, 12, 6, 3]];
+    let stripped: [&[u32]; 2] = [&[2, 1, 1, 14, 10, 13, 3], &[2, 5, 11, 12, 6, 3]];
+    let accents: [&[u32]; 2] = [&[2, 15, 1, 14, 9, 13, 3], &[2, 5, 11, 12, 6, 3]];
+    let joined: [&[u32]; 2] = [&[2, 15, 5, 8, 7, 14, 10, 13, 3], &[2, 1, 3]];
+    let fast = "PreTrainedTokenizerFast";
+    // whether the file lower-cases, tokenizer_config.json, the class in config.json, and ids
+    let cases = [
+        (false, None, Value::Null, lower),
+        (false, Some(json!({"tokenizer_class": "BertTokenizer"})), Value::Null, lower),
+        (true, Some(json!({"do_lower_case": false})), Value::Null, cased),
+        (
+            false,
+            Some(json!({"do_lower_case": false, "strip_accents": true})),
+            Value::Null,
+            stripped,
+        ),
+        (true, Some(json!({"strip_accents": false})), Value::Null, accents),
+        (true, Some(json!({"tokenize_chinese_chars": false})), Value::Null, joined),
+        (false, Some(json!({"tokenizer_class": fast, "do_lower_case": true})), Value::Null, cased),
+        (false, Some(json!({"tokenizer_class": "BertTokenizerFast"})), fast.into(), lower),
+        (false, Some(json!({"do_lower_case": true})), fast.into(), cased),
+    ];
+    for (lowercase, settings, class, expected) in cases {
+        let mut fixture = with_file(|file| file["normalizer"]["lowercase"] = lowercase.into());
+        fixture.set("tokenizer_class", class);
+        if let Some(settings) = &settings {
+            fixture.files.insert("tokenizer_config.json", settings.to_string());
+        }
+        let tokenizer = fixture.open().unwrap().tokenizer;
+        for (text, expected) in ["The ÁCA, é.", "a中文c"].into_iter().zip(expected) {
+            assert_eq!(ids(&tokenizer, text), expected, "{settings:?}: {text}");
+        }
+    }
+    // what the class does not change stays as it is
+    let same = with_file(|_| ());
+    assert_eq!(same.open().unwrap().tokenizer.json, same.files["tokenizer.json"]);
+}
+
+/// As above.
+#[test]
+fn a_space_precedes_texts_by_the_class_of_roberta() {
+    let with_space: [&[u32]; 2] = [&[0, 7, 5, 7, 6, 5, 4, 8, 2], &[0, 7, 8, 2]];
+    let without: [&[u32]; 2] = [&[0, 8, 7, 6, 5, 4, 8, 2], &[0, 4, 8, 2]];
+    let cases = [
+        (false, json!({"add_prefix_space": true}), with_space),
+        (true, json!({}), without),
+        (true, json!({"add_prefix_space": true}), with_space),
+        (true, json!({"tokenizer_class": "PreTrainedTokenizerFast"}), with_space),
+    ];
+    for (of_file, settings, expected) in cases {
+        let mut fixture = Fixture::roberta();
+        let mut file: Value = serde_json::from_str(&fixture.files["tokenizer.json"]).unwrap();
+        file["pre_tokenizer"]["add_prefix_space"] = of_file.into();
+        fixture.files.insert("tokenizer.json", file.to_string());
+        fixture.files.insert("tokenizer_config.json", settings.to_string());
+        let tokenizer = fixture.open().unwrap().tokenizer;
+        for (text, expected) in ["ac a caac", "aac"].into_iter().zip(expected) {
+            assert_eq!(ids(&tokenizer, text), expected, "{settings}: {text}");
+        }
+    }
+}
+
+/// As above.
+#[test]
+fn a_file_without_special_tokens_gets_those_of_its_class() {
+    let mut fixture = with_file(|file| file["post_processor"] = json!(null));
+    let tokenizer = fixture.open().unwrap().tokenizer;
+    assert_eq!(ids(&tokenizer, "a中文c"), [2, 5, 11, 12, 6, 3]);
+    assert_eq!(tokenizer.special_tokens, 2);
+    fixture.files.insert("tokenizer_config.json", json!({"cls_token": "the"}).to_string());
+    assert_eq!(ids(&fixture.open().unwrap().tokenizer, "a中文c"), [15, 5, 11, 12, 6, 3]);
+    fixture.files.insert("tokenizer_config.json", json!({"sep_token": "[END]"}).to_string());
+    let error = fixture.open().unwrap_err().to_string();
+    assert!(error.contains("no sep_token `[END]`"), "{error}");
+    let mut roberta = Fixture::roberta();
+    let mut file: Value = serde_json::from_str(&roberta.files["tokenizer.json"]).unwrap();
+    file["post_processor"] = json!(null);
+    roberta.files.insert("tokenizer.json", file.to_string());
+    assert_eq!(ids(&roberta.open().unwrap().tokenizer, "aac"), [0, 4, 8, 2]);
+}
+
+/// Transformers 4 takes these parts from the file, and 5 from the class.
+#[test]
+fn files_that_versions_of_transformers_read_differently_are_refused() {
+    let sequence =
+        json!({"type": "Sequence", "normalizers": [{"type": "NFC"}, {"type": "Lowercase"}]});
+    let cases = [
+        ("/normalizer/clean_text", json!(false), "BertTokenizer", "clean_text = false: true"),
+        ("/normalizer", sequence, "BertTokenizer", "normalizer = [\"NFC\",\"Lowercase\"]"),
+        ("/normalizer", json!(null), "BertTokenizer", "normalizer.type = null"),
+        ("/pre_tokenizer", json!({"type": "Whitespace"}), "BertTokenizer", "pre_tokenizer.type"),
+        (
+            "/normalizer/handle_chinese_chars",
+            json!(false),
+            "MPNetTokenizer",
+            "handle_chinese_chars",
+        ),
+        ("/normalizer/lowercase", json!(true), "RobertaTokenizer", "model.type = \"WordPiece\""),
+    ];
+    for (pointer, value, class, says) in cases {
+        let mut fixture = with_file(|file| *file.pointer_mut(pointer).unwrap() = value);
+        let settings = json!({ "tokenizer_class": class }).to_string();
+        fixture.files.insert("tokenizer_config.json", settings);
+        let error = fixture.open().unwrap_err().to_string();
+        for part in ["tokenizer.json: ", says, class, "\"PreTrainedTokenizerFast\""] {
+            assert!(error.contains(part), "{error}: no {part}");
+        }
+        let settings = json!({"tokenizer_class": "PreTrainedTokenizerFast"}).to_string();
+        fixture.files.insert("tokenizer_config.json", settings);
+        assert!(fixture.open().is_ok(), "{pointer}");
+    }
+}
+
+/// Runs of earlier versions have read tokenizer.json as it is.
+#[test]
+fn what_a_run_has_kept_is_read_as_it_is() {
+    let mut fixture = with_file(|file| file["normalizer"]["lowercase"] = false.into());
+    let settings = json!({"do_lower_case": true, "truncation_side": "left"}).to_string();
+    fixture.files.insert("tokenizer_config.json", settings);
+    let error = fixture.open().unwrap_err().to_string();
+    for part in ["tokenizer_config.json", "truncation_side = \"left\"", "\"right\""] {
+        assert!(error.contains(part), "{error}");
+    }
+    let kept = Pretrained::open_kept(fixture.path()).unwrap();
+    assert_eq!(ids(&kept.tokenizer, "The é"), [2, 1, 9, 3]);
 }
 
 #[test]

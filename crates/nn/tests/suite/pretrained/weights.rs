@@ -79,7 +79,7 @@ fn assert_made(parameters: &Parameters, positions: usize, types: usize) {
 
 #[test]
 fn safetensors_of_every_type_give_the_body() {
-    for dtype in [Dtype::F32, Dtype::F16, Dtype::BF16] {
+    for dtype in [Dtype::F64, Dtype::F32, Dtype::F16, Dtype::BF16] {
         let fixture = Fixture { dtype, ..Fixture::bert() };
         let (parameters, unused) = fixture.open().unwrap().parameters().unwrap();
         assert_made(&parameters, 8, 2);
@@ -105,7 +105,7 @@ fn configuration_becomes_architecture() {
 
 #[test]
 fn robertas_positions_start_after_the_padding_token() {
-    for family in ["roberta", "xlm-roberta", "camembert"] {
+    for family in ["roberta", "data2vec-text", "xlm-roberta", "camembert"] {
         let mut fixture = Fixture::roberta();
         fixture.set("model_type", family.into());
         let head = fixture.tensors["roberta.embeddings.LayerNorm.bias"].clone();
@@ -211,5 +211,49 @@ fn prefixes_of_training_scripts_are_stripped() {
         let (parameters, unused) = fixture.open().unwrap().parameters().unwrap();
         assert_made(&parameters, 8, 2);
         assert_eq!(unused, [head]);
+    }
+}
+
+/// Heads of any task, such as those of ChemBERTa and ColBERT.
+#[test]
+fn tensors_beside_the_body_are_not_used() {
+    let mut fixture = Fixture::roberta();
+    for name in ["norm_mean", "regression.dense.bias", "linear.weight"] {
+        fixture.tensors.insert(name.into(), (vec![2], vec![0.0; 2]));
+    }
+    let (parameters, unused) = fixture.open().unwrap().parameters().unwrap();
+    assert_made(&parameters, 10, 1);
+    assert_eq!(unused, ["linear.weight", "norm_mean", "regression.dense.bias"]);
+    fixture.tensors.insert("roberta.linear.weight".into(), (vec![2], vec![0.0; 2]));
+    let error = fixture.open().unwrap().parameters().unwrap_err().to_string();
+    assert!(error.contains("1 (`roberta.linear.weight` [2]) unknown"), "{error}");
+}
+
+#[test]
+fn encoders_that_are_berts_are_read_as_such() {
+    let cases = [
+        ("dpr", "question_encoder.bert_model.", "bert", "projection_dim", json!(0), json!(128)),
+        ("ernie", "ernie.", "ernie", "use_task_id", json!(false), json!(true)),
+    ];
+    for (family, prefix, written, key, value, other) in cases {
+        let mut fixture = Fixture::bert();
+        fixture.set("model_type", family.into());
+        fixture.set(key, value);
+        let tensors = std::mem::take(&mut fixture.tensors);
+        fixture.tensors =
+            tensors.into_iter().map(|(name, t)| (format!("{prefix}{name}"), t)).collect();
+        let model = fixture.open().unwrap();
+        let (parameters, _) = model.parameters().unwrap();
+        assert_made(&parameters, 8, 2);
+        let target = tempfile::tempdir().unwrap();
+        let again = target.path().join("again");
+        model.write(&again, &parameters).unwrap();
+        let config = std::fs::read_to_string(again.join("config.json")).unwrap();
+        let config: serde_json::Value = serde_json::from_str(&config).unwrap();
+        assert_eq!(config["model_type"], written);
+        assert_eq!(Pretrained::open(&again).unwrap().parameters().unwrap().0, parameters);
+        fixture.set(key, other.clone());
+        let error = fixture.open().unwrap_err().to_string();
+        assert!(error.contains(&format!("{key} = {other}: ")), "{error}");
     }
 }
