@@ -7,10 +7,9 @@ use dsokr_data::cells::{self, NumberNotation};
 use dsokr_data::table::Table;
 use rayon::prelude::*;
 
-use super::guess::{
-    are_measures, are_times, are_unread_lists, first_thousand, guessed, guessed_of_lists, is_class,
-    most, reordered, stated,
-};
+use super::guess::labels::{are_measures, are_unread_lists, reordered};
+use super::guess::numbers::{are_times, first_thousand};
+use super::guess::{guessed, guessed_of_lists, is_class, most, stated};
 use super::kind::{ColumnKind, KindName, Reading};
 use crate::error::Error;
 

@@ -7,7 +7,7 @@ use dsokr_data::cells;
 use dsokr_data::table::{OnBadRow, Table, TableOptions};
 use serde_json::Value;
 
-use super::guess::are_row_numbers;
+use super::guess::numbers::are_row_numbers;
 use super::refuse_present;
 use crate::error::{Error, ensure};
 use crate::run_dir::write_text;

@@ -4,7 +4,8 @@ use dsokr_core::Argument;
 use dsokr_data::cells::NumberNotation;
 
 use super::columns::Column;
-use super::guess::{CLASSES, is_name_of_texts, names_classes};
+use super::guess::CLASSES;
+use super::guess::names::{is_name_of_texts, names_classes};
 use super::kind::ColumnKind;
 use crate::error::{Error, ensure, listed};
 

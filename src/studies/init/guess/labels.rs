@@ -1,0 +1,237 @@
+//! Sets of labels in columns: their separator, and what looks like one.
+
+use std::collections::{HashMap, HashSet};
+
+use dsokr_data::cells;
+
+use super::names::is_name_of_any_texts;
+use super::numbers::LETTERS_OF_A_UNIT;
+use super::{MOST, looked_at, most};
+
+/// Words that texts have and labels are not: of English, German, Spanish and French.
+const WORDS: [&str; 18] = [
+    "a", "an", "and", "in", "is", "of", "the", "with", "das", "der", "die", "eine", "mit", "und",
+    "las", "una", "les", "une",
+];
+
+/// The signs that separate labels; a slash does with blanks around it.
+const SEPARATORS: [char; 5] = [';', '|', '/', ',', ' '];
+
+/// The most labels that a cell has in the mean where commas or spaces are between; texts have more.
+const LABELS_OF_A_CELL: usize = 12;
+
+/// Brackets around lists.
+const BRACKETS: [(char, char); 3] = [('[', ']'), ('{', '}'), ('(', ')')];
+
+/// The most parts that a measure has in the mean; spectra and series of numbers have more.
+const PARTS_OF_A_MEASURE: usize = 4;
+
+/// The share of cells that must have a comma, if it separates labels, and the share that must have another sign, as
+/// divisors.
+const WITH_COMMAS: usize = 3;
+
+const WITH_OTHER_SIGNS: usize = 100;
+
+/// The separator of labels, if cells are sets of labels: few different ones, which recur, in short cells without the words
+/// of sentences. Labels with other signs than commas and spaces between may have such words, and be many. In a column whose name
+/// is that of texts, a space does not separate labels.
+pub(super) fn separator_of(name: &str, cells: &[&str]) -> Option<char> {
+    if are_reordered(cells) || are_unread_lists(cells) {
+        return None;
+    }
+    let is_prose = is_prose(cells);
+    if most(cells, |cell| cells::list(cell).is_some()) {
+        let parts: Vec<String> =
+            cells.iter().filter_map(|cell| cells::list(cell)).flatten().collect();
+        let recur = parts.len() >= 2 * parts.iter().collect::<HashSet<_>>().len();
+        return (recur || !is_prose).then_some(';');
+    }
+    let has_measures = are_measures(cells);
+    let may_separate = |separator: &char| match *separator {
+        ' ' => !is_prose && !has_measures && !is_name_of_any_texts(name),
+        ',' => !is_prose && !has_measures,
+        '/' => !has_measures && slashes_stand_apart(cells),
+        _ => true,
+    };
+    SEPARATORS.into_iter().filter(may_separate).find(|&separator| {
+        let with = cells.iter().filter(|cell| cell.contains(separator)).count();
+        let mut labels: HashMap<&str, usize> = HashMap::new();
+        for cell in cells {
+            labels_of(cell, separator).for_each(|label| *labels.entry(label).or_default() += 1);
+        }
+        let all: usize = labels.values().sum();
+        let are_few = all <= LABELS_OF_A_CELL * cells.len();
+        let (share, may_be_many) = match separator {
+            ',' => (WITH_COMMAS, false),
+            ' ' => (WITH_OTHER_SIGNS, false),
+            _ => (WITH_OTHER_SIGNS, true),
+        };
+        share * with >= cells.len()
+            && all >= 2 * labels.len()
+            && (are_few || may_be_many && !name_labels_twice(cells, separator))
+            && (!is_prose || recur_in_different_cells(cells, separator))
+    })
+}
+
+/// The labels of a cell.
+fn labels_of(cell: &str, separator: char) -> impl Iterator<Item = &str> {
+    cell.split(separator).map(str::trim).filter(|label| !label.is_empty())
+}
+
+/// Whether all slashes have blanks around them, unlike those of dates, units and `N/A`.
+fn slashes_stand_apart(cells: &[&str]) -> bool {
+    cells.iter().all(|cell| cell.matches('/').count() == cell.matches(" / ").count())
+}
+
+/// Whether more than half of the cells name a part twice, as series do and sets of labels do not.
+fn name_labels_twice(cells: &[&str], separator: char) -> bool {
+    let names_twice = |cell: &&&str| {
+        let labels: Vec<&str> = labels_of(cell, separator).collect();
+        labels.iter().collect::<HashSet<_>>().len() < labels.len()
+    };
+    let cells = looked_at(cells);
+    2 * cells.iter().filter(names_twice).count() > cells.len()
+}
+
+/// Whether the parts of different cells recur, most of them, as labels with words of sentences do, and texts do not that are
+/// repeated or have a few sentences in common.
+fn recur_in_different_cells(cells: &[&str], separator: char) -> bool {
+    let different: HashSet<&str> = cells.iter().copied().collect();
+    let mut labels: HashMap<&str, usize> = HashMap::new();
+    for cell in different {
+        labels_of(cell, separator).for_each(|label| *labels.entry(label).or_default() += 1);
+    }
+    let all: usize = labels.values().sum();
+    let once = labels.values().filter(|&&count| count == 1).count();
+    all >= 2 * labels.len() && 2 * once <= labels.len()
+}
+
+/// Whether cells are lists in a notation that is not read: nearly all cells with several parts stand in brackets, and so do half
+/// of all, since some programs write one part without them.
+pub(crate) fn are_unread_lists(cells: &[&str]) -> bool {
+    let cells = looked_at(cells);
+    let has_several = |cell: &str| cell.contains([',', ';', '|', ' ']) || cell.contains("><");
+    let is_list = |cell: &&str| is_bracketed(cell) && cells::list(cell).is_none();
+    let lists = cells.iter().filter(|cell| is_list(cell)).count();
+    let several: Vec<&str> = cells.iter().copied().filter(|cell| has_several(cell)).collect();
+    let lists_of_several = several.iter().filter(|cell| is_list(cell)).count();
+    lists > 0
+        && 2 * lists >= cells.len()
+        && WITH_OTHER_SIGNS * several.len() >= cells.len()
+        && lists_of_several as f64 >= MOST * several.len() as f64
+}
+
+/// Whether a bracket that begins a cell, or its `c(`, closes at its end, or a cell is tags such as `<a><b>`.
+fn is_bracketed(cell: &str) -> bool {
+    if cell.starts_with('<') {
+        return cell.ends_with('>') && !cell.contains("</");
+    }
+    let inner = cell.strip_prefix('c').filter(|rest| rest.starts_with('(')).unwrap_or(cell);
+    let Some((open, close)) = BRACKETS.into_iter().find(|&(open, _)| inner.starts_with(open))
+    else {
+        return false;
+    };
+    let mut depth = 0;
+    for (at, c) in inner.char_indices() {
+        if c == open {
+            depth += 1;
+        } else if c == close {
+            depth -= 1;
+        }
+        if depth == 0 {
+            return at + c.len_utf8() == inner.len();
+        }
+    }
+    false
+}
+
+/// Whether more than a few cells have words of sentences.
+pub(super) fn is_prose(cells: &[&str]) -> bool {
+    let is_word = |word: &str| WORDS.contains(&word.to_lowercase().as_str());
+    let prose = cells.iter().filter(|cell| cell.split_whitespace().any(is_word)).count();
+    10 * prose > cells.len()
+}
+
+/// Whether all cells are the same parts, some of them in a different order.
+pub(super) fn are_reordered(cells: &[&str]) -> bool {
+    reordered(cells).is_some()
+}
+
+/// The parts of the first cell, in its order, if all cells are the same parts, some of them in a different order: they are
+/// rankings rather than sets of labels, which would all be the same.
+pub(crate) fn reordered(cells: &[&str]) -> Option<Vec<String>> {
+    let (first, rest) = cells.split_first()?;
+    let parts = |cell: &str, separator: char| -> Vec<String> {
+        let divided = || cell.split(separator).map(|part| part.trim().to_owned()).collect();
+        cells::list(cell).unwrap_or_else(divided)
+    };
+    let sorted = |mut parts: Vec<String>| {
+        parts.sort_unstable();
+        parts
+    };
+    if rest.iter().all(|cell| cell == first) {
+        return None;
+    }
+    SEPARATORS.into_iter().find_map(|separator| {
+        let parts_of_first = parts(first, separator);
+        let expected = sorted(parts_of_first.clone());
+        let are_same = || rest.iter().all(|cell| sorted(parts(cell, separator)) == expected);
+        (expected.len() > 1 && are_same()).then_some(parts_of_first)
+    })
+}
+
+/// The parts of a cell that commas and spaces divide.
+pub(super) fn parts_of(cell: &str) -> impl Iterator<Item = &str> {
+    cell.split([',', ' ']).filter(|part| !part.is_empty())
+}
+
+/// Whether cells are measures rather than labels or texts: nearly all have a digit, and most of their parts are numbers, signs
+/// or units, as in `12.67 ± 0.47`, `126-128 °C` and `3h 13m`. Whole numbers alone may be names of labels.
+pub(crate) fn are_measures(cells: &[&str]) -> bool {
+    let is_digit = |c: char| c.is_ascii_digit();
+    if !most(cells, |cell| cell.contains(is_digit)) {
+        return false;
+    }
+    if most(cells, |cell| parts_of(cell).all(|part| part.chars().all(is_digit))) {
+        return false;
+    }
+    let counts: Vec<usize> = cells.iter().map(|cell| parts_of(cell).count()).collect();
+    let all: usize = counts.iter().sum();
+    if all > PARTS_OF_A_MEASURE * cells.len() {
+        return false;
+    }
+    let mut cells_with_count: HashMap<usize, usize> = HashMap::new();
+    for count in counts {
+        *cells_with_count.entry(count).or_default() += 1;
+    }
+    // sets of codes have one, two or more
+    if cells_with_count.values().all(|&count| 4 * count < 3 * cells.len()) {
+        return false;
+    }
+    let parts = || cells.iter().flat_map(|cell| parts_of(cell));
+    let letters = |part: &str| part.chars().filter(|c| c.is_alphabetic()).count();
+    let is_short = |part: &str| letters(part) <= LETTERS_OF_A_UNIT;
+    let begins_with_number = |part: &str| {
+        let unsigned = part.trim_start_matches(|c: char| !c.is_alphanumeric());
+        let end = unsigned.find(|c: char| !is_digit(c) && c != '.').unwrap_or(unsigned.len());
+        unsigned[..end].trim_end_matches('.').parse::<f64>().is_ok()
+    };
+    let is_number = |part: &str| is_short(part) && begins_with_number(part);
+    let is_unit = |part: &str| is_short(part) && !part.contains(is_digit);
+    let numbers = parts().filter(|part| is_number(part)).count();
+    let units = parts().filter(|part| is_unit(part)).count();
+    2 * numbers >= all && 2 * (numbers + units) > all
+}
+
+/// The separator of labels in cells that are stated to be sets of them: the first sign that some cells have, else the space.
+pub(super) fn stated_separator(cells: &[&str]) -> char {
+    if most(cells, |cell| cells::list(cell).is_some()) {
+        return ';';
+    }
+    let separates = |separator: &char| {
+        let with = cells.iter().filter(|cell| cell.contains(*separator)).count();
+        with > 0 && WITH_OTHER_SIGNS * with >= cells.len()
+    };
+    let may_separate = |separator: &char| *separator != '/' || slashes_stand_apart(cells);
+    [';', '|', '/', ','].into_iter().filter(may_separate).find(separates).unwrap_or(' ')
+}

@@ -1,0 +1,275 @@
+//! The kind of a column that nobody has stated: what most of its cells are.
+
+pub(super) mod labels;
+pub(super) mod names;
+pub(super) mod numbers;
+
+use std::collections::HashSet;
+
+use dsokr_data::cells::{self, NumberNotation};
+use rayon::prelude::*;
+
+use super::kind::{ColumnKind, KindName, Reading, is_date, is_inchi, items_ordered, items_ranked};
+use labels::{are_reordered, is_prose, separator_of, stated_separator};
+use names::{
+    CLASS_NAMES, is_id, is_name_of_any_texts, is_name_of_texts, is_unnamed, names_classes,
+    names_ids,
+};
+use numbers::{
+    GROUPS, are_row_numbers, are_sets_of_codes, are_shuffled_row_numbers, fill_a_range,
+    is_half_numbers, name_numbers_twice, notation_of, vectors_of, without_sign_of_bound,
+};
+
+/// The share of cells that must be of a kind.
+const MOST: f64 = 0.9;
+
+/// The most cells that are looked at for the kind of a column.
+const LOOKED_AT: usize = 10_000;
+
+/// The most classes of a column, and the fewest rows that each of them has in the mean.
+pub(super) const CLASSES: usize = 50;
+
+const ROWS_OF_A_CLASS: usize = 5;
+
+/// The most classes of a column whose names all have as many words, or whose name says that its numbers are classes.
+const MANY_CLASSES: usize = 1000;
+
+/// The most words of the name of a class; more are a sentence.
+const WORDS_OF_A_CLASS: usize = 5;
+
+/// The most items that cells rank by their names.
+const ITEMS: usize = 50;
+
+/// The most words of a name behind a SMILES; more are a text that begins with one.
+const WORDS_OF_A_NAME: usize = 4;
+
+/// The kind of the cells, none of them empty, of the column with this place, from 0, and this name.
+pub(super) fn guessed(place: usize, name: &str, cells: &[&str]) -> ColumnKind {
+    let present: Vec<&str> =
+        cells.iter().copied().filter(|cell| !cells::is_missing(cell)).collect();
+    if present.is_empty() {
+        return ColumnKind::Nothing;
+    }
+    if let Some(signs) = signs_of(cells) {
+        return signs;
+    }
+    if may_be_smiles(name, &present) && are_mostly(&ColumnKind::Smiles, &present) {
+        return ColumnKind::Smiles;
+    }
+    if most(&present, is_inchi) {
+        return ColumnKind::Inchi;
+    }
+    let rankings = rankings_of(&present);
+    if are_mostly(&rankings, &present) {
+        return rankings;
+    }
+    let vectors = vectors_of(&present);
+    // whole numbers may be names of labels, or groups of thousands
+    let are_real = || present.iter().any(|cell| cell.contains(['.', 'e', 'E']));
+    let may_be_grouped = || {
+        matches!(vectors, ColumnKind::Vectors(..=GROUPS))
+            && are_mostly(&ColumnKind::Numbers(NumberNotation::default()), &present)
+    };
+    if are_mostly(&vectors, &present)
+        && (are_real() || name_numbers_twice(&present) && !may_be_grouped())
+    {
+        return vectors;
+    }
+    if most(&present, is_date) {
+        return ColumnKind::Dates;
+    }
+    let distinct = present.iter().collect::<HashSet<_>>().len();
+    let recur = distinct > 1 && ROWS_OF_A_CLASS * distinct <= present.len();
+    // bounds are skipped and named; they are no labels
+    let numbers = ColumnKind::Numbers(notation_of(&present));
+    let limits: Vec<&str> = present.iter().copied().map(without_sign_of_bound).collect();
+    let are_codes = are_sets_of_codes(&present);
+    if !are_codes && are_mostly(&numbers, &limits) {
+        let whole = most(&present, |cell| cell.parse::<u64>().is_ok());
+        let is_class = CLASS_NAMES.contains(&name.to_lowercase().as_str());
+        let are_counted =
+            || distinct <= MANY_CLASSES && names_classes(name) && fill_a_range(&present);
+        let are_classes = whole && ((is_class && distinct <= CLASSES) || are_counted());
+        if recur && (distinct == 2 || are_classes) {
+            return classes_of(cells);
+        }
+        let differ = 2 * distinct > present.len();
+        let are_named = names_ids(name) || is_unnamed(name) || (differ && is_id(name));
+        let are_ids = (whole && are_named)
+            || are_row_numbers(place, cells)
+            || (place == 0 && are_shuffled_row_numbers(cells));
+        return if are_ids { ColumnKind::Ids } else { numbers };
+    }
+    let are_few = recur && distinct <= CLASSES;
+    let differ = distinct == present.len();
+    if !are_codes && !are_few && is_half_numbers(&numbers, &present, differ) && !is_id(name) {
+        return numbers;
+    }
+    let separator = separator_of(name, &present);
+    let may_be_names = separator.is_none_or(|separator| separator == ' ');
+    let are_alike = may_be_names && have_as_many_words(&present);
+    if distinct > 2 && names_ids(name) && (separator.is_none() || are_alike) {
+        return ColumnKind::Ids;
+    }
+    let are_names = are_alike && !is_name_of_any_texts(name) && !are_sequences(&present);
+    let most_classes = if are_names { MANY_CLASSES } else { CLASSES };
+    if may_be_names
+        && recur
+        && distinct <= most_classes
+        && most(&present, |cell| cell.split_whitespace().count() <= WORDS_OF_A_CLASS)
+    {
+        return classes_of(cells);
+    }
+    if let Some(separator) = separator {
+        return ColumnKind::Labels(separator);
+    }
+    let words = present.iter().any(|cell| cell.contains(char::is_whitespace));
+    if differ && (is_id(name) || !words && !are_sequences(&present)) {
+        return ColumnKind::Ids;
+    }
+    ColumnKind::Texts
+}
+
+/// The kind of cells that have the texts of lists with `;` between, and without the lists are of this `kind`: sets of labels, also
+/// where no list has several, unless they are something that says more, or texts that do not recur.
+pub(super) fn guessed_of_lists(kind: ColumnKind, name: &str, cells: &[&str]) -> ColumnKind {
+    let recur = || {
+        let labels = || cells.iter().flat_map(|cell| cell.split(';')).map(str::trim);
+        labels().count() >= 2 * labels().collect::<HashSet<_>>().len()
+    };
+    let are_labels = match &kind {
+        ColumnKind::Labels(_) => true,
+        ColumnKind::Classes(_) => !are_reordered(cells),
+        ColumnKind::Ids | ColumnKind::Numbers(_) | ColumnKind::Texts => {
+            recur() && !is_prose(cells) && !is_name_of_texts(name) && !are_reordered(cells)
+        }
+        ColumnKind::Nothing
+        | ColumnKind::Smiles
+        | ColumnKind::Inchi
+        | ColumnKind::Rankings(_)
+        | ColumnKind::Orders(_)
+        | ColumnKind::Vectors(_)
+        | ColumnKind::Dates => false,
+    };
+    if are_labels { ColumnKind::Labels(';') } else { kind }
+}
+
+/// The kind of the cells that a caller states, with what only the cells tell.
+pub(super) fn stated(kind: KindName, cells: &[&str]) -> ColumnKind {
+    match kind {
+        KindName::Nothing => ColumnKind::Nothing,
+        KindName::Ids => ColumnKind::Ids,
+        KindName::Smiles => ColumnKind::Smiles,
+        KindName::Rankings => rankings_of(cells),
+        KindName::Numbers => ColumnKind::Numbers(notation_of(cells)),
+        KindName::Vectors => vectors_of(cells),
+        KindName::Labels => ColumnKind::Labels(stated_separator(cells)),
+        KindName::Classes => classes_of(cells),
+        KindName::Texts => ColumnKind::Texts,
+    }
+}
+
+/// Whether most cells are what `is` says.
+pub(super) fn most(cells: &[&str], is: impl Fn(&str) -> bool) -> bool {
+    let cells = looked_at(cells);
+    let count = cells.iter().filter(|cell| is(cell)).count();
+    count as f64 >= MOST * cells.len() as f64
+}
+
+/// The cells that tell what a column is: all, or so many at equal distances of a long one.
+fn looked_at<'c>(cells: &[&'c str]) -> Vec<&'c str> {
+    let step = cells.len().div_ceil(LOOKED_AT).max(1);
+    cells.iter().copied().step_by(step).collect()
+}
+
+/// Whether most cells are of a kind.
+fn are_mostly(kind: &ColumnKind, cells: &[&str]) -> bool {
+    let cells = looked_at(cells);
+    let read = |cell: &&&str| kind.read(cell) != Reading::Invalid;
+    let count = cells.par_iter().filter(read).count();
+    count as f64 >= MOST * cells.len() as f64
+}
+
+/// The fewest letters of a sequence, of a protein or a nucleic acid, in the mean.
+const LETTERS_OF_A_SEQUENCE: usize = 20;
+
+/// Whether cells are long and of letters only, as ids are not.
+fn are_sequences(cells: &[&str]) -> bool {
+    let letters: usize = cells.iter().map(|cell| cell.len()).sum();
+    let are_long = letters >= LETTERS_OF_A_SEQUENCE * cells.len();
+    are_long && most(cells, |cell| cell.bytes().all(|byte| byte.is_ascii_alphabetic()))
+}
+
+/// Whether a cell has as many words as each other one.
+fn have_as_many_words(cells: &[&str]) -> bool {
+    let mut counts = cells.iter().map(|cell| cell.split_whitespace().count());
+    let first = counts.next();
+    counts.all(|count| Some(count) == first)
+}
+
+/// Whether cells look like SMILES before any is parsed: one word, with at most a name or an extension behind it, and some
+/// with bonds, branches or rings, since labels of one letter are SMILES too. In a column whose name says SMILES, all molecules
+/// may be chains.
+fn may_be_smiles(name: &str, cells: &[&str]) -> bool {
+    let is_short =
+        |cell: &str| cell.contains(" |") || cell.split_whitespace().count() <= 1 + WORDS_OF_A_NAME;
+    let marked = |cell: &&&str| cells::smiles(cell).contains(['(', '=', '#', '1']);
+    let is_named = name.to_lowercase().contains("smiles");
+    most(cells, is_short) && (is_named || 5 * cells.iter().filter(marked).count() >= cells.len())
+}
+
+/// As many classes as cells name, which a training reads too.
+fn classes_of(cells: &[&str]) -> ColumnKind {
+    let has_signs = cells::are_signs(cells.iter().copied());
+    let classes = cells.iter().filter(|&&cell| is_class(cell, has_signs));
+    ColumnKind::Classes(classes.collect::<HashSet<_>>().len())
+}
+
+/// Whether a cell is a class, in a column that [has signs](cells::are_signs) or not.
+pub(super) fn is_class(cell: &str, has_signs: bool) -> bool {
+    !cells::is_no_class(cell) || (has_signs && cell.trim() == "-")
+}
+
+/// The classes of cells that are `+` and `-`, and other signs of these; none of other cells.
+fn signs_of(cells: &[&str]) -> Option<ColumnKind> {
+    let is_sign = |cell: &str| ["+", "-", "+/-", "±", "++", "+++", "--"].contains(&cell);
+    let are_signs = cells::are_signs(cells.iter().copied()) && most(cells, is_sign);
+    are_signs.then(|| classes_of(cells))
+}
+
+/// Rankings of the items that cells name, or of as many items as the first ranking among cells has.
+fn rankings_of(cells: &[&str]) -> ColumnKind {
+    if let Some(items) = items_of(cells) {
+        return ColumnKind::Orders(items);
+    }
+    ColumnKind::Rankings(cells.iter().find_map(|cell| items_ranked(cell)).unwrap_or_default())
+}
+
+/// The items of cells that are orders: at least three, of which a cell names more than half in the mean, and some two in both
+/// orders, as the parts of reactions (`A>B>C`) and paths do not. None of other cells.
+fn items_of(cells: &[&str]) -> Option<Vec<String>> {
+    if !most(cells, |cell| cell.contains('>')) {
+        return None;
+    }
+    let orders: Vec<Vec<&str>> = cells.iter().filter_map(|cell| items_ordered(cell)).collect();
+    let mut items: Vec<&str> = Vec::new();
+    for &item in orders.iter().flatten() {
+        if !items.contains(&item) {
+            items.push(item);
+        }
+        if items.len() > ITEMS {
+            return None;
+        }
+    }
+    let named: usize = orders.iter().map(Vec::len).sum();
+    let recur = 2 * named > items.len() * orders.len();
+    let pairs: HashSet<[&str; 2]> =
+        orders.iter().flat_map(|order| order.windows(2)).map(|pair| [pair[0], pair[1]]).collect();
+    // paths such as `Food > Fruit > Apple` have no two in both orders
+    let is_both_ways = pairs.iter().any(|[a, b]| pairs.contains(&[*b, *a]));
+    let are_orders = items.len() >= 3 && recur && is_both_ways;
+    are_orders.then(|| items.into_iter().map(str::to_owned).collect())
+}
+
+#[cfg(test)]
+mod tests;

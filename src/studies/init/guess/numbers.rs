@@ -1,0 +1,256 @@
+//! Numbers in columns: how they are written, and what whole ones are.
+
+use std::collections::{HashMap, HashSet};
+use std::ops::RangeInclusive;
+
+use dsokr_data::cells::{self, NumberNotation};
+
+use super::super::kind::{ColumnKind, Reading, numbers_in};
+use super::labels::parts_of;
+use super::names::words_of;
+use super::{MOST, looked_at, most};
+
+/// The most numbers of a cell that may be one number with groups of thousands.
+pub(super) const GROUPS: usize = 5;
+
+/// The smallest share of cells with another number of codes than most, if cells are sets of codes, as a divisor.
+const OTHER_COUNTS: usize = 10;
+
+/// The smallest share of whole numbers below 1,000, if points are those of thousands, as a divisor.
+const BELOW_THOUSAND: usize = 20;
+
+/// Seconds and milliseconds since 1970 of this century and the last.
+const SINCE_1970: RangeInclusive<f64> = 1e9..=2e12;
+
+/// The most different remarks that stand in the place of numbers, such as `n.b.`, where some have digits.
+const REMARKS: usize = 5;
+
+/// The most letters of a unit, which stands beside numbers.
+pub(super) const LETTERS_OF_A_UNIT: usize = 3;
+
+/// Signs of currencies, which stand before numbers.
+const CURRENCIES: [char; 5] = ['€', '$', '£', '¥', '₹'];
+
+/// Codes of currencies, which stand before numbers too.
+const CURRENCY_CODES: [&str; 16] = [
+    "EUR", "USD", "GBP", "CHF", "JPY", "CNY", "INR", "SEK", "NOK", "DKK", "PLN", "CAD", "AUD",
+    "US$", "R$", "Rs.",
+];
+
+/// Whether nearly all whole numbers from 0 or 1 to the largest one occur, as where they count classes.
+pub(super) fn fill_a_range(cells: &[&str]) -> bool {
+    let numbers: HashSet<u64> = cells.iter().filter_map(|cell| cell.parse().ok()).collect();
+    let (Some(least), Some(largest)) = (numbers.iter().min(), numbers.iter().max()) else {
+        return false;
+    };
+    *least <= 1 && numbers.len() as f64 >= MOST * ((largest - least) as f64 + 1.0)
+}
+
+/// Whether at least half of the cells are numbers, and the others are remarks rather than sets of numbers or codes: few
+/// different ones, or without digits. Whole numbers that all `differ` are names.
+pub(super) fn is_half_numbers(numbers: &ColumnKind, cells: &[&str], differ: bool) -> bool {
+    let (read, others): (Vec<&str>, Vec<&str>) =
+        looked_at(cells).into_iter().partition(|cell| numbers.read(cell) != Reading::Invalid);
+    let are_whole = read.iter().all(|cell| cell.parse::<i64>().is_ok());
+    let sets = others.iter().filter(|cell| is_set_of_numbers(cell)).count();
+    let are_few = others.iter().collect::<HashSet<_>>().len() <= REMARKS;
+    let is_plain = |cell: &&str| !cell.contains(|c: char| c.is_ascii_digit());
+    let are_remarks = are_few || others.iter().all(is_plain);
+    read.len() >= others.len() && 2 * sets <= others.len() && are_remarks && !(are_whole && differ)
+}
+
+/// Whether a cell holds several parts, as sets of labels do: with a semicolon or a bar between, or numbers only.
+fn is_set_of_numbers(cell: &str) -> bool {
+    let parts: Vec<&str> = parts_of(cell).collect();
+    let are_numbers = parts.iter().all(|part| part.parse::<f64>().is_ok());
+    cell.contains([';', '|']) || (parts.len() > 1 && are_numbers)
+}
+
+/// Whether cells count the rows: whole numbers one after the other, or in the first column growing ones.
+pub(crate) fn are_row_numbers(place: usize, cells: &[&str]) -> bool {
+    let numbers: Option<Vec<u64>> = cells.iter().map(|cell| cell.parse().ok()).collect();
+    let Some(numbers) = numbers else { return false };
+    let mut steps = numbers.windows(2).map(|pair| pair[1].checked_sub(pair[0]));
+    if place == 0 {
+        steps.all(|step| step.is_some_and(|step| step > 0))
+    } else {
+        steps.all(|step| step == Some(1))
+    }
+}
+
+/// Whether cells are the whole numbers from 0 or 1 to their count, in any order.
+pub(super) fn are_shuffled_row_numbers(cells: &[&str]) -> bool {
+    let numbers: Option<HashSet<usize>> = cells.iter().map(|cell| cell.parse().ok()).collect();
+    let Some(numbers) = numbers else { return false };
+    let first = usize::from(!numbers.contains(&0));
+    numbers.len() == cells.len()
+        && (first..first + cells.len()).all(|number| numbers.contains(&number))
+}
+
+/// Whether the cells of a column of this kind and name are points in time: numbers that are seconds or milliseconds since 1970,
+/// or dates that look like sets of labels.
+pub(crate) fn are_times(kind: &ColumnKind, name: &str, cells: &[&str]) -> bool {
+    let is_time = |word: &String| word.ends_with("time") || word.ends_with("timestamp");
+    if !words_of(name).iter().any(is_time) {
+        return false;
+    }
+    match kind {
+        ColumnKind::Numbers(_) => {
+            most(cells, |cell| cell.parse().is_ok_and(|time: f64| SINCE_1970.contains(&time)))
+        }
+        ColumnKind::Labels(_) => most(cells, |cell| cell.contains(|c: char| c.is_ascii_digit())),
+        ColumnKind::Nothing
+        | ColumnKind::Ids
+        | ColumnKind::Smiles
+        | ColumnKind::Inchi
+        | ColumnKind::Rankings(_)
+        | ColumnKind::Orders(_)
+        | ColumnKind::Vectors(_)
+        | ColumnKind::Dates
+        | ColumnKind::Classes(_)
+        | ColumnKind::Texts => false,
+    }
+}
+
+/// Vectors of as many numbers as the first vector among cells has.
+pub(super) fn vectors_of(cells: &[&str]) -> ColumnKind {
+    ColumnKind::Vectors(cells.iter().find_map(|cell| numbers_in(cell)).unwrap_or_default())
+}
+
+/// Whether more than half of the cells name a number twice, which sets of labels do not.
+pub(super) fn name_numbers_twice(cells: &[&str]) -> bool {
+    let names_twice = |cell: &&&str| {
+        let words = || cell.split_whitespace().map(str::to_owned).collect();
+        let parts: Vec<String> = cells::list(cell).unwrap_or_else(words);
+        parts.iter().collect::<HashSet<_>>().len() < parts.len()
+    };
+    let cells = looked_at(cells);
+    2 * cells.iter().filter(names_twice).count() > cells.len()
+}
+
+/// Whether cells are sets of codes of three digits, such as `518,584`, and not numbers whose thousands are grouped: no part has
+/// fewer digits, cells have different numbers of parts, and parts recur.
+pub(super) fn are_sets_of_codes(cells: &[&str]) -> bool {
+    let is_digits =
+        |part: &&str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
+    [',', ' '].into_iter().any(|separator| {
+        let mut codes: HashSet<&str> = HashSet::new();
+        let mut cells_with_count: HashMap<usize, usize> = HashMap::new();
+        let mut all = 0;
+        for cell in cells {
+            let parts: Vec<&str> = cell.split(separator).collect();
+            if !parts.iter().all(is_digits) {
+                continue;
+            }
+            if parts.iter().any(|part| part.len() != 3) {
+                return false;
+            }
+            all += parts.len();
+            *cells_with_count.entry(parts.len()).or_default() += 1;
+            codes.extend(parts);
+        }
+        let read: usize = cells_with_count.values().sum();
+        let usual = cells_with_count.values().max().copied().unwrap_or_default();
+        let differ = usual < read && OTHER_COUNTS * (read - usual) >= read;
+        read as f64 >= MOST * cells.len() as f64 && differ && all >= 2 * codes.len()
+    })
+}
+
+/// Signs before a number that is a bound of the value, or nearly the value.
+const SIGNS_OF_BOUNDS: [char; 6] = ['<', '>', '≤', '≥', '~', '≈'];
+
+/// A cell without the sign that makes a number a bound, such as `>10` or `<= 5 nM`.
+pub(super) fn without_sign_of_bound(cell: &str) -> &str {
+    match cell.strip_prefix(SIGNS_OF_BOUNDS) {
+        Some(rest) => rest.trim_start_matches('=').trim_start(),
+        None => cell,
+    }
+}
+
+/// How the numbers among cells are written.
+pub(super) fn notation_of(cells: &[&str]) -> NumberNotation {
+    let limits: Vec<&str> = cells.iter().copied().map(without_sign_of_bound).collect();
+    let cells = limits.as_slice();
+    let unit = unit_of(cells);
+    let plain = NumberNotation { decimal: '.', unit };
+    let comma = NumberNotation { decimal: ',', ..plain.clone() };
+    let read = |notation: &NumberNotation| {
+        cells.iter().filter(|cell| notation.normalised(cell).is_some()).count()
+    };
+    let with_comma = read(&comma);
+    let with_point = read(&plain);
+    // `1,234` alone is 1234, as `1,234.5` is
+    let has_commas = with_comma > with_point
+        || (with_comma == with_point && are_thousands(cells, [&comma, &plain]));
+    if has_commas { comma } else { plain }
+}
+
+/// Whether points in cells that both notations read are those of thousands, as in Germany: three digits stand behind each, the
+/// other numbers are whole and below 1,000, and most of these have three digits too.
+fn are_thousands(cells: &[&str], [comma, plain]: [&NumberNotation; 2]) -> bool {
+    let mut grouped = 0;
+    let mut others: Vec<f64> = Vec::new();
+    for cell in cells {
+        let Some(number) = plain.normalised(cell) else { continue };
+        if number.contains('.') {
+            if comma.normalised(cell).is_none() {
+                return false;
+            }
+            grouped += 1;
+        } else {
+            let Ok(number) = number.parse::<f64>() else { return false };
+            others.push(number.abs());
+        }
+    }
+    let hundreds = others.iter().filter(|&&number| number >= 100.0).count();
+    grouped > 0
+        && others.iter().all(|&number| number < 1000.0)
+        && BELOW_THOUSAND * others.len() >= cells.len()
+        && 2 * hundreds > others.len()
+}
+
+/// The first cell of numbers in this notation whose point is taken for one of thousands, where all cells could have decimal
+/// points; none elsewhere.
+pub(crate) fn first_thousand<'c>(kind: &ColumnKind, cells: &[&'c str]) -> Option<&'c str> {
+    let ColumnKind::Numbers(notation) = kind else { return None };
+    let plain = NumberNotation { decimal: '.', ..notation.clone() };
+    let is_read = |cell: &str| {
+        let cell = without_sign_of_bound(cell);
+        plain.normalised(cell).is_some() || notation.normalised(cell).is_none()
+    };
+    if notation.decimal != ',' || !cells.iter().all(|cell| is_read(cell)) {
+        return None;
+    }
+    cells.iter().copied().find(|cell| cell.contains('.') && notation.normalised(cell).is_some())
+}
+
+/// The unit that most cells with a number have in common: a currency before it, a sign behind it, or words with a
+/// space before them. Empty where there is none.
+fn unit_of(cells: &[&str]) -> String {
+    let mut counts: HashMap<&str, usize> = HashMap::new();
+    for cell in cells {
+        *counts.entry(unit_of_cell(cell)).or_default() += 1;
+    }
+    let unit = counts.into_iter().filter(|(unit, _)| !unit.is_empty()).max_by_key(|&(_, n)| n);
+    let common = unit.filter(|&(_, count)| 2 * count > cells.len());
+    common.map(|(unit, _)| unit.to_owned()).unwrap_or_default()
+}
+
+/// The unit before or behind the number of a cell.
+pub(super) fn unit_of_cell(cell: &str) -> &str {
+    let is_number = |c: char| c.is_ascii_digit() || "+-.,\u{2212}".contains(c);
+    if let Some(number) = cell.strip_prefix(CURRENCIES) {
+        return &cell[..cell.len() - number.len()];
+    }
+    if let Some(code) = CURRENCY_CODES.into_iter().find(|code| cell.starts_with(*code)) {
+        let number = cell[code.len()..].trim_start();
+        return if number.starts_with(is_number) { code } else { "" };
+    }
+    if !cell.starts_with(is_number) {
+        return "";
+    }
+    let Some(end) = cell.rfind(|c: char| c.is_ascii_digit()) else { return "" };
+    let behind = &cell[end + 1..];
+    let is_sign = !behind.starts_with(char::is_alphanumeric) && !behind.starts_with(['.', ',']);
+    if is_sign { behind.trim() } else { "" }
+}

@@ -1,0 +1,360 @@
+use super::labels::{are_measures, are_unread_lists};
+use super::numbers::{are_times, first_thousand, unit_of_cell};
+use super::*;
+
+#[test]
+fn units_are_signs_or_stand_behind_a_space() {
+    let units = [
+        "64.9%",
+        "€385",
+        "5.2 µM",
+        "12 mg/L",
+        "385 €",
+        "CHF 1'385.50",
+        "EUR",
+        "10a",
+        "m12",
+        "1.5",
+        "2e-5",
+        "US$1,000",
+        "R$ 3101.84",
+        "Rs. 310,184",
+    ];
+    let expected = ["%", "€", "µM", "mg/L", "€", "CHF", "", "", "", "", "", "US$", "R$", "Rs."];
+    assert_eq!(units.map(unit_of_cell), expected);
+}
+
+#[test]
+fn vectors_have_as_many_numbers_each_and_some_are_not_whole() {
+    let vectors = ["0.5 -1 2e-3", "1.0 2.0 3.0", "0.0 0.0 1.0"].repeat(4);
+    assert_eq!(guessed(1, "x", &vectors), ColumnKind::Vectors(3));
+    assert_eq!(stated(KindName::Vectors, &["12 7", "3 9"]), ColumnKind::Vectors(2));
+    for other in [["12 7", "3 9", "12 3"], ["0.5 1", "0.5", "1 2 3"], ["a 0.5", "b 1", "c 2"]] {
+        let kind = guessed(1, "x", &other.repeat(4));
+        assert!(!matches!(kind, ColumnKind::Vectors(_)), "{kind}");
+    }
+}
+
+#[test]
+fn columns_are_what_most_of_their_cells_are() {
+    let prices: Vec<String> = (0..20).map(|i| format!("{},{:02} €", 10 + i, 5 * i)).collect();
+    let mut prices: Vec<&str> = prices.iter().map(String::as_str).collect();
+    prices[3] = "sold out";
+    let notation = NumberNotation { decimal: ',', unit: "€".into() };
+    assert_eq!(guessed(1, "price", &prices), ColumnKind::Numbers(notation));
+    let mut smiles = ["CC(=O)O", "CCO ethanol", "C1CC1", "CC(C)N |&1:1|", "C=C"].repeat(4);
+    smiles.push("not available");
+    smiles.push("see C-12 for the salt of it");
+    assert_eq!(guessed(1, "structure", &smiles), ColumnKind::Smiles);
+    let sentences = ["CCO is an alcohol that people know well.", "C=C is a gas that fruits make."];
+    assert_eq!(guessed(1, "text", &sentences.repeat(5)), ColumnKind::Texts);
+    assert_eq!(guessed(1, "none", &["n/a", "NaN"]), ColumnKind::Nothing);
+    assert_eq!(guessed(0, "column_1", &["6", "44", "205"]), ColumnKind::Ids);
+    assert_eq!(guessed(3, "Nr", &["0", "1", "2"]), ColumnKind::Ids);
+    let numbers = ColumnKind::Numbers(NumberNotation::default());
+    assert_eq!(guessed(1, "mass", &["6", "44", "205"]), numbers);
+    let affinity = ["12.5 nM", "> 10000 nM", "7 nM", "<=0.1 nM"].repeat(5);
+    let nanomolar = NumberNotation { decimal: '.', unit: "nM".into() };
+    assert_eq!(guessed(1, "IC50", &affinity), ColumnKind::Numbers(nanomolar));
+    let francs = NumberNotation { decimal: '.', unit: "CHF".into() };
+    let prices = ["CHF 1'385.50", "CHF 12.00", "CHF 7.25"].repeat(5);
+    assert_eq!(guessed(1, "price", &prices), ColumnKind::Numbers(francs));
+    let sequences = ["MKTAYIAKQRQISFVKSHFSRQ", "GSHMASMTGGQQMGRDPNSSSVDKLAA"];
+    assert_eq!(guessed(0, "sequence", &sequences), ColumnKind::Texts);
+    assert_eq!(guessed(0, "key", &["AABILZKQMVKFHP-UHFFFAOYSA-N"]), ColumnKind::Ids);
+    let classes = ["conjugate acid", "conjugate base", "weak acid"].repeat(5);
+    assert_eq!(guessed(1, "kind", &classes), ColumnKind::Classes(3));
+    assert_eq!(guessed(1, "active", &["0", "1", "1", "NA"].repeat(4)), ColumnKind::Classes(2));
+    assert_eq!(guessed(1, "active", &["yes", "no"].repeat(5)), ColumnKind::Classes(2));
+    assert_eq!(guessed(1, "result", &["+", "-"].repeat(5)), ColumnKind::Classes(2));
+    assert_eq!(guessed(1, "result", &["+", "-", "+/-"].repeat(5)), ColumnKind::Classes(3));
+    assert_eq!(guessed(1, "result", &["-"; 9]), ColumnKind::Nothing);
+    assert_eq!(guessed(1, "class", &["0", "1", "2"].repeat(5)), ColumnKind::Classes(3));
+    assert_eq!(guessed(1, "rings", &["0", "1", "2"].repeat(5)), numbers);
+    assert_eq!(guessed(1, "tags", &["a;b", "b", "a;c", "c"].repeat(5)), ColumnKind::Labels(';'));
+    let mut mostly_one = ["acid", "base", "salt"].repeat(30);
+    mostly_one.extend(["acid;salt"; 6]);
+    assert_eq!(guessed(1, "tags", &mostly_one), ColumnKind::Labels(';'));
+}
+
+#[test]
+fn half_of_the_cells_are_enough_for_numbers_unless_they_name_classes_or_labels() {
+    let numbers = ColumnKind::Numbers(NumberNotation::default());
+    let solubilities = ["-3.2", "0.5", "n.b.", "<LOD", "-1.7", "5.7x10^-7", "2", "-0.25"];
+    assert_eq!(guessed(1, "logS", &solubilities), numbers);
+    assert_eq!(guessed(1, "logS", &solubilities.repeat(2)), numbers);
+    let counts = ["120", "50", "n.b.", "7", "31", "n.b.", "84"];
+    assert_eq!(guessed(1, "count", &counts), numbers);
+    assert_eq!(guessed(1, "grade", &["1", "2", "fail"].repeat(5)), ColumnKind::Classes(3));
+    assert_eq!(guessed(1, "code", &["1001", "1002", "1002B"]), ColumnKind::Ids);
+    let topics = ["12;7", "7", "12", "7;12;3", "3"].repeat(3);
+    assert_eq!(guessed(1, "topics", &topics), ColumnKind::Labels(';'));
+    let topics = ["12 7", "7", "12", "7 12 3", "3", "3 7", "12 3"].repeat(3);
+    assert_eq!(guessed(1, "topics", &topics), ColumnKind::Labels(' '));
+}
+
+#[test]
+fn ranges_codes_paths_and_long_series_are_what_they_were() {
+    let ranges = ["<18.5", "18.5-25", ">25"].repeat(9);
+    assert_eq!(guessed(1, "bmi", &ranges), ColumnKind::Classes(3));
+    let doses = ["5 mg", "10 mg", "2.5 mg", "as needed"].repeat(9);
+    assert_eq!(guessed(1, "dose", &doses), ColumnKind::Classes(4));
+    let codes = ["401.9", "V58.61", "427.31", "E885.9", "272.4", "V45.81", "E11.9", "V10", "V11"];
+    assert_ne!(guessed(1, "icd", &codes), ColumnKind::Numbers(NumberNotation::default()));
+    let sets = ["401.9, 427.31", "272.4", "401.9, 272.4, 427.31", "427.31, 272.4"].repeat(3);
+    assert_eq!(guessed(1, "codes", &sets), ColumnKind::Labels(','));
+    let substitutions = ["C>A", "C>G", "C>T", "T>A", "T>C", "T>G"].repeat(6);
+    assert_eq!(guessed(1, "mutation", &substitutions), ColumnKind::Classes(6));
+    let paths = ["Food > Fruit > Apple", "Food > Fruit > Pear", "Clothing > Men"].repeat(6);
+    assert_eq!(guessed(1, "category", &paths), ColumnKind::Classes(3));
+    let shifts = ["132.6, 85.4, 77.1, 20.2, 14.1", "130.2, 85.1, 76.0, 21.9, 13.8"];
+    assert!(!are_measures(&shifts));
+    let captions = [r#"["a dog is in the park", "it is red"]"#, r#"["a cat of the house", "two"]"#];
+    assert_eq!(guessed(1, "captions", &captions), ColumnKind::Texts);
+}
+
+#[test]
+fn measures_and_short_texts_are_no_labels() {
+    let cells: [&[&str]; 6] = [
+        &["12.67 ± 0.47", "8.10 ± 0.47", "12.67 ± 0.30", "8.10 ± 0.30"],
+        &["126-128 °C", "126-127 °C", "90-91 °C", "90-91 °C"],
+        &["3h 13m", "3h 2m", "1h 13m", "1h 2m"],
+        &["Jan 3, 2024", "Jan 4, 2024", "Feb 3, 2024", "Feb 3, 2024"],
+        &["(3,101.84)", "(3,101.84)", "(3,101.84)", "(2,101.84)"],
+        &["1.5-2", "1.5-2", "2-2.5", "2-2.5"],
+    ];
+    for cells in cells {
+        assert!(are_measures(cells), "{cells:?}");
+        assert_eq!(guessed(1, "value", cells), ColumnKind::Texts, "{cells:?}");
+    }
+    for other in [["12 7", "3 9 1"], ["80s rock", "90s folk"], ["E11 I10", "I10 E12"]] {
+        assert!(!are_measures(&other), "{other:?}");
+    }
+    assert!(!are_measures(&["It is the 12th of its kind", "It is 1 of 2 in all"]));
+    let short = ["small alcohol", "small acid", "large acid", "large alcohol"];
+    assert_eq!(guessed(1, "kinds", &short), ColumnKind::Labels(' '));
+    assert_eq!(guessed(1, "Description", &short), ColumnKind::Texts);
+    let german = ["eine kleine Säure", "eine Säure", "die kleine Base", "die Base"];
+    assert_eq!(guessed(1, "Notiz", &german), ColumnKind::Texts);
+}
+
+#[test]
+fn cells_that_order_the_same_parts_are_rankings_and_no_labels() {
+    let orders = ["tea > milk > water", "milk > tea=water", "water>tea", "milk>water>tea"];
+    let items = ["tea", "milk", "water"].map(str::to_owned).to_vec();
+    let rankings = ColumnKind::Orders(items);
+    assert_eq!(guessed(1, "ranking", &orders), rankings);
+    assert_eq!(stated(KindName::Rankings, &orders), rankings);
+    assert_eq!(rankings.read("water>tea"), Reading::Valid);
+    assert_eq!(rankings.read("water>coffee"), Reading::Invalid);
+    assert_eq!(guessed(1, "ranking", &["1 2 - -", "- 1 3 2"]), ColumnKind::Rankings(4));
+    let reactions = ["CO>Cl>CCl", "CCO>Cl>CCCl", "CN>Br>CBr", "CCN>Br>CCBr"];
+    assert!(!matches!(guessed(1, "reaction", &reactions), ColumnKind::Orders(_)));
+    for cells in [["1,2,3", "2,1,3"], ["tea|milk", "milk|tea"], ["a b c", "c a b"]] {
+        assert!(are_reordered(&cells), "{cells:?}");
+        assert_eq!(guessed(1, "ranking", &cells.repeat(5)), ColumnKind::Classes(2));
+    }
+    assert!(are_reordered(&[r#"["a", "b"]"#, r#"["b", "a"]"#]));
+    for cells in [["a b", "a b"], ["a b", "b c"], ["a", "b"]] {
+        assert!(!are_reordered(&cells), "{cells:?}");
+    }
+}
+
+#[test]
+fn lists_are_label_sets_also_of_one_label_each() {
+    let kind = |name: &str, cells: &[&str]| guessed_of_lists(guessed(1, name, cells), name, cells);
+    let labels = ColumnKind::Labels(';');
+    let mut single = ["acid", "base", "weak base"].repeat(200);
+    assert_eq!(guessed(1, "tags", &single), ColumnKind::Classes(3));
+    assert_eq!(kind("tags", &single), labels);
+    single.push("acid;base");
+    assert_eq!(kind("tags", &single), labels);
+    assert_eq!(kind("tags", &["red wine", "white wine", "rose wine"].repeat(2)), labels);
+    assert_eq!(kind("topics", &["3", "17", "3", "17", "4", "4"]), labels);
+    // texts and names that do not recur, and rankings
+    for (name, cells) in [
+        ("captions", ["a dog is in the park", "a cat of the house"]),
+        ("names", ["aspirin", "ibuprofen"]),
+        ("ranking", ["tea;milk", "milk;tea"]),
+    ] {
+        assert_eq!(kind(name, &cells), guessed(1, name, &cells), "{name}");
+    }
+    assert_eq!(kind("smiles", &["CC(=O)O", "C1CC1"].repeat(5)), ColumnKind::Smiles);
+}
+
+#[test]
+fn labels_may_have_words_of_sentences_in_lists_and_where_they_are_stated() {
+    let lists = [r#"["loss of function", "gain"]"#, r#"["none of it"]"#].repeat(5);
+    assert_eq!(guessed(1, "effects", &lists), ColumnKind::Labels(';'));
+    assert_eq!(stated(KindName::Labels, &lists), ColumnKind::Labels(';'));
+    let joined = ["loss of function;gain", "none of it"].repeat(5);
+    assert_eq!(stated(KindName::Labels, &joined), ColumnKind::Labels(';'));
+    let many: String = (0..15).map(|label| format!("label {label}|")).collect();
+    assert_eq!(stated(KindName::Labels, &[many.as_str()]), ColumnKind::Labels('|'));
+    assert_eq!(stated(KindName::Labels, &["a, b", "c"]), ColumnKind::Labels(','));
+    let mut mostly_spaces = ["red big", "small"].repeat(100);
+    mostly_spaces.push("2;4 red");
+    assert_eq!(stated(KindName::Labels, &mostly_spaces), ColumnKind::Labels(' '));
+}
+
+#[test]
+fn sets_of_codes_of_three_digits_are_no_numbers_with_groups_of_thousands() {
+    let commas = ["518,584", "250", "401,250,518", "584", "250"].repeat(4);
+    assert_eq!(guessed(1, "icd9", &commas), ColumnKind::Labels(','));
+    let spaces = ["518 584", "250", "401 250 518", "584", "250", "401"].repeat(4);
+    assert_eq!(guessed(1, "icd9", &spaces), ColumnKind::Labels(' '));
+    let numbers = ColumnKind::Numbers(NumberNotation::default());
+    // prices of six digits each, of different lengths, and codes alone
+    for other in [
+        ["350,000", "425,500", "199,000", "350,500"],
+        ["350,000", "1,425,500", "85,000", "350"],
+        ["518", "250", "401", "584"],
+    ] {
+        assert_eq!(guessed(1, "price", &other.repeat(4)), numbers, "{other:?}");
+    }
+}
+
+#[test]
+fn lists_that_are_not_read_are_no_labels_and_slashes_with_blanks_separate() {
+    for lists in [
+        ["{a, b}", "{a}", "{b, c}", "{a, c}"],
+        ["(a, b)", "(b, c)", "(a, c)", "(a, b)"],
+        ["[a b]", "[a]", "[b c]", "[c a b]"],
+        ["<a><b>", "<a>", "<b><c>", "<c>"],
+    ] {
+        assert!(are_unread_lists(&lists), "{lists:?}");
+        assert_eq!(guessed(1, "tags", &lists.repeat(2)), ColumnKind::Texts, "{lists:?}");
+    }
+    for other in [
+        ["(S)-limonene (natural)", "(R)-limonene"],
+        ["[acid]; [base]", "[acid]"],
+        ["<p>a text</p>", "<p>a text, too</p>"],
+        [r#"["a", "b"]"#, "['c']"],
+        ["(acid)", "(base)"],
+    ] {
+        assert!(!are_unread_lists(&other), "{other:?}");
+    }
+    let genres = ["Action / Drama", "Drama", "War / Drama", "Action"].repeat(3);
+    assert_eq!(guessed(1, "genre", &genres), ColumnKind::Labels('/'));
+    assert_eq!(stated(KindName::Labels, &genres), ColumnKind::Labels('/'));
+    assert_eq!(stated(KindName::Labels, &["N/A x", "x"]), ColumnKind::Labels(' '));
+    let pressures = ["120 / 80", "130 / 85", "120 / 85", "130 / 80"];
+    assert_eq!(guessed(1, "pressure", &pressures), ColumnKind::Texts);
+}
+
+#[test]
+fn ids_may_recur_and_classes_be_many() {
+    let codes = ["CHEMBL25", "CHEMBL112", "CHEMBL1201"].repeat(5);
+    assert_eq!(guessed(1, "Molecule ChEMBL ID", &codes), ColumnKind::Ids);
+    assert_eq!(guessed(1, "code", &codes), ColumnKind::Classes(3));
+    let numbers = ColumnKind::Numbers(NumberNotation::default());
+    let users = ["7", "9", "12"].repeat(5);
+    assert_eq!(guessed(1, "userId", &users), ColumnKind::Ids);
+    assert_eq!(guessed(1, "acid", &users), numbers);
+    assert_eq!(guessed(1, "label_id", &["k1", "k2", "k3"].repeat(5)), ColumnKind::Classes(3));
+    let sets = ["GO:1;GO:2", "GO:2", "GO:1;GO:3", "GO:3"].repeat(3);
+    assert_eq!(guessed(1, "go_ids", &sets), ColumnKind::Labels(';'));
+    // words that recur without a space are no labels with spaces between
+    assert_eq!(guessed(1, "series", &["AB37", "AB61", "AB12"].repeat(2)), ColumnKind::Texts);
+
+    let genera = ["Rosa", "Quercus", "Pinus", "Acer", "Salix", "Betula", "Fagus", "Ulmus"];
+    let epithets = ["alba", "nigra", "rubra", "minor", "major", "repens", "glauca", "montana"];
+    let species: Vec<String> = genera
+        .iter()
+        .flat_map(|genus| epithets.iter().map(move |epithet| format!("{genus} {epithet}")))
+        .collect();
+    let species: Vec<&str> = species.iter().map(String::as_str).collect();
+    assert_eq!(guessed(1, "species", &species.repeat(5)), ColumnKind::Classes(64));
+    assert_eq!(guessed(1, "species", &species.repeat(2)), ColumnKind::Labels(' '));
+    assert_eq!(guessed(1, "title", &species.repeat(5)), ColumnKind::Texts);
+
+    let counted: Vec<String> = (0..77).map(|class| class.to_string()).collect();
+    let counted: Vec<&str> = counted.iter().map(String::as_str).collect();
+    assert_eq!(guessed(1, "label", &counted.repeat(5)), ColumnKind::Classes(77));
+    assert_eq!(guessed(1, "fineLabels", &counted[..9].repeat(5)), ColumnKind::Classes(9));
+    for (name, cells) in [("size", &counted[..]), ("target_temperature", &counted[20..30])] {
+        assert_eq!(guessed(1, name, &cells.repeat(5)), numbers, "{name}");
+    }
+}
+
+#[test]
+fn whole_numbers_of_which_one_occurs_twice_in_a_cell_are_vectors() {
+    let pixels = ["0 255 0 7", "12 12 0 0", "9 9 9 1"].repeat(2);
+    assert_eq!(guessed(1, "pixels", &pixels), ColumnKind::Vectors(4));
+    let lists = ["[0, 1, 1]", "[1, 0, 1]", "[0, 0, 1]"].repeat(2);
+    assert_eq!(guessed(1, "bits", &lists), ColumnKind::Vectors(3));
+    let budgets = ["1 000 000", "2 500 000", "3 000 000"].repeat(4);
+    let numbers = ColumnKind::Numbers(NumberNotation::default());
+    assert_eq!(guessed(1, "budget", &budgets), numbers);
+}
+
+#[test]
+fn labels_with_semicolons_may_have_words_of_sentences_and_be_many() {
+    let terms = ["loss of function; gain", "none of it; gain", "loss of function; none of it"];
+    assert_eq!(guessed(1, "terms", &terms.repeat(3)), ColumnKind::Labels(';'));
+    let many: Vec<String> = (0..10)
+        .map(|first| (first..first + 15).map(|term| format!("term {term};")).collect())
+        .collect();
+    let many: Vec<&str> = many.iter().map(String::as_str).collect();
+    assert_eq!(guessed(1, "terms", &many.repeat(2)), ColumnKind::Labels(';'));
+    // texts that have sentences in common, also where each is there several times, and series
+    let texts: Vec<String> = (0..20)
+        .map(|at| format!("compound {at} of the family; it is an acid; it is soluble"))
+        .collect();
+    let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
+    assert_eq!(guessed(1, "notes", &texts), ColumnKind::Texts);
+    assert_eq!(guessed(1, "notes", &texts.repeat(4)), ColumnKind::Texts);
+    let series = ["0;0;1;2;", "0;1;1;1;", "2;0;0;0;"].map(|part| part.repeat(6));
+    let series: Vec<&str> = series.iter().map(String::as_str).collect();
+    assert_eq!(guessed(1, "series", &series.repeat(2)), ColumnKind::Texts);
+}
+
+#[test]
+fn row_numbers_may_be_shuffled_and_points_in_time_are_known() {
+    let numbers = ColumnKind::Numbers(NumberNotation::default());
+    assert_eq!(guessed(0, "Unnamed: 0", &["183", "145", "7"]), ColumnKind::Ids);
+    assert_eq!(guessed(0, "at", &["2", "0", "1", "3"]), ColumnKind::Ids);
+    assert_eq!(guessed(0, "size", &["2", "0", "1", "1"]), numbers);
+    assert_eq!(guessed(1, "rank", &["2", "0", "1", "3"]), numbers);
+    let seconds = ["1179823612", "1116538629", "1100000000"];
+    for name in ["timestamp", "unixReviewTime"] {
+        assert!(are_times(&numbers, name, &seconds), "{name}");
+    }
+    assert!(!are_times(&numbers, "population", &seconds));
+    assert!(!are_times(&numbers, "retention time", &["2.5", "11.25"]));
+    let days = ["06 3, 2014", "11 17, 2014"];
+    assert!(are_times(&ColumnKind::Labels(','), "reviewTime", &days));
+    assert!(!are_times(&ColumnKind::Labels(','), "sentiment", &days));
+}
+
+#[test]
+fn points_are_those_of_thousands_where_other_numbers_are_smaller() {
+    let german = NumberNotation { decimal: ',', unit: String::new() };
+    let kind = ColumnKind::Numbers(german);
+    let inhabitants = ["673", "10.072", "1.250", "841", "12.250"].repeat(4);
+    assert_eq!(guessed(1, "Einwohner", &inhabitants), kind);
+    assert_eq!(first_thousand(&kind, &inhabitants), Some("10.072"));
+    // a number with two points is no decimal
+    assert_eq!(first_thousand(&kind, &["673", "10.072", "1.010.072"]), None);
+    assert_eq!(first_thousand(&kind, &["1.250,5", "3"]), None);
+    let numbers = ColumnKind::Numbers(NumberNotation::default());
+    for (name, cells) in [
+        ("mean", ["1", "1.333", "2.667", "3", "2"]),
+        ("mass", ["180.157", "46.069", "18.015", "78.114", "32.042"]),
+        ("mass", ["180.157", "46.07", "180", "250", "18.015"]),
+        ("share", ["0.665", "100", "250", "1.250", "300"]),
+    ] {
+        assert_eq!(guessed(1, name, &cells.repeat(4)), numbers, "{name}");
+        assert_eq!(first_thousand(&numbers, &cells), None);
+    }
+}
+
+#[test]
+fn chains_are_molecules_where_the_name_says_so() {
+    let chains = ["CO", "CCO", "CN", "CCCO"].repeat(3);
+    for name in ["smiles", "Canonical_SMILES"] {
+        assert_eq!(guessed(1, name, &chains), ColumnKind::Smiles, "{name}");
+    }
+    assert_ne!(guessed(1, "group", &chains), ColumnKind::Smiles);
+    assert_ne!(guessed(1, "smiles", &["happy", "sad"].repeat(5)), ColumnKind::Smiles);
+}
