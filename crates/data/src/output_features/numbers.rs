@@ -18,7 +18,7 @@ use crate::truth::{Truth, bad};
 #[serde(deny_unknown_fields)]
 pub struct NumberFeatures {
     /// The column. Each cell holds one number, or as many as most cells: with spaces or commas between them, or as a list in
-    /// brackets. A space may also group thousands (`1 334,70`), where most cells can be read as one number.
+    /// brackets. A space may also group thousands (`1 334,70`), where nearly all cells can be read as one number.
     /// A list of columns, such as `["logp", "tpsa"]`, has a number of each.
     pub column: ColumnNames,
     /// The sign before decimals: `"."`, or `","` as in `1.234,50`. The other one may group thousands.
@@ -53,6 +53,9 @@ fn parse_number(text: &str, notation: &NumberNotation) -> Option<Number> {
 
 /// The most parts of one number whose thousands blanks group; more are several numbers.
 const GROUPS: usize = 5;
+
+/// The smallest share of cells that must hold several numbers, if blanks divide numbers in all, as a divisor.
+const WITH_SEVERAL: usize = 20;
 
 /// What blanks between digits do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -127,7 +130,15 @@ fn numbers<'t>(
 ) -> Result<impl Iterator<Item = Result<Vec<Number>, Error>> + 't, Error> {
     let columns = parts(column).count();
     let cells = table.column(column)?;
-    let read: Vec<_> = cells.iter().map(|cell| blanks.read(cell, &notation)).collect();
+    let read_all = |blanks: Blanks| -> Vec<Option<Vec<Number>>> {
+        cells.iter().map(|cell| blanks.read(cell, &notation)).collect()
+    };
+    let mut read = read_all(blanks);
+    // where some cells hold several numbers, others that may be one, such as `1 999`, hold several too
+    let several = read.iter().flatten().filter(|numbers| numbers.len() > 1).count();
+    if blanks == Blanks::Group && WITH_SEVERAL * several >= read.len() {
+        read = read_all(Blanks::Divide);
+    }
     let expected = if columns > 1 && !column.contains("..") {
         columns
     } else {
@@ -299,6 +310,8 @@ mod tests {
         let rows = [[1.5, 2.0], [100.0, 200.0], [3.0, 45.0]];
         assert_eq!(read(&plain, &["1.5 2", "100 200", "3 45"]), rows);
         assert_eq!(read(&plain, &["1.5\u{a0}2", "100 200", "3\u{a0}45"]), rows);
+        // a cell that holds several says that the others do too
+        assert_eq!(read(&plain, &["0 1000", "1 999", "2 998"])[1], [1.0, 999.0]);
         let pixels = "255 128 100 255 128 100";
         assert_eq!(read(&plain, &[pixels])[0].len(), 6);
         // several columns have a blank between each two
