@@ -106,7 +106,7 @@ pub(super) struct ExplainedHit {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub shared: Vec<Shared>,
     /// The peaks of the spectrum that parts of the ion explain, with `explain`, where its formula does not have too many
-    /// parts.
+    /// parts and the molecule names no isotopes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub explained: Option<Vec<ExplainedPeak>>,
     /// The peaks of the spectrum that fragments of the molecule explain, with `explain`, where it does not have too many
@@ -123,7 +123,7 @@ pub(super) struct ExplainedHit {
 pub(super) struct CandidateIon {
     /// The adduct.
     pub adduct: String,
-    /// m/z of the ion, of the most abundant isotopes.
+    /// m/z of the ion, each atom being of the most abundant isotope or of the one that is written.
     pub mz: f64,
     /// How far the precursor's m/z is above it, in millionths.
     pub ppm: f64,

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use dsokr_core::Processes;
 use dsokr_data::Truth;
 use dsokr_decode::{CandidateBlocks, Candidates, Decoded};
-use dsokr_molecule::{Molecule, exact_mass, functional_groups};
+use dsokr_molecule::{Molecule, functional_groups};
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
@@ -168,7 +168,7 @@ impl Properties {
         let molecule = molecule.map(|molecule| MoleculeProperties {
             formula: molecule.formula(),
             mass: molecule.molar_mass(),
-            monoisotopic: exact_mass(&molecule.composition()),
+            monoisotopic: molecule.neutral_mass(),
             groups: groups(&molecule),
         });
         Self { link: link(&model.run.config().output.id, id), molecule }

@@ -149,7 +149,7 @@ pub(super) struct FragmentOfPeak {
     pub atoms: Vec<usize>,
     /// The bonds that are broken, each as the two atoms that it joins.
     pub broken: Vec<[usize; 2]>,
-    /// The formula of the fragment's ion, without its charge.
+    /// The formula of the fragment's ion, without its charge, with the isotopes that the molecule names: `C2[2H3]O`.
     pub formula: String,
     /// Hydrogens that the ion has more than these atoms have in the molecule, below 0 for fewer.
     pub hydrogens: i32,
@@ -201,13 +201,18 @@ impl<'a> Explainer<'a> {
         })
     }
 
-    /// The peaks that a molecule explains; `None` for labels that are not molecules, and for formulas with too many parts.
+    /// The peaks that a molecule explains; `None` for labels that are not molecules, for molecules that name isotopes, and for
+    /// formulas with too many parts.
     pub(super) fn explained_by(
         &mut self,
         smiles: &str,
     ) -> Result<Option<Vec<ExplainedPeak>>, Error> {
         Cancellation::current().check()?;
         let Ok(molecule) = Molecule::parse(smiles) else { return Ok(None) };
+        // the parts of a formula are of the most abundant isotopes
+        if molecule.atoms().iter().any(|atom| atom.isotope.is_some()) {
+            return Ok(None);
+        }
         let atoms = molecule.composition();
         if let Some(peaks) = self.by_formula.get(&atoms) {
             return Ok(peaks.clone());

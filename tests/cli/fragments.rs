@@ -106,3 +106,27 @@ fn the_server_says_which_fragments_explain_peaks_and_draws_them() {
     assert_eq!(wrong.status, 422, "{}", wrong.body);
     assert!(wrong.body.contains("numbers of atoms with commas between"), "{}", wrong.body);
 }
+
+/// Methanol whose methyl group is of deuterium weighs 35.0450 Da; the ion of its methyl group has m/z 18.04176.
+#[test]
+#[cfg(feature = "serve")]
+fn isotopes_of_a_candidate_are_in_its_mass_its_ion_and_its_fragments() {
+    let sandbox = sandbox();
+    sandbox.train("bins.toml", &[]);
+    let labelled = json!({"id": "labelled", "smiles": "[2H]C([2H])([2H])O"});
+    sandbox.write("more.jsonl", &format!("{labelled}\n"));
+    sandbox.succeed(&["candidates", "add", "runs/bins", "more.jsonl"]);
+    let served = Served::start(&sandbox, &["runs/bins"]);
+    let spectrum = "36.05232 adduct=[M+H]+ 18.04176:1 19.01784:1";
+    let query = json!({"texts": [spectrum], "candidates": "mass:5", "explain": true});
+    let hits = served.ask("/api/search", &query)["answers"][0]["hits"].clone();
+    let [hit] = hits.as_array().unwrap().as_slice() else { panic!("{hits}") };
+    assert_eq!(hit["id"], "labelled");
+    assert!((number(&hit["molecule"], "monoisotopic") - 35.04504).abs() < 1e-4, "{hit}");
+    let ion = &hit["ion"];
+    assert!((number(ion, "mz") - 36.05232).abs() < 1e-4 && number(ion, "ppm").abs() < 1.0, "{ion}");
+    let peaks = hit["fragments"]["peaks"].as_array().unwrap();
+    assert_eq!(peaks[0]["formula"], "C[2H3]", "{hit}");
+    // parts of a formula are of the most abundant isotopes
+    assert!(hit["explained"].is_null(), "{hit}");
+}

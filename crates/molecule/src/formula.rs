@@ -42,6 +42,9 @@ pub const ELECTRON: f64 = 5.485_799_09e-4;
 /// Number of atoms of each element.
 pub type ElementCounts = BTreeMap<Element, usize>;
 
+/// Number of atoms of each element and isotope, by mass number; no mass number for atoms whose isotope is not named.
+pub type IsotopeCounts = BTreeMap<(Element, Option<u16>), usize>;
+
 /// Returns the atoms of a formula whose elements may be in any order and occur several times, as `C9H8O4` and `CH3COO`;
 /// none for other texts. A charge at its end, as in `C2H3O2-`, `Ca+2` and `[C5H14NO]+`, does not count.
 pub fn read_formula(text: &str) -> Option<ElementCounts> {
@@ -72,16 +75,35 @@ pub fn read_formula(text: &str) -> Option<ElementCounts> {
 /// Returns atoms in Hill's order: carbon, hydrogen, then the others by their symbols; all by their symbols without
 /// carbon.
 pub fn formula(counts: &ElementCounts) -> String {
-    let organic = counts.contains_key(&Element::C);
+    let counts: IsotopeCounts =
+        counts.iter().map(|(&element, &count)| ((element, None), count)).collect();
+    isotope_formula(&counts)
+}
+
+/// Returns atoms in [Hill's order](formula). Isotopes that are named follow the other atoms of their element, as mzPAF and
+/// ProForma write them.
+///
+/// ```
+/// use dsokr_molecule::{Element, IsotopeCounts, isotope_formula};
+///
+/// let atoms = [((Element::C, None), 2), ((Element::H, Some(2)), 3), ((Element::O, None), 1)];
+/// assert_eq!(isotope_formula(&IsotopeCounts::from(atoms)), "C2[2H3]O");
+/// ```
+pub fn isotope_formula(counts: &IsotopeCounts) -> String {
+    let organic = counts.keys().any(|&(element, _)| element == Element::C);
     let place = |element: Element| match element {
         Element::C if organic => (0, ""),
         Element::H if organic => (1, ""),
         other => (2, other.symbol()),
     };
-    let mut order: Vec<(Element, usize)> =
-        counts.iter().map(|(&element, &count)| (element, count)).collect();
-    order.sort_by_key(|&(element, _)| place(element));
-    order.into_iter().map(|(element, count)| counted(element.symbol(), count)).collect()
+    let mut order: Vec<(Element, Option<u16>, usize)> =
+        counts.iter().map(|(&(element, isotope), &count)| (element, isotope, count)).collect();
+    order.sort_by_key(|&(element, isotope, _)| (place(element), isotope));
+    let written = |(element, isotope, count): (Element, Option<u16>, usize)| match isotope {
+        Some(number) => format!("[{number}{}{count}]", element.symbol()),
+        None => counted(element.symbol(), count),
+    };
+    order.into_iter().map(written).collect()
 }
 
 /// Returns the mass in Da of neutral atoms, of each element the most abundant isotope.

@@ -51,7 +51,9 @@ pub use features::{
     Chains, Components, Composition, GraphCounts, HashedFeatures, MoleculeFeatures, Morgan,
     RingSystem, Rings, Stereo, Substructures, ring_systems,
 };
-pub use formula::{ELECTRON, ElementCounts, exact_mass, formula, read_formula};
+pub use formula::{
+    ELECTRON, ElementCounts, IsotopeCounts, exact_mass, formula, isotope_formula, read_formula,
+};
 pub use fragmenter::{AtomSet, Fragmenter, MoleculePart};
 pub use groups::{FunctionalGroup, functional_groups};
 pub use isotopes::isotope_mass;

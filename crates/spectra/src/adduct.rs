@@ -14,7 +14,9 @@ use crate::polarity::Polarity;
 /// Adducts are read as GNPS, MoNA, NIST, MS-DIAL and SIRIUS write them: `M+H`, `[M+H]1+`, `[M+2H]++`, `M+`, `[Cat]+`,
 /// `[M+ACN+H]+`, `[M+FA-H]-`, `[M]+*`. Without a charge it is the one of the ions that are added and lost.
 /// `13C`, `15N`, `18O` and `34S` stand for a heavy isotope in the place of the light one, `37Cl` and `81Br` for a heavy
-/// ion that is added.
+/// ion that is added. Files name acids and their anions for one another, so a negative charge says which of them is there:
+/// `[M+Ac-H]-` is `[M+HAc-H]-`, and `[M+FA]-` is `[M+HCOO]-`. Without brackets a digit before the sign is of the charge or of
+/// a formula, whichever agrees with the ions: `M+2H2+` has two charges, `M+NH4+` has one.
 ///
 /// ```
 /// use dsokr_spectra::Adduct;
@@ -60,6 +62,9 @@ const NAMES: [(&str, &str); 20] = [
     ("TFA", "C2HF3O2"),
     ("NH4+", "NH4"),
 ];
+
+/// Formulas of acids and of their anions in [`NAMES`].
+const ACIDS: [&str; 5] = ["CH2O2", "CHO2", "C2H4O2", "C2H3O2", "C2HF3O2"];
 
 /// Charges of ions that are added or lost, by formula; other formulas are of neutral molecules.
 const IONS: [(&str, i32); 21] = [
@@ -157,10 +162,14 @@ impl Adduct {
         // the cation of a salt is the molecule
         let ion = ion.strip_prefix("Cat").map_or(ion.to_owned(), |behind| format!("M{behind}"));
         let (molecules, parts) = ion.split_once('M')?;
-        let parts = Part::all(parts)?;
-        let charge = match charge {
-            "" => parts.iter().map(|part| part.times * part.charge).sum(),
-            stated => read_charge(stated)?,
+        let mut parts = Part::all(parts)?;
+        let charge = if charge.is_empty() {
+            Part::charge(&parts)
+        } else {
+            let stated = read_charge(charge)?;
+            let hydrogens = Part::hydrogens_of_acids(&parts, stated);
+            parts.extend(hydrogens);
+            stated
         };
         let polarity = Polarity::of_charge(charge)?;
         let mut shift = -f64::from(charge) * ELECTRON;
@@ -176,7 +185,9 @@ impl Adduct {
     }
 }
 
-/// Returns the parts of an ion and its charge, which may be empty: of `[M+H]+`, `(M+H)+`, `M+H` and `M+`.
+/// Returns the parts of an ion and its charge, which may be empty: of `[M+H]+`, `(M+H)+`, `M+H` and `M+`. Without brackets a
+/// digit before the sign of the charge is a part of the formula, as in `M+NH4+`, or of the charge, as in `M+2H2+`: none where the
+/// ions have neither charge.
 fn parts_of(text: &str) -> Option<(&str, &str)> {
     for (open, close) in [('[', ']'), ('(', ')')] {
         if let Some(rest) = text.strip_prefix(open) {
@@ -184,7 +195,19 @@ fn parts_of(text: &str) -> Option<(&str, &str)> {
         }
     }
     let ion = text.trim_end_matches(['+', '-', '*', '.']);
-    Some((ion, &text[ion.len()..]))
+    let (ion, charge) = text.split_at(ion.len());
+    if charge.is_empty() || !ion.ends_with(|c: char| c.is_ascii_digit()) {
+        return Some((ion, charge));
+    }
+    let readings = [text.split_at(ion.len()), text.split_at(ion.len() - 1)];
+    readings.into_iter().find(|(ion, charge)| has_charge(ion, charge))
+}
+
+/// Returns whether the ions that were added and lost have the stated charge.
+fn has_charge(ion: &str, charge: &str) -> bool {
+    let parts = ion.split_once('M').and_then(|(_, parts)| Part::all(parts));
+    let stated = read_charge(charge.trim_matches(['*', '.']));
+    parts.zip(stated).is_some_and(|(parts, stated)| Part::charge(&parts) == stated)
 }
 
 /// Returns a charge with its sign: `+`, `2+`, `+2`, `++`, and the same with `-`.
@@ -209,6 +232,8 @@ struct Part {
     counts: ElementCounts,
     /// The charge that it brings where it is an ion.
     charge: i32,
+    /// Whether it is named as an acid or as its anion.
+    is_acid: bool,
 }
 
 impl Part {
@@ -240,8 +265,30 @@ impl Part {
         let counts = read_formula(formula)?;
         let ion = IONS.iter().find(|(ion, _)| read_formula(ion).as_ref() == Some(&counts));
         let charge = ion.map_or(0, |&(_, charge)| charge);
+        let is_acid = named.is_some_and(|(_, formula)| ACIDS.contains(formula));
         let times = i32::try_from(number(digits)?).ok()?;
-        Some(Self { times, mass: exact_mass(&counts), counts, charge })
+        Some(Self { times, mass: exact_mass(&counts), counts, charge, is_acid })
+    }
+
+    /// Returns the charge of all parts together.
+    fn charge(parts: &[Self]) -> i32 {
+        parts.iter().map(|part| part.times * part.charge).sum()
+    }
+
+    /// Returns the hydrogens that acids have more, or fewer, than their names say in a negative ion of this charge: the charge
+    /// that other parts do not bring is that of anions, and what remains are acids. None where the names agree with the
+    /// charge, and where there are fewer acids than charges.
+    fn hydrogens_of_acids(parts: &[Self], charge: i32) -> Option<Self> {
+        let (acids, others): (Vec<&Self>, Vec<&Self>) = parts.iter().partition(|part| part.is_acid);
+        let anions = others.iter().map(|part| part.times * part.charge).sum::<i32>() - charge;
+        let named_anions = -acids.iter().map(|part| part.times * part.charge).sum::<i32>();
+        let acids = acids.iter().map(|part| part.times).sum::<i32>();
+        let times = named_anions - anions;
+        if charge > 0 || times == 0 || !(0..=acids).contains(&anions) {
+            return None;
+        }
+        let counts = ElementCounts::from([(Element::H, 1)]);
+        Some(Self { times, mass: exact_mass(&counts), counts, charge: 1, is_acid: false })
     }
 
     /// Creates a heavy isotope: in the place of a light one, such as `13C`, or as an ion that is added, such as `37Cl`.
@@ -250,10 +297,11 @@ impl Part {
         let mass = isotope_mass(element, digits.parse().ok()?)?;
         let atom = ElementCounts::from([(element, 1)]);
         if element == Element::CL || element == Element::BR {
-            return Some(Self { times: 1, mass, counts: atom, charge: -1 });
+            return Some(Self { times: 1, mass, counts: atom, charge: -1, is_acid: false });
         }
         let light = exact_mass(&atom);
-        Some(Self { times: 1, mass: mass - light, counts: ElementCounts::new(), charge: 0 })
+        let counts = ElementCounts::new();
+        Some(Self { times: 1, mass: mass - light, counts, charge: 0, is_acid: false })
     }
 }
 

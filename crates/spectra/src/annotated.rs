@@ -26,7 +26,8 @@ pub struct AnnotatedSpectrum<'a> {
 
 impl AnnotatedSpectrum<'_> {
     /// Returns an entry of a file in NIST's format MSP, with a blank line behind it. The annotation of a peak is in mzPAF, the
-    /// peak annotation format of HUPO-PSI: the formula of the fragment's ion, and how far the peak is above it.
+    /// peak annotation format of HUPO-PSI: the formula of the fragment's ion, with the isotopes that the molecule names
+    /// (`f{C2[2H3]O}`), and how far the peak is above it.
     ///
     /// ```
     /// use dsokr_molecule::Molecule;

@@ -6,8 +6,9 @@ use crate::record::{Record, Wrong};
 /// A format of files with several spectra.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SpectrumFormat {
-    /// Mascot generic format: `BEGIN IONS`, fields `KEY=value`, peaks, `END IONS`. Of lines outside only adduct, ion mode
-    /// and charge are read, which are those of the spectra that follow. Comments start with `#`, `;`, `!` or `/`.
+    /// Mascot generic format: `BEGIN IONS`, fields `KEY=value`, peaks, `END IONS`. `PEPMASS` has the precursor's m/z, and may
+    /// have its intensity and its charge behind it. Of lines outside only adduct, ion mode and charge are read, which are
+    /// those of the spectra that follow. Comments start with `#`, `;`, `!` or `/`.
     Mgf,
     /// NIST text: fields `Key: value`, then `Num Peaks: n` and the peaks, and a blank line behind it.
     Msp,
@@ -86,6 +87,7 @@ const ENDED: &str = "END IONS";
 
 fn mgf(text: &str, header: &mut Vec<(String, String)>) -> Result<Option<Record>, Wrong> {
     let mut record = Record::default();
+    let mut charge = String::new();
     let mut inside = false;
     let mut ended = false;
     for (at, line) in text.lines().map(str::trim).enumerate() {
@@ -110,7 +112,13 @@ fn mgf(text: &str, header: &mut Vec<(String, String)>) -> Result<Option<Record>,
         let is_peak = line.starts_with(|c: char| c.is_ascii_digit());
         let field = line.split_once('=').filter(|_| !is_peak);
         match field {
-            Some((name, value)) if inside => record.add(name, value),
+            Some((name, value)) if inside => {
+                if name.trim().eq_ignore_ascii_case("PEPMASS") {
+                    // m/z, intensity and charges
+                    charge = value.split_ascii_whitespace().skip(2).collect::<Vec<_>>().join(" ");
+                }
+                record.add(name, value);
+            }
             Some((name, value)) if Record::is_of_files(name) => {
                 header.push((name.to_owned(), value.to_owned()));
             }
@@ -121,6 +129,10 @@ fn mgf(text: &str, header: &mut Vec<(String, String)>) -> Result<Option<Record>,
     match (inside, ended) {
         (true, false) => Err(record.wrong(record.start, "no END IONS")),
         (true, true) => {
+            // a field of its own says more
+            if !charge.is_empty() && record.field("charge").is_none() {
+                record.add("charge", &charge);
+            }
             record.add_header(header);
             Ok(Some(record))
         }

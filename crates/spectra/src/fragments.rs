@@ -2,8 +2,8 @@
 
 use dsokr_core::Error;
 use dsokr_molecule::{
-    AtomSet, BondOrder, ELECTRON, Element, ElementCounts, Fragmenter, Molecule, MoleculePart,
-    exact_mass, isotope_mass,
+    AtomSet, BondOrder, ELECTRON, Element, ElementCounts, Fragmenter, IsotopeCounts, Molecule,
+    MoleculePart, exact_mass, isotope_formula, isotope_mass,
 };
 
 use crate::adduct::Adduct;
@@ -108,26 +108,36 @@ impl FragmentPeak {
         (0..AtomSet::BITS as usize).filter(|&atom| self.set >> atom & 1 == 1)
     }
 
-    /// Returns the atoms of the ion of a fragment of this molecule.
+    /// Returns the atoms of the ion of a fragment of this molecule, whatever their isotopes.
     pub fn composition(&self, molecule: &Molecule) -> ElementCounts {
         let mut counts = ElementCounts::new();
-        let mut hydrogens = self.hydrogens;
-        for atom in self.atoms().filter_map(|atom| molecule.atoms().get(atom)) {
-            *counts.entry(atom.element).or_insert(0) += 1;
-            hydrogens += i32::from(atom.hydrogens);
-        }
-        if let Some(metal) = self.metal {
-            *counts.entry(metal).or_insert(0) += 1;
-        }
-        if let Ok(count @ 1..) = usize::try_from(hydrogens) {
-            *counts.entry(Element::H).or_insert(0) += count;
+        for ((element, _), count) in self.isotopes(molecule) {
+            *counts.entry(element).or_insert(0) += count;
         }
         counts
     }
 
-    /// Returns the formula of the ion in Hill's order, without the charge.
+    /// Returns the atoms of the ion with the isotopes that the molecule names.
+    fn isotopes(&self, molecule: &Molecule) -> IsotopeCounts {
+        let mut counts = IsotopeCounts::new();
+        let mut hydrogens = self.hydrogens;
+        for atom in self.atoms().filter_map(|atom| molecule.atoms().get(atom)) {
+            *counts.entry((atom.element, atom.isotope)).or_insert(0) += 1;
+            hydrogens += i32::from(atom.hydrogens);
+        }
+        if let Some(metal) = self.metal {
+            *counts.entry((metal, None)).or_insert(0) += 1;
+        }
+        if let Ok(count @ 1..) = usize::try_from(hydrogens) {
+            *counts.entry((Element::H, None)).or_insert(0) += count;
+        }
+        counts
+    }
+
+    /// Returns the [formula](isotope_formula) of the ion in Hill's order, without the charge: `C2H3O`, and `C2[2H3]O` where
+    /// the molecule names isotopes.
     pub fn formula(&self, molecule: &Molecule) -> String {
-        dsokr_molecule::formula(&self.composition(molecule))
+        isotope_formula(&self.isotopes(molecule))
     }
 }
 

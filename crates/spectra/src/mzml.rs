@@ -22,7 +22,7 @@ pub(crate) const END: &[u8] = b"</spectrum>";
 #[derive(Default)]
 struct Open {
     record: Record,
-    /// The number of its peaks that it states.
+    /// The number of its peaks that it states, which an array may state for itself.
     length: Option<usize>,
     has_level: bool,
     profile: bool,
@@ -36,6 +36,8 @@ struct Open {
 #[derive(Default)]
 struct Array {
     inside: bool,
+    /// The number of its values where it states one that is not the spectrum's.
+    length: Option<usize>,
     /// The place of its numbers: m/z, or intensities.
     place: Option<usize>,
     single: bool,
@@ -119,7 +121,8 @@ impl Parsed<'_> {
                 }
             }
             ("binaryDataArray", Some(open)) => {
-                open.array = Array { inside: true, ..Array::default() };
+                let length = value("arrayLength").parse().ok();
+                open.array = Array { inside: true, length, ..Array::default() };
             }
             ("cvParam" | "userParam", open) => {
                 let param = ["accession", "name", "value"].map(value);
@@ -203,7 +206,8 @@ impl Open {
                 self.record.add("ms_level", value);
             }
             "MS:1000128" => self.profile = true,
-            // the ion that was selected comes before the window around it
+            // the ion that was selected comes before the window around it; 0 is no ion
+            "MS:1000744" if value.trim().parse::<f64>() == Ok(0.0) => {}
             "MS:1000744" => self.record.add("precursor_mz", value),
             "MS:1000827" => self.record.add("isolation_mz", value),
             "MS:1000041" => self.record.add("charge", value),
@@ -222,21 +226,25 @@ impl Open {
 
     /// Decodes the array that ends.
     fn decode(&mut self) -> Result<(), String> {
-        let Array { place, single, zlib, unknown, text, .. } = std::mem::take(&mut self.array);
+        let array = std::mem::take(&mut self.array);
+        let Array { length, place, single, zlib, unknown, text, .. } = array;
         let Some(place) = place else { return Ok(()) };
         if let Some(name) = unknown {
             return Err(format!("an array with {name}; 32 or 64 bits, plain or zlib, are read"));
         }
-        let Some(length) = self.length.filter(|length| *length <= MOST_PEAKS) else {
-            let most = format!("defaultArrayLength: at most {MOST_PEAKS} peaks are read");
-            return Err(self.length.map_or("no defaultArrayLength".into(), |length| {
-                format!("{length} peaks by its {most}")
-            }));
+        let attribute = if length.is_some() { "arrayLength" } else { "defaultArrayLength" };
+        let Some(length) = length.or(self.length) else {
+            return Err("no defaultArrayLength".into());
         };
+        if length > MOST_PEAKS {
+            return Err(format!(
+                "{length} peaks by its {attribute}: at most {MOST_PEAKS} peaks are read"
+            ));
+        }
         let width = if single { 4 } else { 8 };
         let mut bytes = STANDARD.decode(text).map_err(|error| format!("an array: {error}"))?;
         if zlib {
-            bytes = decompressed(&bytes, length * width)?;
+            bytes = decompressed(&bytes, length * width, attribute)?;
         }
         let numbers: Vec<f64> = if single {
             bytes.as_chunks().0.iter().map(|number| f32::from_le_bytes(*number).into()).collect()
@@ -247,7 +255,7 @@ impl Open {
             let names = ["m/z", "intensities"];
             let count = bytes.len() as f64 / width as f64;
             let name = names[place];
-            return Err(format!("{count} {name}; its defaultArrayLength states {length}"));
+            return Err(format!("{count} {name}; its {attribute} states {length}"));
         }
         self.arrays[place] = Some(numbers);
         Ok(())
@@ -258,18 +266,17 @@ impl Open {
         if !self.is_tandem() {
             return Ok(None);
         }
-        let Self { mut record, length, profile, arrays: [mzs, intensities], .. } = self;
+        let Self { mut record, profile, arrays: [mzs, intensities], .. } = self;
         let start = record.start;
         if profile {
             return Err(record.wrong(start, PROFILE));
         }
         let mzs = mzs.unwrap_or_default();
         let intensities = intensities.unwrap_or_default();
-        let expected = length.unwrap_or(mzs.len());
-        if (mzs.len(), intensities.len()) != (expected, expected) {
+        if mzs.len() != intensities.len() {
             let mzs = mzs.len();
             let intensities = intensities.len();
-            let reason = format!("{mzs} m/z and {intensities} intensities; it states {expected}");
+            let reason = format!("{mzs} m/z and {intensities} intensities; each peak needs both");
             return Err(record.wrong(start, &reason));
         }
         for (mz, intensity) in mzs.iter().zip(&intensities) {
@@ -280,8 +287,8 @@ impl Open {
     }
 }
 
-/// Returns the bytes of a compressed array, which must be so many.
-fn decompressed(bytes: &[u8], expected: usize) -> Result<Vec<u8>, String> {
+/// Returns the bytes of a compressed array, which must be as many as an attribute states.
+fn decompressed(bytes: &[u8], expected: usize, attribute: &str) -> Result<Vec<u8>, String> {
     let mut plain = Vec::new();
     // one byte more says that there are more
     let mut reader = ZlibDecoder::new(bytes).take(expected as u64 + 1);
@@ -289,7 +296,7 @@ fn decompressed(bytes: &[u8], expected: usize) -> Result<Vec<u8>, String> {
     read.map_err(|error| format!("an array that zlib does not read: {error}"))?;
     if plain.len() > expected {
         return Err(format!(
-            "a compressed array of more than the {expected} bytes that its defaultArrayLength states"
+            "a compressed array of more than the {expected} bytes that its {attribute} states"
         ));
     }
     Ok(plain)

@@ -28,7 +28,7 @@ pub struct Record {
 const FIELDS: [&[&str]; 13] = [
     &["identifier", "title", "accession", "db#", "spectrumid", "spectrum_id", "nist#", "scans"],
     NAME,
-    &["precursor_mz", "pepmass", "precursor_m/z", "isolation_mz"],
+    &["precursor_mz", "pepmass", "precursor_m/z", "isolation_mz", "parent"],
     ADDUCT,
     &["formula", "molecular_formula"],
     &["smiles", "computed smiles"],
@@ -51,7 +51,7 @@ const CHARGE: &[&str] = &["charge", "precursor_charge", "charge_state"];
 const LEVEL: &[&str] = &["ms_level", "ms_type", "spectrum_type"];
 
 /// The texts that files write where a value is not known.
-const UNKNOWN: [&str; 5] = ["n/a", "na", "nan", "none", "null"];
+const UNKNOWN: [&str; 7] = ["n/a", "na", "nan", "none", "null", "unknown", "?"];
 
 /// Returns a name without case, and without what files write between words.
 fn plain(name: &str) -> String {
@@ -172,7 +172,7 @@ impl Record {
     }
 
     /// Returns the value of a field, by the file's name or by MassSpecGym's; of the precursor's m/z without the
-    /// intensity that MGF may have behind it.
+    /// intensity and the charge that MGF may have behind it.
     pub fn field(&self, name: &str) -> Option<&str> {
         let names = names_of(name);
         let value = self.first_of(&[name]).or_else(|| self.first_of(names))?;

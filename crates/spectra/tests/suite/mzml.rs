@@ -134,6 +134,43 @@ fn mzml_may_be_one_line_and_says_polarity_and_charge() {
     assert_eq!(spectra_of(&contradicting).len(), 1);
 }
 
+#[test]
+fn arrays_of_mzml_may_state_their_lengths_themselves() {
+    let expected = spectra_of(MZML);
+    let own = |length: &str| {
+        MZML.replace("defaultArrayLength=\"2\"", "defaultArrayLength=\"0\"").replace(
+            "<binaryDataArray encoded",
+            &format!("<binaryDataArray arrayLength=\"{length}\" encoded"),
+        )
+    };
+    assert_eq!(spectra_of(&own("2")), expected);
+    let folder = Folder::new();
+    let error = |text: &str| {
+        let path = folder.file("a.mzml", text);
+        Table::read(&path, &["spectrum"]).unwrap_err().to_string()
+    };
+    let says = error(&own("3"));
+    assert!(says.contains("m/z; its arrayLength states 3"), "{says}");
+    // a single intensity, as it states
+    let intensities = "<binaryDataArray encodedLength=\"12\">";
+    let single = MZML
+        .replace(intensities, "<binaryDataArray arrayLength=\"1\">")
+        .replace("AACAPgAAgD8=", "AACAPg==");
+    let says = error(&single);
+    assert!(says.contains("2 m/z and 1 intensities; each peak needs both"), "{says}");
+}
+
+#[test]
+fn the_window_of_mzml_counts_where_the_selected_ion_is_0() {
+    let named = "selected ion m/z\" value=\"181.07066\"";
+    for zero in ["0", "0.0"] {
+        let text = MZML.replace(named, &format!("selected ion m/z\" value=\"{zero}\""));
+        let [first, second] = &spectra_of(&text)[..] else { panic!("two spectra") };
+        assert!(first.starts_with("181.1 adduct=[M+H]+ "), "{first}");
+        assert_eq!(*second, spectra_of(MZML)[1]);
+    }
+}
+
 /// A compressed array of a megabyte for two peaks, and one of as many as it states that is too much for a spectrum.
 #[test]
 fn a_compressed_array_ends_at_the_length_that_it_states() {

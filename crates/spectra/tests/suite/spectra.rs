@@ -268,14 +268,45 @@ fn adducts_have_the_masses_of_their_atoms() {
         ("[M+IsoProp+Na+H]2+", 132.058700),
         ("[M+13C+H]+", 182.074019),
         ("[M+37Cl]-", 217.029839),
+        // a name of an acid or of its anion, and the charge says which
+        ("[M+Ac-H]-", 239.077241),
+        ("[M+OAc-H]-", 239.077241),
+        ("[M+acetate-H]-", 239.077241),
+        ("[M+Ac]-", 239.077241),
+        ("[M+HAc]-", 239.077241),
+        ("[M+AcOH]1-", 239.077241),
+        ("[M+FA]-", 225.061591),
+        ("[M+HFA]-", 225.061591),
+        ("[M+For-H]-", 225.061591),
+        ("[M+formate-H]-", 225.061591),
+        ("[M+formate]-", 225.061591),
+        ("[2M+FA]-", 405.124979),
+        ("[M+TFA]-", 293.048976),
+        ("[M+Ac+Na-H]-", 261.059187),
+        ("[M+Ac+Na-2H]-", 261.059187),
+        ("[M+FA+H]+", 227.076144),
+        ("[M-H-FA]-", 133.050632),
+        // a digit before the sign is of the charge or of a formula
+        ("M+2H2+", 91.038970),
+        ("M-2H2-", 89.024418),
+        ("M+2Na2+", 113.020915),
+        ("M+3H3+", 61.028406),
+        ("M+Ca2+", 110.012441),
+        ("M+H1+", 181.070664),
+        ("M+2H-H2O2+", 82.033688),
+        ("M+NH4+", 198.097214),
+        ("M+H-NH3+", 164.044115),
+        ("M+2H++", 91.038970),
+        ("(M+2H)2+", 91.038970),
     ] {
         let read: Adduct = adduct.parse().unwrap();
         assert!((read.mz(mass) - mz).abs() < 1e-5, "{adduct}: {}", read.mz(mass));
         assert!((read.mass(mz) - mass).abs() < 1e-5, "{adduct}");
     }
-    for wrong in
-        ["", "M", "[M+?]+", "[M-3]+", "[M+H]0+", "[M+]+", "[M+Xx]+", "[0M+H]+", "[+H]+", "[M+H]+x"]
-    {
+    for wrong in [
+        "", "M", "[M+?]+", "[M-3]+", "[M+H]0+", "[M+]+", "[M+Xx]+", "[0M+H]+", "[+H]+", "[M+H]+x",
+        "M+H2+", "M+Na2+", "M-C2-", "M2+",
+    ] {
         assert!(wrong.parse::<Adduct>().is_err(), "{wrong}");
     }
 }
@@ -326,6 +357,10 @@ fn odd_files_are_read() {
         ("brackets.msp", "NAME: a\nPRECURSORMZ: 181.07\nNum peaks: 2\n(50,1)(60,2)\n"),
         ("columns.msp", "NAME: a\nPRECURSORMZ: 181.07\nNum peaks: 2\n50 1 2 2.06\n60 2 2 1.5\n"),
         ("tabs.msp", "NAME: a\nPRECURSORMZ: 181.07\nNum peaks: 3\n40 0\t50 1\n60 2\n"),
+        (
+            "parent.msp",
+            "Name: a\nMW: 181\nComment: Parent=181.07 Mods=0\nNum peaks: 2\n50 1\n60 2\n",
+        ),
         ("dial.msp", "NAME: a\nPRECURSORMZ: 181.07\nADDUCT: N/A\nNumPeaks: 2\n50\t1\n60\t2\n"),
         ("return.msp", "Name: a\rPrecursorMZ: 181.07\rNum Peaks: 2\r50 1\r60 2\r\r"),
     ] {
@@ -397,9 +432,20 @@ fn polarity_and_charge_say_the_adduct_where_nothing_names_it() {
         ("IONIZATION=ESI", ""),
         ("ION=ESI\nCHARGE=1+", "adduct=[M+H]+"),
         ("ION=[M+Na]+\nPRECURSOR_TYPE=M+K", "adduct=M+K"),
+        ("ADDUCT=unknown\nCHARGE=1+", "adduct=[M+H]+"),
+        ("ADDUCT=?\nCHARGE=1-", "adduct=[M-H]-"),
+        ("PEPMASS=181.07 1000 2-", "adduct=[M-2H]2-"),
+        ("PEPMASS=181.07 1000 2+ and 3+", "adduct=[M+2H]2+/[M+3H]3+"),
+        ("PEPMASS=181.07 1000 2-\nCHARGE=1-", "adduct=[M-H]-"),
+        ("PEPMASS=181.07 1000", ""),
     ] {
         assert_eq!(head(fields), adduct, "{fields:?}");
     }
+    // of Mascot's spectrum and of its file the spectrum says more
+    let third = "CHARGE=1+\n".to_owned() + &mgf("PEPMASS=181.07 1000 2+");
+    assert_eq!(spectra_of("third.mgf", &third), ["181.07 adduct=[M+2H]2+ 50:1 60:2"]);
+    let comment = "Name: AAAK/2\nMW: 360\nComment: Charge=2 Parent=181.07\nNum peaks: 1\n50 1\n";
+    assert_eq!(spectra_of("nist.msp", comment), ["181.07 adduct=[M+2H]2+ 50:1"]);
     let negative = "Name: a\nPrecursorMZ: 181.07\nIon_mode: N\nNum Peaks: 1\n50 1\n";
     assert_eq!(spectra_of("a.msp", negative), ["181.07 adduct=[M-H]- 50:1"]);
     let method = MASSBANK
