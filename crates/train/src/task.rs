@@ -77,8 +77,9 @@ impl<'a, I> Pairs<'a, I> {
         Ok(Self { inputs, targets, residuals, weights: &[] })
     }
 
-    /// The pairs with a weight w each, or with the same one where none are given. The loss of a batch is the weighted
-    /// mean `Σ_i w_i ℓ_i / Σ_i w_i`.
+    /// The pairs with a weight w each, or with the same one where none are given. The loss of a batch of b pairs is
+    /// `Σ_i w_i ℓ_i / (b w̄)`, w̄ being the mean weight of all training pairs, so that a weight has its effect in batches of
+    /// any size.
     ///
     /// # Errors
     /// [`Error::Pairs`] for weights that are not n finite numbers above 0.
