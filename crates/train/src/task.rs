@@ -116,6 +116,18 @@ impl<'a, I> Pairs<'a, I> {
         self.residuals
     }
 
+    /// The mean of the residuals, weighted as the loss is: no mean square loss is below it.
+    pub(crate) fn mean_residual(&self) -> f64 {
+        let residuals = self.residuals.iter();
+        match self.weights {
+            [] => residuals.sum::<f64>() / self.residuals.len() as f64,
+            weights => {
+                let weighted = weights.iter().zip(residuals).map(|(weight, r)| weight * r);
+                weighted.sum::<f64>() / weights.iter().sum::<f64>()
+            }
+        }
+    }
+
     /// The weights; empty where all are 1.
     pub fn weights(&self) -> &'a [f64] {
         self.weights
