@@ -193,7 +193,7 @@ fn a_weight_has_its_effect_in_batches_of_any_size() {
             let share = weights[at / P] * 4.0 / (total * batch as f64);
             let expected = share as f32 * 2.0 * (before - Y[at]);
             let moved = before - after;
-            assert!((moved - expected).abs() < 1e-5, "{batch}, {at}: {moved}, not {expected}");
+            assert!((moved - expected).abs() < 1e-4, "{batch}, {at}: {moved}, not {expected}");
         }
         let loss = |at: usize| {
             let squares = Z[at * P..][..P].iter().zip(&Y[at * P..]).map(|(z, y)| (z - y).powi(2));
