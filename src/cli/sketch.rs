@@ -113,8 +113,6 @@ fn study(
     let allowed =
         "one power: they are compared by fitted models, for encoder.kind = \"kernel-machine\"";
     ensure(comparable, Argument::new("powers"), format!("{powers:?}"), allowed)?;
-    let largest = arguments.sizes.iter().copied().max().unwrap_or_default();
-    results.leverage.push(study.leverage(arguments.lambda, largest)?);
     for power in &powers {
         for method in &methods {
             let mut name = config.name.clone();
@@ -138,6 +136,8 @@ fn study(
             results.curves.push(Curve { name, ..curve });
         }
     }
+    let largest = arguments.sizes.iter().copied().max().unwrap_or_default();
+    results.leverage.push(study.leverage(arguments.lambda, largest)?);
     Ok(())
 }
 

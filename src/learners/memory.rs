@@ -60,11 +60,18 @@ struct EncoderTraining<'c> {
 impl<'c> EncoderTraining<'c> {
     /// `batch` is the number of inputs that an evaluation encodes at once.
     fn new(config: &'c TrainingConfig, [pairs, validation]: [usize; 2], batch: usize) -> Self {
-        let (moments, rule) = match config.optimizer {
-            OptimizerName::Sgd if config.momentum.unwrap_or(0.0) == 0.0 => (0.0, 4.0),
-            OptimizerName::Sgd | OptimizerName::Lion | OptimizerName::Muon => (4.0, 9.0),
-            OptimizerName::Adam | OptimizerName::AdamW => (8.0, 7.0),
-        };
+        // the parameters of a part may be in any group; those of a frozen one have no moments
+        let trained = config.groups.iter().filter(|group| group.learning_rate != Some(0.0));
+        let groups = trained.filter_map(|group| group.optimizer);
+        let optimizers = groups.chain([config.optimizer]);
+        let (moments, rule) = optimizers.fold((0.0, 0.0), |(moments, rule), optimizer| {
+            let (more_moments, more_rule) = match optimizer {
+                OptimizerName::Sgd if config.momentum.unwrap_or(0.0) == 0.0 => (0.0, 4.0),
+                OptimizerName::Sgd | OptimizerName::Lion | OptimizerName::Muon => (4.0, 9.0),
+                OptimizerName::Adam | OptimizerName::AdamW => (8.0, 7.0),
+            };
+            (f64::max(moments, more_moments), f64::max(rule, more_rule))
+        });
         // the moving average is read and written, and its parameter read
         let (average, averaging) = if config.ema > 0.0 { (4.0, 3.0) } else { (0.0, 0.0) };
         let per_epoch = pairs.div_ceil(config.batch.max(1));

@@ -53,7 +53,7 @@ impl<R: Recipe> Predictor for Network<R> {
     fn save(&self, run: &mut RunDir) -> Result<(), Error> {
         let parameters = parameters::collect(&self.model);
         parameters::check_finite(&parameters)?;
-        run.save_best(&parameters)
+        run.save_best(&parameters, run.logged_best_step()?)
     }
 
     fn export(&self, folder: &Path, unit_length: bool) -> Result<(), Error> {

@@ -65,8 +65,8 @@ impl RunDir {
     }
 
     /// Adapts the last state to a training that goes on with other settings. It keeps no rate that an observer has set, if
-    /// the settings change the rate, and no best evaluation of a later step: the parameters of that one are those of a
-    /// training that is given up. With `renews_patience` evaluations without improvement are counted anew.
+    /// the settings change the rate, and no best evaluation if the best parameters on disk are of a later step: these are of
+    /// a training that is given up, and earlier ones are not kept. With `renews_patience` evaluations without improvement are counted anew.
     pub(crate) fn adapt_checkpoint(
         &self,
         mut last: Checkpoint,
@@ -85,12 +85,11 @@ impl RunDir {
             last.rate = RateChange::Factor(1.0);
             is_adapted = true;
         }
-        let log = self.log()?.unwrap_or_default();
-        let best = log.iter().rev().find(|line| line.best);
-        if let Some(best) = best.filter(|best| best.step > last.step && last.best.is_some()) {
+        let best = self.best_step()?;
+        if let Some(best) = best.filter(|best| *best > last.step && last.best.is_some()) {
             warn!(
                 step = last.step,
-                best = best.step,
+                best,
                 "the best evaluation is of a later step than the checkpoint and is given up; the next one is the best so far"
             );
             last.best = None;

@@ -27,6 +27,9 @@ use crate::metrics::scores::Scores;
 const ENCODER_KIND: &str = "encoder";
 const ENCODER_VERSION: u32 = 1;
 
+/// The key of the step of the evaluation that the parameters are of.
+const STEP: &str = "step";
+
 /// Name and text of a file that holds the preparation of inputs.
 pub type PreparationFile = (&'static str, String);
 
@@ -211,6 +214,26 @@ impl RunDir {
         Ok(read_parameters(&stored, "")?)
     }
 
+    /// The step of the evaluation that the best parameters so far are of. The log may have a better one already, whose
+    /// parameters are not written before the next checkpoint.
+    pub(crate) fn best_step(&self) -> Result<Option<u64>, Error> {
+        let file = self.path.join(ENCODER);
+        if file.exists() {
+            let stored = Stored::open(&file, ENCODER_KIND, ENCODER_VERSION)?;
+            if stored.all_metadata().contains_key(STEP) {
+                return Ok(Some(stored.parsed(STEP, "a number of steps")?));
+            }
+        }
+        // a file of an earlier version names no step
+        self.logged_best_step()
+    }
+
+    /// The step of the best evaluation in the log.
+    pub(crate) fn logged_best_step(&self) -> Result<Option<u64>, Error> {
+        let log = self.log()?.unwrap_or_default();
+        Ok(log.iter().rev().find(|line| line.best).map(|line| line.step))
+    }
+
     /// Refuses data that differ from those that the run was started with.
     pub(crate) fn check_data(&self) -> Result<(), Error> {
         if candidates::open(&self.path)?.metadata("data")? == self.data {
@@ -335,14 +358,19 @@ impl RunDir {
         }
     }
 
-    /// Writes the best parameters so far.
-    pub(crate) fn save_best(&self, parameters: &Parameters) -> Result<(), Error> {
+    /// Writes the best parameters so far, and the step of their evaluation where it is known.
+    pub(crate) fn save_best(
+        &self,
+        parameters: &Parameters,
+        step: Option<u64>,
+    ) -> Result<(), Error> {
         let tensors = parameters.iter();
         let tensors =
             tensors.map(|(name, tensor)| Tensor::f32(name, &tensor.shape, &tensor.values));
         let tensors: Vec<Tensor> = tensors.collect();
-        let belongs = self.belongs();
-        let contents = Contents::new(ENCODER_KIND, ENCODER_VERSION, &belongs, &tensors);
+        let mut metadata = self.belongs();
+        metadata.extend(step.map(|step| (STEP.to_owned(), step.to_string())));
+        let contents = Contents::new(ENCODER_KIND, ENCODER_VERSION, &metadata, &tensors);
         Ok(contents.write(&self.path.join(ENCODER))?)
     }
 }
@@ -363,8 +391,12 @@ impl CheckpointSink<Scores> for RunDir {
         Ok(self.append(line)?)
     }
 
-    fn best(&mut self, parameters: Parameters) -> Result<Option<Parameters>, dsokr_train::Error> {
-        self.save_best(&parameters)?;
+    fn best(
+        &mut self,
+        step: u64,
+        parameters: Parameters,
+    ) -> Result<Option<Parameters>, dsokr_train::Error> {
+        self.save_best(&parameters, Some(step))?;
         Ok(None)
     }
 

@@ -3,7 +3,7 @@
 #[cfg(target_os = "linux")]
 use std::fs;
 
-use dsokr::config::{OptimizerName, TrainingConfig};
+use dsokr::config::{GroupConfig, OptimizerName, TrainingConfig};
 use dsokr::memory::{Need, of_training, split_batches};
 use dsokr::nn::PartSize;
 use serde_json::Value;
@@ -238,4 +238,39 @@ fn a_step_of_plain_descent_counts_the_rows_that_it_changes() {
     let checkpoints = |bytes: f64| 40.0 * 3.0 * bytes * 1e6;
     assert_eq!(traffic(OptimizerName::Sgd), 30.0 * 16.0 * 800.0 + checkpoints(12.0));
     assert_eq!(traffic(OptimizerName::Adam), 30.0 * 28.0 * 1e6 + checkpoints(20.0));
+}
+
+#[test]
+fn groups_count_with_their_optimisers() {
+    let part = PartSize {
+        keys: "width".into(),
+        parameters: 1e6,
+        activations: 0.0,
+        gpu_width: 4.0,
+        products: 100.0,
+    };
+    let needs = |optimizer, of_group: Option<OptimizerName>, learning_rate, gpu| {
+        let group = of_group.map(|of_group| GroupConfig {
+            parameters: "table".into(),
+            optimizer: Some(of_group),
+            learning_rate,
+            ..GroupConfig::default()
+        });
+        let groups = group.into_iter().collect();
+        let config = TrainingConfig { optimizer, groups, ..TrainingConfig::default() };
+        let needs = of_training(std::slice::from_ref(&part), &config, [80, 10], 8, gpu);
+        needs.iter().map(|need| (need.bytes, need.traffic)).collect::<Vec<_>>()
+    };
+    for gpu in [None, Some(f64::INFINITY)] {
+        let [sgd, adam] =
+            [OptimizerName::Sgd, OptimizerName::Adam].map(|name| needs(name, None, None, gpu));
+        assert_ne!(sgd, adam);
+        let with = |learning_rate| {
+            needs(OptimizerName::Sgd, Some(OptimizerName::Adam), learning_rate, gpu)
+        };
+        assert_eq!(with(None), adam);
+        assert_eq!(with(Some(1e-3)), adam);
+        // a frozen group has no moments
+        assert_eq!(with(Some(0.0)), sgd);
+    }
 }

@@ -10,8 +10,12 @@ use crate::sandbox::{CONFIG, Sandbox, copy, json};
 /// Parameters and other tensors of a file by name, the optimiser's left out: it lists its tensors in
 /// no particular order.
 fn tensors(path: &Path) -> Vec<(String, Vec<u8>)> {
-    let bytes = fs::read(path).unwrap();
-    let file = SafeTensors::deserialize(&bytes).unwrap();
+    parsed(&fs::read(path).unwrap())
+}
+
+/// The [`tensors`] of the bytes of a file.
+fn parsed(bytes: &[u8]) -> Vec<(String, Vec<u8>)> {
+    let file = SafeTensors::deserialize(bytes).unwrap();
     let mut all: Vec<(String, Vec<u8>)> = file
         .tensors()
         .into_iter()
@@ -440,6 +444,42 @@ fn a_training_with_other_settings_goes_on_from_an_earlier_checkpoint() {
     let evaluated: serde_json::Value = serde_json::from_str(&evaluated).unwrap();
     assert!(best.iter().any(is_later), "{best:?}");
     assert_eq!(evaluated["mrr"], best.last().unwrap()["metrics"]["mrr"]);
+}
+
+/// A kill may leave a better evaluation in the log than those before the checkpoint, whose parameters were not written.
+#[test]
+fn a_training_with_other_settings_keeps_the_best_evaluation_before_its_checkpoint() {
+    let sandbox = Sandbox::new();
+    let settings = ["training.evaluate_every={steps=4}", "training.checkpoint_seconds=3600"];
+    let sets: Vec<&str> = settings.iter().flat_map(|setting| ["--set", setting]).collect();
+    let train = |more: &[&str]| {
+        let common = ["train", "small.toml", "--out", "run"];
+        let output = sandbox.run(&[&common[..], &sets[..], more].concat());
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(output.status.success(), "{said}");
+        said
+    };
+    let has_later_best = || {
+        let log = sandbox.read("run/log.jsonl");
+        let mut best = log.lines().map(json).filter(|line| line["best"] == true);
+        best.any(|line| line["step"].as_u64().unwrap() > 16)
+    };
+    train(&["--set", "training.epochs=2"]);
+    let paths = FILES.map(|file| sandbox.path("run").join(file));
+    let contents = paths.each_ref().map(|path| fs::read(path).unwrap());
+    train(&["--resume", "--set", "training.epochs=4"]);
+    assert!(has_later_best());
+    for (path, bytes) in paths.iter().zip(&contents) {
+        fs::write(path, bytes).unwrap();
+    }
+    fs::remove_file(sandbox.path("run/metrics.json")).unwrap();
+
+    // at this rate no evaluation is better than the one at the checkpoint
+    let rate = "training.learning_rate=1e-12";
+    let said = train(&["--resume", "--set", "training.epochs=4", "--set", rate]);
+    assert!(!said.contains("of a later step than the checkpoint"), "{said}");
+    assert!(!has_later_best());
+    assert!(tensors(&paths[0]) == parsed(&contents[0]), "the best parameters are still there");
 }
 
 #[test]

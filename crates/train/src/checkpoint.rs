@@ -261,7 +261,7 @@ pub struct LogLine<M> {
     pub epoch: f64,
     /// Mean of the loss over the steps since the last evaluation.
     pub loss: f64,
-    /// Mean of r(y) over the training outputs: the lower bound of the square loss.
+    /// Mean of r(y) over the training outputs, weighted where pairs are: the lower bound of the square loss.
     pub residual: f64,
     /// Mean loss of the validation pairs in evaluation mode, where it is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -326,11 +326,12 @@ pub trait CheckpointSink<M> {
         Ok(())
     }
 
-    /// Takes the parameters of the best evaluation so far, and gives them back if it does not store them.
+    /// Takes the parameters of the best evaluation so far, which came after `step` steps, and gives them back if it does not
+    /// store them.
     ///
     /// # Errors
     /// Errors of the file system.
-    fn best(&mut self, parameters: Parameters) -> Result<Option<Parameters>, Error> {
+    fn best(&mut self, step: u64, parameters: Parameters) -> Result<Option<Parameters>, Error> {
         Ok(Some(parameters))
     }
 

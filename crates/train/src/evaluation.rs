@@ -97,12 +97,11 @@ fn log<E: Encoder, M: Display + 'static>(
     let seconds = progress.begun.elapsed().as_secs_f64();
     let each = seconds / progress.steps().max(1) as f64;
     let left = Duration::from_secs_f64(each * progress.left() as f64);
-    let residuals = task.pairs.residuals();
     let line = LogLine {
         step,
         epoch,
         loss,
-        residual: residuals.iter().sum::<f64>() / residuals.len().max(1) as f64,
+        residual: task.pairs.mean_residual(),
         validation_loss: validation.loss,
         learning_rate: progress.rate,
         gradient_norm: progress.norm,

@@ -13,7 +13,8 @@ use crate::loss::{Objective, StepNumber};
 use crate::sums::{BatchGradients, Step};
 use crate::task::Task;
 
-/// The gradients of a batch's mean loss, weighted where pairs have weights.
+/// The gradients of a batch's mean loss. Where pairs have weights, the loss is `Σ_i w_i ℓ_i` of the batch, divided by its
+/// number of pairs and by the mean weight of all training pairs.
 ///
 /// The batch is encoded `micro_batch` pairs at a time, each part with its own key, and the
 /// gradients of the parts are summed. Apart from rounding and dropout masks, the size only changes
@@ -30,7 +31,7 @@ pub(super) fn gradients<E: Encoder, M>(
     step: Option<Step>,
 ) -> Result<BatchGradients, Error> {
     let mut sum = GradientsAccumulator::new();
-    let total = objective.total(batch);
+    let divisor = objective.divisor(batch.len());
     let cancellation = Cancellation::current();
     let mut parts: Vec<(&[usize], u64)> = Vec::new();
     for part in batch.chunks(task.config.at_once()) {
@@ -67,7 +68,7 @@ pub(super) fn gradients<E: Encoder, M>(
             None => {
                 let dtype = z.dtype();
                 let targets = || targets(task, pairs, dtype);
-                let mean = objective.loss(z, pairs, targets, scale) / total;
+                let mean = objective.loss(z, pairs, targets, scale) / divisor;
                 loss.add(mean.clone().inner());
                 mean
             }
@@ -147,7 +148,7 @@ impl Compared {
         let scale = model.scale.as_ref().map(|scale| scale.val().detach().require_grad());
         let targets = || targets(task, &batch, dtype);
         let mean = objective.loss(z.clone(), &batch, targets, scale.clone());
-        let mean = mean / objective.total(&batch);
+        let mean = mean / objective.divisor(batch.len());
         let loss = StepNumber::read(&[StepNumber::pending(mean.clone().inner())])[0];
         let gradients = backward(mean);
         let gradient = z.grad(&gradients).unwrap_or_else(|| z.clone().inner().zeros_like());

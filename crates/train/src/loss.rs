@@ -84,6 +84,8 @@ pub(super) struct Objective<'a> {
     outputs: Vec<u32>,
     /// w of each pair; empty where all are 1.
     weights: &'a [f64],
+    /// The mean w of all pairs.
+    mean_weight: f64,
 }
 
 /// All distinct outputs of the training pairs. Targets never change, so a batch costs one product with k
@@ -115,7 +117,11 @@ impl<'a> Objective<'a> {
         p: usize,
         device: &Device,
     ) -> Result<Self, Error> {
-        let plain = Self { loss, classes: None, outputs: Vec::new(), weights };
+        let mean_weight = match weights {
+            [] => 1.0,
+            all => all.iter().sum::<f64>() / all.len() as f64,
+        };
+        let plain = Self { loss, classes: None, outputs: Vec::new(), weights, mean_weight };
         if loss.temperature().is_none() {
             return Ok(plain);
         }
@@ -135,12 +141,11 @@ impl<'a> Objective<'a> {
         matches!(self.loss, LossConfig::Contrastive { .. })
     }
 
-    /// `Σ_i w_i` of some pairs.
-    pub(super) fn total(&self, pairs: &[usize]) -> f32 {
-        match self.weights {
-            [] => pairs.len() as f32,
-            all => pairs.iter().map(|&pair| all[pair]).sum::<f64>() as f32,
-        }
+    /// What the sum of the losses of a batch of so many pairs is divided by: the sum of their weights if each had the mean
+    /// weight of all training pairs. The sum of the weights in the batch itself would take a pair's weight away where
+    /// batches are small.
+    pub(super) fn divisor(&self, pairs: usize) -> f32 {
+        (pairs as f64 * self.mean_weight) as f32
     }
 
     /// `Σ_i w_i ℓ(z_i, y_i)` of some pairs, for the contrastive loss those of a whole batch. `batch` gives

@@ -74,8 +74,8 @@ pub(crate) struct Stepped {
 struct BestParameters {
     /// Whether the last evaluation of this call is the best.
     is_last: bool,
-    /// The parameters, until the sink takes them.
-    new: Option<Parameters>,
+    /// The step of that evaluation and the parameters, until the sink takes them.
+    new: Option<(u64, Parameters)>,
     /// The parameters that the sink has given back.
     given_back: Option<Parameters>,
 }
@@ -268,7 +268,8 @@ impl<'a, E: Encoder, M: Display + 'static> Progress<'a, E, M> {
         self.best = BestParameters::default();
         let parameters = parameters::collect(model);
         let bytes: usize = parameters.values().map(|p| size_of_val(&*p.values)).sum();
-        self.best = BestParameters { is_last: true, new: Some(parameters), given_back: None };
+        let new = Some((self.state.step, parameters));
+        self.best = BestParameters { is_last: true, new, given_back: None };
         if bytes > HELD_BYTES {
             self.store_best()?;
         }
@@ -282,8 +283,8 @@ impl<'a, E: Encoder, M: Display + 'static> Progress<'a, E, M> {
 
     /// Gives the best parameters to the sink, unless it has them.
     pub fn store_best(&mut self) -> Result<(), Error> {
-        if let Some(parameters) = self.best.new.take() {
-            self.best.given_back = self.sink.best(parameters)?;
+        if let Some((step, parameters)) = self.best.new.take() {
+            self.best.given_back = self.sink.best(step, parameters)?;
         }
         Ok(())
     }

@@ -77,8 +77,9 @@ impl<'a, I> Pairs<'a, I> {
         Ok(Self { inputs, targets, residuals, weights: &[] })
     }
 
-    /// The pairs with a weight w each, or with the same one where none are given. The loss of a batch is the weighted
-    /// mean `Σ_i w_i ℓ_i / Σ_i w_i`.
+    /// The pairs with a weight w each, or with the same one where none are given. The loss of a batch of b pairs is
+    /// `Σ_i w_i ℓ_i / (b w̄)`, w̄ being the mean weight of all training pairs, so that a weight has its effect in batches of
+    /// any size.
     ///
     /// # Errors
     /// [`Error::Pairs`] for weights that are not n finite numbers above 0.
@@ -113,6 +114,18 @@ impl<'a, I> Pairs<'a, I> {
     /// The residuals r(y).
     pub fn residuals(&self) -> &'a [f64] {
         self.residuals
+    }
+
+    /// The mean of the residuals, weighted as the loss is: no mean square loss is below it.
+    pub(crate) fn mean_residual(&self) -> f64 {
+        let residuals = self.residuals.iter();
+        match self.weights {
+            [] => residuals.sum::<f64>() / self.residuals.len() as f64,
+            weights => {
+                let weighted = weights.iter().zip(residuals).map(|(weight, r)| weight * r);
+                weighted.sum::<f64>() / weights.iter().sum::<f64>()
+            }
+        }
     }
 
     /// The weights; empty where all are 1.

@@ -391,7 +391,7 @@ fn inputs_that_32_bits_do_not_tell_apart_are_refused() {
              [encoder]\nkind = \"kernel-machine\"\n\
              inputs = {{ kind = \"vectors\", scaling = \"standard\" }}\n\
              kernel = {{ name = \"gaussian\", gamma = 0.5 }}\nlambda = 1e-4\n\n\
-             [evaluation]\nmetric = \"rrmse\"\n"
+             [decoding]\nsearch = \"exact\"\n\n[evaluation]\nmetric = \"rrmse\"\n"
         )
     };
     let sandbox = Sandbox::new();

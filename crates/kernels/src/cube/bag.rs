@@ -70,8 +70,12 @@ fn selected<N: Size>(
     }
 }
 
+/// Vectors of entries that one launch of [`table_sums`] has at most. A unit counts them in 32 bits, and a large batch has more
+/// than 2³² of them.
+const MOST_VECTORS: usize = 1 << 24;
+
 /// Sums for each row of a table that has entries; `values` are theirs, or all are 1. The units of a row's first entry
-/// add up.
+/// add up. A launch has the units of the entries from `begin` to `end`.
 #[cube(launch_unchecked)]
 fn table_sums<N: Size>(
     dy: &[Vector<f32, N>],
@@ -79,14 +83,16 @@ fn table_sums<N: Size>(
     values: &[f32],
     gradient: &mut [Vector<f32, N>],
     rows: u32,
+    begin: u32,
+    end: u32,
     count: u32,
     width: u32,
     #[comptime] apart: bool,
     #[comptime] weighted: bool,
 ) {
     let at = ABSOLUTE_POS as u32;
-    if at < count * width {
-        let mut j = at / width;
+    if at < (end - begin) * width {
+        let mut j = begin + at / width;
         let column = at % width;
         let row = entry(numbers, j, rows, count, apart).table;
         let mut is_of_row = true;
@@ -212,23 +218,30 @@ impl Operation<Cube, 1> for Bag {
         let sorted = sorted.unwrap_or_else(|| Sorted::of(&self.batch, &dy, table_rows, true));
         let gradient = zeros(&dy, [table_rows, width]);
         let lanes = vector(width);
-        // SAFETY: units beyond the entries do nothing; without values none are read
-        unsafe {
-            table_sums::launch_unchecked(
-                &dy.client,
-                cubes(&dy, entries * width / lanes),
-                CubeDim::new_1d(UNITS),
-                lanes,
-                buffer(&dy),
-                array(&sorted.numbers),
-                array(sorted.values.as_ref().unwrap_or(&sorted.numbers)),
-                buffer(&gradient),
-                count(rows),
-                count(entries),
-                count(width / lanes),
-                sorted.apart,
-                sorted.values.is_some(),
-            );
+        let columns = width / lanes;
+        let most = (MOST_VECTORS / columns.max(1)).max(1);
+        for begin in (0..entries).step_by(most) {
+            let end = entries.min(begin + most);
+            // SAFETY: units beyond the entries do nothing; without values none are read
+            unsafe {
+                table_sums::launch_unchecked(
+                    &dy.client,
+                    cubes(&dy, (end - begin) * columns),
+                    CubeDim::new_1d(UNITS),
+                    lanes,
+                    buffer(&dy),
+                    array(&sorted.numbers),
+                    array(sorted.values.as_ref().unwrap_or(&sorted.numbers)),
+                    buffer(&gradient),
+                    count(rows),
+                    count(begin),
+                    count(end),
+                    count(entries),
+                    count(columns),
+                    sorted.apart,
+                    sorted.values.is_some(),
+                );
+            }
         }
         [Some(gradient)]
     }

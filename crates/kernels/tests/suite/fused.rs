@@ -302,6 +302,32 @@ fn a_batch_may_have_more_rows_than_a_gpu_has_cubes_in_a_dimension() {
     }
 }
 
+/// A launch of a bag's backward pass has a unit for each of at most 2²⁴ vectors of four numbers.
+#[test]
+fn a_batch_may_have_more_entries_than_a_launch_sums() {
+    const WIDTH: usize = 64;
+    let table_rows = 1_009;
+    let rows = 1_000;
+    let entries = (1 << 20) + 70_001;
+    let indices: Vec<u32> = (0..entries).map(|j| (j * 7919 % table_rows) as u32).collect();
+    let values: Vec<f32> = (0..entries).map(|j| 0.5 * (1 + j % 3) as f32).collect();
+    // multiples of a half, which are exact
+    let mut sums = vec![0.0f32; table_rows];
+    for (&index, value) in indices.iter().zip(&values) {
+        sums[index as usize] += value;
+    }
+    let starts = (0..=rows).map(|i| i * entries / rows).collect();
+    let batch = Arc::new(SparseBatch { starts, indices, values });
+    let Inputs([table], []) = inputs([[table_rows, WIDTH]], []);
+    for (device, _) in devices() {
+        let table = leaf_on(&device, &table, DType::F32);
+        let y = bag(table.clone(), batch.clone(), None);
+        let gradient = host(table.grad(&y.sum().backward()).unwrap());
+        let expected = sums.iter().flat_map(|sum| [sum; WIDTH]);
+        assert!(gradient.iter().eq(expected), "{device:?}");
+    }
+}
+
 /// A launch of the backward passes has a cube for 32 rows, or 64, and attention one for each text.
 #[test]
 fn backward_passes_and_attention_may_have_more_cubes_than_a_gpu_has_in_a_dimension() {

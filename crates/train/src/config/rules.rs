@@ -61,7 +61,7 @@ impl TrainingConfig {
     /// Whether one of these parameters is in a numbered layer, or below one, so that
     /// [`layer_decay`](Self::layer_decay) has something to lower.
     pub fn has_layers(parameters: &[String]) -> bool {
-        parameters.iter().any(|path| layer_of(path).is_some())
+        parameters.iter().any(|path| Layer::of(path).is_some())
     }
 
     /// The settings with the weight decay written out.
@@ -114,7 +114,7 @@ impl TrainingConfig {
     }
 }
 
-/// The module with the most numbered layers of a model.
+/// The module of a model whose numbered layers are counted.
 struct NumberedLayers<'p> {
     /// Its path, with the point behind it.
     holder: &'p str,
@@ -125,10 +125,14 @@ struct NumberedLayers<'p> {
 }
 
 impl<'p> NumberedLayers<'p> {
+    /// Finds the module with the most layers, of those whose layers have parts if there are any: a bag beside a transformer
+    /// has an MLP, and it may have more layers than the transformer.
     fn find(paths: &[&'p str]) -> Option<Self> {
-        let numbered = paths.iter().filter_map(|path| layer_of(path));
-        let (holder, last) = numbered.max_by_key(|(_, number)| *number)?;
-        let is_own = |path: &&str| layer_of(path).is_some_and(|(other, _)| other == holder);
+        let numbered = || paths.iter().filter_map(|path| Layer::of(path));
+        let holder = numbered().max_by_key(|layer| (layer.has_parts, layer.number))?.holder;
+        let last =
+            numbered().filter(|layer| layer.holder == holder).map(|layer| layer.number).max()?;
+        let is_own = |path: &&str| Layer::of(path).is_some_and(|layer| layer.holder == holder);
         let first = paths.iter().position(is_own)?;
         Some(Self { holder, last, first })
     }
@@ -136,8 +140,8 @@ impl<'p> NumberedLayers<'p> {
     /// The number of layers from a parameter to what is above all layers: 1 in the last layer, and one more than there are
     /// layers for what comes before the first in the same module, such as embeddings. It is 0 for all other parameters.
     fn layers_above(&self, at: usize, path: &str) -> i32 {
-        match layer_of(path) {
-            Some((holder, number)) if holder == self.holder => 1 + (self.last - number) as i32,
+        match Layer::of(path) {
+            Some(layer) if layer.holder == self.holder => 1 + (self.last - layer.number) as i32,
             None if at < self.first && path.starts_with(self.holder) => 2 + self.last as i32,
             Some(_) | None => 0,
         }
@@ -147,19 +151,32 @@ impl<'p> NumberedLayers<'p> {
 /// The names of lists of layers, here and in models of PyTorch.
 const LISTS: [&str; 5] = ["layers", "layer", "blocks", "block", "h"];
 
-/// The path of the module that holds a parameter's layer, with the point behind it, and the number of the layer:
-/// `encoder.body.` and 3 of `encoder.body.layers.3.query.weight`.
-fn layer_of(path: &str) -> Option<(&str, usize)> {
-    let mut start = 0;
-    for name in path.split('.') {
-        let behind = path[start + name.len()..].strip_prefix('.');
-        let number = behind.and_then(|rest| rest.split('.').next()?.parse().ok());
-        if let Some(number) = number
-            && LISTS.contains(&name)
-        {
-            return Some((&path[..start], number));
+/// The layer that a parameter is in.
+struct Layer<'p> {
+    /// The path of the module that holds it, with the point behind it: `encoder.body.` of
+    /// `encoder.body.layers.3.query.weight`.
+    holder: &'p str,
+    number: usize,
+    /// Whether the parameter is one of a part of the layer, as that of `query` is, and not of the layer itself, as in
+    /// `layers.3.weight` of an MLP.
+    has_parts: bool,
+}
+
+impl<'p> Layer<'p> {
+    fn of(path: &'p str) -> Option<Self> {
+        let mut start = 0;
+        for name in path.split('.') {
+            let behind = path[start + name.len()..].strip_prefix('.');
+            let mut behind = behind.into_iter().flat_map(|rest| rest.split('.'));
+            let number = behind.next().and_then(|number| number.parse().ok());
+            if let Some(number) = number
+                && LISTS.contains(&name)
+            {
+                let has_parts = behind.count() > 1;
+                return Some(Self { holder: &path[..start], number, has_parts });
+            }
+            start += name.len() + 1;
         }
-        start += name.len() + 1;
+        None
     }
-    None
 }

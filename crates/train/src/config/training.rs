@@ -52,7 +52,8 @@ pub struct TrainingConfig {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub weight_decay: Option<f32>,
     /// Factor of the learning rate from a layer to the one below: the last of L numbered layers has this share of the
-    /// rate, the first its L-th power, and embeddings one power more. 1 gives all layers one rate.
+    /// rate, the first its L-th power, and embeddings one power more. The last layer of an MLP is its head; of a bag beside a
+    /// transformer no layer counts. 1 gives all layers one rate.
     #[default(1.0)]
     pub layer_decay: f64,
     /// Decay of an exponential moving average of the parameters, such as 0.999: after each step the average a of w becomes

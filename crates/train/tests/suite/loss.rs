@@ -7,7 +7,7 @@ use dsokr_core::loss::{
 use dsokr_nn::{Encoder, Mlp, Model, Pass};
 use dsokr_train::{Error, GroupConfig, LossConfig, OptimizerName, TrainingConfig, mean_loss};
 
-use crate::common::{Problem, Steps, Table, apart, cast, device, mlp};
+use crate::common::{Problem, Steps, Table, apart, cast, device, mlp, one_step, values};
 
 const P: usize = 3;
 const Z: [f32; 12] = [0.3, -0.2, 1.1, 2.0, 0.4, -1.5, 0.1, 0.2, 0.3, -0.7, 0.6, 0.9];
@@ -173,6 +173,35 @@ fn a_pair_of_weight_two_is_the_pair_twice() {
         let (twice, same) = found(vec![0, 1, 1, 2, 3], &[]);
         assert!((mean - twice).abs() < 1e-5, "{loss:?}: {mean} {twice}");
         assert!(apart(&gradient, &same) < 1e-5, "{loss:?}: {gradient:?} {same:?}");
+    }
+}
+
+#[test]
+fn a_weight_has_its_effect_in_batches_of_any_size() {
+    let weights = [0.5, 4.0, 1.0, 0.25];
+    let total = 5.75;
+    for (batch, micro_batch) in [(1, 0), (2, 0), (2, 1), (4, 0), (4, 3)] {
+        let config = TrainingConfig { clip: 0.0, ..TrainingConfig::default() };
+        let config = TrainingConfig { batch, micro_batch, ..one_step(config) };
+        let problem = Problem::new(config, vec![0, 1, 2, 3], &Y);
+        let problem = Problem { weights: weights.to_vec(), ..problem };
+        let mut steps = Steps::default();
+        let model = Model::new(Table::new(&Z, P));
+        let trained = values(&problem.train(model, &mut steps).unwrap().model);
+        // a row of the table is in one batch of the epoch
+        for (at, (before, after)) in Z.iter().zip(&trained["encoder.rows"]).enumerate() {
+            let share = weights[at / P] * 4.0 / (total * batch as f64);
+            let expected = share as f32 * 2.0 * (before - Y[at]);
+            let moved = before - after;
+            assert!((moved - expected).abs() < 1e-4, "{batch}, {at}: {moved}, not {expected}");
+        }
+        let loss = |at: usize| {
+            let squares = Z[at * P..][..P].iter().zip(&Y[at * P..]).map(|(z, y)| (z - y).powi(2));
+            f64::from(squares.sum::<f32>()) + 0.25
+        };
+        let expected = (0..4).map(|at| weights[at] * loss(at)).sum::<f64>() / total;
+        let mean = steps.0.iter().map(|(loss, _)| loss).sum::<f64>() / steps.0.len() as f64;
+        assert!((mean / expected - 1.0).abs() < 1e-5, "{batch}: {mean}, not {expected}");
     }
 }
 

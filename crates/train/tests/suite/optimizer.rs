@@ -1,12 +1,13 @@
 //! Update rules: against Burn's, against the same rules on numbers of 64 bits, and of groups.
 
+use burn::module::Module;
 use burn::optim::decay::WeightDecayConfig;
 use burn::optim::{
     AdamConfig, AdamWConfig, AdjustLrFn, GradientsParams, LionConfig, MuonConfig, SgdConfig,
 };
-use burn::tensor::DType;
+use burn::tensor::{DType, Tensor};
 use dsokr_nn::parameters::{Parameter, collect};
-use dsokr_nn::{Encoder, Model, Pass};
+use dsokr_nn::{Encoder, Mlp, Model, Pass};
 use dsokr_train::{GroupConfig, OptimizerName, TrainingConfig, Update};
 
 use crate::common::{Problem, Shared, Steps, Table, apart, bag, cast, dense, mlp, rows, values};
@@ -115,14 +116,18 @@ fn groups_are_patterns_of_paths() {
     }
 }
 
-/// How far each parameter of an MLP moves in a step of AdamW without a gradient: by its rate times its decay of each value.
-fn shares(config: TrainingConfig) -> Vec<(String, f32)> {
-    let encoder = mlp(3, &[4, 4], 0.0);
-    let before = collect(&encoder);
-    let mut update = Update::new(&config, &encoder);
-    let zero = encoder.forward(&[&vec![1.0; 3]], Pass::Evaluate).sum() * 0.0;
-    let gradients = GradientsParams::from_grads(zero.backward(), &encoder);
-    let after = collect(&update.step(config.learning_rate, encoder, gradients, None));
+/// How far each parameter of a model moves in a step of AdamW without a gradient: by its rate times its decay of each value.
+/// `sum` is a number that depends on all of them.
+fn shares<M: Module>(
+    config: &TrainingConfig,
+    model: M,
+    sum: impl Fn(&M) -> Tensor<1>,
+) -> Vec<(String, f32)> {
+    let before = collect(&model);
+    let mut update = Update::new(config, &model);
+    let zero = sum(&model) * 0.0;
+    let gradients = GradientsParams::from_grads(zero.backward(), &model);
+    let after = collect(&update.step(config.learning_rate, model, gradients, None));
     let share = |(name, before): (&String, &Parameter)| {
         let largest = |values: &[f32]| values.iter().fold(0.0, |all: f32, v| all.max(v.abs()));
         let before_largest = largest(&before.values);
@@ -132,19 +137,25 @@ fn shares(config: TrainingConfig) -> Vec<(String, f32)> {
     before.iter().map(share).collect()
 }
 
+/// Checks the shares of parameters with these names.
+fn check_shares(found: &[(String, f32)], expected: &[(&str, f32)]) {
+    for (name, share) in expected {
+        let (_, found) = found.iter().find(|(other, _)| other == name).unwrap();
+        assert!((found - share).abs() < 1e-6, "{name}: {found}, not {share}");
+    }
+}
+
 #[test]
 fn layers_have_rates_of_their_own_and_groups_decays() {
+    let of_mlp = |config: &TrainingConfig| {
+        let sum = |model: &Mlp| model.forward(&[&vec![1.0; 3]], Pass::Evaluate).sum();
+        shares(config, mlp(3, &[4, 4], 0.0), sum)
+    };
     let config = TrainingConfig {
         learning_rate: 0.1,
         weight_decay: Some(0.1),
         layer_decay: 0.5,
         ..TrainingConfig::default()
-    };
-    let near = |found: &[(String, f32)], expected: &[(&str, f32)]| {
-        for (name, share) in expected {
-            let (_, found) = found.iter().find(|(other, _)| other == name).unwrap();
-            assert!((found - share).abs() < 1e-6, "{name}: {found}, not {share}");
-        }
     };
     let plain = [
         ("layers.0.weight", 0.01 * 0.125),
@@ -152,7 +163,7 @@ fn layers_have_rates_of_their_own_and_groups_decays() {
         ("layers.2.weight", 0.01 * 0.5),
         ("layers.2.bias", 0.0),
     ];
-    near(&shares(config.clone()), &plain);
+    check_shares(&of_mlp(&config), &plain);
     let group = GroupConfig {
         parameters: "layers.2".into(),
         weight_decay: Some(0.2),
@@ -163,7 +174,58 @@ fn layers_have_rates_of_their_own_and_groups_decays() {
         ("layers.2.weight", 0.02 * 0.5),
         ("layers.2.bias", 0.02 * 0.5),
     ];
-    near(&shares(TrainingConfig { groups: vec![group], ..config }), &own);
+    check_shares(&of_mlp(&TrainingConfig { groups: vec![group], ..config }), &own);
+}
+
+/// An MLP's layers beside those of a transformer.
+#[derive(Module, Debug)]
+struct Beside {
+    bag: Plain,
+    body: Body,
+}
+
+#[derive(Module, Debug)]
+struct Plain {
+    layers: Vec<Table>,
+}
+
+#[derive(Module, Debug)]
+struct Body {
+    tokens: Table,
+    layers: Vec<Block>,
+}
+
+/// A layer with a part.
+#[derive(Module, Debug)]
+struct Block {
+    query: Table,
+}
+
+#[test]
+fn layers_with_parts_are_counted_before_those_of_an_mlp_beside_them() {
+    let table = || Table::new(&[1.0; 4], 2);
+    let block = || Block { query: table() };
+    let bag = Plain { layers: vec![table(), table(), table(), table()] };
+    let body = Body { tokens: table(), layers: vec![block(), block()] };
+    let sum = |model: &Beside| {
+        let layers = model.body.layers.iter().map(|block| &block.query);
+        let tables = model.bag.layers.iter().chain([&model.body.tokens]).chain(layers);
+        tables.map(|table| table.rows.val().sum()).reduce(|all, table| all + table).unwrap()
+    };
+    let config = TrainingConfig {
+        learning_rate: 0.1,
+        weight_decay: Some(0.1),
+        layer_decay: 0.5,
+        ..TrainingConfig::default()
+    };
+    let expected = [
+        ("bag.layers.0.rows", 0.01),
+        ("bag.layers.3.rows", 0.01),
+        ("body.tokens.rows", 0.01 * 0.125),
+        ("body.layers.0.query.rows", 0.01 * 0.25),
+        ("body.layers.1.query.rows", 0.01 * 0.5),
+    ];
+    check_shares(&shares(&config, Beside { bag, body }, sum), &expected);
 }
 
 #[test]

@@ -10,7 +10,7 @@ use dsokr_core::processes::threads;
 use dsokr_core::{Cancellation, Processes};
 use dsokr_nn::{Encoder, Model, Pass, init};
 use dsokr_train::{
-    Checkpoint, CheckpointSink, Decay, Error, Event, Observer, OptimizerName, Pairs, Task,
+    Checkpoint, CheckpointSink, Decay, Error, Event, LogLine, Observer, OptimizerName, Pairs, Task,
     TrainingConfig, Validation, embed, train,
 };
 
@@ -328,6 +328,38 @@ impl CheckpointSink<f64> for Last {
     fn checkpoint(&mut self, checkpoint: &Checkpoint) -> Result<(), Error> {
         self.0 = Some(checkpoint.clone());
         Ok(())
+    }
+}
+
+/// The lines of the log.
+#[derive(Default)]
+struct Log(Vec<LogLine<f64>>);
+
+impl CheckpointSink<f64> for Log {
+    fn log(&mut self, line: &LogLine<f64>) -> Result<(), Error> {
+        self.0.push(line.clone());
+        Ok(())
+    }
+}
+
+#[test]
+fn the_logged_residual_has_the_weights_of_the_loss() {
+    let config = TrainingConfig { epochs: 1, batch: 4, warmup: 0, ..Default::default() };
+    let inputs = [0, 1, 2, 3];
+    let residuals = [0.1, 0.2, 0.3, 2.0];
+    let validate = &|_: &_| Ok(Validation { metrics: 0.0, score: 0.0, loss: None });
+    let ranks = &Processes::default();
+    let cases: [(&[f64], f64); 2] = [(&[], 0.65), (&[2.0, 1.0, 1.0, 0.5], 1.7 / 4.5)];
+    for (weights, expected) in cases {
+        let pairs = Pairs::new(&inputs, &[0.5; 8], &residuals).unwrap().weighted(weights).unwrap();
+        let task = Task { config: &config, seed: 0, device: &device(), pairs, ranks, validate };
+        let mut log = Log::default();
+        // each target is met: the loss is the residual
+        let model = Model::new(Table::new(&[0.5; 8], 2));
+        train(&task, model, None, &mut log, &mut ()).unwrap();
+        let line = &log.0[0];
+        assert!((line.residual - expected).abs() < 1e-12, "{} {expected}", line.residual);
+        assert!((line.loss - expected).abs() < 1e-6, "{} {expected}", line.loss);
     }
 }
 
