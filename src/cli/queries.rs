@@ -42,7 +42,8 @@ pub struct Queries {
     #[arg(long, value_name = "N")]
     least_candidates: Option<usize>,
     /// How to rank a query whose right output is no candidate: error, or rank-infinity, which counts it as not found.
-    /// Default: evaluation.missing_gold of the configuration; for classes of a new table rank-infinity.
+    /// Default: evaluation.missing_gold of the configuration; for a new table's molecules that are compared, and its classes,
+    /// rank-infinity. Label sets, rankings, graphs and numbers of a new table are compared only, and refuse error.
     #[arg(long, value_name = "RULE", value_parser = missing_gold_rules())]
     missing_gold: Option<MissingGold>,
     /// Measure MCES at 1: the myopic MCES distance, with the threshold 15, of each query's first molecule from the right

@@ -1,6 +1,6 @@
 //! What a trained model reads of its data: splits, files of queries, and outputs.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 
 use dsokr_core::Argument;
@@ -52,7 +52,13 @@ impl Member {
         }
         self.check_compared(&split, file, missing_gold)?;
         if !split.labels.is_empty() {
-            let missing_gold = missing_gold.unwrap_or(self.config.evaluation.missing_gold);
+            // outputs that are compared as what they are need not be candidates
+            let default = if split.truth.is_some() {
+                MissingGold::RankInfinity
+            } else {
+                self.config.evaluation.missing_gold
+            };
+            let missing_gold = missing_gold.unwrap_or(default);
             return self.with_candidates_of_labels(split, file, missing_gold);
         }
         Ok(split)
@@ -149,7 +155,9 @@ impl Member {
         let label = |query: usize| split.labels[query].as_deref().unwrap_or_default();
         let is_output = |query: usize, candidate: usize| {
             let candidate = self.candidates.label(candidate);
-            candidate == label(query) || canonical(candidate) == canonical(label(query))
+            candidate == label(query)
+                || canonical(candidate) == canonical(label(query))
+                || self.are_equal(candidate, label(query))
         };
         let by_id = |query: usize| {
             let candidate = self.candidates.find(&split.ids[query])?;
@@ -190,8 +198,21 @@ impl Member {
         {
             return Err(missing_outputs(&split, missing.len(), first, file));
         }
-        // outputs that labels tell are those of the run, as those of its splits are
-        Ok(Split { ids, labels: Vec::new(), foreign: !labels_tell, ..split })
+        Ok(Split { ids, labels: Vec::new(), ..split })
+    }
+
+    /// Whether two labels are the same set of labels, ranking, numbers or graph, in whatever way they are written.
+    fn are_equal(&self, label: &str, other: &str) -> bool {
+        let features = &self.config.output.features;
+        let read = |label: &str| features.truth_of_labels([label]).ok().flatten();
+        match (read(label), read(other)) {
+            (Some(Truth::Labels(sets)), Some(Truth::Labels(others))) => {
+                let sets = sets.iter().map(|set| set.iter().collect::<BTreeSet<_>>());
+                sets.eq(others.iter().map(|set| set.iter().collect::<BTreeSet<_>>()))
+            }
+            (Some(output), Some(other)) => output == other,
+            _ => false,
+        }
     }
 
     /// For each query the outputs that training pairs give it, as [`Source::known_outputs`] finds them.

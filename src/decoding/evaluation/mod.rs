@@ -268,8 +268,7 @@ impl<'a> Models<'a> {
 
     /// The rule for right outputs that are not candidates.
     pub fn missing(&self, split: &Split) -> MissingGold {
-        // outputs of a file that is not the run's, whose labels do not tell which candidates they are, are compared as what
-        // they are
+        // outputs of a file that is not the run's are compared as what they are
         if split.foreign && split.truth.is_some() {
             MissingGold::RankInfinity
         } else {

@@ -178,8 +178,11 @@ fn molecules_of_a_new_table_tell_their_ranks() {
     let error = [&half[..], &["error"]].concat();
     sandbox.fail(&error, 2, &["1 of 2 outputs are no candidates", "\"[Xe]\" with the id \"m7\""]);
     let infinite = [&half[..], &["rank-infinity", "--json"]].concat();
-    let report = json(&sandbox.succeed(&infinite));
-    assert_eq!((number(&report, "queries"), number(&report, "missing_gold")), (2.0, 1.0));
+    let default = ["evaluate", "runs/graphs", "--queries", "half.tsv", "--json"];
+    for call in [&infinite[..], &default] {
+        let report = json(&sandbox.succeed(call));
+        assert_eq!((number(&report, "queries"), number(&report, "missing_gold")), (2.0, 1.0));
+    }
 }
 
 /// Answers to vectors of a new table have the ids of its rows, whatever its molecules are.
@@ -238,11 +241,15 @@ fn ids_of_other_rankings_give_no_ranks() {
     sandbox.train("guests.toml", &[]);
     sandbox.write("same.tsv", &table(&mut (0..6).map(|at| (at, at))));
     sandbox.write("other.tsv", &table(&mut (0..6).map(|at| (at + 1, at))));
-    let [same, other] = ["same.tsv", "other.tsv"].map(|file| {
+    // the same rankings, written in a different way
+    sandbox.write("spaces.tsv", &sandbox.read("same.tsv").replace(' ', "  "));
+    let [same, spaces, other] = ["same.tsv", "spaces.tsv", "other.tsv"].map(|file| {
         let report = ["evaluate", "runs/guests", "--queries", file, "--json"];
         json(&sandbox.succeed(&report))
     });
     assert_eq!(number(&same, "missing_gold"), 0.0, "{same}");
+    assert_eq!(number(&spaces, "missing_gold"), 0.0, "{spaces}");
+    assert_eq!(number(&spaces, "mrr"), number(&same, "mrr"));
     assert_eq!(number(&other, "missing_gold"), 6.0, "{other}");
     assert_eq!(number(&same, "kendall_tau"), number(&other, "kendall_tau"));
     let text = sandbox.succeed(&["evaluate", "runs/guests", "--queries", "other.tsv"]);

@@ -333,7 +333,8 @@ class _Runs:
         lists, one a query; ``"queries"``, the right outputs of all queries; ``"sample:N"``, the right output and N others; or
         for spectra ``"mass:PPM"`` or ``"formula"``. Queries with fewer than ``least_candidates`` are left out. With
         ``missing_gold="rank-infinity"`` a query whose right output is no candidate counts as not found, and with "error" it is an
-        error (default: evaluation.missing_gold of the configuration; for classes of a new table "rank-infinity"). With ``mces`` the
+        error (default: evaluation.missing_gold of the configuration; "rank-infinity" for classes of a new table, and for its
+        molecules that are compared; its label sets, rankings, graphs and numbers are compared only, and refuse "error"). With ``mces`` the
         metrics have MCES at 1 of molecules, as MassSpecGym measures it. ``coordinates`` (queries, p) stand in the place of the
         predictions of a model. ``data`` is the data root (default: that of the training).
         """

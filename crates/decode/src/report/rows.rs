@@ -194,8 +194,12 @@ pub fn reliability(decoded: &[Decoded], most: usize) -> Result<Vec<ReliabilityBi
     let mut bins = Vec::with_capacity(count);
     let mut start = 0;
     for at in 1..count {
+        let part = at * queries.len() / count;
+        // within queries of one score that are in a bin already
+        if part <= start {
+            continue;
+        }
         // the next change of the score
-        let part = (at * queries.len() / count).max(start + 1);
         let end = (part..queries.len()).find(|&end| queries[end].0 != queries[end - 1].0);
         if let Some(end) = end.filter(|end| end - start >= LEAST && queries.len() - end >= LEAST) {
             bins.push(bin(&queries[start..end]));

@@ -248,6 +248,10 @@ fn queries_of_one_score_are_in_one_bin() {
     // what would be left for a bin of its own is less than ten queries
     assert_eq!(bins(&scores(&[(0.0, 50), (1.0, 45), (2.0, 5)])), [(0.0, 0.0, 50), (1.0, 2.0, 50)]);
     assert_eq!(bins(&scores(&[(1.0, 100)])), [(1.0, 1.0, 100)]);
+    // bins behind a large one are as large as others
+    let many: Vec<f32> = (0..1000).map(|at: i32| (at - 500).max(-1) as f32).collect();
+    let sizes: Vec<usize> = bins(&many).iter().map(|bin| bin.2).collect();
+    assert_eq!(sizes, [500, 100, 100, 100, 100, 100]);
 }
 
 #[test]

@@ -104,23 +104,24 @@ fn a_peak_has_the_atoms_and_bonds_of_its_fragment() {
 #[test]
 fn fragments_have_the_isotopes_of_their_molecule() {
     for (smiles, head, peaks) in [
-        // acetyl, and what is left
+        // acetyl, and what is left: deuterium does not move to it as hydrogen does
         (
             "[2H]C([2H])([2H])C(=O)Nc1ccc(O)cc1",
             "155.0894 adduct=[M+H]+",
-            [(46.0367, "C2[2H3]O", "0.6ppm"), (110.0600, "C6H8NO", "-0.4ppm")],
+            vec![(46.0367, "C2[2H3]O", "0.6ppm")],
         ),
         (
             "[13CH3]C(=O)Nc1ccc(O)cc1",
             "153.0740 adduct=[M+H]+",
-            [(44.0212, "C[13C1]H3O", "0.1ppm"), (110.0600, "C6H8NO", "-0.4ppm")],
+            vec![(44.0212, "C[13C1]H3O", "0.1ppm"), (110.0600, "C6H8NO", "-0.4ppm")],
         ),
     ] {
         let molecule = Molecule::parse(smiles).unwrap();
-        let spectrum = spectrum(head, peaks.map(|peak| peak.0));
+        let spectrum = spectrum(head, peaks.iter().map(|peak| peak.0));
         let explanation = explain(&spectrum, &molecule);
         let formulas = explanation.peaks.iter().map(|peak| peak.formula(&molecule));
-        assert_eq!(formulas.collect::<Vec<_>>(), peaks.map(|peak| peak.1), "{smiles}");
+        let expected: Vec<&str> = peaks.iter().map(|peak| peak.1).collect();
+        assert_eq!(formulas.collect::<Vec<_>>(), expected, "{smiles}");
         let annotated = AnnotatedSpectrum {
             name: "labelled",
             spectrum: &spectrum,
