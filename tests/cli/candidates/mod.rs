@@ -181,7 +181,7 @@ fn ranks_among_added_candidates_are_not_compared_with_others() {
     sandbox.fail(&against, 2, &says);
     // lists give each query the same candidates
     let list = |query: usize| {
-        let gold = if query % 4 == 0 { 1 } else { query };
+        let gold = if query.is_multiple_of(4) { 1 } else { query };
         format!("{{\"query\": \"o{query}\", \"candidates\": [\"o{gold}\", \"o2\", \"o3\"]}}\n")
     };
     sandbox.write("lists.jsonl", &(70..80).map(list).collect::<String>());
