@@ -26,6 +26,8 @@ pub fn smiles(cell: &str) -> &str {
 /// assert!(is_missing("N/A") && is_missing("not available") && !is_missing("natrium"));
 /// ```
 pub fn is_missing(cell: &str) -> bool {
+    // of the longest mark
+    const BYTES: usize = "not determined".len();
     // in any case
     const MARKS: &[&str] = &[
         "",
@@ -51,7 +53,8 @@ pub fn is_missing(cell: &str) -> bool {
     // as they are written: of pandas, MySQL and SAS the last three
     const EXACT_MARKS: &[&str] = &["NA", "na", "ND", "nd", "NaT", "\\N", "."];
     let cell = cell.trim();
-    EXACT_MARKS.contains(&cell) || MARKS.contains(&cell.to_lowercase().as_str())
+    cell.len() <= BYTES
+        && (EXACT_MARKS.contains(&cell) || MARKS.contains(&cell.to_lowercase().as_str()))
 }
 
 /// Returns whether a cell says that there is no class: one that is [missing](is_missing), but for `none` and `unknown`, which
@@ -108,6 +111,17 @@ pub fn are_signs<'c>(cells: impl IntoIterator<Item = &'c str>) -> bool {
         has_others |= cell != "-";
     }
     has_minus && !has_others
+}
+
+/// Returns whether a cell is `-` or `--`, which are classes among [signs](are_signs), and marks of missing values elsewhere.
+///
+/// ```
+/// use dsokr_data::cells::is_minus;
+///
+/// assert!(is_minus("-") && is_minus("--") && !is_minus("+/-"));
+/// ```
+pub fn is_minus(cell: &str) -> bool {
+    ["-", "--"].contains(&cell.trim())
 }
 
 /// The most words of a part of a list without quotation marks; more are a text in brackets.
@@ -332,6 +346,31 @@ impl NumberNotation {
         Some(number)
     }
 
+    /// Returns whether blanks in cells group thousands rather than divide numbers. With decimal commas they do; with decimal points a
+    /// cell must be a number without a blank, or have a group that begins with 0, as in `1 050`.
+    ///
+    /// ```
+    /// use dsokr_data::cells::NumberNotation;
+    ///
+    /// let plain = NumberNotation::default();
+    /// assert!(plain.blanks_group(["3 799", "950"]) && plain.blanks_group(["1 000 000", "2 500 000"]));
+    /// assert!(!plain.blanks_group(["640 480", "320 240"]));
+    /// ```
+    pub fn blanks_group<'c>(&self, cells: impl IntoIterator<Item = &'c str>) -> bool {
+        let begins_with_zero = |group: &str| {
+            group.starts_with('0') && group.as_bytes().get(1).is_some_and(u8::is_ascii_digit)
+        };
+        self.decimal == ','
+            || cells.into_iter().any(|cell| {
+                let mut groups = cell.split_ascii_whitespace().skip(1).peekable();
+                if groups.peek().is_some() {
+                    groups.any(begins_with_zero)
+                } else {
+                    self.normalised(cell).is_some()
+                }
+            })
+    }
+
     /// Returns a cell without the unit, which need not be there.
     fn without_unit<'c>(&self, cell: &'c str) -> &'c str {
         if self.unit.is_empty() {
@@ -415,7 +454,8 @@ mod tests {
         for mark in marks {
             assert!(is_missing(mark) && is_no_class(mark), "{mark:?}");
         }
-        for name in ["Na", "Nd", "nat", "N", "..", "0.", "k", "A."] {
+        assert!(is_missing(" Not Determined "));
+        for name in ["Na", "Nd", "nat", "N", "..", "0.", "k", "A.", "not determined yet"] {
             assert!(!is_missing(name), "{name:?}");
         }
         for name in ["none", "Unknown"] {

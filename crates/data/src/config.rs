@@ -265,11 +265,8 @@ impl Source<'_> {
         let id = self.data.facts().id.unwrap_or(self.outputs.id);
         let config = OutputSource { id, candidate: None, ..self.outputs.clone() };
         let numbered = self.data.facts().numbered;
-        let has_ids = !numbered
-            || table::Table::header(path, table::TableOptions::default())?
-                .names
-                .iter()
-                .any(|name| name == id);
+        let has_ids =
+            !numbered || table::Table::header(path, table::TableOptions::default())?.has(id);
         let table = if has_ids {
             config.read(path, self.data.on_bad_row)?
         } else {

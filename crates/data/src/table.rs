@@ -38,6 +38,7 @@ use dsokr_core::message::{list, shorten};
 use crate::error::Error;
 use crate::joined::parts;
 use bad_rows::BadRows;
+use fields::without_blanks_before;
 
 pub use bad_rows::OnBadRow;
 pub(crate) use bad_rows::skipped_rows;
@@ -83,6 +84,12 @@ pub struct TableHeader {
 }
 
 impl TableHeader {
+    /// Returns whether a column has a name. Blanks before it need not be those of the file.
+    pub(crate) fn has(&self, name: &str) -> bool {
+        let plain = without_blanks_before(name);
+        self.names.iter().any(|column| column == name || column == plain)
+    }
+
     /// Creates the header of columns whose values are no lists.
     fn of(names: Vec<String>) -> Self {
         Self { names, ..Self::default() }

@@ -48,8 +48,9 @@ pub(super) fn named_again(table: &Table, names: &[&str]) -> Result<Option<usize>
     Ok(None)
 }
 
-/// Whether no cell of the first line is unlike the cells below it, as the name of a column of numbers is, and one that looks like
-/// that of a row is no name: a question above answers, or a sentence above a few values that recur.
+/// Whether no cell of the first line is unlike the cells below it, as the name of a column of numbers is, and one is no name: it
+/// occurs below, or it looks like that of a row and is neither a question above answers nor a sentence above a few values that
+/// recur.
 fn is_like_rows(path: &Path) -> Result<bool, Error> {
     let options =
         TableOptions { headless: true, on_bad_row: OnBadRow::Skip, ..TableOptions::default() };
@@ -57,6 +58,7 @@ fn is_like_rows(path: &Path) -> Result<bool, Error> {
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
     let table = Table::read_with(path, &names, options)?;
     let mut has_cell_of_row = false;
+    let mut recurs = false;
     for (place, name) in names.iter().enumerate() {
         let Some((first, rest)) = table.column(name)?.split_first() else { continue };
         let filled = rest.iter().map(|cell| cell.trim()).filter(|cell| !cell.is_empty());
@@ -66,8 +68,10 @@ fn is_like_rows(path: &Path) -> Result<bool, Error> {
             return Ok(false);
         }
         has_cell_of_row |= is_cell_of_row(first.trim()) && !is_name_of(first.trim(), &filled);
+        // cells below are not empty
+        recurs |= filled.contains(&first.trim());
     }
-    Ok(has_cell_of_row)
+    Ok(has_cell_of_row || recurs)
 }
 
 /// Whether a sentence is the name of the column of these cells: a question, where they are none, or a text that none of them is,

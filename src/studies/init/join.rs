@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
 use dsokr_data::cells;
-use dsokr_data::table::{OnBadRow, Table, TableOptions};
+use dsokr_data::table::{OnBadRow, Table, TableHeader, TableOptions};
 use serde_json::Value;
 
 use super::guess::numbers::are_row_numbers;
@@ -30,12 +30,14 @@ pub struct Joined {
 struct Whole {
     path: PathBuf,
     names: Vec<String>,
+    /// The names of columns of lists of texts.
+    lists: Vec<String>,
     table: Table,
 }
 
 impl Whole {
     fn read(path: &Path) -> Result<Self, Error> {
-        let names = Table::header(path, TableOptions::default())?.names;
+        let TableHeader { names, lists, .. } = Table::header(path, TableOptions::default())?;
         // pandas writes the numbers of the rows without a name
         let names: Vec<String> = names.into_iter().filter(|name| !name.is_empty()).collect();
         let each: Vec<&str> = names.iter().map(String::as_str).collect();
@@ -45,7 +47,18 @@ impl Whole {
             ..TableOptions::default()
         };
         let table = Table::read_with(path, &each, options)?;
-        Ok(Self { path: path.into(), names, table })
+        Ok(Self { path: path.into(), names, lists, table })
+    }
+
+    /// The value of a cell as JSON: a list of texts in a column of such lists.
+    fn value(&self, name: &str, row: usize) -> Result<Value, Error> {
+        let cell = self.table.column(name)?[row].as_str();
+        let is_list = !cell.is_empty() && self.lists.iter().any(|list| list == name);
+        Ok(if is_list {
+            Value::from(cell.split(';').collect::<Vec<_>>())
+        } else {
+            Value::from(cell)
+        })
     }
 
     /// The row of each id in a column, without cells that are missing, or the first id that occurs twice.
@@ -87,7 +100,7 @@ pub fn join(tables: &[PathBuf], to: &Path, force: bool) -> Result<Joined, Error>
     for row in 0..first.table.len() {
         let mut entries = Entries::default();
         for name in &first.names {
-            entries.add(name, &first.table.column(name)?[row]);
+            entries.add(name, first.value(name, row)?);
         }
         let mut complete = true;
         for (other, key) in others.iter().zip(&keys) {
@@ -95,11 +108,11 @@ pub fn join(tables: &[PathBuf], to: &Path, force: bool) -> Result<Joined, Error>
             let place = key.places.get(id.as_str());
             complete &= place.is_some();
             for name in other.names.iter().filter(|name| **name != key.columns[1]) {
-                let cell = match place {
-                    Some(&place) => other.table.column(name)?[place].as_str(),
-                    None => "",
+                let value = match place {
+                    Some(&place) => other.value(name, place)?,
+                    None => Value::from(""),
                 };
-                entries.add(name, cell);
+                entries.add(name, value);
             }
         }
         rows += usize::from(complete);
@@ -192,14 +205,14 @@ struct Entries {
 }
 
 impl Entries {
-    fn add(&mut self, name: &str, cell: &str) {
+    fn add(&mut self, name: &str, value: Value) {
         let mut unique = name.to_owned();
         let mut count = 1;
         while !self.names.insert(unique.clone()) {
             count += 1;
             unique = format!("{name}_{count}");
         }
-        self.cells.push(format!("{}: {}", Value::from(unique), Value::from(cell)));
+        self.cells.push(format!("{}: {value}", Value::from(unique)));
     }
 
     fn line(&self) -> String {

@@ -5,7 +5,7 @@ use dsokr_data::cells::NumberNotation;
 
 use super::columns::Column;
 use super::guess::CLASSES;
-use super::guess::names::{is_name_of_texts, names_classes};
+use super::guess::names::{is_name_of_texts, most_classes_named};
 use super::kind::ColumnKind;
 use crate::error::{Error, ensure, listed};
 
@@ -165,7 +165,8 @@ fn names_rows(column: &Column, rows: usize) -> bool {
 }
 
 /// The column whose texts are the inputs: of those with the name of one, else of all, the longest texts; else vectors, else
-/// SMILES; else the longest texts that look like labels with spaces between, are single words that recur, lists, or many names.
+/// SMILES; else the longest texts that look like labels with spaces between, are single words that recur, lists, many names, or
+/// sets of labels.
 fn input_of<'c>(columns: &'c [Column], output: Option<&str>) -> Option<&'c Column> {
     let is_a_usual_name = |column: &Column| is_name_of_texts(&column.name);
     let free = || columns.iter().filter(|column| output != Some(column.name.as_str()));
@@ -181,15 +182,16 @@ fn input_of<'c>(columns: &'c [Column], output: Option<&str>) -> Option<&'c Colum
         let recur = column.filled >= 2 * column.distinct;
         column.are_unread_lists || (column.are_single_words && recur)
     };
-    let are_many_names = |column: &Column| {
-        !column.have_digits && matches!(column.kind, ColumnKind::Classes(count) if count > CLASSES)
-    };
+    let are_many_names =
+        |column: &Column| matches!(column.kind, ColumnKind::Classes(count) if count > CLASSES);
+    let are_labels = |column: &Column| matches!(column.kind, ColumnKind::Labels(_));
     longest(&|column: &Column| are_texts(column) && !are_names(column))
         .or_else(vectors)
         .or_else(|| free().find(|column| column.kind == ColumnKind::Smiles))
         .or_else(|| longest(&|column: &Column| column.kind == ColumnKind::Labels(' ')))
         .or_else(|| longest(&are_texts))
         .or_else(|| longest(&are_many_names))
+        .or_else(|| longest(&are_labels))
 }
 
 /// The column of the outputs, whose cells differ: the first of the kind that says most.
@@ -258,7 +260,7 @@ fn preference(column: &Column, input: &Column) -> Option<usize> {
     }
     // codes of many things, and many names beside molecules, say what a row is about
     let are_codes = column.have_digits || input.kind == ColumnKind::Smiles;
-    let name_rows = are_codes && !names_classes(&column.name);
+    let name_rows = are_codes && most_classes_named(&column.name).is_none();
     match column.kind {
         ColumnKind::Smiles => Some(0),
         ColumnKind::Rankings(_) | ColumnKind::Orders(_) => Some(1),

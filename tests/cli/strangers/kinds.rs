@@ -337,6 +337,53 @@ fn many_classes_are_learned_unless_they_are_codes() {
     }
 }
 
+/// Names with digits, and sets of labels, are inputs where a table has no texts.
+#[test]
+fn names_with_digits_and_sets_of_labels_are_inputs_where_there_are_no_texts() {
+    let sandbox = Sandbox::new();
+    let mut genes = "gene,expression\n".to_owned();
+    let mut recipes = "steps,minutes\n".to_owned();
+    let mut dishes = String::new();
+    for at in 0..700usize {
+        writeln!(genes, "FGB{},{}.25", at * 7 % 140, at % 11).unwrap();
+        let steps = ["mix the flour", "cut the bread", "boil the water", "add some salt"];
+        let count = 2 + at % 3;
+        let steps: Vec<&str> = (0..count).map(|step| steps[(at / 3 + step) % 4]).collect();
+        writeln!(recipes, "{},{}", steps.join("; "), 5 * count + at % 4).unwrap();
+        let cuisine = ["greek", "thai", "indian"][at % 3];
+        let row = serde_json::json!({ "id": at, "cuisine": cuisine, "ingredients": steps });
+        writeln!(dishes, "{row}").unwrap();
+    }
+    sandbox.write("genes.csv", &genes);
+    sandbox.write("recipes.csv", &recipes);
+    sandbox.write("dishes.jsonl", &dishes);
+    for (file, input, output) in [
+        ("genes.csv", "gene", "expression"),
+        ("recipes.csv", "steps", "minutes"),
+        ("dishes.jsonl", "ingredients", "cuisine"),
+    ] {
+        let found = json(&sandbox.succeed(&["init", file, "--json"]));
+        assert_eq!((&found["input"], &found["output"]), (&input.into(), &output.into()), "{found}");
+    }
+}
+
+/// What is measured is learned, and not the many names of what it is measured of.
+#[test]
+fn names_of_targets_beside_molecules_are_no_outputs() {
+    let sandbox = Sandbox::new();
+    let mut table = "smiles,target_name,pic50\n".to_owned();
+    for at in 0..700usize {
+        let name: String = [at % 5, at / 5 % 5, at / 25 % 5]
+            .iter()
+            .map(|&part| ["gi", "te", "fe", "da", "ru"][part])
+            .collect();
+        writeln!(table, "{}C(C)O,{name},{}.25", "C".repeat(at % 90), 4 + at % 5).unwrap();
+    }
+    sandbox.write("targets.csv", &table);
+    let found = json(&sandbox.succeed(&["init", "targets.csv", "--json"]));
+    assert_eq!((&found["input"], &found["output"]), (&"smiles".into(), &"pic50".into()), "{found}");
+}
+
 /// Lists that are not read are named, and are no sets of labels with commas between.
 #[test]
 fn lists_in_a_notation_that_is_not_read_are_named() {
@@ -401,6 +448,15 @@ fn a_line_of_questions_has_the_names_of_columns() {
     let stated = ["init", "sentences.csv", "--json", "--force", "--header"];
     let found = json(&sandbox.succeed(&stated));
     assert_eq!((&found["rows"], &found["output"]), (&40.into(), &"rate".into()));
+    // a class that occurs below is no name, whatever question stands beside it
+    let row = |at: usize| {
+        let end = ["?", ".", ""][at % 3];
+        format!("what is the service {at} of the bank like{end}\t{}\n", ["card", "loan"][at % 2])
+    };
+    let rows: String = (0..40).map(row).collect();
+    sandbox.write("questions.tsv", &rows);
+    let found = json(&sandbox.succeed(&["init", "questions.tsv", "--json"]));
+    assert_eq!((&found["rows"], &found["output"]), (&40.into(), &"column_2".into()));
     let both = ["init", "survey.csv", "--force", "--header", "--no-header"];
     sandbox.fail(&both, 2, &["--header", "--no-header"]);
     let shown = sandbox.succeed(&["init", "qualtrics.csv"]);

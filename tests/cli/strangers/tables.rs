@@ -482,6 +482,27 @@ fn texts_and_molecules_in_two_files_are_joined_by_their_ids() {
     sandbox.fail(&["init", "texts.tsv", "other.csv"], 2, &["ids that join", "other.csv"]);
 }
 
+/// Lists stay lists, so that those of one label each are label sets.
+#[test]
+fn lists_of_a_joined_table_are_label_sets() {
+    let sandbox = Sandbox::new();
+    let mut texts = "cid,text\n".to_owned();
+    let mut labels = String::new();
+    for at in 0..60 {
+        writeln!(texts, "c{at},a text about the thing with the number {at}").unwrap();
+        let tag = ["acid", "base"][at % 2];
+        let row = serde_json::json!({ "cid": format!("c{at}"), "tags": [tag] });
+        writeln!(labels, "{row}").unwrap();
+    }
+    sandbox.write("texts.csv", &texts);
+    sandbox.write("labels.jsonl", &labels);
+    let shown = sandbox.succeed(&["init", "texts.csv", "labels.jsonl"]);
+    assert!(shown.contains("labels, with ';' between"), "{shown}");
+    let joined = sandbox.read("texts-labels.jsonl");
+    let first = crate::sandbox::json(joined.lines().next().unwrap());
+    assert_eq!(first["tags"], serde_json::json!(["acid"]));
+}
+
 /// Small numbers of one table are numbers of rows of the other, and some ids are missing in both.
 #[test]
 fn numbers_of_rows_of_the_same_name_are_no_keys() {

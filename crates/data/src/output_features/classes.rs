@@ -18,7 +18,7 @@ use crate::truth::{Truth, bad};
 pub struct ClassFeatures {
     /// The column. A cell is the name of a class, of one or several words; spaces around it are ignored. A cell that is
     /// empty or says that there is no value, such as `NA`, is one that cannot be read; `none` and `unknown` are
-    /// classes, and so is `-` beside `+`.
+    /// classes, and so are `-` and `--` beside `+`.
     pub column: String,
     /// The class that the metrics `f1`, `roc_auc` and `pr_auc` are about, such as `"active"`; left out, they are means
     /// over classes.
@@ -41,7 +41,7 @@ impl ClassFeatures {
             if class.is_empty() {
                 return Err(Error::empty_value(table.path(), table.line(row), column));
             }
-            if cells::is_no_class(class) && !(is_minus_class && class == "-") {
+            if cells::is_no_class(class) && !(is_minus_class && cells::is_minus(class)) {
                 let message = format!("{class:?} in the column {column:?}: a class is needed");
                 return Err(table.error(row, message));
             }
@@ -141,6 +141,7 @@ mod tests {
         };
         assert_eq!(classes(None, ["+", "-", "NA"]), ["+", "-", ""]);
         assert_eq!(classes(None, ["+/-", "-", "-"]), ["+/-", "-", "-"]);
+        assert_eq!(classes(None, ["++", "--", "NA"]), ["++", "--", ""]);
         assert_eq!(classes(None, ["-", "-", "-"]), ["-", "-", "-"]);
         assert_eq!(classes(Some("+"), ["-", "-", "NA"]), ["-", "-", ""]);
         assert_eq!(classes(None, ["dead", "-", "Na"]), ["dead", "", "Na"]);

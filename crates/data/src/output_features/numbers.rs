@@ -18,7 +18,8 @@ use crate::truth::{Truth, bad};
 #[serde(deny_unknown_fields)]
 pub struct NumberFeatures {
     /// The column. Each cell holds one number, or as many as most cells: with spaces or commas between them, or as a list in
-    /// brackets. A space may also group thousands (`1 334,70`), where nearly all cells can be read as one number.
+    /// brackets. A space may also group thousands (`1 334,70`), where nearly all cells can be read as one number, and with decimal
+    /// points one has no space (`950`) or a group that begins with 0 (`1 050`).
     /// A list of columns, such as `["logp", "tpsa"]`, has a number of each.
     pub column: ColumnNames,
     /// The sign before decimals: `"."`, or `","` as in `1.234,50`. The other one may group thousands.
@@ -76,6 +77,25 @@ impl Blanks {
         let one = if may_be_one { parse_number(cell, notation) } else { None };
         one.map(|number| vec![number]).or_else(|| divided(cell, None, notation))
     }
+
+    /// Returns the numbers of each cell of a column; none where one holds anything else. Blanks that may group thousands divide
+    /// numbers in all cells where no cell [says that they group](NumberNotation::blanks_group), or some cells hold several.
+    fn read_all<S: AsRef<str>>(
+        self,
+        cells: &[S],
+        notation: &NumberNotation,
+    ) -> Vec<Option<Vec<Number>>> {
+        let read = |blanks: Self| -> Vec<Option<Vec<Number>>> {
+            cells.iter().map(|cell| blanks.read(cell.as_ref(), notation)).collect()
+        };
+        if self == Self::Divide || !notation.blanks_group(cells.iter().map(AsRef::as_ref)) {
+            return read(Self::Divide);
+        }
+        let grouped = read(Self::Group);
+        // where some cells hold several numbers, others that may be one, such as `1 999`, hold several too
+        let several = grouped.iter().flatten().filter(|numbers| numbers.len() > 1).count();
+        if WITH_SEVERAL * several >= grouped.len() { read(Self::Divide) } else { grouped }
+    }
 }
 
 /// Returns the numbers of a cell that is to hold so many; none where it does not.
@@ -130,15 +150,7 @@ fn numbers<'t>(
 ) -> Result<impl Iterator<Item = Result<Vec<Number>, Error>> + 't, Error> {
     let columns = parts(column).count();
     let cells = table.column(column)?;
-    let read_all = |blanks: Blanks| -> Vec<Option<Vec<Number>>> {
-        cells.iter().map(|cell| blanks.read(cell, &notation)).collect()
-    };
-    let mut read = read_all(blanks);
-    // where some cells hold several numbers, others that may be one, such as `1 999`, hold several too
-    let several = read.iter().flatten().filter(|numbers| numbers.len() > 1).count();
-    if blanks == Blanks::Group && WITH_SEVERAL * several >= read.len() {
-        read = read_all(Blanks::Divide);
-    }
+    let read = blanks.read_all(cells, &notation);
     let expected = if columns > 1 && !column.contains("..") {
         columns
     } else {
@@ -251,9 +263,7 @@ impl OutputKind for NumberFeatures {
     /// Returns the numbers that the labels are; none where a label is not numbers.
     fn truth_of_labels(&self, labels: &[&str]) -> Result<Option<Truth>, Error> {
         let notation = self.notation();
-        let blanks = self.blanks();
-        let read: Option<Vec<_>> =
-            labels.iter().map(|label| blanks.read(label, &notation)).collect();
+        let read: Option<Vec<_>> = self.blanks().read_all(labels, &notation).into_iter().collect();
         let count = usual(read.iter().flatten().map(Vec::len)).unwrap_or(1);
         let number = |(label, numbers): (&&str, Vec<Number>)| {
             let is_usual = numbers.len() == count;
@@ -314,6 +324,14 @@ mod tests {
         assert_eq!(read(&plain, &["0 1000", "1 999", "2 998"])[1], [1.0, 999.0]);
         let pixels = "255 128 100 255 128 100";
         assert_eq!(read(&plain, &[pixels])[0].len(), 6);
+        // where no cell says that blanks group, they divide
+        let colours = ["197 118 103", "210 221 186", "114 158 145"];
+        assert_eq!(read(&plain, &colours)[0], [197.0, 118.0, 103.0]);
+        assert_eq!(read(&plain, &["640 480", "1 200"]), [[640.0, 480.0], [1.0, 200.0]]);
+        assert_eq!(read(&plain, &["3 799", "11 050"]), [[3799.0], [11050.0]]);
+        assert_eq!(read(&plain, &["3 799", "950"]), [[3799.0], [950.0]]);
+        let truth = plain.truth_of_labels(&["640 480", "320 240"]).unwrap();
+        assert_eq!(truth, Some(Truth::Numbers(vec![vec![640.0, 480.0], vec![320.0, 240.0]])));
         // several columns have a blank between each two
         for column in ["a\u{1f}b", "a..b"] {
             let cells = ["100 200", "3\u{a0}799 1"];

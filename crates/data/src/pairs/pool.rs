@@ -214,9 +214,8 @@ impl Pairs for PoolConfig {
         // what a row's output is called tells which candidate it is: without ids, and where ids are those of other rows
         let label = if is_pool_file { None } else { wanted.outputs.label };
         let options = TableOptions { headless: !self.header, ..TableOptions::default() };
-        let has_column = |label: &str| -> Result<bool, Error> {
-            Ok(Table::header(path, options)?.names.iter().any(|name| name == label))
-        };
+        let has_column =
+            |label: &str| -> Result<bool, Error> { Ok(Table::header(path, options)?.has(label)) };
         let label = match label {
             Some(label) if !has_lines(path) && has_column(label)? => Some(label),
             Some(_) | None => None,

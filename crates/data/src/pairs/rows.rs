@@ -96,8 +96,16 @@ impl PairedRows<'_> {
             SplitName::Test if test.is_empty() => return Ok(None),
             SplitName::Test => test,
         };
-        let file = Self { table: self.table.select(&rows[part]), ..self };
-        file.queries(wanted, true).map(Some)
+        let part = &rows[part];
+        let features = wanted.outputs.features;
+        // all rows tell how numbers are written, as they do where a training reads them
+        let numbers =
+            if features.are_numbers() { features.kind().truth(&self.table)? } else { None };
+        let places: Vec<Option<usize>> = part.iter().copied().map(Some).collect();
+        let file = Self { table: self.table.select(part), ..self };
+        let split = file.queries(wanted, true)?;
+        let truth = numbers.and_then(|all| all.select(&places)).or(split.truth);
+        Ok(Some(Split { truth, ..split }))
     }
 
     /// Returns all rows as pairs without outputs. The outputs of a file other than the run's table may be others than the

@@ -45,8 +45,13 @@ pub(super) enum Cell {
     Spectrum(Vec<(&'static str, usize)>),
 }
 
+/// Returns a name as a table has it whose blanks behind separators belong to no field.
+pub(super) fn without_blanks_before(name: &str) -> &str {
+    name.trim_start_matches(' ')
+}
+
 /// Returns the positions of columns in a header, which must not name one that is read twice. `FIRST..LAST` is the
-/// columns from one to the other, unless a column has that name.
+/// columns from one to the other, unless a column has that name. Blanks before a name need not be those of the header.
 pub(super) fn positions(
     path: &Path,
     line: usize,
@@ -57,7 +62,8 @@ pub(super) fn positions(
     for (at, name) in header.iter().enumerate() {
         seen.entry(name).or_default().push(at);
     }
-    let place = |name: &str| match seen.get(name).map(Vec::as_slice) {
+    let places = |name: &str| seen.get(name).or_else(|| seen.get(without_blanks_before(name)));
+    let place = |name: &str| match places(name).map(Vec::as_slice) {
         Some(&[first, second, ..]) => {
             Err(Error::duplicate_column(path, line, name, [first + 1, second + 1]))
         }
@@ -65,7 +71,7 @@ pub(super) fn positions(
         Some([]) | None => Err(Error::missing_column(path, name, header)),
     };
     let cell = |name: &String| {
-        let is_column = seen.contains_key(name.as_str());
+        let is_column = places(name).is_some();
         if name == SPECTRUM && !is_column {
             PARTS.iter().try_for_each(|name| place(name).map(drop))?;
             let all = PARTS.into_iter().chain(KNOWN).chain(Record::MORE);

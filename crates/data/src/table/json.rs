@@ -156,7 +156,9 @@ pub(super) fn json_row(
             } else {
                 "a string, a number, null or a list of strings or of numbers is needed"
             };
-            Error::line(path, line, format!("key {name:?} holds {value}; {needed}"))
+            let is_changed = matches!(text, Cow::Owned(_)) && raw.contains("null");
+            let read = if is_changed { " (bare NaN and Infinity are read as null)" } else { "" };
+            Error::line(path, line, format!("key {name:?} holds {value}{read}; {needed}"))
         })?);
     }
     Ok(values)

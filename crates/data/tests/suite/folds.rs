@@ -179,6 +179,25 @@ fn a_part_is_read_again_as_a_split() {
     assert_eq!(source.read_split(SplitName::Train, &root).unwrap().ids, dataset.train.ids);
 }
 
+/// Blanks group thousands, which one row of the training pairs says.
+#[test]
+fn numbers_of_a_split_are_read_as_those_of_the_whole_table() {
+    let folder = Folder::new();
+    let row = |row: usize| {
+        let number = if row == 0 { "950".to_owned() } else { format!("1 2{row:02}") };
+        format!("{row}\ttext {row}\t{number}\n")
+    };
+    let rows: String = (0..20).map(row).collect();
+    folder.file("pool.tsv", format!("id\tdescription\tnumber\n{rows}"));
+    let splits = "splits = { order = 'file', train = 16, validation = 4 }";
+    let (dataset, data) = load(&folder, &format!("{POOL}{splits}")).unwrap();
+    let features: OutputFeatures = toml::from_str("kind = 'numbers'\ncolumn = 'number'").unwrap();
+    let root = DataRoot::at(folder.path(""));
+    let split = source(&data, &features).read_split(SplitName::Validation, &root).unwrap();
+    assert!(split.truth.is_some());
+    assert_eq!(split.truth, dataset.validation.truth);
+}
+
 #[test]
 fn queries_with_several_right_outputs_stay_whole() {
     let folder = Folder::new();

@@ -129,6 +129,21 @@ fn good_tables_are_read_as_written() -> Outcome {
     Ok(())
 }
 
+/// As configurations of earlier versions name them.
+#[test]
+fn columns_are_found_by_names_that_begin_with_blanks() -> Outcome {
+    let folder = Folder::new();
+    let path = folder.file("a.csv", "text, label, class\na, x, 1\nb, y, 2\n");
+    let table = Table::read(&path, &["text", " label", " label.. class"])?;
+    assert_eq!(table.column(" label")?, ["x", "y"]);
+    assert_eq!(table.column(" label.. class")?, ["x 1", "y 2"]);
+    // names of the file come first
+    let path = folder.file("b.csv", "label, label,text\nx,y,z\n");
+    assert_eq!(Table::read(&path, &[" label"])?.column(" label")?, ["y"]);
+    Table::read(&path, &[" x"]).expect_err("no column of the name");
+    Ok(())
+}
+
 #[test]
 fn values_of_json_are_cells() -> Outcome {
     let folder = Folder::new();
@@ -149,6 +164,8 @@ fn values_of_json_are_cells() -> Outcome {
         assert_eq!(table.column(name)?, [cell], "{name}");
     }
     assert_eq!(Table::header(&path, TableOptions::default())?.nested, ["f"]);
+    let message = folder.message(Table::read(&path, &["f"]).expect_err("NaN in a list"));
+    assert!(message.contains("holds [null] (bare NaN and Infinity are read as null)"), "{message}");
     let excel = Table::read(&folder.path("a.xlsx"), &["a"]).expect_err("Excel");
     assert!(folder.message(excel).contains("pandas.read_excel("));
     Ok(())

@@ -54,20 +54,22 @@ pub(super) fn separator_of(name: &str, cells: &[&str]) -> Option<char> {
         _ => true,
     };
     SEPARATORS.into_iter().filter(may_separate).find(|&separator| {
+        let (share, may_be_many) = match separator {
+            ',' => (WITH_COMMAS, false),
+            ' ' => (WITH_OTHER_SIGNS, false),
+            _ => (WITH_OTHER_SIGNS, true),
+        };
         let with = cells.iter().filter(|cell| cell.contains(separator)).count();
+        if share * with < cells.len() {
+            return false;
+        }
         let mut labels: HashMap<&str, usize> = HashMap::new();
         for cell in cells {
             labels_of(cell, separator).for_each(|label| *labels.entry(label).or_default() += 1);
         }
         let all: usize = labels.values().sum();
         let are_few = all <= LABELS_OF_A_CELL * cells.len();
-        let (share, may_be_many) = match separator {
-            ',' => (WITH_COMMAS, false),
-            ' ' => (WITH_OTHER_SIGNS, false),
-            _ => (WITH_OTHER_SIGNS, true),
-        };
-        share * with >= cells.len()
-            && all >= 2 * labels.len()
+        all >= 2 * labels.len()
             && (are_few || may_be_many && !name_labels_twice(cells, separator))
             && (!is_prose || recur_in_different_cells(cells, separator))
     })
@@ -84,7 +86,7 @@ fn slashes_stand_apart(cells: &[&str]) -> bool {
 }
 
 /// Whether more than half of the cells name a part twice, as series do and sets of labels do not.
-fn name_labels_twice(cells: &[&str], separator: char) -> bool {
+pub(super) fn name_labels_twice(cells: &[&str], separator: char) -> bool {
     let names_twice = |cell: &&&str| {
         let labels: Vec<&str> = labels_of(cell, separator).collect();
         labels.iter().collect::<HashSet<_>>().len() < labels.len()

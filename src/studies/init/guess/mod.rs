@@ -10,14 +10,14 @@ use dsokr_data::cells::{self, NumberNotation};
 use rayon::prelude::*;
 
 use super::kind::{ColumnKind, KindName, Reading, is_date, is_inchi, items_ordered, items_ranked};
-use labels::{are_reordered, is_prose, separator_of, stated_separator};
+use labels::{are_reordered, is_prose, name_labels_twice, separator_of, stated_separator};
 use names::{
-    CLASS_NAMES, is_id, is_name_of_any_texts, is_name_of_texts, is_unnamed, names_classes,
+    CLASS_NAMES, is_id, is_name_of_any_texts, is_name_of_texts, is_unnamed, most_classes_named,
     names_ids,
 };
 use numbers::{
-    GROUPS, are_row_numbers, are_sets_of_codes, are_shuffled_row_numbers, fill_a_range,
-    is_half_numbers, name_numbers_twice, notation_of, vectors_of, without_sign_of_bound,
+    GROUPS, are_row_numbers, are_shuffled_row_numbers, fill_a_range, is_half_numbers,
+    name_numbers_twice, notation_of, separator_of_codes, vectors_of, without_sign_of_bound,
 };
 
 /// The share of cells that must be of a kind.
@@ -31,7 +31,8 @@ pub(super) const CLASSES: usize = 50;
 
 const ROWS_OF_A_CLASS: usize = 5;
 
-/// The most classes of a column whose names all have as many words, or whose name says that its numbers are classes.
+/// The most classes of a column whose names all have as many words, or whose name
+/// [says](names::most_classes_named) that its numbers are classes.
 const MANY_CLASSES: usize = 1000;
 
 /// The most words of the name of a class; more are a sentence.
@@ -64,15 +65,19 @@ pub(super) fn guessed(place: usize, name: &str, cells: &[&str]) -> ColumnKind {
         return rankings;
     }
     let vectors = vectors_of(&present);
-    // whole numbers may be names of labels, or groups of thousands
+    // whole numbers may be names of labels, or groups of thousands, as a training reads them
     let are_real = || present.iter().any(|cell| cell.contains(['.', 'e', 'E']));
-    let may_be_grouped = || {
-        matches!(vectors, ColumnKind::Vectors(..=GROUPS))
-            && are_mostly(&ColumnKind::Numbers(NumberNotation::default()), &present)
+    let plain = NumberNotation::default();
+    let are_divided = || {
+        let may_be_grouped = matches!(vectors, ColumnKind::Vectors(..=GROUPS))
+            && are_mostly(&ColumnKind::Numbers(plain.clone()), &present);
+        if may_be_grouped {
+            !plain.blanks_group(present.iter().copied())
+        } else {
+            name_numbers_twice(&present)
+        }
     };
-    if are_mostly(&vectors, &present)
-        && (are_real() || name_numbers_twice(&present) && !may_be_grouped())
-    {
+    if are_mostly(&vectors, &present) && (are_real() || are_divided()) {
         return vectors;
     }
     if most(&present, is_date) {
@@ -83,12 +88,13 @@ pub(super) fn guessed(place: usize, name: &str, cells: &[&str]) -> ColumnKind {
     // bounds are skipped and named; they are no labels
     let numbers = ColumnKind::Numbers(notation_of(&present));
     let limits: Vec<&str> = present.iter().copied().map(without_sign_of_bound).collect();
-    let are_codes = are_sets_of_codes(&present);
-    if !are_codes && are_mostly(&numbers, &limits) {
+    let codes = separator_of_codes(&present);
+    if codes.is_none() && are_mostly(&numbers, &limits) {
         let whole = most(&present, |cell| cell.parse::<u64>().is_ok());
         let is_class = CLASS_NAMES.contains(&name.to_lowercase().as_str());
-        let are_counted =
-            || distinct <= MANY_CLASSES && names_classes(name) && fill_a_range(&present);
+        let are_counted = || {
+            most_classes_named(name).is_some_and(|most| distinct <= most) && fill_a_range(&present)
+        };
         let are_classes = whole && ((is_class && distinct <= CLASSES) || are_counted());
         if recur && (distinct == 2 || are_classes) {
             return classes_of(cells);
@@ -100,10 +106,19 @@ pub(super) fn guessed(place: usize, name: &str, cells: &[&str]) -> ColumnKind {
             || (place == 0 && are_shuffled_row_numbers(cells));
         return if are_ids { ColumnKind::Ids } else { numbers };
     }
+    if let Some(separator) = codes {
+        return ColumnKind::Labels(separator);
+    }
     let are_few = recur && distinct <= CLASSES;
     let differ = distinct == present.len();
-    if !are_codes && !are_few && is_half_numbers(&numbers, &present, differ) && !is_id(name) {
+    if !are_few && is_half_numbers(&numbers, &present, differ) && !is_id(name) {
         return numbers;
+    }
+    // `none` and `unknown` are missing values beside names of classes, unless there is one other name
+    let named: Vec<&str> = cells.iter().copied().filter(|cell| !cells::is_no_class(cell)).collect();
+    let names = named.iter().collect::<HashSet<_>>().len();
+    if distinct == 1 && names > 1 && ROWS_OF_A_CLASS * names <= named.len() {
+        return classes_of(cells);
     }
     let separator = separator_of(name, &present);
     let may_be_names = separator.is_none_or(|separator| separator == ' ');
@@ -140,8 +155,13 @@ pub(super) fn guessed_of_lists(kind: ColumnKind, name: &str, cells: &[&str]) -> 
     let are_labels = match &kind {
         ColumnKind::Labels(_) => true,
         ColumnKind::Classes(_) => !are_reordered(cells),
+        // lists that repeat a text are sequences
         ColumnKind::Ids | ColumnKind::Numbers(_) | ColumnKind::Texts => {
-            recur() && !is_prose(cells) && !is_name_of_texts(name) && !are_reordered(cells)
+            recur()
+                && !name_labels_twice(cells, ';')
+                && !is_prose(cells)
+                && !is_name_of_texts(name)
+                && !are_reordered(cells)
         }
         ColumnKind::Nothing
         | ColumnKind::Smiles
@@ -227,13 +247,15 @@ fn classes_of(cells: &[&str]) -> ColumnKind {
 
 /// Whether a cell is a class, in a column that [has signs](cells::are_signs) or not.
 pub(super) fn is_class(cell: &str, has_signs: bool) -> bool {
-    !cells::is_no_class(cell) || (has_signs && cell.trim() == "-")
+    !cells::is_no_class(cell) || (has_signs && cells::is_minus(cell))
 }
 
-/// The classes of cells that are `+` and `-`, and other signs of these; none of other cells.
+/// The classes of cells that are `+` and `-`, and other signs of these, beside missing values; none of other cells.
 fn signs_of(cells: &[&str]) -> Option<ColumnKind> {
     let is_sign = |cell: &str| ["+", "-", "+/-", "±", "++", "+++", "--"].contains(&cell);
-    let are_signs = cells::are_signs(cells.iter().copied()) && most(cells, is_sign);
+    let is_present = |cell: &&str| cells::is_minus(cell) || !cells::is_missing(cell);
+    let present: Vec<&str> = cells.iter().copied().filter(is_present).collect();
+    let are_signs = cells::are_signs(cells.iter().copied()) && most(&present, is_sign);
     are_signs.then(|| classes_of(cells))
 }
 

@@ -1,5 +1,7 @@
 //! What the name of a column says of its cells.
 
+use super::{CLASSES, MANY_CLASSES};
+
 /// Names of columns whose whole numbers are classes.
 pub(super) const CLASS_NAMES: [&str; 12] = [
     "class",
@@ -16,26 +18,11 @@ pub(super) const CLASS_NAMES: [&str; 12] = [
     "clusters",
 ];
 
-/// Words that end as the names of ids do, and name none.
-const NO_IDS: [&str; 18] = [
-    "acid",
-    "alkaloid",
-    "bid",
-    "covid",
-    "flavonoid",
-    "fluid",
-    "grid",
-    "hybrid",
-    "invalid",
-    "lipid",
-    "liquid",
-    "mid",
-    "paid",
-    "peptid",
-    "phospholipid",
-    "solid",
-    "steroid",
-    "valid",
+/// What ids are of, before `id` in one word: `cid` and `userid` name ids, `plasmid` and `humid` do not.
+const OF: [&str; 26] = [
+    "", "c", "p", "u", "g", "s", "a", "t", "pm", "uu", "user", "item", "doc", "movie", "book",
+    "product", "customer", "patient", "sample", "session", "compound", "chembl", "gene", "drug",
+    "reviewer", "case",
 ];
 
 /// Names that columns of texts have.
@@ -74,9 +61,9 @@ pub(super) fn words_of(name: &str) -> Vec<String> {
 
 /// Whether a column has the name of one with ids, where all of its cells differ.
 pub(super) fn is_id(name: &str) -> bool {
+    let name = name.to_lowercase();
     let names = ["key", "index", "number", "no", "no.", "nr", "nr.", "#", "idx", "row", "cas"];
-    let ends_in_id = words_of(name).last().is_some_and(|word| is_word_of_ids(word));
-    ends_in_id || names.contains(&name.to_lowercase().as_str())
+    name.ends_with("id") || names.contains(&name.as_str())
 }
 
 /// Whether a column has the name of one with ids that may recur, such as `doc_id`, `userId` and `cid`. Those of classes, such
@@ -88,9 +75,9 @@ pub(super) fn names_ids(name: &str) -> bool {
     is_word_of_ids(last) && !is_of_class
 }
 
-/// Whether a word in lower case is `id`, or ends in it as `cid` and `userid` do.
+/// Whether a word in lower case is `id` or `ids`, or ends in it behind a word that has ids, as `cid` and `userid` do.
 fn is_word_of_ids(word: &str) -> bool {
-    word == "ids" || (word.ends_with("id") && !NO_IDS.contains(&word))
+    word == "ids" || word.strip_suffix("id").is_some_and(|of| OF.contains(&of))
 }
 
 /// Whether a column has the name that pandas gives one without a name, such as `Unnamed: 0`.
@@ -98,9 +85,17 @@ pub(super) fn is_unnamed(name: &str) -> bool {
     name.starts_with("Unnamed:")
 }
 
-/// Whether a word of the name of a column says that its whole numbers are classes, as that of `fine_label` does.
-pub(crate) fn names_classes(name: &str) -> bool {
-    words_of(name).iter().any(|word| CLASS_NAMES.contains(&word.as_str()))
+/// The most classes of whole numbers in a column whose name says that they are classes: its last word does, as that of
+/// `fine_label`, or stands before `id`, `code` or `idx`. None of other names, such as `class_size`.
+pub(crate) fn most_classes_named(name: &str) -> Option<usize> {
+    let words = words_of(name);
+    let (last, before) = words.split_last()?;
+    let is_code = ["id", "code", "idx"].contains(&last.as_str());
+    let word = if is_code { before.last()? } else { last };
+    // what is learned is called a target, be it a class or not
+    let may_be_none = ["target", "targets"].contains(&word.as_str());
+    let most = if may_be_none { CLASSES } else { MANY_CLASSES };
+    CLASS_NAMES.contains(&word.as_str()).then_some(most)
 }
 
 /// Whether a column has the name of one with texts.

@@ -98,7 +98,9 @@ pub(crate) fn are_times(kind: &ColumnKind, name: &str, cells: &[&str]) -> bool {
         ColumnKind::Numbers(_) => {
             most(cells, |cell| cell.parse().is_ok_and(|time: f64| SINCE_1970.contains(&time)))
         }
-        ColumnKind::Labels(_) => most(cells, |cell| cell.contains(|c: char| c.is_ascii_digit())),
+        ColumnKind::Labels(',' | ' ') => {
+            most(cells, |cell| cell.contains(|c: char| c.is_ascii_digit()))
+        }
         ColumnKind::Nothing
         | ColumnKind::Ids
         | ColumnKind::Smiles
@@ -107,6 +109,7 @@ pub(crate) fn are_times(kind: &ColumnKind, name: &str, cells: &[&str]) -> bool {
         | ColumnKind::Orders(_)
         | ColumnKind::Vectors(_)
         | ColumnKind::Dates
+        | ColumnKind::Labels(_)
         | ColumnKind::Classes(_)
         | ColumnKind::Texts => false,
     }
@@ -120,20 +123,23 @@ pub(super) fn vectors_of(cells: &[&str]) -> ColumnKind {
 /// Whether more than half of the cells name a number twice, which sets of labels do not.
 pub(super) fn name_numbers_twice(cells: &[&str]) -> bool {
     let names_twice = |cell: &&&str| {
-        let words = || cell.split_whitespace().map(str::to_owned).collect();
-        let parts: Vec<String> = cells::list(cell).unwrap_or_else(words);
+        let divided = || {
+            let parts = cell.split(|c: char| c == ',' || c.is_whitespace());
+            parts.filter(|part| !part.is_empty()).map(str::to_owned).collect()
+        };
+        let parts: Vec<String> = cells::list(cell).unwrap_or_else(divided);
         parts.iter().collect::<HashSet<_>>().len() < parts.len()
     };
     let cells = looked_at(cells);
     2 * cells.iter().filter(names_twice).count() > cells.len()
 }
 
-/// Whether cells are sets of codes of three digits, such as `518,584`, and not numbers whose thousands are grouped: no part has
-/// fewer digits, cells have different numbers of parts, and parts recur.
-pub(super) fn are_sets_of_codes(cells: &[&str]) -> bool {
+/// The separator of cells that are sets of codes of three digits, such as `518,584`, and not numbers whose thousands are grouped:
+/// no part has fewer digits, none behind another is `000`, cells have different numbers of parts, and parts recur. None of others.
+pub(super) fn separator_of_codes(cells: &[&str]) -> Option<char> {
     let is_digits =
         |part: &&str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
-    [',', ' '].into_iter().any(|separator| {
+    [',', ' '].into_iter().find(|&separator| {
         let mut codes: HashSet<&str> = HashSet::new();
         let mut cells_with_count: HashMap<usize, usize> = HashMap::new();
         let mut all = 0;
@@ -142,7 +148,8 @@ pub(super) fn are_sets_of_codes(cells: &[&str]) -> bool {
             if !parts.iter().all(is_digits) {
                 continue;
             }
-            if parts.iter().any(|part| part.len() != 3) {
+            let has_thousands = parts.iter().skip(1).any(|part| *part == "000");
+            if has_thousands || parts.iter().any(|part| part.len() != 3) {
                 return false;
             }
             all += parts.len();

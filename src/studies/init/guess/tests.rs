@@ -69,6 +69,16 @@ fn columns_are_what_most_of_their_cells_are() {
     assert_eq!(guessed(1, "result", &["+", "-"].repeat(5)), ColumnKind::Classes(2));
     assert_eq!(guessed(1, "result", &["+", "-", "+/-"].repeat(5)), ColumnKind::Classes(3));
     assert_eq!(guessed(1, "result", &["-"; 9]), ColumnKind::Nothing);
+    for signs in [["+", "-", "NA"], ["++", "--", ""], ["+", "--", "n/a"]] {
+        let mut cells = signs.repeat(5);
+        cells.retain(|cell| !cell.is_empty());
+        assert_eq!(guessed(1, "result", &cells), ColumnKind::Classes(2), "{signs:?}");
+    }
+    // one name, and `none` or `unknown`
+    let smoker = ["yes", "none", "unknown"].repeat(5);
+    assert_eq!(guessed(1, "smoker", &smoker), ColumnKind::Classes(3));
+    assert_eq!(guessed(1, "effect", &["nausea", "none"].repeat(5)), ColumnKind::Classes(2));
+    assert_eq!(guessed(1, "effect", &["nausea", "NA"].repeat(5)), ColumnKind::Texts);
     assert_eq!(guessed(1, "class", &["0", "1", "2"].repeat(5)), ColumnKind::Classes(3));
     assert_eq!(guessed(1, "rings", &["0", "1", "2"].repeat(5)), numbers);
     assert_eq!(guessed(1, "tags", &["a;b", "b", "a;c", "c"].repeat(5)), ColumnKind::Labels(';'));
@@ -171,6 +181,15 @@ fn lists_are_label_sets_also_of_one_label_each() {
     assert_eq!(kind("tags", &single), labels);
     assert_eq!(kind("tags", &["red wine", "white wine", "rose wine"].repeat(2)), labels);
     assert_eq!(kind("topics", &["3", "17", "3", "17", "4", "4"]), labels);
+    // sequences name a text twice, sets do not
+    let tags_of = |at: usize| {
+        let tags = (0..14).map(|bit| ["O", "B"][((7 * at) >> (bit % 6)) & 1]);
+        tags.collect::<Vec<_>>().join(";")
+    };
+    let tags: Vec<String> = (0..40).map(tags_of).collect();
+    let tags: Vec<&str> = tags.iter().map(String::as_str).collect();
+    assert_eq!(kind("ner", &tags), guessed(1, "ner", &tags));
+    assert!(!matches!(kind("ner", &tags), ColumnKind::Labels(_)));
     // texts and names that do not recur, and rankings
     for (name, cells) in [
         ("captions", ["a dog is in the park", "a cat of the house"]),
@@ -203,9 +222,14 @@ fn sets_of_codes_of_three_digits_are_no_numbers_with_groups_of_thousands() {
     assert_eq!(guessed(1, "icd9", &commas), ColumnKind::Labels(','));
     let spaces = ["518 584", "250", "401 250 518", "584", "250", "401"].repeat(4);
     assert_eq!(guessed(1, "icd9", &spaces), ColumnKind::Labels(' '));
+    // also where few cells have several
+    let mut few = ["518", "250", "401", "584", "250"].repeat(4);
+    few.extend(["518,584", "250,401", "401,518"]);
+    assert_eq!(guessed(1, "icd9", &few), ColumnKind::Labels(','));
     let numbers = ColumnKind::Numbers(NumberNotation::default());
     // prices of six digits each, of different lengths, and codes alone
     for other in [
+        ["350,000", "425,000", "999", "500"],
         ["350,000", "425,500", "199,000", "350,500"],
         ["350,000", "1,425,500", "85,000", "350"],
         ["518", "250", "401", "584"],
@@ -251,6 +275,15 @@ fn ids_may_recur_and_classes_be_many() {
     let users = ["7", "9", "12"].repeat(5);
     assert_eq!(guessed(1, "userId", &users), ColumnKind::Ids);
     assert_eq!(guessed(1, "acid", &users), numbers);
+    for name in ["Chlorid", "humid", "plasmid", "thyroid_mm", "Covid", "paid"] {
+        assert_eq!(guessed(1, name, &users), numbers, "{name}");
+        assert_eq!(guessed(1, name, &codes), ColumnKind::Classes(3), "{name}");
+    }
+    for name in ["PubChem CID", "userid", "doc_ids", "ChEMBL_ID", "pmid", "caseId"] {
+        assert_eq!(guessed(1, name, &codes), ColumnKind::Ids, "{name}");
+    }
+    // all different
+    assert_eq!(guessed(1, "plasmid", &["p17", "p4", "p9"]), ColumnKind::Ids);
     assert_eq!(guessed(1, "label_id", &["k1", "k2", "k3"].repeat(5)), ColumnKind::Classes(3));
     let sets = ["GO:1;GO:2", "GO:2", "GO:1;GO:3", "GO:3"].repeat(3);
     assert_eq!(guessed(1, "go_ids", &sets), ColumnKind::Labels(';'));
@@ -272,7 +305,16 @@ fn ids_may_recur_and_classes_be_many() {
     let counted: Vec<&str> = counted.iter().map(String::as_str).collect();
     assert_eq!(guessed(1, "label", &counted.repeat(5)), ColumnKind::Classes(77));
     assert_eq!(guessed(1, "fineLabels", &counted[..9].repeat(5)), ColumnKind::Classes(9));
-    for (name, cells) in [("size", &counted[..]), ("target_temperature", &counted[20..30])] {
+    assert_eq!(guessed(1, "class_idx", &counted[..9].repeat(5)), ColumnKind::Classes(9));
+    assert_eq!(guessed(1, "target", &counted[..50].repeat(5)), ColumnKind::Classes(50));
+    for (name, cells) in [
+        ("size", &counted[..]),
+        ("target", &counted[..]),
+        ("target_age", &counted[..9]),
+        ("label_count", &counted[..9]),
+        ("class_size", &counted[..9]),
+        ("target_temperature", &counted[20..30]),
+    ] {
         assert_eq!(guessed(1, name, &cells.repeat(5)), numbers, "{name}");
     }
 }
@@ -283,9 +325,27 @@ fn whole_numbers_of_which_one_occurs_twice_in_a_cell_are_vectors() {
     assert_eq!(guessed(1, "pixels", &pixels), ColumnKind::Vectors(4));
     let lists = ["[0, 1, 1]", "[1, 0, 1]", "[0, 0, 1]"].repeat(2);
     assert_eq!(guessed(1, "bits", &lists), ColumnKind::Vectors(3));
-    let budgets = ["1 000 000", "2 500 000", "3 000 000"].repeat(4);
+    for (cells, width) in [
+        (["0,255,12,0,0,12", "12,0,0,0,255,0", "255,12,12,0,12,0"], 6),
+        (["0,0,1,0", "1,0,0,0", "0,1,0,0"], 4),
+    ] {
+        assert_eq!(guessed(1, "pixels", &cells.repeat(2)), ColumnKind::Vectors(width));
+    }
+}
+
+#[test]
+fn whole_numbers_of_three_digits_are_vectors_unless_a_cell_says_that_blanks_group_them() {
+    for (cells, width) in
+        [(["197 118 103", "210 221 186", "114 158 145"], 3), (["640 480", "361 220", "1 200"], 2)]
+    {
+        let cells = cells.repeat(4);
+        assert_eq!(guessed(1, "rgb", &cells), ColumnKind::Vectors(width));
+        assert_eq!(stated(KindName::Vectors, &cells), ColumnKind::Vectors(width));
+    }
     let numbers = ColumnKind::Numbers(NumberNotation::default());
-    assert_eq!(guessed(1, "budget", &budgets), numbers);
+    for cells in [["1 000 000", "2 500 000", "3 000 000"], ["1 334", "11 397", "12 050"]] {
+        assert_eq!(guessed(1, "budget", &cells.repeat(4)), numbers, "{cells:?}");
+    }
 }
 
 #[test]
@@ -325,6 +385,7 @@ fn row_numbers_may_be_shuffled_and_points_in_time_are_known() {
     let days = ["06 3, 2014", "11 17, 2014"];
     assert!(are_times(&ColumnKind::Labels(','), "reviewTime", &days));
     assert!(!are_times(&ColumnKind::Labels(','), "sentiment", &days));
+    assert!(!are_times(&ColumnKind::Labels(';'), "mealtime", &["dish 1;dish 2", "dish 2"]));
 }
 
 #[test]
