@@ -345,7 +345,7 @@ fn names_with_digits_and_sets_of_labels_are_inputs_where_there_are_no_texts() {
     let mut recipes = "steps,minutes\n".to_owned();
     let mut dishes = String::new();
     for at in 0..700usize {
-        writeln!(genes, "FGB{},{}.25", at * 7 % 140, at % 11).unwrap();
+        writeln!(genes, "FGB{},{}.25", at * 11 % 140, at % 11).unwrap();
         let steps = ["mix the flour", "cut the bread", "boil the water", "add some salt"];
         let count = 2 + at % 3;
         let steps: Vec<&str> = (0..count).map(|step| steps[(at / 3 + step) % 4]).collect();
