@@ -93,13 +93,13 @@ fn trees_train_and_are_predicted_searched_and_evaluated() {
     let spectra = sandbox.read(file);
     let (first, rest) = spectra.split_once("FORMULA=").unwrap();
     let (_, rest) = rest.split_once('\n').unwrap();
-    sandbox.write("data/spectra/unknown.mgf", &format!("{first}FORMULA=unknown\n{rest}"));
+    sandbox.write("data/spectra/unknown.mgf", &format!("{first}FORMULA=Q7\n{rest}"));
     let unknown = ["predict", "runs/trees", "data/spectra/unknown.mgf", "--candidates", "all"];
     let answered = sandbox.run(&unknown);
     let warned = String::from_utf8_lossy(&answered.stderr);
     assert!(answered.status.success(), "{warned}");
     assert_eq!(String::from_utf8_lossy(&answered.stdout).lines().count(), 16, "{warned}");
-    let says = ["unknown.mgf:1: ", "the spectrum's formula = \"unknown\""];
+    let says = ["unknown.mgf:1: ", "the spectrum's formula = \"Q7\""];
     assert!(says.iter().all(|part| warned.contains(part)), "{warned}");
     sandbox.fail(&[&unknown[..], &["--on-bad-row", "stop"]].concat(), 2, &says);
     std::fs::remove_file(sandbox.path("data/spectra/trees/M3.json")).unwrap();
