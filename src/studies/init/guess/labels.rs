@@ -5,8 +5,7 @@ use std::collections::{HashMap, HashSet};
 use dsokr_data::cells;
 
 use super::names::is_name_of_any_texts;
-use super::numbers::LETTERS_OF_A_UNIT;
-use super::{MOST, looked_at, most};
+use super::{LETTERS_OF_A_UNIT, MOST, looked_at, most};
 
 /// Words that texts have and labels are not: of English, German, Spanish and French.
 const WORDS: [&str; 18] = [

@@ -8,7 +8,7 @@ use dsokr_data::cells::{self, NumberNotation};
 use super::super::kind::{ColumnKind, Reading, numbers_in};
 use super::labels::parts_of;
 use super::names::words_of;
-use super::{MOST, looked_at, most};
+use super::{LETTERS_OF_A_UNIT, MOST, looked_at, most};
 
 /// The most numbers of a cell that may be one number with groups of thousands.
 pub(super) const GROUPS: usize = 5;
@@ -24,9 +24,6 @@ const SINCE_1970: RangeInclusive<f64> = 1e9..=2e12;
 
 /// The most different remarks that stand in the place of numbers, such as `n.b.`, where some have digits.
 const REMARKS: usize = 5;
-
-/// The most letters of a unit, which stands beside numbers.
-pub(super) const LETTERS_OF_A_UNIT: usize = 3;
 
 /// Signs of currencies, which stand before numbers.
 const CURRENCIES: [char; 5] = ['€', '$', '£', '¥', '₹'];
