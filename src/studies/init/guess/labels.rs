@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use dsokr_data::cells;
 
 use super::names::is_name_of_any_texts;
-use super::{LETTERS_OF_A_UNIT, MOST, looked_at, most};
+use super::{MOST, looked_at, most};
 
 /// Words that texts have and labels are not: of English, German, Spanish and French.
 const WORDS: [&str; 18] = [
@@ -24,6 +24,9 @@ const BRACKETS: [(char, char); 3] = [('[', ']'), ('{', '}'), ('(', ')')];
 
 /// The most parts that a measure has in the mean; spectra and series of numbers have more.
 const PARTS_OF_A_MEASURE: usize = 4;
+
+/// The most letters of a unit, which stands beside numbers.
+const LETTERS_OF_A_UNIT: usize = 3;
 
 /// The share of cells that must have a comma, if it separates labels, and the share that must have another sign, as
 /// divisors.

@@ -41,9 +41,6 @@ const WORDS_OF_A_CLASS: usize = 5;
 /// The most items that cells rank by their names.
 const ITEMS: usize = 50;
 
-/// The most letters of a unit, which stands beside numbers.
-const LETTERS_OF_A_UNIT: usize = 3;
-
 /// The most words of a name behind a SMILES; more are a text that begins with one.
 const WORDS_OF_A_NAME: usize = 4;
 

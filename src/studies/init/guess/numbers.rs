@@ -8,7 +8,7 @@ use dsokr_data::cells::{self, NumberNotation};
 use super::super::kind::{ColumnKind, Reading, numbers_in};
 use super::labels::parts_of;
 use super::names::words_of;
-use super::{LETTERS_OF_A_UNIT, MOST, looked_at, most};
+use super::{MOST, looked_at, most};
 
 /// The most numbers of a cell that may be one number with groups of thousands.
 pub(super) const GROUPS: usize = 5;
