@@ -1,11 +1,11 @@
 """A large table of molecules with label sets of few distinct values.
 
-usage: python benches/large_table.py FILE.csv [ROWS]
+usage: python benches/large_table.py FILE.csv [ROWS [SETS]]
 
 Cuts the quickstart's molecules at the bonds that BRICS breaks (RDKit) and joins two parts at a time to new molecules. A part has
 the labels of its functional groups, rings and scaffold, and a molecule has those of both parts. Rows are the molecules
-whose label set is one of the 5,062 most frequent ones; one row in twenty has the label set of a different row. The table has
-the columns id, smiles and groups (labels with `;` between them). It is the same in each run.
+whose label set is one of the most frequent ones: 5,062, or SETS, of which a million rows need 30,000. One row in twenty has the label
+set of a different row. The table has the columns id, smiles and groups (labels with `;` between them). It is the same in each run.
 """
 import collections
 import csv
@@ -68,6 +68,7 @@ def joined(first, second):
 
 def main():
     path, rows = sys.argv[1], int(sys.argv[2] if len(sys.argv) > 2 else 160_000)
+    most_sets = int(sys.argv[3]) if len(sys.argv) > 3 else SETS
     draw = random.Random(0)
     environments = BRICS.reverseReactions
     pairs = set()
@@ -89,7 +90,7 @@ def main():
         return one[0], other[0], (one[1] | other[1]) & kept
 
     sets = collections.Counter(drawn()[2] for _ in range(4 * rows))
-    common = {names for names, _ in sorted(sets.items(), key=lambda item: (-item[1], sorted(item[0])))[:SETS] if names}
+    common = {names for names, _ in sorted(sets.items(), key=lambda item: (-item[1], sorted(item[0])))[:most_sets] if names}
     seen, table = set(), []
     while len(table) < rows:
         first, second, names = drawn()
