@@ -1,5 +1,6 @@
 //! Estimates of a run's memory and time, before it is started.
 
+use std::cell::LazyCell;
 use std::fmt;
 use std::time::{Duration, Instant};
 
@@ -22,7 +23,7 @@ use crate::targets::Problem;
 use crate::targets::memory::{Budget, Bytes, Limit, Need, available};
 
 /// Bytes that the command's allocator takes ahead, and small buffers.
-const RESERVE: f64 = 64e6;
+const RESERVE: f64 = 32e6;
 
 /// Seconds that every run takes: files of the run, evaluations of a small table and its report.
 const LEAST: f64 = 0.6;
@@ -65,7 +66,8 @@ impl Request<'_> {
     /// # Errors
     /// Errors of the data and of the preparation; [`Error::Memory`] for data that are too large to draw.
     pub fn plan(&self) -> Result<Vec<Plan>, Error> {
-        let speeds = Speeds::measured();
+        // measured after the data of the first plan are held, so that what it takes does not count among them
+        let speeds: LazyCell<Speeds> = LazyCell::new(Speeds::measured);
         match &self.config.ensemble {
             None => Ok(vec![self.plan_of(self.config, &speeds)?]),
             Some(_) => {
@@ -75,7 +77,7 @@ impl Request<'_> {
         }
     }
 
-    fn plan_of(&self, config: &Checked, speeds: &Speeds) -> Result<Plan, Error> {
+    fn plan_of(&self, config: &Checked, speeds: &LazyCell<Speeds>) -> Result<Plan, Error> {
         let started = Instant::now();
         let budget = Budget { force: self.force };
         let problem =
