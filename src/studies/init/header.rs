@@ -7,16 +7,13 @@ use dsokr_data::cells;
 use dsokr_data::table::{OnBadRow, Table, TableOptions};
 use dsokr_molecule::Molecule;
 
-use super::guess::{guessed, most};
+use super::guess::{ROWS_OF_A_CLASS, guessed, most};
 use super::kind::{ColumnKind, Reading};
 use crate::error::Error;
 
 /// The fewest words, and characters, of a sentence, which is no name.
 const WORDS_OF_A_SENTENCE: usize = 5;
 const CHARACTERS_OF_A_SENTENCE: usize = 30;
-
-/// The fewest rows in the mean of a value that recurs.
-const ROWS_OF_A_VALUE: usize = 5;
 
 /// Whether the first line of a table is a row: one of its cells is a SMILES, or looks like one of a row, as those below it do, and
 /// no other is unlike those below it.
@@ -82,7 +79,7 @@ fn is_name_of(sentence: &str, cells: &[&str]) -> bool {
     }
     let is_question = |cell: &str| cell.ends_with('?');
     let distinct: HashSet<&str> = cells.iter().copied().collect();
-    let recur = ROWS_OF_A_VALUE * distinct.len() <= cells.len();
+    let recur = ROWS_OF_A_CLASS * distinct.len() <= cells.len();
     (is_question(sentence) && !most(cells, is_question)) || (recur && !distinct.contains(sentence))
 }
 

@@ -289,11 +289,8 @@ pub trait RowSource: Send + Sync {
     /// The errors of [`block`](Self::block).
     fn select(&self, indices: &[usize]) -> Result<Features, Error> {
         let mut selected = Features::empty(self.kind(), self.width())?;
-        for run in indices.chunk_by(|&a, &b| a.checked_add(1) == Some(b)) {
-            let start = run[0];
-            let end = start.checked_add(run.len());
-            let end = end.ok_or_else(|| Error::range(start, start, self.len()))?;
-            selected.append(&read(self, start..end)?)?;
+        for run in runs(indices, self.len()) {
+            selected.append(&read(self, run?)?)?;
         }
         Ok(selected)
     }
@@ -342,6 +339,22 @@ pub fn read<S: RowSource + ?Sized>(source: &S, range: Range<usize>) -> Result<Bl
         count if count == end - start => Ok(block),
         count => Err(Error::Shape(Misfit::Block { start, end, found: count })),
     }
+}
+
+/// Returns the ranges of consecutive indices, in their order, of rows of which there are `len`.
+///
+/// # Errors
+/// [`Error::Shape`] for an index that has no next one.
+pub(super) fn runs(
+    indices: &[usize],
+    len: usize,
+) -> impl Iterator<Item = Result<Range<usize>, Error>> {
+    indices.chunk_by(|&a, &b| a.checked_add(1) == Some(b)).map(move |run| {
+        let start = run[0];
+        let end = start.checked_add(run.len());
+        let end = end.ok_or_else(|| Error::range(start, start, len))?;
+        Ok(start..end)
+    })
 }
 
 /// Returns consecutive ranges of `size` rows. The last one may be shorter.

@@ -7,7 +7,7 @@ use dsokr_core::store::{Entry, Mapping, Stored, elements};
 use half::slice::HalfFloatSliceExt;
 use safetensors::Dtype;
 
-use super::block::check_range;
+use super::block::{check_range, runs};
 use super::packed::first_not_finite;
 use super::{BitBlock, Block, DenseBlock, Features, RowKind, RowSource, check_width};
 
@@ -140,11 +140,8 @@ impl RowSource for MappedRows {
     fn select(&self, indices: &[usize]) -> Result<Features, Error> {
         let mut selected = Features::empty(self.kind(), self.width())?;
         for some in indices.chunks(SELECTED) {
-            for run in some.chunk_by(|&a, &b| a.checked_add(1) == Some(b)) {
-                let start = run[0];
-                let end = start.checked_add(run.len());
-                let end = end.ok_or_else(|| Error::range(start, start, self.len))?;
-                selected.append(&self.copied(start..end)?)?;
+            for run in runs(some, self.len) {
+                selected.append(&self.copied(run?)?)?;
             }
             // rows here and there share pages, which are given back at once
             if let (Some(&first), Some(&last)) = (some.iter().min(), some.iter().max()) {

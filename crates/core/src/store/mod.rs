@@ -35,7 +35,7 @@ pub use byte_sum::ByteSum;
 pub use mapping::{Array, CheckedArray, Entry, Mapping, elements};
 pub use read::{Checked, Stored};
 pub use temporary::{ScratchFolder, end_writing};
-pub use write::{Contents, Filling, Tensor};
+pub use write::{Contents, Elsewhere, Filling, Tensor};
 
 const KIND: &str = "dsokr.kind";
 const VERSION: &str = "dsokr.version";

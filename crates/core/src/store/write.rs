@@ -24,10 +24,18 @@ pub struct Tensor<'a> {
     /// The bytes of the tensor: the product of `shape` times the size of an element. None where they are [to be
     /// filled](Self::to_fill).
     pub data: Cow<'a, [u8]>,
-    /// The size of the blocks that have checksums, for bytes that are to be filled.
-    pub blocks: Option<usize>,
-    /// The checksum of bytes that are [not here](Self::summed).
-    pub sum: Option<ByteSum>,
+    /// Where the bytes are, for a tensor that does not hold them.
+    pub elsewhere: Option<Elsewhere>,
+}
+
+/// Where the bytes of a tensor are that it does not hold.
+#[derive(Clone, Copy, Debug)]
+pub enum Elsewhere {
+    /// They are [to be filled](Tensor::to_fill) in while the file is written, and each block of this many bytes has a
+    /// checksum.
+    Filled(usize),
+    /// They are [not here](Tensor::summed), but their checksum is.
+    Summed(ByteSum),
 }
 
 macro_rules! constructors {
@@ -47,7 +55,7 @@ impl<'a> Tensor<'a> {
         let name = name.to_owned();
         let shape = shape.to_vec();
         let data = Cow::Borrowed(bytemuck::cast_slice(values));
-        Self { name, dtype: T::DTYPE, shape, data, blocks: None, sum: None }
+        Self { name, dtype: T::DTYPE, shape, data, elsewhere: None }
     }
 
     /// Creates a tensor of any type of elements, copied.
@@ -64,13 +72,15 @@ impl<'a> Tensor<'a> {
     /// Creates a tensor whose bytes are [appended](Filling::append) while the file is written. Each MiB of them has a
     /// checksum, so that opening the file does not read it.
     pub fn to_fill<T: Element>(name: &str, shape: &[usize]) -> Self {
-        Self { blocks: Some(BLOCK), ..Self::from_slice::<T>(name, shape, &[]) }
+        let elsewhere = Some(Elsewhere::Filled(BLOCK));
+        Self { elsewhere, ..Self::from_slice::<T>(name, shape, &[]) }
     }
 
     /// Creates a tensor whose bytes are not here, such as those of which several processes have parts. Contents with it
     /// have a [checksum](Contents::checksum), and are not written.
     pub fn summed<T: Element>(name: &str, shape: &[usize], sum: ByteSum) -> Self {
-        Self { sum: Some(sum), ..Self::from_slice::<T>(name, shape, &[]) }
+        let elsewhere = Some(Elsewhere::Summed(sum));
+        Self { elsewhere, ..Self::from_slice::<T>(name, shape, &[]) }
     }
 
     /// Returns a tensor like this one but of `rows` rows, whose bytes [are not here](Self::summed).
@@ -81,22 +91,31 @@ impl<'a> Tensor<'a> {
             dtype: self.dtype,
             shape,
             data: Cow::Borrowed(&[]),
-            blocks: None,
-            sum: Some(sum),
+            elsewhere: Some(Elsewhere::Summed(sum)),
         }
     }
 
     /// Returns the same with a checksum for each 64 KiB, where little is read, here and there.
     pub fn in_small_blocks(self) -> Self {
-        Self { blocks: self.blocks.map(|_| SMALL_BLOCK), ..self }
+        let elsewhere = match self.elsewhere {
+            Some(Elsewhere::Filled(_)) => Some(Elsewhere::Filled(SMALL_BLOCK)),
+            other @ (Some(Elsewhere::Summed(_)) | None) => other,
+        };
+        Self { elsewhere, ..self }
     }
 
     fn len(&self) -> usize {
-        match (self.blocks, self.sum) {
-            (None, None) => self.data.len(),
-            (Some(_), _) | (None, Some(_)) => {
-                self.shape.iter().product::<usize>() * self.dtype.bitsize() / 8
-            }
+        match self.elsewhere {
+            None => self.data.len(),
+            Some(_) => self.shape.iter().product::<usize>() * self.dtype.bitsize() / 8,
+        }
+    }
+
+    /// Returns the size of the blocks that have checksums, for a tensor that is to be filled.
+    fn block_size(&self) -> Option<usize> {
+        match self.elsewhere {
+            Some(Elsewhere::Filled(size)) => Some(size),
+            Some(Elsewhere::Summed(_)) | None => None,
         }
     }
 
@@ -177,10 +196,10 @@ impl<'a> Contents<'a> {
         sorted.sort_by(|a, b| a.name.cmp(&b.name));
         for tensor in sorted {
             sum.tensor(&tensor.name, tensor.dtype, &tensor.shape, tensor.len());
-            match (tensor.blocks, tensor.sum) {
-                (Some(_), _) => {}
-                (None, Some(bytes)) => sum.summed(bytes),
-                (None, None) => sum.bytes(&tensor.data),
+            match tensor.elsewhere {
+                Some(Elsewhere::Filled(_)) => {}
+                Some(Elsewhere::Summed(bytes)) => sum.summed(bytes),
+                None => sum.bytes(&tensor.data),
             }
         }
         sum.finish()
@@ -207,7 +226,8 @@ impl<'a> Contents<'a> {
     ) -> Result<(), E> {
         self.check(path)?;
         let sums = |tensor: &Tensor| {
-            tensor.blocks.map(|size| tensor.checksums(vec![0; tensor.len().div_ceil(size)]))
+            let size = tensor.block_size()?;
+            Some(tensor.checksums(vec![0; tensor.len().div_ceil(size)]))
         };
         let sums: Vec<Tensor> = self.tensors.iter().filter_map(sums).collect();
         // The widest elements first: with a header of whole words, every tensor is aligned.
@@ -222,7 +242,7 @@ impl<'a> Contents<'a> {
             let mut at = start as u64;
             for tensor in &sorted {
                 let end = at + tensor.len() as u64;
-                let place = TensorRange { at, end, sums: tensor.blocks.map(BlockSums::new) };
+                let place = TensorRange { at, end, sums: tensor.block_size().map(BlockSums::new) };
                 filling.tensors.insert(&tensor.name, place);
                 at = end;
             }
@@ -284,7 +304,7 @@ impl<'a> Contents<'a> {
             }
             let elements = tensor.shape.iter().try_fold(1usize, |size, &n| size.checked_mul(n));
             let bits = elements.and_then(|n| n.checked_mul(tensor.dtype.bitsize()));
-            let is_here = tensor.sum.is_none();
+            let is_here = !matches!(tensor.elsewhere, Some(Elsewhere::Summed(_)));
             if !is_here || bits.is_none() || bits != tensor.len().checked_mul(8) {
                 return Err(refused(path, &tensor.name, UNFILLED));
             }

@@ -58,7 +58,7 @@ impl OutputKind for NgramFeatures {
 
 impl Counted for NgramFeatures {
     fn rule(&self) -> CountRule {
-        CountRule { log: self.log, exact: false, min_outputs: self.min_outputs, is_summed: false }
+        CountRule { log: self.log, exact: false, min_outputs: self.min_outputs }
     }
 
     fn count(&self, from: &mut OutputTable) -> Result<(FittedColumns, SparseRows), Error> {
@@ -123,12 +123,7 @@ impl OutputKind for SubstructureFeatures {
 
 impl Counted for SubstructureFeatures {
     fn rule(&self) -> CountRule {
-        CountRule {
-            log: self.log,
-            exact: self.exact,
-            min_outputs: self.min_outputs,
-            is_summed: false,
-        }
+        CountRule { log: self.log, exact: self.exact, min_outputs: self.min_outputs }
     }
 
     /// Reads the molecules of a column once for several kernels; of one kernel it holds a few at a time, unless what is

@@ -93,14 +93,16 @@ impl FittedColumns {
 
     /// Counts as they are, or their levels, or their logarithms, without rare columns; `fitted` are the
     /// columns of an earlier training. Of several processes each has a part of the rows, which all of them count. One of
-    /// several kernels may have no column left: it then has one in which no row has an entry.
+    /// several kernels, whose features `is_summed`, may have no column left: it then has one in which no row has an
+    /// entry.
     ///
     /// # Errors
     /// [`dsokr_core::Error::Value`] where no column is left, with the key in the table of the features.
     pub fn counts(
         mut self,
         mut rows: SparseRows,
-        CountRule { log, exact, min_outputs, is_summed }: CountRule,
+        CountRule { log, exact, min_outputs }: CountRule,
+        is_summed: bool,
         fitted: Option<&Self>,
         processes: &Processes,
     ) -> Result<(Self, SparseRows), Error> {

@@ -124,8 +124,8 @@ pub(crate) trait Counted {
     /// Reads the rows.
     fn read_counted(&self, from: &mut OutputTable) -> Result<FittedRows, Error> {
         let (columns, rows) = self.count(from)?;
-        let rule = CountRule { is_summed: from.is_summed, ..self.rule() };
-        columns.counts(rows, rule, from.fitted, &Processes::default()).map(sparse)
+        let processes = Processes::default();
+        columns.counts(rows, self.rule(), from.is_summed, from.fitted, &processes).map(sparse)
     }
 }
 
@@ -138,8 +138,6 @@ pub(crate) struct CountRule {
     pub exact: bool,
     /// What fewer outputs have is left out.
     pub min_outputs: usize,
-    /// Whether the features are those of one of several kernels, which need not have any.
-    pub is_summed: bool,
 }
 
 /// Facts that the keys of every kind of features state.

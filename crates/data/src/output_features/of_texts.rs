@@ -91,7 +91,7 @@ impl TextFeatures {
             && all.iter().all(|message| *message == [1])
         {
             let (columns, rows) = columns.shared(rows, processes)?;
-            let (columns, rows) = columns.counts(rows, rule, None, processes)?;
+            let (columns, rows) = columns.counts(rows, rule, false, None, processes)?;
             let fitted = Self { features: features.clone(), columns };
             let rows = if fitted.is_open() { rows.with_width(fitted.width())? } else { rows };
             return Ok((fitted, rows.into()));

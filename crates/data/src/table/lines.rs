@@ -266,55 +266,52 @@ impl<R: Read> Lines<R> {
 /// A way to compress files.
 struct Compression {
     name: &'static str,
-    /// The first bytes of such a file, and those behind the byte that follows them.
-    starts: [&'static [u8]; 2],
+    /// Whether a file with these first bytes is such a file.
+    begins: fn(&[u8]) -> bool,
     /// What to do about a file whose name does not say so, and the command that does it.
     remedy: &'static str,
     command: Option<&'static str>,
 }
 
+impl Compression {
+    /// Creates a way to compress whose files a command decompresses.
+    const fn with_command(
+        name: &'static str,
+        begins: fn(&[u8]) -> bool,
+        command: &'static str,
+    ) -> Self {
+        Self { name, begins, remedy: "decompress the file", command: Some(command) }
+    }
+}
+
 static COMPRESSIONS: [Compression; 5] = [
     Compression {
         name: "gzip",
-        starts: [b"\x1f\x8b", b""],
+        begins: |start| start.starts_with(b"\x1f\x8b"),
         remedy: "let it end with .gz",
         command: None,
     },
-    Compression {
-        // a digit, the level, stands between
-        name: "bzip2",
-        starts: [b"BZh", b"1AY&SY"],
-        remedy: "decompress the file",
-        command: Some("bzip2 -dc"),
-    },
-    Compression {
-        name: "xz",
-        starts: [b"\xfd7zXZ", b""],
-        remedy: "decompress the file",
-        command: Some("xz -dc"),
-    },
-    Compression {
-        name: "zstd",
-        starts: [b"\x28\xb5\x2f\xfd", b""],
-        remedy: "decompress the file",
-        command: Some("zstd -dc"),
-    },
+    Compression::with_command("bzip2", begins_as_bzip2, "bzip2 -dc"),
+    Compression::with_command("xz", |start| start.starts_with(b"\xfd7zXZ"), "xz -dc"),
+    Compression::with_command("zstd", |start| start.starts_with(b"\x28\xb5\x2f\xfd"), "zstd -dc"),
     Compression {
         name: "zip, as workbooks of Excel are",
-        starts: [b"PK\x03\x04", b""],
+        begins: |start| start.starts_with(b"PK\x03\x04"),
         remedy: "save a workbook as .csv, or decompress the file",
         command: Some("unzip -p"),
     },
 ];
 
+/// Returns whether a file begins as those of bzip2 do: a digit, the level, follows the letters.
+fn begins_as_bzip2(start: &[u8]) -> bool {
+    let behind_letters = start.strip_prefix(b"BZh").and_then(|rest| rest.get(1..));
+    behind_letters.is_some_and(|rest| rest.starts_with(b"1AY&SY"))
+}
+
 /// Refuses a file that begins as compressed ones do.
 fn check_not_compressed(path: &Path, start: &[u8]) -> Result<(), Error> {
-    let begins = |compression: &&Compression| {
-        let [first, second] = compression.starts;
-        let rest = start.strip_prefix(first);
-        rest.is_some_and(|rest| rest.get(1..).unwrap_or_default().starts_with(second))
-    };
-    let Some(Compression { name, remedy, command, .. }) = COMPRESSIONS.iter().find(begins) else {
+    let found = COMPRESSIONS.iter().find(|compression| (compression.begins)(start));
+    let Some(Compression { name, remedy, command, .. }) = found else {
         return Ok(());
     };
     let mut message =

@@ -12,6 +12,8 @@ use faer::traits::math_utils::from_f64;
 use faer::{Accum, Mat, MatMut, MatRef, Par};
 use rayon::prelude::*;
 
+use crate::summary::Arithmetic;
+
 pub(crate) use factor::{Factor, Panels, not_positive, row_major};
 
 /// Features are linearly dependent where eigenvalues of their penalty are up to this share of the largest one.
@@ -72,6 +74,9 @@ pub(crate) fn check_finite<T: Scalar>(
 pub(crate) trait Scalar:
     RealField + Copy + Into<f64> + Send + Sync + std::iter::Sum + 'static
 {
+    /// The precision of arithmetic with such numbers.
+    const PRECISION: Arithmetic;
+
     /// Creates the nearest number of this type.
     fn from_f64(value: f64) -> Self {
         from_f64(value)
@@ -83,6 +88,10 @@ pub(crate) trait Scalar:
     }
 }
 
-impl Scalar for f32 {}
+impl Scalar for f32 {
+    const PRECISION: Arithmetic = Arithmetic::Single;
+}
 
-impl Scalar for f64 {}
+impl Scalar for f64 {
+    const PRECISION: Arithmetic = Arithmetic::Double;
+}

@@ -96,11 +96,9 @@ impl RidgeSystem {
         weights.check(inputs.len())?;
         let map = FeatureMap::every(inputs)?;
         let factor = match precision {
-            Arithmetic::Double => {
-                AnyFactor::Double(factored(inputs.gram()?, weights, lambda, precision)?)
-            }
+            Arithmetic::Double => AnyFactor::Double(factored(inputs.gram()?, weights, lambda)?),
             Arithmetic::Single => {
-                AnyFactor::Single(factored(inputs.gram_single()?, weights, lambda, precision)?)
+                AnyFactor::Single(factored(inputs.gram_single()?, weights, lambda)?)
             }
         };
         let inputs = inputs.len();
@@ -191,12 +189,11 @@ fn factored<T: Scalar>(
     mut gram: Panels<T>,
     weights: &RowWeights,
     lambda: f64,
-    precision: Arithmetic,
 ) -> Result<Factor<T>, Error> {
     let inputs = gram.size;
     let ridge = weights.total(inputs) * lambda;
     gram.add_diagonal(|row| T::from_f64(ridge / weights.get(row)));
-    Factor::new(gram)?.map_err(|row| not_positive(row, inputs, ridge, precision))
+    Factor::new(gram)?.map_err(|row| not_positive(row, inputs, ridge, T::PRECISION))
 }
 
 /// Computes `(K + nλI)⁻¹ Ψ` of the first rows, row-major; 0 for the others, so that models of some and of all share

@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use dsokr_data::cells;
 
 use super::names::is_name_of_any_texts;
-use super::{MOST, looked_at, most};
+use super::{MOST, looked_at, most, repeat_a_part};
 
 /// Words that texts have and labels are not: of English, German, Spanish and French.
 const WORDS: [&str; 18] = [
@@ -31,7 +31,6 @@ const LETTERS_OF_A_UNIT: usize = 3;
 /// The share of cells that must have a comma, if it separates labels, and the share that must have another sign, as
 /// divisors.
 const WITH_COMMAS: usize = 3;
-
 const WITH_OTHER_SIGNS: usize = 100;
 
 /// The separator of labels, if cells are sets of labels: few different ones, which recur, in short cells without the words
@@ -65,10 +64,7 @@ pub(super) fn separator_of(name: &str, cells: &[&str]) -> Option<char> {
         if share * with < cells.len() {
             return false;
         }
-        let mut labels: HashMap<&str, usize> = HashMap::new();
-        for cell in cells {
-            labels_of(cell, separator).for_each(|label| *labels.entry(label).or_default() += 1);
-        }
+        let labels = counts_of_labels(cells.iter().copied(), separator);
         let all: usize = labels.values().sum();
         let are_few = all <= LABELS_OF_A_CELL * cells.len();
         all >= 2 * labels.len()
@@ -82,6 +78,18 @@ fn labels_of(cell: &str, separator: char) -> impl Iterator<Item = &str> {
     cell.split(separator).map(str::trim).filter(|label| !label.is_empty())
 }
 
+/// How many times each label is in the cells.
+fn counts_of_labels<'c>(
+    cells: impl IntoIterator<Item = &'c str>,
+    separator: char,
+) -> HashMap<&'c str, usize> {
+    let mut counts = HashMap::new();
+    for cell in cells {
+        labels_of(cell, separator).for_each(|label| *counts.entry(label).or_default() += 1);
+    }
+    counts
+}
+
 /// Whether all slashes have blanks around them, unlike those of dates, units and `N/A`.
 fn slashes_stand_apart(cells: &[&str]) -> bool {
     cells.iter().all(|cell| cell.matches('/').count() == cell.matches(" / ").count())
@@ -89,22 +97,14 @@ fn slashes_stand_apart(cells: &[&str]) -> bool {
 
 /// Whether more than half of the cells name a part twice, as series do and sets of labels do not.
 pub(super) fn name_labels_twice(cells: &[&str], separator: char) -> bool {
-    let names_twice = |cell: &&&str| {
-        let labels: Vec<&str> = labels_of(cell, separator).collect();
-        labels.iter().collect::<HashSet<_>>().len() < labels.len()
-    };
-    let cells = looked_at(cells);
-    2 * cells.iter().filter(names_twice).count() > cells.len()
+    repeat_a_part(cells, |cell| labels_of(cell, separator).collect())
 }
 
 /// Whether the parts of different cells recur, most of them, as labels with words of sentences do, and texts do not that are
 /// repeated or have a few sentences in common.
 fn recur_in_different_cells(cells: &[&str], separator: char) -> bool {
     let different: HashSet<&str> = cells.iter().copied().collect();
-    let mut labels: HashMap<&str, usize> = HashMap::new();
-    for cell in different {
-        labels_of(cell, separator).for_each(|label| *labels.entry(label).or_default() += 1);
-    }
+    let labels = counts_of_labels(different, separator);
     let all: usize = labels.values().sum();
     let once = labels.values().filter(|&&count| count == 1).count();
     all >= 2 * labels.len() && 2 * once <= labels.len()

@@ -5,6 +5,7 @@ pub(super) mod names;
 pub(super) mod numbers;
 
 use std::collections::HashSet;
+use std::hash::Hash;
 
 use dsokr_data::cells::{self, NumberNotation};
 use rayon::prelude::*;
@@ -28,8 +29,7 @@ const LOOKED_AT: usize = 10_000;
 
 /// The most classes of a column, and the fewest rows that each of them has in the mean.
 pub(super) const CLASSES: usize = 50;
-
-const ROWS_OF_A_CLASS: usize = 5;
+pub(super) const ROWS_OF_A_CLASS: usize = 5;
 
 /// The most classes of a column whose names all have as many words, or whose name
 /// [says](names::most_classes_named) that its numbers are classes.
@@ -200,6 +200,16 @@ pub(super) fn most(cells: &[&str], is: impl Fn(&str) -> bool) -> bool {
 fn looked_at<'c>(cells: &[&'c str]) -> Vec<&'c str> {
     let step = cells.len().div_ceil(LOOKED_AT).max(1);
     cells.iter().copied().step_by(step).collect()
+}
+
+/// Whether more than half of the cells have a part twice, as vectors and series do and sets of labels do not.
+fn repeat_a_part<'c, P: Eq + Hash>(cells: &[&'c str], parts: impl Fn(&'c str) -> Vec<P>) -> bool {
+    let repeats = |cell: &&&'c str| {
+        let parts = parts(cell);
+        parts.iter().collect::<HashSet<_>>().len() < parts.len()
+    };
+    let cells = looked_at(cells);
+    2 * cells.iter().filter(repeats).count() > cells.len()
 }
 
 /// Whether most cells are of a kind.

@@ -8,7 +8,7 @@ use dsokr_data::cells::{self, NumberNotation};
 use super::super::kind::{ColumnKind, Reading, numbers_in};
 use super::labels::parts_of;
 use super::names::words_of;
-use super::{MOST, looked_at, most};
+use super::{MOST, looked_at, most, repeat_a_part};
 
 /// The most numbers of a cell that may be one number with groups of thousands.
 pub(super) const GROUPS: usize = 5;
@@ -119,16 +119,13 @@ pub(super) fn vectors_of(cells: &[&str]) -> ColumnKind {
 
 /// Whether more than half of the cells name a number twice, which sets of labels do not.
 pub(super) fn name_numbers_twice(cells: &[&str]) -> bool {
-    let names_twice = |cell: &&&str| {
+    repeat_a_part(cells, |cell| {
         let divided = || {
             let parts = cell.split(|c: char| c == ',' || c.is_whitespace());
             parts.filter(|part| !part.is_empty()).map(str::to_owned).collect()
         };
-        let parts: Vec<String> = cells::list(cell).unwrap_or_else(divided);
-        parts.iter().collect::<HashSet<_>>().len() < parts.len()
-    };
-    let cells = looked_at(cells);
-    2 * cells.iter().filter(names_twice).count() > cells.len()
+        cells::list(cell).unwrap_or_else(divided)
+    })
 }
 
 /// The separator of cells that are sets of codes of three digits, such as `518,584`, and not numbers whose thousands are grouped:
