@@ -1,4 +1,4 @@
-//! Several output kernels in one run.
+//! Several kernels of outputs, or of inputs, in one run.
 
 use std::fs;
 
@@ -229,4 +229,29 @@ fn what_several_kernels_do_not_allow_is_refused() {
         sandbox.fail(&["train", "wrong.toml"], 2, expected);
     }
     sandbox.fail(&["sketch", "ridge.toml"], 2, &["output.kernels = given", "one kernel"]);
+}
+
+#[test]
+fn a_kernel_of_inputs_whose_learned_weight_is_zero_needs_no_rows() {
+    let sandbox = sandbox();
+    let words = r#"inputs = { kind = "ngrams", blocks = [{ kind = "words", min = 1, max = 1 }] }"#;
+    let letters = "[{ kind = \"characters\", min = 2, max = 2 }, {";
+    let both = words.replace("[{", letters);
+    let machine = |kernels: &[&str]| {
+        let kernels = kernels.iter().map(|kernel| format!("\n[[encoder.kernels]]\n{kernel}"));
+        let kernels: String = kernels.collect();
+        CONFIG.replacen(BAG, &format!("kind = \"kernel-machine\"\nlambda = 0.001{kernels}"), 1)
+    };
+    sandbox.write("learned.toml", &machine(&[words, &both]));
+    sandbox.write("both.toml", &machine(&[&both]));
+    let learned = sandbox.train("learned.toml", &["encoder.weights=\"alignf\""]);
+    let alone = sandbox.train("both.toml", &[]);
+    let stored = json(&sandbox.read("runs/learned/kernels.json"));
+    assert_eq!(stored["weights"], serde_json::json!([0.0, 1.0]));
+    assert!(stored["inputs"][0].is_null() && stored["inputs"][1].is_string(), "{stored}");
+    for key in FIGURES.into_iter().chain(["squared_error"]) {
+        assert_eq!(learned[key], alone[key], "{key}");
+    }
+    let again = json(&sandbox.succeed(&["evaluate", "runs/learned", "--json"]));
+    assert_eq!(again["squared_error"], learned["squared_error"]);
 }

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::path::Path;
 use std::sync::Arc;
 
-use dsokr_basis::features::JoinedRows;
+use dsokr_basis::features::{JoinedRows, ranges};
 use dsokr_basis::kernel::{OutputKernel, SumKernel};
 use dsokr_basis::{Features, Kernel, RowKind, RowSource};
 use dsokr_core::store::Stored;
@@ -27,12 +27,15 @@ use crate::targets::Problem;
 
 const KERNELS: &str = "kernels.json";
 
+/// Rows of several kernels that are joined at a time.
+const JOINED: usize = 4096;
+
 /// The preparation of inputs as rows with a kernel, or of values of kernels.
 pub(super) enum MachineInputs {
     /// The inputs of one kernel.
     One(Box<dyn PrepareRows>, Arc<dyn OutputKernel>),
-    /// The inputs of a weighted sum of kernels.
-    Sum(Vec<Summand>, Vec<f64>),
+    /// The inputs of a weighted sum of kernels, in the order of the configuration.
+    Sum(Vec<Summand>),
     /// The values of kernels that were computed elsewhere.
     Kernels(CombinedKernels),
 }
@@ -46,15 +49,20 @@ pub(super) struct CombinedKernels {
     weights: Vec<f64>,
 }
 
-/// A preparation, and the kernel of its rows.
-type Summand = (Box<dyn PrepareRows>, Kernel);
+/// One of the kernels of a sum.
+pub(super) struct Summand {
+    weight: f64,
+    kernel: Kernel,
+    /// The preparation of its rows; none where a rule gave the kernel the weight 0, so that nothing needs its rows.
+    prepared: Option<Box<dyn PrepareRows>>,
+}
 
 /// The preparations of a sum, as `kernels.json` holds them.
 #[derive(Serialize, Deserialize)]
 struct StoredSum {
     weights: Vec<f64>,
-    /// The text of the file that each would have by itself.
-    inputs: Vec<String>,
+    /// The text of the file that each would have by itself; none of a kernel whose rows are not needed.
+    inputs: Vec<Option<String>>,
     /// The kernels, with the γ that was found; those of the configuration in a run of an older version.
     #[serde(default)]
     kernels: Vec<Kernel>,
@@ -123,7 +131,16 @@ impl MachineInputs {
                 settings.summands().map(|part| part.weight / total).collect()
             }
         };
-        Ok(FittedInputs { inputs: Self::Sum(parts, weights), parts: rows_of_parts })
+        let mut summands = Vec::new();
+        let mut needed_rows = Vec::new();
+        for (((prepared, kernel), rows), weight) in
+            parts.into_iter().zip(rows_of_parts).zip(weights)
+        {
+            let is_needed = weight > 0.0;
+            summands.push(Summand { weight, kernel, prepared: is_needed.then_some(prepared) });
+            needed_rows.extend(is_needed.then_some(rows));
+        }
+        Ok(FittedInputs { inputs: Self::Sum(summands), parts: needed_rows })
     }
 
     /// Kernels that were computed elsewhere, with their weights by a rule.
@@ -225,12 +242,17 @@ impl MachineInputs {
             );
             return Err(Error::run(path, message));
         }
-        let part = |(at, part): (usize, &&InputSummandConfig)| {
-            let kernel = kernels.get(at).unwrap_or(&part.kernel).clone();
-            Ok((Source::Text(&inputs[at], &path).prepared(&part.inputs)?, kernel))
+        let summand = |(at, part): (usize, &&InputSummandConfig)| {
+            let text = inputs[at].as_ref();
+            let prepared = text.map(|text| Source::Text(text, &path).prepared(&part.inputs));
+            Ok(Summand {
+                weight: weights[at],
+                kernel: kernels.get(at).unwrap_or(&part.kernel).clone(),
+                prepared: prepared.transpose()?,
+            })
         };
-        let parts = configured.iter().enumerate().map(part).collect::<Result<_, Error>>()?;
-        Ok(Self::Sum(parts, weights))
+        let summands = configured.iter().enumerate().map(summand).collect::<Result<_, Error>>()?;
+        Ok(Self::Sum(summands))
     }
 
     /// Name and text of each file that holds them.
@@ -238,13 +260,16 @@ impl MachineInputs {
         let json = match self {
             Self::One(prepared, _) => return Ok(prepared.file()?.into_iter().collect()),
             Self::Kernels(kernels) => serde_json::to_string(kernels)?,
-            Self::Sum(parts, weights) => {
-                let text = |(prepared, _): &Summand| {
-                    Ok(prepared.file()?.map_or_else(String::new, |(_, text)| text))
+            Self::Sum(summands) => {
+                let text = |summand: &Summand| {
+                    let Some(prepared) = &summand.prepared else { return Ok(None) };
+                    Ok(Some(prepared.file()?.map_or_else(String::new, |(_, text)| text)))
                 };
-                let inputs = parts.iter().map(text).collect::<Result<_, Error>>()?;
-                let kernels = parts.iter().map(|(_, kernel)| kernel.clone()).collect();
-                serde_json::to_string(&StoredSum { weights: weights.clone(), inputs, kernels })?
+                serde_json::to_string(&StoredSum {
+                    weights: summands.iter().map(|summand| summand.weight).collect(),
+                    inputs: summands.iter().map(text).collect::<Result<_, Error>>()?,
+                    kernels: summands.iter().map(|summand| summand.kernel.clone()).collect(),
+                })?
             }
         };
         Ok(vec![(KERNELS, json)])
@@ -261,9 +286,9 @@ impl MachineInputs {
             (Self::One(_, kernel), Some(rows)) => {
                 MachineRows::Features(Cow::Owned(rows), Arc::clone(kernel))
             }
-            (Self::Sum(summands, weights), Some(last)) => {
+            (Self::Sum(summands), Some(last)) => {
                 parts.push(last);
-                joined_rows(summands, weights, parts)?
+                joined_rows(summands, parts)?
             }
             (Self::One(..) | Self::Sum(..) | Self::Kernels(_), _) => {
                 return self.split_rows(train);
@@ -304,12 +329,13 @@ impl MachineInputs {
             Self::One(prepared, kernel) => {
                 Ok(MachineRows::Features(prepared.rows(split)?, Arc::clone(kernel)))
             }
-            Self::Sum(parts, weights) => {
+            Self::Sum(summands) => {
                 let mut texts = ReadTexts::new(split.inputs.texts().unwrap_or_default());
-                let rows = parts
-                    .iter()
-                    .map(|(prepared, _)| Ok(prepared.rows_read(split, &mut texts)?.into_owned()));
-                joined_rows(parts, weights, rows.collect::<Result<_, Error>>()?)
+                let needed = summands.iter().flat_map(|summand| &summand.prepared);
+                let rows = needed
+                    .map(|prepared| Ok(prepared.rows_read(split, &mut texts)?.into_owned()))
+                    .collect::<Result<_, Error>>()?;
+                joined_rows(summands, rows)
             }
             Self::Kernels(CombinedKernels { weights, training }) => {
                 let values = split.inputs.kernels()?;
@@ -335,12 +361,9 @@ impl MachineInputs {
     pub(super) fn model(&self, file: &Stored) -> Result<KernelModel, Error> {
         let kernel: Arc<dyn OutputKernel> = match self {
             Self::One(_, kernel) => Arc::clone(kernel),
-            Self::Sum(parts, weights) => {
-                let is_linear = |(prepared, kernel): &Summand| {
-                    prepared.kernel(kernel).feature_scale(1.0).is_some()
-                };
-                let sum = sum(parts, weights);
-                if parts.iter().all(is_linear) {
+            Self::Sum(summands) => {
+                let sum = sum(summands);
+                if sum.is_linear() {
                     return linear_model(file, &sum);
                 }
                 Arc::new(sum)
@@ -355,23 +378,28 @@ impl MachineInputs {
     }
 }
 
-/// The rows of a sum of kernels: the rows under each of them side by side.
-fn joined_rows<'s>(
-    parts: &[Summand],
-    weights: &[f64],
-    rows: Vec<Features>,
-) -> Result<MachineRows<'s>, Error> {
+/// The rows of a sum of kernels: the rows under each of them that is needed, side by side.
+fn joined_rows<'s>(summands: &[Summand], rows: Vec<Features>) -> Result<MachineRows<'s>, Error> {
     let rows = rows.into_iter().map(|rows| Box::new(rows) as Box<dyn RowSource>);
     let joined = JoinedRows::new(rows.collect())?;
-    let all: Vec<usize> = (0..joined.len()).collect();
-    let joined = joined.select(&all)?;
-    let sum = sum(parts, weights);
-    sum.check(&joined)?;
+    let sum = sum(summands);
+    let is_linear = sum.is_linear();
+    let width = if is_linear { sum.linear_width() } else { sum.width() };
+    let mut all = Features::empty(joined.kind(), width)?;
+    // a block at a time, so that no third copy of all rows is in memory
+    for range in ranges(0..joined.len(), JOINED) {
+        let start = range.start;
+        let block = joined.block(range)?;
+        sum.check(&block).map_err(|error| error.at_rows(|row| start + row))?;
+        match sum.linear_rows(&block)? {
+            Some(linear) => all.append(&linear)?,
+            None => all.append(&block)?,
+        }
+    }
     // products of rows are much faster than sums of kernels
-    Ok(match sum.linear_rows(&joined)? {
-        Some(linear) => MachineRows::Features(Cow::Owned(linear), Arc::new(Kernel::Linear)),
-        None => MachineRows::Features(Cow::Owned(joined), Arc::new(sum)),
-    })
+    let kernel: Arc<dyn OutputKernel> =
+        if is_linear { Arc::new(Kernel::Linear) } else { Arc::new(sum) };
+    Ok(MachineRows::Features(Cow::Owned(all), kernel))
 }
 
 /// Reads a model of a sum whose kernels are all linear in scaled rows, which was fitted to
@@ -384,9 +412,12 @@ fn linear_model(file: &Stored, sum: &SumKernel) -> Result<KernelModel, Error> {
 }
 
 /// The sum of the kernels of rows that are joined.
-fn sum(parts: &[Summand], weights: &[f64]) -> SumKernel {
-    let all = parts.iter().zip(weights);
-    all.fold(SumKernel::default(), |sum, ((prepared, kernel), &weight)| {
-        sum.with(weight, prepared.kernel(kernel), RowKind::Sparse, prepared.width())
-    })
+fn sum(summands: &[Summand]) -> SumKernel {
+    let mut sum = SumKernel::default();
+    for Summand { weight, kernel, prepared } in summands {
+        if let Some(prepared) = prepared {
+            sum = sum.with(*weight, prepared.kernel(kernel), RowKind::Sparse, prepared.width());
+        }
+    }
+    sum
 }

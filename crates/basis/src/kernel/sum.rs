@@ -69,6 +69,11 @@ impl SumKernel {
         self.width + normalised.count()
     }
 
+    /// Returns whether every kernel is linear in scaled rows.
+    pub fn is_linear(&self) -> bool {
+        self.summands.iter().all(|part| part.kernel.feature_scale(1.0).is_some())
+    }
+
     /// Returns rows of [`linear_width`](Self::linear_width) columns whose products `⟨a, b⟩` are the sum, where every
     /// kernel is linear in scaled rows; none where one is not.
     ///
