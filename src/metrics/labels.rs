@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use dsokr_basis::features::BitRows;
+use dsokr_data::LabelSet;
 use dsokr_data::featurizers::LabelVocabulary;
 use serde::{Deserialize, Serialize};
 
@@ -37,14 +38,14 @@ impl LabelScores {
     ///
     /// # Errors
     /// [`dsokr_core::Error::Value`] for different numbers of true and predicted sets.
-    pub fn from_sets(truth: &[Vec<String>], predicted: &[Vec<String>]) -> Result<Vec<Self>, Error> {
+    pub fn from_sets<S: AsRef<[String]>>(truth: &[S], predicted: &[S]) -> Result<Vec<Self>, Error> {
         let counts = format!("{} predicted label sets", predicted.len());
         let allowed = format!("{}, one a query", truth.len());
         ensure(truth.len() == predicted.len(), "outputs", counts, allowed)?;
         let mut counts: BTreeMap<&str, [usize; 3]> = BTreeMap::new();
         for (truth, predicted) in truth.iter().zip(predicted) {
             let [truth, predicted] = [truth, predicted]
-                .map(|set| set.iter().map(String::as_str).collect::<BTreeSet<_>>());
+                .map(|set| set.as_ref().iter().map(String::as_str).collect::<BTreeSet<_>>());
             for &label in truth.union(&predicted) {
                 let is_true = truth.contains(label);
                 let said = predicted.contains(label);
@@ -85,12 +86,12 @@ impl LabelScores {
 /// True and predicted sets as rows, with a column for each label in one of them; with one column where all sets are
 /// empty.
 pub(crate) fn label_rows(
-    truth: &[Vec<String>],
-    predicted: &[Vec<String>],
+    truth: &[LabelSet],
+    predicted: &[LabelSet],
 ) -> Result<[BitRows; 2], dsokr_core::Error> {
     let both = [truth, predicted].concat();
-    if both.iter().all(Vec::is_empty) {
-        let empty = |sets: &[Vec<String>]| BitRows::from_indices(1, sets.iter().map(|_| []));
+    if both.iter().all(|set| set.is_empty()) {
+        let empty = |sets: &[LabelSet]| BitRows::from_indices(1, sets.iter().map(|_| []));
         return Ok([empty(truth)?, empty(predicted)?]);
     }
     let vocabulary = LabelVocabulary::fit(&both)?;

@@ -185,7 +185,7 @@ impl Run {
         let first = answers.iter().map(|answer| answer.hits.first());
         let labels = first.map(|hit| hit.map_or("", |hit| hit.label.as_str()));
         let features = &self.config().output.features;
-        let set = |labels: &Vec<String>| labels.iter().cloned().collect::<BTreeSet<_>>();
+        let set = |labels: &[String]| labels.iter().cloned().collect::<BTreeSet<_>>();
         // labels of other kinds are not parsed
         let Some(truth @ (Truth::Labels(_) | Truth::Rankings(_))) = truth else { return Ok(None) };
         let right: Vec<bool> = match (truth, features.truth_of_labels(labels)?) {

@@ -44,5 +44,5 @@ pub use output_features::{FittedFeatures, ReadTexts, TextFeatures};
 pub use outputs::Outputs;
 pub use pairs::{Official, read_official};
 pub use root::DataRoot;
-pub use truth::{Structure, Truth};
+pub use truth::{LabelSet, Structure, Truth};
 pub use vectors::{FileRows, Vectors};

@@ -2,6 +2,7 @@
 //! SMILES.
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use dsokr_core::Cancellation;
 use dsokr_core::message::shorten;
@@ -12,6 +13,9 @@ use rayon::prelude::*;
 use crate::error::Error;
 use crate::table::Table;
 
+/// A set of labels. Outputs with the same set share one, since a table of many rows may have few different sets.
+pub type LabelSet = Arc<[String]>;
+
 /// Outputs as what they are, not only as feature rows: what predictions are compared with, and what
 /// predicted ones are, where figures say more than ranks do.
 #[derive(Clone, Debug, PartialEq)]
@@ -21,7 +25,7 @@ pub enum Truth {
     /// Graphs of any kind, evaluated by graph edit distance.
     Graphs(Vec<NamedGraph>),
     /// Sets of labels, evaluated by F1.
-    Labels(Vec<Vec<String>>),
+    Labels(Vec<LabelSet>),
     /// Classes, evaluated by accuracy.
     Classes(Vec<String>),
     /// Rankings, evaluated by Kendall's τ: the rank of each item, from 0, the best, or

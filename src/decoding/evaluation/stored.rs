@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use dsokr_data::Truth;
+use dsokr_data::{LabelSet, Truth};
 use dsokr_decode::Rank;
 use serde::{Deserialize, Serialize};
 
@@ -38,7 +38,8 @@ impl From<&Evaluation> for StoredEvaluation {
             evaluation;
         let labels = match outputs {
             Some((Truth::Labels(truth), Truth::Labels(predicted))) => {
-                Some([truth.clone(), predicted.clone()])
+                let sets = |sets: &[LabelSet]| sets.iter().map(|set| set.to_vec()).collect();
+                Some([sets(truth), sets(predicted)])
             }
             Some(_) | None => None,
         };
@@ -85,8 +86,9 @@ impl From<StoredEvaluation> for Evaluation {
             queries,
             pool,
         } = stored;
-        let labels =
-            labels.map(|[truth, predicted]| (Truth::Labels(truth), Truth::Labels(predicted)));
+        let sets =
+            |sets: Vec<Vec<String>>| Truth::Labels(sets.into_iter().map(LabelSet::from).collect());
+        let labels = labels.map(|[truth, predicted]| (sets(truth), sets(predicted)));
         let numbers =
             numbers.map(|[truth, predicted]| (Truth::Numbers(truth), Truth::Numbers(predicted)));
         let classes =

@@ -28,8 +28,8 @@ impl LabelVocabulary {
     ///
     /// # Errors
     /// [`Error::Shape`] when there is no label at all.
-    pub fn fit<S: AsRef<str>>(sets: &[Vec<S>]) -> Result<Self, Error> {
-        let labels = sets.iter().flatten().map(|label| label.as_ref().to_owned());
+    pub fn fit<S: AsRef<str>>(sets: &[impl AsRef<[S]>]) -> Result<Self, Error> {
+        let labels = sets.iter().flat_map(AsRef::as_ref).map(|label| label.as_ref().to_owned());
         Ok(Self { columns: numbered(labels.collect())? })
     }
 
@@ -42,9 +42,9 @@ impl LabelVocabulary {
     ///
     /// # Errors
     /// [`Error::Row`] for a label that is not known.
-    pub fn rows<S: AsRef<str>>(&self, sets: &[Vec<S>]) -> Result<BitRows, Error> {
+    pub fn rows<S: AsRef<str>>(&self, sets: &[impl AsRef<[S]>]) -> Result<BitRows, Error> {
         let width = self.columns.len();
-        let columns = |(row, set): (usize, &Vec<S>)| {
+        let columns = |(row, set): (usize, &[S])| {
             let column = |label: &S| {
                 let column = self.columns.get(label.as_ref()).copied();
                 column.ok_or_else(|| {
@@ -54,7 +54,12 @@ impl LabelVocabulary {
             };
             set.iter().map(column).collect::<Result<Vec<u32>, Error>>()
         };
-        let rows = sets.iter().enumerate().map(columns).collect::<Result<Vec<_>, _>>()?;
+        let rows = sets
+            .iter()
+            .map(AsRef::as_ref)
+            .enumerate()
+            .map(columns)
+            .collect::<Result<Vec<_>, _>>()?;
         BitRows::from_indices(width, rows)
     }
 }

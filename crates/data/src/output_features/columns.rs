@@ -1,6 +1,9 @@
 //! Cells of a column: sets of labels, and rankings of items, whose ranks are counted from 1 in tables and from 0 in
 //! memory.
 
+use std::collections::HashMap;
+use std::sync::Arc;
+
 use crate::featurizers::{LabelVocabulary, UNRANKED, hamming_one_hot, kemeny_signs, lehmer_codes};
 use dsokr_basis::Features;
 use dsokr_basis::features::BitRows;
@@ -11,7 +14,7 @@ use super::{FeatureFacts, FittedColumns, FittedRows, OutputKind, OutputTable, fi
 use crate::cells;
 use crate::error::{Error, check};
 use crate::table::Table;
-use crate::truth::{Truth, bad};
+use crate::truth::{LabelSet, Truth, bad};
 
 /// Sets of labels: one bit for each label that occurs.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -72,15 +75,18 @@ impl LabelFeatures {
         (0..rows.len()).map(cell).collect()
     }
 
-    fn sets(&self, table: &Table) -> Result<Vec<Vec<String>>, Error> {
-        Ok(table.column(&self.column)?.iter().map(|cell| self.set(cell)).collect())
+    /// Returns the set of each row, one for all rows with the same cell.
+    fn sets(&self, table: &Table) -> Result<Vec<LabelSet>, Error> {
+        let mut sets: HashMap<&str, LabelSet> = HashMap::new();
+        let set = |cell| Arc::clone(sets.entry(cell).or_insert_with(|| self.set(cell).into()));
+        Ok(table.column(&self.column)?.iter().map(String::as_str).map(set).collect())
     }
 
     /// Returns the labels of an earlier training. They include the labels of the table.
     fn vocabulary_of(
         &self,
         fitted: &FittedColumns,
-        sets: &[Vec<String>],
+        sets: &[LabelSet],
         table: &Table,
     ) -> Result<LabelVocabulary, Error> {
         for (row, set) in sets.iter().enumerate() {
@@ -109,7 +115,7 @@ impl OutputKind for LabelFeatures {
     }
 
     fn truth_of_labels(&self, labels: &[&str]) -> Result<Option<Truth>, Error> {
-        Ok(Some(Truth::Labels(labels.iter().map(|cell| self.set(cell)).collect())))
+        Ok(Some(Truth::Labels(labels.iter().map(|cell| self.set(cell).into()).collect())))
     }
 
     fn read(&self, from: &mut OutputTable) -> Result<FittedRows, Error> {

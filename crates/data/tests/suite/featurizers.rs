@@ -97,7 +97,7 @@ fn an_unknown_label_is_named() {
     let unknown = labels.rows(&[vec!["a"], vec!["b", "c"]]);
     assert!(refused(unknown, "row 1: unknown label \"c\"; 2 labels are known"));
     assert_eq!(labels.rows(&[vec!["b", "b"]]).unwrap().values(), [2]);
-    assert!(refused(LabelVocabulary::fit::<&str>(&[vec![]]), "rows of width 0"));
+    assert!(refused(LabelVocabulary::fit(&[Vec::<&str>::new()]), "rows of width 0"));
 }
 
 /// These must not change: they decide which column a hashed term has.
