@@ -4,16 +4,25 @@ use dsokr_core::Argument;
 use dsokr_data::cells::NumberNotation;
 
 use super::columns::Column;
-use super::guess::CLASSES;
 use super::guess::names::{is_name_of_texts, most_classes_named};
+use super::guess::{CLASSES, ROWS_OF_A_CLASS};
 use super::kind::ColumnKind;
 use crate::error::{Error, ensure, listed};
 
 /// Names of columns that divide rows, say where they are from, or hold the signs of bounds, as those of ChEMBL.
 const ASIDE: [&str; 7] = ["split", "set", "fold", "source", "year", "date", "standard relation"];
 
-/// Names of the numbers that ChEMBL's tables are about, beside properties of molecules.
-const MEASURED: [&str; 2] = ["pchembl value", "pchembl_value"];
+/// Names of the numbers that ChEMBL's and BindingDB's tables are about, beside properties of molecules and names of targets.
+const MEASURED: [&str; 8] = [
+    "pchembl value",
+    "pchembl_value",
+    "ki (nm)",
+    "ic50 (nm)",
+    "kd (nm)",
+    "ec50 (nm)",
+    "kon (m-1-s-1)",
+    "koff (s-1)",
+];
 
 /// The arguments that name columns.
 const INPUT: &str = "input";
@@ -164,9 +173,9 @@ fn names_rows(column: &Column, rows: usize) -> bool {
     column.kind == ColumnKind::Ids && column.distinct == rows
 }
 
-/// The column whose texts are the inputs: of those with the name of one, else of all, the longest texts; else vectors, else
-/// SMILES; else the longest texts that look like labels with spaces between, are single words that recur, lists, many names, or
-/// sets of labels.
+/// The column whose texts are the inputs: of those with the name of one, else of all, the longest texts, unless they are a few
+/// that recur beside molecules or vectors; else vectors, else SMILES; else the longest texts that look like labels with spaces
+/// between, are single words that recur, lists, many names, or sets of labels.
 fn input_of<'c>(columns: &'c [Column], output: Option<&str>) -> Option<&'c Column> {
     let is_a_usual_name = |column: &Column| is_name_of_texts(&column.name);
     let free = || columns.iter().filter(|column| output != Some(column.name.as_str()));
@@ -182,10 +191,18 @@ fn input_of<'c>(columns: &'c [Column], output: Option<&str>) -> Option<&'c Colum
         let recur = column.filled >= 2 * column.distinct;
         column.are_unread_lists || (column.are_single_words && recur)
     };
+    // texts such as descriptions of an assay say where a row is from
+    let are_of_many = |column: &Column| {
+        let has_more = |other: &Column| other.distinct > column.distinct;
+        let is_input =
+            |other: &Column| matches!(other.kind, ColumnKind::Smiles | ColumnKind::Vectors(_));
+        let recur = column.filled >= ROWS_OF_A_CLASS * column.distinct;
+        recur && free().any(|other| is_input(other) && has_more(other))
+    };
     let are_many_names =
         |column: &Column| matches!(column.kind, ColumnKind::Classes(count) if count > CLASSES);
     let are_labels = |column: &Column| matches!(column.kind, ColumnKind::Labels(_));
-    longest(&|column: &Column| are_texts(column) && !are_names(column))
+    longest(&|column: &Column| are_texts(column) && !are_names(column) && !are_of_many(column))
         .or_else(vectors)
         .or_else(|| free().find(|column| column.kind == ColumnKind::Smiles))
         .or_else(|| longest(&|column: &Column| column.kind == ColumnKind::Labels(' ')))
@@ -202,7 +219,10 @@ fn output_of<'c>(columns: &'c [Column], input: &Column) -> Option<&'c Column> {
         .filter_map(|column| Some((preference(column, input)?, column)));
     // of two kinds that say as much, one that few cells are not of
     let is_doubtful = |column: &Column| 10 * column.invalid.count > column.filled;
-    let best = ranked.min_by_key(|&(preference, column)| (preference, is_doubtful(column)));
+    // of what is measured, each row has one or two
+    let gaps = |column: &Column| if is_measured(column) { column.unusable() } else { 0 };
+    let best =
+        ranked.min_by_key(|&(preference, column)| (preference, is_doubtful(column), gaps(column)));
     best.map(|(_, column)| column)
 }
 
@@ -211,7 +231,7 @@ pub(super) fn are_numbers(column: &Column) -> bool {
     matches!(column.kind, ColumnKind::Numbers(_))
 }
 
-/// Whether a column has the name of what is measured in ChEMBL's tables.
+/// Whether a column has the name of what is measured in ChEMBL's or BindingDB's tables.
 fn is_measured(column: &Column) -> bool {
     are_numbers(column) && MEASURED.contains(&column.name.to_lowercase().as_str())
 }

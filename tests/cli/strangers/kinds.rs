@@ -384,6 +384,51 @@ fn names_of_targets_beside_molecules_are_no_outputs() {
     assert_eq!((&found["input"], &found["output"]), (&"smiles".into(), &"pic50".into()), "{found}");
 }
 
+/// Molecules are inputs beside descriptions of two assays, and what was measured most is learned. Texts that tell rows apart as
+/// molecules do are inputs.
+#[test]
+fn descriptions_of_a_few_assays_are_no_inputs_beside_molecules() {
+    let sandbox = Sandbox::new();
+    let mut assays = "Smiles,Assay Description,Year,pChEMBL Value\n".to_owned();
+    let mut bindings =
+        "Ligand SMILES\tTarget Name\tKi (nM)\tIC50 (nM)\tCuration/DataSource\n".to_owned();
+    let mut captions = "caption,smiles\n".to_owned();
+    for at in 0..120 {
+        let smiles = format!("{}C(C)O", "C".repeat(at));
+        let assay = ["Inhibition of the carbonic anhydrase 2", "Displacement of a radioligand"];
+        writeln!(assays, "{smiles},{},{},{}.25", assay[at % 2], 1990 + at % 30, 4 + at % 5)
+            .unwrap();
+        let [ki, ic50] = if at % 4 == 0 {
+            [format!("{at}.5"), String::new()]
+        } else {
+            [String::new(), format!("{at}.25")]
+        };
+        let target = ["Prothrombin", "Thrombin"][at % 2];
+        let source = ["Curated from the literature by BindingDB", "US Patent"][at / 2 % 2];
+        writeln!(bindings, "{smiles}\t{target}\t{ki}\t{ic50}\t{source}").unwrap();
+        let molecule = at % 20;
+        writeln!(
+            captions,
+            "an alcohol with a chain of {molecule} carbons,{}C(C)O",
+            "C".repeat(molecule)
+        )
+        .unwrap();
+    }
+    sandbox.write("assays.csv", &assays);
+    sandbox.write("bindings.tsv", &bindings);
+    sandbox.write("captions.csv", &captions);
+    for (file, input, output) in [
+        ("assays.csv", "Smiles", "pChEMBL Value"),
+        ("bindings.tsv", "Ligand SMILES", "IC50 (nM)"),
+        ("captions.csv", "caption", "smiles"),
+    ] {
+        let found = json(&sandbox.succeed(&["init", file, "--json"]));
+        assert_eq!((&found["input"], &found["output"]), (&input.into(), &output.into()), "{found}");
+    }
+    let stated = ["init", "assays.csv", "--force", "--json", "--input", "Assay Description"];
+    assert_eq!(json(&sandbox.succeed(&stated))["input"], "Assay Description");
+}
+
 /// Lists that are not read are named, and are no sets of labels with commas between.
 #[test]
 fn lists_in_a_notation_that_is_not_read_are_named() {
