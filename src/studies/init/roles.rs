@@ -24,6 +24,9 @@ const MEASURED: [&str; 8] = [
     "koff (s-1)",
 ];
 
+/// Names that numbers and classes have which are learned, beside names of what they are of.
+const LEARNED: [&str; 4] = ["y", "label", "labels", "affinity"];
+
 /// The arguments that name columns.
 const INPUT: &str = "input";
 const OUTPUT: &str = "output";
@@ -214,9 +217,9 @@ fn input_of<'c>(columns: &'c [Column], output: Option<&str>) -> Option<&'c Colum
 /// The column of the outputs, whose cells differ: the first of the kind that says most.
 fn output_of<'c>(columns: &'c [Column], input: &Column) -> Option<&'c Column> {
     let free = columns.iter().filter(|column| column.name != input.name && !is_aside(column));
-    let ranked = free
-        .filter(|column| varies(column))
-        .filter_map(|column| Some((preference(column, input)?, column)));
+    let ranked = free.filter(|column| varies(column)).filter_map(|column| {
+        Some((preference(column, input, is_learned(columns, column))?, column))
+    });
     // of two kinds that say as much, one that few cells are not of
     let is_doubtful = |column: &Column| 10 * column.invalid.count > column.filled;
     // of what is measured, each row has one or two
@@ -234,6 +237,13 @@ pub(super) fn are_numbers(column: &Column) -> bool {
 /// Whether a column has the name of what is measured in ChEMBL's or BindingDB's tables.
 fn is_measured(column: &Column) -> bool {
     are_numbers(column) && MEASURED.contains(&column.name.to_lowercase().as_str())
+}
+
+/// Whether a column has the name of what is learned. Beside `x`, `y` is a coordinate.
+fn is_learned(columns: &[Column], column: &Column) -> bool {
+    let name = column.name.to_lowercase();
+    let is_x = |other: &Column| other.name.eq_ignore_ascii_case("x");
+    LEARNED.contains(&name.as_str()) && !(name == "y" && columns.iter().any(is_x))
 }
 
 /// Whether a column holds numbers without units or decimal commas, which can be read together with others.
@@ -274,7 +284,8 @@ pub(super) fn varies(column: &Column) -> bool {
 }
 
 /// The place of a column in the order in which outputs are preferred, beside this input; none of kinds that are no outputs.
-fn preference(column: &Column, input: &Column) -> Option<usize> {
+/// Numbers and classes may have the name of what is learned.
+fn preference(column: &Column, input: &Column, is_learned: bool) -> Option<usize> {
     if is_measured(column) {
         return Some(1);
     }
@@ -284,12 +295,13 @@ fn preference(column: &Column, input: &Column) -> Option<usize> {
     match column.kind {
         ColumnKind::Smiles => Some(0),
         ColumnKind::Rankings(_) | ColumnKind::Orders(_) => Some(1),
-        ColumnKind::Labels(' ') => Some(3),
+        ColumnKind::Labels(' ') => Some(4),
         ColumnKind::Labels(_) => Some(2),
-        ColumnKind::Classes(count) if count > CLASSES && name_rows => Some(6),
-        ColumnKind::Classes(_) => Some(4),
-        ColumnKind::Numbers(_) | ColumnKind::Vectors(_) => Some(5),
-        ColumnKind::Texts => Some(7),
+        ColumnKind::Classes(_) | ColumnKind::Numbers(_) if is_learned => Some(3),
+        ColumnKind::Classes(count) if count > CLASSES && name_rows => Some(7),
+        ColumnKind::Classes(_) => Some(5),
+        ColumnKind::Numbers(_) | ColumnKind::Vectors(_) => Some(6),
+        ColumnKind::Texts => Some(8),
         ColumnKind::Ids | ColumnKind::Inchi | ColumnKind::Dates | ColumnKind::Nothing => None,
     }
 }

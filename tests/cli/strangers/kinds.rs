@@ -384,6 +384,33 @@ fn names_of_targets_beside_molecules_are_no_outputs() {
     assert_eq!((&found["input"], &found["output"]), (&"smiles".into(), &"pic50".into()), "{found}");
 }
 
+/// As Therapeutics Data Commons writes pairs of a drug and what it acts on. Numbers of the name `y` are learned, unless they are
+/// coordinates.
+#[test]
+fn what_is_named_as_learned_is_the_output_and_no_id_of_a_target() {
+    let sandbox = Sandbox::new();
+    let mut pairs = "Drug_ID\tDrug\tTarget_ID\tTarget\tY\n".to_owned();
+    let mut points = "text,x,y,group\n".to_owned();
+    for at in 0..120 {
+        let smiles = format!("{}C(C)O", "C".repeat(at));
+        let target = at % 5;
+        let sequence = "MKV".repeat(20 + target);
+        let affinity = 4 + at % 7;
+        writeln!(pairs, "{}\t{smiles}\tP0000{target}\t{sequence}LLAGT\t{affinity}.25", 2000 + at)
+            .unwrap();
+        let group = ["a", "b"][at % 2];
+        writeln!(points, "the point with the number {at},{at}.5,{affinity}.5,{group}").unwrap();
+    }
+    sandbox.write("pairs.tsv", &pairs);
+    sandbox.write("points.csv", &points);
+    for (file, input, output) in [("pairs.tsv", "Drug", "Y"), ("points.csv", "text", "group")] {
+        let found = json(&sandbox.succeed(&["init", file, "--json"]));
+        assert_eq!((&found["input"], &found["output"]), (&input.into(), &output.into()), "{found}");
+    }
+    let shown = sandbox.succeed(&["init", "pairs.tsv", "--force"]);
+    assert!(shown.contains("Target_ID  ids"), "{shown}");
+}
+
 /// Molecules are inputs beside descriptions of two assays, and what was measured most is learned. Texts that tell rows apart as
 /// molecules do are inputs.
 #[test]
