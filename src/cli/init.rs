@@ -333,6 +333,12 @@ fn remarks(survey: &Survey) -> String {
     if let Some(nameless) = &survey.nameless {
         text += &format!("{nameless}\n");
     }
+    for name in &survey.copies {
+        text += &format!(
+            "{name}: its molecules are those of {}, so that it is no output; --output {name} learns it all the same\n",
+            input.name
+        );
+    }
     if survey.further_classes > 0 {
         text += &format!(
             "{} further columns of classes are left out: join them to one column of labels, or --as COLUMN=numbers for each\n",

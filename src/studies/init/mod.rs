@@ -2,6 +2,7 @@
 
 mod columns;
 mod configuration;
+mod copies;
 mod division;
 mod guess;
 mod header;
@@ -83,6 +84,8 @@ pub struct Survey {
     pub further_classes: usize,
     /// Number of further columns of numbers that are no outputs, where one that nobody has chosen is.
     pub further_numbers: usize,
+    /// The columns whose molecules are those of the input, and which are therefore no outputs that nobody has chosen.
+    pub copies: Vec<String>,
     /// The line that names the columns again, as one of Qualtrics does.
     pub named_again: Option<usize>,
     /// The column that names the split of each row, where nobody has said how rows are divided.
@@ -149,8 +152,8 @@ impl Survey {
             columns.iter().filter(|column| !names_splits(column)).cloned().collect();
         let left_out = left_out(&nested, nameless.as_ref());
         let input = choices.input.as_deref();
-        let roles = Roles::choose(&learned, rows, input, &choices.outputs, &left_out);
-        let Roles { input, output, further, id } = match (roles, repeated.first()) {
+        let roles = Roles::choose(&learned, &table, input, &choices.outputs, &left_out);
+        let Roles { input, output, further, copies, id } = match (roles, repeated.first()) {
             (Err(_), Some(name)) => {
                 let message =
                     format!("several columns are named {name:?}; give them different names");
@@ -199,6 +202,7 @@ impl Survey {
             nameless,
             further_classes,
             further_numbers,
+            copies,
             named_again,
             names_splits,
             input,

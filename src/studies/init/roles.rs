@@ -2,8 +2,10 @@
 
 use dsokr_core::Argument;
 use dsokr_data::cells::NumberNotation;
+use dsokr_data::table::Table;
 
 use super::columns::Column;
+use super::copies::copies_of;
 use super::guess::names::{is_name_of_texts, most_classes_named};
 use super::guess::{CLASSES, ROWS_OF_A_CLASS};
 use super::kind::ColumnKind;
@@ -38,20 +40,22 @@ pub(super) struct Roles {
     pub output: Column,
     /// Further columns of numbers, which are outputs too.
     pub further: Vec<Column>,
+    /// Columns with the molecules of the input, among which no output is looked for.
+    pub copies: Vec<String>,
     /// The column of the ids; none if the numbers of the lines are.
     pub id: Option<String>,
 }
 
 impl Roles {
-    /// Chooses among the columns of a table with so many rows; `input` and `outputs` are names that the caller gives, and
-    /// `left_out` says in errors which other columns there are.
+    /// Chooses among columns of a table; `input` and `outputs` are names that the caller gives, and `left_out` says in errors
+    /// which other columns there are.
     ///
     /// # Errors
     /// Names of no column; no column of texts or of outputs; inputs that are numbers in a notation of their own; the same column
     /// for both.
     pub fn choose(
         columns: &[Column],
-        rows: usize,
+        table: &Table,
         input: Option<&str>,
         outputs: &[String],
         left_out: &str,
@@ -66,12 +70,16 @@ impl Roles {
             .or_else(|| input_of(columns, taken))
             .ok_or_else(|| missing(columns, INPUT, "texts", left_out))?;
         check_numbers(input)?;
+        let rows = table.len();
+        let copies =
+            if outputs.is_empty() { copies_of(input, columns, table)? } else { Vec::new() };
         let (output, further) = match outputs.split_first() {
             Some((output, further)) => (*output, further.to_vec()),
             None => {
                 let what = "SMILES, rankings, labels, classes, numbers or further texts";
-                let output = output_of(columns, input);
-                let output = output.ok_or_else(|| missing(columns, OUTPUT, what, left_out))?;
+                let left_out = left_out.to_owned() + &said_of_copies(&copies, input);
+                let output = output_of(columns, input, &copies);
+                let output = output.ok_or_else(|| missing(columns, OUTPUT, what, &left_out))?;
                 (output, numbers_beside(columns, input, output, rows))
             }
         };
@@ -92,9 +100,19 @@ impl Roles {
             input: input.clone(),
             output: output.clone(),
             further: further.into_iter().cloned().collect(),
+            copies,
             id: id.map(|column| column.name.clone()),
         })
     }
+}
+
+/// What an error says of columns with the molecules of the input: nothing where there are none.
+fn said_of_copies(copies: &[String], input: &Column) -> String {
+    if copies.is_empty() {
+        return String::new();
+    }
+    let names = listed(copies.iter().map(String::as_str));
+    format!("; no outputs, since their molecules are those of {:?}: {names}", input.name)
 }
 
 /// The column of a name that an argument gives.
@@ -214,9 +232,13 @@ fn input_of<'c>(columns: &'c [Column], output: Option<&str>) -> Option<&'c Colum
         .or_else(|| longest(&are_labels))
 }
 
-/// The column of the outputs, whose cells differ: the first of the kind that says most.
-fn output_of<'c>(columns: &'c [Column], input: &Column) -> Option<&'c Column> {
-    let free = columns.iter().filter(|column| column.name != input.name && !is_aside(column));
+/// The column of the outputs, whose cells differ, and whose molecules are not those of the input: the first of the kind that says
+/// most.
+fn output_of<'c>(columns: &'c [Column], input: &Column, copies: &[String]) -> Option<&'c Column> {
+    let is_free = |column: &&Column| {
+        column.name != input.name && !copies.contains(&column.name) && !is_aside(column)
+    };
+    let free = columns.iter().filter(is_free);
     let ranked = free.filter(|column| varies(column)).filter_map(|column| {
         Some((preference(column, input, is_learned(columns, column))?, column))
     });

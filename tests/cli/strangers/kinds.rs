@@ -456,6 +456,32 @@ fn descriptions_of_a_few_assays_are_no_inputs_beside_molecules() {
     assert_eq!(json(&sandbox.succeed(&stated))["input"], "Assay Description");
 }
 
+/// A second SMILES of each molecule is no output, unless it is asked for.
+#[test]
+fn molecules_that_are_written_twice_are_not_learned_from_themselves() {
+    let sandbox = Sandbox::new();
+    let mut table = "SMILES,canonical_smiles,logP\n".to_owned();
+    let mut twice = "SMILES,isosmiles\n".to_owned();
+    for at in 0..40 {
+        let chain = "C".repeat(at);
+        writeln!(table, "OC(C){chain},{chain}C(C)O,{}.25", at % 7).unwrap();
+        writeln!(twice, "OC(CC){chain}F,O[C@H](CC){chain}F").unwrap();
+    }
+    sandbox.write("written.csv", &table);
+    sandbox.write("twice.csv", &twice);
+    let init = ["init", "written.csv", "--force"];
+    let shown = sandbox.succeed(&init);
+    let said = [
+        "logP              numbers  output",
+        "canonical_smiles: its molecules are those of SMILES, so that it is no output",
+    ];
+    said.iter().for_each(|line| assert!(shown.contains(line), "{line}\n{shown}"));
+    let stated = [&init[..], &["--json", "--output", "canonical_smiles"]].concat();
+    assert_eq!(json(&sandbox.succeed(&stated))["output"], "canonical_smiles");
+    let said = ["no column of SMILES", "their molecules are those of \"SMILES\": \"isosmiles\""];
+    sandbox.fail(&["init", "twice.csv"], 2, &said);
+}
+
 /// Lists that are not read are named, and are no sets of labels with commas between.
 #[test]
 fn lists_in_a_notation_that_is_not_read_are_named() {
