@@ -19,7 +19,8 @@ use crate::studies::init::{
 /// the recommended configuration for them, with comments. One row in ten is for validation, and one for the test.
 ///
 /// A file of mass spectra has a row for each spectrum, which names the SMILES of its molecule. It is
-/// divided by molecule into tables beside the configuration.
+/// divided by molecule into tables beside the configuration, as is a .tsv or .csv table with the columns
+/// precursor_mz, mzs, intensities and smiles, unless --input or --as says what it holds.
 #[derive(clap::Args)]
 pub struct Arguments {
     #[arg(required = true, help = tables_help())]
@@ -78,8 +79,9 @@ fn tables_help() -> String {
 
 pub fn run(arguments: &Arguments) -> Result<(), Error> {
     arguments.tables.iter().try_for_each(|table| check_table(table))?;
+    let is_described = arguments.input.is_some() || !arguments.kinds.is_empty();
     if let [file] = &arguments.tables[..]
-        && SpectraSurvey::reads(file)
+        && SpectraSurvey::reads(file, is_described)
     {
         return spectra(arguments, file);
     }

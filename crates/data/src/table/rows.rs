@@ -235,11 +235,22 @@ impl<R: Read> Rows<R> {
         Ok(None)
     }
 
+    /// Returns the spectrum of the next row, whose columns are fields of spectra in a table, and the line on which it starts.
+    fn next_row_of_spectrum(&mut self) -> Result<Option<(usize, SpectrumRecord)>, Error> {
+        if let TextFormat::Spectra(format) = self.format {
+            return self.next_spectrum(format);
+        }
+        let Some((line, cells)) = self.next()? else { return Ok(None) };
+        let names = self.columns.iter().map(String::as_str);
+        let record = SpectrumRecord::of_cells(names.zip(cells.iter().map(String::as_str)));
+        let record = record.map_err(|(_, reason)| Error::line(&self.path, line, reason))?;
+        Ok(Some((line, record)))
+    }
+
     /// Returns the next tandem spectrum that can be used; spectra before it that cannot are skipped, if they may be.
     pub(crate) fn next_good_spectrum(&mut self) -> Result<Option<SpectrumRecord>, Error> {
-        let TextFormat::Spectra(format) = self.format else { return Ok(None) };
         loop {
-            let usable = self.next_spectrum(format).and_then(|read| {
+            let usable = self.next_row_of_spectrum().and_then(|read| {
                 let Some((line, record)) = read else { return Ok(None) };
                 let text = record.spectrum(self.path.parent());
                 text.map_err(|(at, reason)| Error::line(&self.path, line + at, reason))?;
