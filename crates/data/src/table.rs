@@ -12,6 +12,9 @@
 //! Where blanks follow each separator of the first record of a .csv file, those behind separators are no part of fields. In
 //! lines of JSON, bare `NaN` and `Infinity` are null.
 //!
+//! Where tabs separate fields, and each of the first records has a name of its own before as many fields as there are names of
+//! columns, as R writes them, the name of the column of these is empty.
+//!
 //! In a .csv or .tsv file `FIRST..LAST` is one column too: the cells of the columns from one to the other, with a space
 //! between.
 //!

@@ -1,6 +1,7 @@
 //! Lines of a UTF-8 text file, numbered, one in memory at a time, and records of separated values, quoted as in RFC
 //! 4180.
 
+use std::collections::HashSet;
 use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 
@@ -366,25 +367,42 @@ pub(super) fn separator_divides_all(start: &[u8], separator: u8) -> bool {
     first > 1 && counts.len() > 1 && counts.iter().all(|&count| count == first)
 }
 
+/// Returns whether each of the first records, at least two, has a field more than the names of the columns before them: a name of
+/// its own in front, as R writes them. Fields behind the last separators of lines are empty.
+pub(super) fn have_names_of_rows(start: &[u8], dialect: Dialect) -> bool {
+    let records = first_records(start, dialect);
+    let Some((names, rows)) = records.split_first() else { return false };
+    let columns = names.fields.len();
+    let have_one_more = rows.iter().all(|row| row.fields.len() == columns + 1);
+    let own: HashSet<&Vec<u8>> = rows.iter().filter_map(|row| row.fields.first()).collect();
+    let are_names = own.len() == rows.len() && own.iter().all(|name| !name.is_empty());
+    let ends_filled = rows.iter().filter_map(|row| row.fields.last()).any(|end| !end.is_empty());
+    columns > 1 && rows.len() > 1 && have_one_more && are_names && ends_filled
+}
+
 /// Returns the number of fields of each of the first records.
 fn field_counts(start: &[u8], separator: u8) -> Vec<usize> {
+    let records = first_records(start, Dialect { separator, ..Dialect::default() });
+    records.iter().map(|record| record.fields.len()).collect()
+}
+
+/// Returns the first records.
+fn first_records(start: &[u8], dialect: Dialect) -> Vec<Record> {
     let start = start.strip_prefix(BYTE_ORDER_MARK).unwrap_or(start);
-    let mut counts = Vec::new();
-    let dialect = Dialect { separator, ..Dialect::default() };
+    let mut records = Vec::new();
     let mut record = Record::new(dialect);
     for line in start.split_inclusive(|&byte| byte == b'\n') {
         let is_blank = record.fields.is_empty() && line.trim_ascii().is_empty();
         // the last line may be cut
-        let is_whole = line.ends_with(b"\n") || counts.is_empty();
+        let is_whole = line.ends_with(b"\n") || records.is_empty();
         if !is_blank && is_whole && record.add(line) {
-            counts.push(record.fields.len());
-            record = Record::new(dialect);
+            records.push(std::mem::replace(&mut record, Record::new(dialect)));
         }
-        if counts.len() == RECORDS {
+        if records.len() == RECORDS {
             break;
         }
     }
-    counts
+    records
 }
 
 /// How the fields of a table are divided and quoted.

@@ -13,7 +13,8 @@ use super::fields::{Cell, positions, values};
 use super::formats::TextFormat;
 use super::json::{ValueKind, json_names, json_row};
 use super::lines::{
-    Dialect, Lines, Pieces, Record, blanks_follow, separator, separator_divides_all,
+    Dialect, Lines, Pieces, Record, blanks_follow, have_names_of_rows, separator,
+    separator_divides_all,
 };
 use super::structures::{self, StructureRecord};
 use crate::error::Error;
@@ -114,6 +115,11 @@ impl<R: Read> Rows<R> {
         if has_names && format == TextFormat::Commas {
             dialect.skips_blanks = blanks_follow(lines.first_bytes()?, dialect);
         }
+        let is_tabbed = format == TextFormat::Tabs || separator == b'\t';
+        let has_row_names = header == Header::FirstRecord
+            && has_fields
+            && is_tabbed
+            && have_names_of_rows(lines.first_bytes()?, Dialect { separator: b'\t', ..dialect });
         let mut rows = Self {
             path: path.into(),
             bad: BadRows::new(on_bad_row, matches!(format, TextFormat::Spectra(_))),
@@ -141,10 +147,14 @@ impl<R: Read> Rows<R> {
                 first => first?,
             };
             let (line, first) = first.ok_or_else(|| Error::empty(path))?;
-            let names = match header {
+            let mut names: Vec<String> = match header {
                 Header::Places => (1..=first.len()).map(|at| format!("column_{at}")).collect(),
                 Header::FirstRecord | Header::Columns => first.clone(),
             };
+            if has_row_names {
+                // R names all columns but theirs
+                names.insert(0, String::new());
+            }
             rows.positions = positions(path, line, &names, &rows.columns)?;
             rows.bad.holds_spectra =
                 rows.positions.iter().any(|cell| matches!(cell, Cell::Spectrum(_)));

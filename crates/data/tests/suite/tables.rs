@@ -144,6 +144,35 @@ fn columns_are_found_by_names_that_begin_with_blanks() -> Outcome {
     Ok(())
 }
 
+/// R names the columns of data alone. A last field without a name is none of these.
+#[test]
+fn names_of_rows_may_stand_before_the_columns() -> Outcome {
+    let folder = Folder::new();
+    for (name, text) in [
+        ("a.tsv", "\"id\"\t\"text\"\n\"1\"\t\"x\"\t\"a b\"\n\"2\"\t\"y\"\t\"c\"\n"),
+        ("a.csv", "\"id\"\t\"text\"\n\"1\"\t\"x\"\t\"a b\"\n\"2\"\t\"y\"\t\"c\"\n"),
+        ("b.tsv", "id\ttext\r\n1\tx\ta b\r\n2\ty\tc\r\n"),
+    ] {
+        let path = folder.file(name, text);
+        let header = Table::header(&path, TableOptions::default())?;
+        assert_eq!(header.names, ["", "id", "text"], "{name}");
+        let read = rows(&Table::read(&path, &["id", "text"])?)?;
+        let read: Vec<_> =
+            read.iter().map(|(id, text, line)| (id.as_str(), text.as_str(), *line)).collect();
+        assert_eq!(read, [("x", "a b", 2), ("y", "c", 3)], "{name}");
+    }
+    for (name, text) in [
+        ("ends.tsv", "id\ttext\n1\ta\t\n2\tb\t\n"),
+        ("twice.tsv", "id\ttext\n1\ta\tb\n1\tb\tc\n"),
+        ("commas.csv", "id,text\n1,a,b\n2,b,c\n"),
+    ] {
+        let refused = Table::read(&folder.file(name, text), &["id"]).expect_err("3 fields");
+        let message = folder.message(refused);
+        assert!(message.starts_with(&format!("{name}:2: 3 fields; expected 2")), "{message}");
+    }
+    Ok(())
+}
+
 #[test]
 fn values_of_json_are_cells() -> Outcome {
     let folder = Folder::new();
