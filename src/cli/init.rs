@@ -305,6 +305,7 @@ fn remarks(survey: &Survey) -> String {
             text += &format!("{count} {what}\n");
         }
     };
+    remark(survey.comments, "lines before the columns begin with # and are left out as comments");
     if let Some((line, message)) = &survey.malformed.first {
         let what =
             format!("lines cannot be read and are skipped, the first one, line {line}: {message}");

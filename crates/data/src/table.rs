@@ -12,6 +12,9 @@
 //! Where blanks follow each separator of the first record of a .csv file, those behind separators are no part of fields. In
 //! lines of JSON, bare `NaN` and `Infinity` are null.
 //!
+//! Lines at the start of a .csv or .tsv file that begin with `#` are comments, where the line behind them has several fields. One
+//! with as many fields has the names of the columns, unless there are several and a blank follows its `#`.
+//!
 //! Where tabs separate fields, and each of the first records has a name of its own before as many fields as there are names of
 //! columns, as R writes them, the name of the column of these is empty.
 //!
@@ -84,6 +87,8 @@ pub struct TableHeader {
     /// The names of columns whose values are lists of texts in JSON lines, but for a few lines; a cell has the texts of a list
     /// with `;` between.
     pub lists: Vec<String>,
+    /// Number of lines before the names that are comments, which begin with `#`.
+    pub comments: usize,
 }
 
 impl TableHeader {

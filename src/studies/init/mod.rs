@@ -70,6 +70,8 @@ pub struct Survey {
     pub rows: usize,
     /// Whether its first line has the names of the columns.
     pub header: bool,
+    /// Number of lines before the names of the columns that are comments.
+    pub comments: usize,
     /// Lines that are not rows: blank ones, and those with more or fewer fields.
     pub malformed: Exceptions,
     /// Its columns.
@@ -121,7 +123,7 @@ impl Survey {
                 None => header::is_missing(path, &named.names)?,
             };
         let options = TableOptions { headless, optional_keys: true, ..TableOptions::default() };
-        let TableHeader { names, nested, lists } =
+        let TableHeader { names, nested, lists, comments } =
             if headless { Table::header(path, options)? } else { named };
         let count = |name: &String| names.iter().filter(|other| *other == name).count();
         let nameless = Nameless::among(&names);
@@ -195,6 +197,7 @@ impl Survey {
             table,
             rows,
             header,
+            comments,
             malformed,
             columns,
             nested,

@@ -100,6 +100,15 @@ impl<R: Read> Lines<R> {
         Ok(Some(sign))
     }
 
+    /// Takes the lines before the names of the columns that are [comments](comment_count), and returns their number.
+    pub(super) fn skip_comments(&mut self, has_tabs: bool) -> Result<usize, Error> {
+        let count = comment_count(self.first_bytes()?, has_tabs);
+        for _ in 0..count {
+            self.advance()?;
+        }
+        Ok(count)
+    }
+
     /// Refuses a file that is compressed although its name does not say so, and one whose lines end with `\r` alone.
     pub(super) fn check_start(&mut self) -> Result<(), Error> {
         let start = self.reader.fill_buf().map_err(|source| Error::io(&self.path, source))?;
@@ -346,6 +355,32 @@ pub(super) fn separator(start: &[u8]) -> u8 {
         }
     }
     best.0
+}
+
+/// Returns the number of lines at the start that are comments: they begin with `#`, and the line behind them has several fields.
+/// The last one that begins with `#` may have the names of the columns: as many fields as the line behind it, and no blank
+/// behind the mark, unless it is alone. Where one of the others is like it, these are rows.
+fn comment_count(start: &[u8], has_tabs: bool) -> usize {
+    let mut rest = start.strip_prefix(BYTE_ORDER_MARK).unwrap_or(start);
+    let mut marked = Vec::new();
+    while rest.starts_with(b"#") {
+        let end = rest.iter().position(|&byte| byte == b'\n').map_or(rest.len(), |end| end + 1);
+        let (line, behind) = rest.split_at(end);
+        marked.push(line);
+        rest = behind;
+    }
+    let Some((last, before)) = marked.split_last() else { return 0 };
+    let separator = if has_tabs { b'\t' } else { separator(rest) };
+    let width = |text: &[u8]| field_counts(text, separator).first().copied().unwrap_or_default();
+    let expected = width(rest);
+    let is_row = |line: &[u8]| {
+        let is_remark = !before.is_empty() && [b"# ", b"##"].iter().any(|m| line.starts_with(*m));
+        width(line) == expected && !is_remark
+    };
+    if expected < 2 || before.iter().any(|line| is_row(line)) {
+        return 0;
+    }
+    before.len() + usize::from(!is_row(last))
 }
 
 /// Returns whether blanks follow each separator of the first record, at least one, as in tables of the UCI repository.

@@ -59,6 +59,8 @@ pub(crate) struct Rows<R> {
     pub(super) header: Vec<String>,
     /// Whether the file names them.
     pub(super) has_header: bool,
+    /// Number of lines before the header that are comments.
+    comments: usize,
     /// How the fields of [`TextFormat::Commas`] are divided and quoted.
     dialect: Dialect,
     /// The first record, where it was read for its number of fields.
@@ -91,6 +93,8 @@ impl<R: Read> Rows<R> {
         if has_fields {
             lines.check_start()?;
         }
+        let has_tabs = format == TextFormat::Tabs;
+        let comments = if has_names { lines.skip_comments(has_tabs)? } else { 0 };
         let stated = if has_names { lines.stated_separator()? } else { None };
         let separator = match stated {
             Some(stated) => stated,
@@ -127,6 +131,7 @@ impl<R: Read> Rows<R> {
             format,
             header: columns.clone(),
             has_header: has_fields && header == Header::FirstRecord,
+            comments,
             dialect,
             first: None,
             positions: (0..columns.len()).map(|at| Cell::Fields(at..=at)).collect(),
@@ -296,7 +301,7 @@ impl<R: Read> Rows<R> {
         if self.format == TextFormat::JsonLines {
             return self.names_of_objects();
         }
-        Ok(TableHeader::of(self.header))
+        Ok(TableHeader { comments: self.comments, ..TableHeader::of(self.header) })
     }
 
     /// Returns the keys of all lines, in the order of their first occurrence: those whose value a cell can hold on nearly all

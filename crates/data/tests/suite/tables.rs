@@ -144,6 +144,33 @@ fn columns_are_found_by_names_that_begin_with_blanks() -> Outcome {
     Ok(())
 }
 
+/// A comment is neither the line of names nor a row, which may begin with `#` too.
+#[test]
+fn comments_before_the_names_are_left_out() -> Outcome {
+    let folder = Folder::new();
+    let two = ["id", "text"];
+    for (name, text, comments, names) in [
+        ("a.csv", "# of the tool 1.2\nid,text\n1,a\n", 1, two),
+        ("a.csv", "\u{feff}# of the tool 1.2\r\nid;text\r\n1;a\r\n", 1, two),
+        ("a.csv", "# tool 1.2\n# 2024-05-01, unit: mg\nid,text\n1,a\n", 2, two),
+        ("a.tsv", "##tool, \"1.2\n##unit=mg\nid\ttext\n1\ta\n", 2, two),
+        ("a.tsv", "##tool 1.2\n#id\ttext\n1\ta\n", 1, ["#id", "text"]),
+        ("a.csv", "#id,text\n1,a\n", 0, ["#id", "text"]),
+        ("a.csv", "# id,text\n1,a\n", 0, ["# id", "text"]),
+        ("a.tsv", "#fun\tgood\n#sad\tbad\nold\tbad\n", 0, ["#fun", "good"]),
+    ] {
+        let path = folder.file(name, text);
+        let header = Table::header(&path, TableOptions::default())?;
+        assert_eq!((header.comments, &header.names[..]), (comments, &names.map(String::from)[..]));
+        let table = Table::read(&path, &names[1..])?;
+        assert_eq!(table.line(0), comments + 2, "{text}");
+    }
+    // one column alone may have anything in it
+    let header = Table::header(&folder.file("b.csv", "#text\na\n"), TableOptions::default())?;
+    assert_eq!((header.comments, &*header.names[0]), (0, "#text"));
+    Ok(())
+}
+
 /// R names the columns of data alone. A last field without a name is none of these.
 #[test]
 fn names_of_rows_may_stand_before_the_columns() -> Outcome {
