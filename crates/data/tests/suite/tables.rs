@@ -339,6 +339,9 @@ fn parquet_has_rows_as_json_lines_have() -> Outcome {
             assert_eq!(table.column(column)?, expected, "{name}: {column}");
         }
     }
+    let brotli = golden.join("brotli.parquet");
+    let message = Table::read(&brotli, &["id"]).expect_err("brotli").to_string();
+    assert!(message.contains("compressed with brotli, which is not read; write them"), "{message}");
     let folder = Folder::new();
     let cut = folder.file("cut.parquet", &std::fs::read(golden.join("rows.parquet"))?[..900]);
     let message = folder.message(Table::read(&cut, &["id"]).expect_err("no footer"));
