@@ -355,10 +355,10 @@ fn remarks(survey: &Survey) -> String {
             survey.further_numbers
         );
     }
-    if let Some(line) = survey.named_again {
-        text += &format!(
-            "line {line} names the columns again, as surveys of Qualtrics do: remove it, and the questions in the line before it\n"
-        );
+    if let Some(line) = &survey.header_line {
+        text += &format!("{line}\n");
+    } else {
+        survey.columns.iter().for_each(|column| text += &alone_in_front(column));
     }
     if let Some(name) = &survey.names_splits {
         text += &format!(
@@ -379,6 +379,17 @@ fn remarks(survey: &Survey) -> String {
         text += "no column has an id for every row: the numbers of the lines are ids\n";
     }
     if text.is_empty() { text } else { format!("\n{text}") }
+}
+
+/// What is said of a class that only the first row has, as where that is a line of the header: nothing where there is none.
+fn alone_in_front(column: &Column) -> String {
+    let Column { name, example, .. } = column;
+    let Some(line) = column.alone_in_front else { return String::new() };
+    let class = shortened(example, 40);
+    format!(
+        "{name}: the class {class:?} stands on line {line} alone, and each other class in several rows (if the line is a second \
+         one of names, remove it)\n"
+    )
 }
 
 /// What is not sure of a column: cells that are not what it holds, or only in part.

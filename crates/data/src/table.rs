@@ -144,10 +144,10 @@ impl Table {
         Self::read_rows(path, columns, OnBadRow::Stop)
     }
 
-    /// Reads a table like [`read`](Self::read). With [`OnBadRow::Skip`] it leaves out blank lines, rows with a wrong
-    /// number of fields, rows with a carriage return that no line feed follows, and rows that are not UTF-8 or not JSON
-    /// objects with these keys. In a CSV file a quotation mark without a partner is an error nevertheless, since the
-    /// end of the row is unknown.
+    /// Reads a table like [`read`](Self::read). With [`OnBadRow::Skip`] it leaves out blank lines, lines with the names of
+    /// several columns again, rows with a wrong number of fields, rows with a carriage return that no line feed
+    /// follows, and rows that are not UTF-8 or not JSON objects with these keys. In a CSV file a quotation mark without a
+    /// partner is an error nevertheless, since the end of the row is unknown.
     ///
     /// # Errors
     /// Whatever else is wrong with the file, with its line.

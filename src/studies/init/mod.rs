@@ -27,6 +27,7 @@ use crate::run_dir::{check_not_read, write_text};
 use crate::targets::constant_kernels;
 pub use columns::{Column, Exceptions, LONGEST_EXAMPLE};
 pub use division::Division;
+pub use header::{HeaderContent, HeaderLine};
 pub use join::{Joined, join};
 pub use kind::{ColumnKind, KindName, StatedKind};
 use roles::{Roles, are_numbers, is_aside, varies};
@@ -88,8 +89,8 @@ pub struct Survey {
     pub further_numbers: usize,
     /// The columns whose molecules are those of the input, and which are therefore no outputs that nobody has chosen.
     pub copies: Vec<String>,
-    /// The line that names the columns again, as one of Qualtrics does.
-    pub named_again: Option<usize>,
+    /// The line below the names of the columns that is no row either, but read as one.
+    pub header_line: Option<HeaderLine>,
     /// The column that names the split of each row, where nobody has said how rows are divided.
     pub names_splits: Option<String>,
     /// The column of the inputs.
@@ -136,7 +137,7 @@ impl Survey {
         let rows = table.len();
         let allowed = format!("at least {LEAST}, to have training, validation and test pairs");
         ensure(rows >= LEAST, "rows of the table", rows, allowed)?;
-        let named_again = header::named_again(&table, &names)?;
+        let header_line = header::further_line(&table, &names)?;
         for StatedKind { column, .. } in &choices.kinds {
             // the error names the columns that are there
             table.column(column)?;
@@ -206,7 +207,7 @@ impl Survey {
             further_classes,
             further_numbers,
             copies,
-            named_again,
+            header_line,
             names_splits,
             input,
             output,

@@ -561,6 +561,49 @@ fn a_line_of_questions_has_the_names_of_columns() {
     assert!(shown.contains("line 3 names the columns again"), "{shown}");
 }
 
+/// Lines of a header below the first are no rows, or are named.
+#[test]
+fn further_lines_of_a_header_are_skipped_or_named() {
+    let sandbox = Sandbox::new();
+    let row = |at: usize| {
+        let (word, rate) = [("fast", "good"), ("slow", "bad")][at % 2];
+        format!("the service with the number {at} is {word},{rate}\n")
+    };
+    let rows: String = (0..40).map(row).collect();
+    let init = |file: &str, table: String| {
+        sandbox.write(file, &table);
+        sandbox.succeed(&["init", file])
+    };
+    // one file behind another
+    let shown = init("joined.csv", format!("text,rate\n{rows}text,rate\n{rows}"));
+    let said = [
+        "joined.csv: 81 rows",
+        "2 classes",
+        "1 lines cannot be read and are skipped, the first one, line 42: the names of the columns again",
+    ];
+    said.iter().for_each(|line| assert!(shown.contains(line), "{line}\n{shown}"));
+    let trained = super::train(&sandbox, "joined.toml");
+    assert_eq!(trained["candidates"], 2, "{trained}");
+    for (file, lines, said) in [
+        ("types.csv", "string,category", "line 2 has the types of the columns"),
+        (
+            "orange.csv",
+            "string,bad good\nmeta,class",
+            "line 2 has the types of the columns, and the next one what they are for",
+        ),
+        (
+            "survey.csv",
+            "Open-Ended Response,Response",
+            "rate: the class \"Response\" stands on line 2 alone, and each other class in several rows",
+        ),
+    ] {
+        let shown = init(file, format!("text,rate\n{lines}\n{rows}"));
+        assert!(shown.contains(said), "{said}\n{shown}");
+    }
+    let shown = init("plain.csv", format!("text,rate\n{rows}"));
+    assert!(!shown.contains("line 2"), "{shown}");
+}
+
 /// What `init` says to do next can be pasted: a SMILES is not cut.
 #[test]
 fn the_next_command_has_a_whole_molecule() {

@@ -218,6 +218,10 @@ impl<R: Read> Rows<R> {
             // the header itself
             return Ok(Some((line, fields.into_iter().map(Cow::into_owned).collect())));
         }
+        if self.has_header && fields.len() > 1 && fields.iter().eq(self.header.iter()) {
+            let message = "the names of the columns again, as where one file was put behind another; remove the line";
+            return Err(Error::line(path, line, message));
+        }
         let opens = self.format == TextFormat::Tabs
             && fields.last().is_some_and(|field| has_open_quotation(field));
         let follows = std::mem::replace(&mut self.opens, opens);

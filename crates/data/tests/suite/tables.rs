@@ -5,7 +5,7 @@ use std::fmt::Write;
 #[cfg(feature = "parquet")]
 use std::path::Path;
 
-use dsokr_data::table::{Table, TableOptions, unique_ids};
+use dsokr_data::table::{OnBadRow, Table, TableOptions, unique_ids};
 
 use super::{Folder, published};
 
@@ -141,6 +141,18 @@ fn columns_are_found_by_names_that_begin_with_blanks() -> Outcome {
     let path = folder.file("b.csv", "label, label,text\nx,y,z\n");
     assert_eq!(Table::read(&path, &[" label"])?.column(" label")?, ["y"]);
     Table::read(&path, &[" x"]).expect_err("no column of the name");
+    Ok(())
+}
+
+#[test]
+fn names_of_columns_below_the_first_line_are_no_row() -> Outcome {
+    let folder = Folder::new();
+    let path = folder.file("a.tsv", "id\ttext\n1\ta\nid\ttext\n2\tb\n");
+    let table = Table::read_rows(&path, &["id", "text"], OnBadRow::Skip)?;
+    assert_eq!((table.column("id")?, table.skipped()), (&["1".into(), "2".into()][..], 1));
+    // a word is a text as others
+    let path = folder.file("b.csv", "text\na\ntext\n");
+    assert_eq!(Table::read(&path, &["text"])?.column("text")?, ["a", "text"]);
     Ok(())
 }
 
