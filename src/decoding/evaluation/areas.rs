@@ -1,8 +1,7 @@
 //! Scores of labels and classes, for areas under curves.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use dsokr_data::Truth;
 use dsokr_data::config::{LabelFeatures, OutputFeatures};
 use dsokr_decode::{Ensemble, Pool};
 
@@ -12,11 +11,10 @@ use crate::decoding::answer::distinct;
 use crate::error::Error;
 use crate::metrics::areas::ScoredLabels;
 
-/// The scores of labels or classes of each query; none of other outputs.
+/// The scores of labels or classes of each query, which has those in `right`; none of other outputs.
 ///
 /// A class has the score of its candidate, less the mean of all classes: only differences between candidates of one query
-/// have a meaning. A label has the share of the likely label sets that hold it: among the first distinct ones, which
-/// count `exp(score / T)` each, with their number and the temperature T of `decoding.expected_f1` or its defaults.
+/// have a meaning. A label has the share of the likely label sets that hold it.
 ///
 /// # Errors
 /// Scores that are not finite.
@@ -24,32 +22,27 @@ pub(super) fn scored_labels(
     models: &Models,
     ensemble: &Ensemble,
     pool: Pool,
-    truth: &Truth,
+    right: &[BTreeSet<String>],
 ) -> Result<Option<ScoredLabels>, Error> {
-    let config = models.decoder().config;
-    match (truth, &config.output.features) {
-        (Truth::Classes(truth), OutputFeatures::Classes(features)) => {
-            let count = ensemble.candidates().len();
-            let scores = first_sets(models, ensemble, pool, count)?;
-            let scores = scores.iter().map(|sets| centred(sets));
-            let truth: Vec<Vec<&str>> = truth.iter().map(|class| vec![class.as_str()]).collect();
-            Ok(Some(ScoredLabels::new(&truth, scores, features.positive.as_deref())))
-        }
-        (Truth::Labels(truth), OutputFeatures::Labels(features)) => {
-            let settings = config.decoding.expected_f1.clone().unwrap_or_default();
-            let count = settings.candidates.min(ensemble.candidates().len());
-            let sets = first_sets(models, ensemble, pool, count)?;
-            let shares: Vec<Vec<(String, f64)>> =
-                sets.iter().map(|sets| shares(sets, features, &settings)).collect();
-            let scores = shares.iter().map(|query| {
-                query.iter().map(|(label, share)| (label.as_str(), *share)).collect::<Vec<_>>()
-            });
-            let truth: Vec<Vec<&str>> =
-                truth.iter().map(|set| set.iter().map(String::as_str).collect()).collect();
-            Ok(Some(ScoredLabels::new(&truth, scores, None)))
-        }
-        _ => Ok(None),
+    let features = &models.decoder().config.output.features;
+    let right: Vec<Vec<&str>> =
+        right.iter().map(|labels| labels.iter().map(String::as_str).collect()).collect();
+    if let OutputFeatures::Classes(features) = features {
+        let count = ensemble.candidates().len();
+        let scores = first_sets(models, ensemble, pool, count)?;
+        let scores = scores.iter().map(|sets| centred(sets));
+        return Ok(Some(ScoredLabels::new(&right, scores, features.positive.as_deref())));
     }
+    let OutputFeatures::Labels(features) = features else { return Ok(None) };
+    let settings = models.decoder().config.decoding.expected_f1.clone().unwrap_or_default();
+    let count = settings.candidates.min(ensemble.candidates().len());
+    let sets = first_sets(models, ensemble, pool, count)?;
+    let shares: Vec<Vec<(String, f64)>> =
+        sets.iter().map(|sets| shares(sets, features, &settings)).collect();
+    let scores = shares.iter().map(|query| {
+        query.iter().map(|(label, share)| (label.as_str(), *share)).collect::<Vec<_>>()
+    });
+    Ok(Some(ScoredLabels::new(&right, scores, None)))
 }
 
 /// The first distinct candidates of a query, by their labels, with their scores.

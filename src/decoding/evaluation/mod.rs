@@ -23,7 +23,7 @@ use self::beyond::{RightOutputs, beyond_scores};
 use self::distances::{kernel_losses, mces_distances, squared_errors};
 use self::golds::{GoldRows, check_lists};
 pub(crate) use self::golds::{RankedGolds, has_gold};
-use self::outputs::{predicted_outputs, truth_of};
+use self::outputs::{predicted_outputs, right_labels, truth_of};
 pub use self::stored::StoredEvaluation;
 use crate::config::Checked;
 use crate::decoding::beyond::BeyondSearch;
@@ -216,9 +216,14 @@ impl<'a> Models<'a> {
             evaluation.queries.extend(losses);
         }
         if self.label_scores
-            && let Some(scored) = scored_labels(self, ensemble, pool, &truth)?
+            && let Some(right) = right_labels(split, &truth, ensemble, &config.output.features)?
         {
-            evaluation.add_areas(scored);
+            if let Some(scored) = scored_labels(self, ensemble, pool, &right)? {
+                evaluation.add_areas(scored);
+            }
+            if let Truth::Classes(_) = &truth {
+                evaluation.right_classes = right;
+            }
         }
         if let Some(predicted) = predicted {
             evaluation.compare((truth, predicted))?;
