@@ -44,8 +44,22 @@ pub fn is_missing(cell: &str) -> bool {
         "not available",
         "not determined",
         "<na>",
-        "#nv",
         "k.a.",
+        "k. a.",
+        "n/d",
+        "s/d",
+        "n.v.t.",
+        // of Excel, in English and German
+        "#nv",
+        "#div/0!",
+        "#ref!",
+        "#bezug!",
+        "#value!",
+        "#wert!",
+        "#name?",
+        "#null!",
+        "#num!",
+        "#zahl!",
         "-",
         "--",
         "?",
@@ -451,11 +465,15 @@ mod tests {
     fn marks_of_missing_values_are_known() {
         let marks =
             ["", " ", "NA", "na", "ND", "nd", "N/A", "\\N", "<NA>", ".", "NaT", "#NV", "k.A.", "-"];
-        for mark in marks {
+        let of_excel = ["#DIV/0!", "#REF!", "#VALUE!", "#WERT!", "#NAME?", "#NULL!", "#NUM!"];
+        let of_languages = ["k. A.", "N/D", "s/d", "n.v.t."];
+        for mark in marks.iter().chain(&of_excel).chain(&of_languages) {
             assert!(is_missing(mark) && is_no_class(mark), "{mark:?}");
         }
         assert!(is_missing(" Not Determined "));
-        for name in ["Na", "Nd", "nat", "N", "..", "0.", "k", "A.", "not determined yet"] {
+        for name in
+            ["Na", "Nd", "nat", "N", "..", "0.", "k", "A.", "#1", "#!", "not determined yet"]
+        {
             assert!(!is_missing(name), "{name:?}");
         }
         for name in ["none", "Unknown"] {
