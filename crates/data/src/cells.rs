@@ -138,6 +138,9 @@ pub fn is_minus(cell: &str) -> bool {
     ["-", "--"].contains(&cell.trim())
 }
 
+/// The signs between items of an order that tie.
+pub const TIES: [char; 2] = ['=', '~'];
+
 /// The most words of a part of a list without quotation marks; more are a text in brackets.
 const WORDS_OF_A_PART: usize = 3;
 

@@ -140,9 +140,9 @@ pub struct RankingFeatures {
     pub column: String,
     /// How they become rows.
     pub embedding: RankingEmbedding,
-    /// The names of the items. Cells are then orders, as in `"b>a=d>c"`, the best first, with `=` between items that
-    /// tie; an item that a cell does not name is not ranked there. Left out, a cell has the rank of each item from 1,
-    /// with spaces between, and `-` for one that is not ranked.
+    /// The names of the items. Cells are then orders, as in `"b>a=d>c"`, the best first, with `=` or `~` between items
+    /// that tie; an item that a cell does not name is not ranked there. Left out, a cell has the rank of each item from
+    /// 1, with spaces between, and `-` for one that is not ranked.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub items: Vec<String>,
 }
@@ -215,7 +215,7 @@ impl RankingFeatures {
         }
         let mut ranks = vec![UNRANKED; self.items.len()];
         for (rank, tied) in (0..).zip(text.split('>')) {
-            for name in tied.split('=').map(str::trim) {
+            for name in tied.split(cells::TIES).map(str::trim) {
                 let item = self.items.iter().position(|item| item == name)?;
                 if std::mem::replace(&mut ranks[item], rank) != UNRANKED {
                     return None;
@@ -242,12 +242,20 @@ impl OutputKind for RankingFeatures {
 
     fn validate(&self, key: &str) -> Result<(), Error> {
         let named = |(at, item): (usize, &String)| {
-            let plain = !item.is_empty() && item.trim() == item && !item.contains(['>', '=']);
+            let plain = !item.is_empty()
+                && item.trim() == item
+                && !item.contains('>')
+                && !item.contains(cells::TIES);
             plain && !self.items[..at].contains(item)
         };
         let holds = self.items.len() != 1 && self.items.iter().enumerate().all(named);
         let found = format!("{:?}", self.items);
-        check(holds, format!("{key}.items"), found, "two or more names, each once, without > and =")
+        check(
+            holds,
+            format!("{key}.items"),
+            found,
+            "two or more names, each once, without >, = and ~",
+        )
     }
 
     fn bad_rows(&self, table: &Table) -> Result<Vec<(usize, Error)>, Error> {
@@ -304,6 +312,19 @@ mod tests {
         let names = ["ring".to_owned(), "carbon; organic".to_owned()];
         let cells = [r#"["ring","carbon; organic"]"#, "", r#"["carbon; organic"]"#];
         assert_eq!(features.cells(&names, &rows), cells);
+    }
+
+    #[test]
+    fn items_tie_at_an_equals_sign_or_a_tilde() {
+        let items = ["a", "b", "c"].map(str::to_owned).to_vec();
+        let embedding = RankingEmbedding::Kemeny;
+        let features = RankingFeatures { column: "order".into(), embedding, items };
+        for cell in ["b>a=c", "b > a ~ c", "b>c~a"] {
+            assert_eq!(features.parse(cell), Some(vec![1, 0, 1]), "{cell}");
+        }
+        assert_eq!(features.parse("b>a~"), None);
+        let items = vec!["a".to_owned(), "a~b".to_owned()];
+        assert!(RankingFeatures { items, ..features }.validate("features").is_err());
     }
 
     #[test]

@@ -157,6 +157,8 @@ fn cells_that_order_the_same_parts_are_rankings_and_no_labels() {
     assert_eq!(stated(KindName::Rankings, &orders), rankings);
     assert_eq!(rankings.read("water>tea"), Reading::Valid);
     assert_eq!(rankings.read("water>coffee"), Reading::Invalid);
+    let tied = ["tea > milk ~ water", "milk > tea ~ water", "water > tea ~ milk"];
+    assert_eq!(guessed(1, "ranking", &tied), rankings);
     assert_eq!(guessed(1, "ranking", &["1 2 - -", "- 1 3 2"]), ColumnKind::Rankings(4));
     let reactions = ["CO>Cl>CCl", "CCO>Cl>CCCl", "CN>Br>CBr", "CCN>Br>CCBr"];
     assert!(!matches!(guessed(1, "reaction", &reactions), ColumnKind::Orders(_)));
