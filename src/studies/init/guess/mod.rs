@@ -90,18 +90,22 @@ pub(super) fn guessed(place: usize, name: &str, cells: &[&str]) -> ColumnKind {
     let limits: Vec<&str> = present.iter().copied().map(without_sign_of_bound).collect();
     let codes = separator_of_codes(&present);
     if codes.is_none() && are_mostly(&numbers, &limits) {
-        let whole = most(&present, |cell| cell.parse::<u64>().is_ok());
+        let are_whole = |cells: &[&str]| most(cells, |cell| cell.parse::<u64>().is_ok());
+        // pandas writes the numbers of classes as 2.0 where others are missing
+        let counts = present.iter().copied().map(|cell| cell.strip_suffix(".0").unwrap_or(cell));
+        let counts: Vec<&str> = counts.collect();
         let is_class = CLASS_NAMES.contains(&name.to_lowercase().as_str());
         let are_counted = || {
-            most_classes_named(name).is_some_and(|most| distinct <= most) && fill_a_range(&present)
+            most_classes_named(name).is_some_and(|most| distinct <= most) && fill_a_range(&counts)
         };
-        let are_classes = whole && ((is_class && distinct <= CLASSES) || are_counted());
+        let are_classes =
+            are_whole(&counts) && ((is_class && distinct <= CLASSES) || are_counted());
         if recur && (distinct == 2 || are_classes) {
             return classes_of(cells);
         }
         let differ = 2 * distinct > present.len();
         let are_named = names_ids(name) || is_unnamed(name) || (differ && is_id(name));
-        let are_ids = (whole && are_named)
+        let are_ids = (are_named && are_whole(&present))
             || are_row_numbers(place, cells)
             || (place == 0 && are_shuffled_row_numbers(cells));
         return if are_ids { ColumnKind::Ids } else { numbers };

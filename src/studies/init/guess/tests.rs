@@ -81,6 +81,12 @@ fn columns_are_what_most_of_their_cells_are() {
     assert_eq!(guessed(1, "effect", &["nausea", "NA"].repeat(5)), ColumnKind::Texts);
     assert_eq!(guessed(1, "class", &["0", "1", "2"].repeat(5)), ColumnKind::Classes(3));
     assert_eq!(guessed(1, "rings", &["0", "1", "2"].repeat(5)), numbers);
+    // as pandas writes whole numbers beside missing ones
+    let with_gaps = ["0.0", "1.0", "nan", "2.0"].repeat(5);
+    assert_eq!(guessed(1, "label", &with_gaps), ColumnKind::Classes(3));
+    assert_eq!(guessed(1, "fine_label", &with_gaps), ColumnKind::Classes(3));
+    assert_eq!(guessed(1, "rings", &with_gaps), numbers);
+    assert_eq!(guessed(1, "label", &["0.0", "1.5", "2.0"].repeat(5)), numbers);
     assert_eq!(guessed(1, "tags", &["a;b", "b", "a;c", "c"].repeat(5)), ColumnKind::Labels(';'));
     let mut mostly_one = ["acid", "base", "salt"].repeat(30);
     mostly_one.extend(["acid;salt"; 6]);
