@@ -410,6 +410,12 @@ fn doubts(column: &Column) -> String {
              numbers are below 1,000 (decimal = \".\" beside the column in the configuration reads it as a decimal point)\n"
         );
     }
+    if let Some(cell) = &column.code {
+        text += &format!(
+            "{name}: cells such as {cell:?} are codes and no numbers, since all have as many digits and some begin with 0, and read \
+             as {kind} (--as {name}=numbers reads numbers)\n"
+        );
+    }
     for ways in &column.spellings {
         text += &format!(
             "{name}: classes differ in the case of letters only, {ways}; they are different classes, so write them alike if \

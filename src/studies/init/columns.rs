@@ -7,6 +7,7 @@ use dsokr_data::cells::{self, NumberNotation};
 use dsokr_data::table::Table;
 use rayon::prelude::*;
 
+use super::guess::codes::first_code;
 use super::guess::labels::{are_measures, are_unread_lists, reordered};
 use super::guess::numbers::{are_times, first_thousand};
 use super::guess::{guessed, guessed_of_lists, is_class, most, stated};
@@ -73,6 +74,8 @@ pub struct Column {
     /// Of numbers with decimal commas, the first cell whose point is taken for one of thousands, where each could be a decimal
     /// point.
     pub thousand: Option<String>,
+    /// Of codes, the first cell with a 0 before it, for which they are no numbers.
+    pub code: Option<String>,
     /// Whether cells are points in time, as numbers or in a notation that looks like labels.
     pub(super) are_times: bool,
     /// Whether most cells have a digit.
@@ -98,6 +101,7 @@ impl Column {
         let rows = cells.iter().map(|cell| cell.trim()).enumerate();
         let (filled, empty): (Vec<_>, Vec<_>) = rows.partition(|(_, cell)| !cell.is_empty());
         let texts: Vec<&str> = filled.iter().map(|&(_, cell)| cell).collect();
+        let is_guessed = kind.is_none();
         let kind = match kind {
             Some(KindName::Labels) if are_lists => ColumnKind::Labels(';'),
             Some(kind) => stated(kind, &texts),
@@ -162,6 +166,7 @@ impl Column {
         let short_example =
             texts.iter().filter(is_short).find(is_valid).map(|&cell| cell.to_owned());
         let are_texts = kind == ColumnKind::Texts;
+        let code = if is_guessed { first_code((place, name), &kind, &texts) } else { None };
         Ok(Self {
             name: name.to_owned(),
             deviation,
@@ -181,6 +186,7 @@ impl Column {
                 && !are_measures(&texts)
                 && are_unread_lists(&texts),
             thousand: first_thousand(&kind, &texts).map(str::to_owned),
+            code: code.map(str::to_owned),
             are_times: are_times(&kind, name, &texts),
             have_digits: most(&texts, |cell| cell.contains(|c: char| c.is_ascii_digit())),
             bad_rows,

@@ -403,6 +403,23 @@ fn lists_in_a_notation_that_is_not_read_are_named() {
     assert!(!shown.contains("labels, with ','"), "{shown}");
 }
 
+/// Codes with a 0 before them are classes, and named.
+#[test]
+fn codes_that_begin_with_0_are_no_numbers() {
+    let mut table = "text,diagnosis\n".to_owned();
+    for at in 0..40 {
+        let code = ["0222", "0389", "4019", "2500"][at % 4];
+        writeln!(table, "the patient with the number {at},{code}").unwrap();
+    }
+    let sandbox = Sandbox::new();
+    sandbox.write("codes.csv", &table);
+    let shown = sandbox.succeed(&["init", "codes.csv"]);
+    let said = "diagnosis: cells such as \"0222\" are codes and no numbers";
+    assert!(shown.contains(said) && shown.contains("4 classes"), "{shown}");
+    let shown = sandbox.succeed(&["init", "codes.csv", "--force", "--as", "diagnosis=numbers"]);
+    assert!(!shown.contains(said), "{shown}");
+}
+
 /// Columns of numbers that one configuration does not read together are counted, and named where they are asked for.
 #[test]
 fn further_columns_of_numbers_are_named() {

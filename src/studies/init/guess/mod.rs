@@ -1,5 +1,6 @@
 //! The kind of a column that nobody has stated: what most of its cells are.
 
+pub(super) mod codes;
 pub(super) mod labels;
 pub(super) mod names;
 pub(super) mod numbers;
@@ -11,6 +12,7 @@ use dsokr_data::cells::{self, NumberNotation};
 use rayon::prelude::*;
 
 use super::kind::{ColumnKind, KindName, Reading, is_date, is_inchi, items_ordered, items_ranked};
+use codes::{first_with_zero, kind_of_codes};
 use labels::{are_reordered, is_prose, name_labels_twice, separator_of, stated_separator};
 use names::{
     CLASS_NAMES, is_id, is_name_of_any_texts, is_name_of_texts, is_unnamed, most_classes_named,
@@ -90,6 +92,9 @@ pub(super) fn guessed(place: usize, name: &str, cells: &[&str]) -> ColumnKind {
     let limits: Vec<&str> = present.iter().copied().map(without_sign_of_bound).collect();
     let codes = separator_of_codes(&present);
     if codes.is_none() && are_mostly(&numbers, &limits) {
+        if first_with_zero(&present).is_some() {
+            return kind_of_codes(name, cells, &present);
+        }
         let are_whole = |cells: &[&str]| most(cells, |cell| cell.parse::<u64>().is_ok());
         // pandas writes the numbers of classes as 2.0 where others are missing
         let counts = present.iter().copied().map(|cell| cell.strip_suffix(".0").unwrap_or(cell));

@@ -1,3 +1,4 @@
+use super::codes::first_code;
 use super::labels::{are_measures, are_unread_lists};
 use super::numbers::{are_times, first_thousand, unit_of_cell};
 use super::*;
@@ -375,6 +376,33 @@ fn labels_with_semicolons_may_have_words_of_sentences_and_be_many() {
     let series = ["0;0;1;2;", "0;1;1;1;", "2;0;0;0;"].map(|part| part.repeat(6));
     let series: Vec<&str> = series.iter().map(String::as_str).collect();
     assert_eq!(guessed(1, "series", &series.repeat(2)), ColumnKind::Texts);
+}
+
+#[test]
+fn digits_that_begin_with_0_are_codes_where_all_are_as_long() {
+    let numbers = ColumnKind::Numbers(NumberNotation::default());
+    let diagnoses = ["0222", "4019", "NA", "0389"].repeat(5);
+    let classes = guessed(1, "diagnosis", &diagnoses);
+    assert_eq!(classes, ColumnKind::Classes(3));
+    assert_eq!(first_code((1, "diagnosis"), &classes, &diagnoses), Some("0222"));
+    assert_eq!(stated(KindName::Numbers, &diagnoses), numbers);
+    assert_eq!(guessed(1, "diagnosis_id", &diagnoses), ColumnKind::Ids);
+    let bits: Vec<String> = (1..41).map(|number| format!("{number:012b}")).collect();
+    let bits: Vec<&str> = bits.iter().map(String::as_str).collect();
+    assert_eq!(guessed(1, "bits", &bits), ColumnKind::Ids);
+    assert_eq!(first_code((1, "bits"), &ColumnKind::Ids, &bits), Some("000000000001"));
+    assert_eq!(guessed(1, "bits", &bits.repeat(2)), ColumnKind::Texts);
+    assert_eq!(guessed(1, "bits", &bits.repeat(5)), ColumnKind::Classes(40));
+    let rows = ["0001", "0002", "0003"];
+    assert_eq!(guessed(1, "sample", &rows), ColumnKind::Ids);
+    assert_eq!(first_code((1, "sample"), &ColumnKind::Ids, &rows), None);
+    // of different lengths, with decimals, and a year that is not known
+    for other in
+        [["0222", "401", "0389"], ["0.5", "0.7", "1.5"], ["0", "1", "2"], ["0000", "1998", "2004"]]
+    {
+        assert_eq!(guessed(1, "value", &other.repeat(5)), numbers, "{other:?}");
+        assert_eq!(first_code((1, "value"), &numbers, &other), None);
+    }
 }
 
 #[test]
