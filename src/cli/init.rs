@@ -398,9 +398,10 @@ fn doubts(column: &Column) -> String {
             "{name}: cells such as {example:?} are measures and read as {kind}; numbers have one number in a cell\n"
         );
     }
-    if column.are_unread_lists {
+    if let Some(cell) = &column.unread_list {
+        let cell = shortened(cell, 40);
         text += &format!(
-            "{name}: cells such as {example:?} are lists in a notation that is not read, so that they are {kind}; lists are \
+            "{name}: cells such as {cell:?} are lists in a notation that is not read, so that they are {kind}; lists are \
              written [\"a\", \"b\"], and sets of labels a;b\n"
         );
     }

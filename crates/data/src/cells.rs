@@ -144,8 +144,8 @@ pub const TIES: [char; 2] = ['=', '~'];
 /// The most words of a part of a list without quotation marks; more are a text in brackets.
 const WORDS_OF_A_PART: usize = 3;
 
-/// Returns the parts of a cell that is a list of texts or numbers, as JSON, Python, NumPy, Spark, PostgreSQL or R writes it;
-/// none of other cells, such as a SMILES, a text in brackets, or a list in which a value is missing.
+/// Returns the parts of a cell that is a list of texts or numbers, as JSON, Python, NumPy, Spark, PostgreSQL, R or Label Studio
+/// writes it; none of other cells, such as a SMILES, a text in brackets, or a list in which a value is missing.
 ///
 /// ```
 /// use dsokr_data::cells::list;
@@ -157,6 +157,7 @@ const WORDS_OF_A_PART: usize = 3;
 /// assert_eq!(list("[1, 2.50]"), Some(vec!["1".to_owned(), "2.50".to_owned()]));
 /// assert_eq!(list("[ester, ketone]"), Some(vec!["ester".to_owned(), "ketone".to_owned()]));
 /// assert_eq!(list("{ester,ketone}"), Some(vec!["ester".to_owned(), "ketone".to_owned()]));
+/// assert_eq!(list(r#"{"choices": ["a", "b, c"]}"#), pair());
 /// assert_eq!(list("[Na+]"), None);
 /// ```
 pub fn list(cell: &str) -> Option<Vec<String>> {
@@ -189,7 +190,7 @@ fn in_brackets(list: &str) -> Option<Vec<String>> {
     let inner = list.get(1..list.len() - 1)?.trim();
     match (open, close) {
         ('[', ']') => values(inner).or_else(|| words(inner)),
-        ('{', '}') => values(inner).or_else(|| elements(inner)),
+        ('{', '}') => values(inner).or_else(|| elements(inner)).or_else(|| choices(inner)),
         ('(', ')') if inner.is_empty() => Some(Vec::new()),
         // a number in brackets is negative, and a text in both is no list
         ('(', ')') if inner.starts_with(['"', '\'']) => {
@@ -301,6 +302,12 @@ fn elements(inner: &str) -> Option<Vec<String>> {
         }
         rest = behind.strip_prefix(',')?;
     }
+}
+
+/// Returns the parts of the list in an object as Label Studio writes it: `{"choices": ["ester", "ketone"]}`.
+fn choices(inner: &str) -> Option<Vec<String>> {
+    let list = inner.strip_prefix(r#""choices""#)?.trim_start().strip_prefix(':')?.trim_start();
+    if list.starts_with('[') { in_brackets(list) } else { None }
 }
 
 /// How the numbers of a column are written.
@@ -519,6 +526,8 @@ mod tests {
             ("[ester]", "ester"),
             // R
             (r#"c("ester", "thiol")"#, "ester|thiol"),
+            // Label Studio
+            (r#"{"choices":["ester"]}"#, "ester"),
         ];
         for (cell, expected) in cases {
             assert_eq!(joined(cell).as_deref(), Some(expected), "{cell}");
@@ -566,6 +575,8 @@ mod tests {
             r#"{"a": 1}"#,
             "{'a': 1}",
             r#"[{"a": 1}]"#,
+            r#"{"choices": "ester"}"#,
+            r#"{"choices": ["ester"], "others": ["ketone"]}"#,
             "['tis the season]",
         ];
         for other in others {

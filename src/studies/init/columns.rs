@@ -8,7 +8,7 @@ use dsokr_data::table::Table;
 use rayon::prelude::*;
 
 use super::guess::codes::first_code;
-use super::guess::labels::{are_measures, are_unread_lists, reordered};
+use super::guess::labels::{are_measures, reordered, unread_list};
 use super::guess::numbers::{are_times, first_thousand};
 use super::guess::{guessed, guessed_of_lists, is_class, most, stated};
 use super::kind::{ColumnKind, KindName, Reading};
@@ -69,8 +69,9 @@ pub struct Column {
     pub reordered: Option<Vec<String>>,
     /// Classes whose names differ in the case of letters only: all ways in which each is written, with their numbers of cells.
     pub spellings: Vec<String>,
-    /// Whether cells that are read as texts, classes or ids are lists in a notation that is not read, such as `{a, b}`.
-    pub are_unread_lists: bool,
+    /// The first list of several parts, where cells that are read as texts, classes or ids are lists in a notation that is not
+    /// read, such as `{a, b}`.
+    pub unread_list: Option<String>,
     /// Of numbers with decimal commas, the first cell whose point is taken for one of thousands, where each could be a decimal
     /// point.
     pub thousand: Option<String>,
@@ -89,7 +90,8 @@ impl Column {
     /// the texts of one with `;` between.
     ///
     /// # Errors
-    /// A column that the table was not read with; a stated kind that no cell is of.
+    /// A column that the table was not read with; a stated kind that no cell is of; label sets whose lists are in a notation that
+    /// is not read.
     pub fn read(
         table: &Table,
         place: usize,
@@ -104,6 +106,20 @@ impl Column {
         let is_guessed = kind.is_none();
         let kind = match kind {
             Some(KindName::Labels) if are_lists => ColumnKind::Labels(';'),
+            Some(KindName::Labels) => {
+                if let Some(cell) = unread_list(&texts) {
+                    let allowed = format!(
+                        "labels with a sign between, as in a;b, or lists such as [\"a\", \"b\"]: cells such as {cell:?} are in a \
+                         notation that is not read"
+                    );
+                    return Err(Error::value(
+                        Argument::new("as"),
+                        format!("{name}=labels"),
+                        allowed,
+                    ));
+                }
+                stated(KindName::Labels, &texts)
+            }
             Some(kind) => stated(kind, &texts),
             None => {
                 let kind = guessed(place, name, &texts);
@@ -166,6 +182,8 @@ impl Column {
         let short_example =
             texts.iter().filter(is_short).find(is_valid).map(|&cell| cell.to_owned());
         let are_texts = kind == ColumnKind::Texts;
+        let may_be_lists =
+            (are_texts || are_classes || kind == ColumnKind::Ids) && !are_measures(&texts);
         let code = if is_guessed { first_code((place, name), &kind, &texts) } else { None };
         Ok(Self {
             name: name.to_owned(),
@@ -182,9 +200,7 @@ impl Column {
             } else {
                 Vec::new()
             },
-            are_unread_lists: (are_texts || are_classes || kind == ColumnKind::Ids)
-                && !are_measures(&texts)
-                && are_unread_lists(&texts),
+            unread_list: may_be_lists.then(|| unread_list(&texts)).flatten().map(str::to_owned),
             thousand: first_thousand(&kind, &texts).map(str::to_owned),
             code: code.map(str::to_owned),
             are_times: are_times(&kind, name, &texts),

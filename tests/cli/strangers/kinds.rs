@@ -401,6 +401,16 @@ fn lists_in_a_notation_that_is_not_read_are_named() {
     ];
     said.iter().for_each(|line| assert!(shown.contains(line), "{line}\n{shown}"));
     assert!(!shown.contains("labels, with ','"), "{shown}");
+    let stated = ["init", "sets.csv", "--force", "--as", "tags=labels"];
+    sandbox.fail(&stated, 2, &["tags=labels", "{acid, base}", "a;b"]);
+    // Label Studio writes one label as it is
+    let objects = table.replace("\"{acid, base}\"", "salt").replace("{acid}", "base");
+    let objects = objects.replace("\"{base, salt}\"", r#""{""choices"": [""base"", ""salt""]}""#);
+    let objects =
+        objects.replace("\"{acid, salt, base}\"", r#""{""choices"": [""acid"", ""salt""]}""#);
+    sandbox.write("choices.csv", &objects);
+    let shown = sandbox.succeed(&["init", "choices.csv"]);
+    assert!(shown.contains("labels, with ';' between"), "{shown}");
 }
 
 /// Codes with a 0 before them are classes, and named.

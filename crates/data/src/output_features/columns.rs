@@ -22,9 +22,9 @@ use crate::truth::{LabelSet, Truth, bad};
 pub struct LabelFeatures {
     /// The column.
     pub column: String,
-    /// The separator of two labels; spaces around labels are ignored. A cell that is a list as JSON, Python or PostgreSQL
-    /// writes it, as in `["a", "b"]`, is the set of its parts, and one that says that there is no value, such as `NA`, the
-    /// empty set.
+    /// The separator of two labels; spaces around labels are ignored. A cell that is a list as JSON, Python, PostgreSQL or
+    /// Label Studio writes it, as in `["a", "b"]`, is the set of its parts, and one that says that there is no value, such
+    /// as `NA`, the empty set.
     #[serde(default = "separator")]
     pub separator: char,
 }

@@ -37,7 +37,7 @@ const WITH_OTHER_SIGNS: usize = 100;
 /// of sentences. Labels with other signs than commas and spaces between may have such words, and be many. In a column whose name
 /// is that of texts, a space does not separate labels.
 pub(super) fn separator_of(name: &str, cells: &[&str]) -> Option<char> {
-    if are_reordered(cells) || are_unread_lists(cells) {
+    if are_reordered(cells) || unread_list(cells).is_some() {
         return None;
     }
     let is_prose = is_prose(cells);
@@ -46,6 +46,9 @@ pub(super) fn separator_of(name: &str, cells: &[&str]) -> Option<char> {
             cells.iter().filter_map(|cell| cells::list(cell)).flatten().collect();
         let recur = parts.len() >= 2 * parts.iter().collect::<HashSet<_>>().len();
         return (recur || !is_prose).then_some(';');
+    }
+    if are_lists_and_names(cells) {
+        return Some(';');
     }
     let has_measures = are_measures(cells);
     let may_separate = |separator: &char| match *separator {
@@ -110,19 +113,35 @@ fn recur_in_different_cells(cells: &[&str], separator: char) -> bool {
     all >= 2 * labels.len() && 2 * once <= labels.len()
 }
 
-/// Whether cells are lists in a notation that is not read: nearly all cells with several parts stand in brackets, and so do half
-/// of all, since some programs write one part without them.
-pub(crate) fn are_unread_lists(cells: &[&str]) -> bool {
+/// Whether some cells are lists of several labels, and others are names of one, as Label Studio writes them: none has a sign
+/// between labels, and labels recur.
+fn are_lists_and_names(cells: &[&str]) -> bool {
+    let lists: Vec<Vec<String>> = cells.iter().filter_map(|cell| cells::list(cell)).collect();
+    let has_several = lists.iter().any(|parts| parts.len() > 1);
+    if !has_several || WITH_OTHER_SIGNS * lists.len() < cells.len() {
+        return false;
+    }
+    let is_name = |cell: &&str| cells::list(cell).is_none();
+    let names: Vec<&str> = cells.iter().copied().filter(is_name).collect();
+    let are_names = names.iter().all(|name| !name.contains([';', '|', ',']));
+    let mut labels: Vec<&str> = lists.iter().flatten().map(String::as_str).collect();
+    labels.extend(names);
+    are_names && labels.len() >= 2 * labels.iter().collect::<HashSet<_>>().len()
+}
+
+/// The first list of several parts among cells that are lists in a notation that is not read: nearly all cells with several parts
+/// stand in brackets, and so do half of all, since some programs write one part without them. None among others.
+pub(crate) fn unread_list<'c>(cells: &[&'c str]) -> Option<&'c str> {
     let cells = looked_at(cells);
     let has_several = |cell: &str| cell.contains([',', ';', '|', ' ']) || cell.contains("><");
     let is_list = |cell: &&str| is_bracketed(cell) && cells::list(cell).is_none();
     let lists = cells.iter().filter(|cell| is_list(cell)).count();
     let several: Vec<&str> = cells.iter().copied().filter(|cell| has_several(cell)).collect();
     let lists_of_several = several.iter().filter(|cell| is_list(cell)).count();
-    lists > 0
-        && 2 * lists >= cells.len()
+    let are_lists = 2 * lists >= cells.len()
         && WITH_OTHER_SIGNS * several.len() >= cells.len()
-        && lists_of_several as f64 >= MOST * several.len() as f64
+        && lists_of_several as f64 >= MOST * several.len() as f64;
+    several.into_iter().find(is_list).filter(|_| are_lists)
 }
 
 /// Whether a bracket that begins a cell, or its `c(`, closes at its end, or a cell is tags such as `<a><b>`.
@@ -229,7 +248,7 @@ pub(crate) fn are_measures(cells: &[&str]) -> bool {
 
 /// The separator of labels in cells that are stated to be sets of them: the first sign that some cells have, else the space.
 pub(super) fn stated_separator(cells: &[&str]) -> char {
-    if most(cells, |cell| cells::list(cell).is_some()) {
+    if most(cells, |cell| cells::list(cell).is_some()) || are_lists_and_names(cells) {
         return ';';
     }
     let separates = |separator: &char| {

@@ -1,5 +1,5 @@
 use super::codes::first_code;
-use super::labels::{are_measures, are_unread_lists};
+use super::labels::{are_measures, unread_list};
 use super::numbers::{are_times, first_thousand, unit_of_cell};
 use super::*;
 
@@ -208,6 +208,13 @@ fn lists_are_label_sets_also_of_one_label_each() {
         assert_eq!(kind(name, &cells), guessed(1, name, &cells), "{name}");
     }
     assert_eq!(kind("smiles", &["CC(=O)O", "C1CC1"].repeat(5)), ColumnKind::Smiles);
+    // of Label Studio, which writes one label as it is
+    let mut choices = ["War", "Crime", "Science Fiction"].repeat(20);
+    choices.push(r#"{"choices": ["War", "Crime"]}"#);
+    assert_eq!(guessed(1, "topics", &choices), labels);
+    assert_eq!(stated(KindName::Labels, &choices), labels);
+    choices.push("War, Crime");
+    assert_ne!(guessed(1, "topics", &choices), labels);
 }
 
 #[test]
@@ -255,7 +262,7 @@ fn lists_that_are_not_read_are_no_labels_and_slashes_with_blanks_separate() {
         ["[a b]", "[a]", "[b c]", "[c a b]"],
         ["<a><b>", "<a>", "<b><c>", "<c>"],
     ] {
-        assert!(are_unread_lists(&lists), "{lists:?}");
+        assert_eq!(unread_list(&lists), Some(lists[0]), "{lists:?}");
         assert_eq!(guessed(1, "tags", &lists.repeat(2)), ColumnKind::Texts, "{lists:?}");
     }
     for other in [
@@ -265,8 +272,10 @@ fn lists_that_are_not_read_are_no_labels_and_slashes_with_blanks_separate() {
         [r#"["a", "b"]"#, "['c']"],
         ["(acid)", "(base)"],
     ] {
-        assert!(!are_unread_lists(&other), "{other:?}");
+        assert_eq!(unread_list(&other), None, "{other:?}");
     }
+    let with_names = ["a", "{a, b}", "{b, c}", "{c, a}"];
+    assert_eq!(unread_list(&with_names), Some("{a, b}"));
     let genres = ["Action / Drama", "Drama", "War / Drama", "Action"].repeat(3);
     assert_eq!(guessed(1, "genre", &genres), ColumnKind::Labels('/'));
     assert_eq!(stated(KindName::Labels, &genres), ColumnKind::Labels('/'));
