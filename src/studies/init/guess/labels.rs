@@ -16,6 +16,9 @@ const WORDS: [&str; 18] = [
 /// The signs that separate labels; a slash does with blanks around it.
 const SEPARATORS: [char; 5] = [';', '|', '/', ',', ' '];
 
+/// Signs that stand in names too, and separate labels only where these recur: `>` those of a path, `Food > Fruit`.
+const SEPARATORS_IN_NAMES: [char; 2] = ['>', '&'];
+
 /// The most labels that a cell has in the mean where commas or spaces are between; texts have more.
 const LABELS_OF_A_CELL: usize = 12;
 
@@ -35,7 +38,7 @@ const WITH_OTHER_SIGNS: usize = 100;
 
 /// The separator of labels, if cells are sets of labels: few different ones, which recur, in short cells without the words
 /// of sentences. Labels with other signs than commas and spaces between may have such words, and be many. In a column whose name
-/// is that of texts, a space does not separate labels.
+/// is that of texts, a space does not separate labels, nor do signs that stand in names too.
 pub(super) fn separator_of(name: &str, cells: &[&str]) -> Option<char> {
     if are_reordered(cells) || unread_list(cells).is_some() {
         return None;
@@ -51,13 +54,14 @@ pub(super) fn separator_of(name: &str, cells: &[&str]) -> Option<char> {
         return Some(';');
     }
     let has_measures = are_measures(cells);
+    let are_texts = is_prose || has_measures || is_name_of_any_texts(name);
     let may_separate = |separator: &char| match *separator {
-        ' ' => !is_prose && !has_measures && !is_name_of_any_texts(name),
+        ' ' => !are_texts && !have_signs_between_words(cells),
         ',' => !is_prose && !has_measures,
-        '/' => !has_measures && slashes_stand_apart(cells),
+        '/' => !has_measures && stands_apart(cells, '/'),
         _ => true,
     };
-    SEPARATORS.into_iter().filter(may_separate).find(|&separator| {
+    let usual = SEPARATORS.into_iter().filter(may_separate).find(|&separator| {
         let (share, may_be_many) = match separator {
             ',' => (WITH_COMMAS, false),
             ' ' => (WITH_OTHER_SIGNS, false),
@@ -73,7 +77,78 @@ pub(super) fn separator_of(name: &str, cells: &[&str]) -> Option<char> {
         all >= 2 * labels.len()
             && (are_few || may_be_many && !name_labels_twice(cells, separator))
             && (!is_prose || recur_in_different_cells(cells, separator))
-    })
+    });
+    let in_names = || {
+        let mut separators = SEPARATORS_IN_NAMES.into_iter().filter(|_| !are_texts);
+        separators.find(|&separator| separates_names(cells, separator))
+    };
+    usual.or_else(in_names)
+}
+
+/// Whether the cells of a column with this separator of labels may be names all the same.
+pub(super) fn stands_in_names(separator: char, cells: &[&str]) -> bool {
+    match separator {
+        ' ' => true,
+        '/' => !stands_apart(cells, '/'),
+        other => SEPARATORS_IN_NAMES.contains(&other),
+    }
+}
+
+/// Whether a sign that stands in names too separates labels: in half of the cells, if they are paths, else in cells with different
+/// numbers of labels, which recur.
+fn separates_names(cells: &[&str], separator: char) -> bool {
+    if !stands_between(cells, separator) {
+        return false;
+    }
+    let with = cells.iter().filter(|cell| cell.contains(separator)).count();
+    let labels = counts_of_labels(cells.iter().copied(), separator);
+    let all: usize = labels.values().sum();
+    let begin_otherwise = labels.keys().filter(|label| !label.starts_with(char::is_alphanumeric));
+    all <= LABELS_OF_A_CELL * cells.len()
+        && all >= 2 * labels.len()
+        && 10 * begin_otherwise.count() <= labels.len()
+        && if separator == '>' {
+            2 * with >= cells.len()
+        } else {
+            have_different_counts(cells, separator) && recur_in_different_cells(cells, separator)
+        }
+}
+
+/// Whether a sign stands between labels wherever it is: `>` and `&` with blanks around them, and others with blanks on both sides or
+/// on none.
+fn stands_between(cells: &[&str], separator: char) -> bool {
+    let is_between = |cell: &&str| {
+        let parts: Vec<&str> = cell.split(separator).collect();
+        parts.windows(2).all(|pair| {
+            let before = pair[0].chars().next_back().map(char::is_whitespace);
+            before.is_some() && before == pair[1].chars().next().map(char::is_whitespace)
+        })
+    };
+    match separator {
+        '>' | '&' => stands_apart(cells, separator),
+        _ => cells.iter().all(is_between),
+    }
+}
+
+/// Whether one cell in ten has another number of labels than most.
+fn have_different_counts(cells: &[&str], separator: char) -> bool {
+    let mut cells_with_count: HashMap<usize, usize> = HashMap::new();
+    for cell in cells {
+        *cells_with_count.entry(labels_of(cell, separator).count()).or_default() += 1;
+    }
+    let usual = cells_with_count.values().max().copied().unwrap_or_default();
+    10 * (cells.len() - usual) >= cells.len()
+}
+
+/// Whether signs stand between words in more than a few cells, as in `Home & Garden`, so that blanks separate no labels.
+fn have_signs_between_words(cells: &[&str]) -> bool {
+    let is_word = |part: &str| part.contains(char::is_alphanumeric);
+    let has_sign = |cell: &&&str| {
+        let parts: Vec<&str> = labels_of(cell, ' ').collect();
+        parts.windows(3).any(|parts| is_word(parts[0]) && !is_word(parts[1]) && is_word(parts[2]))
+    };
+    let with = cells.iter().filter(has_sign).count();
+    with > 1 && WITH_OTHER_SIGNS * with >= cells.len()
 }
 
 /// The labels of a cell.
@@ -93,9 +168,10 @@ fn counts_of_labels<'c>(
     counts
 }
 
-/// Whether all slashes have blanks around them, unlike those of dates, units and `N/A`.
-fn slashes_stand_apart(cells: &[&str]) -> bool {
-    cells.iter().all(|cell| cell.matches('/').count() == cell.matches(" / ").count())
+/// Whether a sign has blanks around it in all cells, as slashes of dates, units and `N/A` do not.
+fn stands_apart(cells: &[&str], sign: char) -> bool {
+    let apart = format!(" {sign} ");
+    cells.iter().all(|cell| cell.matches(sign).count() == cell.matches(apart.as_str()).count())
 }
 
 /// Whether more than half of the cells name a part twice, as series do and sets of labels do not.
@@ -255,6 +331,6 @@ pub(super) fn stated_separator(cells: &[&str]) -> char {
         let with = cells.iter().filter(|cell| cell.contains(*separator)).count();
         with > 0 && WITH_OTHER_SIGNS * with >= cells.len()
     };
-    let may_separate = |separator: &char| *separator != '/' || slashes_stand_apart(cells);
+    let may_separate = |separator: &char| *separator != '/' || stands_apart(cells, '/');
     [';', '|', '/', ','].into_iter().filter(may_separate).find(separates).unwrap_or(' ')
 }

@@ -13,7 +13,9 @@ use rayon::prelude::*;
 
 use super::kind::{ColumnKind, KindName, Reading, is_date, is_inchi, items_ordered, items_ranked};
 use codes::{first_with_zero, kind_of_codes};
-use labels::{are_reordered, is_prose, name_labels_twice, separator_of, stated_separator};
+use labels::{
+    are_reordered, is_prose, name_labels_twice, separator_of, stands_in_names, stated_separator,
+};
 use names::{
     CLASS_NAMES, is_id, is_name_of_any_texts, is_name_of_texts, is_unnamed, most_classes_named,
     names_ids,
@@ -130,18 +132,14 @@ pub(super) fn guessed(place: usize, name: &str, cells: &[&str]) -> ColumnKind {
         return classes_of(cells);
     }
     let separator = separator_of(name, &present);
-    let may_be_names = separator.is_none_or(|separator| separator == ' ');
+    let may_be_names = separator.is_none_or(|separator| stands_in_names(separator, &present));
     let are_alike = may_be_names && have_as_many_words(&present);
     if distinct > 2 && names_ids(name) && (separator.is_none() || are_alike) {
         return ColumnKind::Ids;
     }
     let are_names = are_alike && !is_name_of_any_texts(name) && !are_sequences(&present);
     let most_classes = if are_names { MANY_CLASSES } else { CLASSES };
-    if may_be_names
-        && recur
-        && distinct <= most_classes
-        && most(&present, |cell| cell.split_whitespace().count() <= WORDS_OF_A_CLASS)
-    {
+    if may_be_names && recur && distinct <= most_classes && most(&present, has_words_of_a_class) {
         return classes_of(cells);
     }
     if let Some(separator) = separator {
@@ -237,6 +235,11 @@ fn are_sequences(cells: &[&str]) -> bool {
     let letters: usize = cells.iter().map(|cell| cell.len()).sum();
     let are_long = letters >= LETTERS_OF_A_SEQUENCE * cells.len();
     are_long && most(cells, |cell| cell.bytes().all(|byte| byte.is_ascii_alphabetic()))
+}
+
+/// Whether a cell has as many words as the name of a class, or is a path of such names, as in `Food > Fruit > Apple`.
+fn has_words_of_a_class(cell: &str) -> bool {
+    cell.split(" > ").all(|name| name.split_whitespace().count() <= WORDS_OF_A_CLASS)
 }
 
 /// Whether a cell has as many words as each other one.

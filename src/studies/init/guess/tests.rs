@@ -156,6 +156,29 @@ fn measures_and_short_texts_are_no_labels() {
 }
 
 #[test]
+fn paths_are_classes_or_the_labels_on_their_way_and_signs_between_words_no_labels() {
+    let rooms = ["Kitchen Tools", "Bath", "Power Tools"];
+    let states = ["New", "Used", "For Parts", "Old & Rare"];
+    let paths: Vec<String> = rooms
+        .iter()
+        .flat_map(|room| states.map(|state| format!("Home & Garden > {room} > {state}")))
+        .collect();
+    let paths: Vec<&str> = paths.iter().map(String::as_str).collect();
+    assert_eq!(guessed(1, "category", &paths.repeat(5)), ColumnKind::Classes(12));
+    assert_eq!(guessed(1, "category", &paths.repeat(2)), ColumnKind::Labels('>'));
+    let sets = ["War & Crime", "War", "Sci-Fi & War & Crime", "Crime", "Sci-Fi", "War & Sci-Fi"];
+    assert_eq!(guessed(1, "genres", &sets.repeat(2)), ColumnKind::Labels('&'));
+    // names whose parts are in no others, and sets that recur
+    let brands = ["Black & Decker", "Johnson & Johnson", "Bosch", "Marks & Spencer"];
+    assert_eq!(guessed(1, "brand", &brands.repeat(2)), ColumnKind::Texts);
+    assert_eq!(guessed(1, "brand", &brands.repeat(5)), ColumnKind::Classes(4));
+    assert_eq!(guessed(1, "genres", &sets.repeat(5)), ColumnKind::Classes(6));
+    // a blank separates labels elsewhere
+    let styles = ["rock pop", "rock", "pop - jazz", "pop jazz", "jazz rock"];
+    assert_eq!(guessed(1, "styles", &styles), ColumnKind::Labels(' '));
+}
+
+#[test]
 fn cells_that_order_the_same_parts_are_rankings_and_no_labels() {
     let orders = ["tea > milk > water", "milk > tea=water", "water>tea", "milk>water>tea"];
     let items = ["tea", "milk", "water"].map(str::to_owned).to_vec();
