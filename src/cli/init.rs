@@ -405,6 +405,13 @@ fn doubts(column: &Column) -> String {
              written [\"a\", \"b\"], and sets of labels a;b\n"
         );
     }
+    if let Some(separator) = column.odd_separator {
+        let sign = separator.to_string();
+        text += &format!(
+            "{name}: cells are divided into labels at {separator:?} (separator = {sign:?} beside the column in the configuration, \
+             where another sign is between labels; --as {name}=classes or {name}=texts divides no cell)\n"
+        );
+    }
     if let Some(cell) = &column.thousand {
         text += &format!(
             "{name}: the point in {cell:?} is read as that of thousands, since three digits stand behind each point and the other \

@@ -8,7 +8,7 @@ use dsokr_data::table::Table;
 use rayon::prelude::*;
 
 use super::guess::codes::first_code;
-use super::guess::labels::{are_measures, reordered, unread_list};
+use super::guess::labels::{are_measures, odd_separator, reordered, unread_list};
 use super::guess::numbers::{are_times, first_thousand};
 use super::guess::{guessed, guessed_of_lists, is_class, most, stated};
 use super::kind::{ColumnKind, KindName, Reading};
@@ -72,6 +72,8 @@ pub struct Column {
     /// The first list of several parts, where cells that are read as texts, classes or ids are lists in a notation that is not
     /// read, such as `{a, b}`.
     pub unread_list: Option<String>,
+    /// The separator of labels, where they may be divided at another sign, or not at all.
+    pub odd_separator: Option<char>,
     /// Of numbers with decimal commas, the first cell whose point is taken for one of thousands, where each could be a decimal
     /// point.
     pub thousand: Option<String>,
@@ -201,6 +203,7 @@ impl Column {
                 Vec::new()
             },
             unread_list: may_be_lists.then(|| unread_list(&texts)).flatten().map(str::to_owned),
+            odd_separator: odd_separator(&kind, !is_guessed, &texts),
             thousand: first_thousand(&kind, &texts).map(str::to_owned),
             code: code.map(str::to_owned),
             are_times: are_times(&kind, name, &texts),

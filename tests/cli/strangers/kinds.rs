@@ -413,6 +413,32 @@ fn lists_in_a_notation_that_is_not_read_are_named() {
     assert!(shown.contains("labels, with ';' between"), "{shown}");
 }
 
+/// As Doccano writes them in a .csv file.
+#[test]
+fn labels_with_a_rare_sign_between_are_found_and_the_sign_is_named() {
+    let sandbox = Sandbox::new();
+    for (sign, separator) in [("#", "#"), ("\n", "\n"), ("::", ":")] {
+        let mut table = "data,label\n".to_owned();
+        for at in 0..60 {
+            let labels = ["war", "crime", "music"];
+            let count = [1, 2, 1, 3][at % 4];
+            let labels: Vec<&str> = (0..count).map(|label| labels[(at + label) % 3]).collect();
+            writeln!(table, "the film with the number {at},\"{}\"", labels.join(sign)).unwrap();
+        }
+        sandbox.write("films.csv", &table);
+        let shown = sandbox.succeed(&["init", "films.csv", "--force"]);
+        let said = format!("(separator = {separator:?} beside the column");
+        // colons stand in names, which are classes where they recur
+        let found = if sign == "::" { "9 classes" } else { said.as_str() };
+        assert!(shown.contains(found), "{shown}");
+        let stated = ["init", "films.csv", "--force", "--as", "label=labels"];
+        let shown = sandbox.succeed(&stated);
+        assert!(shown.contains(&said), "{shown}");
+        let config: toml::Value = toml::from_str(&sandbox.read("films.toml")).unwrap();
+        assert_eq!(config["output"]["features"]["separator"].as_str(), Some(separator));
+    }
+}
+
 /// Codes with a 0 before them are classes, and named.
 #[test]
 fn codes_that_begin_with_0_are_no_numbers() {

@@ -4,6 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use dsokr_data::cells;
 
+use super::super::kind::ColumnKind;
 use super::names::is_name_of_any_texts;
 use super::{MOST, looked_at, most, repeat_a_part};
 
@@ -13,11 +14,14 @@ const WORDS: [&str; 18] = [
     "las", "una", "les", "une",
 ];
 
-/// The signs that separate labels; a slash does with blanks around it.
-const SEPARATORS: [char; 5] = [';', '|', '/', ',', ' '];
+/// The signs that separate labels, beside the space; a slash does with blanks around it.
+const SEPARATORS: [char; 4] = [';', '|', '/', ','];
 
-/// Signs that stand in names too, and separate labels only where these recur: `>` those of a path, `Food > Fruit`.
-const SEPARATORS_IN_NAMES: [char; 2] = ['>', '&'];
+/// Signs that separate labels in few tables: those of Chinese and Japanese, line breaks, and that of Doccano.
+const RARE_SEPARATORS: [char; 5] = ['；', '，', '、', '\n', '#'];
+
+/// Signs that stand in names too, and separate labels only where these recur: a colon twice, `>` those of a path, `Food > Fruit`.
+const SEPARATORS_IN_NAMES: [char; 5] = [':', '>', '&', '+', '/'];
 
 /// The most labels that a cell has in the mean where commas or spaces are between; texts have more.
 const LABELS_OF_A_CELL: usize = 12;
@@ -61,14 +65,14 @@ pub(super) fn separator_of(name: &str, cells: &[&str]) -> Option<char> {
         '/' => !has_measures && stands_apart(cells, '/'),
         _ => true,
     };
-    let usual = SEPARATORS.into_iter().filter(may_separate).find(|&separator| {
+    let is_usual = |&separator: &char| {
         let (share, may_be_many) = match separator {
             ',' => (WITH_COMMAS, false),
             ' ' => (WITH_OTHER_SIGNS, false),
             _ => (WITH_OTHER_SIGNS, true),
         };
         let with = cells.iter().filter(|cell| cell.contains(separator)).count();
-        if share * with < cells.len() {
+        if share * with < cells.len() || !may_separate(&separator) {
             return false;
         }
         let labels = counts_of_labels(cells.iter().copied(), separator);
@@ -77,12 +81,13 @@ pub(super) fn separator_of(name: &str, cells: &[&str]) -> Option<char> {
         all >= 2 * labels.len()
             && (are_few || may_be_many && !name_labels_twice(cells, separator))
             && (!is_prose || recur_in_different_cells(cells, separator))
-    });
-    let in_names = || {
-        let mut separators = SEPARATORS_IN_NAMES.into_iter().filter(|_| !are_texts);
-        separators.find(|&separator| separates_names(cells, separator))
     };
-    usual.or_else(in_names)
+    let is_rare = |&separator: &char| !are_texts && separates_rarely(cells, separator);
+    let usual = SEPARATORS.into_iter().find(is_usual);
+    let rare = || RARE_SEPARATORS.into_iter().find(is_rare);
+    let space = || Some(' ').filter(is_usual);
+    let in_names = || SEPARATORS_IN_NAMES.into_iter().find(is_rare);
+    usual.or_else(rare).or_else(space).or_else(in_names)
 }
 
 /// Whether the cells of a column with this separator of labels may be names all the same.
@@ -94,9 +99,21 @@ pub(super) fn stands_in_names(separator: char, cells: &[&str]) -> bool {
     }
 }
 
-/// Whether a sign that stands in names too separates labels: in half of the cells, if they are paths, else in cells with different
-/// numbers of labels, which recur.
-fn separates_names(cells: &[&str], separator: char) -> bool {
+/// The separator of the labels of a column of this kind, where these may be divided at another sign, or not at all; a space where
+/// labels are stated.
+pub(crate) fn odd_separator(kind: &ColumnKind, is_stated: bool, cells: &[&str]) -> Option<char> {
+    let &ColumnKind::Labels(separator) = kind else { return None };
+    let is_odd = if separator == ' ' {
+        is_stated
+    } else {
+        RARE_SEPARATORS.contains(&separator) || stands_in_names(separator, cells)
+    };
+    is_odd.then_some(separator)
+}
+
+/// Whether a sign that is rarely between labels separates them: in half of the cells, if they are paths, else in cells with
+/// different numbers of labels, which recur.
+fn separates_rarely(cells: &[&str], separator: char) -> bool {
     if !stands_between(cells, separator) {
         return false;
     }
@@ -114,8 +131,8 @@ fn separates_names(cells: &[&str], separator: char) -> bool {
         }
 }
 
-/// Whether a sign stands between labels wherever it is: `>` and `&` with blanks around them, and others with blanks on both sides or
-/// on none.
+/// Whether a sign stands between labels wherever it is: `>` and `&` with blanks around them, two colons, and `#`, `+` and `/` with blanks
+/// on both sides or on none. Other signs do everywhere.
 fn stands_between(cells: &[&str], separator: char) -> bool {
     let is_between = |cell: &&str| {
         let parts: Vec<&str> = cell.split(separator).collect();
@@ -126,18 +143,24 @@ fn stands_between(cells: &[&str], separator: char) -> bool {
     };
     match separator {
         '>' | '&' => stands_apart(cells, separator),
-        _ => cells.iter().all(is_between),
+        ':' => {
+            let are_two = |cell: &&str| cell.matches(':').count() == 2 * cell.matches("::").count();
+            cells.iter().all(are_two)
+        }
+        '#' | '+' | '/' => cells.iter().all(is_between),
+        _ => true,
     }
 }
 
-/// Whether one cell in ten has another number of labels than most.
+/// Whether one cell in ten, or of signs that stand in few names one in a hundred, has another number of labels than most.
 fn have_different_counts(cells: &[&str], separator: char) -> bool {
     let mut cells_with_count: HashMap<usize, usize> = HashMap::new();
     for cell in cells {
         *cells_with_count.entry(labels_of(cell, separator).count()).or_default() += 1;
     }
     let usual = cells_with_count.values().max().copied().unwrap_or_default();
-    10 * (cells.len() - usual) >= cells.len()
+    let share = if RARE_SEPARATORS.contains(&separator) { WITH_OTHER_SIGNS } else { 10 };
+    share * (cells.len() - usual) >= cells.len()
 }
 
 /// Whether signs stand between words in more than a few cells, as in `Home & Garden`, so that blanks separate no labels.
@@ -271,7 +294,7 @@ pub(crate) fn reordered(cells: &[&str]) -> Option<Vec<String>> {
     if rest.iter().all(|cell| cell == first) {
         return None;
     }
-    SEPARATORS.into_iter().find_map(|separator| {
+    SEPARATORS.into_iter().chain([' ']).find_map(|separator| {
         let parts_of_first = parts(first, separator);
         let expected = sorted(parts_of_first.clone());
         let are_same = || rest.iter().all(|cell| sorted(parts(cell, separator)) == expected);
@@ -322,15 +345,35 @@ pub(crate) fn are_measures(cells: &[&str]) -> bool {
     2 * numbers >= all && 2 * (numbers + units) > all
 }
 
-/// The separator of labels in cells that are stated to be sets of them: the first sign that some cells have, else the space.
+/// The separator of labels in cells that are stated to be sets of them: the first sign that some cells have, or a rare one that divides
+/// them into fewer labels than the space, else the space.
 pub(super) fn stated_separator(cells: &[&str]) -> char {
     if most(cells, |cell| cells::list(cell).is_some()) || are_lists_and_names(cells) {
         return ';';
     }
-    let separates = |separator: &char| {
-        let with = cells.iter().filter(|cell| cell.contains(*separator)).count();
+    let occurs = |separator: char| {
+        let with = cells.iter().filter(|cell| cell.contains(separator)).count();
         with > 0 && WITH_OTHER_SIGNS * with >= cells.len()
     };
-    let may_separate = |separator: &char| *separator != '/' || stands_apart(cells, '/');
-    [';', '|', '/', ','].into_iter().filter(may_separate).find(separates).unwrap_or(' ')
+    let is_usual =
+        |&separator: &char| occurs(separator) && (separator != '/' || stands_apart(cells, '/'));
+    let is_rare = |&separator: &char| {
+        occurs(separator)
+            && stands_between(cells, separator)
+            && (is_in_no_name(separator) || divides_into_fewer(cells, separator))
+    };
+    let rare = || RARE_SEPARATORS.into_iter().chain(SEPARATORS_IN_NAMES).find(is_rare);
+    SEPARATORS.into_iter().find(is_usual).or_else(rare).unwrap_or(' ')
+}
+
+/// Whether a rare separator stands in no name of a label.
+fn is_in_no_name(separator: char) -> bool {
+    RARE_SEPARATORS.contains(&separator) && separator != '#'
+}
+
+/// Whether a sign divides cells into labels that recur, and are fewer than between spaces.
+fn divides_into_fewer(cells: &[&str], separator: char) -> bool {
+    let labels = counts_of_labels(cells.iter().copied(), separator);
+    let all: usize = labels.values().sum();
+    all >= 2 * labels.len() && labels.len() < counts_of_labels(cells.iter().copied(), ' ').len()
 }

@@ -1,5 +1,5 @@
 use super::codes::first_code;
-use super::labels::{are_measures, unread_list};
+use super::labels::{are_measures, odd_separator, unread_list};
 use super::numbers::{are_times, first_thousand, unit_of_cell};
 use super::*;
 
@@ -176,6 +176,57 @@ fn paths_are_classes_or_the_labels_on_their_way_and_signs_between_words_no_label
     // a blank separates labels elsewhere
     let styles = ["rock pop", "rock", "pop - jazz", "pop jazz", "jazz rock"];
     assert_eq!(guessed(1, "styles", &styles), ColumnKind::Labels(' '));
+}
+
+#[test]
+fn rare_signs_separate_labels_that_recur_in_different_cells() {
+    let sets: [&[&str]; 6] = [
+        &["War", "Crime"],
+        &["War"],
+        &["Sci-Fi", "War", "Crime"],
+        &["Crime"],
+        &["Sci-Fi"],
+        &["War", "Sci-Fi"],
+    ];
+    for (sign, separator) in [
+        ("#", '#'),
+        ("；", '；'),
+        ("、", '、'),
+        ("\n", '\n'),
+        ("::", ':'),
+        ("+", '+'),
+        (" + ", '+'),
+        ("/", '/'),
+    ] {
+        let labels = ColumnKind::Labels(separator);
+        let cells: Vec<String> = sets.iter().map(|set| set.join(sign)).collect();
+        let with_blanks: Vec<String> = cells.iter().map(|cell| cell.replace('-', " ")).collect();
+        let cells: Vec<&str> = cells.iter().map(String::as_str).collect();
+        let with_blanks: Vec<&str> = with_blanks.iter().map(String::as_str).collect();
+        assert_eq!(guessed(1, "genres", &cells.repeat(2)), labels, "{sign:?}");
+        assert_eq!(stated(KindName::Labels, &with_blanks.repeat(2)), labels, "{sign:?}");
+        assert_eq!(odd_separator(&labels, false, &cells), Some(separator), "{sign:?}");
+    }
+    // names that recur are classes, also where they have such signs
+    let arms = ["A+B", "A", "B", "A+B+C", "C", "C+A"].repeat(5);
+    assert_eq!(guessed(1, "arm", &arms), ColumnKind::Classes(6));
+    let keys = ["A#1", "A#2", "B#1", "B#2"].repeat(5);
+    assert_eq!(guessed(1, "key", &keys), ColumnKind::Classes(4));
+    // signs of labels with spaces between
+    let hashtags = ["#happy #sad", "#sad", "#happy", "#calm #sad", "#calm"];
+    assert_eq!(guessed(1, "tags", &hashtags), ColumnKind::Labels(' '));
+    for tags in [
+        ["c# .net", "c#", "java spring", "java", "c# java"],
+        ["img/cat img/dog", "img/dog", "img/cat", "img/dog img/cat", "img/cat"],
+    ] {
+        assert_eq!(stated(KindName::Labels, &tags), ColumnKind::Labels(' '), "{tags:?}");
+    }
+    let space = ColumnKind::Labels(' ');
+    assert_eq!(
+        [true, false].map(|is_stated| odd_separator(&space, is_stated, &[])),
+        [Some(' '), None]
+    );
+    assert_eq!(odd_separator(&ColumnKind::Labels(';'), true, &["a;b"]), None);
 }
 
 #[test]
