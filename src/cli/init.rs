@@ -1,6 +1,7 @@
 use std::path::{Path, PathBuf};
 
 use dsokr_core::Argument;
+use dsokr_data::cells::SHOWN_SPELLINGS;
 use dsokr_data::table::extensions;
 use serde_json::{Value, json};
 
@@ -424,11 +425,17 @@ fn doubts(column: &Column) -> String {
              as {kind} (--as {name}=numbers reads numbers)\n"
         );
     }
-    for ways in &column.spellings {
+    let are_labels = matches!(kind, ColumnKind::Labels(_));
+    let what = if are_labels { "labels" } else { "classes" };
+    for ways in column.spellings.iter().take(SHOWN_SPELLINGS) {
         text += &format!(
-            "{name}: classes differ in the case of letters only, {ways}; they are different classes, so write them alike if \
-             they are one\n"
+            "{name}: {what} differ only in the case of letters, blanks, hyphens or marks that are not seen, {ways}; they are \
+             different {what}, so write them alike if they are one\n"
         );
+    }
+    let further = column.spellings.len().saturating_sub(SHOWN_SPELLINGS);
+    if further > 0 {
+        text += &format!("{name}: {further} further {what} differ so\n");
     }
     if let Some(parts) = &column.reordered {
         text += &format!(

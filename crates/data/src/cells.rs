@@ -2,8 +2,10 @@
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
+use std::path::Path;
 
 use dsokr_molecule::Molecule;
+use unicode_normalization_alignments::UnicodeNormalization;
 
 /// Returns the SMILES of a cell: what stands before the first white space. Behind it are the name of the molecule, as
 /// in .smi files, or the extensions of CXSMILES (`|$;;R1$|`), which say nothing that a SMILES says.
@@ -79,8 +81,14 @@ pub fn is_no_class(cell: &str) -> bool {
     is_missing(cell) && !names
 }
 
-/// Returns the names among cells that differ in the case of letters only, a text for each such name: all ways in which it is
-/// written, with their numbers of cells, the most frequent first.
+/// Characters that are not seen, nor change what is: soft hyphens, zero-width spaces, and marks of direction, words and bytes.
+const UNSEEN: [char; 6] = ['\u{ad}', '\u{200b}', '\u{200e}', '\u{200f}', '\u{2060}', '\u{feff}'];
+
+/// Hyphens, dashes and the minus sign, as which programs write `-`.
+const HYPHENS: [char; 5] = ['\u{2010}', '\u{2012}', '\u{2013}', '\u{2014}', '\u{2212}'];
+
+/// Returns the names among cells that differ only in the case of letters, blanks, hyphens, marks that are not seen or the form of
+/// Unicode, a text for each such name: all ways in which it is written, with their numbers of cells, the most frequent first.
 ///
 /// ```
 /// use dsokr_data::cells::spellings;
@@ -93,9 +101,14 @@ pub fn spellings<'c>(cells: impl IntoIterator<Item = &'c str>) -> Vec<String> {
     for cell in cells {
         *counts.entry(cell.trim()).or_default() += 1;
     }
+    spellings_of(counts)
+}
+
+/// Returns the [spellings] of different names that are in so many cells each.
+pub(crate) fn spellings_of<'c>(counts: impl IntoIterator<Item = (&'c str, usize)>) -> Vec<String> {
     let mut ways: BTreeMap<String, Vec<(&str, usize)>> = BTreeMap::new();
     for (name, count) in counts {
-        ways.entry(name.to_lowercase()).or_default().push((name, count));
+        ways.entry(read_form(name)).or_default().push((name, count));
     }
     let written = |mut ways: Vec<(&str, usize)>| {
         ways.sort_by_key(|&(_, count)| Reverse(count));
@@ -103,6 +116,34 @@ pub fn spellings<'c>(cells: impl IntoIterator<Item = &'c str>) -> Vec<String> {
         ways.collect::<Vec<_>>().join(", ")
     };
     ways.into_values().filter(|ways| ways.len() > 1).map(written).collect()
+}
+
+/// Returns the form of a name in which those that are read alike are the same.
+fn read_form(name: &str) -> String {
+    let seen = name.chars().filter(|c| !UNSEEN.contains(c));
+    let hyphen = |c: char| if HYPHENS.contains(&c) { '-' } else { c };
+    // NFKC has one form of letters with marks, and of blanks
+    let composed: String = seen.nfkc().map(|(c, _)| hyphen(c)).collect();
+    let words: Vec<&str> = composed.split_whitespace().collect();
+    words.join(" ").to_lowercase()
+}
+
+/// The most names with several [spellings] that warnings show.
+pub const SHOWN_SPELLINGS: usize = 10;
+
+/// Warns that names of a column, which are `what`, have several [spellings].
+pub(crate) fn warn_of_spellings(path: &Path, what: &str, column: &str, spellings: &[String]) {
+    let path = path.display();
+    for ways in spellings.iter().take(SHOWN_SPELLINGS) {
+        tracing::warn!(
+            "{path}: {what} of the column {column:?} differ only in the case of letters, blanks, hyphens or marks that are not \
+             seen: {ways}; they are different {what}, so write them alike if they are one"
+        );
+    }
+    let further = spellings.len().saturating_sub(SHOWN_SPELLINGS);
+    if further > 0 {
+        tracing::warn!("{path}: {further} further {what} of the column {column:?} differ so");
+    }
 }
 
 /// Returns whether `-` is a class among the cells of a column and no mark of a missing value: some are signs such as `+` and
@@ -491,6 +532,27 @@ mod tests {
         }
         assert!(are_signs(["-", " + "]) && are_signs(["-", "+/-"]) && are_signs(["-", "++"]));
         assert!(!are_signs(["-", "+1"]) && !are_signs(["-", "N/A"]) && !are_signs([""]));
+    }
+
+    #[test]
+    fn names_that_are_read_alike_are_one_in_several_spellings() {
+        let alike: [&[&str]; 6] = [
+            &["K\u{e4}se", "Ka\u{308}se"],
+            &["War", "war", "WAR"],
+            &["paper", "paper\u{200b}", "\u{feff}paper"],
+            &["glass bottle", "glass  bottle", "glass\u{a0}bottle"],
+            &["post-doc", "post\u{2010}doc", "post\u{2011}doc", "post\u{2013}doc"],
+            &["CO\u{2082}", "CO2"],
+        ];
+        for names in alike {
+            let cells = names.iter().copied().chain(["another"]);
+            let found = spellings(cells);
+            assert_eq!(found.len(), 1, "{found:?}");
+            assert_eq!(found[0].matches("(1)").count(), names.len(), "{found:?}");
+        }
+        let different =
+            ["Kase", "K\u{e4}se", "glass", "glassbottle", "post doc", "postdoc", "post-doc"];
+        assert_eq!(spellings(different), [""; 0]);
     }
 
     fn joined(cell: &str) -> Option<String> {

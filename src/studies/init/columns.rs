@@ -4,6 +4,7 @@ use std::collections::HashSet;
 
 use dsokr_core::Argument;
 use dsokr_data::cells::{self, NumberNotation};
+use dsokr_data::config::LabelFeatures;
 use dsokr_data::table::Table;
 use rayon::prelude::*;
 
@@ -67,7 +68,9 @@ pub struct Column {
     /// The parts of the first cell, in its order, where cells that are read as texts or classes are all the same parts in
     /// different orders.
     pub reordered: Option<Vec<String>>,
-    /// Classes whose names differ in the case of letters only: all ways in which each is written, with their numbers of cells.
+    /// Classes and labels whose names differ only in the case of letters or in what is hardly seen: all
+    /// [ways](cells::spellings) in which each is written, with their numbers of cells. None of labels that are found to have spaces
+    /// between, which may be words of texts.
     pub spellings: Vec<String>,
     /// The first list of several parts, where cells that are read as texts, classes or ids are lists in a notation that is not
     /// read, such as `{a, b}`.
@@ -197,10 +200,23 @@ impl Column {
             empty: empty.len(),
             are_measures: are_texts && are_measures(&texts),
             reordered: if are_texts || are_classes { reordered(&texts) } else { None },
-            spellings: if are_classes {
-                cells::spellings(texts.iter().copied())
-            } else {
-                Vec::new()
+            spellings: match kind {
+                ColumnKind::Classes(_) => cells::spellings(texts.iter().copied()),
+                ColumnKind::Labels(separator) if !is_guessed || separator != ' ' => {
+                    let features = LabelFeatures { column: name.to_owned(), separator };
+                    features.spellings(texts.iter().copied())
+                }
+                ColumnKind::Nothing
+                | ColumnKind::Ids
+                | ColumnKind::Smiles
+                | ColumnKind::Inchi
+                | ColumnKind::Rankings(_)
+                | ColumnKind::Orders(_)
+                | ColumnKind::Numbers(_)
+                | ColumnKind::Vectors(_)
+                | ColumnKind::Dates
+                | ColumnKind::Labels(_)
+                | ColumnKind::Texts => Vec::new(),
             },
             unread_list: may_be_lists.then(|| unread_list(&texts)).flatten().map(str::to_owned),
             odd_separator: odd_separator(&kind, !is_guessed, &texts),

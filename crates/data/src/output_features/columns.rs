@@ -1,7 +1,7 @@
 //! Cells of a column: sets of labels, and rankings of items, whose ranks are counted from 1 in tables and from 0 in
 //! memory.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
 use crate::featurizers::{LabelVocabulary, UNRANKED, hamming_one_hot, kemeny_signs, lehmer_codes};
@@ -66,6 +66,21 @@ impl LabelFeatures {
         }
     }
 
+    /// Returns the [spellings](cells::spellings) of labels, with their numbers of cells.
+    pub fn spellings<'c>(&self, cells: impl IntoIterator<Item = &'c str>) -> Vec<String> {
+        let mut counts: HashMap<&str, usize> = HashMap::new();
+        for cell in cells {
+            *counts.entry(cell).or_default() += 1;
+        }
+        let mut labels: BTreeMap<String, usize> = BTreeMap::new();
+        for (cell, count) in counts {
+            for label in self.set(cell).into_iter().collect::<BTreeSet<_>>() {
+                *labels.entry(label).or_default() += count;
+            }
+        }
+        cells::spellings_of(labels.iter().map(|(label, &count)| (label.as_str(), count)))
+    }
+
     /// Returns the cells of sets of labels, a row of bits each.
     pub(crate) fn cells(&self, names: &[String], rows: &BitRows) -> Vec<String> {
         let cell = |row| {
@@ -122,7 +137,16 @@ impl OutputKind for LabelFeatures {
         let sets = self.sets(from.table)?;
         let vocabulary = match from.fitted {
             Some(fitted) => self.vocabulary_of(fitted, &sets, from.table)?,
-            None => LabelVocabulary::fit(&sets)?,
+            None => {
+                let vocabulary = LabelVocabulary::fit(&sets)?;
+                // most tables have none, whose labels need not be counted
+                if !cells::spellings(vocabulary.names()).is_empty() {
+                    let cells = from.table.column(&self.column)?.iter().map(String::as_str);
+                    let (path, column) = (from.table.path(), &self.column);
+                    cells::warn_of_spellings(path, "labels", column, &self.spellings(cells));
+                }
+                vocabulary
+            }
         };
         let rows = vocabulary.rows(&sets)?;
         let terms = vocabulary.names().map(str::to_owned).collect();
@@ -312,6 +336,13 @@ mod tests {
         let names = ["ring".to_owned(), "carbon; organic".to_owned()];
         let cells = [r#"["ring","carbon; organic"]"#, "", r#"["carbon; organic"]"#];
         assert_eq!(features.cells(&names, &rows), cells);
+    }
+
+    #[test]
+    fn spellings_of_labels_are_counted_once_a_cell() {
+        let features = LabelFeatures { column: "tags".into(), separator: ';' };
+        let cells = ["War; Crime", "war", "War;war;War", r#"["WAR", "Crime"]"#, "war"];
+        assert_eq!(features.spellings(cells), [r#""war" (3), "War" (2), "WAR" (1)"#]);
     }
 
     #[test]
