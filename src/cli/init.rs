@@ -1,6 +1,7 @@
 use std::path::{Path, PathBuf};
 
 use dsokr_core::Argument;
+use dsokr_data::cells::SHOWN_SPELLINGS;
 use dsokr_data::table::extensions;
 use serde_json::{Value, json};
 
@@ -418,10 +419,18 @@ fn doubts(column: &Column) -> String {
             "{name}: cells such as {example:?} are measures and read as {kind}; numbers have one number in a cell\n"
         );
     }
-    if column.are_unread_lists {
+    if let Some(cell) = &column.unread_list {
+        let cell = shortened(cell, 40);
         text += &format!(
-            "{name}: cells such as {example:?} are lists in a notation that is not read, so that they are {kind}; lists are \
+            "{name}: cells such as {cell:?} are lists in a notation that is not read, so that they are {kind}; lists are \
              written [\"a\", \"b\"], and sets of labels a;b\n"
+        );
+    }
+    if let Some(separator) = column.odd_separator {
+        let sign = separator.to_string();
+        text += &format!(
+            "{name}: cells are divided into labels at {separator:?} (separator = {sign:?} beside the column in the configuration, \
+             where another sign is between labels; --as {name}=classes or {name}=texts divides no cell)\n"
         );
     }
     if let Some(cell) = &column.thousand {
@@ -430,11 +439,23 @@ fn doubts(column: &Column) -> String {
              numbers are below 1,000 (decimal = \".\" beside the column in the configuration reads it as a decimal point)\n"
         );
     }
-    for ways in &column.spellings {
+    if let Some(cell) = &column.code {
         text += &format!(
-            "{name}: classes differ in the case of letters only, {ways}; they are different classes, so write them alike if \
-             they are one\n"
+            "{name}: cells such as {cell:?} are codes and no numbers, since all have as many digits and some begin with 0, and read \
+             as {kind} (--as {name}=numbers reads numbers)\n"
         );
+    }
+    let are_labels = matches!(kind, ColumnKind::Labels(_));
+    let what = if are_labels { "labels" } else { "classes" };
+    for ways in column.spellings.iter().take(SHOWN_SPELLINGS) {
+        text += &format!(
+            "{name}: {what} differ only in the case of letters, blanks, hyphens or marks that are not seen, {ways}; they are \
+             different {what}, so write them alike if they are one\n"
+        );
+    }
+    let further = column.spellings.len().saturating_sub(SHOWN_SPELLINGS);
+    if further > 0 {
+        text += &format!("{name}: {further} further {what} differ so\n");
     }
     if let Some(parts) = &column.reordered {
         text += &format!(

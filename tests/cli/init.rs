@@ -225,10 +225,29 @@ fn classes_that_differ_in_the_case_of_letters_only_are_named() {
     }
     sandbox.write("case.csv", &table);
     let said = sandbox.succeed(&["init", "case.csv"]);
-    let ways = r#"letters only, "true" (20), "TRUE" (10), "True" (10); they are different classes"#;
+    let ways = r#"not seen, "true" (20), "TRUE" (10), "True" (10); they are different classes"#;
     assert!(said.contains("4 classes") && said.contains(ways), "{said}");
     let trained = sandbox.run(&["train", "case.toml"]);
     let log = String::from_utf8_lossy(&trained.stderr);
     assert!(trained.status.success(), "{log}");
-    assert!(log.contains("the column \"active\" differ in the case of letters only: "), "{log}");
+    assert!(log.contains("the column \"active\" differ only in the case of letters"), "{log}");
+}
+
+#[test]
+fn labels_that_are_read_alike_are_named() {
+    let sandbox = Sandbox::new();
+    let mut table = "text,foods\n".to_owned();
+    for at in 0..60 {
+        let foods = ["K\u{e4}se; Brot", "Ka\u{308}se", "Brot", "Brot; Salz"][at % 4];
+        let words = ["cheese and bread", "cheese", "bread", "bread and salt"][at % 4];
+        writeln!(table, "the basket number {at} has {words},{foods}").unwrap();
+    }
+    sandbox.write("foods.csv", &table);
+    let said = sandbox.succeed(&["init", "foods.csv"]);
+    let ways = "marks that are not seen, \"Ka\\u{308}se\" (15), \"K\u{e4}se\" (15); they are different labels";
+    assert!(said.contains(ways), "{said}");
+    let trained = sandbox.run(&["train", "foods.toml"]);
+    let log = String::from_utf8_lossy(&trained.stderr);
+    assert!(trained.status.success(), "{log}");
+    assert!(log.contains("labels of the column \"foods\" differ only in"), "{log}");
 }

@@ -234,7 +234,10 @@ fn label_scores_of_an_ensemble_do_not_depend_on_the_scale_of_its_rule() {
         }
         let first = [more, &["--weights", "1,0"]].concat();
         assert_eq!(areas(&["runs/small", "runs/other"], &first), one, "{more:?}");
-        assert_ne!(areas(&["runs/small", "runs/other"], more), one, "{more:?}");
+        let other = areas(&["runs/other"], more);
+        assert_ne!(other, one, "{more:?}");
+        let second = [more, &["--weights", "0,1"]].concat();
+        assert_eq!(areas(&["runs/small", "runs/other"], &second), other, "{more:?}");
     }
 }
 

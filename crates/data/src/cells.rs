@@ -2,8 +2,10 @@
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
+use std::path::Path;
 
 use dsokr_molecule::Molecule;
+use unicode_normalization_alignments::UnicodeNormalization;
 
 /// Returns the SMILES of a cell: what stands before the first white space. Behind it are the name of the molecule, as
 /// in .smi files, or the extensions of CXSMILES (`|$;;R1$|`), which say nothing that a SMILES says.
@@ -44,8 +46,22 @@ pub fn is_missing(cell: &str) -> bool {
         "not available",
         "not determined",
         "<na>",
-        "#nv",
         "k.a.",
+        "k. a.",
+        "n/d",
+        "s/d",
+        "n.v.t.",
+        // of Excel, in English and German
+        "#nv",
+        "#div/0!",
+        "#ref!",
+        "#bezug!",
+        "#value!",
+        "#wert!",
+        "#name?",
+        "#null!",
+        "#num!",
+        "#zahl!",
         "-",
         "--",
         "?",
@@ -65,8 +81,14 @@ pub fn is_no_class(cell: &str) -> bool {
     is_missing(cell) && !names
 }
 
-/// Returns the names among cells that differ in the case of letters only, a text for each such name: all ways in which it is
-/// written, with their numbers of cells, the most frequent first.
+/// Characters that are not seen, nor change what is: soft hyphens, zero-width spaces, and marks of direction, words and bytes.
+const UNSEEN: [char; 6] = ['\u{ad}', '\u{200b}', '\u{200e}', '\u{200f}', '\u{2060}', '\u{feff}'];
+
+/// Hyphens, dashes and the minus sign, as which programs write `-`.
+const HYPHENS: [char; 5] = ['\u{2010}', '\u{2012}', '\u{2013}', '\u{2014}', '\u{2212}'];
+
+/// Returns the names among cells that differ only in the case of letters, blanks, hyphens, marks that are not seen or the form of
+/// Unicode, a text for each such name: all ways in which it is written, with their numbers of cells, the most frequent first.
 ///
 /// ```
 /// use dsokr_data::cells::spellings;
@@ -79,9 +101,14 @@ pub fn spellings<'c>(cells: impl IntoIterator<Item = &'c str>) -> Vec<String> {
     for cell in cells {
         *counts.entry(cell.trim()).or_default() += 1;
     }
+    spellings_of(counts)
+}
+
+/// Returns the [spellings] of different names that are in so many cells each.
+pub(crate) fn spellings_of<'c>(counts: impl IntoIterator<Item = (&'c str, usize)>) -> Vec<String> {
     let mut ways: BTreeMap<String, Vec<(&str, usize)>> = BTreeMap::new();
     for (name, count) in counts {
-        ways.entry(name.to_lowercase()).or_default().push((name, count));
+        ways.entry(read_form(name)).or_default().push((name, count));
     }
     let written = |mut ways: Vec<(&str, usize)>| {
         ways.sort_by_key(|&(_, count)| Reverse(count));
@@ -89,6 +116,34 @@ pub fn spellings<'c>(cells: impl IntoIterator<Item = &'c str>) -> Vec<String> {
         ways.collect::<Vec<_>>().join(", ")
     };
     ways.into_values().filter(|ways| ways.len() > 1).map(written).collect()
+}
+
+/// Returns the form of a name in which those that are read alike are the same.
+fn read_form(name: &str) -> String {
+    let seen = name.chars().filter(|c| !UNSEEN.contains(c));
+    let hyphen = |c: char| if HYPHENS.contains(&c) { '-' } else { c };
+    // NFKC has one form of letters with marks, and of blanks
+    let composed: String = seen.nfkc().map(|(c, _)| hyphen(c)).collect();
+    let words: Vec<&str> = composed.split_whitespace().collect();
+    words.join(" ").to_lowercase()
+}
+
+/// The most names with several [spellings] that warnings show.
+pub const SHOWN_SPELLINGS: usize = 10;
+
+/// Warns that names of a column, which are `what`, have several [spellings].
+pub(crate) fn warn_of_spellings(path: &Path, what: &str, column: &str, spellings: &[String]) {
+    let path = path.display();
+    for ways in spellings.iter().take(SHOWN_SPELLINGS) {
+        tracing::warn!(
+            "{path}: {what} of the column {column:?} differ only in the case of letters, blanks, hyphens or marks that are not \
+             seen: {ways}; they are different {what}, so write them alike if they are one"
+        );
+    }
+    let further = spellings.len().saturating_sub(SHOWN_SPELLINGS);
+    if further > 0 {
+        tracing::warn!("{path}: {further} further {what} of the column {column:?} differ so");
+    }
 }
 
 /// Returns whether `-` is a class among the cells of a column and no mark of a missing value: some are signs such as `+` and
@@ -124,11 +179,14 @@ pub fn is_minus(cell: &str) -> bool {
     ["-", "--"].contains(&cell.trim())
 }
 
+/// The signs between items of an order that tie.
+pub const TIES: [char; 2] = ['=', '~'];
+
 /// The most words of a part of a list without quotation marks; more are a text in brackets.
 const WORDS_OF_A_PART: usize = 3;
 
-/// Returns the parts of a cell that is a list of texts or numbers, as JSON, Python, NumPy, Spark, PostgreSQL or R writes it;
-/// none of other cells, such as a SMILES, a text in brackets, or a list in which a value is missing.
+/// Returns the parts of a cell that is a list of texts or numbers, as JSON, Python, NumPy, Spark, PostgreSQL, R or Label Studio
+/// writes it; none of other cells, such as a SMILES, a text in brackets, or a list in which a value is missing.
 ///
 /// ```
 /// use dsokr_data::cells::list;
@@ -140,6 +198,7 @@ const WORDS_OF_A_PART: usize = 3;
 /// assert_eq!(list("[1, 2.50]"), Some(vec!["1".to_owned(), "2.50".to_owned()]));
 /// assert_eq!(list("[ester, ketone]"), Some(vec!["ester".to_owned(), "ketone".to_owned()]));
 /// assert_eq!(list("{ester,ketone}"), Some(vec!["ester".to_owned(), "ketone".to_owned()]));
+/// assert_eq!(list(r#"{"choices": ["a", "b, c"]}"#), pair());
 /// assert_eq!(list("[Na+]"), None);
 /// ```
 pub fn list(cell: &str) -> Option<Vec<String>> {
@@ -172,7 +231,7 @@ fn in_brackets(list: &str) -> Option<Vec<String>> {
     let inner = list.get(1..list.len() - 1)?.trim();
     match (open, close) {
         ('[', ']') => values(inner).or_else(|| words(inner)),
-        ('{', '}') => values(inner).or_else(|| elements(inner)),
+        ('{', '}') => values(inner).or_else(|| elements(inner)).or_else(|| choices(inner)),
         ('(', ')') if inner.is_empty() => Some(Vec::new()),
         // a number in brackets is negative, and a text in both is no list
         ('(', ')') if inner.starts_with(['"', '\'']) => {
@@ -284,6 +343,12 @@ fn elements(inner: &str) -> Option<Vec<String>> {
         }
         rest = behind.strip_prefix(',')?;
     }
+}
+
+/// Returns the parts of the list in an object as Label Studio writes it: `{"choices": ["ester", "ketone"]}`.
+fn choices(inner: &str) -> Option<Vec<String>> {
+    let list = inner.strip_prefix(r#""choices""#)?.trim_start().strip_prefix(':')?.trim_start();
+    if list.starts_with('[') { in_brackets(list) } else { None }
 }
 
 /// How the numbers of a column are written.
@@ -451,11 +516,15 @@ mod tests {
     fn marks_of_missing_values_are_known() {
         let marks =
             ["", " ", "NA", "na", "ND", "nd", "N/A", "\\N", "<NA>", ".", "NaT", "#NV", "k.A.", "-"];
-        for mark in marks {
+        let of_excel = ["#DIV/0!", "#REF!", "#VALUE!", "#WERT!", "#NAME?", "#NULL!", "#NUM!"];
+        let of_languages = ["k. A.", "N/D", "s/d", "n.v.t."];
+        for mark in marks.iter().chain(&of_excel).chain(&of_languages) {
             assert!(is_missing(mark) && is_no_class(mark), "{mark:?}");
         }
         assert!(is_missing(" Not Determined "));
-        for name in ["Na", "Nd", "nat", "N", "..", "0.", "k", "A.", "not determined yet"] {
+        for name in
+            ["Na", "Nd", "nat", "N", "..", "0.", "k", "A.", "#1", "#!", "not determined yet"]
+        {
             assert!(!is_missing(name), "{name:?}");
         }
         for name in ["none", "Unknown"] {
@@ -463,6 +532,27 @@ mod tests {
         }
         assert!(are_signs(["-", " + "]) && are_signs(["-", "+/-"]) && are_signs(["-", "++"]));
         assert!(!are_signs(["-", "+1"]) && !are_signs(["-", "N/A"]) && !are_signs([""]));
+    }
+
+    #[test]
+    fn names_that_are_read_alike_are_one_in_several_spellings() {
+        let alike: [&[&str]; 6] = [
+            &["K\u{e4}se", "Ka\u{308}se"],
+            &["War", "war", "WAR"],
+            &["paper", "paper\u{200b}", "\u{feff}paper"],
+            &["glass bottle", "glass  bottle", "glass\u{a0}bottle"],
+            &["post-doc", "post\u{2010}doc", "post\u{2011}doc", "post\u{2013}doc"],
+            &["CO\u{2082}", "CO2"],
+        ];
+        for names in alike {
+            let cells = names.iter().copied().chain(["another"]);
+            let found = spellings(cells);
+            assert_eq!(found.len(), 1, "{found:?}");
+            assert_eq!(found[0].matches("(1)").count(), names.len(), "{found:?}");
+        }
+        let different =
+            ["Kase", "K\u{e4}se", "glass", "glassbottle", "post doc", "postdoc", "post-doc"];
+        assert_eq!(spellings(different), [""; 0]);
     }
 
     fn joined(cell: &str) -> Option<String> {
@@ -498,6 +588,8 @@ mod tests {
             ("[ester]", "ester"),
             // R
             (r#"c("ester", "thiol")"#, "ester|thiol"),
+            // Label Studio
+            (r#"{"choices":["ester"]}"#, "ester"),
         ];
         for (cell, expected) in cases {
             assert_eq!(joined(cell).as_deref(), Some(expected), "{cell}");
@@ -545,6 +637,8 @@ mod tests {
             r#"{"a": 1}"#,
             "{'a': 1}",
             r#"[{"a": 1}]"#,
+            r#"{"choices": "ester"}"#,
+            r#"{"choices": ["ester"], "others": ["ketone"]}"#,
             "['tis the season]",
         ];
         for other in others {

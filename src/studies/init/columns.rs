@@ -4,10 +4,12 @@ use std::collections::{HashMap, HashSet};
 
 use dsokr_core::Argument;
 use dsokr_data::cells::{self, NumberNotation};
+use dsokr_data::config::LabelFeatures;
 use dsokr_data::table::Table;
 use rayon::prelude::*;
 
-use super::guess::labels::{are_measures, are_unread_lists, reordered};
+use super::guess::codes::first_code;
+use super::guess::labels::{are_measures, odd_separator, reordered, unread_list};
 use super::guess::numbers::{are_times, first_thousand};
 use super::guess::{guessed, guessed_of_lists, is_class, most, stated};
 use super::kind::{ColumnKind, KindName, Reading};
@@ -66,15 +68,22 @@ pub struct Column {
     /// The parts of the first cell, in its order, where cells that are read as texts or classes are all the same parts in
     /// different orders.
     pub reordered: Option<Vec<String>>,
-    /// Classes whose names differ in the case of letters only: all ways in which each is written, with their numbers of cells.
+    /// Classes and labels whose names differ only in the case of letters or in what is hardly seen: all
+    /// [ways](cells::spellings) in which each is written, with their numbers of cells. None of labels that are found to have spaces
+    /// between, which may be words of texts.
     pub spellings: Vec<String>,
     /// The line of the first row, where its class is the only one that no other row has.
     pub alone_in_front: Option<usize>,
-    /// Whether cells that are read as texts, classes or ids are lists in a notation that is not read, such as `{a, b}`.
-    pub are_unread_lists: bool,
+    /// The first list of several parts, where cells that are read as texts, classes or ids are lists in a notation that is not
+    /// read, such as `{a, b}`.
+    pub unread_list: Option<String>,
+    /// The separator of labels, where they may be divided at another sign, or not at all.
+    pub odd_separator: Option<char>,
     /// Of numbers with decimal commas, the first cell whose point is taken for one of thousands, where each could be a decimal
     /// point.
     pub thousand: Option<String>,
+    /// Of codes, the first cell with a 0 before it, for which they are no numbers.
+    pub code: Option<String>,
     /// Whether cells are points in time, as numbers or in a notation that looks like labels.
     pub(super) are_times: bool,
     /// Whether most cells have a digit.
@@ -88,7 +97,8 @@ impl Column {
     /// the texts of one with `;` between.
     ///
     /// # Errors
-    /// A column that the table was not read with; a stated kind that no cell is of.
+    /// A column that the table was not read with; a stated kind that no cell is of; label sets whose lists are in a notation that
+    /// is not read.
     pub fn read(
         table: &Table,
         place: usize,
@@ -100,8 +110,23 @@ impl Column {
         let rows = cells.iter().map(|cell| cell.trim()).enumerate();
         let (filled, empty): (Vec<_>, Vec<_>) = rows.partition(|(_, cell)| !cell.is_empty());
         let texts: Vec<&str> = filled.iter().map(|&(_, cell)| cell).collect();
+        let is_guessed = kind.is_none();
         let kind = match kind {
             Some(KindName::Labels) if are_lists => ColumnKind::Labels(';'),
+            Some(KindName::Labels) => {
+                if let Some(cell) = unread_list(&texts) {
+                    let allowed = format!(
+                        "labels with a sign between, as in a;b, or lists such as [\"a\", \"b\"]: cells such as {cell:?} are in a \
+                         notation that is not read"
+                    );
+                    return Err(Error::value(
+                        Argument::new("as"),
+                        format!("{name}=labels"),
+                        allowed,
+                    ));
+                }
+                stated(KindName::Labels, &texts)
+            }
             Some(kind) => stated(kind, &texts),
             None => {
                 let kind = guessed(place, name, &texts);
@@ -166,6 +191,9 @@ impl Column {
         let are_texts = kind == ColumnKind::Texts;
         let begin = filled.first().is_some_and(|&(row, _)| row == 0);
         let is_alone_in_front = are_classes && begin && is_first_alone(&texts);
+        let may_be_lists =
+            (are_texts || are_classes || kind == ColumnKind::Ids) && !are_measures(&texts);
+        let code = if is_guessed { first_code((place, name), &kind, &texts) } else { None };
         Ok(Self {
             name: name.to_owned(),
             deviation,
@@ -176,16 +204,29 @@ impl Column {
             empty: empty.len(),
             are_measures: are_texts && are_measures(&texts),
             reordered: if are_texts || are_classes { reordered(&texts) } else { None },
-            spellings: if are_classes {
-                cells::spellings(texts.iter().copied())
-            } else {
-                Vec::new()
+            spellings: match kind {
+                ColumnKind::Classes(_) => cells::spellings(texts.iter().copied()),
+                ColumnKind::Labels(separator) if !is_guessed || separator != ' ' => {
+                    let features = LabelFeatures { column: name.to_owned(), separator };
+                    features.spellings(texts.iter().copied())
+                }
+                ColumnKind::Nothing
+                | ColumnKind::Ids
+                | ColumnKind::Smiles
+                | ColumnKind::Inchi
+                | ColumnKind::Rankings(_)
+                | ColumnKind::Orders(_)
+                | ColumnKind::Numbers(_)
+                | ColumnKind::Vectors(_)
+                | ColumnKind::Dates
+                | ColumnKind::Labels(_)
+                | ColumnKind::Texts => Vec::new(),
             },
             alone_in_front: is_alone_in_front.then(|| table.line(0)),
-            are_unread_lists: (are_texts || are_classes || kind == ColumnKind::Ids)
-                && !are_measures(&texts)
-                && are_unread_lists(&texts),
+            unread_list: may_be_lists.then(|| unread_list(&texts)).flatten().map(str::to_owned),
+            odd_separator: odd_separator(&kind, !is_guessed, &texts),
             thousand: first_thousand(&kind, &texts).map(str::to_owned),
+            code: code.map(str::to_owned),
             are_times: are_times(&kind, name, &texts),
             have_digits: most(&texts, |cell| cell.contains(|c: char| c.is_ascii_digit())),
             bad_rows,

@@ -199,9 +199,10 @@ fn ranks_of<'c>(parts: impl Iterator<Item = &'c str>) -> Option<Vec<Option<usize
     parts.map(rank).collect()
 }
 
-/// The items that a cell orders, as in `b > a = c`; none where fewer than two are named, or one of them twice.
+/// The items that a cell orders, as in `b > a = c` or `b > a ~ c`; none where fewer than two are named, or one of them twice.
 pub(super) fn items_ordered(cell: &str) -> Option<Vec<&str>> {
-    let items: Vec<&str> = cell.split(['>', '=']).map(str::trim).collect();
+    let is_sign = |c: char| c == '>' || cells::TIES.contains(&c);
+    let items: Vec<&str> = cell.split(is_sign).map(str::trim).collect();
     let distinct: HashSet<&str> = items.iter().copied().filter(|item| !item.is_empty()).collect();
     (items.len() >= 2 && distinct.len() == items.len()).then_some(items)
 }
@@ -279,7 +280,9 @@ mod tests {
         let ranked = ["2 1 3", "[2, 1, 3]", "1 2 - -", "- 1", "1 - -", "1 2 2", "1 - x"];
         let expected = [Some(3), Some(3), Some(4), None, None, None, None];
         assert_eq!(ranked.map(items_ranked), expected);
-        assert_eq!(items_ordered("tea > milk=cold water"), Some(vec!["tea", "milk", "cold water"]));
+        for order in ["tea > milk=cold water", "tea > milk ~ cold water"] {
+            assert_eq!(items_ordered(order), Some(vec!["tea", "milk", "cold water"]), "{order}");
+        }
         for other in ["tea", "tea>tea", "tea>", "C>>CO", ""] {
             assert_eq!(items_ordered(other), None, "{other}");
         }

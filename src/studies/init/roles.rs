@@ -210,7 +210,7 @@ fn input_of<'c>(columns: &'c [Column], output: Option<&str>) -> Option<&'c Colum
     let are_texts = |column: &Column| column.kind == ColumnKind::Texts;
     let are_names = |column: &Column| {
         let recur = column.filled >= 2 * column.distinct;
-        column.are_unread_lists || (column.are_single_words && recur)
+        column.unread_list.is_some() || (column.are_single_words && recur)
     };
     // texts such as descriptions of an assay say where a row is from
     let are_of_many = |column: &Column| {

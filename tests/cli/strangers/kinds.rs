@@ -499,6 +499,59 @@ fn lists_in_a_notation_that_is_not_read_are_named() {
     ];
     said.iter().for_each(|line| assert!(shown.contains(line), "{line}\n{shown}"));
     assert!(!shown.contains("labels, with ','"), "{shown}");
+    let stated = ["init", "sets.csv", "--force", "--as", "tags=labels"];
+    sandbox.fail(&stated, 2, &["tags=labels", "{acid, base}", "a;b"]);
+    // Label Studio writes one label as it is
+    let objects = table.replace("\"{acid, base}\"", "salt").replace("{acid}", "base");
+    let objects = objects.replace("\"{base, salt}\"", r#""{""choices"": [""base"", ""salt""]}""#);
+    let objects =
+        objects.replace("\"{acid, salt, base}\"", r#""{""choices"": [""acid"", ""salt""]}""#);
+    sandbox.write("choices.csv", &objects);
+    let shown = sandbox.succeed(&["init", "choices.csv"]);
+    assert!(shown.contains("labels, with ';' between"), "{shown}");
+}
+
+/// As Doccano writes them in a .csv file.
+#[test]
+fn labels_with_a_rare_sign_between_are_found_and_the_sign_is_named() {
+    let sandbox = Sandbox::new();
+    for (sign, separator) in [("#", "#"), ("\n", "\n"), ("::", ":")] {
+        let mut table = "data,label\n".to_owned();
+        for at in 0..60 {
+            let labels = ["war", "crime", "music"];
+            let count = [1, 2, 1, 3][at % 4];
+            let labels: Vec<&str> = (0..count).map(|label| labels[(at + label) % 3]).collect();
+            writeln!(table, "the film with the number {at},\"{}\"", labels.join(sign)).unwrap();
+        }
+        sandbox.write("films.csv", &table);
+        let shown = sandbox.succeed(&["init", "films.csv", "--force"]);
+        let said = format!("(separator = {separator:?} beside the column");
+        // colons stand in names, which are classes where they recur
+        let found = if sign == "::" { "9 classes" } else { said.as_str() };
+        assert!(shown.contains(found), "{shown}");
+        let stated = ["init", "films.csv", "--force", "--as", "label=labels"];
+        let shown = sandbox.succeed(&stated);
+        assert!(shown.contains(&said), "{shown}");
+        let config: toml::Value = toml::from_str(&sandbox.read("films.toml")).unwrap();
+        assert_eq!(config["output"]["features"]["separator"].as_str(), Some(separator));
+    }
+}
+
+/// Codes with a 0 before them are classes, and named.
+#[test]
+fn codes_that_begin_with_0_are_no_numbers() {
+    let mut table = "text,diagnosis\n".to_owned();
+    for at in 0..40 {
+        let code = ["0222", "0389", "4019", "2500"][at % 4];
+        writeln!(table, "the patient with the number {at},{code}").unwrap();
+    }
+    let sandbox = Sandbox::new();
+    sandbox.write("codes.csv", &table);
+    let shown = sandbox.succeed(&["init", "codes.csv"]);
+    let said = "diagnosis: cells such as \"0222\" are codes and no numbers";
+    assert!(shown.contains(said) && shown.contains("4 classes"), "{shown}");
+    let shown = sandbox.succeed(&["init", "codes.csv", "--force", "--as", "diagnosis=numbers"]);
+    assert!(!shown.contains(said), "{shown}");
 }
 
 /// Columns of numbers that one configuration does not read together are counted, and named where they are asked for.

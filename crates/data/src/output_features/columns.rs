@@ -1,7 +1,7 @@
 //! Cells of a column: sets of labels, and rankings of items, whose ranks are counted from 1 in tables and from 0 in
 //! memory.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
 use crate::featurizers::{LabelVocabulary, UNRANKED, hamming_one_hot, kemeny_signs, lehmer_codes};
@@ -22,9 +22,9 @@ use crate::truth::{LabelSet, Truth, bad};
 pub struct LabelFeatures {
     /// The column.
     pub column: String,
-    /// The separator of two labels; spaces around labels are ignored. A cell that is a list as JSON, Python or PostgreSQL
-    /// writes it, as in `["a", "b"]`, is the set of its parts, and one that says that there is no value, such as `NA`, the
-    /// empty set.
+    /// The separator of two labels; spaces around labels are ignored. A cell that is a list as JSON, Python, PostgreSQL or
+    /// Label Studio writes it, as in `["a", "b"]`, is the set of its parts, and one that says that there is no value, such
+    /// as `NA`, the empty set.
     #[serde(default = "separator")]
     pub separator: char,
 }
@@ -64,6 +64,21 @@ impl LabelFeatures {
         } else {
             serde_json::Value::from(names).to_string()
         }
+    }
+
+    /// Returns the [spellings](cells::spellings) of labels, with their numbers of cells.
+    pub fn spellings<'c>(&self, cells: impl IntoIterator<Item = &'c str>) -> Vec<String> {
+        let mut counts: HashMap<&str, usize> = HashMap::new();
+        for cell in cells {
+            *counts.entry(cell).or_default() += 1;
+        }
+        let mut labels: BTreeMap<String, usize> = BTreeMap::new();
+        for (cell, count) in counts {
+            for label in self.set(cell).into_iter().collect::<BTreeSet<_>>() {
+                *labels.entry(label).or_default() += count;
+            }
+        }
+        cells::spellings_of(labels.iter().map(|(label, &count)| (label.as_str(), count)))
     }
 
     /// Returns the cells of sets of labels, a row of bits each.
@@ -122,7 +137,16 @@ impl OutputKind for LabelFeatures {
         let sets = self.sets(from.table)?;
         let vocabulary = match from.fitted {
             Some(fitted) => self.vocabulary_of(fitted, &sets, from.table)?,
-            None => LabelVocabulary::fit(&sets)?,
+            None => {
+                let vocabulary = LabelVocabulary::fit(&sets)?;
+                // most tables have none, whose labels need not be counted
+                if !cells::spellings(vocabulary.names()).is_empty() {
+                    let cells = from.table.column(&self.column)?.iter().map(String::as_str);
+                    let (path, column) = (from.table.path(), &self.column);
+                    cells::warn_of_spellings(path, "labels", column, &self.spellings(cells));
+                }
+                vocabulary
+            }
         };
         let rows = vocabulary.rows(&sets)?;
         let terms = vocabulary.names().map(str::to_owned).collect();
@@ -140,9 +164,9 @@ pub struct RankingFeatures {
     pub column: String,
     /// How they become rows.
     pub embedding: RankingEmbedding,
-    /// The names of the items. Cells are then orders, as in `"b>a=d>c"`, the best first, with `=` between items that
-    /// tie; an item that a cell does not name is not ranked there. Left out, a cell has the rank of each item from 1,
-    /// with spaces between, and `-` for one that is not ranked.
+    /// The names of the items. Cells are then orders, as in `"b>a=d>c"`, the best first, with `=` or `~` between items
+    /// that tie; an item that a cell does not name is not ranked there. Left out, a cell has the rank of each item from
+    /// 1, with spaces between, and `-` for one that is not ranked.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub items: Vec<String>,
 }
@@ -215,7 +239,7 @@ impl RankingFeatures {
         }
         let mut ranks = vec![UNRANKED; self.items.len()];
         for (rank, tied) in (0..).zip(text.split('>')) {
-            for name in tied.split('=').map(str::trim) {
+            for name in tied.split(cells::TIES).map(str::trim) {
                 let item = self.items.iter().position(|item| item == name)?;
                 if std::mem::replace(&mut ranks[item], rank) != UNRANKED {
                     return None;
@@ -242,12 +266,20 @@ impl OutputKind for RankingFeatures {
 
     fn validate(&self, key: &str) -> Result<(), Error> {
         let named = |(at, item): (usize, &String)| {
-            let plain = !item.is_empty() && item.trim() == item && !item.contains(['>', '=']);
+            let plain = !item.is_empty()
+                && item.trim() == item
+                && !item.contains('>')
+                && !item.contains(cells::TIES);
             plain && !self.items[..at].contains(item)
         };
         let holds = self.items.len() != 1 && self.items.iter().enumerate().all(named);
         let found = format!("{:?}", self.items);
-        check(holds, format!("{key}.items"), found, "two or more names, each once, without > and =")
+        check(
+            holds,
+            format!("{key}.items"),
+            found,
+            "two or more names, each once, without >, = and ~",
+        )
     }
 
     fn bad_rows(&self, table: &Table) -> Result<Vec<(usize, Error)>, Error> {
@@ -304,6 +336,26 @@ mod tests {
         let names = ["ring".to_owned(), "carbon; organic".to_owned()];
         let cells = [r#"["ring","carbon; organic"]"#, "", r#"["carbon; organic"]"#];
         assert_eq!(features.cells(&names, &rows), cells);
+    }
+
+    #[test]
+    fn spellings_of_labels_are_counted_once_a_cell() {
+        let features = LabelFeatures { column: "tags".into(), separator: ';' };
+        let cells = ["War; Crime", "war", "War;war;War", r#"["WAR", "Crime"]"#, "war"];
+        assert_eq!(features.spellings(cells), [r#""war" (3), "War" (2), "WAR" (1)"#]);
+    }
+
+    #[test]
+    fn items_tie_at_an_equals_sign_or_a_tilde() {
+        let items = ["a", "b", "c"].map(str::to_owned).to_vec();
+        let embedding = RankingEmbedding::Kemeny;
+        let features = RankingFeatures { column: "order".into(), embedding, items };
+        for cell in ["b>a=c", "b > a ~ c", "b>c~a"] {
+            assert_eq!(features.parse(cell), Some(vec![1, 0, 1]), "{cell}");
+        }
+        assert_eq!(features.parse("b>a~"), None);
+        let items = vec!["a".to_owned(), "a~b".to_owned()];
+        assert!(RankingFeatures { items, ..features }.validate("features").is_err());
     }
 
     #[test]

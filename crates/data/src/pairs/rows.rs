@@ -150,13 +150,8 @@ impl PairedRows<'_> {
             );
             return Err(Error::file(self.table.path(), message));
         }
-        for ways in cells::spellings(classes.iter().copied()) {
-            tracing::warn!(
-                "{}: classes of the column {column:?} differ in the case of letters only: {ways}; they are different \
-                 classes, so write them alike if they are one",
-                self.table.path().display()
-            );
-        }
+        let spellings = cells::spellings(classes.iter().copied());
+        cells::warn_of_spellings(self.table.path(), "classes", column, &spellings);
         let names: Vec<&str> = firsts.keys().copied().collect();
         let rows: Vec<usize> = firsts.values().copied().collect();
         let mut table = self.table.select(&rows);

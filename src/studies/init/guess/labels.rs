@@ -4,6 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use dsokr_data::cells;
 
+use super::super::kind::ColumnKind;
 use super::names::is_name_of_any_texts;
 use super::{MOST, looked_at, most, repeat_a_part};
 
@@ -13,8 +14,14 @@ const WORDS: [&str; 18] = [
     "las", "una", "les", "une",
 ];
 
-/// The signs that separate labels; a slash does with blanks around it.
-const SEPARATORS: [char; 5] = [';', '|', '/', ',', ' '];
+/// The signs that separate labels, beside the space; a slash does with blanks around it.
+const SEPARATORS: [char; 4] = [';', '|', '/', ','];
+
+/// Signs that separate labels in few tables: those of Chinese and Japanese, line breaks, and that of Doccano.
+const RARE_SEPARATORS: [char; 5] = ['；', '，', '、', '\n', '#'];
+
+/// Signs that stand in names too, and separate labels only where these recur: a colon twice, `>` those of a path, `Food > Fruit`.
+const SEPARATORS_IN_NAMES: [char; 5] = [':', '>', '&', '+', '/'];
 
 /// The most labels that a cell has in the mean where commas or spaces are between; texts have more.
 const LABELS_OF_A_CELL: usize = 12;
@@ -35,9 +42,9 @@ const WITH_OTHER_SIGNS: usize = 100;
 
 /// The separator of labels, if cells are sets of labels: few different ones, which recur, in short cells without the words
 /// of sentences. Labels with other signs than commas and spaces between may have such words, and be many. In a column whose name
-/// is that of texts, a space does not separate labels.
+/// is that of texts, a space does not separate labels, nor do signs that stand in names too.
 pub(super) fn separator_of(name: &str, cells: &[&str]) -> Option<char> {
-    if are_reordered(cells) || are_unread_lists(cells) {
+    if are_reordered(cells) || unread_list(cells).is_some() {
         return None;
     }
     let is_prose = is_prose(cells);
@@ -47,21 +54,25 @@ pub(super) fn separator_of(name: &str, cells: &[&str]) -> Option<char> {
         let recur = parts.len() >= 2 * parts.iter().collect::<HashSet<_>>().len();
         return (recur || !is_prose).then_some(';');
     }
+    if are_lists_and_names(cells) {
+        return Some(';');
+    }
     let has_measures = are_measures(cells);
+    let are_texts = is_prose || has_measures || is_name_of_any_texts(name);
     let may_separate = |separator: &char| match *separator {
-        ' ' => !is_prose && !has_measures && !is_name_of_any_texts(name),
+        ' ' => !are_texts && !have_signs_between_words(cells),
         ',' => !is_prose && !has_measures,
-        '/' => !has_measures && slashes_stand_apart(cells),
+        '/' => !has_measures && stands_apart(cells, '/'),
         _ => true,
     };
-    SEPARATORS.into_iter().filter(may_separate).find(|&separator| {
+    let is_usual = |&separator: &char| {
         let (share, may_be_many) = match separator {
             ',' => (WITH_COMMAS, false),
             ' ' => (WITH_OTHER_SIGNS, false),
             _ => (WITH_OTHER_SIGNS, true),
         };
         let with = cells.iter().filter(|cell| cell.contains(separator)).count();
-        if share * with < cells.len() {
+        if share * with < cells.len() || !may_separate(&separator) {
             return false;
         }
         let labels = counts_of_labels(cells.iter().copied(), separator);
@@ -70,7 +81,97 @@ pub(super) fn separator_of(name: &str, cells: &[&str]) -> Option<char> {
         all >= 2 * labels.len()
             && (are_few || may_be_many && !name_labels_twice(cells, separator))
             && (!is_prose || recur_in_different_cells(cells, separator))
-    })
+    };
+    let is_rare = |&separator: &char| !are_texts && separates_rarely(cells, separator);
+    let usual = SEPARATORS.into_iter().find(is_usual);
+    let rare = || RARE_SEPARATORS.into_iter().find(is_rare);
+    let space = || Some(' ').filter(is_usual);
+    let in_names = || SEPARATORS_IN_NAMES.into_iter().find(is_rare);
+    usual.or_else(rare).or_else(space).or_else(in_names)
+}
+
+/// Whether the cells of a column with this separator of labels may be names all the same.
+pub(super) fn stands_in_names(separator: char, cells: &[&str]) -> bool {
+    match separator {
+        ' ' => true,
+        '/' => !stands_apart(cells, '/'),
+        other => SEPARATORS_IN_NAMES.contains(&other),
+    }
+}
+
+/// The separator of the labels of a column of this kind, where these may be divided at another sign, or not at all; a space where
+/// labels are stated.
+pub(crate) fn odd_separator(kind: &ColumnKind, is_stated: bool, cells: &[&str]) -> Option<char> {
+    let &ColumnKind::Labels(separator) = kind else { return None };
+    let is_odd = if separator == ' ' {
+        is_stated
+    } else {
+        RARE_SEPARATORS.contains(&separator) || stands_in_names(separator, cells)
+    };
+    is_odd.then_some(separator)
+}
+
+/// Whether a sign that is rarely between labels separates them: in half of the cells, if they are paths, else in cells with
+/// different numbers of labels, which recur.
+fn separates_rarely(cells: &[&str], separator: char) -> bool {
+    if !stands_between(cells, separator) {
+        return false;
+    }
+    let with = cells.iter().filter(|cell| cell.contains(separator)).count();
+    let labels = counts_of_labels(cells.iter().copied(), separator);
+    let all: usize = labels.values().sum();
+    let begin_otherwise = labels.keys().filter(|label| !label.starts_with(char::is_alphanumeric));
+    all <= LABELS_OF_A_CELL * cells.len()
+        && all >= 2 * labels.len()
+        && 10 * begin_otherwise.count() <= labels.len()
+        && if separator == '>' {
+            2 * with >= cells.len()
+        } else {
+            have_different_counts(cells, separator) && recur_in_different_cells(cells, separator)
+        }
+}
+
+/// Whether a sign stands between labels wherever it is: `>` and `&` with blanks around them, two colons, and `#`, `+` and `/` with blanks
+/// on both sides or on none. Other signs do everywhere.
+fn stands_between(cells: &[&str], separator: char) -> bool {
+    let is_between = |cell: &&str| {
+        let parts: Vec<&str> = cell.split(separator).collect();
+        parts.windows(2).all(|pair| {
+            let before = pair[0].chars().next_back().map(char::is_whitespace);
+            before.is_some() && before == pair[1].chars().next().map(char::is_whitespace)
+        })
+    };
+    match separator {
+        '>' | '&' => stands_apart(cells, separator),
+        ':' => {
+            let are_two = |cell: &&str| cell.matches(':').count() == 2 * cell.matches("::").count();
+            cells.iter().all(are_two)
+        }
+        '#' | '+' | '/' => cells.iter().all(is_between),
+        _ => true,
+    }
+}
+
+/// Whether one cell in ten, or of signs that stand in few names one in a hundred, has another number of labels than most.
+fn have_different_counts(cells: &[&str], separator: char) -> bool {
+    let mut cells_with_count: HashMap<usize, usize> = HashMap::new();
+    for cell in cells {
+        *cells_with_count.entry(labels_of(cell, separator).count()).or_default() += 1;
+    }
+    let usual = cells_with_count.values().max().copied().unwrap_or_default();
+    let share = if RARE_SEPARATORS.contains(&separator) { WITH_OTHER_SIGNS } else { 10 };
+    share * (cells.len() - usual) >= cells.len()
+}
+
+/// Whether signs stand between words in more than a few cells, as in `Home & Garden`, so that blanks separate no labels.
+fn have_signs_between_words(cells: &[&str]) -> bool {
+    let is_word = |part: &str| part.contains(char::is_alphanumeric);
+    let has_sign = |cell: &&&str| {
+        let parts: Vec<&str> = labels_of(cell, ' ').collect();
+        parts.windows(3).any(|parts| is_word(parts[0]) && !is_word(parts[1]) && is_word(parts[2]))
+    };
+    let with = cells.iter().filter(has_sign).count();
+    with > 1 && WITH_OTHER_SIGNS * with >= cells.len()
 }
 
 /// The labels of a cell.
@@ -90,9 +191,10 @@ fn counts_of_labels<'c>(
     counts
 }
 
-/// Whether all slashes have blanks around them, unlike those of dates, units and `N/A`.
-fn slashes_stand_apart(cells: &[&str]) -> bool {
-    cells.iter().all(|cell| cell.matches('/').count() == cell.matches(" / ").count())
+/// Whether a sign has blanks around it in all cells, as slashes of dates, units and `N/A` do not.
+fn stands_apart(cells: &[&str], sign: char) -> bool {
+    let apart = format!(" {sign} ");
+    cells.iter().all(|cell| cell.matches(sign).count() == cell.matches(apart.as_str()).count())
 }
 
 /// Whether more than half of the cells name a part twice, as series do and sets of labels do not.
@@ -110,19 +212,35 @@ fn recur_in_different_cells(cells: &[&str], separator: char) -> bool {
     all >= 2 * labels.len() && 2 * once <= labels.len()
 }
 
-/// Whether cells are lists in a notation that is not read: nearly all cells with several parts stand in brackets, and so do half
-/// of all, since some programs write one part without them.
-pub(crate) fn are_unread_lists(cells: &[&str]) -> bool {
+/// Whether some cells are lists of several labels, and others are names of one, as Label Studio writes them: none has a sign
+/// between labels, and labels recur.
+fn are_lists_and_names(cells: &[&str]) -> bool {
+    let lists: Vec<Vec<String>> = cells.iter().filter_map(|cell| cells::list(cell)).collect();
+    let has_several = lists.iter().any(|parts| parts.len() > 1);
+    if !has_several || WITH_OTHER_SIGNS * lists.len() < cells.len() {
+        return false;
+    }
+    let is_name = |cell: &&str| cells::list(cell).is_none();
+    let names: Vec<&str> = cells.iter().copied().filter(is_name).collect();
+    let are_names = names.iter().all(|name| !name.contains([';', '|', ',']));
+    let mut labels: Vec<&str> = lists.iter().flatten().map(String::as_str).collect();
+    labels.extend(names);
+    are_names && labels.len() >= 2 * labels.iter().collect::<HashSet<_>>().len()
+}
+
+/// The first list of several parts among cells that are lists in a notation that is not read: nearly all cells with several parts
+/// stand in brackets, and so do half of all, since some programs write one part without them. None among others.
+pub(crate) fn unread_list<'c>(cells: &[&'c str]) -> Option<&'c str> {
     let cells = looked_at(cells);
     let has_several = |cell: &str| cell.contains([',', ';', '|', ' ']) || cell.contains("><");
     let is_list = |cell: &&str| is_bracketed(cell) && cells::list(cell).is_none();
     let lists = cells.iter().filter(|cell| is_list(cell)).count();
     let several: Vec<&str> = cells.iter().copied().filter(|cell| has_several(cell)).collect();
     let lists_of_several = several.iter().filter(|cell| is_list(cell)).count();
-    lists > 0
-        && 2 * lists >= cells.len()
+    let are_lists = 2 * lists >= cells.len()
         && WITH_OTHER_SIGNS * several.len() >= cells.len()
-        && lists_of_several as f64 >= MOST * several.len() as f64
+        && lists_of_several as f64 >= MOST * several.len() as f64;
+    several.into_iter().find(is_list).filter(|_| are_lists)
 }
 
 /// Whether a bracket that begins a cell, or its `c(`, closes at its end, or a cell is tags such as `<a><b>`.
@@ -176,7 +294,7 @@ pub(crate) fn reordered(cells: &[&str]) -> Option<Vec<String>> {
     if rest.iter().all(|cell| cell == first) {
         return None;
     }
-    SEPARATORS.into_iter().find_map(|separator| {
+    SEPARATORS.into_iter().chain([' ']).find_map(|separator| {
         let parts_of_first = parts(first, separator);
         let expected = sorted(parts_of_first.clone());
         let are_same = || rest.iter().all(|cell| sorted(parts(cell, separator)) == expected);
@@ -227,15 +345,35 @@ pub(crate) fn are_measures(cells: &[&str]) -> bool {
     2 * numbers >= all && 2 * (numbers + units) > all
 }
 
-/// The separator of labels in cells that are stated to be sets of them: the first sign that some cells have, else the space.
+/// The separator of labels in cells that are stated to be sets of them: the first sign that some cells have, or a rare one that divides
+/// them into fewer labels than the space, else the space.
 pub(super) fn stated_separator(cells: &[&str]) -> char {
-    if most(cells, |cell| cells::list(cell).is_some()) {
+    if most(cells, |cell| cells::list(cell).is_some()) || are_lists_and_names(cells) {
         return ';';
     }
-    let separates = |separator: &char| {
-        let with = cells.iter().filter(|cell| cell.contains(*separator)).count();
+    let occurs = |separator: char| {
+        let with = cells.iter().filter(|cell| cell.contains(separator)).count();
         with > 0 && WITH_OTHER_SIGNS * with >= cells.len()
     };
-    let may_separate = |separator: &char| *separator != '/' || slashes_stand_apart(cells);
-    [';', '|', '/', ','].into_iter().filter(may_separate).find(separates).unwrap_or(' ')
+    let is_usual =
+        |&separator: &char| occurs(separator) && (separator != '/' || stands_apart(cells, '/'));
+    let is_rare = |&separator: &char| {
+        occurs(separator)
+            && stands_between(cells, separator)
+            && (is_in_no_name(separator) || divides_into_fewer(cells, separator))
+    };
+    let rare = || RARE_SEPARATORS.into_iter().chain(SEPARATORS_IN_NAMES).find(is_rare);
+    SEPARATORS.into_iter().find(is_usual).or_else(rare).unwrap_or(' ')
+}
+
+/// Whether a rare separator stands in no name of a label.
+fn is_in_no_name(separator: char) -> bool {
+    RARE_SEPARATORS.contains(&separator) && separator != '#'
+}
+
+/// Whether a sign divides cells into labels that recur, and are fewer than between spaces.
+fn divides_into_fewer(cells: &[&str], separator: char) -> bool {
+    let labels = counts_of_labels(cells.iter().copied(), separator);
+    let all: usize = labels.values().sum();
+    all >= 2 * labels.len() && labels.len() < counts_of_labels(cells.iter().copied(), ' ').len()
 }

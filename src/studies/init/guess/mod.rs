@@ -1,5 +1,6 @@
 //! The kind of a column that nobody has stated: what most of its cells are.
 
+pub(super) mod codes;
 pub(super) mod labels;
 pub(super) mod names;
 pub(super) mod numbers;
@@ -11,7 +12,10 @@ use dsokr_data::cells::{self, NumberNotation};
 use rayon::prelude::*;
 
 use super::kind::{ColumnKind, KindName, Reading, is_date, is_inchi, items_ordered, items_ranked};
-use labels::{are_reordered, is_prose, name_labels_twice, separator_of, stated_separator};
+use codes::{first_with_zero, kind_of_codes};
+use labels::{
+    are_reordered, is_prose, name_labels_twice, separator_of, stands_in_names, stated_separator,
+};
 use names::{
     CLASS_NAMES, is_id, is_name_of_any_texts, is_name_of_texts, is_unnamed, most_classes_named,
     names_ids,
@@ -90,18 +94,25 @@ pub(super) fn guessed(place: usize, name: &str, cells: &[&str]) -> ColumnKind {
     let limits: Vec<&str> = present.iter().copied().map(without_sign_of_bound).collect();
     let codes = separator_of_codes(&present);
     if codes.is_none() && are_mostly(&numbers, &limits) {
-        let whole = most(&present, |cell| cell.parse::<u64>().is_ok());
+        if first_with_zero(&present).is_some() {
+            return kind_of_codes(name, cells, &present);
+        }
+        let are_whole = |cells: &[&str]| most(cells, |cell| cell.parse::<u64>().is_ok());
+        // pandas writes the numbers of classes as 2.0 where others are missing
+        let counts = present.iter().copied().map(|cell| cell.strip_suffix(".0").unwrap_or(cell));
+        let counts: Vec<&str> = counts.collect();
         let is_class = CLASS_NAMES.contains(&name.to_lowercase().as_str());
         let are_counted = || {
-            most_classes_named(name).is_some_and(|most| distinct <= most) && fill_a_range(&present)
+            most_classes_named(name).is_some_and(|most| distinct <= most) && fill_a_range(&counts)
         };
-        let are_classes = whole && ((is_class && distinct <= CLASSES) || are_counted());
+        let are_classes =
+            are_whole(&counts) && ((is_class && distinct <= CLASSES) || are_counted());
         if recur && (distinct == 2 || are_classes) {
             return classes_of(cells);
         }
         let differ = 2 * distinct > present.len();
         let are_named = names_ids(name) || is_unnamed(name) || (differ && is_id(name));
-        let are_ids = (whole && are_named)
+        let are_ids = (are_named && are_whole(&present))
             || are_row_numbers(place, cells)
             || (place == 0 && are_shuffled_row_numbers(cells));
         return if are_ids { ColumnKind::Ids } else { numbers };
@@ -121,18 +132,14 @@ pub(super) fn guessed(place: usize, name: &str, cells: &[&str]) -> ColumnKind {
         return classes_of(cells);
     }
     let separator = separator_of(name, &present);
-    let may_be_names = separator.is_none_or(|separator| separator == ' ');
+    let may_be_names = separator.is_none_or(|separator| stands_in_names(separator, &present));
     let are_alike = may_be_names && have_as_many_words(&present);
     if distinct > 2 && names_ids(name) && (separator.is_none() || are_alike) {
         return ColumnKind::Ids;
     }
     let are_names = are_alike && !is_name_of_any_texts(name) && !are_sequences(&present);
     let most_classes = if are_names { MANY_CLASSES } else { CLASSES };
-    if may_be_names
-        && recur
-        && distinct <= most_classes
-        && most(&present, |cell| cell.split_whitespace().count() <= WORDS_OF_A_CLASS)
-    {
+    if may_be_names && recur && distinct <= most_classes && most(&present, has_words_of_a_class) {
         return classes_of(cells);
     }
     if let Some(separator) = separator {
@@ -228,6 +235,11 @@ fn are_sequences(cells: &[&str]) -> bool {
     let letters: usize = cells.iter().map(|cell| cell.len()).sum();
     let are_long = letters >= LETTERS_OF_A_SEQUENCE * cells.len();
     are_long && most(cells, |cell| cell.bytes().all(|byte| byte.is_ascii_alphabetic()))
+}
+
+/// Whether a cell has as many words as the name of a class, or is a path of such names, as in `Food > Fruit > Apple`.
+fn has_words_of_a_class(cell: &str) -> bool {
+    cell.split(" > ").all(|name| name.split_whitespace().count() <= WORDS_OF_A_CLASS)
 }
 
 /// Whether a cell has as many words as each other one.

@@ -1,4 +1,5 @@
-use super::labels::{are_measures, are_unread_lists};
+use super::codes::first_code;
+use super::labels::{are_measures, odd_separator, unread_list};
 use super::numbers::{are_times, first_thousand, unit_of_cell};
 use super::*;
 
@@ -81,6 +82,12 @@ fn columns_are_what_most_of_their_cells_are() {
     assert_eq!(guessed(1, "effect", &["nausea", "NA"].repeat(5)), ColumnKind::Texts);
     assert_eq!(guessed(1, "class", &["0", "1", "2"].repeat(5)), ColumnKind::Classes(3));
     assert_eq!(guessed(1, "rings", &["0", "1", "2"].repeat(5)), numbers);
+    // as pandas writes whole numbers beside missing ones
+    let with_gaps = ["0.0", "1.0", "nan", "2.0"].repeat(5);
+    assert_eq!(guessed(1, "label", &with_gaps), ColumnKind::Classes(3));
+    assert_eq!(guessed(1, "fine_label", &with_gaps), ColumnKind::Classes(3));
+    assert_eq!(guessed(1, "rings", &with_gaps), numbers);
+    assert_eq!(guessed(1, "label", &["0.0", "1.5", "2.0"].repeat(5)), numbers);
     assert_eq!(guessed(1, "tags", &["a;b", "b", "a;c", "c"].repeat(5)), ColumnKind::Labels(';'));
     let mut mostly_one = ["acid", "base", "salt"].repeat(30);
     mostly_one.extend(["acid;salt"; 6]);
@@ -149,6 +156,80 @@ fn measures_and_short_texts_are_no_labels() {
 }
 
 #[test]
+fn paths_are_classes_or_the_labels_on_their_way_and_signs_between_words_no_labels() {
+    let rooms = ["Kitchen Tools", "Bath", "Power Tools"];
+    let states = ["New", "Used", "For Parts", "Old & Rare"];
+    let paths: Vec<String> = rooms
+        .iter()
+        .flat_map(|room| states.map(|state| format!("Home & Garden > {room} > {state}")))
+        .collect();
+    let paths: Vec<&str> = paths.iter().map(String::as_str).collect();
+    assert_eq!(guessed(1, "category", &paths.repeat(5)), ColumnKind::Classes(12));
+    assert_eq!(guessed(1, "category", &paths.repeat(2)), ColumnKind::Labels('>'));
+    let sets = ["War & Crime", "War", "Sci-Fi & War & Crime", "Crime", "Sci-Fi", "War & Sci-Fi"];
+    assert_eq!(guessed(1, "genres", &sets.repeat(2)), ColumnKind::Labels('&'));
+    // names whose parts are in no others, and sets that recur
+    let brands = ["Black & Decker", "Johnson & Johnson", "Bosch", "Marks & Spencer"];
+    assert_eq!(guessed(1, "brand", &brands.repeat(2)), ColumnKind::Texts);
+    assert_eq!(guessed(1, "brand", &brands.repeat(5)), ColumnKind::Classes(4));
+    assert_eq!(guessed(1, "genres", &sets.repeat(5)), ColumnKind::Classes(6));
+    // a blank separates labels elsewhere
+    let styles = ["rock pop", "rock", "pop - jazz", "pop jazz", "jazz rock"];
+    assert_eq!(guessed(1, "styles", &styles), ColumnKind::Labels(' '));
+}
+
+#[test]
+fn rare_signs_separate_labels_that_recur_in_different_cells() {
+    let sets: [&[&str]; 6] = [
+        &["War", "Crime"],
+        &["War"],
+        &["Sci-Fi", "War", "Crime"],
+        &["Crime"],
+        &["Sci-Fi"],
+        &["War", "Sci-Fi"],
+    ];
+    for (sign, separator) in [
+        ("#", '#'),
+        ("；", '；'),
+        ("、", '、'),
+        ("\n", '\n'),
+        ("::", ':'),
+        ("+", '+'),
+        (" + ", '+'),
+        ("/", '/'),
+    ] {
+        let labels = ColumnKind::Labels(separator);
+        let cells: Vec<String> = sets.iter().map(|set| set.join(sign)).collect();
+        let with_blanks: Vec<String> = cells.iter().map(|cell| cell.replace('-', " ")).collect();
+        let cells: Vec<&str> = cells.iter().map(String::as_str).collect();
+        let with_blanks: Vec<&str> = with_blanks.iter().map(String::as_str).collect();
+        assert_eq!(guessed(1, "genres", &cells.repeat(2)), labels, "{sign:?}");
+        assert_eq!(stated(KindName::Labels, &with_blanks.repeat(2)), labels, "{sign:?}");
+        assert_eq!(odd_separator(&labels, false, &cells), Some(separator), "{sign:?}");
+    }
+    // names that recur are classes, also where they have such signs
+    let arms = ["A+B", "A", "B", "A+B+C", "C", "C+A"].repeat(5);
+    assert_eq!(guessed(1, "arm", &arms), ColumnKind::Classes(6));
+    let keys = ["A#1", "A#2", "B#1", "B#2"].repeat(5);
+    assert_eq!(guessed(1, "key", &keys), ColumnKind::Classes(4));
+    // signs of labels with spaces between
+    let hashtags = ["#happy #sad", "#sad", "#happy", "#calm #sad", "#calm"];
+    assert_eq!(guessed(1, "tags", &hashtags), ColumnKind::Labels(' '));
+    for tags in [
+        ["c# .net", "c#", "java spring", "java", "c# java"],
+        ["img/cat img/dog", "img/dog", "img/cat", "img/dog img/cat", "img/cat"],
+    ] {
+        assert_eq!(stated(KindName::Labels, &tags), ColumnKind::Labels(' '), "{tags:?}");
+    }
+    let space = ColumnKind::Labels(' ');
+    assert_eq!(
+        [true, false].map(|is_stated| odd_separator(&space, is_stated, &[])),
+        [Some(' '), None]
+    );
+    assert_eq!(odd_separator(&ColumnKind::Labels(';'), true, &["a;b"]), None);
+}
+
+#[test]
 fn cells_that_order_the_same_parts_are_rankings_and_no_labels() {
     let orders = ["tea > milk > water", "milk > tea=water", "water>tea", "milk>water>tea"];
     let items = ["tea", "milk", "water"].map(str::to_owned).to_vec();
@@ -157,6 +238,8 @@ fn cells_that_order_the_same_parts_are_rankings_and_no_labels() {
     assert_eq!(stated(KindName::Rankings, &orders), rankings);
     assert_eq!(rankings.read("water>tea"), Reading::Valid);
     assert_eq!(rankings.read("water>coffee"), Reading::Invalid);
+    let tied = ["tea > milk ~ water", "milk > tea ~ water", "water > tea ~ milk"];
+    assert_eq!(guessed(1, "ranking", &tied), rankings);
     assert_eq!(guessed(1, "ranking", &["1 2 - -", "- 1 3 2"]), ColumnKind::Rankings(4));
     let reactions = ["CO>Cl>CCl", "CCO>Cl>CCCl", "CN>Br>CBr", "CCN>Br>CCBr"];
     assert!(!matches!(guessed(1, "reaction", &reactions), ColumnKind::Orders(_)));
@@ -199,6 +282,13 @@ fn lists_are_label_sets_also_of_one_label_each() {
         assert_eq!(kind(name, &cells), guessed(1, name, &cells), "{name}");
     }
     assert_eq!(kind("smiles", &["CC(=O)O", "C1CC1"].repeat(5)), ColumnKind::Smiles);
+    // of Label Studio, which writes one label as it is
+    let mut choices = ["War", "Crime", "Science Fiction"].repeat(20);
+    choices.push(r#"{"choices": ["War", "Crime"]}"#);
+    assert_eq!(guessed(1, "topics", &choices), labels);
+    assert_eq!(stated(KindName::Labels, &choices), labels);
+    choices.push("War, Crime");
+    assert_ne!(guessed(1, "topics", &choices), labels);
 }
 
 #[test]
@@ -246,7 +336,7 @@ fn lists_that_are_not_read_are_no_labels_and_slashes_with_blanks_separate() {
         ["[a b]", "[a]", "[b c]", "[c a b]"],
         ["<a><b>", "<a>", "<b><c>", "<c>"],
     ] {
-        assert!(are_unread_lists(&lists), "{lists:?}");
+        assert_eq!(unread_list(&lists), Some(lists[0]), "{lists:?}");
         assert_eq!(guessed(1, "tags", &lists.repeat(2)), ColumnKind::Texts, "{lists:?}");
     }
     for other in [
@@ -256,8 +346,10 @@ fn lists_that_are_not_read_are_no_labels_and_slashes_with_blanks_separate() {
         [r#"["a", "b"]"#, "['c']"],
         ["(acid)", "(base)"],
     ] {
-        assert!(!are_unread_lists(&other), "{other:?}");
+        assert_eq!(unread_list(&other), None, "{other:?}");
     }
+    let with_names = ["a", "{a, b}", "{b, c}", "{c, a}"];
+    assert_eq!(unread_list(&with_names), Some("{a, b}"));
     let genres = ["Action / Drama", "Drama", "War / Drama", "Action"].repeat(3);
     assert_eq!(guessed(1, "genre", &genres), ColumnKind::Labels('/'));
     assert_eq!(stated(KindName::Labels, &genres), ColumnKind::Labels('/'));
@@ -367,6 +459,33 @@ fn labels_with_semicolons_may_have_words_of_sentences_and_be_many() {
     let series = ["0;0;1;2;", "0;1;1;1;", "2;0;0;0;"].map(|part| part.repeat(6));
     let series: Vec<&str> = series.iter().map(String::as_str).collect();
     assert_eq!(guessed(1, "series", &series.repeat(2)), ColumnKind::Texts);
+}
+
+#[test]
+fn digits_that_begin_with_0_are_codes_where_all_are_as_long() {
+    let numbers = ColumnKind::Numbers(NumberNotation::default());
+    let diagnoses = ["0222", "4019", "NA", "0389"].repeat(5);
+    let classes = guessed(1, "diagnosis", &diagnoses);
+    assert_eq!(classes, ColumnKind::Classes(3));
+    assert_eq!(first_code((1, "diagnosis"), &classes, &diagnoses), Some("0222"));
+    assert_eq!(stated(KindName::Numbers, &diagnoses), numbers);
+    assert_eq!(guessed(1, "diagnosis_id", &diagnoses), ColumnKind::Ids);
+    let bits: Vec<String> = (1..41).map(|number| format!("{number:012b}")).collect();
+    let bits: Vec<&str> = bits.iter().map(String::as_str).collect();
+    assert_eq!(guessed(1, "bits", &bits), ColumnKind::Ids);
+    assert_eq!(first_code((1, "bits"), &ColumnKind::Ids, &bits), Some("000000000001"));
+    assert_eq!(guessed(1, "bits", &bits.repeat(2)), ColumnKind::Texts);
+    assert_eq!(guessed(1, "bits", &bits.repeat(5)), ColumnKind::Classes(40));
+    let rows = ["0001", "0002", "0003"];
+    assert_eq!(guessed(1, "sample", &rows), ColumnKind::Ids);
+    assert_eq!(first_code((1, "sample"), &ColumnKind::Ids, &rows), None);
+    // of different lengths, with decimals, and a year that is not known
+    for other in
+        [["0222", "401", "0389"], ["0.5", "0.7", "1.5"], ["0", "1", "2"], ["0000", "1998", "2004"]]
+    {
+        assert_eq!(guessed(1, "value", &other.repeat(5)), numbers, "{other:?}");
+        assert_eq!(first_code((1, "value"), &numbers, &other), None);
+    }
 }
 
 #[test]

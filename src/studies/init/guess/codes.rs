@@ -1,0 +1,64 @@
+//! Codes of digits, which are no numbers.
+
+use std::collections::HashSet;
+
+use dsokr_data::cells;
+
+use super::super::kind::ColumnKind;
+use super::names::{is_id, names_ids};
+use super::numbers::are_row_numbers;
+use super::{MANY_CLASSES, MOST, ROWS_OF_A_CLASS, classes_of};
+
+/// The first cell that begins with 0, where cells are codes, such as `0222` and `4019`, or bits: nearly all are digits, as many in
+/// each, and some begin with 0 before another digit than 0. None of others.
+pub(super) fn first_with_zero<'c>(cells: &[&'c str]) -> Option<&'c str> {
+    let is_digits = |cell: &&str| cell.bytes().all(|byte| byte.is_ascii_digit());
+    let codes: Vec<&str> = cells.iter().copied().filter(is_digits).collect();
+    let first = codes.first()?;
+    let are_most = codes.len() as f64 >= MOST * cells.len() as f64;
+    let are_as_long = codes.iter().all(|code| code.len() == first.len());
+    let has_zero = |code: &&&str| code.starts_with('0') && code.contains(|c: char| c != '0');
+    codes.iter().find(has_zero).copied().filter(|_| are_most && are_as_long)
+}
+
+/// The kind of the cells of the column with this name that are codes where they are `present`: classes where they recur, else ids, or
+/// texts, which are inputs only where there are no others.
+pub(super) fn kind_of_codes(name: &str, cells: &[&str], present: &[&str]) -> ColumnKind {
+    let distinct = present.iter().collect::<HashSet<_>>().len();
+    if names_ids(name) || 2 * distinct > present.len() {
+        return ColumnKind::Ids;
+    }
+    let recur = ROWS_OF_A_CLASS * distinct <= present.len();
+    if recur && (2..=MANY_CLASSES).contains(&distinct) {
+        classes_of(cells)
+    } else {
+        ColumnKind::Texts
+    }
+}
+
+/// The first code with a 0 before it in the column with this place, name and kind, which nobody has stated: what says that its
+/// cells are no numbers. None of ids that are named or count the rows.
+pub(crate) fn first_code<'c>(
+    (place, name): (usize, &str),
+    kind: &ColumnKind,
+    cells: &[&'c str],
+) -> Option<&'c str> {
+    let are_other = match kind {
+        ColumnKind::Classes(_) | ColumnKind::Texts => true,
+        ColumnKind::Ids => !names_ids(name) && !is_id(name) && !are_row_numbers(place, cells),
+        ColumnKind::Nothing
+        | ColumnKind::Smiles
+        | ColumnKind::Inchi
+        | ColumnKind::Rankings(_)
+        | ColumnKind::Orders(_)
+        | ColumnKind::Numbers(_)
+        | ColumnKind::Vectors(_)
+        | ColumnKind::Dates
+        | ColumnKind::Labels(_) => false,
+    };
+    if !are_other {
+        return None;
+    }
+    let present = cells.iter().copied().filter(|cell| !cells::is_missing(cell));
+    first_with_zero(&present.collect::<Vec<_>>())
+}
