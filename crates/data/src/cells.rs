@@ -317,11 +317,13 @@ impl NumberNotation {
     /// assert_eq!(plain.normalised("1,234.5").as_deref(), Some("1234.5"));
     /// assert_eq!(plain.normalised("1\u{a0}234").as_deref(), Some("1234"));
     /// assert_eq!(plain.normalised("84,44"), None);
+    /// assert_eq!(plain.normalised("(85.12)").as_deref(), Some("-85.12"));
     /// let euros = NumberNotation { decimal: ',', unit: "€".into() };
     /// assert_eq!(euros.normalised("€1.234,50").as_deref(), Some("1234.50"));
     /// ```
     pub fn normalised(&self, cell: &str) -> Option<String> {
-        let number = self.without_unit(cell.trim()).replace('\u{2212}', "-");
+        let written = cell.trim().replace('\u{2212}', "-");
+        let (sign, number) = self.amount(&written);
         let whole_end = number.find([self.decimal, 'e', 'E']).unwrap_or(number.len());
         let (whole, rest) = number.split_at(whole_end);
         let group = if self.decimal == ',' { '.' } else { ',' };
@@ -340,7 +342,7 @@ impl NumberNotation {
             return None;
         }
         let rest = rest.replace(NO_BREAK_SPACES, "").replacen(self.decimal, ".", 1);
-        let number = whole + &rest;
+        let number = format!("{sign}{whole}{rest}");
         // a training computes in 32 bits
         number.parse::<f32>().ok().filter(|value| value.is_finite())?;
         Some(number)
@@ -369,6 +371,25 @@ impl NumberNotation {
                     self.normalised(cell).is_some()
                 }
             })
+    }
+
+    /// Returns the sign of an amount below 0, as accounts write it, and the number that it stands for: before the currency
+    /// (`-$85.12`), behind decimals or groups (`85.12-`; `2-` is a charge or a grade), or as brackets (`($85.12)`). Other cells
+    /// have no such sign, and are returned without the unit.
+    fn amount<'c>(&self, cell: &'c str) -> (&'static str, &'c str) {
+        let number = self.without_unit(cell);
+        let in_brackets = number.strip_prefix('(').and_then(|rest| rest.strip_suffix(')'));
+        let is_long = number.contains(['.', ',']);
+        let before_sign = number.strip_suffix('-').filter(|_| is_long);
+        let has_currency =
+            |rest: &&str| !self.unit.is_empty() && rest.starts_with(self.unit.as_str());
+        let behind_sign = number.strip_prefix('-').map(str::trim_start).filter(has_currency);
+        let amount = in_brackets.or(before_sign).or(behind_sign);
+        let amount = amount.map(|amount| self.without_unit(amount.trim()));
+        match amount {
+            Some(amount) if !amount.starts_with(['-', '+', '(']) => ("-", amount),
+            Some(_) | None => ("", number),
+        }
     }
 
     /// Returns a cell without the unit, which need not be there.
@@ -437,6 +458,38 @@ mod tests {
         ];
         for (notation, cell, expected) in cases {
             assert_eq!(notation.normalised(cell).as_deref(), expected, "{cell}");
+        }
+    }
+
+    #[test]
+    fn amounts_below_0_are_read_as_accounts_write_them() {
+        let dollars = NumberNotation { decimal: '.', unit: "$".into() };
+        for cell in [
+            "-$1,085.12",
+            "- $1,085.12",
+            "\u{2212}$1,085.12",
+            "$-1,085.12",
+            "($1,085.12)",
+            "$(1,085.12)",
+            "$ (1,085.12)",
+            "(1,085.12)",
+            "(1,085.12 $)",
+            "1,085.12-",
+            "1,085.12 $-",
+            "$1,085.12-",
+        ] {
+            assert_eq!(dollars.normalised(cell).as_deref(), Some("-1085.12"), "{cell}");
+        }
+        let euros = NumberNotation { decimal: ',', unit: "€".into() };
+        assert_eq!(euros.normalised("-€ 85,12").as_deref(), Some("-85.12"));
+        let plain = NumberNotation::default();
+        assert_eq!(plain.normalised("(7)").as_deref(), Some("-7"));
+        assert_eq!(plain.normalised("85.12-").as_deref(), Some("-85.12"));
+        // charges and grades, values with their errors, and other texts
+        for other in
+            ["2-", "(-7)", "((7))", "()", "(a)", "1.23(4)", "12.3 (1.2)", "(7", "-85.12-", "-$7"]
+        {
+            assert_eq!(plain.normalised(other), None, "{other}");
         }
     }
 

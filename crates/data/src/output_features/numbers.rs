@@ -25,7 +25,8 @@ pub struct NumberFeatures {
     /// The sign before decimals: `"."`, or `","` as in `1.234,50`. The other one may group thousands.
     #[serde(default = "point", skip_serializing_if = "is_point")]
     pub decimal: char,
-    /// The unit or currency that may stand before or behind the number of a cell, as in `"€"` or `"mg/L"`.
+    /// The unit or currency that may stand before or behind the number of a cell, as in `"€"` or `"mg/L"`. An amount below 0 has
+    /// its sign before the currency (`-€85`) or the digits, or behind decimals (`85.12-`), or is in brackets (`(€85)`).
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub unit: String,
 }
@@ -116,6 +117,11 @@ fn divided(cell: &str, count: Option<usize>, notation: &NumberNotation) -> Optio
         return numbers.filter(fits);
     }
     if !notation.unit.is_empty() {
+        return Some(vec![number(cell)?]).filter(fits);
+    }
+    // an amount below 0, such as `(1,234.50)` or `85.12-`, is no part of several numbers
+    let is_amount = |part: &str| part.contains('(') || part.ends_with('-');
+    if cell.split([' ', ',']).any(is_amount) {
         return Some(vec![number(cell)?]).filter(fits);
     }
     let at_blanks: Option<Vec<Number>> = cell.split_ascii_whitespace().map(number).collect();
@@ -353,6 +359,10 @@ mod tests {
         }
         // one number with a comma before decimals is refused, and one with groups is one
         assert_eq!(read(&plain, &["84,44", "1,234"]), [vec![], vec![1234.0]]);
+        // an amount below 0 is one number, and no part of several
+        let amounts = ["(1,234.50)", "85.12-", "7.25"];
+        assert_eq!(read(&plain, &amounts), [[-1234.5], [-85.12], [7.25]]);
+        assert_eq!(read(&plain, &["5 (3)", "7 (2)"]), [vec![], Vec::<f64>::new()]);
     }
 
     #[test]

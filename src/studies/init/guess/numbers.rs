@@ -237,21 +237,40 @@ fn unit_of(cells: &[&str]) -> String {
     common.map(|(unit, _)| unit.to_owned()).unwrap_or_default()
 }
 
-/// The unit before or behind the number of a cell.
+/// The unit before or behind the number of a cell, where an amount below 0 may have its sign or bracket before the currency.
 pub(super) fn unit_of_cell(cell: &str) -> &str {
-    let is_number = |c: char| c.is_ascii_digit() || "+-.,\u{2212}".contains(c);
-    if let Some(number) = cell.strip_prefix(CURRENCIES) {
-        return &cell[..cell.len() - number.len()];
+    const SIGNS: [char; 3] = ['-', '+', '\u{2212}'];
+    let is_number = |c: char| c.is_ascii_digit() || "(.,".contains(c) || SIGNS.contains(&c);
+    let in_brackets = cell.strip_prefix('(').and_then(|rest| rest.strip_suffix(')'));
+    let cell = in_brackets.unwrap_or(cell);
+    let unsigned = cell.trim_start_matches(SIGNS).trim_start();
+    if let Some(number) = unsigned.strip_prefix(CURRENCIES) {
+        return &unsigned[..unsigned.len() - number.len()];
     }
-    if let Some(code) = CURRENCY_CODES.into_iter().find(|code| cell.starts_with(*code)) {
-        let number = cell[code.len()..].trim_start();
+    if let Some(code) = CURRENCY_CODES.into_iter().find(|code| unsigned.starts_with(*code)) {
+        let number = unsigned[code.len()..].trim_start();
         return if number.starts_with(is_number) { code } else { "" };
     }
-    if !cell.starts_with(is_number) {
+    if !cell.starts_with(|c: char| c != '(' && is_number(c)) {
         return "";
     }
     let Some(end) = cell.rfind(|c: char| c.is_ascii_digit()) else { return "" };
-    let behind = &cell[end + 1..];
+    let behind = cell[end + 1..].trim_end_matches(['-', '\u{2212}']);
     let is_sign = !behind.starts_with(char::is_alphanumeric) && !behind.starts_with(['.', ',']);
     if is_sign { behind.trim() } else { "" }
+}
+
+/// Whether numbers in brackets among cells are names, such as `(1)`, and no amounts below 0: they have no unit, and no other cell
+/// is a number, or they are whole and `are_few` that recur.
+pub(super) fn are_names_in_brackets(numbers: &ColumnKind, cells: &[&str], are_few: bool) -> bool {
+    let ColumnKind::Numbers(notation) = numbers else { return false };
+    let cells = looked_at(cells);
+    let is_bracketed = |cell: &&str| cell.starts_with('(');
+    if !notation.unit.is_empty() || !cells.iter().any(is_bracketed) {
+        return false;
+    }
+    let read: Vec<&str> =
+        cells.into_iter().filter(|cell| notation.normalised(cell).is_some()).collect();
+    let are_whole = read.iter().all(|cell| !cell.contains(['.', ',']));
+    read.iter().all(is_bracketed) || (are_few && are_whole)
 }

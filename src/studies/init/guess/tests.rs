@@ -22,6 +22,37 @@ fn units_are_signs_or_stand_behind_a_space() {
     ];
     let expected = ["%", "€", "µM", "mg/L", "€", "CHF", "", "", "", "", "", "US$", "R$", "Rs."];
     assert_eq!(units.map(unit_of_cell), expected);
+    // of amounts below 0
+    let amounts = ["-$85.12", "- € 85.12", "($85.12)", "$(85.12)", "(7.5 €)", "CHF (7.50)"];
+    assert_eq!(amounts.map(unit_of_cell), ["$", "€", "$", "$", "€", "CHF"]);
+    for plain in ["85.12-", "(85.12)", "-85.12", "(a)", "(7) kg"] {
+        assert_eq!(unit_of_cell(plain), "", "{plain}");
+    }
+}
+
+#[test]
+fn amounts_below_0_are_numbers_and_enumerations_in_brackets_are_none() {
+    let dollars = NumberNotation { decimal: '.', unit: "$".into() };
+    for below in ["-$85.12", "($1,085.12)", "$(85.12)", "(85.12)", "85.12-", "$-85.12"] {
+        let balances = ["$85.12", below, "$207.13", "$1,232.35"].repeat(4);
+        assert_eq!(guessed(1, "balance", &balances), ColumnKind::Numbers(dollars.clone()));
+    }
+    let numbers = ColumnKind::Numbers(NumberNotation::default());
+    for below in ["(85.12)", "85.12-", "(1,085.12)"] {
+        let balances = ["85.12", below, "207.13", "1,232.35"].repeat(4);
+        assert_eq!(guessed(1, "balance", &balances), numbers, "{below}");
+    }
+    let whole: Vec<String> =
+        (10..40).map(|at| if at % 3 == 0 { format!("({at})") } else { at.to_string() }).collect();
+    let whole: Vec<&str> = whole.iter().map(String::as_str).collect();
+    assert_eq!(guessed(1, "profit", &whole), numbers);
+    // names, though one may say that they are numbers
+    for (cells, classes) in [(["(1)", "(2)", "(3)"], 3), (["1", "2", "(2)"], 3)] {
+        let cells = cells.repeat(6);
+        assert_eq!(guessed(1, "step", &cells), ColumnKind::Classes(classes), "{cells:?}");
+        assert_eq!(stated(KindName::Numbers, &cells), numbers);
+    }
+    assert_eq!(guessed(1, "charge", &["2-", "1-", "2"].repeat(6)), ColumnKind::Classes(3));
 }
 
 #[test]
