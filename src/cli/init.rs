@@ -394,8 +394,9 @@ fn doubts(column: &Column) -> String {
     }
     let example = shortened(example, 40);
     if column.are_measures {
+        let cell = shortened(column.measure.as_ref().unwrap_or(&column.example), 40);
         text += &format!(
-            "{name}: cells such as {example:?} are measures and read as {kind}; numbers have one number in a cell\n"
+            "{name}: cells such as {cell:?} are measures and read as {kind}; numbers have one number in a cell\n"
         );
     }
     if column.are_unread_lists {

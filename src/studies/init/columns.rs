@@ -8,7 +8,7 @@ use dsokr_data::table::Table;
 use rayon::prelude::*;
 
 use super::guess::labels::{are_measures, are_unread_lists, reordered};
-use super::guess::numbers::{are_times, first_thousand};
+use super::guess::numbers::{are_times, first_measure, first_thousand};
 use super::guess::{guessed, guessed_of_lists, is_class, most, stated};
 use super::kind::{ColumnKind, KindName, Reading};
 use crate::error::Error;
@@ -63,6 +63,8 @@ pub struct Column {
     pub deviation: f64,
     /// Whether cells that are read as texts are measures, each written as more than one number: `12.67 ± 0.47`.
     pub are_measures: bool,
+    /// Of measures, the first cell that is not one number.
+    pub measure: Option<String>,
     /// The parts of the first cell, in its order, where cells that are read as texts or classes are all the same parts in
     /// different orders.
     pub reordered: Option<Vec<String>>,
@@ -162,6 +164,8 @@ impl Column {
         let short_example =
             texts.iter().filter(is_short).find(is_valid).map(|&cell| cell.to_owned());
         let are_texts = kind == ColumnKind::Texts;
+        let are_measures_alone = are_texts && are_measures(&texts);
+        let measure = if are_measures_alone { first_measure(&texts) } else { None };
         Ok(Self {
             name: name.to_owned(),
             deviation,
@@ -170,7 +174,8 @@ impl Column {
             positive: positive_of(&kind, &texts),
             are_single_words: most(&texts, |cell| !cell.contains(char::is_whitespace)),
             empty: empty.len(),
-            are_measures: are_texts && are_measures(&texts),
+            are_measures: are_measures_alone,
+            measure: measure.map(str::to_owned),
             reordered: if are_texts || are_classes { reordered(&texts) } else { None },
             spellings: if are_classes {
                 cells::spellings(texts.iter().copied())

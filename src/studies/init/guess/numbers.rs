@@ -225,6 +225,13 @@ pub(crate) fn first_thousand<'c>(kind: &ColumnKind, cells: &[&'c str]) -> Option
     cells.iter().copied().find(|cell| cell.contains('.') && notation.normalised(cell).is_some())
 }
 
+/// The first cell that is not one number, nor says that there is none, in whatever way numbers among cells are written.
+pub(crate) fn first_measure<'c>(cells: &[&'c str]) -> Option<&'c str> {
+    let numbers = notation_of(cells);
+    let is_other = |cell: &&str| !cells::is_missing(cell) && numbers.normalised(cell).is_none();
+    cells.iter().copied().find(is_other)
+}
+
 /// The unit that most cells with a number have in common: a currency before it, a sign behind it, or words with a
 /// space before them. Empty where there is none.
 fn unit_of(cells: &[&str]) -> String {
