@@ -304,6 +304,18 @@ impl Default for NumberNotation {
 /// The sign that groups thousands in Switzerland, whatever the sign before decimals.
 const SWISS_GROUP: &str = "'";
 
+/// Returns a unit, or a cell that may have one, with the micro sign in the place of the Greek letter mu, which some programs
+/// write for it.
+///
+/// ```
+/// use dsokr_data::cells::with_micro_sign;
+///
+/// assert_eq!(with_micro_sign("5.2 \u{3bc}M"), "5.2 \u{b5}M");
+/// ```
+pub fn with_micro_sign(text: &str) -> String {
+    text.replace('\u{3bc}', "\u{b5}")
+}
+
 /// Spaces at which no line breaks, which group digits: of usual width, narrow, thin, and as wide as a digit.
 const NO_BREAK_SPACES: [char; 4] = ['\u{a0}', '\u{202f}', '\u{2009}', '\u{2007}'];
 
@@ -322,7 +334,7 @@ impl NumberNotation {
     /// assert_eq!(euros.normalised("€1.234,50").as_deref(), Some("1234.50"));
     /// ```
     pub fn normalised(&self, cell: &str) -> Option<String> {
-        let written = cell.trim().replace('\u{2212}', "-");
+        let written = with_micro_sign(cell.trim()).replace('\u{2212}', "-");
         let (sign, number) = self.amount(&written);
         let whole_end = number.find([self.decimal, 'e', 'E']).unwrap_or(number.len());
         let (whole, rest) = number.split_at(whole_end);
@@ -392,12 +404,13 @@ impl NumberNotation {
         }
     }
 
-    /// Returns a cell without the unit, which need not be there.
+    /// Returns a cell, with its [micro sign](with_micro_sign), without the unit, which need not be there.
     fn without_unit<'c>(&self, cell: &'c str) -> &'c str {
         if self.unit.is_empty() {
             return cell;
         }
-        let unit = self.unit.as_str();
+        let unit = with_micro_sign(&self.unit);
+        let unit = unit.as_str();
         let number = cell.strip_suffix(unit).or_else(|| cell.strip_prefix(unit)).unwrap_or(cell);
         number.trim()
     }
@@ -458,6 +471,16 @@ mod tests {
         ];
         for (notation, cell, expected) in cases {
             assert_eq!(notation.normalised(cell).as_deref(), expected, "{cell}");
+        }
+    }
+
+    #[test]
+    fn a_micro_sign_and_a_greek_letter_are_one() {
+        for unit in ["\u{b5}M", "\u{3bc}M"] {
+            let notation = NumberNotation { decimal: '.', unit: unit.into() };
+            for cell in ["5.2 \u{b5}M", "5.2 \u{3bc}M", "5.2\u{3bc}M", "5.2"] {
+                assert_eq!(notation.normalised(cell).as_deref(), Some("5.2"), "{cell} {unit}");
+            }
         }
     }
 

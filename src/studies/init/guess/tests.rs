@@ -87,6 +87,9 @@ fn columns_are_what_most_of_their_cells_are() {
     let affinity = ["12.5 nM", "> 10000 nM", "7 nM", "<=0.1 nM"].repeat(5);
     let nanomolar = NumberNotation { decimal: '.', unit: "nM".into() };
     assert_eq!(guessed(1, "IC50", &affinity), ColumnKind::Numbers(nanomolar));
+    let concentrations = ["5.2 \u{b5}M", "1.75 \u{3bc}M", "0.5 \u{3bc}M", "12 \u{b5}M"].repeat(5);
+    let micromolar = NumberNotation { decimal: '.', unit: "\u{b5}M".into() };
+    assert_eq!(guessed(1, "IC50", &concentrations), ColumnKind::Numbers(micromolar));
     let francs = NumberNotation { decimal: '.', unit: "CHF".into() };
     let prices = ["CHF 1'385.50", "CHF 12.00", "CHF 7.25"].repeat(5);
     assert_eq!(guessed(1, "price", &prices), ColumnKind::Numbers(francs));
