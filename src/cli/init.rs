@@ -411,6 +411,18 @@ fn doubts(column: &Column) -> String {
              numbers are below 1,000 (decimal = \".\" beside the column in the configuration reads it as a decimal point)\n"
         );
     }
+    if let (ColumnKind::Numbers(notation), Some((line, cell))) = (kind, &column.unitless.first) {
+        let unit = &notation.unit;
+        let number = notation.normalised(cell).and_then(|number| number.parse::<f64>().ok());
+        let is_share = unit == "%" && number.is_some_and(|number| number.abs() <= 1.0);
+        let share = if is_share { ", most likely a share (100 times as many %)" } else { "" };
+        text += &format!(
+            "{name}: {} of {filled} cells lack the unit {unit:?} and are read as numbers of it; the first one, on line {line}, \
+             is {:?}{share}: write all in one unit\n",
+            column.unitless.count,
+            shortened(cell, 40),
+        );
+    }
     for ways in &column.spellings {
         text += &format!(
             "{name}: classes differ in the case of letters only, {ways}; they are different classes, so write them alike if \

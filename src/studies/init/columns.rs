@@ -75,6 +75,8 @@ pub struct Column {
     /// Of numbers with decimal commas, the first cell whose point is taken for one of thousands, where each could be a decimal
     /// point.
     pub thousand: Option<String>,
+    /// Of numbers with a unit, those without it, which are read as of that unit.
+    pub unitless: Exceptions,
     /// Whether cells are points in time, as numbers or in a notation that looks like labels.
     pub(super) are_times: bool,
     /// Whether most cells have a digit.
@@ -163,6 +165,15 @@ impl Column {
         let is_valid = |cell: &&&str| reading(cell) == Reading::Valid;
         let short_example =
             texts.iter().filter(is_short).find(is_valid).map(|&cell| cell.to_owned());
+        let mut unitless = Exceptions::default();
+        if let ColumnKind::Numbers(notation) = &kind
+            && !notation.unit.is_empty()
+        {
+            let bare = NumberNotation { unit: String::new(), ..notation.clone() };
+            for &(row, cell) in filled.iter().filter(|(_, cell)| bare.normalised(cell).is_some()) {
+                unitless.add(table.line(row), cell);
+            }
+        }
         let are_texts = kind == ColumnKind::Texts;
         let are_measures_alone = are_texts && are_measures(&texts);
         let measure = if are_measures_alone { first_measure(&texts) } else { None };
@@ -186,6 +197,7 @@ impl Column {
                 && !are_measures(&texts)
                 && are_unread_lists(&texts),
             thousand: first_thousand(&kind, &texts).map(str::to_owned),
+            unitless,
             are_times: are_times(&kind, name, &texts),
             have_digits: most(&texts, |cell| cell.contains(|c: char| c.is_ascii_digit())),
             bad_rows,

@@ -226,6 +226,31 @@ fn measures_are_named_and_no_inputs() {
     said.iter().for_each(|line| assert!(shown.contains(line), "{line}\n{shown}"));
 }
 
+/// Numbers without the unit of the others are read as of that unit, and named.
+#[test]
+fn numbers_without_the_unit_of_the_others_are_named() {
+    let mut table = "smiles,share,mass\n".to_owned();
+    for at in 0..40 {
+        let number = 20.0 + 0.5 * f64::from(at);
+        let molecule = "C".repeat(at as usize);
+        let (share, mass) = match at {
+            3 | 7 => (format!("{}", number / 100.0), format!("{}", 1000.0 * number)),
+            _ => (format!("{number} %"), format!("{number} kg")),
+        };
+        writeln!(table, "{molecule}C(C)O,{share},{mass}").unwrap();
+    }
+    let sandbox = Sandbox::new();
+    sandbox.write("mixture.csv", &table);
+    let shown = sandbox.succeed(&["init", "mixture.csv"]);
+    let said = [
+        "share: 2 of 40 cells lack the unit \"%\" and are read as numbers of it",
+        "the first one, on line 5, is \"0.215\", most likely a share",
+        "mass: 2 of 40 cells lack the unit \"kg\"",
+        "the first one, on line 5, is \"21500\": write",
+    ];
+    said.iter().for_each(|line| assert!(shown.contains(line), "{line}\n{shown}"));
+}
+
 #[test]
 fn columns_without_names_and_of_splits_are_named() {
     let sandbox = Sandbox::new();
