@@ -160,12 +160,34 @@ pub(super) fn separator_of_codes(cells: &[&str]) -> Option<char> {
 /// Signs before a number that is a bound of the value, or nearly the value.
 const SIGNS_OF_BOUNDS: [char; 6] = ['<', '>', '≤', '≥', '~', '≈'];
 
-/// A cell without the sign that makes a number a bound, such as `>10` or `<= 5 nM`.
+/// Words before a number that is nearly the value. `CA 90210` is an address.
+const WORDS_OF_BOUNDS: [&str; 11] = [
+    "ca.",
+    "Ca.",
+    "ca ",
+    "approx.",
+    "Approx.",
+    "approx ",
+    "approximately ",
+    "circa ",
+    "Circa ",
+    "about ",
+    "About ",
+];
+
+/// A cell without the sign that makes a number a bound, such as `>10` or `<= 5 nM`, or the word that says that it is nearly the
+/// value, such as `ca. 5`.
 pub(super) fn without_sign_of_bound(cell: &str) -> &str {
-    match cell.strip_prefix(SIGNS_OF_BOUNDS) {
-        Some(rest) => rest.trim_start_matches('=').trim_start(),
-        None => cell,
+    if let Some(rest) = cell.strip_prefix(SIGNS_OF_BOUNDS) {
+        return rest.trim_start_matches('=').trim_start();
     }
+    let is_number = |rest: &&str| {
+        let begins =
+            |c: char| c.is_ascii_digit() || "+-.\u{2212}".contains(c) || CURRENCIES.contains(&c);
+        rest.starts_with(begins)
+    };
+    let behind_word = |word: &str| cell.strip_prefix(word).map(str::trim_start);
+    WORDS_OF_BOUNDS.into_iter().filter_map(behind_word).find(is_number).unwrap_or(cell)
 }
 
 /// How the numbers among cells are written.

@@ -138,6 +138,22 @@ fn half_of_the_cells_are_enough_for_numbers_unless_they_name_classes_or_labels()
 }
 
 #[test]
+fn numbers_that_are_nearly_the_value_are_bounds() {
+    let numbers = ColumnKind::Numbers(NumberNotation::default());
+    for near in ["ca. 109", "ca 109", "~109.3", "≈109", "approx. 109", "about 109", "circa 109"] {
+        let mut values: Vec<String> = (100..130).map(|value| value.to_string()).collect();
+        values.extend((0..15).map(|_| near.to_owned()));
+        let values: Vec<&str> = values.iter().map(String::as_str).collect();
+        assert_eq!(guessed(1, "value", &values), numbers, "{near}");
+        assert_eq!(numbers.read(near), Reading::Invalid, "{near}");
+    }
+    assert_eq!(without_sign_of_bound("ca. -5 kg"), "-5 kg");
+    for other in ["CA 90210", "CA101", "Ca 40", "about the 5", "ca. five", "casein 5"] {
+        assert_eq!(without_sign_of_bound(other), other);
+    }
+}
+
+#[test]
 fn ranges_codes_paths_and_long_series_are_what_they_were() {
     let ranges = ["<18.5", "18.5-25", ">25"].repeat(9);
     assert_eq!(guessed(1, "bmi", &ranges), ColumnKind::Classes(3));
