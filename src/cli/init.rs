@@ -1,6 +1,7 @@
 use std::path::{Path, PathBuf};
 
 use dsokr_core::Argument;
+use dsokr_data::cells::NumberNotation;
 use dsokr_data::table::extensions;
 use serde_json::{Value, json};
 
@@ -9,8 +10,8 @@ use crate::cli::output::{print, print_json};
 use crate::error::{Error, ensure};
 use crate::metrics::table::Table;
 use crate::studies::init::{
-    Choices, Column, ColumnKind, Division, Joined, LONGEST_EXAMPLE, SpectraSurvey, StatedKind,
-    Survey, join,
+    Choices, Column, ColumnKind, Division, Exceptions, Joined, LONGEST_EXAMPLE, PointsAndCommas,
+    SpectraSurvey, StatedKind, Survey, join,
 };
 
 /// Looks at a table and writes a configuration that trains on it.
@@ -423,6 +424,9 @@ fn doubts(column: &Column) -> String {
             shortened(cell, 40),
         );
     }
+    if let (ColumnKind::Numbers(notation), Some(mixed)) = (kind, &column.mixed) {
+        text += &format!("{name}: {}\n", points_and_commas(notation, mixed));
+    }
     for ways in &column.spellings {
         text += &format!(
             "{name}: classes differ in the case of letters only, {ways}; they are different classes, so write them alike if \
@@ -436,6 +440,30 @@ fn doubts(column: &Column) -> String {
         );
     }
     text
+}
+
+/// What is read of numbers some of which have a point and others a comma.
+fn points_and_commas(notation: &NumberNotation, mixed: &PointsAndCommas) -> String {
+    let [sign, other] = notation.names_of_signs();
+    let cells = |Exceptions { count, first }: &Exceptions, sign: &str| {
+        let first = first.as_ref().map(|(line, cell)| {
+            format!(", the first one {:?} on line {line},", shortened(cell, 40))
+        });
+        format!("{count} cells with a {sign}{}", first.unwrap_or_default())
+    };
+    let usual = cells(&mixed.usual, sign);
+    let others = cells(&mixed.others, other);
+    if notation.mixed_decimals {
+        format!(
+            "{usual} and {others} are read as decimals, and neither sign groups thousands (mixed_decimals = true beside the column \
+             in the configuration)"
+        )
+    } else {
+        format!(
+            "{others} are read as thousands, beside {usual} which is before decimals; where both are, the ones are 1000 times too \
+             large, and mixed_decimals = true beside the column in the configuration reads them as decimals"
+        )
+    }
 }
 
 /// How a ranking is written whose parts are these: as an order of items, or also as the ranks of items.

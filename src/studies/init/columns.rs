@@ -3,12 +3,12 @@
 use std::collections::HashSet;
 
 use dsokr_core::Argument;
-use dsokr_data::cells::{self, NumberNotation};
+use dsokr_data::cells::{self, Alike, NumberNotation};
 use dsokr_data::table::Table;
 use rayon::prelude::*;
 
 use super::guess::labels::{are_measures, are_unread_lists, reordered};
-use super::guess::numbers::{are_times, first_measure, first_thousand};
+use super::guess::numbers::{are_times, first_measure, first_thousand, mixed_signs};
 use super::guess::{guessed, guessed_of_lists, is_class, most, stated};
 use super::kind::{ColumnKind, KindName, Reading};
 use crate::error::Error;
@@ -27,6 +27,15 @@ impl Exceptions {
         self.count += 1;
         self.first.get_or_insert_with(|| (line, cell.to_owned()));
     }
+}
+
+/// The numbers of a column some of which have a point and others a comma.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PointsAndCommas {
+    /// Those with the sign that is before decimals in most.
+    pub usual: Exceptions,
+    /// Those with the other sign: if it is not read as one before decimals too, those that are read as thousands.
+    pub others: Exceptions,
 }
 
 /// The most characters of an example that is shown as the text of a search.
@@ -77,6 +86,9 @@ pub struct Column {
     pub thousand: Option<String>,
     /// Of numbers with a unit, those without it, which are read as of that unit.
     pub unitless: Exceptions,
+    /// Of numbers with points and commas, cells with each, where both are before decimals, or the ones may be wrongly read as
+    /// thousands.
+    pub mixed: Option<PointsAndCommas>,
     /// Whether cells are points in time, as numbers or in a notation that looks like labels.
     pub(super) are_times: bool,
     /// Whether most cells have a digit.
@@ -174,6 +186,14 @@ impl Column {
                 unitless.add(table.line(row), cell);
             }
         }
+        let line_and_cell = |Alike { count, first }: Alike| {
+            let (row, cell) = filled[first];
+            Exceptions { count, first: Some((table.line(row), cell.to_owned())) }
+        };
+        let mixed = mixed_signs(&kind, &texts).map(|[usual, others]| PointsAndCommas {
+            usual: line_and_cell(usual),
+            others: line_and_cell(others),
+        });
         let are_texts = kind == ColumnKind::Texts;
         let are_measures_alone = are_texts && are_measures(&texts);
         let measure = if are_measures_alone { first_measure(&texts) } else { None };
@@ -196,7 +216,8 @@ impl Column {
             are_unread_lists: (are_texts || are_classes || kind == ColumnKind::Ids)
                 && !are_measures(&texts)
                 && are_unread_lists(&texts),
-            thousand: first_thousand(&kind, &texts).map(str::to_owned),
+            thousand: first_thousand(&kind, &texts).filter(|_| mixed.is_none()).map(str::to_owned),
+            mixed,
             unitless,
             are_times: are_times(&kind, name, &texts),
             have_digits: most(&texts, |cell| cell.contains(|c: char| c.is_ascii_digit())),

@@ -94,6 +94,11 @@ pub(crate) trait OutputKind {
         Ok(Vec::new())
     }
 
+    /// Returns what is doubtful of how cells in the column are read, where some may be read wrongly.
+    fn doubt(&self, _: &Table) -> Option<String> {
+        None
+    }
+
     /// Returns the outputs of a table, where predictions are compared by the column.
     fn truth(&self, _: &Table) -> Result<Option<Truth>, Error> {
         Ok(None)

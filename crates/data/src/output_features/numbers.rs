@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{FeatureFacts, FittedRows, OutputKind, OutputTable, fixed_rows};
-use crate::cells::{self, NumberNotation};
+use crate::cells::{self, Alike, MixedSigns, NumberNotation};
 use crate::error::{Error, check};
 use crate::joined::{ColumnNames, parts, shown};
 use crate::rounding::Rounding;
@@ -29,6 +29,10 @@ pub struct NumberFeatures {
     /// its sign before the currency (`-€85`) or the digits, or behind decimals (`85.12-`), or is in brackets (`(€85)`).
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub unit: String,
+    /// Whether the other sign is before decimals too, in some cells (`1.5` beside `1,75`), so that neither of both groups
+    /// thousands.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub mixed_decimals: bool,
 }
 
 dsokr_core::defaults!(point: char = '.');
@@ -196,7 +200,11 @@ fn usual(numbers: impl Iterator<Item = usize>) -> Option<usize> {
 impl NumberFeatures {
     /// Returns how the numbers of the column are written.
     fn notation(&self) -> NumberNotation {
-        NumberNotation { decimal: self.decimal, unit: self.unit.clone() }
+        NumberNotation {
+            decimal: self.decimal,
+            unit: self.unit.clone(),
+            mixed_decimals: self.mixed_decimals,
+        }
     }
 
     /// Returns what blanks do in cells: those of several columns have one between each two.
@@ -255,6 +263,29 @@ impl OutputKind for NumberFeatures {
         check(holds, format!("{key}.decimal"), format!("{:?}", self.decimal), "\".\" or \",\"")
     }
 
+    fn doubt(&self, table: &Table) -> Option<String> {
+        let notation = self.notation();
+        let name = self.column.as_str();
+        let is_one = !self.mixed_decimals && self.blanks() == Blanks::Group;
+        let cells = table.column(name).ok().filter(|_| is_one)?;
+        let MixedSigns { own, grouped, are_decimals, are_apart, .. } =
+            notation.mixed_signs(cells)?;
+        let grouped = grouped.filter(|_| are_decimals || are_apart)?;
+        let [sign, other] = notation.names_of_signs();
+        let first = |Alike { first, .. }: Alike| {
+            format!("{:?} on line {}", shorten(cells[first].trim()), table.line(first))
+        };
+        Some(format!(
+            "the {other} in {} cells of the column {name:?}, first in {}, is read as that of thousands, beside {} cells with a \
+             {sign} before decimals, first in {}; if both are before decimals, output.features.mixed_decimals = true reads \
+             them so",
+            grouped.count,
+            first(grouped),
+            own.count,
+            first(own),
+        ))
+    }
+
     fn bad_rows(&self, table: &Table) -> Result<Vec<(usize, Error)>, Error> {
         Ok(bad(numbers(table, self.column.as_str(), self.notation(), self.blanks())?))
     }
@@ -300,7 +331,12 @@ mod tests {
     use super::*;
 
     fn features(column: &str, decimal: char) -> NumberFeatures {
-        NumberFeatures { column: column.into(), decimal, unit: String::new() }
+        NumberFeatures {
+            column: column.into(),
+            decimal,
+            unit: String::new(),
+            mixed_decimals: false,
+        }
     }
 
     /// The numbers of cells; an empty row where a cell cannot be read.
@@ -363,6 +399,29 @@ mod tests {
         let amounts = ["(1,234.50)", "85.12-", "7.25"];
         assert_eq!(read(&plain, &amounts), [[-1234.5], [-85.12], [7.25]]);
         assert_eq!(read(&plain, &["5 (3)", "7 (2)"]), [vec![], Vec::<f64>::new()]);
+    }
+
+    #[test]
+    fn both_signs_may_be_before_decimals_and_thousands_beside_decimals_are_doubtful() {
+        let plain = features("x", '.');
+        let mixed = NumberFeatures { mixed_decimals: true, ..plain.clone() };
+        let cells = ["1.667", "1,500", "2,125", "0.954"];
+        assert_eq!(read(&mixed, &cells), [[1.667], [1.5], [2.125], [0.954]]);
+        assert_eq!(mixed.cell(&[1.5]), "1.5");
+        let doubt = |features: &NumberFeatures, cells: &[&str]| {
+            let cells: Vec<String> = cells.iter().map(|&cell| cell.to_owned()).collect();
+            features.doubt(&Table::numbered(Path::new("a.csv"), "id", [("x", cells)]))
+        };
+        let said = doubt(&plain, &cells).unwrap();
+        for part in ["the comma in 2 cells", "\"1,500\"", "2 cells with a point", "\"1.667\""] {
+            assert!(said.contains(part), "{said}");
+        }
+        assert_eq!(doubt(&mixed, &cells), None);
+        assert!(doubt(&features("x", ','), &cells).unwrap().contains("the point in 1 cells"));
+        // thousands may follow on hundreds, and vectors have commas between
+        for other in [&["1,234", "950.5", "12.25", "80"][..], &["1.5, 2", "0.5, 1"], &["1,234"]] {
+            assert_eq!(doubt(&plain, other), None, "{other:?}");
+        }
     }
 
     #[test]

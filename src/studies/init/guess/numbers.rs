@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::ops::RangeInclusive;
 
-use dsokr_data::cells::{self, NumberNotation};
+use dsokr_data::cells::{self, Alike, MixedSigns, NumberNotation};
 
 use super::super::kind::{ColumnKind, Reading, numbers_in};
 use super::labels::parts_of;
@@ -18,6 +18,9 @@ const OTHER_COUNTS: usize = 10;
 
 /// The smallest share of whole numbers below 1,000, if points are those of thousands, as a divisor.
 const BELOW_THOUSAND: usize = 20;
+
+/// The smallest share of cells whose decimals have the sign that others lack, if both signs are read, as a divisor.
+const WITH_OTHER_SIGN: usize = 10;
 
 /// Seconds and milliseconds since 1970 of this century and the last.
 const SINCE_1970: RangeInclusive<f64> = 1e9..=2e12;
@@ -195,7 +198,7 @@ pub(super) fn notation_of(cells: &[&str]) -> NumberNotation {
     let limits: Vec<&str> = cells.iter().copied().map(without_sign_of_bound).collect();
     let cells = limits.as_slice();
     let unit = unit_of(cells);
-    let plain = NumberNotation { decimal: '.', unit };
+    let plain = NumberNotation { unit, ..NumberNotation::default() };
     let comma = NumberNotation { decimal: ',', ..plain.clone() };
     let read = |notation: &NumberNotation| {
         cells.iter().filter(|cell| notation.normalised(cell).is_some()).count()
@@ -205,7 +208,13 @@ pub(super) fn notation_of(cells: &[&str]) -> NumberNotation {
     // `1,234` alone is 1234, as `1,234.5` is
     let has_commas = with_comma > with_point
         || (with_comma == with_point && are_thousands(cells, [&comma, &plain]));
-    if has_commas { comma } else { plain }
+    let notation = if has_commas { comma } else { plain };
+    let Some(signs) = notation.mixed_signs(cells).filter(|signs| signs.are_decimals) else {
+        return notation;
+    };
+    // a few cells that are no numbers otherwise are skipped, and the column can be learned beside others
+    let are_many = WITH_OTHER_SIGN * signs.other.count >= cells.len();
+    NumberNotation { mixed_decimals: signs.grouped.is_some() || are_many, ..notation }
 }
 
 /// Whether points in cells that both notations read are those of thousands, as in Germany: three digits stand behind each, the
@@ -241,10 +250,20 @@ pub(crate) fn first_thousand<'c>(kind: &ColumnKind, cells: &[&'c str]) -> Option
         let cell = without_sign_of_bound(cell);
         plain.normalised(cell).is_some() || notation.normalised(cell).is_none()
     };
-    if notation.decimal != ',' || !cells.iter().all(|cell| is_read(cell)) {
+    if notation.decimal != ',' || notation.mixed_decimals || !cells.iter().all(|cell| is_read(cell))
+    {
         return None;
     }
     cells.iter().copied().find(|cell| cell.contains('.') && notation.normalised(cell).is_some())
+}
+
+/// The cells of numbers with the usual sign before decimals, and those with the other one: all, if it is read as one before decimals
+/// too, else those that are read as thousands. None where neither is.
+pub(crate) fn mixed_signs(kind: &ColumnKind, cells: &[&str]) -> Option<[Alike; 2]> {
+    let ColumnKind::Numbers(notation) = kind else { return None };
+    let MixedSigns { own, other, grouped, .. } = notation.mixed_signs(cells)?;
+    let other = if notation.mixed_decimals { Some(other) } else { grouped };
+    Some([own, other?])
 }
 
 /// The first cell that is not one number, nor says that there is none, in whatever way numbers among cells are written.
