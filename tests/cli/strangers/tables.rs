@@ -189,6 +189,22 @@ fn points_and_commas_before_decimals_are_read_or_named() {
         let is_named = warnings.contains("thousands");
         assert_eq!(is_named, !expected.is_empty(), "{queries}: {warnings}");
     }
+
+    // inputs that are numbers have one sign
+    let inputs = |has_comma: &dyn Fn(usize) -> bool| {
+        let row = |at: usize| {
+            let number = format!("{:.3}", 1.0 + at as f64 / 40.0);
+            let number = if has_comma(at) { number.replace('.', ",") } else { number };
+            format!("{number};{}.25\n", at % 7)
+        };
+        let rows: String = (0..60).map(row).collect();
+        format!("x;y\n{rows}")
+    };
+    sandbox.write("inputs.csv", &inputs(&|_| false));
+    sandbox.succeed(&["init", "inputs.csv", "--input", "x", "--output", "y"]);
+    sandbox.write("inputs.csv", &inputs(&|at| at % 6 == 5));
+    let warnings = warned(&["train", "inputs.toml"]);
+    assert!(warnings.contains("the comma in 10 cells of the column \"x\""), "{warnings}");
 }
 
 #[test]

@@ -31,7 +31,8 @@ pub struct MixedSigns {
     pub grouped: Option<Alike>,
     /// Whether both signs surely stand before decimals.
     pub are_decimals: bool,
-    /// Whether numbers that are read as thousands are far larger than all others, or other cells with the sign have decimals.
+    /// Whether numbers that are read as thousands are far larger than all others, or no cell tells that only one sign is before
+    /// decimals.
     pub are_apart: bool,
 }
 
@@ -157,7 +158,9 @@ impl NumberNotation {
             other: other.all?,
             grouped: other.grouped,
             are_decimals,
-            are_apart: other.decimals() > 0 || THOUSAND * other.least_grouped >= TIMES * largest,
+            are_apart: other.decimals() > 0
+                || own.decimals() == 0
+                || THOUSAND * other.least_grouped >= TIMES * largest,
         };
         (are_decimals || is_doubtful).then_some(found)
     }
@@ -201,7 +204,7 @@ mod tests {
             (&["350,000", "0.500"], true),
             (&["1,234", "4025,01", "12.5"], true),
             // thousands of two languages
-            (&["1,234", "1.234", "673"], false),
+            (&["1,234", "1.234", "673"], true),
         ] {
             let found = plain.mixed_signs(cells).unwrap();
             assert!(!found.are_decimals && found.grouped.is_some(), "{cells:?}");

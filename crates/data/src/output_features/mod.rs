@@ -28,7 +28,7 @@ pub use fitted::FittedFeatures;
 pub use graphs::{GraphFeatures, MoleculeGraphFeatures};
 pub(crate) use graphs::{graphs, graphs_memory};
 pub use numbers::NumberFeatures;
-pub(crate) use numbers::vectors;
+pub(crate) use numbers::{doubtful_thousands, vectors};
 pub use of_texts::{ReadTexts, TextFeatures};
 
 use crate::error::Error;

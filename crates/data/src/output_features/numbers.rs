@@ -150,6 +150,29 @@ pub(crate) fn vectors<'t>(
     numbers(table, column, NumberNotation::default(), Blanks::Divide)
 }
 
+/// Returns which cells of a column that holds one number a row may be wrongly read as thousands; none where none is.
+pub(crate) fn doubtful_thousands(
+    table: &Table,
+    column: &str,
+    notation: &NumberNotation,
+) -> Option<String> {
+    let cells = table.column(column).ok().filter(|_| !notation.mixed_decimals)?;
+    let MixedSigns { own, grouped, are_decimals, are_apart, .. } = notation.mixed_signs(cells)?;
+    let grouped = grouped.filter(|_| are_decimals || are_apart)?;
+    let [sign, other] = notation.names_of_signs();
+    let first = |Alike { first, .. }: Alike| {
+        format!("{:?} on line {}", shorten(cells[first].trim()), table.line(first))
+    };
+    Some(format!(
+        "the {other} in {} cells of the column {column:?}, first in {}, is read as that of thousands, beside {} cells with a {sign} \
+         before decimals, first in {}",
+        grouped.count,
+        first(grouped),
+        own.count,
+        first(own),
+    ))
+}
+
 /// Returns the numbers of each cell of a column; [`dsokr_core::Error::File`] for a cell that does not hold as many
 /// finite numbers as most cells, or as there are columns in one.
 fn numbers<'t>(
@@ -264,26 +287,10 @@ impl OutputKind for NumberFeatures {
     }
 
     fn doubt(&self, table: &Table) -> Option<String> {
-        let notation = self.notation();
-        let name = self.column.as_str();
-        let is_one = !self.mixed_decimals && self.blanks() == Blanks::Group;
-        let cells = table.column(name).ok().filter(|_| is_one)?;
-        let MixedSigns { own, grouped, are_decimals, are_apart, .. } =
-            notation.mixed_signs(cells)?;
-        let grouped = grouped.filter(|_| are_decimals || are_apart)?;
-        let [sign, other] = notation.names_of_signs();
-        let first = |Alike { first, .. }: Alike| {
-            format!("{:?} on line {}", shorten(cells[first].trim()), table.line(first))
-        };
-        Some(format!(
-            "the {other} in {} cells of the column {name:?}, first in {}, is read as that of thousands, beside {} cells with a \
-             {sign} before decimals, first in {}; if both are before decimals, output.features.mixed_decimals = true reads \
-             them so",
-            grouped.count,
-            first(grouped),
-            own.count,
-            first(own),
-        ))
+        let column = Some(self.column.as_str()).filter(|_| self.blanks() == Blanks::Group)?;
+        let found = doubtful_thousands(table, column, &self.notation())?;
+        let key = "output.features.mixed_decimals = true";
+        Some(format!("{found}; if both are before decimals, {key} reads them so"))
     }
 
     fn bad_rows(&self, table: &Table) -> Result<Vec<(usize, Error)>, Error> {
