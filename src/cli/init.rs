@@ -20,7 +20,8 @@ use crate::studies::init::{
 /// the recommended configuration for them, with comments. One row in ten is for validation, and one for the test.
 ///
 /// A file of mass spectra has a row for each spectrum, which names the SMILES of its molecule. It is
-/// divided by molecule into tables beside the configuration.
+/// divided by molecule into tables beside the configuration, as is a .tsv or .csv table with the columns
+/// precursor_mz, mzs, intensities and smiles, unless --input or --as says what it holds.
 #[derive(clap::Args)]
 pub struct Arguments {
     #[arg(required = true, help = tables_help())]
@@ -79,8 +80,9 @@ fn tables_help() -> String {
 
 pub fn run(arguments: &Arguments) -> Result<(), Error> {
     arguments.tables.iter().try_for_each(|table| check_table(table))?;
+    let is_described = arguments.input.is_some() || !arguments.kinds.is_empty();
     if let [file] = &arguments.tables[..]
-        && SpectraSurvey::reads(file)
+        && SpectraSurvey::reads(file, is_described)
     {
         return spectra(arguments, file);
     }
@@ -304,6 +306,7 @@ fn remarks(survey: &Survey) -> String {
             text += &format!("{count} {what}\n");
         }
     };
+    remark(survey.comments, "lines before the columns begin with # and are left out as comments");
     if let Some((line, message)) = &survey.malformed.first {
         let what =
             format!("lines cannot be read and are skipped, the first one, line {line}: {message}");
@@ -334,6 +337,12 @@ fn remarks(survey: &Survey) -> String {
     if let Some(nameless) = &survey.nameless {
         text += &format!("{nameless}\n");
     }
+    for name in &survey.copies {
+        text += &format!(
+            "{name}: its molecules are those of {}, so that it is no output; --output {name} learns it all the same\n",
+            input.name
+        );
+    }
     if survey.further_classes > 0 {
         text += &format!(
             "{} further columns of classes are left out: join them to one column of labels, or --as COLUMN=numbers for each\n",
@@ -347,10 +356,10 @@ fn remarks(survey: &Survey) -> String {
             survey.further_numbers
         );
     }
-    if let Some(line) = survey.named_again {
-        text += &format!(
-            "line {line} names the columns again, as surveys of Qualtrics do: remove it, and the questions in the line before it\n"
-        );
+    if let Some(line) = &survey.header_line {
+        text += &format!("{line}\n");
+    } else {
+        survey.columns.iter().for_each(|column| text += &alone_in_front(column));
     }
     if let Some(name) = &survey.names_splits {
         text += &format!(
@@ -371,6 +380,17 @@ fn remarks(survey: &Survey) -> String {
         text += "no column has an id for every row: the numbers of the lines are ids\n";
     }
     if text.is_empty() { text } else { format!("\n{text}") }
+}
+
+/// What is said of a class that only the first row has, as where that is a line of the header: nothing where there is none.
+fn alone_in_front(column: &Column) -> String {
+    let Column { name, example, .. } = column;
+    let Some(line) = column.alone_in_front else { return String::new() };
+    let class = shortened(example, 40);
+    format!(
+        "{name}: the class {class:?} stands on line {line} alone, and each other class in several rows (if the line is a second \
+         one of names, remove it)\n"
+    )
 }
 
 /// What is not sure of a column: cells that are not what it holds, or only in part.

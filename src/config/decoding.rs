@@ -39,7 +39,8 @@ pub struct DecodingConfig {
     pub search: Search,
     /// Whether predictions z are scaled to unit length. It changes no order of candidates that have no
     /// constants; with constants, and together with other models, long and short predictions then weigh the same.
-    /// Always so with `hubs` and `reranker`.
+    /// Always so with `hubs` and `reranker`. Not with `sketch.full` of a kernel machine, whose predictions are weights, of
+    /// another length.
     pub normalise: bool,
     /// The correction for hubs; none, if left out.
     pub hubs: Option<HubConfig>,
@@ -61,7 +62,8 @@ pub struct DecodingConfig {
 /// The leave-one-out predictions of a kernel machine with the solver `closed-form` or `sketched` are known. For any other
 /// learner as many more are fitted as there are `folds`, each without a part of the pairs, for which it then predicts: that
 /// many fits more, for constants that are kept with the candidates. Of several weights and numbers of neighbours
-/// the best on the validation split is kept, by `evaluation.metric`.
+/// the best on the validation split is kept, by `evaluation.metric`. A kernel machine needs a sketch of the outputs:
+/// `sketch.full = false`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema, SmartDefault)]
 #[serde(deny_unknown_fields, default)]
 pub struct HubConfig {

@@ -222,6 +222,13 @@ fn drop_none(table: &mut toml::Table, change: &Override) -> Result<(), String> {
     Ok(())
 }
 
+/// The last parts of the keys of `[data]` and `[output]` that hold a column.
+const COLUMN_KEYS: [&str; 6] = ["column", "columns", "group", "id", "label", "query"];
+
+/// The last parts of those that hold a file.
+const FILE_KEYS: [&str; 8] =
+    ["anchors", "file", "files", "path", "table", "test", "train", "validation"];
+
 impl Config {
     /// Reads the data as they are in the files.
     ///
@@ -232,12 +239,13 @@ impl Config {
         use dsokr_data::Error::{Column, Io};
         let dataset = self.source().load(root).map_err(|error| match error {
             Column { path, column, available, .. } => {
-                let hint = self.naming(&column);
+                let hint = self.naming(&column, &COLUMN_KEYS);
                 Error::Data(Column { path, column, hint, available })
             }
             Io { path, source } if source.kind() == std::io::ErrorKind::NotFound => {
                 let file = root.folder().and_then(|folder| path.strip_prefix(folder).ok());
-                let hint = file.and_then(|file| file.to_str()).map(|file| self.naming(file));
+                let file = file.and_then(|file| file.to_str());
+                let hint = file.map(|file| self.naming(file, &FILE_KEYS));
                 Error::NotFound { path, hint: hint.unwrap_or_default() }
             }
             other => Error::from(other),
@@ -246,13 +254,16 @@ impl Config {
         Ok(dataset)
     }
 
-    /// Which keys of `[data]` and `[output]` have this value, as the end of a sentence about it; empty if none has.
-    fn naming(&self, value: &str) -> String {
+    /// Which keys of `[data]` and `[output]` that end with one of `ends` have this value, as the end of a sentence about it;
+    /// empty if none has.
+    fn naming(&self, value: &str, ends: &[&str]) -> String {
         let Ok(config) = toml::Value::try_from(self) else { return String::new() };
         let names = |(key, held): &(String, &toml::Value)| {
-            let tag = [".kind", ".name", ".source"].iter().any(|tag| key.ends_with(tag));
+            // `output.columns[0]` is an entry of the list `columns`
+            let last = key.rsplit('.').next().and_then(|last| last.split('[').next());
             let inside = key.starts_with("data.") || key.starts_with("output.");
-            inside && !tag && held.as_str() == Some(value)
+            let is_of_kind = last.is_some_and(|last| ends.contains(&last));
+            inside && is_of_kind && held.as_str() == Some(value)
         };
         let keys = nodes(String::new(), &config).into_iter().filter(names);
         let keys: Vec<String> = keys.map(|(key, _)| key).collect();

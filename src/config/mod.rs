@@ -198,6 +198,7 @@ impl Config {
         }
         let abilities = self.encoder.abilities();
         let reranker = self.decoding.reranker.as_ref();
+        let weighs_outputs = self.weighs_outputs();
         let compares_spectra = reranker.is_some_and(|settings| settings.spectra.is_some());
         let rules = [
             Rule {
@@ -213,9 +214,21 @@ impl Config {
             },
             Rule {
                 key: "decoding.reranker",
-                refused_when: reranker.is_some() && self.sketch.full && abilities.weighs_outputs,
+                refused_when: reranker.is_some() && weighs_outputs,
                 because: "it compares outputs in a basis, and without a sketch a kernel machine has none; set sketch.full to \
                           false, or remove it",
+            },
+            Rule {
+                key: "decoding.hubs",
+                refused_when: self.decoding.hubs.is_some() && weighs_outputs,
+                because: "it compares predictions of unit length, which weights of outputs do not have; set sketch.full to \
+                          false, or remove it",
+            },
+            Rule {
+                key: "decoding.normalise",
+                refused_when: self.decoding.normalise && weighs_outputs,
+                because: "the length of a kernel machine's predictions is not known without a sketch; set it or sketch.full \
+                          to false",
             },
             Rule {
                 key: "decoding.reranker.spectra",
@@ -231,6 +244,13 @@ impl Config {
             },
         ];
         check(self, "", &rules)
+    }
+
+    /// Whether predictions are weights of the training outputs, whose length is not that of the prediction in the feature
+    /// space, and not points.
+    pub(crate) fn weighs_outputs(&self) -> bool {
+        let abilities = self.encoder.abilities();
+        self.sketch.full && abilities.weighs_outputs && abilities.levels.is_none()
     }
 
     /// Checks that held-out predictions can be made where the decoding needs them, and that nothing is said of how they are

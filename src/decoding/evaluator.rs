@@ -216,7 +216,8 @@ impl<'a> Evaluator<'a> {
         let evaluation = self.evaluate_by(name, z, models)?;
         let draw = |outputs| drawing(&self.reported().inputs, outputs, EXAMPLES);
         let drawn = evaluation.outputs.as_ref().map(draw).transpose()?.flatten();
-        let report = report(name, evaluation, self.decoder.candidates, self.config())?;
+        let queries = (self.reported(), self.pool(name));
+        let report = report(name, queries, evaluation, self.decoder.candidates, self.config())?;
         let perfect_h = self.perfect(name, search)?;
         let skipped_rows = self.problem.dataset.skipped.clone();
         Ok((Report { perfect_h, skipped_rows, ..report }, drawn))

@@ -181,6 +181,8 @@ fn evaluate(
     }
     replace_json(path, RULE, &run.rule)?;
     let (evaluation, _) = run.evaluate(&queries)?;
-    let report = report(name, evaluation, &run.members()[0].candidates, run.config())?;
+    let candidates = &run.members()[0].candidates;
+    let report =
+        report(name, (queries.split(), queries.pool()), evaluation, candidates, run.config())?;
     Ok((run, report))
 }

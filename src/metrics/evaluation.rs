@@ -1,5 +1,7 @@
 //! The evaluation of predictions on a split: metrics, and what intervals and comparisons draw them from.
 
+use std::collections::BTreeSet;
+
 use dsokr_data::Truth;
 use dsokr_decode::{Candidates, Metrics, Rank};
 use serde::{Deserialize, Serialize};
@@ -24,6 +26,8 @@ pub struct Evaluation {
     pub golds: Vec<String>,
     /// The true and the predicted outputs, if they are molecules, graphs, sets of labels, classes, rankings or numbers.
     pub outputs: Option<(Truth, Truth)>,
+    /// All right classes of each query, where outputs are classes; empty where they have not been read.
+    pub(crate) right_classes: Vec<BTreeSet<String>>,
     /// What metrics of these need to know.
     pub(crate) facts: OutputFacts,
     /// The scores of labels or classes.
@@ -54,6 +58,7 @@ impl Evaluation {
             ranks,
             golds: Vec::new(),
             outputs: None,
+            right_classes: Vec::new(),
             facts: OutputFacts::default(),
             scored: None,
             named: None,
@@ -94,9 +99,16 @@ impl Evaluation {
             }
             (Truth::Classes(truth), Constants::Classes(_)) => {
                 let majority = constants.majority().unwrap_or_default().to_owned();
+                // of several right classes the model's is the one that it ranks best, and so is this one's
+                let mut truth = truth.clone();
+                for (counted, right) in truth.iter_mut().zip(&self.right_classes) {
+                    if let Some(best) = right.get(&majority).or_else(|| right.first()) {
+                        counted.clone_from(best);
+                    }
+                }
                 let predicted = vec![majority; truth.len()];
                 let positive = self.facts.positive.as_deref();
-                let classes = ClassScores::from_classes(truth, &predicted, positive)?;
+                let classes = ClassScores::from_classes(&truth, &predicted, positive)?;
                 scores.outputs = Some(OutputScores::Classes(classes));
             }
             _ => {}

@@ -200,6 +200,19 @@ const CASES: &[Case] = &[
         &[],
         &["outputs.tsv", "\"name\", which output.features.column and output.label name;", "title"],
     ),
+    // output.scaling has the value "none" too, and names no column
+    case(
+        "missing column with the name of a choice",
+        nothing,
+        &["data.query=none"],
+        &["\"none\", which data.query names;"],
+    ),
+    case(
+        "no table with the name of a licence",
+        nothing,
+        &["data.test=absent.tsv", "data.licence=absent.tsv"],
+        &["absent.tsv: not found, which data.test names"],
+    ),
     case(
         "duplicate id",
         |s| data(s, "outputs.tsv", "o4\t", "o3\t"),

@@ -181,6 +181,72 @@ fn classes_of_several_words_are_classes() {
     sandbox.fail(&strict, 2, &[&says[..], &["--missing-gold rank-infinity"]].concat());
 }
 
+/// A query with two right classes has both for the areas, whichever of them the model ranks higher; and a constant is right
+/// with either.
+#[test]
+fn a_query_has_all_its_right_classes() {
+    let sandbox = Sandbox::new();
+    let classes = ["a", "b", "c", "d"];
+    let words = ["red", "blue", "green", "grey"];
+    let sizes = ["xxx", "yyy", "zzz", "uuu", "vvv", "www", "sss"];
+    let text = |first: usize, second: usize, size: usize| {
+        let [first, second] = [first, second].map(|at| words[at % 4]);
+        format!("{first} {second} thing of size {}", sizes[size])
+    };
+    let table = |rows: Vec<(String, &str, String)>| {
+        let row =
+            |(query, class, text): (String, &str, String)| format!("{class}\t{query}\t{text}\n");
+        let rows: String = rows.into_iter().map(row).collect();
+        format!("id\tquery\tdescription\n{rows}")
+    };
+    // every fifth class is wrong, so that the third one is the most frequent
+    let trained = |i: usize| if i.is_multiple_of(5) { 2 } else { i % 4 };
+    let train = (0..50)
+        .map(|i| (format!("q{i}"), classes[trained(i)], text(i, i * i % 3, i * 3 % 7)))
+        .collect();
+    let validation =
+        (0..8).map(|i| (format!("v{i}"), classes[i % 4], text(i, i / 2, i % 6))).collect();
+    let right = |i: usize| [classes[i % 4], classes[(i + 1 + i / 4 % 3) % 4]];
+    let asked = |i: usize| text(i, i / 4, i % 7);
+    let test = (0..24).flat_map(|i| right(i).map(|class| (format!("t{i}"), class, asked(i))));
+    sandbox.write("data/small/train.tsv", &table(train));
+    sandbox.write("data/small/validation.tsv", &table(validation));
+    sandbox.write("data/small/test.tsv", &table(test.collect()));
+    let outputs: String = classes.iter().map(|class| format!("{class}\t{class}\n")).collect();
+    sandbox.write("data/small/outputs.tsv", &format!("id\tclass\n{outputs}"));
+    let config = CONFIG.split_once("[output]").unwrap().1.replace("\"kind\"", "\"class\"");
+    let config = config.replace("[1e-3, 1e-2]", "1e-3");
+    let data = "[data]\nfolder = \"small\"\ntest = \"test.tsv\"\nquery = \"query\"";
+    sandbox.write("several.toml", &format!("{data}\n\n[output]\ntable = \"outputs.tsv\"{config}"));
+    let report = sandbox.train("several.toml", &[]);
+    assert_eq!(number(&report, "queries"), 24.0);
+
+    let scores = (0..24).map(|i| {
+        let answer = json(&sandbox.succeed(&["search", "runs/several", &asked(i), "--json"]));
+        let hits = answer["candidates"].as_array().unwrap();
+        let mean = hits.iter().map(|hit| number(hit, "score")).sum::<f64>() / 4.0;
+        let centred = |class: &str| {
+            let hit = hits.iter().find(|hit| hit["label"] == class).unwrap();
+            ((number(hit, "score") - mean) * 1e4).round()
+        };
+        classes.map(centred)
+    });
+    let scores: Vec<[f64; 4]> = scores.collect();
+    let mut roc = 0.0;
+    let mut precision = 0.0;
+    for (at, class) in classes.iter().enumerate() {
+        let own = scores.iter().enumerate().map(|(i, all)| (all[at], right(i).contains(class)));
+        let (one, two) = areas(&own.collect::<Vec<_>>());
+        roc += one / 4.0;
+        precision += two / 4.0;
+    }
+    assert!((number(&report, "roc_auc") - roc).abs() < 1e-9, "{roc}: {report}");
+    assert!((number(&report, "pr_auc") - precision).abs() < 1e-9, "{precision}: {report}");
+    // each class is right for a half of the queries
+    let chance = &report["chance"];
+    assert_eq!((number(chance, "pr_auc"), number(chance, "accuracy")), (0.5, 0.5), "{chance}");
+}
+
 #[test]
 fn one_of_two_classes_is_positive() {
     let sandbox = sandbox();

@@ -144,21 +144,19 @@ fn the_empty_set_does_not_swallow_the_others() {
 #[test]
 fn one_prediction_for_most_rows_is_named() {
     let sandbox = sandbox();
-    let strong = "encoder.lambda=10.0";
-    let text = sandbox.succeed(&[
-        "train",
-        "sets.toml",
-        "--quiet",
-        "--set",
-        strong,
-        "--set",
-        r#"output.kernel={ name = "linear" }"#,
-    ]);
-    assert!(
-        text.contains(
-            "advice: 300 of 300 test predictions are the same output, the empty set (correct for "
-        ),
-        "{text}"
-    );
-    assert!(!text.contains("ids of pairs"), "{text}");
+    let strong = ["encoder.lambda=10.0", r#"output.kernel={ name = "linear" }"#];
+    // predictions that are weights of outputs are not scaled
+    for (full, is_scaled) in [("sketch.full=false", true), ("sketch.full=true", false)] {
+        let mut train = vec!["train", "sets.toml", "--quiet", "--set", full];
+        train.extend(strong.iter().flat_map(|set| ["--set", *set]));
+        let text = sandbox.succeed(&train);
+        assert!(
+            text.contains(
+                "advice: 300 of 300 test predictions are the same output, the empty set (correct for "
+            ),
+            "{text}"
+        );
+        assert_eq!(text.contains("decoding.normalise = true"), is_scaled, "{text}");
+        assert!(!text.contains("ids of pairs"), "{text}");
+    }
 }

@@ -215,6 +215,29 @@ fn expected_f1_that_is_not_possible_is_refused() {
     labels.fail(&both, 2, &["decoding.expected_f1 of runs/small", "given", "candidates"]);
 }
 
+/// Combined scores have the scale of their rule, and shares of likely label sets that of a model's scores.
+#[test]
+fn label_scores_of_an_ensemble_do_not_depend_on_the_scale_of_its_rule() {
+    let sandbox = sandbox(LABELS, "tanimoto");
+    sandbox.train("small.toml", &[]);
+    sandbox.train("small.toml", &["name=other", "training.epochs=1"]);
+    let areas = |runs: &[&str], more: &[&str]| {
+        let call = [&["evaluate"], runs, &["--json"], more].concat();
+        let found = json(&sandbox.succeed(&call));
+        ["roc_auc", "pr_auc"].map(|metric| number(&found, metric))
+    };
+    for more in [&[][..], &["--candidates", "sample:20"]] {
+        let one = areas(&["runs/small"], more);
+        for rule in ["mean", "max", "rank", "reciprocal-rank"] {
+            let combine = [more, &["--combine", rule]].concat();
+            assert_eq!(areas(&["runs/small", "runs/small"], &combine), one, "{combine:?}");
+        }
+        let first = [more, &["--weights", "1,0"]].concat();
+        assert_eq!(areas(&["runs/small", "runs/other"], &first), one, "{more:?}");
+        assert_ne!(areas(&["runs/small", "runs/other"], more), one, "{more:?}");
+    }
+}
+
 /// A kernel machine without a sketch.
 const MACHINE: [&str; 2] = [
     "sketch.full=true",

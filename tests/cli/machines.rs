@@ -279,6 +279,9 @@ fn settings_that_do_not_go_together_are_refused() {
     let sandbox = sandbox();
     for (config, set, says) in [
         ("small.toml", "sketch.full=true", &["sketch.full", "cosine"][..]),
+        // weights of outputs have another length than what they predict
+        ("iokr.toml", "decoding.hubs={}", &["decoding.hubs = given", "unit length", "sketch.full"]),
+        ("iokr.toml", "decoding.normalise=true", &["decoding.normalise = true", "sketch.full"]),
         ("siokr.toml", "encoder.solver.precision=single", &["unknown field `precision`"]),
         ("iokr.toml", "encoder.inputs.scaling=standard", &["unknown field `scaling`", "blocks"]),
         ("iokr.toml", "encoder.kernel.name=hamming", &["hamming"]),

@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use crate::label_outputs::{self, LABELS};
 use crate::sandbox::{Sandbox, json, number};
 
 const QUERIES: f64 = 10.0;
@@ -122,4 +123,33 @@ fn texts_without_right_outputs_have_no_candidates_by_these() {
     }
     let listed = ["search", "runs/small", "a ring", "--candidates", "lists.jsonl"];
     sandbox.fail(&listed, 2, &["lists.jsonl", "mass:PPM"]);
+}
+
+/// The list of each query has its two right outputs alone, so that whatever is drawn is right.
+#[test]
+fn chance_is_of_the_candidates_of_each_query() {
+    let sandbox = label_outputs::sandbox(LABELS, "tanimoto");
+    let mut lists = String::new();
+    for split in ["train", "validation", "test"] {
+        let file = format!("data/small/{split}.tsv");
+        let table = sandbox.read(&file);
+        let rows: Vec<(&str, &str)> =
+            table.lines().skip(1).map(|line| line.split_once('\t').unwrap()).collect();
+        let mut several = "query\tid\tdescription\n".to_owned();
+        for (at, pair) in rows.chunks(2).enumerate() {
+            let query = format!("{split}{at}");
+            let text = pair[0].1;
+            let ids: Vec<&str> = pair.iter().map(|(id, _)| *id).collect();
+            ids.iter().for_each(|id| several += &format!("{query}\t{id}\t{text}\n"));
+            lists += &json!({"query": query, "candidates": ids}).to_string();
+            lists += "\n";
+        }
+        sandbox.write(&file, &several);
+    }
+    sandbox.write("data/small/lists.jsonl", &lists);
+    let changes = ["data.query=query", "evaluation.candidates=lists.jsonl"];
+    let report = sandbox.train("small.toml", &changes);
+    assert_eq!(number(&report, "queries"), 5.0);
+    let chance = &report["chance"];
+    assert_eq!((number(chance, "f1"), number(chance, "hamming_loss")), (1.0, 0.0), "{chance}");
 }

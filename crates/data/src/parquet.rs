@@ -3,7 +3,8 @@
 use std::fs::File;
 use std::io::{Cursor, Error, Read, Result};
 
-use parquet::file::reader::SerializedFileReader;
+use parquet::basic::Compression;
+use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::record::Field;
 use parquet::record::reader::RowIter;
 use serde_json::Value;
@@ -17,6 +18,13 @@ struct JsonLines {
 /// Opens a file. One line is in memory at a time.
 pub(crate) fn json_lines(file: File) -> Result<impl Read> {
     let reader = SerializedFileReader::new(file).map_err(Error::other)?;
+    let columns = reader.metadata().row_groups().iter().flat_map(|group| group.columns());
+    if let Some(name) = columns.map(|column| column.compression()).find_map(unread) {
+        return Err(Error::other(format!(
+            "its columns are compressed with {name}, which is not read; write them with zstd, gzip, snappy, lz4 or none, in pandas \
+             by to_parquet(…, compression=\"zstd\")"
+        )));
+    }
     Ok(JsonLines { rows: reader.into_iter(), line: Cursor::default() })
 }
 
@@ -32,6 +40,20 @@ impl Read for JsonLines {
             self.line = Cursor::new(format!("{{{}}}\n", cells.join(",")));
         }
         self.line.read(buffer)
+    }
+}
+
+/// Returns the name of a way to compress columns that is not read; none of those that are.
+fn unread(compression: Compression) -> Option<&'static str> {
+    match compression {
+        Compression::BROTLI(_) => Some("brotli"),
+        Compression::LZO => Some("LZO"),
+        Compression::UNCOMPRESSED
+        | Compression::SNAPPY
+        | Compression::GZIP(_)
+        | Compression::LZ4
+        | Compression::ZSTD(_)
+        | Compression::LZ4_RAW => None,
     }
 }
 

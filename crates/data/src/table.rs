@@ -12,6 +12,12 @@
 //! Where blanks follow each separator of the first record of a .csv file, those behind separators are no part of fields. In
 //! lines of JSON, bare `NaN` and `Infinity` are null.
 //!
+//! Lines at the start of a .csv or .tsv file that begin with `#` are comments, where the line behind them has several fields. One
+//! with as many fields has the names of the columns, unless there are several and a blank follows its `#`.
+//!
+//! Where tabs separate fields, and each of the first records has a name of its own before as many fields as there are names of
+//! columns, as R writes them, the name of the column of these is empty.
+//!
 //! In a .csv or .tsv file `FIRST..LAST` is one column too: the cells of the columns from one to the other, with a space
 //! between.
 //!
@@ -81,6 +87,8 @@ pub struct TableHeader {
     /// The names of columns whose values are lists of texts in JSON lines, but for a few lines; a cell has the texts of a list
     /// with `;` between.
     pub lists: Vec<String>,
+    /// Number of lines before the names that are comments, which begin with `#`.
+    pub comments: usize,
 }
 
 impl TableHeader {
@@ -136,10 +144,10 @@ impl Table {
         Self::read_rows(path, columns, OnBadRow::Stop)
     }
 
-    /// Reads a table like [`read`](Self::read). With [`OnBadRow::Skip`] it leaves out blank lines, rows with a wrong
-    /// number of fields, rows with a carriage return that no line feed follows, and rows that are not UTF-8 or not JSON
-    /// objects with these keys. In a CSV file a quotation mark without a partner is an error nevertheless, since the
-    /// end of the row is unknown.
+    /// Reads a table like [`read`](Self::read). With [`OnBadRow::Skip`] it leaves out blank lines, lines with the names of
+    /// several columns again, rows with a wrong number of fields, rows with a carriage return that no line feed
+    /// follows, and rows that are not UTF-8 or not JSON objects with these keys. In a CSV file a quotation mark without a
+    /// partner is an error nevertheless, since the end of the row is unknown.
     ///
     /// # Errors
     /// Whatever else is wrong with the file, with its line.

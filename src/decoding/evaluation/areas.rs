@@ -1,10 +1,9 @@
 //! Scores of labels and classes, for areas under curves.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use dsokr_data::Truth;
 use dsokr_data::config::{LabelFeatures, OutputFeatures};
-use dsokr_decode::{Ensemble, Pool};
+use dsokr_decode::{Combination, Ensemble, Pool};
 
 use super::Models;
 use crate::config::ExpectedF1Config;
@@ -12,11 +11,10 @@ use crate::decoding::answer::distinct;
 use crate::error::Error;
 use crate::metrics::areas::ScoredLabels;
 
-/// The scores of labels or classes of each query; none of other outputs.
+/// The scores of labels or classes of each query, which has those in `right`; none of other outputs.
 ///
 /// A class has the score of its candidate, less the mean of all classes: only differences between candidates of one query
-/// have a meaning. A label has the share of the likely label sets that hold it: among the first distinct ones, which
-/// count `exp(score / T)` each, with their number and the temperature T of `decoding.expected_f1` or its defaults.
+/// have a meaning. A label has the share of the likely label sets that hold it.
 ///
 /// # Errors
 /// Scores that are not finite.
@@ -24,44 +22,88 @@ pub(super) fn scored_labels(
     models: &Models,
     ensemble: &Ensemble,
     pool: Pool,
-    truth: &Truth,
+    right: &[BTreeSet<String>],
 ) -> Result<Option<ScoredLabels>, Error> {
     let config = models.decoder().config;
-    match (truth, &config.output.features) {
-        (Truth::Classes(truth), OutputFeatures::Classes(features)) => {
-            let count = ensemble.candidates().len();
-            let scores = first_sets(models, ensemble, pool, count)?;
-            let scores = scores.iter().map(|sets| centred(sets));
-            let truth: Vec<Vec<&str>> = truth.iter().map(|class| vec![class.as_str()]).collect();
-            Ok(Some(ScoredLabels::new(&truth, scores, features.positive.as_deref())))
-        }
-        (Truth::Labels(truth), OutputFeatures::Labels(features)) => {
-            let settings = config.decoding.expected_f1.clone().unwrap_or_default();
-            let count = settings.candidates.min(ensemble.candidates().len());
-            let sets = first_sets(models, ensemble, pool, count)?;
-            let shares: Vec<Vec<(String, f64)>> =
-                sets.iter().map(|sets| shares(sets, features, &settings)).collect();
-            let scores = shares.iter().map(|query| {
-                query.iter().map(|(label, share)| (label.as_str(), *share)).collect::<Vec<_>>()
-            });
-            let truth: Vec<Vec<&str>> =
-                truth.iter().map(|set| set.iter().map(String::as_str).collect()).collect();
-            Ok(Some(ScoredLabels::new(&truth, scores, None)))
-        }
-        _ => Ok(None),
+    let features = &config.output.features;
+    let right: Vec<Vec<&str>> =
+        right.iter().map(|labels| labels.iter().map(String::as_str).collect()).collect();
+    if let OutputFeatures::Classes(features) = features {
+        let count = ensemble.candidates().len();
+        let scores = first_sets(ensemble, &models.rule, pool, count)?;
+        let scores = scores.iter().map(|sets| centred(sets));
+        return Ok(Some(ScoredLabels::new(&right, scores, features.positive.as_deref())));
     }
+    let OutputFeatures::Labels(features) = features else { return Ok(None) };
+    let shares = label_shares(models, ensemble, pool, features)?;
+    let scores = shares.iter().map(|query| {
+        query.iter().map(|(label, share)| (label.as_str(), *share)).collect::<Vec<_>>()
+    });
+    Ok(Some(ScoredLabels::new(&right, scores, None)))
+}
+
+/// The share of the likely label sets of each query that holds each label; of several models the mean of their shares,
+/// weighted as the ensemble weighs them. The temperature is that of the scores of a model: combined ones have the scale of
+/// their rule.
+fn label_shares(
+    models: &Models,
+    ensemble: &Ensemble,
+    pool: Pool,
+    features: &LabelFeatures,
+) -> Result<Vec<BTreeMap<String, f64>>, Error> {
+    let settings = models.decoder().config.decoding.expected_f1.clone().unwrap_or_default();
+    let members = ensemble.members();
+    if let [_] = members {
+        return shares_of_model(ensemble, pool, features, &settings);
+    }
+    let equal = || vec![1.0 / members.len() as f64; members.len()];
+    let weights = models.rule.weights().map_or_else(equal, <[f64]>::to_vec);
+    let mut combined: Vec<BTreeMap<String, f64>> = vec![BTreeMap::new(); ensemble.queries()];
+    let decoders = models.each.iter().map(|(_, decoder)| decoder);
+    for ((member, decoder), weight) in members.iter().zip(decoders).zip(weights) {
+        if weight == 0.0 {
+            continue;
+        }
+        // lists are of the candidates in the order of the first member
+        let lists = match pool {
+            Pool::Shared => None,
+            Pool::PerQuery(lists) => Some(lists.moved(members[0].candidates, member.candidates)?),
+        };
+        let pool = lists.as_ref().map_or(Pool::Shared, Pool::PerQuery);
+        let alone = Ensemble::new(vec![*member])?.with_rerankers(vec![decoder.reranker])?;
+        let alone = alone.shared_by(ensemble.processes());
+        let own = shares_of_model(&alone, pool, features, &settings)?;
+        for (all, shares) in combined.iter_mut().zip(own) {
+            for (label, share) in shares {
+                *all.entry(label).or_default() += weight * share;
+            }
+        }
+    }
+    Ok(combined)
+}
+
+/// The shares of the likely label sets of each query of one model.
+fn shares_of_model(
+    model: &Ensemble,
+    pool: Pool,
+    features: &LabelFeatures,
+    settings: &ExpectedF1Config,
+) -> Result<Vec<BTreeMap<String, f64>>, Error> {
+    let count = settings.candidates.min(model.candidates().len());
+    let sets = first_sets(model, &Combination::default(), pool, count)?;
+    Ok(sets.iter().map(|sets| shares(sets, features, settings)).collect())
 }
 
 /// The first distinct candidates of a query, by their labels, with their scores.
 type ScoredSets = Vec<(String, f64)>;
 
 fn first_sets(
-    models: &Models,
     ensemble: &Ensemble,
+    rule: &Combination,
     pool: Pool,
     count: usize,
 ) -> Result<Vec<ScoredSets>, Error> {
-    let (ranked, names) = distinct(ensemble, &models.rule, pool, 0..count, None)?;
+    let (ranked, names) = distinct(ensemble, rule, pool, 0..count, None)?;
     let sets = ranked.into_iter().map(|ranked| {
         let set = |hit: dsokr_decode::RankedHit| {
             let place = names.place(hit.candidates[0] as usize)?;
@@ -78,12 +120,13 @@ fn centred(sets: &ScoredSets) -> Vec<(&str, f64)> {
     sets.iter().map(|(label, score)| (label.as_str(), score - mean)).collect()
 }
 
-/// The share of label sets that holds each label.
+/// The share of label sets that holds each label: the first distinct ones of a query, which count `exp(score / T)` each, with
+/// their number and the temperature T of `decoding.expected_f1` or its defaults.
 fn shares(
     sets: &ScoredSets,
     features: &LabelFeatures,
     settings: &ExpectedF1Config,
-) -> Vec<(String, f64)> {
+) -> BTreeMap<String, f64> {
     let most = sets.iter().map(|(_, score)| *score).fold(f64::NEG_INFINITY, f64::max);
     let mut shares: BTreeMap<String, f64> = BTreeMap::new();
     let mut total = 0.0;
@@ -97,5 +140,6 @@ fn shares(
             *shares.entry(label).or_default() += weight;
         }
     }
-    shares.into_iter().map(|(label, weight)| (label, weight / total)).collect()
+    shares.values_mut().for_each(|weight| *weight /= total);
+    shares
 }

@@ -10,7 +10,7 @@ mod stored;
 use std::collections::BTreeMap;
 
 use dsokr_core::Processes;
-use dsokr_core::random::generator;
+use dsokr_core::random::{Generator, generator};
 use dsokr_data::{Split, SplitName, Truth};
 use dsokr_decode::{
     Alignment, CandidateBlocks, Candidates, Combination, Decoded, Ensemble, Member, MissingGold,
@@ -23,7 +23,7 @@ use self::beyond::{RightOutputs, beyond_scores};
 use self::distances::{kernel_losses, mces_distances, squared_errors};
 use self::golds::{GoldRows, check_lists};
 pub(crate) use self::golds::{RankedGolds, has_gold};
-use self::outputs::{are_read_as_thousands, predicted_outputs, truth_of};
+use self::outputs::{are_read_as_thousands, predicted_outputs, right_labels, truth_of};
 pub use self::stored::StoredEvaluation;
 use crate::config::Checked;
 use crate::decoding::beyond::BeyondSearch;
@@ -216,9 +216,14 @@ impl<'a> Models<'a> {
             evaluation.queries.extend(losses);
         }
         if self.label_scores
-            && let Some(scored) = scored_labels(self, ensemble, pool, &truth)?
+            && let Some(right) = right_labels(split, &truth, ensemble, &config.output.features)?
         {
-            evaluation.add_areas(scored);
+            if let Some(scored) = scored_labels(self, ensemble, pool, &right)? {
+                evaluation.add_areas(scored);
+            }
+            if let Truth::Classes(_) = &truth {
+                evaluation.right_classes = right;
+            }
         }
         if let Some(predicted) = predicted {
             if split.foreign && are_read_as_thousands(&truth, &predicted) {
@@ -319,37 +324,83 @@ impl<'a> Models<'a> {
     }
 }
 
-/// The report on an evaluation, with intervals and chance.
+/// The report on the evaluation of the queries of a split among the candidates of a pool, with intervals and chance.
 pub(crate) fn report(
-    split: SplitName,
+    name: SplitName,
+    (split, pool): (&Split, Pool),
     evaluation: Evaluation,
     candidates: &Candidates,
     config: &Checked,
 ) -> Result<Report, Error> {
-    let chance = chance(&evaluation, candidates, config)?;
+    let chance = chance((split, pool), &evaluation, candidates, config)?;
     let intervals = intervals(&evaluation, RESAMPLES, config.seed)?;
     let metrics = evaluation.scores;
     let perfect_h = None;
     let skipped_rows = BTreeMap::new();
-    Ok(Report { split, metrics, intervals, chance, perfect_h, skipped_rows })
+    Ok(Report { split: name, metrics, intervals, chance, perfect_h, skipped_rows })
 }
 
-/// The metrics of [`Evaluation::chance`]. Where other outputs are compared, one candidate is drawn for each query.
+/// The metrics of [`Evaluation::chance`]. Where other outputs are compared, one candidate is drawn for each query, as the
+/// first of a random order: it is compared with the first right output of that order.
 fn chance(
+    (split, pool): (&Split, Pool),
     evaluation: &Evaluation,
     candidates: &Candidates,
     config: &Checked,
 ) -> Result<Scores, Error> {
     let scores = evaluation.chance()?;
-    let Some((truth, _)) = &evaluation.outputs else { return Ok(scores) };
-    if let Truth::Numbers(_) | Truth::Classes(_) = truth {
-        return Ok(scores);
+    match &evaluation.outputs {
+        None | Some((Truth::Numbers(_) | Truth::Classes(_), _)) => return Ok(scores),
+        Some((
+            Truth::Molecules(_) | Truth::Graphs(_) | Truth::Labels(_) | Truth::Rankings(_),
+            _,
+        )) => {}
     }
     let mut random = generator(config.seed, "chance", 0);
-    let drawn =
-        (0..truth.len()).map(|_| candidates.label(random.random_range(0..candidates.len())));
-    let drawn = config.output.features.truth_of_labels(drawn)?;
-    let compare = |drawn| OutputScores::with_queries(truth, &drawn, &evaluation.facts);
+    let mut drawn = Vec::with_capacity(split.ids.len());
+    let mut counted = Vec::with_capacity(split.ids.len());
+    for (query, golds) in split.golds().into_iter().enumerate() {
+        let first = match pool {
+            Pool::Shared => random.random_range(0..candidates.len()),
+            Pool::PerQuery(lists) => {
+                let list = lists.list(query);
+                list[random.random_range(0..list.len())] as usize
+            }
+        };
+        let competes = |gold: &str| {
+            let candidate = candidates.find(gold);
+            candidate.is_some_and(|candidate| match pool {
+                Pool::Shared => true,
+                Pool::PerQuery(lists) => lists.list(query).contains(&(candidate as u32)),
+            })
+        };
+        let gold = first_gold(&golds, candidates.id(first), competes, &mut random);
+        counted.push(gold.clone());
+        drawn.push(candidates.label(first));
+    }
+    let features = &config.output.features;
+    let Some(truth) = truth_of(split, &counted, candidates, features)? else { return Ok(scores) };
+    let drawn = features.truth_of_labels(drawn)?;
+    let compare = |drawn| OutputScores::with_queries(&truth, &drawn, &evaluation.facts);
     let outputs = drawn.map(compare).transpose()?;
     Ok(Scores { outputs: outputs.map(|(scores, _)| scores), ..scores })
+}
+
+/// The first right output of a query in a random order of its candidates that begins with the one with the id `first`; of
+/// outputs none of which is a candidate the first.
+fn first_gold<'g>(
+    golds: &'g [String],
+    first: &str,
+    competes: impl Fn(&str) -> bool,
+    random: &mut Generator,
+) -> &'g String {
+    if let Some(gold) = golds.iter().find(|gold| *gold == first) {
+        return gold;
+    }
+    let competing: Vec<&String> = golds.iter().filter(|gold| competes(gold)).collect();
+    match competing.as_slice() {
+        [] => &golds[0],
+        [gold] => *gold,
+        several => several[random.random_range(0..several.len())],
+    }
 }

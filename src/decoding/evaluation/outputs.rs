@@ -1,5 +1,7 @@
 //! The right and the predicted outputs of queries, as what they are.
 
+use std::collections::BTreeSet;
+
 use dsokr_data::config::OutputFeatures;
 use dsokr_data::{Split, Truth};
 use dsokr_decode::{Candidates, Decoded, Ensemble, Pool};
@@ -77,6 +79,56 @@ pub(super) fn truth_of(
         truth.replace(&others, counted)?;
     }
     Ok(Some(truth))
+}
+
+/// The labels that are right for each query: its classes, or the labels of all its right sets. None of other outputs.
+///
+/// `counted` are the outputs that [`truth_of`] gives. Of the further right outputs those that are candidates are known.
+pub(super) fn right_labels(
+    split: &Split,
+    counted: &Truth,
+    ensemble: &Ensemble,
+    features: &OutputFeatures,
+) -> Result<Option<Vec<BTreeSet<String>>>, Error> {
+    let Some(mut right) = labels_of(counted) else { return Ok(None) };
+    if split.further.is_empty() {
+        return Ok(Some(right));
+    }
+    // the first right output need not be a candidate, and another one may have been counted
+    let firsts = split.truth.as_ref().and_then(labels_of).unwrap_or_default();
+    for (all, first) in right.iter_mut().zip(firsts) {
+        all.extend(first);
+    }
+    let golds = split.golds();
+    let all = ensemble.candidates();
+    let processes = ensemble.processes();
+    let places = all.find(processes, &golds.concat())?;
+    let some = all.some(processes, places.iter().flatten().map(|place| place.candidate))?;
+    let mut queries = Vec::new();
+    let mut labels = Vec::new();
+    let repeated = golds.iter().enumerate();
+    let repeated = repeated.flat_map(|(query, golds)| std::iter::repeat_n(query, golds.len()));
+    for (query, place) in repeated.zip(&places) {
+        let Some(place) = place else { continue };
+        queries.push(query);
+        labels.push(some.candidates.label(some.place(place.candidate)?));
+    }
+    let further = features.truth_of_labels(labels)?.as_ref().and_then(labels_of);
+    for (query, labels) in queries.into_iter().zip(further.unwrap_or_default()) {
+        right[query].extend(labels);
+    }
+    Ok(Some(right))
+}
+
+/// The labels of each set, or each class as a set of its own; none of other outputs.
+fn labels_of(truth: &Truth) -> Option<Vec<BTreeSet<String>>> {
+    match truth {
+        Truth::Labels(sets) => Some(sets.iter().map(|set| set.iter().cloned().collect()).collect()),
+        Truth::Classes(classes) => {
+            Some(classes.iter().map(|class| BTreeSet::from([class.clone()])).collect())
+        }
+        Truth::Molecules(_) | Truth::Graphs(_) | Truth::Rankings(_) | Truth::Numbers(_) => None,
+    }
 }
 
 #[cfg(test)]

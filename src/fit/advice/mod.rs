@@ -77,18 +77,21 @@ fn comparable(a: &Scores, b: &Scores, metric: Metric) -> Option<(Metric, f64, f6
 /// Advice where most predictions are one output, else where they are worse than chance. Predicted label sets are always
 /// compared; other outputs only where the model is worse than chance, for it takes another pass over the candidates.
 fn one_output_or_worse_than_chance(findings: &Findings) -> Result<Option<String>, Error> {
-    let below = below_chance("the model", &findings.problem.config, findings.report);
-    let features = &findings.problem.config.output.features;
+    let config = &findings.problem.config;
+    let below = below_chance("the model", config, findings.report);
+    let features = &config.output.features;
     let compared = features.are_labels() || features.are_classes();
     if features.are_numbers() || (below.is_none() && !compared) {
         return Ok(below);
     }
     let split = findings.report.split.to_string();
-    Ok(one_output(&split, &findings.evaluator.predictions(findings.predictions)?).or(below))
+    let predictions = findings.evaluator.predictions(findings.predictions)?;
+    Ok(one_output(&split, &predictions, !config.weighs_outputs()).or(below))
 }
 
-/// Whether most predictions are one output, and most of these are wrong.
-fn one_output(split: &str, predictions: &[(String, String)]) -> Option<String> {
+/// Whether most predictions are one output, and most of these are wrong; `have_length` where predictions can be scaled to
+/// unit length.
+fn one_output(split: &str, predictions: &[(String, String)], have_length: bool) -> Option<String> {
     let mut counts: BTreeMap<&str, (usize, usize)> = BTreeMap::new();
     for (predicted, truth) in predictions {
         let (count, right) = counts.entry(predicted).or_default();
@@ -99,9 +102,14 @@ fn one_output(split: &str, predictions: &[(String, String)]) -> Option<String> {
     let all = predictions.len();
     let name = if output.is_empty() { "the empty set" } else { output };
     let line = || {
+        let scaled = if have_length {
+            ", and under a kernel that is not normalised decoding.normalise = true"
+        } else {
+            ""
+        };
         format!(
             "{count} of {all} {split} predictions are the same output, {name} (correct for {right}): try a \
-             smaller λ or more epochs, and under a kernel that is not normalised decoding.normalise = true"
+             smaller λ or more epochs{scaled}"
         )
     };
     (2 * count > all && 2 * right < count && all > 1).then(line)

@@ -1,6 +1,6 @@
 //! The columns of a table: what they hold, with exceptions.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use dsokr_core::Argument;
 use dsokr_data::cells::{self, Alike, NumberNotation};
@@ -79,6 +79,8 @@ pub struct Column {
     pub reordered: Option<Vec<String>>,
     /// Classes whose names differ in the case of letters only: all ways in which each is written, with their numbers of cells.
     pub spellings: Vec<String>,
+    /// The line of the first row, where its class is the only one that no other row has.
+    pub alone_in_front: Option<usize>,
     /// Whether cells that are read as texts, classes or ids are lists in a notation that is not read, such as `{a, b}`.
     pub are_unread_lists: bool,
     /// Of numbers with decimal commas, the first cell whose point is taken for one of thousands, where each could be a decimal
@@ -197,6 +199,8 @@ impl Column {
         let are_texts = kind == ColumnKind::Texts;
         let are_measures_alone = are_texts && are_measures(&texts);
         let measure = if are_measures_alone { first_measure(&texts) } else { None };
+        let begin = filled.first().is_some_and(|&(row, _)| row == 0);
+        let is_alone_in_front = are_classes && begin && is_first_alone(&texts);
         Ok(Self {
             name: name.to_owned(),
             deviation,
@@ -213,6 +217,7 @@ impl Column {
             } else {
                 Vec::new()
             },
+            alone_in_front: is_alone_in_front.then(|| table.line(0)),
             are_unread_lists: (are_texts || are_classes || kind == ColumnKind::Ids)
                 && !are_measures(&texts)
                 && are_unread_lists(&texts),
@@ -271,6 +276,17 @@ impl Column {
             }
         }
     }
+}
+
+/// Whether the first cell is the only one that no other cell is like.
+fn is_first_alone(cells: &[&str]) -> bool {
+    let mut counts: HashMap<&str, usize> = HashMap::new();
+    for cell in cells {
+        *counts.entry(cell).or_default() += 1;
+    }
+    let mut alone = counts.into_iter().filter(|&(_, count)| count == 1);
+    let only = alone.next().filter(|_| alone.next().is_none());
+    only.is_some_and(|(cell, _)| cells.first() == Some(&cell))
 }
 
 /// The standard deviation of the numbers among cells.

@@ -6,8 +6,9 @@ use toml_edit::{Array, DocumentMut, InlineTable, Item, Value, value};
 use super::Survey;
 use super::kind::ColumnKind;
 use super::template::{
-    add_larger_lambdas, compare_characters, compare_vectors, lower_sizes, number_tables, parsed,
-    put, remove_reranker, scale_lambdas, sketch_inputs, train_encoder, weigh_equally,
+    add_lambdas_between, add_larger_lambdas, compare_characters, compare_vectors, lower_sizes,
+    number_tables, parsed, put, remove_reranker, scale_lambdas, sketch_inputs, train_encoder,
+    weigh_equally,
 };
 use crate::error::Error;
 
@@ -271,6 +272,9 @@ impl Survey {
         }
         if self.training() < REGULAR {
             add_larger_lambdas(lambda);
+            if document["encoder"]["solver"]["name"].as_str() == Some("lipschitz") {
+                add_lambdas_between(&mut document["encoder"]["lambda"]);
+            }
         }
     }
 

@@ -1,6 +1,7 @@
-//! Whether a table begins with the names of its columns.
+//! Whether a table begins with the names of its columns, and which further lines are no rows.
 
 use std::collections::HashSet;
+use std::fmt;
 use std::path::Path;
 
 use dsokr_data::cells;
@@ -31,18 +32,105 @@ pub(super) fn is_missing(path: &Path, first: &[String]) -> Result<bool, Error> {
 /// What begins a cell by which Qualtrics names a column again.
 const IMPORT_ID: &str = "{\"ImportId\"";
 
-/// The line of a table that names its columns again, as the third one of Qualtrics does; none of other tables.
+/// Words for the types of columns.
+const TYPES: [&str; 20] = [
+    "string",
+    "str",
+    "text",
+    "varchar",
+    "category",
+    "categorical",
+    "nominal",
+    "factor",
+    "discrete",
+    "continuous",
+    "numeric",
+    "number",
+    "float",
+    "float64",
+    "double",
+    "int",
+    "int64",
+    "integer",
+    "boolean",
+    "datetime",
+];
+
+/// Words by which Orange says what a column is for.
+const PURPOSES: [&str; 4] = ["class", "meta", "ignore", "weight"];
+
+/// A line below that of the names which is read as a row, and is none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HeaderLine {
+    /// Its place in the file, from 1.
+    pub line: usize,
+    /// What it says of the columns.
+    pub content: HeaderContent,
+}
+
+/// What a line says of the columns of a table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HeaderContent {
+    /// Their names again, as the third line of Qualtrics does.
+    Names,
+    /// Their types.
+    Types,
+    /// Their types, and the next line what they are for, as the second line of Orange does.
+    TypesAndPurposes,
+}
+
+impl fmt::Display for HeaderLine {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        let line = self.line;
+        match self.content {
+            HeaderContent::Names => write!(
+                f,
+                "line {line} names the columns again, as surveys of Qualtrics do: remove it, and the questions in the line \
+                 before it"
+            ),
+            HeaderContent::Types => write!(
+                f,
+                "line {line} has the types of the columns, and is read as a row: remove it"
+            ),
+            HeaderContent::TypesAndPurposes => write!(
+                f,
+                "line {line} has the types of the columns, and the next one what they are for, as files of Orange do; both are \
+                 read as rows: remove them"
+            ),
+        }
+    }
+}
+
+/// The line of a table that is a further one of its header; none of other tables.
 ///
 /// # Errors
 /// Columns that the table was not read with.
-pub(super) fn named_again(table: &Table, names: &[&str]) -> Result<Option<usize>, Error> {
+pub(super) fn further_line(table: &Table, names: &[&str]) -> Result<Option<HeaderLine>, Error> {
+    let mut rows = [Vec::new(), Vec::new()];
     for name in names {
-        let mut rows = table.column(name)?.iter().take(2);
-        if let Some(row) = rows.position(|cell| cell.starts_with(IMPORT_ID)) {
-            return Ok(Some(table.line(row)));
+        for (row, cell) in rows.iter_mut().zip(table.column(name)?) {
+            row.push(cell.trim());
         }
     }
-    Ok(None)
+    let content =
+        |row: usize, content: HeaderContent| Some(HeaderLine { line: table.line(row), content });
+    let names_again = |row: &Vec<&str>| row.iter().any(|cell| cell.starts_with(IMPORT_ID));
+    if let Some(row) = rows.iter().position(names_again) {
+        return Ok(content(row, HeaderContent::Names));
+    }
+    let [first, second] = &rows;
+    let is_one_of = |words: &[&str], cell: &str| words.contains(&cell.to_lowercase().as_str());
+    let are_all_of = |words: &[&str], cells: &[&str], least: usize| {
+        let mut filled = cells.iter().filter(|cell| !cell.is_empty());
+        filled.clone().count() >= least && filled.all(|cell| is_one_of(words, cell))
+    };
+    // Orange writes the values of classes in the place of a type
+    let has_type = first.iter().any(|cell| is_one_of(&TYPES, cell));
+    if has_type && are_all_of(&PURPOSES, second, 1) {
+        return Ok(content(0, HeaderContent::TypesAndPurposes));
+    }
+    let are_types = are_all_of(&TYPES, first, 2);
+    Ok(if are_types { content(0, HeaderContent::Types) } else { None })
 }
 
 /// Whether no cell of the first line is unlike the cells below it, as the name of a column of numbers is, and one is no name: it

@@ -2,6 +2,7 @@
 
 mod columns;
 mod configuration;
+mod copies;
 mod division;
 mod guess;
 mod header;
@@ -26,6 +27,7 @@ use crate::run_dir::{check_not_read, write_text};
 use crate::targets::constant_kernels;
 pub use columns::{Column, Exceptions, LONGEST_EXAMPLE, PointsAndCommas};
 pub use division::Division;
+pub use header::{HeaderContent, HeaderLine};
 pub use join::{Joined, join};
 pub use kind::{ColumnKind, KindName, StatedKind};
 use roles::{Roles, are_numbers, is_aside, varies};
@@ -69,6 +71,8 @@ pub struct Survey {
     pub rows: usize,
     /// Whether its first line has the names of the columns.
     pub header: bool,
+    /// Number of lines before the names of the columns that are comments.
+    pub comments: usize,
     /// Lines that are not rows: blank ones, and those with more or fewer fields.
     pub malformed: Exceptions,
     /// Its columns.
@@ -83,8 +87,10 @@ pub struct Survey {
     pub further_classes: usize,
     /// Number of further columns of numbers that are no outputs, where one that nobody has chosen is.
     pub further_numbers: usize,
-    /// The line that names the columns again, as one of Qualtrics does.
-    pub named_again: Option<usize>,
+    /// The columns whose molecules are those of the input, and which are therefore no outputs that nobody has chosen.
+    pub copies: Vec<String>,
+    /// The line below the names of the columns that is no row either, but read as one.
+    pub header_line: Option<HeaderLine>,
     /// The column that names the split of each row, where nobody has said how rows are divided.
     pub names_splits: Option<String>,
     /// The column of the inputs.
@@ -118,7 +124,7 @@ impl Survey {
                 None => header::is_missing(path, &named.names)?,
             };
         let options = TableOptions { headless, optional_keys: true, ..TableOptions::default() };
-        let TableHeader { names, nested, lists } =
+        let TableHeader { names, nested, lists, comments } =
             if headless { Table::header(path, options)? } else { named };
         let count = |name: &String| names.iter().filter(|other| *other == name).count();
         let nameless = Nameless::among(&names);
@@ -131,7 +137,7 @@ impl Survey {
         let rows = table.len();
         let allowed = format!("at least {LEAST}, to have training, validation and test pairs");
         ensure(rows >= LEAST, "rows of the table", rows, allowed)?;
-        let named_again = header::named_again(&table, &names)?;
+        let header_line = header::further_line(&table, &names)?;
         for StatedKind { column, .. } in &choices.kinds {
             // the error names the columns that are there
             table.column(column)?;
@@ -149,8 +155,8 @@ impl Survey {
             columns.iter().filter(|column| !names_splits(column)).cloned().collect();
         let left_out = left_out(&nested, nameless.as_ref());
         let input = choices.input.as_deref();
-        let roles = Roles::choose(&learned, rows, input, &choices.outputs, &left_out);
-        let Roles { input, output, further, id } = match (roles, repeated.first()) {
+        let roles = Roles::choose(&learned, &table, input, &choices.outputs, &left_out);
+        let Roles { input, output, further, copies, id } = match (roles, repeated.first()) {
             (Err(_), Some(name)) => {
                 let message =
                     format!("several columns are named {name:?}; give them different names");
@@ -192,6 +198,7 @@ impl Survey {
             table,
             rows,
             header,
+            comments,
             malformed,
             columns,
             nested,
@@ -199,7 +206,8 @@ impl Survey {
             nameless,
             further_classes,
             further_numbers,
-            named_again,
+            copies,
+            header_line,
             names_splits,
             input,
             output,

@@ -2,18 +2,32 @@
 
 use dsokr_core::Argument;
 use dsokr_data::cells::NumberNotation;
+use dsokr_data::table::Table;
 
 use super::columns::Column;
-use super::guess::CLASSES;
+use super::copies::copies_of;
 use super::guess::names::{is_name_of_texts, most_classes_named};
+use super::guess::{CLASSES, ROWS_OF_A_CLASS};
 use super::kind::ColumnKind;
 use crate::error::{Error, ensure, listed};
 
 /// Names of columns that divide rows, say where they are from, or hold the signs of bounds, as those of ChEMBL.
 const ASIDE: [&str; 7] = ["split", "set", "fold", "source", "year", "date", "standard relation"];
 
-/// Names of the numbers that ChEMBL's tables are about, beside properties of molecules.
-const MEASURED: [&str; 2] = ["pchembl value", "pchembl_value"];
+/// Names of the numbers that ChEMBL's and BindingDB's tables are about, beside properties of molecules and names of targets.
+const MEASURED: [&str; 8] = [
+    "pchembl value",
+    "pchembl_value",
+    "ki (nm)",
+    "ic50 (nm)",
+    "kd (nm)",
+    "ec50 (nm)",
+    "kon (m-1-s-1)",
+    "koff (s-1)",
+];
+
+/// Names that numbers and classes have which are learned, beside names of what they are of.
+const LEARNED: [&str; 4] = ["y", "label", "labels", "affinity"];
 
 /// The arguments that name columns.
 const INPUT: &str = "input";
@@ -26,20 +40,22 @@ pub(super) struct Roles {
     pub output: Column,
     /// Further columns of numbers, which are outputs too.
     pub further: Vec<Column>,
+    /// Columns with the molecules of the input, among which no output is looked for.
+    pub copies: Vec<String>,
     /// The column of the ids; none if the numbers of the lines are.
     pub id: Option<String>,
 }
 
 impl Roles {
-    /// Chooses among the columns of a table with so many rows; `input` and `outputs` are names that the caller gives, and
-    /// `left_out` says in errors which other columns there are.
+    /// Chooses among columns of a table; `input` and `outputs` are names that the caller gives, and `left_out` says in errors
+    /// which other columns there are.
     ///
     /// # Errors
     /// Names of no column; no column of texts or of outputs; inputs that are numbers in a notation of their own; the same column
     /// for both.
     pub fn choose(
         columns: &[Column],
-        rows: usize,
+        table: &Table,
         input: Option<&str>,
         outputs: &[String],
         left_out: &str,
@@ -54,12 +70,16 @@ impl Roles {
             .or_else(|| input_of(columns, taken))
             .ok_or_else(|| missing(columns, INPUT, "texts", left_out))?;
         check_numbers(input)?;
+        let rows = table.len();
+        let copies =
+            if outputs.is_empty() { copies_of(input, columns, table)? } else { Vec::new() };
         let (output, further) = match outputs.split_first() {
             Some((output, further)) => (*output, further.to_vec()),
             None => {
                 let what = "SMILES, rankings, labels, classes, numbers or further texts";
-                let output = output_of(columns, input);
-                let output = output.ok_or_else(|| missing(columns, OUTPUT, what, left_out))?;
+                let left_out = left_out.to_owned() + &said_of_copies(&copies, input);
+                let output = output_of(columns, input, &copies);
+                let output = output.ok_or_else(|| missing(columns, OUTPUT, what, &left_out))?;
                 (output, numbers_beside(columns, input, output, rows))
             }
         };
@@ -80,9 +100,19 @@ impl Roles {
             input: input.clone(),
             output: output.clone(),
             further: further.into_iter().cloned().collect(),
+            copies,
             id: id.map(|column| column.name.clone()),
         })
     }
+}
+
+/// What an error says of columns with the molecules of the input: nothing where there are none.
+fn said_of_copies(copies: &[String], input: &Column) -> String {
+    if copies.is_empty() {
+        return String::new();
+    }
+    let names = listed(copies.iter().map(String::as_str));
+    format!("; no outputs, since their molecules are those of {:?}: {names}", input.name)
 }
 
 /// The column of a name that an argument gives.
@@ -164,9 +194,9 @@ fn names_rows(column: &Column, rows: usize) -> bool {
     column.kind == ColumnKind::Ids && column.distinct == rows
 }
 
-/// The column whose texts are the inputs: of those with the name of one, else of all, the longest texts; else vectors, else
-/// SMILES; else the longest texts that look like labels with spaces between, are single words that recur, lists, many names, or
-/// sets of labels.
+/// The column whose texts are the inputs: of those with the name of one, else of all, the longest texts, unless they are a few
+/// that recur beside molecules or vectors; else vectors, else SMILES; else the longest texts that look like labels with spaces
+/// between, are single words that recur, lists, many names, or sets of labels.
 fn input_of<'c>(columns: &'c [Column], output: Option<&str>) -> Option<&'c Column> {
     let is_a_usual_name = |column: &Column| is_name_of_texts(&column.name);
     let free = || columns.iter().filter(|column| output != Some(column.name.as_str()));
@@ -182,10 +212,18 @@ fn input_of<'c>(columns: &'c [Column], output: Option<&str>) -> Option<&'c Colum
         let recur = column.filled >= 2 * column.distinct;
         column.are_unread_lists || (column.are_single_words && recur)
     };
+    // texts such as descriptions of an assay say where a row is from
+    let are_of_many = |column: &Column| {
+        let has_more = |other: &Column| other.distinct > column.distinct;
+        let is_input =
+            |other: &Column| matches!(other.kind, ColumnKind::Smiles | ColumnKind::Vectors(_));
+        let recur = column.filled >= ROWS_OF_A_CLASS * column.distinct;
+        recur && free().any(|other| is_input(other) && has_more(other))
+    };
     let are_many_names =
         |column: &Column| matches!(column.kind, ColumnKind::Classes(count) if count > CLASSES);
     let are_labels = |column: &Column| matches!(column.kind, ColumnKind::Labels(_));
-    longest(&|column: &Column| are_texts(column) && !are_names(column))
+    longest(&|column: &Column| are_texts(column) && !are_names(column) && !are_of_many(column))
         .or_else(vectors)
         .or_else(|| free().find(|column| column.kind == ColumnKind::Smiles))
         .or_else(|| longest(&|column: &Column| column.kind == ColumnKind::Labels(' ')))
@@ -194,15 +232,22 @@ fn input_of<'c>(columns: &'c [Column], output: Option<&str>) -> Option<&'c Colum
         .or_else(|| longest(&are_labels))
 }
 
-/// The column of the outputs, whose cells differ: the first of the kind that says most.
-fn output_of<'c>(columns: &'c [Column], input: &Column) -> Option<&'c Column> {
-    let free = columns.iter().filter(|column| column.name != input.name && !is_aside(column));
-    let ranked = free
-        .filter(|column| varies(column))
-        .filter_map(|column| Some((preference(column, input)?, column)));
+/// The column of the outputs, whose cells differ, and whose molecules are not those of the input: the first of the kind that says
+/// most.
+fn output_of<'c>(columns: &'c [Column], input: &Column, copies: &[String]) -> Option<&'c Column> {
+    let is_free = |column: &&Column| {
+        column.name != input.name && !copies.contains(&column.name) && !is_aside(column)
+    };
+    let free = columns.iter().filter(is_free);
+    let ranked = free.filter(|column| varies(column)).filter_map(|column| {
+        Some((preference(column, input, is_learned(columns, column))?, column))
+    });
     // of two kinds that say as much, one that few cells are not of
     let is_doubtful = |column: &Column| 10 * column.invalid.count > column.filled;
-    let best = ranked.min_by_key(|&(preference, column)| (preference, is_doubtful(column)));
+    // of what is measured, each row has one or two
+    let gaps = |column: &Column| if is_measured(column) { column.unusable() } else { 0 };
+    let best =
+        ranked.min_by_key(|&(preference, column)| (preference, is_doubtful(column), gaps(column)));
     best.map(|(_, column)| column)
 }
 
@@ -211,9 +256,16 @@ pub(super) fn are_numbers(column: &Column) -> bool {
     matches!(column.kind, ColumnKind::Numbers(_))
 }
 
-/// Whether a column has the name of what is measured in ChEMBL's tables.
+/// Whether a column has the name of what is measured in ChEMBL's or BindingDB's tables.
 fn is_measured(column: &Column) -> bool {
     are_numbers(column) && MEASURED.contains(&column.name.to_lowercase().as_str())
+}
+
+/// Whether a column has the name of what is learned. Beside `x`, `y` is a coordinate.
+fn is_learned(columns: &[Column], column: &Column) -> bool {
+    let name = column.name.to_lowercase();
+    let is_x = |other: &Column| other.name.eq_ignore_ascii_case("x");
+    LEARNED.contains(&name.as_str()) && !(name == "y" && columns.iter().any(is_x))
 }
 
 /// Whether a column holds numbers without units or decimal commas, which can be read together with others.
@@ -254,7 +306,8 @@ pub(super) fn varies(column: &Column) -> bool {
 }
 
 /// The place of a column in the order in which outputs are preferred, beside this input; none of kinds that are no outputs.
-fn preference(column: &Column, input: &Column) -> Option<usize> {
+/// Numbers and classes may have the name of what is learned.
+fn preference(column: &Column, input: &Column, is_learned: bool) -> Option<usize> {
     if is_measured(column) {
         return Some(1);
     }
@@ -264,12 +317,13 @@ fn preference(column: &Column, input: &Column) -> Option<usize> {
     match column.kind {
         ColumnKind::Smiles => Some(0),
         ColumnKind::Rankings(_) | ColumnKind::Orders(_) => Some(1),
-        ColumnKind::Labels(' ') => Some(3),
+        ColumnKind::Labels(' ') => Some(4),
         ColumnKind::Labels(_) => Some(2),
-        ColumnKind::Classes(count) if count > CLASSES && name_rows => Some(6),
-        ColumnKind::Classes(_) => Some(4),
-        ColumnKind::Numbers(_) | ColumnKind::Vectors(_) => Some(5),
-        ColumnKind::Texts => Some(7),
+        ColumnKind::Classes(_) | ColumnKind::Numbers(_) if is_learned => Some(3),
+        ColumnKind::Classes(count) if count > CLASSES && name_rows => Some(7),
+        ColumnKind::Classes(_) => Some(5),
+        ColumnKind::Numbers(_) | ColumnKind::Vectors(_) => Some(6),
+        ColumnKind::Texts => Some(8),
         ColumnKind::Ids | ColumnKind::Inchi | ColumnKind::Dates | ColumnKind::Nothing => None,
     }
 }

@@ -34,9 +34,11 @@ pub struct SpectraSurvey {
 }
 
 impl SpectraSurvey {
-    /// Whether a file is one of mass spectra, by its extension.
-    pub fn reads(path: &Path) -> bool {
-        matches!(TextFormat::from_path(path), TextFormat::Spectra(_))
+    /// Whether a file is one of mass spectra: by its extension, or a table with the columns of spectra and `smiles`, unless the
+    /// caller says what its columns are.
+    pub fn reads(path: &Path, is_described: bool) -> bool {
+        let is_of_spectra = matches!(TextFormat::from_path(path), TextFormat::Spectra(_));
+        is_of_spectra || (!is_described && Library::reads(path))
     }
 
     /// Looks at a file of spectra. Candidates are the molecules of the file, and those of a table with SMILES.

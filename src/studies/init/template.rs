@@ -184,6 +184,19 @@ pub(super) fn add_larger_lambdas(lambda: &mut Item) {
     }
 }
 
+/// Adds twice and five times every λ but the largest. The error of quantiles of few rows changes much within a power of
+/// ten of λ, so that the whole powers alone would give results that depend on the unit of the numbers.
+pub(super) fn add_lambdas_between(lambda: &mut Item) {
+    let Some(values) = lambda.as_array_mut() else { return };
+    let mut powers: Vec<f64> = values.iter().filter_map(Value::as_float).collect();
+    powers.sort_unstable_by(f64::total_cmp);
+    values.clear();
+    for (at, &power) in powers.iter().enumerate() {
+        let factors: &[f64] = if at + 1 < powers.len() { &[1.0, 2.0, 5.0] } else { &[1.0] };
+        factors.iter().for_each(|factor| values.push(rounded(factor * power)));
+    }
+}
+
 /// A number without the digits of rounding errors.
 fn rounded(number: f64) -> f64 {
     format!("{number:.6e}").parse().unwrap_or(number)

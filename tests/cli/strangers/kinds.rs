@@ -411,6 +411,104 @@ fn names_of_targets_beside_molecules_are_no_outputs() {
     assert_eq!((&found["input"], &found["output"]), (&"smiles".into(), &"pic50".into()), "{found}");
 }
 
+/// As Therapeutics Data Commons writes pairs of a drug and what it acts on. Numbers of the name `y` are learned, unless they are
+/// coordinates.
+#[test]
+fn what_is_named_as_learned_is_the_output_and_no_id_of_a_target() {
+    let sandbox = Sandbox::new();
+    let mut pairs = "Drug_ID\tDrug\tTarget_ID\tTarget\tY\n".to_owned();
+    let mut points = "text,x,y,group\n".to_owned();
+    for at in 0..120 {
+        let smiles = format!("{}C(C)O", "C".repeat(at));
+        let target = at % 5;
+        let sequence = "MKV".repeat(20 + target);
+        let affinity = 4 + at % 7;
+        writeln!(pairs, "{}\t{smiles}\tP0000{target}\t{sequence}LLAGT\t{affinity}.25", 2000 + at)
+            .unwrap();
+        let group = ["a", "b"][at % 2];
+        writeln!(points, "the point with the number {at},{at}.5,{affinity}.5,{group}").unwrap();
+    }
+    sandbox.write("pairs.tsv", &pairs);
+    sandbox.write("points.csv", &points);
+    for (file, input, output) in [("pairs.tsv", "Drug", "Y"), ("points.csv", "text", "group")] {
+        let found = json(&sandbox.succeed(&["init", file, "--json"]));
+        assert_eq!((&found["input"], &found["output"]), (&input.into(), &output.into()), "{found}");
+    }
+    let shown = sandbox.succeed(&["init", "pairs.tsv", "--force"]);
+    assert!(shown.contains("Target_ID  ids"), "{shown}");
+}
+
+/// Molecules are inputs beside descriptions of two assays, and what was measured most is learned. Texts that tell rows apart as
+/// molecules do are inputs.
+#[test]
+fn descriptions_of_a_few_assays_are_no_inputs_beside_molecules() {
+    let sandbox = Sandbox::new();
+    let mut assays = "Smiles,Assay Description,Year,pChEMBL Value\n".to_owned();
+    let mut bindings =
+        "Ligand SMILES\tTarget Name\tKi (nM)\tIC50 (nM)\tCuration/DataSource\n".to_owned();
+    let mut captions = "caption,smiles\n".to_owned();
+    for at in 0..120 {
+        let smiles = format!("{}C(C)O", "C".repeat(at));
+        let assay = ["Inhibition of the carbonic anhydrase 2", "Displacement of a radioligand"];
+        writeln!(assays, "{smiles},{},{},{}.25", assay[at % 2], 1990 + at % 30, 4 + at % 5)
+            .unwrap();
+        let [ki, ic50] = if at % 4 == 0 {
+            [format!("{at}.5"), String::new()]
+        } else {
+            [String::new(), format!("{at}.25")]
+        };
+        let target = ["Prothrombin", "Thrombin"][at % 2];
+        let source = ["Curated from the literature by BindingDB", "US Patent"][at / 2 % 2];
+        writeln!(bindings, "{smiles}\t{target}\t{ki}\t{ic50}\t{source}").unwrap();
+        let molecule = at % 20;
+        writeln!(
+            captions,
+            "an alcohol with a chain of {molecule} carbons,{}C(C)O",
+            "C".repeat(molecule)
+        )
+        .unwrap();
+    }
+    sandbox.write("assays.csv", &assays);
+    sandbox.write("bindings.tsv", &bindings);
+    sandbox.write("captions.csv", &captions);
+    for (file, input, output) in [
+        ("assays.csv", "Smiles", "pChEMBL Value"),
+        ("bindings.tsv", "Ligand SMILES", "IC50 (nM)"),
+        ("captions.csv", "caption", "smiles"),
+    ] {
+        let found = json(&sandbox.succeed(&["init", file, "--json"]));
+        assert_eq!((&found["input"], &found["output"]), (&input.into(), &output.into()), "{found}");
+    }
+    let stated = ["init", "assays.csv", "--force", "--json", "--input", "Assay Description"];
+    assert_eq!(json(&sandbox.succeed(&stated))["input"], "Assay Description");
+}
+
+/// A second SMILES of each molecule is no output, unless it is asked for.
+#[test]
+fn molecules_that_are_written_twice_are_not_learned_from_themselves() {
+    let sandbox = Sandbox::new();
+    let mut table = "SMILES,canonical_smiles,logP\n".to_owned();
+    let mut twice = "SMILES,isosmiles\n".to_owned();
+    for at in 0..40 {
+        let chain = "C".repeat(at);
+        writeln!(table, "OC(C){chain},{chain}C(C)O,{}.25", at % 7).unwrap();
+        writeln!(twice, "OC(CC){chain}F,O[C@H](CC){chain}F").unwrap();
+    }
+    sandbox.write("written.csv", &table);
+    sandbox.write("twice.csv", &twice);
+    let init = ["init", "written.csv", "--force"];
+    let shown = sandbox.succeed(&init);
+    let said = [
+        "logP              numbers  output",
+        "canonical_smiles: its molecules are those of SMILES, so that it is no output",
+    ];
+    said.iter().for_each(|line| assert!(shown.contains(line), "{line}\n{shown}"));
+    let stated = [&init[..], &["--json", "--output", "canonical_smiles"]].concat();
+    assert_eq!(json(&sandbox.succeed(&stated))["output"], "canonical_smiles");
+    let said = ["no column of SMILES", "their molecules are those of \"SMILES\": \"isosmiles\""];
+    sandbox.fail(&["init", "twice.csv"], 2, &said);
+}
+
 /// Lists that are not read are named, and are no sets of labels with commas between.
 #[test]
 fn lists_in_a_notation_that_is_not_read_are_named() {
@@ -488,6 +586,49 @@ fn a_line_of_questions_has_the_names_of_columns() {
     sandbox.fail(&both, 2, &["--header", "--no-header"]);
     let shown = sandbox.succeed(&["init", "qualtrics.csv"]);
     assert!(shown.contains("line 3 names the columns again"), "{shown}");
+}
+
+/// Lines of a header below the first are no rows, or are named.
+#[test]
+fn further_lines_of_a_header_are_skipped_or_named() {
+    let sandbox = Sandbox::new();
+    let row = |at: usize| {
+        let (word, rate) = [("fast", "good"), ("slow", "bad")][at % 2];
+        format!("the service with the number {at} is {word},{rate}\n")
+    };
+    let rows: String = (0..40).map(row).collect();
+    let init = |file: &str, table: String| {
+        sandbox.write(file, &table);
+        sandbox.succeed(&["init", file])
+    };
+    // one file behind another
+    let shown = init("joined.csv", format!("text,rate\n{rows}text,rate\n{rows}"));
+    let said = [
+        "joined.csv: 81 rows",
+        "2 classes",
+        "1 lines cannot be read and are skipped, the first one, line 42: the names of the columns again",
+    ];
+    said.iter().for_each(|line| assert!(shown.contains(line), "{line}\n{shown}"));
+    let trained = super::train(&sandbox, "joined.toml");
+    assert_eq!(trained["candidates"], 2, "{trained}");
+    for (file, lines, said) in [
+        ("types.csv", "string,category", "line 2 has the types of the columns"),
+        (
+            "orange.csv",
+            "string,bad good\nmeta,class",
+            "line 2 has the types of the columns, and the next one what they are for",
+        ),
+        (
+            "survey.csv",
+            "Open-Ended Response,Response",
+            "rate: the class \"Response\" stands on line 2 alone, and each other class in several rows",
+        ),
+    ] {
+        let shown = init(file, format!("text,rate\n{lines}\n{rows}"));
+        assert!(shown.contains(said), "{said}\n{shown}");
+    }
+    let shown = init("plain.csv", format!("text,rate\n{rows}"));
+    assert!(!shown.contains("line 2"), "{shown}");
 }
 
 /// What `init` says to do next can be pasted: a SMILES is not cut.

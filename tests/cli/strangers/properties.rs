@@ -207,3 +207,30 @@ fn classes_of_several_words_are_learned_from_texts() {
     assert_eq!(report["candidates"], 3, "{report}");
     assert!(report["hamming_loss"].is_null());
 }
+
+#[test]
+fn the_unit_of_numbers_of_a_small_table_changes_little() {
+    const WORDS: [&str; 12] = [
+        "red", "green", "blue", "tall", "short", "round", "heavy", "light", "old", "new", "loud",
+        "quiet",
+    ];
+    let sandbox = Sandbox::new();
+    let train = |name: &str, unit: f64| {
+        let mut table = "text,value\n".to_owned();
+        for at in 0..300_usize {
+            let words = [at % 12, (5 * at + at / 12) % 12, (7 * at + at / 5) % 12];
+            let value = 2.0 * words[0] as f64 - (words[1] * words[1]) as f64 / 9.0;
+            let noise = [0.4, -0.3, 0.1, -0.5, 0.3][at % 5];
+            let text = words.map(|word| WORDS[word]).join(" ");
+            writeln!(table, "{text},{:.3}", unit * (value + noise)).unwrap();
+        }
+        sandbox.write(&format!("{name}.csv"), &table);
+        sandbox.succeed(&["init", &format!("{name}.csv")]);
+        json(&sandbox.succeed(&["train", &format!("{name}.toml"), "--json"]))
+    };
+    let one = train("one", 1.0);
+    let twenty = train("twenty", 20.0);
+    let [error, of_twenty] = [&one, &twenty].map(|report| number(report, "pinball"));
+    let ratio = of_twenty / (20.0 * error);
+    assert!((0.8..1.25).contains(&ratio), "{ratio} {one} {twenty}");
+}

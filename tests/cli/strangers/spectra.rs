@@ -6,7 +6,7 @@ use std::fmt::Write;
 use dsokr::molecule::Molecule;
 
 use super::{Bound, Pair, Stranger, pairs};
-use crate::sandbox::Sandbox;
+use crate::sandbox::{Sandbox, json};
 
 const MRR: f64 = 0.3;
 
@@ -147,4 +147,42 @@ fn an_msp_file_of_negative_mode_is_searched_with_a_proton_less() {
     let query = "181.07066 adduct=[M+H]+ 50.1:1 60.2:1";
     let said = sandbox.succeed(&["search", "runs/negative", query]);
     assert!(said.contains("trained on negative mode only"), "{said}");
+}
+
+/// A table of spectra as MassSpecGym has it, with a row whose lists have different lengths.
+#[test]
+fn a_table_of_spectra_is_divided_by_molecule() {
+    let mut table = "identifier\tmzs\tintensities\tsmiles\tprecursor_mz\tadduct\tfold\n".to_owned();
+    for (at, pair) in pairs(200).iter().enumerate() {
+        let peaks = peaks(pair, 0);
+        let mzs: Vec<String> = peaks.iter().map(|(mz, _)| format!("{mz:.4}")).collect();
+        let intensities = peaks.iter().map(|(_, intensity)| intensity.to_string());
+        let intensities: Vec<String> = intensities.skip(usize::from(at == 7)).collect();
+        writeln!(
+            table,
+            "Gym{at}\t{}\t{}\t{}\t{:.4}\t[M+H]+\ttrain",
+            mzs.join(","),
+            intensities.join(","),
+            pair.smiles,
+            ion(pair, 1.0)
+        )
+        .unwrap();
+    }
+    let sandbox = Sandbox::new();
+    let stranger = Stranger {
+        file: "gym.tsv",
+        content: table.into_bytes(),
+        arguments: &[],
+        columns: ["spectrum", "smiles"],
+        holds: "SMILES",
+        skipped: 1,
+        floor: ("mrr", Bound::AtLeast(MRR)),
+    };
+    stranger.trains(&sandbox);
+    assert_eq!(divided(&sandbox, "gym-spectra"), 199);
+    let output = ["init", "gym.tsv", "--force", "--output", "smiles"];
+    sandbox.fail(&output, 2, &["spectra are the inputs"]);
+    // who names the input has a table
+    let stated = sandbox.succeed(&["init", "gym.tsv", "--force", "--json", "--input", "mzs"]);
+    assert_eq!(json(&stated)["input"], "mzs");
 }

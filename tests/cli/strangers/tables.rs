@@ -75,6 +75,30 @@ fn percentages_with_gaps_are_numbers() {
     stranger.trains(&Sandbox::new());
 }
 
+/// Lines of comments are counted, and a training leaves them out too.
+#[test]
+fn comments_before_the_names_are_counted() {
+    let mut table = "# of the program 1.2\n# 2024-05-01, unit: mg\ntext,tag\n".to_owned();
+    for at in 0..60 {
+        let (word, tag) = [("red", "warm"), ("blue", "cold")][at % 2];
+        writeln!(table, "a {word} thing with the number {at},{tag}").unwrap();
+    }
+    let sandbox = Sandbox::new();
+    let stranger = Stranger {
+        file: "commented.csv",
+        content: table.into_bytes(),
+        arguments: &[],
+        columns: ["text", "tag"],
+        holds: "2 classes",
+        skipped: 0,
+        floor: ("accuracy", Bound::AtLeast(0.9)),
+    };
+    let (survey, _) = stranger.trains(&sandbox);
+    assert_eq!(survey["rows"], 60);
+    let shown = sandbox.succeed(&["init", "commented.csv", "--force"]);
+    assert!(shown.contains("2 lines before the columns begin with #"), "{shown}");
+}
+
 /// Codes of three digits with commas between are sets of labels, not numbers with groups of thousands.
 #[test]
 fn sets_of_codes_of_three_digits_are_labels() {

@@ -9,7 +9,7 @@ use std::path::Path;
 use dsokr_core::random::{generator, shuffle};
 use dsokr_core::store::write_atomically;
 use dsokr_molecule::Molecule;
-use dsokr_spectra::{Adduct, Record, Spectrum};
+use dsokr_spectra::{Adduct, PARTS, Record, Spectrum};
 use rayon::prelude::*;
 
 use crate::cells;
@@ -75,19 +75,25 @@ const RESOLVING: [(&str, &str); 3] =
 const PRECURSOR_PPM: f64 = 50.0;
 
 impl Library {
+    /// Returns whether a file is one of spectra: in a format of spectra, or a .tsv or .csv table with the columns of spectra and
+    /// `smiles`.
+    pub fn reads(path: &Path) -> bool {
+        matches!(columns_of_spectra(path), Ok(Some(_)))
+    }
+
     /// Reads the tandem spectra of a file that name a SMILES; others are left out and counted.
     ///
     /// # Errors
-    /// A file that cannot be read, is in no format of spectra, or has no such spectrum.
+    /// A file that cannot be read, is [none of spectra](Self::reads), or has no such spectrum.
     pub fn read(path: &Path) -> Result<Self, Error> {
-        let format = TextFormat::from_path(path);
-        if !matches!(format, TextFormat::Spectra(_)) {
+        let Some(columns) = columns_of_spectra(path)? else {
             let is_spectra = |format: &TableFormat| matches!(format.rows, TextFormat::Spectra(_));
             return Err(Error::extension(path, &extensions(is_spectra)));
-        }
-        let on_bad_row = OnBadRow::default();
+        };
+        let format = TextFormat::from_path(path);
+        let on_bad_row = if columns.is_empty() { OnBadRow::default() } else { OnBadRow::Skip };
         let mut rows =
-            Rows::new(path, open_text(path)?, format, Vec::new(), on_bad_row, Header::FirstRecord)?;
+            Rows::new(path, open_text(path)?, format, columns, on_bad_row, Header::FirstRecord)?;
         let mut stated = Vec::new();
         let mut without = 0;
         while let Some(record) = rows.next_good_spectrum()? {
@@ -323,6 +329,22 @@ impl Library {
             }
             Ok(())
         })?)
+    }
+}
+
+/// Returns the columns that are read of a file of spectra: none of one in a format of spectra, each with a name of its own of a
+/// table with the columns of spectra and `smiles`. No list of other files.
+fn columns_of_spectra(path: &Path) -> Result<Option<Vec<String>>, Error> {
+    match TextFormat::from_path(path) {
+        TextFormat::Spectra(_) => Ok(Some(Vec::new())),
+        TextFormat::Tabs | TextFormat::Commas => {
+            let names = Table::header(path, TableOptions::default())?.names;
+            let is_one = |name: &str| names.iter().filter(|other| *other == name).count() == 1;
+            let is_library = PARTS.into_iter().chain(["smiles"]).all(is_one);
+            let own = names.iter().filter(|name| !name.is_empty() && is_one(name));
+            Ok(is_library.then(|| own.cloned().collect()))
+        }
+        TextFormat::Lines | TextFormat::JsonLines | TextFormat::Structures => Ok(None),
     }
 }
 

@@ -1,6 +1,7 @@
 //! Lines of a UTF-8 text file, numbered, one in memory at a time, and records of separated values, quoted as in RFC
 //! 4180.
 
+use std::collections::HashSet;
 use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 
@@ -97,6 +98,15 @@ impl<R: Read> Lines<R> {
         };
         self.advance()?;
         Ok(Some(sign))
+    }
+
+    /// Takes the lines before the names of the columns that are [comments](comment_count), and returns their number.
+    pub(super) fn skip_comments(&mut self, has_tabs: bool) -> Result<usize, Error> {
+        let count = comment_count(self.first_bytes()?, has_tabs);
+        for _ in 0..count {
+            self.advance()?;
+        }
+        Ok(count)
     }
 
     /// Refuses a file that is compressed although its name does not say so, and one whose lines end with `\r` alone.
@@ -347,6 +357,32 @@ pub(super) fn separator(start: &[u8]) -> u8 {
     best.0
 }
 
+/// Returns the number of lines at the start that are comments: they begin with `#`, and the line behind them has several fields.
+/// The last one that begins with `#` may have the names of the columns: as many fields as the line behind it, and no blank
+/// behind the mark, unless it is alone. Where one of the others is like it, these are rows.
+fn comment_count(start: &[u8], has_tabs: bool) -> usize {
+    let mut rest = start.strip_prefix(BYTE_ORDER_MARK).unwrap_or(start);
+    let mut marked = Vec::new();
+    while rest.starts_with(b"#") {
+        let end = rest.iter().position(|&byte| byte == b'\n').map_or(rest.len(), |end| end + 1);
+        let (line, behind) = rest.split_at(end);
+        marked.push(line);
+        rest = behind;
+    }
+    let Some((last, before)) = marked.split_last() else { return 0 };
+    let separator = if has_tabs { b'\t' } else { separator(rest) };
+    let width = |text: &[u8]| field_counts(text, separator).first().copied().unwrap_or_default();
+    let expected = width(rest);
+    let is_row = |line: &[u8]| {
+        let is_remark = !before.is_empty() && [b"# ", b"##"].iter().any(|m| line.starts_with(*m));
+        width(line) == expected && !is_remark
+    };
+    if expected < 2 || before.iter().any(|line| is_row(line)) {
+        return 0;
+    }
+    before.len() + usize::from(!is_row(last))
+}
+
 /// Returns whether blanks follow each separator of the first record, at least one, as in tables of the UCI repository.
 pub(super) fn blanks_follow(start: &[u8], dialect: Dialect) -> bool {
     let start = start.strip_prefix(BYTE_ORDER_MARK).unwrap_or(start);
@@ -366,25 +402,42 @@ pub(super) fn separator_divides_all(start: &[u8], separator: u8) -> bool {
     first > 1 && counts.len() > 1 && counts.iter().all(|&count| count == first)
 }
 
+/// Returns whether each of the first records, at least two, has a field more than the names of the columns before them: a name of
+/// its own in front, as R writes them. Fields behind the last separators of lines are empty.
+pub(super) fn have_names_of_rows(start: &[u8], dialect: Dialect) -> bool {
+    let records = first_records(start, dialect);
+    let Some((names, rows)) = records.split_first() else { return false };
+    let columns = names.fields.len();
+    let have_one_more = rows.iter().all(|row| row.fields.len() == columns + 1);
+    let own: HashSet<&Vec<u8>> = rows.iter().filter_map(|row| row.fields.first()).collect();
+    let are_names = own.len() == rows.len() && own.iter().all(|name| !name.is_empty());
+    let ends_filled = rows.iter().filter_map(|row| row.fields.last()).any(|end| !end.is_empty());
+    columns > 1 && rows.len() > 1 && have_one_more && are_names && ends_filled
+}
+
 /// Returns the number of fields of each of the first records.
 fn field_counts(start: &[u8], separator: u8) -> Vec<usize> {
+    let records = first_records(start, Dialect { separator, ..Dialect::default() });
+    records.iter().map(|record| record.fields.len()).collect()
+}
+
+/// Returns the first records.
+fn first_records(start: &[u8], dialect: Dialect) -> Vec<Record> {
     let start = start.strip_prefix(BYTE_ORDER_MARK).unwrap_or(start);
-    let mut counts = Vec::new();
-    let dialect = Dialect { separator, ..Dialect::default() };
+    let mut records = Vec::new();
     let mut record = Record::new(dialect);
     for line in start.split_inclusive(|&byte| byte == b'\n') {
         let is_blank = record.fields.is_empty() && line.trim_ascii().is_empty();
         // the last line may be cut
-        let is_whole = line.ends_with(b"\n") || counts.is_empty();
+        let is_whole = line.ends_with(b"\n") || records.is_empty();
         if !is_blank && is_whole && record.add(line) {
-            counts.push(record.fields.len());
-            record = Record::new(dialect);
+            records.push(std::mem::replace(&mut record, Record::new(dialect)));
         }
-        if counts.len() == RECORDS {
+        if records.len() == RECORDS {
             break;
         }
     }
-    counts
+    records
 }
 
 /// How the fields of a table are divided and quoted.

@@ -13,7 +13,8 @@ use super::fields::{Cell, positions, values};
 use super::formats::TextFormat;
 use super::json::{ValueKind, json_names, json_row};
 use super::lines::{
-    Dialect, Lines, Pieces, Record, blanks_follow, separator, separator_divides_all,
+    Dialect, Lines, Pieces, Record, blanks_follow, have_names_of_rows, separator,
+    separator_divides_all,
 };
 use super::structures::{self, StructureRecord};
 use crate::error::Error;
@@ -58,6 +59,8 @@ pub(crate) struct Rows<R> {
     pub(super) header: Vec<String>,
     /// Whether the file names them.
     pub(super) has_header: bool,
+    /// Number of lines before the header that are comments.
+    comments: usize,
     /// How the fields of [`TextFormat::Commas`] are divided and quoted.
     dialect: Dialect,
     /// The first record, where it was read for its number of fields.
@@ -90,6 +93,8 @@ impl<R: Read> Rows<R> {
         if has_fields {
             lines.check_start()?;
         }
+        let has_tabs = format == TextFormat::Tabs;
+        let comments = if has_names { lines.skip_comments(has_tabs)? } else { 0 };
         let stated = if has_names { lines.stated_separator()? } else { None };
         let separator = match stated {
             Some(stated) => stated,
@@ -114,6 +119,11 @@ impl<R: Read> Rows<R> {
         if has_names && format == TextFormat::Commas {
             dialect.skips_blanks = blanks_follow(lines.first_bytes()?, dialect);
         }
+        let is_tabbed = format == TextFormat::Tabs || separator == b'\t';
+        let has_row_names = header == Header::FirstRecord
+            && has_fields
+            && is_tabbed
+            && have_names_of_rows(lines.first_bytes()?, Dialect { separator: b'\t', ..dialect });
         let mut rows = Self {
             path: path.into(),
             bad: BadRows::new(on_bad_row, matches!(format, TextFormat::Spectra(_))),
@@ -121,6 +131,7 @@ impl<R: Read> Rows<R> {
             format,
             header: columns.clone(),
             has_header: has_fields && header == Header::FirstRecord,
+            comments,
             dialect,
             first: None,
             positions: (0..columns.len()).map(|at| Cell::Fields(at..=at)).collect(),
@@ -141,10 +152,14 @@ impl<R: Read> Rows<R> {
                 first => first?,
             };
             let (line, first) = first.ok_or_else(|| Error::empty(path))?;
-            let names = match header {
+            let mut names: Vec<String> = match header {
                 Header::Places => (1..=first.len()).map(|at| format!("column_{at}")).collect(),
                 Header::FirstRecord | Header::Columns => first.clone(),
             };
+            if has_row_names {
+                // R names all columns but theirs
+                names.insert(0, String::new());
+            }
             rows.positions = positions(path, line, &names, &rows.columns)?;
             rows.bad.holds_spectra =
                 rows.positions.iter().any(|cell| matches!(cell, Cell::Spectrum(_)));
@@ -203,6 +218,10 @@ impl<R: Read> Rows<R> {
             // the header itself
             return Ok(Some((line, fields.into_iter().map(Cow::into_owned).collect())));
         }
+        if self.has_header && fields.len() > 1 && fields.iter().eq(self.header.iter()) {
+            let message = "the names of the columns again, as where one file was put behind another; remove the line";
+            return Err(Error::line(path, line, message));
+        }
         let opens = self.format == TextFormat::Tabs
             && fields.last().is_some_and(|field| has_open_quotation(field));
         let follows = std::mem::replace(&mut self.opens, opens);
@@ -235,11 +254,22 @@ impl<R: Read> Rows<R> {
         Ok(None)
     }
 
+    /// Returns the spectrum of the next row, whose columns are fields of spectra in a table, and the line on which it starts.
+    fn next_row_of_spectrum(&mut self) -> Result<Option<(usize, SpectrumRecord)>, Error> {
+        if let TextFormat::Spectra(format) = self.format {
+            return self.next_spectrum(format);
+        }
+        let Some((line, cells)) = self.next()? else { return Ok(None) };
+        let names = self.columns.iter().map(String::as_str);
+        let record = SpectrumRecord::of_cells(names.zip(cells.iter().map(String::as_str)));
+        let record = record.map_err(|(_, reason)| Error::line(&self.path, line, reason))?;
+        Ok(Some((line, record)))
+    }
+
     /// Returns the next tandem spectrum that can be used; spectra before it that cannot are skipped, if they may be.
     pub(crate) fn next_good_spectrum(&mut self) -> Result<Option<SpectrumRecord>, Error> {
-        let TextFormat::Spectra(format) = self.format else { return Ok(None) };
         loop {
-            let usable = self.next_spectrum(format).and_then(|read| {
+            let usable = self.next_row_of_spectrum().and_then(|read| {
                 let Some((line, record)) = read else { return Ok(None) };
                 let text = record.spectrum(self.path.parent());
                 text.map_err(|(at, reason)| Error::line(&self.path, line + at, reason))?;
@@ -275,7 +305,7 @@ impl<R: Read> Rows<R> {
         if self.format == TextFormat::JsonLines {
             return self.names_of_objects();
         }
-        Ok(TableHeader::of(self.header))
+        Ok(TableHeader { comments: self.comments, ..TableHeader::of(self.header) })
     }
 
     /// Returns the keys of all lines, in the order of their first occurrence: those whose value a cell can hold on nearly all

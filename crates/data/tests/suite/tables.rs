@@ -5,7 +5,7 @@ use std::fmt::Write;
 #[cfg(feature = "parquet")]
 use std::path::Path;
 
-use dsokr_data::table::{Table, TableOptions, unique_ids};
+use dsokr_data::table::{OnBadRow, Table, TableOptions, unique_ids};
 
 use super::{Folder, published};
 
@@ -141,6 +141,74 @@ fn columns_are_found_by_names_that_begin_with_blanks() -> Outcome {
     let path = folder.file("b.csv", "label, label,text\nx,y,z\n");
     assert_eq!(Table::read(&path, &[" label"])?.column(" label")?, ["y"]);
     Table::read(&path, &[" x"]).expect_err("no column of the name");
+    Ok(())
+}
+
+#[test]
+fn names_of_columns_below_the_first_line_are_no_row() -> Outcome {
+    let folder = Folder::new();
+    let path = folder.file("a.tsv", "id\ttext\n1\ta\nid\ttext\n2\tb\n");
+    let table = Table::read_rows(&path, &["id", "text"], OnBadRow::Skip)?;
+    assert_eq!((table.column("id")?, table.skipped()), (&["1".into(), "2".into()][..], 1));
+    // a word is a text as others
+    let path = folder.file("b.csv", "text\na\ntext\n");
+    assert_eq!(Table::read(&path, &["text"])?.column("text")?, ["a", "text"]);
+    Ok(())
+}
+
+/// A comment is neither the line of names nor a row, which may begin with `#` too.
+#[test]
+fn comments_before_the_names_are_left_out() -> Outcome {
+    let folder = Folder::new();
+    let two = ["id", "text"];
+    for (name, text, comments, names) in [
+        ("a.csv", "# of the tool 1.2\nid,text\n1,a\n", 1, two),
+        ("a.csv", "\u{feff}# of the tool 1.2\r\nid;text\r\n1;a\r\n", 1, two),
+        ("a.csv", "# tool 1.2\n# 2024-05-01, unit: mg\nid,text\n1,a\n", 2, two),
+        ("a.tsv", "##tool, \"1.2\n##unit=mg\nid\ttext\n1\ta\n", 2, two),
+        ("a.tsv", "##tool 1.2\n#id\ttext\n1\ta\n", 1, ["#id", "text"]),
+        ("a.csv", "#id,text\n1,a\n", 0, ["#id", "text"]),
+        ("a.csv", "# id,text\n1,a\n", 0, ["# id", "text"]),
+        ("a.tsv", "#fun\tgood\n#sad\tbad\nold\tbad\n", 0, ["#fun", "good"]),
+    ] {
+        let path = folder.file(name, text);
+        let header = Table::header(&path, TableOptions::default())?;
+        assert_eq!((header.comments, &header.names[..]), (comments, &names.map(String::from)[..]));
+        let table = Table::read(&path, &names[1..])?;
+        assert_eq!(table.line(0), comments + 2, "{text}");
+    }
+    // one column alone may have anything in it
+    let header = Table::header(&folder.file("b.csv", "#text\na\n"), TableOptions::default())?;
+    assert_eq!((header.comments, &*header.names[0]), (0, "#text"));
+    Ok(())
+}
+
+/// R names the columns of data alone. A last field without a name is none of these.
+#[test]
+fn names_of_rows_may_stand_before_the_columns() -> Outcome {
+    let folder = Folder::new();
+    for (name, text) in [
+        ("a.tsv", "\"id\"\t\"text\"\n\"1\"\t\"x\"\t\"a b\"\n\"2\"\t\"y\"\t\"c\"\n"),
+        ("a.csv", "\"id\"\t\"text\"\n\"1\"\t\"x\"\t\"a b\"\n\"2\"\t\"y\"\t\"c\"\n"),
+        ("b.tsv", "id\ttext\r\n1\tx\ta b\r\n2\ty\tc\r\n"),
+    ] {
+        let path = folder.file(name, text);
+        let header = Table::header(&path, TableOptions::default())?;
+        assert_eq!(header.names, ["", "id", "text"], "{name}");
+        let read = rows(&Table::read(&path, &["id", "text"])?)?;
+        let read: Vec<_> =
+            read.iter().map(|(id, text, line)| (id.as_str(), text.as_str(), *line)).collect();
+        assert_eq!(read, [("x", "a b", 2), ("y", "c", 3)], "{name}");
+    }
+    for (name, text) in [
+        ("ends.tsv", "id\ttext\n1\ta\t\n2\tb\t\n"),
+        ("twice.tsv", "id\ttext\n1\ta\tb\n1\tb\tc\n"),
+        ("commas.csv", "id,text\n1,a,b\n2,b,c\n"),
+    ] {
+        let refused = Table::read(&folder.file(name, text), &["id"]).expect_err("3 fields");
+        let message = folder.message(refused);
+        assert!(message.starts_with(&format!("{name}:2: 3 fields; expected 2")), "{message}");
+    }
     Ok(())
 }
 
@@ -283,6 +351,9 @@ fn parquet_has_rows_as_json_lines_have() -> Outcome {
             assert_eq!(table.column(column)?, expected, "{name}: {column}");
         }
     }
+    let brotli = golden.join("brotli.parquet");
+    let message = Table::read(&brotli, &["id"]).expect_err("brotli").to_string();
+    assert!(message.contains("compressed with brotli, which is not read; write them"), "{message}");
     let folder = Folder::new();
     let cut = folder.file("cut.parquet", &std::fs::read(golden.join("rows.parquet"))?[..900]);
     let message = folder.message(Table::read(&cut, &["id"]).expect_err("no footer"));

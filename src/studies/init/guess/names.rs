@@ -18,6 +18,9 @@ pub(super) const CLASS_NAMES: [&str; 12] = [
     "clusters",
 ];
 
+/// Names of what is learned, be it a class or not, and of what a molecule acts on.
+const TARGETS: [&str; 2] = ["target", "targets"];
+
 /// What ids are of, before `id` in one word: `cid` and `userid` name ids, `plasmid` and `humid` do not.
 const OF: [&str; 26] = [
     "", "c", "p", "u", "g", "s", "a", "t", "pm", "uu", "user", "item", "doc", "movie", "book",
@@ -66,12 +69,14 @@ pub(super) fn is_id(name: &str) -> bool {
     name.ends_with("id") || names.contains(&name.as_str())
 }
 
-/// Whether a column has the name of one with ids that may recur, such as `doc_id`, `userId` and `cid`. Those of classes, such
-/// as `label_id`, are none.
+/// Whether a column has the name of one with ids that may recur, such as `doc_id`, `userId`, `cid` and `target_id`. Those of
+/// classes, such as `label_id`, are none.
 pub(super) fn names_ids(name: &str) -> bool {
     let words = words_of(name);
     let Some((last, before)) = words.split_last() else { return false };
-    let is_of_class = before.last().is_some_and(|word| CLASS_NAMES.contains(&word.as_str()));
+    let is_of_class = before.last().is_some_and(|word| {
+        CLASS_NAMES.contains(&word.as_str()) && !TARGETS.contains(&word.as_str())
+    });
     is_word_of_ids(last) && !is_of_class
 }
 
@@ -92,8 +97,7 @@ pub(crate) fn most_classes_named(name: &str) -> Option<usize> {
     let (last, before) = words.split_last()?;
     let is_code = ["id", "code", "idx"].contains(&last.as_str());
     let word = if is_code { before.last()? } else { last };
-    // what is learned is called a target, be it a class or not
-    let may_be_none = ["target", "targets"].contains(&word.as_str());
+    let may_be_none = TARGETS.contains(&word.as_str());
     let most = if may_be_none { CLASSES } else { MANY_CLASSES };
     CLASS_NAMES.contains(&word.as_str()).then_some(most)
 }

@@ -54,6 +54,11 @@ fn bad_tables_are_refused_with_place_and_value() {
             "a.csv:4: 3 fields; expected 2 (\"id\", \"text\")",
         ),
         (
+            "a.csv",
+            b"id,text\n1,a\n\"id\",text\n2,b\n",
+            "a.csv:3: the names of the columns again, as where one file was put behind another; remove the line",
+        ),
+        (
             "a.tsv",
             b"id\ttext\n1\ta\n\n\n2\tb\n",
             "a.tsv:3: blank line inside the table; blank lines are allowed only at the end",
