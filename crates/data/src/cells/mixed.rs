@@ -184,11 +184,12 @@ mod tests {
         let found = MixedSigns { own: other, other: own, grouped, ..found };
         assert_eq!(comma.mixed_signs(&cells), Some(found));
         let kilograms = NumberNotation { unit: "kg".into(), ..NumberNotation::default() };
-        for (cells, grouped) in [
-            (&["1.667", "2.345", "4.000", "1,500"][..], 1),
+        let cases: [(&[&str], usize); 3] = [
+            (&["1.667", "2.345", "4.000", "1,500"], 1),
             (&["10.88", "11,91", "4025,01", "1.2e3"], 0),
             (&["12.5 kg", "11,75 kg", "12,250 kg"], 1),
-        ] {
+        ];
+        for (cells, grouped) in cases {
             let found = kilograms.mixed_signs(cells).unwrap();
             let count = found.grouped.map_or(0, |grouped| grouped.count);
             assert_eq!((found.are_decimals, count), (true, grouped), "{cells:?}");
@@ -198,20 +199,21 @@ mod tests {
     #[test]
     fn thousands_are_in_doubt_unless_a_cell_tells_or_others_lead_to_them() {
         let plain = NumberNotation::default();
-        for (cells, are_apart) in [
-            (&["1,234", "56.7", "12.25"][..], true),
+        let in_doubt: [(&[&str], bool); 5] = [
+            (&["1,234", "56.7", "12.25"], true),
             (&["1,234", "156.7", "12.25"], false),
             (&["350,000", "0.500"], true),
             (&["1,234", "4025,01", "12.5"], true),
             // thousands of two languages
             (&["1,234", "1.234", "673"], true),
-        ] {
+        ];
+        for (cells, are_apart) in in_doubt {
             let found = plain.mixed_signs(cells).unwrap();
             assert!(!found.are_decimals && found.grouped.is_some(), "{cells:?}");
             assert_eq!(found.are_apart, are_apart, "{cells:?}");
         }
-        for cells in [
-            &["1,234", "56.7", "2,345,678"][..],
+        let others: [&[&str]; 9] = [
+            &["1,234", "56.7", "2,345,678"],
             &["1,234", "56.7", "1,234.5"],
             &["1,234", "956.7", "412.5", "88.25"],
             &["1,234", "56.7", "1234.5"],
@@ -220,7 +222,8 @@ mod tests {
             &["1.5, 2", "0.5"],
             &["a.", "b,"],
             &[],
-        ] {
+        ];
+        for cells in others {
             assert_eq!(plain.mixed_signs(cells), None, "{cells:?}");
         }
     }
